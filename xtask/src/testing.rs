@@ -27,6 +27,9 @@ use crate::{root, skips, tidy};
 /// Chooses the ordinary user by number.
 const USER_VARIABLE: &str = "IOLENS_TEST_UID";
 
+/// Where the skips of all binaries are collected, in the copy.
+const LOG: &str = "log/skips";
+
 /// `nobody` on most systems; the kernel's overflow user on all.
 const NOBODY: u32 = 65534;
 
@@ -61,7 +64,7 @@ pub(crate) fn run_unprivileged(args: &[&str]) -> Result<(), String> {
     if !failed.is_empty() {
         return Err(format!("tests failed as user {user}: {}", failed.join(", ")));
     }
-    skips::check(&root(), &skips::environment(user), &stage.log())
+    skips::check(&root(), &skips::environment(user), &stage.scratch.path.join(LOG))
 }
 
 /// What of the workspace is tested: all, unless somebody says what.
@@ -159,11 +162,6 @@ impl Stage {
         Ok(())
     }
 
-    /// Where the skips of all binaries are collected.
-    fn log(&self) -> PathBuf {
-        self.scratch.path.join("log/skips")
-    }
-
     fn staged(&self, binary: &Path) -> PathBuf {
         self.scratch.path.join(file_name(binary))
     }
@@ -172,25 +170,26 @@ impl Stage {
     fn run(&self, binary: &TestBinary) -> Result<bool, String> {
         let base = &self.scratch.path;
         let package = base.join("workspace").join(&binary.package);
-        let home = base.join("home");
+        // insta looks for snapshots where it is told to, instead of asking cargo.
+        let places = [
+            ("HOME", "home"),
+            ("XDG_CACHE_HOME", "home/.cache"),
+            ("XDG_CONFIG_HOME", "home/.config"),
+            ("XDG_DATA_HOME", "home/.local/share"),
+            ("XDG_STATE_HOME", "home/.local/state"),
+            ("XDG_RUNTIME_DIR", "runtime"),
+            ("TMPDIR", "tmp"),
+            ("INSTA_WORKSPACE_ROOT", "workspace"),
+            (skips::LOG_VARIABLE, LOG),
+        ];
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
         let mut command = as_user(self.user, self.staged(&binary.path).as_os_str());
         command
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()))
-            .env("LANG", "C.UTF-8")
-            .env("HOME", &home)
-            .env("XDG_CACHE_HOME", home.join(".cache"))
-            .env("XDG_CONFIG_HOME", home.join(".config"))
-            .env("XDG_DATA_HOME", home.join(".local/share"))
-            .env("XDG_STATE_HOME", home.join(".local/state"))
-            .env("XDG_RUNTIME_DIR", base.join("runtime"))
-            .env("TMPDIR", base.join("tmp"))
-            .env("RUST_BACKTRACE", "1")
+            .envs(places.map(|(name, place)| (name, base.join(place))))
+            .envs([("LANG", "C.UTF-8"), ("RUST_BACKTRACE", "1"), ("INSTA_UPDATE", "no")])
+            .env("PATH", path)
             .env("CARGO_MANIFEST_DIR", &package)
-            // insta looks here for snapshots instead of asking cargo.
-            .env("INSTA_WORKSPACE_ROOT", base.join("workspace"))
-            .env("INSTA_UPDATE", "no")
-            .env(skips::LOG_VARIABLE, self.log())
             .current_dir(&package);
         if let Some(tool) = &self.tool {
             command.env("IOLENS_TEST_BIN", tool);
@@ -230,16 +229,12 @@ fn reachable_scratch(user: u32) -> Result<Scratch, String> {
 }
 
 /// A directory of this process that goes with it.
-pub(crate) struct Scratch {
+struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn new(parent: &Path) -> Result<Scratch, String> {
+    fn new(parent: &Path) -> Result<Scratch, String> {
         let path = parent.join(format!("iolens-xtask-{}", std::process::id()));
         let made = fs::create_dir(&path)
             .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)));
@@ -277,7 +272,7 @@ fn chosen_user() -> Result<u32, String> {
 }
 
 /// The user this process runs as.
-pub(crate) fn own_user() -> Result<u32, String> {
+fn own_user() -> Result<u32, String> {
     let own = fs::metadata("/proc/self").map_err(|e| format!("cannot look at /proc/self: {e}"))?;
     Ok(own.uid())
 }

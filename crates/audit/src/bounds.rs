@@ -30,7 +30,7 @@ pub struct Bounds {
 /// bytes in every cycle reaches 192 GB/s, and only within its first cache.
 const COPY_BYTES_PER_S: f64 = 200e9;
 /// Less than half of what an empty call is known to take on common machines,
-/// since the fastest is not known; gate 3 allows 0.7 of it.
+/// since the fastest is not known; the cost of a call allows 0.7 of it.
 const EMPTY_CALL_NS: f64 = 20.0;
 
 /// One bound as the output states it.

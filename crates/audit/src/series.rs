@@ -57,7 +57,7 @@ fn groups<'a>(rows: &'a [Row], same: &[Q]) -> Vec<Vec<&'a Row>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Gate 4: latency × message rate that is one number in every row.
+/// Latency × message rate that is one number in every row.
 fn derived_latency(rows: &[Row], bounds: &Bounds) -> Series {
     const REQUESTS: [&str; 5] = ["rr", "ping", "request", "closed", "sync"];
     let mut judged = 0;
@@ -104,7 +104,7 @@ fn derived_latency(rows: &[Row], bounds: &Bounds) -> Series {
     (judged, found)
 }
 
-/// Gate 7: throughput that does not care for the size.
+/// Throughput that does not care for the size.
 fn flat_throughput(rows: &[Row], _: &Bounds) -> Series {
     let mut judged = 0;
     let mut found = Vec::new();
@@ -127,7 +127,7 @@ fn flat_throughput(rows: &[Row], _: &Bounds) -> Series {
     (judged, found)
 }
 
-/// Gate 8: rows that are called cold and are faster than those called warm.
+/// Rows that are called cold and are faster than those called warm.
 fn swapped_labels(rows: &[Row], _: &Bounds) -> Series {
     const COLD: [&str; 2] = ["cold", "uncached"];
     const WARM: [&str; 3] = ["warm", "hot", "cached"];
@@ -156,7 +156,7 @@ fn swapped_labels(rows: &[Row], _: &Bounds) -> Series {
     (judged, found)
 }
 
-/// Gate 11: a machine with two kinds of core has counters on both.
+/// A machine with two kinds of core has counters on both.
 fn kinds_of_core(rows: &[Row], _: &Bounds) -> Series {
     let kinds = |row: &Row| {
         let mut kinds: Vec<String> =
@@ -176,7 +176,7 @@ fn kinds_of_core(rows: &[Row], _: &Bounds) -> Series {
     (hybrid().count(), found.into_iter().collect())
 }
 
-/// Gate 13: context switches by the clock.
+/// Context switches by the clock.
 fn steady_switching(rows: &[Row], bounds: &Bounds) -> Series {
     let mut judged = 0;
     let mut found = Vec::new();

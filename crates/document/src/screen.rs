@@ -84,12 +84,22 @@ pub enum Label {
     Alone,
     /// What of a program's time its start is.
     StartUp,
+    /// What is so at other sizes.
+    Nearby,
     /// How close the fastest is to what memory allows.
     Limit,
     /// Rare slices that are much slower.
     Stalls,
     /// What cannot be told.
     Unknown,
+    /// What two runs do not have in common.
+    Differs,
+    /// What is not as it was.
+    Changed,
+    /// What is.
+    Same,
+    /// What may be either.
+    Undecided,
     /// What was not measured.
     NotRun,
     /// Without which a decision could go wrong.
@@ -117,9 +127,14 @@ impl Label {
             Label::Crossing => "Crossing",
             Label::Alone => "Alone",
             Label::StartUp => "Start-up",
+            Label::Nearby => "Nearby",
             Label::Limit => "Limit",
             Label::Stalls => "Stalls",
             Label::Unknown => "Unknown",
+            Label::Differs => "Differs",
+            Label::Changed => "Changed",
+            Label::Same => "Same",
+            Label::Undecided => "Undecided",
             Label::NotRun => "Not run",
             Label::Caution => "Caution",
             Label::Trust => "Trust",

@@ -1,7 +1,10 @@
 //! A screen as a terminal shows it. Colour repeats what words and marks say.
 
+use crate::fold;
 use crate::grid::{Grid, Row};
 use crate::screen::{Answer, Block, Label, Listing, Screen};
+use crate::section::{Fact, Node, Section};
+use crate::table::{Ink, Table};
 use crate::text::{Span, Text};
 use crate::wrap;
 
@@ -41,6 +44,22 @@ pub const YELLOW: &str = "33";
 /// As [`BOLD`].
 pub const RED: &str = "31";
 
+/// A table with its verdicts in colour.
+#[must_use]
+pub fn table(table: &Table, style: &Style) -> String {
+    let paint = |ink: Ink, text: &str| {
+        let escape = match ink {
+            Ink::Better => "32",
+            Ink::Worse => "35",
+            Ink::Same => "36",
+            Ink::Open => YELLOW,
+            Ink::Fault => RED,
+        };
+        style.paint(escape, text)
+    };
+    table.painted(style.columns(), &paint)
+}
+
 /// Between the parts of a line.
 const SEPARATOR: &str = " · ";
 
@@ -78,6 +97,121 @@ pub fn draw(screen: &Screen, style: &Style) -> String {
     }
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n") + "\n"
+}
+
+/// What stands below a screen: a heading for each section, its parts, an empty line between them.
+/// Drawings are left out.
+#[must_use]
+pub fn sections(all: &[Section], style: &Style) -> String {
+    let one = |section: &Section| {
+        let inside = nodes(&section.nodes, style);
+        if inside.is_empty() {
+            return String::new();
+        }
+        let heading = style.paint(BOLD, &section.heading.to_uppercase());
+        format!("{heading}\n{inside}\n")
+    };
+    let drawn: Vec<String> = all.iter().map(one).filter(|part| !part.is_empty()).collect();
+    drawn.join("\n")
+}
+
+/// Parts below each other, with an empty line around those that are more than lines.
+fn nodes(all: &[Node], style: &Style) -> String {
+    let is_block = |node: &Node| {
+        !matches!(
+            node,
+            Node::Say(_) | Node::Aside(_) | Node::Alarm(_) | Node::List(_) | Node::Facts(_)
+        )
+    };
+    let mut out = String::new();
+    let mut after_heading = true;
+    for (nth, one) in all.iter().enumerate() {
+        let Some(drawn) = node(one, style) else { continue };
+        let drawn = drawn.trim_end();
+        if drawn.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            let apart = !after_heading && (is_block(one) || nth > 0 && is_block(&all[nth - 1]));
+            out.push_str(if apart { "\n\n" } else { "\n" });
+        }
+        out.push_str(drawn);
+        after_heading = matches!(one, Node::Heading(_));
+    }
+    out
+}
+
+/// The lines of a part.
+fn node(node: &Node, style: &Style) -> Option<String> {
+    let said = |text: &Text| folded(text, style.columns() - 2, "  ");
+    Some(match node {
+        Node::Say(text) => said(text),
+        Node::Aside(text) => painted(&said(text), DIM, style),
+        Node::Alarm(text) => painted(&said(text), RED, style),
+        Node::List(all) => all.iter().map(said).collect::<Vec<_>>().join("\n"),
+        Node::Heading(words) => style.paint(BOLD, &fold::hanging(words, style.columns(), 2)),
+        Node::Screen(screen) => draw(screen, style),
+        Node::Table(table) => {
+            let caption = match table.caption.is_empty() {
+                true => String::new(),
+                false => {
+                    style.paint(BOLD, &fold::hanging(&table.caption, style.columns(), 2)) + "\n"
+                }
+            };
+            format!("{caption}{}\n", self::table(table, style))
+        }
+        Node::Block(block) => self::block(block, style) + "\n",
+        Node::Facts(all) => facts(all, style),
+        Node::Groups(all) => {
+            let group = |(name, inside): &(String, Vec<Node>)| {
+                format!("{}\n{}", style.paint(BOLD, name), nodes(inside, style))
+            };
+            all.iter().map(group).collect::<Vec<_>>().join("\n")
+        }
+        Node::Figure(_) | Node::Row(_) => return None,
+        Node::Fold(fold) => {
+            let inside = nodes(&fold.nodes, style);
+            if inside.is_empty() {
+                return None;
+            }
+            let summary = painted(&folded(&fold.summary, style.columns(), ""), BOLD, style);
+            format!("{summary}\n{inside}")
+        }
+        Node::Code(words) => words.lines().map(|line| format!("  {line}\n")).collect(),
+    })
+}
+
+fn painted(lines: &str, escape: &str, style: &Style) -> String {
+    lines.lines().map(|line| style.paint(escape, line)).collect::<Vec<_>>().join("\n")
+}
+
+/// A sentence, indented, in as many lines as it takes.
+fn folded(text: &Text, width: usize, indent: &str) -> String {
+    let lines = wrap::lines(std::slice::from_ref(text), SEPARATOR, width);
+    lines.iter().map(|line| format!("{indent}{}", plain(line))).collect::<Vec<_>>().join("\n")
+}
+
+/// Characters of a name beside its value, at most.
+const NAME_MAX: usize = 24;
+
+/// Names and what they are, below each other.
+fn facts(all: &[Fact], style: &Style) -> String {
+    let longest = all.iter().map(|fact| fact.name.chars().count()).max().unwrap_or(0);
+    let wide = longest.min(NAME_MAX);
+    let one = |fact: &Fact| {
+        let lines = folded(&fact.value, style.columns().saturating_sub(wide + 4), "");
+        let mut lines = lines.lines();
+        let first = lines.next().unwrap_or_default();
+        let mut out = match fact.name.chars().count() > wide {
+            true => format!("  {}\n  {:<wide$}  {first}", fact.name, ""),
+            false => format!("  {:<wide$}  {first}", fact.name),
+        };
+        for line in lines {
+            out.push_str(&format!("\n  {:<wide$}  {line}", ""));
+        }
+        out
+    };
+    all.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
 fn plain(line: &[wrap::Word]) -> String {

@@ -9,6 +9,8 @@ pub enum Span {
     Code(String),
     /// A file, which a form may make a link of.
     File(String),
+    /// Words that stand out.
+    Strong(String),
 }
 
 impl Span {
@@ -16,7 +18,9 @@ impl Span {
     #[must_use]
     pub fn words(&self) -> &str {
         match self {
-            Span::Plain(words) | Span::Code(words) | Span::File(words) => words,
+            Span::Plain(words) | Span::Code(words) | Span::File(words) | Span::Strong(words) => {
+                words
+            }
         }
     }
 }
@@ -36,6 +40,12 @@ impl Text {
     #[must_use]
     pub fn code(command: impl Into<String>) -> Text {
         Text(vec![Span::Code(command.into())])
+    }
+
+    /// Words that stand out.
+    #[must_use]
+    pub fn strong(words: impl Into<String>) -> Text {
+        Text(vec![Span::Strong(words.into())])
     }
 
     /// A file.

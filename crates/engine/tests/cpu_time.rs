@@ -51,7 +51,6 @@ const EDGES_NS: u64 = 10_000;
 /// Long beside that, also where others have the processors.
 const WINDOW: Nanos = Nanos(200_000_000);
 
-/// What a trial has to do that shows the harness.
 const FEW: Work = Work::Messages(2);
 
 const LIMIT: Nanos = Nanos(20_000_000_000);

@@ -472,7 +472,15 @@ mod tests {
     #[test]
     fn command_lines_in_the_documents_are_understood() {
         let guide = include_str!("../../../docs/guide.md");
-        let pages = [include_str!("../../../README.md"), include_str!("../../../METHOD.md"), guide];
+        let pages = [
+            include_str!("../../../README.md"),
+            include_str!("../../../METHOD.md"),
+            include_str!("../../../docs/method-files.md"),
+            include_str!("../../../docs/method-machine.md"),
+            include_str!("../../../docs/method-net.md"),
+            include_str!("../../../docs/method-servers.md"),
+            guide,
+        ];
         let lines: Vec<&str> = pages.into_iter().flat_map(command_lines).collect();
         assert!(lines.len() > 30, "{lines:?}");
         for line in lines {

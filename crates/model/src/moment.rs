@@ -19,6 +19,20 @@ pub fn utc(unix_ns: u64) -> String {
     format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", minute / 60, minute % 60)
 }
 
+/// The same as somebody says it now: `today 13:33`, `yesterday 13:33`, `2026-09-21 13:33`; UTC.
+#[must_use]
+pub fn relative(unix_ns: u64, now_unix_ns: u64) -> String {
+    let utc = utc(unix_ns);
+    let utc = utc.trim_end_matches(" UTC");
+    let (date, time) = utc.split_once(' ').unwrap_or((utc, ""));
+    let day = |ns: u64| ns / 86_400_000_000_000;
+    match day(now_unix_ns).checked_sub(day(unix_ns)) {
+        Some(0) => format!("today {time}"),
+        Some(1) => format!("yesterday {time}"),
+        _ => format!("{date} {time}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +42,15 @@ mod tests {
         assert_eq!(utc(0), "1970-01-01 00:00 UTC");
         assert_eq!(utc(951_782_400_000_000_000), "2000-02-29 00:00 UTC");
         assert_eq!(utc(1_790_000_000_000_000_000), "2026-09-21 14:13 UTC");
+    }
+
+    #[test]
+    fn days_near_now_are_said_as_such() {
+        let at = 1_790_000_000_000_000_000;
+        let day = 86_400_000_000_000;
+        assert_eq!(relative(at, at + 3_600_000_000_000), "today 14:13");
+        assert_eq!(relative(at, at + day), "yesterday 14:13");
+        assert_eq!(relative(at, at + 5 * day), "2026-09-21 14:13");
+        assert_eq!(relative(at + day, at), "2026-09-22 14:13");
     }
 }

@@ -114,26 +114,6 @@ pub(crate) fn share((low, high): (f64, f64)) -> String {
     }
 }
 
-/// The label with its copies: `sendmsg_iov (1 copy at the sender)`. A copy
-/// that the kernel made late is said, with its share.
-pub(crate) fn named(cells: &[&CellAnalysis], label: &str) -> String {
-    let arms = cells.iter().filter_map(|cell| labelled(cell, label));
-    let counted = span(arms.filter_map(|arm| arm.copies_sender)).map(|(low, high)| {
-        let noun = if high == 1.0 { "copy" } else { "copies" };
-        let range = if low == high { String::new() } else { format!("{} to ", copies(Some(low))) };
-        format!("{range}{} {noun} at the sender", copies(Some(high)))
-    });
-    let late = copied(cells.iter().copied(), label).map(|shares| match shares.1 {
-        0.0 => "none of it copied late".to_owned(),
-        _ => format!("copied late by the kernel, {} of completions", share(shares)),
-    });
-    match (counted, late) {
-        (Some(counted), Some(late)) => format!("{label} ({counted}: {late})"),
-        (Some(only), None) | (None, Some(only)) => format!("{label} ({only})"),
-        (None, None) => label.to_owned(),
-    }
-}
-
 fn labelled<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> {
     cell.arms.iter().find(|arm| arm.arm.label == label)
 }
@@ -203,17 +183,5 @@ mod tests {
             assert!((there.interval.low * back.interval.high - 1.0).abs() < 1e-9);
         }
         assert!(multiple(cell, "sendmsg_iov", "memcpy").is_none());
-    }
-
-    #[test]
-    fn a_name_says_which_count_and_who_copied() {
-        let (_, analysis) = findings();
-        let cells: Vec<&CellAnalysis> = analysis.cells.iter().collect();
-        assert_eq!(named(&cells, "sendmsg_iov"), "sendmsg_iov (1 copy at the sender)");
-        assert_eq!(
-            named(&cells, "sendmsg_zerocopy"),
-            "sendmsg_zerocopy (1 copy at the sender: copied late by the kernel, 100 % of \
-             completions)"
-        );
     }
 }

@@ -2,16 +2,22 @@
 //! for programs. What it rests on is a run like any other.
 
 use iolens_model::family::Condition;
-use iolens_model::run::Run;
+use iolens_model::run::{Part, Run};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
 use serde_json::{Value, json};
 
-use crate::answers::asked;
-pub use crate::answers::asked::Source;
-use crate::records;
 use crate::standing::{Candidate, Standing, standing};
-use crate::text::{self, BOLD, DIM, Style};
-use crate::{json, results, wrap};
+use crate::text::Style;
+use crate::{findings, json, records, screen};
+
+/// Where the numbers of an answer come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// They were measured for it.
+    Measured,
+    /// From a run that was stored before, and what has changed since.
+    Stored(Vec<Part>),
+}
 
 /// A question with the run that answers it.
 #[derive(Debug, Clone, Copy)]
@@ -52,28 +58,8 @@ fn in_one_piece(cell: &CellAnalysis) -> CellAnalysis {
 #[must_use]
 pub fn text(answer: &Answer<'_>, style: &Style) -> String {
     let (analysis, cell) = answer.view();
-    let plan = &answer.run.header.plan;
-    let mut out = String::new();
-    let sentences = asked::sentences(answer.run, &analysis, &cell, answer.source);
-    let after = text::push_answers(&mut out, &sentences, style);
-    out.push('\n');
-    let title = results::heading(plan, &cell.cell);
-    out.push_str(&style.paint(BOLD, &format!("{}, {title}", cell.cell.size)));
-    out.push('\n');
-    let table = results::asked(plan, &cell, style.columns());
-    out.push_str(&text::painted(&table.text(style.columns()), style));
-    out.push('\n');
-    let reading = format!(
-        "ratio: time per message of {} over the arm's; by CPU: the same of the CPU time of both \
-         ends; above 1 the arm is faster, or cheaper.",
-        plan.baseline
-    );
-    out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
-    out.push('\n');
-    for sentence in after {
-        text::push_sentence(&mut out, sentence, style);
-    }
-    out
+    let screen = screen::asked(answer.run, &analysis, &cell, answer.source);
+    iolens_document::terminal::draw(&screen, style)
 }
 
 /// The answer for a program: who is cheapest by time and by CPU time, at the size that was
@@ -106,7 +92,7 @@ pub fn json(answer: &Answer<'_>) -> String {
         "arms": records::cells(run, &alone).map(records::Record::object).collect::<Vec<_>>(),
         "by_cpu": by_cpu,
         "self_check": analysis.self_check,
-        "sentences": asked::sentences(run, &analysis, &cell, answer.source),
+        "findings": findings::all(run, &alone),
     }))
 }
 

@@ -5,13 +5,8 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Estimate, Interval};
 
-use crate::number::percent;
-use crate::rates::rate;
-
 /// A copy moves each byte in, the line that it is written to in, and that one out.
 const COPY_SLACK: f64 = 3.0;
-
-const COPY: &str = "memory copy";
 
 /// Pieces of a bound that differ by more than this were not all undisturbed.
 const SPREAD_MAX: f64 = 0.10;
@@ -21,6 +16,8 @@ const SPREAD_MAX: f64 = 0.10;
 pub(crate) struct Bound {
     /// `memory copy out of cache`.
     pub(crate) name: String,
+    /// Whether of a copy, not a scan.
+    is_copy: bool,
     pub(crate) bytes_per_s: f64,
     /// How many times this rate who does less may have: a copy in memory brings what it writes
     /// there into the caches and out again too, which who reads into a buffer that stays in
@@ -31,36 +28,30 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// `12 % of the memory copy in cache (10.1 GiB/s)`, or that it is no bound.
-    pub(crate) fn of(&self, found: &Estimate) -> String {
-        let told = format!("{} ({}{})", self.name, rate(self.bytes_per_s), self.mark());
-        match self.standing(found) {
-            Standing::Below(share) => format!("{} of the {told}", percent(share)),
-            Standing::At => format!("as fast as the {told}"),
-            Standing::Above if found.value <= self.slack * self.bytes_per_s => {
-                format!("faster than the {told}, which writes as much to memory besides")
-            }
-            Standing::Above => format!("faster than the {told}, which {NO_BOUND}"),
-        }
-    }
-
     /// Where a rate stands to it.
     pub(crate) fn standing(&self, found: &Estimate) -> Standing {
         standing(found.value / self.bytes_per_s, found.interval, self.bytes_per_s)
     }
 
-    /// `memory copy in cache: 10.1 GiB/s`, and what is wrong with it.
-    pub(crate) fn told(&self) -> String {
-        format!("{}: {}{}", self.name, rate(self.bytes_per_s), self.mark())
+    /// Whether a rate above it can be: of who reads, beside a copy that writes as much besides.
+    pub(crate) fn allows(&self, bytes_per_s: f64) -> bool {
+        bytes_per_s <= self.slack * self.bytes_per_s
     }
 
-    /// `, a bound taken …` where its pieces differ.
-    pub(crate) fn mark(&self) -> String {
-        if self.spread <= SPREAD_MAX {
-            return String::new();
-        }
-        format!(", the best of pieces of which the middle one is {} slower", percent(self.spread))
+    /// By which share the middle piece is slower than the best, where that is much.
+    pub(crate) fn wide(&self) -> Option<f64> {
+        (self.spread > SPREAD_MAX).then_some(self.spread)
     }
+
+    /// What is said beside its rate where its pieces differ.
+    pub(crate) fn mark(&self) -> String {
+        self.wide().map_or_else(String::new, disturbed)
+    }
+}
+
+/// That pieces of a bound differ.
+pub(crate) fn disturbed(spread: f64) -> String {
+    format!(", best of pieces that differ: the middle one is {:.0}% slower", 100.0 * spread)
 }
 
 /// What is said of a bound that was exceeded.
@@ -99,7 +90,7 @@ pub(crate) fn rooflines(run: &Run, threads: u32) -> Vec<Bound> {
 /// write: in or out of the last-level cache, as both fit it or do not.
 pub(crate) fn copy_limit(run: &Run, threads: u32, file: Bytes) -> Option<Bound> {
     let fits = fits_cache(run, file.0.saturating_mul(2));
-    of_memory(run, threads, fits).into_iter().find(|bound| bound.name.starts_with(COPY))
+    of_memory(run, threads, fits).into_iter().find(|bound| bound.is_copy)
 }
 
 /// Whether the last-level cache has room for so many bytes.
@@ -127,18 +118,18 @@ fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
     };
     let place = if fits { "in cache" } else { "out of cache" };
     let copies = run.header.plan.copy().is_some();
-    let named = |what: &str, bytes_per_s: f64, spread: f64| Bound {
-        name: format!("{what} {place}"),
+    let named = |is_copy: bool, bytes_per_s: f64, spread: f64| Bound {
+        name: format!("memory {} {place}", if is_copy { "copy" } else { "scan" }),
+        is_copy,
         bytes_per_s,
-        slack: if what == COPY && !copies { COPY_SLACK } else { 1.0 },
+        slack: if is_copy && !copies { COPY_SLACK } else { 1.0 },
         spread,
     };
     // Who writes looks at nothing.
     let looks = run.header.plan.write().is_none();
-    let scan = looks
-        .then(|| named("memory scan", scan, pick(spread.scan_hot, spread.scan_cold)))
-        .into_iter();
-    let both = scan.chain([named(COPY, copy, pick(spread.copy_hot, spread.copy_cold))]);
+    let scan = looks.then(|| named(false, scan, pick(spread.scan_hot, spread.scan_cold)));
+    let copy = named(true, copy, pick(spread.copy_hot, spread.copy_cold));
+    let both = scan.into_iter().chain([copy]);
     both.filter(|bound| bound.bytes_per_s > 0.0).collect()
 }
 
@@ -146,38 +137,31 @@ fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
 mod tests {
     use super::*;
 
-    fn said(rate: f64, half: f64, spread: f64) -> String {
-        of(1.0, rate, half, spread)
-    }
-
-    fn of(slack: f64, rate: f64, half: f64, spread: f64) -> String {
+    fn bound(slack: f64, spread: f64) -> Bound {
         let name = "memory copy".to_owned();
-        let bound = Bound { name, bytes_per_s: 1e10, slack, spread };
-        let interval = Some(Interval { low: rate - half, high: rate + half });
-        bound.of(&Estimate { value: rate, interval, n: 3 })
+        Bound { name, is_copy: false, bytes_per_s: 1e10, slack, spread }
     }
 
     #[test]
     fn a_share_above_a_bound_is_never_a_plain_share() {
-        assert_eq!(said(5e9, 1e8, 0.02), "50 % of the memory copy (9.31 GiB/s)");
-        assert_eq!(said(1.01e10, 2e8, 0.02), "as fast as the memory copy (9.31 GiB/s)");
-        assert_eq!(
-            said(4.36e10, 2e8, 0.02),
-            "faster than the memory copy (9.31 GiB/s), which was taken while the machine was \
-             busy and is no bound"
-        );
+        let standing = |rate: f64, half: f64| {
+            let interval = Some(Interval { low: rate - half, high: rate + half });
+            bound(1.0, 0.02).standing(&Estimate { value: rate, interval, n: 3 })
+        };
+        assert_eq!(standing(5e9, 1e8), Standing::Below(0.5));
+        assert_eq!(standing(1.01e10, 2e8), Standing::At);
+        assert_eq!(standing(4.36e10, 2e8), Standing::Above);
     }
 
     #[test]
     fn who_reads_may_be_faster_than_a_copy_by_what_that_writes() {
-        let text = of(COPY_SLACK, 1.6e10, 1e8, 0.02);
-        assert!(text.ends_with("which writes as much to memory besides"), "{text}");
-        assert!(of(COPY_SLACK, 4.36e10, 1e8, 0.02).ends_with("is no bound"));
+        assert!(bound(COPY_SLACK, 0.02).allows(1.6e10));
+        assert!(!bound(COPY_SLACK, 0.02).allows(4.36e10));
     }
 
     #[test]
     fn a_bound_whose_pieces_differ_is_marked() {
-        assert!(said(5e9, 1e8, 0.34).contains("the middle one is 34 % slower"));
-        assert!(!said(5e9, 1e8, 0.09).contains("middle"));
+        assert!(bound(1.0, 0.34).mark().contains("the middle one is 34% slower"));
+        assert_eq!(bound(1.0, 0.09).mark(), "");
     }
 }

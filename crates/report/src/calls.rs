@@ -1,7 +1,6 @@
 //! The study `syscall`: its calls by cost, in sentences, tables and figures.
 
 mod figures;
-mod sentences;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -11,10 +10,7 @@ use iolens_model::call::CallFacts;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 
-use crate::number;
-
 pub(crate) use self::figures::all as figures;
-pub(crate) use self::sentences::sentences;
 pub(crate) use self::tables::{by_cost, in_a_row, kinds, missing, threads};
 
 /// One call of a cell that has a figure.
@@ -93,16 +89,4 @@ pub(crate) fn series(analysis: &Analysis) -> Vec<(u64, &CellAnalysis)> {
 pub(crate) fn time_of(cell: &CellAnalysis, call: &str) -> Option<Estimate> {
     let own = |arm: &&ArmAnalysis| arm.arm.primitive == call && arm.arm.role != Role::SelfCheck;
     Some(cell.arms.iter().find(own)?.figures.as_ref()?.ns_per_message)
-}
-
-/// `148 ns (147 ns to 149 ns)`.
-pub(crate) fn said(ns: Estimate) -> String {
-    let time = number::nanoseconds(ns.value);
-    match ns.interval {
-        Some(interval) => {
-            let ends = |i| number::from_to(i, number::nanoseconds);
-            format!("{time} ({})", number::interval(interval, ns.n, ends))
-        }
-        None => time,
-    }
 }

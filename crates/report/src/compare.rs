@@ -1,6 +1,7 @@
 //! Two runs against each other: what a terminal, a pull request and a program read of a
 //! [`Comparison`]. What differs between the runs besides their numbers always comes first.
 
+use iolens_document::{Node, Section, terminal};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
@@ -9,12 +10,11 @@ use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, CellChange, Comparison, Missing};
 use serde_json::{Value, json};
 
-use crate::answers::{Kind, Sentence};
-use crate::text::{BOLD, Style};
-use crate::{json, text, words, wrap};
+use crate::text::Style;
+use crate::{json, words};
 
 mod markdown;
-mod sentences;
+mod screen;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -47,18 +47,6 @@ impl<'a> Compared<'a> {
     fn owner(&self, missing: &Missing) -> &'a RunHeader {
         if missing.is_b { self.b } else { self.a }
     }
-
-    /// What the two runs are, one line.
-    fn title(&self) -> String {
-        let one = |letter: &str, header: &RunHeader| {
-            let name = header.name.as_deref().map(|name| format!(" \"{name}\""));
-            let started = iolens_model::moment::utc(header.started_unix_ns);
-            let host = header.origin.as_ref().map(|origin| format!(" on {}", origin.host));
-            let (name, host) = (name.unwrap_or_default(), host.unwrap_or_default());
-            format!("{letter} = run {}{name}{host} of {started}", header.id)
-        };
-        format!("{}, {}", one("A", self.a), one("B", self.b))
-    }
 }
 
 /// Arms of a cell by one quantity.
@@ -80,51 +68,51 @@ fn quantities(comparison: &Comparison) -> Vec<Quantity> {
 /// The arm's name in a table, where the baseline stands above.
 fn label(arm: &ArmChange) -> &str {
     match arm.arm.role {
-        Role::SelfCheck => "A/A copy",
+        Role::SelfCheck => "self-check",
         _ => &arm.arm.label,
     }
 }
 
-/// Plain text: inputs that differ, the answer in sentences, a table for each curve.
+/// One screen: what changed, what did not, how sure; and, where asked for, every number.
 #[must_use]
-pub fn text(compared: &Compared<'_>, style: &Style) -> String {
-    let width = style.columns();
-    let mut out = style.paint(BOLD, &wrap::hanging(&compared.title(), width, 2));
-    out.push('\n');
-    let inputs = tables::inputs(compared);
-    if inputs.rows.is_empty() {
-        out.push_str("No input differs that the runs have recorded.\n");
-    } else {
+pub fn text(compared: &Compared<'_>, is_verbose: bool, style: &Style) -> String {
+    let mut out = terminal::draw(&screen::screen(compared), style);
+    if is_verbose {
         out.push('\n');
-        out.push_str(&style.paint(BOLD, "Inputs that differ"));
-        out.push('\n');
-        out.push_str(&inputs.text(width));
-    }
-    out.push('\n');
-    let sentences = sentences::all(compared);
-    let after = text::push_answers(&mut out, &sentences, style);
-    for table in tables::changes(compared, width) {
-        out.push('\n');
-        out.push_str(&text::heading(&table.caption, style));
-        out.push('\n');
-        out.push_str(&text::painted(&table.text(width), style));
-    }
-    let missing = tables::missing(compared);
-    if !missing.is_empty() {
-        out.push('\n');
-        for line in &missing {
-            out.push_str(&wrap::hanging(line, width, 2));
-            out.push('\n');
-        }
-    }
-    out.push('\n');
-    for sentence in after {
-        text::push_sentence(&mut out, sentence, style);
+        out.push_str(&terminal::sections(&sections(compared, style.columns()), style));
     }
     out
 }
 
-/// JSON. `inputs` is what differs, `sentences` the answer, `changes` one object for each
+/// Every input that differs, and every number.
+fn sections(compared: &Compared<'_>, width: usize) -> Vec<Section> {
+    let mut all = Vec::new();
+    let inputs = tables::inputs(compared);
+    if !inputs.rows.is_empty() {
+        all.push(Section::new("inputs", "Inputs that differ", vec![Node::Table(inputs)]));
+    }
+    let mut numbers = vec![Node::Aside(reading(compared).into())];
+    numbers.extend(tables::changes(compared, width).into_iter().map(Node::Table));
+    all.push(Section::new("numbers", "All numbers", numbers));
+    all
+}
+
+/// How the tables are read.
+fn reading(compared: &Compared<'_>) -> String {
+    let comparison = compared.comparison;
+    let itself = match comparison.interleaved {
+        true => "whose trials took turns",
+        false => "that took no turns: what the machine did between them is in it",
+    };
+    format!(
+        "B / A: a method's ratio to {} in B over that in A, each from its run's own trials; above \
+         1 it is faster (or cheaper) in B. 95% intervals for all {} changes together, the copies' \
+         among them. By itself: the method alone, in runs {itself}.",
+        comparison.baseline, comparison.contrasts
+    )
+}
+
+/// JSON. `inputs` is what differs, `changes` one object for each
 /// arm, cell and quantity: `ratio` is B over A of the ratio to the baseline, above 1 faster
 /// (or cheaper) in B; `verdict` is null for the baseline, for controls and where a run was
 /// `--quick` (`indicative`). `own` is what the arm takes by itself, in ns per message, and
@@ -156,7 +144,6 @@ pub fn json(compared: &Compared<'_>) -> String {
         "a": run(compared.a),
         "b": run(compared.b),
         "inputs": comparison.inputs,
-        "sentences": sentences::all(compared),
         "study": comparison.study,
         "baseline": comparison.baseline,
         "delta": comparison.delta,
@@ -202,11 +189,4 @@ fn change(comparison: &Comparison, cell: &CellChange, arm: &ArmChange) -> Value 
             "reason": own.judged.as_ref().map(|change| &change.reason),
         })),
     })
-}
-
-/// A sentence of a comparison, which is no verdict where a run was a first look.
-fn about(comparison: &Comparison, kind: Kind, claim: &str) -> Sentence {
-    let indicative = comparison.indicative;
-    let lead = if indicative { "Indicative: " } else { "" };
-    Sentence { text: format!("{lead}{claim}"), indicative, kind, subject: None }
 }

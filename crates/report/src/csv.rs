@@ -1,6 +1,6 @@
-//! CSV after RFC 4180, line feeds for line ends. Quoting is four lines, so it
-//! is ours and not a crate's. The runs of a table are of one study.
+//! CSV after RFC 4180, line feeds for line ends. The runs of a table are of one study.
 
+use iolens_document::csv::push_row;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 use serde_json::Value;
@@ -49,30 +49,6 @@ fn field(value: &Value) -> String {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
-    }
-}
-
-/// Adds one line.
-pub(crate) fn push_row(out: &mut String, fields: impl Iterator<Item = String>) {
-    for (i, field) in fields.enumerate() {
-        if i > 0 {
-            out.push(',');
-        }
-        out.push_str(&quote(&field));
-    }
-    out.push('\n');
-}
-
-/// A field, quoted where it has to be: RFC 4180, section 2, rules 5 to 7. A name that a
-/// spreadsheet would take for a formula has a `'` before it.
-fn quote(field: &str) -> String {
-    let is_formula = field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
-    let shielded = if is_formula { format!("'{field}") } else { field.to_owned() };
-    let field = &shielded;
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
     }
 }
 
@@ -207,16 +183,9 @@ mod tests {
         let (run, analysis) = fixture::run();
         let head: Vec<String> =
             slices(std::slice::from_ref(&run)).lines().take(2).map(String::from).collect();
-        insta::assert_snapshot!(head.join("\n"), @"
-        run,pass,position,seq,round,kind,arm,primitive,receiver,fields,iovec,working_set,topology,mode,message_bytes,threads,isolated,time_ns,all_active_ns,tx_messages,tx_bytes,tx_calls,tx_cpu_ns,tx_voluntary_switches,tx_involuntary_switches,tx_migrations,tx_minor_faults,tx_major_faults,tx_retransmits,tx_softirq_ticks,rx_messages,rx_bytes,rx_calls,rx_time_ns,rx_cpu_ns,rx_voluntary_switches,rx_involuntary_switches,rx_migrations,rx_minor_faults,rx_major_faults,rx_retransmits,rx_softirq_ticks,tx_zerocopy_sends,tx_zerocopy_completions,tx_zerocopy_copied,tx_zerocopy_enobufs,tx_cycles_user,tx_cycles_kernel,tx_instructions_user,tx_instructions_kernel,tx_l1d_loads,tx_l1d_misses,tx_llc_references,tx_llc_misses,rx_cycles_user,rx_cycles_kernel,rx_instructions_user,rx_instructions_kernel,rx_l1d_loads,rx_l1d_misses,rx_llc_references,rx_llc_misses,tx_run_delay_ns,tx_branches,tx_branch_misses,tx_dtlb_loads,tx_dtlb_misses,tx_stalled_cycles_frontend,tx_stalled_cycles_backend,tx_perf_task_clock_ns,tx_perf_context_switches,tx_perf_migrations,tx_perf_minor_faults,tx_perf_major_faults,tx_sys_enter,tx_skb_copy_datagram_iovec,tx_tcp_retransmit_skb,tx_sched_switch,tx_cpu_clock_ns,tx_cpu_context_switches,rx_run_delay_ns,rx_branches,rx_branch_misses,rx_dtlb_loads,rx_dtlb_misses,rx_stalled_cycles_frontend,rx_stalled_cycles_backend,rx_perf_task_clock_ns,rx_perf_context_switches,rx_perf_migrations,rx_perf_minor_faults,rx_perf_major_faults,rx_sys_enter,rx_skb_copy_datagram_iovec,rx_tcp_retransmit_skb,rx_sched_switch,rx_cpu_clock_ns,rx_cpu_context_switches,tx_segments_out,rx_segments_out,rx_mapped_bytes,tx_zerocopy_notifications,rx_rearms,rx_ring_enobufs,ip,mtu_bytes,socket_buffer_bytes,receive_size_bytes,reap_batch,uring_depth,uring_batch,role,unused,host
-        4f1c09ab,1,0,0,0,discarded,send_staged,send_staged,recv,8,per-message,hot,loopback,stream,64,1,false,1126827,1126827,1000,64000,1000,1093022,3,1,0,0,0,0,,1000,64000,1000,1126827,687364,3,1,0,0,0,,,,,,,,,,,,,,,,,,,,,,,5465,,,,,,,,,,,,,,,,,,5465,,,,,,,,,,,,,,,,,,,,,,,,ipv4,,524288,131072,,1,1,baseline,,
-        ");
+        insta::assert_snapshot!(head.join("\n"));
         let cells = cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis));
         let head: Vec<&str> = cells.lines().take(3).collect();
-        insta::assert_snapshot!(head.join("\n"), @"
-        run,study,arm,primitive,role,receiver,fields,iovec,working_set,topology,mode,message_bytes,threads,status,reason,baseline,trials_started,trials_used,n,ratio,ratio_low,ratio_high,ratio_simultaneous_low,ratio_simultaneous_high,ratio_sd_ln,total_ratio,tail,delta,indicative,verdict,verdict_reason,trials_needed,isolated_ratio,goodput_bits_per_s,goodput_low_bits_per_s,goodput_high_bits_per_s,ns_per_message,ns_per_message_low,ns_per_message_high,ns_per_byte,tx_cpu_ns_per_byte,rx_cpu_ns_per_byte,tx_calls_per_message,context_switches_per_message,cycles_per_byte,tx_cycles_per_byte,rx_cycles_per_byte,l1d_misses_per_kib,llc_references_per_kib,llc_misses_per_kib,softirq_ns_per_byte,copies_sender,copies_end_to_end,zerocopy_sends,zerocopy_completions,zerocopy_copied_share,zerocopy_enobufs,latency_samples,latency_mean_ns,latency_p50_ns,latency_p50_low_ns,latency_p50_high_ns,latency_p99_ns,latency_p99_low_ns,latency_p99_high_ns,latency_p999_ns,branch_misses_per_kib,dtlb_misses_per_kib,stalled_frontend_per_cycle,stalled_backend_per_cycle,run_delay_ns_per_message,tx_messages_per_call,tx_segments_per_message,rx_mapped_share,zerocopy_notifications_per_send,ip,mtu_bytes,socket_buffer_bytes,receive_size_bytes,reap_batch,uring_depth,uring_batch,rx_rearms,rx_ring_enobufs,cpu_ratio,cpu_ratio_low,cpu_ratio_high,cpu_ratio_simultaneous_low,cpu_ratio_simultaneous_high,host
-        4f1c09ab,net,send_staged,send_staged,baseline,recv,8,per-message,hot,loopback,stream,64,1,ok,,send_staged,13,12,12,,,,,,,,,0.03,false,,,,,463301315.7910912,447383333.5908642,479219297.9913182,1107.9998735715108,1070.9796758812784,1145.0200712617432,17.312498024554856,16.793123083818205,10.56062379497846,1.0,0.022159997471430215,,,,,,,,2.0,3.0,,,,,,,,,,,,,,,,,,8.753199001214933,1.0,,,,ipv4,,524288,131072,,1,1,,,,,,,,
-        4f1c09ab,net,send,send,compared,recv,8,per-message,hot,loopback,stream,64,1,ok,,send_staged,13,12,12,1.0619986558521342,1.0510895515572685,1.0730209841404645,1.0456770944817653,1.0785749740369848,0.016258230024362857,1.0619986558521342,false,0.03,false,FASTER,simultaneous 95 % interval against δ = 3 %,,,492150845.2029243,473592957.93541306,510708732.47043556,1043.5638899811038,1005.7582312483399,1081.3695487138675,16.305685780954747,15.816515207526107,9.946468326382394,1.0,0.020871277799622074,,,,,,,,1.0,2.0,,,,,,,,,,,,,,,,,,8.24415473085072,1.0,,,,ipv4,,524288,131072,,1,1,,,,,,,,
-        ");
+        insta::assert_snapshot!(head.join("\n"));
     }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::number;
 use crate::table::{Column, Entry, Table, Tone};
 use crate::text::Style;
-use crate::wrap;
+use iolens_document::fold;
 
 /// A difference is worth a word from this part of the other arm's CPU time on.
 const WORTH_SAYING: f64 = 0.02;
@@ -34,7 +34,7 @@ pub fn text(explanation: &Explanation, analysis: &Analysis, style: &Style) -> St
     let attribution = &explanation.attribution;
     let mut out = format!("{}\n\n", title(explanation));
     for sentence in sentences(explanation) {
-        out.push_str(&wrap::hanging(&sentence, style.width, 2));
+        out.push_str(&fold::hanging(&sentence, style.width, 2));
         out.push_str("\n\n");
     }
     for scope in Scope::ALL {
@@ -45,11 +45,11 @@ pub fn text(explanation: &Explanation, analysis: &Analysis, style: &Style) -> St
     out.push_str("Functions in which the CPU was most often, both ends:\n");
     for arm in &attribution.arms {
         let line = format!("{}: {}", arm.shown(), functions(&arm.both));
-        out.push_str(&wrap::hanging(&line, style.width, 2));
+        out.push_str(&fold::hanging(&line, style.width, 2));
         out.push('\n');
     }
     for line in cautions(explanation, analysis) {
-        out.push_str(&format!("\n{}\n", wrap::hanging(&line, style.width, 2)));
+        out.push_str(&format!("\n{}\n", fold::hanging(&line, style.width, 2)));
     }
     out
 }
@@ -350,84 +350,12 @@ mod tests {
 
     #[test]
     fn an_explanation_in_words_and_tables() {
-        insta::assert_snapshot!(shown().0, @"
-        Where the CPU time goes: 1 KiB × 1 thread, veth, stream, hot, 5 sampled trials
-
-        sendmsg_zerocopy (copied) spends 36.5 % ± 0.3 of its CPU time on page pinning and late copy, which
-          send_staged does not have.
-
-        sendmsg_zerocopy (copied) takes 500 ns less CPU time per message than send_staged, both ends
-          together (95 % interval 500 ns to 500 ns); the largest sure parts: −2.03 µs copy from user, +1.93
-          µs late copy, −750 ns user code, +630 ns page pinning.
-
-        Both ends together:
-
-         class of work            send_staged  sendmsg_zerocopy (copied)
-                                % of CPU time              % of CPU time
-         ───────────────────────────────────────────────────────────────
-         user code                 13.3 ± 0.2                  3.6 ± 0.1
-         copy from user            27.0 ± 0.0                          –
-         page pinning                       –                  9.0 ± 0.3
-         late copy                          –                 27.5 ± 0.0
-         softirq receive           17.0 ± 0.1                 18.2 ± 0.1
-         copy to user              33.2 ± 0.6                 35.6 ± 0.7
-         memory allocation          3.7 ± 0.4                          –
-         scheduler and wake-up      5.7 ± 0.3                  6.1 ± 0.4
-
-         CPU time per message         7.52 µs                    7.02 µs
-         samples                          752                        702
-
-        Sending end:
-
-         class of work                      send_staged  sendmsg_zerocopy (copied)
-                                          % of CPU time              % of CPU time
-         ─────────────────────────────────────────────────────────────────────────
-         user code                           21.8 ± 0.5                  6.1 ± 0.2
-         copy from user                      44.2 ± 0.2                          –
-         page pinning                                 –                 15.4 ± 0.4
-         late copy                                    –                 47.2 ± 0.3
-         softirq receive                     27.9 ± 0.1                 31.3 ± 0.1
-         memory allocation                    6.1 ± 0.6                          –
-
-         CPU time per message                   4.59 µs                    4.09 µs
-         waiting for a CPU, of wall time            4 %                        4 %
-         idle, of wall time                        16 %                       16 %
-         samples                                    459                        409
-
-        Receiving end:
-
-         class of work                      send_staged  sendmsg_zerocopy (copied)
-                                          % of CPU time              % of CPU time
-         ─────────────────────────────────────────────────────────────────────────
-         copy to user                        85.3 ± 1.0                 85.3 ± 1.0
-         scheduler and wake-up               14.7 ± 1.0                 14.7 ± 1.0
-
-         CPU time per message                   2.93 µs                    2.93 µs
-         waiting for a CPU, of wall time            4 %                        4 %
-         idle, of wall time                        16 %                       16 %
-         samples                                    293                        293
-        ");
+        insta::assert_snapshot!(shown().0);
     }
 
     #[test]
     fn what_stands_below_the_tables() {
-        insta::assert_snapshot!(shown().1, @"
-         the CPU was most often, both ends:
-        send_staged: _copy_to_iter 33.2 %, _copy_from_iter 27.0 %, process_backlog 17.0 %, memcpy 13.3 %,
-          schedule_timeout 5.7 %, __alloc_skb 3.7 %
-        sendmsg_zerocopy (copied): _copy_to_iter 35.6 %, memcpy 27.5 %, process_backlog 18.2 %,
-          iov_iter_get_pages2 9.0 %, schedule_timeout 6.1 %, memcpy 3.6 %
-
-        send_staged took 7.52 µs of CPU time per message while it was sampled, and 2.04 µs to 2.16 µs in the
-          timed trials: the machine was in another state then, and the shares are of that one.
-
-        Sampled, send_staged took 1.004 times as long as its A/A copy, which ran unsampled in between (95 %
-          interval 1.002 to 1.005, 5 trials).
-
-        Samples of cpu-clock every 1000 µs of a thread's CPU time, in trials of their own; on loopback and
-          veth the sender's CPU runs the receive path in softirq, so both ends together is the honest sum.
-          Intervals: t over trials, pointwise 95 %.
-        ");
+        insta::assert_snapshot!(shown().1);
     }
 
     #[test]

@@ -32,10 +32,10 @@ A test of `crates/report` compares this file with what is written, and makes it 
   95 % interval of the column that is named without them. `tx_` is the sending end and
   `rx_` the receiving one; what has neither is of both ends together.
 - An analysis rests on slices of `kind` `measured` of which **`unused`** is null; otherwise it
-  says why not: a gate, a pass that was cut short, a trial that was run again.
+  says why not: a check, a pass that was cut short, a trial that was run again.
   `witness/recompute.py` makes contrasts, verdicts and figures anew from them.
 - What is *set so* is a metric: [metrics.md](metrics.md) says what it is, its source, and
-  where it is null. The others say which row it is, or are made of metrics (METHOD 2).
+  where it is null. The others say which row it is, or are made of metrics (METHOD, From a trial to a ratio).
 
 ## A whole run
 

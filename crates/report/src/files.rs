@@ -1,8 +1,5 @@
-//! The studies `file` and `write`: what their sentences, tables and figures have in
-//! common.
+//! The studies `file`, `write` and `copy`: what their sections and figures have in common.
 
-mod drops;
-pub(crate) mod sentences;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -14,8 +11,6 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval};
 
-pub(crate) use self::drops::table as drops_table;
-pub(crate) use self::sentences::{alarms, cold_in_a_guest, sentences};
 use crate::rates::{self, Unit};
 
 /// The unit for the rates of cells.
@@ -88,68 +83,10 @@ pub(crate) fn is_cold(cell: &Cell) -> bool {
 
 /// What tells a curve from others but what is in the page cache.
 pub(crate) fn without_cache(run: &Run, cell: &Cell) -> String {
-    let words = crate::words::curve(&run.header, &with_cache(cell, CacheState::Warm));
-    let others = words.split(", ").filter(|word| *word != CacheState::Warm.word());
-    others.collect::<Vec<_>>().join(", ")
-}
-
-/// What the page cache is worth to an engine.
-pub(crate) struct Caching {
-    /// The cell that is warm.
-    pub(crate) cell: Cell,
-    /// The engine's arm.
-    pub(crate) label: String,
-    /// The engine.
-    pub(crate) primitive: String,
-    /// Its rate warm over its rate cold.
-    pub(crate) ratio: Estimate,
-}
-
-/// Warm over cold of every engine that goes through the page cache, at every block
-/// size that has both.
-pub(crate) fn caching(run: &Run, analysis: &Analysis) -> Vec<Caching> {
-    let is_warm =
-        |cell: &&CellAnalysis| cell.cell.file().is_some_and(|f| f.cache == CacheState::Warm);
-    let mut found = Vec::new();
-    for warm in analysis.cells.iter().filter(is_warm) {
-        let other = with_cache(&warm.cell, CacheState::Cold);
-        let Some(cold) = analysis.cells.iter().find(|cell| cell.cell == other) else { continue };
-        for (arm, rate) in engines(warm) {
-            let mut colds = engines(cold);
-            let same = colds.find(|(other, _)| other.arm.label == arm.arm.label);
-            let Some((_, slow)) = same.filter(|_| !is_direct(run, &arm.arm.primitive)) else {
-                continue;
-            };
-            found.push(Caching {
-                cell: warm.cell.clone(),
-                label: arm.arm.label.clone(),
-                primitive: arm.arm.primitive.clone(),
-                ratio: over(rate, slow),
-            });
-        }
-    }
-    found
-}
-
-/// One over the other, of cells that have nothing in common: the half-widths of
-/// both, of the logarithm and added in quadrature.
-fn over(a: Estimate, b: Estimate) -> Estimate {
-    let value = a.value / b.value;
-    let half = |interval: Interval| (interval.high / interval.low).ln() / 2.0;
-    let both = a.interval.zip(b.interval).map(|(a, b)| half(a).hypot(half(b)));
-    let interval = both
-        .filter(|half| half.is_finite())
-        .map(|half| Interval { low: value / half.exp(), high: value * half.exp() });
-    Estimate { value, interval, n: a.n.min(b.n) }
-}
-
-/// What the CPU time of an engine is, which nothing is compared by.
-pub(crate) const CPU_READ: &str = "totals over totals of the arm's own trials, which not all \
-    arms share";
-
-/// `5.21 [4.98, 5.45]`.
-pub(crate) fn times(ratio: &Estimate) -> String {
-    crate::results::interval_text(Some(*ratio), 1.0)
+    let warm = with_cache(cell, CacheState::Warm);
+    let mut parts = crate::words::curve_parts(&run.header.plan, &warm);
+    parts.retain(|part| part != CacheState::Warm.word());
+    crate::words::joined(parts)
 }
 
 /// 1/b of a fit, bytes per second; null where a byte costs nothing.
@@ -160,22 +97,6 @@ pub(crate) fn bandwidth(model: &CostModel) -> Option<Estimate> {
         .filter(|interval| interval.low > 0.0)
         .map(|Interval { low, high }| Interval { low: inverse(high), high: inverse(low) });
     (value > 0.0).then(|| Estimate { value: inverse(value), interval, n })
-}
-
-/// n½ of a fit, the block size at which half of the time is the crossing:
-/// `1.67 KiB [1.61 KiB, 1.73 KiB]`.
-pub(crate) fn knee(model: &CostModel) -> String {
-    let Estimate { value, interval, .. } = model.half_size_bytes;
-    let value = rounded_bytes(value);
-    match interval {
-        Some(interval) => {
-            format!(
-                "{value} {}",
-                crate::number::ends(interval, |end| rounded_bytes(end).to_string())
-            )
-        }
-        None => value.to_string(),
-    }
 }
 
 /// Whole bytes; none for what is no number.

@@ -1,6 +1,9 @@
 //! What follows from an analysis, as facts: numbers, intervals and names, and no sentence. The
 //! screen words them, JSON carries them.
 
+mod files;
+
+use iolens_model::arm::Role;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
@@ -10,9 +13,13 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
     Analysis, CellAnalysis, Contrast, Crossover, CrossoverShape, Estimate, Interval, Quantity,
 };
+use iolens_stats::remark::{Remark, Warning};
 use serde::Serialize;
 
+pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
+use crate::servers::{self, Kind, View, counters};
 use crate::standing::{Candidate, Standing, conditional, standing};
+use crate::words;
 
 /// A fact about a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,6 +33,14 @@ pub enum Finding {
     ZeroCopy(ZeroCopy),
     /// Rare slices that are much slower: the ratio by totals is another than the typical one.
     Stalls(Stalls),
+    /// What is counted of servers for a request, beside what a request costs.
+    GoesWithCost(GoesWithCost),
+    /// The fastest method of a file beside what bounds it.
+    Limit(Limit),
+    /// What the page cache is worth.
+    Caching(Caching),
+    /// What a flush of the device took.
+    Flush(Flush),
     /// The baseline against its hidden copy.
     SelfCheck(SelfChecked),
     /// More threads than processors, which take turns.
@@ -52,10 +67,27 @@ pub enum Finding {
         /// By which intervals are wider, as a factor.
         widened: f64,
     },
+    /// The run measured the crossovers of another one again.
+    Confirms {
+        /// The id of that run.
+        run: String,
+    },
     /// Methods ran one after another, not in turns.
     Sequential,
     /// What is sent is dropped by a device, and received by nobody.
     Dropped,
+    /// What a check noticed in a setting and let pass.
+    Remark {
+        /// The setting.
+        setting: Cell,
+        /// Of which arm, and what.
+        remark: Remark,
+    },
+    /// What holds of the whole run.
+    Warning {
+        /// What it is.
+        warning: Warning,
+    },
 }
 
 /// Which method is ahead in a setting, among those that can do any job.
@@ -174,6 +206,22 @@ pub struct Stalls {
     pub with_stalls: f64,
 }
 
+/// A counter of servers whose models have more of it the more, or the less, a request costs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GoesWithCost {
+    /// The setting.
+    pub setting: Cell,
+    /// Whether the models make a process or a thread for each connection; `None` where models of
+    /// both kinds are compared.
+    pub one_per_connection: Option<bool>,
+    /// Its name, as perf stat has it.
+    pub counter: &'static str,
+    /// Spearman's rank correlation, −1 to 1.
+    pub rank_correlation: f64,
+    /// Models.
+    pub models: usize,
+}
+
 /// The baseline against its hidden copies.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SelfChecked {
@@ -193,11 +241,29 @@ pub struct SelfChecked {
 pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     out.extend(rankings(run, analysis).into_iter().map(Finding::Ranking));
+    for view in servers::views(run, analysis) {
+        out.extend(throughput(&view, analysis.delta).map(Finding::Ranking));
+        out.extend(going_with_cost(&view).map(Finding::GoesWithCost));
+    }
     out.extend(crossovers(analysis).into_iter().map(Finding::Crossover));
     out.extend(zero_copies(analysis).into_iter().map(Finding::ZeroCopy));
     out.extend(stalls(analysis).into_iter().map(Finding::Stalls));
+    if crate::words::is_of_files(&run.header.plan) {
+        out.extend(limits(run, analysis).into_iter().map(Finding::Limit));
+        out.extend(caching(run, analysis).into_iter().map(Finding::Caching));
+        out.extend(flush(run).map(Finding::Flush));
+    }
     out.extend(cautions(run, analysis));
     out.push(Finding::SelfCheck(self_check(run, analysis)));
+    let warnings = analysis.warnings.iter();
+    out.extend(warnings.map(|warning| Finding::Warning { warning: warning.clone() }));
+    out.extend(analysis.cells.iter().flat_map(|cell| {
+        let one = |remark: &Remark| Finding::Remark {
+            setting: cell.cell.clone(),
+            remark: remark.clone(),
+        };
+        cell.remarks.iter().map(one).collect::<Vec<_>>()
+    }));
     out
 }
 
@@ -209,6 +275,27 @@ pub(crate) fn rankings(run: &Run, analysis: &Analysis) -> Vec<Ranking> {
         Some(_) => analysis.cells.iter().map(|cell| one(&cell.by_cpu())).collect(),
         None => analysis.cells.iter().map(one).collect(),
     }
+}
+
+/// Which server answers most requests in a closed loop, among those whose client was not the
+/// limit; `None` where the baseline's was.
+pub(crate) fn throughput(view: &View, delta: f64) -> Option<Ranking> {
+    let mut cell = view.cell.clone();
+    cell.arms.retain(|arm| !servers::is_bounded(arm));
+    let has_baseline = cell.arms.iter().any(|arm| arm.arm.role == Role::Baseline);
+    (!view.is_open && has_baseline).then(|| ranking(&cell, delta))
+}
+
+fn going_with_cost(view: &View) -> impl Iterator<Item = GoesWithCost> {
+    counters::going_with_cost(view).into_iter().map(|(counter, rank_correlation, models)| {
+        GoesWithCost {
+            setting: view.cell.cell.clone(),
+            one_per_connection: view.kind.map(|kind| kind == Kind::Alone),
+            counter,
+            rank_correlation,
+            models,
+        }
+    })
 }
 
 /// Who is ahead in a setting.
@@ -287,7 +374,7 @@ pub(crate) fn zero_copies(analysis: &Analysis) -> Vec<ZeroCopy> {
 pub(crate) fn stalls(analysis: &Analysis) -> Vec<Stalls> {
     let of_cell = |cell: &CellAnalysis| {
         let own = cell.arms.iter().filter(|arm| arm.status == Status::Ok);
-        let own = own.filter(|arm| arm.arm.role == iolens_model::arm::Role::Compared);
+        let own = own.filter(|arm| arm.arm.role == Role::Compared);
         let one = |arm: &iolens_stats::analysis::ArmAnalysis| {
             let contrast = arm.contrast.as_ref().filter(|contrast| contrast.tail)?;
             Some(Stalls {
@@ -322,10 +409,18 @@ pub(crate) fn self_check(run: &Run, analysis: &Analysis) -> SelfChecked {
     }
 }
 
+/// Thread counts of these settings that are more than the processors of an end.
+fn crowded(run: &Run, analysis: &Analysis) -> Option<Finding> {
+    let (mut threads, cpus) = words::crowded(run)?;
+    threads.retain(|own| analysis.cells.iter().any(|cell| cell.cell.threads == *own));
+    (!threads.is_empty()).then_some(Finding::Crowded { threads, cpus })
+}
+
 /// Without which a decision could go wrong, the worst first.
 pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let plan = &run.header.plan;
-    let mut out: Vec<Finding> = Vec::new();
+    let other = run.header.confirms.clone();
+    let mut out = Vec::from_iter(other.map(|run| Finding::Confirms { run }));
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus);
     let is_apart = |t: &Topology| t.has_receiver() && !t.is_apart();
     if let ([cpu], true) = (cpus.as_slice(), plan.topologies().iter().any(is_apart)) {
@@ -334,9 +429,7 @@ pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     if matches!(plan.schedule, Schedule::Window { .. } | Schedule::Messages { .. }) {
         out.push(Finding::Sequential);
     }
-    out.extend(
-        crate::words::crowded(run).map(|(threads, cpus)| Finding::Crowded { threads, cpus }),
-    );
+    out.extend(crowded(run, analysis));
     if plan.topologies().contains(&Topology::Sink) {
         out.push(Finding::Dropped);
     }
@@ -353,8 +446,10 @@ fn neighbours(analysis: &Analysis) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use iolens_stats::analysis::Verdict;
+
     use super::*;
-    use crate::fixture_findings;
+    use crate::{fixture, fixture_findings};
 
     /// `docs/findings.md` has a row for every kind that a run can have.
     #[test]
@@ -362,11 +457,23 @@ mod tests {
         let page = include_str!("../../../docs/findings.md");
         let (run, analysis) = fixture_findings::findings();
         let mut all = super::all(&run, &analysis.shown());
+        for (run, analysis) in [crate::files::tests::run(), crate::writes::tests::run()] {
+            all.extend(super::all(&run, &analysis.shown()));
+        }
         all.extend([
             Finding::SharedCpu { cpu: 0 },
+            Finding::Confirms { run: "aa000001".to_owned() },
             Finding::Sequential,
             Finding::Dropped,
             Finding::Neighbours { correlation: 0.2, widened: 1.2 },
+            Finding::Warning { warning: Warning::CountersClosed },
+            Finding::GoesWithCost(GoesWithCost {
+                setting: analysis.cells[0].cell.clone(),
+                one_per_connection: None,
+                counter: "branches",
+                rank_correlation: 0.9,
+                models: 5,
+            }),
         ]);
         for finding in all {
             let json = serde_json::to_value(&finding).expect("plain data");
@@ -378,5 +485,79 @@ mod tests {
                 assert!(row.contains(&format!("`{key}`")), "{kind} has no {key}: {row}");
             }
         }
+    }
+
+    #[test]
+    fn every_kind_of_remark_and_warning_is_documented() {
+        let page = include_str!("../../../docs/findings.md");
+        let remarks = crate::remarks::tests::kinds();
+        let remarks = remarks.iter().map(|kind| serde_json::to_value(kind).expect("plain data"));
+        let warnings = crate::remarks::tests::warnings();
+        let warnings = warnings.iter().map(|one| serde_json::to_value(one).expect("plain data"));
+        for json in remarks.chain(warnings) {
+            let kind = json["kind"].as_str().expect("a tag");
+            let below = page.split_once("Kinds of remarks.").expect("their tables").1;
+            let row = below.lines().find(|line| line.starts_with(&format!("| `{kind}` |")));
+            let row = row.unwrap_or_else(|| panic!("no row for {kind}"));
+            let keys = json.as_object().expect("an object").keys();
+            for key in keys.filter(|key| *key != "kind") {
+                assert!(row.contains(&format!("`{key}`")), "{kind} has no {key}: {row}");
+            }
+        }
+    }
+
+    /// Who is ahead in the first cell with its contrasts replaced.
+    fn answer_with(changes: [(usize, f64, f64, Verdict); 3]) -> Outcome {
+        let (run, mut analysis) = fixture::run();
+        // As if it sent scattered fields, so that three arms are ranked.
+        analysis.cells[0].arms[1].condition = None;
+        for (index, ratio, half, verdict) in changes {
+            let contrast = analysis.cells[0].arms[index].contrast.as_mut().expect("compared");
+            let interval = Interval { low: ratio - half, high: ratio + half };
+            contrast.ratio = ratio;
+            (contrast.pointwise, contrast.simultaneous) = (Some(interval), Some(interval));
+            contrast.verdict = verdict;
+            contrast.trials_needed = (verdict == Verdict::Inconclusive).then_some(61);
+        }
+        // What follows for `send` against `sendmsg_iov` where both are exact.
+        let ratio = changes[0].1 / changes[2].1;
+        for pair in &mut analysis.cells[0].pairs {
+            pair.simultaneous = Some(Interval { low: ratio - 0.01, high: ratio + 0.01 });
+        }
+        rankings(&run, &analysis).remove(0).outcome
+    }
+
+    #[test]
+    fn ties_and_open_questions_are_told_as_such() {
+        let slower = (2, 0.5, 0.01, Verdict::Slower);
+        let same = |outcome: &Outcome, names: [&str; 2]| {
+            let Outcome::Same { methods } = outcome else { return false };
+            methods.len() == 2 && names.iter().all(|name| methods.iter().any(|own| own == name))
+        };
+        let tie = answer_with([
+            (1, 1.30, 0.005, Verdict::Faster),
+            slower,
+            (3, 1.301, 0.005, Verdict::Faster),
+        ]);
+        assert!(same(&tie, ["send", "sendmsg_iov"]), "{tie:?}");
+        let even = answer_with([
+            (1, 1.01, 0.01, Verdict::Equivalent),
+            slower,
+            (3, 0.9, 0.01, Verdict::Slower),
+        ]);
+        assert!(same(&even, ["send", "send_staged"]), "{even:?}");
+        let open = answer_with([
+            (1, 1.05, 0.2, Verdict::Inconclusive),
+            slower,
+            (3, 0.7, 0.01, Verdict::Slower),
+        ]);
+        let is_open = matches!(&open, Outcome::Undecided { methods, more_trials: Some(49) }
+            if *methods == ["send", "send_staged"]);
+        assert!(is_open, "{open:?}");
+        let baseline =
+            answer_with([(1, 0.9, 0.01, Verdict::Slower), slower, (3, 0.7, 0.01, Verdict::Slower)]);
+        let is_it = matches!(&baseline, Outcome::Fastest { method, against: None }
+            if method == "send_staged");
+        assert!(is_it, "{baseline:?}");
     }
 }

@@ -12,10 +12,12 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Passes, Schedule};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Nanos;
+use iolens_stats::Check;
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Contrast, GroupCheck, PairContrast, Quantity, Rejected,
     SelfCheck, Told,
 };
+use iolens_stats::remark::{Excess, Remark, RemarkKind, Warning};
 
 // Paths, because an example includes this file from another directory.
 #[path = "fixture/alone.rs"]
@@ -298,7 +300,7 @@ fn build(shape: &Shape) -> (Run, Analysis) {
         self_check: self_check(&cells),
         cells,
         rejected: rejected(shape),
-        warnings: vec!["steal was 4.1 % of busy time (median over trials)".into()],
+        warnings: vec![Warning::FewPasses { complete: shape.passes, minimum: 20 }],
         told: Arc::new(Told::of(&trials)),
         kinds: Arc::default(),
     };
@@ -317,7 +319,7 @@ fn build(shape: &Shape) -> (Run, Analysis) {
 /// The last cell was measured with isolated trials too.
 fn isolate(cells: &mut [CellAnalysis]) {
     let values = measured::contrast(&measured::spread(1.31, 0.02));
-    let isolated = Contrast { reason: "from isolated trials".into(), ..values };
+    let isolated = values;
     let arms = cells.last_mut().map(|cell| &mut cell.arms);
     let arm = arms.and_then(|arms| arms.iter_mut().find(|arm| arm.arm.label == IOV.label));
     if let Some(arm) = arm {
@@ -355,8 +357,12 @@ fn cell_analysis(shape: &Shape, cell: &Cell, values: &[Vec<f64>]) -> CellAnalysi
     let n = u32::try_from(values.len()).unwrap_or(0);
     let analyse = |(i, arm)| arm_analysis(shape, cell, arm, values, i);
     let arms: Vec<ArmAnalysis> = shape.arms.iter().enumerate().map(analyse).collect();
-    let notes = match cell.size.0 {
-        262_144 => vec!["the rings of one arm do not fit the L2 cache".into()],
+    let remarks = match cell.size.0 {
+        262_144 => {
+            let (what, ratio, trials, of) = (Excess::Rings, 2.0, n, n);
+            let kind = RemarkKind::Excess { what, ratio, trials, of };
+            vec![Remark { arm: Some(shape.arms[0].label.to_owned()), kind }]
+        }
         _ => Vec::new(),
     };
     let pairs = pairs(shape, cell, values);
@@ -375,7 +381,7 @@ fn cell_analysis(shape: &Shape, cell: &Cell, values: &[Vec<f64>]) -> CellAnalysi
         compared: Quantity::Time,
         pairs,
         cpu_pairs: Vec::new(),
-        notes,
+        remarks,
     }
 }
 
@@ -400,6 +406,7 @@ fn arm_analysis(
         condition,
         status: trouble.map_or(Status::Ok, |(status, _)| status),
         reason: trouble.map(|(_, why)| why.into()),
+        check: None,
         figures: usable.then(|| measured::figures(shape, cell, &own, arm.role)),
         contrast: contrasted.then(|| measured::contrast(&ln)),
         cpu_contrast: None,
@@ -462,6 +469,7 @@ fn rejected(shape: &Shape) -> Vec<Rejected> {
         cell: cell.clone(),
         arm: Some("send_per_field".into()),
         status: Status::Failed,
+        check: None,
         reason: "recv: ECONNRESET (connection reset by peer)".into(),
     };
     let gate = Rejected {
@@ -469,6 +477,7 @@ fn rejected(shape: &Shape) -> Vec<Rejected> {
         cell: cell.clone(),
         arm: None,
         status: Status::Invalid,
+        check: Some(Check::Migrations),
         reason: "3 migrations of pinned threads; pinned means none".into(),
     };
     vec![failed(1), failed(2), gate]

@@ -1,225 +1,25 @@
 //! One self-contained page: no network, no script, light and dark, printable.
 //! Sections in the order in which a reader needs them, one file each.
 
-use iolens_model::axes::Study;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::number;
-use crate::words;
+use crate::sections;
 
-mod answers;
-mod calls;
-mod cells;
-mod copies;
-mod decision;
-mod figures;
-mod files;
-mod glossary;
-mod machine;
 mod merged;
-mod paths;
-mod questions;
-mod reproduce;
-mod servers;
-mod validity;
 
 pub use merged::merged;
-
-const STYLE: &str = include_str!("html/style.css");
 
 /// The page.
 #[must_use]
 pub fn page(run: &Run, analysis: &Analysis) -> String {
-    let analysis = &analysis.shown();
-    let sections = match run.header.plan.study() {
-        Study::Net => of_net(run, analysis),
-        Study::File | Study::Write | Study::Copy => vec![
-            files::answers(run, analysis),
-            files::decision(run, analysis),
-            files::figures(run, analysis),
-            validity::section(run, analysis),
-            machine::section(run, analysis),
-            files::cells(run, analysis),
-            reproduce::section(run),
-        ],
-        Study::Server => around(
-            vec![servers::answers(run, analysis), servers::decision(run, analysis)],
-            |room| servers::figures(run, analysis, room),
-            vec![
-                servers::counters(run, analysis),
-                validity::section(run, analysis),
-                machine::section(run, analysis),
-                servers::cells(run, analysis),
-                reproduce::section(run),
-            ],
-        ),
-        Study::Syscall => vec![
-            calls::answers(run, analysis),
-            calls::figures(run, analysis),
-            validity::section(run, analysis),
-            machine::section(run, analysis),
-            calls::cells(run, analysis),
-            reproduce::section(run),
-        ],
-    };
-    let main = html! {
-        @for section in &sections { (section) }
-        @if run.header.plan.net().is_some() { (glossary::fold(run, analysis)) }
-    };
-    let footer = format!("{} · run {}", run.header.build, run.header.id);
-    document(&run.header.build, &title(run), &header(run, analysis), &main, &footer)
-}
-
-/// A page of these parts.
-fn document(build: &str, title: &str, header: &Markup, main: &Markup, footer: &str) -> String {
-    let style = format!("{STYLE}\n{}", crate::figure::page_style());
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content=(build);
-                title { (title) }
-                style { (PreEscaped(style)) }
-            }
-            body {
-                (header)
-                main { (main) }
-                footer { p { (footer) } }
-            }
-        }
-    };
-    without_optional_tags(&page.into_string())
-}
-
-/// The sections of a run of `net`. It can have so many figures that not all have room.
-fn of_net(run: &Run, analysis: &Analysis) -> Vec<Markup> {
-    let before = vec![
-        answers::section(run, analysis),
-        decision::section(run, analysis),
-        questions::section(run, analysis),
-    ];
-    let after = vec![
-        copies::section(run, analysis),
-        validity::section(run, analysis),
-        machine::section(run, analysis),
-        cells::section(run, analysis),
-        reproduce::section(run),
-    ];
-    around(before, |room| figures::section(run, analysis, room), after)
-}
-
-/// Sections with the figures between them, which have the room that these leave in a page.
-fn around(
-    before: Vec<Markup>,
-    figures: impl FnOnce(usize) -> Markup,
-    after: Vec<Markup>,
-) -> Vec<Markup> {
-    let others: usize = before.iter().chain(&after).map(|section| section.0.len()).sum();
-    let figures = figures(BYTES_MAX.saturating_sub(others + AROUND_BYTES));
-    before.into_iter().chain([figures]).chain(after).collect()
-}
-
-/// Bytes that a page may have.
-const BYTES_MAX: usize = 2_000_000;
-/// Bytes of what is around the sections of one: style, heading, words, and the headings
-/// within the section of figures.
-const AROUND_BYTES: usize = 60_000;
-
-/// HTML lets these end tags go where the next one begins, and a page of many
-/// cells has a hundred thousand of them (HTML, 13.1.2.4 optional tags).
-fn without_optional_tags(page: &str) -> String {
-    const OPTIONAL: [&str; 5] = ["</td>", "</tr>", "</dd>", "</dt>", "</li>"];
-    OPTIONAL.iter().fold(page.to_owned(), |page, tag| page.replace(tag, ""))
-}
-
-fn title(run: &Run) -> String {
-    let name = run.header.name.as_deref().unwrap_or(&run.header.id);
-    let host = run.header.origin.as_ref().map(|origin| format!(" on {}", origin.host));
-    format!("{name} · iolens {}{}", run.header.plan.study(), host.unwrap_or_default())
-}
-
-fn header(run: &Run, analysis: &Analysis) -> Markup {
-    let plan = &run.header.plan;
-    html! {
-        header {
-            p.mark { b { "iolens" } " " (plan.study()) " run " code { (run.header.id) } }
-            h1 { (run.header.name.as_deref().unwrap_or(question(run))) }
-            p.meta {
-                (iolens_model::moment::utc(run.header.started_unix_ns))
-                @if let Some(host) = run.header.host_label() { " · on " (host) }
-                " · " (words::settings(plan))
-                " · " (number::count(analysis.passes, "complete pass"))
-                " · δ = " (number::percent(analysis.delta).replace(' ', "\u{a0}"))
-            }
-            @if plan.quick {
-                p.flag { b { "Indicative." } " A quick run gives a first look; verdicts need a full one." }
-            }
-            nav aria-label="Contents" {
-                @for (id, name) in contents(run) { a href={ "#" (id) } { (name) } }
-                @if plan.net().is_some() { a href="#words" { "Words of this page" } }
-            }
-        }
-    }
-}
-
-/// What the study asks.
-fn question(run: &Run) -> &'static str {
-    match run.header.plan.study() {
-        Study::Net => "What moving a message costs",
-        Study::File => "What reading a file costs",
-        Study::Write => "What writing to a file costs",
-        Study::Copy => "What copying a file costs",
-        Study::Syscall => "What a crossing into the kernel costs",
-        Study::Server => "What a request costs",
-    }
-}
-
-/// Sections of a run's page.
-fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
-    match run.header.plan.study() {
-        Study::Net => &CONTENTS,
-        Study::File | Study::Write | Study::Copy => &files::CONTENTS,
-        Study::Syscall => &calls::CONTENTS,
-        Study::Server => &servers::CONTENTS,
-    }
-}
-
-/// Sections by id and heading.
-const CONTENTS: [(&str, &str); 9] = [
-    ("answers", "Answers"),
-    ("decision", "What to use"),
-    ("questions", "Questions"),
-    ("figures", "Figures"),
-    ("copies", "Copies"),
-    ("validity", "Validity"),
-    ("machine", "Machine"),
-    ("cells", "All cells"),
-    reproduce::NAMED,
-];
-
-/// A section with its heading.
-fn block(id: &str, heading: &str, content: Markup) -> Markup {
-    html! {
-        section class={ "s-" (id) } aria-labelledby=(id) {
-            h2 id=(id) { (heading) }
-            (content)
-        }
-    }
-}
-
-fn scope(run: &Run, analysis: &Analysis) -> Markup {
-    let sentences = crate::answers::sentences(run, analysis);
-    let scope = sentences.iter().filter(|s| s.kind == crate::answers::Kind::Scope);
-    html! { @for sentence in scope { p { (sentence.text) } } }
+    iolens_document::html::page(&sections::page(run, &analysis.shown()))
 }
 
 #[cfg(test)]
 mod tests {
+    use iolens_stats::remark::{Circumstance, Warning};
+
     use super::*;
     use crate::fixture;
     use crate::fixture_findings::{findings, many};
@@ -282,7 +82,9 @@ mod tests {
         run.header.name = Some(hostile.into());
         run.header.command.push(hostile.into());
         run.header.host.facts[0].value = iolens_model::reading::Reading::Exact(hostile.into());
-        analysis.warnings.push(hostile.into());
+        let reason = Some(hostile.to_owned());
+        let missing = Circumstance::MigrationsNotMeasured { whose: None, reason };
+        analysis.warnings.push(Warning::Circumstance(missing));
         analysis.rejected[0].reason = hostile.into();
         analysis.cells[0].arms[1].arm.label = hostile.into();
         let page = page(&run, &analysis);
@@ -324,13 +126,13 @@ mod tests {
     #[test]
     fn headings_and_contents_lead_to_each_other() {
         for page in pages() {
-            let headings: Vec<&str> =
-                page.split("<h2").skip(1).filter_map(|h| h.split('>').next()).collect();
-            assert_eq!(headings.len(), CONTENTS.len());
-            for (id, _) in CONTENTS {
-                assert!(headings.contains(&format!(" id=\"{id}\"").as_str()), "{id}");
-                assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
-            }
+            let ids = |mark: &str| {
+                let all = page.split(mark).skip(1).filter_map(|rest| rest.split('"').next());
+                all.map(str::to_owned).collect::<Vec<_>>()
+            };
+            let headings = ids("<h2 id=\"");
+            assert_eq!(headings, ids("<a href=\"#"));
+            assert!((8..=9).contains(&headings.len()), "{headings:?}");
         }
     }
 
@@ -363,16 +165,24 @@ mod tests {
     }
 
     /// Columns of numbers that say their unit in their name or are counts.
-    const COUNTS: [&str; 8] =
-        ["n", "pass", "half-width", "size", "threads", "sends", "completions", "round trips"];
+    const COUNTS: [&str; 9] = [
+        "n",
+        "speed",
+        "pass",
+        "half-width",
+        "size",
+        "threads",
+        "sends",
+        "completions",
+        "round trips",
+    ];
 
     #[test]
     fn columns_of_numbers_carry_a_unit_or_are_counts() {
         for page in pages() {
-            let number_columns = page.split("<th class=\"r\"").skip(1);
+            let number_columns = page.split("<th class=\"r\">").skip(1);
             for column in number_columns.filter_map(|rest| rest.split("</th>").next()) {
-                let name = column.split('>').nth(1).unwrap_or_default();
-                let name = name.split('<').next().unwrap_or_default().trim();
+                let name = column.split('<').next().unwrap_or_default().trim();
                 let fine =
                     column.contains("<small") || COUNTS.contains(&name) || name.contains('(');
                 assert!(fine, "{column}");

@@ -63,7 +63,7 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
         "drift": analysis.drift,
         "neighbours": analysis.neighbours,
         "rejected": analysis.rejected,
-        "warnings": analysis.warnings,
+        "warnings": analysis.warnings.iter().map(crate::remarks::warning).collect::<Vec<_>>(),
         "not_measured": not_measured(&analysis.told),
         "spent": {
             "reading_ns": spent.reading_ns,

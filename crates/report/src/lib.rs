@@ -1,13 +1,12 @@
 //! Reports: a run and its analysis to bytes. Pure: no I/O, and the same input
 //! gives the same bytes.
 //!
-//! [`answers`] says in sentences what was found and [`questions`] what it means;
+//! [`findings`] are what was found, as facts;
 //! [`text`], [`csv`], [`json`], [`figure`], [`png`] and [`html`] are its forms.
 //! [`compare`] holds two runs against each other.
 
 #![forbid(unsafe_code)]
 
-pub mod answers;
 pub mod ask;
 pub mod compare;
 mod copying;
@@ -21,31 +20,32 @@ pub mod html;
 pub mod json;
 pub mod load;
 pub mod png;
-pub mod questions;
 pub mod rates;
 pub mod screen;
 pub mod served;
 mod servers;
-pub mod table;
 pub mod text;
 pub mod transfer;
 pub mod tune;
 pub mod upkeep;
+
+pub use iolens_document::table;
 
 mod alone;
 mod arm_facts;
 mod arms;
 mod bounds;
 mod calls;
-mod markdown;
+mod crossing;
 mod number;
 mod parts;
 mod records;
+mod remarks;
 mod results;
+mod sections;
 mod standing;
 mod totals;
 mod words;
-mod wrap;
 mod writes;
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(crate) fn ratio(value: f64) -> String {
 }
 
 /// What stands for an interval whose ends say nothing.
-const UNUSABLE: &str = "no usable interval";
+pub(crate) const UNUSABLE: &str = "no usable interval";
 
 /// An interval in words, `usual` ones unless its ends say nothing: then `no usable interval
 /// from 2 trials`. Whatever prints the interval of a sentence comes through here.

@@ -61,6 +61,18 @@ pub(crate) fn of_models(analysis: &Analysis, makes: impl Fn(&Arm) -> bool) -> Ve
     parts
 }
 
+/// The three servers that every textbook begins with.
+const TEXTBOOK: [&str; 3] = ["iterative", "fork", "thread_per_connection"];
+
+/// Those of them that a run compares; `None` where they are fewer than two.
+pub(crate) fn textbook(analysis: &Analysis) -> Option<Part> {
+    let arms = compared(analysis).into_iter().map(|arm| &arm.arm);
+    let own = arms.filter(|arm| TEXTBOOK.contains(&arm.primitive.as_str()));
+    let labels: Vec<String> = own.map(|arm| arm.label.clone()).collect();
+    let group = "the three textbook servers";
+    (labels.len() > 1).then_some(Part { id: "textbook", group, number: (1, 1), labels })
+}
+
 /// Arms that have something in common, as many as a figure can show together.
 fn divided(id: &'static str, group: &'static str, arms: Vec<&ArmAnalysis>) -> Vec<Part> {
     let of = arms.len().div_ceil(ARMS_MAX);

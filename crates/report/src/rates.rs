@@ -2,9 +2,6 @@
 //! significant digits of each.
 
 use iolens_model::units::{Bytes, three_digits};
-use iolens_stats::analysis::Estimate;
-
-use crate::number;
 
 /// The unit of the rates in one column or figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,13 +46,10 @@ pub fn rate(bytes_per_s: f64) -> String {
     format!("{} {}", three_digits(bytes_per_s / unit.size), unit.name)
 }
 
-/// `14.2 GiB/s [14.0, 14.5]`, the interval in the unit of the value.
-pub(crate) fn said(units: Units, rate: Estimate) -> String {
-    let unit = Unit::of(units, [rate.value]);
-    let digits = |value: f64| three_digits(value / unit.size);
-    let ends = |interval| format!(" {}", number::ends(interval, digits));
-    let interval = rate.interval.map(ends).unwrap_or_default();
-    format!("{} {}{interval}", digits(rate.value), unit.name)
+/// `9.41 Gbit/s`, or `812 Mbit/s` below 1 Gbit/s.
+pub(crate) fn bits(bits_per_s: f64) -> String {
+    let unit = Unit::of(BITS, [bits_per_s]);
+    format!("{} {}", three_digits(bits_per_s / unit.size), unit.name)
 }
 
 #[cfg(test)]

@@ -502,7 +502,7 @@ fn judgement(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Named {
         ("delta", json!(run.header.plan.delta)),
         ("indicative", json!(run.header.plan.quick)),
         ("verdict", json!(judged.map(|c| c.verdict.word()))),
-        ("verdict_reason", json!(judged.map(|c| &c.reason))),
+        ("verdict_reason", json!(judged.map(|c| crate::remarks::reason(&c.reason)))),
         ("trials_needed", json!(contrast.and_then(|c| c.trials_needed))),
         ("isolated_ratio", json!(arm.isolated.as_ref().map(|c| c.ratio))),
     ]));

@@ -7,26 +7,27 @@ use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval};
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Verdict,
+};
+
+use iolens_stats::remark::{Remark, RemarkKind};
 
 use crate::alone;
 use crate::number::{self, NONE, copies};
 use crate::rates::{self, Unit};
+use crate::remarks;
+use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
 
-mod asked;
 mod crossovers;
-mod decision;
 mod detail;
 mod families;
-pub(crate) mod files;
 mod ledger;
 mod receivers;
 mod validity;
 
-pub(crate) use asked::asked;
 pub(crate) use crossovers::crossovers;
-pub(crate) use decision::decision;
 pub(crate) use detail::{cell, decided, in_flight, latency, percentile, sends};
 pub(crate) use families::{Each, cheapest, heading, ratios, reading as ratios_read};
 pub(crate) use ledger::ledger;
@@ -47,10 +48,10 @@ pub(crate) enum Detail {
     Interval,
     /// Time per message.
     Time,
-    /// Ratio with its interval.
-    Ratio,
-    /// Verdict; full runs only.
-    Verdict,
+    /// Change of speed against the baseline, with a mark where that leaves it open.
+    Change,
+    /// The interval that decides it.
+    Ends,
     /// Trials.
     Trials,
     /// Copies at the sender and end to end.
@@ -66,28 +67,28 @@ impl Detail {
         Detail::Goodput,
         Detail::Interval,
         Detail::Time,
-        Detail::Ratio,
-        Detail::Verdict,
-        Detail::Trials,
-        Detail::Copies,
+        Detail::Change,
+        Detail::Ends,
         Detail::Cpu,
+        Detail::Copies,
+        Detail::Trials,
     ];
 
     /// First to go first; the rest always stays.
-    const DROPPED: [Detail; 4] = [Detail::Copies, Detail::Cpu, Detail::Time, Detail::Trials];
+    const DROPPED: [Detail; 4] = [Detail::Trials, Detail::Copies, Detail::Cpu, Detail::Time];
 
     fn column(self, goodput: Unit) -> Column {
         match self {
             Detail::Size => Column::right("size", ""),
-            Detail::Arm => Column::left("arm", ""),
-            Detail::Goodput => Column::decimal("goodput", goodput.name),
-            Detail::Interval => Column::left("", "[95 %]"),
-            Detail::Time => Column::decimal("time", "ns/msg"),
-            Detail::Ratio => Column::left("ratio", "[95 %]"),
-            Detail::Verdict => Column::left("verdict", ""),
+            Detail::Arm => Column::left("method", ""),
+            Detail::Goodput => Column::decimal("throughput", goodput.name),
+            Detail::Interval => Column::left("", "[95%]"),
+            Detail::Time => Column::decimal("per message", "ns"),
+            Detail::Change => Column::right("speed", ""),
+            Detail::Ends => Column::left("95% interval", ""),
             Detail::Trials => Column::right("n", ""),
-            Detail::Copies => Column::left("copies", "tx/end"),
-            Detail::Cpu => Column::decimal("CPU", "ns/B"),
+            Detail::Copies => Column::left("copies", ""),
+            Detail::Cpu => Column::decimal("CPU, both", "ns/B"),
         }
     }
 }
@@ -110,23 +111,22 @@ pub(crate) fn results(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Tab
     let is_alone = alone::is_alone(cells.iter().copied());
     let has = |detail: &Detail| match detail {
         Detail::Interval => is_alone,
-        Detail::Ratio => !is_alone,
-        Detail::Verdict => !is_alone && !plan.quick,
+        Detail::Change | Detail::Ends => !is_alone,
         _ => true,
     };
     let mut details: Vec<Detail> = Detail::ALL.into_iter().filter(has).collect();
-    let mut table = fill(&details, cells);
+    let mut table = fill(&details, cells, plan.quick);
     for dropped in Detail::DROPPED {
         if table.width() <= width {
             break;
         }
         details.retain(|detail| *detail != dropped);
-        table = fill(&details, cells);
+        table = fill(&details, cells, plan.quick);
     }
     table
 }
 
-fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
+fn fill(details: &[Detail], cells: &[&CellAnalysis], quick: bool) -> Table {
     let unit = goodput_unit(cells);
     let is_alone = alone::is_alone(cells.iter().copied());
     let mut table = Table::new("", details.iter().map(|detail| detail.column(unit)).collect());
@@ -137,12 +137,13 @@ fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
             let note = beside(cell, arm).map(|said| table.note(&said));
             let entry = |&detail: &Detail| match detail {
                 Detail::Size if i == 0 => cell.cell.size.to_string().into(),
-                Detail::Arm => {
-                    Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
-                }
+                Detail::Arm => Entry {
+                    note,
+                    ..Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
+                },
                 Detail::Goodput => goodput(arm, unit),
                 Detail::Interval => goodput_interval(arm, unit),
-                other => self::entry(other, arm),
+                other => self::entry(other, arm, quick),
             };
             let entries = details.iter().map(entry).collect();
             if i == 0 && !is_alone { table.push_group(entries) } else { table.push(entries) }
@@ -154,7 +155,7 @@ fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
 /// The arm's name in its own cell's rows, where the baseline stands above.
 fn label(arm: &ArmAnalysis) -> String {
     match arm.arm.role {
-        Role::SelfCheck => "A/A copy".to_owned(),
+        Role::SelfCheck => "self-check".to_owned(),
         _ => arm.shown_label(),
     }
 }
@@ -162,18 +163,23 @@ fn label(arm: &ArmAnalysis) -> String {
 /// How much of an arm's bytes was mapped, and why no more.
 fn mapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
     let share = number::percent(arm.mapped_share?);
-    let said = format!("{} mapped {share} of the bytes", cell.cell.receiver()?);
-    let own = format!("{}: {said}", arm.arm.label);
-    let why = cell.notes.iter().find_map(|note| note.strip_prefix(&own));
-    Some(said + why.unwrap_or_default())
+    let own = said_of(cell, arm, |kind| matches!(kind, RemarkKind::Mapped { .. }));
+    own.or_else(|| Some(format!("{} mapped {share} of the bytes", cell.cell.receiver()?)))
 }
 
 /// That somebody listened, who makes the kernel copy what is sent.
 fn tapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
-    arm.zerocopy?;
-    let own = format!("{}: gate 12: ", arm.arm.label);
-    let note = cell.notes.iter().find_map(|note| note.strip_prefix(&own));
-    note.filter(|note| note.contains("packet tap")).map(str::to_owned)
+    said_of(cell, arm, |kind| matches!(kind, RemarkKind::Copied { tapped: true, .. }))
+}
+
+/// A remark on an arm.
+fn said_of(
+    cell: &CellAnalysis,
+    arm: &ArmAnalysis,
+    is_it: fn(&RemarkKind) -> bool,
+) -> Option<String> {
+    let own = |remark: &&Remark| remark.arm.as_ref() == Some(&arm.arm.label) && is_it(&remark.kind);
+    cell.remarks.iter().find(own).map(|remark| remarks::kind(&remark.kind))
 }
 
 /// Everything that is said of a row of a transfer.
@@ -193,8 +199,9 @@ pub(crate) fn remark_on(arm: &ArmAnalysis, contrast: Option<&Contrast>) -> Optio
     match arm.status {
         Status::Ok => {
             let without = contrast.filter(|contrast| !contrast.verdict.is_ranked());
-            let why = without.map(|c| format!("{}: {}", c.verdict.word(), c.reason));
-            why.or_else(|| arm.unequal.clone())
+            let why =
+                without.map(|c| format!("{}: {}", c.verdict.word(), remarks::reason(&c.reason)));
+            why.or_else(|| arm.unequal.as_ref().map(remarks::unequal))
         }
         status => {
             let why = arm.reason.as_deref().unwrap_or("no reason was stored");
@@ -228,17 +235,13 @@ fn rate_interval(interval: Option<Interval>, unit: Unit) -> String {
 }
 
 /// An arm's cell of a column, of those that need to know nothing but the arm.
-fn entry(detail: Detail, arm: &ArmAnalysis) -> Entry {
+fn entry(detail: Detail, arm: &ArmAnalysis, quick: bool) -> Entry {
     let figures = arm.figures.as_ref();
     match detail {
         Detail::Size | Detail::Arm | Detail::Goodput | Detail::Interval => Entry::default(),
         Detail::Time => number::optional(figures.map(|f| f.ns_per_message.value)).into(),
-        Detail::Ratio => match (&arm.contrast, arm.arm.role) {
-            (Some(contrast), _) => number::contrast(contrast).into(),
-            (None, Role::Baseline) => Entry::toned("baseline", Tone::Faint),
-            (None, _) => Entry::toned(NONE, Tone::Faint),
-        },
-        Detail::Verdict => verdict(arm),
+        Detail::Change => change(arm, quick),
+        Detail::Ends => ends(arm, quick),
         Detail::Trials => {
             let n = figures.map(|f| f.ns_per_message.n);
             n.map_or_else(|| NONE.to_owned(), |n| n.to_string()).into()
@@ -250,16 +253,39 @@ fn entry(detail: Detail, arm: &ArmAnalysis) -> Entry {
     }
 }
 
-fn verdict(arm: &ArmAnalysis) -> Entry {
+/// `+16%`, with `=` where it is a tie and `?` where it is open.
+fn change(arm: &ArmAnalysis, quick: bool) -> Entry {
     if arm.status != Status::Ok {
-        return Entry::toned(arm.status.word(), Tone::Verdict);
+        return remarks::status(arm.status);
     }
-    match (&arm.contrast, arm.arm.role) {
-        (Some(contrast), Role::Compared | Role::SelfCheck) => {
-            Entry::toned(contrast.verdict.word(), Tone::Verdict)
+    let Some(contrast) = &arm.contrast else {
+        let is_control = arm.arm.role == Role::Control;
+        return Entry::toned(if is_control { "control" } else { "" }, Tone::Faint);
+    };
+    match contrast.verdict {
+        Verdict::Invalid | Verdict::Unranked => {
+            remarks::verdict(&contrast.verdict.word().to_lowercase(), contrast.verdict)
         }
-        (_, Role::Control) => Entry::toned("control", Tone::Faint),
-        _ => Entry::default(),
+        _ => {
+            let (factor, mark) = compared(contrast, Better::More, quick);
+            format!("{} {mark}", iolens_document::change(factor.typical)).trim_end().into()
+        }
+    }
+}
+
+/// `−11 to −6%`.
+fn ends(arm: &ArmAnalysis, quick: bool) -> Entry {
+    let ranked = arm.contrast.as_ref().filter(|c| c.verdict != Verdict::Invalid);
+    let Some(contrast) = ranked.filter(|_| arm.status == Status::Ok) else {
+        return Entry::default();
+    };
+    let (factor, _) = compared(contrast, Better::More, quick);
+    match factor.interval {
+        None => number::UNUSABLE.into(),
+        Some((low, high)) => {
+            let low = iolens_document::change(low);
+            format!("{} to {}", low.trim_end_matches('%'), iolens_document::change(high)).into()
+        }
     }
 }
 

@@ -67,36 +67,7 @@ pub(crate) enum Standing<'a> {
     Nothing(String),
 }
 
-/// Arms that a short form names at most as not separated.
-const NAMED: usize = 3;
-
 impl<'a> Standing<'a> {
-    /// What a table or a line has room for: the same words for the same
-    /// standing, wherever a reader meets it.
-    pub(crate) fn brief(&self) -> String {
-        let names = |others: &[Candidate], joint: &str| {
-            let mut names: Vec<String> = others.iter().map(Candidate::shown).collect();
-            names.sort_unstable();
-            names.join(joint)
-        };
-        match self {
-            Standing::Cheapest { best, .. } => best.shown(),
-            Standing::Tie { best, others } => {
-                let all = [&[*best], others.as_slice()].concat();
-                format!("{} (equal within δ)", names(&all, " or "))
-            }
-            Standing::Unseparated { best, others } if others.len() > NAMED => {
-                format!("{} lowest, not separated from several others", best.shown())
-            }
-            Standing::Unseparated { best, others } => {
-                format!("{} lowest, not separated from {}", best.shown(), names(others, ", "))
-            }
-            Standing::NoInterval { best, .. } => format!("{} (no interval)", best.shown()),
-            Standing::Alone(only) => format!("{} alone", only.shown()),
-            Standing::Nothing(why) => format!("no comparison: {why}"),
-        }
-    }
-
     /// The arm with the lowest time.
     pub(crate) fn best(&self) -> Option<Candidate<'a>> {
         match self {
@@ -111,12 +82,6 @@ impl<'a> Standing<'a> {
 }
 
 impl Candidate<'_> {
-    /// Its label, which says so where the kernel copied after all.
-    pub(crate) fn shown(&self) -> String {
-        let copied = if self.copied { " (copied)" } else { "" };
-        format!("{}{copied}", self.label)
-    }
-
     fn ratio(&self) -> f64 {
         self.contrast.map_or(1.0, |contrast| contrast.ratio)
     }
@@ -177,21 +142,6 @@ pub(crate) fn conditional_in<'a>(
         }
     }
     found
-}
-
-/// The arms of [`conditional`] by what they need, those with the same need
-/// together, the fastest first.
-pub(crate) fn by_condition(cell: &CellAnalysis) -> Vec<(Condition, Vec<Candidate<'_>>)> {
-    let mut groups: Vec<(Condition, Vec<Candidate>)> = Vec::new();
-    for arm in conditional(cell) {
-        let Some(condition) = arm.condition else { continue };
-        match groups.iter_mut().find(|(known, _)| *known == condition) {
-            Some((_, arms)) => arms.push(arm),
-            None => groups.push((condition, vec![arm])),
-        }
-    }
-    groups.sort_by_key(|(condition, _)| *condition);
-    groups
 }
 
 fn scattered<'a>(all: &[Candidate<'a>]) -> Vec<Candidate<'a>> {

@@ -14,7 +14,7 @@ use crate::json;
 use crate::number::{NONE, count, nanoseconds, percent};
 use crate::results;
 use crate::text::{BOLD, Style};
-use crate::wrap;
+use iolens_document::fold;
 
 /// Where the values stand, behind the names.
 const INDENT: usize = 14;
@@ -27,7 +27,7 @@ pub fn text(transfer: &Transfer, style: &Style) -> String {
 
 /// What was done in one line, and values behind their names.
 pub(crate) fn named_rows(headline: &str, rows: &[(&str, String)], style: &Style) -> String {
-    let mut out = style.paint(BOLD, &wrap::hanging(headline, style.width, 2));
+    let mut out = style.paint(BOLD, &fold::hanging(headline, style.width, 2));
     out.push('\n');
     out.push_str(&listing(rows, style));
     out
@@ -38,7 +38,7 @@ pub(crate) fn listing(rows: &[(&str, String)], style: &Style) -> String {
     let mut out = String::new();
     for (name, value) in rows {
         // The value is folded as if the name stood before it.
-        let folded = wrap::hanging(&format!("{}{value}", " ".repeat(INDENT)), style.width, INDENT);
+        let folded = fold::hanging(&format!("{}{value}", " ".repeat(INDENT)), style.width, INDENT);
         let folded = folded.trim_start();
         // Writing to a string cannot fail.
         let _ = writeln!(out, "  {name:0$}{folded}", INDENT - 2);

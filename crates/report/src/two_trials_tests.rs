@@ -8,7 +8,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 use crate::text::{self, Style};
-use crate::{answers, calls, copying, figure, files, fixture, html, servers, writes};
+use crate::{calls, copying, figure, files, fixture, html, screen, servers, writes};
 
 /// Digits in a row, a point among them, beyond which a number is no figure of anything.
 const DIGITS_MAX: usize = 12;
@@ -88,7 +88,7 @@ fn absurd_lines(name: &str, (run, analysis): (Run, Analysis)) -> Vec<String> {
     let mut texts = vec![
         text::run(&run, &analysis, &style),
         text::whole(&run, &analysis, &style),
-        answers::sentences(&run, &analysis).into_iter().map(|s| s.text + "\n").collect(),
+        text::first(&run, &analysis, None, &style),
     ];
     let shown = analysis.cells.iter().map(|cell| text::show(&run, &analysis, cell, &style));
     texts.extend(shown);
@@ -134,7 +134,7 @@ fn what_nobody_measured_is_found() {
 }
 
 /// A run of so many passes whose copy of the baseline takes a fifth longer in each.
-fn astray(passes: u32) -> Vec<answers::Sentence> {
+fn astray(passes: u32) -> iolens_document::Screen {
     let (mut run, _) = files::tests::run();
     run.header.plan.passes = Passes { minimum: passes, maximum: passes };
     run.trials.retain(|trial| trial.pass <= passes);
@@ -145,14 +145,13 @@ fn astray(passes: u32) -> Vec<answers::Sentence> {
         }
     }
     let analysis = iolens_stats::analyse(&run);
-    answers::sentences(&run, &analysis)
+    screen::screen(&run, &analysis, None)
 }
 
 #[test]
 fn self_checks_of_fewer_than_five_passes_head_nothing() {
-    let has_alarm = |passes| astray(passes)[0].kind == answers::Kind::Alarm;
+    let has_alarm = |passes| astray(passes).alarm.is_some();
     assert_eq!([2, 4, 5, 12].map(has_alarm), [false, false, true, true]);
-    let said =
-        |s: &answers::Sentence| s.text.contains("With fewer than five trials that copy says");
-    assert!(astray(4).iter().any(said));
+    let drawn = iolens_document::terminal::draw(&astray(4), &Style { colour: false, width: 100 });
+    assert!(drawn.contains("too few trials to check itself"), "{drawn}");
 }

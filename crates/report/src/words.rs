@@ -7,25 +7,30 @@ use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
 use iolens_model::origin::Origin;
-use iolens_model::plan::{Axes, Plan, Schedule};
+use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
-use iolens_stats::analysis::CellAnalysis;
 
 use crate::number::count;
 
 /// What tells a cell from the others of the run: `64 KiB, 1 thread`, with the
 /// axes behind it of which the plan has more than one value.
 pub(crate) fn subject(header: &RunHeader, cell: &Cell) -> String {
-    as_found(header, cell, subject_in(&header.plan, cell))
+    joined(as_found(header, cell, subject_parts(&header.plan, cell)))
 }
 
 /// The same of a plan, whatever the machine.
 pub(crate) fn subject_in(plan: &Plan, cell: &Cell) -> String {
-    match plan.study().has_sizes() {
-        true => format!("{}, {}", cell.size, curve_in(plan, cell)),
-        false => curve_in(plan, cell),
-    }
+    joined(subject_parts(plan, cell))
+}
+
+fn subject_parts(plan: &Plan, cell: &Cell) -> Vec<String> {
+    let size = plan.study().has_sizes().then(|| cell.size.to_string());
+    size.into_iter().chain(curve_parts(plan, cell)).collect()
+}
+
+pub(crate) fn joined(parts: Vec<String>) -> String {
+    parts.join(", ")
 }
 
 /// Which host measured a run that was imported, from which file, and when that came in.
@@ -36,21 +41,22 @@ pub(crate) fn imported(origin: &Origin) -> String {
 
 /// What tells a curve from the others of the run: `1 thread`.
 pub(crate) fn curve(header: &RunHeader, cell: &Cell) -> String {
-    as_found(header, cell, curve_in(&header.plan, cell))
+    joined(as_found(header, cell, curve_parts(&header.plan, cell)))
 }
 
-fn curve_in(plan: &Plan, cell: &Cell) -> String {
+/// The same, each by itself and whatever the machine.
+pub(crate) fn curve_parts(plan: &Plan, cell: &Cell) -> Vec<String> {
     if let Some(server) = cell.server() {
         let load = server.load_in_words();
         return load_in(plan, cell, vec![server.connections_in_words(), load]);
     }
     let mut parts = vec![threads(cell.threads)];
     parts.extend(plan.told_apart(cell));
-    parts.join(", ")
+    parts
 }
 
 /// These words of a load on a server, with what else tells it from others of the plan.
-fn load_in(plan: &Plan, cell: &Cell, mut parts: Vec<String>) -> String {
+fn load_in(plan: &Plan, cell: &Cell, mut parts: Vec<String>) -> Vec<String> {
     let connections = cell.server().map(ServerSetting::connections_in_words);
     for word in plan.told_apart(cell) {
         if Some(&word) != connections.as_ref() && !parts.contains(&word) {
@@ -60,30 +66,32 @@ fn load_in(plan: &Plan, cell: &Cell, mut parts: Vec<String>) -> String {
     if plan.threads.len() > 1 {
         parts.push(count(cell.threads, "worker"));
     }
-    parts.join(", ")
+    parts
 }
 
 /// What the cells of a load on a server have in common that differ in their connections:
 /// `closed loop`.
 pub(crate) fn load(plan: &Plan, cell: &Cell) -> String {
-    load_in(plan, cell, cell.server().map(ServerSetting::load_in_words).into_iter().collect())
+    let load = cell.server().map(ServerSetting::load_in_words);
+    joined(load_in(plan, cell, load.into_iter().collect()))
 }
 
 /// Cold in a virtual machine is what the guest has evicted and its host may
 /// have still.
 pub(crate) const GUEST_COLD: &str = "guest-cold";
 
-/// Words about a cell with what this machine makes of its cache state.
-pub(crate) fn as_found(header: &RunHeader, cell: &Cell, words: String) -> String {
-    let is_cold = cell.cache() == Some(CacheState::Cold);
-    match is_cold && is_guest(&header.host) {
-        true => words.split(", ").map(guest_cold).collect::<Vec<_>>().join(", "),
-        false => words,
-    }
+/// Parts of a cell's name with what this machine makes of its cache state.
+pub(crate) fn as_found(header: &RunHeader, cell: &Cell, parts: Vec<String>) -> Vec<String> {
+    let is_state = |part: &str| cell.cache().is_some_and(|cache| part == cache.word());
+    let own = |part: String| if is_state(&part) { state(header, cell) } else { part };
+    parts.into_iter().map(own).collect()
 }
 
-fn guest_cold(word: &str) -> &str {
-    if word == CacheState::Cold.word() { GUEST_COLD } else { word }
+/// What of a file is in the page cache, as this machine makes it.
+pub(crate) fn state(header: &RunHeader, cell: &Cell) -> String {
+    let Some(cache) = cell.cache() else { return String::new() };
+    let is_guest = cache == CacheState::Cold && is_guest(&header.host);
+    if is_guest { GUEST_COLD.to_owned() } else { cache.word().to_owned() }
 }
 
 /// Whether the machine is a virtual one, as far as it says.
@@ -95,11 +103,6 @@ pub(crate) fn is_guest(host: &HostFacts) -> bool {
 /// what else tells its curve apart.
 pub(crate) fn panel(header: &RunHeader, cell: &Cell) -> String {
     if is_of_files(&header.plan) { curve(header, cell) } else { threads(cell.threads) }
-}
-
-/// What a table of choices shows.
-pub(crate) fn cheapest(plan: &Plan) -> String {
-    format!("Cheapest {} by time per {}", arm_of(plan), plan.study().unit())
 }
 
 /// Whether a plan is about files.
@@ -125,7 +128,13 @@ pub(crate) fn size_of(plan: &Plan) -> String {
 
 /// The same for a narrow column, whose heading says what it is.
 pub(crate) fn curve_brief(plan: &Plan, cell: &Cell) -> String {
-    curve_in(plan, cell).replace("received with ", "")
+    joined(curve_parts(plan, cell).into_iter().map(|part| brief(cell, part)).collect())
+}
+
+/// A receiver by its name alone.
+pub(crate) fn brief(cell: &Cell, part: String) -> String {
+    let receiver = cell.net().filter(|net| net.receiver_in_words().as_ref() == Some(&part));
+    receiver.map_or(part, |net| net.receiver.clone())
 }
 
 /// `hot working set`: alone the word would be about anything.
@@ -133,22 +142,9 @@ fn working_set(set: WorkingSet) -> String {
     format!("{set} working set")
 }
 
-/// Where a claim holds: `on veth`; in studies without a network `here`.
-pub(crate) fn on(cell: &Cell) -> String {
-    let Some(topology) = cell.topology() else { return "here".to_owned() };
-    let what = if topology.has_receiver() { "" } else { ", a device that drops everything" };
-    format!("on {topology}{what}")
-}
-
 /// `1 thread`, `4 threads`.
 pub(crate) fn threads(n: u32) -> String {
     count(n, "thread")
-}
-
-/// What thread counts mean that are larger than the CPUs of an end; null where
-/// the run has none. Each end has half of the CPUs, or both the only one.
-pub(crate) fn turns(run: &Run) -> Option<String> {
-    turns_of(run, &run.header.plan.threads)
 }
 
 /// Thread counts of a run that are more than an end has processors, and how many it has; `None`
@@ -174,29 +170,6 @@ fn ends_of(plan: &Plan) -> usize {
     if plan.net().is_some() { 2 } else { 1 }
 }
 
-/// The same of some of its thread counts.
-pub(crate) fn turns_of(run: &Run, threads: &[u32]) -> Option<String> {
-    let plan = &run.header.plan;
-    let (crowded, per_end) = crowded_of(run, threads)?;
-    let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
-    let ends = ends_of(plan);
-    if ends == 1 {
-        return Some(format!(
-            "With {} threads there are more threads than CPUs: they share {} and take turns",
-            one_of(&crowded),
-            count(per_end, "CPU")
-        ));
-    }
-    let both = if cpus < 2 { ", which is that of the other end too" } else { "" };
-    Some(format!(
-        "With {} threads at each end there are more threads than CPUs: the threads of an end share \
-         {}{both} and take turns. Such a cell compares the arms under more connections and more \
-         switching between threads, not on more CPUs",
-        one_of(&crowded),
-        count(per_end, "CPU")
-    ))
-}
-
 /// `4`, `3 or 4`, `2, 4 or 8`, `3 to 10`.
 pub(crate) fn one_of(counts: &[u32]) -> String {
     let is_run = counts.len() > 2 && counts.is_sorted_by(|a, b| a + 1 == *b);
@@ -211,7 +184,7 @@ pub(crate) fn one_of(counts: &[u32]) -> String {
 /// What all cells of a family have in common: `net, loopback, stream, hot,
 /// 8 fields, received with recv`, and what else tells it apart or is not as it
 /// is where a plan states nothing.
-pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
+pub(crate) fn setting(plan: &Plan, cell: &Cell) -> Vec<String> {
     let mut parts = vec![plan.study().to_string()];
     match &cell.setting {
         Setting::Net(net) => parts.extend([
@@ -227,66 +200,7 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
         Setting::Syscall(_) => {}
     }
     parts.extend(plan.told_further(cell));
-    parts.join(", ")
-}
-
-/// What the cells of a plan have between them: `net, loopback and veth, stream,
-/// hot, 8 fields, received with recv`, and each setting that has several values
-/// or is not as it is where a plan states nothing.
-pub(crate) fn settings(plan: &Plan) -> String {
-    let mut parts = vec![plan.study().to_string()];
-    match &plan.axes {
-        Axes::Net(net) => parts.extend([
-            values(&net.topologies),
-            values(&net.modes),
-            values(&net.working_sets.iter().map(|&set| working_set(set)).collect::<Vec<_>>()),
-            format!(
-                "{} {}",
-                values(&net.fields),
-                if net.fields == [1] { "field" } else { "fields" }
-            ),
-            received(&net.topologies, &net.receivers),
-        ]),
-        Axes::File(file) => parts.extend([
-            values(&file.cache),
-            values(&file.pattern),
-            format!("consumer {}", values(&file.consumer)),
-        ]),
-        Axes::Write(write) => {
-            parts.extend([values(&write.destination), values(&write.pattern)]);
-        }
-        Axes::Copy(copy) => {
-            parts.extend([format!("blocks of {}", values(&copy.block)), values(&copy.cache)])
-        }
-        Axes::Server(server) => parts.extend([
-            values(&server.services),
-            format!(
-                "{} connections, {} at a time",
-                values(&server.lengths),
-                values(&server.connections)
-            ),
-            values(&server.topologies),
-        ]),
-        Axes::Syscall(_) => {
-            let calls = u32::try_from(plan.primitives.len()).unwrap_or(u32::MAX);
-            return format!("syscall, {}, {}", count(calls, "call"), values_of_threads(plan));
-        }
-    }
-    let mut further: Vec<String> = Vec::new();
-    let cells = plan.cells();
-    for word in cells.iter().flat_map(|cell| plan.told_further(cell)) {
-        if !further.contains(&word) {
-            further.push(word);
-        }
-    }
-    parts.append(&mut further);
-    parts.join(", ")
-}
-
-/// `1 and 2 threads`.
-fn values_of_threads(plan: &Plan) -> String {
-    let single = plan.threads == [1];
-    format!("{} {}", values(&plan.threads), if single { "thread" } else { "threads" })
+    parts
 }
 
 /// `ipv4 and ipv6`.
@@ -354,15 +268,6 @@ pub(crate) fn footer(header: &RunHeader, cell: &Cell) -> [String; 2] {
         parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ")
     };
     [join(&machine), join(&software)]
-}
-
-/// `; n = 12`: the trials that the comparisons of a cell rest on; nothing without any.
-pub(crate) fn trials(cell: &CellAnalysis) -> String {
-    match cell.compared_trials() {
-        None => String::new(),
-        Some((least, most)) if least == most => format!("; n = {least}"),
-        Some((least, most)) => format!("; n = {least} to {most}"),
-    }
 }
 
 #[cfg(test)]

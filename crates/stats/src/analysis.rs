@@ -19,8 +19,11 @@ pub use self::curves::{
 };
 pub use self::figures::{Figures, LatencyFigures};
 pub use self::servers::{CpuOf, CpuShares, EndFigures, Limits, Saturated, ServerFigures, Spent};
+use crate::gates::Check;
 pub use crate::kinds::{Kind, Kinds};
 pub use crate::quantity::Quantity;
+use crate::reason::VerdictReason;
+use crate::remark::{Remark, UnequalSlices, Warning};
 pub use crate::told::{PmuPlace, TimeSpent, Told, ToldFact};
 
 /// The analysis of one run.
@@ -60,8 +63,8 @@ pub struct Analysis {
     pub neighbours: Option<Neighbours>,
     /// Trials that are not used, by reason.
     pub rejected: Vec<Rejected>,
-    /// Warnings about the whole run, each one sentence.
-    pub warnings: Vec<String>,
+    /// Warnings about the whole run.
+    pub warnings: Vec<Warning>,
     /// What all trials told besides.
     #[serde(skip)]
     pub told: Arc<Told>,
@@ -92,9 +95,8 @@ pub struct CellAnalysis {
     pub pairs: Vec<PairContrast>,
     /// The same of CPU time; empty in studies where that is not compared.
     pub cpu_pairs: Vec<PairContrast>,
-    /// Remarks on the cell's numbers, each one sentence: gates that only
-    /// flag, a ring that does not fit, the self-check excluding 1, …
-    pub notes: Vec<String>,
+    /// Remarks on the cell's numbers.
+    pub remarks: Vec<Remark>,
 }
 
 impl CellAnalysis {
@@ -152,6 +154,8 @@ pub struct ArmAnalysis {
     pub status: Status,
     /// The reason, for every status but `ok`.
     pub reason: Option<String>,
+    /// The check that refuses it; `None` where the engine or the kernel did.
+    pub check: Option<Check>,
     /// Single-arm figures; null where there is no usable trial.
     pub figures: Option<Figures>,
     /// The ratio to the baseline; null for the baseline and for controls.
@@ -163,7 +167,7 @@ pub struct ArmAnalysis {
     pub isolated: Option<Contrast>,
     /// That slices are not as long as the baseline's, and what that may do to the ratio; null
     /// where it is too little to be said.
-    pub unequal: Option<String>,
+    pub unequal: Option<UnequalSlices>,
     /// CPU copies of each payload byte at the sender.
     pub copies_sender: Option<f64>,
     /// CPU copies of each payload byte, end to end.
@@ -316,8 +320,8 @@ pub struct Contrast {
     pub tail: bool,
     /// The conclusion.
     pub verdict: Verdict,
-    /// The rule and the numbers behind it, one clause.
-    pub reason: String,
+    /// The rule and the numbers behind it.
+    pub reason: VerdictReason,
     /// For an undecided contrast, about how many trials would decide it.
     pub trials_needed: Option<u32>,
 }
@@ -444,6 +448,8 @@ pub struct Rejected {
     pub arm: Option<String>,
     /// `failed`, `invalid`, `skipped` or `interrupted`.
     pub status: Status,
-    /// Gate or failure, with the numbers.
+    /// The check that refuses it; `None` where the engine or the kernel did.
+    pub check: Option<Check>,
+    /// In its words, with the numbers.
     pub reason: String,
 }

@@ -14,16 +14,6 @@ pub(crate) enum Source {
     TwoRuns,
 }
 
-impl Source {
-    /// What stands behind a number of trials: nothing, or ` in each run`.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Source::OneRun => "",
-            Source::TwoRuns => " in each run",
-        }
-    }
-}
-
 /// An estimate of a logarithm with the intervals of its ratio.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Claim {

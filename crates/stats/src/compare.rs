@@ -1,4 +1,4 @@
-//! Two runs against each other (METHOD 2.9).
+//! Two runs against each other (METHOD, Comparing runs).
 //!
 //! Two runs are two moments, and often two machines: their times differ for reasons that
 //! are nobody's. What is compared is therefore each arm's ratio to the baseline that it
@@ -27,6 +27,7 @@ use serde::Serialize;
 use crate::analysis::{Analysis, CellAnalysis, Interval, SelfCheck, Verdict};
 use crate::interval::count;
 use crate::quantity::Quantity;
+use crate::reason::VerdictReason;
 use crate::self_check::{self, Check};
 use crate::student::StudentTable;
 
@@ -133,8 +134,8 @@ pub struct Change {
     pub simultaneous: Option<Interval>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// The rule and the numbers behind it, one clause; in which run, where one is at fault.
-    pub reason: String,
+    /// The rule and the numbers behind it; in which run, where one is at fault.
+    pub reason: VerdictReason,
     /// For an undecided change, about how many trials in each run would decide it.
     pub trials_needed: Option<u32>,
 }

@@ -1,5 +1,5 @@
 //! Where two arms take the same time, as a point: only from the trials of a run that was made
-//! for it, at sizes inside a band that another run left open (METHOD 2.5).
+//! for it, at sizes inside a band that another run left open (METHOD, Across sizes).
 //!
 //! The mean curve of ln(time of the first / time of the second) over the passes is joined by
 //! straight lines on log2 of the size; where it changes its sign once, that is the point. Its

@@ -16,7 +16,8 @@ use iolens_model::run::{Run, RunHeader};
 use iolens_model::trial::SliceKind;
 use iolens_model::units::{Bytes, Nanos};
 
-use crate::gates::{Case, Check, Flag};
+use crate::gates::{Case, Flag, Ruling};
+use crate::remark::Circumstance;
 use crate::values;
 
 /// Messages of one slice.
@@ -256,23 +257,23 @@ pub(crate) fn one_arm_trial(change: impl Fn(&mut SliceOutcome)) -> Run {
 
 /// Asks one gate about the first arm of the first trial. `expect` is null for
 /// a pass, `flag` for a flag, and a part of the reason otherwise.
-pub(crate) fn check_gate(gate: fn(&Case<'_>) -> Check, run: &Run, expect: Option<&str>) {
+pub(crate) fn check_gate(gate: fn(&Case<'_>) -> Ruling, run: &Run, expect: Option<&str>) {
     match (asked(gate, run), expect) {
-        (Check::Pass, None) | (Check::Flag(_), Some("flag")) => {}
-        (Check::Invalid(why), Some(part)) if why.contains(part) => {}
+        (Ruling::Pass, None) | (Ruling::Flag(_), Some("flag")) => {}
+        (Ruling::Invalid(why), Some(part)) if why.contains(part) => {}
         (check, expect) => panic!("found {check:?}, expected {expect:?}"),
     }
 }
 
 /// What a gate says once of the first arm of the first trial, beside passing it.
-pub(crate) fn said_once(gate: fn(&Case<'_>) -> Check, run: &Run) -> String {
+pub(crate) fn said_once(gate: fn(&Case<'_>) -> Ruling, run: &Run) -> Circumstance {
     match asked(gate, run) {
-        Check::Flag(Flag::Once(text)) => text.to_string(),
+        Ruling::Flag(Flag::Once(found)) => (*found).clone(),
         check => panic!("found {check:?}"),
     }
 }
 
-fn asked(gate: fn(&Case<'_>) -> Check, run: &Run) -> Check {
+fn asked(gate: fn(&Case<'_>) -> Ruling, run: &Run) -> Ruling {
     let trial = &run.trials[0];
     let sums = values::sums(trial);
     gate(&Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] })

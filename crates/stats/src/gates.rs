@@ -3,13 +3,13 @@
 //! looks at one arm of one trial: at the sums of its measured slices, since
 //! one slow slice is noise and a wrong count is wrong in the sum too.
 //!
-//! A gate is one function and one line in [`GATES`]; its arithmetic and its
-//! bounds stand in [`crate::physics`]. Numbers are those of the
-//! list in METHOD.md. Gates 7 and 13 look at an arm over all cells
-//! ([`across_cells`]); gate 17 (self-checks) needs all trials of a cell and
-//! is applied by [`crate::self_check`].
+//! A gate is one function and one line in [`GATES`]; its name is a [`Check`], its arithmetic
+//! and its bounds stand in [`crate::physics`]. Two look at an arm over all cells
+//! ([`across_cells`]); self-checks need all trials of a cell and are applied by
+//! [`crate::self_check`].
 
 mod across;
+mod checks;
 mod counters;
 mod counts;
 mod file;
@@ -19,7 +19,7 @@ mod scope;
 mod servers;
 mod zerocopy;
 
-pub(crate) use self::zerocopy::TAPPED;
+pub use self::checks::Check;
 
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 
 use crate::offered::Offered;
+use crate::remark::{Circumstance, Event, Excess, Share};
 use crate::values::{self, Sums};
 
 pub(crate) use across::of as across_cells;
@@ -45,7 +46,7 @@ pub(crate) struct Case<'a> {
 
 /// What a gate finds.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Check {
+pub(crate) enum Ruling {
     /// Nothing to say, or nothing that could be checked.
     Pass,
     /// Worth a remark; the numbers are used.
@@ -54,40 +55,27 @@ pub(crate) enum Check {
     Invalid(String),
 }
 
+impl Ruling {
+    /// What is the same in every trial.
+    fn once(found: Circumstance) -> Ruling {
+        Ruling::Flag(Flag::Once(Arc::new(found)))
+    }
+}
+
 /// A remark, in a form that can be summed up over trials.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Flag {
-    /// So many events that should not be: added up.
-    Events {
-        /// What they are, in the plural.
-        what: &'static str,
-        /// How many.
-        count: u64,
-    },
-    /// A share that should be larger: the smallest is shown.
-    Share {
-        /// What it is a share of, such as `of the slices had all threads at work`.
-        what: &'static str,
-        /// As a fraction.
-        share: f64,
-    },
+    /// Added up.
+    Events { what: Event, count: u64 },
+    /// The worst is shown.
+    Share { what: Share, share: f64 },
     /// A ratio to a bound that should be at most 1: the largest is shown.
-    Excess {
-        /// What exceeds what.
-        what: &'static str,
-        /// Value over bound.
-        ratio: f64,
-    },
-    /// What bounded a load on a server: where it did in most trials, the arm gets no
-    /// verdict on what it bounds.
-    Limit {
-        /// What did.
-        limit: Limit,
-        /// How far, in the unit of the limit.
-        value: f64,
-    },
-    /// Something that is the same in every trial: said once for the run.
-    Once(Arc<str>),
+    Excess { what: Excess, ratio: f64 },
+    /// What bounded a load on a server, and how far in the unit of the limit: where it did in
+    /// most trials, the arm gets no verdict on what it bounds.
+    Limit { limit: Limit, value: f64 },
+    /// Said once for the run.
+    Once(Arc<Circumstance>),
 }
 
 /// What else than the server a load may show.
@@ -101,77 +89,67 @@ pub(crate) enum Limit {
     RateNotKept,
 }
 
-/// One line of the table.
-struct Gate {
-    /// Number in METHOD.md, section 5.
-    number: u8,
-    /// What must hold, in a few words.
-    name: &'static str,
-    check: fn(&Case<'_>) -> Check,
-}
-
-const fn gate(number: u8, name: &'static str, check: fn(&Case<'_>) -> Check) -> Gate {
-    Gate { number, name, check }
-}
+/// A gate: its name, and what asks.
+type Gate = (Check, fn(&Case<'_>) -> Ruling);
 
 /// Every gate, in the order in which reasons are looked for.
 const GATES: &[Gate] = &[
-    gate(1, "clock", counters::clock),
-    gate(1, "instructions per cycle", counters::instructions),
-    gate(2, "copy bandwidth", physical::copy_bandwidth),
-    gate(2, "cycles per byte", counters::cycles_per_byte),
-    gate(3, "cost of a call", physical::call_cost),
-    gate(4, "median round trip", round_trips::median),
-    gate(5, "received bytes", counts::received_bytes),
-    gate(5, "replies = requests answered", servers::replies),
-    gate(6, "messages × size = bytes", counts::bytes_sent),
-    gate(6, "calls × system calls = calls counted", counts::system_calls),
-    gate(6, "mapped bytes", counts::mapped_bytes),
-    gate(6, "CPU time ≤ wall × threads", counts::cpu_time),
-    gate(6, "parts ≤ whole", counts::time_within_trial),
-    gate(6, "round trips = messages", round_trips::count),
-    gate(6, "mean round trip × rate = connections", round_trips::little),
-    gate(6, "requests due = requests ended", servers::outcomes),
-    gate(6, "times = requests", servers::times),
-    gate(6, "mean time × rate = requests in flight", servers::little),
-    gate(8, "cache state", file::state),
-    gate(8, "around the page cache", file::direct),
-    gate(8, "what is written to", file::written),
-    gate(9, "threads at work together", scope::all_active),
-    gate(10, "counters that ran", counters::ran),
-    gate(10, "accounts that agree", counters::agree),
-    gate(12, "zero-copy completions", zerocopy::completions),
-    gate(12, "locked memory", zerocopy::refused),
-    gate(12, "packet taps", zerocopy::taps),
-    gate(14, "parameters as asked", scope::parameters),
-    gate(14, "socket buffers as asked", scope::buffers),
-    gate(14, "hot rings fit L2", scope::ring_size),
-    gate(14, "connections as asked", servers::connections),
-    gate(14, "workers as asked", servers::workers),
-    gate(15, "pinned threads stay", scope::migrations),
-    gate(15, "nobody else at the port", scope::strangers),
-    gate(15, "a client with time left", servers::client_busy),
-    gate(15, "a client in time", servers::client_late),
-    gate(15, "rate as offered", servers::rate),
-    gate(16, "retransmits", scope::retransmits),
-    gate(16, "major faults", scope::major_faults),
-    gate(16, "stolen time", scope::steal),
-    gate(16, "stolen time at the other end", scope::steal_there),
-    gate(16, "right replies", servers::wrong),
-    gate(16, "timeouts", servers::timeouts),
-    gate(16, "resets", servers::resets),
-    gate(16, "refused connections", servers::refused),
-    gate(16, "abandoned requests", servers::abandoned),
-    gate(16, "listen overflows", servers::listen_overflows),
-    gate(16, "listen drops", servers::listen_drops),
-    gate(16, "throttling", servers::throttled),
+    (Check::Clock, counters::clock),
+    (Check::Instructions, counters::instructions),
+    (Check::CopyBandwidth, physical::copy_bandwidth),
+    (Check::CyclesPerByte, counters::cycles_per_byte),
+    (Check::CallCost, physical::call_cost),
+    (Check::MedianRoundTrip, round_trips::median),
+    (Check::ReceivedBytes, counts::received_bytes),
+    (Check::Replies, servers::replies),
+    (Check::SentBytes, counts::bytes_sent),
+    (Check::SystemCalls, counts::system_calls),
+    (Check::MappedBytes, counts::mapped_bytes),
+    (Check::CpuTime, counts::cpu_time),
+    (Check::TimeInTrial, counts::time_within_trial),
+    (Check::RoundTripCount, round_trips::count),
+    (Check::ConnectionsInUse, round_trips::little),
+    (Check::RequestsDue, servers::outcomes),
+    (Check::TimesTaken, servers::times),
+    (Check::RequestsInFlight, servers::little),
+    (Check::CacheState, file::state),
+    (Check::DirectAccess, file::direct),
+    (Check::WrittenFile, file::written),
+    (Check::AllAtWork, scope::all_active),
+    (Check::CountersRan, counters::ran),
+    (Check::CountersAgree, counters::agree),
+    (Check::ZeroCopyCompletions, zerocopy::completions),
+    (Check::LockedMemory, zerocopy::refused),
+    (Check::PacketTaps, zerocopy::taps),
+    (Check::Parameters, scope::parameters),
+    (Check::SocketBuffers, scope::buffers),
+    (Check::HotRings, scope::ring_size),
+    (Check::Connections, servers::connections),
+    (Check::Workers, servers::workers),
+    (Check::Migrations, scope::migrations),
+    (Check::Strangers, scope::strangers),
+    (Check::ClientBusy, servers::client_busy),
+    (Check::ClientLate, servers::client_late),
+    (Check::RateKept, servers::rate),
+    (Check::Retransmits, scope::retransmits),
+    (Check::MajorFaults, scope::major_faults),
+    (Check::StolenTime, scope::steal),
+    (Check::StolenTimeThere, scope::steal_there),
+    (Check::RightReplies, servers::wrong),
+    (Check::Timeouts, servers::timeouts),
+    (Check::Resets, servers::resets),
+    (Check::RefusedConnections, servers::refused),
+    (Check::Abandoned, servers::abandoned),
+    (Check::ListenOverflows, servers::listen_overflows),
+    (Check::ListenDrops, servers::listen_drops),
+    (Check::Throttling, servers::throttled),
 ];
 
 /// What all gates find in one arm.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Findings {
-    /// Reasons not to use it, joined; null where there are none.
-    pub(crate) invalid: Option<String>,
+    /// What refuses it first, and all reasons in words; `None` where nothing does.
+    pub(crate) invalid: Option<(Check, String)>,
     /// Remarks.
     pub(crate) flags: Vec<Flag>,
 }
@@ -182,15 +160,15 @@ pub(crate) fn examine(case: &Case<'_>) -> Findings {
     if case.sums.slices == 0 {
         return findings;
     }
-    for gate in GATES {
-        match (gate.check)(case) {
-            Check::Pass => {}
-            Check::Flag(flag) => findings.flags.push(flag),
-            Check::Invalid(why) => {
-                let reason = format!("gate {} ({}): {why}", gate.number, gate.name);
+    for (check, gate) in GATES {
+        match gate(case) {
+            Ruling::Pass => {}
+            Ruling::Flag(flag) => findings.flags.push(flag),
+            Ruling::Invalid(why) => {
+                let reason = format!("{}: {why}", check.name());
                 findings.invalid = Some(match findings.invalid.take() {
-                    Some(before) => format!("{before}; {reason}"),
-                    None => reason,
+                    Some((first, before)) => (first, format!("{before}; {reason}")),
+                    None => (*check, reason),
                 });
             }
         }
@@ -208,7 +186,7 @@ pub fn invalid_arms(header: &RunHeader, trial: &TrialOutcome) -> Vec<(usize, Str
     arms.filter(|(_, (outcome, _))| outcome.status == Status::Ok)
         .filter_map(|(index, (outcome, sums))| {
             let findings = examine(&Case { header, trial, outcome, sums });
-            Some((index, findings.invalid?))
+            Some((index, findings.invalid?.1))
         })
         .collect()
 }

@@ -146,6 +146,7 @@ mod tests {
     use super::*;
     use crate::analyse;
     use crate::fixture::{self, ArmTime};
+    use crate::remark::Warning;
     use crate::simulation::Normal;
 
     /// Forty passes of one cell, the arm slower by `slow` in every second stretch of ten.
@@ -170,7 +171,7 @@ mod tests {
     fn states_that_last_widen_every_interval_and_are_said() {
         let [without, with] = [0.0, 0.06].map(|slow| analyse(&run(slow)));
         let said = |analysis: &crate::analysis::Analysis| {
-            analysis.warnings.iter().any(|warning| warning.contains("resemble"))
+            analysis.warnings.iter().any(|warning| matches!(warning, Warning::Neighbours { .. }))
         };
         assert!(!said(&without) && !without.neighbours.expect("passes").matters);
         let found = with.neighbours.expect("passes");

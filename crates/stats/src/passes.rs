@@ -8,6 +8,7 @@ use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::run::RunHeader;
 
+use crate::interval::count;
 use crate::values::{ArmValues, TrialValues};
 
 /// The passes of a run.
@@ -15,8 +16,8 @@ use crate::values::{ArmValues, TrialValues};
 pub(crate) struct Passes {
     /// Every cell that was still alive was visited.
     pub(crate) complete: BTreeSet<u32>,
-    /// Cut short, with what is missing.
-    pub(crate) incomplete: Vec<(u32, String)>,
+    /// Cut short, each with the number of cells that lack arms.
+    pub(crate) incomplete: Vec<(u32, u32)>,
 }
 
 /// One arm of one cell, which a complete pass visits.
@@ -49,8 +50,7 @@ pub(crate) fn sort(header: &RunHeader, cells: &[Cell], trials: &[TrialValues]) -
         if missing.is_empty() {
             passes.complete.insert(pass);
         } else {
-            let why = format!("{} of {} cells lack arms", missing.len(), cells.len());
-            passes.incomplete.push((pass, why));
+            passes.incomplete.push((pass, count(missing.len())));
         }
     }
     passes
@@ -157,6 +157,11 @@ impl<'a> Visits<'a> {
             .collect()
     }
 
+    /// Whether a later trial of the same pass speaks for this arm in the place of this one.
+    pub(crate) fn has_again(&self, trial: &TrialValues, label: &str) -> bool {
+        self.index_of(trial).is_some_and(|i| self.is_superseded(i, label))
+    }
+
     /// Why the numbers of this arm in a trial are used for nothing; null where they are.
     pub(crate) fn unused(&self, trial: &TrialValues, label: &str) -> Option<String> {
         let arm = trial.arms.iter().find(|arm| arm.outcome.arm.label == label);
@@ -170,8 +175,7 @@ impl<'a> Visits<'a> {
         if !self.complete.contains(&trial.pass) {
             return Some("its pass is not complete".to_owned());
         }
-        let again = self.index_of(trial).is_some_and(|i| self.is_superseded(i, label));
-        again.then(|| "the trial was run again in the same pass".to_owned())
+        self.has_again(trial, label).then(|| "the trial was run again in the same pass".to_owned())
     }
 
     fn index_of(&self, trial: &TrialValues) -> Option<usize> {

@@ -1,5 +1,5 @@
 //! The hidden second copies of the baseline: the noise floor, and whether the
-//! run can be trusted (gate 17).
+//! run can be trusted.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 

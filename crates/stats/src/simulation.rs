@@ -1,4 +1,4 @@
-//! Is our own arithmetic right? (METHOD.md, 2.10.) Whole experiments with a
+//! Is our own arithmetic right? (METHOD.md, Intervals.) Whole experiments with a
 //! known truth, simulated at the level of trial values, with fixed seeds.
 //!
 //! Run with `--nocapture` to read the rates that are stated and not asserted.

@@ -16,7 +16,7 @@ use iolens_model::outcome::{Counts, EndFacts, SliceOutcome, Status, TrialOutcome
 use iolens_model::run::RunHeader;
 use iolens_model::trial::SliceKind;
 
-use crate::gates::{self, Case, Flag};
+use crate::gates::{self, Case, Check, Flag};
 use crate::interval::{Parts, median};
 use crate::offered::Offered;
 use crate::quantity::Quantity;
@@ -136,6 +136,8 @@ impl PartialEq for Compared {
 pub(crate) struct Refusal {
     pub(crate) status: Status,
     pub(crate) reason: String,
+    /// What refuses it; `None` where the engine did, or the kernel.
+    pub(crate) check: Option<Check>,
 }
 
 /// Sums over the measured slices of an arm.
@@ -460,7 +462,10 @@ fn trial_refusal(trial: &TrialOutcome) -> Option<Refusal> {
     match trial.status {
         Status::Ok => None,
         Status::Invalid if arms_named => None,
-        status => Some(Refusal { status, reason: reason_of(trial.reason.as_deref()) }),
+        status => {
+            let reason = reason_of(trial.reason.as_deref());
+            Some(Refusal { status, reason, check: None })
+        }
     }
 }
 
@@ -468,22 +473,29 @@ fn baseline_refusal(arms: &[ArmValues]) -> Option<Refusal> {
     let baseline = arms.iter().find(|arm| arm.outcome.arm.role == Role::Baseline)?;
     let refusal = baseline.refusal.as_ref()?;
     let reason = format!("baseline {}: {}", baseline.outcome.arm.label, refusal.reason);
-    Some(Refusal { status: refusal.status, reason })
+    Some(Refusal { reason, ..Refusal::clone(refusal) })
 }
 
-fn arm_refusal(outcome: &ArmOutcome, sums: &Sums, gate: Option<String>) -> Option<Refusal> {
+fn arm_refusal(
+    outcome: &ArmOutcome,
+    sums: &Sums,
+    gate: Option<(Check, String)>,
+) -> Option<Refusal> {
+    let check = gate.as_ref().map(|(check, _)| *check);
     if outcome.status != Status::Ok {
         let reason = reason_of(outcome.reason.as_deref());
-        return Some(Refusal { status: outcome.status, reason });
+        // The runner stores what a gate said when the trial ended.
+        let check = check.filter(|_| outcome.status == Status::Invalid);
+        return Some(Refusal { status: outcome.status, reason, check });
     }
     if sums.time_per_message().is_none() {
         let reason = format!(
-            "no data: {} messages in {} ns of {} measured slices",
+            "{} messages in {} ns of {} measured slices",
             sums.tx.messages, sums.tx.time_ns, sums.slices
         );
-        return Some(Refusal { status: Status::Invalid, reason });
+        return Some(Refusal { status: Status::Invalid, reason, check: Some(Check::NoData) });
     }
-    gate.map(|reason| Refusal { status: Status::Invalid, reason })
+    gate.map(|(_, reason)| Refusal { status: Status::Invalid, reason, check })
 }
 
 fn reason_of(reason: Option<&str>) -> String {

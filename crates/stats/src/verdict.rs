@@ -3,9 +3,9 @@
 use iolens_model::arm::Role;
 
 use crate::analysis::{Interval, Verdict};
-use crate::claim::Claim;
+use crate::claim::{Claim, Source};
+use crate::reason::{Noise, VerdictReason};
 use crate::student::StudentTable;
-use crate::wording::{percent, percent_above, range, trials};
 
 /// What a verdict depends on besides the contrast itself.
 #[derive(Debug, Clone, Copy)]
@@ -17,9 +17,9 @@ pub(crate) struct Context<'a> {
     /// The self-check of the cell, judged or not; null where it has none.
     pub(crate) floor: Option<&'a Claim>,
     /// Why the numbers cannot be used, where a gate says so.
-    pub(crate) invalid: Option<&'a str>,
+    pub(crate) invalid: Option<&'a VerdictReason>,
     /// Why they show somebody else's limit, or slices of unequal length.
-    pub(crate) unranked: Option<&'a str>,
+    pub(crate) unranked: Option<&'a VerdictReason>,
 }
 
 /// A verdict with the rule and the numbers behind it.
@@ -27,8 +27,7 @@ pub(crate) struct Context<'a> {
 pub(crate) struct Conclusion {
     /// The word.
     pub(crate) verdict: Verdict,
-    /// One clause.
-    pub(crate) reason: String,
+    pub(crate) reason: VerdictReason,
     /// Trials that would about decide it, all together.
     pub(crate) trials_needed: Option<u32>,
 }
@@ -40,43 +39,35 @@ pub(crate) fn conclude(
     table: &mut StudentTable,
 ) -> Conclusion {
     if let Some(why) = context.invalid {
-        return plain(Verdict::Invalid, why.to_owned());
+        return plain(Verdict::Invalid, why.clone());
     }
     if let Some(why) = context.unranked.filter(|_| context.role != Role::SelfCheck) {
-        return plain(Verdict::Unranked, why.to_owned());
+        return plain(Verdict::Unranked, why.clone());
     }
     let intervals = (claim.pointwise90, claim.simultaneous);
-    let (Some(pointwise90), Some(simultaneous)) = intervals else {
-        let reason = match claim.moments.n {
-            1 => "one trial has no interval".to_owned(),
-            n => format!("{} without a spread that is a number", trials(n)),
-        };
+    let (Some(pointwise90), Some(interval)) = intervals else {
+        let reason = VerdictReason::NoSpread { trials: claim.moments.n };
         return plain(Verdict::Inconclusive, reason);
     };
-    let noisy = too_noisy(context);
-    let band = Interval { low: 1.0 / (1.0 + context.delta), high: 1.0 + context.delta };
+    let delta = context.delta;
+    let band = Interval { low: 1.0 / (1.0 + delta), high: 1.0 + delta };
     let inside = band.low < pointwise90.low && pointwise90.high < band.high;
-    if inside && noisy.is_none() {
-        return plain(Verdict::Equivalent, equivalent_reason(&pointwise90, context));
+    let noise = too_noisy(context).filter(|_| inside);
+    if inside && noise.is_none() {
+        let self_check_half_width = context.floor.and_then(Claim::half_width);
+        let reason = VerdictReason::Within { pointwise90, delta, self_check_half_width };
+        return plain(Verdict::Equivalent, reason);
     }
-    if let Some(verdict) = beyond(&simultaneous, &band) {
-        return beyond_reason(verdict, &simultaneous, context);
+    if let Some(verdict) = beyond(&interval, &band) {
+        return judged(verdict, interval, &band, context);
     }
-    if !simultaneous.contains(1.0) {
-        let ends = match simultaneous.is_usable() {
-            true => range(&simultaneous),
-            false if simultaneous.low > 1.0 => format!("from {:.3} up", simultaneous.low),
-            false => format!("up to {:.3}", simultaneous.high),
-        };
-        let delta = percent(context.delta);
-        let reason =
-            format!("simultaneous 95 % interval {ends} excludes 1 and reaches inside ±{delta}");
-        return plain(Verdict::Small, with_noise(reason, noisy.filter(|_| inside)));
+    if !interval.contains(1.0) {
+        return plain(Verdict::Small, VerdictReason::MayBeSmall { interval, delta, noise });
     }
-    inconclusive(claim, context, table, if inside { noisy } else { None })
+    inconclusive(claim, context, table, noise)
 }
 
-fn plain(verdict: Verdict, reason: String) -> Conclusion {
+fn plain(verdict: Verdict, reason: VerdictReason) -> Conclusion {
     Conclusion { verdict, reason, trials_needed: None }
 }
 
@@ -93,81 +84,49 @@ fn beyond(simultaneous: &Interval, band: &Interval) -> Option<Verdict> {
 
 /// A copy of the baseline that differs from the baseline shows a fault of the
 /// measurement, not a winner.
-fn beyond_reason(verdict: Verdict, interval: &Interval, context: &Context<'_>) -> Conclusion {
-    let side = if verdict == Verdict::Faster { "above" } else { "below" };
-    let bound =
-        if verdict == Verdict::Faster { 1.0 + context.delta } else { 1.0 / (1.0 + context.delta) };
-    let ends = match interval.is_usable() {
-        true => range(interval),
-        // How far it goes away from the band is not known.
-        false if verdict == Verdict::Faster => format!("from {:.3} up", interval.low),
-        false => format!("up to {:.3}", interval.high),
-    };
-    let rule = format!("simultaneous 95 % interval {ends} is {side} {bound:.3}");
-    if context.role == Role::SelfCheck {
-        let reason = format!("a second copy of the baseline differs from it: {rule}");
-        return plain(Verdict::Invalid, reason);
+fn judged(
+    verdict: Verdict,
+    interval: Interval,
+    band: &Interval,
+    context: &Context<'_>,
+) -> Conclusion {
+    let is_above = verdict == Verdict::Faster;
+    let bound = if is_above { band.high } else { band.low };
+    match context.role {
+        Role::SelfCheck => {
+            plain(Verdict::Invalid, VerdictReason::CopyDiffers { interval, bound, is_above })
+        }
+        _ => plain(verdict, VerdictReason::Beyond { interval, bound, is_above }),
     }
-    plain(verdict, rule)
 }
 
-/// The clause "too noisy for δ", where the cell's self-check is wider than δ.
-fn too_noisy(context: &Context<'_>) -> Option<String> {
+/// The cell's self-check, where it is wider than δ.
+fn too_noisy(context: &Context<'_>) -> Option<Noise> {
     let floor = context.floor?.half_width()?;
-    (floor > context.delta).then(|| {
-        let delta = percent(context.delta);
-        let half = match Interval::is_half_usable(floor) {
-            true => format!("half-width is {}", percent_above(floor, context.delta)),
-            false => "interval is not usable".to_owned(),
-        };
-        format!("too noisy for δ = {delta}: the self-check's {half}")
-    })
-}
-
-fn equivalent_reason(pointwise90: &Interval, context: &Context<'_>) -> String {
-    let floor = match context.floor.and_then(Claim::half_width) {
-        Some(floor) => format!("self-check half-width {}", percent(floor)),
-        None => "no self-check in this cell".to_owned(),
-    };
-    let delta = percent(context.delta);
-    format!("pointwise 90 % interval {} is inside ±{delta}; {floor}", range(pointwise90))
-}
-
-fn with_noise(reason: String, noise: Option<String>) -> String {
-    match noise {
-        Some(noise) => format!("{reason}; {noise}"),
-        None => reason,
-    }
+    let half_width = Some(floor).filter(|&half| Interval::is_half_usable(half));
+    (floor > context.delta).then_some(Noise { half_width })
 }
 
 fn inconclusive(
     claim: &Claim,
     context: &Context<'_>,
     table: &mut StudentTable,
-    noise: Option<String>,
+    noise: Option<Noise>,
 ) -> Conclusion {
-    let needed = match (&noise, context.floor) {
-        (Some(_), Some(floor)) => trials_for_width(floor, context.delta, table, Level::Pointwise),
-        _ => trials_to_decide(claim, context.delta, table),
+    let delta = context.delta;
+    let trials_needed = match (&noise, context.floor) {
+        (Some(_), Some(floor)) => trials_for_width(floor, delta, table, Level::Pointwise),
+        _ => trials_to_decide(claim, delta, table),
     };
-    let delta = percent(context.delta);
-    let mut reason = match claim.simultaneous {
-        Some(interval) if !interval.is_usable() => {
-            format!("no usable interval from {}", trials(claim.moments.n))
-        }
-        interval => {
-            let ends = interval.as_ref().map(range).unwrap_or_default();
-            format!("simultaneous 95 % interval {ends} neither excludes 1 nor settles ±{delta}")
-        }
+    let reason = VerdictReason::Open {
+        interval: claim.simultaneous,
+        delta,
+        trials: claim.moments.n,
+        trials_needed,
+        in_each_run: claim.source == Source::TwoRuns,
+        noise,
     };
-    if let Some(n) = needed {
-        reason = format!("{reason}; about {}{} would", trials(n), claim.source.words());
-    }
-    Conclusion {
-        verdict: Verdict::Inconclusive,
-        reason: with_noise(reason, noise),
-        trials_needed: needed,
-    }
+    Conclusion { verdict: Verdict::Inconclusive, reason, trials_needed }
 }
 
 /// Which multiplier an interval uses.
@@ -239,6 +198,7 @@ fn trials_for_half(sd: f64, half: f64, table: &mut StudentTable, level: Level) -
 mod tests {
     use super::*;
     use crate::interval::Moments;
+    use crate::remark::Limited;
 
     /// n trials with exactly this mean and standard deviation of ln.
     fn measured(n: usize, mean: f64, sd: f64, table: &mut StudentTable) -> Claim {
@@ -282,9 +242,12 @@ mod tests {
     fn a_noisy_self_check_makes_equivalence_impossible() {
         // t₁₁ = 2.201: half-width 2.201·0.06/√12 = 3.8 % > 3 %.
         let small = check(0.015, 0.002, 0.06, Verdict::Small);
-        assert!(small.reason.contains("too noisy for δ = 3 %"), "{}", small.reason);
+        assert!(matches!(small.reason, VerdictReason::MayBeSmall { noise: Some(_), .. }));
         let undecided = check(0.0, 0.01, 0.06, Verdict::Inconclusive);
-        assert!(undecided.reason.contains("too noisy for δ = 3 %: the self-check's half-width"));
+        let VerdictReason::Open { noise: Some(noise), .. } = undecided.reason else {
+            panic!("{:?}", undecided.reason)
+        };
+        assert!(noise.half_width.is_some_and(|half| half > 0.03), "{noise:?}");
         // n with t·0.06/√n ≤ ln 1.03: (2.1·0.06/0.02956)² ≈ 18.
         assert_eq!(undecided.trials_needed, Some(19));
         // A difference that is clear all the same needs no quiet self-check.
@@ -296,7 +259,9 @@ mod tests {
         let table = &mut StudentTable::new(1);
         let conclusion = conclude(&measured(12, 0.0, 0.01, table), &context(None), table);
         assert_eq!(conclusion.verdict, Verdict::Equivalent);
-        assert!(conclusion.reason.contains("no self-check"));
+        let is_without =
+            matches!(conclusion.reason, VerdictReason::Within { self_check_half_width: None, .. });
+        assert!(is_without, "{:?}", conclusion.reason);
     }
 
     #[test]
@@ -306,32 +271,36 @@ mod tests {
             let context = Context { role: Role::SelfCheck, ..context(None) };
             let conclusion = conclude(&measured(12, mean, 0.01, table), &context, table);
             assert_eq!(conclusion.verdict, Verdict::Invalid);
-            assert!(conclusion.reason.starts_with("a second copy of the baseline differs"));
+            assert!(matches!(conclusion.reason, VerdictReason::CopyDiffers { .. }));
         }
     }
 
     #[test]
     fn a_gate_comes_before_every_other_rule() {
         let table = &mut StudentTable::new(1);
-        let context = Context { invalid: Some("gate 5: 3 of 4 passes"), ..context(None) };
+        let why = VerdictReason::NeverTogether;
+        let context = Context { invalid: Some(&why), ..context(None) };
         let conclusion = conclude(&measured(12, 0.2, 0.01, table), &context, table);
         assert_eq!(conclusion.verdict, Verdict::Invalid);
-        assert_eq!(conclusion.reason, "gate 5: 3 of 4 passes");
+        assert_eq!(conclusion.reason, why);
     }
 
     /// A copy of the baseline is as limited as the baseline, so it stays the noise floor.
     #[test]
     fn what_somebody_else_limits_is_not_ranked() {
         let table = &mut StudentTable::new(1);
-        let context = Context { unranked: Some("client-limited: 97 %"), ..context(None) };
+        let limited = Limited::ClientBusy { busy_share: 0.97, trials: 12, of: 12 };
+        let why = VerdictReason::Limited { limited, of_baseline: false };
+        let context = Context { unranked: Some(&why), ..context(None) };
         let conclusion = conclude(&measured(12, 0.2, 0.01, table), &context, table);
         assert_eq!(conclusion.verdict, Verdict::Unranked);
-        assert_eq!(conclusion.reason, "client-limited: 97 %");
+        assert_eq!(conclusion.reason, why);
         let check = Context { role: Role::SelfCheck, ..context };
         let conclusion = conclude(&measured(12, 0.0, 0.01, table), &check, table);
         assert_eq!(conclusion.verdict, Verdict::Equivalent);
-        let invalid = Context { invalid: Some("gate 6"), ..context };
-        assert_eq!(conclude(&measured(1, 0.0, 0.0, table), &invalid, table).reason, "gate 6");
+        let gate = VerdictReason::NoRatio;
+        let invalid = Context { invalid: Some(&gate), ..context };
+        assert_eq!(conclude(&measured(1, 0.0, 0.0, table), &invalid, table).reason, gate);
     }
 
     #[test]
@@ -339,7 +308,7 @@ mod tests {
         let table = &mut StudentTable::new(1);
         let conclusion = conclude(&measured(1, 2.0, 0.0, table), &context(None), table);
         assert_eq!(conclusion.verdict, Verdict::Inconclusive);
-        assert_eq!(conclusion.reason, "one trial has no interval");
+        assert_eq!(conclusion.reason, VerdictReason::NoSpread { trials: 1 });
         assert_eq!(conclusion.trials_needed, None);
     }
 
@@ -361,20 +330,6 @@ mod tests {
         let conclusion = conclude(&measured(12, 0.0, 0.2, table), &context(None), table);
         let n = conclusion.trials_needed.expect("a number of trials");
         assert!((176..=180).contains(&n), "{n}");
-    }
-
-    #[test]
-    fn an_interval_wider_than_a_factor_of_ten_has_no_ends() {
-        let table = &mut StudentTable::new(1);
-        let said = |mean, sd, table: &mut StudentTable| {
-            conclude(&measured(2, mean, sd, table), &context(None), table).reason
-        };
-        assert!(said(0.5, 2.0, table).starts_with("no usable interval from 2 trials"));
-        assert!(said(0.5, 0.01, table).starts_with("simultaneous 95 % interval 1."));
-        let faster = said(30.0, 0.5, table);
-        assert!(faster.contains("interval from ") && faster.contains(" up is above "), "{faster}");
-        let slower = said(-30.0, 0.5, table);
-        assert!(slower.contains("interval up to 0.000 is below "), "{slower}");
     }
 
     #[test]

@@ -3,8 +3,6 @@
 use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 
-use crate::analysis::Interval;
-
 /// A fraction as a percentage to one decimal, whole where it is: `3 %`,
 /// `4.1 %`.
 pub(crate) fn percent(fraction: f64) -> String {
@@ -26,11 +24,6 @@ pub(crate) fn percent_above(fraction: f64, bound: f64) -> String {
     let percentages = (2..=6).map(|decimals| format!("{:.decimals$} %", fraction * 100.0));
     let bounds = (2..=6).map(|decimals| format!("{:.decimals$} %", bound * 100.0));
     percentages.zip(bounds).find(|(a, b)| a != b).map_or(short, |(a, _)| a)
-}
-
-/// `0.981 to 1.024`.
-pub(crate) fn range(interval: &Interval) -> String {
-    format!("{:.3} to {:.3}", interval.low, interval.high)
 }
 
 /// `1 trial`, `12 trials`.

@@ -18,6 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "iolens-store",
         ],
     ),
+    ("iolens-accept", &[]),
     ("iolens-audit", &["iolens-model", "iolens-stats"]),
     ("iolens-engine", &["iolens-model", "iolens-sys"]),
     (

@@ -6,27 +6,20 @@
 use super::Finding;
 use super::source::Source;
 
-const REGISTRY: &str = "crates/engine/src/registry.rs";
-const PRIMITIVES: &str = "crates/engine/src/primitives/";
-const RECEIVERS: &str = "crates/engine/src/receivers/";
-const RECEIVER_LIST: &str = "crates/engine/src/receivers/mod.rs";
-/// Each has its list in its `mod.rs`.
-const LISTED: &[&str] = &[
-    "crates/engine/src/files/copy/engines/",
-    "crates/engine/src/files/read/engines/",
-    "crates/engine/src/files/write/engines/",
-    "crates/engine/src/server/models/",
-    "crates/engine/src/server/services/",
+/// A list, and the folder of its entries.
+const LISTS: &[(&str, &str)] = &[
+    ("crates/engine/src/registry.rs", "crates/engine/src/primitives/"),
+    ("crates/engine/src/receivers/mod.rs", "crates/engine/src/receivers/"),
+    ("crates/engine/src/files/copy/engines/mod.rs", "crates/engine/src/files/copy/engines/"),
+    ("crates/engine/src/files/read/engines/mod.rs", "crates/engine/src/files/read/engines/"),
+    ("crates/engine/src/files/write/engines/mod.rs", "crates/engine/src/files/write/engines/"),
+    ("crates/engine/src/server/models/mod.rs", "crates/engine/src/server/models/"),
+    ("crates/engine/src/server/services/mod.rs", "crates/engine/src/server/services/"),
 ];
 
 /// Findings in the registries; none as long as there are no entries.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
-    let mut findings = check_one(sources, REGISTRY, PRIMITIVES);
-    findings.extend(check_one(sources, RECEIVER_LIST, RECEIVERS));
-    for folder in LISTED {
-        findings.extend(check_one(sources, &format!("{folder}mod.rs"), folder));
-    }
-    findings
+    LISTS.iter().flat_map(|(list, folder)| check_one(sources, list, folder)).collect()
 }
 
 /// Findings in the list of one folder's entries.
@@ -86,6 +79,10 @@ fn entries(registry: &Source) -> Vec<(usize, String)> {
 mod tests {
     use super::*;
 
+    const REGISTRY: &str = "crates/engine/src/registry.rs";
+    const PRIMITIVES: &str = "crates/engine/src/primitives/";
+    const RECEIVERS: &str = "crates/engine/src/receivers/";
+
     fn check(registry: &str, expect: &[&str]) {
         let primitive = |name| Source::new(&format!("{PRIMITIVES}{name}.rs"), "");
         let sources = [
@@ -123,7 +120,7 @@ mod tests {
         assert_eq!(super::check(&alone).len(), 1);
         let receivers = [
             Source::new(&format!("{RECEIVERS}recv.rs"), ""),
-            Source::new(RECEIVER_LIST, "&recv::ENTRY, &ghost::ENTRY"),
+            Source::new(&format!("{RECEIVERS}mod.rs"), "&recv::ENTRY, &ghost::ENTRY"),
         ];
         assert_eq!(super::check(&receivers).len(), 2, "a ghost, and out of order");
     }

@@ -16,7 +16,7 @@ const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 const UNSAFE_PACKAGE: &str = "sys";
 
 /// Packages that talk to people.
-const PRINTING_PACKAGES: &[&str] = &["iolens", "xtask"];
+const PRINTING_PACKAGES: &[&str] = &["accept", "iolens", "xtask"];
 
 /// Words that say that something is not done; split, so that this file may
 /// name them.

@@ -1,4 +1,4 @@
-//! Gates 1, 2, 6, 9 and 10 of a row: cycles, instructions and CPU time.
+//! Of a row: cycles, instructions and CPU time.
 
 use iolens_stats::physics;
 

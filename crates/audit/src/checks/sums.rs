@@ -1,4 +1,4 @@
-//! Gates 6, 10, 12 and 16 of a row: numbers that must add up.
+//! Of a row: numbers that must add up.
 
 use iolens_stats::physics::{self, Rounded};
 

@@ -1,4 +1,4 @@
-//! Gates 2 to 6, 8 and 15 of a row: bytes, calls and latencies.
+//! Of a row: bytes, calls and latencies.
 
 use iolens_stats::physics::{self, Breach};
 

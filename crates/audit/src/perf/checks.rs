@@ -87,7 +87,7 @@ fn contradiction(
     Some(Found::impossible(text).with(breach))
 }
 
-/// Gate 6: rate × CPU time is the count, for everything with a rate.
+/// Rate × CPU time is the count, for everything with a rate.
 fn rates(judge: &mut Judge<'_>) {
     let section = judge.section;
     let Some((clock, clock_ns)) = section.clock() else { return };
@@ -122,7 +122,7 @@ fn rate_unit(words: &str) -> Option<Unit> {
     unit.filter(|unit| unit.dimension == Dimension::Rate)
 }
 
-/// Gate 1: cycles over CPU time, and what is printed of it.
+/// Cycles over CPU time, and what is printed of it.
 fn clock(judge: &mut Judge<'_>) {
     let section = judge.section;
     for counter in section.counters.iter().filter(|counter| counter.name == "cycles") {
@@ -174,7 +174,7 @@ fn too_fast_or_slow(counter: &Counter, ghz: f64, range: ClockRange, of: &str) ->
     Some(Found::impossible(text).with(breach))
 }
 
-/// Gates 1 and 6: instructions over cycles of the same PMU and mode.
+/// Instructions over cycles of the same PMU and mode.
 fn instructions(judge: &mut Judge<'_>) {
     let section = judge.section;
     for counter in section.counters.iter().filter(|counter| counter.name == "instructions") {
@@ -209,7 +209,7 @@ fn instructions(judge: &mut Judge<'_>) {
     }
 }
 
-/// Gates 6 and 9: CPU time over wall time.
+/// CPU time over wall time.
 fn use_of_cpus(judge: &mut Judge<'_>) {
     let section = judge.section;
     let Some((clock, clock_ns)) = section.clock() else { return };
@@ -241,7 +241,7 @@ fn use_of_cpus(judge: &mut Judge<'_>) {
     }
 }
 
-/// Gate 6: misses are some of what they are misses of.
+/// Misses are some of what they are misses of.
 fn shares(judge: &mut Judge<'_>) {
     const PAIRS: [(&str, &str); 5] = [
         ("branch-misses", "branches"),
@@ -274,7 +274,7 @@ fn shares(judge: &mut Judge<'_>) {
     }
 }
 
-/// Gate 6: user and kernel are the CPU time, as far as the kernel's ticks and
+/// User and kernel are the CPU time, as far as the kernel's ticks and
 /// two ways of counting let them.
 fn times(judge: &mut Judge<'_>) {
     let section = judge.section;
@@ -295,7 +295,7 @@ fn times(judge: &mut Judge<'_>) {
     judge.judged((6, "user + kernel = total"), &[clock], found);
 }
 
-/// Gate 10: counters that stood still, and those that were estimated.
+/// Counters that stood still, and those that were estimated.
 fn ran(judge: &mut Judge<'_>) {
     const GATE: Gate = (10, "counters that ran");
     let section = judge.section;
@@ -335,7 +335,7 @@ fn ran(judge: &mut Judge<'_>) {
     }
 }
 
-/// Gate 11: a machine with two kinds of core has counters on both.
+/// A machine with two kinds of core has counters on both.
 fn kinds_of_core(judge: &mut Judge<'_>) {
     let section = judge.section;
     let of = |pmu: &str| {

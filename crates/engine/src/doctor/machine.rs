@@ -165,14 +165,15 @@ fn pressure(patient: &Patient<'_>) -> Finding {
 fn first_word(text: &str) -> &str {
     text.split_whitespace().next().unwrap_or("empty")
 }
-/// Only root may look, and a file that leaves the page cache shows in gate 8 anyhow.
+/// Only root may look; a file that leaves the page cache is refused by the check of the cache
+/// state anyhow.
 fn reclaim(patient: &Patient<'_>) -> Finding {
     let reclaim = Reclaim::read(patient.root);
     let found = ok("proactive reclaim", reclaim.words(), &format!("/{KDAMONDS}"));
     match reclaim {
         Reclaim::On { .. } => found.limits(
             "a file that is only read leaves the page cache by itself: warm trials of files are \
-             refused by gate 8 when it does",
+             refused (cache state) when it does",
             "whoever set it up can turn it off: echo off in that daemon's state",
         ),
         Reclaim::Off | Reclaim::NotTold => found,

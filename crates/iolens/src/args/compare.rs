@@ -32,6 +32,9 @@ pub(crate) struct Compare {
     /// Print the result for a pull request, in the Markdown of GitHub
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
+    /// Print every number below the first screen
+    #[arg(short, long, conflicts_with_all = ["json", "markdown"])]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) rerun: Rerun,
     #[command(flatten)]

@@ -58,7 +58,7 @@ fn shown(args: &args::Compare, a: &RunHeader, b: &RunHeader, comparison: &Compar
     match (args.result.json, args.markdown) {
         (true, _) => json(&compared),
         (false, true) => markdown(&compared),
-        (false, false) => text(&compared, &style()),
+        (false, false) => text(&compared, args.verbose, &style()),
     }
 }
 

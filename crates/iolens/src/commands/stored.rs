@@ -1,8 +1,10 @@
 //! Looking at stored runs: `iolens runs` and `show`.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use iolens_engine::clock;
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::{json, text};
 use iolens_stats::Fold;
@@ -81,8 +83,20 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode, Failure> {
         output::result(&json);
         return Ok(ExitCode::SUCCESS);
     }
-    let rows: Vec<text::RunRow> = runs.iter().map(row).collect();
-    output::result(&text::runs(&rows, &style()));
+    if runs.is_empty() {
+        output::result("no runs yet; start with: iolens run net --quick");
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Newest first, as `last` means it.
+    let mut rows: Vec<text::RunRow> = runs.iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.started_unix_ns));
+    output::result(&text::runs(&rows, clock::unix_ns(), &style()));
+    let count = if rows.len() == 1 { "1 run".to_owned() } else { format!("{} runs", rows.len()) };
+    if std::io::stdout().is_terminal() {
+        output::note(&format!(
+            "{count}, newest first · iolens show last · iolens resume ID · iolens rm ID"
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

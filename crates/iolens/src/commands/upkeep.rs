@@ -184,7 +184,7 @@ fn may_remove(runs: &[RunSummary], consent: &Consent) -> Result<bool, Failure> {
              remove without being asked with --yes",
         ));
     }
-    output::styled_note(&text::runs(&rows(runs), &style()));
+    output::styled_note(&text::runs(&rows(runs), clock::unix_ns(), &style()));
     Ok(output::ask("remove what is listed, for good?"))
 }
 

@@ -32,12 +32,8 @@ fn a_stored_run_answers_about_its_very_message() {
     let question = format!("ask --size 1KiB --fields 3 --network loopback {ARMS}");
     let done = place.run(&question);
     assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
-    assert!(
-        done.stdout.starts_with("Indicative: for messages of 1 KiB in 3 fields over 1 connection"),
-        "{}",
-        done.stdout
-    );
-    assert!(done.stdout.contains(&format!("From run {id} of ")), "{}", done.stdout);
+    assert!(done.stdout.starts_with("ask · 1 KiB · 3 fields · 1 connection · "), "{}", done.stdout);
+    assert!(done.stdout.contains(&format!("from run {id} (quick look) of ")), "{}", done.stdout);
     assert_eq!(place.json("runs --json").as_array().unwrap().len(), 1, "nothing was measured");
     let named = place.json(&format!("{question} --run last --json"));
     let stored = place.json(&format!("{question} --stored --json"));

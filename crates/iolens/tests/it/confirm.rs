@@ -45,5 +45,8 @@ fn a_run_that_confirms_another_is_told_from_it() {
     let listed = place.run("runs").stdout;
     assert!(listed.contains("confirms aa000001"), "{listed}");
     let shown = place.run("show bb000002").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains("crossovers of run aa000001 anew: `iolens show aa000001`"), "{shown}");
+    assert!(
+        shown.contains("confirms the crossovers of run aa000001: iolens show aa000001 has"),
+        "{shown}"
+    );
 }

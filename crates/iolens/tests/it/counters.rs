@@ -62,7 +62,7 @@ fn counters_may_be_closed_in_all_slices_or_in_those_of_the_hidden_arm() {
     let done = place.run(&format!("{RUN} --software-events --counters alternate"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let warnings = place.json("show last --json")["warnings"].to_string();
-    assert!(warnings.contains("the A/A arm ran with its counters closed"), "{warnings}");
+    assert!(warnings.contains("the hidden copy ran with its counters closed"), "{warnings}");
     let (hidden, open): (Vec<_>, Vec<_>) =
         slices(&place, &EVENTS).into_iter().partition(|(arm, _)| arm.ends_with("(A/A)"));
     assert!(!hidden.is_empty() && !open.is_empty());

@@ -274,7 +274,7 @@ fn a_file_beside_a_page_is_the_users_and_an_interrupted_page_is_the_old_one() {
     std::fs::create_dir(&folder).unwrap();
     let mut shell = std::process::Command::new("sh");
     let command = place.command(&format!("{line} --overwrite"));
-    shell.args(["-c", "ulimit -f 80; exec \"$@\"", "sh"]).arg(command.get_program());
+    shell.args(["-c", "ulimit -f 66; exec \"$@\"", "sh"]).arg(command.get_program());
     for (name, value) in command.get_envs().filter_map(|(name, value)| Some((name, value?))) {
         shell.env(name, value);
     }
@@ -335,8 +335,12 @@ fn what_a_lock_file_or_a_database_says_is_no_command_to_the_terminal() {
     assert!(busy.contains("owned") && !busy.contains('\x1b'), "{busy:?}");
     drop(held);
     let edited = rusqlite::Connection::open(&db).unwrap();
-    let sql = "UPDATE run_end SET run_end_json = json_set(run_end_json, '$.stopped_by', ?)";
-    edited.execute(sql, ["\x1b]0;owned\x07"]).unwrap();
+    edited
+        .execute(
+            "UPDATE run_end SET run_end_json = json_set(run_end_json, '$.stopped_by', ?)",
+            ["\x1b]0;owned\x07"],
+        )
+        .unwrap();
     for line in ["runs", "show last", "report last", "export last"] {
         let done = place.run(&format!("{line} --db {db}"));
         let said = done.stdout + &done.stderr;

@@ -75,7 +75,7 @@ fn databases_of_three_hosts_merge_and_the_report_keeps_each_rows_origin() {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("3 runs of 3 hosts") && page.contains("not judged here"));
-    let contrasts = &page[page.find("<h2 id=\"contrasts\"").unwrap()..];
+    let contrasts = &page[page.find("<h2 id=\"numbers\"").unwrap()..];
     let body = contrasts.split("</table>").next().unwrap().split("<tbody").nth(1).unwrap();
     let rows: Vec<&str> = body.split("<tr").skip(1).collect();
     assert!(rows.len() >= HOSTS.len(), "{body}");
@@ -186,7 +186,7 @@ fn nothing_is_measured_for_a_run_of_another_machine() {
     }
     refused(&place, "report aa000001 aa000001", 2, &["named twice"]);
     let compared = place.run("compare aa000001 bb000002");
-    assert!(compared.stdout.contains("run aa000001 on alpha of "), "{}", compared.stdout);
+    assert!(compared.stdout.contains("A: aa000001 on alpha"), "{}", compared.stdout);
 }
 
 #[test]

@@ -58,6 +58,7 @@ fn a_terminal_without_utf_8_is_sent_ascii() {
             let environment = [locale, &[XTERM]].concat();
             let said = on_terminal(&place, line, &environment);
             assert!(said.is_ascii(), "{locale:?}: {line}: {said}");
+            let said = said.replace("CAN I TRUST IT?", "");
             // A mark stands by itself, a letter that has no other form within a word.
             let is_mark = |at: usize| {
                 let around = [said[..at].chars().next_back(), said[at + 1..].chars().next()];

@@ -70,7 +70,7 @@ impl Detail {
     fn column(self, comparison: &Comparison) -> Column {
         match self {
             Detail::Size => Column::right("size", ""),
-            Detail::Arm => Column::left("arm", ""),
+            Detail::Arm => Column::left("method", ""),
             Detail::RatioA => Column::decimal("A", "ratio"),
             Detail::RatioB => Column::decimal("B", "ratio"),
             Detail::Change => Column::left("B / A", "[simultaneous]"),
@@ -105,7 +105,7 @@ impl Detail {
 }
 
 fn verdict(change: Option<&Change>) -> Entry {
-    change.map_or_else(Entry::default, |c| Entry::toned(c.verdict.word(), Tone::Verdict))
+    change.map_or_else(Entry::default, |c| crate::remarks::verdict(c.verdict.word(), c.verdict))
 }
 
 /// `0.83 [0.81, 0.85]`, the simultaneous interval.
@@ -233,7 +233,7 @@ fn fill(
             let entry = |&detail: &Detail| match detail {
                 Detail::Size if i == 0 => cell.cell.size.to_string().into(),
                 Detail::Arm => {
-                    let tone = Tone::Arm(arm.arm.primitive.clone());
+                    let tone = crate::figure::style::tone(&arm.arm.primitive);
                     Entry { note, ..Entry::toned(label(arm), tone) }
                 }
                 other => other.entry(arm),
@@ -248,7 +248,7 @@ fn fill(
 /// Why a row has no verdict that says anything.
 fn remark(arm: &ArmChange) -> Option<String> {
     let change = arm.change.as_ref().filter(|change| !change.verdict.is_ranked())?;
-    Some(format!("{}: {}", change.verdict.word(), change.reason))
+    Some(format!("{}: {}", change.verdict.word(), crate::remarks::reason(&change.reason)))
 }
 
 /// What one of the runs alone has, a line for each kind.
@@ -262,9 +262,9 @@ pub(super) fn missing(compared: &Compared<'_>) -> Vec<String> {
         };
         let cells: Vec<String> = own().filter_map(subject).collect();
         let arms: Vec<String> = own().filter_map(|missing| missing.arm.clone()).collect();
-        for (what, names) in [("Cells", cells), ("Arms", arms)] {
+        for (what, names) in [("settings", cells), ("methods", arms)] {
             if !names.is_empty() {
-                lines.push(format!("{what} that only {letter} has: {}.", names.join("; ")));
+                lines.push(format!("{what} that only {letter} has: {}", names.join("; ")));
             }
         }
     }

@@ -6,15 +6,14 @@ use iolens_model::copy::{CopyAxes, CopySync};
 use iolens_model::file::{CacheState, DestinationFacts, EngineFacts, FileCounts, FileFacts};
 use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::Axes;
-use iolens_model::run::RunHeader;
+use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::Analysis;
 
 use super::*;
-use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
+use crate::files::tests::{has_none_of, has_sections, page_and_figures_have_none_of, shown};
 use crate::fixture::alone;
-use crate::text::Style;
-use crate::{columns_tests, figure, fixture, json, text};
+use crate::{columns_tests, figure, fixture, json};
 
 /// id, whether it is a program, ns of a start, ns per byte.
 const ARMS: [(&str, bool, f64, f64); 4] = [
@@ -142,18 +141,19 @@ fn every_arm_is_usable_and_what_shares_blocks_is_judged_by_nobody() {
         assert_eq!(arm.status, Status::Ok, "{:?}", arm.reason);
         let is_compared = arm.arm.role == Role::Compared;
         assert_eq!(arm.verdict().is_some() && is_compared, is_compared, "{}", arm.arm.label);
-        assert!(!is_control(arm) || arm.verdict().is_none());
+        assert!(arm.arm.role != Role::Control || arm.verdict().is_none());
     }
 }
 
 #[test]
-fn the_answer_in_words() {
+fn what_show_prints() {
     let (run, analysis) = run();
-    let style = Style { colour: false, width: 100 };
-    let shown = text::run(&run, &analysis, &style);
-    insta::assert_snapshot!(shown);
-    has_none_of(&FOREIGN, &shown);
-    has_none_of(&FOREIGN, &text::show(&run, &analysis, &analysis.cells[0], &style));
+    let text = shown(&run, &analysis, 100);
+    has_none_of(&FOREIGN, &text);
+    shown(&run, &analysis, 80);
+    insta::assert_snapshot!(text);
+    let page = crate::html::page(&run, &analysis);
+    has_sections(&page, &["answer", "why", "figures", "numbers", "trust", "machine"]);
 }
 
 /// Words of messages and of blocks that are read have no place where files are copied.

@@ -185,6 +185,9 @@ pub(crate) struct Panel {
     pub(crate) band: Option<(Interval, String)>,
 }
 
+/// A bound is drawn to scale up to so many times the highest value.
+const BOUND_NEAR: f64 = 3.0;
+
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -341,9 +344,13 @@ impl Panel {
             Some(interval) => [point.value, interval.low, interval.high],
             None => [point.value; 3],
         });
-        let bounds = self.bounds.iter().map(|bound| bound.0);
-        let positive = ends.chain(bounds).filter(|value| value.is_finite() && *value > 0.0);
-        positive.fold(None, |all: Option<Interval>, v| {
+        let positive = |value: &f64| value.is_finite() && *value > 0.0;
+        let all: Vec<f64> = ends.filter(positive).collect();
+        // A bound far above what is compared is named at the edge.
+        let highest = all.iter().copied().fold(0.0, f64::max);
+        let near = |bound: &f64| positive(bound) && *bound <= BOUND_NEAR * highest;
+        let bounds: Vec<f64> = self.bounds.iter().map(|bound| bound.0).filter(near).collect();
+        all.into_iter().chain(bounds).fold(None, |all: Option<Interval>, v| {
             let all = all.unwrap_or(Interval { low: v, high: v });
             Some(Interval { low: all.low.min(v), high: all.high.max(v) })
         })

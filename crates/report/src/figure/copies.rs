@@ -44,8 +44,8 @@ fn rates(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
             }
         }
         super::chart::share_scales(&mut panels);
-        let title = format!("Rate by file size ({} of the file)", metric.unit);
-        let how = "; dashed: bytes only copied from memory to memory";
+        let title = format!("Throughput by file size ({})", metric.unit);
+        let how = "; dashed: a copy in memory";
         let chart = by_size::chart(run, sweep, &title, how, panels);
         sweep.figure(run, Group::Main, "rate-by-size", chart)
     })
@@ -55,8 +55,8 @@ fn rates(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
 fn durations(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
     COPY_TIME.is_in(&sweep.cells()).then(|| {
         let panels = by_size::panels(run, sweep, &COPY_TIME);
-        let title = "Duration of a copy by file size (ms)";
-        let how = "; of programs with their start";
+        let title = "Time of a copy by file size (ms)";
+        let how = "; programs include their start";
         let chart = by_size::chart(run, sweep, title, how, panels);
         sweep.figure(run, Group::Main, "duration-by-size", chart)
     })
@@ -66,8 +66,8 @@ fn durations(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
 fn cpu(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
     READ_CPU.is_in(&sweep.cells()).then(|| {
         let panels = by_size::panels(run, sweep, &READ_CPU);
-        let title = "CPU time per byte by file size (ns/B, user and kernel)";
-        let how = "; of the copying threads, of programs as wait4(2) tells";
+        let title = "CPU time per byte by file size (ns/B)";
+        let how = "; user and kernel, of the copying threads or, as wait4(2) reports, of programs";
         let chart = by_size::chart(run, sweep, title, how, panels);
         sweep.figure(run, Group::Time, "cpu-by-size", chart)
     })

@@ -16,11 +16,11 @@ pub(super) fn figure(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
         return None;
     }
     let (title, stem) = match counted {
-        true => ("Cycles per payload byte by size (cycles/B, user and kernel)", "cycles-by-size"),
-        false => ("CPU time per payload byte by size (ns/B, user and kernel)", "cpu-by-size"),
+        true => ("Cycles per byte by message size (cycles/B)", "cycles-by-size"),
+        false => ("CPU time per byte by message size (ns/B)", "cpu-by-size"),
     };
-    let charged = "; work for the receiver in the sender's context is charged to the sender; \
-                   softirq: ns/B on all CPUs of both ends, part of it in the other panels too";
+    let charged = "; the sender's CPU also does receive work: compare sums; softirq is part of \
+                   the other panels too";
     let charged = if parts.iter().any(|part| part.name == SOFTIRQ.name) { charged } else { "" };
     let panels = by_size::split(run, sweep, &parts);
     let mut chart = by_size::chart(run, sweep, title, charged, panels);

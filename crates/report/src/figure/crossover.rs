@@ -13,7 +13,7 @@ use super::sheet::{Drawing, Sheet};
 use super::style::{self, Look, Marker};
 use super::svg::Anchor;
 use super::{Figure, Group, Sweep, chart, labels};
-use crate::answers::crossing;
+use crate::crossing;
 use crate::table::{Column, Entry, Table};
 use crate::{number, words};
 
@@ -21,7 +21,7 @@ use crate::{number, words};
 fn title(run: &Run) -> String {
     let plan = &run.header.plan;
     let (arm, size) = (words::arm_of(plan), words::size_of(plan));
-    format!("Which {arm} is ahead at which {size} (by more than δ)")
+    format!("Crossovers (which {arm} is ahead at which {size})")
 }
 
 /// One row: a pair of arms on one curve.
@@ -133,12 +133,11 @@ fn draw(run: &Run, sweep: &Sweep<'_>, delta: f64, medium: Medium, rows: &[Row<'_
     let width = width.min(800.0);
     let place = if width >= WORDS_BESIDE_MIN { "at the right" } else { "below the names" };
     let how = format!(
-        "left to right: coloured where an arm is ahead by more than δ = {} (simultaneous 95 % \
-         intervals), hollow where it is a tie or unknown; {place} the band in between, open ends \
-         as < and >{}",
-        number::percent(delta),
+        "each row compares two; filled: that one is ahead by more than {}; hollow: a tie, or too \
+         close to call; {place} the band between{}",
+        number::percent(delta).replace(' ', ""),
         if rows.iter().any(|row| row.at.is_some()) {
-            "; a grey diamond where both take the same time in fresh trials, with its 95 % interval"
+            "; diamond: both take the same time, from fresh trials"
         } else {
             ""
         }

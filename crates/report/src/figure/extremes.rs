@@ -7,7 +7,7 @@ use iolens_stats::analysis::{Analysis, Estimate, Extreme, ExtremeKind, Plateau, 
 use super::chart;
 use crate::number::NONE;
 use crate::results::{curves, interval_text};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// Plateaus along the threads that have a row each.
@@ -23,7 +23,7 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
         Column::left("what", ""),
         Column::left("value", "[95 %]"),
         Column::left("arm", ""),
-        Column::left("where", ""),
+        Column::prose("where"),
         Column::right("n", ""),
     ];
     let mut table = Table::new("Extremes of this run", columns);
@@ -105,5 +105,5 @@ fn arm(analysis: &Analysis, label: &str) -> Entry {
     let all: Vec<_> = curves(analysis).into_iter().flat_map(|(_, cells)| cells).collect();
     let primitive = chart::arms(&all).into_iter().find(|arm| arm.label == label);
     let primitive = primitive.map_or_else(|| label.to_owned(), |arm| arm.primitive);
-    Entry::toned(chart::shown(&all, label), Tone::Arm(primitive))
+    Entry::toned(chart::shown(&all, label), crate::figure::style::tone(&primitive))
 }

@@ -43,8 +43,8 @@ fn beside<'s, 'a>(sweeps: &'s [Sweep<'a>]) -> Vec<Vec<&'s Sweep<'a>>> {
 
 /// The state of the file, as this machine makes it.
 fn state(run: &Run, sweep: &Sweep<'_>) -> String {
-    let word = files::state(&sweep.setting).unwrap_or_default().to_owned();
-    words::as_found(&run.header, &sweep.setting, word)
+    let word = files::state(&sweep.setting).map(str::to_owned);
+    words::joined(words::as_found(&run.header, &sweep.setting, Vec::from_iter(word)))
 }
 
 /// The metric of rates in the unit that suits the typical one.
@@ -74,14 +74,13 @@ fn rate(run: &Run, analysis: &Analysis, group: &[&Sweep<'_>]) -> Option<Figure> 
     }
     chart::share_scales(&mut panels);
     knees(analysis, group, &metric, &mut panels);
-    let title = format!("Rate by block size ({} of the file)", metric.unit);
+    let title = format!("Throughput by block size ({})", metric.unit);
     let dashed = match run.header.plan.write() {
-        Some(_) => "the bytes only copied in memory",
-        None => "the bytes only read, and copied, in memory, or the best cold rate here",
+        Some(_) => "a copy in memory",
+        None => "a scan and a copy in memory, or the best cold rate here",
     };
     let how = format!(
-        "; dashed: {dashed}; dotted upright: n½ of the cost model, where half of a block's time is \
-         what any block costs"
+        "; dashed: {dashed}; dotted upright: where half of a block's time is its fixed cost"
     );
     let mut chart = by_size::chart(run, first, &title, &how, panels);
     chart.columns = group.len().min(2);
@@ -173,10 +172,10 @@ fn bare(x: f64, value: f64) -> Point {
 fn cpu(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
     READ_CPU.is_in(&sweep.cells()).then(|| {
         let panels = by_size::panels(run, sweep, &READ_CPU);
-        let title = "CPU time per byte by block size (ns/B, user and kernel)";
+        let title = "CPU time per byte by block size (ns/B)";
         let whose = match run.header.plan.write() {
-            Some(_) => "; of the writing threads",
-            None => "; of the reading threads",
+            Some(_) => "; user and kernel, of the writing threads",
+            None => "; user and kernel, of the reading threads",
         };
         let chart = by_size::chart(run, sweep, title, whose, panels);
         sweep.figure(run, Group::Time, "cpu-by-size", chart)
@@ -207,8 +206,8 @@ pub(super) fn by_threads(run: &Run, group: &[&Sweep<'_>]) -> Option<Figure> {
     chart::share_scales(&mut panels);
     let unit = metric.unit;
     let chart = Chart {
-        title: format!("Rate by thread count ({unit} of the file)"),
-        subtitle: format!("{INTERVALS}; dashed: what memory allows with all threads at once"),
+        title: format!("Throughput by thread count ({unit})"),
+        subtitle: format!("{INTERVALS}; dashed: memory, with all threads at once"),
         along: Along::Workers,
         x: chart::scale(Along::Workers, &panels),
         caches: Vec::new(),

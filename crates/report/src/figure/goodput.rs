@@ -19,7 +19,7 @@ pub(super) fn figure(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
                 set.map_or_else(Vec::new, |set| bounds(&run.header.calibration, set, *threads));
         }
         chart::share_scales(&mut panels);
-        let title = "Goodput by message size (Gbit/s of received payload)";
+        let title = "Throughput by message size (Gbit/s)";
         let dashed = "; dashed: the same bytes copied once, and only read, without a kernel";
         let chart = by_size::chart(run, sweep, title, dashed, panels);
         sweep.figure(run, Group::Main, "goodput-by-size", chart)

@@ -35,18 +35,18 @@ struct Tile {
 /// The title, in the words of the study.
 fn title(run: &Run, sweep: &Sweep<'_>) -> String {
     let plan = &run.header.plan;
-    let (arm, size, unit) = (words::arm_of(plan), words::size_of(plan), plan.study().unit());
-    let title = format!("Cheapest {arm} by {size} and thread count (least ns per {unit})");
-    match files::state(&sweep.setting).map(str::to_owned) {
-        Some(state) => format!("{title}, {}", words::as_found(&run.header, &sweep.setting, state)),
-        None => title,
-    }
+    let (arm, size) = (words::arm_of(plan), words::size_of(plan));
+    let title = format!("Fastest {arm} by {size} and threads (with its speed)");
+    let state = files::state(&sweep.setting).map(str::to_owned);
+    let state = words::as_found(&run.header, &sweep.setting, Vec::from_iter(state));
+    words::joined(std::iter::once(title).chain(state).collect())
 }
 
 /// The figure of one sweep.
 pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
     let sizes = sweep.by_size();
-    if (sizes.len() < 2 && sweep.curves.len() < 2) || alone::is_alone(sweep.cells()) {
+    // One thread count has it in the crossovers.
+    if sizes.len() < 2 || sweep.curves.len() < 2 || alone::is_alone(sweep.cells()) {
         return None;
     }
     let tile = |cell: &CellAnalysis| tile(cell, analysis.delta);
@@ -129,8 +129,7 @@ fn draw(
     let cells = sweep.cells();
     let left_out = standing::conditional_in(cells.iter().copied());
     let how = format!(
-        "filled: surely ahead of every other arm, by however little, with its speed against {}; \
-         tie: within δ; open: any of these may be cheapest{}",
+        "solid: ahead of all others, with its speed vs {}; dashed: a tie, or too close to call{}",
         run.header.plan.baseline,
         without(&left_out)
     );

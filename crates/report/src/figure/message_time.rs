@@ -12,13 +12,13 @@ use crate::{number, words};
 
 /// The figure of one sweep.
 pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
-    let title = "Time per message by message size (ns; 1 / message rate, not a latency)";
+    let title = "Time per message by message size (ns)";
     of_metric(run, analysis, sweep, (&TIME, title, "ns-per-message-by-size"))
 }
 
 /// The same of the blocks of a file.
 pub(super) fn of_blocks(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
-    let title = "Time per block by block size, and the cost model (ns)";
+    let title = "Time per block by block size (ns)";
     of_metric(run, analysis, sweep, (&BLOCK_TIME, title, "ns-per-block-by-size"))
 }
 

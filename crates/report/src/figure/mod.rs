@@ -63,7 +63,7 @@ use sheet::Drawing;
 pub(crate) use sheet::page_style;
 
 /// How every figure begins to say how it is read.
-const INTERVALS: &str = "whiskers and bands: 95 % intervals over trials";
+const INTERVALS: &str = "bands: 95% intervals";
 
 /// A figure with its table twin.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,17 +124,16 @@ impl Group {
         Group::Summary,
     ];
 
-    /// Its heading.
+    /// Its heading; empty for what is read first.
     #[must_use]
     pub fn heading(self) -> &'static str {
         match self {
-            Group::Crossover => "Which arm, from which size on",
-            Group::Main => "Main curves",
+            Group::Crossover | Group::Main => "",
             Group::Time => "Where the time goes",
             Group::Latency => "Latency",
             Group::Processors => "Use of the processors",
             Group::Threads => "Against the thread count",
-            Group::Summary => "Everything at one setting",
+            Group::Summary => "Overview",
         }
     }
 }
@@ -445,7 +444,7 @@ fn stem_rest(plan: &Plan, cell: &Cell) -> String {
     let always = cell.words();
     let told = plan.told_apart(cell).into_iter().filter(|word| !always.contains(word));
     told.map(|word| {
-        let word = word.strip_prefix("received with ").unwrap_or(&word);
+        let word = crate::words::brief(cell, word);
         format!("-{}", word.replace(' ', "-").to_lowercase())
     })
     .collect()

@@ -38,6 +38,14 @@ pub(super) const AXIS_NAME_HEIGHT: f64 = 16.0;
 const LABEL_GAP: f64 = 15.0;
 /// Height of the names of caches, above the curves.
 const CACHE_LINE: f64 = 12.0;
+/// Height of the name of a bound that is far above the plot.
+const FAR_LINE: f64 = 14.0;
+
+/// How many bounds of a panel are.
+fn far_bounds(panel: &Panel) -> usize {
+    panel.bounds.iter().filter(|(value, _)| !panel.y.contains(*value)).count()
+}
+
 /// Room that the name of a bound takes above its line.
 const BOUND_NAME: f64 = 18.0;
 
@@ -107,7 +115,8 @@ impl Plot<'_> {
         let marks = if marked { CACHE_LINE + 2.0 } else { 0.0 };
         let bounded = self.chart.panels.iter().any(|panel| !panel.bounds.is_empty());
         let bound = if bounded { 16.0 } else { 0.0 };
-        self.frame.height - marks - bound
+        let far = self.chart.panels.iter().map(far_bounds).max().unwrap_or(0);
+        self.frame.height - marks - bound - FAR_LINE * far as f64
     }
 
     /// As [`Self::y`], and inside the frame.
@@ -125,14 +134,21 @@ impl Plot<'_> {
     /// Lines that may lie close to each other: their names stand at both ends
     /// in turn, and below a line where another one runs through the room above it.
     fn bounds(&self, svg: &mut Svg) {
-        for (index, (value, label)) in self.panel.bounds.iter().enumerate() {
+        let (near, far): (Vec<_>, Vec<_>) =
+            self.panel.bounds.iter().partition(|(value, _)| self.panel.y.contains(*value));
+        let top = self.bottom() - self.scale_height() - 18.0;
+        for (nth, (_, label)) in far.into_iter().enumerate() {
+            let y = top - FAR_LINE * nth as f64;
+            svg.text(self.frame.left + 5.0, y, Anchor::Start, "td", &format!("↑ {label}"));
+        }
+        for (index, (value, label)) in near.iter().enumerate() {
             let y = self.y(*value);
             svg.line((self.frame.left, y), (self.right(), y), "bound");
             let (x, anchor) = match index % 2 {
                 0 => (self.frame.left + 5.0, Anchor::Start),
                 _ => (self.right() - 5.0, Anchor::End),
             };
-            let mut above = self.panel.bounds.iter().map(|other| y - self.y(other.0));
+            let mut above = near.iter().map(|other| y - self.y(other.0));
             let is_taken = above.any(|room| room > 0.0 && room < BOUND_NAME);
             let name_y = if is_taken { y + 13.0 } else { y - 5.0 };
             svg.text(x, name_y, anchor, "td", label);

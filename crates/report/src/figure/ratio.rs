@@ -19,10 +19,9 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
     let baseline = run.header.plan.baseline.as_str();
     let titled = sweep.curves.iter().map(|(n, cells)| (sweep.panel(run, *n), cells.as_slice()));
     let panels = panels(run, analysis.delta, Along::Sizes, titled);
-    let plan = &run.header.plan;
-    let (size, unit) = (words::size_of(plan), plan.study().unit());
-    let title = format!("Speed relative to {baseline} by {size} (ratio of ns per {unit})");
-    let how = how_to_read(run, &panels);
+    let size = words::size_of(&run.header.plan);
+    let title = format!("Speed vs {baseline} by {size} (ratio)");
+    let how = how_to_read(run, &panels, ["faster", "slower"]);
     let mut chart = by_size::chart(run, sweep, &title, &how, panels);
     chart.apart = 3.5;
     Some(sweep.figure(run, Group::Main, "ratio-by-size", chart))
@@ -74,7 +73,7 @@ fn focus(extent: Interval, panels: &[Panel]) -> Interval {
     }
 }
 
-pub(super) fn how_to_read(run: &Run, panels: &[Panel]) -> String {
+pub(super) fn how_to_read(run: &Run, panels: &[Panel], [above, below]: [&str; 2]) -> String {
     let mut outside = panels.iter().flat_map(|panel| {
         panel.series.iter().flat_map(|s| &s.points).filter(|point| !panel.y.contains(point.value))
     });
@@ -82,8 +81,8 @@ pub(super) fn how_to_read(run: &Run, panels: &[Panel]) -> String {
         Some(_) => "; numbers at an edge: off the scale",
         None => "",
     };
-    let open = if run.header.plan.quick { "" } else { "; hollow: inconclusive" };
-    format!(" (pointwise); above 1 is faster{open}{edge}")
+    let open = if run.header.plan.quick { "" } else { "; hollow: undecided" };
+    format!("; above the grey band: {above}; below it: {below}{open}{edge}")
 }
 
 fn series(run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {

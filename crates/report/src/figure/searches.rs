@@ -13,7 +13,7 @@ use super::scale::Scale;
 use super::{Figure, Group, Paper, Sweep, style};
 use crate::parts::Part;
 use crate::servers::searches::{self, Found};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// The figures of the models of an analysis, one for each goal and place.
@@ -54,8 +54,8 @@ fn figure(paper: Paper, run: &Run, place: &[Found], part: Option<&Part>) -> Opti
             searches::name(goal),
             service.unwrap_or_default()
         ),
-        subtitle: "whiskers: the least and the most of a phase; hollow: more phases broke what is \
-                   asked than kept it"
+        subtitle: "whiskers: the least and the most of a step; hollow: more steps broke the limit \
+                   than kept it"
             .to_owned(),
         along: Along::Rate,
         x: chart::scale(Along::Rate, &panels),
@@ -115,11 +115,11 @@ fn series(run: &Run, cell: &Cell, answer: &Answer) -> Series {
             interval: span.map(|[low, high]| Interval { low, high }),
             open: level.kept <= level.broken,
             hover: format!(
-                "{}, {subject}, {} requests/s: {} {text} µs [{}], n = {of} phases, kept by {kept}",
+                "{}, {subject}, {} requests/s: {} {text} µs [{}], n = {of} steps, kept by {kept}",
                 answer.arm.label,
                 searches::rate(level.rate_per_s),
                 answer.percentile,
-                ends.unwrap_or_else(|| "one phase".to_owned())
+                ends.unwrap_or_else(|| "one step".to_owned())
             ),
             text,
         })
@@ -141,7 +141,7 @@ fn table(run: &Run, place: &[Found], percentile: Percentile) -> Table {
         Column::left("model", ""),
         Column::right("offered", "req/s"),
         Column::right("achieved", "req/s"),
-        Column::left("phases", "that kept"),
+        Column::left("steps", "that kept"),
         Column::right(percentile.word(), "µs"),
     ];
     let mut table = Table::new(String::new(), columns);
@@ -149,8 +149,10 @@ fn table(run: &Run, place: &[Found], percentile: Percentile) -> Table {
         let subject = words::subject(&run.header, &found.cell);
         for answer in &found.answers {
             for (i, level) in answer.levels.iter().enumerate() {
-                let label =
-                    Entry::toned(&*answer.arm.label, Tone::Arm(answer.arm.primitive.clone()));
+                let label = Entry::toned(
+                    &*answer.arm.label,
+                    crate::figure::style::tone(&answer.arm.primitive),
+                );
                 let value = level.value_ns.map(|ns| ns.0 as f64 / 1e3);
                 let row = vec![
                     subject.clone().into(),

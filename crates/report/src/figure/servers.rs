@@ -10,7 +10,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 use super::chart::{self, Along, Chart, Panel};
 use super::metric::Metric;
 use super::{Figure, Group, INTERVALS, Paper, Sweep, processors, ratio};
-use crate::parts::Part;
+use crate::parts::{self, Part};
 use crate::servers::{self, COST, COUNTERS, LATENCY, THROUGHPUT};
 use crate::words;
 
@@ -23,8 +23,22 @@ pub(super) fn all(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
         }
         figures.extend(super::searches::all(paper, run, &analysis, part.as_ref()));
     }
+    figures.extend(textbook(paper, run, analysis));
     figures.extend(analysis.cells.iter().filter_map(|cell| processors::figure(paper, run, cell)));
     figures
+}
+
+/// The three textbook servers beside each other in a closed loop, whatever they make for each
+/// connection.
+fn textbook(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
+    let Some(part) = parts::textbook(analysis) else { return Vec::new() };
+    let own = part.of(analysis);
+    let one = |place: &Place<'_>| {
+        let sweep =
+            Sweep { setting: place.first.clone(), curves: Vec::new(), part: Some(&part), paper };
+        Draw { run, analysis: &own, place, sweep }.cost_and_rate()
+    };
+    places(&own).iter().filter_map(one).collect()
 }
 
 /// The cells of one service at one place, whose connections and loads differ.
@@ -154,6 +168,27 @@ impl Draw<'_> {
         Some(self.sweep.figure(self.run, group, stem, chart))
     }
 
+    /// What a request costs and how many there are, in a closed loop, where there are several
+    /// models.
+    fn cost_and_rate(&self) -> Option<Figure> {
+        let closed = self.place.loads.iter().find(|(_, cells)| !cells.iter().any(|c| is_open(c)));
+        let (_, cells) = closed?;
+        let of = |metric: &Metric| {
+            metric.panel(self.run, Along::Connections, cells, metric.name.to_owned())
+        };
+        let panels = vec![of(&COST), of(&THROUGHPUT)];
+        let is_shown = |panel: &Panel| {
+            panel.series.iter().filter(|series| !series.points.is_empty()).count() > 2
+        };
+        if !panels.iter().all(is_shown) {
+            return None;
+        }
+        let title = "A closed loop by connections (CPU, µs per request; requests per second)";
+        let mut chart = self.chart(title, INTERVALS, Along::Connections, panels);
+        chart.panels_by = "quantity";
+        Some(self.sweep.figure(self.run, Group::Main, "closed-loop-by-connections", chart))
+    }
+
     /// What a request costs the baseline over what it costs a model.
     fn ratio(&self) -> Option<Figure> {
         let loads = &self.place.loads;
@@ -169,11 +204,13 @@ impl Draw<'_> {
         if panels.is_empty() {
             return None;
         }
-        let how = format!("{INTERVALS}{}", ratio::how_to_read(self.run, &panels));
-        let how = how.replace("above 1 is faster", "above 1 is cheaper");
+        let how = format!(
+            "{INTERVALS}{}",
+            ratio::how_to_read(self.run, &panels, ["cheaper", "costlier"])
+        );
         let baseline = &self.run.header.plan.baseline;
         let title =
-            format!("Cost of a request: {baseline}'s over the model's, by connections (ratio)");
+            format!("CPU per request, {baseline}'s over the model's, by connections (ratio)");
         let mut chart = self.chart(&title, &how, Along::Connections, panels);
         chart.apart = 3.5;
         Some(self.sweep.figure(self.run, Group::Crossover, "ratio-by-connections", chart))

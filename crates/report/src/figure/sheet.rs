@@ -14,6 +14,8 @@ pub(crate) struct Sheet {
     /// Where the next thing goes.
     pub(crate) y: f64,
     title: String,
+    /// Whether it is drawn into a page.
+    is_of_page: bool,
 }
 
 /// A finished figure.
@@ -29,7 +31,9 @@ impl Sheet {
     pub(crate) fn new(medium: Medium, width: f64, title: &str, subtitle: &str) -> Sheet {
         // The title of a small figure may be wider than what it shows.
         let width = width.max(480.0).min(medium.width());
-        let mut sheet = Sheet { svg: Svg::default(), width, y: 0.0, title: title.to_owned() };
+        let is_of_page = matches!(medium, Medium::Page | Medium::Narrow);
+        let mut sheet =
+            Sheet { svg: Svg::default(), width, y: 0.0, title: title.to_owned(), is_of_page };
         // Bold letters are wider than those of the widths that are known.
         const BOLD: f64 = 1.1;
         sheet.lines("t1", 15.0 * BOLD, 19.0, title);
@@ -91,6 +95,8 @@ impl Sheet {
 
     /// The figure with the machine and the run below it.
     pub(crate) fn finish(mut self, footer: &[String; 2]) -> Drawing {
+        // A page says it once, at its top.
+        let footer = if self.is_of_page { &[][..] } else { &footer[..] };
         self.y += 8.0;
         for text in footer {
             for part in svg::fold_at(text, " · ", 11.0, self.width) {

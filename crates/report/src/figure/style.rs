@@ -110,6 +110,11 @@ const LOOKS: [(&str, Look); 59] = [
     ("thread_per_connection", look("green", Marker::Up, "5 3")),
 ];
 
+/// How the name of a primitive stands in a table.
+pub(crate) fn tone(primitive: &str) -> iolens_document::table::Tone {
+    iolens_document::table::Tone::Hue(of(primitive).hue)
+}
+
 const fn look(hue: &'static str, marker: Marker, dash: &'static str) -> Look {
     Look { hue, marker, dash }
 }

@@ -11,9 +11,10 @@ use iolens_model::run::RunHeader;
 use iolens_model::units::Nanos;
 
 use super::*;
+use crate::findings::{self, Caching};
 use crate::fixture::alone;
 use crate::text::Style;
-use crate::{answers, columns_tests, figure, fixture, html, json, text};
+use crate::{columns_tests, figure, fixture, html, json, text};
 
 const FILE_BYTES: u64 = 1 << 30;
 
@@ -170,25 +171,43 @@ fn what_was_put_in_comes_out() {
     near(model.fixed_ns.value, 300.0);
     near(bandwidth(model).expect("bytes cost time").value, 1e10);
     near(model.half_size_bytes.value, 3000.0);
-    assert!(knee(model).starts_with("2.93 KiB ["), "{}", knee(model));
-    let caching = caching(&run, &analysis);
-    assert!(caching.iter().all(|one| one.label != "direct"), "it reads around the page cache");
-    let largest = |one: &&Caching| one.label == "read" && one.cell.size == Bytes(4 << 20);
-    near(caching.iter().find(largest).expect("both states").ratio.value, 6.0);
+    let caching = findings::caching(&run, &analysis);
+    assert!(caching.iter().all(|one| one.method != "direct"), "it reads around the page cache");
+    let largest = |one: &&Caching| one.method == "read" && one.setting.size == Bytes(4 << 20);
+    near(caching.iter().find(largest).expect("both states").warm_over_cold.value, 6.0);
     let plateau = analysis.read_plateaus.iter().find(|p| p.label == "read").expect("one");
     assert_eq!(plateau.from.size, Bytes(1 << 20));
     let (cell, arm, _) = best_cold(&analysis).expect("cold cells");
     assert_eq!((arm.arm.label.as_str(), cell.cell.threads), ("direct", 2));
 }
 
+/// What `iolens show` prints of a run, and one setting of it.
+pub(crate) fn shown(run: &Run, analysis: &Analysis, width: usize) -> String {
+    let style = Style { colour: false, width };
+    let whole = text::run(run, analysis, &style);
+    foreign(&text::show(run, analysis, &analysis.cells[0], &style));
+    for line in whole.lines() {
+        assert!(line.chars().count() <= width, "wider than {width}: {line}");
+    }
+    whole
+}
+
+/// Each section once, with an entry in the contents.
+pub(crate) fn has_sections(page: &str, ids: &[&str]) {
+    let headings = page.split("<h2 id=\"").skip(1).filter_map(|part| part.split('"').next());
+    assert_eq!(headings.collect::<Vec<_>>(), ids);
+    for id in ids {
+        assert_eq!(page.matches(&format!("href=\"#{id}\"")).count(), 1, "{id}");
+    }
+}
+
 #[test]
-fn the_answer_in_words() {
+fn what_show_prints() {
     let (run, analysis) = run();
-    let style = Style { colour: false, width: 100 };
-    let shown = text::run(&run, &analysis, &style);
-    insta::assert_snapshot!(shown);
-    foreign(&shown);
-    foreign(&text::show(&run, &analysis, &analysis.cells[0], &style));
+    let text = shown(&run, &analysis, 100);
+    foreign(&text);
+    shown(&run, &analysis, 80);
+    insta::assert_snapshot!(text);
 }
 
 /// Words of messages have no place where a file is read or written.
@@ -235,11 +254,8 @@ fn no_page_and_no_figure_has_words_of_messages() {
 fn the_page_has_its_sections_and_the_facts_of_the_file() {
     let (run, analysis) = run();
     let page = html::page(&run, &analysis);
-    for id in ["answers", "decision", "figures", "validity", "machine", "cells", "reproduce"] {
-        assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}");
-        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
-    }
-    for text in ["made for this run", "four times the last-level cache", "first pass over it"] {
+    has_sections(&page, &["answer", "why", "figures", "numbers", "trust", "machine"]);
+    for text in ["made for this run", "four times the last-level cache", "First pass"] {
         assert!(page.contains(text), "{text}");
     }
     assert!(page.contains("guest-cold") && !page.contains("href=\"#words\""));
@@ -268,9 +284,8 @@ fn what_is_wrong_with_a_file_comes_first() {
     let (mut run, analysis) = run();
     let file = run.header.file.as_mut().expect("a file");
     file.warnings = vec!["it has holes.".to_owned()];
-    let sentences = answers::sentences(&run, &analysis);
-    assert_eq!(sentences[0].kind, answers::Kind::Alarm);
-    assert_eq!(sentences[0].text, "The file: it has holes.");
+    let screen = crate::screen::screen(&run, &analysis, None);
+    assert_eq!(screen.problems[0].words(), "✗ the file: it has holes.");
 }
 
 #[test]
@@ -309,27 +324,23 @@ fn what_dropping_caches_is_worth_is_said_with_intervals() {
             });
         }
     }
-    let said = answers::sentences(&run, &analysis);
-    let said: Vec<&str> = said.iter().map(|s| s.text.as_str()).collect();
-    let page = "the first read of a page of the file took 2.00 µs [2.00 µs, 2.00 µs] with nothing \
-                dropped, and 40.0 [40.0, 40.0] times after mode 1 (pages), 50.0 [50.0, 50.0] times \
-                after mode 3 (both)";
-    assert!(said.iter().any(|text| text.contains(page)), "{said:#?}");
-    assert!(said.iter().any(|text| text.contains("open, fstat and close of 10 000 files")));
-    let style = Style { colour: false, width: 100 };
-    let shown = text::run(&run, &analysis, &style);
-    let table = shown.split("What came after").nth(1).expect("a table");
-    let rows: Vec<&str> = table.lines().filter(|line| line.contains("1 (pages)")).collect();
-    assert_eq!(rows.len(), 3, "{table}");
-    assert!(html::page(&run, &analysis).contains("What dropping caches is worth"));
+    let text = shown(&run, &analysis, 80);
+    let tables = text.split("What is dropping caches worth?").nth(1).expect("its tables");
+    let page = tables.split("First read of a page of the file").nth(1).expect("a table");
+    let row = |mode: &str| page.lines().find(|line| line.starts_with(mode)).expect("a row");
+    assert!(row("nothing").contains("2.00 µs [2.00–2.00]"), "{page}");
+    assert!(row("1 (pages)").contains("40.0× [40.0–40.0]"), "{page}");
+    assert!(row("3 (both)").contains("50.0× [50.0–50.0]"), "{page}");
+    assert!(tables.contains("open, fstat and close of 10,000 files"));
+    assert_eq!(tables.lines().filter(|line| line.contains("1 (pages)")).count(), 3, "{tables}");
+    assert!(html::page(&run, &analysis).contains("What is dropping caches worth?"));
 }
 
 #[test]
 fn points_that_are_on_no_line_have_the_nearest_one() {
     let (run, mut analysis) = run();
     analysis.cost_models[0].worst_residual = 0.2;
-    let sentences = answers::sentences(&run, &analysis);
-    let said = sentences.iter().find(|sentence| sentence.text.contains("a + b·n")).expect("one");
-    assert!(said.text.contains("is not affine (+20 % off at"), "{}", said.text);
-    assert!(said.text.contains("; the nearest line has a = "), "{}", said.text);
+    let text = shown(&run, &analysis, 100);
+    assert!(text.contains("¹ not a line: +20% off at"), "{text}");
+    assert!(text.contains("this is the nearest one"), "{text}");
 }

@@ -3,57 +3,52 @@
 
 use std::collections::BTreeSet;
 
+use iolens_document::table::{Column, Entry, Table, Tone};
+use iolens_document::{Fact, Node, Page, Section, Text};
 use iolens_model::cell::Cell;
+use iolens_model::moment;
 use iolens_model::run::{Run, RunHeader};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
-use maud::{Markup, html};
 
-use super::answers::prose;
-use super::{block, document, question};
-use crate::answers::{Kind, Sentence, sentences};
+use crate::figure::{page_style, style};
 use crate::number::{self, NONE};
-use crate::results;
-use crate::table::{Column, Entry, Table, Tone};
-use crate::words;
+use crate::{results, screen, sections, words};
 
 /// A run with its analysis.
 type Analysed = (Run, Analysis);
 
 /// What the intervals of the page hold for.
-const SCOPE: &str = "Every interval and every verdict is of one machine and one run: the arms of \
-                     a row took turns with the baseline of the same run. Differences between \
-                     machines are not judged here; iolens compare RUN RUN judges two runs.";
-
-/// Sections by id and heading.
-const CONTENTS: [(&str, &str); 3] =
-    [("runs", "Runs"), ("contrasts", "All contrasts"), ("validity", "Validity")];
+const SCOPE: &str = "Intervals and verdicts hold within one run on one machine. Differences \
+                     between machines are not judged here; iolens compare A B judges two runs.";
 
 /// The page of runs of one study, in the order given.
 #[must_use]
 pub fn merged(runs: &[Analysed]) -> String {
     let Some((first, _)) = runs.first() else { return String::new() };
-    let main = html! {
-        (block("runs", "Runs", html! { @for run in runs { (one(run)) } }))
-        (block("contrasts", "All contrasts", contrasts(runs)))
-        (block("validity", "Validity", html! {
-            p { (SCOPE) }
-            @for run in runs { (validity(run)) }
-        }))
-    };
-    let ids: Vec<&str> = runs.iter().map(|(run, _)| run.header.id.as_str()).collect();
-    let title = format!("{} · iolens {}", extent(runs), first.header.plan.study());
-    let footer = format!("runs {}", ids.join(", "));
-    document(&first.header.build, &title, &header(first, runs), &main, &footer)
-}
-
-/// `3 runs of 2 hosts`.
-fn extent(runs: &[Analysed]) -> String {
+    let study = first.header.plan.study();
     let hosts: BTreeSet<&str> = runs.iter().map(|(run, _)| host(&run.header)).collect();
-    format!(
+    let extent = format!(
         "{} of {}",
         number::count(runs.len() as u64, "run"),
         number::count(hosts.len() as u64, "host")
-    )
+    );
+    let hosts: Vec<&str> = hosts.into_iter().collect();
+    let ids: Vec<&str> = runs.iter().map(|(run, _)| run.header.id.as_str()).collect();
+    let trust = runs.iter().flat_map(trust).collect();
+    iolens_document::html::page(&Page {
+        generator: first.header.build.clone(),
+        title: format!("{extent} · iolens {study}"),
+        mark: vec![Text::strong("iolens").and(format!(" {study}, {extent}"))],
+        heading: sections::question(first).to_owned(),
+        meta: vec![format!("on {}", hosts.join(", ")).into(), SCOPE.into()],
+        style: page_style(),
+        sections: vec![
+            Section::new("runs", "Runs", runs.iter().flat_map(one).collect()),
+            Section::new("numbers", "All numbers", contrasts(runs)),
+            Section::new("trust", "Can I trust it?", trust),
+        ],
+        footer: format!("runs {}", ids.join(", ")),
+    })
 }
 
 /// The label of the machine that measured a run.
@@ -61,67 +56,31 @@ fn host(header: &RunHeader) -> &str {
     header.host_label().unwrap_or("not recorded")
 }
 
-fn header(first: &Run, runs: &[Analysed]) -> Markup {
-    let hosts: BTreeSet<&str> = runs.iter().map(|(run, _)| host(&run.header)).collect();
-    let hosts: Vec<&str> = hosts.into_iter().collect();
-    html! {
-        header {
-            p.mark { b { "iolens" } " " (first.header.plan.study()) ", " (extent(runs)) }
-            h1 { (question(first)) }
-            p.meta { "on " (hosts.join(", ")) }
-            p.flag { (SCOPE) }
-            nav aria-label="Contents" {
-                @for (id, name) in CONTENTS { a href={ "#" (id) } { (name) } }
-            }
-        }
-    }
-}
-
 /// A run: where it is from, and what it answers.
-fn one((run, analysis): &Analysed) -> Markup {
+fn one((run, analysis): &Analysed) -> Vec<Node> {
     let header = &run.header;
-    let all = sentences(run, analysis);
-    let of = |kind: Kind| all.iter().filter(move |sentence| sentence.kind == kind);
-    let says = |sentence: &Sentence| html! { li { (prose(run, &sentence.text)) } };
-    let answers: Vec<&Sentence> = of(Kind::Answer).chain(of(Kind::Search)).collect();
-    html! {
-        h3 { (host(header)) " · run " (header.id) }
-        dl.facts {
-            @for (name, value) in origin(header) { dt { (name) } dd { (value) } }
-        }
-        @for sentence in of(Kind::Alarm) { p.alarm { (prose(run, &sentence.text)) } }
-        @if of(Kind::Headline).next().is_some() {
-            ul.remarks { @for sentence in of(Kind::Headline) { (says(sentence)) } }
-        }
-        @if !answers.is_empty() {
-            details open[answers.len() <= 4] {
-                summary { "Cell by cell" }
-                ul.remarks { @for sentence in answers { (says(sentence)) } }
-            }
-        }
-    }
-}
-
-/// Which machine measured a run, and when.
-fn origin(header: &RunHeader) -> Vec<(&'static str, String)> {
     let fact = |group, name| header.host.fact(group, name);
-    let mut rows = vec![
-        ("host", host(header).to_owned()),
-        ("CPU model", fact("cpu", "model")),
-        ("kernel", fact("kernel", "release")),
-        ("measured", iolens_model::moment::utc(header.started_unix_ns)),
-        ("build", header.build.clone()),
+    let mut facts = vec![
+        Fact::new("host", host(header)),
+        Fact::new("CPU model", fact("cpu", "model")),
+        Fact::new("kernel", fact("kernel", "release")),
+        Fact::new("measured", moment::utc(header.started_unix_ns)),
+        Fact::new("build", header.build.clone()),
     ];
-    rows.extend(header.name.clone().map(|name| ("name", name)));
-    rows.extend(header.origin.as_ref().map(|from| {
-        let when = iolens_model::moment::utc(from.imported_unix_ns);
-        ("imported", format!("from {} on {when}", from.path))
+    facts.extend(header.name.clone().map(|name| Fact::new("name", name)));
+    facts.extend(header.origin.as_ref().map(|from| {
+        let when = moment::utc(from.imported_unix_ns);
+        Fact::new("imported", format!("from {} on {when}", from.path))
     }));
-    rows
+    vec![
+        Node::Heading(format!("{} · run {}", host(header), header.id)),
+        Node::Facts(facts),
+        Node::Screen(Box::new(screen::screen(run, analysis, None))),
+    ]
 }
 
 /// Every arm of every cell of every run; the same cell of all runs stands together.
-fn contrasts(runs: &[Analysed]) -> Markup {
+fn contrasts(runs: &[Analysed]) -> Vec<Node> {
     let mut cells: Vec<&Cell> = Vec::new();
     for cell in runs.iter().flat_map(|(_, analysis)| &analysis.cells) {
         if !cells.contains(&&cell.cell) {
@@ -134,10 +93,10 @@ fn contrasts(runs: &[Analysed]) -> Markup {
         vec![
             Column::left("host", ""),
             Column::left("run", ""),
-            Column::left("cell", ""),
-            Column::left("arm", ""),
+            Column::left("setting", ""),
+            Column::left("method", ""),
             Column::decimal("time", &format!("ns/{unit}")),
-            Column::left("ratio", "[95 %]"),
+            Column::left("ratio", "[95%]"),
             Column::right("n", ""),
             Column::left("verdict", ""),
         ],
@@ -156,14 +115,12 @@ fn contrasts(runs: &[Analysed]) -> Markup {
             }
         }
     }
-    html! {
-        p.aside {
-            "Ratio: time per " (unit) " of the baseline over the arm’s in the same run; above 1 "
-            "the arm is faster. Intervals are pointwise; verdicts use simultaneous ones over all "
-            "contrasts of their run."
-        }
-        (table.html())
-    }
+    let reading = format!(
+        "Ratio: time per {unit} of the baseline over the method's in the same run; above 1 the \
+         method is faster. Each interval holds by itself; verdicts use those that hold for all \
+         comparisons of their run together."
+    );
+    vec![Node::Aside(reading.into()), Node::Table(table)]
 }
 
 fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Vec<Entry> {
@@ -182,7 +139,7 @@ fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> 
         false => contrast.verdict.word().to_owned(),
     });
     let n = contrast.map(|contrast| contrast.n.to_string());
-    let label = Tone::Arm(arm.arm.primitive.clone());
+    let label = style::tone(&arm.arm.primitive);
     vec![
         host(&run.header).into(),
         run.header.id.as_str().into(),
@@ -191,28 +148,16 @@ fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> 
         number::optional(time).into(),
         ratio.into(),
         n.unwrap_or_default().into(),
-        Entry::toned(verdict.unwrap_or_default(), Tone::Verdict),
+        Entry::toned(verdict.unwrap_or_default(), Tone::Verdict(None)),
     ]
 }
 
-/// What to know of the numbers of a run: one line, and what else was said of it.
-fn validity((run, analysis): &Analysed) -> Markup {
-    let all = sentences(run, analysis);
-    let of = |kind: Kind| all.iter().filter(move |sentence| sentence.kind == kind);
-    let rejected = number::count(analysis.rejected.len() as u64, "trial");
-    html! {
-        h3 { (host(&run.header)) " · run " (run.header.id) ", validity" }
-        p {
-            (number::count(analysis.passes, "complete pass")) "; "
-            (rejected) " rejected or skipped. "
-            @for sentence in of(Kind::NoiseFloor) { (prose(run, &sentence.text)) }
-        }
-        @if of(Kind::Caution).next().is_some() {
-            ul.remarks {
-                @for sentence in of(Kind::Caution) { li { (prose(run, &sentence.text)) } }
-            }
-        }
-    }
+/// What to know of the numbers of a run.
+fn trust((run, analysis): &Analysed) -> Vec<Node> {
+    let [trust, _] = sections::common(run, analysis, sections::Form::Page);
+    let mut nodes = vec![Node::Heading(format!("{} · run {}", host(&run.header), run.header.id))];
+    nodes.extend(trust.nodes);
+    nodes
 }
 
 #[cfg(test)]
@@ -241,7 +186,7 @@ mod tests {
     fn every_row_says_whose_it_is() {
         let runs = three();
         let page = merged(&runs);
-        let start = page.find("<h2 id=\"contrasts\"").expect("a section of contrasts");
+        let start = page.find("<h2 id=\"numbers\"").expect("a section of contrasts");
         let table = page[start..].split("</table>").next().expect("it ends");
         let body = table.split("<tbody").nth(1).expect("it has rows");
         let rows: Vec<&str> = body.split("<tr").skip(1).collect();

@@ -8,7 +8,7 @@ const LINES_MAX: usize = 7;
 /// What is wrong with the figures of a page.
 pub(super) fn faults(page: &str) -> Vec<String> {
     let figures = figures(page);
-    let is_judged = !page.contains("<b>Indicative.</b>");
+    let is_judged = !page.contains("quick look: ") && !page.contains("<b>Indicative.</b>");
     let mut faults: Vec<String> =
         figures.iter().flat_map(|figure| of_figure(figure, is_judged)).collect();
     faults.extend(one_hue_each(page, &figures));

@@ -12,14 +12,17 @@ use iolens_model::search::SearchPhase;
 use iolens_model::server::{OfferedSlice, ServerArm, ServerSetting};
 use iolens_model::trial::SliceKind;
 use iolens_stats::analysis::{
-    ArmAnalysis, CpuOf, CpuShares, EndFigures, Estimate, LatencyFigures, ServerFigures, Spent,
+    ArmAnalysis, CpuOf, CpuShares, EndFigures, Estimate, LatencyFigures, Limits, ServerFigures,
+    Spent,
 };
+use iolens_stats::remark::Limited;
 use serde_json::{Value, json};
 
 use super::{
     Named, Record, ends, fixed, head_of_one_end, high, later_of_ends, low, pmu_of_ends, quantile_ns,
 };
 use crate::arm_facts;
+use crate::remarks;
 use crate::servers::{CPU_KINDS, by_end};
 use crate::totals::totals;
 
@@ -255,6 +258,9 @@ fn times(what: &'static str, times: Option<&Histogram>) -> Named {
 /// Figures of one arm in one cell.
 pub(super) fn figures(arm: &ArmAnalysis) -> Named {
     let server = arm.server.as_ref();
+    let limit = |of: fn(&Limits) -> Option<Limited>| {
+        json!(server.and_then(|s| of(&s.limits)).map(|found| remarks::limited(&found)))
+    };
     let mut row = super::compared::cost(arm);
     row.extend(fixed([("rates_asked_per_s", json!(server.map(|s| &s.rates_asked)))]));
     row.extend(estimate("requests_per_s", server.map(|s| s.requests_per_s)));
@@ -263,9 +269,9 @@ pub(super) fn figures(arm: &ArmAnalysis) -> Named {
     row.extend(estimate("client_busy", server.and_then(|s| s.client_busy)));
     row.extend(fixed([
         ("saturated", json!(server.and_then(|s| s.saturated))),
-        ("client_was_the_limit", json!(server.and_then(|s| s.limits.client_busy.as_ref()))),
-        ("client_was_late", json!(server.and_then(|s| s.limits.client_late.as_ref()))),
-        ("rate_not_kept", json!(server.and_then(|s| s.limits.rate_not_kept.as_ref()))),
+        ("client_was_the_limit", limit(|limits| limits.client_busy)),
+        ("client_was_late", limit(|limits| limits.client_late)),
+        ("rate_not_kept", limit(|limits| limits.rate_not_kept)),
         ("tasks_max", json!(server.map(|s| s.tasks_max))),
     ]));
     row.extend(cpus(server));

@@ -13,7 +13,7 @@ use super::{Detail, entry, interval_text, label, remark};
 use crate::arms::span;
 use crate::number::{self, NONE, count, percent};
 use crate::rates::Unit;
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 
 /// A figure that a table has a column for where any arm has it.
 struct Figure {
@@ -46,13 +46,11 @@ pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
         Detail::Arm,
         Detail::Goodput,
         Detail::Time,
-        Detail::Ratio,
-        Detail::Verdict,
+        Detail::Change,
+        Detail::Ends,
         Detail::Trials,
         Detail::Copies,
     ];
-    let main: Vec<Detail> =
-        main.into_iter().filter(|d| !(quick && *d == Detail::Verdict)).collect();
     let figures: Vec<&Figure> = FIGURES
         .iter()
         .filter(|f| cell.arms.iter().any(|a| a.figures.as_ref().and_then(f.of).is_some()))
@@ -60,7 +58,7 @@ pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
     let goodput = super::goodput_unit(&[cell]);
     let of = |detail, arm: &ArmAnalysis| match detail {
         Detail::Goodput => super::goodput(arm, goodput),
-        other => entry(other, arm),
+        other => entry(other, arm, quick),
     };
     let mut columns: Vec<Column> = main.iter().map(|detail| detail.column(goodput)).collect();
     columns.extend(figures.iter().map(|figure| Column::decimal(figure.name, figure.unit)));
@@ -84,7 +82,7 @@ pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
 }
 
 fn name(arm: &ArmAnalysis) -> Entry {
-    Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone()))
+    Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
 }
 
 /// The least and the most of the trials behind the number; nothing for an arm
@@ -221,6 +219,7 @@ pub(crate) fn sends(found: &ZerocopyFigures) -> String {
 #[cfg(test)]
 mod tests {
     use iolens_stats::analysis::Analysis;
+    use iolens_stats::remark::UnequalSlices;
 
     use super::*;
     use crate::fixture;
@@ -238,7 +237,6 @@ mod tests {
         first.arms[0].figures.as_mut().expect("the baseline ran").cycles_per_byte =
             Some(crate::fixture_findings::estimate(1.0, 0.1));
         assert!(names(cell(&first, false)).contains(&"cycles".to_owned()));
-        assert!(!names(cell(&first, true)).contains(&"verdict".to_owned()));
     }
 
     #[test]
@@ -301,15 +299,15 @@ mod tests {
     #[test]
     fn what_a_ratio_may_be_off_by_stands_in_its_row() {
         let (run, mut analysis) = fixture::run();
-        let said = "slices are not equal in time, 2.51 ms beside the baseline's 5.02 ms";
+        let slices =
+            UnequalSlices { arm_ns: 2.51e6, baseline_ns: 5.02e6, overhead_ns: 2e4, bias: 0.004 };
+        let said = "slices of 2.51 ms beside the baseline's 5.02 ms";
         let cell = &mut analysis.cells[2];
-        cell.arms[1].unequal = Some(said.to_owned());
+        cell.arms[1].unequal = Some(slices);
         assert!(cell.arms[1].is_ranked());
-        for table in [
-            crate::results::results(&run.header.plan, &[cell], 200),
-            crate::results::asked(&run.header.plan, cell, 200),
-            super::cell(cell, false),
-        ] {
+        for table in
+            [crate::results::results(&run.header.plan, &[cell], 200), super::cell(cell, false)]
+        {
             let text = table.text(200);
             assert!(text.contains("send¹"), "{text}");
             assert!(text.contains(said), "{text}");

@@ -1,6 +1,7 @@
 //! Arms by their families, for runs with more arms than one table or figure
 //! can show: every ratio at one glance, and the fastest of each family.
 
+use iolens_document::change;
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::family::{Condition, Family};
@@ -10,22 +11,18 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
 use crate::arms::span;
-use crate::number::{NONE, ratio};
+use crate::number::NONE;
 use crate::parts;
+use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
 
 /// How [`ratios`] is to be read.
 pub(crate) fn reading(plan: &Plan) -> String {
-    let undecided = match plan.quick {
-        true => "",
-        false => "; ?: INCONCLUSIVE, =: EQUIVALENT, the others differ from it",
-    };
+    let marks = if plan.quick { "" } else { " = tie, ? undecided." };
     format!(
-        "Speed against {}: its time per message over the arm's, above 1 the arm is faster; ± half \
-         the width of the pointwise 95 % interval in percent; *: the highest of its family at \
-         that size, set apart from the others or not; a control has its time per \
-         message{undecided}.",
+        "Speed against {}, median slice, ± half the 95% interval for all comparisons together.\
+         {marks} * highest of its family at that size. Controls: time per message.",
         plan.baseline
     )
 }
@@ -68,7 +65,7 @@ fn table(plan: &Plan, cells: &[&CellAnalysis], with_width: bool) -> Table {
     columns.extend(cells.iter().map(size));
     let mut table = Table::new("", columns);
     for (family, labels) in families(cells) {
-        let mut heading = vec![Entry::toned(parts::name(family), Tone::Family(parts::id(family)))];
+        let mut heading = vec![Entry::toned(parts::name(family), Tone::Group)];
         heading.resize(cells.len() + 1, Entry::default());
         table.push(heading);
         for label in &labels {
@@ -90,13 +87,13 @@ fn row(
     };
     let arms: Vec<Option<ArmAnalysis>> = cells.iter().map(find).collect();
     let shown = arms.iter().flatten().map(|arm| match arm.arm.role {
-        Role::SelfCheck => "A/A copy".to_owned(),
+        Role::SelfCheck => "self-check".to_owned(),
         _ => arm.shown_label(),
     });
     // Copied at one size is copied.
     let shown = shown.max_by_key(String::len).unwrap_or_default();
     let primitive = arms.iter().flatten().next().map_or(label, |arm| &arm.arm.primitive);
-    let mut row = vec![Entry::toned(format!(" {shown}"), Tone::Arm(primitive.to_owned()))];
+    let mut row = vec![Entry::toned(format!(" {shown}"), crate::figure::style::tone(primitive))];
     row.extend(arms.iter().zip(cells).map(|(arm, cell)| match arm {
         Some(arm) => entry(plan, arm, best(cell, family) == Some(label), with_width),
         None => Entry::toned(NONE, Tone::Faint),
@@ -110,7 +107,7 @@ fn entry(plan: &Plan, arm: &ArmAnalysis, is_best: bool, with_width: bool) -> Ent
     }
     let contrast = match (&arm.contrast, arm.arm.role) {
         (Some(contrast), _) => contrast,
-        (None, Role::Baseline) => return "1".into(),
+        (None, Role::Baseline) => return "0%".into(),
         (None, _) => {
             let time = arm.figures.as_ref().map(|figures| figures.ns_per_message.value);
             let text =
@@ -118,20 +115,19 @@ fn entry(plan: &Plan, arm: &ArmAnalysis, is_best: bool, with_width: bool) -> Ent
             return Entry::toned(text, Tone::Faint);
         }
     };
-    let mark = match contrast.verdict {
-        _ if plan.quick => "",
+    match contrast.verdict {
         Verdict::Invalid => return Entry::toned("invalid", Tone::Faint),
         Verdict::Unranked => return Entry::toned("unranked", Tone::Faint),
-        Verdict::Inconclusive => "?",
-        Verdict::Equivalent => "=",
-        _ => "",
-    };
-    let usable = contrast.pointwise.filter(|interval| with_width && interval.is_usable());
-    let half = usable.map_or_else(String::new, |interval| {
-        format!(" ±{:.0}", 50.0 * (interval.high - interval.low) / contrast.ratio)
-    });
+        _ => {}
+    }
+    let (factor, mark) = compared(contrast, Better::More, plan.quick);
+    let mark = if plan.quick { "" } else { mark };
+    let half = factor
+        .interval
+        .filter(|_| with_width)
+        .map_or_else(String::new, |(low, high)| format!(" ±{:.0}", 50.0 * (high - low)));
     let star = if is_best { "*" } else { "" };
-    format!("{}{half}{mark}{star}", ratio(contrast.ratio)).into()
+    format!("{}{half}{mark}{star}", change(factor.typical)).into()
 }
 
 /// The compared arm of a family with the highest ratio in a cell.
@@ -171,7 +167,7 @@ pub(crate) fn cheapest(plan: &Plan, analysis: &Analysis, each: Each) -> Table {
     }
     columns.push(Column::left("message", ""));
     columns.push(Column::left("fastest in this run", "at so many of the sizes"));
-    columns.push(Column::left(&format!("against {}", plan.baseline), "ratio, over the sizes"));
+    columns.push(Column::left(&format!("against {}", plan.baseline), "change, over the sizes"));
     let caption = match each {
         Each::Family => "Fastest of each family, by the kind of message that it can send",
         Each::Message => "Fastest of all families, by the kind of message",
@@ -185,7 +181,7 @@ pub(crate) fn cheapest(plan: &Plan, analysis: &Analysis, each: Each) -> Table {
                 let mut row: Vec<Entry> = vec![curve.into()];
                 if each == Each::Family {
                     let name = if i == 0 { parts::name(family) } else { "" };
-                    row.push(Entry::toned(name, Tone::Family(parts::id(family))));
+                    row.push(Entry::toned(name, Tone::Group));
                 }
                 row.extend(kind.entries(cells.len()));
                 if std::mem::take(&mut first) { table.push_group(row) } else { table.push(row) }
@@ -258,17 +254,18 @@ impl Kind {
         // Two blanks end the name.
         let text = format!("{winner}  {at} of {sizes}");
         let (low, high) = span(self.ratios.iter().copied()).unwrap_or((f64::NAN, f64::NAN));
-        let ratios = match ratio(low) == ratio(high) {
-            true => ratio(low),
-            false => format!("{} to {}", ratio(low), ratio(high)),
+        let ratios = match change(low) == change(high) {
+            true => change(low),
+            false => format!("{} to {}", change(low), change(high)),
         };
-        [message.into(), Entry::toned(text, Tone::Arm(primitive.clone())), ratios.into()]
+        [message.into(), Entry::toned(text, crate::figure::style::tone(primitive)), ratios.into()]
     }
 }
 
 /// The sizes and the curve of some tables, as a heading.
 pub(crate) fn heading(plan: &Plan, curve: &Cell) -> String {
-    format!("{}, {}", words::threads(curve.threads), words::setting(plan, curve))
+    let threads = std::iter::once(words::threads(curve.threads));
+    words::joined(threads.chain(words::setting(plan, curve)).collect())
 }
 
 /// Sizes of cells, for a test that none is lost.
@@ -296,7 +293,7 @@ mod tests {
             assert!(found.iter().all(|table| table.width() <= width));
             for arm in &cells[0].arms {
                 let name = match arm.arm.role {
-                    Role::SelfCheck => "A/A copy".to_owned(),
+                    Role::SelfCheck => "self-check".to_owned(),
                     _ => arm.shown_label(),
                 };
                 let has =
@@ -310,31 +307,8 @@ mod tests {
     fn the_fastest_of_each_family_is_one_of_it() {
         let (run, analysis) = fixture::families();
         let table = cheapest(&run.header.plan, &analysis, Each::Family);
-        insta::assert_snapshot!(
-            table.text(100).lines().take(13).collect::<Vec<_>>().join("\n"), @"
-        curve              family             message         fastest in this run      against send_staged
-                                                              at so many of the sizes  ratio, over the sizes
-        ────────────────────────────────────────────────────────────────────────────────────────────────────
-        1 thread, stream   the classic three  any             sendmsg_iov  5 of 8      1.00 to 1.45
-                           plain              any             writev  8 of 8           0.89 to 1.43
-                                              contiguous      send  8 of 8             1.06 to 1.42
-                           page moving        in a file       sendfile_file  5 of 8    0.85 to 2.59
-                                              left unchanged  splice  8 of 8           0.53 to 2.30
-                           io_uring           any             uring_later  8 of 8      1.10 to 1.65
-                                              contiguous      uring_send  8 of 8       0.96 to 1.41
-
-        4 threads, stream  the classic three  any             sendmsg_iov  5 of 8      1.00 to 1.43
-                           plain              any             writev  8 of 8           0.88 to 1.43
-        ");
+        insta::assert_snapshot!("each_family", table.text(100));
         let all = cheapest(&run.header.plan, &analysis, Each::Message);
-        insta::assert_snapshot!(all.text(100).lines().take(8).collect::<Vec<_>>().join("\n"), @"
-        curve              message         fastest in this run      against send_staged
-                                           at so many of the sizes  ratio, over the sizes
-        ─────────────────────────────────────────────────────────────────────────────────
-        1 thread, stream   any             uring_later  8 of 8      1.10 to 1.65
-                           contiguous      send  8 of 8             1.06 to 1.42
-                           in a file       sendfile_file  5 of 8    0.85 to 2.59
-                           left unchanged  splice  8 of 8           0.53 to 2.30
-        ");
+        insta::assert_snapshot!("each_message", all.text(100));
     }
 }

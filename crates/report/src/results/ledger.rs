@@ -11,13 +11,13 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 use super::interval_text;
 use crate::arms::{self, Shares};
 use crate::number::{NONE, copies};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// One row per arm, for each receiver. Copies that differ between cells are
 /// given as a range.
 pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
-    let mut table = Table::new("Copy ledger: CPU copies of each payload byte", Vec::new());
+    let mut table = Table::default();
     let receivers = run.header.plan.receivers();
     let several = receivers.len() > 1;
     let Some(first) = largest(arms::received_with(analysis, arms::receiver(run))) else {
@@ -27,15 +27,16 @@ pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
         true => format!("{}, {}", first.cell.size, words::threads(first.cell.threads)),
         false => words::subject(&run.header, &first.cell),
     };
+    table.caption = format!("CPU copies of each byte; time at {at}");
     table.columns = vec![
-        Column::left("arm", ""),
-        Column::right("gather", "by user code"),
-        Column::right("user → kernel", "at send"),
-        Column::right("late copy", "by the kernel"),
-        Column::right("kernel → user", "at recv"),
-        Column::right("at the sender", "copies/byte"),
-        Column::right("end to end", "copies/byte"),
-        Column::left(&format!("time at {at}"), "ns/byte [95 %]"),
+        Column::left("method", ""),
+        Column::right("gather", "copies"),
+        Column::right("at send", "copies"),
+        Column::right("late", "copies"),
+        Column::right("at recv", "copies"),
+        Column::right("sender", "copies"),
+        Column::right("total", "copies"),
+        Column::left("time", "ns/byte [95%]"),
     ];
     if several {
         table.columns.insert(1, Column::left("receiver", ""));
@@ -67,7 +68,8 @@ fn row<'a>(
     };
     let shares = Shares::of(cells.clone(), &arm.arm.label);
     let path = arms::path(run, &arm.arm.primitive, receiver);
-    let mut row = vec![Entry::toned(arm.shown_label(), Tone::Arm(arm.arm.primitive.clone()))];
+    let mut row =
+        vec![Entry::toned(arm.shown_label(), crate::figure::style::tone(&arm.arm.primitive))];
     let topologies = run.header.plan.topologies();
     let count = |kind| Entry::from(count(path.as_ref(), kind, shares, topologies));
     row.extend(Kind::ALL.map(count));

@@ -7,7 +7,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use super::interval_text;
 use crate::number::{NONE, copies, percent};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// How the table is to be read.
@@ -72,7 +72,9 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
 fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
     let figures = arm.figures.as_ref();
     let label = match is_first {
-        true => Entry::toned(arm.arm.label.as_str(), Tone::Arm(arm.arm.primitive.clone())),
+        true => {
+            Entry::toned(arm.arm.label.as_str(), crate::figure::style::tone(&arm.arm.primitive))
+        }
         false => "".into(),
     };
     vec![

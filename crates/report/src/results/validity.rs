@@ -8,20 +8,25 @@ use iolens_stats::analysis::{Analysis, PmuPlace, Told};
 
 use super::overlap;
 use crate::number::{self, NONE};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// What was rejected, and why.
 pub(crate) fn rejected(analysis: &Analysis) -> Table {
-    let mut columns = ["pass", "cell", "arm", "status"].map(|name| Column::left(name, "")).to_vec();
-    columns.push(Column::prose("reason"));
+    let columns = vec![
+        Column::left("pass", ""),
+        Column::prose("cell"),
+        Column::left("arm", ""),
+        Column::left("status", ""),
+        Column::prose("reason"),
+    ];
     let mut table = Table::new("Trials that are kept and not used", columns);
     for rejected in &analysis.rejected {
         table.push(vec![
             rejected.pass.to_string().into(),
             rejected.cell.clone().into(),
             rejected.arm.clone().unwrap_or_else(|| "all".to_owned()).into(),
-            Entry::toned(rejected.status.word(), Tone::Verdict),
+            crate::remarks::status(rejected.status),
             rejected.reason.clone().into(),
         ]);
     }
@@ -125,7 +130,7 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
             let Some(alone) = &arm.isolated else { continue };
             table.push(vec![
                 words::subject(&run.header, &cell.cell).into(),
-                Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone())),
+                Entry::toned(&arm.arm.label, crate::figure::style::tone(&arm.arm.primitive)),
                 arm.contrast.as_ref().map_or_else(|| NONE.to_owned(), number::contrast).into(),
                 number::contrast(alone).into(),
                 alone.n.to_string().into(),

@@ -6,12 +6,12 @@ use iolens_model::copy::ProgramStart;
 use iolens_model::file::CacheState;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
 
 use super::table::{self, Better, INTERVALS, Marks, Measure};
 use super::{choices, short, show};
-use crate::bounds::{self, Bound, Standing, rooflines};
-use crate::findings::{self, Ranking, Stalls};
+use crate::bounds;
+use crate::findings::{self, Limit, Limiting, Ranking, Reach, Stalls};
 use crate::rates::{self, Unit, rate};
 use crate::{copying, files, results};
 
@@ -96,28 +96,28 @@ fn weight(stalls: &Stalls) -> f64 {
 
 /// How close the fastest comes to what memory allows.
 fn limit(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    let warm = analysis.cells.iter().filter(|cell| cell.cell.cache() == Some(CacheState::Warm));
-    let all = warm.flat_map(|cell| files::engines(cell).map(move |(arm, rate)| (cell, arm, rate)));
-    let (cell, arm, best) = all.max_by(|(.., a), (.., b)| a.value.total_cmp(&b.value))?;
-    let bounds = rooflines(run, cell.cell.threads);
-    let bound = bounds.first()?;
-    let who = format!("{} at {}", arm.arm.label, cell.cell.size);
-    Some(Answer::one(Label::Limit, of_bound(&who, bound, &best)))
-}
-
-fn of_bound(who: &str, bound: &Bound, best: &Estimate) -> String {
-    let of = format!("{} of {}", rate(best.value), rate(bound.bytes_per_s));
-    match bound.standing(best) {
-        Standing::Below(share) => {
-            format!("{who} reaches {:.0}% of the {} ({of})", 100.0 * share, bound.name)
+    let is_warm = |limit: &Limit| limit.setting.cache() == Some(CacheState::Warm);
+    let mut all = findings::limits(run, analysis);
+    all.retain(is_warm);
+    // The first bound of the fastest.
+    all.sort_by(|a, b| b.bytes_per_s.value.total_cmp(&a.bytes_per_s.value));
+    let limit = all.first()?;
+    let Limiting::Memory { name, bytes_per_s, .. } = &limit.bound else { return None };
+    let value = limit.bytes_per_s.value;
+    let who = format!("{} at {}", limit.method, limit.setting.size);
+    let of = format!("{} of {}", rate(value), rate(*bytes_per_s));
+    let said = match limit.reach {
+        Reach::Below => {
+            format!("{who} reaches {:.0}% of the {name} ({of})", 100.0 * value / bytes_per_s)
         }
-        Standing::At => format!("{who} is as fast as the {} here ({of})", bound.name),
-        Standing::Above => format!(
-            "{who} passes the {} that was measured before the run ({of}): that {}",
-            bound.name,
+        Reach::At => format!("{who} is as fast as the {name} here ({of})"),
+        Reach::AboveCopy => format!("{who} passes the {name} ({of}), which writes as much besides"),
+        Reach::Above => format!(
+            "{who} passes the {name} that was measured before the run ({of}): that {}",
             bounds::NO_BOUND
         ),
-    }
+    };
+    Some(Answer::one(Label::Limit, said))
 }
 
 /// What of a program's time its start is, at the smallest size.

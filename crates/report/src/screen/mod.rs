@@ -1,16 +1,17 @@
 //! What a run shows first: what it was, a table, answers, how far they are to be trusted, what
 //! to do next. Facts are [`findings`](crate::findings); here they get their words.
 
+mod asked;
 mod effort;
-mod files;
+pub(crate) mod files;
 mod net;
 mod servers;
 mod syscalls;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
-mod writes;
+pub(crate) mod writes;
 
 use iolens_document::{Answer, Label, Screen, Text};
 use iolens_model::axes::Study;
@@ -21,6 +22,9 @@ use iolens_stats::analysis::Analysis;
 
 use crate::findings::{self, Finding, Outcome, Ranking};
 use crate::words;
+
+pub(crate) use asked::asked;
+pub(crate) use effort::spent;
 
 /// Kinds of answers of a study that stand on the screen at most; the others are in `iolens show`.
 const ANSWERS_MAX: usize = 4;
@@ -76,37 +80,44 @@ fn choices(
     analysis: &Analysis,
     curve: impl Fn(&Ranking) -> String,
 ) -> Vec<Answer> {
-    /// Curves that have a line of their own.
-    const CURVES_MAX: usize = 3;
     let rankings: Vec<Ranking> = findings::rankings(run, analysis);
+    let mut curves = by_curve(&rankings, curve);
+    let several = curves.len() > 1;
+    if several && curves.iter().all(|(_, said)| *said == curves[0].1) {
+        curves.truncate(1);
+        curves[0].0 = "every setting".to_owned();
+    }
+    let mut answers: Vec<Answer> = Vec::new();
+    let more = curves.len().saturating_sub(CURVES_MAX);
+    for (name, mut said) in curves.into_iter().take(CURVES_MAX) {
+        if let (true, Some(first)) = (several, said.first_mut()) {
+            *first = format!("{name}: {first}");
+        }
+        answers.push(Answer { label, said: said.into_iter().map(Text::from).collect() });
+    }
+    if let (true, Some(last)) = (more > 0, answers.last_mut()) {
+        last.said.push(Text::plain(format!("{more} more: ")).and_code(show(run)));
+    }
+    answers
+}
+
+/// Curves that have a line of their own on the screen.
+pub(crate) const CURVES_MAX: usize = 3;
+
+/// What is said of each curve, which `curve` names.
+pub(crate) fn by_curve(
+    rankings: &[Ranking],
+    curve: impl Fn(&Ranking) -> String,
+) -> Vec<(String, Vec<String>)> {
     let mut curves: Vec<(String, Vec<&Ranking>)> = Vec::new();
-    for ranking in &rankings {
+    for ranking in rankings {
         let name = curve(ranking);
         match curves.iter_mut().find(|(known, _)| *known == name) {
             Some((_, all)) => all.push(ranking),
             None => curves.push((name, vec![ranking])),
         }
     }
-    let mut all = curves.iter().map(|(_, rankings)| spans(rankings));
-    let first = all.next().unwrap_or_default();
-    let several = curves.len() > 1;
-    if several && all.all(|said| said == first) {
-        curves.truncate(1);
-        curves[0].0 = "every setting".to_owned();
-    }
-    let mut answers: Vec<Answer> = Vec::new();
-    for (name, rankings) in curves.iter().take(CURVES_MAX) {
-        let mut said = spans(rankings);
-        if let (true, Some(first)) = (several, said.first_mut()) {
-            *first = format!("{name}: {first}");
-        }
-        answers.push(Answer { label, said: said.into_iter().map(Text::from).collect() });
-    }
-    let more = curves.len().saturating_sub(CURVES_MAX);
-    if let (true, Some(last)) = (more > 0, answers.last_mut()) {
-        last.said.push(Text::plain(format!("{more} more: ")).and_code(show(run)));
-    }
-    answers
+    curves.into_iter().map(|(name, rankings)| (name, spans(&rankings))).collect()
 }
 
 /// What is said of a curve, one part for each stretch of sizes.
@@ -146,7 +157,7 @@ fn two_sizes(first: Bytes, last: Bytes, word: &str) -> String {
 }
 
 /// Who is ahead, in a few words.
-fn outcome(outcome: &Outcome) -> String {
+pub(crate) fn outcome(outcome: &Outcome) -> String {
     /// Methods that are named.
     const NAMED: usize = 3;
     match outcome {
@@ -164,16 +175,16 @@ fn outcome(outcome: &Outcome) -> String {
 }
 
 /// What tells a curve from others of the run: its threads, if they differ, and what else does.
-fn short(run: &Run, cell: &Cell) -> String {
+pub(crate) fn short(run: &Run, cell: &Cell) -> String {
     let plan = &run.header.plan;
     let mut parts: Vec<String> = Vec::new();
     parts.extend((plan.threads.len() > 1).then(|| words::threads(cell.threads)));
     parts.extend(plan.told_apart(cell));
-    words::as_found(&run.header, cell, parts.join(", "))
+    words::joined(words::as_found(&run.header, cell, parts))
 }
 
 /// What tells a setting from others of the run: its size, and what tells its curve.
-fn place(run: &Run, cell: &Cell) -> String {
+pub(crate) fn place(run: &Run, cell: &Cell) -> String {
     let size = run.header.plan.study().has_sizes().then(|| cell.size.to_string());
     let short = Some(short(run, cell)).filter(|words| !words.is_empty());
     size.into_iter().chain(short).collect::<Vec<_>>().join(", ")

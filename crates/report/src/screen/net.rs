@@ -188,7 +188,7 @@ fn crossover(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Option
         .take(TOLD)
         .map(|passing| {
             let at = match passing.at_bytes {
-                Some(at) => format!("at {}", crate::answers::crossing::size(at)),
+                Some(at) => format!("at {}", crate::crossing::size(at)),
                 None => format!("between {}", two_sizes(passing.above, passing.below, "and")),
             };
             let curve = short(run, &passing.curve);

@@ -1,6 +1,8 @@
 //! Values of methods in settings, as the tables of a screen have them.
 
-use iolens_document::{Cell as Entry, Factor, Head, MatrixRow, Section, Text};
+use iolens_document::{
+    Align, Cell as Entry, Column, Factor, Head, MatrixRow, MatrixSection, Text, change, unusable,
+};
 use iolens_model::arm::Role;
 use iolens_model::family::Condition;
 use iolens_model::outcome::Status;
@@ -10,11 +12,11 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Inte
 use crate::alone;
 
 /// What the intervals on a screen are.
-pub(super) const INTERVALS: &str = "95%, all comparisons together, within this run";
+pub(crate) const INTERVALS: &str = "95%, all comparisons together, within this run";
 
 /// Whether more or less of a quantity is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Better {
+pub(crate) enum Better {
     More,
     Less,
 }
@@ -35,9 +37,9 @@ pub(super) struct Measure {
 
 /// Marks that occur on a screen.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Marks {
-    pub(super) undecided: bool,
-    pub(super) same: bool,
+pub(crate) struct Marks {
+    pub(crate) undecided: bool,
+    pub(crate) same: bool,
 }
 
 /// The methods of cells, the baseline first, without copies and controls.
@@ -68,7 +70,7 @@ pub(super) fn section(
     methods: &[&ArmAnalysis],
     measure: &Measure,
     marks: &mut Marks,
-) -> Section {
+) -> MatrixSection {
     let quick = run.header.plan.quick;
     let mut curves: Vec<_> = cells.iter().map(|cell| cell.cell.curve()).collect();
     curves.dedup();
@@ -94,11 +96,11 @@ pub(super) fn section(
             marks.same |= *mark == SAME;
         }
     }
-    Section { title: measure.title.clone(), rows, is_compared: measure.is_compared }
+    MatrixSection { title: measure.title.clone(), rows, is_compared: measure.is_compared }
 }
 
-pub(super) const UNDECIDED: &str = "?";
-pub(super) const SAME: &str = "=";
+pub(crate) const UNDECIDED: &str = "?";
+pub(crate) const SAME: &str = "=";
 
 /// One value of a table.
 pub(super) fn entry(arm: &ArmAnalysis, measure: &Measure, quick: bool, is_alone: bool) -> Entry {
@@ -125,7 +127,7 @@ pub(super) fn entry(arm: &ArmAnalysis, measure: &Measure, quick: bool, is_alone:
 }
 
 /// What a contrast says of a quantity: its factor with the interval that decides, and a mark.
-pub(super) fn compared(contrast: &Contrast, better: Better, quick: bool) -> (Factor, &'static str) {
+pub(crate) fn compared(contrast: &Contrast, better: Better, quick: bool) -> (Factor, &'static str) {
     let is_same = !quick && contrast.verdict == Verdict::Equivalent;
     let interval = if is_same { contrast.pointwise90 } else { contrast.simultaneous };
     let usable = interval.filter(Interval::is_usable).map(|i| (i.low, i.high));
@@ -140,8 +142,44 @@ pub(super) fn compared(contrast: &Contrast, better: Better, quick: bool) -> (Fac
     (factor, mark)
 }
 
+/// A column of [`against`].
+pub(crate) fn against_column(head: impl Into<String>) -> Column {
+    Column::of(head, &[Align::Right, Align::Right, Align::Right, Align::Left])
+}
+
+/// The change of a quantity against the baseline, both ends of its interval, and its mark.
+pub(crate) fn against(
+    contrast: Option<&Contrast>,
+    better: Better,
+    quick: bool,
+    marks: &mut Marks,
+) -> Vec<String> {
+    let Some(contrast) = contrast else { return Vec::new() };
+    match contrast.verdict {
+        Verdict::Invalid => return vec!["invalid".to_owned()],
+        Verdict::Unranked => return vec!["not ranked".to_owned()],
+        _ => {}
+    }
+    let (factor, mark) = compared(contrast, better, quick);
+    marks.undecided |= mark == UNDECIDED;
+    marks.same |= mark == SAME;
+    let mut parts = vec![change(factor.typical)];
+    parts.extend(changes(factor.interval));
+    parts.push(mark.to_owned());
+    parts
+}
+
+/// Both ends of an interval of changes.
+pub(crate) fn changes(interval: Option<(f64, f64)>) -> [String; 2] {
+    let end = |end: f64| change(end).replace('%', "");
+    match interval {
+        Some((low, high)) => [format!("[{},", end(low)), format!("{}]", end(high))],
+        None => [String::new(), format!("[{}]", unusable())],
+    }
+}
+
 /// What the marks mean that occur, and who is restricted to what.
-pub(super) fn legend(marks: Marks, methods: &[&ArmAnalysis]) -> Vec<Text> {
+pub(crate) fn legend(marks: Marks, methods: &[&ArmAnalysis]) -> Vec<Text> {
     let mut out: Vec<String> = Vec::new();
     out.extend(marks.same.then(|| "= same within 3% (its interval is 90%)".to_owned()));
     out.extend(marks.undecided.then(|| "? undecided".to_owned()));

@@ -1,11 +1,12 @@
 //! What the first screens of all studies are, and their budgets.
 
 use iolens_document::Style;
+use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 use super::After;
-use crate::{calls, copying, files, fixture, fixture_findings, servers, text, writes};
+use crate::{calls, copying, files, fixture, fixture_findings, html, servers, text, writes};
 
 fn drawn((run, analysis): &(Run, Analysis), width: usize) -> String {
     let style = Style { colour: false, width };
@@ -91,4 +92,38 @@ fn no_screen_has_a_banned_word() {
         let found: Vec<&&str> = BANNED.iter().filter(|word| text.contains(**word)).collect();
         assert!(found.is_empty(), "{name}: {found:?}");
     }
+}
+
+/// A run whose methods have all failed, for one reason or for two.
+fn failed(reasons: [&str; 2]) -> (Run, Analysis) {
+    let (mut run, _) = fixture::classic();
+    for (index, trial) in run.trials.iter_mut().enumerate() {
+        for arm in &mut trial.arms {
+            arm.status = Status::Failed;
+            arm.reason = Some(reasons[usize::from(index == 0)].to_owned());
+        }
+    }
+    let analysis = iolens_stats::analyse(&run);
+    (run, analysis)
+}
+
+#[test]
+fn a_run_of_which_nothing_can_be_used_says_so_first() {
+    let (run, analysis) = failed(["it broke"; 2]);
+    let page = html::page(&run, &analysis);
+    let at = |part: &str| page.find(part).unwrap_or(usize::MAX);
+    let said = at("No result. it broke");
+    assert!(said < at("Noise floor") && said < at("<table"), "{said}");
+    assert!(drawn(&(run, analysis), 100).contains("No result. it broke"));
+    let said = drawn(&failed(["it broke", "it broke too"]), 100);
+    assert!(said.contains("No result. Most often: it broke"), "{said}");
+    assert!(!drawn(&fixture::run(), 100).contains("No result"));
+}
+
+#[test]
+fn an_untrustworthy_run_says_so() {
+    let (run, mut analysis) = fixture::run();
+    analysis.self_check.excluding_one = 4;
+    let drawn = text::first(&run, &analysis, None, &Style { colour: false, width: 100 });
+    assert!(drawn.contains("Do not use these numbers: 4 of 6 self-checks"), "{drawn}");
 }

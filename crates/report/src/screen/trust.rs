@@ -104,7 +104,7 @@ fn unusable(run: &Run, arm: &ArmAnalysis) -> Option<(&'static str, String)> {
     let reason = || arm.reason.clone().unwrap_or_default();
     match (arm.status, arm.contrast.as_ref()) {
         (Status::Ok, Some(contrast)) => match contrast.verdict {
-            Verdict::Invalid => Some(("invalid", contrast.reason.clone())),
+            Verdict::Invalid => Some(("invalid", crate::remarks::reason(&contrast.reason))),
             // Of a server the table says it, with a mark.
             Verdict::Unranked if run.header.plan.server().is_none() => {
                 Some(("not ranked", UNEQUAL.to_owned()))
@@ -128,6 +128,9 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
     Some(match finding {
         Finding::SharedCpu { cpu } => {
             format!("both ends share CPU {cpu} and take turns on it: each time is that of both")
+        }
+        Finding::Confirms { run } => {
+            format!("this confirms the crossovers of run {run}: iolens show {run} has the answer")
         }
         Finding::Sequential => {
             "methods ran one after another: what the machine did in between is in the numbers"

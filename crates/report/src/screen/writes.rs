@@ -128,7 +128,7 @@ fn with_stalls(arm: &ArmAnalysis) -> Vec<String> {
 }
 
 fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
-    let lazy = of_engines(run, analysis, false);
+    let lazy = not_durable(run, analysis);
     let durable = of_engines(run, analysis, true);
     let curve = |ranking: &Ranking| super::short(run, &ranking.setting);
     let mut out = match durable.cells.iter().any(|cell| cell.arms.len() > 1) {
@@ -144,6 +144,11 @@ fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
     out.extend(stalls(run, &lazy));
     out.extend(flush_unproven(run));
     out
+}
+
+/// The run as if it had no durable engine, where it has others to compare.
+pub(crate) fn not_durable(run: &Run, analysis: &Analysis) -> Analysis {
+    of_engines(run, analysis, false)
 }
 
 /// The run as if it had these engines alone.

@@ -1,6 +1,6 @@
-//! Searches: the highest rate at which each model keeps a limit of latency, or from which
-//! on its latency climbs. No contrast and no verdict: what was found stands beside what
-//! was found of the others, with the phases that say so.
+//! Searches: the highest rate at which each model keeps a limit of latency, or from which on its
+//! latency climbs. No comparison and no verdict: what was found stands beside what was found of
+//! the others, with the steps that say so.
 
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
@@ -9,9 +9,8 @@ use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
 use iolens_stats::search::{self, Answer, CLIMB, Ended, LOW_SHARE, Level, STEP};
 
-use crate::answers::{Kind, Sentence};
 use crate::number::{NONE, list, percent};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// What was found of one goal in one cell: the highest rate first, those without one last.
@@ -74,59 +73,11 @@ fn phases(answer: &Answer, per_s: Option<f64>) -> String {
     }
 }
 
-/// One sentence for each cell and goal.
-pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
-    let one = |found: &Found| {
-        let subject = words::subject(&run.header, &found.cell);
-        let mut each: Vec<(Vec<String>, String)> = Vec::new();
-        for answer in &found.answers {
-            let (label, said) = (answer.arm.label.clone(), said(answer));
-            match each.last_mut() {
-                Some((labels, known)) if *known == said => labels.push(label),
-                _ => each.push((vec![label], said)),
-            }
-        }
-        let each = each.into_iter().map(|(labels, said)| format!("{} {said}", list(&labels)));
-        let claim = format!("{} {}.", lead(found.goal), each.collect::<Vec<_>>().join("; "));
-        Sentence::about(run, Kind::Search, subject, &claim)
-    };
-    found(run, analysis).iter().map(one).collect()
-}
-
-fn lead(goal: Goal) -> String {
-    match goal {
-        Goal::Slo(_) => format!("{goal} is kept up to, in requests per second:"),
-        Goal::Knee => "latency climbs beyond, in requests per second (knee):".to_owned(),
-    }
-}
-
-/// What is said of a model: `41000 [5 of 5 phases; 43100: 0 of 5]`.
-fn said(answer: &Answer) -> String {
-    let why = || answer.why.as_deref().unwrap_or("no reason is known");
-    let edges = edges(answer);
-    match answer.ended {
-        Ended::Found if answer.is_clear() => edges,
-        Ended::Found => format!("{edges}, {}", between(answer)),
-        Ended::AtLeast => format!("at least {edges} ({})", why()),
-        Ended::Below => format!("at no rate from {} on", rate_or_none(answer.broken_per_s)),
-        Ended::Unusable => format!("unusable: {}", why()),
-        Ended::CutShort => so_far(answer),
-    }
-}
-
-/// `41000 [5 of 5 phases; 43100: 0 of 5]`.
-fn edges(answer: &Answer) -> String {
-    let (kept, broken) = (answer.kept_per_s, answer.broken_per_s);
-    let above = broken.map(|at| format!("; {}: {}", rate(at), phases(answer, Some(at))));
-    let (above, own) = (above.unwrap_or_default(), phases(answer, kept));
-    format!("{} [{own} phases{above}]", rate_or_none(kept))
-}
-
-/// `every phase up to 38000 kept it, and none from 45000 on`.
+/// `every step up to 38000 kept it, and none from 45000 on`.
 fn between(answer: &Answer) -> String {
     let below = match answer.all_kept_per_s {
-        Some(all) => format!("every phase up to {} kept it", rate(all)),
-        None => "not every phase kept it at any rate".to_owned(),
+        Some(all) => format!("every step up to {} kept it", rate(all)),
+        None => "not every step kept it at any rate".to_owned(),
     };
     match answer.all_broken_per_s {
         Some(none) => format!("{below}, none from {} on", rate(none)),
@@ -150,28 +101,25 @@ fn so_far(answer: &Answer) -> String {
     }
 }
 
-/// A table for each cell and goal.
-pub(crate) fn tables(run: &Run, analysis: &Analysis) -> Vec<Table> {
-    found(run, analysis).iter().map(|found| table(run, found)).collect()
-}
-
-fn table(run: &Run, found: &Found) -> Table {
+/// What was found of one goal in one setting.
+pub(crate) fn table(run: &Run, found: &Found) -> Table {
     let of = found.answers.first().map_or("p50", |answer| answer.percentile.word());
     let columns = vec![
         Column::left("model", ""),
         Column::right("closed loop", "req/s"),
         Column::right("kept up to", "req/s"),
-        Column::left("phases", "that kept"),
+        Column::left("steps", "that kept"),
         Column::right(of, "µs"),
         Column::right("broken at", "req/s"),
-        Column::left("phases", "that kept"),
+        Column::left("steps", "that kept"),
         Column::right(of, "µs"),
     ];
     let subject = words::subject(&run.header, &found.cell);
     let mut table = Table::new(format!("{subject}: {}", name(found.goal)), columns);
     for answer in &found.answers {
         let note = note(answer).map(|note| table.note(&note));
-        let label = Entry::toned(&*answer.arm.label, Tone::Arm(answer.arm.primitive.clone()));
+        let label =
+            Entry::toned(&*answer.arm.label, crate::figure::style::tone(&answer.arm.primitive));
         let (kept, broken) = (answer.kept_per_s, answer.broken_per_s);
         table.push(vec![
             Entry { note, ..label },
@@ -218,37 +166,38 @@ fn note(answer: &Answer) -> Option<String> {
     }
 }
 
-/// How the tables are read; null where nothing was searched for.
+/// How the tables are read; `None` where nothing was searched for.
 pub(crate) fn reading(run: &Run) -> Option<String> {
     let goals = run.header.plan.server().map(|axes| axes.goals()).unwrap_or_default();
+    let percent = |share| percent(share).replace(' ', "");
     let knee = match goals.contains(&Goal::Knee) {
         true => format!(
-            " Knee: the median is more than {CLIMB} times what it is at {} of the closed loop.",
+            " Knee: the median is more than {CLIMB} times that at {} of the closed loop.",
             percent(LOW_SHARE)
         ),
         false => String::new(),
     };
     (!goals.is_empty()).then(|| {
         format!(
-            "Searches: phases of one model alone, requests at random; latency from when a request \
-             was due. A phase keeps a limit if every request ends ok, the rate is kept and the \
-             percentile stays below; a rate is kept if more than half of its phases keep it (+1: one \
-             more was set aside, since the client or the machine may be why it was broken). Rates \
-             are {} apart, and the answer is no closer. Not a contrast: no verdict.{knee}",
+            "A step is load on one model alone, its requests at random times. It keeps a limit if \
+             every request is answered, the rate is kept and the percentile, from when requests \
+             were due, stays below. A rate is kept if more than half of its steps keep it; +1: one \
+             more was not counted, as the client or the machine may have broken it. Rates are {} \
+             apart, and the answer is no closer; there is no verdict.{knee}",
             percent(STEP)
         )
     })
 }
 
-/// Every rate that was tried with a model: null without one.
+/// Every rate that was tried with a model; `None` without one.
 pub(crate) fn tried(answer: &Answer) -> Option<Table> {
     let of = answer.percentile.word();
     let columns = vec![
         Column::right("offered", "req/s"),
         Column::right("achieved", "req/s"),
-        Column::left("phases", "that kept"),
-        Column::right("set aside", ""),
-        Column::left(of, "µs, middle phase [least, most]"),
+        Column::left("steps", "that kept"),
+        Column::right("not counted", ""),
+        Column::left(of, "µs, middle step [least, most]"),
         Column::prose("why not"),
     ];
     let limit = answer.limit_ns.map(|limit| format!(", limit {limit}")).unwrap_or_default();

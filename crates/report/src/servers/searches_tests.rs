@@ -12,6 +12,7 @@ use iolens_model::server::{LoadLevel, OfferedSlice, ServerArm};
 use iolens_model::units::Nanos;
 use iolens_stats::search;
 
+use super::searches::{self, found};
 use super::tests::run;
 use super::*;
 use crate::text::Style;
@@ -112,22 +113,13 @@ pub(crate) fn searched() -> (Run, Analysis) {
 }
 
 #[test]
-fn what_was_found_in_words_and_tables() {
+fn what_was_found_is_shown() {
     let (run, analysis) = searched();
-    let shown = text::run(&run, &analysis, &Style { colour: false, width: 80 });
-    let lines: Vec<&str> = shown.lines().collect();
-    let begins = |line: &&str| line.contains("open loop: highest rate");
-    let at = lines.iter().position(begins).expect("a table of a search");
-    let said: Vec<String> = searches::sentences(&run, &analysis)
-        .into_iter()
-        .map(|sentence| crate::wrap::hanging(&sentence.text, 80, 2))
-        .collect();
-    let is_beyond = |line: &&str| line.starts_with("server CPU:");
-    let end = lines.iter().position(is_beyond).expect("how tables are read");
-    insta::assert_snapshot!(format!("{}\n\n{}", said.join("\n"), lines[at..end].join("\n")));
-    insta::assert_snapshot!("how_searches_are_read", searches::reading(&run).expect("a goal"));
-    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{shown}");
-    let tried = searches::found(&run, &analysis)[0].answers.iter().find_map(searches::tried);
+    insta::assert_snapshot!(
+        "show",
+        text::whole(&run, &analysis, &Style { colour: false, width: 100 })
+    );
+    let tried = found(&run, &analysis)[0].answers.iter().find_map(searches::tried);
     insta::assert_snapshot!("every_rate_of_a_search", tried.expect("it was tried").text(120));
 }
 
@@ -138,7 +130,7 @@ fn a_figure_has_every_rate_and_the_limit() {
     let of = |stem: &str| figures.iter().find(|figure| figure.file_stem.contains(stem));
     let figure = of("search-p99-2ms").expect("a figure of the limit");
     assert!(figure.svg.contains("p99 &lt; 2 ms"), "the limit has a label");
-    let tried: usize = searches::found(&run, &analysis)
+    let tried: usize = found(&run, &analysis)
         .iter()
         .filter(|found| found.goal != iolens_model::search::Goal::Knee)
         .flat_map(|found| &found.answers)
@@ -148,7 +140,7 @@ fn a_figure_has_every_rate_and_the_limit() {
     assert!(of_parts.map(|figure| figure.table.rows.len()).sum::<usize>() >= tried);
     assert!(of("search-knee").is_some());
     let page = html::page(&run, &analysis);
-    assert!(page.contains("Highest rates") && page.contains("every rate that was tried"));
+    assert!(page.contains("Highest rates") && page.contains("Every rate that was tried"));
 }
 
 #[test]

@@ -1,263 +1,312 @@
-//! The table of a cell: its models, the cheapest request first.
+//! The models under one load as tables, the cheapest request first.
 
+use iolens_document::{Align, Column, Grid, Row};
 use iolens_model::arm::Role;
 use iolens_model::load::Outcomes;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, LatencyFigures, Verdict};
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{
+    ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, LatencyFigures, Saturated, Verdict,
+};
 
-use super::metrics::SWITCHES;
-use super::{COST, Kind, Kinds, LATENCY, THROUGHPUT, cost_contrast, is_open, models, read};
-use crate::figure::metric::Metric;
-use crate::number::{NONE, optional, percent, ratio, tasks};
-use crate::results::{self, interval_text, percentile};
-use crate::table::{Column, Entry, Table, Tone};
-use crate::words;
+use super::{COST, LATENCY, THROUGHPUT, View, cost_contrast, is_bounded, read};
+use crate::number::percent;
+use crate::remarks;
+use crate::screen::table::{self, Better, Marks};
 
-/// A column of the table. What a narrow terminal has no room for goes in the order of
-/// [`Detail::DROPPED`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    Model,
-    Rate,
-    Cost,
-    Ratio,
-    Verdict,
-    Switches,
-    P50,
-    P99,
+/// What a rate means that bears this mark.
+pub(crate) const BOUNDED: &str = "≥ lower bound: the client ran out of CPU first";
+
+/// The models that have numbers and the baseline's copy, the cheapest first.
+pub(crate) fn by_cost(cell: &CellAnalysis) -> Vec<&ArmAnalysis> {
+    let cost = |arm: &ArmAnalysis| read(&COST, arm).map_or(f64::INFINITY, |cost| cost.value);
+    let has_numbers = |arm: &&ArmAnalysis| arm.status == Status::Ok;
+    let mut arms: Vec<&ArmAnalysis> = cell.arms.iter().filter(has_numbers).collect();
+    arms.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+    arms
 }
 
-impl Detail {
-    const ALL: [Detail; 8] = [
-        Detail::Model,
-        Detail::Rate,
-        Detail::Cost,
-        Detail::Ratio,
-        Detail::Verdict,
-        Detail::Switches,
-        Detail::P50,
-        Detail::P99,
-    ];
-
-    const DROPPED: [Detail; 3] = [Detail::Verdict, Detail::P50, Detail::Switches];
-
-    fn column(self) -> Column {
-        match self {
-            Detail::Model => Column::left("model", ""),
-            Detail::Rate => Column::right("rate", "req/s"),
-            Detail::Cost => Column::left("server CPU", "µs/req [95 %]"),
-            Detail::Ratio => Column::right("ratio", ""),
-            Detail::Verdict => Column::left("verdict", ""),
-            Detail::Switches => Column::decimal("switches", "per req"),
-            Detail::P50 => Column::right("p50", "µs"),
-            Detail::P99 => Column::right("p99", "µs"),
-        }
-    }
-
-    fn entry(self, arm: &ArmAnalysis) -> Entry {
-        let value = |metric: &Metric| read(metric, arm).map(|estimate| estimate.value);
-        match self {
-            Detail::Model if arm.status != Status::Ok => Entry::toned(label(arm), Tone::Faint),
-            Detail::Model => Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
-            Detail::Rate => optional(value(&THROUGHPUT)).into(),
-            Detail::Cost => interval_text(read(&COST, arm), 1.0).into(),
-            Detail::Ratio => ratio_entry(arm),
-            Detail::Verdict => verdict(arm),
-            Detail::Switches => optional(value(&SWITCHES)).into(),
-            Detail::P50 => optional(value(&LATENCY[0])).into(),
-            Detail::P99 => optional(value(&LATENCY[1])).into(),
-        }
-    }
+/// Requests per second; at least so many where the client was the limit.
+pub(crate) fn rate(arm: &ArmAnalysis) -> String {
+    let least = if is_bounded(arm) { "≥" } else { "" };
+    let rate = read(&THROUGHPUT, arm);
+    rate.map_or_else(String::new, |rate| format!("{least}{}", three_digits(rate.value)))
 }
 
-fn label(arm: &ArmAnalysis) -> String {
-    match arm.arm.role {
-        Role::SelfCheck => "A/A copy".to_owned(),
+fn name(arm: &ArmAnalysis) -> Vec<String> {
+    vec![match arm.arm.role {
+        Role::SelfCheck => "self-check".to_owned(),
+        Role::Baseline => format!("{} (baseline)", arm.arm.label),
         _ => arm.arm.label.clone(),
-    }
+    }]
 }
 
-fn ratio_entry(arm: &ArmAnalysis) -> Entry {
-    match (cost_contrast(arm), arm.arm.role) {
-        (Some(contrast), _) if arm.status == Status::Ok => ratio(contrast.ratio).into(),
-        (_, Role::Baseline) => Entry::toned("1", Tone::Faint),
-        _ => Entry::toned(NONE, Tone::Faint),
-    }
+fn digits(value: Option<f64>) -> Vec<String> {
+    value.map(three_digits).into_iter().collect()
 }
 
-fn verdict(arm: &ArmAnalysis) -> Entry {
-    if arm.status != Status::Ok {
-        return Entry::toned(arm.status.word(), Tone::Verdict);
+/// A table with a row for each model, without the columns that none has anything in.
+fn grid(
+    title: &str,
+    mut columns: Vec<Column>,
+    cell: &CellAnalysis,
+    mut row: impl FnMut(&ArmAnalysis) -> Vec<Vec<String>>,
+) -> Grid {
+    let mut rows: Vec<(Vec<String>, Vec<Vec<String>>)> =
+        by_cost(cell).into_iter().map(|arm| (name(arm), row(arm))).collect();
+    let is_empty = |parts: &Vec<String>| parts.iter().all(String::is_empty);
+    let empty = (0..columns.len())
+        .rev()
+        .filter(|&nth| rows.iter().all(|(_, cells)| cells.get(nth).is_none_or(is_empty)));
+    for nth in empty.collect::<Vec<_>>() {
+        columns.remove(nth);
+        rows.iter_mut().filter(|(_, cells)| nth < cells.len()).for_each(|(_, cells)| {
+            cells.remove(nth);
+        });
     }
-    match cost_contrast(arm) {
-        Some(contrast) => Entry::toned(judged(contrast.verdict), Tone::Verdict),
-        None => Entry::default(),
-    }
+    columns.insert(0, Column::left(""));
+    let row = |(name, cells)| Row::Cells(std::iter::once(name).chain(cells).collect());
+    Grid { title: title.to_owned(), columns, rows: rows.into_iter().map(row).collect() }
 }
 
-/// A verdict about what a request costs.
-pub(crate) fn judged(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Faster => "CHEAPER",
-        Verdict::Slower => "DEARER",
-        other => other.word(),
-    }
+/// What a request costs, and how long it takes.
+pub(crate) fn cost(run: &Run, view: &View, marks: &mut Marks) -> Grid {
+    let columns = vec![
+        Column::decimal("CPU µs/req"),
+        table::against_column(format!("against {}", run.header.plan.baseline)),
+        Column::decimal("p50 ms"),
+        Column::decimal("p99 ms"),
+        Column::decimal("p99.9 ms"),
+    ];
+    grid("", columns, &view.cell, |arm| {
+        let mut cells = vec![
+            digits(read(&COST, arm).map(|cost| cost.value)),
+            table::against(cost_contrast(arm), Better::Less, run.header.plan.quick, marks),
+        ];
+        let times = LATENCY.iter().map(|p| digits(read(p, arm).map(|time| time.value / 1e3)));
+        cells.extend(times);
+        cells
+    })
 }
 
-/// The models of a cell by what a request costs them, those without numbers last; kinds
-/// that were offered rates of their own under each other.
-pub(crate) fn by_cost(run: &Run, kinds: &Kinds<'_>, cell: &CellAnalysis, width: usize) -> Table {
-    let is_full = |detail: &Detail| !(run.header.plan.quick && *detail == Detail::Verdict);
-    let mut details: Vec<Detail> = Detail::ALL.into_iter().filter(is_full).collect();
-    let mut table = fill(run, kinds, cell, &details);
-    for dropped in Detail::DROPPED {
-        if table.width() <= width {
-            break;
+/// Requests per second, and which end had no time left.
+pub(crate) fn load(run: &Run, view: &View, marks: &mut Marks) -> Grid {
+    let mut columns = vec![Column::right("req/s")];
+    if !view.is_open {
+        columns.push(table::against_column(format!("against {}", run.header.plan.baseline)));
+    }
+    columns.extend([
+        Column::decimal("server busy"),
+        Column::decimal("client busy"),
+        Column::left("full"),
+        Column::right("tasks"),
+        Column::right("replies"),
+        Column::left("failed"),
+    ]);
+    grid("", columns, &view.cell, |arm| {
+        let mut cells = vec![vec![rate(arm)]];
+        if !view.is_open {
+            let quick = run.header.plan.quick;
+            cells.push(table::against(arm.contrast.as_ref(), Better::More, quick, marks));
         }
-        details.retain(|detail| *detail != dropped);
-        table = fill(run, kinds, cell, &details);
-    }
-    table
-}
-
-fn fill(run: &Run, kinds: &Kinds<'_>, cell: &CellAnalysis, details: &[Detail]) -> Table {
-    let columns = details.iter().map(|detail| detail.column()).collect();
-    let mut table = Table::new(words::subject(&run.header, &cell.cell), columns);
-    let views = kinds.cells(cell);
-    for (kind, view) in &views {
-        let mut arms: Vec<&ArmAnalysis> = view.arms.iter().collect();
-        let cost = |arm: &ArmAnalysis| read(&COST, arm).map_or(f64::INFINITY, |e| e.value);
-        arms.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
-        if kind.is_some() {
-            // Who has no numbers was offered no rate.
-            arms.retain(|arm| arm.status == Status::Ok);
-        }
-        push(&mut table, &arms, details);
-    }
-    if views.iter().any(|(kind, _)| kind.is_some()) {
-        let without: Vec<&ArmAnalysis> =
-            cell.arms.iter().filter(|arm| arm.status != Status::Ok).collect();
-        push(&mut table, &without, details);
-    }
-    table
-}
-
-/// Rows of a group.
-fn push(table: &mut Table, arms: &[&ArmAnalysis], details: &[Detail]) {
-    for (i, arm) in arms.iter().enumerate() {
-        let remark = results::remark_on(arm, cost_contrast(arm)).map(|remark| table.note(&remark));
-        let entry = |detail: &Detail| match detail {
-            Detail::Model => Entry { note: remark, ..detail.entry(arm) },
-            other => other.entry(arm),
+        let Some(server) = &arm.server else { return cells };
+        let share = |share: Option<Estimate>| {
+            share.map(|share| three_digits(share.value * 100.0) + "%").into_iter().collect()
         };
-        let row = details.iter().map(entry).collect();
-        if i == 0 { table.push_group(row) } else { table.push(row) }
+        cells.extend([
+            share(server.server_busy),
+            share(server.client_busy),
+            vec![full(server.saturated).to_owned()],
+            vec![server.tasks_max.to_string()],
+            vec![server.outcomes.ok.to_string()],
+            vec![failed(&server.outcomes)],
+        ]);
+        cells
+    })
+}
+
+fn full(saturated: Option<Saturated>) -> &'static str {
+    match saturated {
+        None => "?",
+        Some(Saturated::Neither) => "",
+        Some(end) => end.word(),
     }
 }
 
-/// How the table is read.
-pub(crate) fn reading(run: &Run) -> String {
-    let plan = &run.header.plan;
-    let baseline = &plan.baseline;
-    format!(
-        "server CPU: user and kernel time of all threads and children of the server over the \
-         requests that it answered. ratio: that of {baseline} over the model's; above 1 the model \
-         is cheaper; the CPU time and the rate of a model are those of {baseline} and its ratio, \
-         but rates that were offered. p50, p99: from when a request was due to its reply."
-    )
-}
-
-/// What was offered in a cell, a line for each kind; nothing in a closed loop.
-pub(crate) fn offered(kinds: &Kinds<'_>, cell: &CellAnalysis) -> Vec<String> {
-    if !is_open(cell) {
-        return Vec::new();
-    }
-    let line = |(kind, _): &(Option<Kind>, CellAnalysis)| {
-        let rate = rate_words(kinds.offered(cell, *kind)?);
-        Some(match kind {
-            Some(kind) => format!("{}: {rate} requests/s offered", kind.name()),
-            None => format!("{rate} requests/s offered"),
-        })
-    };
-    kinds.cells(cell).iter().filter_map(line).collect()
-}
-
-/// `12300`, or `12300 to 12900` where it was not the same in every trial.
-pub(crate) fn rate_words((least, most): (f64, f64)) -> String {
-    let (least, most) = (optional(Some(least)), optional(Some(most)));
-    if least == most { least } else { format!("{least} to {most}") }
-}
-
-/// What is said of one model besides its row.
-pub(crate) fn lines(arm: &ArmAnalysis) -> Vec<String> {
-    let Some(server) = &arm.server else { return Vec::new() };
-    let mut lines = vec![format!(
-        "requests: {} per second; {}",
-        interval_text(Some(server.requests_per_s), 1.0),
-        ended(&server.outcomes)
-    )];
-    let busy = |share: Option<Estimate>| {
-        share.map_or_else(|| NONE.to_owned(), |share| percent(share.value))
-    };
-    let saturated = server.saturated.map_or(NONE, |saturated| saturated.word());
-    lines.push(format!(
-        "busy: server {}, busiest thread of the client {}; saturated: {saturated}; at most {} at \
-         the server at once",
-        busy(server.server_busy),
-        busy(server.client_busy),
-        tasks(server.tasks_max),
-    ));
-    let limits = &server.limits;
-    let all = [&limits.client_busy, &limits.client_late, &limits.rate_not_kept];
-    lines.extend(all.into_iter().flatten().map(|limit| format!("limit: {limit}")));
-    lines
-}
-
-/// `120000 ok, 3 reset`.
-pub(crate) fn ended(outcomes: &Outcomes) -> String {
+/// `3 reset`; nothing where every request was answered.
+fn failed(outcomes: &Outcomes) -> String {
     let all = [
-        (outcomes.ok, "ok"),
         (outcomes.timeout, "timed out"),
         (outcomes.refused, "refused"),
         (outcomes.reset, "reset"),
         (outcomes.invalid, "with a wrong reply"),
         (outcomes.abandoned, "abandoned"),
     ];
-    let said = all.iter().enumerate().filter(|(i, (count, _))| *i == 0 || *count > 0);
-    said.map(|(_, (count, word))| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+    let said = all.iter().filter(|(count, _)| *count > 0);
+    said.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Latency of a cell's models with intervals, from when requests were due and from when
-/// they were sent; null without any.
-pub(crate) fn further(cell: &CellAnalysis) -> Option<Table> {
-    let columns = vec![
-        Column::left("model", ""),
-        Column::left("mean", "µs [95 %]"),
-        Column::left("p50", "µs [95 %]"),
-        Column::left("p99", "µs [95 %]"),
-        Column::left("p99.9", "µs [95 %]"),
-        Column::left("p99 from sent", "µs [95 %]"),
-        Column::left("client late, p99", "µs [95 %]"),
-        Column::right("requests timed", ""),
-    ];
-    let mut table = Table::new("Latency, from when a request was due to its reply", columns);
-    for arm in models(cell) {
-        let Some(times) = &arm.latency else { continue };
+/// Each model by itself, with intervals.
+pub(crate) fn alone(view: &View) -> Grid {
+    let times =
+        ["mean ms", "p50 ms", "p99 ms", "p99.9 ms", "p99 from sending, ms", "p99 client late, ms"];
+    let mut columns = vec![Column::of("CPU µs/req", &SPAN), Column::of("req/s", &SPAN)];
+    columns.extend(times.map(|name| Column::of(name, &SPAN)));
+    columns.push(Column::right("requests timed"));
+    grid("each model by itself [95%]", columns, &view.cell, |arm| {
         let server = arm.server.as_ref();
-        let p99 = |times: Option<&LatencyFigures>| {
-            times.map_or_else(|| NONE.to_owned(), |times| percentile(times, times.p99_ns, 0.99))
+        let times = arm.latency.as_ref();
+        let time = |times: Option<&LatencyFigures>, of: fn(&LatencyFigures) -> Option<Estimate>| {
+            match times.map(of) {
+                Some(None) => vec!["too few".to_owned()],
+                found => span(found.flatten(), 1e6),
+            }
         };
-        table.push(vec![
-            Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
-            interval_text(Some(times.mean_ns), 1e3).into(),
-            percentile(times, times.p50_ns, 0.5).into(),
-            p99(Some(times)).into(),
-            percentile(times, times.p999_ns, 0.999).into(),
-            p99(server.and_then(|server| server.from_sent.as_ref())).into(),
-            p99(server.and_then(|server| server.lag.as_ref())).into(),
-            times.samples.to_string().into(),
-        ]);
+        vec![
+            span(read(&COST, arm), 1.0),
+            span(server.map(|server| server.requests_per_s), 1.0),
+            time(times, |times| Some(times.mean_ns)),
+            time(times, |times| times.p50_ns),
+            time(times, |times| times.p99_ns),
+            time(times, |times| times.p999_ns),
+            time(
+                // In a closed loop a request is due when it is sent.
+                server.and_then(|server| server.from_sent.as_ref()).filter(|_| view.is_open),
+                |times| times.p99_ns,
+            ),
+            time(server.and_then(|server| server.lag.as_ref()), |times| times.p99_ns),
+            times.map(|times| times.samples.to_string()).into_iter().collect(),
+        ]
+    })
+}
+
+/// The parts of [`span`].
+pub(super) const SPAN: [Align; 3] = [Align::Decimal, Align::Right, Align::Right];
+
+/// A value and both ends of its interval.
+pub(super) fn span(estimate: Option<Estimate>, unit: f64) -> Vec<String> {
+    let Some(estimate) = estimate else { return Vec::new() };
+    let shown = |value: f64| three_digits(value / unit);
+    let mut parts = vec![shown(estimate.value)];
+    parts.extend(match estimate.interval {
+        Some(i) if i.is_usable() => {
+            vec![format!("[{},", shown(i.low)), format!("{}]", shown(i.high))]
+        }
+        Some(_) => vec![String::new(), format!("[{}]", iolens_document::unusable())],
+        None => Vec::new(),
+    });
+    parts
+}
+
+/// What a model is compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Cost,
+    Rate,
+}
+
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            By::Cost => "CPU per request",
+            By::Rate => "requests/s",
+        }
     }
-    (!table.rows.is_empty()).then_some(table)
+
+    fn better(self) -> Better {
+        match self {
+            By::Cost => Better::Less,
+            By::Rate => Better::More,
+        }
+    }
+
+    fn verdict(self, verdict: Verdict) -> &'static str {
+        match (verdict, self) {
+            (Verdict::Faster, By::Cost) => "cheaper",
+            (Verdict::Slower, By::Cost) => "costlier",
+            (Verdict::Faster, By::Rate) => "more",
+            (Verdict::Slower, By::Rate) => "fewer",
+            (Verdict::Small, _) => "small",
+            (Verdict::Equivalent, _) => "same",
+            (Verdict::Inconclusive, _) => "undecided",
+            (Verdict::Invalid, _) => "invalid",
+            (Verdict::Unranked, _) => "not ranked",
+        }
+    }
+}
+
+/// What is compared of the models of a load: the rate in a closed loop only.
+fn contrasts(view: &View) -> Vec<(By, &ArmAnalysis, &Contrast)> {
+    let of = |by: By| {
+        by_cost(&view.cell).into_iter().filter_map(move |arm| {
+            let contrast = match by {
+                By::Cost => cost_contrast(arm),
+                By::Rate => arm.contrast.as_ref(),
+            };
+            Some((by, arm, contrast?))
+        })
+    };
+    let mut all: Vec<_> = of(By::Cost).collect();
+    if !view.is_open {
+        all.extend(of(By::Rate));
+    }
+    all
+}
+
+/// Every comparison with the baseline: both intervals, how trials differ, and the verdict.
+pub(crate) fn comparisons(run: &Run, view: &View) -> Grid {
+    const SPAN: [Align; 3] = [Align::Right; 3];
+    let mut columns = vec![
+        Column::left(""),
+        Column::of("change, by itself", &SPAN),
+        Column::of("all together", &SPAN[1..]),
+        Column::right("trials"),
+        Column::right("spread"),
+    ];
+    if !run.header.plan.quick {
+        columns.push(Column::left("verdict"));
+    }
+    let mut rows = Vec::new();
+    let all = contrasts(view);
+    for same in all.chunk_by(|a, b| a.0 == b.0) {
+        rows.push(Row::Heading(same[0].0.name().to_owned()));
+        rows.extend(same.iter().map(|&(by, arm, contrast)| {
+            let mut cells = vec![name(arm)];
+            cells.extend(comparison(by, contrast));
+            if !run.header.plan.quick {
+                cells.push(vec![by.verdict(contrast.verdict).to_owned()]);
+            }
+            Row::Cells(cells)
+        }));
+    }
+    let title = format!("against {} [95%, by itself and all together]", run.header.plan.baseline);
+    Grid { title, columns, rows }
+}
+
+fn comparison(by: By, contrast: &Contrast) -> Vec<Vec<String>> {
+    let factor = |interval: Option<Interval>| {
+        let interval = interval.filter(Interval::is_usable).map(|i| (i.low, i.high));
+        let rate = iolens_document::Factor { typical: contrast.ratio, interval };
+        if by.better() == Better::More { rate } else { rate.inverse() }
+    };
+    let single = factor(contrast.pointwise);
+    let mut change = vec![iolens_document::change(single.typical)];
+    change.extend(table::changes(single.interval));
+    let spread = contrast.sd_ln.map(|sd| percent(sd.exp() - 1.0).replace(' ', ""));
+    vec![
+        change,
+        table::changes(factor(contrast.simultaneous).interval).to_vec(),
+        vec![contrast.n.to_string()],
+        spread.into_iter().collect(),
+    ]
+}
+
+/// Comparisons that must not be used: of which model, by what, and why.
+pub(crate) fn invalid(view: &View) -> Vec<(String, String)> {
+    let all = contrasts(view).into_iter().filter(|(.., c)| c.verdict == Verdict::Invalid);
+    all.map(|(by, arm, contrast)| {
+        (format!("{}, {}: invalid", name(arm)[0], by.name()), remarks::reason(&contrast.reason))
+    })
+    .collect()
 }

@@ -21,6 +21,7 @@ use iolens_stats::compare::{self, Side};
 use super::*;
 use crate::compare::Compared;
 use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
+use crate::findings::Finding;
 use crate::fixture::alone;
 use crate::text::Style;
 use crate::{columns_tests, figure, fixture, html, json, text};
@@ -245,63 +246,110 @@ fn every_model_is_usable_at_each_load_but_the_one_that_cannot_be() {
 
 #[test]
 fn the_baseline_of_each_kind_is_that_at_the_rate_of_the_kind() {
-    let (_, analysis) = run();
-    let kinds = Kinds::of(&analysis);
-    let cell = analysis.cells.iter().find(|cell| is_open(cell)).expect("a rate");
-    let views = kinds.cells(cell);
-    let rates: Vec<_> = views.iter().map(|(kind, _)| kinds.offered(cell, *kind)).collect();
-    assert_eq!(rates, [Some((10_000.0, 10_000.0)), Some((2_500.0, 2_500.0))]);
-    let found: Vec<f64> = views
-        .iter()
-        .map(|(_, view)| read(&THROUGHPUT, &view.arms[0]).expect("measured").value.round())
-        .collect();
-    assert_eq!(found, [10_000.0, 2_500.0]);
-    let closed = analysis.cells.iter().find(|cell| !is_open(cell)).expect("a closed loop");
-    assert_eq!(kinds.cells(closed).len(), 1);
-}
-
-#[test]
-fn the_answer_in_words() {
     let (run, analysis) = run();
-    let style = Style { colour: false, width: 80 };
-    let shown = text::run(&run, &analysis, &style);
-    insta::assert_snapshot!(shown);
-    has_none_of(&FOREIGN, &shown);
-    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
-    let one = text::show(&run, &analysis, &analysis.cells[0], &style);
-    insta::assert_snapshot!("one_cell", one);
-    has_none_of(&FOREIGN, &one);
+    let views = views(&run, &analysis);
+    let is_first = |view: &&View| view.cell.cell == views[0].cell.cell;
+    let first: Vec<&View> = views.iter().filter(is_first).collect();
+    let kinds = [Some(Kind::Shared), Some(Kind::Alone)];
+    assert_eq!(first.iter().map(|view| view.kind).collect::<Vec<_>>(), kinds);
+    let rate = |view: &&View| read(&THROUGHPUT, &view.cell.arms[0]).expect("measured").value;
+    let found: Vec<f64> = first.iter().map(rate).map(f64::round).collect();
+    assert_eq!(found, [10_000.0, 2_500.0]);
+    assert!(first[1].load.ends_with(": 2500 requests/s"), "{}", first[1].load);
+    let closed: Vec<&View> = views.iter().filter(|view| !view.is_open).collect();
+    assert_eq!(closed.len(), 3);
+    assert!(closed.iter().all(|view| view.kind.is_none()));
 }
 
+/// What stands below the first screen, and of one setting.
 #[test]
-fn what_is_judged_of_a_model_is_named_below_the_table_of_its_cost() {
+fn what_is_shown_below_the_first_screen() {
+    let (run, analysis) = run();
+    let style = |width| Style { colour: false, width };
+    insta::assert_snapshot!("show", text::whole(&run, &analysis, &style(100)));
+    let closed = analysis.cells.iter().find(|cell| !is_open(cell)).expect("a closed loop");
+    insta::assert_snapshot!("one_setting", text::show(&run, &analysis, closed, &style(100)));
+    for width in [80, 100] {
+        let mut all = vec![text::whole(&run, &analysis, &style(width))];
+        let (run, analysis) = super::searches_tests::searched();
+        all.push(text::whole(&run, &analysis, &style(width)));
+        all.extend(analysis.cells.iter().map(|c| text::show(&run, &analysis, c, &style(width))));
+        for text in all {
+            has_none_of(&FOREIGN, &text);
+            let is_wide = |line: &&str| line.chars().count() > width;
+            let wide: Vec<&str> = text.lines().filter(is_wide).collect();
+            assert!(wide.is_empty(), "{width} columns: {wide:#?}");
+        }
+    }
+}
+
+/// A closed loop is compared by its rate too.
+#[test]
+fn what_is_judged_of_a_model_stands_under_its_quantity() {
     let (run, analysis) = run();
     let style = Style { colour: false, width: 200 };
-    let of = |cell: usize| -> Vec<String> {
-        let one = text::show(&run, &analysis, &analysis.cells[cell], &style);
-        let own = one.lines().skip_while(|line| *line != "poll").skip(1);
-        own.take_while(|line| !line.is_empty()).map(|line| line.trim().to_owned()).collect()
+    let of = |open: bool| -> Vec<String> {
+        let cell = analysis.cells.iter().find(|cell| is_open(cell) == open).expect("a cell");
+        let text = text::show(&run, &analysis, cell, &style);
+        let is_own = |line: &&str| {
+            line.starts_with("poll") && line.ends_with(['r', 'e'])
+                || ["CPU per request", "requests/s"].contains(line)
+        };
+        let words = |line: &str| line.split_whitespace().last().unwrap_or_default().to_owned();
+        text.lines().filter(is_own).map(words).collect()
     };
-    let closed = of(0);
-    assert!(closed[0].starts_with("by server CPU time: DEARER: "), "{closed:?}");
-    assert_eq!(closed[1], "by time:");
-    assert!(closed[2].starts_with("SLOWER: "), "{closed:?}");
-    let is_open = |cell: &CellAnalysis| cell.cell.server().is_some_and(|s| s.is_open_loop());
-    let open = of(analysis.cells.iter().position(is_open).expect("a rate"));
-    assert!(open[0].starts_with("DEARER: ") && !open.contains(&closed[1]), "{open:?}");
+    assert_eq!(of(false), ["request", "costlier", "requests/s", "fewer"]);
+    assert_eq!(of(true)[..2], ["request", "costlier"]);
+    assert!(!of(true).contains(&"requests/s".to_owned()));
 }
 
 #[test]
-fn a_quick_run_is_indicative() {
+fn a_quick_run_has_no_verdicts() {
     let (mut run, _) = run();
     run.header.plan.quick = true;
     let analysis = iolens_stats::analyse(&run);
-    let shown = text::run(&run, &analysis, &Style { colour: false, width: 80 });
-    let first = shown.lines().next().expect("a line");
-    assert!(first.starts_with("Indicative: "), "{first}");
-    for word in ["FASTER", "SLOWER", "CHEAPER", "DEARER", "INCONCLUSIVE", "UNRANKED"] {
-        assert!(!shown.contains(word), "{word}");
+    let style = Style { colour: false, width: 100 };
+    let shown = text::whole(&run, &analysis, &style);
+    let one = text::show(&run, &analysis, &analysis.cells[0], &style);
+    for word in ["FASTER", "SLOWER", "cheaper", "costlier", "verdict\n", " = ", "Indicative"] {
+        assert!(!shown.contains(word) && !one.contains(word), "{word}");
     }
+}
+
+/// Five models that switch the more, the more they cost.
+#[test]
+fn what_goes_with_the_cost_is_a_finding_and_a_column() {
+    let (mut run, _) = run();
+    for trial in &mut run.trials {
+        let more = trial.arms.iter().position(|arm| arm.arm.label == "poll");
+        if let Some(arm) = more.and_then(|at| Some((at, trial.arms.get(at)?.clone()))) {
+            let (at, mut copy) = arm;
+            copy.arm.label = "select".to_owned();
+            copy.arm.primitive = "select".to_owned();
+            let new = trial.arms.len();
+            let own = trial.slices.iter().filter(|slice| slice.arm == at).cloned();
+            let mut own: Vec<SliceOutcome> = own.collect();
+            for slice in &mut own {
+                slice.arm = new;
+            }
+            trial.slices.extend(own);
+            trial.arms.push(copy);
+        }
+    }
+    let analysis = iolens_stats::analyse(&run);
+    let facts = crate::screen::facts(&run, &analysis);
+    let of = |counter: &str| {
+        facts.iter().find_map(|finding| match finding {
+            Finding::GoesWithCost(found) if found.counter == counter => Some(found.clone()),
+            _ => None,
+        })
+    };
+    let found = of("context switches").expect("five models have it");
+    assert_eq!((found.models, found.one_per_connection), (5, None));
+    assert!(found.rank_correlation > 0.5, "{found:?}");
+    assert!(of("cycles").is_none(), "nobody counted them");
+    let shown = text::whole(&run, &analysis, &Style { colour: false, width: 100 });
+    assert!(shown.contains("with CPU") && shown.contains("not cause"), "{shown}");
 }
 
 #[test]
@@ -309,9 +357,9 @@ fn no_page_and_no_figure_has_words_of_other_studies() {
     let (run, analysis) = run();
     page_and_figures_have_none_of(&FOREIGN, &run, &analysis);
     let page = html::page(&run, &analysis);
-    for id in ["answers", "decision", "figures", "counters", "validity", "machine", "cells"] {
-        assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}");
-        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+    for id in ["answer", "cheapest", "counters", "figures", "numbers", "trust", "machine"] {
+        assert_eq!(page.matches(&format!("<h2 id=\"{id}\"")).count(), 1, "{id}");
+        assert_eq!(page.matches(&format!("href=\"#{id}\"")).count(), 1, "{id}");
     }
     assert!(page.contains("no such PMU"), "why cycles are null");
     assert!(page.contains("by design: one connection at a time"));
@@ -330,14 +378,7 @@ fn what_every_processor_did_is_told_by_end_with_softirq_apart() {
     let rows: Vec<&str> =
         text.lines().skip(3).filter(|line| !line.trim().is_empty()).take(6).collect();
     let rows: Vec<&str> = rows.iter().map(|row| row.trim()).collect();
-    insta::assert_snapshot!(rows.join("\n"), @"
-    before the servers     0  server     0      10           0        0      0    90             240
-    before the servers     1  client     0       0           0        0      0   100             240
-    idle, all connected    0  server    10      10           0        0      0    80             240
-    idle, all connected    1  client     0       0           0        0      0   100             240
-    epoll_lt               0  server    10      60           1       20      4     5            2400
-    epoll_lt               1  client    30      20           0        0      0    50            2400
-    ");
+    insta::assert_snapshot!(rows.join("\n"));
     let server = by_end(watched(&analysis.cells[0])[2].cpus);
     assert_eq!(server.len(), 2);
     assert!((server[0].1.softirq - 0.2).abs() < 1e-9 && (server[1].1.idle - 0.5).abs() < 1e-9);
@@ -379,7 +420,7 @@ fn two_runs_of_servers_are_compared_by_cost_too() {
     let side = Side { header: &run.header, analysis: &analysis, asked: &[] };
     let comparison = compare::compare(&side, &side, compare::Absolute::Shown).unwrap();
     let both = Compared { a: &run.header, b: &run.header, comparison: &comparison };
-    let text = crate::compare::text(&both, &Style { colour: false, width: 100 });
+    let text = crate::compare::text(&both, true, &Style { colour: false, width: 100 });
     for (heading, is_there) in [
         ("server, 16 connections, closed loop: time per request", true),
         ("server, 16 connections, closed loop: server CPU time per request", true),

@@ -1,15 +1,18 @@
 //! A run that writes with known times, in every form that is shown.
 
-use iolens_model::file::{EngineFacts, FileCounts, FileFacts, Pattern, WriteAxes, WritingFacts};
+use iolens_model::cell::Cell;
+use iolens_model::file::{
+    Destination, EngineFacts, FileCounts, FileFacts, Pattern, WriteAxes, WritingFacts,
+};
 use iolens_model::outcome::TrialOutcome;
 use iolens_model::plan::Axes;
 use iolens_model::run::RunHeader;
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, Nanos};
+use iolens_stats::analysis::Analysis;
 
 use super::*;
-use crate::files::tests::{foreign, header as header_of_reads, trial_of};
-use crate::text::Style;
-use crate::{answers, csv, figure, fixture, html, json, text};
+use crate::files::tests::{foreign, has_sections, header as header_of_reads, shown, trial_of};
+use crate::{csv, figure, findings, fixture, html, json};
 
 const REGION: u64 = 64 << 20;
 
@@ -94,50 +97,55 @@ fn what_was_put_in_comes_out() {
     assert_eq!(analysis.told.dirty_share(&first.cell, "write"), Some(1.0));
     assert_eq!(analysis.told.dirty_share(&first.cell, "write_fsync"), Some(0.0));
     let durable: Vec<&str> =
-        durable(&run, first).iter().map(|(arm, _)| arm.arm.label.as_str()).collect();
+        durable(&run, first).iter().map(|arm| arm.arm.label.as_str()).collect();
     assert_eq!(durable, ["write_fsync", "write_fdatasync", "write_dsync"]);
-    assert!(lazy(&run, first).is_some_and(|(arm, _)| arm.arm.label == "write"));
+    assert!(is_lazy(&run, first));
 }
 
 #[test]
-fn the_answer_in_words() {
+fn what_show_prints() {
     let (run, analysis) = run();
-    let style = Style { colour: false, width: 100 };
-    let shown = text::run(&run, &analysis, &style);
-    insta::assert_snapshot!(shown);
-    foreign(&shown);
-    foreign(&text::show(&run, &analysis, &analysis.cells[0], &style));
-    assert!(!shown.contains("from device") && !shown.contains("warm"), "{shown}");
+    let text = shown(&run, &analysis, 100);
+    foreign(&text);
+    assert!(!text.contains("from device") && !text.contains("warm"), "{text}");
+    shown(&run, &analysis, 80);
+    insta::assert_snapshot!(text);
 }
 
 #[test]
 fn one_call_over_another_is_of_what_they_were_measured_in_together() {
     let (run, mut analysis) = run();
-    let ratio = "write_fsync over write_fdatasync 2.00 ";
+    let ratio = |cell: &CellAnalysis| {
+        let fsync = cell.arms.iter().find(|arm| arm.arm.label == "write_fsync");
+        let (other, over) = over_next(&run, cell, fsync.expect("the arm"))?;
+        assert_eq!(other, "write_fdatasync");
+        Some((100.0 * over.value).round())
+    };
     let cell = &mut analysis.cells[0];
-    assert!(at_size(&run, cell).contains(ratio), "{}", at_size(&run, cell));
-    // Totals of one arm met another mood of the machine.
+    assert_eq!(ratio(cell), Some(200.0));
     let arm = cell.arms.iter_mut().find(|arm| arm.arm.label == "write_fsync").expect("the arm");
     arm.figures.as_mut().expect("figures").ns_per_message.value *= 10.0;
-    assert!(at_size(&run, cell).contains(ratio), "{}", at_size(&run, cell));
+    assert_eq!(ratio(cell), Some(200.0));
     cell.pairs.clear();
-    assert!(!at_size(&run, cell).contains("over"), "they never met");
+    assert_eq!(ratio(cell), None, "they never met");
 }
 
 #[test]
 fn a_flush_that_cannot_be_one_is_said_to_be_none() {
     let (mut run, analysis) = run();
     let said = |run: &Run| -> String {
-        let all = answers::sentences(run, &analysis);
-        all.into_iter().map(|sentence| sentence.text + "\n").collect()
+        let text = shown(run, &analysis, 100);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert!(said(&run).contains("which a flush can take. This is a virtual machine"));
+    assert!(said(&run).contains("a device can be that fast"));
+    let found = findings::flush(&run).expect("it writes");
+    assert_eq!((found.is_guest, found.is_plausible), (true, Some(true)));
     let file = run.header.file.as_mut().expect("a file");
     file.writing.as_mut().expect("it writes").flushes = vec![Nanos(3000); 3];
     let text = said(&run);
-    assert!(text.contains("the median of 3") && text.contains("no device programs"), "{text}");
-    assert!(text.contains("durability is not observable from here"), "{text}");
-    assert!(text.contains("The device was not preconditioned"), "{text}");
+    assert!(text.contains("median of 3") && text.contains("no device programs"), "{text}");
+    assert!(text.contains("acknowledged and not made"), "{text}");
+    assert!(text.contains("not preconditioned"), "{text}");
     run.header.file.as_mut().expect("a file").file_system = "tmpfs".to_owned();
     let text = said(&run);
     assert!(text.contains("tmpfs has no device") && !text.contains("preconditioned"), "{text}");
@@ -162,6 +170,7 @@ fn figures_and_page_are_of_writes() {
         figure::all(&run, &analysis).into_iter().map(|figure| figure.file_stem).collect();
     insta::assert_snapshot!("figures_by_name", names.join("\n"));
     let page = html::page(&run, &analysis);
-    assert!(page.contains("What writing to a file costs") && page.contains("Left dirty"));
+    has_sections(&page, &["answer", "why", "figures", "numbers", "trust", "machine"]);
+    assert!(page.contains("Which way to write a file is fastest?") && page.contains("left dirty"));
     assert!(!page.contains("From device") && !page.contains("warm"));
 }

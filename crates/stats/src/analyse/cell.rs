@@ -8,8 +8,7 @@ use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
-use super::unequal::Unequal;
-use super::{limits, pairs, remarks};
+use super::{limits, pairs, remarks, unequal};
 use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, GroupCheck, Limits};
 use crate::contrast::{Measured, Pair};
 use crate::figures;
@@ -19,6 +18,8 @@ use crate::latency;
 use crate::neighbours::Series;
 use crate::passes::Visits;
 use crate::quantity::Quantity;
+use crate::reason::{Unusable, VerdictReason};
+use crate::remark::UnequalSlices;
 use crate::roster;
 use crate::student::StudentTable;
 use crate::tracks::{Point, Track};
@@ -200,7 +201,7 @@ pub(super) fn analyse(
         cell: cell.clone(),
         trials_used: count(used.len()),
         trials_started: count(started),
-        notes: remarks::notes(header, cell, &drafts, &analysed, &checks),
+        remarks: remarks::of_cell(header, cell, &drafts, &analysed, &checks),
         checks,
         compared: decides,
         pairs: pairs::of(&drafts, |draft| &draft.primary, table),
@@ -281,17 +282,26 @@ fn pairs_of(
     }
     match isolated {
         true => pairs_by_pass(visits, used, quantity),
-        false => pairs_by_trial(used, quantity),
+        false => pairs_by_trial(visits, used, quantity),
     }
 }
 
-/// Each trial holds the arm and its baseline.
-fn pairs_by_trial(used: &[(&TrialValues, &ArmValues)], quantity: Quantity) -> Vec<(Partner, Pair)> {
+/// Each trial holds the arm and its baseline. Where the trial was run again and a gate refused
+/// the arm then, the baseline's numbers are those of the second time, and the arm has no partner.
+fn pairs_by_trial(
+    visits: &Visits<'_>,
+    used: &[(&TrialValues, &ArmValues)],
+    quantity: Quantity,
+) -> Vec<(Partner, Pair)> {
     let pair = |(trial, arm): &(&TrialValues, &ArmValues)| {
+        let baseline = trial.baseline()?;
+        if visits.has_again(trial, &baseline.outcome.arm.label) {
+            return None;
+        }
         let partner = Partner::Trial { pass: trial.pass, position: trial.position };
         let pair = Pair {
             typical_ln: arm.typical(quantity)?,
-            baseline: trial.baseline()?.parts(quantity)?,
+            baseline: baseline.parts(quantity)?,
             arm: arm.parts(quantity)?,
         };
         Some((partner, pair))
@@ -374,7 +384,7 @@ fn dropped(visits: &Visits<'_>, label: &str, passes_used: &BTreeSet<u32>) -> Opt
         return None;
     }
     let reason = format!("dropped after {} failed trials: {}", failures.len(), last.reason);
-    Some(Refusal { status: Status::Failed, reason })
+    Some(Refusal { status: Status::Failed, reason, check: last.check })
 }
 
 /// Numbers of the few passes that no gate refused would be a selection.
@@ -385,14 +395,14 @@ fn mostly_refused(
     let latest = refused.values().next_back().filter(|_| refused.len() > passes_used.len())?;
     let passes = refused.len() + passes_used.len();
     let reason = format!("{} of {passes} passes cannot be used: {}", refused.len(), latest.reason);
-    Some(Refusal { status: Status::Invalid, reason })
+    Some(Refusal { status: Status::Invalid, reason, check: latest.check })
 }
 
 fn never(visits: &Visits<'_>, label: &str) -> Refusal {
     let ran = visits.trials().iter().any(|trial| trial.pass > 0 && trial.usable(label).is_some());
     let reason =
         if ran { "measured in no complete pass" } else { "no trial of this arm was started" };
-    Refusal { status: Status::Skipped, reason: reason.to_owned() }
+    Refusal { status: Status::Skipped, reason: reason.to_owned(), check: None }
 }
 
 fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) -> ArmAnalysis {
@@ -428,12 +438,13 @@ fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) 
         arm: draft.arm.clone(),
         status: refusal.map_or(Status::Ok, |refusal| refusal.status),
         reason: refusal.map(|refusal| refusal.reason.clone()),
+        check: refusal.and_then(|refusal| refusal.check),
         contrast: judge.contrast(draft, Some(decides), primary, table),
         cpu_contrast: judge.contrast(draft, cpu, of_cpu, table),
         isolated: judge.contrast(draft, Some(decides), isolated, table),
         unequal: unequal
             .filter(|_| refusal.is_none() && roster::has_contrast(draft.arm))
-            .and_then(|unequal| unequal.remark(judge.header.plan.delta)),
+            .and_then(|slices| unequal::remark(slices, judge.header.plan.delta)),
         figures: figures::of(&arms, table),
         copies_sender: figures::copies(&of_arms, |outcome| outcome.copies_sender),
         copies_end_to_end: figures::copies(&of_arms, |outcome| outcome.copies_end_to_end),
@@ -441,7 +452,7 @@ fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) 
         mapped_share: figures::mapped_share(&of_arms),
         multishot: figures::multishot(&of_arms),
         latency: latency.and_then(|trials| latency::of(&trials, table)),
-        server: figures::servers::of(&arms, draft.limits.clone(), table),
+        server: figures::servers::of(&arms, draft.limits, table),
     }
 }
 
@@ -464,7 +475,7 @@ struct Ground<'a> {
     floor: Option<&'a Measured>,
     refusal: Option<&'a Refusal>,
     /// Of the same trials.
-    unequal: Option<Unequal>,
+    unequal: Option<UnequalSlices>,
 }
 
 /// What all arms of a cell are judged beside.
@@ -505,8 +516,8 @@ impl<'a> Judge<'a> {
         &self,
         draft: &Draft<'a>,
         trials: impl for<'d> Fn(&'d Draft<'a>) -> &'d Used<'a>,
-    ) -> Option<Unequal> {
-        Unequal::of(trials(draft), trials(self.baseline?))
+    ) -> Option<UnequalSlices> {
+        unequal::of(trials(draft), trials(self.baseline?))
     }
 
     /// A contrast with its verdict.
@@ -521,13 +532,21 @@ impl<'a> Judge<'a> {
         let limited = limited
             .and_then(|(baseline, of)| limits::unranked(of, &draft.limits, &baseline.limits));
         let delta = self.header.plan.delta;
-        let unranked = limited.or_else(|| ground.unequal?.unranked(delta));
+        let unranked = limited.or_else(|| unequal::unranked(ground.unequal?, delta));
+        let unusable = |refusal: &Refusal| {
+            VerdictReason::Unusable(Unusable {
+                status: refusal.status,
+                check: refusal.check,
+                reason: refusal.reason.clone(),
+            })
+        };
+        let invalid = ground.refusal.map(unusable);
         let context = Context {
             role: draft.arm.role,
             delta,
             floor: ground.floor.map(|measured| &measured.typical),
-            invalid: ground.refusal.map(|refusal| refusal.reason.as_str()),
-            unranked: unranked.as_deref(),
+            invalid: invalid.as_ref(),
+            unranked: unranked.as_ref(),
         };
         quantity?;
         Some(ground.measured?.clone().judged(&context, table))

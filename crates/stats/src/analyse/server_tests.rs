@@ -10,6 +10,8 @@ use iolens_model::units::Nanos;
 use super::analyse;
 use crate::analysis::{Analysis, ArmAnalysis, Kind, Quantity, Saturated, Verdict};
 use crate::fixture::servers::{self, Served, passes, served};
+use crate::reason::VerdictReason;
+use crate::remark::{Limited, Remark, RemarkKind};
 use crate::unmet;
 
 const OPEN: LoadLevel = LoadLevel::Percent(50);
@@ -113,21 +115,25 @@ fn where_the_client_has_no_time_left_times_are_not_ranked_and_costs_are() {
         let found = arm(&analysis, "arm");
         let contrast = found.contrast.as_ref().unwrap();
         assert_eq!((contrast.verdict, found.status), (Verdict::Unranked, Status::Ok), "{label}");
-        assert!(
-            contrast.reason.contains("client-limited: a thread of the client worked for up to")
-        );
-        assert_eq!(contrast.reason.starts_with("the baseline's load: "), label == "base");
+        let VerdictReason::Limited { limited, of_baseline } = contrast.reason else {
+            panic!("{:?}", contrast.reason)
+        };
+        assert!(matches!(limited, Limited::ClientBusy { .. }), "{limited:?}");
+        assert_eq!(of_baseline, label == "base");
         assert_eq!(found.cpu_contrast.as_ref().unwrap().verdict, Verdict::Faster);
         let server = arm(&analysis, label).server.as_ref().unwrap();
-        assert!(
-            server.limits.client_busy.as_ref().unwrap().contains("95 % of its time, in 7 of 12")
-        );
+        let busy = Limited::ClientBusy { busy_share: 0.95, trials: 7, of: 12 };
+        assert_eq!(server.limits.client_busy, Some(busy));
     }
     // In half of the trials it is not the rule, and only remarked on.
     let analysis = limited("arm", 6);
     assert_eq!(arm(&analysis, "arm").contrast.as_ref().unwrap().verdict, Verdict::Faster);
-    let notes = &analysis.cells[0].notes;
-    assert!(notes.iter().any(|note| note.starts_with("arm: client-limited")), "{notes:?}");
+    let remarks = &analysis.cells[0].remarks;
+    let is_busy = |remark: &Remark| {
+        remark.arm.as_deref() == Some("arm")
+            && matches!(remark.kind, RemarkKind::Limited(Limited::ClientBusy { .. }))
+    };
+    assert!(remarks.iter().any(is_busy), "{remarks:?}");
 }
 
 #[test]
@@ -141,14 +147,20 @@ fn a_client_that_is_late_spoils_no_cost_and_a_rate_that_is_not_kept_does() {
     let found = arm(&analysis, "arm");
     assert_eq!(found.contrast.as_ref().unwrap().verdict, Verdict::Faster);
     let limits = &found.server.as_ref().unwrap().limits;
-    assert!(limits.client_late.as_ref().unwrap().contains("1400.00 ms late or more"));
+    let late = limits.client_late.unwrap();
+    assert!(matches!(late, Limited::ClientLate { late_p99_ns: 1_400_000_000.0, .. }), "{late:?}");
     let behind = passes(OPEN, 12, base(5000.0), other(10_000.0, 4000.0), |_, trial| {
         let arm = trial.arms[1].server.as_mut().unwrap();
         arm.offered.iter_mut().for_each(|slice| slice.replies_in_window = 9000);
     });
     let contrast = arm(&analyse(&behind), "arm").contrast.clone().unwrap();
     assert_eq!(contrast.verdict, Verdict::Unranked);
-    assert!(contrast.reason.contains("90 % of the requests were answered in its time"));
+    let VerdictReason::Limited { limited: Limited::RateNotKept { answered_share, .. }, .. } =
+        contrast.reason
+    else {
+        panic!("{:?}", contrast.reason)
+    };
+    assert!((answered_share - 0.9).abs() < 1e-9);
 }
 
 /// Two arms that cannot stand ready together, each with a baseline beside it: the machine

@@ -13,9 +13,11 @@ use iolens_model::units::{Bytes, Nanos};
 use super::analyse;
 use crate::analysis::{Analysis, ArmAnalysis, Verdict};
 use crate::fixture::{self, ArmTime, MESSAGES};
-use crate::{Decision, PassSummary, decide, unmet};
+use crate::reason::VerdictReason;
+use crate::remark::{Circumstance, Event, Remark, RemarkKind, Warning, Whose};
+use crate::{Check, Decision, PassSummary, decide, unmet};
 
-fn arm<'a>(analysis: &'a Analysis, cell: usize, label: &str) -> &'a ArmAnalysis {
+pub(super) fn arm<'a>(analysis: &'a Analysis, cell: usize, label: &str) -> &'a ArmAnalysis {
     let arms = &analysis.cells[cell].arms;
     arms.iter().find(|arm| arm.arm.label == label).expect("an arm of this label")
 }
@@ -25,19 +27,19 @@ fn ratio(analysis: &Analysis) -> f64 {
     arm(analysis, 0, "arm").contrast.as_ref().expect("a contrast").ratio
 }
 
-fn near(value: f64, expect: f64) {
+pub(super) fn near(value: f64, expect: f64) {
     assert!((value / expect - 1.0).abs() < 1e-6, "{value}, expected {expect}");
 }
 
-fn cell_of(run: &Run) -> Cell {
+pub(super) fn cell_of(run: &Run) -> Cell {
     run.header.plan.cells().remove(0)
 }
 
-fn base(ns: f64) -> ArmTime {
+pub(super) fn base(ns: f64) -> ArmTime {
     ArmTime::new("base", Role::Baseline, &[ns; 4])
 }
 
-fn compared(label: &'static str, ns: f64) -> ArmTime {
+pub(super) fn compared(label: &'static str, ns: f64) -> ArmTime {
     ArmTime::new(label, Role::Compared, &[ns; 4])
 }
 
@@ -51,8 +53,8 @@ fn fail(trial: &mut TrialOutcome, label: &str) {
     (trial.status, trial.reason) = (Status::Failed, Some(format!("{label} died")));
 }
 
-/// Makes gate 5 refuse an arm.
-fn spoil(trial: &mut TrialOutcome, label: &str) {
+/// Makes the check of received bytes refuse an arm.
+pub(super) fn spoil(trial: &mut TrialOutcome, label: &str) {
     let index = trial.arms.iter().position(|arm| arm.arm.label == label).expect("an arm");
     for slice in trial.slices.iter_mut().filter(|slice| slice.arm == index) {
         slice.rx.as_mut().expect("a receiver").bytes -= 1;
@@ -73,7 +75,7 @@ fn an_arm_that_takes_less_time_has_a_ratio_above_one() {
     assert_eq!((analysis.self_check.checks, analysis.self_check.excluding_one), (1, 0));
     assert_eq!(arm(&analysis, 0, "base").verdict(), None);
     assert_eq!(analysis.rejected, []);
-    assert_eq!(analysis.warnings, [""; 0]);
+    assert_eq!(analysis.warnings, []);
 }
 
 /// By hand: 500 ns for 1 KiB, one call, four switches in a slice of 10 000.
@@ -144,7 +146,7 @@ fn one_trial_has_no_interval() {
     let contrast = arm(&analysis, 0, "arm").contrast.as_ref().expect("a contrast");
     near(contrast.ratio, 1.25);
     assert_eq!(contrast.verdict, Verdict::Inconclusive);
-    assert_eq!(contrast.reason, "one trial has no interval");
+    assert_eq!(contrast.reason, VerdictReason::NoSpread { trials: 1 });
     assert_eq!(contrast.pointwise, None);
 }
 
@@ -199,7 +201,8 @@ fn an_incomplete_last_pass_is_not_used() {
     assert_eq!(analysis.passes, 2);
     assert_eq!(analysis.cells[0].trials_used, 2);
     assert_eq!(analysis.cells[0].trials_started, 3);
-    assert!(analysis.warnings[0].starts_with("pass 3 was cut short"), "{:?}", analysis.warnings);
+    let cut = matches!(analysis.warnings[0], Warning::IncompletePass { pass: 3, .. });
+    assert!(cut, "{:?}", analysis.warnings);
     // The first pass too, when nothing else is known of the second cell.
     assert_eq!(analyse(&two_cells(1)).passes, 0);
 }
@@ -223,7 +226,8 @@ fn a_pass_that_was_cut_short_before_a_resume_is_not_used() {
     run.trials.extend(resumed);
     let analysis = analyse(&run);
     assert_eq!(analysis.passes, 3, "{:?}", analysis.warnings);
-    assert!(analysis.warnings[0].starts_with("pass 2 was cut short"), "{:?}", analysis.warnings);
+    let cut = matches!(analysis.warnings[0], Warning::IncompletePass { pass: 2, .. });
+    assert!(cut, "{:?}", analysis.warnings);
 }
 
 #[test]
@@ -263,7 +267,8 @@ fn the_later_valid_trial_of_a_pass_is_used() {
     assert_eq!(analysis.rejected.len(), 1);
     let rejected = &analysis.rejected[0];
     assert_eq!((rejected.pass, rejected.arm.as_deref()), (2, Some("arm")));
-    assert!(rejected.reason.starts_with("gate 5 (received bytes): "), "{}", rejected.reason);
+    assert_eq!(rejected.check, Some(Check::ReceivedBytes));
+    assert!(rejected.reason.starts_with("received bytes: "), "{}", rejected.reason);
     assert!(rejected.reason.ends_with("the trial was run again in the same pass"));
 }
 
@@ -288,9 +293,10 @@ fn a_gate_takes_one_arm_and_the_baseline_takes_all() {
     let n = |label| arm(&analysis, 0, label).contrast.as_ref().expect("a contrast").n;
     assert_eq!((n("arm"), n("base (A/A)")), (2, 3));
     assert_eq!(analysis.rejected[1].arm, None);
-    assert!(analysis.rejected[1].reason.starts_with("baseline base: gate 5"));
-    let notes = &analysis.cells[0].notes;
-    assert!(notes.iter().any(|note| note.starts_with("arm: not used in 2 passes: ")), "{notes:?}");
+    assert!(analysis.rejected[1].reason.starts_with("baseline base: received bytes"));
+    let remarks = &analysis.cells[0].remarks;
+    let is_it = |remark: &Remark| matches!(remark.kind, RemarkKind::NotUsed { passes: 2, .. });
+    assert!(remarks.iter().any(is_it), "{remarks:?}");
     assert_eq!(crate::invalid_arms(&run.header, &run.trials[0]).len(), 1);
     assert_eq!(crate::invalid_arms(&run.header, &run.trials[0])[0].0, 1);
     assert_eq!(crate::invalid_arms(&run.header, &run.trials[2]), []);
@@ -299,7 +305,7 @@ fn a_gate_takes_one_arm_and_the_baseline_takes_all() {
 #[test]
 fn what_the_runner_marked_stays_out_and_the_rest_of_the_trial_is_used() {
     let mut run = fixture::passes(&[1.25; 3]);
-    mark(&mut run.trials[0], "arm", Status::Invalid, "gate 5");
+    mark(&mut run.trials[0], "arm", Status::Invalid, "refused");
     run.trials[0].status = Status::Invalid;
     let analysis = analyse(&run);
     let n = |label| arm(&analysis, 0, label).contrast.as_ref().expect("a contrast").n;
@@ -319,7 +325,7 @@ fn an_arm_refused_in_most_passes_is_invalid() {
     let spoilt = arm(&analysis, 0, "arm");
     assert_eq!((spoilt.status, spoilt.verdict()), (Status::Invalid, Some(Verdict::Invalid)));
     let reason = spoilt.reason.as_deref().expect("a reason");
-    assert!(reason.starts_with("3 of 5 passes cannot be used: gate 5"), "{reason}");
+    assert!(reason.starts_with("3 of 5 passes cannot be used: received bytes"), "{reason}");
 }
 
 #[test]
@@ -341,23 +347,6 @@ fn an_arm_that_failed_twice_and_was_dropped_is_failed() {
     let reason = dropped.reason.as_deref().expect("a reason");
     assert!(reason.starts_with("dropped after 2 failed trials: killed by signal 9"), "{reason}");
     assert_eq!(arm(&analysis, 0, "base (A/A)").contrast.as_ref().expect("a contrast").n, 4);
-}
-
-#[test]
-fn groups_of_a_cell_are_not_repetitions() {
-    let mut run = fixture::run(fixture::plan(&["base", "a", "b"]));
-    let cell = cell_of(&run);
-    for pass in 1..=3 {
-        run.trials.push(fixture::trial(pass, &cell, &[base(500.0), compared("a", 400.0)]));
-        run.trials.push(fixture::trial(pass, &cell, &[base(600.0), compared("b", 400.0)]));
-    }
-    let analysis = analyse(&run);
-    assert_eq!((analysis.passes, analysis.cells[0].trials_used), (3, 6));
-    let ratio = |label| arm(&analysis, 0, label).contrast.as_ref().expect("a contrast").ratio;
-    near(ratio("a"), 1.25);
-    near(ratio("b"), 1.5);
-    assert_eq!(analysis.rejected, []);
-    assert_eq!(arm(&analysis, 0, "base").figures.as_ref().expect("figures").ns_per_message.n, 3);
 }
 
 /// Isolated trials of each arm in each pass, ratio 2, on top of `run`.
@@ -384,8 +373,9 @@ fn a_cell_measured_both_ways_has_both_ratios_and_says_that_they_differ() {
     let isolated = both.isolated.as_ref().expect("isolated");
     near(isolated.ratio, 2.0);
     assert_eq!(isolated.n, 2);
-    let notes = &analysis.cells[0].notes;
-    assert!(notes.iter().any(|note| note.contains("sharing a process changes")), "{notes:?}");
+    let remarks = &analysis.cells[0].remarks;
+    let is_it = |remark: &Remark| matches!(remark.kind, RemarkKind::SharingMatters { .. });
+    assert!(remarks.iter().any(is_it), "{remarks:?}");
 }
 
 #[test]
@@ -456,11 +446,12 @@ fn a_self_check_that_differs_flags_its_cell_and_the_run() {
     assert_eq!((analysis.self_check.excluding_one, analysis.self_check.judged), (1, 1));
     let check = arm(&analysis, 0, "base (A/A)").contrast.as_ref().expect("a contrast");
     assert_eq!(check.verdict, Verdict::Invalid);
-    assert!(analysis.cells[0].notes[0].starts_with("gate 17 (self-check)"));
-    assert!(analysis.warnings.iter().any(|w| w.contains("cannot be trusted")));
+    let remark = &analysis.cells[0].remarks[0];
+    assert!(matches!(remark.kind, RemarkKind::SelfCheckOff { .. }), "{remark:?}");
+    assert!(analysis.warnings.contains(&Warning::SelfChecksDiffer { judged: 1, counted: 1 }));
     // It invalidates nothing.
     assert_eq!(arm(&analysis, 0, "arm").verdict(), Some(Verdict::Faster));
-    let says_why = |run: &Run| analyse(run).warnings.iter().any(|w| w.contains("no self-check"));
+    let says_why = |run: &Run| analyse(run).warnings.contains(&Warning::CountersClosed);
     assert!(!says_why(&run));
     run.header.plan.probes.counting = Counting::Alternate;
     assert!(says_why(&run), "where its counters were closed it is none");
@@ -493,11 +484,14 @@ fn flags_are_summed_and_reasons_for_nulls_said_once() {
         trial.tx.as_mut().expect("an end").not_measured.push(missing);
     }
     let analysis = analyse(&run);
-    let notes = &analysis.cells[0].notes;
-    assert_eq!(*notes, ["arm: retransmitted segments: 14, in 2 of 3 trials"]);
-    let said = analysis.warnings.iter().filter(|w| w.starts_with("migrations"));
-    let expect = "migrations at the sending end not measured: no sched file";
-    assert_eq!(said.collect::<Vec<_>>(), [expect]);
+    let what = Event::Retransmits;
+    let kind = RemarkKind::Events { what, count: 14, trials: 2, of: 3 };
+    assert_eq!(analysis.cells[0].remarks, [Remark::of("arm", kind)]);
+    let expect = Warning::Circumstance(Circumstance::MigrationsNotMeasured {
+        whose: Some(Whose::SendingEnd),
+        reason: Some("no sched file".to_owned()),
+    });
+    assert_eq!(analysis.warnings.iter().filter(|warning| **warning == expect).count(), 1);
 }
 
 #[test]
@@ -505,9 +499,7 @@ fn cells_outside_the_plan_are_named_and_not_used() {
     let mut run = fixture::passes(&[1.25; 2]);
     run.header.plan.sizes = vec![Bytes(77)];
     let analysis = analyse(&run);
-    assert!(
-        analysis.warnings.iter().any(|w| w == "2 trials of cells outside the plan are not used")
-    );
+    assert!(analysis.warnings.contains(&Warning::OutsideThePlan { trials: 2 }));
     assert_eq!(arm(&analysis, 0, "arm").figures, None);
 }
 

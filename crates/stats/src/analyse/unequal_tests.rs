@@ -8,6 +8,8 @@ use iolens_model::units::Bytes;
 use super::analyse;
 use crate::analysis::{Analysis, Contrast, CrossoverShape, Verdict};
 use crate::fixture::{self, ArmTime, MESSAGES};
+use crate::reason::VerdictReason;
+use crate::remark::RemarkKind;
 
 fn contrast(analysis: &Analysis) -> &Contrast {
     let arm = analysis.cells[0].arms.iter().find(|arm| arm.arm.label == "arm");
@@ -79,20 +81,24 @@ fn a_copy_of_the_baseline_with_short_slices_is_equivalent_or_flagged() {
     for share in [1.0, 0.7, 0.5, 0.25, 0.1] {
         let analysis = analyse(&of_unequal_slices(share));
         let contrast = contrast(&analysis);
-        let note = analysis.cells[0].notes.iter().find(|note| note.starts_with("arm: slices"));
+        let note = analysis.cells[0].remarks.iter().find(|remark| {
+            remark.arm.as_deref() == Some("arm")
+                && matches!(remark.kind, RemarkKind::UnequalSlices(_))
+        });
         println!("{share}: {:.4} {:?} {note:?}", contrast.ratio, contrast.verdict);
         let verdict = if share < 0.2 { Verdict::Unranked } else { Verdict::Equivalent };
-        assert_eq!(contrast.verdict, verdict, "{share}: {}", contrast.reason);
+        assert_eq!(contrast.verdict, verdict, "{share}: {:?}", contrast.reason);
         assert_eq!(note.is_some(), share < 0.6, "{share}: {note:?}");
     }
     // 20 µs / 5.02 ms − 20 µs / 0.52 ms.
     let analysis = analyse(&of_unequal_slices(0.1));
     let contrast = contrast(&analysis);
-    assert_eq!(
-        contrast.reason,
-        "slices are not equal in time, 0.52 ms beside the baseline's 5.02 ms: up to 20.0 µs in \
-         each that are not its work may shift the ratio by 3.4 %, more than half of δ = 3 %"
-    );
+    let VerdictReason::UnequalSlices { slices, delta } = contrast.reason else {
+        panic!("{:?}", contrast.reason)
+    };
+    assert_eq!((slices.arm_ns, slices.baseline_ns), (520_000.0, 5_020_000.0));
+    assert_eq!((slices.overhead_ns, delta), (20_000.0, 0.03));
+    assert!((slices.bias - 0.0345).abs() < 1e-4, "{slices:?}");
 }
 
 /// Every arm of every trial in a trial of its own.
@@ -119,7 +125,7 @@ fn slices_of_isolated_arms_are_held_against_the_baselines_own_trials() {
     run.trials = alone(run.trials);
     let analysis = analyse(&run);
     let contrast = contrast(&analysis);
-    assert_eq!(contrast.verdict, Verdict::Unranked, "{}", contrast.reason);
+    assert_eq!(contrast.verdict, Verdict::Unranked, "{:?}", contrast.reason);
 }
 
 /// Shared trials, and isolated ones beside them, have slices of their own.

@@ -8,7 +8,7 @@ use super::{Estimate, Interval};
 
 /// Where the second of two arms overtakes the first along the sizes of one
 /// curve, as a band: what the simultaneous intervals can tell apart by more
-/// than δ, and nothing in between (METHOD 2.5).
+/// than δ, and nothing in between (METHOD, Across sizes).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Crossover {
     /// The curve; its size is 0.
@@ -49,7 +49,7 @@ pub struct CrossoverPoint {
 }
 
 /// Where the second of two arms overtakes the first, as a point: from the fresh trials of a run
-/// that was made for it, at sizes inside the band (METHOD 2.5).
+/// that was made for it, at sizes inside the band (METHOD, Across sizes).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Crossing {
     /// The curve; its size is 0.
@@ -94,7 +94,7 @@ pub enum CrossoverShape {
 }
 
 /// The fit t(n) = a + b·n of ns per message over the sizes of one arm's curve
-/// (METHOD 2.6).
+/// (METHOD, Across sizes).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostModel {
     /// The curve; its size is 0.
@@ -244,7 +244,7 @@ pub struct Unexpected {
     pub beyond_interval: bool,
 }
 
-/// How much the values of contrasts resemble those of the passes before them (METHOD 2.8).
+/// How much the values of contrasts resemble those of the passes before them (METHOD, Drift).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Neighbours {
     /// Autocorrelation from one pass to the next, pooled over the contrasts, 0 by chance.
@@ -260,7 +260,7 @@ pub struct Neighbours {
     pub matters: bool,
 }
 
-/// Slope of single-arm figures over the run's time (METHOD 2.8).
+/// Slope of single-arm figures over the run's time (METHOD, Drift).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Drift {
     /// Change of the time per message per hour, as a fraction (0.02: 2 %

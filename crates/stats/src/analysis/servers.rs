@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Estimate, LatencyFigures};
 use crate::quantity::Quantity;
+use crate::remark::Limited;
 
 /// What came of a server in a cell, over its used trials. Times from when requests were
 /// due are the arm's [`latency`](super::ArmAnalysis::latency).
@@ -138,18 +139,18 @@ impl Saturated {
     }
 }
 
-/// What else than the server a load shows (METHOD, gate 15): each a clause with its
-/// numbers where it was so in more than half of the used trials, else null.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+/// What else than the server a load shows: each where it was so in more than half of the
+/// used trials.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Limits {
     /// The client had no time left: the rate is a floor, and not ranked. What a request
     /// costs the server stands.
-    pub client_busy: Option<String>,
+    pub client_busy: Option<Limited>,
     /// The client was late: times from due, and their tail, are its own.
-    pub client_late: Option<String>,
+    pub client_late: Option<Limited>,
     /// The rate that was asked for was not kept, so that neither cost nor times are
     /// those at that rate.
-    pub rate_not_kept: Option<String>,
+    pub rate_not_kept: Option<Limited>,
 }
 
 impl Limits {
@@ -157,10 +158,10 @@ impl Limits {
     ///
     /// Where a client had no time left, the time of a request is the client's. Where a rate
     /// was not kept, the cost of a request is that of another rate than the others'.
-    pub(crate) fn against(&self, quantity: Quantity) -> Option<&str> {
+    pub(crate) fn against(&self, quantity: Quantity) -> Option<Limited> {
         match quantity {
-            Quantity::Time => self.client_busy.as_deref(),
-            Quantity::ServerCpu => self.rate_not_kept.as_deref(),
+            Quantity::Time => self.client_busy,
+            Quantity::ServerCpu => self.rate_not_kept,
             Quantity::Cpu => None,
         }
     }

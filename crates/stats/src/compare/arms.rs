@@ -7,6 +7,7 @@ use super::{Absolute, ArmChange, Change, Own};
 use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Verdict};
 use crate::claim::{Claim, Known};
 use crate::quantity::Quantity;
+use crate::reason::{Unusable, VerdictReason};
 use crate::roster::has_contrast;
 use crate::student::{StudentTable, quantile};
 use crate::verdict::{self, Context};
@@ -34,9 +35,9 @@ struct Standing<'a> {
     contrast: Option<&'a Contrast>,
     own: Option<Estimate>,
     /// Why its numbers cannot be used.
-    invalid: Option<String>,
+    invalid: Option<VerdictReason>,
     /// Why there is no verdict on it.
-    unranked: Option<&'a str>,
+    unranked: Option<VerdictReason>,
 }
 
 impl Draft<'_> {
@@ -81,9 +82,12 @@ impl<'a> Standing<'a> {
         };
         let unranked = match contrast {
             Some(contrast) => {
-                (contrast.verdict == Verdict::Unranked).then_some(contrast.reason.as_str())
+                (contrast.verdict == Verdict::Unranked).then(|| contrast.reason.clone())
             }
-            None => arm.server.as_ref().and_then(|server| server.limits.against(quantity)),
+            None => {
+                let limited = arm.server.as_ref().and_then(|s| s.limits.against(quantity));
+                limited.map(|limited| VerdictReason::Limited { limited, of_baseline: false })
+            }
         };
         Standing {
             contrast,
@@ -125,13 +129,18 @@ fn own(arm: &ArmAnalysis, quantity: Quantity) -> Option<Estimate> {
 
 /// Why an arm's numbers cannot be used, or those of the baseline that it stands against.
 /// A copy of the baseline that differs from it is no reason: how that changed is the noise.
-fn invalid(cell: &CellAnalysis, arm: &ArmAnalysis, contrast: Option<&Contrast>) -> Option<String> {
-    let reason = |arm: &ArmAnalysis| {
-        let why = arm.reason.as_deref().unwrap_or("no reason was stored");
-        format!("{}: {why}", arm.status.word())
+fn invalid(
+    cell: &CellAnalysis,
+    arm: &ArmAnalysis,
+    contrast: Option<&Contrast>,
+) -> Option<VerdictReason> {
+    let unusable = |arm: &ArmAnalysis| Unusable {
+        status: arm.status,
+        check: arm.check,
+        reason: arm.reason.clone().unwrap_or_else(|| "no reason was stored".to_owned()),
     };
     if arm.status != Status::Ok {
-        return Some(reason(arm));
+        return Some(VerdictReason::Unusable(unusable(arm)));
     }
     if !has_contrast(&arm.arm) {
         return None;
@@ -143,9 +152,8 @@ fn invalid(cell: &CellAnalysis, arm: &ArmAnalysis, contrast: Option<&Contrast>) 
         Some(_) => None,
         None => {
             let baseline = cell.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
-            let baseline = baseline.filter(|arm| arm.status != Status::Ok).map(reason);
-            let why = baseline.map(|why| format!("the baseline, {why}"));
-            Some(why.unwrap_or_else(|| "no trial has it together with the baseline".to_owned()))
+            let baseline = baseline.filter(|arm| arm.status != Status::Ok).map(unusable);
+            Some(baseline.map_or(VerdictReason::NeverTogether, VerdictReason::BaselineUnusable))
         }
     }
 }
@@ -188,14 +196,14 @@ fn arm_change(
     table: &mut StudentTable,
 ) -> ArmChange {
     let [a, b] = &draft.sides;
-    let invalid = in_either(draft, |side| side.invalid.as_deref());
-    let unranked = in_either(draft, |side| side.unranked);
+    let invalid = in_either(draft, |side| side.invalid.as_ref());
+    let unranked = in_either(draft, |side| side.unranked.as_ref());
     let context = Context {
         role: draft.arm.role,
         delta: rules.delta,
         floor,
-        invalid: invalid.as_deref(),
-        unranked: unranked.as_deref(),
+        invalid: invalid.as_ref(),
+        unranked: unranked.as_ref(),
     };
     let ratio = |side: &Standing<'_>| side.contrast.map(|contrast| contrast.ratio);
     let trials = |side: &Standing<'_>| side.contrast.map_or(0, |contrast| contrast.n);
@@ -224,16 +232,10 @@ fn arm_change(
 /// A reason with the run that it is of.
 fn in_either<'a>(
     draft: &'a Draft<'_>,
-    reason: impl Fn(&'a Standing<'_>) -> Option<&'a str>,
-) -> Option<String> {
-    let [a, b] = draft.sides.each_ref().map(reason);
-    match (a, b) {
-        (Some(a), Some(b)) if a == b => Some(format!("in both runs: {a}")),
-        (Some(a), Some(b)) => Some(format!("in A: {a}; in B: {b}")),
-        (Some(a), None) => Some(format!("in A: {a}")),
-        (None, Some(b)) => Some(format!("in B: {b}")),
-        (None, None) => None,
-    }
+    reason: impl Fn(&'a Standing<'_>) -> Option<&'a VerdictReason>,
+) -> Option<VerdictReason> {
+    let [a, b] = draft.sides.each_ref().map(|side| reason(side).cloned().map(Box::new));
+    (a.is_some() || b.is_some()).then_some(VerdictReason::InRuns { a, b })
 }
 
 fn change(
@@ -243,7 +245,7 @@ fn change(
     table: &mut StudentTable,
 ) -> Change {
     let Some(claim) = claim else {
-        let reason = context.invalid.unwrap_or("a run has no ratio of it").to_owned();
+        let reason = context.invalid.cloned().unwrap_or(VerdictReason::NoRatio);
         return Change {
             ratio: None,
             trials_a,

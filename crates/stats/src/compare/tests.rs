@@ -15,6 +15,7 @@ use crate::analysis::Verdict;
 use crate::fixture::servers::{self, Served, served};
 use crate::fixture::{self, ArmTime};
 use crate::quantity::Quantity;
+use crate::reason::{Unusable, VerdictReason};
 use crate::simulation::Normal;
 
 /// Sizes of every run.
@@ -205,7 +206,11 @@ fn what_one_run_cannot_use_is_invalid_with_the_run_that_it_is() {
     let comparison = compared(&a, &b, Absolute::Shown).unwrap();
     let change = arm(&comparison, 1024, "arm").change.as_ref().unwrap();
     assert_eq!((change.verdict, change.ratio), (Verdict::Invalid, None));
-    assert!(change.reason.starts_with("in B: skipped: no such thing here"), "{}", change.reason);
+    let VerdictReason::InRuns { a: None, b: Some(why) } = &change.reason else {
+        panic!("{:?}", change.reason)
+    };
+    let (status, reason) = (Status::Skipped, "no such thing here".to_owned());
+    assert_eq!(**why, VerdictReason::Unusable(Unusable { status, check: None, reason }));
     assert_eq!(verdict(&comparison, 1024, "other"), Verdict::Equivalent);
     // It counts among the changes all the same: their number is fixed before the data.
     assert_eq!(comparison.contrasts, 6);

@@ -187,7 +187,7 @@ fn end(
 }
 
 /// Cycles in user mode and the kernel. A server and its client work in both for every
-/// request, so that a counter at zero did not run (gate 10).
+/// request, so that a counter at zero did not run.
 fn cycles(counts: &Counts) -> Option<u64> {
     both(counts.pmu.cycles_user, counts.pmu.cycles_kernel)
 }

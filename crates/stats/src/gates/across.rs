@@ -1,22 +1,24 @@
-//! Gates 7 and 13: what an arm does the same in all cells and should not.
+//! What an arm does the same in all cells and should not.
 //! They only warn, since a link or a limit can do it too.
 
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 
 use crate::analysis::{ArmAnalysis, CellAnalysis};
+use crate::interval::count;
 use crate::physics::{self, Switching};
+use crate::remark::Warning;
 use crate::tracks::{Track, grouped};
 
 /// The warnings over a whole run.
-pub(crate) fn of(cells: &[CellAnalysis], tracks: &[Track]) -> Vec<String> {
+pub(crate) fn of(cells: &[CellAnalysis], tracks: &[Track]) -> Vec<Warning> {
     let mut warnings = flat_throughput(cells);
     warnings.extend(constant_switching(tracks));
     warnings
 }
 
-/// Gate 7: goodput that is the same for messages under 1 KiB and over 64 KiB.
-fn flat_throughput(cells: &[CellAnalysis]) -> Vec<String> {
+/// Goodput that is the same for messages under 1 KiB and over 64 KiB.
+fn flat_throughput(cells: &[CellAnalysis]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (curve, cells) in grouped(cells, |cell| cell.cell.curve()) {
         let arms = cells.iter().flat_map(|cell| cell.arms.iter().map(|arm| (*cell, arm)));
@@ -25,15 +27,12 @@ fn flat_throughput(cells: &[CellAnalysis]) -> Vec<String> {
             let points: Vec<(f64, f64)> =
                 rows.iter().map(|(size, _, goodput)| (*size as f64, *goodput)).collect();
             if let Some((least, most)) = physics::flat_throughput(&points) {
-                warnings.push(format!(
-                    "gate 7 (size applied): goodput of {label} is flat, {:.2} to {:.2} Gbit/s from \
-                     under 1 KiB to over 64 KiB ({}, {}): was the size not \
-                     applied, or does the link bound it?",
-                    least / 1e9,
-                    most / 1e9,
-                    curve.threads_in_words(),
-                    curve.words().join(", ")
-                ));
+                warnings.push(Warning::FlatThroughput {
+                    arm: label.to_owned(),
+                    least_bits_per_s: least,
+                    most_bits_per_s: most,
+                    curve: curve.clone(),
+                });
             }
         }
     }
@@ -47,12 +46,12 @@ fn row<'a>(cell: &CellAnalysis, arm: &'a ArmAnalysis) -> Option<(u64, &'a str, f
     Some((cell.cell.size.0, arm.arm.label.as_str(), goodput))
 }
 
-/// Gate 13: context switches that follow the clock and not the work.
+/// Context switches that follow the clock and not the work.
 ///
 /// A slice of this tool itself costs each thread pair about two switches, one
 /// at either end, and slices are equally long everywhere, so an arm is judged
 /// only where it switches more than twice as often in every cell.
-fn constant_switching(tracks: &[Track]) -> Vec<String> {
+fn constant_switching(tracks: &[Track]) -> Vec<Warning> {
     /// Twice what a slice costs a thread pair.
     const OWN_PER_SLICE: f64 = 4.0;
     let shown: Vec<&Track> = tracks
@@ -66,15 +65,13 @@ fn constant_switching(tracks: &[Track]) -> Vec<String> {
         let own = cells.iter().any(|(_, per_slice)| *per_slice <= OWN_PER_SLICE);
         let cells: Vec<Switching> = cells.into_iter().map(|(cell, _)| cell).collect();
         if let Some(found) = physics::steady_switching(&cells).filter(|_| !own) {
-            warnings.push(format!(
-                "gate 13 (switches follow the work): {label} switches context {:.0} to {:.0} times \
-                 a second in all {} cells, while its message rates differ {:.0} times: a loop \
-                 that polls is suspected",
-                found.least,
-                found.most,
-                cells.len(),
-                found.rates_apart
-            ));
+            warnings.push(Warning::SteadySwitching {
+                arm: label.to_owned(),
+                least_per_s: found.least,
+                most_per_s: found.most,
+                cells: count(cells.len()),
+                rates_apart: found.rates_apart,
+            });
         }
     }
     warnings
@@ -100,11 +97,12 @@ mod tests {
 
     use crate::analyse;
     use crate::fixture::{self, ArmTime};
+    use crate::remark::Warning;
     use iolens_model::arm::Role;
 
-    /// Warnings of a gate for one arm at these sizes, ns per message and
+    /// Warnings of one arm at these sizes, ns per message and
     /// switches of each end in a slice.
-    fn warnings(gate: &str, points: &[(u64, f64, u64)]) -> Vec<String> {
+    fn warnings(points: &[(u64, f64, u64)]) -> Vec<Warning> {
         let mut plan = fixture::plan(&["base"]);
         plan.sizes = points.iter().map(|(size, _, _)| Bytes(*size)).collect();
         let mut run = fixture::run(plan);
@@ -120,24 +118,31 @@ mod tests {
                 run.trials.push(trial);
             }
         }
-        let found = analyse(&run).warnings;
-        found.into_iter().filter(|warning| warning.starts_with(gate)).collect()
+        let mut found = analyse(&run).warnings;
+        found.retain(|warning| {
+            matches!(warning, Warning::FlatThroughput { .. } | Warning::SteadySwitching { .. })
+        });
+        found
     }
 
     #[test]
     fn goodput_that_ignores_the_size_is_suspicious() {
-        let found =
-            warnings("gate 7", &[(512, 512.0, 2), (8192, 8192.0, 2), (131_072, 120_000.0, 2)]);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("goodput of base is flat, 8.00 to 8.74 Gbit/s"), "{found:?}");
+        let found = warnings(&[(512, 512.0, 2), (8192, 8192.0, 2), (131_072, 120_000.0, 2)]);
+        let [Warning::FlatThroughput { arm, least_bits_per_s, most_bits_per_s, .. }] = &found[..]
+        else {
+            panic!("{found:?}")
+        };
+        assert_eq!(arm, "base");
+        assert!((least_bits_per_s / 1e9 - 8.0).abs() < 1e-6, "{found:?}");
+        assert!((most_bits_per_s / 1e9 - 8.738).abs() < 1e-3, "{found:?}");
     }
 
     #[test]
     fn goodput_that_grows_and_sizes_that_do_not_span_are_not() {
         let grows = [(512, 512.0, 2), (131_072, 60_000.0, 2)];
-        assert_eq!(warnings("gate 7", &grows), [""; 0]);
+        assert_eq!(warnings(&grows), []);
         let narrow = [(1024, 1024.0, 2), (131_072, 131_072.0, 2)];
-        assert_eq!(warnings("gate 7", &narrow), [""; 0]);
+        assert_eq!(warnings(&narrow), []);
     }
 
     /// 10 000 messages in a slice: 5, 10, 20 and 40 ms; 2000 switches a
@@ -145,20 +150,24 @@ mod tests {
     #[test]
     fn switches_by_the_clock_are_suspicious() {
         let by_clock = [(64, 500.0, 10), (256, 1000.0, 20), (512, 2000.0, 40), (768, 4000.0, 80)];
-        let found = warnings("gate 13", &by_clock);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("4000 to 4000 times a second in all 4 cells"), "{found:?}");
-        assert!(found[0].contains("differ 8 times"), "{found:?}");
-        assert_eq!(warnings("gate 13", &by_clock[..3]), [""; 0]);
+        let found = warnings(&by_clock);
+        let [Warning::SteadySwitching { least_per_s, most_per_s, cells: 4, rates_apart, .. }] =
+            found[..]
+        else {
+            panic!("{found:?}")
+        };
+        assert!([least_per_s, most_per_s].iter().all(|n| (n - 4000.0).abs() < 1e-6), "{found:?}");
+        assert!((rates_apart - 8.0).abs() < 1e-6, "{found:?}");
+        assert_eq!(warnings(&by_clock[..3]), []);
     }
 
     #[test]
     fn switches_by_the_work_or_by_the_slice_are_not() {
         let by_work = [(64, 500.0, 10), (256, 1000.0, 10), (512, 2000.0, 10), (768, 4000.0, 10)];
-        assert_eq!(warnings("gate 13", &by_work), [""; 0]);
+        assert_eq!(warnings(&by_work), []);
         let one_speed = [(64, 500.0, 10), (256, 510.0, 10), (512, 520.0, 10), (768, 530.0, 10)];
-        assert_eq!(warnings("gate 13", &one_speed), [""; 0]);
+        assert_eq!(warnings(&one_speed), []);
         let by_slice = [(64, 500.0, 1), (256, 1000.0, 2), (512, 2000.0, 4), (768, 4000.0, 8)];
-        assert_eq!(warnings("gate 13", &by_slice), [""; 0]);
+        assert_eq!(warnings(&by_slice), []);
     }
 }

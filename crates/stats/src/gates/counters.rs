@@ -1,9 +1,10 @@
-//! Gates 1 and 10: whether what the PMU counted can be.
+//! Whether what the PMU counted can be.
 
 use iolens_model::outcome::{Counts, PmuCounts};
 
-use super::{Case, Check, Flag, copies};
+use super::{Case, Flag, Ruling, copies};
 use crate::physics::{self, ClockRange};
+use crate::remark::{Circumstance, Event};
 
 /// The two ends of an arm that counted, by name.
 fn ends<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'static str, &'a Counts)> {
@@ -28,7 +29,7 @@ fn calls(counts: &Counts) -> bool {
 }
 
 /// User and kernel together. A counter that stood still while its end worked
-/// did not run (gate 10), so its zero is no count; in the kernel works only
+/// did not run, so its zero is no count; in the kernel works only
 /// an end that calls it.
 fn both(counts: &Counts, user: Option<u64>, kernel: Option<u64>) -> Option<u64> {
     let user = user.filter(|&n| n > 0)?;
@@ -36,24 +37,24 @@ fn both(counts: &Counts, user: Option<u64>, kernel: Option<u64>) -> Option<u64> 
     Some(user.saturating_add(kernel))
 }
 
-/// Gate 1: cycles over CPU time is a clock that the processor can have.
+/// Cycles over CPU time is a clock that the processor can have.
 /// What it is to catch (counts of two processors added, scaled counts, a
 /// counter of something else) is off by factors.
-pub(super) fn clock(case: &Case<'_>) -> Check {
+pub(super) fn clock(case: &Case<'_>) -> Ruling {
     for (name, counts) in ends(case) {
         let (Some(cycles), Some(cpu_ns @ 1..)) = (cycles(counts), counts.task_clock_ns) else {
             continue;
         };
         let range = clock_range(case);
         if let Some(breach) = physics::clock_ghz(cycles as f64, cpu_ns as f64, range) {
-            return Check::Invalid(format!(
+            return Ruling::Invalid(format!(
                 "{cycles} cycles in {cpu_ns} ns of CPU at the {name} end are a clock of {:.2} \
                  GHz, possible are {:.2} to {:.2} GHz",
                 breach.value, breach.low, breach.high
             ));
         }
     }
-    Check::Pass
+    Ruling::Pass
 }
 
 fn clock_range(case: &Case<'_>) -> ClockRange {
@@ -65,8 +66,8 @@ fn clock_range(case: &Case<'_>) -> ClockRange {
     ClockRange::of(fact("lowest frequency"), fact("highest frequency"))
 }
 
-/// Gate 1: instructions that the cycles can have retired.
-pub(super) fn instructions(case: &Case<'_>) -> Check {
+/// Instructions that the cycles can have retired.
+pub(super) fn instructions(case: &Case<'_>) -> Ruling {
     for (name, counts) in ends(case) {
         let (user, kernel) = (counts.pmu.instructions_user, counts.pmu.instructions_kernel);
         let (Some(cycles), Some(instructions)) = (cycles(counts), both(counts, user, kernel))
@@ -75,39 +76,39 @@ pub(super) fn instructions(case: &Case<'_>) -> Check {
         };
         let breach = physics::instructions_per_cycle(instructions as f64, cycles as f64);
         if let Some(breach) = breach {
-            return Check::Invalid(format!(
+            return Ruling::Invalid(format!(
                 "{instructions} instructions in {cycles} cycles at the {name} end are {:.3} per \
                  cycle",
                 breach.value
             ));
         }
     }
-    Check::Pass
+    Ruling::Pass
 }
 
-/// Gate 2: cycles of both ends over the bytes that a CPU copied.
-pub(super) fn cycles_per_byte(case: &Case<'_>) -> Check {
+/// Cycles of both ends over the bytes that a CPU copied.
+pub(super) fn cycles_per_byte(case: &Case<'_>) -> Ruling {
     let bytes = case.sums.tx.bytes;
     let counted: Option<Vec<u64>> = ends(case).map(|(_, counts)| cycles(counts)).collect();
-    let (true, 1.., Some(counted)) = (copies(case), bytes, counted) else { return Check::Pass };
+    let (true, 1.., Some(counted)) = (copies(case), bytes, counted) else { return Ruling::Pass };
     let cycles: u64 = counted.into_iter().fold(0, u64::saturating_add);
     match physics::cycles_per_byte(cycles as f64, bytes as f64) {
-        Some(breach) => Check::Invalid(format!(
+        Some(breach) => Ruling::Invalid(format!(
             "{cycles} cycles of all ends for {bytes} bytes are {:.4} per byte, and a copy takes \
              {:.4} at least",
             breach.value, breach.low
         )),
-        None => Check::Pass,
+        None => Ruling::Pass,
     }
 }
 
-/// Gate 10: a counter that stood still while its end worked, or counted in
+/// A counter that stood still while its end worked, or counted in
 /// some slices only, did not run; its figures are null, and it is named.
 ///
 /// Kernel counts may be zero where no call was made, misses and stalls anywhere. The calls
 /// of servers are not counted, and they make some for every request.
-pub(super) fn ran(case: &Case<'_>) -> Check {
-    let mut still: Vec<&str> = Vec::new();
+pub(super) fn ran(case: &Case<'_>) -> Ruling {
+    let mut still: Vec<&'static str> = Vec::new();
     for (_, counts) in ends(case).filter(|(_, counts)| counts.task_clock_ns != Some(0)) {
         let zero = |(_, value): &(&str, Option<u64>)| *value == Some(0);
         for (name, _) in PmuCounts::NAMES.into_iter().zip(counts.pmu.values()).filter(zero) {
@@ -121,27 +122,18 @@ pub(super) fn ran(case: &Case<'_>) -> Check {
         }
     }
     let partly = partly(case);
-    let what = |names: &[&str], what: &str| match names {
-        [] => None,
-        names => Some(format!("{} {what}", names.join(", "))),
-    };
-    let still = what(&still, "stood still while the threads worked");
-    let partly = what(&partly, "counted in some slices only");
-    let found: Vec<String> = still.into_iter().chain(partly).collect();
-    if found.is_empty() {
-        return Check::Pass;
+    match still.is_empty() && partly.is_empty() {
+        true => Ruling::Pass,
+        false => Ruling::once(Circumstance::CountersNotUsed { still, partly }),
     }
-    let said = format!("gate 10 (counters that ran): {}: not used", found.join("; "));
-    Check::Flag(Flag::Once(said.into()))
 }
 
-/// Gate 10: what two parts of the kernel count of the same thing agrees, but
+/// What two parts of the kernel count of the same thing agrees, but
 /// for what falls between the two readings at the edges of a slice. The
 /// accounts in getrusage are what figures are made of, so nothing is dropped.
-pub(super) fn agree(case: &Case<'_>) -> Check {
+pub(super) fn agree(case: &Case<'_>) -> Ruling {
     /// Switches or faults between the two readings at both edges.
     const BESIDES_PER_SLICE: u64 = 2;
-    const WHAT: &str = "switches and faults on which getrusage and perf disagree";
     let tasks = case.outcome.server.as_ref().map_or(0, |server| server.tasks_max);
     let threads = u64::from(case.trial.cell.threads).max(tasks);
     let besides = BESIDES_PER_SLICE * u64::from(case.sums.slices) * threads;
@@ -161,7 +153,11 @@ pub(super) fn agree(case: &Case<'_>) -> Check {
             }
         }
     }
-    if count == 0 { Check::Pass } else { Check::Flag(Flag::Events { what: WHAT, count }) }
+    if count == 0 {
+        Ruling::Pass
+    } else {
+        Ruling::Flag(Flag::Events { what: Event::AccountsDisagree, count })
+    }
 }
 
 /// Counters that some measured slices of the arm have and others lack.
@@ -193,6 +189,7 @@ mod tests {
     use super::*;
     use crate::analyse;
     use crate::fixture::{check_gate, check_gates, one_arm_trial};
+    use crate::remark::Warning;
     use crate::values;
 
     /// Both ends run at `ghz` in their CPU time, with `per_cycle` instructions.
@@ -214,7 +211,7 @@ mod tests {
     #[test]
     fn an_impossible_clock_is_invalid() {
         check_gates(&run(3, 1), None);
-        check_gates(&run(18, 1), Some("gate 1 (clock): "));
+        check_gates(&run(18, 1), Some("clock: "));
         let mut known = run(6, 1);
         check_gates(&known, None);
         for (name, khz) in [("lowest frequency", 800_000), ("highest frequency", 3_500_000)] {
@@ -229,7 +226,7 @@ mod tests {
     #[test]
     fn an_impossible_number_of_instructions_is_invalid() {
         check_gates(&run(3, 5), None);
-        check_gates(&run(3, 20), Some("gate 1 (instructions per cycle): "));
+        check_gates(&run(3, 20), Some("instructions per cycle: "));
     }
 
     #[test]
@@ -248,11 +245,17 @@ mod tests {
         check_gate(cycles_per_byte, &unknown, None);
     }
 
-    fn warnings(change: impl Fn(&mut SliceOutcome)) -> Vec<String> {
+    /// Counters that stood still, and those that missed slices.
+    fn unused(change: impl Fn(&mut SliceOutcome)) -> [Vec<&'static str>; 2] {
         let mut run = run(3, 1);
         run.trials[0].slices.iter_mut().for_each(change);
-        let warnings = analyse(&run).warnings;
-        warnings.into_iter().filter(|warning| warning.starts_with("gate 10")).collect()
+        let found = analyse(&run).warnings.into_iter().find_map(|warning| match warning {
+            Warning::Circumstance(Circumstance::CountersNotUsed { still, partly }) => {
+                Some([still, partly])
+            }
+            _ => None,
+        });
+        found.unwrap_or_default()
     }
 
     #[test]
@@ -263,12 +266,12 @@ mod tests {
                 slice.tx.kernel.perf_context_switches = switches;
                 slice.tx.kernel.perf_minor_faults = faults;
             });
-            let what = "switches and faults on which getrusage and perf disagree";
+            let what = Event::AccountsDisagree;
             let flag = expect.map(|count| Flag::Events { what, count });
             let trial = &run.trials[0];
             let sums = values::sums(trial);
             let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
-            assert_eq!(agree(&case), flag.map_or(Check::Pass, Check::Flag));
+            assert_eq!(agree(&case), flag.map_or(Ruling::Pass, Ruling::Flag));
         };
         check(None, None, None);
         check(Some(2), Some(0), None);
@@ -280,21 +283,18 @@ mod tests {
 
     #[test]
     fn counters_that_did_not_run_are_named() {
-        assert_eq!(warnings(|_| {}), [""; 0]);
-        let still = warnings(|slice| slice.rx.as_mut().unwrap().pmu.cycles_kernel = Some(0));
-        let expect = "gate 10 (counters that ran): cycles_kernel stood still while the threads worked: not used";
-        assert_eq!(still, [expect]);
-        let partly = warnings(|slice| {
+        const NONE: [&str; 0] = [];
+        assert_eq!(unused(|_| {}), [NONE, NONE]);
+        let still = unused(|slice| slice.rx.as_mut().unwrap().pmu.cycles_kernel = Some(0));
+        assert_eq!(still, [&["cycles_kernel"][..], &NONE]);
+        let partly = unused(|slice| {
             slice.tx.pmu.llc_misses = (slice.round == 2).then_some(0);
         });
-        assert_eq!(
-            partly,
-            ["gate 10 (counters that ran): llc_misses counted in some slices only: not used"]
-        );
-        let no_calls = warnings(|slice| {
+        assert_eq!(partly, [&NONE[..], &["llc_misses"]]);
+        let no_calls = unused(|slice| {
             (slice.tx.calls, slice.tx.pmu.cycles_kernel) = (Some(0), Some(0));
             slice.tx.pmu.instructions_kernel = Some(0);
         });
-        assert_eq!(no_calls, [""; 0]);
+        assert_eq!(no_calls, [NONE, NONE]);
     }
 }

@@ -1,23 +1,24 @@
-//! Gates 5 and 6: counts that must add up.
+//! Counts that must add up.
 
 use iolens_model::call::CallFacts;
 use iolens_model::data_path::PrimitiveFacts;
 use iolens_model::plan::Schedule;
 use iolens_model::units::Bytes;
 
-use super::{Case, Check, Flag, in_flight_bytes, parallel};
+use super::{Case, Flag, Ruling, in_flight_bytes, parallel};
 use crate::physics;
+use crate::remark::Share;
 
 /// The receiver cannot have more than was sent, and has all of it where the
 /// work was fixed: the slice ended with the receipt of the last byte. After a
 /// window, at most what fits the socket buffers is missing.
-pub(super) fn received_bytes(case: &Case<'_>) -> Check {
+pub(super) fn received_bytes(case: &Case<'_>) -> Ruling {
     let sums = case.sums;
     if sums.rx_slices == 0 {
-        return Check::Pass;
+        return Ruling::Pass;
     }
     if sums.rx_slices != sums.slices {
-        return Check::Invalid(format!(
+        return Ruling::Invalid(format!(
             "the receiving end counted {} of {} measured slices",
             sums.rx_slices, sums.slices
         ));
@@ -25,20 +26,22 @@ pub(super) fn received_bytes(case: &Case<'_>) -> Check {
     let (sent, received) = (sums.tx.bytes, sums.rx.bytes);
     let windowed = matches!(case.header.plan.schedule, Schedule::Window { .. });
     if received > sent {
-        Check::Invalid(format!("{received} bytes received, only {sent} sent"))
+        Ruling::Invalid(format!("{received} bytes received, only {sent} sent"))
     } else if received < sent && loses(case) {
         let share = 1.0 - received as f64 / sent as f64;
-        Check::Flag(Flag::Share { what: "of the messages were lost", share })
+        Ruling::Flag(Flag::Share { what: Share::Lost, share })
     } else if received < sent && !windowed {
-        Check::Invalid(format!("{received} bytes received of {sent} sent, in slices of fixed work"))
+        Ruling::Invalid(format!(
+            "{received} bytes received of {sent} sent, in slices of fixed work"
+        ))
     } else if let Some(most) = in_flight_bytes(case)
         && physics::received(sent, received, most.saturating_mul(u64::from(sums.slices))).is_some()
     {
-        Check::Invalid(format!(
+        Ruling::Invalid(format!(
             "{received} bytes received of {sent} sent, and the socket buffers hold {most}"
         ))
     } else {
-        Check::Pass
+        Ruling::Pass
     }
 }
 
@@ -50,29 +53,29 @@ fn loses(case: &Case<'_>) -> bool {
 
 /// Messages and bytes are counted apart, so a short write that was taken for
 /// a whole one, or a size that was not applied, shows here.
-pub(super) fn bytes_sent(case: &Case<'_>) -> Check {
+pub(super) fn bytes_sent(case: &Case<'_>) -> Ruling {
     let tx = &case.sums.tx;
-    let Some(size) = bytes_of_a_unit(case) else { return Check::Pass };
+    let Some(size) = bytes_of_a_unit(case) else { return Ruling::Pass };
     let expect = u128::from(tx.messages) * u128::from(size.0);
     if u128::from(tx.bytes) == expect {
-        return Check::Pass;
+        return Ruling::Pass;
     }
     let unit = case.trial.cell.study().unit();
-    Check::Invalid(format!(
+    Ruling::Invalid(format!(
         "{} {unit}s of {} B are {expect} bytes, but {} were counted",
         tx.messages, size.0, tx.bytes
     ))
 }
 
 /// Where calls are studied, each is as many system calls as its entry says.
-pub(super) fn system_calls(case: &Case<'_>) -> Check {
-    let Some(call) = call_of(case) else { return Check::Pass };
+pub(super) fn system_calls(case: &Case<'_>) -> Ruling {
+    let Some(call) = call_of(case) else { return Ruling::Pass };
     let tx = &case.sums.tx;
     let expect = u128::from(tx.messages) * u128::from(call.calls);
     let Some(counted) = tx.calls.filter(|&calls| u128::from(calls) != expect) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
-    Check::Invalid(format!(
+    Ruling::Invalid(format!(
         "{} of `{}` are {expect} system calls, but {counted} were counted",
         tx.messages, call.id
     ))
@@ -95,20 +98,20 @@ fn bytes_of_a_unit(case: &Case<'_>) -> Option<Bytes> {
 }
 
 /// Of what was received, at most all of it was mapped.
-pub(super) fn mapped_bytes(case: &Case<'_>) -> Check {
-    let Some(rx) = case.sums.received() else { return Check::Pass };
+pub(super) fn mapped_bytes(case: &Case<'_>) -> Ruling {
+    let Some(rx) = case.sums.received() else { return Ruling::Pass };
     match rx.mapped_bytes {
         Some(mapped) if mapped > rx.bytes => {
-            Check::Invalid(format!("{mapped} bytes mapped of {} received", rx.bytes))
+            Ruling::Invalid(format!("{mapped} bytes mapped of {} received", rx.bytes))
         }
-        _ => Check::Pass,
+        _ => Ruling::Pass,
     }
 }
 
 /// Threads cannot use more CPU than there was time. A server, and its client, may have
 /// more threads than are asked for, and so may io_uring, whose threads the kernel starts;
 /// they cannot use more than their processors have.
-pub(super) fn cpu_time(case: &Case<'_>) -> Check {
+pub(super) fn cpu_time(case: &Case<'_>) -> Ruling {
     let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns);
     let threads = case.trial.cell.threads.max(1);
     let (unit, [sender, receiver]) = match parallel(case) {
@@ -124,12 +127,12 @@ pub(super) fn cpu_time(case: &Case<'_>) -> Check {
     for (end, counts, at_once) in ends {
         let Some(cpu_ns) = counts.and_then(|counts| counts.task_clock_ns) else { continue };
         if physics::cpu_time(cpu_ns as f64, wall_ns as f64, f64::from(at_once)).is_some() {
-            return Check::Invalid(format!(
+            return Ruling::Invalid(format!(
                 "{cpu_ns} ns of CPU at the {end} end in {wall_ns} ns with {at_once} {unit}"
             ));
         }
     }
-    Check::Pass
+    Ruling::Pass
 }
 
 /// Whether the kernel has threads of its own for the arm, which run on any processor: that
@@ -141,22 +144,22 @@ fn has_kernel_threads(case: &Case<'_>) -> bool {
 /// The slices of all arms follow one another inside the trial, and the time
 /// in which all threads were at work lies inside the slice. Both are read by
 /// other clocks calls than the sum they are compared with.
-pub(super) fn time_within_trial(case: &Case<'_>) -> Check {
+pub(super) fn time_within_trial(case: &Case<'_>) -> Ruling {
     let slices_ns =
         case.trial.slices.iter().map(|slice| u128::from(slice.tx.time_ns)).sum::<u128>();
     let trial_ns = case.trial.duration_ns;
     if slices_ns > u128::from(trial_ns) {
-        return Check::Invalid(format!(
+        return Ruling::Invalid(format!(
             "slices of {slices_ns} ns together in a trial of {trial_ns} ns"
         ));
     }
     let (active_ns, time_ns) = (case.sums.all_active_ns, case.sums.tx.time_ns);
     if active_ns > time_ns {
-        return Check::Invalid(format!(
+        return Ruling::Invalid(format!(
             "all threads at work for {active_ns} ns in slices of {time_ns} ns"
         ));
     }
-    Check::Pass
+    Ruling::Pass
 }
 
 #[cfg(test)]

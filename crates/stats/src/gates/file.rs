@@ -1,4 +1,4 @@
-//! Gate 8: whether a file was in the page cache or not, as its cell says, and whether
+//! Whether a file was in the page cache or not, as its cell says, and whether
 //! what reads around the page cache did.
 
 use iolens_model::arm::Role;
@@ -7,7 +7,8 @@ use iolens_model::outcome::SliceOutcome;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Bytes;
 
-use super::{Case, Check, Flag};
+use super::{Case, Ruling};
+use crate::remark::Circumstance;
 
 /// Share of the file that may be there and still count as evicted, or not be there and
 /// still as warm: pages that somebody held for a moment.
@@ -15,12 +16,12 @@ const REMAINDER_MAX: f64 = 0.001;
 
 /// The file was in the state that the cell says when each slice began, and its bytes
 /// came from where that means.
-pub(super) fn state(case: &Case<'_>) -> Check {
+pub(super) fn state(case: &Case<'_>) -> Ruling {
     let Some((cache, whole)) = case.trial.cell.cache().zip(bytes(case)) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     if moves_nothing(case) {
-        return Check::Pass;
+        return Ruling::Pass;
     }
     let is_direct = is_direct(case);
     let slices = slices(case);
@@ -34,54 +35,54 @@ pub(super) fn state(case: &Case<'_>) -> Check {
     let found = match cache {
         CacheState::Cold | CacheState::Dropped => cold(&residents),
         // Around the page cache all comes from the device, whatever is cached.
-        CacheState::Warm if is_direct => Check::Pass,
+        CacheState::Warm if is_direct => Ruling::Pass,
         CacheState::Warm => warm(&residents),
     };
     let came = if is_cold || is_direct { delivered(&slices) } else { kept(&slices) };
     match (found, came) {
-        (invalid @ Check::Invalid(_), _) | (_, invalid @ Check::Invalid(_)) => invalid,
-        _ if !knows => Check::Flag(Flag::Once(UNKNOWN.into())),
+        (invalid @ Ruling::Invalid(_), _) | (_, invalid @ Ruling::Invalid(_)) => invalid,
+        _ if !knows => Ruling::once(Circumstance::CacheUnknown),
         (_, came) => came,
     }
 }
 
 /// Nothing was there.
-fn cold(residents: &[f64]) -> Check {
+fn cold(residents: &[f64]) -> Ruling {
     let most = residents.iter().copied().fold(0.0, f64::max);
     match most > REMAINDER_MAX {
-        true => Check::Invalid(format!(
+        true => Ruling::Invalid(format!(
             "{:.1} % of the file was in the page cache when a slice began that was to be cold",
             most * 100.0
         )),
-        false => Check::Pass,
+        false => Ruling::Pass,
     }
 }
 
 /// All was there.
-fn warm(residents: &[f64]) -> Check {
+fn warm(residents: &[f64]) -> Ruling {
     let least = residents.iter().copied().fold(1.0, f64::min);
     match least < 1.0 - REMAINDER_MAX {
-        true => Check::Invalid(format!(
+        true => Ruling::Invalid(format!(
             "only {:.1} % of the file was in the page cache when a slice began that was to be warm",
             least * 100.0
         )),
-        false => Check::Pass,
+        false => Ruling::Pass,
     }
 }
 
 /// Storage delivered nothing, in any slice: what one waited for is not made up by others.
-fn kept(slices: &[Found<'_>]) -> Check {
+fn kept(slices: &[Found<'_>]) -> Ruling {
     let waited = slices.iter().find_map(|slice| {
         let bytes = slice.found.device_bytes?;
         (bytes as f64 > slice.read_bytes as f64 * REMAINDER_MAX).then_some((bytes, slice))
     });
     match waited {
-        Some((bytes, slice)) => Check::Invalid(format!(
+        Some((bytes, slice)) => Ruling::Invalid(format!(
             "storage delivered {} to a slice whose {} were to come from the page cache",
             Bytes(bytes),
             Bytes(slice.read_bytes)
         )),
-        None => Check::Pass,
+        None => Ruling::Pass,
     }
 }
 
@@ -98,23 +99,16 @@ pub(super) fn moves_nothing(case: &Case<'_>) -> bool {
     case.trial.cell.copy().is_some() && case.outcome.arm.role == Role::Control
 }
 
-/// What is said where nobody knows.
-const UNKNOWN: &str = "what of the file was in the page cache is unknown: cachestat(2) (Linux 6.5) \
-    tells only who owns a file or may write to it";
-
 /// Every byte has to have come from storage, in each slice: what one had read ahead
 /// does for no other.
-fn delivered(slices: &[Found<'_>]) -> Check {
+fn delivered(slices: &[Found<'_>]) -> Ruling {
     for slice in slices {
         match slice.found.device_bytes {
             None => {
-                return Check::Flag(Flag::Once(
-                    "whether bytes came from a device is unknown: /proc/self/io cannot be read"
-                        .into(),
-                ));
+                return Ruling::once(Circumstance::DeviceUnknown);
             }
             Some(bytes) if bytes < slice.read_bytes => {
-                return Check::Invalid(format!(
+                return Ruling::Invalid(format!(
                     "storage delivered {} of the {} that a slice read: the rest came from no device of \
                      this machine",
                     Bytes(bytes),
@@ -124,14 +118,14 @@ fn delivered(slices: &[Found<'_>]) -> Check {
             Some(_) => {}
         }
     }
-    Check::Pass
+    Ruling::Pass
 }
 
 /// The page cache did not grow where an engine reads around it: a file system may do
 /// without O_DIRECT and not say so.
-pub(super) fn direct(case: &Case<'_>) -> Check {
+pub(super) fn direct(case: &Case<'_>) -> Ruling {
     if !is_direct(case) {
-        return Check::Pass;
+        return Ruling::Pass;
     }
     if case.trial.cell.write().is_some() {
         return left_cached(case);
@@ -143,9 +137,9 @@ pub(super) fn direct(case: &Case<'_>) -> Check {
     let most = grown.max().unwrap_or(0);
     // The end of a file may be read through the page cache: one block of one page.
     if most <= DIRECT_GROWTH_MAX {
-        return Check::Pass;
+        return Ruling::Pass;
     }
-    Check::Invalid(format!(
+    Ruling::Invalid(format!(
         "the page cache grew by {} in a slice that was to read around it: the file system read \
          through it although O_DIRECT was asked for",
         Bytes(most)
@@ -154,13 +148,13 @@ pub(super) fn direct(case: &Case<'_>) -> Check {
 
 /// The same of what is written: nothing of the region was in the page cache, and
 /// nothing is.
-fn left_cached(case: &Case<'_>) -> Check {
+fn left_cached(case: &Case<'_>) -> Ruling {
     let after = slices(case).into_iter().filter_map(|slice| slice.found.resident_after_bytes);
     let most = after.max().unwrap_or(0);
     if most <= DIRECT_GROWTH_MAX {
-        return Check::Pass;
+        return Ruling::Pass;
     }
-    Check::Invalid(format!(
+    Ruling::Invalid(format!(
         "{} were in the page cache after a slice that was to write around it: the file system \
          wrote through it although O_DIRECT was asked for",
         Bytes(most)
@@ -169,24 +163,24 @@ fn left_cached(case: &Case<'_>) -> Check {
 
 /// Writing began where nothing was left to be brought to the device, to a file as the
 /// cell says, and made it as long as it should be.
-pub(super) fn written(case: &Case<'_>) -> Check {
+pub(super) fn written(case: &Case<'_>) -> Ruling {
     let writing = case.header.file.as_ref().and_then(|file| file.writing.as_ref());
     let Some((setting, writing)) = case.trial.cell.write().zip(writing) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     let slices = slices(case);
     if let Some(off) = slices.iter().filter_map(|c| c.found.size_error_bytes).find(|&off| off > 0) {
-        return Check::Invalid(format!(
+        return Ruling::Invalid(format!(
             "the size of the file was off by {} after a slice that wrote to it",
             Bytes(off)
         ));
     }
     if slices.iter().any(|slice| slice.found.dirty_before_bytes.is_none()) {
-        return Check::Flag(Flag::Once(DIRTY_UNKNOWN.into()));
+        return Ruling::once(Circumstance::DirtyUnknown);
     }
     let dirty = slices.iter().filter_map(|slice| slice.found.dirty_before_bytes).max().unwrap_or(0);
     if dirty > 0 {
-        return Check::Invalid(format!(
+        return Ruling::Invalid(format!(
             "{} were not on the device when a slice began that was to find all of it there",
             Bytes(dirty)
         ));
@@ -201,7 +195,7 @@ pub(super) fn written(case: &Case<'_>) -> Check {
         _ => shares.fold(0.0, f64::max) <= REMAINDER_MAX,
     };
     if !is_as_said {
-        return Check::Invalid(
+        return Ruling::Invalid(
             "the page cache did not hold what it was to hold of the file when a slice began"
                 .to_owned(),
         );
@@ -209,24 +203,16 @@ pub(super) fn written(case: &Case<'_>) -> Check {
     throttled(case, writing)
 }
 
-/// What is said where nobody knows.
-const DIRTY_UNKNOWN: &str = "what of the file was dirty is unknown: cachestat(2) (Linux 6.5) does \
-    not tell it here";
-
 /// A slice that leaves more dirty memory than the kernel keeps without writing it back
 /// shares its time with that.
-fn throttled(case: &Case<'_>, writing: &WritingFacts) -> Check {
+fn throttled(case: &Case<'_>, writing: &WritingFacts) -> Ruling {
     let most = case.sums.tx.file.and_then(|counts| counts.dirty_after_bytes);
     match most.zip(writing.dirty_background) {
         Some((most, background)) if most > background.0 => {
-            let said = format!(
-                "a slice left {} dirty, more than the {background} from which on the kernel writes \
-                 back by itself (vm.dirty_background_ratio): its time has some of that in it",
-                Bytes(most)
-            );
-            Check::Flag(Flag::Once(said.into()))
+            let background_bytes = background.0;
+            Ruling::once(Circumstance::Dirty { left_bytes: most, background_bytes })
         }
-        _ => Check::Pass,
+        _ => Ruling::Pass,
     }
 }
 

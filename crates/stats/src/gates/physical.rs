@@ -1,10 +1,11 @@
-//! Gates 2 and 3: what the machine cannot do.
+//! What the machine cannot do.
 
 use iolens_model::axes::Direction;
 use iolens_model::outcome::Counts;
 
-use super::{Case, Check, Flag, copies, end_here, parallel, speedup};
+use super::{Case, Flag, Ruling, copies, end_here, parallel, speedup};
 use crate::physics;
+use crate::remark::Excess;
 
 /// A CPU that copies every byte cannot move bytes faster than the machine's
 /// own `memcpy`.
@@ -16,13 +17,13 @@ use crate::physics;
 /// off by factors. An arm that makes no call is itself a `memcpy`; comparing
 /// the yardstick with itself only shows how steady the machine was, so it is
 /// flagged.
-pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
+pub(super) fn copy_bandwidth(case: &Case<'_>) -> Ruling {
     let tx = &case.sums.tx;
     let calibration = &case.header.calibration;
     // Where files are copied, somebody copies each byte at least once.
     let is_of_files = case.trial.cell.copy().is_some();
     if !(is_of_files || copies(case)) || tx.time_ns == 0 {
-        return Check::Pass;
+        return Ruling::Pass;
     }
     let at_once = parallel(case).map_or(case.trial.cell.threads, |[server, _]| server);
     let threads = at_once.min(calibration.threads).max(1);
@@ -31,13 +32,13 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
     let together = if threads > 1 { all } else { one };
     let rate = tx.bytes as f64 / (tx.time_ns as f64 / 1e9);
     let Some(breach) = physics::copy_rate(rate, together * speedup(case)) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     if tx.calls == Some(0) && !is_of_files {
-        let what = "the copy bandwidth measured before the run";
-        return Check::Flag(Flag::Excess { what, ratio: rate / breach.high });
+        let what = Excess::CopyBandwidth;
+        return Ruling::Flag(Flag::Excess { what, ratio: rate / breach.high });
     }
-    Check::Invalid(format!(
+    Ruling::Invalid(format!(
         "{:.2} GB/s is above the {:.2} GB/s that memcpy reaches with {threads} thread{}",
         breach.value / 1e9,
         breach.high / 1e9,
@@ -52,7 +53,7 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
 /// calls are exempt, and so are servers, whose calls nobody counts. Where calls are
 /// what is studied, an empty call is the yardstick itself: comparing it with itself
 /// only shows how steady the machine was, so it is flagged.
-pub(super) fn call_cost(case: &Case<'_>) -> Check {
+pub(super) fn call_cost(case: &Case<'_>) -> Ruling {
     let empty_call_ns = case.header.calibration.empty_call_ns / speedup(case);
     let threads = f64::from(case.trial.cell.threads.max(1));
     let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns) as f64 * threads;
@@ -69,17 +70,17 @@ pub(super) fn call_cost(case: &Case<'_>) -> Check {
     for (word, counts) in ends {
         if let Some(breach) = counts.and_then(too_cheap) {
             if case.trial.cell.syscall().is_some() {
-                let what = "the rate of empty calls measured before the run";
-                return Check::Flag(Flag::Excess { what, ratio: empty_call_ns / breach.value });
+                let what = Excess::EmptyCalls;
+                return Ruling::Flag(Flag::Excess { what, ratio: empty_call_ns / breach.value });
             }
-            return Check::Invalid(format!(
+            return Ruling::Invalid(format!(
                 "{:.1} ns per call that {word} is under {:.1} ns, the least that an empty call of \
                  {empty_call_ns:.1} ns allows",
                 breach.value, breach.low
             ));
         }
     }
-    Check::Pass
+    Ruling::Pass
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! Gates 4 and 6 in mode `rr`: round trips against the messages and the time
+//! In mode `rr`: round trips against the messages and the time
 //! they are part of.
 
 use iolens_model::latency::Histogram;
 
-use super::{Case, Check, Flag, copies, speedup};
+use super::{Case, Flag, Ruling, copies, speedup};
 use crate::physics;
+use crate::remark::Share;
 
 /// The round trips of an arm that makes requests.
 fn times<'a>(case: &Case<'a>) -> Option<&'a Histogram> {
@@ -12,47 +13,46 @@ fn times<'a>(case: &Case<'a>) -> Option<&'a Histogram> {
     case.outcome.latency.as_ref().filter(|histogram| requests && histogram.total() > 0)
 }
 
-/// Gate 6: every request was timed, once.
-pub(super) fn count(case: &Case<'_>) -> Check {
+/// Every request was timed, once.
+pub(super) fn count(case: &Case<'_>) -> Ruling {
     let requests = case.trial.cell.is_rr();
     let (Some(histogram), messages) = (&case.outcome.latency, case.sums.tx.messages) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     match histogram.total() {
         total if requests && total != messages => {
-            Check::Invalid(format!("{total} round trips of {messages} messages"))
+            Ruling::Invalid(format!("{total} round trips of {messages} messages"))
         }
-        _ => Check::Pass,
+        _ => Ruling::Pass,
     }
 }
 
-/// Gate 6, Little's law. What is missing is the time in which a connection has
+/// Little's law. What is missing is the time in which a connection has
 /// no request in flight, before its first, after its last, and while its
 /// thread waits for a CPU in between, so it is flagged.
-pub(super) fn little(case: &Case<'_>) -> Check {
+pub(super) fn little(case: &Case<'_>) -> Ruling {
     let (Some(mean_ns), Some(time)) =
         (times(case).and_then(Histogram::mean_ns), case.sums.time_per_message())
     else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     let connections = case.trial.cell.threads;
     let per_s = time.under / (time.over / 1e9);
     let found = physics::in_flight(mean_ns, per_s, f64::from(connections));
     if found.breach.is_some() {
-        return Check::Invalid(format!(
+        return Ruling::Invalid(format!(
             "{mean_ns:.0} ns mean round trip × the rate of requests is {:.2} requests in flight \
              on {connections} connections",
             found.requests
         ));
     }
     if found.is_idle {
-        let what = "of the connections' time had a request in flight";
-        return Check::Flag(Flag::Share { what, share: found.share });
+        return Ruling::Flag(Flag::Share { what: Share::InFlight, share: found.share });
     }
-    Check::Pass
+    Ruling::Pass
 }
 
-/// Gate 4: half of the round trips take at least as long as the machine takes
+/// Half of the round trips take at least as long as the machine takes
 /// to copy a message, at the bandwidth it has in cache; an acknowledgement
 /// that was timed instead of the message takes less.
 ///
@@ -62,37 +62,36 @@ pub(super) fn little(case: &Case<'_>) -> Check {
 ///
 /// Of a server the message is its reply. What a single connection of many takes of a
 /// server is the server's choice, so there the mean says nothing about the median.
-pub(super) fn median(case: &Case<'_>) -> Check {
+pub(super) fn median(case: &Case<'_>) -> Ruling {
     if let Some(server) = &case.outcome.server {
         let tx = &case.sums.tx;
         let reply_bytes = tx.bytes as f64 / tx.messages.max(1) as f64;
-        return server.from_sent.quantile_ns(0.5).map_or(Check::Pass, |median_ns| {
-            longer_than_a_copy(case, median_ns, reply_bytes).unwrap_or(Check::Pass)
+        return server.from_sent.quantile_ns(0.5).map_or(Ruling::Pass, |median_ns| {
+            longer_than_a_copy(case, median_ns, reply_bytes).unwrap_or(Ruling::Pass)
         });
     }
     let (Some(median_ns), Some(time)) =
         (times(case).and_then(|times| times.quantile_ns(0.5)), case.sums.time_per_message())
     else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     if let Some(invalid) = longer_than_a_copy(case, median_ns, case.trial.cell.size.0 as f64) {
         return invalid;
     }
     let per_request_ns = time.over / time.under * f64::from(case.trial.cell.threads);
     if let Some(breach) = physics::short_latency(median_ns as f64, per_request_ns) {
-        let what = "of the mean time per request is the median round trip";
-        return Check::Flag(Flag::Share { what, share: breach.value });
+        return Ruling::Flag(Flag::Share { what: Share::MedianOfMean, share: breach.value });
     }
-    Check::Pass
+    Ruling::Pass
 }
 
 /// What is found of a median that is less than one copy of the message takes.
-fn longer_than_a_copy(case: &Case<'_>, median_ns: u64, bytes: f64) -> Option<Check> {
+fn longer_than_a_copy(case: &Case<'_>, median_ns: u64, bytes: f64) -> Option<Ruling> {
     let bandwidth = case.header.calibration.memcpy_hot_bytes_per_s * speedup(case);
     let copy_ns = physics::copy_ns(bytes, bandwidth);
     let is_less = copies(case) && bandwidth > 0.0 && (median_ns as f64) < copy_ns;
     is_less.then(|| {
-        Check::Invalid(format!(
+        Ruling::Invalid(format!(
             "half of the round trips took {median_ns} ns or less, and memcpy of a message alone \
              takes {copy_ns:.0} ns"
         ))
@@ -121,7 +120,7 @@ mod tests {
     #[test]
     fn every_request_is_timed_once() {
         check_gates(&run(&[(100, 512)]), None);
-        let reason = "gate 6 (round trips = messages): 39600 round trips of 40000 messages";
+        let reason = "round trips: 39600 round trips of 40000 messages";
         check_gates(&run(&[(99, 512)]), Some(reason));
         let mut stream = run(&[(99, 512)]);
         stream.trials[0].cell.net_mut().unwrap().mode = Mode::Stream;
@@ -133,7 +132,7 @@ mod tests {
         check_gate(little, &run(&[(100, 537)]), None);
         check_gate(little, &run(&[(100, 487)]), None);
         check_gate(little, &run(&[(100, 480)]), Some("flag"));
-        let gate = "gate 6 (mean round trip × rate = connections)";
+        let gate = "connections in use: ";
         check_gates(&run(&[(100, 540)]), Some(gate));
         check_gates(&run(&[(100, 250)]), Some("0.49 requests in flight on 1 connections"));
         let mut two = run(&[(100, 1024)]);
@@ -145,7 +144,7 @@ mod tests {
     #[test]
     fn a_round_trip_is_no_faster_than_a_copy() {
         check_gate(median, &run(&[(100, 512)]), None);
-        check_gates(&run(&[(60, 90), (40, 1140)]), Some("gate 4 (median round trip): half of"));
+        check_gates(&run(&[(60, 90), (40, 1140)]), Some("median round trip: half of"));
         let mut referenced = run(&[(60, 90), (40, 1140)]);
         referenced.trials[0].arms[0].copies_end_to_end = Some(0.0);
         check_gate(median, &referenced, Some("flag"));

@@ -1,12 +1,12 @@
-//! Gates 9 and 14 to 16: whether what was measured is what was asked for.
+//! Whether what was measured is what was asked for.
 
 use iolens_model::arm::Role;
 use iolens_model::axes::WorkingSet;
 use iolens_model::outcome::{Counts, EndFacts, Environment};
-use iolens_model::units::Bytes;
 
-use super::{Case, Check, Flag, in_flight_bytes};
+use super::{Case, Flag, Ruling, in_flight_bytes};
 use crate::offered::Offered;
+use crate::remark::{Circumstance, Event, Excess, Share, Whose};
 
 /// From the last thread's first call to the first thread's last call is 90 %
 /// of the slice, else the threads ran one after another for part of it.
@@ -16,29 +16,26 @@ use crate::offered::Offered;
 /// connection. What that can explain is flagged; beyond it the arm is
 /// invalid, except in oversubscribed cells (two threads per connection on
 /// fewer CPUs), where threads cannot all run together.
-pub(super) fn all_active(case: &Case<'_>) -> Check {
+pub(super) fn all_active(case: &Case<'_>) -> Ruling {
     const SHARE: f64 = 0.9;
     let sums = case.sums;
     let threads = case.trial.cell.threads;
     if threads <= 1 || sums.tx.time_ns == 0 {
-        return Check::Pass;
+        return Ruling::Pass;
     }
     let share = sums.all_active_ns as f64 / sums.tx.time_ns as f64;
     if share >= SHARE {
-        return Check::Pass;
+        return Ruling::Pass;
     }
     let plan = &case.header.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&case.header.host.cpus).len();
     let oversubscribed = u64::from(case.trial.cell.workers()) > cpus as u64;
     let drain = drain_share(case);
     if oversubscribed {
-        let what = "of the slices' time lay between every thread's first and last call: threads \
-                    that share CPUs take turns";
-        return Check::Flag(Flag::Share { what, share });
+        return Ruling::Flag(Flag::Share { what: Share::TakingTurns, share });
     }
     if share + drain >= SHARE {
-        let what = "of the slices' time had all threads at work, receipts included";
-        return Check::Flag(Flag::Share { what, share });
+        return Ruling::Flag(Flag::Share { what: Share::AllAtWork, share });
     }
     let drained = match case.trial.cell.is_alone() {
         true => String::new(),
@@ -46,7 +43,7 @@ pub(super) fn all_active(case: &Case<'_>) -> Check {
             format!(", and draining the socket buffers explains at most {:.1} %", drain * 100.0)
         }
     };
-    Check::Invalid(format!(
+    Ruling::Invalid(format!(
         "all {threads} threads were at work for {:.1} % of the slices' time{drained}",
         share * 100.0
     ))
@@ -63,23 +60,23 @@ fn drain_share(case: &Case<'_>) -> f64 {
 
 /// Both ends saw what was asked for: size, threads, the socket settings as
 /// the kernel reads them back, and the MTU of a device that we made.
-pub(super) fn parameters(case: &Case<'_>) -> Check {
+pub(super) fn parameters(case: &Case<'_>) -> Ruling {
     let trial = case.trial;
     let ends = [("sending", &trial.tx, true), ("receiving", &trial.rx, case.sums.rx_slices > 0)];
     for (name, facts, needed) in ends {
         match facts {
             Some(facts) => {
                 if let Some(difference) = difference(case, facts) {
-                    return Check::Invalid(format!("the {name} end {difference}"));
+                    return Ruling::Invalid(format!("the {name} end {difference}"));
                 }
             }
             None if needed => {
-                return Check::Invalid(format!("the {name} end did not say what it ran"));
+                return Ruling::Invalid(format!("the {name} end did not say what it ran"));
             }
             None => {}
         }
     }
-    Check::Pass
+    Ruling::Pass
 }
 
 fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
@@ -108,64 +105,64 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
 
 /// The kernel grants a socket buffer of twice what was asked, up to twice
 /// `net.core.wmem_max` or `rmem_max`: less is the same for all arms, and said.
-pub(super) fn buffers(case: &Case<'_>) -> Check {
-    let Some(net) = case.trial.cell.net() else { return Check::Pass };
+pub(super) fn buffers(case: &Case<'_>) -> Ruling {
+    let Some(net) = case.trial.cell.net() else { return Ruling::Pass };
     let asked = net.tuning.socket_buffer.0;
     let granted = [&case.trial.tx, &case.trial.rx].into_iter().flatten().flat_map(|end| {
         [("SO_SNDBUF", end.send_buffer_bytes), ("SO_RCVBUF", end.receive_buffer_bytes)]
     });
-    for (name, bytes) in granted {
+    for (option, bytes) in granted {
         match bytes {
             Some(bytes) if bytes < asked.saturating_mul(2) => {
-                let said = format!(
-                    "{name} is {}, asked for were {}: the limits net.core.wmem_max and rmem_max",
-                    Bytes(bytes / 2),
-                    Bytes(asked)
-                );
-                return Check::Flag(Flag::Once(said.into()));
+                let granted_bytes = bytes / 2;
+                return Ruling::once(Circumstance::SocketBuffer {
+                    option,
+                    granted_bytes,
+                    asked_bytes: asked,
+                });
             }
             _ => {}
         }
     }
-    Check::Pass
+    Ruling::Pass
 }
 
 /// Rings that are called hot fit the L2 cache, or the cell says that they do
 /// not; said once, beside the baseline.
-pub(super) fn ring_size(case: &Case<'_>) -> Check {
+pub(super) fn ring_size(case: &Case<'_>) -> Ruling {
     let hot = case.trial.cell.working_set() == Some(WorkingSet::Hot);
     let ring = case.trial.tx.as_ref().and_then(|end| end.ring_bytes);
-    let (true, Role::Baseline) = (hot, case.outcome.arm.role) else { return Check::Pass };
-    let (Some(ring), Some(l2)) = (ring, case.header.host.l2.value()) else { return Check::Pass };
+    let (true, Role::Baseline) = (hot, case.outcome.arm.role) else { return Ruling::Pass };
+    let (Some(ring), Some(l2)) = (ring, case.header.host.l2.value()) else { return Ruling::Pass };
     if ring <= l2.0 {
-        return Check::Pass;
+        return Ruling::Pass;
     }
-    let what = "the L2 cache in its rings, which are therefore not hot";
-    Check::Flag(Flag::Excess { what, ratio: ring as f64 / l2.0 as f64 })
+    let what = Excess::Rings;
+    Ruling::Flag(Flag::Excess { what, ratio: ring as f64 / l2.0 as f64 })
 }
 
 /// Ticks that the hypervisor gave to somebody else; of the trial, said beside
 /// the baseline.
-pub(super) fn steal(case: &Case<'_>) -> Check {
-    stolen(case, Some(&case.trial.environment), "ticks stolen by the hypervisor")
+pub(super) fn steal(case: &Case<'_>) -> Ruling {
+    stolen(case, Some(&case.trial.environment), Event::Stolen)
 }
 
 /// The same of the machine at the other end.
-pub(super) fn steal_there(case: &Case<'_>) -> Check {
+pub(super) fn steal_there(case: &Case<'_>) -> Ruling {
     let there = case.trial.far_environment.as_ref();
-    stolen(case, there, "ticks stolen by the hypervisor at the other end")
+    stolen(case, there, Event::StolenThere)
 }
 
-fn stolen(case: &Case<'_>, environment: Option<&Environment>, what: &'static str) -> Check {
+fn stolen(case: &Case<'_>, environment: Option<&Environment>, what: Event) -> Ruling {
     match (case.outcome.arm.role, environment.and_then(|e| e.steal_ticks.value())) {
-        (Role::Baseline, Some(&count @ 1..)) => Check::Flag(Flag::Events { what, count }),
-        _ => Check::Pass,
+        (Role::Baseline, Some(&count @ 1..)) => Ruling::Flag(Flag::Events { what, count }),
+        _ => Ruling::Pass,
     }
 }
 
 /// Who comes to a port for data without being one of ours moves no byte of a trial, but takes
 /// time of the CPUs that are measured.
-pub(super) fn strangers(case: &Case<'_>) -> Check {
+pub(super) fn strangers(case: &Case<'_>) -> Ruling {
     let ends = [&case.trial.tx, &case.trial.rx];
     let came = |of: fn(&EndFacts) -> Option<u64>, one: &str| match ends
         .into_iter()
@@ -180,13 +177,13 @@ pub(super) fn strangers(case: &Case<'_>) -> Check {
     let connections = came(|end| end.strangers, "connection");
     let datagrams = came(|end| end.strange_datagrams, "datagram");
     match [connections, datagrams].into_iter().flatten().collect::<Vec<_>>().join(" and ") {
-        none if none.is_empty() => Check::Pass,
-        who => Check::Invalid(format!("{who} came to its port")),
+        none if none.is_empty() => Ruling::Pass,
+        who => Ruling::Invalid(format!("{who} came to its port")),
     }
 }
 
 /// A thread that may run on one CPU only cannot move to another.
-pub(super) fn migrations(case: &Case<'_>) -> Check {
+pub(super) fn migrations(case: &Case<'_>) -> Ruling {
     let trial = case.trial;
     let ends = [
         ("sending", &trial.tx, Some(&case.sums.tx)),
@@ -200,7 +197,7 @@ pub(super) fn migrations(case: &Case<'_>) -> Check {
         // Of whole processes only perf counts them.
         match counts.migrations.or(counts.kernel.perf_migrations) {
             Some(moves) if pinned && moves > 0 => {
-                return Check::Invalid(format!("{moves} migrations at the pinned {name} end"));
+                return Ruling::Invalid(format!("{moves} migrations at the pinned {name} end"));
             }
             Some(_) => known += 1,
             None => unknown.push((name, why_not(facts, "migrations"))),
@@ -209,56 +206,57 @@ pub(super) fn migrations(case: &Case<'_>) -> Check {
     let is_served = trial.cell.server().is_some();
     let whose = |name| match (known, is_served, name) {
         // Nobody's are known, and there is nothing to take it for.
-        (0, ..) => "",
-        (_, true, "sending") => " of the server",
-        (_, true, _) => " of the client",
-        (_, false, "sending") => " at the sending end",
-        (_, false, _) => " at the receiving end",
+        (0, ..) => None,
+        (_, true, "sending") => Some(Whose::Server),
+        (_, true, _) => Some(Whose::Client),
+        (_, false, "sending") => Some(Whose::SendingEnd),
+        (_, false, _) => Some(Whose::ReceivingEnd),
     };
     match unknown.first() {
-        Some((name, why)) => Check::Flag(Flag::Once(
-            format!("migrations{} not measured: {why}", whose(*name)).into(),
-        )),
-        None => Check::Pass,
+        Some((name, why)) => Ruling::once(Circumstance::MigrationsNotMeasured {
+            whose: whose(*name),
+            reason: why.map(str::to_owned),
+        }),
+        None => Ruling::Pass,
     }
 }
 
-fn why_not<'a>(facts: &'a EndFacts, metric: &str) -> &'a str {
+fn why_not<'a>(facts: &'a EndFacts, metric: &str) -> Option<&'a str> {
     let entry = facts.not_measured.iter().find(|entry| entry.metric == metric);
-    entry.map_or("no reason was stored", |entry| entry.why.as_str())
+    entry.map(|entry| entry.why.as_str())
 }
 
 /// Segments that were sent again cost time that no primitive is to blame for.
 ///
 /// Those of servers are of the network namespace, and of one where both ends stand in it.
-pub(super) fn retransmits(case: &Case<'_>) -> Check {
-    const WHAT: &str = "retransmitted segments";
+pub(super) fn retransmits(case: &Case<'_>) -> Ruling {
+    const WHAT: Event = Event::Retransmits;
     let Some(offered) = Offered::of(case.trial, case.outcome) else {
         return events(case, WHAT, |counts| counts.retransmits);
     };
     let networks = [offered.client_network, offered.server_network];
     match networks.iter().flatten().map(|network| network.retransmits).sum::<u64>() {
-        0 => Check::Pass,
-        count => Check::Flag(Flag::Events { what: WHAT, count }),
+        0 => Ruling::Pass,
+        count => Ruling::Flag(Flag::Events { what: WHAT, count }),
     }
 }
 
 /// A page fault that waited for a disk.
-pub(super) fn major_faults(case: &Case<'_>) -> Check {
+pub(super) fn major_faults(case: &Case<'_>) -> Ruling {
     let is_cold = case.trial.cell.cache().is_some_and(|cache| cache.is_cold());
     match is_cold {
         // What is mapped cold is read by such faults.
-        true => Check::Pass,
-        false => events(case, "major page faults", |counts| counts.major_faults),
+        true => Ruling::Pass,
+        false => events(case, Event::MajorFaults, |counts| counts.major_faults),
     }
 }
 
-fn events(case: &Case<'_>, what: &'static str, read: fn(&Counts) -> Option<u64>) -> Check {
+fn events(case: &Case<'_>, what: Event, read: fn(&Counts) -> Option<u64>) -> Ruling {
     let sent = read(&case.sums.tx).unwrap_or(0);
     let received = case.sums.received().and_then(read).unwrap_or(0);
     match sent.saturating_add(received) {
-        0 => Check::Pass,
-        count => Check::Flag(Flag::Events { what, count }),
+        0 => Ruling::Pass,
+        count => Ruling::Flag(Flag::Events { what, count }),
     }
 }
 
@@ -271,6 +269,7 @@ mod tests {
     use iolens_model::reading::{NotMeasured, Reading};
     use iolens_model::run::Run;
     use iolens_model::server::{LoadLevel, ServerSetting};
+    use iolens_model::units::Bytes;
 
     use super::*;
     use crate::fixture::{check_gate, one_arm_trial, said_once};
@@ -420,12 +419,17 @@ mod tests {
             vec![NotMeasured { metric: "migrations".into(), why: "no sched file".into() }];
         check_gate(migrations, &run, Some("flag"));
         let said = |run: &_| said_once(migrations, run);
-        assert_eq!(said(&run), "migrations at the sending end not measured: no sched file");
+        let end = Some(Whose::SendingEnd);
+        assert_eq!(said(&run), missing(end, Some("no sched file")));
         let neither = one_arm_trial(|slice| {
             slice.tx.migrations = None;
             slice.rx.as_mut().unwrap().migrations = None;
         });
-        assert_eq!(said(&neither), "migrations not measured: no reason was stored");
+        assert_eq!(said(&neither), missing(None, None));
+    }
+
+    fn missing(whose: Option<Whose>, reason: Option<&str>) -> Circumstance {
+        Circumstance::MigrationsNotMeasured { whose, reason: reason.map(str::to_owned) }
     }
 
     /// A server's processes end and a client's threads last for a slice: seldom both are known.
@@ -448,14 +452,15 @@ mod tests {
             said_once(migrations, &run)
         };
         let server = served(|slice| slice.tx.migrations = None);
-        assert_eq!(server, "migrations of the server not measured: they came and went");
+        let why = Some("they came and went");
+        assert_eq!(server, missing(Some(Whose::Server), why));
         let client = served(|slice| slice.rx.as_mut().unwrap().migrations = None);
-        assert_eq!(client, "migrations of the client not measured: they came and went");
+        assert_eq!(client, missing(Some(Whose::Client), why));
         let neither = served(|slice| {
             slice.tx.migrations = None;
             slice.rx.as_mut().unwrap().migrations = None;
         });
-        assert_eq!(neither, "migrations not measured: they came and went");
+        assert_eq!(neither, missing(None, why));
     }
 
     #[test]

@@ -1,14 +1,15 @@
-//! Gates 5, 6 and 14 to 16 of servers: whether what the client saw and what the server
+//! Of servers: whether what the client saw and what the server
 //! counted fit together, and whether the load shows the server or the client.
 
 use iolens_model::latency::Histogram;
 use iolens_model::load::Length;
 use iolens_model::server::{ServerArm, ServerSetting};
 
-use super::{Case, Check, Flag, Limit};
+use super::{Case, Flag, Limit, Ruling};
 use crate::load;
 use crate::offered::Offered;
 use crate::physics;
+use crate::remark::{Event, Share};
 
 /// A server, and what was offered to it; null in other studies.
 struct Served<'a> {
@@ -40,46 +41,46 @@ impl Served<'_> {
     }
 }
 
-/// Gate 5: the client has no more right replies than the server has given, and has all
+/// The client has no more right replies than the server has given, and has all
 /// but those of requests that were lost. The two count apart.
-pub(super) fn replies(case: &Case<'_>) -> Check {
+pub(super) fn replies(case: &Case<'_>) -> Ruling {
     let (Some(served), Some(rx)) = (served(case), case.sums.received()) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     let (answered, right, lost) = (case.sums.tx.messages, rx.messages, served.lost());
     if answered.abs_diff(right) <= lost {
-        return Check::Pass;
+        return Ruling::Pass;
     }
-    Check::Invalid(format!(
+    Ruling::Invalid(format!(
         "the server answered {answered} requests, and the client has {right} right replies and lost \
          {lost} requests"
     ))
 }
 
-/// Gate 6: every request that was due ended, in exactly one way.
-pub(super) fn outcomes(case: &Case<'_>) -> Check {
-    let Some(served) = served(case) else { return Check::Pass };
+/// Every request that was due ended, in exactly one way.
+pub(super) fn outcomes(case: &Case<'_>) -> Ruling {
+    let Some(served) = served(case) else { return Ruling::Pass };
     let (due, ended) = (served.offered.scheduled, served.offered.outcomes.total());
     if due == ended {
-        return Check::Pass;
+        return Ruling::Pass;
     }
-    Check::Invalid(format!("{due} requests were due, and {ended} ended in one way or another"))
+    Ruling::Invalid(format!("{due} requests were due, and {ended} ended in one way or another"))
 }
 
-/// Gate 6: each request with an end that has a time was timed, once, from when it was
+/// Each request with an end that has a time was timed, once, from when it was
 /// due and from when it was sent; and none was sent before it was due, so at each
 /// percentile the former is the longer.
-pub(super) fn times(case: &Case<'_>) -> Check {
+pub(super) fn times(case: &Case<'_>) -> Ruling {
     /// Both are read from buckets.
     const ROUNDING: f64 = 1.01;
     let (Some(served), Some(due)) = (served(case), case.outcome.latency.as_ref()) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     let sent = &served.arm.from_sent;
     let ends = &served.offered.outcomes;
     let (timed, least, most) = (due.total(), ends.ok, ends.total());
     if !(least..=most).contains(&timed) || sent.total() > timed {
-        return Check::Invalid(format!(
+        return Ruling::Invalid(format!(
             "{timed} times from due and {} from sent of {most} requests, {least} of them answered",
             sent.total()
         ));
@@ -88,7 +89,7 @@ pub(super) fn times(case: &Case<'_>) -> Check {
     for (name, q) in [("p50", 0.5), ("p99", 0.99)] {
         let (from_due, from_sent) = (at(due, q), at(sent, q));
         if timed == sent.total() && from_sent > from_due * ROUNDING {
-            return Check::Invalid(format!(
+            return Ruling::Invalid(format!(
                 "{name} is {from_sent} ns from when requests were sent and {from_due} ns from when \
                  they were due, which is earlier"
             ));
@@ -96,22 +97,22 @@ pub(super) fn times(case: &Case<'_>) -> Check {
     }
     let rising = [0.0, 0.5, 0.99, 1.0].map(|q| at(due, q));
     match physics::ordered(&rising) {
-        Some(_) => Check::Invalid(format!("minimum, p50, p99 and maximum are {rising:?} ns")),
-        None => Check::Pass,
+        Some(_) => Ruling::Invalid(format!("minimum, p50, p99 and maximum are {rising:?} ns")),
+        None => Ruling::Pass,
     }
 }
 
-/// Gate 6, Little's law: mean time from sent × rate is the number of requests in flight.
+/// Little's law: mean time from sent × rate is the number of requests in flight.
 ///
 /// There are never more than the connections have room for. In a closed loop there are
 /// as many, but for the time before a connection's first request and after its last
 /// one of a slice, which is no longer than the longest request; less than half of them
 /// beyond that is something else than the time of a request.
-pub(super) fn little(case: &Case<'_>) -> Check {
-    let Some(served) = served(case) else { return Check::Pass };
+pub(super) fn little(case: &Case<'_>) -> Ruling {
+    let Some(served) = served(case) else { return Ruling::Pass };
     let sent = &served.arm.from_sent;
     let (Some(mean_ns), Some(longest_ns)) = (sent.mean_ns(), sent.quantile_ns(1.0)) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     let is_open = served.setting.is_open_loop();
     let edges_ns = longest_ns as f64 * f64::from(case.sums.slices);
@@ -123,7 +124,7 @@ pub(super) fn little(case: &Case<'_>) -> Check {
         (false, false) => case.sums.tx.time_ns as f64 + edges_ns,
     };
     if time_ns == 0.0 {
-        return Check::Pass;
+        return Ruling::Pass;
     }
     let slots = served.slots(case);
     let per_s = sent.total() as f64 / (time_ns / 1e9);
@@ -131,156 +132,152 @@ pub(super) fn little(case: &Case<'_>) -> Check {
     let too_many = found.breach.is_some_and(|breach| breach.value > breach.high);
     let too_few = found.breach.is_some_and(|breach| breach.value + edges_ns / time_ns < breach.low);
     if too_many || (!is_open && too_few) {
-        return Check::Invalid(format!(
+        return Ruling::Invalid(format!(
             "{mean_ns:.0} ns mean time from sent × the rate of requests is {:.2} requests in \
              flight, and {slots} can be",
             found.requests
         ));
     }
     if !is_open && found.share + edges_ns / time_ns < 0.95 {
-        let what = "of the connections' time had a request in flight";
-        return Check::Flag(Flag::Share { what, share: found.share });
+        let what = Share::InFlight;
+        return Ruling::Flag(Flag::Share { what, share: found.share });
     }
-    Check::Pass
+    Ruling::Pass
 }
 
-/// Gate 14: as many connections as were asked for, and one for each request where they
+/// As many connections as were asked for, and one for each request where they
 /// are short; the requests of a server's threads and processes hold those of the slices.
-pub(super) fn connections(case: &Case<'_>) -> Check {
-    let Some(served) = served(case) else { return Check::Pass };
+pub(super) fn connections(case: &Case<'_>) -> Ruling {
+    let Some(served) = served(case) else { return Ruling::Pass };
     let made = served.arm.connects.made;
     let asked = match served.setting.length {
         Length::Long => u64::from(served.setting.connections),
         Length::Short => served.offered.outcomes.ok,
     };
     if made < asked {
-        return Check::Invalid(format!("{made} connections were made, asked for were {asked}"));
+        return Ruling::Invalid(format!("{made} connections were made, asked for were {asked}"));
     }
     let by_task: u64 = served.arm.requests_by_task.iter().sum();
     let answered = case.sums.tx.messages;
     if !served.arm.requests_by_task.is_empty() && by_task < answered {
-        return Check::Invalid(format!(
+        return Ruling::Invalid(format!(
             "its threads and processes answered {by_task} requests in the trial, and {answered} in \
              the measured slices alone"
         ));
     }
-    Check::Pass
+    Ruling::Pass
 }
 
-/// Gate 14: as many threads or processes serve as the model makes for the workers and
+/// As many threads or processes serve as the model makes for the workers and
 /// connections that were asked for.
-pub(super) fn workers(case: &Case<'_>) -> Check {
+pub(super) fn workers(case: &Case<'_>) -> Ruling {
     let Some((least, most)) = served(case).and_then(|served| served.arm.tasks_asked) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     // At once: one for each connection is there for as long as that.
     let seen = served(case).map_or(0, |served| served.arm.tasks_max);
     if seen >= least && most.is_none_or(|most| seen <= most) {
-        return Check::Pass;
+        return Ruling::Pass;
     }
     let bound = if seen < least { ("at least", least) } else { ("at most", most.unwrap_or(least)) };
-    Check::Invalid(format!(
+    Ruling::Invalid(format!(
         "{seen} threads or processes served, and for what was asked this model has {} {}",
         bound.0, bound.1
     ))
 }
 
-/// Gate 15: a client whose thread worked for nearly all of its time may have had no
+/// A client whose thread worked for nearly all of its time may have had no
 /// more; its rate is a floor.
-pub(super) fn client_busy(case: &Case<'_>) -> Check {
+pub(super) fn client_busy(case: &Case<'_>) -> Ruling {
     let busy = served(case).and_then(|served| served.offered.busiest());
     match busy.map(|parts| (parts.over / parts.under).min(1.0)) {
         Some(share) if share >= load::BUSY_SHARE => limited(Limit::ClientBusy, share),
-        _ => Check::Pass,
+        _ => Ruling::Pass,
     }
 }
 
-/// Gate 15: requests that the client took up late are not late by the server, by the
+/// Requests that the client took up late are not late by the server, by the
 /// same rule as in `load`.
-pub(super) fn client_late(case: &Case<'_>) -> Check {
+pub(super) fn client_late(case: &Case<'_>) -> Ruling {
     let (Some(served), Some(due)) = (served(case), case.outcome.latency.as_ref()) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     match load::lag_limit(&served.arm.lag, due) {
         Some(lag) => limited(Limit::ClientLate, lag.0 as f64),
-        None => Check::Pass,
+        None => Ruling::Pass,
     }
 }
 
-/// Gate 15: what was offered by a schedule was answered in its time.
-pub(super) fn rate(case: &Case<'_>) -> Check {
+/// What was offered by a schedule was answered in its time.
+pub(super) fn rate(case: &Case<'_>) -> Ruling {
     let Some(served) = served(case).filter(|served| served.setting.is_open_loop()) else {
-        return Check::Pass;
+        return Ruling::Pass;
     };
     let (replies, due) = (served.offered.replies_in_window as f64, served.offered.scheduled as f64);
     match physics::accepted(replies, due) {
         Some(breach) => limited(Limit::RateNotKept, breach.value),
-        None => Check::Pass,
+        None => Ruling::Pass,
     }
 }
 
-fn limited(limit: Limit, value: f64) -> Check {
-    Check::Flag(Flag::Limit { limit, value })
+fn limited(limit: Limit, value: f64) -> Ruling {
+    Ruling::Flag(Flag::Limit { limit, value })
 }
 
-/// Gate 16: a reply that is wrong is no reply, and what it took is not what a right one
+/// A reply that is wrong is no reply, and what it took is not what a right one
 /// takes.
-pub(super) fn wrong(case: &Case<'_>) -> Check {
+pub(super) fn wrong(case: &Case<'_>) -> Ruling {
     match served(case).map_or(0, |served| served.offered.outcomes.invalid) {
-        0 => Check::Pass,
-        count => Check::Invalid(format!("{count} replies were wrong, or said that it failed")),
+        0 => Ruling::Pass,
+        count => Ruling::Invalid(format!("{count} replies were wrong, or said that it failed")),
     }
 }
 
-/// Gate 16: requests that timed out.
-pub(super) fn timeouts(case: &Case<'_>) -> Check {
-    events(case, "requests timed out", |served| served.offered.outcomes.timeout)
+/// Requests that timed out.
+pub(super) fn timeouts(case: &Case<'_>) -> Ruling {
+    events(case, Event::Timeouts, |served| served.offered.outcomes.timeout)
 }
 
-/// Gate 16: connections that ended before the reply.
-pub(super) fn resets(case: &Case<'_>) -> Check {
-    let what = "requests whose connection ended before the reply";
-    events(case, what, |served| served.offered.outcomes.reset)
+/// Connections that ended before the reply.
+pub(super) fn resets(case: &Case<'_>) -> Ruling {
+    events(case, Event::Resets, |served| served.offered.outcomes.reset)
 }
 
-/// Gate 16: connections that could not be made.
-pub(super) fn refused(case: &Case<'_>) -> Check {
-    let what = "requests whose connection could not be made";
-    events(case, what, |served| served.offered.outcomes.refused)
+/// Connections that could not be made.
+pub(super) fn refused(case: &Case<'_>) -> Ruling {
+    events(case, Event::RefusedConnections, |served| served.offered.outcomes.refused)
 }
 
-/// Gate 16: requests that the client gave up at a limit of its own machine.
-pub(super) fn abandoned(case: &Case<'_>) -> Check {
-    let what = "requests that the client gave up at a limit of its own";
-    events(case, what, |served| served.offered.outcomes.abandoned)
+/// Requests that the client gave up at a limit of its own machine.
+pub(super) fn abandoned(case: &Case<'_>) -> Ruling {
+    events(case, Event::Abandoned, |served| served.offered.outcomes.abandoned)
 }
 
-/// Gate 16: connections that a full queue dropped.
-pub(super) fn listen_overflows(case: &Case<'_>) -> Check {
-    let what = "connections dropped because a queue of those not yet accepted was full";
-    events(case, what, |served| served.offered.at_the_server().map_or(0, |n| n.listen_overflows))
+/// Connections that a full queue dropped.
+pub(super) fn listen_overflows(case: &Case<'_>) -> Ruling {
+    events(case, Event::ListenOverflows, |served| {
+        served.offered.at_the_server().map_or(0, |n| n.listen_overflows)
+    })
 }
 
-/// Gate 16: connections that a listening socket dropped for another reason.
-pub(super) fn listen_drops(case: &Case<'_>) -> Check {
-    let what = "connections dropped by a listening socket though its queue had room";
-    events(case, what, |served| {
+/// Connections that a listening socket dropped for another reason.
+pub(super) fn listen_drops(case: &Case<'_>) -> Ruling {
+    events(case, Event::ListenDrops, |served| {
         let counts = served.offered.at_the_server();
         counts.map_or(0, |n| n.listen_drops.saturating_sub(n.listen_overflows))
     })
 }
 
-/// Gate 16: periods in which cgroups held back the server or the client, because the
+/// Periods in which cgroups held back the server or the client, because the
 /// processor time that they allow was spent.
-pub(super) fn throttled(case: &Case<'_>) -> Check {
-    let what = "periods in which a cgroup held back the server or the client (cpu.max)";
-    events(case, what, |served| served.offered.throttled_periods)
+pub(super) fn throttled(case: &Case<'_>) -> Ruling {
+    events(case, Event::Throttled, |served| served.offered.throttled_periods)
 }
 
-fn events(case: &Case<'_>, what: &'static str, count: impl Fn(&Served<'_>) -> u64) -> Check {
+fn events(case: &Case<'_>, what: Event, count: impl Fn(&Served<'_>) -> u64) -> Ruling {
     match served(case).map_or(0, |served| count(&served)) {
-        0 => Check::Pass,
-        count => Check::Flag(Flag::Events { what, count }),
+        0 => Ruling::Pass,
+        count => Ruling::Flag(Flag::Events { what, count }),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Gates 5, 6, 9, 12 and 15: counts that must fit together.
+//! Counts that must fit together.
 
 use super::{Breach, above, below, outside};
 
-/// Gate 5: what was received is at most what was sent, and what is missing is
+/// What was received is at most what was sent, and what is missing is
 /// at most what can be in flight. In bytes.
 #[must_use]
 pub fn received(sent: u64, received: u64, in_flight_most: u64) -> Option<Breach> {
@@ -14,7 +14,7 @@ pub fn received(sent: u64, received: u64, in_flight_most: u64) -> Option<Breach>
     })
 }
 
-/// Gate 6: a part is no more than the whole, within this share.
+/// A part is no more than the whole, within this share.
 #[must_use]
 pub fn part_of(part: f64, whole: f64, share: f64) -> Option<Breach> {
     above(part, whole * (1.0 + share))
@@ -33,7 +33,7 @@ pub struct InFlight {
     pub is_idle: bool,
 }
 
-/// Gate 6, Little's law: with one request in flight on each connection, mean
+/// Little's law: with one request in flight on each connection, mean
 /// latency × rate is the number of connections.
 ///
 /// It cannot be more: a connection has no two requests in flight. It is less
@@ -49,7 +49,7 @@ pub fn in_flight(mean_ns: f64, requests_per_s: f64, connections: f64) -> InFligh
     InFlight { requests, share, breach, is_idle: share < 1.0 - MARGIN }
 }
 
-/// Gate 6: values that rise, such as minimum, median and p99: the first two
+/// Values that rise, such as minimum, median and p99: the first two
 /// neighbours that do not, by position.
 #[must_use]
 pub fn ordered(values: &[f64]) -> Option<(usize, usize)> {
@@ -57,21 +57,21 @@ pub fn ordered(values: &[f64]) -> Option<(usize, usize)> {
     Some((falls, falls + 1))
 }
 
-/// Gate 9: a counter that ran while the work took a hundredth of the time or
+/// A counter that ran while the work took a hundredth of the time or
 /// less counted mostly something else, as CPU time over elapsed time.
 #[must_use]
 pub fn mostly_waiting(cpu_ns: f64, wall_ns: f64) -> Option<Breach> {
     below(cpu_ns / wall_ns, 0.01)
 }
 
-/// Gate 12: every zero-copy send completed, once, and no more of them were
+/// Every zero-copy send completed, once, and no more of them were
 /// copied than completed, where that is known. True where that holds.
 #[must_use]
 pub fn completed(sends: u64, completions: u64, copied: Option<u64>) -> bool {
     completions == sends && copied.is_none_or(|copied| copied <= completions)
 }
 
-/// Gate 15: a load generator that reached less than 98 % of what it offered
+/// A load generator that reached less than 98 % of what it offered
 /// measured itself, as the share reached.
 #[must_use]
 pub fn accepted(achieved_per_s: f64, offered_per_s: f64) -> Option<Breach> {

@@ -1,4 +1,4 @@
-//! Gates 1 and 6: what a processor can count in its time.
+//! What a processor can count in its time.
 
 use super::{Breach, above, outside};
 
@@ -30,13 +30,13 @@ impl ClockRange {
     }
 }
 
-/// Gate 1: cycles over CPU time, in GHz.
+/// Cycles over CPU time, in GHz.
 #[must_use]
 pub fn clock_ghz(cycles: f64, cpu_ns: f64, range: ClockRange) -> Option<Breach> {
     outside(cycles / cpu_ns, range.low_ghz, range.high_ghz)
 }
 
-/// Gate 1: no core retires more than 12 instructions a cycle (the widest are
+/// No core retires more than 12 instructions a cycle (the widest are
 /// built for 10), and one that retires less than one in a hundred did not
 /// count the same thing as the clock.
 #[must_use]
@@ -44,7 +44,7 @@ pub fn instructions_per_cycle(instructions: f64, cycles: f64) -> Option<Breach> 
     outside(instructions / cycles, 0.01, 12.0)
 }
 
-/// Gate 6: threads cannot use more CPU than there was time, in ns. CPU time is
+/// Threads cannot use more CPU than there was time, in ns. CPU time is
 /// read outside of the clock, so 5 % and a millisecond are allowed for what
 /// lies between.
 #[must_use]

@@ -70,7 +70,7 @@ impl Rounded {
     }
 }
 
-/// Gate 6: two ways to the same number agree, within what printing rounded
+/// Two ways to the same number agree, within what printing rounded
 /// away and this share. The breach holds found over expected.
 #[must_use]
 pub fn agreement(found: Rounded, expected: Rounded, share: f64) -> Option<Breach> {

@@ -1,8 +1,8 @@
-//! Gates 4, 7 and 13: what several cells have in common and should not.
+//! What several cells have in common and should not.
 
 use super::Rounded;
 
-/// Gate 7: throughput that is the same, within a quarter, for messages under
+/// Throughput that is the same, within a quarter, for messages under
 /// 1 KiB and over 64 KiB: the least and the most of it. A copy of 64 times the
 /// bytes for one system call makes it grow by factors, unless a link or a
 /// shaper bounds every size.
@@ -38,7 +38,7 @@ pub struct SwitchRate {
     pub rates_apart: f64,
 }
 
-/// Gate 13: context switches per second that hardly change over cells whose
+/// Context switches per second that hardly change over cells whose
 /// message rates differ: something wakes up by the clock and not by the work.
 #[must_use]
 pub fn steady_switching(cells: &[Switching]) -> Option<SwitchRate> {
@@ -64,7 +64,7 @@ pub struct Flow {
     pub messages_per_s: Rounded,
 }
 
-/// Gate 4, for tables of others: latency × message rate is the same number in
+/// For tables of others: latency × message rate is the same number in
 /// every row, within half a percent: then the latency was computed from the
 /// rate and not measured. That number, which is how many messages were taken
 /// to be in flight; null where rows are fewer than three or were printed too

@@ -1,8 +1,8 @@
-//! Gates 2 to 4: what moving bytes takes at least.
+//! What moving bytes takes at least.
 
 use super::{Breach, above, below};
 
-/// Gate 2: a CPU that copies every byte cannot move bytes faster than a
+/// A CPU that copies every byte cannot move bytes faster than a
 /// `memcpy` of this bandwidth, in bytes a second; 5 % more for the error of
 /// its measurement.
 #[must_use]
@@ -12,7 +12,7 @@ pub fn copy_rate(bytes_per_s: f64, memcpy_bytes_per_s: f64) -> Option<Breach> {
     above(bytes_per_s, bound).filter(|_| bound > 0.0)
 }
 
-/// Gate 2: where a CPU copies, it takes a cycle for 64 bytes at least, the
+/// Where a CPU copies, it takes a cycle for 64 bytes at least, the
 /// widest store there is. In cycles per byte.
 #[must_use]
 pub fn cycles_per_byte(cycles: f64, bytes: f64) -> Option<Breach> {
@@ -20,7 +20,7 @@ pub fn cycles_per_byte(cycles: f64, bytes: f64) -> Option<Breach> {
     below(cycles / bytes, 1.0 / BYTES_PER_CYCLE_MOST)
 }
 
-/// Gate 3: a system call cannot cost less than one that does nothing, in ns.
+/// A system call cannot cost less than one that does nothing, in ns.
 ///
 /// The factor is 0.7 and not 1 because the empty call was timed at another
 /// moment, on a machine whose clock and caches may have been 30 % worse then;
@@ -39,7 +39,7 @@ pub fn copy_ns(bytes: f64, memcpy_bytes_per_s: f64) -> f64 {
     bytes / (memcpy_bytes_per_s * MARGIN) * 1e9
 }
 
-/// Gate 4: a median latency under half of what a message takes at the rate of
+/// A median latency under half of what a message takes at the rate of
 /// its own connection, as the share of that. The mean of a saturated closed
 /// loop takes no less than all of it; a median stays below where there is a
 /// tail, and far below where something else than the message was timed.

@@ -8,14 +8,15 @@ use iolens_model::cell::Cell;
 
 use super::{Packed, Sums};
 use crate::gates::Flag;
+use crate::remark::Circumstance;
 
-/// Cells, outcomes of arms and remarks of a run so far.
+/// Cells, outcomes of arms and circumstances of a run so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     cells: BTreeSet<Arc<Cell>>,
     /// How the arm with this label ended last.
     outcomes: BTreeMap<String, Arc<ArmOutcome>>,
-    remarks: BTreeSet<Arc<str>>,
+    circumstances: BTreeSet<Arc<Circumstance>>,
     /// Room for the sums of a trial, and for those of an arm while they are packed.
     pub(super) sums: Vec<Sums>,
     bytes: Vec<u8>,
@@ -47,17 +48,17 @@ impl Known {
 
     pub(super) fn flags(&mut self, flags: Vec<Flag>) -> Box<[Flag]> {
         let shared = |flag: Flag| match flag {
-            Flag::Once(text) => Flag::Once(self.remark(text)),
+            Flag::Once(found) => Flag::Once(self.circumstance(found)),
             other => other,
         };
         flags.into_iter().map(shared).collect()
     }
 
-    fn remark(&mut self, text: Arc<str>) -> Arc<str> {
-        if let Some(known) = self.remarks.get(&text) {
+    fn circumstance(&mut self, found: Arc<Circumstance>) -> Arc<Circumstance> {
+        if let Some(known) = self.circumstances.get(&found) {
             return Arc::clone(known);
         }
-        self.remarks.insert(Arc::clone(&text));
-        text
+        self.circumstances.insert(Arc::clone(&found));
+        found
     }
 }

@@ -14,7 +14,7 @@ What iolens counts and derives, under the names that `iolens list metrics`, expo
 - A name ends in its unit where it has one. `tx_` is the sending end and `rx_` the
   receiving one; what has neither is of both ends together.
 - A count of an arm in a trial is the sum over its slices that count; what a cell says is
-  made of its trials (METHOD 2).
+  made of its trials (METHOD, From a trial to a ratio).
 - **Null where**: what was not measured is null, in CSV an empty field, and never 0.
   `not_measured` in JSON says why in this run. Every metric is null for an arm that failed
   or was skipped, and a sum over both ends where one of them did not count; `-` says
@@ -28,7 +28,7 @@ What iolens counts and derives, under the names that `iolens list metrics`, expo
 pub(super) fn markdown() -> String {
     let mut text = HEAD.to_owned();
     for metric in METRICS {
-        let null_where = metric.null_where().unwrap_or("-");
+        let null_where = metric.null_when.words().unwrap_or("-");
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,

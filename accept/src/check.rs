@@ -1,0 +1,156 @@
+//! A line of acceptance and what it found: named rows of evidence, each of them judged or not.
+
+use std::fmt::{Debug, Display};
+use std::ops::RangeBounds;
+
+use crate::bench::Bench;
+
+/// What ends a line early is told in words, and fails it.
+pub type Res<T = ()> = Result<T, String>;
+
+/// One promise.
+pub struct Line {
+    /// Says what is checked; unique within its subject.
+    pub name: &'static str,
+    pub promise: &'static str,
+    /// Names of peers, or `root`.
+    pub needs: &'static [&'static str],
+    pub check: fn(&Bench, &mut Check) -> Res,
+}
+
+pub const fn line(
+    name: &'static str,
+    promise: &'static str,
+    needs: &'static [&'static str],
+    check: fn(&Bench, &mut Check) -> Res,
+) -> Line {
+    Line { name, promise, needs, check }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Evidence that is not judged.
+    Note,
+    Good,
+    /// Something was not there to be tried, which counts as a failure: nothing was shown.
+    Missing,
+    Bad,
+}
+
+/// What a line has found so far.
+#[derive(Default)]
+pub struct Check(Vec<(State, String)>);
+
+impl Check {
+    pub fn judge(&mut self, name: impl Display, good: bool, words: impl Display) {
+        self.row(if good { State::Good } else { State::Bad }, name, words);
+    }
+
+    pub fn note(&mut self, name: impl Display, words: impl Display) {
+        self.row(State::Note, name, words);
+    }
+
+    pub fn missing(&mut self, why: impl Display) {
+        self.row(State::Missing, "missing", why);
+    }
+
+    /// Something that has to be said.
+    pub fn said(&mut self, name: impl Display, words: &str) {
+        self.judge(name, !words.is_empty(), words);
+    }
+
+    pub fn holds(&mut self, name: impl Display, holds: bool) {
+        self.judge(name, holds, holds);
+    }
+
+    /// A number that has to lie in a range.
+    pub fn within<T: PartialOrd + Display>(
+        &mut self,
+        name: impl Display,
+        value: T,
+        range: impl RangeBounds<T> + Debug,
+    ) {
+        self.judge(name, range.contains(&value), format!("{value:.4} (asked: {range:?})"));
+    }
+
+    pub fn same<T: PartialEq + Debug>(&mut self, name: impl Display, found: T, expected: T) {
+        let good = found == expected;
+        let beside = if good { String::new() } else { format!(", not {expected:?}") };
+        self.judge(name, good, format!("{found:?}{beside}"));
+    }
+
+    /// A part whose error fails the line; the parts behind it are tried all the same.
+    pub fn part(&mut self, name: impl Display, part: Res<impl Display>) {
+        match part {
+            Ok(words) => self.judge(name, true, words),
+            Err(why) => self.judge(name, false, why),
+        }
+    }
+
+    fn row(&mut self, state: State, name: impl Display, words: impl Display) {
+        let mark = if state == State::Bad { "WRONG: " } else { "" };
+        let words = format!("{mark}{name}: {words}");
+        eprintln!("   {words}");
+        self.0.push((state, words));
+    }
+
+    /// The worst of its rows; a line without a judged row has shown nothing.
+    pub fn state(&self) -> State {
+        let states = self.0.iter().map(|(state, _)| *state);
+        states.max().filter(|state| *state != State::Note).unwrap_or(State::Missing)
+    }
+
+    #[cfg(test)]
+    pub fn passes(&self) -> bool {
+        self.state() == State::Good
+    }
+
+    pub fn evidence(&self) -> String {
+        self.0.iter().map(|(_, words)| words.as_str()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Whether this passes a check of its own.
+#[cfg(test)]
+pub fn passes(judge: impl FnOnce(&mut Check)) -> bool {
+    let mut check = Check::default();
+    judge(&mut check);
+    check.passes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_row_decides_and_no_row_shows_nothing() {
+        let state = |judge: fn(&mut Check)| {
+            let mut check = Check::default();
+            judge(&mut check);
+            check.state()
+        };
+        assert!(state(|_| ()) == State::Missing);
+        assert!(state(|check| check.note("a", 1)) == State::Missing);
+        assert!(passes(|check| check.judge("a", true, 1)));
+        assert!(
+            state(|check| {
+                check.judge("a", true, 1);
+                check.missing("b");
+            }) == State::Missing
+        );
+        assert!(
+            state(|check| {
+                check.judge("a", false, 1);
+                check.missing("b");
+            }) == State::Bad
+        );
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_in_no_range() {
+        let within = |value: f64| passes(|check| check.within("x", value, ..=1.0));
+        assert!(within(1.0) && !within(1.1) && !within(f64::NAN));
+        assert!(!passes(|check| check.within("x", f64::NAN, 1.0..)));
+        assert!(!passes(|check| check.same("x", 1, 2)));
+    }
+}

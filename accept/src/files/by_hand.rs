@@ -1,0 +1,138 @@
+//! The plain tools for files, against arithmetic of our own.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+use serde_json::Value;
+
+use crate::prelude::*;
+
+/// Bytes of the file: a block of none of the sizes divides it.
+const BYTES: usize = (1 << 20) + 3;
+
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
+    let content = content();
+    bench.write("source", &content)?;
+    let (hash, xor) = (hash(&content), xor(&content));
+    check.note("checksum and xor computed here", format!("{hash}, {xor}"));
+    for block in ["1", "4096", "1MiB"] {
+        let size = format!("--block-size {block} --json");
+        let read = bench.json(format!("file read source --checksum --xor {size}"))?;
+        let right = read["bytes"] == BYTES && read["checksum"] == *hash && read["xor"] == *xor;
+        check.judge(format!("read at {block}"), right, told(&read, right));
+        let copied = bench.json(format!("file copy source copy-{block} --verify {size}"))?;
+        let same = fs::read(bench.path(&format!("copy-{block}"))).is_ok_and(|made| made == content);
+        let right = same && copied["bytes"] == BYTES;
+        check.judge(format!("copy at {block}"), right, told(&copied, right));
+        write(bench, check, block, &size)?;
+    }
+    // Paths that cannot be used: one message that names one of them.
+    fs::create_dir_all(bench.path("folder")).map_err(|e| e.to_string())?;
+    for words in [
+        "read absent --block-size 4096",
+        "read folder --block-size 4096",
+        "write source --block-size 1 --count 1",
+        "write folder --block-size 1 --count 1",
+        "copy absent other --block-size 1",
+        "copy source folder --block-size 1",
+    ] {
+        let finished = bench.iolens(format!("file {words}")).run()?;
+        let said = finished.stderr();
+        let messages = said.lines().filter(|line| line.starts_with("iolens: ")).count();
+        let first = said.lines().next().unwrap_or_default();
+        let named = ["absent", "folder", "source"].iter().any(|path| first.contains(path));
+        check.judge(words, !finished.status.success() && messages == 1 && named, said);
+    }
+    // A file that is shorter than asked for.
+    let short = bench.json("file read source --block-size 4096 --count 1000 --json")?;
+    check.same("1000 blocks of 4096 asked, bytes read", short.int("bytes"), BYTES as u64);
+    Ok(())
+}
+
+/// What the tool said, where that is wrong.
+fn told(said: &Value, right: bool) -> String {
+    if right { "as computed here".to_owned() } else { said.to_string() }
+}
+
+/// The size that is there, and the checksum of it.
+fn write(bench: &Bench, check: &mut Check, block: &str, size: &str) -> Res {
+    let name = format!("written-{block}");
+    let count = if block == "1" { 1000 } else { 3 };
+    let written = bench.json(format!("file write {name} --count {count} {size}"))?;
+    let bytes = fs::read(bench.path(&name)).map_err(|e| format!("cannot read {name}: {e}"))?;
+    let right = written["bytes"] == bytes.len() && written["checksum"] == *hash(&bytes);
+    check.judge(format!("write at {block}"), right, told(&written, right));
+    Ok(())
+}
+
+/// Bytes that repeat nowhere.
+fn content() -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..BYTES).map(|_| next()).collect()
+}
+
+/// The checksum as its documentation has it, word by word.
+fn hash(bytes: &[u8]) -> String {
+    const P: u128 = (1 << 61) - 1;
+    const R: u128 = 0x1e37_79b9_7f4a_7c1a;
+    let word = |piece: &[u8]| {
+        let mut word = [0; 8];
+        word[..piece.len()].copy_from_slice(piece);
+        u128::from(u64::from_le_bytes(word))
+    };
+    let sum = bytes.chunks(8).rev().fold(0, |sum, piece| (sum + word(piece)) * R % P);
+    format!("{:016x}", (sum + bytes.len() as u128) % P)
+}
+
+fn xor(bytes: &[u8]) -> String {
+    let word = |piece: &[u8]| {
+        let mut word = [0; 4];
+        word[..piece.len()].copy_from_slice(piece);
+        u32::from_le_bytes(word)
+    };
+    format!("{:08x}", bytes.chunks(4).map(word).fold(0, |sum, word| sum ^ word))
+}
+
+/// Files that are unfit to be timed, and what has to be said of them.
+pub fn unfit(bench: &Bench, check: &mut Check) -> Res {
+    let make = |name: &str, bytes: &[u8], size: u64| {
+        let file = File::create(bench.path(name));
+        let made = file.and_then(|file| {
+            file.set_len(size)?;
+            file.write_all_at(bytes, 0)?;
+            file.sync_all()
+        });
+        made.map_err(|e| format!("cannot make {name}: {e}"))
+    };
+    make("holes", &[1; 4096], 4 << 20)?;
+    make("zeros", &vec![0; 4 << 20], 0)?;
+    bench.at_home(Job::of("fallocate -l 4MiB unwritten")).success()?;
+    for (name, word) in [("holes", "holes"), ("unwritten", "never written"), ("zeros", "zeros")] {
+        let run = format!(
+            "run file --file {} --cache warm --quick --block-sizes 4KiB --engines read --passes 2 \
+             --rounds 3 --progress none",
+            bench.path(name).display()
+        );
+        let finished = bench.iolens(&run).run()?;
+        let said = finished.noted(word);
+        check.said(name, said);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_independent_sums_are_those_of_the_documentation() {
+        assert_eq!(hash(b""), format!("{:016x}", 0));
+        assert_eq!(hash(&[1]), format!("{:016x}", 0x1e37_79b9_7f4a_7c1a_u64 + 1));
+        assert_eq!(xor(&[1, 0, 0, 0, 3]), "00000002");
+    }
+}

@@ -1,0 +1,146 @@
+//! What goes wrong between clients and servers: ports that run out, a queue that
+//! overflows, clients that vanish, and those that misbehave in every other way.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::prelude::*;
+use crate::process::tests;
+use crate::servers::serving::{Serving, load_line, mishaps, models};
+
+/// Clients that vanish.
+const VANISH: &str = include_str!("vanish.py");
+
+/// After 30 s without a sign a server asks for one (`TCP_KEEPIDLE`), and is told that
+/// nobody knows of the connection.
+const ASKED_AFTER: Duration = Duration::from_secs(33);
+
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
+    ports_run_out(bench, check)?;
+    queue_overflows(bench, check)?;
+    clients_vanish(bench, check)?;
+    misbehaving(check)
+}
+
+/// A server in a network namespace of its own, where `prepared` was done before.
+fn apart(bench: &Bench, words: &str, prepared: &str) -> Res<Serving> {
+    let script = format!("ip link set lo up && {prepared} && exec \"$@\"");
+    let job = Job::of("unshare --net sh -c").arg(script).arg("sh").minutes(3);
+    Serving::under(bench, job, words)
+}
+
+/// A load in the namespace of a server.
+fn load_beside(bench: &Bench, server: &Serving, words: &str) -> Job {
+    let enter = format!("nsenter --net --target {}", server.running.id());
+    bench.under(Job::of(&enter), load_line(server, words)).minutes(2)
+}
+
+/// A hundred ports, kept for a minute each, and 500 short connections; then with the
+/// addresses that the message advises.
+fn ports_run_out(bench: &Bench, check: &mut Check) -> Res {
+    let few = "cd /proc/sys/net/ipv4 && echo 40000 40099 > ip_local_port_range && echo 0 > \
+               tcp_tw_reuse && cd /";
+    let server = apart(bench, "epoll_lt", few)?;
+    let short = "--short --connections 4 --requests 500 --service echo";
+    let refused = load_beside(bench, &server, short).run()?;
+    let said = refused.stderr();
+    let named = said.contains("EADDRNOTAVAIL") && said.contains("--sources");
+    check.judge("ports run out", refused.status.code() == Some(4) && named, said);
+    let more = format!("{short} --sources 127.0.0.1-127.0.0.16");
+    let advised = load_beside(bench, &server, &more).json()?;
+    check.same("with more addresses, ok", advised.int("outcomes/ok"), 500);
+    let open = "--rate 500 --short --connections 4 --time 2s";
+    let computed = load_beside(bench, &server, open).run()?;
+    let named = computed.status.code() == Some(2) && computed.stderr().contains("need 1000 ports");
+    check.judge("as an open loop, before it begins", named, computed.stderr());
+    only_gone(check, &server.served()?, 4);
+    Ok(())
+}
+
+/// Nothing went wrong at a server but for so many clients that left before their
+/// reply: those of a load that gives up.
+fn only_gone(check: &mut Check, served: &Value, most: u64) {
+    let all = served["mishaps"].as_object().into_iter().flatten();
+    let good = all.into_iter().all(|(kind, count)| {
+        let most = if kind == "reset" { most } else { 0 };
+        count.as_u64().is_some_and(|count| count <= most)
+    });
+    check.judge("wrong at the server", good, mishaps(served));
+}
+
+/// A queue of four, and 64 connections while the server is stopped. The kernel asks those that
+/// found no room again after 1, 2, 4 and 8 s, all at once, and four may come in each time: a
+/// request may well wait for longer than the limit of 10 s, and is counted as that.
+fn queue_overflows(bench: &Bench, check: &mut Check) -> Res {
+    let server = apart(bench, "epoll_lt --backlog 4", "true")?;
+    server.running.signal("STOP")?;
+    let load = load_beside(bench, &server, "--connections 64 --requests 640 --service echo");
+    let running = load.start()?;
+    sleep(Duration::from_millis(1500));
+    server.running.signal("CONT")?;
+    let load = running.finish()?.success()?.json()?;
+    let [ok, late] = ["ok", "timeout"].map(|kind| load["outcomes"].int(kind));
+    check.same("a queue of 4 overflows, 640 requests ok or timed out", ok + late, 640);
+    check.within("timed out", late, ..64);
+    check.within("ListenOverflows counted", load.int("network/listen_overflows"), 1..);
+    check.within("of 64 connections 0.9 s or more", load.int("connections_slow"), 1..);
+    let remarks = load["remarks"].to_string();
+    let told = remarks.contains("ListenOverflows") && remarks.contains("longer backlog");
+    check.judge("it says", told, remarks);
+    only_gone(check, &server.served()?, late);
+    Ok(())
+}
+
+/// Two clients of every model vanish; the others are answered, and when the kernel has
+/// asked in vain the server knows.
+fn clients_vanish(bench: &Bench, check: &mut Check) -> Res {
+    let models = models(bench)?;
+    let mut servers = Vec::new();
+    for model in &models {
+        // Where others wait it is the limit that ends the wait.
+        let limit = if model == "iterative" { "--stall-limit 1s" } else { "" };
+        servers.push(Serving::ours(bench, &format!("{model} {limit}"))?);
+    }
+    let ports = servers.iter().filter_map(|server| Some(server.address.rsplit_once(':')?.1));
+    Job::of("python3 -c").arg(VANISH).args(ports).success()?;
+    let mut answered = |when: &str| {
+        for (server, model) in servers.iter().zip(&models) {
+            let answers = server.answers();
+            check.judge(
+                format!("{model}: 2 clients vanish, others answered {when}"),
+                answers,
+                answers,
+            );
+        }
+    };
+    answered("at once");
+    sleep(ASKED_AFTER);
+    answered("after 33 s");
+    for (server, model) in servers.into_iter().zip(&models) {
+        let served = server.served()?;
+        let expected = if model == "iterative" { "timed_out" } else { "reset" };
+        let good = served["mishaps"][expected] == 2 && served["requests"] == 4;
+        let words = format!("{} of {} requests", mishaps(&served), served["requests"]);
+        check.judge(format!("{model} counts"), good, words);
+    }
+    Ok(())
+}
+
+/// The tests that are always run: every model and every kind of client.
+fn misbehaving(check: &mut Check) -> Res {
+    let done = tests(check, "--package iolens --test it -- serve:: load::")?;
+    for name in [
+        "a_port_that_is_taken_is_said_to_be",
+        "garbage_is_answered_with_an_error_and_the_others_are_served_on",
+        "a_client_that_dies_is_counted_and_the_others_are_served_on",
+        "slow_readers_and_silent_clients_hold_nobody_up",
+        "without_a_descriptor_connections_are_closed_and_the_others_served_on",
+        "without_a_thread_or_process_connections_are_closed",
+    ] {
+        let line = done.line(name);
+        check.judge(name, line.ends_with(" ok"), line);
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! SIGKILL at random moments: what was committed is there, and what is not
+//! meant to stay is gone once the tool has started again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::thread::sleep;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use crate::bench::names;
+use crate::prelude::*;
+use crate::process::{POLL, processes};
+
+const KILLS: u32 = 10;
+
+/// Workers notice the end of their parent by a signal; a process that is still
+/// there this long after the next start is left.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Marks every process of one run through its environment.
+const MARK: &str = "IOLENS_ACCEPT_MARK";
+
+/// Repeats a failure: the seed of the moments.
+const SEED_VARIABLE: &str = "IOLENS_ACCEPT_SEED";
+
+pub fn check(bench: &Bench, check: &mut Check, topology: &str) -> Res {
+    let seed = seed()?;
+    check.note(SEED_VARIABLE, seed);
+    let mut reported = 0;
+    let moments = BuildHasherDefault::<DefaultHasher>::default();
+    for kill in 1..=KILLS {
+        let delay = Duration::from_millis(300 + moments.hash_one((seed, kill)) % 5700);
+        let room = bench.room(&format!("kill-{topology}-{kill}"))?;
+        let round = kill_once(&room, topology, kill, delay)?;
+        reported += round.reported;
+        let words =
+            format!("{} trials, {} reported; left: {:?}", round.stored, round.reported, round.left);
+        check.judge(format!("{kill}: after {delay:?}"), round.is_sound(), words);
+    }
+    // Else no kill came after a commit, and nothing was shown.
+    check.within("trials reported in all", reported, 1..);
+    Ok(())
+}
+
+/// What one kill left.
+struct Round {
+    /// Trials the tool had said were committed.
+    reported: u64,
+    /// Trials in the file afterwards.
+    stored: u64,
+    /// Processes, network namespaces that processes stand in, devices and files.
+    left: Vec<String>,
+}
+
+impl Round {
+    /// One trial more than reported may have been committed.
+    fn is_sound(&self) -> bool {
+        (self.reported..=self.reported + 1).contains(&self.stored) && self.left.is_empty()
+    }
+}
+
+fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Res<Round> {
+    let mark = format!("{}-{kill}", std::process::id());
+    let (files_before, networks_before) = (shared_files(), networks());
+    let run = format!(
+        "run net --methods send_staged,sendmsg_iov --sizes 64,4KiB --threads 1 --passes 5000 \
+         --budget 60s --progress plain --db results.db --network {topology}"
+    );
+    let mut running = bench.iolens(&run).env(MARK, &mark).start()?;
+    sleep(delay);
+    if !running.is_running() {
+        let ended = running.finish()?.success()?;
+        return Err(format!("the run ended by itself after {:?}", ended.elapsed));
+    }
+    let killed = running.kill()?;
+    let committed = killed.stderr.iter().filter(|(_, line)| line.contains("committed: pass"));
+    let reported = committed.count() as u64;
+
+    // The next start, which also looks for what the last one left.
+    let stored = match bench.path("results.db").exists() {
+        false => 0,
+        true => trials_of_last_run(&bench.json("runs --db results.db --json")?),
+    };
+    let begin = Instant::now();
+    let living = || -> Vec<String> {
+        let networks = networks().difference(&networks_before).cloned().collect();
+        [marked_processes(&mark), networks].concat()
+    };
+    let mut left = living();
+    while !left.is_empty() && begin.elapsed() < GRACE {
+        sleep(4 * POLL);
+        left = living();
+    }
+    left.extend(shared_files().difference(&files_before).cloned());
+    let known = ["results.db", "results.db-wal", "results.db-shm", "tmp"];
+    left.extend(names(bench.path("")).into_iter().filter(|name| !known.contains(&&**name)));
+    left.extend(names(bench.path("tmp")));
+    Ok(Round { reported, stored, left })
+}
+
+/// Trials of the run that began last, in the JSON of `iolens runs --json`.
+fn trials_of_last_run(runs: &Value) -> u64 {
+    let latest = runs.list("").iter().max_by_key(|run| run.int("started_unix_ns"));
+    latest.map_or(0, |run| run.int("trials"))
+}
+
+/// Processes whose environment bears the mark, as pid and command line.
+fn marked_processes(mark: &str) -> Vec<String> {
+    let entry = format!("{MARK}={mark}");
+    let read = |pid: u32, file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let is_marked = |pid: &u32| {
+        read(*pid, "environ").split(|&byte| byte == 0).any(|variable| variable == entry.as_bytes())
+    };
+    let words = |pid| String::from_utf8_lossy(&read(pid, "cmdline")).replace('\0', " ");
+    processes().filter(is_marked).map(|pid| format!("{pid} {}", words(pid))).collect()
+}
+
+/// Network namespaces that some process stands in, and the devices of ours. A
+/// namespace without a name, a process or an open descriptor does not exist.
+fn networks() -> BTreeSet<String> {
+    let namespaces =
+        processes().filter_map(|pid| fs::read_link(format!("/proc/{pid}/ns/net")).ok());
+    let namespaces = namespaces.map(|path| path.display().to_string());
+    namespaces.chain(names("/sys/class/net")).collect()
+}
+
+/// Files of ours in places that all programs share.
+fn shared_files() -> BTreeSet<String> {
+    let folders = ["/tmp", "/run", "/run/lock", "/dev/shm", "/run/netns"];
+    let files = folders
+        .into_iter()
+        .flat_map(|folder| names(folder).into_iter().map(move |name| format!("{folder}/{name}")));
+    files.filter(|path| path.contains("iolens") && !path.contains("iolens-accept")).collect()
+}
+
+fn seed() -> Res<u64> {
+    match std::env::var(SEED_VARIABLE) {
+        Ok(text) => text.parse().map_err(|_| format!("{SEED_VARIABLE}=`{text}` is no number")),
+        Err(_) => {
+            let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
+            Ok(now.map_or(0, |now| u64::from(now.subsec_nanos())))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_or_invented_trial_is_unsound() {
+        let round = |reported, stored| Round { reported, stored, left: Vec::new() }.is_sound();
+        assert!(round(3, 3) && round(3, 4));
+        assert!(!round(3, 2) && !round(3, 5));
+    }
+
+    #[test]
+    fn the_last_run_is_the_latest() {
+        let runs = serde_json::json!([
+            {"started_unix_ns": 2, "trials": 7}, {"started_unix_ns": 1, "trials": 9},
+        ]);
+        assert_eq!(trials_of_last_run(&runs), 7);
+        assert_eq!(trials_of_last_run(&serde_json::json!([])), 0);
+    }
+
+    #[test]
+    fn processes_are_found_by_their_mark() {
+        let mark = format!("test-{}", std::process::id());
+        let mut child = std::process::Command::new("cat")
+            .env(MARK, &mark)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("cat runs");
+        // Between fork and exec the child still has our environment.
+        let begin = Instant::now();
+        while marked_processes(&mark).is_empty() && begin.elapsed() < Duration::from_secs(20) {}
+        assert_eq!(marked_processes(&mark).len(), 1);
+        drop(child.stdin.take());
+        child.wait().expect("it ends");
+        assert!(marked_processes(&mark).is_empty());
+    }
+}

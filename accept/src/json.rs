@@ -1,0 +1,154 @@
+//! What lines read from the JSON of the tool and of others: the one place that knows the shape
+//! of ours.
+
+use serde_json::Value;
+
+use crate::check::{Check, Res};
+
+/// A part by its path, `run/host/facts/0`; what is not there is an empty list or text, no number
+/// (NaN, which is in no range), and a count of 0.
+pub trait Json {
+    fn at(&self, path: &str) -> &Value;
+    fn list(&self, path: &str) -> &[Value];
+    fn num(&self, path: &str) -> f64;
+    fn int(&self, path: &str) -> u64;
+    fn word(&self, path: &str) -> &str;
+    /// A number that has to be there.
+    fn need(&self, path: &str) -> Res<f64>;
+    /// The rows of all cells.
+    fn rows(&self) -> &[Value] {
+        self.list("cells")
+    }
+    /// Rows whose `key` is this word.
+    fn rows_where<'a>(&'a self, key: &str, word: &str) -> Vec<&'a Value> {
+        self.rows().iter().filter(|row| row[key] == word).collect()
+    }
+    fn row_of(&self, arm: &str) -> Res<&Value> {
+        self.rows_where("arm", arm).first().copied().ok_or_else(|| format!("no row of {arm}"))
+    }
+    /// The first row of a method that is not the baseline's copy.
+    fn own_row(&self, method: &str) -> Res<&Value> {
+        let own = self.rows_where("primitive", method).into_iter();
+        let mut own = own.filter(|row| row["role"] != "self_check");
+        own.next().ok_or_else(|| format!("no row of {method}"))
+    }
+    /// Names of what `iolens list` lists under a heading.
+    fn names(&self, heading: &str, is_meant: impl Fn(&Value) -> bool) -> Vec<&str> {
+        self.list(heading).iter().filter(|e| is_meant(e)).map(|entry| entry.word("name")).collect()
+    }
+}
+
+impl Json for Value {
+    fn at(&self, path: &str) -> &Value {
+        static NULL: Value = Value::Null;
+        let path = if path.is_empty() { String::new() } else { format!("/{path}") };
+        self.pointer(&path).unwrap_or(&NULL)
+    }
+
+    fn list(&self, path: &str) -> &[Value] {
+        self.at(path).as_array().map_or(&[], Vec::as_slice)
+    }
+
+    fn num(&self, path: &str) -> f64 {
+        self.at(path).as_f64().unwrap_or(f64::NAN)
+    }
+
+    fn int(&self, path: &str) -> u64 {
+        self.at(path).as_u64().unwrap_or(0)
+    }
+
+    fn word(&self, path: &str) -> &str {
+        self.at(path).as_str().unwrap_or("")
+    }
+
+    fn need(&self, path: &str) -> Res<f64> {
+        let found = self.at(path).as_f64();
+        found.ok_or_else(|| format!("no {path} in {:.300}", self.to_string()))
+    }
+}
+
+/// Whether one of these words is the verdict of a row, or of a change between runs.
+pub fn is_judged(row: &Value, verdicts: &[&str]) -> bool {
+    verdicts.contains(&row.word("verdict"))
+}
+
+pub const DIFFERENT: [&str; 2] = ["FASTER", "SLOWER"];
+
+/// Half-width of the pointwise interval of the ratio, as a fraction.
+pub fn half_width(row: &Value) -> f64 {
+    (row.num("ratio_high") / row.num("ratio_low")).sqrt() - 1.0
+}
+
+/// The size and threads of a row.
+pub fn cell_words(row: &Value) -> String {
+    let bytes = row.int("message_bytes").max(row.int("block_bytes"));
+    let size = match bytes >= 1024 && bytes.is_multiple_of(1024) {
+        true => format!("{} KiB", bytes / 1024),
+        false => format!("{bytes} B"),
+    };
+    format!("{size} × {}", row.int("threads"))
+}
+
+/// `4 KiB × 1 EQUIVALENT 0.999 [0.995, 1.004]`.
+pub fn ratio_words(row: &Value) -> String {
+    let cell = cell_words(row);
+    let [ratio, low, high] = ["ratio", "ratio_low", "ratio_high"].map(|key| row.num(key));
+    match (ratio + low + high).is_nan() {
+        true => format!("{cell} has no ratio: {}", row.word("reason")),
+        false => format!("{cell} {} {ratio:.3} [{low:.3}, {high:.3}]", row.word("verdict")),
+    }
+}
+
+/// An arm that has to be EQUIVALENT to the baseline in each of so many cells.
+pub fn equivalent(check: &mut Check, json: &Value, arm: &str, cells: usize) {
+    let rows = json.rows_where("primitive", arm);
+    check.same("cells", rows.len(), cells);
+    for row in rows {
+        check.judge(arm, is_judged(row, &["EQUIVALENT"]), ratio_words(row));
+    }
+}
+
+/// Which methods are ahead by a quantity, of the settings with this size if one is asked for.
+pub fn ranked<'a>(json: &'a Value, quantity: &str, bytes: Option<u64>) -> Vec<&'a str> {
+    let is_meant = |finding: &&Value| {
+        finding["finding"] == "ranking"
+            && (quantity.is_empty() || finding["quantity"] == quantity)
+            && bytes.is_none_or(|bytes| finding.int("setting/message_bytes") == bytes)
+    };
+    let named = |finding: &'a Value| {
+        let one = [&finding["method"], &finding["lowest"]];
+        finding.list("methods").iter().chain(one).filter_map(Value::as_str)
+    };
+    json.list("findings").iter().filter(is_meant).flat_map(named).collect()
+}
+
+/// The slices that count, of an export.
+pub fn measured(export: &Value) -> Vec<&Value> {
+    export.list("slices").iter().filter(|slice| slice["kind"] == "measured").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parts_are_found_by_their_path() {
+        let json = json!({"cells": [{"arm": "send", "n": {"a": [1, 2.5]}}]});
+        assert_eq!((json.num("cells/0/n/a/1"), json.int("cells/0/n/a/0")), (2.5, 1));
+        assert!(json.num("cells/1").is_nan() && json.need("none").is_err());
+        assert!(json.row_of("send").is_ok() && json.row_of("write").is_err());
+    }
+
+    #[test]
+    fn rows_are_told_in_words() {
+        let row = json!({"message_bytes": 4096, "threads": 4, "ratio": 0.9, "ratio_low": 0.81,
+                         "ratio_high": 1.0, "verdict": "INCONCLUSIVE"});
+        assert_eq!(ratio_words(&row), "4 KiB × 4 INCONCLUSIVE 0.900 [0.810, 1.000]");
+        assert!((half_width(&row) - 1.0 / 9.0).abs() < 1e-9);
+        let none = json!({"block_bytes": 1, "threads": 1, "reason": "why"});
+        assert_eq!(ratio_words(&none), "1 B × 1 has no ratio: why");
+        assert!(half_width(&none).is_nan());
+    }
+}

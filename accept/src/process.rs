@@ -1,0 +1,369 @@
+//! Commands with a time limit, whose output is kept with the time of each line.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::bench::names;
+use crate::check::{Check, Res};
+
+/// How often a child is asked whether it has ended.
+pub const POLL: Duration = Duration::from_millis(5);
+
+/// A command that is to run; where nothing else is said it may take half an hour.
+pub struct Job {
+    command: Command,
+    /// How it is named in messages.
+    words: String,
+    limit: Duration,
+}
+
+/// A line with the time since the start of its command.
+type Line = (Duration, String);
+
+/// A command that has ended.
+pub struct Finished {
+    words: String,
+    pub status: ExitStatus,
+    pub elapsed: Duration,
+    pub stdout: Vec<Line>,
+    pub stderr: Vec<Line>,
+}
+
+/// A command that runs; dropped, it is killed.
+pub struct Running {
+    words: String,
+    child: Child,
+    begin: Instant,
+    limit: Duration,
+    /// What it says, and whether on stderr.
+    says: Receiver<(bool, Line)>,
+    said: Vec<(bool, Line)>,
+}
+
+impl Job {
+    pub fn new(program: impl AsRef<OsStr>) -> Job {
+        let words = Path::new(program.as_ref()).file_name().unwrap_or_default();
+        let words = words.to_string_lossy().into_owned();
+        Job { command: Command::new(program), words, limit: Duration::from_secs(1800) }
+    }
+
+    /// A program and its arguments, separated by blanks.
+    pub fn of(line: impl AsRef<str>) -> Job {
+        let line = line.as_ref();
+        let (program, rest) = line.split_once(' ').unwrap_or((line, ""));
+        Job::new(program).words(rest)
+    }
+
+    /// Cargo in the root of the workspace.
+    pub fn cargo(words: impl AsRef<str>) -> Job {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        Job::new(cargo).words(words).directory(&crate::root())
+    }
+
+    pub fn shell(script: &str) -> Job {
+        Job::of("sh -c").arg(script)
+    }
+
+    /// Arguments that are separated by blanks.
+    pub fn words(self, words: impl AsRef<str>) -> Job {
+        self.args(words.as_ref().split_whitespace())
+    }
+
+    pub fn arg(self, arg: impl AsRef<OsStr>) -> Job {
+        self.args([arg])
+    }
+
+    pub fn args(mut self, args: impl IntoIterator<Item: AsRef<OsStr>>) -> Job {
+        for arg in args {
+            let word = arg.as_ref().to_string_lossy();
+            self.words.extend([" ", word.lines().next().unwrap_or_default()]);
+            self.command.arg(arg);
+        }
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
+        self.command.env(name, value);
+        self
+    }
+
+    pub fn directory(mut self, directory: &Path) -> Job {
+        self.command.current_dir(directory);
+        self
+    }
+
+    pub fn minutes(mut self, minutes: u64) -> Job {
+        self.limit = Duration::from_secs(60 * minutes);
+        self
+    }
+
+    /// Runs it to its end; an error is a command that did not start or did not
+    /// end in time.
+    pub fn run(self) -> Res<Finished> {
+        self.start()?.finish()
+    }
+
+    /// Runs it to its end, which has to be a good one.
+    pub fn success(self) -> Res<Finished> {
+        self.run()?.success()
+    }
+
+    pub fn json(self) -> Res<Value> {
+        self.success()?.json()
+    }
+
+    /// Starts it in a process group of its own, so that a limit ends what it
+    /// started too.
+    pub fn start(mut self) -> Res<Running> {
+        let begin = Instant::now();
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = self.command.process_group(0).spawn();
+        let mut child = child.map_err(|e| format!("cannot start `{}`: {e}", self.words))?;
+        let (sender, says) = channel();
+        if let Some(stdout) = child.stdout.take() {
+            follow(stdout, false, begin, sender.clone());
+        }
+        if let Some(stderr) = child.stderr.take() {
+            follow(stderr, true, begin, sender);
+        }
+        let (words, limit) = (self.words, self.limit);
+        Ok(Running { words, child, begin, limit, says, said: Vec::new() })
+    }
+}
+
+/// Reads lines in a thread of its own until the other end is closed.
+fn follow<R>(pipe: R, is_stderr: bool, begin: Instant, sender: Sender<(bool, Line)>)
+where
+    R: Read + Send + 'static,
+{
+    std::thread::spawn(move || {
+        for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+            let line = (begin.elapsed(), String::from_utf8_lossy(&line).into_owned());
+            if sender.send((is_stderr, line)).is_err() {
+                break;
+            }
+        }
+    });
+}
+
+impl Running {
+    /// Waits for a line that contains `part`, of those that nobody has waited for yet.
+    pub fn wait_for(&mut self, part: &str, seconds: u64) -> Res<String> {
+        let until = Instant::now() + Duration::from_secs(seconds);
+        loop {
+            let next = self.says.recv_timeout(until.saturating_duration_since(Instant::now()));
+            let (is_stderr, line) = next.map_err(|why| {
+                let said: Vec<&str> = self.said.iter().map(|(_, (_, line))| &**line).collect();
+                format!("`{}` said no `{part}`: {why}\n{}", self.words, said.join("\n"))
+            })?;
+            self.said.push((is_stderr, line.clone()));
+            if line.1.contains(part) {
+                return Ok(line.1);
+            }
+        }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has said something by now.
+    pub fn has_said(&mut self, part: &str) -> bool {
+        self.said.extend(self.says.try_iter());
+        self.said.iter().any(|(_, (_, line))| line.contains(part))
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Calls this every few milliseconds, until it has seen enough or the command has ended or is
+    /// late.
+    pub fn watch(&mut self, mut sees_enough: impl FnMut(&mut Running) -> bool) {
+        while self.is_running() && self.begin.elapsed() < self.limit && !sees_enough(self) {
+            sleep(POLL);
+        }
+    }
+
+    /// Sends a signal to this process alone.
+    pub fn signal(&self, name: &str) -> Res {
+        Job::of(format!("kill -{name} {}", self.id())).success().map(drop)
+    }
+
+    /// SIGKILL to this process alone, and everything it had written.
+    pub fn kill(mut self) -> Res<Finished> {
+        self.child.kill().map_err(|e| format!("cannot kill `{}`: {e}", self.words))?;
+        self.limit = Duration::MAX;
+        self.finish()
+    }
+
+    /// Waits for its end and for all of its output.
+    pub fn finish(mut self) -> Res<Finished> {
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if self.begin.elapsed() < self.limit => sleep(POLL),
+                Ok(None) => return Err(self.give_up()),
+                Err(e) => return Err(format!("cannot wait for `{}`: {e}", self.words)),
+            }
+        };
+        let elapsed = self.begin.elapsed();
+        // A grandchild may hold the pipes for ever; then what came is taken.
+        let patience = Instant::now() + Duration::from_secs(5);
+        let left = || patience.saturating_duration_since(Instant::now());
+        while let Ok(next) = self.says.recv_timeout(left()) {
+            self.said.push(next);
+        }
+        let (stderr, stdout): (Vec<_>, Vec<_>) =
+            self.said.drain(..).partition(|(is_stderr, _)| *is_stderr);
+        let [stdout, stderr] =
+            [stdout, stderr].map(|lines| lines.into_iter().map(|(_, line)| line).collect());
+        Ok(Finished { words: self.words.clone(), status, elapsed, stdout, stderr })
+    }
+
+    /// Ends the whole process group; the message of it.
+    fn give_up(&mut self) -> String {
+        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", self.id())]).status();
+        let _ = self.child.wait();
+        format!("`{}` did not end within {:?}", self.words, self.limit)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Finished {
+    /// This, if the command said that it succeeded.
+    pub fn success(self) -> Res<Finished> {
+        if self.status.success() {
+            return Ok(self);
+        }
+        let tail = |lines: &[Line]| text(&lines[lines.len().saturating_sub(12)..]);
+        let said = [tail(&self.stdout), tail(&self.stderr)].join("\n");
+        Err(format!("`{}`: {}\n{}", self.words, self.status, said.trim()))
+    }
+
+    pub fn stdout(&self) -> String {
+        text(&self.stdout)
+    }
+
+    pub fn stderr(&self) -> String {
+        text(&self.stderr)
+    }
+
+    pub fn json(&self) -> Res<Value> {
+        serde_json::from_str(&self.stdout()).map_err(|e| {
+            format!("`{}` printed no JSON ({}): {e}\n{}", self.words, self.status, self.stderr())
+        })
+    }
+
+    pub fn seconds(&self) -> f64 {
+        self.elapsed.as_secs_f64()
+    }
+
+    /// The first line of stdout that contains `part`, or nothing.
+    pub fn line(&self, part: &str) -> &str {
+        find(&self.stdout, part)
+    }
+
+    /// The first line of stderr that contains `part`, or nothing.
+    pub fn noted(&self, part: &str) -> &str {
+        find(&self.stderr, part)
+    }
+}
+
+fn text(lines: &[Line]) -> String {
+    lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+fn find<'a>(lines: &'a [Line], part: &str) -> &'a str {
+    lines.iter().find(|(_, line)| line.contains(part)).map_or("", |(_, line)| line.trim())
+}
+
+/// Tests that are always run, here with what they print: they have to pass, one at least.
+pub fn tests(check: &mut Check, words: &str) -> Res<Finished> {
+    let done = Job::cargo(format!("test {words}")).run()?;
+    let results = done.stdout.iter().filter(|(_, line)| line.starts_with("test result:"));
+    let ran: Vec<&str> =
+        results.map(|(_, line)| line.as_str()).filter(|line| !line.contains(" 0 passed")).collect();
+    check.judge(words, done.status.success() && !ran.is_empty(), ran.join("; "));
+    Ok(done)
+}
+
+/// The user this process runs as.
+pub fn own_user() -> Res<u32> {
+    let own = fs::metadata("/proc/self").map_err(|e| format!("no /proc/self: {e}"))?;
+    Ok(own.uid())
+}
+
+/// Every process, by its number.
+pub fn processes() -> impl Iterator<Item = u32> {
+    names("/proc").into_iter().filter_map(|name| name.parse().ok())
+}
+
+/// A field of a process in kB, as `RssAnon:`; 0 when it has gone.
+pub fn status_kib(process: u32, field: &str) -> u64 {
+    field_kib(&fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default(), field)
+}
+
+fn field_kib(status: &str, field: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.trim().strip_suffix(" kB"));
+    line.and_then(|kib| kib.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_and_status_are_kept() {
+        let finished = Job::shell("echo a; echo b >&2; exit 3").run().expect("it runs");
+        assert_eq!(finished.status.code(), Some(3));
+        assert_eq!((finished.line("a"), finished.noted("b"), finished.noted("a")), ("a", "b", ""));
+        let message = finished.success().err().expect("3 is no success");
+        assert!(message.contains("exit status: 3") && message.contains('b'), "{message}");
+    }
+
+    #[test]
+    fn a_limit_ends_what_does_not_end() {
+        let message = Job::of("tail -f /dev/null").minutes(0).run().err();
+        assert!(message.is_some_and(|message| message.contains("did not end within")));
+    }
+
+    #[test]
+    fn a_killed_command_leaves_what_it_said() {
+        let script = "echo ready; echo more; exec tail -f /dev/null";
+        let mut running = Job::shell(script).start().expect("it runs");
+        running.wait_for("ready", 20).expect("it says so");
+        let finished = running.kill().expect("it is killed");
+        assert!(!finished.status.success());
+    }
+
+    #[test]
+    fn the_status_of_a_process_is_read() {
+        assert_eq!(field_kib("Name:\tx\nRssAnon:\t    1234 kB\n", "RssAnon:"), 1234);
+        assert_eq!(field_kib("Name:\tx\n", "RssAnon:"), 0);
+        assert!(status_kib(std::process::id(), "VmHWM:") > 100);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let missing = Job::new("no-such-program-here").run().err();
+        assert!(missing.is_some_and(|message| message.contains("no-such-program-here")));
+    }
+}

@@ -1,0 +1,309 @@
+//! The other end on another machine: a run between two network namespaces that stand for two
+//! hosts, through a real sshd; what becomes of it when sshd, a worker or the link goes; launchers.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::bench::read;
+use crate::json::measured;
+use crate::pairs::Median;
+use crate::prelude::*;
+use crate::process::{Running, tests};
+
+pub const NEEDS: &[&str] =
+    &["root", "sshd", "ssh", "ip", "tc", "nsenter", "unshare", "python3", "srun", "kubectl"];
+
+pub const LINES: &[Line] = &[
+    line(
+        "ssh",
+        "two namespaces as two hosts with a real sshd in one of them: `run net --peer \"ssh …\"` \
+         completes in both directions with counters from both ends",
+        NEEDS,
+        ssh,
+    ),
+    line(
+        "losses",
+        "killing sshd, the worker or the link in mid-run gives failed trials with reasons, no hang, \
+         nothing left on either side",
+        NEEDS,
+        losses,
+    ),
+    line(
+        "import",
+        "databases from three hosts merge, and the merged report keeps each row's origin",
+        &[],
+        |_, check| tests(check, "--workspace --test it import::").map(drop),
+    ),
+    line(
+        "launchers",
+        "the launchers that docs/clusters.md shows, between two namespaces, with programs that \
+         stand in for srun and kubectl",
+        NEEDS,
+        launchers,
+    ),
+    line(
+        "manifests",
+        "the manifests are as the schemas of Kubernetes have them",
+        &["python3", "kubernetes-validate"],
+        manifests,
+    ),
+    line(
+        "launcher-faults",
+        "a launcher that is missing or asks for a password, a binary that is missing or of another \
+         version, a banner: each named, no hang",
+        &[],
+        |_, check| tests(check, "--workspace --test it far::").map(drop),
+    ),
+    line(
+        "firewall",
+        "a firewall that lets control through and drops data is named as such",
+        NEEDS,
+        firewall,
+    ),
+    line(
+        "slow-link",
+        "over a link of 8 Mbit/s a run completes with valid trials, none of them timed out, and \
+         large messages go at the rate of the link less headers",
+        NEEDS,
+        slow_link,
+    ),
+];
+
+/// How long a lost end may keep a run, s.
+const LOST_LIMIT: u64 = 150;
+
+/// How long a keeper that hears nothing may stay: a minute, and what it takes to look.
+const LEFT_LIMIT: Duration = Duration::from_secs(75);
+
+/// Workers, keepers and shells of ours that are still there, and folders with programs.
+const LEFT: &str = "for pid in /proc/[0-9]*; do \
+                    tr '\\0' ' ' <$pid/cmdline 2>/dev/null | grep -E '[i]olens worker|[w]orker --keep'; \
+                    done; ls -d /tmp/iolens.* 2>/dev/null; true";
+
+/// Two hosts; they go with this, as a pid namespace goes with its first process.
+struct Hosts<'a> {
+    bench: &'a Bench,
+    _running: Running,
+    /// The first process of the first one.
+    first: String,
+    /// A process of the second one, as the first one sees it.
+    far: String,
+    folder: PathBuf,
+}
+
+impl Hosts<'_> {
+    fn start<'a>(bench: &'a Bench, name: &str) -> Res<Hosts<'a>> {
+        let folder = bench.path(name);
+        fs::create_dir_all(&folder).map_err(|e| format!("cannot create {folder:?}: {e}"))?;
+        let apart = "unshare --net --mount --pid --fork --mount-proc --kill-child sh -c";
+        let job = Job::of(apart).arg(include_str!("remote/hosts.sh")).arg("sh").arg(&folder);
+        let mut running = job.start()?;
+        running.wait_for("ready", 60)?;
+        let first = read(format!("/proc/{0}/task/{0}/children", running.id()).as_ref())?;
+        let first = first.split_whitespace().next().ok_or("the first host has no process")?;
+        let far = read(&folder.join("far.pid"))?.trim().to_owned();
+        Ok(Hosts { bench, _running: running, first: first.to_owned(), far, folder })
+    }
+
+    /// A command on the first host.
+    fn here(&self) -> Job {
+        self.bench.at_home(Job::of(format!("nsenter -t {} -n -m -p --", self.first)))
+    }
+
+    /// A command on the second host.
+    fn there(&self) -> Job {
+        self.here().words(format!("nsenter -t {} -n --", self.far))
+    }
+
+    /// A run to the second host by a launcher.
+    fn run_by(&self, peer: &str, more: &str) -> Job {
+        let run = "run net --methods send_staged,sendmsg_iov --threads 1 --json --progress plain";
+        let job = self.here().arg(&self.bench.tool).words(run);
+        job.arg("--peer").arg(peer).words(more)
+    }
+
+    /// The same, over ssh.
+    fn run(&self, more: &str) -> Job {
+        self.run_by(&format!("ssh -F {} far", self.folder.join("config").display()), more)
+    }
+
+    fn slices(&self) -> Res<Value> {
+        let export = "export last --format json --rows slices";
+        self.here().arg(&self.bench.tool).words(export).json()
+    }
+
+    /// What of ours is left on either: processes of this build, and what was brought there.
+    fn left(&self) -> Res<String> {
+        Ok(self.here().words("sh -c").arg(LEFT).success()?.stdout())
+    }
+
+    /// Nothing may be left.
+    fn nothing_left(&self, check: &mut Check) -> Res {
+        check.same("left", self.left()?.as_str(), "");
+        Ok(())
+    }
+}
+
+fn ssh(bench: &Bench, check: &mut Check) -> Res {
+    let hosts = Hosts::start(bench, "hosts")?;
+    for direction in ["tx", "rx"] {
+        let more = format!("--sizes 1KiB,64KiB --passes 4 --local-end {direction}");
+        let json = hosts.run(&more).minutes(10).json()?;
+        let far = json.at("run/far");
+        check.same("direction", far.word("direction"), direction);
+        let words = format!("by `{}` to {}", far.word("launcher"), far.word("address"));
+        check.judge("rows", !json.rows().is_empty(), format!("{} {words}", json.rows().len()));
+        let export = hosts.slices()?;
+        let counts = ["tx_calls", "rx_calls", "tx_cpu_ns", "rx_cpu_ns"];
+        let is_counted = |slice: &&Value| counts.iter().all(|name| slice.int(name) > 0);
+        let (counted, others): (Vec<_>, Vec<_>) =
+            measured(&export).into_iter().partition(|slice| is_counted(slice));
+        check.within("slices with calls and CPU time of both ends", counted.len(), 1..);
+        check.same("without", others.len(), 0);
+        hosts.nothing_left(check)?;
+    }
+    Ok(())
+}
+
+/// What is taken away in the middle of a run, in words of a shell on the second host.
+const LOSSES: [(&str, &str); 3] = [
+    ("the sshd of the session", "pkill -KILL -f 'sshd: root'"),
+    // Each trial has its own, and between two there is none.
+    ("the worker there", "until pkill -KILL -f '/proc/self/exe worker$'; do :; done"),
+    ("the link", "ip link del far"),
+];
+
+fn losses(bench: &Bench, check: &mut Check) -> Res {
+    for (at, (what, script)) in LOSSES.into_iter().enumerate() {
+        let hosts = Hosts::start(bench, &format!("hosts-{at}"))?;
+        let mut run = hosts.run("--sizes 1KiB --passes 60 --rounds 60").minutes(10).start()?;
+        run.wait_for("committed: pass 2", 120)?;
+        hosts.there().words("sh -c").arg(script).run()?;
+        let failed = run.wait_for("failed:", LOST_LIMIT)?;
+        check.note(format!("without {what}"), failed.trim());
+        let json = run.finish()?.json().unwrap_or_default();
+        let ended = json.word("run/end/stopped_by");
+        check.said("the run", ended);
+        let begin = Instant::now();
+        while !hosts.left()?.is_empty() && begin.elapsed() <= LEFT_LIMIT {}
+        check.note("seconds later", begin.elapsed().as_secs());
+        hosts.nothing_left(check)?;
+    }
+    Ok(())
+}
+
+/// An address of the link that nobody answers at, as behind a firewall that drops.
+const DROPPED: &str = "10.77.0.99";
+
+/// Control comes through, data does not.
+fn firewall(bench: &Bench, check: &mut Check) -> Res {
+    let hosts = Hosts::start(bench, "hosts")?;
+    let neighbour = format!("ip neigh add {DROPPED} lladdr 02:00:00:00:00:99 dev near");
+    hosts.here().words(&neighbour).success()?;
+    let more = format!("--sizes 1KiB --passes 1 --peer-address {DROPPED}");
+    let done = hosts.run(&more).minutes(3).run()?;
+    check.same("exit code", done.status.code(), Some(4));
+    let named = done.noted("a firewall lets");
+    check.judge(
+        "it says",
+        !named.is_empty(),
+        if named.is_empty() { done.stderr() } else { named.to_owned() },
+    );
+    hosts.nothing_left(check)
+}
+
+pub fn strangers(bench: &Bench, check: &mut Check) -> Res {
+    let hosts = Hosts::start(bench, "hosts")?;
+    let run = hosts.run("--sizes 1KiB --passes 6 --rounds 200").minutes(10).start()?;
+    let stranger = hosts.here().words("python3 -c").arg(include_str!("remote/stranger.py"));
+    let made = stranger.arg(&hosts.far).arg("6").success()?.stdout();
+    check.judge("connections of strangers", made.trim() != "0", made);
+    let answer = run.finish()?.json()?;
+    let rejected = answer.list("rejected").iter().map(|trial| trial.word("reason"));
+    let said: BTreeSet<&str> = rejected.filter(|reason| reason.contains("not ours")).collect();
+    check.judge("it says", !said.is_empty(), format!("{said:?}"));
+    let export = hosts.slices()?;
+    let slices = measured(&export);
+    let is_wrong = |slice: &&&Value| {
+        let sent = slice.int("tx_bytes");
+        sent != slice.int("rx_bytes") || sent != slice.int("tx_messages") * 1024
+    };
+    check.within("slices", slices.len(), 1..);
+    check.same("with other bytes than were sent", slices.iter().filter(is_wrong).count(), 0);
+    Ok(())
+}
+
+/// The commands that docs/clusters.md shows, with programs that take the flags of srun(1) and
+/// kubectl(1) and start what they are given in the other namespace.
+fn launchers(bench: &Bench, check: &mut Check) -> Res {
+    let hosts = Hosts::start(bench, "hosts")?;
+    let guide = read(&crate::root().join("docs/clusters.md"))?;
+    let named = guide.split("--peer '").skip(1).filter_map(|rest| rest.split('\'').next());
+    let stood_in: Vec<&str> =
+        named.filter(|peer| peer.starts_with("srun") || peer.starts_with("kubectl")).collect();
+    for program in ["srun", "kubectl"] {
+        let shown = stood_in.iter().filter(|peer| peer.starts_with(program)).count();
+        check.within(format!("{program} in the guide"), shown, 1..);
+    }
+    let others = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{others}", bench.peers.display());
+    // The last needs nobody to stand in for it.
+    for peer in stood_in.into_iter().chain(["ip netns exec far"]) {
+        let job = hosts.run_by(peer, "--sizes 1KiB --passes 2").minutes(3);
+        let json = job.env("PATH", &path).env("FAR_PID", &hosts.far).json()?;
+        check.within(format!("rows by `{peer}`"), json.rows().len(), 1..);
+        check.same("launcher", json.word("run/far/launcher"), peer);
+        hosts.nothing_left(check)?;
+    }
+    Ok(())
+}
+
+fn manifests(bench: &Bench, check: &mut Check) -> Res {
+    let manifests = crate::root().join("docs/iolens-pods.yaml");
+    let validate = Job::new(bench.peers.join("venv/bin/kubernetes-validate")).arg("--strict");
+    let done = validate.arg(&manifests).run()?;
+    let said = [done.stdout(), done.stderr()].concat();
+    let objects = read(&manifests)?.lines().filter(|line| line.starts_with("kind:")).count();
+    check.within("objects", objects, 1..);
+    check.same("passed", said.matches("passed for resource ").count(), objects);
+    check.judge("kubernetes-validate", done.status.success(), said);
+    Ok(())
+}
+
+/// What the link is given, bits in a second, as tc(8) is told below; a burst is no more than two
+/// packets.
+const LINK_BITS_PER_S: f64 = 8e6;
+
+/// Payload of a full packet, with the timestamps of TCP (RFC 7323), of what the link counts of it:
+/// 1500 bytes and the header of Ethernet.
+const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
+
+fn slow_link(bench: &Bench, check: &mut Check) -> Res {
+    let hosts = Hosts::start(bench, "hosts")?;
+    let slow = "tc qdisc add dev near root tbf rate 8mbit burst 32kbit latency 400ms";
+    hosts.here().words(slow).success()?;
+    let done = hosts.run("--sizes 1KiB,256KiB --passes 2").minutes(20).success()?;
+    check.note("seconds", done.seconds());
+    let json = done.json()?;
+    check.same("rejected", json["rejected"].as_array().map(Vec::len), Some(0));
+    check.same("timed out", done.noted("time limit"), "");
+    let export = hosts.slices()?;
+    // Bits that arrived in a second. Large messages: a slice has many packets for each round trip.
+    let rates = |bytes: u64| -> Vec<f64> {
+        let own = measured(&export).into_iter().filter(|slice| slice["message_bytes"] == bytes);
+        own.map(|slice| slice.num("rx_bytes") * 8e9 / slice.num("time_ns").max(1.0)).collect()
+    };
+    let (small, large) = (rates(1 << 10), rates(256 << 10));
+    check.within("slices of 1 KiB", small.len(), 1..);
+    check.within("slices of 256 KiB", large.len(), 1..);
+    let most = large.iter().copied().fold(0.0, f64::max);
+    check.within("bit/s at most", most, ..=LINK_BITS_PER_S);
+    let carried = LINK_BITS_PER_S * PAYLOAD_SHARE;
+    let median = if large.is_empty() { f64::NAN } else { Median::of(large).value };
+    check.within("in the median, of what the link carries", median / carried, 0.9..=1.1);
+    hosts.nothing_left(check)
+}

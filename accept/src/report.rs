@@ -1,0 +1,165 @@
+//! What a user meets: the first run, pages, how long one waits, tests, building.
+
+mod families;
+mod speed;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::bench::read;
+use crate::json::ranked;
+use crate::network::CLASSIC;
+use crate::page;
+use crate::pairs::Median;
+use crate::prelude::*;
+use crate::process::Finished;
+
+pub const LINES: &[Line] = &[
+    line(
+        "first-run",
+        "`cargo run --release -- run net --quick` ends within 45 s in indicative sentences, a table \
+         and the path of a page without network references; on veth it names the cheapest of the \
+         classic three at each size",
+        &[],
+        first_run,
+    ),
+    line(
+        "tests",
+        "`cargo test` passes as root and as an ordinary user, all skips expected",
+        &["root"],
+        cargo_tests,
+    ),
+    line(
+        "clean-build",
+        "a clean release build takes under 4 minutes, its dependencies under 2",
+        &[],
+        clean_build,
+    ),
+    line("help", "`iolens --help` takes under 50 ms (median)", &[], help),
+    line(
+        "families",
+        "a run of all families is readable: its families have headings, no figure has more than \
+         seven lines, its page is under 1.5 MiB, its text under 120 lines, and no arm is lost",
+        &[],
+        families::check,
+    ),
+    line(
+        "speed",
+        "the report of a run with 100 000 trials in under 2 s and 200 MB, `show last` in under 100 \
+         ms, the first line of a run on the screen in under 100 ms",
+        &["time"],
+        speed::check,
+    ),
+    line(
+        "menu",
+        "`iolens` alone on a terminal leads from a question to a report in under ten key presses \
+         and shows the equivalent command (by hand)",
+        &[],
+        |_, check| {
+            check.missing(
+                "by hand: start `iolens` in a terminal of 80x24, count the keys to a report, then \
+                 again with TERM=dumb, NO_COLOR=1, LANG=C; leave with Ctrl-C and Esc, `stty -a` \
+                 before and after",
+            );
+            Ok(())
+        },
+    ),
+];
+
+fn first_run(bench: &Bench, check: &mut Check) -> Res {
+    // The promise is about the run; another line is about the build.
+    let build = Job::cargo("build --release --bin iolens").success()?;
+    check.note("built before in seconds", build.seconds());
+    let job = Job::cargo("run --release -- run net --quick").env("NO_COLOR", "1");
+    let run = job.env("XDG_DATA_HOME", bench.path("")).success()?;
+    check.within("seconds", run.seconds(), ..=45.0);
+    let stdout = run.stdout();
+    let rows = stdout.lines().filter(|line| line.contains("send_staged")).count();
+    let looks = stdout.lines().filter(|line| line.starts_with("quick look: ")).count();
+    check.same("quick looks", looks, 1);
+    check.within("lines with send_staged", rows, 1..);
+    let page = stdout.split_whitespace().rfind(|word| word.ends_with(".html"));
+    let page = page.ok_or("the output names no page")?.trim_start_matches("file://");
+    let html = read(page.as_ref())?;
+    check.note("KiB of page", html.len() / 1024);
+    check.same("references", page::references(&html), vec![]);
+    let json = bench.json("show last --json")?;
+    check.same("network", json.word("cells/0/topology"), "veth");
+    for size in [1 << 10, 16 << 10, 256 << 10] {
+        let ranked = ranked(&json, "", Some(size));
+        let named = ranked.iter().any(|method| CLASSIC.contains(method));
+        check.judge(format!("named at {size} B"), named, format!("{ranked:?}"));
+    }
+    Ok(())
+}
+
+fn cargo_tests(_: &Bench, check: &mut Check) -> Res {
+    for task in ["test", "test-unprivileged"] {
+        let run = Job::cargo(format!("run --quiet --package xtask -- {task}")).success()?;
+        let words = format!("{} passed in {:.0} s", passed(&run.stdout()), run.seconds());
+        check.judge(task, true, format!("{words}, {}", run.line(" skipped (")));
+    }
+    Ok(())
+}
+
+/// Tests that passed, over all binaries of libtest's output.
+fn passed(output: &str) -> u64 {
+    let counts = output.lines().filter_map(|line| {
+        line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse::<u64>().ok()
+    });
+    counts.sum()
+}
+
+/// A release build into an empty directory.
+fn clean_build(bench: &Bench, check: &mut Check) -> Res {
+    let build = "build --release -p iolens --message-format=json-render-diagnostics";
+    let built = Job::cargo(build).env("CARGO_TARGET_DIR", bench.path("clean-build")).success()?;
+    check.note("CPUs", std::thread::available_parallelism().map_or(0, usize::from));
+    check.within("seconds", built.seconds(), ..240.0);
+    let dependencies = dependencies_done(&built, &crate::root()).as_secs_f64();
+    check.within("seconds until the last dependency was done", dependencies, ..120.0);
+    Ok(())
+}
+
+/// When the last package from outside of the workspace was compiled.
+fn dependencies_done(built: &Finished, root: &Path) -> Duration {
+    let is_dependency = |line: &str| {
+        let message: Value = serde_json::from_str(line).unwrap_or_default();
+        message["reason"] == "compiler-artifact"
+            && !Path::new(message.word("manifest_path")).starts_with(root)
+    };
+    let done = built.stdout.iter().filter(|(_, line)| is_dependency(line)).map(|(at, _)| *at);
+    done.max().unwrap_or_default()
+}
+
+/// `iolens --help`, from start to end.
+fn help(bench: &Bench, check: &mut Check) -> Res {
+    let time = |_| Ok(bench.run("--help")?.seconds() * 1e3);
+    let times: Vec<f64> = (0..20).map(time).collect::<Res<_>>()?;
+    check.note("to within 5 ms, the poll of its end", format!("{times:.1?}"));
+    check.within("ms, median", Median::of(times).value, ..50.0);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passed_tests_are_summed_over_binaries() {
+        let output =
+            "test result: ok. 22 passed; 0 failed\nx\ntest result: ok. 3 passed; 0 failed\n";
+        assert_eq!(passed(output), 25);
+    }
+
+    #[test]
+    fn dependencies_are_what_lies_outside() {
+        let script =
+            r#"echo '{"reason":"compiler-artifact","manifest_path":"/r/serde/Cargo.toml"}'"#;
+        let built = Job::shell(script).run().expect("it runs");
+        assert!(dependencies_done(&built, Path::new("/w")) > Duration::ZERO);
+        assert_eq!(dependencies_done(&built, Path::new("/r")), Duration::ZERO);
+    }
+}

@@ -1,0 +1,81 @@
+//! Ten thousand connections at once: what they take, and what is said where a limit is
+//! in the way.
+
+use crate::prelude::*;
+use crate::process::{Finished, status_kib};
+use crate::servers::serving::{CONNECTIONS, CROWD, Serving, load_line, mishaps, outcomes};
+
+/// What the client may have in memory, all of it, and how long it may take to connect.
+const CLIENT_KIB_MAX: u64 = 100_000_000 / 1024;
+const RAMP_NS_MAX: f64 = 3e9;
+
+const LOAD: &str = "--connections 10000 --time 3s --service echo";
+
+/// Few descriptors.
+fn few() -> Job {
+    Job::of("prlimit --nofile=4096:4096").minutes(3)
+}
+
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
+    for model in CROWD {
+        held(bench, check, model)?;
+        few_at_the_server(bench, check, model)?;
+    }
+    few_at_the_client(bench, check)
+}
+
+/// All of them with the limits as they are.
+fn held(bench: &Bench, check: &mut Check, model: &str) -> Res {
+    let server = Serving::ours(bench, model)?;
+    let (done, peak_kib) = watched(bench, &server)?;
+    let served = server.served()?;
+    let limit = done.noted("need");
+    if done.status.code() == Some(2) && !limit.is_empty() {
+        check.judge(model, true, format!("not on this machine: {limit}"));
+        return Ok(());
+    }
+    let load = done.json()?;
+    let [made, failed] = ["connections_made", "connections_failed"].map(|key| load.int(key));
+    check.same(format!("{model}: connections, failed"), (made, failed), (CONNECTIONS, 0));
+    let (ok, scheduled) = (load.int("outcomes/ok"), load.int("scheduled"));
+    check.judge("requests ok", scheduled > 0 && ok == scheduled, format!("{ok} of {scheduled}"));
+    check.note("per second", load.num("rate_per_s"));
+    check.same("wrong at the server", mishaps(&served).as_str(), "nothing");
+    check.within("ns to connect", load.num("ramp_ns"), 1.0..RAMP_NS_MAX);
+    check.within("KiB resident", peak_kib, 1..CLIENT_KIB_MAX);
+    Ok(())
+}
+
+/// A server that has too few: it closes the rest, counts them, and serves on.
+fn few_at_the_server(bench: &Bench, check: &mut Check, model: &str) -> Res {
+    let mut server = Serving::under(bench, few(), model)?;
+    let load = watched(bench, &server)?.0.json()?;
+    let lives = server.running.is_running() && server.answers();
+    check.holds(format!("{model} with 4096 descriptors answers on"), lives);
+    check.within("closed for want of one", server.served()?.int("mishaps/no_descriptor"), 1..);
+    let [ok, wrong] = outcomes(&load["outcomes"], "");
+    check.within("requests ok", ok, 1..);
+    check.same("all counted", ok + wrong, load.int("scheduled"));
+    Ok(())
+}
+
+/// A client that has too few says so before it connects.
+fn few_at_the_client(bench: &Bench, check: &mut Check) -> Res {
+    let server = Serving::ours(bench, "epoll_lt")?;
+    let done = bench.under(few(), load_line(&server, LOAD)).minutes(1).run()?;
+    let named = done.status.code() == Some(2) && !done.noted("RLIMIT_NOFILE").is_empty();
+    check.judge("load with 4096 descriptors", named, done.stderr());
+    check.same("connections of it", server.served()?["connections"].as_u64(), Some(0));
+    Ok(())
+}
+
+/// A load to its end, and the most it had in memory: its peak does not go down.
+fn watched(bench: &Bench, server: &Serving) -> Res<(Finished, u64)> {
+    let mut running = bench.iolens(load_line(server, LOAD)).minutes(3).start()?;
+    let mut peak_kib = 0;
+    running.watch(|running| {
+        peak_kib = peak_kib.max(status_kib(running.id(), "VmHWM:"));
+        false
+    });
+    Ok((running.finish()?, peak_kib))
+}

@@ -1,0 +1,131 @@
+//! Servers that lines start, ask and end: `iolens serve`, or a program that says where it listens
+//! in the same words.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::bench::{names, read};
+use crate::prelude::*;
+use crate::process::{Finished, Running};
+
+/// How long a server may take to listen, and to answer one request, s.
+const PATIENCE: u64 = 15;
+
+/// What a server says once it listens.
+const LISTENING: &str = "listening on ";
+
+/// Models that hold very many connections in one process, and how many that is.
+pub const CROWD: [&str; 3] = ["epoll_lt", "epoll_et", "uring"];
+pub const CONNECTIONS: u64 = 10_000;
+
+/// A server that listens. One that is dropped is killed.
+pub struct Serving {
+    pub running: Running,
+    pub address: String,
+}
+
+impl Serving {
+    /// `iolens serve WORDS`, on a free port of 127.0.0.1, whose end is told as JSON.
+    pub fn ours(bench: &Bench, words: &str) -> Res<Serving> {
+        Serving::under(bench, None, words)
+    }
+
+    /// The same, started by another command.
+    pub fn under(bench: &Bench, job: impl Into<Option<Job>>, words: &str) -> Res<Serving> {
+        let line = format!("serve {words} --listen 127.0.0.1:0 --json");
+        Serving::of(bench.under(job, &line))
+    }
+
+    /// A command that says where it listens.
+    pub fn of(job: Job) -> Res<Serving> {
+        let mut running = job.start()?;
+        let line = running.wait_for(LISTENING, PATIENCE)?;
+        Ok(Serving { running, address: line.trim().trim_start_matches(LISTENING).to_owned() })
+    }
+
+    /// CPU time of all of its threads in ns, as the scheduler counts it.
+    pub fn cpu_ns(&self) -> f64 {
+        cpu_ns(self.running.id())
+    }
+
+    /// One request over a connection of its own: whether it was answered.
+    pub fn answers(&self) -> bool {
+        let asked = TcpStream::connect(&self.address).and_then(|mut stream| {
+            stream.set_read_timeout(Some(Duration::from_secs(PATIENCE)))?;
+            stream.write_all(b"7 still there\n")?;
+            let mut line = String::new();
+            BufReader::new(stream).read_line(&mut line)?;
+            Ok(line)
+        });
+        asked.is_ok_and(|line| line.starts_with("7 ") && line.ends_with('\n'))
+    }
+
+    /// Ends it with SIGTERM, which all of them take for the end of their work.
+    pub fn stop(self) -> Res<Finished> {
+        self.running.signal("TERM")?;
+        self.running.finish()?.success()
+    }
+
+    /// What one of ours says that it did.
+    pub fn served(self) -> Res<Value> {
+        self.stop()?.json()
+    }
+}
+
+/// The words of a load on a server, and its JSON.
+pub fn load_line(server: &Serving, words: &str) -> String {
+    format!("load {} {words} --json", server.address)
+}
+
+pub fn load(bench: &Bench, server: &Serving, words: &str) -> Res<Value> {
+    bench.json(load_line(server, words))
+}
+
+/// Things that went wrong in a server, with how often, as `3 × reset`; else `nothing`.
+pub fn mishaps(served: &Value) -> String {
+    let all = served["mishaps"].as_object().into_iter().flatten();
+    let counts = all.filter(|(_, count)| count.as_u64() != Some(0));
+    let words: Vec<String> = counts.map(|(kind, count)| format!("{count} × {kind}")).collect();
+    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
+}
+
+/// Requests of a load or of a row by what became of them; all other kinds than `ok` together.
+pub fn outcomes(of: &Value, prefix: &str) -> [u64; 2] {
+    let count = |kind: &&str| of.int(&format!("{prefix}{kind}"));
+    let wrong = ["timeout", "refused", "reset", "invalid", "abandoned"];
+    [count(&"ok"), wrong.iter().map(count).sum()]
+}
+
+/// The ids of every model that works here, as `iolens list` says.
+pub fn models(bench: &Bench) -> Res<Vec<String>> {
+    let listed = bench.json("list models --json")?;
+    let here = listed.names("models", |model| model["available"] == true);
+    Ok(here.into_iter().map(str::to_owned).collect())
+}
+
+/// CPU time of all threads of a process in ns: the first number of their schedstat.
+fn cpu_ns(process: u32) -> f64 {
+    let tasks = format!("/proc/{process}/task");
+    let one = |thread: String| -> Option<f64> {
+        let text = read(format!("{tasks}/{thread}/schedstat").as_ref()).ok()?;
+        text.split_whitespace().next()?.parse().ok()
+    };
+    names(&tasks).into_iter().filter_map(one).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_told_without_what_did_not() {
+        let served = serde_json::json!({"mishaps": {"reset": 3, "cut_off": 0, "no_task": 1}});
+        assert_eq!(mishaps(&served), "1 × no_task, 3 × reset");
+        assert_eq!(mishaps(&serde_json::json!({"mishaps": {"reset": 0}})), "nothing");
+        assert_eq!(mishaps(&Value::Null), "nothing");
+        assert!(cpu_ns(std::process::id()) > 0.0);
+    }
+}

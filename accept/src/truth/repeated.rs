@@ -1,0 +1,112 @@
+//! The same thing twice, and twice the same but for one arm whose handicap is known: what
+//! comparisons of runs say of it.
+
+use serde_json::Value;
+
+use super::run_id;
+use crate::json::is_judged;
+use crate::prelude::*;
+
+/// The changes that a comparison prints. Its exit code 1 says that something is slower, which is
+/// what is looked for.
+fn changes(bench: &Bench, words: &str) -> Res<Vec<Value>> {
+    let json = bench.iolens(format!("compare {words} --json")).run()?.json()?;
+    let changes = json["changes"].as_array().filter(|changes| !changes.is_empty());
+    changes.cloned().ok_or_else(|| format!("`compare {words}` told no change"))
+}
+
+/// `slow, time: SLOWER 0.8337 [0.8330, 0.8344]`.
+fn words(change: &Value) -> String {
+    let [ratio, low, high] =
+        ["ratio", "pointwise/low", "pointwise/high"].map(|key| change.num(key));
+    let [arm, quantity, verdict] = ["arm", "quantity", "verdict"].map(|key| change.word(key));
+    format!("{arm}, {quantity}: {verdict} {ratio:.4} [{low:.4}, {high:.4}]")
+}
+
+/// Changes of which none may be judged as one of these.
+fn none(check: &mut Check, what: &str, changes: &[Value], verdicts: &[&str]) {
+    let (bad, good): (Vec<&Value>, Vec<&Value>) =
+        changes.iter().partition(|change| is_judged(change, verdicts));
+    bad.iter().for_each(|change| check.judge(what, false, words(change)));
+    let good: Vec<&str> = good.iter().map(|change| change.word("verdict")).collect();
+    check.judge(what, bad.is_empty(), good.join(" "));
+}
+
+/// One plan, five times; whatever is SLOWER in one of them is not.
+pub fn repetitions(bench: &Bench, check: &mut Check) -> Res {
+    let run = "run net --methods send_staged,sendmsg_iov,send --sizes 1KiB,16KiB,256KiB \
+               --threads 1 --network loopback --budget 2m --progress none --json";
+    let runs: Vec<String> = (0..5).map(|_| run_id(&bench.json(run)?)).collect::<Res<_>>()?;
+    for (index, a) in runs.iter().enumerate() {
+        for b in &runs[index + 1..] {
+            let both = format!("{a} {b}");
+            none(check, &both, &changes(bench, &both)?, &["SLOWER"]);
+        }
+    }
+    Ok(())
+}
+
+/// Two copies of one build, measured in turn, do not differ.
+pub fn fresh_copies(bench: &Bench, check: &mut Check) -> Res {
+    std::fs::copy(&bench.tool, bench.path("copy-of-iolens"))
+        .map_err(|e| format!("cannot copy the tool: {e}"))?;
+    let run = bench.json(
+        "run net --quick --sizes 4KiB --network loopback --methods send,write --passes 12 --budget \
+         60s --json",
+    )?;
+    let copy = bench.path("copy-of-iolens");
+    let words = format!("{} --progress none --rerun {}", run_id(&run)?, copy.display());
+    for nth in 1..=20 {
+        let changes = changes(bench, &words)?;
+        none(check, &format!("comparison {nth}"), &changes, &["FASTER", "SLOWER", "SMALL"]);
+    }
+    Ok(())
+}
+
+/// Work on each request, µs: so long that what else a request costs is little beside it.
+const WORK_US: u32 = 40_000;
+
+/// The same with the handicap.
+const HANDICAPPED_US: u32 = WORK_US * 12 / 10;
+
+/// Servers that work for a fixed time on each request are the one place where a user can
+/// set the cost of an arm to the microsecond, and `--external` makes any program an arm: so
+/// iolens itself serves twice beside the model that is the baseline, in both runs with as
+/// much work for each request but for one of the two, which has 20 % more in the second. No
+/// arm is changed for the sake of the test.
+///
+/// A request costs something besides the work, some hundred microseconds: by right the arm
+/// becomes slower by what it took in the first run, over that and the work that was added.
+/// Of that something a part grows with the work (ticks, interrupts), so the work is long: with
+/// one of 4 ms the right ratio was known to 0.001, and on a quiet machine its interval is narrower.
+pub fn handicap(bench: &Bench, check: &mut Check) -> Res {
+    let both = format!("{} {}", handicapped(bench, WORK_US)?, handicapped(bench, HANDICAPPED_US)?);
+    let changes = changes(bench, &both)?;
+    let (slow, others): (Vec<Value>, Vec<Value>) =
+        changes.into_iter().partition(|change| change["primitive"] == "slow");
+    check.within("changes of slow", slow.len(), 1..);
+    check.within("of others", others.len(), slow.len()..);
+    none(check, "others", &others, &["SLOWER"]);
+    for change in &slow {
+        // By how much it changes by right, from what it took before.
+        let before_ns = change.num("own/ns_a");
+        let right = before_ns / (before_ns + f64::from(HANDICAPPED_US - WORK_US) * 1000.0);
+        check.judge("slow", is_judged(change, &["SLOWER"]), words(change));
+        let interval = change.num("pointwise/low")..=change.num("pointwise/high");
+        check.within("by right", right, interval);
+    }
+    Ok(())
+}
+
+/// A run in which `slow` works so long on each request; its id.
+fn handicapped(bench: &Bench, slow_us: u32) -> Res<String> {
+    let mut run = bench.iolens(format!(
+        "run server --models epoll_lt --connections 1 --keep-alive yes --load closed --network \
+         loopback --budget 4m --progress none --json --service burn:{WORK_US}"
+    ));
+    for (name, work_us) in [("same", WORK_US), ("slow", slow_us)] {
+        let serve = format!("serve epoll_lt --service burn:{work_us} --listen :{{port}}");
+        run = run.arg("--external").arg(format!("{name}={} {serve}", bench.tool.display()));
+    }
+    run_id(&run.json()?)
+}

@@ -1,0 +1,540 @@
+//! One table model for every place a table stands: a header with units, rows
+//! of cells with footnotes; drawn as text, HTML or CSV.
+
+use maud::{Markup, html};
+
+use crate::csv;
+use crate::markdown::escaped;
+
+/// How the cells of a column line up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Sentences: may fold on a page.
+    Prose,
+    /// Whole numbers.
+    Right,
+    /// Numbers whose decimal points stand under each other.
+    Decimal,
+}
+
+/// A column: its name, its unit below, and how it lines up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Name.
+    pub name: String,
+    /// Unit or scope; empty where the name says it all.
+    pub unit: String,
+    /// Alignment.
+    pub align: Align,
+}
+
+impl Column {
+    /// A column of words.
+    pub fn left(name: &str, unit: &str) -> Column {
+        Column { name: name.into(), unit: unit.into(), align: Align::Left }
+    }
+
+    /// A column of sentences.
+    pub fn prose(name: &str) -> Column {
+        Column { name: name.into(), unit: String::new(), align: Align::Prose }
+    }
+
+    /// A column of whole numbers.
+    pub fn right(name: &str, unit: &str) -> Column {
+        Column { name: name.into(), unit: unit.into(), align: Align::Right }
+    }
+
+    /// A column of numbers lined up on their decimal points.
+    pub fn decimal(name: &str, unit: &str) -> Column {
+        Column { name: name.into(), unit: unit.into(), align: Align::Decimal }
+    }
+}
+
+/// What a cell is, for a page that may draw it in its own way. The text alone
+/// says everything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Tone {
+    /// Nothing special.
+    #[default]
+    Plain,
+    /// A name that has this hue wherever it stands; what follows two blanks is no name.
+    Hue(&'static str),
+    /// The heading of a group of rows.
+    Group,
+    /// A verdict, or the word that stands for one.
+    Verdict(Option<Ink>),
+    /// Less important than its neighbours.
+    Faint,
+}
+
+/// What a verdict is, for the colour that repeats it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    /// Better.
+    Better,
+    /// Worse.
+    Worse,
+    /// The same.
+    Same,
+    /// Not decided.
+    Open,
+    /// Not to be used.
+    Fault,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Entry {
+    /// The text, without a footnote's mark.
+    pub text: String,
+    /// Index into the table's footnotes.
+    pub note: Option<usize>,
+    /// What it is.
+    pub tone: Tone,
+}
+
+impl Entry {
+    /// A cell with a tone.
+    pub fn toned(text: impl Into<String>, tone: Tone) -> Entry {
+        Entry { text: text.into(), note: None, tone }
+    }
+}
+
+impl<T: Into<String>> From<T> for Entry {
+    fn from(text: T) -> Entry {
+        Entry { text: text.into(), ..Entry::default() }
+    }
+}
+
+/// A row; groups are set apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// One cell per column.
+    pub entries: Vec<Entry>,
+    /// Whether a new group of rows begins here.
+    pub starts_group: bool,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Table {
+    /// What it shows, one line.
+    pub caption: String,
+    /// Columns.
+    pub columns: Vec<Column>,
+    /// Rows.
+    pub rows: Vec<Row>,
+    /// Footnotes, marked 1, 2, … in order of first use.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(caption: impl Into<String>, columns: Vec<Column>) -> Table {
+        Table { caption: caption.into(), columns, rows: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Adds a row to the current group.
+    pub fn push(&mut self, entries: Vec<Entry>) {
+        self.rows.push(Row { entries, starts_group: false });
+    }
+
+    /// Adds a row that begins a group.
+    pub fn push_group(&mut self, entries: Vec<Entry>) {
+        self.rows.push(Row { entries, starts_group: true });
+    }
+
+    /// The index of a footnote, which is added unless it is already there.
+    pub fn note(&mut self, text: &str) -> usize {
+        if let Some(found) = self.notes.iter().position(|note| note == text) {
+            return found;
+        }
+        self.notes.push(text.to_owned());
+        self.notes.len() - 1
+    }
+
+    /// Characters of the widest line of rows.
+    pub fn width(&self) -> usize {
+        total(&self.widths(&self.padded()))
+    }
+
+    /// Plain text in lines of at most `width` columns: sentences fold, and what has no room then
+    /// follows below, again behind the first column. Numbers are never broken.
+    #[must_use]
+    pub fn text(&self, width: usize) -> String {
+        self.painted(width, &|_, text| text.to_owned())
+    }
+
+    /// The same, with verdicts painted.
+    pub fn painted(&self, width: usize, paint: &dyn Fn(Ink, &str) -> String) -> String {
+        let cells = self.padded();
+        let widths = self.fitted(self.widths(&cells), width);
+        let mut out = String::new();
+        for (nth, columns) in apart(&widths, width).iter().enumerate() {
+            if nth > 0 {
+                out.push('\n');
+            }
+            self.text_of(&mut out, &cells, &widths, columns, paint);
+        }
+        if !self.notes.is_empty() {
+            out.push('\n');
+        }
+        for (i, note) in self.notes.iter().enumerate() {
+            let mark = superscript(i);
+            out.push_str(&crate::fold::hanging(&format!("{mark} {note}"), width, 2));
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The widths of columns, where sentences have given way to the others, and words to numbers
+    /// that would not even have room beside them.
+    fn fitted(&self, mut widths: Vec<usize>, width: usize) -> Vec<usize> {
+        let is_prose = |c: &usize| self.columns[*c].align == Align::Prose;
+        if let Some(prose) = (0..widths.len()).rev().find(is_prose) {
+            let over = total(&widths).saturating_sub(width);
+            let least = self.columns[prose].name.chars().count().max(PROSE_MIN).min(widths[prose]);
+            widths[prose] = widths[prose].saturating_sub(over).max(least);
+        }
+        for other in 1..widths.len() {
+            let over = total(&[widths[0], widths[other]]).saturating_sub(width);
+            let is_words = |c: &usize| matches!(self.columns[*c].align, Align::Left | Align::Prose);
+            let words = [0, other].into_iter().filter(is_words).max_by_key(|&c| widths[c]);
+            if let (1.., Some(words)) = (over, words) {
+                widths[words] = widths[words].saturating_sub(over).max(PROSE_MIN / 2);
+            }
+        }
+        widths
+    }
+
+    /// Some of the columns.
+    fn text_of(
+        &self,
+        out: &mut String,
+        cells: &[Vec<String>],
+        all: &[usize],
+        some: &[usize],
+        paint: &dyn Fn(Ink, &str) -> String,
+    ) {
+        let plain = |_: usize, text: &str| text.to_owned();
+        let columns: Vec<&Column> = some.iter().map(|&c| &self.columns[c]).collect();
+        let widths: Vec<usize> = some.iter().map(|&c| all[c]).collect();
+        let heads = |of: fn(&Column) -> &str| columns.iter().map(|c| of(c)).collect::<Vec<_>>();
+        push_line(out, &heads(|c| &c.name), &widths, &columns, &plain);
+        if columns.iter().any(|column| !column.unit.is_empty()) {
+            push_line(out, &heads(|c| &c.unit), &widths, &columns, &plain);
+        }
+        for (nth, (row, texts)) in self.rows.iter().zip(cells).enumerate() {
+            if row.starts_group && nth > 0 {
+                out.push('\n');
+            }
+            let texts: Vec<&str> = some.iter().map(|&c| texts[c].as_str()).collect();
+            let ink = |nth: usize, text: &str| match row.entries[some[nth]].tone {
+                Tone::Verdict(Some(ink)) if !text.is_empty() => paint(ink, text),
+                _ => text.to_owned(),
+            };
+            push_folded(out, &texts, &widths, &columns, &ink);
+        }
+    }
+
+    /// The cells with footnote marks, decimal columns padded behind the point.
+    fn padded(&self) -> Vec<Vec<String>> {
+        let behind: Vec<usize> = (0..self.columns.len())
+            .map(|c| self.rows.iter().map(|r| behind_point(&r.entries[c].text)).max().unwrap_or(0))
+            .collect();
+        let cell = |c: usize, entry: &Entry| {
+            let mut text = entry.text.replace(char::is_control, " ");
+            if let Some(note) = entry.note {
+                text.push_str(&superscript(note));
+            }
+            if self.columns[c].align == Align::Decimal {
+                text.push_str(&" ".repeat(behind[c] - behind_point(&entry.text)));
+            }
+            text
+        };
+        let row = |row: &Row| row.entries.iter().enumerate().map(|(c, e)| cell(c, e)).collect();
+        self.rows.iter().map(row).collect()
+    }
+
+    fn widths(&self, cells: &[Vec<String>]) -> Vec<usize> {
+        let columns = self.columns.iter().enumerate();
+        columns
+            .map(|(c, column)| {
+                let body = cells.iter().map(|row| row[c].chars().count()).max().unwrap_or(0);
+                body.max(column.name.chars().count()).max(column.unit.chars().count())
+            })
+            .collect()
+    }
+
+    /// An HTML table in a box of its own, which scrolls where it is too wide.
+    #[must_use]
+    pub fn html(&self) -> Markup {
+        let cells = self.padded();
+        html! {
+            @if !self.caption.is_empty() { p.caption { (self.caption) } }
+            div.table {
+                table aria-label=[Some(&self.caption).filter(|caption| !caption.is_empty())] {
+                    thead { tr { @for column in &self.columns {
+                        th.(class(column.align)) {
+                            (column.name)
+                            @if !column.unit.is_empty() { " " small { (column.unit) } }
+                        }
+                    } } }
+                    tbody { @for (row, texts) in self.rows.iter().zip(&cells) {
+                        @match row.starts_group {
+                            true => { tr.group { (self.row_html(row, texts)) } }
+                            false => { tr { (self.row_html(row, texts)) } }
+                        }
+                    } }
+                }
+                @if !self.notes.is_empty() {
+                    ol.notes { @for note in &self.notes { li { (note) } } }
+                }
+            }
+        }
+    }
+
+    /// The cells of a row.
+    fn row_html(&self, row: &Row, texts: &[String]) -> Markup {
+        let filled = row.entries.iter().zip(texts).zip(&self.columns);
+        html! {
+            @for ((entry, text), column) in filled {
+                (cell_html(column.align, &entry_html(entry, text)))
+            }
+        }
+    }
+
+    /// A table in the Markdown of GitHub, footnotes below.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let name = |column: &Column| match column.unit.as_str() {
+            "" => escaped(&column.name),
+            unit => format!("{} ({})", escaped(&column.name), escaped(unit)),
+        };
+        let rule = |column: &Column| match column.align {
+            Align::Left | Align::Prose => "---".to_owned(),
+            Align::Right | Align::Decimal => "---:".to_owned(),
+        };
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut out = line(self.columns.iter().map(name).collect());
+        out.push_str(&line(self.columns.iter().map(rule).collect()));
+        for row in &self.rows {
+            let cell = |entry: &Entry| {
+                let mark = entry.note.map(superscript).unwrap_or_default();
+                escaped(&entry.text) + &mark
+            };
+            out.push_str(&line(row.entries.iter().map(cell).collect()));
+        }
+        for (i, note) in self.notes.iter().enumerate() {
+            out.push_str(&format!("\n{} {}\n", superscript(i), escaped(note)));
+        }
+        out
+    }
+
+    /// CSV with one header line; footnotes become a last column.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let mut out = String::new();
+        let name = |c: &Column| match c.unit.as_str() {
+            "" => c.name.clone(),
+            unit => format!("{} ({unit})", c.name),
+        };
+        let noted = !self.notes.is_empty();
+        let last = |text: &str| noted.then(|| text.to_owned());
+        csv::push_row(&mut out, self.columns.iter().map(name).chain(last("note")));
+        for row in &self.rows {
+            let notes: Vec<&str> =
+                row.entries.iter().filter_map(|e| Some(self.notes[e.note?].as_str())).collect();
+            let texts = row.entries.iter().map(|entry| entry.text.clone());
+            csv::push_row(&mut out, texts.chain(last(&notes.join("; "))));
+        }
+        out
+    }
+}
+
+/// Words are the rule, so they need no class; a large page has many cells.
+fn cell_html(align: Align, content: &Markup) -> Markup {
+    html! {
+        @match align {
+            Align::Left => { td { (content) } }
+            other => { td.(class(other)) { (content) } }
+        }
+    }
+}
+
+fn entry_html(entry: &Entry, padded: &str) -> Markup {
+    let text = entry.text.clone();
+    let pad = padded.chars().rev().take_while(|c| *c == ' ').count();
+    html! {
+        @match &entry.tone {
+            Tone::Hue(hue) => { (hued(hue, &text)) }
+            Tone::Group => { @if !text.is_empty() { strong { (text) } } }
+            Tone::Verdict(ink) => { i class=[ink.map(class_of)] { (text) } }
+            Tone::Faint => { span.faint { (text) } }
+            Tone::Plain => { (text) }
+        }
+        @if let Some(note) = entry.note { sup { (note + 1) } }
+        (crate::html::pad(&entry.text, pad))
+    }
+}
+
+fn class_of(ink: Ink) -> &'static str {
+    match ink {
+        Ink::Better => "v-faster",
+        Ink::Worse => "v-slower",
+        Ink::Same => "v-same",
+        Ink::Open => "v-inconclusive",
+        Ink::Fault => "v-invalid",
+    }
+}
+
+/// A name with its colour.
+fn hued(hue: &str, text: &str) -> Markup {
+    let text = text.trim_start();
+    let (name, rest) = text.split_once("  ").unwrap_or((text, ""));
+    html! {
+        b class={ "c-" (hue) } { (name) }
+        @if !rest.is_empty() { span.beside { (rest) } }
+    }
+}
+
+/// Characters from the decimal point on: what has to line up.
+fn behind_point(text: &str) -> usize {
+    let number = text.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-');
+    match text.find('.') {
+        Some(at) if number => text.len() - at,
+        _ => 0,
+    }
+}
+
+fn class(align: Align) -> &'static str {
+    match align {
+        Align::Left => "l",
+        Align::Prose => "w",
+        Align::Right | Align::Decimal => "r",
+    }
+}
+
+fn superscript(index: usize) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let digit = |c: char| c.to_digit(10).and_then(|d| DIGITS.get(d as usize)).copied();
+    (index + 1).to_string().chars().filter_map(digit).collect()
+}
+
+/// Characters that a sentence has at least, before columns go below.
+const PROSE_MIN: usize = 30;
+
+/// Characters of a line of columns.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
+}
+
+/// Which columns stand beside each other: all, or as many as have room, each time behind the
+/// first.
+fn apart(widths: &[usize], width: usize) -> Vec<Vec<usize>> {
+    let mut all: Vec<Vec<usize>> = vec![Vec::new()];
+    let wide = |columns: &[usize]| total(&columns.iter().map(|&c| widths[c]).collect::<Vec<_>>());
+    for column in 0..widths.len() {
+        let Some(last) = all.last_mut() else { continue };
+        last.push(column);
+        if wide(last) > width && last.len() > 2 {
+            last.pop();
+            all.push(vec![0, column]);
+        }
+    }
+    all
+}
+
+/// A row of which a sentence may take several lines.
+fn push_folded(
+    out: &mut String,
+    texts: &[&str],
+    widths: &[usize],
+    columns: &[&Column],
+    ink: &dyn Fn(usize, &str) -> String,
+) {
+    let fold = |((text, &width), column): ((&&str, &usize), &&Column)| match column.align {
+        Align::Prose | Align::Left if text.chars().count() > width => {
+            crate::fold::hanging(text, width, 0)
+        }
+        _ => (*text).to_owned(),
+    };
+    let folded: Vec<String> = texts.iter().zip(widths).zip(columns).map(fold).collect();
+    let lines = folded.iter().map(|text| text.lines().count()).max().unwrap_or(0).max(1);
+    for line in 0..lines {
+        let parts = folded.iter().map(|text| text.lines().nth(line).unwrap_or_default());
+        push_line(out, &parts.collect::<Vec<_>>(), widths, columns, ink);
+    }
+}
+
+fn push_line(
+    out: &mut String,
+    texts: &[&str],
+    widths: &[usize],
+    columns: &[&Column],
+    ink: &dyn Fn(usize, &str) -> String,
+) {
+    let mut line = String::new();
+    for (nth, ((text, &width), column)) in texts.iter().zip(widths).zip(columns).enumerate() {
+        line.push_str(if nth == 0 { "" } else { "  " });
+        let pad = " ".repeat(width.saturating_sub(text.chars().count()));
+        let text = ink(nth, text);
+        match column.align {
+            Align::Left | Align::Prose => line.extend([text, pad]),
+            Align::Right | Align::Decimal => line.extend([pad, text]),
+        }
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let columns = vec![
+            Column::left("arm", ""),
+            Column::decimal("goodput", "Gbit/s"),
+            Column::right("n", ""),
+        ];
+        let mut table = Table::new("", columns);
+        table.push_group(vec!["send".into(), "1.25".into(), "12".into()]);
+        let note = table.note("ECONNRESET, twice");
+        let failed = Entry { note: Some(note), ..Entry::from("failed") };
+        table.push(vec!["a, \"b\"".into(), failed, "–".into()]);
+        table.push_group(vec!["send".into(), "31.0".into(), "12".into()]);
+        table
+    }
+
+    #[test]
+    fn text_lines_up_points_and_keeps_footnotes() {
+        insta::assert_snapshot!(sample().text(60));
+    }
+
+    #[test]
+    fn what_has_no_room_folds_or_goes_below() {
+        let columns = ["arm", "time", "CPU"].map(|name| Column::left(name, "")).to_vec();
+        let mut table = Table::new("", [columns, vec![Column::prose("why")]].concat());
+        let why = "the kernel said that there is no such thing";
+        table
+            .push(["sendmsg_iov", "1.25 [1.2, 1.3]", "12 [11, 13]", why].map(Entry::from).to_vec());
+        for width in [200, 80, 50] {
+            let text = table.text(width);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            insta::assert_snapshot!(format!("text_at_{width}"), text);
+        }
+    }
+
+    #[test]
+    fn csv_quotes_and_carries_the_note() {
+        insta::assert_snapshot!(sample().csv(), @r#"
+        arm,goodput (Gbit/s),n,note
+        send,1.25,12,
+        "a, ""b""",failed,–,"ECONNRESET, twice"
+        send,31.0,12,
+        "#);
+    }
+}

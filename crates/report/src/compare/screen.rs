@@ -1,0 +1,335 @@
+//! What is shown of two runs: what changed, what did not, what is open, and how sure.
+
+use iolens_document::{
+    Align, Answer, Block, Column, Factor, Grid, Label, Row, Screen, Text, change as percents,
+};
+use iolens_model::arm::Role;
+use iolens_model::run::RunHeader;
+use iolens_stats::analysis::{Interval, Quantity, Verdict};
+use iolens_stats::compare::{ArmChange, BaselineMoved, CellChange, Change, Input};
+
+use super::{Compared, tables};
+use crate::number::{count, list, percent};
+
+/// Inputs that are named.
+const INPUTS: usize = 3;
+
+/// A change, the ends of its interval, a mark.
+const PARTS: [Align; 3] = [Align::Right, Align::Left, Align::Left];
+
+pub(super) fn screen(compared: &Compared<'_>) -> Screen {
+    let comparison = compared.comparison;
+    let mut screen = Screen {
+        header: header(compared),
+        effort: effort(compared),
+        alarm: comparison.warnings.first().map(|why| Text::plain(why.clone())),
+        ..Screen::default()
+    };
+    let quantities = super::quantities(comparison);
+    for quantity in &quantities {
+        screen.blocks.push(Block::Grid(grid(compared, *quantity, quantities.len() > 1)));
+    }
+    if !comparison.indicative {
+        let delta = percent(comparison.delta).replace(' ', "");
+        screen.legend.push(format!("= unchanged within {delta}").into());
+        screen.legend.push("? undecided".into());
+    }
+    screen.answers = answers(compared);
+    screen
+}
+
+/// `A: before (4f1c09ab)`.
+fn named(letter: &str, header: &RunHeader) -> Text {
+    let host = header.origin.as_ref().map(|origin| format!(" on {}", origin.host));
+    let host = host.unwrap_or_default();
+    Text::plain(match &header.name {
+        Some(name) => format!("{letter}: {} ({}){host}", crate::text::one_line(name), header.id),
+        None => format!("{letter}: {}{host}", header.id),
+    })
+}
+
+fn header(compared: &Compared<'_>) -> Vec<Text> {
+    vec![
+        "compare".into(),
+        named("A", compared.a),
+        named("B", compared.b),
+        compared.comparison.study.to_string().into(),
+    ]
+}
+
+fn effort(compared: &Compared<'_>) -> Vec<Text> {
+    let comparison = compared.comparison;
+    let span = |of: fn(&Change) -> u32| {
+        let all = changes(compared).map(|(.., change)| of(change));
+        all.reduce(u32::max).unwrap_or(0)
+    };
+    let mut parts = vec![format!("{} + {} trials", span(|c| c.trials_a), span(|c| c.trials_b))];
+    parts.extend(comparison.indicative.then(|| "quick look: no verdicts".to_owned()));
+    parts.push(match comparison.interleaved {
+        true => "trials of both took turns".to_owned(),
+        false => "runs one after the other".to_owned(),
+    });
+    parts.into_iter().map(Text::from).collect()
+}
+
+/// Changes of methods against the baseline.
+fn changes<'a>(
+    compared: &Compared<'a>,
+) -> impl Iterator<Item = (&'a CellChange, &'a ArmChange, &'a Change)> {
+    let cells = compared.comparison.cells.iter();
+    let arms = cells.flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
+    let compared = arms.filter(|(_, arm)| arm.arm.role == Role::Compared);
+    compared.filter_map(|(cell, arm)| Some((cell, arm, arm.change.as_ref()?)))
+}
+
+/// What became of each method in each setting.
+fn grid(compared: &Compared<'_>, quantity: Quantity, several: bool) -> Grid {
+    let comparison = compared.comparison;
+    let own = |cell: &'_ CellChange| -> Vec<ArmChange> {
+        let arms = super::by_quantity(cell, quantity);
+        arms.filter(|arm| arm.arm.role == Role::Compared).cloned().collect()
+    };
+    let mut labels: Vec<String> = Vec::new();
+    for arm in comparison.cells.iter().flat_map(own) {
+        if !labels.contains(&arm.arm.label) {
+            labels.push(arm.arm.label);
+        }
+    }
+    let mut columns = vec![Column::left("")];
+    columns.extend(labels.iter().map(|label| Column::of(label.clone(), &PARTS)));
+    let row = |cell: &CellChange| {
+        let arms = own(cell);
+        let mut cells = vec![vec![compared.subject(&cell.cell)]];
+        cells.extend(labels.iter().map(|label| {
+            let arm = arms.iter().find(|arm| arm.arm.label == *label);
+            arm.and_then(|arm| arm.change.as_ref())
+                .map_or_else(|| vec![String::new()], |change| shown(change, comparison.indicative))
+        }));
+        Row::Cells(cells)
+    };
+    let what = match quantity {
+        Quantity::Time => "speed".to_owned(),
+        _ => format!("economy in {}", quantity.word()),
+    };
+    let what = if several { what } else { "speed".to_owned() };
+    Grid {
+        title: format!(
+            "change in {what} vs {}, B against A (+ is better in B) [95%, all {} changes together]",
+            comparison.baseline, comparison.contrasts
+        ),
+        columns,
+        rows: comparison.cells.iter().map(row).collect(),
+    }
+}
+
+/// `−17%  [−19, −15]`, and a mark.
+fn shown(change: &Change, indicative: bool) -> Vec<String> {
+    let Some(ratio) = change.ratio.filter(|_| change.verdict.is_ranked()) else {
+        return vec![change.verdict.word().to_lowercase()];
+    };
+    let usable = change.simultaneous.filter(Interval::is_usable);
+    let ends = usable.map_or_else(String::new, |i| {
+        let [low, high] = [i.low, i.high].map(|end| percents(end).trim_end_matches('%').to_owned());
+        format!("[{low}, {high}]")
+    });
+    let factor = Factor { typical: ratio, interval: usable.map(|i| (i.low, i.high)) };
+    let mark = match change.verdict {
+        _ if indicative && factor.is_open() => "?",
+        _ if indicative => "",
+        Verdict::Equivalent => "=",
+        Verdict::Inconclusive => "?",
+        _ => "",
+    };
+    vec![percents(ratio), ends, mark.to_owned()]
+}
+
+fn answers(compared: &Compared<'_>) -> Vec<Answer> {
+    let comparison = compared.comparison;
+    let mut out = vec![Answer { label: Label::Differs, said: differs(compared) }];
+    if !comparison.indicative {
+        out.extend(changed(compared));
+        out.extend(told(compared, Label::Same, |all| {
+            all.iter().all(|change| change.verdict == Verdict::Equivalent)
+        }));
+        out.extend(told(compared, Label::Undecided, |all| {
+            let is_open = |change: &&&Change| change.verdict == Verdict::Inconclusive;
+            let is_changed = |change: &&&Change| is_beyond(change.verdict);
+            all.iter().filter(is_open).count() > 0 && all.iter().filter(is_changed).count() == 0
+        }));
+    }
+    if let (true, slower @ 1..) = (comparison.indicative, comparison.slower()) {
+        let all = changes(compared).count();
+        let said = format!("{slower} of {all} changes seem slower (exit code 1); full runs decide");
+        out.push(Answer::one(Label::Changed, said));
+    }
+    out.extend(comparison.cells.iter().flat_map(|cell| moved(compared, cell)));
+    let missing = tables::missing(compared);
+    out.extend(missing.into_iter().map(|line| Answer::one(Label::Caution, line)));
+    out.push(Answer { label: Label::Trust, said: trust(compared) });
+    let ids = format!("{} {}", compared.a.id, compared.b.id);
+    out.push(Answer {
+        label: Label::Next,
+        said: vec![
+            Text::code(format!("iolens compare {ids} --verbose")).and(" (every number)"),
+            Text::code("--markdown").and(" (for a pull request)"),
+        ],
+    });
+    out
+}
+
+fn is_beyond(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Slower | Verdict::Faster)
+}
+
+/// Inputs that differ: `kernel 6.12.43 → 6.13.1`.
+fn differs(compared: &Compared<'_>) -> Vec<Text> {
+    let inputs = &compared.comparison.inputs;
+    let value = |value: &Option<String>| value.as_deref().map_or("not recorded".to_owned(), short);
+    let one = |input: &Input| {
+        Text::plain(format!("{} {} → {}", input.name, value(&input.a), value(&input.b)))
+    };
+    let mut said: Vec<Text> = inputs.iter().take(INPUTS).map(one).collect();
+    if said.is_empty() {
+        said.push("nothing that the runs have recorded".into());
+    }
+    if inputs.len() > INPUTS {
+        said.push(Text::plain(format!("{} more", inputs.len() - INPUTS)));
+    }
+    said
+}
+
+/// What a line has room for.
+fn short(value: &str) -> String {
+    const MOST: usize = 24;
+    match value.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &value[..at]),
+        None => value.to_owned(),
+    }
+}
+
+/// The changes of each method by each quantity.
+fn by_method<'a>(compared: &Compared<'a>) -> Vec<(&'a ArmChange, Vec<&'a Change>)> {
+    let mut all: Vec<(&ArmChange, Vec<&Change>)> = Vec::new();
+    for (_, arm, change) in changes(compared) {
+        let same = |known: &&mut (&ArmChange, Vec<&Change>)| {
+            (&known.0.arm.label, known.0.quantity) == (&arm.arm.label, arm.quantity)
+        };
+        match all.iter_mut().find(same) {
+            Some((_, changes)) => changes.push(change),
+            None => all.push((arm, vec![change])),
+        }
+    }
+    all
+}
+
+/// What a method is called, with the quantity where there are several.
+fn name(compared: &Compared<'_>, arm: &ArmChange) -> String {
+    match super::quantities(compared.comparison).len() {
+        0 | 1 => arm.arm.label.clone(),
+        _ => format!("{} ({})", arm.arm.label, arm.quantity.word()),
+    }
+}
+
+/// Methods beyond the threshold, slower ones first.
+fn changed(compared: &Compared<'_>) -> Option<Answer> {
+    let comparison = compared.comparison;
+    let mut said: Vec<Text> = Vec::new();
+    for (verdict, word) in [(Verdict::Slower, "slower"), (Verdict::Faster, "faster")] {
+        for (arm, all) in by_method(compared) {
+            let own: Vec<f64> =
+                all.iter().filter(|c| c.verdict == verdict).filter_map(|c| c.ratio).collect();
+            let Some(most) =
+                own.iter().copied().reduce(|a, b| if a.ln().abs() > b.ln().abs() { a } else { b })
+            else {
+                continue;
+            };
+            let by = percents(most).trim_start_matches(['+', '−']).to_owned();
+            let at = match (own.len(), all.len()) {
+                (_, 1) => String::new(),
+                (n, of) if n == of => format!(" at most, in all {of} settings"),
+                (n, of) => format!(" at most, in {n} of {of} settings"),
+            };
+            said.push(Text::plain(format!("{} is {by} {word} in B{at}", name(compared, arm))));
+        }
+    }
+    let own = comparison.cells.iter().flat_map(|cell| &cell.arms);
+    let own = own.filter_map(|arm| Some((arm, arm.own.as_ref()?.judged.as_ref()?)));
+    for (arm, change) in own.filter(|(_, change)| change.verdict == Verdict::Slower).take(3) {
+        let by = change.ratio.map_or_else(String::new, percents);
+        said.push(Text::plain(format!("{} by itself {by} in B", arm.arm.label)));
+    }
+    if said.is_empty() {
+        let delta = percent(comparison.delta).replace(' ', "");
+        let has = |is: fn(Verdict) -> bool| changes(compared).any(|(.., c)| is(c.verdict));
+        let is_open = |verdict| verdict == Verdict::Inconclusive;
+        said.push(Text::plain(match (has(Verdict::is_ranked), has(is_open)) {
+            (false, _) => "nothing can be compared".to_owned(),
+            (true, true) => format!("nothing is shown to differ by more than {delta}"),
+            (true, false) => format!("nothing by more than {delta}"),
+        }));
+    }
+    if comparison.slower() > 0 {
+        said.push("exit code 1".into());
+    }
+    Some(Answer { label: Label::Changed, said })
+}
+
+/// Methods of which something holds, in one line.
+fn told(
+    compared: &Compared<'_>,
+    label: Label,
+    holds: impl Fn(&[&Change]) -> bool,
+) -> Option<Answer> {
+    let all = by_method(compared);
+    let own = all.iter().filter(|(_, changes)| holds(changes));
+    let names: Vec<String> = own.map(|(arm, _)| name(compared, arm)).collect();
+    (!names.is_empty()).then(|| Answer::one(label, list(&names)))
+}
+
+/// Where it is likelier the baseline that changed.
+fn moved(compared: &Compared<'_>, cell: &CellChange) -> Vec<Answer> {
+    let baseline = &compared.comparison.baseline;
+    let one = |moved: &BaselineMoved| {
+        let own = if moved.ratio < 1.0 { "slower" } else { "faster" };
+        let how = match compared.comparison.interleaved {
+            true => "what each takes by itself can tell, as both took turns",
+            false => "--absolute judges each by itself",
+        };
+        let said = format!(
+            "{}: every method moved the other way, so the baseline {baseline} itself is likelier \
+             to have become {own} ({}): {how}",
+            compared.subject(&cell.cell),
+            percents(moved.ratio)
+        );
+        Answer::one(Label::Caution, said)
+    };
+    cell.baseline_moved.iter().map(one).collect()
+}
+
+fn trust(compared: &Compared<'_>) -> Vec<Text> {
+    let comparison = compared.comparison;
+    let check = &comparison.self_check;
+    let pct = |of: f64| percent(of).replace(' ', "");
+    let mut said = vec![match (check.floor_median, check.floor_widest) {
+        (Some(median), Some(widest)) => {
+            format!("noise floor ±{}, worst ±{}", pct(median), pct(widest))
+        }
+        _ => "noise floor unknown: no hidden copy of the baseline in common".to_owned(),
+    }];
+    if check.checks > 0 {
+        let off = check.excluding_one;
+        said.push(match off {
+            0 => format!("{} clean", count(check.checks, "self-check")),
+            _ => format!(
+                "{off} of {} off (chance allows {})",
+                count(check.checks, "self-check"),
+                check.bound
+            ),
+        });
+    }
+    said.push(match comparison.interleaved {
+        true => "one boot; relinking alone can change a build's speed by some percent".to_owned(),
+        false => "run-to-run variance not included: repeat both if it is close".to_owned(),
+    });
+    said.into_iter().map(Text::from).collect()
+}

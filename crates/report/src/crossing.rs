@@ -1,0 +1,100 @@
+//! Where one method overtakes another along the sizes, in words.
+
+use iolens_document::change;
+use iolens_stats::analysis::{
+    Analysis, Crossing, Crossover, CrossoverPoint, CrossoverShape, Estimate, Interval,
+};
+
+use crate::arms;
+use crate::number;
+
+/// What fresh trials inside the band of a crossover have shown, the latest first.
+pub(crate) fn crossing<'a>(analysis: &'a Analysis, crossover: &Crossover) -> Option<&'a Crossing> {
+    analysis.crossings.iter().rev().find(|found| {
+        (&found.curve, &found.first, &found.second)
+            == (&crossover.curve, &crossover.first, &crossover.second)
+    })
+}
+
+/// `9.3 KiB (8.8 KiB–9.9 KiB)`.
+pub(crate) fn size(at: Estimate) -> String {
+    let interval = at.interval.map_or(String::new(), |interval| {
+        let words = |i: Interval| format!("{}–{}", number::bytes(i.low), number::bytes(i.high));
+        format!(" ({})", number::interval(interval, at.n, words))
+    });
+    format!("{}{interval}", number::bytes(at.value))
+}
+
+/// A label, and whether its zero-copy sends were copied.
+pub(crate) fn shown(analysis: &Analysis, crossover: &Crossover, label: &str) -> String {
+    match arms::copied(arms::on_curve(analysis, &crossover.curve), label) {
+        Some((_, high)) if high > 0.0 => format!("{label} (copied)"),
+        _ => label.to_owned(),
+    }
+}
+
+/// Who is ahead at a size by more than the threshold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ahead {
+    First,
+    Second,
+    Nobody,
+}
+
+fn ahead(point: &CrossoverPoint, delta: f64) -> Ahead {
+    match point.simultaneous {
+        Some(i) if i.low > 1.0 + delta => Ahead::Second,
+        Some(i) if i.high < 1.0 / (1.0 + delta) => Ahead::First,
+        _ => Ahead::Nobody,
+    }
+}
+
+/// Where the second is ahead of the first: `between 1 KiB and 256 KiB`.
+pub(crate) fn place(analysis: &Analysis, crossover: &Crossover) -> String {
+    let to = crossover.first_ahead_to.unwrap_or(crossover.smallest);
+    let from = crossover.second_ahead_from.unwrap_or(crossover.largest);
+    let is_anywhere = |who| crossover.points.iter().any(|p| ahead(p, analysis.delta) == who);
+    let said = match crossover.shape {
+        CrossoverShape::Crosses => format!("between {to} and {from}"),
+        CrossoverShape::FirstThroughout => "nowhere: behind at every size".to_owned(),
+        CrossoverShape::SecondThroughout => "ahead at every size".to_owned(),
+        CrossoverShape::FirstThenUnknown => format!("behind up to {to}, undecided above"),
+        CrossoverShape::UnknownThenSecond => format!("ahead from {from}, undecided below"),
+        CrossoverShape::NeitherAnywhere => "undecided or tied at every size".to_owned(),
+        CrossoverShape::Mixed => match [Ahead::First, Ahead::Second].map(is_anywhere) {
+            [true, false] => "behind at some sizes, undecided or tied at the others",
+            [false, true] => "ahead at some sizes, undecided or tied at the others",
+            _ => "no single band: each is ahead here and there",
+        }
+        .to_owned(),
+    };
+    let Some(found) = crossing(analysis, crossover) else { return said };
+    match (found.at_bytes, &found.reason) {
+        (Some(at), _) => format!("at {}, from fresh trials (run {})", size(at), found.run),
+        (None, Some(why)) => format!("{said}; no single size in run {}: {why}", found.run),
+        (None, None) => said,
+    }
+}
+
+/// `1 KiB −9% [−12, −6]`: what the second does against the first at a size.
+pub(crate) fn at(point: &CrossoverPoint) -> String {
+    let usable = point.simultaneous.filter(Interval::is_usable);
+    let ends = usable.map_or_else(String::new, |i| {
+        let [low, high] = [i.low, i.high].map(|end| change(end).trim_end_matches('%').to_owned());
+        format!(" [{low}, {high}]")
+    });
+    format!("{} {}{ends}", point.size, change(point.ratio))
+}
+
+/// What each size shows, and between which nothing is interpolated.
+pub(crate) fn sizes(crossover: &Crossover) -> String {
+    let points: Vec<String> = crossover.points.iter().map(at).collect();
+    let steps = crossover.steps.iter();
+    let steps: Vec<String> = steps.map(|(below, above)| format!("{below} to {above}")).collect();
+    match steps.as_slice() {
+        [] => points.join(", "),
+        steps => {
+            format!("{}; too steep to interpolate: {}", points.join(", "), number::list(steps))
+        }
+    }
+}

@@ -1,0 +1,600 @@
+//! The words for remarks, warnings, the reasons of verdicts and checks: the only place that
+//! has them, and none that reads them back.
+
+use iolens_document::table::{Entry, Ink, Tone};
+use iolens_model::outcome::Status;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{CellAnalysis, Interval, Verdict};
+use iolens_stats::reason::{Noise, Unusable, VerdictReason};
+use iolens_stats::remark::{
+    Circumstance, Event, Excess, Limited, Remark, RemarkKind, Share, UnequalSlices, Unmapped,
+    Warning, Whose,
+};
+
+use crate::number::{count, percent};
+
+/// Everything that is remarked on a cell, each with the arm it is about.
+pub(crate) fn of_cell(cell: &CellAnalysis) -> impl Iterator<Item = String> {
+    cell.remarks.iter().map(said)
+}
+
+/// The colour of a verdict.
+pub(crate) fn ink(verdict: Verdict) -> Option<Ink> {
+    match verdict {
+        Verdict::Faster => Some(Ink::Better),
+        Verdict::Slower => Some(Ink::Worse),
+        Verdict::Equivalent => Some(Ink::Same),
+        Verdict::Inconclusive => Some(Ink::Open),
+        Verdict::Invalid => Some(Ink::Fault),
+        Verdict::Small | Verdict::Unranked => None,
+    }
+}
+
+/// A verdict in a table, by this word.
+pub(crate) fn verdict(word: &str, verdict: Verdict) -> Entry {
+    Entry::toned(word, Tone::Verdict(ink(verdict)))
+}
+
+/// Why there is no verdict.
+pub(crate) fn status(status: Status) -> Entry {
+    let is_fault = matches!(status, Status::Failed | Status::Invalid);
+    Entry::toned(status.word(), Tone::Verdict(is_fault.then_some(Ink::Fault)))
+}
+
+/// A remark with its arm.
+fn said(remark: &Remark) -> String {
+    match &remark.arm {
+        Some(arm) => format!("{arm}: {}", kind(&remark.kind)),
+        None => kind(&remark.kind),
+    }
+}
+
+/// What a remark is about, without its numbers: alike ones have the same.
+pub(crate) fn title(kind: &RemarkKind) -> &'static str {
+    match kind {
+        RemarkKind::SelfCheckOff { .. } => "the hidden copy of the baseline differs from it",
+        RemarkKind::NotUsed { .. } => "not used in some passes",
+        RemarkKind::Events { what, .. } => event(*what),
+        RemarkKind::Share { what, .. } => match what {
+            Share::InFlight => "connections without a request in flight",
+            Share::MedianOfMean => "a median round trip far below the mean",
+            Share::TakingTurns => "threads that share CPUs and take turns",
+            Share::AllAtWork => "not all threads at work all the time",
+            Share::Lost => "lost messages",
+        },
+        RemarkKind::Excess { what, .. } => match what {
+            Excess::CopyBandwidth => "above the copy bandwidth measured before the run",
+            Excess::EmptyCalls => "above the rate of empty calls measured before the run",
+            Excess::Rings => "rings larger than the L2 cache, so not hot",
+        },
+        RemarkKind::Limited(limited) => match limited {
+            Limited::ClientBusy { .. } => "the client ran out of CPU",
+            Limited::ClientLate { .. } => "the client was late",
+            Limited::RateNotKept { .. } => "the offered rate was not kept",
+        },
+        RemarkKind::UnequalSlices(_) => "slices of unequal length",
+        RemarkKind::Copied { .. } => "zero-copy sends that the kernel copied",
+        RemarkKind::Mapped { .. } => "how much was mapped",
+        RemarkKind::SharingMatters { .. } => "sharing a process changes the ratio",
+    }
+}
+
+fn event(what: Event) -> &'static str {
+    match what {
+        Event::Retransmits => "retransmitted segments",
+        Event::MajorFaults => "major page faults",
+        Event::Stolen => "ticks stolen by the hypervisor",
+        Event::StolenThere => "ticks stolen by the hypervisor at the other end",
+        Event::ZeroCopyRefused => "zero-copy sends refused with ENOBUFS and made again",
+        Event::AccountsDisagree => "switches and faults on which getrusage and perf disagree",
+        Event::Timeouts => "requests timed out",
+        Event::Resets => "requests whose connection ended before the reply",
+        Event::RefusedConnections => "requests whose connection could not be made",
+        Event::Abandoned => "requests that the client gave up at a limit of its own",
+        Event::ListenOverflows => "connections dropped because the accept queue was full",
+        Event::ListenDrops => "connections dropped by a listening socket with room in its queue",
+        Event::Throttled => "periods in which a cgroup held an end back (cpu.max)",
+    }
+}
+
+/// What a remark says, without its arm.
+pub(crate) fn kind(kind: &RemarkKind) -> String {
+    let found = |trials: u32, of: u32| format!("in {trials} of {}", count(of, "trial"));
+    match kind {
+        RemarkKind::SelfCheckOff { interval, beside } => {
+            let beside = match beside.as_slice() {
+                [] => String::new(),
+                arms => format!(" beside {}", arms.join(", ")),
+            };
+            format!(
+                "self-check: the hidden copy of the baseline{beside} differs from it ({}), as one \
+                 in twenty does by chance",
+                range(interval)
+            )
+        }
+        RemarkKind::NotUsed { passes, reason, .. } => {
+            let passes = if *passes == 1 { "1 pass".into() } else { format!("{passes} passes") };
+            format!("not used in {passes}: {reason}")
+        }
+        RemarkKind::Events { what, count, trials, of } => {
+            format!("{}: {count}, {}", event(*what), found(*trials, *of))
+        }
+        RemarkKind::Share { what, share, trials, of } => {
+            format!("{} ({})", share_words(*what, &percent(*share)), found(*trials, *of))
+        }
+        RemarkKind::Excess { what, ratio, trials, of } => {
+            let what = match what {
+                Excess::CopyBandwidth => "the copy bandwidth measured before the run",
+                Excess::EmptyCalls => "the rate of empty calls measured before the run",
+                Excess::Rings => "the L2 cache in its rings, which are therefore not hot",
+            };
+            format!("up to {ratio:.2} times {what} ({})", found(*trials, *of))
+        }
+        RemarkKind::Limited(limit) => limited(limit),
+        RemarkKind::UnequalSlices(slices) => unequal(slices),
+        RemarkKind::Copied { share, tapped } => {
+            let tap = if *tapped { ": a packet tap forces it" } else { "" };
+            format!(
+                "the kernel copied {} of the zero-copy sends, so the row says \"copied\"{tap}",
+                percent(*share)
+            )
+        }
+        RemarkKind::Mapped { receiver, share, changed, why } => {
+            let changed: Vec<String> = changed.iter().map(ToString::to_string).collect();
+            let with = match changed.as_slice() {
+                [] => String::new(),
+                changed => format!(" with {}", changed.join(" and ")),
+            };
+            let mapped = format!("{receiver} mapped {} of the bytes{with}", percent(*share));
+            match why {
+                Some(why) => format!("{mapped} and copied the rest: {}", unmapped(why)),
+                None => mapped,
+            }
+        }
+        RemarkKind::SharingMatters { shared_ratio, shared, isolated_ratio, isolated } => format!(
+            "sharing a process changes the ratio: {shared_ratio:.3} ({}) shared, \
+             {isolated_ratio:.3} ({}) isolated",
+            range(shared),
+            range(isolated)
+        ),
+    }
+}
+
+fn share_words(what: Share, share: &str) -> String {
+    match what {
+        Share::InFlight => {
+            format!("only {share} of the connections' time had a request in flight")
+        }
+        Share::MedianOfMean => {
+            format!("the median round trip is only {share} of the mean time per request")
+        }
+        Share::TakingTurns => {
+            format!("threads share CPUs and take turns: all at work for {share} of the time")
+        }
+        Share::AllAtWork => format!("all threads were at work for only {share} of the time"),
+        Share::Lost => format!("up to {share} of the messages were lost"),
+    }
+}
+
+/// What bounded a load.
+pub(crate) fn limited(limited: &Limited) -> String {
+    let found = |trials: u32, of: u32| format!("in {trials} of {}", count(of, "trial"));
+    match limited {
+        Limited::ClientBusy { busy_share, trials, of } => format!(
+            "lower bound: the client ran out of CPU (a thread up to {} busy, {})",
+            percent(*busy_share),
+            found(*trials, *of)
+        ),
+        Limited::ClientLate { late_p99_ns, trials, of } => format!(
+            "the client was late: 1 % of the requests by {:.2} ms or more ({}), so times from due \
+             are its own",
+            late_p99_ns / 1e6,
+            found(*trials, *of)
+        ),
+        Limited::RateNotKept { answered_share, trials, of } => format!(
+            "the offered rate was not kept: {} answered in time at worst ({})",
+            percent(*answered_share),
+            found(*trials, *of)
+        ),
+    }
+}
+
+pub(crate) fn unequal(slices: &UnequalSlices) -> String {
+    format!(
+        "slices of {:.2} ms beside the baseline's {:.2} ms: up to {:.1} µs of overhead in each may \
+         shift the ratio by {}",
+        slices.arm_ns / 1e6,
+        slices.baseline_ns / 1e6,
+        slices.overhead_ns / 1e3,
+        percent(slices.bias)
+    )
+}
+
+/// Where the kernel decides it: can_map_frag, net/ipv4/tcp.c.
+fn unmapped(why: &Unmapped) -> String {
+    match why {
+        Unmapped::SmallMessages => "a message is less than a page".to_owned(),
+        Unmapped::ShortSegments => {
+            "the last page of each segment is partly filled, and segments are short".to_owned()
+        }
+        Unmapped::BlocksOfPages { high_order_alloc_disable } => format!(
+            "the sender's kernel copies into blocks of several pages \
+             (net.core.high_order_alloc_disable is {}), and only single pages are mapped",
+            high_order_alloc_disable.as_deref().unwrap_or("not known")
+        ),
+        Unmapped::PartlyFilled => {
+            "only full pages are mapped, and segments do not end where pages do".to_owned()
+        }
+        Unmapped::ForeignPages => {
+            "pages of a file or of the sending process are never mapped".to_owned()
+        }
+    }
+}
+
+/// What a warning says, without a full stop.
+pub(crate) fn warning(warning: &Warning) -> String {
+    match warning {
+        Warning::IncompletePass { pass, cells_missing, cells } => format!(
+            "pass {pass} was cut short and is not used: {cells_missing} of {cells} cells lack arms"
+        ),
+        Warning::FewPasses { complete, minimum } => {
+            let passes = if *complete == 1 { "pass" } else { "passes" };
+            format!(
+                "{complete} complete {passes} of at least {minimum} planned: intervals over few \
+                 trials cover less often than they say"
+            )
+        }
+        Warning::OutsideThePlan { trials } => {
+            format!("{} of cells outside the plan are not used", count(*trials, "trial"))
+        }
+        Warning::Changed { change } => format!(
+            "measured with {change}, which iolens set for the run ({} before, and put back): no \
+             row is as it would be under this machine's own setting",
+            change.before
+        ),
+        Warning::CountersClosed => "no self-check: the hidden copy ran with its counters closed \
+            (`counters = alternate`), so its ratio is what open counters cost"
+            .to_owned(),
+        Warning::SelfChecksExclude { excluding, counted, bound } => format!(
+            "do not trust this run: {excluding} of {} differ from the baseline, chance allows \
+             {bound}",
+            count(*counted, "self-check")
+        ),
+        Warning::SelfChecksDiffer { judged, counted } => format!(
+            "do not trust this run: {judged} of {} differ from the baseline by more than δ",
+            count(*counted, "self-check")
+        ),
+        Warning::Circumstance(found) => circumstance(found),
+        Warning::FlatThroughput { arm, least_bits_per_s, most_bits_per_s, curve } => format!(
+            "goodput of {arm} is flat, {:.2} to {:.2} Gbit/s from under 1 KiB to over 64 KiB ({}, \
+             {}): was the size not applied, or does the link bound it?",
+            least_bits_per_s / 1e9,
+            most_bits_per_s / 1e9,
+            curve.threads_in_words(),
+            curve.words().join(", ")
+        ),
+        Warning::SteadySwitching { arm, least_per_s, most_per_s, cells, rates_apart } => format!(
+            "context switches of {arm} are {least_per_s:.0} to {most_per_s:.0} a second in all \
+             {cells} cells, while its message rates differ {rates_apart:.0} times: a loop that \
+             polls is suspected"
+        ),
+        Warning::Neighbours { contrasts, passes, correlation, widened } => format!(
+            "trials resemble those of the pass before: over {passes} passes {contrasts} contrasts \
+             have an autocorrelation of {correlation:.2} (chance: 0), so all intervals are \
+             {widened:.1} times as wide"
+        ),
+    }
+}
+
+fn circumstance(found: &Circumstance) -> String {
+    match found {
+        Circumstance::PacketTap => "a packet tap (an AF_PACKET socket in the network namespace of \
+            an end) forces copies of zero-copy sends"
+            .to_owned(),
+        Circumstance::CacheUnknown => "how much of the file was in the page cache is unknown: \
+            cachestat(2) (Linux 6.5) tells only the file's owner or who may write to it"
+            .to_owned(),
+        Circumstance::DeviceUnknown => {
+            "whether bytes came from a device is unknown: /proc/self/io cannot be read".to_owned()
+        }
+        Circumstance::DirtyUnknown => "how much of the file was dirty is unknown: cachestat(2) \
+            (Linux 6.5) does not tell it here"
+            .to_owned(),
+        Circumstance::Dirty { left_bytes, background_bytes } => format!(
+            "a slice left {} dirty, and from {} on the kernel writes back by itself \
+             (vm.dirty_background_ratio): some of that is in its time",
+            Bytes(*left_bytes),
+            Bytes(*background_bytes)
+        ),
+        Circumstance::SocketBuffer { option, granted_bytes, asked_bytes } => format!(
+            "{option} is {}, not {} as asked: net.core.wmem_max or rmem_max limits it",
+            Bytes(*granted_bytes),
+            Bytes(*asked_bytes)
+        ),
+        Circumstance::MigrationsNotMeasured { whose, reason } => {
+            let whose = match whose {
+                None => "",
+                Some(Whose::Server) => " of the server",
+                Some(Whose::Client) => " of the client",
+                Some(Whose::SendingEnd) => " at the sending end",
+                Some(Whose::ReceivingEnd) => " at the receiving end",
+            };
+            let reason = reason.as_deref().unwrap_or("no reason was stored");
+            format!("migrations{whose} not measured: {reason}")
+        }
+        Circumstance::CountersNotUsed { still, partly } => {
+            let parts = [
+                (still, "stood still while the threads worked"),
+                (partly, "counted in some slices only"),
+            ];
+            let parts = parts.iter().filter(|(names, _)| !names.is_empty());
+            let parts: Vec<String> =
+                parts.map(|(names, what)| format!("{} {what}", names.join(", "))).collect();
+            format!("counters not used: {}", parts.join("; "))
+        }
+    }
+}
+
+/// Why a verdict is what it is, in one clause.
+pub(crate) fn reason(reason: &VerdictReason) -> String {
+    match reason {
+        VerdictReason::Unusable(unusable) => unusable.reason.clone(),
+        VerdictReason::InRuns { a, b } => in_runs(a.as_deref(), b.as_deref()),
+        VerdictReason::BaselineUnusable(unusable) => {
+            format!("the baseline, {}", with_status(unusable))
+        }
+        VerdictReason::NeverTogether => "no trial has it together with the baseline".to_owned(),
+        VerdictReason::NoRatio => "a run has no ratio of it".to_owned(),
+        VerdictReason::Limited { limited: limit, of_baseline } => {
+            let whose = if *of_baseline { "the baseline's load: " } else { "" };
+            format!("{whose}{}", limited(limit))
+        }
+        VerdictReason::UnequalSlices { slices, delta } => {
+            format!("{}, more than half of δ = {}", unequal(slices), percent(*delta))
+        }
+        VerdictReason::NoSpread { trials: 1 } => "one trial has no interval".to_owned(),
+        VerdictReason::NoSpread { trials } => {
+            format!("{} without a spread", count(*trials, "trial"))
+        }
+        VerdictReason::Within { pointwise90, delta, self_check_half_width } => {
+            let floor = match self_check_half_width {
+                Some(half) => format!("self-check ±{}", percent(*half)),
+                None => "no self-check in this cell".to_owned(),
+            };
+            let delta = percent(*delta);
+            format!("pointwise 90 % interval {} is inside ±{delta}; {floor}", range(pointwise90))
+        }
+        VerdictReason::Beyond { interval, bound, is_above } => beyond(interval, *bound, *is_above),
+        VerdictReason::CopyDiffers { interval, bound, is_above } => {
+            let rule = beyond(interval, *bound, *is_above);
+            format!("the hidden copy of the baseline differs from it: {rule}")
+        }
+        VerdictReason::MayBeSmall { interval, delta, noise } => {
+            let rule = format!(
+                "simultaneous 95 % interval {} excludes 1 and reaches inside ±{}",
+                ends(interval, interval.low > 1.0),
+                percent(*delta)
+            );
+            with_noise(rule, *noise, *delta)
+        }
+        VerdictReason::Open { interval, delta, trials, trials_needed, in_each_run, noise } => {
+            let mut rule = match interval {
+                Some(interval) if !interval.is_usable() => {
+                    format!("no usable interval from {}", count(*trials, "trial"))
+                }
+                interval => format!(
+                    "simultaneous 95 % interval {} neither excludes 1 nor settles ±{}",
+                    interval.as_ref().map(range).unwrap_or_default(),
+                    percent(*delta)
+                ),
+            };
+            if let Some(needed) = trials_needed {
+                let each = if *in_each_run { " in each run" } else { "" };
+                rule.push_str(&format!("; about {}{each} would", count(*needed, "trial")));
+            }
+            with_noise(rule, *noise, *delta)
+        }
+    }
+}
+
+/// A reason with the run that it is of.
+fn in_runs(a: Option<&VerdictReason>, b: Option<&VerdictReason>) -> String {
+    let one = |why: &VerdictReason| match why {
+        VerdictReason::Unusable(unusable) => with_status(unusable),
+        other => reason(other),
+    };
+    match (a, b) {
+        (Some(a), Some(b)) if a == b => format!("in both runs: {}", one(a)),
+        (Some(a), Some(b)) => format!("in A: {}; in B: {}", one(a), one(b)),
+        (Some(a), None) => format!("in A: {}", one(a)),
+        (None, Some(b)) => format!("in B: {}", one(b)),
+        (None, None) => String::new(),
+    }
+}
+
+fn with_status(unusable: &Unusable) -> String {
+    format!("{}: {}", unusable.status.word(), unusable.reason)
+}
+
+fn beyond(interval: &Interval, bound: f64, is_above: bool) -> String {
+    let side = if is_above { "above" } else { "below" };
+    format!("simultaneous 95 % interval {} is {side} {bound:.3}", ends(interval, is_above))
+}
+
+/// Both ends, or of an interval that says nothing the one on the near side.
+fn ends(interval: &Interval, is_above: bool) -> String {
+    match interval.is_usable() {
+        true => range(interval),
+        false if is_above => format!("from {:.3} up", interval.low),
+        false => format!("up to {:.3}", interval.high),
+    }
+}
+
+fn with_noise(rule: String, noise: Option<Noise>, delta: f64) -> String {
+    let Some(noise) = noise else { return rule };
+    let width = match noise.half_width {
+        Some(half) => format!("the self-check has ±{}", percent_above(half, delta)),
+        None => "the interval of the self-check is not usable".to_owned(),
+    };
+    format!("{rule}; too noisy for δ = {}: {width}", percent(delta))
+}
+
+/// A fraction above a bound, both as percentages, with as many decimals as
+/// keep them apart: `4.1 %`, `3.004 %` where the bound is 3 %.
+fn percent_above(fraction: f64, bound: f64) -> String {
+    let short = percent(fraction);
+    if short != percent(bound) {
+        return short;
+    }
+    let with = |value: f64, decimals: usize| format!("{:.decimals$} %", value * 100.0);
+    let longer = (2..=6).find(|&d| with(fraction, d) != with(bound, d));
+    longer.map_or(short, |decimals| with(fraction, decimals))
+}
+
+/// `0.981 to 1.024`.
+fn range(interval: &Interval) -> String {
+    format!("{:.3} to {:.3}", interval.low, interval.high)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use iolens_model::host::SysctlChange;
+
+    use super::*;
+
+    const INTERVAL: Interval = Interval { low: 1.01, high: 1.05 };
+
+    fn change() -> SysctlChange {
+        let (name, before, value) = ("net.core.x".into(), "0".into(), "1".into());
+        SysctlChange { name, before, value }
+    }
+
+    /// A remark of each kind.
+    pub(crate) fn kinds() -> Vec<RemarkKind> {
+        let (trials, of) = (3, 12);
+        let busy = Limited::ClientBusy { busy_share: 0.97, trials, of };
+        let slices =
+            UnequalSlices { arm_ns: 5.2e5, baseline_ns: 5.02e6, overhead_ns: 2e4, bias: 0.0345 };
+        let (interval, changed) = (INTERVAL, vec![change()]);
+        vec![
+            RemarkKind::SelfCheckOff { interval, beside: vec!["a".into(), "b".into()] },
+            RemarkKind::NotUsed { passes: 2, check: None, reason: "it broke".into() },
+            RemarkKind::Events { what: Event::Retransmits, count: 14, trials, of },
+            RemarkKind::Share { what: Share::Lost, share: 0.25, trials, of },
+            RemarkKind::Excess { what: Excess::Rings, ratio: 2.0, trials, of },
+            RemarkKind::Limited(busy),
+            RemarkKind::Limited(Limited::ClientLate { late_p99_ns: 1.4e6, trials, of }),
+            RemarkKind::Limited(Limited::RateNotKept { answered_share: 0.9, trials, of }),
+            RemarkKind::UnequalSlices(slices),
+            RemarkKind::Copied { share: 1.0, tapped: true },
+            RemarkKind::Mapped {
+                receiver: "recv".into(),
+                share: 0.01,
+                changed,
+                why: Some(Unmapped::BlocksOfPages { high_order_alloc_disable: None }),
+            },
+            RemarkKind::SharingMatters {
+                shared_ratio: 1.03,
+                shared: INTERVAL,
+                isolated_ratio: 2.0,
+                isolated: Interval { low: 1.9, high: 2.1 },
+            },
+        ]
+    }
+
+    /// A warning of each kind.
+    pub(crate) fn warnings() -> Vec<Warning> {
+        let (whose, reason) = (Some(Whose::Server), Some("no sched file".to_owned()));
+        let (still, partly) = (vec!["cycles_kernel"], vec!["llc_misses"]);
+        let circumstances = [
+            Circumstance::PacketTap,
+            Circumstance::CacheUnknown,
+            Circumstance::DeviceUnknown,
+            Circumstance::DirtyUnknown,
+            Circumstance::Dirty { left_bytes: 2 << 20, background_bytes: 1 << 20 },
+            Circumstance::SocketBuffer {
+                option: "SO_SNDBUF",
+                granted_bytes: 212_992,
+                asked_bytes: 1 << 20,
+            },
+            Circumstance::MigrationsNotMeasured { whose, reason },
+            Circumstance::CountersNotUsed { still, partly },
+        ];
+        let curve = crate::fixture::run().1.cells[0].cell.curve();
+        let mut all = vec![
+            Warning::IncompletePass { pass: 3, cells_missing: 2, cells: 6 },
+            Warning::FewPasses { complete: 1, minimum: 12 },
+            Warning::OutsideThePlan { trials: 2 },
+            Warning::Changed { change: change() },
+            Warning::CountersClosed,
+            Warning::SelfChecksExclude { excluding: 4, counted: 6, bound: 1 },
+            Warning::SelfChecksDiffer { judged: 1, counted: 6 },
+            Warning::FlatThroughput {
+                arm: "send".into(),
+                least_bits_per_s: 8e9,
+                most_bits_per_s: 8.74e9,
+                curve,
+            },
+            Warning::SteadySwitching {
+                arm: "send".into(),
+                least_per_s: 3990.0,
+                most_per_s: 4010.0,
+                cells: 4,
+                rates_apart: 8.0,
+            },
+            Warning::Neighbours { contrasts: 12, passes: 40, correlation: 0.21, widened: 1.3 },
+        ];
+        all.extend(circumstances.map(Warning::Circumstance));
+        all
+    }
+
+    #[test]
+    fn remarks_in_words() {
+        let all: Vec<String> = kinds().iter().map(kind).collect();
+        insta::assert_snapshot!(all.join("\n"));
+    }
+
+    #[test]
+    fn warnings_in_words() {
+        let all: Vec<String> = warnings().iter().map(warning).collect();
+        insta::assert_snapshot!(all.join("\n"));
+    }
+
+    #[test]
+    fn reasons_in_words() {
+        let delta = 0.03;
+        let noise = Some(Noise { half_width: Some(0.030_04) });
+        let unusable = Unusable {
+            status: iolens_model::outcome::Status::Skipped,
+            check: None,
+            reason: "no such thing here".into(),
+        };
+        let wide = Interval { low: 1.5, high: 1e9 };
+        let in_b = VerdictReason::Unusable(unusable.clone());
+        let (interval, bound) = (INTERVAL, 1.03);
+        let open = VerdictReason::Open {
+            interval: Some(Interval { low: 0.9, high: 1.1 }),
+            delta,
+            trials: 12,
+            trials_needed: Some(170),
+            in_each_run: false,
+            noise: None,
+        };
+        let all = [
+            VerdictReason::Unusable(unusable.clone()),
+            VerdictReason::BaselineUnusable(unusable),
+            VerdictReason::NeverTogether,
+            VerdictReason::NoRatio,
+            VerdictReason::InRuns { a: None, b: Some(Box::new(in_b)) },
+            VerdictReason::NoSpread { trials: 1 },
+            VerdictReason::Within { pointwise90: INTERVAL, delta, self_check_half_width: None },
+            VerdictReason::Beyond { interval, bound, is_above: true },
+            VerdictReason::Beyond { interval: wide, bound, is_above: true },
+            VerdictReason::CopyDiffers { interval, bound, is_above: true },
+            VerdictReason::MayBeSmall { interval, delta, noise },
+            open,
+        ];
+        let all: Vec<String> = all.iter().map(reason).collect();
+        insta::assert_snapshot!(all.join("\n"));
+    }
+}

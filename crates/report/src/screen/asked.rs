@@ -1,0 +1,183 @@
+//! What is shown of one message that somebody asked for.
+
+use iolens_document::{Align, Answer, Block, Column, Grid, Label, Row, Screen, Text, change};
+use iolens_model::moment;
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
+
+use super::table::{self, Better, Marks, SAME, UNDECIDED, compared};
+use super::{choices, outcome, trust};
+use crate::ask::Source;
+use crate::findings::{self, Ranking};
+use crate::number::{count, list};
+use crate::rates::{self, Unit};
+
+/// The screen of a question about messages of `cell`.
+pub(crate) fn asked(
+    run: &Run,
+    analysis: &Analysis,
+    cell: &CellAnalysis,
+    source: &Source,
+) -> Screen {
+    let alone = Analysis { cells: vec![cell.clone()], ..analysis.clone() };
+    let mut marks = Marks::default();
+    let methods = table::methods(&[cell]);
+    let grid = grid(run, &methods, &mut marks);
+    let mut screen = Screen {
+        header: header(cell),
+        effort: vec![from(run, source).into()],
+        alarm: trust::alarm(&alone),
+        blocks: vec![Block::Grid(grid)],
+        legend: table::legend(marks, &methods),
+        problems: trust::problems(run, &alone),
+        ..Screen::default()
+    };
+    if screen.alarm.is_none() {
+        screen.answers.extend(answers(run, analysis, cell));
+    }
+    if let Source::Stored(changed) = source
+        && !changed.is_empty()
+    {
+        let changed: Vec<String> =
+            changed.iter().map(|part| format!("another {}", part.word())).collect();
+        let said = format!("since that run there is {}", list(&changed));
+        screen.answers.push(Answer::one(Label::Caution, said));
+    }
+    screen.answers.extend(trust::cautions(run, &alone));
+    screen.answers.push(trust::trust(run, &alone));
+    screen.answers.push(next(run, source));
+    screen
+}
+
+/// `ask`, the message and how it goes.
+fn header(cell: &CellAnalysis) -> Vec<Text> {
+    let cell = &cell.cell;
+    let mut parts = vec!["ask".to_owned(), cell.size.to_string()];
+    if let Some(net) = cell.net() {
+        let fields = net.fields_in_words();
+        parts.extend([fields.clone(), count(cell.threads, "connection")]);
+        parts.extend(cell.words());
+        parts.extend(cell.unusual().into_iter().filter(|word| *word != fields));
+    }
+    parts.into_iter().map(Text::from).collect()
+}
+
+/// Where the numbers come from.
+fn from(run: &Run, source: &Source) -> String {
+    let quick = if run.header.plan.quick { " (quick look)" } else { "" };
+    match source {
+        Source::Measured => format!("measured now, run {}{quick}", run.header.id),
+        Source::Stored(_) => format!(
+            "from run {}{quick} of {}",
+            run.header.id,
+            moment::utc(run.header.started_unix_ns)
+        ),
+    }
+}
+
+/// A quantity beside its change: `29.7  +16%  [+13, +19]`.
+const PARTS: [Align; 4] = [Align::Decimal, Align::Right, Align::Left, Align::Left];
+
+fn grid(run: &Run, methods: &[&ArmAnalysis], marks: &mut Marks) -> Grid {
+    let goodput = |arm: &ArmAnalysis| arm.figures.as_ref()?.goodput_bits_per_s;
+    let rates = methods.iter().filter_map(|arm| goodput(arm)).map(|rate| rate.value);
+    let unit = Unit::of(rates::BITS, rates);
+    let has_rate = methods.iter().any(|arm| goodput(arm).is_some());
+    let speed = match has_rate {
+        true => format!("throughput, {}", unit.name),
+        false => "time per message, µs".to_owned(),
+    };
+    let row = |arm: &&ArmAnalysis| {
+        let star = if arm.condition.is_some() { "*" } else { "" };
+        let figures = arm.figures.as_ref();
+        let value = match goodput(arm) {
+            Some(rate) => Some(rate.value / unit.size),
+            None => figures.map(|figures| figures.ns_per_message.value / 1e3),
+        };
+        let better = if has_rate { Better::More } else { Better::Less };
+        let cpu = figures.and_then(|f| Some(f.cpu_ns_per_message?.value / 1e3));
+        Row::Cells(vec![
+            vec![format!("{}{star}", arm.arm.label)],
+            quantity(run, arm, value, arm.contrast.as_ref(), better, marks),
+            quantity(run, arm, cpu, arm.cpu_contrast.as_ref(), Better::Less, marks),
+        ])
+    };
+    Grid {
+        title: format!("change against {} [{}]", run.header.plan.baseline, table::INTERVALS),
+        columns: vec![
+            Column::left(""),
+            Column::of(speed, &PARTS),
+            Column::of("CPU of both ends, µs per message", &PARTS),
+        ],
+        rows: methods.iter().map(row).collect(),
+    }
+}
+
+/// A value, its change, the interval that decides, and a mark.
+fn quantity(
+    run: &Run,
+    arm: &ArmAnalysis,
+    value: Option<f64>,
+    contrast: Option<&Contrast>,
+    better: Better,
+    marks: &mut Marks,
+) -> Vec<String> {
+    if arm.status != Status::Ok {
+        return vec![arm.status.word().to_owned()];
+    }
+    let mut parts = vec![value.map_or_else(String::new, three_digits)];
+    let Some(contrast) = contrast else { return parts };
+    if !contrast.verdict.is_ranked() {
+        return vec!["not ranked".to_owned()];
+    }
+    let (factor, mark) = compared(contrast, better, run.header.plan.quick);
+    marks.undecided |= mark == UNDECIDED;
+    marks.same |= mark == SAME;
+    let ends = factor.interval.map_or_else(String::new, |(low, high)| {
+        let [low, high] = [low, high].map(|end| change(end).trim_end_matches('%').to_owned());
+        format!("[{low}, {high}]")
+    });
+    parts.extend([change(factor.typical), ends, mark.to_owned()]);
+    parts
+}
+
+/// Which method, by time and by CPU time, and what is at the sizes beside.
+fn answers(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Vec<Answer> {
+    let here = Analysis { cells: vec![cell.clone()], ..analysis.clone() };
+    let mut out = choices(Label::Use, run, &here, |_| String::new());
+    // What has no size to its left stands alone.
+    out.truncate(1);
+    if let Some(first) = out.first_mut() {
+        let by_time = findings::rankings(run, &here).first().map(|r| outcome(&r.outcome));
+        first.said = by_time.into_iter().map(Text::from).collect();
+        let by_cpu = Analysis { cells: vec![cell.by_cpu()], ..analysis.clone() };
+        let by_cpu = findings::rankings(run, &by_cpu).first().map(|r| outcome(&r.outcome));
+        first.said.extend(by_cpu.map(|said| Text::plain(format!("least CPU: {said}"))));
+    }
+    let curve = cell.cell.curve();
+    let others = analysis.cells.iter().filter(|other| other.cell != cell.cell);
+    let nearby: Vec<CellAnalysis> =
+        others.filter(|other| other.cell.curve() == curve).cloned().collect();
+    let nearby = Analysis { cells: nearby, ..analysis.clone() };
+    let rankings: Vec<Ranking> = findings::rankings(run, &nearby);
+    let one = |ranking: &Ranking| {
+        Text::plain(format!("{}: {}", ranking.setting.size, outcome(&ranking.outcome)))
+    };
+    let said: Vec<Text> = match rankings.as_slice() {
+        [] => vec!["no other size was measured: how far this holds is not known".into()],
+        some => some.iter().map(one).collect(),
+    };
+    out.push(Answer { label: Label::Nearby, said });
+    out
+}
+
+fn next(run: &Run, source: &Source) -> Answer {
+    let mut said = Vec::new();
+    if matches!(source, Source::Stored(_)) {
+        said.push(Text::plain("the same with ").and_code("--fresh").and(" (measure now)"));
+    }
+    said.push(Text::code(super::show(run)));
+    Answer { label: Label::Next, said }
+}

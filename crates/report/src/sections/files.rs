@@ -1,0 +1,185 @@
+//! What `iolens show` and a page say of runs of `file`, `write` and `copy`.
+
+mod blocks;
+mod drops;
+mod durable;
+mod facts;
+mod limits;
+mod numbers;
+mod programs;
+
+use iolens_document::table::{Column, Entry, Table};
+use iolens_document::{Fact, Fold, Node, Section, Text, ends, unusable};
+use iolens_model::axes::Study;
+use iolens_model::run::Run;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
+
+pub(super) use self::facts::facts as file;
+pub(crate) use self::numbers::curve;
+use super::{Form, drawn, setting};
+use crate::findings::{self, Outcome, Ranking};
+use crate::results::curves;
+use crate::{figure, files, number, screen, words};
+
+pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
+    let mut sections = Vec::new();
+    let why = why(run, analysis);
+    if !why.is_empty() {
+        sections.push(Section::new("why", "Why", why));
+    }
+    if form == Form::Page {
+        let caches = format!("Dotted lines: {} = cache size.", words::size_of(&run.header.plan));
+        let mut nodes = vec![aside(caches)];
+        nodes.extend(drawn(figure::all(run, analysis)));
+        sections.push(Section::new("figures", "Figures", nodes));
+    }
+    sections.push(Section::new("numbers", "All numbers", all_numbers(run, analysis, form)));
+    sections
+}
+
+/// What the screen has no room for, and what explains it: a question, its numbers.
+fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    let mut add = |question: &str, inside: Vec<Node>| {
+        if !inside.is_empty() {
+            nodes.push(Node::Heading(question.to_owned()));
+            nodes.extend(inside);
+        }
+    };
+    let ranked = ranked(run, analysis);
+    let rankings = findings::rankings(run, &ranked);
+    add("Which is fastest?", fastest(run, &rankings));
+    add("What is undecided?", undecided(run, &rankings));
+    add("What is the limit?", limits::nodes(run, analysis));
+    add("What is caching worth?", caching(run, analysis).into_iter().map(Node::Table).collect());
+    add("What is dropping caches worth?", drops::nodes(run));
+    add("What does durability cost?", durable::nodes(run, analysis));
+    let unit = run.header.plan.study().unit();
+    add(&format!("What does a {unit} cost?"), blocks::nodes(run, analysis));
+    add("Do more threads help?", blocks::threads(run, analysis));
+    add("How were programs timed?", programs::nodes(run, analysis));
+    nodes
+}
+
+/// The run with what the screen ranks: of writes those that are not durable.
+fn ranked(run: &Run, analysis: &Analysis) -> Analysis {
+    match run.header.plan.study() {
+        Study::Write => screen::writes::not_durable(run, analysis),
+        _ => analysis.clone(),
+    }
+}
+
+/// Every curve, where the screen names some alone.
+fn fastest(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
+    let curve = |ranking: &Ranking| screen::short(run, &ranking.setting);
+    let all = screen::by_curve(rankings, curve);
+    if all.len() <= screen::CURVES_MAX {
+        return Vec::new();
+    }
+    let facts = all.into_iter().map(|(name, said)| Fact::new(name, said.join("; ")));
+    vec![Node::Facts(facts.collect())]
+}
+
+/// Who may be ahead, and how many trials would decide it.
+fn undecided(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
+    let one = |ranking: &Ranking| {
+        let Outcome::Undecided { methods, more_trials } = &ranking.outcome else { return None };
+        let more = more_trials.map_or_else(String::new, |more| {
+            format!("; about {} would decide", number::count(more, "more trial"))
+        });
+        let place = screen::place(run, &ranking.setting);
+        Some(Fact::new(place, format!("{}{more}", methods.join(", "))))
+    };
+    let facts: Vec<Fact> = rankings.iter().filter_map(one).collect();
+    if facts.is_empty() { Vec::new() } else { vec![Node::Facts(facts)] }
+}
+
+/// How many times as fast each engine reads warm as cold.
+fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
+    let all = findings::caching(run, analysis);
+    let mut engines: Vec<&str> = Vec::new();
+    for worth in &all {
+        if !engines.contains(&worth.method.as_str()) {
+            engines.push(&worth.method);
+        }
+    }
+    let mut columns = vec![Column::left("setting", "")];
+    columns.extend(engines.iter().map(|engine| Column::left(engine, "warm over cold [95%]")));
+    let caption = "Rate warm over rate cold: different settings, which did not take turns";
+    let mut table = Table::new(caption, columns);
+    for own in all.chunk_by(|a, b| a.setting == b.setting) {
+        let Some(first) = own.first() else { continue };
+        let apart = files::without_cache(run, &first.setting);
+        let mut row: Vec<Entry> = vec![format!("{}, {apart}", first.setting.size).into()];
+        row.extend(engines.iter().map(|engine| {
+            let of = own.iter().find(|worth| worth.method == *engine);
+            Entry::from(of.map_or_else(String::new, |worth| times(&worth.warm_over_cold)))
+        }));
+        table.push(row);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// How numbers are read, and a table for each curve.
+fn all_numbers(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
+    let mut nodes = numbers::reading(run, analysis);
+    let curves = curves(analysis);
+    for (curve, cells) in &curves {
+        nodes.push(Node::Heading(words::curve(&run.header, curve)));
+        nodes.push(Node::Table(numbers::curve(run, &analysis.told, cells, form.columns())));
+        if form == Form::Page {
+            let every = |cell: &&CellAnalysis| {
+                let summary = Text::strong(cell.cell.size.to_string()).and(" every figure");
+                let inside = vec![Node::Table(numbers::further(run, cell))];
+                Node::Fold(Fold { summary, is_open: false, nodes: inside })
+            };
+            nodes.extend(cells.iter().map(every));
+        }
+    }
+    nodes
+}
+
+/// `71.3%`.
+fn percent(fraction: f64) -> String {
+    number::percent(fraction).replace(' ', "")
+}
+
+/// An engine by its label, in its colour.
+fn engine(analysis: &Analysis, label: &str) -> Entry {
+    Entry::toned(label, figure::style::tone(&files::primitive(analysis, label)))
+}
+
+/// `451 [450–452]`, of what is this many times larger.
+fn scaled(estimate: &Estimate, scale: f64, unit: &str) -> String {
+    let value = three_digits(estimate.value / scale);
+    let interval = match estimate.interval {
+        Some(interval) if interval.is_usable() => {
+            let Interval { low, high } = interval;
+            format!(" [{}]", ends((low / scale, high / scale)))
+        }
+        Some(_) => format!(" [{}]", unusable()),
+        None => String::new(),
+    };
+    format!("{value}{unit}{interval}")
+}
+
+/// `451 µs [450–452]`.
+fn time(estimate: &Estimate) -> String {
+    let (scale, unit) = match estimate.value {
+        ns if ns >= 1e6 => (1e6, " ms"),
+        ns if ns >= 1e3 => (1e3, " µs"),
+        _ => (1.0, " ns"),
+    };
+    scaled(estimate, scale, unit)
+}
+
+/// `5.21× [4.98–5.45]`.
+fn times(ratio: &Estimate) -> String {
+    scaled(ratio, 1.0, "×")
+}
+
+/// A paragraph that says how something is read.
+fn aside(said: impl Into<Text>) -> Node {
+    Node::Aside(said.into())
+}

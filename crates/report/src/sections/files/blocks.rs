@@ -1,0 +1,133 @@
+//! What a block costs by the cost model, and where larger blocks or more threads bring no more.
+
+use iolens_document::table::{Column, Entry, Table, Tone};
+use iolens_document::{Fact, Node};
+use iolens_model::arm::Role;
+use iolens_model::cell::Cell;
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
+
+use super::{aside, engine, percent, scaled, setting, time};
+use crate::number::NONE;
+use crate::results::curves;
+use crate::{files, words};
+
+/// How the tables are read, and one for each curve.
+pub(super) fn nodes(run: &Run, analysis: &Analysis) -> Vec<Node> {
+    let mut tables: Vec<Table> = Vec::new();
+    for (curve, cells) in curves(analysis) {
+        tables.extend(table(run, analysis, &curve, &cells));
+    }
+    if tables.is_empty() {
+        return Vec::new();
+    }
+    let (unit, size) = (run.header.plan.study().unit(), words::size_of(&run.header.plan));
+    let more = percent(analysis.delta);
+    let said = format!(
+        "Time of a {unit}, all threads together = fixed cost + size ÷ bandwidth. Half: the {size} \
+         at which half of the time is the fixed cost. Flat: from here on larger ones are not {more} \
+         faster."
+    );
+    let mut nodes = vec![aside(said)];
+    nodes.extend(tables.into_iter().map(Node::Table));
+    nodes
+}
+
+fn table(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Table> {
+    let size = words::size_of(&run.header.plan);
+    let columns = vec![
+        Column::left("engine", ""),
+        Column::left("fixed cost", &format!("per {} [95%]", run.header.plan.study().unit())),
+        Column::left("bandwidth", "GiB/s [95%]"),
+        Column::right("half", &size),
+        Column::right("flat", &size),
+    ];
+    let mut table = Table::new(words::curve(&run.header, curve), columns);
+    for label in labels(cells) {
+        let is_its = |model: &&CostModel| model.curve == *curve && model.label == label;
+        let model = analysis.cost_models.iter().find(is_its);
+        let is_flat = |plateau: &&ReadPlateau| {
+            plateau.axis == PlateauAxis::Size
+                && plateau.from.curve() == *curve
+                && plateau.label == label
+        };
+        let flat = analysis.read_plateaus.iter().find(is_flat);
+        // Files that are copied have a cost where there is a line.
+        if model.is_none() && (flat.is_none() || run.header.plan.copy().is_some()) {
+            continue;
+        }
+        let note = model.and_then(holds).map(|said| table.note(&said));
+        let [fixed, bandwidth, half] = model.map_or_else(unknown, fitted);
+        let flat = flat.map_or_else(|| NONE.to_owned(), |plateau| plateau.from.size.to_string());
+        let engine = Entry { note, ..engine(analysis, &label) };
+        table.push(vec![engine, fixed, bandwidth, half, flat.into()]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// The engines of a curve that have numbers.
+fn labels(cells: &[&CellAnalysis]) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for arm in cells.iter().flat_map(|cell| &cell.arms) {
+        let is_compared = matches!(arm.arm.role, Role::Baseline | Role::Compared);
+        if is_compared && arm.figures.is_some() && !labels.contains(&arm.arm.label) {
+            labels.push(arm.arm.label.clone());
+        }
+    }
+    labels
+}
+
+fn unknown() -> [Entry; 3] {
+    [NONE, NONE, NONE].map(Entry::from)
+}
+
+/// The line, faint where points are on none.
+fn fitted(model: &CostModel) -> [Entry; 3] {
+    let at_most = if model.fixed_is_upper_bound { "≤ " } else { "" };
+    let bandwidth = files::bandwidth(model);
+    let half = files::rounded_bytes(model.half_size_bytes.value).to_string();
+    let shown = [
+        format!("{at_most}{}", time(&model.fixed_ns)),
+        bandwidth.map_or_else(|| NONE.to_owned(), |found| scaled(&found, Bytes::GIB as f64, "")),
+        half,
+    ];
+    match model.is_affine() {
+        true => shown.map(Entry::from),
+        false => shown.map(|text| Entry::toned(text, Tone::Faint)),
+    }
+}
+
+/// Where the line does not hold.
+fn holds(model: &CostModel) -> Option<String> {
+    let off = format!("{:+.0}% off at {}", 100.0 * model.worst_residual, model.worst_at);
+    match model.breaks_at {
+        _ if !model.is_affine() => Some(format!("not a line: {off}; this is the nearest one")),
+        Some(size) => Some(format!("holds below {size}")),
+        None => None,
+    }
+}
+
+/// From how many threads on more of them bring no more, by engine.
+pub(super) fn threads(run: &Run, analysis: &Analysis) -> Vec<Node> {
+    if run.header.plan.threads.len() < 2 {
+        return Vec::new();
+    }
+    let by_threads = |plateau: &&ReadPlateau| plateau.axis == PlateauAxis::Threads;
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for plateau in analysis.read_plateaus.iter().filter(by_threads) {
+        let place = setting(run, &plateau.from);
+        match found.iter_mut().find(|(label, _)| *label == plateau.label) {
+            Some((_, places)) => places.push(place),
+            None => found.push((&plateau.label, vec![place])),
+        }
+    }
+    let more = percent(analysis.delta);
+    if found.is_empty() {
+        let said = format!("No setting shows that more threads bring less than {more} more.");
+        return vec![Node::Say(said.into())];
+    }
+    let said = format!("More threads than these are not {more} faster.");
+    let facts = found.into_iter().map(|(label, places)| Fact::new(label, places.join("; ")));
+    vec![aside(said), Node::Facts(facts.collect())]
+}

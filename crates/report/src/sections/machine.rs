@@ -1,0 +1,267 @@
+//! The machine, and how to get the numbers again.
+
+use iolens_document::{Fact, Fold, Node, Section, Text};
+use iolens_model::axes::Topology;
+use iolens_model::doctor::{Finding, State};
+use iolens_model::host::{Fact as HostFact, HostFacts, SwitchCost};
+use iolens_model::plan::{NetAxes, NetworkOptions};
+use iolens_model::reading::Reading;
+use iolens_model::run::{FarFacts, Run, RunHeader};
+use iolens_model::units::{Bytes, Nanos, three_digits};
+use iolens_model::{moment, parse, secret, shell};
+use iolens_stats::analysis::{Analysis, Told};
+
+use super::{Form, files};
+use crate::number::{self, nanoseconds};
+use crate::{arm_facts, words};
+
+pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
+    let header = &run.header.without_secrets();
+    let command = format!("{}{}", pinned(header), shell::join(&header.command));
+    let mut nodes = Vec::new();
+    match form {
+        Form::Terminal { .. } => {
+            let mut facts = vec![
+                Fact::new("Command", Text::code(command)),
+                Fact::new("Seed, build", format!("{}, {}", header.plan.seed, header.build)),
+            ];
+            facts.extend(origin(header).map(|said| Fact::new("Imported", said)));
+            facts.extend(files::file(run));
+            nodes.push(Node::Facts(facts));
+        }
+        Form::Page => {
+            nodes.push(Node::Code(command));
+            nodes.push(Node::Facts(reproduce(header)));
+            nodes.push(plan(header));
+            nodes.push(Node::Groups(groups(run, &analysis.told)));
+            nodes.extend(header.far.as_ref().map(other).into_iter().flatten());
+        }
+    }
+    Section::new("machine", "Machine and command", nodes)
+}
+
+/// `taskset -c 0,2 `, where whoever started the process had pinned it and the plan does not
+/// say so.
+fn pinned(header: &RunHeader) -> String {
+    let used = &header.host.cpus;
+    let online = parse::cpus(&header.host.fact("cpu", "online")).unwrap_or_default();
+    let is_pinned = online.iter().any(|cpu| !used.contains(cpu));
+    match is_pinned && header.plan.cpus.is_none() && !used.is_empty() {
+        true => {
+            let cpus = used.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+            format!("taskset -c {cpus} ")
+        }
+        false => String::new(),
+    }
+}
+
+/// Where a run came from that was imported.
+fn origin(header: &RunHeader) -> Option<String> {
+    let origin = header.origin.as_ref()?;
+    let on = moment::utc(origin.imported_unix_ns);
+    Some(format!("measured on {}, from {} on {on}", origin.host, origin.path))
+}
+
+fn reproduce(header: &RunHeader) -> Vec<Fact> {
+    let plan = &header.plan;
+    let mut facts = vec![
+        Fact::new("run", Text::code(&header.id)),
+        Fact::new("build", header.build.clone()),
+        Fact::new("seed", plan.seed.to_string()),
+        Fact::new("schedule", words::schedule(plan)),
+    ];
+    facts.extend(plan.net().map(|NetAxes { socket, .. }| {
+        let sockets = format!(
+            "{}, buffers {}, TCP_NODELAY {}, recv asks for {}",
+            socket.congestion,
+            words::values(&socket.buffer_bytes),
+            if socket.nodelay { "on" } else { "off" },
+            words::values(&socket.receive_bytes)
+        );
+        Fact::new("sockets", sockets)
+    }));
+    facts.extend(origin(header).map(|said| Fact::new("imported", said)));
+    facts
+}
+
+fn plan(header: &RunHeader) -> Node {
+    let stored = serde_json::to_string_pretty(&header.plan).unwrap_or_default();
+    let summary = "The plan as stored".into();
+    Node::Fold(Fold { summary, is_open: false, nodes: vec![Node::Code(stored)] })
+}
+
+/// What is known of the machine, by what it is about.
+fn groups(run: &Run, told: &Told) -> Vec<(String, Vec<Node>)> {
+    let mut all: Vec<(String, Vec<Node>)> = Vec::new();
+    let file = files::file(run);
+    if !file.is_empty() {
+        all.push(("file".to_owned(), vec![Node::Facts(file)]));
+    }
+    all.push(("in effect in this run".to_owned(), vec![Node::Facts(in_effect(run, told))]));
+    all.extend(host_groups(&run.header.host));
+    all.push(("calibration".to_owned(), vec![Node::Facts(calibration(run))]));
+    all
+}
+
+fn host_groups(host: &HostFacts) -> Vec<(String, Vec<Node>)> {
+    let mut names: Vec<&str> = Vec::new();
+    for fact in &host.facts {
+        if !names.contains(&fact.group.as_str()) {
+            names.push(&fact.group);
+        }
+    }
+    let of = |name: &str| host.facts.iter().filter(|fact| fact.group == name).collect();
+    names.into_iter().map(|name| (name.to_owned(), host_facts(of(name)))).collect()
+}
+
+/// What is known, and folded what is not, with the reasons.
+fn host_facts(facts: Vec<&HostFact>) -> Vec<Node> {
+    let (known, unknown): (Vec<&HostFact>, Vec<&HostFact>) =
+        facts.into_iter().partition(|fact| matches!(fact.value, Reading::Exact(_)));
+    let one = |fact: &&HostFact| match &fact.value {
+        Reading::Exact(value) => Fact::new(&fact.name, value.clone()),
+        Reading::NotMeasured { why } => {
+            Fact { is_faint: true, ..Fact::new(&fact.name, format!("not known: {why}")) }
+        }
+    };
+    let listed = |facts: &[&HostFact]| Node::Facts(facts.iter().map(one).collect());
+    let mut nodes = Vec::new();
+    if !known.is_empty() {
+        nodes.push(listed(&known));
+    }
+    if !unknown.is_empty() {
+        let summary = format!("{} not known", unknown.len()).into();
+        nodes.push(Node::Fold(Fold { summary, is_open: false, nodes: vec![listed(&unknown)] }));
+    }
+    nodes
+}
+
+/// The settings under which this run was measured, as it asked for them.
+fn in_effect(run: &Run, told: &Told) -> Vec<Fact> {
+    let plan = &run.header.plan;
+    let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus);
+    let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+    let mut facts = vec![Fact::new("CPUs", cpus.join(", "))];
+    if let Some(net) = plan.net() {
+        facts.push(Fact::new("TCP congestion control", net.socket.congestion.to_string()));
+        if net.topologies.contains(&Topology::Veth) {
+            let mtu = format!("{} bytes", words::values(&net.network.mtu_bytes));
+            facts.push(Fact::new("MTU of veth", mtu));
+        }
+        if net.topologies.contains(&Topology::Sink) {
+            let mtu = format!("{} bytes", NetworkOptions::SINK_MTU_BYTES);
+            facts.push(Fact::new("MTU of sink", mtu));
+        }
+    }
+    facts.extend(
+        arm_facts::of(told, None)
+            .into_iter()
+            .map(|fact| Fact::new(format!("{}, {}", fact.arm, fact.name), fact.values.join(", "))),
+    );
+    facts
+}
+
+/// What is handed over: a bare CPU, or one whose caches the other has filled.
+fn handover(switch: &SwitchCost) -> String {
+    match switch.working_set {
+        Bytes(0) => "handing a CPU to another thread".to_owned(),
+        set => format!("the same, each thread reading {set}"),
+    }
+}
+
+fn calibration(run: &Run) -> Vec<Fact> {
+    let c = &run.header.calibration;
+    let all = words::threads(c.threads);
+    let rate = |what: &str, by: &str, bytes_per_s: f64| {
+        Fact::new(format!("{what}, {by}"), format!("{} GB/s", three_digits(bytes_per_s / 1e9)))
+    };
+    let costs = &c.costs;
+    let mut facts = vec![
+        rate("memcpy in cache", "1 thread", c.memcpy_hot_bytes_per_s),
+        rate("memcpy in cache", &all, c.memcpy_hot_all_bytes_per_s),
+        rate("memcpy out of cache", "1 thread", c.memcpy_cold_bytes_per_s),
+        rate("memcpy out of cache", &all, c.memcpy_cold_all_bytes_per_s),
+        rate("read in cache", "1 thread", costs.scan_hot_bytes_per_s),
+        rate("read in cache", &all, costs.scan_hot_all_bytes_per_s),
+        rate("read out of cache", "1 thread", costs.scan_cold_bytes_per_s),
+        rate("read out of cache", &all, costs.scan_cold_all_bytes_per_s),
+    ];
+    let start = costs.thread_start_ns.map(nanoseconds);
+    facts.extend(start.map(|ns| Fact::new("starting and joining a thread", ns)));
+    let counted = costs.counted_handover_ns.map(nanoseconds);
+    let name = "handing a CPU to another thread, counters open";
+    facts.extend(counted.map(|ns| Fact::new(name, ns)));
+    facts.extend(costs.switches.iter().map(|switch| {
+        let alone = nanoseconds(switch.alone_ns);
+        let took = nanoseconds(switch.handover_ns);
+        Fact::new(handover(switch), format!("{took}, without the switch {alone}"))
+    }));
+    facts.push(Fact::new("fixed loop", Nanos(c.loop_ns).to_string()));
+    facts.push(Fact::new("took", Nanos(c.duration_ns).to_string()));
+    facts
+}
+
+/// The machine at the other end.
+fn other(far: &FarFacts) -> Vec<Node> {
+    let [here, there] = far.direction.words();
+    let reached = secret::redacted(std::slice::from_ref(&far.launcher)).concat();
+    let mut groups = vec![(
+        "in effect in this run".to_owned(),
+        vec![Node::Facts(vec![
+            Fact::new("reached with", reached),
+            Fact::new("this machine", format!("{} ({here})", far.near_address)),
+            Fact::new("the other machine", format!("{} ({there})", far.address)),
+            Fact::new("build there", far.build.clone()),
+        ])],
+    )];
+    groups.extend(host_groups(&far.host));
+    for (machine, found) in [("there", &far.findings), ("here", &far.near_findings)] {
+        if !found.is_empty() {
+            groups.push((format!("what doctor found {machine}"), findings(found)));
+        }
+    }
+    vec![Node::Heading("The other machine".to_owned()), Node::Groups(groups)]
+}
+
+/// What limits numbers on a machine, and folded what does not.
+fn findings(found: &[Finding]) -> Vec<Node> {
+    let (fine, limiting): (Vec<&Finding>, Vec<&Finding>) =
+        found.iter().partition(|finding| finding.state == State::Ok);
+    let limits = |f: &&Finding| Fact::new(f.name.clone(), format!("{}; {}", f.found, f.effect));
+    let found = |f: &&Finding| Fact::new(f.name.clone(), f.found.clone());
+    let summary = format!("{} that limit nothing", number::count(fine.len() as u64, "finding"));
+    vec![
+        Node::Facts(limiting.iter().map(limits).collect()),
+        Node::Fold(Fold {
+            summary: summary.into(),
+            is_open: false,
+            nodes: vec![Node::Facts(fine.iter().map(found).collect())],
+        }),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pinned;
+    use crate::fixture;
+    use iolens_model::host::Fact;
+    use iolens_model::reading::Reading;
+
+    #[test]
+    fn who_was_pinned_is_pinned_again() {
+        let mut header = fixture::run().0.header;
+        let mut check = |online: &str, cpus: &[u32], asked: Option<Vec<u32>>, expect: &str| {
+            header.host.facts = vec![Fact {
+                group: "cpu".to_owned(),
+                name: "online".to_owned(),
+                value: Reading::Exact(online.to_owned()),
+            }];
+            (header.host.cpus, header.plan.cpus) = (cpus.to_vec(), asked);
+            assert_eq!(pinned(&header), expect);
+        };
+        check("0-3", &[0, 2], None, "taskset -c 0,2 ");
+        check("0-1", &[0, 1], None, "");
+        check("0-1", &[0], Some(vec![0]), "");
+        check("who knows", &[0], None, "");
+    }
+}

@@ -1,0 +1,244 @@
+//! What `iolens show` and a page say of a run of `net`.
+
+use iolens_document::table::Table;
+use iolens_document::{Fold, Node, Section, Text};
+use iolens_model::axes::Topology;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, CellAnalysis};
+use iolens_stats::attribution;
+
+use super::{Form, drawn, glossary, paths, why, within};
+use crate::figure::{self, Figure, Group};
+use crate::results::{self, Each};
+use crate::{alone, explain, number, parts, words};
+
+/// Settings up to which each has a fold with every figure of it; a page of more would be larger
+/// than a browser opens at once.
+const CELLS_MAX: usize = 120;
+
+/// Curves up to which each has a row for every family.
+const CURVES_MAX: usize = 4;
+
+pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
+    let mut out = Vec::new();
+    if let Form::Terminal { .. } = form {
+        out.push(by_size(run, analysis, form));
+    }
+    out.extend(crossovers(run, analysis));
+    if !alone::is_alone(&analysis.cells) {
+        out.push(why::section(run, analysis));
+    }
+    out.push(path(run, analysis, form));
+    if form == Form::Page {
+        out.push(by_size(run, analysis, form));
+    }
+    out
+}
+
+/// What stands at the end of a page.
+pub(super) fn last(run: &Run, analysis: &Analysis) -> Section {
+    glossary::section(run, analysis)
+}
+
+/// Every method at every size, a table for each setting of the others.
+fn by_size(run: &Run, analysis: &Analysis, form: Form) -> Section {
+    let plan = &run.header.plan;
+    let curves = results::curves(analysis);
+    let is_grouped = parts::is_grouped(analysis);
+    let mut nodes: Vec<Node> = Vec::new();
+    if is_grouped {
+        let each = if curves.len() > CURVES_MAX { Each::Message } else { Each::Family };
+        nodes.push(Node::Table(results::cheapest(plan, analysis, each)));
+    }
+    let is_short = is_grouped && form.is_short();
+    let reading = if is_short { results::ratios_read(plan) } else { reading(run, analysis) };
+    nodes.push(Node::Aside(reading.into()));
+    for (curve, cells) in &curves {
+        let title = words::curve(&run.header, curve);
+        let mut inside: Vec<Node> = match is_short {
+            true => results::ratios(plan, cells, form.columns())
+                .into_iter()
+                .map(|table| Node::Table(Table { caption: String::new(), ..table }))
+                .collect(),
+            false => vec![Node::Table(results::results(plan, cells, form.columns()))],
+        };
+        inside.extend(results::in_flight(cells, &analysis.told).map(|s| Node::Aside(s.into())));
+        if form == Form::Page && analysis.cells.len() <= CELLS_MAX {
+            inside.extend(cells.iter().map(|cell| every_figure(run, analysis, cell)));
+        }
+        match (curves.len(), form) {
+            (1, _) | (_, Form::Terminal { .. }) => {
+                nodes.extend((curves.len() > 1).then_some(Node::Heading(title)));
+                nodes.extend(inside);
+            }
+            _ => nodes.push(Node::Fold(Fold {
+                summary: title.into(),
+                is_open: curves.len() <= 2,
+                nodes: inside,
+            })),
+        }
+    }
+    if is_short {
+        nodes.push(Node::Aside(
+            Text::plain("Throughput, times, CPU and copies of every method: ")
+                .and_code(format!("iolens show {} --all", run.header.id)),
+        ));
+    }
+    nodes.extend(figure::extremes::table(run, analysis).map(|table| {
+        Node::Fold(Fold {
+            summary: "Records".into(),
+            is_open: false,
+            nodes: vec![Node::Table(Table { caption: String::new(), ..table })],
+        })
+    }));
+    let heading = if form == Form::Page { "All numbers" } else { "By size" };
+    Section::new("numbers", heading, nodes)
+}
+
+/// How the tables are read.
+fn reading(run: &Run, analysis: &Analysis) -> String {
+    if alone::is_alone(&analysis.cells) {
+        return "Intervals are 95%, over trials. Copies of each byte: by the sender / in total."
+            .to_owned();
+    }
+    let marks = match run.header.plan.quick {
+        true => String::new(),
+        false => format!(
+            " = tie within {}, ? undecided.",
+            number::percent(analysis.delta).replace(' ', "")
+        ),
+    };
+    format!(
+        "Speed: median slice against {}, 95% intervals for all {} comparisons together.{marks} \
+         Throughput, time and CPU are the baseline's and that change; exports have totals, which \
+         include rare stalls. Copies of each byte: by the sender / in total.",
+        run.header.plan.baseline, analysis.contrasts
+    )
+}
+
+/// Everything that was measured of one setting.
+fn every_figure(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Node {
+    let mut nodes = vec![Node::Table(results::cell(cell, run.header.plan.quick))];
+    nodes.extend(results::latency(cell).map(Node::Table));
+    let said = results::decided(cell, &analysis.told);
+    nodes.extend(said.into_iter().map(|said| Node::Aside(said.into())));
+    let summary = Text::strong(cell.cell.size.to_string()).and(" every figure");
+    Node::Fold(Fold { summary, is_open: false, nodes })
+}
+
+/// Where one method overtakes another.
+fn crossovers(run: &Run, analysis: &Analysis) -> Option<Section> {
+    let bare = |table: Table| Table { caption: String::new(), ..table };
+    let main = results::crossovers(run, analysis, false);
+    if main.rows.is_empty() {
+        return None;
+    }
+    let all = results::crossovers(run, analysis, true);
+    let mut nodes = Vec::new();
+    let has_more = all.rows.len() > main.rows.len();
+    nodes.push(Node::Table(bare(main)));
+    nodes.extend(has_more.then(|| {
+        Node::Fold(Fold {
+            summary: "Every pair".into(),
+            is_open: false,
+            nodes: vec![Node::Table(bare(all))],
+        })
+    }));
+    Some(Section::new("crossovers", "Crossovers", nodes))
+}
+
+/// Which way the bytes go, and who copies them.
+fn path(run: &Run, analysis: &Analysis, form: Form) -> Section {
+    let mut nodes: Vec<Node> = Vec::new();
+    if form == Form::Page {
+        nodes.extend(paths::diagrams(run, analysis));
+        nodes.push(Node::Aside(
+            "Thick arrow: the CPU copies every byte. Thin: only a reference moves. Dashed: a \
+             reference that the kernel copied later, or pages that it mapped. Time runs downwards."
+                .into(),
+        ));
+    }
+    nodes.push(Node::Table(results::ledger(run, analysis)));
+    let sink = match run.header.plan.topologies().contains(&Topology::Sink) {
+        true => " On sink a path ends at a device that drops everything.",
+        false => "",
+    };
+    nodes.push(Node::Aside(
+        format!(
+            "The path is declared per method; late-copy and mapped shares are measured, from the \
+             kernel's own reports.{sink}"
+        )
+        .into(),
+    ));
+    let beside = results::receivers(run, analysis);
+    if !beside.is_empty() {
+        nodes.push(Node::Heading("Receivers".to_owned()));
+        nodes.push(Node::Aside(results::RECEIVERS_READ.into()));
+        nodes.extend(beside.into_iter().map(Node::Table));
+    }
+    Section::new("path", "Path of the bytes", nodes)
+}
+
+/// Figures by what they are about, as many as have room in so many bytes.
+pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
+    let families = figure::families(analysis);
+    let (figures, left_out) = within(room, figure::all(run, analysis), !families.is_empty());
+    let mut nodes: Vec<Node> = Vec::new();
+    let host = &run.header.host;
+    if [&host.l1d, &host.l2, &host.llc].iter().any(|cache| cache.value().is_some()) {
+        nodes.push(Node::Aside(
+            "Dotted lines: message size = cache size. Buffers add to that, so caches overflow a \
+             little earlier."
+                .into(),
+        ));
+    }
+    let mut of_family: Vec<Figure> = Vec::new();
+    let mut of_all: Vec<Figure> = Vec::new();
+    for figure in figures {
+        if figure.family.is_some() { of_family.push(figure) } else { of_all.push(figure) }
+    }
+    for (id, name) in families {
+        let own = of_family.iter().filter(|figure| figure.family == Some(id)).cloned();
+        let (first, more): (Vec<Figure>, Vec<Figure>) = own.partition(|figure| figure.leads);
+        nodes.push(Node::Heading(name.to_owned()));
+        nodes.extend(drawn(first));
+        if !more.is_empty() {
+            let all = u32::try_from(more.len()).unwrap_or(u32::MAX);
+            nodes.push(Node::Fold(Fold {
+                summary: format!("{} more of {name}", number::count(all, "figure")).into(),
+                is_open: false,
+                nodes: drawn(more),
+            }));
+        }
+    }
+    for group in Group::ALL {
+        let own: Vec<Figure> =
+            of_all.iter().filter(|figure| figure.group == group).cloned().collect();
+        if !own.is_empty() && !group.heading().is_empty() {
+            nodes.push(Node::Heading(group.heading().to_owned()));
+        }
+        if group == Group::Time {
+            nodes.extend(explained(run, analysis));
+        }
+        nodes.extend(drawn(own));
+    }
+    nodes.extend((left_out > 0).then(|| super::more_figures(run, left_out)));
+    Section::new("figures", "Figures", nodes)
+}
+
+/// What the samples say, or how to get some.
+fn explained(run: &Run, analysis: &Analysis) -> Vec<Node> {
+    let explained = attribution::explain(&run.profiles, &run.header.plan.baseline);
+    if explained.is_empty() {
+        let how = Text::plain("CPU time by kernel function was not sampled: ")
+            .and_code(format!("iolens explain {}", run.header.id));
+        return vec![Node::Aside(how)];
+    }
+    let one = |one: &attribution::Explanation| {
+        let mut nodes = vec![Node::Say(Text::strong(explain::title(one)))];
+        let said = explain::sentences(one).into_iter().chain(explain::cautions(one, analysis));
+        nodes.push(Node::List(said.map(Text::from).collect()));
+        nodes
+    };
+    explained.iter().flat_map(one).collect()
+}

@@ -1,0 +1,251 @@
+//! What `iolens show` and a page say of a run of `server`.
+
+use iolens_document::{Block, Column, Fact, Factor, Fold, Grid, Node, Row, Section, change};
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, CellAnalysis};
+
+use super::{Form, drawn, setting, within};
+use crate::figure::{self, Group};
+use crate::findings::{self, Outcome};
+use crate::number::{self, list};
+use crate::screen::table::{self, Marks};
+use crate::servers::tables::{self, BOUNDED};
+use crate::servers::{self, Kind, View, counters, is_bounded, models, searches};
+use crate::{arm_facts, parts, remarks, screen, words};
+
+/// Settings, or figures, up to which all of them are open.
+const OPEN: usize = 4;
+
+pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
+    let views = servers::views(run, analysis);
+    let mut sections = Vec::new();
+    if let Some(cheapest) = cheapest(run, &views, analysis.delta) {
+        let nodes = vec![grid(cheapest)];
+        sections.push(Section::new("cheapest", "Cheapest model by load", nodes));
+    }
+    if let Some(reading) = searches::reading(run) {
+        let nodes = searched(run, analysis, form, reading);
+        sections.push(Section::new("searches", "Highest rates", nodes));
+    }
+    let counted = counted(&views);
+    if !counted.is_empty() {
+        sections.push(Section::new("counters", "What a request takes of the server", counted));
+    }
+    sections.push(Section::new("numbers", "All numbers", numbers(run, analysis, &views, form)));
+    sections
+}
+
+/// One setting with all that is known of it.
+pub(crate) fn one(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Section {
+    let told = arm_facts::of(&analysis.told, Some(&cell.cell)).into_iter();
+    let told = told.map(|told| (told.arm, format!("{}: {}", told.name, told.values.join(", "))));
+    let used = format!("{} of {} used", cell.trials_used, cell.trials_started);
+    let threshold = number::percent(analysis.delta).replace(' ', "");
+    let mut facts = vec![Fact::new("Trials", used), Fact::new("Threshold", threshold)];
+    facts.extend(told.map(|(name, said)| Fact::new(name, said)));
+    facts.extend(remarks::of_cell(cell).map(|note| Fact::new("Note", note)));
+    let views = servers::views_of(run, analysis, cell);
+    let mut nodes = vec![Node::Facts(facts)];
+    for view in &views {
+        nodes.extend((views.len() > 1).then(|| Node::Heading(load(view))));
+        nodes.extend(summary(run, analysis, view));
+        nodes.extend(counters::side_by_side(view, &[]).map(grid));
+        nodes.extend(details(run, view));
+    }
+    Section::new("setting", setting(run, &cell.cell), nodes)
+}
+
+fn load(view: &View) -> String {
+    format!("{}{}", view.load, kind(view))
+}
+
+fn kind(view: &View) -> &'static str {
+    match view.kind {
+        None => "",
+        Some(Kind::Shared) => ", shared threads",
+        Some(Kind::Alone) => ", one process or thread per connection",
+    }
+}
+
+fn grid(grid: Grid) -> Node {
+    Node::Block(Block::Grid(grid))
+}
+
+/// Which model for which load and how many connections; `None` of a single one, which the first
+/// screen has.
+fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
+    if views.len() < 2 {
+        return None;
+    }
+    let connections = |view: &View| view.cell.cell.server().map_or(0, |s| s.connections);
+    let mut all: Vec<u32> = views.iter().map(connections).collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    for view in views {
+        let load = format!("{}{}", words::load(&run.header.plan, &view.cell.cell), kind(view));
+        let at = rows.iter().position(|(known, _)| *known == load).unwrap_or_else(|| {
+            rows.push((load, vec![String::new(); all.len()]));
+            rows.len() - 1
+        });
+        let nth = all.iter().position(|known| *known == connections(view)).unwrap_or_default();
+        rows[at].1[nth] = best(&findings::ranking(&view.cell.by_cpu(), delta).outcome);
+    }
+    let heads = all.iter().map(|n| Column::left(n.to_string()));
+    let cells = |(load, best): (String, Vec<String>)| {
+        Row::Cells(std::iter::once(load).chain(best).map(|words| vec![words]).collect())
+    };
+    Some(Grid {
+        title: format!(
+            "by CPU per request against {}, and number of connections",
+            run.header.plan.baseline
+        ),
+        columns: std::iter::once(Column::left("")).chain(heads).collect(),
+        rows: rows.into_iter().map(cells).collect(),
+    })
+}
+
+/// `uring −20%`.
+fn best(outcome: &Outcome) -> String {
+    let name = screen::outcome(outcome);
+    match outcome {
+        Outcome::NoInterval { .. } => "undecided".to_owned(),
+        Outcome::Fastest { against: Some(against), .. } => {
+            let cost = Factor { typical: against.ratio, interval: None }.inverse();
+            format!("{name} {}", change(cost.typical))
+        }
+        _ => name,
+    }
+}
+
+fn fold(summary: impl Into<iolens_document::Text>, is_open: bool, nodes: Vec<Node>) -> Node {
+    Node::Fold(Fold { summary: summary.into(), is_open, nodes })
+}
+
+/// What was found of each goal, and on a page every rate that was tried.
+fn searched(run: &Run, analysis: &Analysis, form: Form, reading: String) -> Vec<Node> {
+    let mut nodes = vec![Node::Aside(reading.into())];
+    for found in searches::found(run, analysis) {
+        nodes.push(Node::Table(searches::table(run, &found)));
+        if form == Form::Page {
+            let tried = found.answers.iter().filter_map(searches::tried).map(Node::Table);
+            let goal = searches::name(found.goal);
+            nodes.push(fold(format!("Every rate that was tried: {goal}"), false, tried.collect()));
+        }
+    }
+    nodes
+}
+
+/// The counters of every load.
+fn counted(views: &[View]) -> Vec<Node> {
+    let never = counters::never(views);
+    let of = |view| Some(fold(load(view), true, vec![grid(counters::side_by_side(view, &never)?)]));
+    let folds: Vec<Node> = views.iter().filter_map(of).collect();
+    if folds.is_empty() {
+        return folds;
+    }
+    let mut reading =
+        "At the server, per request: all its threads and children, user and kernel.".to_owned();
+    if !never.is_empty() {
+        let never: Vec<String> = never.into_iter().map(str::to_owned).collect();
+        reading.push_str(&format!(" None: {}.", list(&never)));
+    }
+    if views.iter().any(|view| !counters::going_with_cost(view).is_empty()) {
+        reading.push_str(
+            " With CPU: rank correlation with CPU per request, over models; 1 means the two always \
+             rise together. Correlation, not cause.",
+        );
+    }
+    std::iter::once(Node::Aside(reading.into())).chain(folds).collect()
+}
+
+fn numbers(run: &Run, analysis: &Analysis, views: &[View], form: Form) -> Vec<Node> {
+    let mut nodes = vec![Node::Aside(reading(run, analysis).into())];
+    for view in views {
+        let mut own = summary(run, analysis, view);
+        if form == Form::Page {
+            own.extend(details(run, view));
+        }
+        nodes.push(fold(load(view), views.len() <= OPEN, own));
+    }
+    nodes
+}
+
+/// How the tables are read.
+fn reading(run: &Run, analysis: &Analysis) -> String {
+    let baseline = &run.header.plan.baseline;
+    format!(
+        "Changes: 95%, all {} comparisons together. CPU, and in a closed loop req/s, are those of \
+         {baseline} and the change. Latency: from when a request was due to its reply. Busy: the \
+         server's CPUs, the client's busiest thread; full: the end that had no time left. Tasks: \
+         threads and processes of the server at once.",
+        analysis.contrasts
+    )
+}
+
+/// What a request costs, how many there were, and what must not be used.
+fn summary(run: &Run, analysis: &Analysis, view: &View) -> Vec<Node> {
+    let mut marks = Marks::default();
+    let mut nodes: Vec<Node> =
+        [tables::cost(run, view, &mut marks), tables::load(run, view, &mut marks)].map(grid).into();
+    let mut legend = table::legend(marks, &[]);
+    legend.extend(models(&view.cell).any(is_bounded).then(|| BOUNDED.into()));
+    nodes.extend(legend.into_iter().map(Node::Aside));
+    let most =
+        findings::throughput(view, analysis.delta).map(|ranking| screen::outcome(&ranking.outcome));
+    nodes.extend(most.map(|most| Node::Say(format!("Most requests per second: {most}").into())));
+    nodes.extend(facts(tables::invalid(view)));
+    nodes
+}
+
+/// Each model by itself, each comparison, what limited it, and both ends of it.
+fn details(run: &Run, view: &View) -> Vec<Node> {
+    let grids = [tables::comparisons(run, view), tables::alone(view)];
+    let mut nodes: Vec<Node> = grids.map(grid).into();
+    let ends = |arm| {
+        let arm: &iolens_stats::analysis::ArmAnalysis = arm;
+        let ends = grid(counters::ends(arm)?);
+        Some(fold(format!("{}, server and client", arm.arm.label), false, vec![ends]))
+    };
+    nodes.extend(models(&view.cell).filter_map(ends));
+    nodes
+}
+
+fn facts(all: Vec<(String, String)>) -> Option<Node> {
+    let facts: Vec<Fact> = all.into_iter().map(|(name, why)| Fact::new(name, why)).collect();
+    (!facts.is_empty()).then_some(Node::Facts(facts))
+}
+
+/// The figures by what they are about, that have so much room.
+pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
+    let (all, left_out) = within(room, figure::all(run, analysis), false);
+    let mut nodes = Vec::new();
+    if all.iter().any(|figure| figure.family == Some(parts::ALONE)) {
+        let said = "Models that make a process or a thread for each connection have figures of \
+                    their own, as they are offered rates of their own.";
+        nodes.push(Node::Aside(said.into()));
+    }
+    for group in Group::ALL {
+        let own: Vec<_> = all.iter().filter(|figure| figure.group == group).cloned().collect();
+        if own.is_empty() {
+            continue;
+        }
+        let (summary, is_open) = (number::count(own.len() as u64, "figure"), own.len() <= OPEN);
+        nodes.push(Node::Heading(heading(group).to_owned()));
+        match group {
+            Group::Crossover | Group::Main => nodes.extend(drawn(own)),
+            _ => nodes.push(fold(summary, is_open, drawn(own))),
+        }
+    }
+    nodes.extend((left_out > 0).then(|| super::more_figures(run, left_out)));
+    Section::new("figures", "Figures", nodes)
+}
+
+fn heading(group: Group) -> &'static str {
+    match group {
+        Group::Crossover => "CPU per request against the baseline",
+        Group::Main => "CPU per request, and requests per second",
+        Group::Time => "What was counted for each request",
+        group => group.heading(),
+    }
+}

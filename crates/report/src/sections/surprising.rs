@@ -1,0 +1,147 @@
+//! What contradicts the account of a run by copies, calls and sizes.
+
+use iolens_document::change;
+use iolens_model::arm::Role;
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval, RemovedCopy};
+
+use super::setting;
+use super::why::changed;
+use crate::arms::{self, Multiple};
+
+/// A method that is behind another by more than the threshold, against what copies and calls say.
+struct Behind<'a> {
+    cell: &'a CellAnalysis,
+    ahead: &'a str,
+    behind: &'a str,
+    by: Multiple,
+}
+
+/// What contradicts the account by which time follows copies, or the trend along the sizes.
+pub(super) fn claims(run: &Run, analysis: &Analysis) -> Vec<String> {
+    let mut claims: Vec<String> = Vec::new();
+    let place = |found: &Behind| setting(run, &found.cell.cell);
+    if let Some(found) = farthest(analysis, copied_yet_ahead) {
+        claims.push(format!(
+            "At {}, {} is fastest although the kernel copied its sends; the next, {}, takes {}.",
+            place(&found),
+            found.ahead,
+            found.behind,
+            longer(&found)
+        ));
+    }
+    if let Some(found) = farthest(analysis, alike_yet_apart) {
+        claims.push(format!(
+            "At {}, {} takes {}, with equal copies and calls.",
+            place(&found),
+            found.behind,
+            longer(&found)
+        ));
+    }
+    claims.extend(saves_more_than_a_copy(run, analysis));
+    claims.extend(off_the_trend(run, analysis, claims.is_empty()));
+    claims
+}
+
+/// `12% longer than send`, `6.2× as long as send`.
+fn longer(found: &Behind) -> String {
+    match found.by.ratio {
+        ratio if ratio < 2.0 => {
+            let by = changed(&found.by).trim_start_matches('+').to_owned();
+            format!("{by} longer than {}", found.ahead)
+        }
+        ratio => format!("{}× as long as {}", three_digits(ratio), found.ahead),
+    }
+}
+
+/// The most striking of what is found in the cells.
+fn farthest<'a>(
+    analysis: &'a Analysis,
+    find: fn(&Analysis, &'a CellAnalysis) -> Option<Behind<'a>>,
+) -> Option<Behind<'a>> {
+    let found = analysis.cells.iter().filter_map(|cell| find(analysis, cell));
+    found.max_by(|a, b| a.by.ratio.total_cmp(&b.by.ratio))
+}
+
+/// How far `behind` is behind `ahead`, where that is surely more than the threshold.
+fn surely<'a>(
+    analysis: &Analysis,
+    cell: &'a CellAnalysis,
+    ahead: &'a str,
+    behind: &'a str,
+) -> Option<Behind<'a>> {
+    let by = arms::multiple(cell, behind, ahead)?;
+    (by.interval.low > 1.0 + analysis.delta).then_some(Behind { cell, ahead, behind, by })
+}
+
+/// Baseline and compared methods of a cell that can be used.
+fn usable(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> {
+    let sends = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
+    cell.arms.iter().filter(|arm| arm.status == Status::Ok).filter(sends)
+}
+
+/// Zero-copy that the kernel copied, and that is ahead of every copying method.
+fn copied_yet_ahead<'a>(analysis: &Analysis, cell: &'a CellAnalysis) -> Option<Behind<'a>> {
+    let copied = |arm: &&ArmAnalysis| arm.zerocopy.is_some_and(|z| z.is_copied());
+    let arm = usable(cell).find(copied)?;
+    let others = usable(cell).filter(|other| other.zerocopy.is_none());
+    let behind: Option<Vec<Behind>> =
+        others.map(|other| surely(analysis, cell, &arm.arm.label, &other.arm.label)).collect();
+    behind?.into_iter().min_by(|a, b| a.by.ratio.total_cmp(&b.by.ratio))
+}
+
+/// Two methods that make as many copies and calls, and take different times.
+fn alike_yet_apart<'a>(analysis: &Analysis, cell: &'a CellAnalysis) -> Option<Behind<'a>> {
+    let arms: Vec<&ArmAnalysis> = usable(cell).filter(|arm| arm.zerocopy.is_none()).collect();
+    let calls = |arm: &ArmAnalysis| Some(arm.figures.as_ref()?.tx_calls_per_message?.value);
+    let alike = |a: &ArmAnalysis, b: &ArmAnalysis| {
+        let as_many = calls(a).zip(calls(b)).is_some_and(|(a, b)| (a / b - 1.0).abs() < 0.01);
+        let copies = a.copies_sender.zip(b.copies_sender);
+        as_many && copies.is_some_and(|(a, b)| (a - b).abs() < 0.01)
+    };
+    let pairs = arms.iter().flat_map(|a| arms.iter().map(move |b| (*a, *b)));
+    let pairs = pairs.filter(|(a, b)| a.arm.label != b.arm.label && alike(a, b));
+    let found = pairs.filter_map(|(a, b)| surely(analysis, cell, &a.arm.label, &b.arm.label));
+    found.max_by(|a, b| a.by.ratio.total_cmp(&b.by.ratio))
+}
+
+/// An iovec that saves surely more than the `memcpy` that it removes takes.
+fn saves_more_than_a_copy(run: &Run, analysis: &Analysis) -> Option<String> {
+    let surely = |copy: &&RemovedCopy| copy.beyond_memcpy_ns_per_byte.is_some_and(|i| i.low > 0.0);
+    let multiple =
+        |copy: &RemovedCopy| copy.staged_less_iov_ns_per_byte.value / copy.memcpy_ns_per_byte.value;
+    let found = analysis.removed_copies.iter().filter(surely);
+    let copy = found.max_by(|a, b| multiple(a).total_cmp(&multiple(b)))?;
+    Some(format!(
+        "At {}, the iovec saves {}× what a memcpy of the same bytes takes.",
+        setting(run, &copy.cell),
+        three_digits(multiple(copy))
+    ))
+}
+
+/// The measurement that is farthest from its neighbours along the sizes.
+fn off_the_trend(run: &Run, analysis: &Analysis, is_alone: bool) -> Option<String> {
+    let found = analysis.unexpected.as_ref()?;
+    let interval = found.simultaneous.filter(Interval::is_usable).map_or_else(String::new, |i| {
+        format!(
+            " [{}, {}]",
+            change(i.low).trim_end_matches('%'),
+            change(i.high).trim_end_matches('%')
+        )
+    });
+    let facts = format!(
+        "{} at {}, {}{interval} against the trend",
+        found.label,
+        setting(run, &found.cell),
+        change(found.ratio)
+    );
+    match found.beyond_interval {
+        true => Some(format!("Off its own curve: {facts}.")),
+        false if is_alone => {
+            Some(format!("Nothing. The largest deviation is within noise: {facts}."))
+        }
+        false => None,
+    }
+}

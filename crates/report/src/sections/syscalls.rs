@@ -1,0 +1,47 @@
+//! What `iolens show` and a page say of a run of `syscall`.
+
+use iolens_document::table::Table;
+use iolens_document::{Fold, Node, Section};
+use iolens_model::run::Run;
+use iolens_stats::analysis::Analysis;
+
+use super::{Form, drawn, setting};
+use crate::{calls, figure};
+
+pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
+    let mut sections = Vec::new();
+    if form == Form::Page {
+        let figures = drawn(figure::all(run, analysis));
+        sections.push(Section::new("figures", "Figures", figures));
+    }
+    sections.push(Section::new("numbers", "All numbers", tables(run, analysis, form)));
+    sections
+}
+
+/// Every number: by threads, by calls in a row, by setting; what each call is.
+fn tables(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
+    let wide = form == Form::Page;
+    let baseline = &run.header.plan.baseline;
+    let mut nodes: Vec<Node> = vec![Node::Aside(
+        format!(
+            "× {baseline}: in the typical slice. Times are {baseline}'s times that multiple; CPU is \
+             the total of a call's own trials."
+        )
+        .into(),
+    )];
+    let beside = [calls::threads(run, analysis), calls::in_a_row(run, analysis)];
+    nodes.extend(beside.into_iter().flatten().map(Node::Table));
+    for cell in &analysis.cells {
+        let table = Table { caption: String::new(), ..calls::by_cost(run, cell, wide) };
+        nodes.push(Node::Fold(Fold {
+            summary: setting(run, &cell.cell).into(),
+            is_open: analysis.cells.len() == 1,
+            nodes: vec![Node::Table(table)],
+        }));
+    }
+    nodes.extend(calls::missing(analysis).map(Node::Table));
+    if wide {
+        nodes.push(Node::Table(calls::kinds(run)));
+    }
+    nodes
+}

@@ -1,0 +1,365 @@
+//! Whether the numbers of a run can be trusted: how small a difference it can see, whether its
+//! self-checks are clean, what was not used and not measured, what iolens itself costs, and what
+//! the numbers hold for.
+
+use std::collections::BTreeMap;
+
+use iolens_document::table::Table;
+use iolens_document::{Fact, Fold, Node, Section};
+use iolens_model::axes::{Study, Topology};
+use iolens_model::host::{Costs, HostFacts};
+use iolens_model::metrics::METRICS;
+use iolens_model::plan::Schedule;
+use iolens_model::run::Run;
+use iolens_model::units::{Nanos, three_digits};
+use iolens_stats::analysis::{Analysis, CellAnalysis, TimeSpent, Told};
+
+use super::{Form, setting};
+use crate::number::{self, NONE, count, nanoseconds, percent};
+use crate::{json, remarks, results, words};
+
+pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
+    let mut nodes = vec![Node::Facts(facts(run, analysis))];
+    nodes.extend(folds(run, analysis, form));
+    Section::new("trust", "Can I trust it?", nodes)
+}
+
+/// The lines that everybody reads.
+fn facts(run: &Run, analysis: &Analysis) -> Vec<Fact> {
+    let mut facts = vec![
+        Fact::new("Noise floor", noise_floor(run, analysis)),
+        Fact::new("Self-checks", self_checks(analysis)),
+        Fact::new("Trials", trials(run, analysis)),
+    ];
+    facts.extend(precision(run).map(|said| Fact::new("Precision", said)));
+    facts.extend(processes(run, analysis).map(|said| Fact::new("Own processes", said)));
+    facts.push(Fact::new("Drift", drift(run, analysis)));
+    facts.extend(not_available(run, &analysis.told));
+    facts.extend(analysis.warnings.iter().map(|one| Fact::new("Warning", remarks::warning(one))));
+    facts.push(Fact::new("Overhead", overhead(run)));
+    facts.push(Fact::new("Scope", scope(run, analysis)));
+    facts
+}
+
+/// How far the hidden copy of the baseline strays.
+fn noise_floor(run: &Run, analysis: &Analysis) -> String {
+    let check = &analysis.self_check;
+    let baseline = &run.header.plan.baseline;
+    match (check.floor_median, check.floor_widest) {
+        (Some(median), Some(widest)) => {
+            let coarse = match median > analysis.delta {
+                true => format!("; too noisy to show a tie within {}", percent(analysis.delta)),
+                false => String::new(),
+            };
+            format!(
+                "{} median, {} worst, from {baseline} against its hidden copy{coarse}",
+                number::either_way(median),
+                number::either_way(widest)
+            )
+        }
+        _ => format!("unknown: no hidden copy of {baseline} has an interval"),
+    }
+}
+
+fn self_checks(analysis: &Analysis) -> String {
+    let check = &analysis.self_check;
+    match check.counted {
+        0 => "too few trials: a copy needs five".to_owned(),
+        all => format!(
+            "{} of {all} judged faster or slower; {} of {all} single intervals exclude a tie \
+             (chance allows {})",
+            check.judged, check.excluding_one, check.bound
+        ),
+    }
+}
+
+fn trials(run: &Run, analysis: &Analysis) -> String {
+    let sum = |of: fn(&CellAnalysis) -> u32| analysis.cells.iter().map(of).sum::<u32>();
+    let used = sum(|cell| cell.trials_used);
+    let ended = run.header.end.as_ref().map_or("not ended", |end| end.stopped_by.word());
+    format!("{used} of {} used; run ended by: {ended}", sum(|cell| cell.trials_started))
+}
+
+/// Which comparisons are less precise than the run was asked for.
+fn precision(run: &Run) -> Option<String> {
+    let end = run.header.end.as_ref()?;
+    let widest = end.unmet.first()?;
+    let all = u32::try_from(end.unmet.len()).unwrap_or(u32::MAX);
+    Some(format!("{} wider than asked for; widest: {widest}", count(all, "comparison")))
+}
+
+/// Whether results depend on what else runs in the process.
+fn processes(run: &Run, analysis: &Analysis) -> Option<String> {
+    let all = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
+    let pairs = all.filter_map(|(cell, arm)| {
+        let (shared, alone) = arm.contrast.as_ref().zip(arm.isolated.as_ref())?;
+        Some((cell, arm, results::overlap(shared, alone)?))
+    });
+    let pairs: Vec<_> = pairs.collect();
+    let off: Vec<String> = pairs
+        .iter()
+        .filter(|(.., overlaps)| !overlaps)
+        .map(|(cell, arm, _)| format!("{} ({})", arm.arm.label, setting(run, &cell.cell)))
+        .collect();
+    match (pairs.len(), off.as_slice()) {
+        (0, _) => None,
+        (_, []) => Some("the same result when each method has its own".to_owned()),
+        (_, off) => Some(format!("another result with its own: {}", number::list(off))),
+    }
+}
+
+fn drift(run: &Run, analysis: &Analysis) -> String {
+    let Some(drift) = &analysis.drift else {
+        return "not tested: needs eight trials over more than a minute".to_owned();
+    };
+    let hours = match drift.per_hour {
+        0.0 => 0.0,
+        per_hour => drift.over_run.ln_1p() / per_hour.ln_1p(),
+    };
+    let over_run = |per_hour: f64| signed((per_hour.ln_1p() * hours).exp_m1());
+    let unit = run.header.plan.study().unit();
+    let so = match drift.matters {
+        true => "; changes are unaffected, as methods take turns, absolute values are not",
+        false => "",
+    };
+    format!(
+        "time per {unit} changed by {} over the run ({} to {}){so}",
+        signed(drift.over_run),
+        over_run(drift.interval.low),
+        over_run(drift.interval.high)
+    )
+}
+
+fn signed(fraction: f64) -> String {
+    let sign = if fraction < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", percent(fraction.abs()))
+}
+
+/// Metrics without a value, by the reason; those that a flag asks for where it was given, with it.
+fn not_available(run: &Run, told: &Told) -> Vec<Fact> {
+    let probes = &run.header.plan.probes;
+    let flags = [("--tracepoints", probes.tracepoints), ("--software-events", probes.software)];
+    let mut by_reason: BTreeMap<String, (String, Vec<&str>)> = BTreeMap::new();
+    for (metric, why) in json::not_measured(told) {
+        let flag = flags.iter().find(|(flag, _)| is_of(metric, flag));
+        if flag.is_some_and(|(_, is_asked)| !is_asked) {
+            continue;
+        }
+        let flag = flag.map_or_else(String::new, |(flag, _)| format!(" ({flag})"));
+        let alike = (format!("{flag}: {why}"), Vec::new());
+        by_reason.entry(nameless(&alike.0)).or_insert(alike).1.push(metric);
+    }
+    let one = |(why, metrics): (String, Vec<&str>)| {
+        Fact::new("Not available", format!("{}{why}", metrics.join(", ")))
+    };
+    by_reason.into_values().map(one).collect()
+}
+
+fn is_of(metric: &str, flag: &str) -> bool {
+    METRICS.iter().any(|one| one.name == metric && one.source.contains(flag))
+}
+
+/// A reason without the first name in it: some differ in a name alone.
+fn nameless(why: &str) -> String {
+    let mut parts = why.splitn(3, '`');
+    let before = parts.next().unwrap_or_default();
+    format!("{before}{}", parts.nth(1).unwrap_or_default())
+}
+
+/// What iolens costs beside what it measures.
+fn overhead(run: &Run) -> String {
+    let calibration = &run.header.calibration;
+    let unit = run.header.plan.study().unit();
+    // The receipt was timed on this machine; of another one each setting knows its own.
+    let here = |topology: &Topology| topology.has_receiver() && !topology.is_apart();
+    let is_received = run.header.plan.net().is_some();
+    let receipt = calibration
+        .receipt_round_trip_ns
+        .filter(|_| is_received && run.header.plan.topologies().iter().any(here));
+    let receipt = receipt.map_or_else(String::new, |ns| {
+        let slice = match run.header.plan.schedule {
+            Schedule::Slices { slice, .. } => format!("each {slice} slice"),
+            Schedule::Window { .. } | Schedule::Messages { .. } => "each slice".to_owned(),
+        };
+        format!("; {slice} includes one receipt ({} there and back)", nanoseconds(ns))
+    });
+    format!(
+        "{} ns per {unit}, {} ns per slice, the same for every method and not subtracted{receipt}",
+        three_digits(calibration.harness_message_ns),
+        three_digits(calibration.harness_slice_ns)
+    )
+}
+
+/// What the numbers hold for.
+fn scope(run: &Run, analysis: &Analysis) -> String {
+    let kernel = |host: &HostFacts| {
+        let release = words::fact(host, &["kernel", "release", "osrelease"]);
+        let release = release.and_then(|release| release.split_ascii_whitespace().next());
+        release.map_or_else(String::new, |release| format!(", Linux {release}"))
+    };
+    let here = kernel(&run.header.host);
+    let machines = match &run.header.far {
+        None => format!("this machine, this boot{here}."),
+        Some(far) => format!(
+            "two machines and the way between them; here this boot{here}; there one boot{}.",
+            kernel(&far.host)
+        ),
+    };
+    let sizes = match analysis.cells.len() > 1 {
+        true => " A statement about a setting holds for that setting only.",
+        false => "",
+    };
+    format!("{machines} No interval covers how other boots or hosts vary.{sizes}")
+}
+
+/// A table whose fold says what it shows.
+fn bare(table: Table) -> Node {
+    Node::Table(Table { caption: String::new(), ..table })
+}
+
+/// The tables behind the lines.
+fn folds(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
+    let told = &*analysis.told;
+    let fold = |summary: String, nodes: Vec<Node>| {
+        Node::Fold(Fold { summary: summary.into(), is_open: false, nodes })
+    };
+    let mut out = Vec::new();
+    let checks = results::self_checks(run, analysis);
+    if !checks.rows.is_empty() && (form == Form::Page || analysis.cells.len() > 1) {
+        out.push(fold("Self-check of every setting".to_owned(), vec![bare(checks)]));
+    }
+    if !analysis.rejected.is_empty() {
+        let all = u32::try_from(analysis.rejected.len()).unwrap_or(u32::MAX);
+        let summary = match all {
+            1 => "A trial, or a part of it, not used".to_owned(),
+            _ => format!("{all} trials or parts of trials not used"),
+        };
+        out.push(fold(summary, vec![bare(results::rejected(analysis))]));
+    }
+    out.extend(notes(run, analysis));
+    let isolated = results::isolated(run, analysis);
+    if !isolated.rows.is_empty() {
+        let summary = "Do results depend on sharing a process?".to_owned();
+        out.push(fold(summary, vec![bare(isolated)]));
+    }
+    let kinds = results::by_pmu(run, told);
+    if !kinds.rows.is_empty() {
+        out.push(fold("Kinds of cores".to_owned(), vec![bare(kinds)]));
+    }
+    if form == Form::Page {
+        out.push(fold("Overhead of iolens".to_owned(), vec![Node::Facts(costs(run, told))]));
+    }
+    out
+}
+
+/// What checks noticed and let pass: by kind where it is so in several settings, else as it is.
+fn notes(run: &Run, analysis: &Analysis) -> Option<Node> {
+    let mut kinds: Vec<(&'static str, Vec<Fact>)> = Vec::new();
+    for cell in &analysis.cells {
+        for remark in &cell.remarks {
+            let said = match &remark.arm {
+                Some(arm) => format!("{arm}: {}", remarks::kind(&remark.kind)),
+                None => remarks::kind(&remark.kind),
+            };
+            let fact = Fact::new(setting(run, &cell.cell), said);
+            let title = remarks::title(&remark.kind);
+            match kinds.iter_mut().find(|(known, _)| *known == title) {
+                Some((_, facts)) => facts.push(fact),
+                None => kinds.push((title, vec![fact])),
+            }
+        }
+    }
+    let all: usize = kinds.iter().map(|(_, facts)| facts.len()).sum();
+    let fold = |(title, facts): (&str, Vec<Fact>)| match facts.len() {
+        1 => Node::Facts(facts),
+        n => Node::Fold(Fold {
+            summary: format!("{title} ({n})").into(),
+            is_open: false,
+            nodes: vec![Node::Facts(facts)],
+        }),
+    };
+    let summary = format!("{} of checks", count(u32::try_from(all).unwrap_or(u32::MAX), "note"));
+    let nodes: Vec<Node> = kinds.into_iter().map(fold).collect();
+    (!nodes.is_empty()).then(|| Node::Fold(Fold { summary: summary.into(), is_open: false, nodes }))
+}
+
+/// What the parts of iolens cost.
+fn costs(run: &Run, told: &Told) -> Vec<Fact> {
+    let calibration = &run.header.calibration;
+    let costs = &calibration.costs;
+    let known = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), nanoseconds);
+    let unit = match run.header.plan.study() {
+        Study::Net => "message by a method that does nothing",
+        Study::File | Study::Write => "block by a method that does nothing",
+        Study::Copy => "copy by a method that does nothing",
+        Study::Server => "request by a client that does nothing",
+        Study::Syscall => "turn of an empty loop",
+    };
+    let rows = [
+        (format!("one {unit}"), nanoseconds(calibration.harness_message_ns)),
+        ("one slice of it".to_owned(), nanoseconds(calibration.harness_slice_ns)),
+        ("one reading of the clock".to_owned(), nanoseconds(calibration.clock_read_ns)),
+        ("one empty system call (getppid)".to_owned(), nanoseconds(calibration.empty_call_ns)),
+        ("readings next to the clock".to_owned(), known(costs.inner_readings_ns)),
+        ("slower readings around them".to_owned(), known(costs.outer_readings_ns)),
+        ("counters at each context switch".to_owned(), at_a_switch(costs)),
+        ("reading counters, outside the clock".to_owned(), reading_counters(told)),
+    ];
+    rows.into_iter().map(|(name, value)| Fact::new(name, value)).collect()
+}
+
+/// What open counters add to a hand-over of the CPU.
+fn at_a_switch(costs: &Costs) -> String {
+    let bare = costs.switches.first().map(|bare| bare.handover_ns);
+    match costs.counted_handover_ns.zip(bare) {
+        Some((counted, bare)) => {
+            format!("{} with them, {} without", nanoseconds(counted), nanoseconds(bare))
+        }
+        None => NONE.to_owned(),
+    }
+}
+
+/// The share of the trials' time that went into reading counters.
+fn reading_counters(told: &Told) -> String {
+    let TimeSpent { reading_ns, trials_ns, .. } = told.spent;
+    if trials_ns == 0 {
+        return NONE.to_owned();
+    }
+    let share = percent(reading_ns as f64 / trials_ns as f64);
+    format!("{} in {} of trials ({share})", Nanos(reading_ns), Nanos(trials_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use iolens_model::axes::Direction;
+    use iolens_model::plan::Axes;
+    use iolens_model::run::FarFacts;
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_run_between_two_machines_holds_for_both_and_names_no_receipt_of_one() {
+        let (mut run, analysis) = fixture::classic();
+        let host = run.header.host.clone();
+        let Axes::Net(axes) = &mut run.header.plan.axes else { panic!("a run of net") };
+        axes.topologies = vec![Topology::Host];
+        run.header.far = Some(FarFacts {
+            launcher: "ssh far".to_owned(),
+            build: String::new(),
+            direction: Direction::Tx,
+            near_address: Ipv4Addr::LOCALHOST.into(),
+            address: Ipv4Addr::LOCALHOST.into(),
+            host,
+            findings: Vec::new(),
+            near_findings: Vec::new(),
+        });
+        let scope = scope(&run, &analysis);
+        let expect = "two machines and the way between them; here this boot, Linux 6.12.43; there \
+                      one boot, Linux 6.12.43.";
+        assert!(scope.starts_with(expect), "{scope}");
+        assert!(!overhead(&run).contains("receipt"), "{}", overhead(&run));
+    }
+}

@@ -1,0 +1,513 @@
+//! The questions that a run of `net` can answer besides which method is fastest: each a claim
+//! and a line of evidence, or what the run would need.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use iolens_document::{Fold, Node, Section, Text, change};
+use iolens_model::arm::Role;
+use iolens_model::axes::WorkingSet;
+use iolens_model::cell::Cell;
+use iolens_model::data_path::{DataPath, Hop, Movement, Mover};
+use iolens_model::run::Run;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, CostModel, Crossover, Estimate, Figures, Interval,
+    Plateau, PlateauAxis, RemovedCopy,
+};
+
+use super::{setting, surprising};
+use crate::arms::{self, CLASSIC, Multiple, Shares};
+use crate::number::{count, list, percent};
+use crate::{crossing, json, words};
+
+const STAGED: &str = "send_staged";
+const IOV: &str = "sendmsg_iov";
+const ZERO: &str = "sendmsg_zerocopy";
+
+/// What a run says to a question.
+struct Answer {
+    question: &'static str,
+    claim: String,
+    evidence: Vec<String>,
+}
+
+/// The questions that this run can be asked.
+pub(super) fn section(run: &Run, analysis: &Analysis) -> Section {
+    let ask = [
+        copies,
+        one_copy,
+        zero_copy,
+        zero_copy_cost,
+        removed_copy,
+        caches,
+        cold,
+        threads,
+        surprising,
+    ];
+    let answers = ask.into_iter().filter_map(|ask| ask(run, analysis));
+    let mut nodes = Vec::new();
+    for Answer { question, claim, evidence } in answers {
+        nodes.push(Node::Heading(question.to_owned()));
+        nodes.push(Node::Say(claim.into()));
+        nodes.extend(shown(evidence));
+    }
+    Section::new("why", "Why", nodes)
+}
+
+/// One line of evidence stands in the open, more behind a fold.
+fn shown(evidence: Vec<String>) -> Option<Node> {
+    match evidence.as_slice() {
+        [] => None,
+        [one] => Some(Node::Aside(Text::plain(one))),
+        _ => Some(Node::Fold(Fold {
+            summary: "Numbers".into(),
+            is_open: false,
+            nodes: vec![Node::List(evidence.into_iter().map(Text::from).collect())],
+        })),
+    }
+}
+
+/// `0.0620 ns per byte [0.058–0.066]`.
+fn measured(estimate: &Estimate, unit: &str) -> String {
+    let value = three_digits(estimate.value);
+    match estimate.interval.filter(Interval::is_usable) {
+        Some(i) => format!("{value} {unit} [{}]", iolens_document::ends((i.low, i.high))),
+        None => format!("{value} {unit} (no interval)"),
+    }
+}
+
+/// How often each byte is copied, and by whom.
+fn copies(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let receiver = arms::receiver(run);
+    let path = |id: &str| arms::path(run, id, receiver);
+    let mut ids: Vec<&str> = CLASSIC.into_iter().filter(|id| path(id).is_some()).collect();
+    if ids.is_empty() {
+        ids = run.header.primitives.iter().map(|facts| facts.id.as_str()).collect();
+    }
+    let of = |id| {
+        let shares = Shares::of(arms::received_with(analysis, receiver), id);
+        Some((id, path(id)?, shares))
+    };
+    let all: Vec<(&str, DataPath, Shares)> = ids.into_iter().filter_map(of).collect();
+    let total = |(id, path, shares): &(&str, DataPath, Shares)| match shares.copies(path) {
+        None => format!("{id} as often as the kernel decides (not measured)"),
+        Some([_, all]) => format!("{id} {}", times(all)),
+    };
+    let totals: Vec<String> = all.iter().map(total).collect();
+    let line = |(id, path, shares): &(&str, DataPath, Shares)| {
+        let made: Vec<String> = path.hops.iter().filter_map(|hop| made_by(hop, *shares)).collect();
+        match made.is_empty() {
+            true => format!("{id}: no CPU copies a byte"),
+            false => format!("{id}: {}", made.join(", ")),
+        }
+    };
+    (!totals.is_empty()).then(|| Answer {
+        question: "Where are the copies?",
+        claim: format!("Each byte is copied by {}, the receiver's copy included.", list(&totals)),
+        evidence: all.iter().map(line).collect(),
+    })
+}
+
+fn times(span: (f64, f64)) -> String {
+    match arms::copies_range(span).as_str() {
+        "1" => "once".to_owned(),
+        "2" => "twice".to_owned(),
+        many => format!("{many} times"),
+    }
+}
+
+/// `program → staging (memcpy)`; nothing where only a reference moves.
+fn made_by(hop: &Hop, shares: Shares) -> Option<String> {
+    let when = match (hop.movement, hop.mover) {
+        (Movement::Reference | Movement::Discarded, _) | (_, Mover::Device) => return None,
+        (Movement::Copy, _) => String::new(),
+        (Movement::LateCopy, _) => match shares.late {
+            Some(share) => format!(", late, {} of sends", arms::share(share)),
+            None => ", late, share not measured".to_owned(),
+        },
+        (Movement::Mapped, _) => match shares.mapped {
+            Some(share) => format!(", {} mapped instead", arms::share(share)),
+            None => ", or mapped, share not measured".to_owned(),
+        },
+    };
+    Some(format!("{} → {} ({}{when})", hop.from, hop.to, hop.function))
+}
+
+fn one_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let question = "From which size does one copy beat two?";
+    overtaking(run, analysis, question, &[STAGED], IOV)
+}
+
+fn zero_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let question = "From which size does zero-copy pay?";
+    overtaking(run, analysis, question, &[STAGED, IOV], ZERO)
+}
+
+/// Where `second` overtakes each of `firsts`, each place once with the curves where it is so.
+fn overtaking(
+    run: &Run,
+    analysis: &Analysis,
+    question: &'static str,
+    firsts: &[&str],
+    second: &str,
+) -> Option<Answer> {
+    if run.header.plan.sizes.len() < 2 {
+        return None;
+    }
+    let wanted = |c: &&Crossover| {
+        let (a, b) = (c.first.as_str(), c.second.as_str());
+        (firsts.contains(&a) && b == second) || (a == second && firsts.contains(&b))
+    };
+    let found: Vec<&Crossover> = analysis.crossovers.iter().filter(wanted).collect();
+    let several = analysis.cells.iter().map(|cell| cell.cell.curve()).collect::<BTreeSet<_>>();
+    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    for crossover in &found {
+        let name = |label: &str| crossing::shown(analysis, crossover, label);
+        let (from, to) = (name(&crossover.first), name(&crossover.second));
+        let text = format!("{to} against {from}: {}", crossing::place(analysis, crossover));
+        let curve = words::curve_brief(&run.header.plan, &crossover.curve);
+        match said.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, curves)) => curves.push(curve),
+            None => said.push((text, vec![curve])),
+        }
+    }
+    let sentence = |(text, curves): (String, Vec<String>)| match several.len() > 1 {
+        true => format!("{text} ({})", curves.join("; ")),
+        false => text,
+    };
+    let claim: Vec<String> = said.into_iter().map(sentence).collect();
+    let line = |crossover: &&Crossover| {
+        let curve = words::curve_brief(&run.header.plan, &crossover.curve);
+        format!(
+            "{curve}: {} against {}: {}",
+            crossover.second,
+            crossover.first,
+            crossing::sizes(crossover)
+        )
+    };
+    (!found.is_empty()).then(|| Answer {
+        question,
+        claim: format!("{}.", claim.join(". ")),
+        evidence: found.iter().map(line).collect(),
+    })
+}
+
+/// Both methods of a cell, where both have numbers.
+fn pair(cell: &CellAnalysis) -> Option<(&Figures, &Figures)> {
+    let figures = |id| arms::of(cell, id)?.figures.as_ref();
+    figures(ZERO).zip(figures(IOV))
+}
+
+/// Why zero-copy does not always pay: where the copy is made instead, and what comes on top.
+fn zero_copy_cost(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let mut both: Vec<&CellAnalysis> =
+        analysis.cells.iter().filter(|cell| pair(cell).is_some()).collect();
+    both.sort_by_key(|cell| (cell.cell.threads, cell.cell.size));
+    let zerocopy = || both.iter().filter_map(|cell| arms::of(cell, ZERO)?.zerocopy);
+    let sends: u64 = zerocopy().map(|counts| counts.sends).sum();
+    let refused: u64 = zerocopy().map(|counts| counts.enobufs).sum();
+    both.first()?;
+    let claim = match arms::copied(both.iter().copied(), ZERO) {
+        Some((_, 0.0)) => "The kernel copied none of the sends: the copy is gone.".to_owned(),
+        Some(shares) => format!(
+            "The copy was postponed, not avoided: the kernel copied {} of {} after all.",
+            arms::share(shares),
+            count(sends, "send")
+        ),
+        None => "The kernel did not say which sends it copied.".to_owned(),
+    };
+    let mut evidence: Vec<String> = both.iter().filter_map(|cell| extra(run, cell)).collect();
+    evidence.extend(fixed(analysis));
+    evidence.extend(
+        (refused > 0)
+            .then(|| format!("refused with ENOBUFS and made again: {}", count(refused, "send"))),
+    );
+    Some(Answer { question: "What does zero-copy cost?", claim, evidence })
+}
+
+/// `1 KiB: time +33% [+30, +36], sender CPU +40%, …` against the copying method.
+fn extra(run: &Run, cell: &CellAnalysis) -> Option<String> {
+    let (zero, copying) = pair(cell)?;
+    let time = arms::multiple(cell, ZERO, IOV).map(|found| format!("time {}", changed(&found)));
+    let part = |what: &str, of: fn(&Figures) -> Option<Estimate>| {
+        let (zero, copying) = (of(zero)?.value, of(copying)?.value);
+        (copying > 0.0).then(|| format!("{what} {}", change(zero / copying)))
+    };
+    let parts = [
+        time,
+        part("sender CPU", |f| f.tx_cpu_ns_per_byte),
+        part("receiver CPU", |f| f.rx_cpu_ns_per_byte),
+        part("context switches", |f| f.context_switches_per_message),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let at = setting(run, &cell.cell);
+    (!parts.is_empty()).then(|| format!("{at}, against {IOV}: {}", parts.join(", ")))
+}
+
+/// `+33% [+30, +36]`.
+pub(super) fn changed(found: &Multiple) -> String {
+    let Interval { low, high } = found.interval;
+    match found.interval.is_usable() {
+        true => {
+            let [low, high] = [low, high].map(|end| change(end).trim_end_matches('%').to_owned());
+            format!("{} [{low}, {high}]", change(found.ratio))
+        }
+        false => change(found.ratio),
+    }
+}
+
+/// What a message costs whatever its size: where pinning and notification show.
+fn fixed(analysis: &Analysis) -> Option<String> {
+    let models = || analysis.cost_models.iter().filter(|model| model.is_affine());
+    let zero = models().find(|model| model.label == ZERO)?;
+    let copying = models().find(|m| m.label == IOV && m.curve == zero.curve)?;
+    let bound = |model: &CostModel| if model.fixed_is_upper_bound { "at most " } else { "" };
+    Some(format!(
+        "whatever the size, {ZERO} costs {}{}, {IOV} {}{}",
+        bound(zero),
+        measured(&zero.fixed_ns, "ns per message"),
+        bound(copying),
+        measured(&copying.fixed_ns, "ns per message")
+    ))
+}
+
+/// What the copy costs that an iovec removes, where bytes cost most: the largest size.
+fn removed_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let key = |copy: &&RemovedCopy| (copy.cell.size, Reverse(copy.cell.threads));
+    let most = analysis.removed_copies.iter().max_by_key(key)?;
+    let saved = &most.staged_less_iov_ns_per_byte;
+    let doubt = match saved.interval {
+        Some(i) if i.contains(0.0) => "; a saving is not shown",
+        Some(i) if i.high < 0.0 => "; the iovec costs more than the copy it removes",
+        _ => "",
+    };
+    let line = |copy: &RemovedCopy| {
+        format!(
+            "{}: {STAGED} less {IOV} {}; memcpy {}",
+            setting(run, &copy.cell),
+            measured(&copy.staged_less_iov_ns_per_byte, "ns per byte"),
+            measured(&copy.memcpy_ns_per_byte, "ns per byte")
+        )
+    };
+    Some(Answer {
+        question: "What does the removed copy cost?",
+        claim: format!(
+            "{} at {}; a memcpy of the same bytes alone takes {}{doubt}.",
+            measured(saved, "ns per byte"),
+            setting(run, &most.cell),
+            measured(&most.memcpy_ns_per_byte, "ns per byte")
+        ),
+        evidence: analysis.removed_copies.iter().map(line).collect(),
+    })
+}
+
+/// Misses per KiB at one level of the caches.
+struct Level {
+    name: &'static str,
+    metric: &'static str,
+    of: fn(&Figures) -> Option<Estimate>,
+}
+
+const LEVELS: [Level; 2] = [
+    Level { name: "L1d", metric: "l1d_misses", of: |f| f.l1d_misses_per_kib },
+    Level { name: "LLC", metric: "llc_misses", of: |f| f.llc_misses_per_kib },
+];
+
+/// Which cache level gains most when a copy is left out.
+fn caches(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let question = "Which cache level gains from fewer copies?";
+    let both = |cell: &CellAnalysis| {
+        Some((arms::of(cell, STAGED)?.figures.clone()?, arms::of(cell, IOV)?.figures.clone()?))
+    };
+    let gains = |cell: &CellAnalysis| {
+        let (staged, iov) = both(cell)?;
+        let gain = |level: &Level| Some((level.name, (level.of)(&staged)?, (level.of)(&iov)?));
+        LEVELS.iter().map(gain).collect::<Option<Vec<_>>>()
+    };
+    analysis.cells.iter().find_map(both)?;
+    let mut cells: Vec<_> =
+        analysis.cells.iter().filter_map(|cell| Some((cell, gains(cell)?))).collect();
+    cells.sort_by_key(|(cell, _)| (Reverse(cell.cell.size), cell.cell.threads));
+    let Some((cell, largest)) = cells.first() else {
+        let missing = json::not_measured(&analysis.told);
+        let reasons: BTreeSet<&str> =
+            LEVELS.iter().filter_map(|level| Some(missing.get(level.metric)?.as_str())).collect();
+        let why = Vec::from_iter(reasons).join("; ");
+        let why = if why.is_empty() { "cache misses were not counted".to_owned() } else { why };
+        return Some(Answer { question, claim: format!("Unknown: {why}."), evidence: Vec::new() });
+    };
+    let sure = largest.iter().filter(|(_, from, to)| from.value > to.value && apart(from, to));
+    let most = sure.max_by(|a, b| (a.1.value - a.2.value).total_cmp(&(b.1.value - b.2.value)));
+    let at = setting(run, &cell.cell);
+    let claim = match most {
+        Some((name, from, to)) => format!(
+            "{name}: {IOV} misses {} times less per KiB than {STAGED} at {at}.",
+            three_digits(from.value - to.value)
+        ),
+        None => format!("None shown at {at}."),
+    };
+    let line = |(cell, gains): &(&CellAnalysis, Vec<(&str, Estimate, Estimate)>)| {
+        let one = |(name, from, to): &(&str, Estimate, Estimate)| {
+            format!(
+                "{name} {IOV} {}, {STAGED} {}",
+                measured(to, "per KiB"),
+                measured(from, "per KiB")
+            )
+        };
+        let gains: Vec<String> = gains.iter().map(one).collect();
+        format!("{}: {}", setting(run, &cell.cell), gains.join("; "))
+    };
+    Some(Answer { question, claim, evidence: cells.iter().map(line).collect() })
+}
+
+/// Whether the intervals of two estimates leave no doubt about their order.
+fn apart(a: &Estimate, b: &Estimate) -> bool {
+    a.interval.zip(b.interval).is_some_and(|(a, b)| a.high < b.low || b.high < a.low)
+}
+
+/// What a working set larger than the last-level cache costs.
+fn cold(_: &Run, analysis: &Analysis) -> Option<Answer> {
+    let is_cold = |cell: &&CellAnalysis| cell.cell.working_set() == Some(WorkingSet::Cold);
+    let twin = |cold: &'_ CellAnalysis| {
+        let twin = cold.cell.with_net(|net| net.working_set = WorkingSet::Hot);
+        analysis.cells.iter().find(move |cell| cell.cell == twin)
+    };
+    let pairs = analysis.cells.iter().filter(is_cold).filter_map(|cold| Some((twin(cold)?, cold)));
+    let (hot, cold) = pairs.max_by_key(|(hot, _)| (hot.cell.size, Reverse(hot.cell.threads)))?;
+    let per_byte =
+        |cell: &CellAnalysis, id: &str| arms::of(cell, id)?.figures.as_ref()?.ns_per_byte;
+    let one = |id: &str| {
+        let (hot, cold) = (per_byte(hot, id)?, per_byte(cold, id)?);
+        Some(format!("{id} {}", change(cold.value / hot.value)))
+    };
+    let all: Vec<String> = CLASSIC.into_iter().filter_map(one).collect();
+    (!all.is_empty()).then(|| Answer {
+        question: "What does memory outside the caches cost?",
+        claim: format!(
+            "Time per byte against hot at {}, {}: {}; from different trials, so drift is in it.",
+            hot.cell.size,
+            words::threads(hot.cell.threads),
+            list(&all)
+        ),
+        evidence: Vec::new(),
+    })
+}
+
+/// A method at one size over the thread counts.
+struct Row<'a> {
+    label: &'a str,
+    /// The first cell.
+    cell: &'a Cell,
+    points: Vec<(u32, Estimate)>,
+}
+
+/// Whether more threads help.
+fn threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let rows = by_threads(analysis);
+    let ends = |row: &Row| Some((row.points.first()?.1, row.points.last()?.1));
+    let apart_ends = |up: bool| {
+        let is_so =
+            |row: &&Row| ends(row).is_some_and(|(a, b)| apart(&a, &b) && (b.value > a.value) == up);
+        rows.iter().filter(is_so).count()
+    };
+    let most = rows.iter().filter_map(|row| row.points.last()).map(|(n, _)| *n).max()?;
+    let least = rows.iter().filter_map(|row| row.points.first()).map(|(n, _)| *n).min()?;
+    let crowded = match words::crowded(run) {
+        Some(_) => ", on CPUs that they share",
+        None => "",
+    };
+    let alike = |row: &Row| Cell { threads: 0, ..row.cell.curve() };
+    let several = rows.windows(2).any(|pair| alike(&pair[0]) != alike(&pair[1]));
+    let line = |row: &Row| {
+        let point = |(threads, rate): &(u32, Estimate)| {
+            format!("{} with {threads}", crate::rates::bits(rate.value))
+        };
+        let points: Vec<String> = row.points.iter().map(point).collect();
+        let limit = plateau(analysis, row);
+        let setting = words::joined(words::setting(&run.header.plan, row.cell));
+        let setting = if several { format!(", {setting}") } else { String::new() };
+        format!("{}, {}{setting}: {}{limit}", row.label, row.cell.size, points.join(", "))
+    };
+    Some(Answer {
+        question: "Do more threads help?",
+        claim: format!(
+            "{} threads carry more than {least} in {} of {} settings and less in {}{crowded}.",
+            most,
+            apart_ends(true),
+            rows.len(),
+            apart_ends(false)
+        ),
+        evidence: rows.iter().map(line).collect(),
+    })
+}
+
+/// From which count on more bring no more, where that is shown.
+fn plateau(analysis: &Analysis, row: &Row) -> String {
+    let here = |p: &&Plateau| {
+        p.axis == PlateauAxis::Threads
+            && p.label == row.label
+            && Cell { threads: p.from.threads, ..row.cell.clone() } == p.from
+    };
+    let found = analysis.plateaus.iter().find(here);
+    found.map_or_else(String::new, |p| format!("; no gain beyond {}", p.from.threads))
+}
+
+/// Every method at every size that has at least two thread counts.
+fn by_threads(analysis: &Analysis) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row> = Vec::new();
+    for cell in &analysis.cells {
+        let sends = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
+        for arm in cell.arms.iter().filter(sends) {
+            let label = arm.arm.label.as_str();
+            let goodput = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s);
+            let Some(goodput) = goodput else { continue };
+            let alike = |row: &&mut Row| {
+                row.label == label
+                    && Cell { threads: cell.cell.threads, ..row.cell.clone() } == cell.cell
+            };
+            match rows.iter_mut().find(alike) {
+                Some(row) => row.points.push((cell.cell.threads, goodput)),
+                None => rows.push(Row {
+                    label,
+                    cell: &cell.cell,
+                    points: vec![(cell.cell.threads, goodput)],
+                }),
+            }
+        }
+    }
+    rows.retain(|row| row.points.len() > 1);
+    rows.iter_mut().for_each(|row| row.points.sort_by_key(|(threads, _)| *threads));
+    rows
+}
+
+/// What is unlike the rest, beside what the sizes cost.
+fn surprising(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let claims = surprising::claims(run, analysis);
+    let line = |model: &CostModel| cost_model(run, model);
+    (!claims.is_empty()).then(|| Answer {
+        question: "What is surprising?",
+        claim: claims.join(" "),
+        evidence: analysis.cost_models.iter().map(line).collect(),
+    })
+}
+
+/// `1 thread: send_staged takes 1100 ns per message plus 0.200 ns per byte …`.
+fn cost_model(run: &Run, model: &CostModel) -> String {
+    let curve = words::curve_brief(&run.header.plan, &model.curve);
+    let off = format!(
+        "at most {} off, at {}",
+        percent(model.worst_residual.abs()).replace(' ', ""),
+        model.worst_at
+    );
+    if !model.is_affine() {
+        return format!("{curve}: {} is no fixed cost plus a cost per byte ({off})", model.label);
+    }
+    let bound = if model.fixed_is_upper_bound { "at most " } else { "" };
+    format!(
+        "{curve}: {} takes {bound}{} plus {} ({off})",
+        model.label,
+        measured(&model.fixed_ns, "ns per message"),
+        measured(&model.per_byte_ns, "ns per byte")
+    )
+}
