@@ -12,7 +12,7 @@ use iolens_engine::far::wire::{self, Frames, FromKeeper, ToKeeper};
 use iolens_engine::journal::Journal;
 use iolens_engine::load::Expected;
 use iolens_engine::worker::protocol::{FrameBuffer, FromWorker, ToWorker, read_frame, write_frame};
-use iolens_engine::{host, load, registry, sysctl};
+use iolens_engine::{host, load, sysctl};
 use iolens_model::run::Run;
 use iolens_report::text::Style;
 use iolens_report::{csv, html, json, text};
@@ -333,8 +333,7 @@ fn read_everything(path: &Path, shown: Shown) {
 }
 
 /// A run as every command would show it.
-fn show(mut run: Run, shown: Shown) {
-    registry::complete(&mut run.header.primitives);
+fn show(run: Run, shown: Shown) {
     let analysis = iolens_stats::analyse(&run);
     let style = Style { colour: true, width: 100 };
     let _ = text::run(&run, &analysis, &style);

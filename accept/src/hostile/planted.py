@@ -123,10 +123,10 @@ def edit(database, statement, *values):
 
 def plan_changed(database, change):
     connection = sqlite3.connect(database)
-    (text,) = connection.execute("SELECT plan_json FROM run").fetchone()
-    plan = json.loads(text)
-    change(plan)
-    connection.execute("UPDATE run SET plan_json = ?", (json.dumps(plan),))
+    (text,) = connection.execute("SELECT run_json FROM run").fetchone()
+    header = json.loads(text)
+    change(header["plan"])
+    connection.execute("UPDATE run SET run_json = ?", (json.dumps(header),))
     connection.commit()
     connection.close()
 
@@ -169,11 +169,11 @@ def plant():
     plan_changed(f"{THEIRS}/plain.db", lambda plan: plan.update(allow_sysctl=True))
     plan_changed(f"{THEIRS}/zero.db", lambda plan: plan.update(sizes=[0], threads=[0]))
     plan_changed(f"{THEIRS}/rounds.db", rounds)
-    edit(f"{THEIRS}/foreign.db", "UPDATE run SET host_json = json_set(host_json, '$.facts', "
+    edit(f"{THEIRS}/foreign.db", "UPDATE run SET run_json = json_set(run_json, '$.host.facts', "
          "json('[]'))")
     edit(f"{THEIRS}/path.db", "UPDATE run SET id = ?", f"{PRECIOUS}/page")
-    edit(f"{THEIRS}/damaged.db", "UPDATE run_end SET stopped_by = ? WHERE run = 1",
-         "\x1b]0;owned\x07")
+    edit(f"{THEIRS}/damaged.db", "UPDATE run_end SET run_end_json = json_set(run_end_json, "
+         "'$.stopped_by', ?) WHERE run = 1", "\x1b]0;owned\x07")
     edit(f"{THEIRS}/damaged.db", "UPDATE run SET name = CAST(x'ff' AS TEXT) WHERE run = 1")
     edit(f"{THEIRS}/old.db", "UPDATE run SET started_unix_ns = 1577836800000000000")
     edit(f"{THEIRS}/view.db", "CREATE VIEW endless AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL "

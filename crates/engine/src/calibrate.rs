@@ -121,8 +121,8 @@ fn on_this_thread(cpus: &[u32], room: &Room, probes: Probes) -> Calibration {
         memcpy_hot_all_bytes_per_s: all.copy_hot.bytes_per_s,
         memcpy_cold_all_bytes_per_s: all.copy_cold.bytes_per_s,
         threads: u32::try_from(threads).unwrap_or(u32::MAX),
-        costs: Some(costs(cpus, room, probes, [&one, &all])),
-        spread: Some(Spreads { one: one.spread(), all: all.spread() }),
+        costs: costs(cpus, room, probes, [&one, &all]),
+        spread: Spreads { one: one.spread(), all: all.spread() },
         // Read last.
         duration_ns: clock::monotonic_ns() - begin,
     }
@@ -266,12 +266,12 @@ mod tests {
         assert!(c.harness_message_ns >= 0.0 && c.harness_message_ns < c.empty_call_ns, "{c:?}");
         assert!(c.memcpy_hot_bytes_per_s > 1e8 && c.memcpy_cold_all_bytes_per_s > 1e8, "{c:?}");
         assert!(c.loop_ns > 0);
-        let spread = c.spread.unwrap();
+        let spread = c.spread;
         for share in [spread.one.copy_cold, spread.one.scan_hot, spread.all.copy_hot] {
             assert!((0.0..1.0).contains(&share), "{spread:?}");
         }
         assert!(c.receipt_round_trip_ns.unwrap() > c.empty_call_ns);
-        let costs = c.costs.unwrap();
+        let costs = &c.costs;
         assert!(costs.scan_hot_bytes_per_s > 1e8 && costs.scan_cold_all_bytes_per_s > 1e8);
         // The inner readings make at least a system call, the outer ones more.
         assert!(costs.inner_readings_ns.unwrap() > c.empty_call_ns, "{costs:?}");

@@ -36,8 +36,8 @@ pub(crate) struct Owner {
     start_ticks: u64,
     /// `kernel.random.boot_id`.
     boot_id: String,
-    /// The inode of its PID namespace, in which `pid` is its id. Earlier builds wrote none down,
-    /// nor does one without /proc/self/ns: then it is taken for the one of who looks.
+    /// The inode of its PID namespace, in which `pid` is its id. None without
+    /// /proc/self/ns: then it is taken for the one of who looks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pid_namespace: Option<u64>,
 }
@@ -263,11 +263,11 @@ pub(crate) mod tests {
         machine.write(BOOT_ID, "boot-2\n");
         assert_eq!(owner.fate(&machine.root()), Fate::OfAnotherBoot);
         machine.write(BOOT_ID, "boot-1\n");
-        // One that an earlier build wrote says nothing of namespaces.
-        let mut earlier: serde_json::Value = serde_json::from_str(&text).unwrap();
-        earlier.as_object_mut().unwrap().remove("pid_namespace");
-        let earlier: Owner = serde_json::from_value(earlier).unwrap();
-        assert_eq!(earlier.fate(&machine.root()), Fate::Dead);
+        // One without /proc/self/ns says nothing of namespaces.
+        let mut unnamed: serde_json::Value = serde_json::from_str(&text).unwrap();
+        unnamed.as_object_mut().unwrap().remove("pid_namespace");
+        let unnamed: Owner = serde_json::from_value(unnamed).unwrap();
+        assert_eq!(unnamed.fate(&machine.root()), Fate::Dead);
     }
 
     #[test]

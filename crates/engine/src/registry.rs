@@ -159,17 +159,6 @@ pub fn of_family(family: Family) -> impl Iterator<Item = &'static Entry> {
     REGISTRY.iter().copied().filter(move |entry| entry.family == family && !entry.hidden)
 }
 
-/// What runs of older builds do not say of their primitives, taken from the
-/// entries of this build: families and conditions are words for what a
-/// primitive always was.
-pub fn complete(facts: &mut [PrimitiveFacts]) {
-    for facts in facts.iter_mut().filter(|facts| facts.family.is_none()) {
-        if let Some(entry) = find(&facts.id) {
-            (facts.family, facts.condition) = (Some(entry.family), entry.condition);
-        }
-    }
-}
-
 impl Entry {
     /// What a run in these topologies keeps of the entry.
     #[must_use]
@@ -178,7 +167,7 @@ impl Entry {
         PrimitiveFacts {
             id: self.id.to_owned(),
             summary: self.summary.to_owned(),
-            family: Some(self.family),
+            family: self.family,
             condition: self.condition,
             transport: self.transport,
             data_path: match received || self.ends == Ends::SenderOnly {

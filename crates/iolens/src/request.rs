@@ -147,17 +147,7 @@ fn check_unstated(stored: &Plan, typed: &Plan) -> Result<(), Failure> {
             listed(&typed.sizes)
         )));
     }
-    let fits = match (stored.schedule, typed.schedule) {
-        (
-            Schedule::Slices { slice, discarded_rounds, rounds },
-            Schedule::Slices { slice: s, discarded_rounds: most, rounds: r },
-        ) => {
-            // Earlier builds threw away more, and never more than they kept.
-            (slice, rounds) == (s, r) && discarded_rounds <= most.max(rounds)
-        }
-        (stored, typed) => stored == typed,
-    };
-    match fits {
+    match stored.schedule == typed.schedule {
         true => Ok(()),
         false => Err(Failure::usage("its schedule is none that iolens lays out")),
     }

@@ -64,6 +64,5 @@ pub struct ArmOutcome {
     /// null in modes without requests.
     pub latency: Option<Histogram>,
     /// What came of a server; null in other studies, and where it did not begin.
-    #[serde(default)]
     pub server: Option<Box<ServerArm>>,
 }

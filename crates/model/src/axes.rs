@@ -114,8 +114,6 @@ axis! {
         /// in a namespace of our own.
         Sink = "sink",
         /// One end here, the other one on another machine, over the network between them.
-        // As older files call it.
-        #[serde(alias = "host")]
         Host = "peer",
     }
 }
@@ -155,12 +153,6 @@ impl Default for Direction {
 }
 
 impl Direction {
-    /// Whether it is what a plan has that says nothing of it.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
-        *self == Direction::default()
-    }
-
     /// What this machine does, and what the other one does.
     #[must_use]
     pub fn words(self) -> [&'static str; 2] {
@@ -206,12 +198,8 @@ axis! {
     /// When the iovec of a message is built.
     Iovec {
         /// For every message, as a program does that has just made its fields.
-        // As older files call it.
-        #[serde(alias = "per_message")]
         PerMessage = "per-message",
         /// Once, before the first message: the upper bound of what reuse saves.
-        // As older files call it.
-        #[serde(alias = "prepared")]
         Prepared = "prebuilt",
     }
 }

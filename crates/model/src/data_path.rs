@@ -163,14 +163,11 @@ pub struct PrimitiveFacts {
     pub id: String,
     /// What it does, in one line.
     pub summary: String,
-    /// What it is listed with; null in runs of builds that did not store it.
-    #[serde(default)]
-    pub family: Option<Family>,
+    /// What it is listed with.
+    pub family: Family,
     /// What it needs of a message; null where it can send any.
-    #[serde(default)]
     pub condition: Option<Condition>,
-    /// What its messages travel over. Runs of older builds knew TCP alone.
-    #[serde(default)]
+    /// What its messages travel over.
     pub transport: Transport,
     /// The path of the bytes, received with `recv`.
     pub data_path: DataPath,

@@ -174,7 +174,6 @@ pub struct FileAxes {
     pub evict: bool,
     /// What of the whole system's caches may be dropped, and is before the passes, to
     /// see what each is worth; nothing without consent.
-    #[serde(default)]
     pub drop_caches: Vec<DropMode>,
 }
 
@@ -193,10 +192,9 @@ pub struct EngineFacts {
     pub has_depth: bool,
     /// Whether each block is on the device, as far as that says, before the next one
     /// begins.
-    #[serde(default)]
     pub is_durable: bool,
     /// Of a program that copies, its argument list; null for engines of ours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Vec<String>>,
 }
 
@@ -222,13 +220,11 @@ pub struct FileFacts {
     /// never written, zeros.
     pub warnings: Vec<String>,
     /// What writing to it is about; null where it is only read.
-    #[serde(default)]
     pub writing: Option<WritingFacts>,
     /// What came after dropping caches of the whole system; empty without consent.
-    #[serde(default)]
     pub dropped: Vec<AfterDrop>,
     /// Where it is copied to; null in other studies than `copy`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<DestinationFacts>,
 }
 
@@ -363,13 +359,10 @@ pub struct FileCounts {
     /// Bytes in the page cache that were not on the device when the slice began, in
     /// whole pages: dirty, or under write-back; null where the file is only read, here
     /// and below.
-    #[serde(default)]
     pub dirty_before_bytes: Option<u64>,
     /// And when it had ended: what is brought to the device outside of its clock.
-    #[serde(default)]
     pub dirty_after_bytes: Option<u64>,
     /// By how much the size of the file then was not what it should be.
-    #[serde(default)]
     pub size_error_bytes: Option<u64>,
 }
 

@@ -36,7 +36,6 @@ pub struct HostFacts {
     pub descriptors_max: Reading<u64>,
     /// Sysctls of the whole machine that were changed for the run, with the
     /// user's consent, and put back at its end.
-    #[serde(default)]
     pub changed: Vec<SysctlChange>,
     /// Everything that a reader needs to judge the numbers, in the order in
     /// which it is shown.
@@ -125,18 +124,15 @@ pub struct Calibration {
     pub threads: u32,
     /// How long the calibration took.
     pub duration_ns: u64,
-    /// What else costs something; null in runs of a build that did not look.
-    #[serde(default)]
-    pub costs: Option<Costs>,
-    /// How much the pieces differ of which each bandwidth is the best; null in runs of a
-    /// build that did not look.
-    #[serde(default)]
-    pub spread: Option<Spreads>,
+    /// What else costs something.
+    pub costs: Costs,
+    /// How much the pieces differ of which each bandwidth is the best.
+    pub spread: Spreads,
 }
 
 /// How much the pieces of each bandwidth differ: by which share of the best one that in the
 /// middle is slower.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spreads {
     /// By one thread.
     pub one: Spread,
@@ -145,7 +141,7 @@ pub struct Spreads {
 }
 
 /// The same of some threads.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spread {
     /// Of the copy in cache.
     pub copy_hot: f64,
@@ -158,7 +154,7 @@ pub struct Spread {
 }
 
 /// What further building blocks cost. Null is what could not be measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Costs {
     /// The readings next to a slice's clock, at one edge of a slice: CPU time,
     /// getrusage and the counters that are open here.
@@ -182,7 +178,6 @@ pub struct Costs {
     /// A bare hand-over with the counters of a slice open, as in
     /// [`SwitchCost::handover_ns`]: what they cost at each context switch is
     /// the difference. Null where none are open.
-    #[serde(default)]
     pub counted_handover_ns: Option<f64>,
     /// Hand-overs of a CPU between two threads, by working set, smallest first;
     /// empty where they could not be measured.

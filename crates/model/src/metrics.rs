@@ -154,7 +154,7 @@ metrics! {
     "rx_ring_enobufs", "requests", "those that had ended because every provided buffer was filled and more had come", "completions with ENOBUFS", NoMultishot;
     "zerocopy_sends", "calls", "successful calls with MSG_ZEROCOPY, or sends through io_uring that announced a notification", "count of the sending loop; IORING_CQE_F_MORE", NoZeroCopy;
     "zerocopy_completions", "ids", "zero-copy sends whose completion was read", "id ranges from the error queue, MSG_ERRQUEUE; notifications, IORING_CQE_F_NOTIF", NoZeroCopy;
-    "zerocopy_notifications_per_send", "notifications/send", "notifications that the kernel delivered, over zero-copy sends: one of the error queue may cover many; null in runs of builds that did not count them", "messages of MSG_ERRQUEUE, or CQEs with IORING_CQE_F_NOTIF, over zerocopy_sends", NoZeroCopy;
+    "zerocopy_notifications_per_send", "notifications/send", "notifications that the kernel delivered, over zero-copy sends: one of the error queue may cover many", "messages of MSG_ERRQUEUE, or CQEs with IORING_CQE_F_NOTIF, over zerocopy_sends", NoZeroCopy;
     "zerocopy_copied_share", "share", "completed zero-copy sends that the kernel reported as copied after all, 0 to 1; exact only at 0 and 1", "SO_EE_CODE_ZEROCOPY_COPIED or IORING_NOTIF_USAGE_ZC_COPIED over zerocopy_completions", NoZeroCopy;
     "enobufs", "calls", "zero-copy sends that were refused for lack of locked memory and made again", "ENOBUFS of the sending calls, ENOMEM of io_uring", NoZeroCopy;
     "calls", "calls", "of syscall: units done by all threads, each of them what its entry says", "count of the loop", Never;

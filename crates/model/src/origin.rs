@@ -64,7 +64,7 @@ impl HostFacts {
 
 impl RunHeader {
     /// The label of the machine that measured the run: what it was given when it was imported,
-    /// else the host name. Null in runs of builds that did not read that.
+    /// else the host name. `None` where that could not be read.
     #[must_use]
     pub fn host_label(&self) -> Option<&str> {
         let given = self.origin.as_ref().map(|origin| origin.host.as_str());

@@ -75,7 +75,6 @@ pub struct TrialOutcome {
     /// The machine around the trial.
     pub environment: Environment,
     /// The same of the other machine; null where both ends are on one, or it was not heard of.
-    #[serde(default)]
     pub far_environment: Option<Environment>,
     /// The sending end; null if it never answered.
     pub tx: Option<EndFacts>,
@@ -142,14 +141,11 @@ pub struct Counts {
     /// Payload bytes that the kernel mapped into the receiver's address space
     /// instead of copying them; null for receivers that map none, and at the
     /// sending end.
-    #[serde(default)]
     pub mapped_bytes: Option<u64>,
     /// Multishot receives; null for receivers that make none, and at the sending
     /// end.
-    #[serde(default)]
     pub multishot: Option<MultishotCounts>,
     /// What was found around a slice that reads a file; null in other studies.
-    #[serde(default)]
     pub file: Option<FileCounts>,
     /// Time for which threads of the end were ready to run and waited for a
     /// CPU, ns.
@@ -171,10 +167,8 @@ pub struct ZerocopyCounts {
     pub completions: u64,
     /// Notifications that the kernel delivered for them: messages of the error
     /// queue, each of which may cover a range of ids (`skb_zerocopy_notify_extend`),
-    /// or CQEs with `IORING_CQE_F_NOTIF`. Null in rows of builds that did not
-    /// count them.
-    #[serde(default)]
-    pub notifications: Option<u64>,
+    /// or CQEs with `IORING_CQE_F_NOTIF`.
+    pub notifications: u64,
     /// Those of them that the kernel reported as copied after all; null where
     /// it does not report that (io_uring before Linux 6.2). Lossy for
     /// `MSG_ZEROCOPY`: a notification that is merged into another one loses its
@@ -351,7 +345,7 @@ impl ZerocopyCounts {
         ZerocopyCounts {
             sends: self.sends + other.sends,
             completions: self.completions + other.completions,
-            notifications: self.notifications.zip(other.notifications).map(|(a, b)| a + b),
+            notifications: self.notifications + other.notifications,
             copied: self.copied.zip(other.copied).map(|(a, b)| a + b),
             enobufs: self.enobufs + other.enobufs,
         }
@@ -363,7 +357,7 @@ impl ZerocopyCounts {
         ZerocopyCounts {
             sends: self.sends - earlier.sends,
             completions: self.completions - earlier.completions,
-            notifications: self.notifications.zip(earlier.notifications).map(|(a, b)| a - b),
+            notifications: self.notifications - earlier.notifications,
             copied: self.copied.zip(earlier.copied).map(|(now, then)| now - then),
             enobufs: self.enobufs - earlier.enobufs,
         }
@@ -372,15 +366,13 @@ impl ZerocopyCounts {
     /// Nothing sent yet, and everything counted; `copied` as it begins.
     #[must_use]
     pub fn none(copied: Option<u64>) -> ZerocopyCounts {
-        ZerocopyCounts { copied, notifications: Some(0), ..ZerocopyCounts::default() }
+        ZerocopyCounts { copied, ..ZerocopyCounts::default() }
     }
 
-    /// Notifications over sends; null where nothing was sent, or they were not
-    /// counted.
+    /// Notifications over sends; `None` where nothing was sent.
     #[must_use]
     pub fn notifications_per_send(&self) -> Option<f64> {
-        let notifications = self.notifications.filter(|_| self.sends > 0)?;
-        Some(notifications as f64 / self.sends as f64)
+        (self.sends > 0).then(|| self.notifications as f64 / self.sends as f64)
     }
 
     /// Share of completed ids that the kernel reported as copied, 0 to 1;
@@ -442,11 +434,11 @@ pub struct EndFacts {
     pub starts: Vec<ProgramStart>,
     /// Connections to the port for data that were not of this trial, at least; null at an end
     /// that has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub strangers: Option<u64>,
     /// Datagrams to its ports that did not come from the other end, at least; null at an end
     /// that has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub strange_datagrams: Option<u64>,
     /// Where what comes in from another machine is received, by arm; empty where both ends are
     /// on one.
@@ -454,7 +446,7 @@ pub struct EndFacts {
     pub flows: Vec<Flows>,
     /// The shortest round trip that TCP saw on a connection to another machine, in nanoseconds;
     /// null where both ends are on one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_round_trip_ns: Option<u64>,
     /// What this end could not read, and why.
     pub not_measured: Vec<NotMeasured>,

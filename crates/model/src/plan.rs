@@ -3,7 +3,7 @@
 
 mod net;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 pub use crate::call::SyscallAxes;
 
@@ -51,7 +51,6 @@ pub struct Plan {
     /// Processors to use; `None` for all that iolens may run on.
     pub cpus: Option<Vec<u32>>,
     /// What is read around slices.
-    #[serde(default)]
     pub probes: Probes,
 }
 
@@ -83,29 +82,22 @@ pub struct NetAxes {
     pub modes: Vec<Mode>,
     /// Sizes of the memory that is sent from.
     pub working_sets: Vec<WorkingSet>,
-    /// Numbers of fields per message. Plans of older files name one, as they do
-    /// of each axis below that has a list.
-    #[serde(deserialize_with = "one_or_more")]
+    /// Numbers of fields per message.
     pub fields: Vec<u32>,
     /// When the iovec is built.
-    #[serde(deserialize_with = "one_or_more")]
     pub iovec: Vec<Iovec>,
     /// Receivers, as registry ids.
-    #[serde(alias = "receiver", deserialize_with = "one_or_more")]
     pub receivers: Vec<String>,
     /// Socket settings, the same for all arms.
     pub socket: SocketAxes,
     /// The network between the ends.
     pub network: NetworkAxes,
     /// What is handed to the kernel, and taken from it, together.
-    #[serde(default)]
     pub batches: BatchAxes,
     /// Whether sysctls of the whole machine may be changed for the time of the
     /// run, where a receiver needs it.
-    #[serde(default)]
     pub allow_sysctl: bool,
     /// Which end is here, where the other one is on another machine.
-    #[serde(default, skip_serializing_if = "Direction::is_default")]
     pub direction: Direction,
 }
 
@@ -157,12 +149,10 @@ pub struct SocketAxes {
     /// As of [`SocketOptions`].
     pub congestion: String,
     /// As of [`SocketOptions`].
-    #[serde(deserialize_with = "one_or_more")]
     pub buffer_bytes: Vec<Bytes>,
     /// As of [`SocketOptions`].
     pub nodelay: bool,
     /// As of [`SocketOptions`].
-    #[serde(deserialize_with = "one_or_more")]
     pub receive_bytes: Vec<Bytes>,
 }
 
@@ -185,10 +175,8 @@ pub struct SocketOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkAxes {
     /// As of [`NetworkOptions`].
-    #[serde(deserialize_with = "one_or_more")]
     pub ip: Vec<IpVersion>,
     /// As of [`NetworkOptions`].
-    #[serde(deserialize_with = "one_or_more")]
     pub mtu_bytes: Vec<u32>,
 }
 
@@ -444,31 +432,14 @@ impl Plan {
     }
 }
 
-/// A value, or a list of them.
-fn one_or_more<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    from: D,
-) -> Result<Vec<T>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Either<T> {
-        One(T),
-        More(Vec<T>),
-    }
-    Ok(match Either::deserialize(from)? {
-        Either::One(value) => vec![value],
-        Either::More(values) => values,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// As the build before the second study wrote it.
-    const OLDER: &str = r#"{"study": "net", "primitives": ["send_staged", "send", "memcpy"],
+    const PLAN: &str = r#"{"study": "net", "primitives": ["send_staged", "send", "memcpy"],
         "baseline": "send_staged", "sizes": [64, 4096], "threads": [1, 2],
         "topologies": ["loopback", "sink"], "modes": ["stream"], "working_sets": ["hot"],
-        "fields": [8], "iovec": ["per_message"], "receivers": ["recv"],
+        "fields": [8], "iovec": ["per-message"], "receivers": ["recv"],
         "schedule": {"slices": {"slice": 2000000, "discarded_rounds": 3, "rounds": 10}},
         "passes": {"minimum": 12, "maximum": 60}, "budget": 600000000000, "precision": 0.03,
         "delta": 0.03, "quick": false, "isolate": false, "seed": 18446744073709551615,
@@ -478,23 +449,21 @@ mod tests {
         "network": {"ip": ["ipv4"], "mtu_bytes": [1500]},
         "batches": {"reap_batch": [null], "uring_depth": [], "uring_batch": [1]},
         "probes": {"counting": "on", "software": false, "tracepoints": false},
-        "allow_sysctl": false}"#;
+        "allow_sysctl": false, "direction": "tx"}"#;
 
     #[test]
-    fn a_plan_of_net_is_written_as_it_always_was() {
-        let plan: Plan = serde_json::from_str(OLDER).unwrap();
+    fn a_plan_of_net_is_written_as_it_is_read() {
+        let plan: Plan = serde_json::from_str(PLAN).unwrap();
         assert_eq!((plan.study(), plan.seed), (Study::Net, u64::MAX));
         assert_eq!(plan.cells().len(), 8);
-        // One word is another since then; the older one is still read.
-        let newer = OLDER.replace("per_message", "per-message");
-        let older: serde_json::Value = serde_json::from_str(&newer).unwrap();
-        assert_eq!(serde_json::to_value(&plan).unwrap(), older);
+        let read: serde_json::Value = serde_json::from_str(PLAN).unwrap();
+        assert_eq!(serde_json::to_value(&plan).unwrap(), read);
     }
 
     #[test]
     fn a_plan_that_lacks_an_axis_of_its_study_is_none() {
         for missing in ["\"topologies\": [\"loopback\", \"sink\"],", "\"study\": \"net\","] {
-            let error = serde_json::from_str::<Plan>(&OLDER.replacen(missing, "", 1)).unwrap_err();
+            let error = serde_json::from_str::<Plan>(&PLAN.replacen(missing, "", 1)).unwrap_err();
             let key = missing.split('"').nth(1).unwrap();
             assert!(error.to_string().contains(&format!("missing field `{key}`")), "{error}");
         }

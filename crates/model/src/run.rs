@@ -31,7 +31,6 @@ pub struct RunHeader {
     pub build: String,
     /// The run whose crossovers this one looks at anew, at sizes inside their bands; null for
     /// a run that stands for itself.
-    #[serde(default)]
     pub confirms: Option<String>,
     /// The command line, for "how to reproduce".
     pub command: Vec<String>,
@@ -39,29 +38,23 @@ pub struct RunHeader {
     pub plan: Plan,
     /// The plan's primitives, in its order.
     pub primitives: Vec<PrimitiveFacts>,
-    /// The plan's receivers, in its order; empty in runs of older builds, which
-    /// had `recv` alone.
+    /// The plan's receivers, in its order.
     pub receivers: Vec<ReceiverFacts>,
     /// The plan's calls, in its order; empty in other studies than `syscall`.
-    #[serde(default)]
     pub calls: Vec<CallFacts>,
     /// The plan's engines, in its order; empty in other studies than `file`.
-    #[serde(default)]
     pub engines: Vec<EngineFacts>,
     /// The file that is read; null in other studies than `file`.
-    #[serde(default)]
     pub file: Option<FileFacts>,
     /// The machine.
     pub host: HostFacts,
     /// The other machine; null where there is none.
-    #[serde(default)]
     pub far: Option<FarFacts>,
     /// What its building blocks cost.
     pub calibration: Calibration,
     /// How the run ended; null while it runs, or if it was killed.
     pub end: Option<RunEnd>,
     /// Where it came from; null for a run that was measured into the database that has it.
-    #[serde(default)]
     pub origin: Option<Origin>,
 }
 
@@ -93,8 +86,8 @@ fn changes(then: (&str, &HostFacts), now: (&str, &HostFacts)) -> Vec<Change> {
 }
 
 impl RunHeader {
-    /// The same without secrets, to be shown: an earlier build, or whoever wrote the file, may
-    /// have stored them, and programs need theirs.
+    /// The same without secrets, to be shown: whoever wrote the file may have
+    /// stored them, and programs need theirs.
     #[must_use]
     pub fn without_secrets(&self) -> RunHeader {
         let mut shown = self.clone();
@@ -132,10 +125,8 @@ pub struct FarFacts {
     /// What the machine is.
     pub host: HostFacts,
     /// What `doctor` found there.
-    #[serde(default)]
     pub findings: Vec<Finding>,
     /// What `doctor` found here.
-    #[serde(default)]
     pub near_findings: Vec<Finding>,
 }
 

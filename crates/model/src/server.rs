@@ -157,16 +157,12 @@ pub struct ServerAxes {
     /// Programs of the user's that are arms.
     pub external: Vec<External>,
     /// Services whose servers are each measured by themselves.
-    #[serde(default)]
     pub alone_services: Vec<String>,
     /// Numbers of long connections with which servers are each measured by themselves.
-    #[serde(default)]
     pub alone_connections: Vec<u32>,
     /// Limits of latency: the highest rate that keeps each is searched for.
-    #[serde(default)]
     pub slo: Vec<Slo>,
     /// Whether the knee is searched for.
-    #[serde(default)]
     pub knee: bool,
 }
 
@@ -262,7 +258,6 @@ pub struct ServerArm {
     /// Requests per second that an open loop was to make; null in a closed one.
     pub rate: Option<f64>,
     /// Whether that is the rate of another kind of models than its own.
-    #[serde(default)]
     pub at_others_rate: bool,
     /// What the client saw of each slice that is stored, in their order.
     pub offered: Vec<OfferedSlice>,
@@ -284,10 +279,8 @@ pub struct ServerArm {
     pub tasks_max: u64,
     /// Threads or processes that its model makes for what it was asked, at least and at
     /// most; null where that is not known.
-    #[serde(default)]
     pub tasks_asked: Option<(u64, Option<u64>)>,
     /// What every processor did meanwhile.
-    #[serde(default)]
     pub cpus: CpuUse,
 }
 
@@ -347,7 +340,6 @@ pub struct OfferedSlice {
     pub processes: Option<u64>,
     /// How the cgroups of the server held it back, and those of the client; null where
     /// they have no such account.
-    #[serde(default)]
     pub throttled: [Option<Throttled>; 2],
 }
 

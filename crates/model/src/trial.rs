@@ -34,18 +34,14 @@ pub struct Trial {
     /// The network between the ends.
     pub network: NetworkOptions,
     /// Where its ends are; null where both are on one machine.
-    #[serde(default)]
     pub hosts: Option<TrialHosts>,
     /// What is read around slices.
     pub probes: Probes,
     /// The file that is read, or written; null in other studies than `file` and `write`.
-    #[serde(default)]
     pub file: Option<TrialFile>,
     /// Where files are copied; null in other studies than `copy`.
-    #[serde(default)]
     pub copies: Option<TrialCopies>,
     /// What is offered to the servers; null in other studies than `server`.
-    #[serde(default)]
     pub servers: Option<TrialServers>,
     /// Processors of the sending end; thread i runs on entry i mod length.
     pub tx_cpus: Vec<u32>,
@@ -125,12 +121,10 @@ pub struct TrialFile {
     /// Its path, as bytes: JSON has text only.
     pub path: Vec<u8>,
     /// Its size when the run looked at it; null where trials change it.
-    #[serde(default)]
     pub bytes: Option<u64>,
     /// What a random order of blocks follows from.
     pub seed: u64,
     /// The regions that arms write to; null where the file is only read.
-    #[serde(default)]
     pub regions: Option<TrialRegions>,
 }
 

@@ -231,7 +231,6 @@ pub struct Candidate {
     pub calls: String,
     /// Most bytes of buffers that all its threads may lock together; null for an engine
     /// that locks none, or without a limit.
-    #[serde(default)]
     pub locked_bytes_max: Option<u64>,
 }
 
@@ -360,7 +359,6 @@ pub struct Record {
     /// That the bytes are those of the file; null where that was not possible.
     pub proof: Option<Proof>,
     /// The cure for small folios; null where it was not tried.
-    #[serde(default)]
     pub cure: Option<Cure>,
     /// Time of everything.
     pub duration: Nanos,

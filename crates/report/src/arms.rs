@@ -18,7 +18,7 @@ pub(crate) fn of<'a>(cell: &'a CellAnalysis, primitive: &str) -> Option<&'a ArmA
 }
 
 /// The declared path of a primitive's bytes to a receiver, where the run has
-/// it. Runs of older builds say nothing of receivers: theirs was `recv`.
+/// it; as to `recv` where nobody receives.
 pub(crate) fn path(run: &Run, primitive: &str, receiver: &str) -> Option<DataPath> {
     let facts = run.header.primitives.iter().find(|facts| facts.id == primitive)?;
     let known = run.header.receivers.iter().find(|facts| facts.id == receiver);

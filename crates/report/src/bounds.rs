@@ -23,9 +23,8 @@ pub(crate) struct Bound {
     /// there into the caches and out again too, which who reads into a buffer that stays in
     /// cache does not.
     slack: f64,
-    /// By which share the middle one of the pieces is slower than the best, which counts;
-    /// null where that was not looked at.
-    pub(crate) spread: Option<f64>,
+    /// By which share the middle one of the pieces is slower than the best, which counts.
+    pub(crate) spread: f64,
 }
 
 impl Bound {
@@ -41,7 +40,7 @@ impl Bound {
 
     /// By which share the middle piece is slower than the best, where that is much.
     pub(crate) fn wide(&self) -> Option<f64> {
-        self.spread.filter(|spread| *spread > SPREAD_MAX)
+        (self.spread > SPREAD_MAX).then_some(self.spread)
     }
 
     /// What is said beside its rate where its pieces differ.
@@ -107,19 +106,19 @@ fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
     let pick = |hot: f64, cold: f64| if fits { hot } else { cold };
     let (scan, copy, spread) = match threads {
         1 => (
-            c.costs.as_ref().map(|c| pick(c.scan_hot_bytes_per_s, c.scan_cold_bytes_per_s)),
+            pick(c.costs.scan_hot_bytes_per_s, c.costs.scan_cold_bytes_per_s),
             pick(c.memcpy_hot_bytes_per_s, c.memcpy_cold_bytes_per_s),
-            c.spread.map(|spread| spread.one),
+            c.spread.one,
         ),
         _ => (
-            c.costs.as_ref().map(|c| pick(c.scan_hot_all_bytes_per_s, c.scan_cold_all_bytes_per_s)),
+            pick(c.costs.scan_hot_all_bytes_per_s, c.costs.scan_cold_all_bytes_per_s),
             pick(c.memcpy_hot_all_bytes_per_s, c.memcpy_cold_all_bytes_per_s),
-            c.spread.map(|spread| spread.all),
+            c.spread.all,
         ),
     };
     let place = if fits { "in cache" } else { "out of cache" };
     let copies = run.header.plan.copy().is_some();
-    let named = |is_copy: bool, bytes_per_s: f64, spread: Option<f64>| Bound {
+    let named = |is_copy: bool, bytes_per_s: f64, spread: f64| Bound {
         name: format!("memory {} {place}", if is_copy { "copy" } else { "scan" }),
         is_copy,
         bytes_per_s,
@@ -127,11 +126,10 @@ fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
         spread,
     };
     // Who writes looks at nothing.
-    let scan = scan.filter(|_| run.header.plan.write().is_none());
-    let of_scan = spread.map(|spread| pick(spread.scan_hot, spread.scan_cold));
-    let of_copy = spread.map(|spread| pick(spread.copy_hot, spread.copy_cold));
-    let scan = scan.map(|scan| named(false, scan, of_scan)).into_iter();
-    let both = scan.chain([named(true, copy, of_copy)]);
+    let looks = run.header.plan.write().is_none();
+    let scan = looks.then(|| named(false, scan, pick(spread.scan_hot, spread.scan_cold)));
+    let copy = named(true, copy, pick(spread.copy_hot, spread.copy_cold));
+    let both = scan.into_iter().chain([copy]);
     both.filter(|bound| bound.bytes_per_s > 0.0).collect()
 }
 
@@ -140,7 +138,7 @@ mod tests {
     use super::*;
 
     fn bound(slack: f64, spread: f64) -> Bound {
-        let (name, spread) = ("memory copy".to_owned(), Some(spread));
+        let name = "memory copy".to_owned();
         Bound { name, is_copy: false, bytes_per_s: 1e10, slack, spread }
     }
 

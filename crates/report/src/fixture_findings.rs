@@ -289,7 +289,7 @@ fn facts(id: &str, summary: &str, hops: Vec<Hop>) -> PrimitiveFacts {
     PrimitiveFacts {
         id: id.into(),
         summary: summary.into(),
-        family,
+        family: family.expect("it has one"),
         condition,
         transport,
         data_path,

@@ -91,8 +91,7 @@ mod tests {
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert(1)"));
     }
 
-    /// What an earlier build stored, or who wrote the file; of a program of the user's what it
-    /// needs.
+    /// What who wrote the file stored; of a program of the user's what it needs.
     #[test]
     fn a_stored_secret_is_on_no_page_and_in_no_json() {
         use iolens_model::copy::External;

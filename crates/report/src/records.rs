@@ -455,7 +455,7 @@ fn later_of_ends(slice: &SliceOutcome) -> Named {
         ("rx_segments_out", json!(slice.rx.as_ref().and_then(|c| c.segments_out))),
     ]));
     let mapped = slice.rx.as_ref().and_then(|counts| counts.mapped_bytes);
-    let notifications = slice.tx.zerocopy.and_then(|z| z.notifications);
+    let notifications = slice.tx.zerocopy.map(|z| z.notifications);
     columns.extend(fixed([
         ("rx_mapped_bytes", json!(mapped)),
         ("tx_zerocopy_notifications", json!(notifications)),

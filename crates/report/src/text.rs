@@ -223,7 +223,7 @@ pub fn origin(header: &RunHeader) -> Option<String> {
 }
 
 /// A name as one line of a table: no control characters, and no more of them
-/// than a name may have, which in files of older builds was any text.
+/// than a name may have: in a file of somebody else it is any text.
 pub(crate) fn one_line(name: &str) -> String {
     const LONGEST: usize = 60;
     let plain = name.replace(char::is_control, " ");

@@ -5,7 +5,7 @@ pub(crate) mod servers;
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Direction, Iovec, Mode, Topology, WorkingSet};
 use iolens_model::cell::Cell;
-use iolens_model::host::{Calibration, HostFacts};
+use iolens_model::host::{Calibration, Costs, HostFacts, Spreads};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{
@@ -119,13 +119,13 @@ pub(crate) fn run(plan: Plan) -> Run {
                 harness_slice_ns: 100.0,
                 receipt_round_trip_ns: Some(20_000.0),
                 memcpy_hot_bytes_per_s: 10e9,
-                spread: None,
+                spread: Spreads::default(),
                 memcpy_cold_bytes_per_s: 5e9,
                 memcpy_hot_all_bytes_per_s: 20e9,
                 memcpy_cold_all_bytes_per_s: 8e9,
                 threads: 2,
                 duration_ns: 1,
-                costs: None,
+                costs: Costs::default(),
             },
             end: None,
         },

@@ -31,7 +31,8 @@ CREATE TABLE origin (
     imported_unix_ns  INTEGER NOT NULL
 ) STRICT;
 
--- What many trials of a run have alike, each text once: cells, and what ends say of themselves.
+-- What many trials of a run have alike, each text once: cells, arms, and what ends say of
+-- themselves.
 CREATE TABLE shared (
     run          INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
     number       INTEGER NOT NULL,  -- from 0, in the order in which they came
@@ -60,7 +61,8 @@ CREATE INDEX trial_by_run ON trial (run, trial);
 CREATE TABLE arm (
     trial     INTEGER NOT NULL REFERENCES trial ON DELETE CASCADE,
     arm       INTEGER NOT NULL,  -- from 0, in the order of the trial
-    arm_json  TEXT NOT NULL,     -- ArmOutcome
+    shared    INTEGER NOT NULL,  -- in `shared`
+    arm_json  TEXT NOT NULL,     -- what it has in this trial alone
     PRIMARY KEY (trial, arm)
 ) STRICT, WITHOUT ROWID;
 

@@ -1,11 +1,15 @@
-//! What many trials of a run have alike: their cell, and most of what their two ends say of
-//! themselves, which is most of what there is to store of a small trial. Each text stands once in
-//! a run, and a trial has its number.
+//! What many trials of a run have alike: their cell, and most of what is said of their arms and
+//! by their ends, which is most of what there is to store of a small trial. Each text stands once
+//! in a run, and what has it has its number.
 
 use std::collections::BTreeMap;
+use std::mem::take;
 
+use iolens_model::arm::ArmOutcome;
 use iolens_model::copy::ProgramStart;
+use iolens_model::latency::Histogram;
 use iolens_model::outcome::{CountsByPmu, EndFacts, Flows};
+use iolens_model::server::ServerArm;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::de::DeserializeOwned;
@@ -13,69 +17,88 @@ use serde::{Deserialize, Serialize};
 
 use crate::{StoreError, row};
 
-/// What differs between trials whose ends are otherwise alike.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Own {
-    bracket_ns: u64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    by_pmu: Vec<CountsByPmu>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    starts: Vec<ProgramStart>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    strangers: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    strange_datagrams: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    min_round_trip_ns: Option<u64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    flows: Vec<Flows>,
-    /// Where threads follow what comes in for them; else it is the same in every trial.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thread_cpus: Option<Vec<Vec<u32>>>,
-}
+/// What is told apart into what many trials share and what each alone has.
+pub(crate) trait Told: Serialize + DeserializeOwned + PartialEq + Clone {
+    /// What one trial alone has.
+    type Own: Serialize + DeserializeOwned + PartialEq;
 
-impl Own {
-    /// Takes it out of what an end said.
-    pub(crate) fn take(facts: &mut EndFacts) -> Own {
-        let follows = !facts.flows.is_empty();
-        Own {
-            bracket_ns: std::mem::take(&mut facts.bracket_ns),
-            by_pmu: std::mem::take(&mut facts.by_pmu),
-            starts: std::mem::take(&mut facts.starts),
-            strangers: facts.strangers.take(),
-            strange_datagrams: facts.strange_datagrams.take(),
-            min_round_trip_ns: facts.min_round_trip_ns.take(),
-            flows: std::mem::take(&mut facts.flows),
-            thread_cpus: follows.then(|| std::mem::take(&mut facts.thread_cpus)),
-        }
-    }
+    /// Takes that out, and leaves what is shared.
+    fn take_own(&mut self) -> Self::Own;
 
     /// Puts it back.
-    pub(crate) fn put(self, facts: &mut EndFacts) {
-        facts.bracket_ns = self.bracket_ns;
-        facts.by_pmu = self.by_pmu;
-        facts.starts = self.starts;
-        facts.strangers = self.strangers;
-        facts.strange_datagrams = self.strange_datagrams;
-        facts.min_round_trip_ns = self.min_round_trip_ns;
-        facts.flows = self.flows;
-        if let Some(thread_cpus) = self.thread_cpus {
-            facts.thread_cpus = thread_cpus;
-        }
-    }
+    fn put_own(&mut self, own: Self::Own);
 }
 
-/// Stores what an end said in a trial of a run: its number, and what the trial alone has.
-pub(crate) fn end(
+/// Declares which fields those are.
+macro_rules! own {
+    ($own:ident of $whole:ident, $facts:ident:
+        $($name:ident: $type:ty $(where $varies:expr)?,)+
+    ) => {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        pub(crate) struct $own {
+            $(
+                #[serde(default, skip_serializing_if = "is_default")]
+                $name: $type,
+            )+
+        }
+
+        impl Told for $whole {
+            type Own = $own;
+
+            fn take_own(&mut self) -> $own {
+                let $facts = self;
+                $own {
+                    $($name: if true $(&& $varies)? {
+                        take(&mut $facts.$name)
+                    } else {
+                        Default::default()
+                    },)+
+                }
+            }
+
+            fn put_own(&mut self, own: $own) {
+                $(if !is_default(&own.$name) {
+                    self.$name = own.$name;
+                })+
+            }
+        }
+    };
+}
+
+own! { OfArm of ArmOutcome, arm:
+    copies_sender: Option<f64>,
+    copies_end_to_end: Option<f64>,
+    latency: Option<Histogram>,
+    server: Option<Box<ServerArm>>,
+}
+
+own! { OfEnd of EndFacts, facts:
+    bracket_ns: u64,
+    by_pmu: Vec<CountsByPmu>,
+    starts: Vec<ProgramStart>,
+    strangers: Option<u64>,
+    strange_datagrams: Option<u64>,
+    min_round_trip_ns: Option<u64>,
+    // Where threads follow what comes in for them; else they are the same in every trial.
+    thread_cpus: Vec<Vec<u32>> where !facts.flows.is_empty(),
+    flows: Vec<Flows>,
+}
+
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Stores what is shared of a value: its number, and what the trial alone has.
+pub(crate) fn told<T: Told>(
     transaction: &Transaction<'_>,
     run: i64,
-    facts: Option<&EndFacts>,
+    what: &'static str,
+    value: &T,
     failed: &impl Fn(rusqlite::Error) -> StoreError,
-) -> Result<Option<(i64, Own)>, StoreError> {
-    let Some(facts) = facts else { return Ok(None) };
-    let mut shared = facts.clone();
-    let own = Own::take(&mut shared);
-    Ok(Some((number(transaction, run, "an end's facts", &shared, failed)?, own)))
+) -> Result<(i64, T::Own), StoreError> {
+    let mut shared = value.clone();
+    let own = shared.take_own();
+    Ok((number(transaction, run, what, &shared, failed)?, own))
 }
 
 /// The number of a value in a run, which it gets if it has none.
@@ -132,10 +155,22 @@ impl<'a, T: DeserializeOwned> Shared<'a, T> {
         })
     }
 
+    /// Takes back what a trial had, for the next that has the same.
     pub(crate) fn give_back(&mut self, number: i64, value: T) {
         if self.known.len() == KNOWN_MAX {
             self.known.clear();
         }
         self.known.insert(number, value);
+    }
+}
+
+impl<T: Told> Shared<'_, T> {
+    /// The value with this number in a trial that alone has this.
+    pub(crate) fn with(&mut self, number: i64, own: T::Own) -> rusqlite::Result<T> {
+        let mut value = self.take(number)?;
+        // What another trial alone had.
+        value.take_own();
+        value.put_own(own);
+        Ok(value)
     }
 }

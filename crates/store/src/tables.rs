@@ -106,7 +106,6 @@ pub(crate) struct Column {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Integer,
-    Real,
     Text,
     /// Text that is JSON.
     Json,
@@ -138,7 +137,6 @@ impl Table {
             let (name, declared): (String, String) = (row.get(0)?, row.get(1)?);
             let kind = match declared.as_str() {
                 "INTEGER" => Kind::Integer,
-                "REAL" => Kind::Real,
                 _ if name.ends_with("_json") => Kind::Json,
                 _ => Kind::Text,
             };
@@ -214,14 +212,9 @@ impl Column {
     /// What it holds as JSON: a text that is JSON as it stands.
     fn json(&self, value: ValueRef<'_>) -> Result<String, String> {
         let text = || value.as_str().map_err(|e| e.to_string());
-        let encoded = |encoded: serde_json::Result<String>| encoded.map_err(|e| e.to_string());
         match self.kind {
             Kind::Integer => value.as_i64().map(|n| n.to_string()).map_err(|e| e.to_string()),
-            Kind::Real => match value.as_f64().map_err(|e| e.to_string())? {
-                number if number.is_finite() => encoded(serde_json::to_string(&number)),
-                number => Err(format!("{number} is not a finite number")),
-            },
-            Kind::Text => encoded(serde_json::to_string(text()?)),
+            Kind::Text => serde_json::to_string(text()?).map_err(|e| e.to_string()),
             Kind::Json => {
                 let text = text()?;
                 let _: &RawValue = serde_json::from_str(text).map_err(|e| e.to_string())?;
@@ -244,9 +237,6 @@ impl Column {
             Kind::Integer => serde_json::from_str(text)
                 .map(Value::Integer)
                 .map_err(|_| wrong("a signed 64-bit integer")),
-            Kind::Real => {
-                serde_json::from_str(text).map(Value::Real).map_err(|_| wrong("a number"))
-            }
             Kind::Text => serde_json::from_str(text).map(Value::Text).map_err(|_| wrong("a text")),
             // A column that holds nothing is left out.
             Kind::Json if text == "null" => Err(wrong("a value")),
@@ -311,13 +301,9 @@ mod tests {
             assert_eq!(column(kind).value(&raw), Ok(value));
         };
         back(Kind::Integer, Value::Integer(i64::MIN));
-        back(Kind::Real, Value::Real(0.1 + 0.2));
-        back(Kind::Real, Value::Real(2.0));
-        back(Kind::Real, Value::Real(f64::MIN_POSITIVE));
         back(Kind::Text, Value::Text("a\"b\n\u{1}µ".to_owned()));
         back(Kind::Json, Value::Text(r#"{"b":1.10,"a":[null]}"#.to_owned()));
         let refused = |kind, value: Value| column(kind).json(ValueRef::from(&value)).is_err();
-        assert!(refused(Kind::Real, Value::Real(f64::INFINITY)));
         assert!(refused(Kind::Json, Value::Text("{\n}".to_owned())));
         assert!(refused(Kind::Json, Value::Text("{".to_owned())));
         assert!(refused(Kind::Text, Value::Blob(vec![255])));
@@ -325,6 +311,6 @@ mod tests {
             column(kind).value(&RawValue::from_string(json.to_owned()).expect("JSON")).is_err()
         };
         assert!(wrong(Kind::Integer, "99999999999999999999") && wrong(Kind::Integer, "1.5"));
-        assert!(wrong(Kind::Real, "1e999") && wrong(Kind::Text, "1") && wrong(Kind::Json, "null"));
+        assert!(wrong(Kind::Text, "1") && wrong(Kind::Json, "null"));
     }
 }

@@ -12,13 +12,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::counted::Columns;
 use crate::row;
-use crate::shared::{Own, Shared};
+use crate::shared::{OfEnd, Shared, is_default};
 
-/// What a trial shares with no other, and has no table of its own.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Rest {
+/// Declares what a trial shares with no other, and has no table of its own.
+macro_rules! rest {
+    ($($(#[$how:meta])* $name:ident: $type:ty,)+) => {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        pub(crate) struct Rest {
+            $($(#[$how])* $name: $type,)+
+            /// What its ends said in it alone.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            tx: Option<OfEnd>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            rx: Option<OfEnd>,
+        }
+
+        impl Rest {
+            pub(crate) fn of(trial: &TrialOutcome, [tx, rx]: [Option<OfEnd>; 2]) -> Rest {
+                Rest { $($name: trial.$name.clone(),)+ tx, rx }
+            }
+
+            /// The trial, with what is stored elsewhere.
+            fn whole(
+                self,
+                cell: Cell,
+                arms: Vec<ArmOutcome>,
+                slices: Vec<SliceOutcome>,
+                [tx, rx]: [Option<EndFacts>; 2],
+            ) -> TrialOutcome {
+                TrialOutcome { $($name: self.$name,)+ cell, arms, slices, tx, rx }
+            }
+        }
+    };
+}
+
+rest! {
     pass: u32,
     position: u32,
+    #[serde(default, skip_serializing_if = "is_default")]
     isolated: bool,
     started_unix_ns: u64,
     duration_ns: u64,
@@ -28,29 +59,6 @@ pub(crate) struct Rest {
     environment: Environment,
     #[serde(skip_serializing_if = "Option::is_none")]
     far_environment: Option<Environment>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tx: Option<Own>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rx: Option<Own>,
-}
-
-impl Rest {
-    /// Of a trial, and what its ends said in it alone.
-    pub(crate) fn of(trial: &TrialOutcome, [tx, rx]: [Option<Own>; 2]) -> Rest {
-        Rest {
-            pass: trial.pass,
-            position: trial.position,
-            isolated: trial.isolated,
-            started_unix_ns: trial.started_unix_ns,
-            duration_ns: trial.duration_ns,
-            status: trial.status,
-            reason: trial.reason.clone(),
-            environment: trial.environment.clone(),
-            far_environment: trial.far_environment.clone(),
-            tx,
-            rx,
-        }
-    }
 }
 
 /// Trials of a run that were appended one after another.
@@ -126,9 +134,10 @@ impl Stretch {
     ) -> rusqlite::Result<u64> {
         let (first, last) = (self.first, self.last);
         let mut of_arms = connection.prepare_cached(
-            "SELECT arm_json, trial FROM arm WHERE trial BETWEEN ? AND ? ORDER BY trial, arm",
+            "SELECT shared, arm_json, trial FROM arm WHERE trial BETWEEN ? AND ? \
+             ORDER BY trial, arm",
         )?;
-        let mut of_arms = Parts::of(of_arms.query([first, last])?, 1)?;
+        let mut of_arms = Parts::of(of_arms.query([first, last])?, 2)?;
         let columns = Columns::of(connection, self.run)?;
         let sql = format!(
             "SELECT {}, trial FROM slice WHERE trial BETWEEN ? AND ? ORDER BY trial, seq",
@@ -145,9 +154,11 @@ impl Stretch {
         let mut seen = 0;
         while let Some(row) = rows.next()? {
             let key: i64 = row.get(0)?;
-            let (arms, slices) = (&mut reader.arms, &mut reader.slices);
-            of_arms.of_trial(key, &|row| row::get_json(row, 0), arms)?;
-            of_slices.of_trial(key, &|row| columns.read(row), slices)?;
+            of_arms.of_trial(key, |row| reader.arm(row))?;
+            of_slices.of_trial(key, |row| {
+                reader.slices.push(columns.read(row)?);
+                Ok(())
+            })?;
             reader.read(row, &mut see)?;
             seen += 1;
         }
@@ -159,7 +170,9 @@ impl Stretch {
 struct Reader<'a> {
     cells: Shared<'a, Cell>,
     ends: [Shared<'a, EndFacts>; 2],
-    /// Of the trial that is read next.
+    shared_arms: Shared<'a, ArmOutcome>,
+    /// Of the trial that is read next, each arm with the number of what it shares.
+    numbers: Vec<i64>,
     arms: Vec<ArmOutcome>,
     slices: Vec<SliceOutcome>,
 }
@@ -169,40 +182,40 @@ impl<'a> Reader<'a> {
         Reader {
             cells: Shared::of(connection, run),
             ends: [Shared::of(connection, run), Shared::of(connection, run)],
+            shared_arms: Shared::of(connection, run),
+            numbers: Vec::new(),
             arms: Vec::new(),
             slices: Vec::new(),
         }
     }
 
+    fn arm(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        let number = row.get(0)?;
+        self.arms.push(self.shared_arms.with(number, row::get_json(row, 1)?)?);
+        self.numbers.push(number);
+        Ok(())
+    }
+
     fn read(&mut self, row: &Row<'_>, see: &mut impl FnMut(&TrialOutcome)) -> rusqlite::Result<()> {
         let (cell, [tx, rx]) = (row.get(1)?, [row.get(2)?, row.get(3)?]);
-        let rest: Rest = row::get_json(row, 4)?;
-        let trial = TrialOutcome {
-            pass: rest.pass,
-            position: rest.position,
-            isolated: rest.isolated,
-            cell: self.cells.take(cell)?,
-            started_unix_ns: rest.started_unix_ns,
-            duration_ns: rest.duration_ns,
-            status: rest.status,
-            reason: rest.reason,
-            arms: take(&mut self.arms),
-            slices: take(&mut self.slices),
-            environment: rest.environment,
-            far_environment: rest.far_environment,
-            tx: end(row, &mut self.ends[0], tx, rest.tx)?,
-            rx: end(row, &mut self.ends[1], rx, rest.rx)?,
-        };
+        let mut rest: Rest = row::get_json(row, 4)?;
+        let [of_tx, of_rx] = &mut self.ends;
+        let ends = [end(row, of_tx, tx, rest.tx.take())?, end(row, of_rx, rx, rest.rx.take())?];
+        let (arms, slices) = (take(&mut self.arms), take(&mut self.slices));
+        let trial = rest.whole(self.cells.take(cell)?, arms, slices, ends);
         see(&trial);
         self.cells.give_back(cell, trial.cell);
         for (shared, (number, facts)) in self.ends.iter_mut().zip([(tx, trial.tx), (rx, trial.rx)])
         {
-            if let (Some(number), Some(mut facts)) = (number, facts) {
-                Own::take(&mut facts);
+            if let Some((number, facts)) = number.zip(facts) {
                 shared.give_back(number, facts);
             }
         }
         (self.arms, self.slices) = (trial.arms, trial.slices);
+        for (number, arm) in self.numbers.drain(..).zip(self.arms.drain(..)) {
+            self.shared_arms.give_back(number, arm);
+        }
+        self.slices.clear();
         Ok(())
     }
 }
@@ -213,14 +226,10 @@ fn end(
     row: &Row<'_>,
     shared: &mut Shared<'_, EndFacts>,
     number: Option<i64>,
-    own: Option<Own>,
+    own: Option<OfEnd>,
 ) -> rusqlite::Result<Option<EndFacts>> {
     match (number, own) {
-        (Some(number), Some(own)) => {
-            let mut facts = shared.take(number)?;
-            own.put(&mut facts);
-            Ok(Some(facts))
-        }
+        (Some(number), Some(own)) => shared.with(number, own).map(Some),
         (None, None) => Ok(None),
         _ => Err(row::unreadable(row, 4, "one of an end's two parts is missing")),
     }
@@ -241,19 +250,16 @@ impl<'a> Parts<'a> {
         Ok(Parts { rows, key_at })
     }
 
-    /// Puts the parts of a trial in place of those of another; none of an earlier one may be
-    /// asked for afterwards.
-    fn of_trial<T>(
+    /// Reads the parts of a trial; those of an earlier one may not be asked for afterwards.
+    fn of_trial(
         &mut self,
         trial: i64,
-        read: &impl Fn(&Row<'_>) -> rusqlite::Result<T>,
-        parts: &mut Vec<T>,
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
-        parts.clear();
         while let Some(row) = self.rows.get() {
             match row.get::<_, i64>(self.key_at)?.cmp(&trial) {
                 Ordering::Less => {}
-                Ordering::Equal => parts.push(read(row)?),
+                Ordering::Equal => read(row)?,
                 Ordering::Greater => break,
             }
             self.rows.advance()?;

@@ -54,7 +54,7 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed)?;
         let key = insert_trial(&transaction, run, trial, &failed)?;
-        insert_arms(&transaction, key, &trial.arms, &failed)?;
+        insert_arms(&transaction, [run, key], &trial.arms, &failed)?;
         insert_slices(&transaction, key, &trial.slices, &failed)?;
         counted::name(&transaction, run, &trial.slices).map_err(failed)?;
         transaction.commit().map_err(failed)
@@ -110,9 +110,11 @@ fn insert_trial(
     failed: &impl Fn(rusqlite::Error) -> StoreError,
 ) -> Result<i64, StoreError> {
     let cell = shared::number(transaction, run, "a cell", &trial.cell, failed)?;
-    let end = |facts: &Option<EndFacts>| shared::end(transaction, run, facts.as_ref(), failed);
-    let (tx, tx_own) = end(&trial.tx)?.unzip();
-    let (rx, rx_own) = end(&trial.rx)?.unzip();
+    let end = |facts: &Option<EndFacts>| {
+        let told = |facts| shared::told(transaction, run, "an end's facts", facts, failed);
+        facts.as_ref().map(told).transpose().map(Option::unzip)
+    };
+    let ((tx, tx_own), (rx, rx_own)) = (end(&trial.tx)?, end(&trial.rx)?);
     let json = row::json("a trial", &Rest::of(trial, [tx_own, rx_own]))?;
     let sql = "INSERT INTO trial (run, cell, tx, rx, trial_json) VALUES (?, ?, ?, ?, ?)";
     transaction.execute(sql, (run, cell, tx, rx, json)).map_err(failed)?;
@@ -121,15 +123,16 @@ fn insert_trial(
 
 fn insert_arms(
     transaction: &Transaction<'_>,
-    trial: i64,
+    [run, trial]: [i64; 2],
     arms: &[ArmOutcome],
     failed: &impl Fn(rusqlite::Error) -> StoreError,
 ) -> Result<(), StoreError> {
-    let sql = "INSERT INTO arm (trial, arm, arm_json) VALUES (?, ?, ?)";
+    let sql = "INSERT INTO arm (trial, arm, shared, arm_json) VALUES (?, ?, ?, ?)";
     let mut statement = transaction.prepare_cached(sql).map_err(failed)?;
     for (index, outcome) in arms.iter().enumerate() {
-        let values = (trial, row::integer("an arm's index", index)?, row::json("an arm", outcome)?);
-        statement.execute(values).map_err(failed)?;
+        let index = row::integer("an arm's index", index)?;
+        let (shared, own) = shared::told(transaction, run, "an arm", outcome, failed)?;
+        statement.execute((trial, index, shared, row::json("an arm", &own)?)).map_err(failed)?;
     }
     Ok(())
 }

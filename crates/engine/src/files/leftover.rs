@@ -203,7 +203,7 @@ impl Leftovers {
             let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
             let said: Vec<String> =
                 entries.filter_map(|entry| self.sweep_one(&entry.path())).collect();
-            // One that is empty was left by an earlier version, or by one that was killed here.
+            // One that is empty was left by one that was killed here.
             let _ = std::fs::remove_dir(folder);
             said
         })

@@ -28,7 +28,7 @@ pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Fa
     let (store, path) = open(db)?;
     let id = store.find(wanted).map_err(Failure::usage)?;
     let run = store.load(&id).map_err(Failure::unusable)?;
-    Ok((Run { header: completed(run.header), ..run }, path))
+    Ok((run, path))
 }
 
 /// What was known of a run when it began, by its id, the beginning of it, its name, or `last`.
@@ -66,19 +66,12 @@ pub(crate) fn summed_in(store: &Store, id: &str) -> Result<(Run, Analysis), Stor
 fn folded(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
     type Part = (Option<RunHeader>, Fold);
     let (run, parts) = store.load_folded(id, |(whole, fold): &mut Part, header, trial| {
-        fold.add(whole.get_or_insert_with(|| completed(header.clone())), trial);
+        fold.add(whole.get_or_insert_with(|| header.clone()), trial);
     })?;
-    let run = Run { header: completed(run.header), ..run };
     let mut fold = Fold::default();
     parts.into_iter().for_each(|(_, part)| fold.append(part));
     let analysis = fold.analysis(&run.header);
     Ok((run, analysis))
-}
-
-/// A header with what this build knows of the primitives, which an older one did not store.
-fn completed(mut header: RunHeader) -> RunHeader {
-    iolens_engine::registry::complete(&mut header.primitives);
-    header
 }
 
 /// Lists the runs.

@@ -59,6 +59,17 @@ fn a_file_of_a_later_version_is_refused_with_both_versions() {
 }
 
 #[test]
+fn a_file_of_an_earlier_build_is_refused_with_what_to_do() {
+    let (place, path) = with_database();
+    // What marks a file as ours stands at byte 68.
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(b"ioLn", 68).unwrap();
+    file.write_all_at(&17_u32.to_be_bytes(), 60).unwrap();
+    let parts = ["an earlier build of iolens (schema 17)", "reads schema 1\n", "--db FILE"];
+    check_refused(&place, &path, &parts);
+}
+
+#[test]
 fn a_file_that_was_cut_off_is_called_damaged() {
     let (place, path) = with_database();
     let whole = fs::metadata(&path).unwrap().len();

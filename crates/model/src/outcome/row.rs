@@ -87,7 +87,7 @@ impl Counts {
             self.zerocopy.map(|z| z.enobufs),
             self.segments_out,
             self.mapped_bytes,
-            self.zerocopy.and_then(|z| z.notifications),
+            self.zerocopy.map(|z| z.notifications),
             self.multishot.map(|m| m.rearms),
             self.multishot.map(|m| m.enobufs),
             self.file.and_then(|file| file.resident_before_bytes),
@@ -130,7 +130,7 @@ impl Counts {
                 Some(sends) => Some(ZerocopyCounts {
                     sends,
                     completions: v[14]?,
-                    notifications: v[19],
+                    notifications: v[19]?,
                     copied: v[15],
                     enobufs: v[16]?,
                 }),
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(counts.values(), numbers);
         let at = |name: &str| Counts::NAMES.iter().position(|known| *known == name);
         assert_eq!(at("zerocopy_notifications").map(|at| at as u64), {
-            counts.zerocopy.and_then(|zerocopy| zerocopy.notifications)
+            counts.zerocopy.map(|zerocopy| zerocopy.notifications)
         });
         assert_eq!(at("cycles_user").map(|at| at as u64), counts.pmu.cycles_user);
         assert_eq!(at("sys_enter").map(|at| at as u64), counts.kernel.sys_enter);
@@ -189,7 +189,7 @@ mod tests {
         let least = few(&[0, 1, 3]).expect("what is always counted");
         assert_eq!((least.messages, least.calls, least.zerocopy), (7, None, None));
         assert_eq!(few(&[0, 1, 3, 13, 14]), None, "zero-copy sends without ENOBUFS");
-        assert!(few(&[0, 1, 3, 13, 14, 16]).is_some_and(|counts| counts.zerocopy.is_some()));
+        assert!(few(&[0, 1, 3, 13, 14, 16, 19]).is_some_and(|counts| counts.zerocopy.is_some()));
         assert_eq!(few(&[0, 1, 3, 20]), None);
         assert_eq!(few(&[0, 1, 3, 25]), None);
     }

@@ -93,14 +93,6 @@ impl NetAxes {
         }
     }
 
-    /// The settings of a trial of an older build, which had one of each in a
-    /// run.
-    #[must_use]
-    pub fn only_tuning(&self, topology: Topology) -> Tuning {
-        let first = self.tunings(topology).first().copied();
-        first.unwrap_or_else(|| Tuning::DEFAULT.within(topology))
-    }
-
     /// The socket settings of a trial.
     #[must_use]
     pub fn socket_options(&self, tuning: &Tuning) -> SocketOptions {

@@ -44,10 +44,10 @@ fn bounds(calibration: &Calibration, set: WorkingSet, threads: u32) -> Vec<(f64,
         true => [c.memcpy_hot_bytes_per_s, c.memcpy_cold_bytes_per_s],
         false => [c.memcpy_hot_all_bytes_per_s, c.memcpy_cold_all_bytes_per_s],
     };
-    let read = c.costs.as_ref().map(|costs| match one {
-        true => [costs.scan_hot_bytes_per_s, costs.scan_cold_bytes_per_s],
-        false => [costs.scan_hot_all_bytes_per_s, costs.scan_cold_all_bytes_per_s],
-    });
+    let read = match one {
+        true => [c.costs.scan_hot_bytes_per_s, c.costs.scan_cold_bytes_per_s],
+        false => [c.costs.scan_hot_all_bytes_per_s, c.costs.scan_cold_all_bytes_per_s],
+    };
     let place = match set {
         WorkingSet::Hot => "in cache",
         WorkingSet::Cold => "out of cache",
@@ -59,5 +59,5 @@ fn bounds(calibration: &Calibration, set: WorkingSet, threads: u32) -> Vec<(f64,
         (bits.is_finite() && bits > 0.0).then_some((bits, label))
     };
     let copied = bound("memcpy", pick(copied));
-    copied.into_iter().chain(read.and_then(|read| bound("read only", pick(read)))).collect()
+    copied.into_iter().chain(bound("read only", pick(read))).collect()
 }

@@ -175,30 +175,27 @@ fn calibration(run: &Run) -> Vec<Fact> {
     let rate = |what: &str, by: &str, bytes_per_s: f64| {
         Fact::new(format!("{what}, {by}"), format!("{} GB/s", three_digits(bytes_per_s / 1e9)))
     };
+    let costs = &c.costs;
     let mut facts = vec![
         rate("memcpy in cache", "1 thread", c.memcpy_hot_bytes_per_s),
         rate("memcpy in cache", &all, c.memcpy_hot_all_bytes_per_s),
         rate("memcpy out of cache", "1 thread", c.memcpy_cold_bytes_per_s),
         rate("memcpy out of cache", &all, c.memcpy_cold_all_bytes_per_s),
+        rate("read in cache", "1 thread", costs.scan_hot_bytes_per_s),
+        rate("read in cache", &all, costs.scan_hot_all_bytes_per_s),
+        rate("read out of cache", "1 thread", costs.scan_cold_bytes_per_s),
+        rate("read out of cache", &all, costs.scan_cold_all_bytes_per_s),
     ];
-    if let Some(costs) = &c.costs {
-        facts.extend([
-            rate("read in cache", "1 thread", costs.scan_hot_bytes_per_s),
-            rate("read in cache", &all, costs.scan_hot_all_bytes_per_s),
-            rate("read out of cache", "1 thread", costs.scan_cold_bytes_per_s),
-            rate("read out of cache", &all, costs.scan_cold_all_bytes_per_s),
-        ]);
-        let start = costs.thread_start_ns.map(nanoseconds);
-        facts.extend(start.map(|ns| Fact::new("starting and joining a thread", ns)));
-        let counted = costs.counted_handover_ns.map(nanoseconds);
-        let name = "handing a CPU to another thread, counters open";
-        facts.extend(counted.map(|ns| Fact::new(name, ns)));
-        facts.extend(costs.switches.iter().map(|switch| {
-            let alone = nanoseconds(switch.alone_ns);
-            let took = nanoseconds(switch.handover_ns);
-            Fact::new(handover(switch), format!("{took}, without the switch {alone}"))
-        }));
-    }
+    let start = costs.thread_start_ns.map(nanoseconds);
+    facts.extend(start.map(|ns| Fact::new("starting and joining a thread", ns)));
+    let counted = costs.counted_handover_ns.map(nanoseconds);
+    let name = "handing a CPU to another thread, counters open";
+    facts.extend(counted.map(|ns| Fact::new(name, ns)));
+    facts.extend(costs.switches.iter().map(|switch| {
+        let alone = nanoseconds(switch.alone_ns);
+        let took = nanoseconds(switch.handover_ns);
+        Fact::new(handover(switch), format!("{took}, without the switch {alone}"))
+    }));
     facts.push(Fact::new("fixed loop", Nanos(c.loop_ns).to_string()));
     facts.push(Fact::new("took", Nanos(c.duration_ns).to_string()));
     facts

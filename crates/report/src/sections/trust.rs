@@ -286,10 +286,8 @@ fn notes(run: &Run, analysis: &Analysis) -> Option<Node> {
 /// What the parts of iolens cost.
 fn costs(run: &Run, told: &Told) -> Vec<Fact> {
     let calibration = &run.header.calibration;
-    let costs = calibration.costs.as_ref();
-    let reading = |of: fn(&Costs) -> Option<f64>| {
-        costs.and_then(of).map_or_else(|| NONE.to_owned(), nanoseconds)
-    };
+    let costs = &calibration.costs;
+    let known = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), nanoseconds);
     let unit = match run.header.plan.study() {
         Study::Net => "message by a method that does nothing",
         Study::File | Study::Write => "block by a method that does nothing",
@@ -302,8 +300,8 @@ fn costs(run: &Run, told: &Told) -> Vec<Fact> {
         ("one slice of it".to_owned(), nanoseconds(calibration.harness_slice_ns)),
         ("one reading of the clock".to_owned(), nanoseconds(calibration.clock_read_ns)),
         ("one empty system call (getppid)".to_owned(), nanoseconds(calibration.empty_call_ns)),
-        ("readings next to the clock".to_owned(), reading(|costs| costs.inner_readings_ns)),
-        ("slower readings around them".to_owned(), reading(|costs| costs.outer_readings_ns)),
+        ("readings next to the clock".to_owned(), known(costs.inner_readings_ns)),
+        ("slower readings around them".to_owned(), known(costs.outer_readings_ns)),
         ("counters at each context switch".to_owned(), at_a_switch(costs)),
         ("reading counters, outside the clock".to_owned(), reading_counters(told)),
     ];
@@ -311,10 +309,9 @@ fn costs(run: &Run, told: &Told) -> Vec<Fact> {
 }
 
 /// What open counters add to a hand-over of the CPU.
-fn at_a_switch(costs: Option<&Costs>) -> String {
-    let counted = costs.and_then(|costs| costs.counted_handover_ns);
-    let bare = costs.and_then(|costs| Some(costs.switches.first()?.handover_ns));
-    match counted.zip(bare) {
+fn at_a_switch(costs: &Costs) -> String {
+    let bare = costs.switches.first().map(|bare| bare.handover_ns);
+    match costs.counted_handover_ns.zip(bare) {
         Some((counted, bare)) => {
             format!("{} with them, {} without", nanoseconds(counted), nanoseconds(bare))
         }

@@ -433,7 +433,7 @@ fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) 
     let of_arms: Vec<&ArmValues> = arms.iter().map(|(_, arm)| *arm).collect();
     let facts = judge.header.primitives.iter().find(|facts| facts.id == draft.arm.primitive);
     ArmAnalysis {
-        family: facts.and_then(|facts| facts.family),
+        family: facts.map(|facts| facts.family),
         condition: facts.and_then(|facts| facts.condition),
         arm: draft.arm.clone(),
         status: refusal.map_or(Status::Ok, |refusal| refusal.status),

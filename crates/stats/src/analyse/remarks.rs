@@ -311,7 +311,7 @@ mod tests {
         run.header.primitives = vec![PrimitiveFacts {
             id: "base".to_owned(),
             summary: String::new(),
-            family: None,
+            family: iolens_model::family::Family::Plain,
             condition: None,
             transport: iolens_model::transport::Transport::Tcp,
             data_path,

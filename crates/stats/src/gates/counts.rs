@@ -214,7 +214,7 @@ mod tests {
         less.header.primitives = vec![PrimitiveFacts {
             id: "base".to_owned(),
             summary: String::new(),
-            family: None,
+            family: iolens_model::family::Family::Plain,
             condition: None,
             transport: Transport::Udp,
             data_path: DataPath { hops: Vec::new().into(), calls: CallsPerMessage::Fixed(1) },

@@ -446,7 +446,7 @@ prop_compose! {
         measured in prop::array::uniform10(option::of(count())),
         zerocopy in option::of((
             (count(), count(), count()),
-            (option::of(count()), option::of(count())),
+            (count(), option::of(count())),
         )),
         multishot in option::of((count(), count())),
         // On the heap: as arrays these trees of values overflow a test's stack.

@@ -2,7 +2,7 @@
 
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Direction, Iovec, Mode, Topology, WorkingSet};
-use iolens_model::host::{Calibration, HostFacts};
+use iolens_model::host::{Calibration, Costs, HostFacts, Spreads};
 use iolens_model::outcome::{Counts, Environment, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{
     Axes, BatchAxes, NetAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes,
@@ -48,13 +48,13 @@ pub(crate) fn header(id: &str) -> RunHeader {
             harness_slice_ns: 900.0,
             receipt_round_trip_ns: Some(22_000.0),
             memcpy_hot_bytes_per_s: 4e10,
-            spread: None,
+            spread: Spreads::default(),
             memcpy_cold_bytes_per_s: 1e10,
             memcpy_hot_all_bytes_per_s: 7e10,
             memcpy_cold_all_bytes_per_s: 1.1e10,
             threads: 2,
             duration_ns: 50_000_000,
-            costs: None,
+            costs: Costs::default(),
         },
         end: None,
     }
@@ -84,7 +84,7 @@ fn plan() -> Plan {
         baseline: "send_staged".to_owned(),
         sizes: vec![Bytes(64), Bytes(4096)],
         threads: vec![1],
-        schedule: Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 5, rounds: 40 },
+        schedule: Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 3, rounds: 40 },
         passes: Passes { minimum: 12, maximum: 60 },
         budget: Nanos(600_000_000_000),
         precision: 0.03,

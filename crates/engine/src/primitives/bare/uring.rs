@@ -112,7 +112,7 @@ impl<S> Uring<'_, S> {
             return Ok(None);
         }
         counts.completions += 1;
-        counts.notifications = counts.notifications.map(|delivered| delivered + 1);
+        counts.notifications += 1;
         counts.copied = counts.copied.map(|copied| copied + u64::from(cqe.copied()));
         Ok(None)
     }

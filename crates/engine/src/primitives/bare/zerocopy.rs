@@ -83,7 +83,7 @@ impl Queue<'_> {
             self.first += 1;
         }
         self.counts.completions += end - begin;
-        self.counts.notifications = self.counts.notifications.map(|delivered| delivered + 1);
+        self.counts.notifications += 1;
         self.counts.copied = match (self.counts.copied, range.copied) {
             (Some(copied), Some(true)) => Some(copied + end - begin),
             (copied, _) => copied,

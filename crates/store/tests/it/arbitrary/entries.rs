@@ -5,7 +5,7 @@ use super::*;
 prop_compose! {
     pub(super) fn primitive()(
         (id, summary) in (text(), text()),
-        family in prop::option::of(select(Family::ALL.to_vec())),
+        family in select(Family::ALL.to_vec()),
         condition in prop::option::of(select(vec![
             Condition::Contiguous,
             Condition::InFile,

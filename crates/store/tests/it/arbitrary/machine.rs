@@ -1,7 +1,7 @@
 //! The machine of a run, arbitrarily.
 
 use iolens_model::doctor::{Area, Finding, State};
-use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost, SysctlChange};
+use iolens_model::host::{Calibration, Costs, Fact, HostFacts, Spreads, SwitchCost, SysctlChange};
 use iolens_model::units::Bytes;
 use proptest::collection::vec;
 use proptest::option;
@@ -45,7 +45,7 @@ prop_compose! {
         loop_ns in any::<u64>(),
         threads in any::<u32>(),
         duration_ns in any::<u64>(),
-        costs in option::of(costs()),
+        costs in costs(),
     ) -> Calibration {
         let [empty, clock, message, slice, hot, cold, hot_all, cold_all] = numbers;
         Calibration {
@@ -56,7 +56,7 @@ prop_compose! {
             harness_slice_ns: slice,
             receipt_round_trip_ns: (slice > 1e4).then_some(slice),
             memcpy_hot_bytes_per_s: hot,
-            spread: None,
+            spread: Spreads::default(),
             memcpy_cold_bytes_per_s: cold,
             memcpy_hot_all_bytes_per_s: hot_all,
             memcpy_cold_all_bytes_per_s: cold_all,
