@@ -166,7 +166,7 @@ pub fn ring_messages(cell: &Cell, host: &HostFacts) -> u32 {
     // has released it: no program that can choose has a single buffer. Nor has
     // one that keeps more sends under way no buffers besides theirs.
     let Some(net) = cell.net() else { return 0 };
-    let least = 2 * u64::from(net.tuning.uring_depth);
+    let least = 2 * u64::from(net.tuning.ring_depth());
     let one_message_each = cell.size.0.saturating_mul(u64::from(cell.threads));
     let messages = match net.working_set {
         WorkingSet::Hot => {

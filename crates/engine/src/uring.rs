@@ -22,7 +22,6 @@ mod tests;
 use std::time::Duration;
 
 use iolens_model::axes::Iovec;
-use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{Completed, Opcode, OpenError, Operation, SendRing, Wishes};
 use iolens_sys::ring::Layout;
@@ -79,7 +78,7 @@ pub(crate) fn open<'a, O: Operation>(
 ///
 /// Errors: a depth that its order does not allow.
 fn together(setup: &Setup<'_>) -> Result<Together, SetupError> {
-    let Tuning { uring_depth: depth, uring_batch: batch, .. } = setup.tuning;
+    let (depth, batch) = (setup.tuning.ring_depth(), setup.tuning.uring_batch);
     let tried = || format!("keep {depth} sends under way that are handed over {batch} at a time");
     let linked = socket::is_stream(setup.link.socket())
         .map_err(|errno| SetupError { tried: "read SO_TYPE".to_owned(), errno })?;

@@ -256,7 +256,7 @@ fn tunings(entry: &Entry) -> Vec<Tuning> {
         all.push(Tuning { reap_batch: Some(1), ..Tuning::DEFAULT });
     }
     if entry.uses_a_ring() {
-        all.push(Tuning { uring_batch: 4, uring_depth: 4, ..Tuning::DEFAULT });
+        all.push(Tuning { uring_batch: 4, ..Tuning::DEFAULT });
     }
     all
 }

@@ -50,7 +50,7 @@ pub(crate) fn reached(
         .reach(None)
         .map_err(|why| Failure::unusable(why.unwrap_or_else(|| "interrupted".to_owned())))?
         .clone();
-    let address = far_address(&reached.end, asked.peer_address, &net.network.ip)?;
+    let address = far_address(&reached.end, asked.peer_address, &net.tuning.ip)?;
     let facts = FarFacts {
         launcher: name,
         build: reached.build,

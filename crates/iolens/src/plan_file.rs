@@ -343,7 +343,7 @@ mod tests {
             "cpus" | "server_cpus" | "client_cpus" => "\"1,0\"",
             "ip" => "\"ipv6\"",
             "local_end" => "\"rx\"",
-            "socket_buffer" | "recv_size" | "block_size" | "file_size" => "\"4KiB\"",
+            "socket_buffer_bytes" | "receive_size_bytes" | "block_size" | "file_size" => "\"4KiB\"",
             "counters" => "\"alternate\"",
             "bursts" => "[\"full\", 10]",
             "cache" => "\"warm,cold\"",
@@ -360,7 +360,7 @@ mod tests {
             "slo" => "[\"p99<2ms\", \"p50<1500us\"]",
             "seed" => "\"18446744073709551615\"",
             "methods" | "baseline" | "receivers" | "congestion" | "dir" | "file" => "\"a b\"",
-            "mtu" => "1500",
+            "mtu_bytes" => "1500",
             _ => "7",
         }
     }

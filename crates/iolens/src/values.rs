@@ -20,6 +20,7 @@ use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};
 use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
 use iolens_model::tune::CacheWish;
+use iolens_model::tuning::RingDepth;
 use iolens_model::units::{Bytes, Nanos};
 
 /// A list that is one value of a flag.
@@ -362,8 +363,8 @@ pub(crate) fn recv_size(text: &str) -> Parsed<Bytes> {
     }
 }
 
-pub(crate) fn recv_sizes(text: &str) -> Parsed<List<Bytes>> {
-    each(text, recv_size)
+pub(crate) fn recv_sizes(text: &str) -> Parsed<List<Option<Bytes>>> {
+    each(text, recv_size).map(|List(sizes)| List(sizes.into_iter().map(Some).collect()))
 }
 
 /// Sizes as a list or a range, each of which `check` accepts.
@@ -418,19 +419,30 @@ pub(crate) fn uring_sends(text: &str) -> Parsed<List<u32>> {
     counts(text, URING_SENDS_MAX, "sends at once")
 }
 
+/// Sends through a ring in flight at once.
+pub(crate) fn ring_depths(text: &str) -> Parsed<List<RingDepth>> {
+    let one = |item: &str| match item.parse() {
+        Ok(RingDepth::Batch) => Ok(RingDepth::Batch),
+        _ => uring_sends(item).map(|List(sends)| RingDepth::Sends(sends[0])),
+    };
+    let items = parse::items(text).map_err(|e| e.to_string())?;
+    let depths: Result<Vec<RingDepth>, String> = items.into_iter().map(one).collect();
+    Ok(List(distinct(depths?)))
+}
+
 /// MTU of a veth device, in bytes: `ETH_MIN_MTU` to `ETH_MAX_MTU` of
 /// include/uapi/linux/if_ether.h. What IPv6 needs is checked with the plan.
-pub(crate) fn mtus(text: &str) -> Parsed<List<u32>> {
+pub(crate) fn mtus(text: &str) -> Parsed<List<Option<u32>>> {
     const MTU_MIN: u64 = 68;
     const MTU_MAX: u64 = 65_535;
     let one = |item: &str| match parse::count(item) {
-        Ok(n) if (MTU_MIN..=MTU_MAX).contains(&n) => narrow(n),
+        Ok(n) if (MTU_MIN..=MTU_MAX).contains(&n) => narrow(n).map(Some),
         _ => Err(format!(
             "`{item}` is not an MTU: write a whole number of bytes from {MTU_MIN} to {MTU_MAX}"
         )),
     };
     let items = parse::items(text).map_err(|e| e.to_string())?;
-    let mtus: Result<Vec<u32>, String> = items.into_iter().map(one).collect();
+    let mtus: Result<Vec<Option<u32>>, String> = items.into_iter().map(one).collect();
     Ok(List(distinct(mtus?)))
 }
 

@@ -286,7 +286,7 @@ impl Cell {
     /// Bytes that one receiving call is asked for; 0 where nobody receives.
     #[must_use]
     pub fn receive_size(&self) -> Bytes {
-        self.net().and_then(|net| net.tuning.receive_size).unwrap_or_default()
+        self.net().and_then(|net| net.tuning.receive_size_bytes).unwrap_or_default()
     }
 
     /// The setting without the size: cells that share it form one curve.
@@ -465,11 +465,11 @@ mod tests {
     fn a_cell_of_net_is_written_flat() {
         let text = r#"{"topology":"veth","mode":"rr","working_set":"cold","fields":3,
             "iovec":"prebuilt","receiver":"recv_trunc","tuning":{"ip":"ipv4","mtu_bytes":1500,
-            "socket_buffer":524288,"receive_size":131072,"reap_batch":null,"uring_depth":1,
+            "socket_buffer_bytes":524288,"receive_size_bytes":131072,"reap_batch":null,"uring_depth":1,
             "uring_batch":1},"threads":4,"message_bytes":65536}"#;
         let cell: Cell = serde_json::from_str(text).unwrap();
         assert_eq!((cell.threads, cell.size), (4, Bytes(65536)));
-        assert_eq!(cell.net().unwrap().tuning, Tuning::DEFAULT);
+        assert_eq!(cell.net().unwrap().tuning, Tuning::DEFAULT.within(Topology::Veth));
         assert_eq!(
             cell.to_string(),
             "64 KiB × 4 threads, veth, rr, cold, 3 fields, iovec prebuilt, received with recv_trunc"

@@ -14,7 +14,7 @@ use crate::cell::{Cell, Setting, SyscallSetting};
 use crate::copy::CopyAxes;
 use crate::file::{FileAxes, WriteAxes};
 use crate::server::ServerAxes;
-use crate::tuning::Tuning;
+use crate::tuning::TuningAxes;
 use crate::units::{Bytes, Nanos};
 
 /// What is measured, how, and when it is enough.
@@ -88,12 +88,10 @@ pub struct NetAxes {
     pub iovec: Vec<Iovec>,
     /// Receivers, as registry ids.
     pub receivers: Vec<String>,
-    /// Socket settings, the same for all arms.
-    pub socket: SocketAxes,
-    /// The network between the ends.
-    pub network: NetworkAxes,
-    /// What is handed to the kernel, and taken from it, together.
-    pub batches: BatchAxes,
+    /// `TCP_CONGESTION` of every socket.
+    pub congestion: String,
+    /// What most plans leave alone.
+    pub tuning: TuningAxes,
     /// Whether sysctls of the whole machine may be changed for the time of the
     /// run, where a receiver needs it.
     pub allow_sysctl: bool,
@@ -143,19 +141,6 @@ pub struct Passes {
     pub maximum: u32,
 }
 
-/// Socket settings of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SocketAxes {
-    /// As of [`SocketOptions`].
-    pub congestion: String,
-    /// As of [`SocketOptions`].
-    pub buffer_bytes: Vec<Bytes>,
-    /// As of [`SocketOptions`].
-    pub nodelay: bool,
-    /// As of [`SocketOptions`].
-    pub receive_bytes: Vec<Bytes>,
-}
-
 /// Socket settings asked of both ends in a trial; what the kernel made of them
 /// is stored with it. The default is of studies that have none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -169,47 +154,6 @@ pub struct SocketOptions {
     pub nodelay: bool,
     /// Bytes asked of one `recv`, whatever the message size.
     pub receive_bytes: Bytes,
-}
-
-/// Networks of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NetworkAxes {
-    /// As of [`NetworkOptions`].
-    pub ip: Vec<IpVersion>,
-    /// As of [`NetworkOptions`].
-    pub mtu_bytes: Vec<u32>,
-}
-
-/// Those of [`Tuning::DEFAULT`].
-impl Default for NetworkAxes {
-    fn default() -> Self {
-        let NetworkOptions { ip, mtu_bytes } = Tuning::DEFAULT.network();
-        NetworkAxes { ip: vec![ip], mtu_bytes: vec![mtu_bytes] }
-    }
-}
-
-/// Batches of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BatchAxes {
-    /// As of [`Tuning::reap_batch`].
-    pub reap_batch: Vec<Option<u32>>,
-    /// As of [`Tuning::uring_depth`]; empty for the depth that a batch has.
-    pub uring_depth: Vec<u32>,
-    /// As of [`Tuning::uring_batch`].
-    pub uring_batch: Vec<u32>,
-}
-
-/// Those of [`Tuning::DEFAULT`].
-impl Default for BatchAxes {
-    fn default() -> Self {
-        let Tuning { reap_batch, uring_batch, .. } = Tuning::DEFAULT;
-        BatchAxes {
-            reap_batch: vec![reap_batch],
-            uring_depth: Vec::new(),
-            uring_batch: vec![uring_batch],
-        }
-    }
 }
 
 /// The network between the ends of a trial. Over loopback only the protocol is
@@ -444,10 +388,10 @@ mod tests {
         "passes": {"minimum": 12, "maximum": 60}, "budget": 600000000000, "precision": 0.03,
         "delta": 0.03, "quick": false, "isolate": false, "seed": 18446744073709551615,
         "cpus": [0, 1],
-        "socket": {"congestion": "reno", "buffer_bytes": [524288], "nodelay": true,
-            "receive_bytes": [131072]},
-        "network": {"ip": ["ipv4"], "mtu_bytes": [1500]},
-        "batches": {"reap_batch": [null], "uring_depth": [], "uring_batch": [1]},
+        "congestion": "reno",
+        "tuning": {"ip": ["ipv4"], "mtu_bytes": [1500], "socket_buffer_bytes": [524288],
+            "receive_size_bytes": [131072], "reap_batch": [null], "uring_depth": [null],
+            "uring_batch": [1]},
         "probes": {"counting": "on", "software": false, "tracepoints": false},
         "allow_sysctl": false, "direction": "tx"}"#;
 

@@ -1,55 +1,227 @@
 //! Settings of a cell that most plans leave alone: the network under the
-//! connection, the sizes of buffers and batches.
+//! connection, the sizes of buffers and batches. One list of them, from which
+//! follow the setting of a cell, the axes of a plan, and the columns of exports.
+
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::{IpVersion, Topology};
+use crate::axes::{IpVersion, Topology, crossed};
 use crate::plan::NetworkOptions;
 use crate::units::Bytes;
 
-/// What all arms of a cell have in common beyond what a plan is about. What
-/// does not apply in a cell is null, so that it does not tell cells apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tuning {
+/// What has a use for a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concern {
+    /// Every arm.
+    Every,
+    /// A veth pair, whichever the arm.
+    Veth,
+    /// Whoever receives, whichever the arm.
+    Receiver,
+    /// Arms that read zero-copy completions with calls of their own.
+    Completions,
+    /// Arms that send through a ring of io_uring.
+    Rings,
+}
+
+/// An axis of a plan, as far as it was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangedAxis {
+    /// The field of [`Tuning`] and [`TuningAxes`].
+    pub field: &'static str,
+    /// What has a use for it.
+    pub concern: Concern,
+    /// How many values it has.
+    pub values: usize,
+}
+
+/// Makes the types. An entry is
+/// ```text
+/// field: type = usual value, what it concerns, |tuning| its words;
+/// ```
+/// with no words where it does not apply, or says nothing of its own. The first token is the sign
+/// for what a macro is given, for the macro that this one makes.
+macro_rules! settings {
+    ($d:tt $($(#[$doc:meta])+ $field:ident: $type:ty = $usual:expr, $concern:ident,
+        |$tuning:ident| $words:expr;)+) => {
+        /// What all arms of a cell have in common beyond what a plan is about.
+        /// What does not apply in a cell is null, so that it does not tell
+        /// cells apart.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+        )]
+        #[serde(deny_unknown_fields)]
+        pub struct Tuning {
+            $($(#[$doc])+ pub $field: $type,)+
+        }
+
+        /// The values of each that a plan has.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct TuningAxes {
+            $(#[doc = concat!("As of [`Tuning::", stringify!($field), "`].")]
+            pub $field: Vec<$type>,)+
+        }
+
+        impl Tuning {
+            /// What a plan that states nothing has where all of it applies; see
+            /// docs/journal for the measurements behind the sizes.
+            pub const DEFAULT: Tuning = Tuning { $($field: $usual,)+ };
+
+            /// The fields, which are columns of exports.
+            pub const FIELDS: &'static [&'static str] = &[$(stringify!($field),)+];
+
+            /// Each setting in words, in the order of the fields.
+            #[must_use]
+            pub fn words(self) -> Vec<Option<String>> {
+                vec![$({
+                    let $tuning = self;
+                    $words
+                },)+]
+            }
+        }
+
+        /// Those of [`Tuning::DEFAULT`].
+        impl Default for TuningAxes {
+            fn default() -> TuningAxes {
+                TuningAxes { $($field: vec![Tuning::DEFAULT.$field],)+ }
+            }
+        }
+
+        impl TuningAxes {
+            /// Every setting, in the order of the fields.
+            fn all(&self) -> Vec<Tuning> {
+                let all = vec![Tuning::DEFAULT];
+                $(let all = crossed(all, &self.$field, |one, &value| one.$field = value);)+
+                all
+            }
+
+            /// That setting alone.
+            fn only(setting: Tuning) -> TuningAxes {
+                TuningAxes { $($field: vec![setting.$field],)+ }
+            }
+
+            /// The first value of each.
+            fn first(&self) -> Tuning {
+                let mut first = Tuning::DEFAULT;
+                $(first.$field = self.$field.first().copied().unwrap_or(first.$field);)+
+                first
+            }
+
+            /// How many values each has, in the order of the fields.
+            #[must_use]
+            pub fn lengths(&self) -> Vec<usize> {
+                vec![$(self.$field.len(),)+]
+            }
+
+            /// Those that are not as a plan has them which states nothing.
+            #[must_use]
+            pub fn changed(&self) -> Vec<ChangedAxis> {
+                let usual = TuningAxes::default();
+                let all = [$((self.$field != usual.$field).then_some(ChangedAxis {
+                    field: stringify!($field),
+                    concern: Concern::$concern,
+                    values: self.$field.len(),
+                }),)+];
+                all.into_iter().flatten().collect()
+            }
+        }
+
+        /// Calls a macro with the fields of [`tuning::Tuning`](crate::tuning::Tuning).
+        #[macro_export]
+        macro_rules! with_tuning_fields {
+            ($d then:ident) => { $d then! { $($field)+ } };
+        }
+    };
+}
+
+settings! { $
     /// The internet protocol.
-    pub ip: IpVersion,
+    ip: IpVersion = IpVersion::V4, Every, |tuning| Some(tuning.ip.to_string());
     /// MTU of the veth pair, headers of IP and TCP included; null where the
     /// device is not one.
-    pub mtu_bytes: Option<u32>,
+    mtu_bytes: Option<u32> = Some(1500), Veth, |tuning| {
+        tuning.mtu_bytes.map(|bytes| format!("MTU {bytes}"))
+    };
     /// `SO_SNDBUF` and `SO_RCVBUF`, before the kernel doubles it.
-    pub socket_buffer: Bytes,
+    socket_buffer_bytes: Bytes = Bytes(512 << 10), Every, |tuning| {
+        Some(format!("socket buffer {}", tuning.socket_buffer_bytes))
+    };
     /// Bytes asked of one receiving call, whatever the message size; null where
     /// nobody receives.
-    pub receive_size: Option<Bytes>,
+    receive_size_bytes: Option<Bytes> = Some(Bytes(128 << 10)), Receiver, |tuning| {
+        tuning.receive_size_bytes.map(|size| format!("receive size {size}"))
+    };
     /// Zero-copy sends after which completions are read, as many as have come;
     /// null to read them when a message is to be used again that is still held.
-    pub reap_batch: Option<u32>,
+    reap_batch: Option<u32> = None, Completions, |tuning| {
+        let sends = tuning.reap_batch.map_or("when needed".to_owned(), |n| n.to_string());
+        Some(format!("reap batch {sends}"))
+    };
     /// Sends through a ring that are under way at once, at most.
-    pub uring_depth: u32,
+    uring_depth: RingDepth = RingDepth::Batch, Rings, |tuning| {
+        (tuning.ring_depth() != tuning.uring_batch)
+            .then(|| format!("io_uring depth {}", tuning.ring_depth()))
+    };
     /// Sends through a ring that one io_uring_enter(2) hands over.
-    pub uring_batch: u32,
+    uring_batch: u32 = 1, Rings, |tuning| Some(format!("io_uring batch {}", tuning.uring_batch));
+}
+
+/// Sends through a ring that are under way at once. In a cell, a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RingDepth {
+    /// As many as one call hands over.
+    Batch,
+    /// So many.
+    Sends(u32),
+}
+
+impl RingDepth {
+    const BATCH: &'static str = "batch";
+}
+
+/// `batch`, `16`.
+impl fmt::Display for RingDepth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RingDepth::Batch => f.write_str(RingDepth::BATCH),
+            RingDepth::Sends(sends) => sends.fmt(f),
+        }
+    }
+}
+
+impl FromStr for RingDepth {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<RingDepth, ParseIntError> {
+        match text {
+            RingDepth::BATCH => Ok(RingDepth::Batch),
+            sends => sends.parse().map(RingDepth::Sends),
+        }
+    }
 }
 
 impl Tuning {
-    /// What a plan that states nothing has where all of it applies; see
-    /// docs/journal for the measurements behind the sizes.
-    pub const DEFAULT: Tuning = Tuning {
-        ip: IpVersion::V4,
-        mtu_bytes: Some(1500),
-        socket_buffer: Bytes(512 << 10),
-        receive_size: Some(Bytes(128 << 10)),
-        reap_batch: None,
-        uring_depth: 1,
-        uring_batch: 1,
-    };
+    /// Sends through a ring that are under way at once.
+    #[must_use]
+    pub fn ring_depth(self) -> u32 {
+        match self.uring_depth {
+            RingDepth::Batch => self.uring_batch,
+            RingDepth::Sends(sends) => sends,
+        }
+    }
 
     /// The same in a topology, where some of it may not apply.
     #[must_use]
     pub fn within(self, topology: Topology) -> Tuning {
         Tuning {
             mtu_bytes: self.mtu_bytes.filter(|_| topology == Topology::Veth),
-            receive_size: self.receive_size.filter(|_| topology.has_receiver()),
+            receive_size_bytes: self.receive_size_bytes.filter(|_| topology.has_receiver()),
+            uring_depth: RingDepth::Sends(self.ring_depth()),
             ..self
         }
     }
@@ -59,23 +231,6 @@ impl Tuning {
     pub fn network(self) -> NetworkOptions {
         let default = NetworkOptions::default();
         NetworkOptions { ip: self.ip, mtu_bytes: self.mtu_bytes.unwrap_or(default.mtu_bytes) }
-    }
-
-    /// Each setting in words, in the order of the fields; null for one that
-    /// does not apply, and for a depth that is just that of the batch.
-    #[must_use]
-    pub fn words(self) -> [Option<String>; 7] {
-        let reap = self.reap_batch.map_or("when needed".to_owned(), |n| n.to_string());
-        let (depth, batch) = (self.uring_depth, self.uring_batch);
-        [
-            Some(self.ip.to_string()),
-            self.mtu_bytes.map(|bytes| format!("MTU {bytes}")),
-            Some(format!("socket buffer {}", self.socket_buffer)),
-            self.receive_size.map(|size| format!("receive size {size}")),
-            Some(format!("reap batch {reap}")),
-            (depth != batch).then(|| format!("io_uring depth {depth}")),
-            Some(format!("io_uring batch {batch}")),
-        ]
     }
 
     /// What is not as it is by default, in words.
@@ -93,6 +248,37 @@ impl Default for Tuning {
     }
 }
 
+impl TuningAxes {
+    /// Every setting, each once: what does not apply in a topology makes no
+    /// cells.
+    #[must_use]
+    pub fn within(&self, topology: Topology) -> Vec<Tuning> {
+        self.all().into_iter().fold(Vec::new(), |mut kept, one| {
+            let one = one.within(topology);
+            if !kept.contains(&one) {
+                kept.push(one);
+            }
+            kept
+        })
+    }
+
+    /// The same with one setting alone, which has to be one of these in some
+    /// topology. What does not apply there is not in it.
+    #[must_use]
+    pub fn at(&self, setting: Tuning) -> TuningAxes {
+        let first = self.first();
+        TuningAxes::only(Tuning {
+            mtu_bytes: setting.mtu_bytes.or(first.mtu_bytes),
+            receive_size_bytes: setting.receive_size_bytes.or(first.receive_size_bytes),
+            uring_depth: match setting.ring_depth() == setting.uring_batch {
+                true => RingDepth::Batch,
+                false => setting.uring_depth,
+            },
+            ..setting
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,10 +288,30 @@ mod tests {
         for &topology in Topology::ALL {
             assert!(Tuning::DEFAULT.within(topology).unusual().is_empty(), "{topology}");
         }
-        let tuning = Tuning { mtu_bytes: Some(9000), uring_depth: 8, ..Tuning::DEFAULT };
+        let deep = RingDepth::Sends(8);
+        let tuning = Tuning { mtu_bytes: Some(9000), uring_depth: deep, ..Tuning::DEFAULT };
         assert_eq!(tuning.unusual(), ["MTU 9000", "io_uring depth 8"]);
         assert_eq!(tuning.within(Topology::Loopback).unusual(), ["io_uring depth 8"]);
-        let chain = Tuning { uring_depth: 4, uring_batch: 4, reap_batch: Some(2), ..tuning };
+        let chain =
+            Tuning { uring_depth: RingDepth::Batch, uring_batch: 4, reap_batch: Some(2), ..tuning };
         assert_eq!(chain.unusual(), ["MTU 9000", "reap batch 2", "io_uring batch 4"]);
+    }
+
+    #[test]
+    fn a_depth_is_written_as_it_is_read() {
+        for depth in [RingDepth::Batch, RingDepth::Sends(16)] {
+            assert_eq!(depth.to_string().parse(), Ok(depth));
+            let json = serde_json::to_string(&depth).unwrap();
+            assert_eq!(serde_json::from_str::<RingDepth>(&json).unwrap(), depth);
+        }
+        assert!("deep".parse::<RingDepth>().is_err());
+    }
+
+    #[test]
+    fn an_axis_is_changed_when_its_values_are_other_ones() {
+        let axes = TuningAxes { uring_batch: vec![1, 4], ..TuningAxes::default() };
+        let changed = ChangedAxis { field: "uring_batch", concern: Concern::Rings, values: 2 };
+        assert_eq!(axes.changed(), [changed]);
+        assert_eq!(axes.at(axes.within(Topology::Veth)[0]), TuningAxes::default());
     }
 }

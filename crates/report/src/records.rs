@@ -188,20 +188,9 @@ fn accounts_of_one_end(totals: Option<&Totals>) -> Named {
 
 /// The axes that most plans leave alone.
 fn tuning(cell: &Cell) -> Named {
-    if cell.net().is_none() {
-        return Vec::new();
-    }
-    let tuning = cell.net().map(|net| net.tuning);
-    let of = |get: &dyn Fn(Tuning) -> Value| tuning.map_or(Value::Null, get);
-    fixed([
-        ("ip", of(&|t| json!(t.ip.word()))),
-        ("mtu_bytes", of(&|t| json!(t.mtu_bytes))),
-        ("socket_buffer_bytes", of(&|t| json!(t.socket_buffer.0))),
-        ("receive_size_bytes", of(&|t| json!(t.receive_size.map(|size| size.0)))),
-        ("reap_batch", of(&|t| json!(t.reap_batch))),
-        ("uring_depth", of(&|t| json!(t.uring_depth))),
-        ("uring_batch", of(&|t| json!(t.uring_batch))),
-    ])
+    let Some(net) = cell.net() else { return Vec::new() };
+    let values = json!(net.tuning);
+    Tuning::FIELDS.iter().map(|field| (Cow::Borrowed(*field), values[field].clone())).collect()
 }
 
 fn axes(cell: &Cell) -> Named {

@@ -204,8 +204,9 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> Vec<String> {
 }
 
 /// `ipv4 and ipv6`.
-pub(crate) fn values<T: ToString>(values: &[T]) -> String {
-    crate::number::list(&values.iter().map(ToString::to_string).collect::<Vec<_>>())
+pub(crate) fn values(values: impl IntoIterator<Item: ToString>) -> String {
+    let values = values.into_iter().map(|value| value.to_string());
+    crate::number::list(&values.collect::<Vec<_>>())
 }
 
 /// Who receives, in these topologies.

@@ -8,12 +8,11 @@ use iolens_model::cell::Cell;
 use iolens_model::host::{Calibration, Costs, HostFacts, Spreads};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{
-    Axes, BatchAxes, NetAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes,
-};
+use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Probes, Schedule};
 use iolens_model::reading::Reading;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::trial::SliceKind;
+use iolens_model::tuning::TuningAxes;
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::gates::{Case, Flag, Ruling};
@@ -51,14 +50,12 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
             fields: vec![1],
             iovec: vec![Iovec::PerMessage],
             receivers: vec!["recv".to_owned()],
-            socket: SocketAxes {
-                congestion: "cubic".to_owned(),
-                buffer_bytes: vec![Bytes(1 << 20)],
-                nodelay: true,
-                receive_bytes: vec![Bytes(65536)],
+            congestion: "cubic".to_owned(),
+            tuning: TuningAxes {
+                socket_buffer_bytes: vec![Bytes(1 << 20)],
+                receive_size_bytes: vec![Some(Bytes(65536))],
+                ..TuningAxes::default()
             },
-            network: NetworkAxes::default(),
-            batches: BatchAxes::default(),
             allow_sysctl: false,
             direction: Direction::Tx,
         }),

@@ -16,6 +16,7 @@ use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::Passes;
 use iolens_model::search::Slo;
 use iolens_model::server::LoadLevel;
+use iolens_model::tuning::RingDepth;
 use iolens_model::units::{Bytes, Nanos};
 
 use super::{Axis, Group, Name, Place, Wish};
@@ -260,7 +261,7 @@ axes! {
     Plan receivers: Option<List<String>>, values::words, Messages "LIST" {
         "receivers" NET "Ways to receive (iolens list receivers) [default: recv]"
     };
-    Plan recv_size: Option<List<Bytes>>, values::recv_sizes, Messages "LIST" {
+    Plan receive_size_bytes: Option<List<Option<Bytes>>>, values::recv_sizes, Messages "LIST" {
         "recv-size" NET "Bytes per receive call [default: 128KiB]"
     } was "receive-size" "receive-bytes";
     Plan reap_batch: Option<List<Option<u32>>>, values::reap_batches, Messages "LIST" {
@@ -270,20 +271,20 @@ axes! {
     Plan uring_batch: Option<List<u32>>, values::uring_sends, Messages "LIST" {
         "uring-batch" NET "Sends submitted per io_uring_enter; linked on TCP [default: 1]"
     };
-    Plan uring_depth: Option<List<u32>>, values::uring_sends, Messages "LIST" {
-        "uring-depth" NET "Sends in flight per ring; on TCP always the batch [default: the batch]"
+    Plan uring_depth: Option<List<RingDepth>>, values::ring_depths, Messages "LIST" {
+        "uring-depth" NET "Sends in flight per ring; on TCP always the batch [default: batch]"
     };
 
     Plan ip: Option<List<IpVersion>>, values::ips, Network "LIST" {
         "ip" NET "ipv4, ipv6 [default: ipv4]"
     };
-    Plan mtu: Option<List<u32>>, values::mtus, Network "LIST" {
+    Plan mtu_bytes: Option<List<Option<u32>>>, values::mtus, Network "LIST" {
         "mtu" NET "MTU of the veth pair, in bytes [default: 1500]"
     };
     Plan congestion: Option<String>, values::word, Network "NAME" {
         "congestion" NET "TCP congestion control [default: reno]"
     };
-    Plan socket_buffer: Option<List<Bytes>>, values::socket_buffers, Network "LIST" {
+    Plan socket_buffer_bytes: Option<List<Bytes>>, values::socket_buffers, Network "LIST" {
         "socket-buffer" NET "SO_SNDBUF and SO_RCVBUF [default: 512KiB]"
     };
 

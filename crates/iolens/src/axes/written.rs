@@ -12,6 +12,7 @@ use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::Passes;
 use iolens_model::search::Slo;
 use iolens_model::server::LoadLevel;
+use iolens_model::tuning::RingDepth;
 use iolens_model::units::{Bytes, Nanos};
 use toml::Value;
 
@@ -71,6 +72,7 @@ as_text! {
     Stand: |stand| stand.word().to_owned();
     // Completions that are read after so many sends, and calls in a row.
     Option<u32>: |batch| values::written_reap_batch(*batch);
+    Option<Bytes>: |size| values::written_size(size.unwrap_or_default());
     Option<u64>: |calls| values::written_burst(*calls);
     Length: |length| values::server::keep_alive_word(*length).to_owned();
     PathBuf: |path| path.display().to_string();
@@ -91,6 +93,7 @@ as_text! {
     Mode: ToString::to_string;
     Pattern: ToString::to_string;
     PerfControl: ToString::to_string;
+    RingDepth: ToString::to_string;
     Slo: ToString::to_string;
     WorkingSet: ToString::to_string;
 }

@@ -109,7 +109,7 @@ fn recv(args: &args::NetRecv) -> Result<ExitCode, Failure> {
 
 /// Bytes asked of one call unless another number is asked for.
 fn receive_size() -> Bytes {
-    Tuning::DEFAULT.receive_size.unwrap_or(Bytes(1))
+    Tuning::DEFAULT.receive_size_bytes.unwrap_or(Bytes(1))
 }
 
 /// What both ends have in common, checked.
@@ -118,7 +118,7 @@ fn conditions(args: &BothEnds, receive_bytes: Bytes) -> Result<Conditions, Failu
     runner::check_congestion(&congestion)?;
     let cpus = args.cpus.as_ref().map(|cpus| cpus.0.clone());
     usable_cpus(cpus.as_deref())?;
-    let buffer_bytes = args.socket_buffer.unwrap_or(Tuning::DEFAULT.socket_buffer);
+    let buffer_bytes = args.socket_buffer.unwrap_or(Tuning::DEFAULT.socket_buffer_bytes);
     let socket = SocketOptions { congestion, buffer_bytes, nodelay: true, receive_bytes };
     Ok(Conditions { socket, cpus, stall_limit: args.stall_limit.as_duration() })
 }

@@ -1,10 +1,10 @@
 //! A plan of the study `net`.
 
 use iolens_engine::{receivers, registry};
-use iolens_model::axes::{Iovec, Mode, Topology};
+use iolens_model::axes::{Iovec, IpVersion, Mode, Topology};
 use iolens_model::cell::NetSetting;
 use iolens_model::family::Family;
-use iolens_model::plan::{Axes, NetAxes, NetworkAxes, NetworkOptions, Schedule};
+use iolens_model::plan::{Axes, NetAxes, NetworkOptions, Schedule};
 use iolens_model::units::Bytes;
 
 use super::{ALL, Available, Chosen, Request, schedule, stands, stated, tuning};
@@ -24,20 +24,18 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     let mut notes = Vec::new();
     let stands = stated(asked.network.clone(), "network")?.0;
     let topologies = stands::topologies(&stands, available, &mut notes)?;
-    let network = tuning::network(&asked, &topologies, &mut notes)?;
-    let socket = tuning::socket(&asked, &topologies, &mut notes);
     let setting = tuning::Setting {
         primitives: &primitives,
         baseline: &baseline,
         topologies: &topologies,
         modes: &modes,
     };
-    let batches = tuning::batches(&asked, setting, &mut notes)?;
+    let tuning = tuning::axes(&asked, setting, &mut notes)?;
     let sizes = stated(asked.sizes.clone(), "sizes")?.0;
     if topologies.contains(&Topology::Sink) {
         let named = |id: &String| asked.methods.iter().any(|List(words)| words.contains(id));
         leave_out_of_sink(&mut primitives, &named, &mut notes);
-        check_sink(&primitives, &sizes, &modes, &network)?;
+        check_sink(&primitives, &sizes, &modes, &tuning.ip)?;
     }
     let axes = NetAxes {
         topologies,
@@ -46,9 +44,8 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         fields: asked.fields.clone().map_or(vec![NetSetting::FIELDS], |fields| fields.0),
         iovec: asked.iovec.clone().map_or(vec![Iovec::PerMessage], |iovec| iovec.0),
         receivers: receivers(asked.receivers.clone())?,
-        socket,
-        network,
-        batches,
+        congestion: asked.congestion.clone().unwrap_or_else(|| tuning::CONGESTION.to_owned()),
+        tuning,
         allow_sysctl: asked.allow_sysctl,
         direction: asked.local_end.unwrap_or_default(),
     };
@@ -59,7 +56,6 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
 /// What a plan states of these axes.
 pub(super) fn wishes(net: &NetAxes) -> Wishes {
     let stands = net.topologies.iter().map(|&topology| Stand::At(topology)).collect();
-    let depths = &net.batches.uring_depth;
     let apart = net.topologies.iter().any(|topology| topology.is_apart());
     Wishes {
         network: Some(List(stands)),
@@ -68,17 +64,10 @@ pub(super) fn wishes(net: &NetAxes) -> Wishes {
         receivers: Some(List(net.receivers.clone())),
         fields: Some(List(net.fields.clone())),
         iovec: Some(List(net.iovec.clone())),
-        reap_batch: Some(List(net.batches.reap_batch.clone())),
-        uring_batch: Some(List(net.batches.uring_batch.clone())),
-        uring_depth: (!depths.is_empty()).then(|| List(depths.clone())),
-        ip: Some(List(net.network.ip.clone())),
-        mtu: Some(List(net.network.mtu_bytes.clone())),
         local_end: apart.then_some(net.direction),
-        congestion: Some(net.socket.congestion.clone()),
-        socket_buffer: Some(List(net.socket.buffer_bytes.clone())),
-        recv_size: Some(List(net.socket.receive_bytes.clone())),
+        congestion: Some(net.congestion.clone()),
         allow_sysctl: net.allow_sysctl,
-        ..Wishes::default()
+        ..tuning::wishes(&net.tuning)
     }
 }
 
@@ -237,7 +226,7 @@ fn check_sink(
     primitives: &[String],
     sizes: &[Bytes],
     modes: &[Mode],
-    network: &NetworkAxes,
+    versions: &[IpVersion],
 ) -> Result<(), Failure> {
     if modes.contains(&Mode::Rr) {
         return Err(Failure::usage(
@@ -245,7 +234,7 @@ fn check_sink(
              stream, or another network",
         ));
     }
-    for &ip in &network.ip {
+    for &ip in versions {
         let largest = NetworkOptions { ip, ..NetworkOptions::default() }.datagram_max();
         if let Some(size) = sizes.iter().find(|&&size| size > largest) {
             return Err(Failure::usage(format!(

@@ -1,12 +1,11 @@
 //! The axes that most plans leave alone: their values, and what cannot be.
 
 use iolens_engine::registry::{self, Entry};
-use iolens_model::axes::{IpVersion, Mode, Topology};
-use iolens_model::plan::{BatchAxes, NetworkAxes, SocketAxes};
-use iolens_model::tuning::Tuning;
-use iolens_model::units::Bytes;
+use iolens_model::axes::{IpVersion, Mode, Study, Topology};
+use iolens_model::tuning::{ChangedAxis, Concern, Tuning, TuningAxes};
+use iolens_model::with_tuning_fields;
 
-use crate::axes::Wishes;
+use crate::axes::{self, Wishes};
 use crate::failure::Failure;
 use crate::values::List;
 
@@ -26,93 +25,83 @@ pub(super) struct Setting<'a> {
     pub(super) modes: &'a [Mode],
 }
 
-fn listed<T>(asked: Option<List<T>>, default: T) -> Vec<T> {
-    asked.map_or_else(|| vec![default], |List(values)| values)
-}
+macro_rules! between_wishes_and_axes {
+    ($($field:ident)+) => {
+        fn asked_for(asked: &Wishes) -> TuningAxes {
+            let usual = TuningAxes::default();
+            TuningAxes {
+                $($field: asked.$field.clone().map_or(usual.$field, |List(values)| values),)+
+            }
+        }
 
-/// The networks. What the topologies make no use of is said.
-pub(super) fn network(
-    asked: &Wishes,
-    topologies: &[Topology],
-    notes: &mut Vec<String>,
-) -> Result<NetworkAxes, Failure> {
-    let default = NetworkAxes::default();
-    let network = NetworkAxes {
-        ip: asked.ip.clone().map_or(default.ip, |list| list.0),
-        mtu_bytes: asked.mtu.clone().map_or(default.mtu_bytes.clone(), |list| list.0),
+        /// What a plan states of these axes.
+        pub(super) fn wishes(axes: &TuningAxes) -> Wishes {
+            Wishes { $($field: Some(List(axes.$field.clone())),)+ ..Wishes::default() }
+        }
     };
-    let too_small = network.mtu_bytes.iter().find(|&&mtu| mtu < IPV6_MTU_MIN);
-    if let Some(mtu) = too_small.filter(|_| network.ip.contains(&IpVersion::V6)) {
-        return Err(Failure::usage(format!(
-            "an MTU of {mtu} is too small for IPv6\n  the smallest is {IPV6_MTU_MIN} (RFC 8200)"
-        )));
-    }
-    if !topologies.contains(&Topology::Veth) && network.mtu_bytes != default.mtu_bytes {
-        notes.push("--mtu has no effect without --network veth".to_owned());
-    }
-    Ok(network)
 }
 
-/// The socket settings.
-pub(super) fn socket(
-    asked: &Wishes,
-    topologies: &[Topology],
-    notes: &mut Vec<String>,
-) -> SocketAxes {
-    let default = Tuning::DEFAULT.receive_size.unwrap_or(Bytes(1));
-    let receive_bytes = listed(asked.recv_size.clone(), default);
-    if !topologies.iter().any(|topology| topology.has_receiver()) && receive_bytes != [default] {
-        notes.push(
-            "--recv-size has no effect with --network sink, which has no receiver".to_owned(),
-        );
-    }
-    SocketAxes {
-        congestion: asked.congestion.clone().unwrap_or_else(|| CONGESTION.to_owned()),
-        buffer_bytes: listed(asked.socket_buffer.clone(), Tuning::DEFAULT.socket_buffer),
-        nodelay: true,
-        receive_bytes,
-    }
-}
+with_tuning_fields!(between_wishes_and_axes);
 
-/// The batches, which concern few arms.
-pub(super) fn batches(
+/// The axes. What nothing in the plan makes use of is refused or, where it does no harm, said.
+pub(super) fn axes(
     asked: &Wishes,
     setting: Setting<'_>,
     notes: &mut Vec<String>,
-) -> Result<BatchAxes, Failure> {
-    let Tuning { reap_batch, uring_batch, .. } = Tuning::DEFAULT;
-    let batches = BatchAxes {
-        reap_batch: listed(asked.reap_batch.clone(), reap_batch),
-        uring_batch: listed(asked.uring_batch.clone(), uring_batch),
-        uring_depth: asked.uring_depth.clone().map_or(Vec::new(), |list| list.0),
-    };
-    let default = BatchAxes::default();
-    if batches.reap_batch != default.reap_batch {
-        let what = "reads completions with calls of its own";
-        let cells = batches.reap_batch.len();
-        concerned("--reap-batch", cells, what, Entry::reads_completions, setting, notes)?;
+) -> Result<TuningAxes, Failure> {
+    let axes = asked_for(asked);
+    check_mtu(&axes)?;
+    for changed in axes.changed() {
+        let flag = flag(changed.field);
+        match changed.concern {
+            Concern::Every => {}
+            Concern::Veth if setting.topologies.contains(&Topology::Veth) => {}
+            Concern::Veth => notes.push(format!("{flag} has no effect without --network veth")),
+            Concern::Receiver if setting.topologies.iter().any(|one| one.has_receiver()) => {}
+            Concern::Receiver => notes
+                .push(format!("{flag} has no effect with --network sink, which has no receiver")),
+            Concern::Completions => {
+                let what = "reads completions with calls of its own";
+                concerned(&changed, what, Entry::reads_completions, setting, notes)?;
+            }
+            Concern::Rings => {
+                concerned(&changed, "sends through a ring", Entry::uses_a_ring, setting, notes)?;
+            }
+        }
     }
-    if batches.uring_batch != default.uring_batch
-        || ![&[][..], &[1]].contains(&&batches.uring_depth[..])
-    {
-        let flag = if asked.uring_batch.is_some() { "--uring-batch" } else { "--uring-depth" };
-        let cells = batches.uring_batch.len() * batches.uring_depth.len().max(1);
-        concerned(flag, cells, "sends through a ring", Entry::uses_a_ring, setting, notes)?;
-        check_rings(&batches, setting)?;
+    let usual = Tuning::DEFAULT;
+    if axes.uring_batch != [usual.uring_batch] || axes.uring_depth != [usual.uring_depth] {
+        check_rings(&axes, setting)?;
     }
-    Ok(batches)
+    Ok(axes)
+}
+
+/// What the study calls a field.
+fn flag(field: &str) -> String {
+    let flag = axes::find(field).and_then(|axis| axis.flag(Study::Net));
+    format!("--{}", flag.unwrap_or(field))
+}
+
+fn check_mtu(axes: &TuningAxes) -> Result<(), Failure> {
+    let too_small = axes.mtu_bytes.iter().flatten().find(|&&mtu| mtu < IPV6_MTU_MIN);
+    match too_small.filter(|_| axes.ip.contains(&IpVersion::V6)) {
+        Some(mtu) => Err(Failure::usage(format!(
+            "an MTU of {mtu} is too small for IPv6\n  the smallest is {IPV6_MTU_MIN} (RFC 8200)"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses an axis that concerns no arm, and says which arms it concerns where
 /// others have several cells of the same.
 fn concerned(
-    flag: &str,
-    cells: usize,
+    changed: &ChangedAxis,
     what: &str,
     is_concerned: fn(&Entry) -> bool,
     setting: Setting<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(), Failure> {
+    let flag = flag(changed.field);
     let is_one = |id: &&String| registry::find(id).is_some_and(is_concerned);
     let (own, others): (Vec<&String>, Vec<&String>) = setting.primitives.iter().partition(is_one);
     if own.is_empty() {
@@ -126,7 +115,7 @@ fn concerned(
             known.join(", ")
         )));
     }
-    if cells > 1 && others.iter().any(|id| **id != setting.baseline) {
+    if changed.values > 1 && others.iter().any(|id| **id != setting.baseline) {
         let own: Vec<&str> = own.into_iter().map(String::as_str).collect();
         notes.push(format!(
             "{flag} concerns {} alone: the other arms do the same in each of its cells",
@@ -137,19 +126,20 @@ fn concerned(
 }
 
 /// Which batches can be under way on what.
-fn check_rings(batches: &BatchAxes, setting: Setting<'_>) -> Result<(), Failure> {
+fn check_rings(axes: &TuningAxes, setting: Setting<'_>) -> Result<(), Failure> {
     if setting.modes.contains(&Mode::Rr) {
         return Err(Failure::usage(
             "--uring-batch does not apply to --mode rr, where each request has one message for an \
              answer\n  use --mode stream",
         ));
     }
-    let pairs = batches.uring_batch.iter().flat_map(|&batch| {
-        let depths = &batches.uring_depth;
-        depths.iter().map(move |&depth| (depth, batch))
+    let pairs = axes.uring_batch.iter().flat_map(|&uring_batch| {
+        let depths = axes.uring_depth.iter();
+        depths.map(move |&uring_depth| Tuning { uring_depth, uring_batch, ..Tuning::DEFAULT })
     });
     let stream = setting.topologies.iter().find(|topology| topology.has_receiver());
-    for (depth, batch) in pairs {
+    for tuning in pairs {
+        let (depth, batch) = (tuning.ring_depth(), tuning.uring_batch);
         if depth < batch {
             return Err(Failure::usage(format!(
                 "--uring-depth {depth} is less than --uring-batch {batch}, which one call submits\n  \

@@ -120,7 +120,7 @@ pub(crate) fn both_ways(plan: &Plan, cells: &[CellState]) -> Option<usize> {
 pub(crate) fn check(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     check_machine(plan, host)?;
     check_budget(plan, host)?;
-    plan.net().map_or(Ok(()), |net| check_congestion(&net.socket.congestion))
+    plan.net().map_or(Ok(()), |net| check_congestion(&net.congestion))
 }
 
 /// Refuses a plan for which this machine is too small.

@@ -70,13 +70,11 @@ fn reproduce(header: &RunHeader) -> Vec<Fact> {
         Fact::new("seed", plan.seed.to_string()),
         Fact::new("schedule", words::schedule(plan)),
     ];
-    facts.extend(plan.net().map(|NetAxes { socket, .. }| {
+    facts.extend(plan.net().map(|NetAxes { congestion, tuning, .. }| {
         let sockets = format!(
-            "{}, buffers {}, TCP_NODELAY {}, recv asks for {}",
-            socket.congestion,
-            words::values(&socket.buffer_bytes),
-            if socket.nodelay { "on" } else { "off" },
-            words::values(&socket.receive_bytes)
+            "{congestion}, buffers {}, TCP_NODELAY on, recv asks for {}",
+            words::values(&tuning.socket_buffer_bytes),
+            words::values(tuning.receive_size_bytes.iter().flatten())
         );
         Fact::new("sockets", sockets)
     }));
@@ -143,9 +141,9 @@ fn in_effect(run: &Run, told: &Told) -> Vec<Fact> {
     let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
     let mut facts = vec![Fact::new("CPUs", cpus.join(", "))];
     if let Some(net) = plan.net() {
-        facts.push(Fact::new("TCP congestion control", net.socket.congestion.to_string()));
+        facts.push(Fact::new("TCP congestion control", net.congestion.clone()));
         if net.topologies.contains(&Topology::Veth) {
-            let mtu = format!("{} bytes", words::values(&net.network.mtu_bytes));
+            let mtu = format!("{} bytes", words::values(net.tuning.mtu_bytes.iter().flatten()));
             facts.push(Fact::new("MTU of veth", mtu));
         }
         if net.topologies.contains(&Topology::Sink) {

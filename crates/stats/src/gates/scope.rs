@@ -89,13 +89,13 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
         return Some(format!("ran {} threads, asked for were {}", facts.threads, cell.threads));
     }
     let (net, axes) = cell.net().zip(case.header.plan.net())?;
-    let socket = &axes.socket;
-    if let Some(congestion) = facts.congestion.as_ref().filter(|&name| *name != socket.congestion) {
-        let asked = &socket.congestion;
+    let asked = axes.socket_options(&net.tuning);
+    if let Some(congestion) = facts.congestion.as_ref().filter(|&name| *name != asked.congestion) {
+        let asked = &asked.congestion;
         return Some(format!("used congestion control {congestion}, asked for was {asked}"));
     }
-    if let Some(nodelay) = facts.nodelay.filter(|&nodelay| nodelay != socket.nodelay) {
-        let asked = socket.nodelay;
+    if let Some(nodelay) = facts.nodelay.filter(|&nodelay| nodelay != asked.nodelay) {
+        let asked = asked.nodelay;
         return Some(format!("reads TCP_NODELAY back as {nodelay}, asked for was {asked}"));
     }
     let asked = net.tuning.network().device_mtu_bytes(net.topology)?;
@@ -107,7 +107,7 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
 /// `net.core.wmem_max` or `rmem_max`: less is the same for all arms, and said.
 pub(super) fn buffers(case: &Case<'_>) -> Ruling {
     let Some(net) = case.trial.cell.net() else { return Ruling::Pass };
-    let asked = net.tuning.socket_buffer.0;
+    let asked = net.tuning.socket_buffer_bytes.0;
     let granted = [&case.trial.tx, &case.trial.rx].into_iter().flatten().flat_map(|end| {
         [("SO_SNDBUF", end.send_buffer_bytes), ("SO_RCVBUF", end.receive_buffer_bytes)]
     });

@@ -280,13 +280,13 @@ prop_compose! {
         ip in select(IpVersion::ALL),
         (mtu_bytes, reap_batch) in any::<(Option<u32>, Option<u32>)>(),
         (socket_buffer, receive_size) in (count(), option::of(count())),
-        (uring_depth, uring_batch) in any::<(u32, u32)>(),
+        (uring_depth, uring_batch) in (axes::ring_depth(), any::<u32>()),
     ) -> Tuning {
         Tuning {
             ip,
             mtu_bytes,
-            socket_buffer: Bytes(socket_buffer),
-            receive_size: receive_size.map(Bytes),
+            socket_buffer_bytes: Bytes(socket_buffer),
+            receive_size_bytes: receive_size.map(Bytes),
             reap_batch,
             uring_depth,
             uring_batch,

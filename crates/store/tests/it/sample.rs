@@ -4,13 +4,12 @@ use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Direction, Iovec, Mode, Topology, WorkingSet};
 use iolens_model::host::{Calibration, Costs, HostFacts, Spreads};
 use iolens_model::outcome::{Counts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{
-    Axes, BatchAxes, NetAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes,
-};
+use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Probes, Schedule};
 use iolens_model::reading::Reading;
 use iolens_model::run::{RunEnd, RunHeader, StoppedBy};
 use iolens_model::search::SearchPhase;
 use iolens_model::trial::SliceKind;
+use iolens_model::tuning::TuningAxes;
 use iolens_model::units::{Bytes, Nanos};
 
 /// What is known of a run `id` when it begins.
@@ -69,14 +68,11 @@ fn plan() -> Plan {
             fields: vec![8],
             iovec: vec![Iovec::PerMessage],
             receivers: vec!["recv".to_owned()],
-            socket: SocketAxes {
-                congestion: "reno".to_owned(),
-                buffer_bytes: vec![Bytes(4 << 20)],
-                nodelay: true,
-                receive_bytes: vec![Bytes(128 << 10)],
+            congestion: "reno".to_owned(),
+            tuning: TuningAxes {
+                socket_buffer_bytes: vec![Bytes(4 << 20)],
+                ..TuningAxes::default()
             },
-            network: NetworkAxes::default(),
-            batches: BatchAxes::default(),
             allow_sysctl: false,
             direction: Direction::Tx,
         }),

@@ -1,8 +1,10 @@
 //! The axes of a plan, of every study.
 
 use iolens_model::axes::{Direction, Iovec, IpVersion, Mode, Topology, WorkingSet};
-use iolens_model::plan::{Axes, BatchAxes, NetAxes, NetworkAxes, SocketAxes, SyscallAxes};
+use iolens_model::plan::{Axes, NetAxes, SyscallAxes};
+use iolens_model::tuning::{RingDepth, TuningAxes};
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -18,7 +20,7 @@ prop_compose! {
             vec(select(WorkingSet::ALL), 0..3),
         ),
         (fields, iovec) in (vec(any::<u32>(), 0..3), vec(select(Iovec::ALL), 0..2)),
-        (batches, socket, network) in (batches(), socket(), network()),
+        (congestion, tuning) in (text(), tuning_axes()),
         (allow_sysctl, direction) in (any::<bool>(), select(Direction::ALL)),
     ) -> NetAxes {
         NetAxes {
@@ -28,9 +30,8 @@ prop_compose! {
             fields,
             iovec,
             receivers,
-            socket,
-            network,
-            batches,
+            congestion,
+            tuning,
             allow_sysctl,
             direction,
         }
@@ -51,31 +52,27 @@ pub(super) fn axes() -> impl Strategy<Value = Axes> {
 }
 
 prop_compose! {
-    fn network()(
+    fn tuning_axes()(
         ip in vec(select(IpVersion::ALL), 0..2),
-        mtu_bytes in vec(any::<u32>(), 0..3),
-    ) -> NetworkAxes {
-        NetworkAxes { ip, mtu_bytes }
-    }
-}
-
-prop_compose! {
-    fn batches()(
+        mtu_bytes in vec(any::<Option<u32>>(), 0..3),
+        socket_buffer_bytes in vec(bytes(), 0..3),
+        receive_size_bytes in vec(option::of(bytes()), 0..3),
         reap_batch in vec(any::<Option<u32>>(), 0..3),
-        uring_depth in vec(any::<u32>(), 0..3),
+        uring_depth in vec(ring_depth(), 0..3),
         uring_batch in vec(any::<u32>(), 0..3),
-    ) -> BatchAxes {
-        BatchAxes { reap_batch, uring_depth, uring_batch }
+    ) -> TuningAxes {
+        TuningAxes {
+            ip,
+            mtu_bytes,
+            socket_buffer_bytes,
+            receive_size_bytes,
+            reap_batch,
+            uring_depth,
+            uring_batch,
+        }
     }
 }
 
-prop_compose! {
-    fn socket()(
-        congestion in text(),
-        buffer_bytes in vec(bytes(), 0..3),
-        nodelay in any::<bool>(),
-        receive_bytes in vec(bytes(), 0..3),
-    ) -> SocketAxes {
-        SocketAxes { congestion, buffer_bytes, nodelay, receive_bytes }
-    }
+pub(super) fn ring_depth() -> impl Strategy<Value = RingDepth> {
+    any::<Option<u32>>().prop_map(|sends| sends.map_or(RingDepth::Batch, RingDepth::Sends))
 }
