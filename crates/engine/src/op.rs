@@ -316,6 +316,11 @@ pub(crate) trait Op: Send {
         Ok(())
     }
 
+    /// As [`Sender::idle`].
+    fn idle(&mut self) -> Result<bool, Errno> {
+        Ok(false)
+    }
+
     /// As [`Sender::tally`].
     fn tally(&self) -> Tally {
         self.stream().tally
@@ -344,6 +349,10 @@ impl<O: Op> Sender for O {
 
     fn settle(&mut self) -> Result<(), Errno> {
         Op::settle(self)
+    }
+
+    fn idle(&mut self) -> Result<bool, Errno> {
+        Op::idle(self)
     }
 
     fn touch(&mut self) {

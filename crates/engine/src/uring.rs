@@ -22,8 +22,9 @@ mod tests;
 use std::time::Duration;
 
 use iolens_model::axes::Iovec;
+use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
-use iolens_sys::io_uring::{Completed, Opcode, OpenError, Operation, SendRing, Wishes};
+use iolens_sys::io_uring::{Completed, Opcode, OpenError, Operation, SendRing, SetupFlags, Wishes};
 use iolens_sys::ring::Layout;
 use iolens_sys::socket;
 use iolens_sys::zerocopy::Completion;
@@ -57,6 +58,7 @@ pub(crate) fn open<'a, O: Operation>(
     let together = together(&setup)?;
     let wishes = Wishes {
         operation,
+        flags: setup_flags(setup.tuning),
         depth: together.depth.next_power_of_two(),
         prepared: setup.shape.iovec == Iovec::Prepared,
         notifications_max: u32::try_from(ids).unwrap_or(u32::MAX),
@@ -72,6 +74,11 @@ pub(crate) fn open<'a, O: Operation>(
         1 => Box::new(uring),
         _ => Box::new(Batched::new(uring, together)),
     })
+}
+
+/// The flags of a thread's ring.
+pub(crate) fn setup_flags(_: Tuning) -> SetupFlags {
+    SetupFlags::ONE_THREAD
 }
 
 /// How many sends go together over this socket.
@@ -122,6 +129,9 @@ pub(crate) trait Exchange: Send {
 
     /// As [`SendRing::lost`].
     fn lost(&mut self) -> u32;
+
+    /// As [`SendRing::idle`].
+    fn idle(&mut self) -> Result<bool, Errno>;
 }
 
 impl<O: Operation> Exchange for SendRing<'_, O> {
@@ -146,6 +156,10 @@ impl<O: Operation> Exchange for SendRing<'_, O> {
 
     fn lost(&mut self) -> u32 {
         SendRing::lost(self)
+    }
+
+    fn idle(&mut self) -> Result<bool, Errno> {
+        SendRing::idle(self)
     }
 }
 
@@ -222,6 +236,10 @@ impl<E: Exchange> Op for Uring<E> {
         self.await_until(|flight| flight.outstanding() == 0)?;
         // The queue has room for all of them, so none can have been lost.
         if self.exchange.lost() > 0 { Err(Errno::EBADMSG) } else { Ok(()) }
+    }
+
+    fn idle(&mut self) -> Result<bool, Errno> {
+        self.exchange.idle()
     }
 
     fn tally(&self) -> Tally {

@@ -11,6 +11,8 @@ pub(crate) mod server;
 pub(crate) use self::program::{external, written_external};
 pub(crate) use self::run::{path, progress, run_name, seed, switch};
 
+use std::str::FromStr;
+
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
 use iolens_engine::server::Close;
@@ -20,7 +22,7 @@ use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};
 use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
 use iolens_model::tune::CacheWish;
-use iolens_model::tuning::RingDepth;
+use iolens_model::tuning::RING_SENDS_MAX;
 use iolens_model::units::{Bytes, Nanos};
 
 /// A list that is one value of a flag.
@@ -415,19 +417,16 @@ pub(crate) fn written_burst(calls: Option<u64>) -> String {
 
 /// Sends through a ring, submitted together or in flight at once.
 pub(crate) fn uring_sends(text: &str) -> Parsed<List<u32>> {
-    const URING_SENDS_MAX: u64 = 256;
-    counts(text, URING_SENDS_MAX, "sends at once")
+    counts(text, RING_SENDS_MAX.into(), "sends at once")
 }
 
-/// Sends through a ring in flight at once.
-pub(crate) fn ring_depths(text: &str) -> Parsed<List<RingDepth>> {
-    let one = |item: &str| match item.parse() {
-        Ok(RingDepth::Batch) => Ok(RingDepth::Batch),
-        _ => uring_sends(item).map(|List(sends)| RingDepth::Sends(sends[0])),
-    };
+/// Values that read themselves.
+pub(crate) fn each_of<T>(text: &str) -> Parsed<List<T>>
+where
+    T: FromStr<Err = String> + PartialEq,
+{
     let items = parse::items(text).map_err(|e| e.to_string())?;
-    let depths: Result<Vec<RingDepth>, String> = items.into_iter().map(one).collect();
-    Ok(List(distinct(depths?)))
+    items.into_iter().map(str::parse).collect::<Parsed<Vec<T>>>().map(|all| List(distinct(all)))
 }
 
 /// MTU of a veth device, in bytes: `ETH_MIN_MTU` to `ETH_MAX_MTU` of

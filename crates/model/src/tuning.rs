@@ -3,12 +3,12 @@
 //! follow the setting of a cell, the axes of a plan, and the columns of exports.
 
 use std::fmt;
-use std::num::ParseIntError;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{IpVersion, Topology, crossed};
+use crate::parse;
 use crate::plan::NetworkOptions;
 use crate::units::Bytes;
 
@@ -170,6 +170,9 @@ settings! { $
     uring_batch: u32 = 1, Rings, |tuning| Some(format!("io_uring batch {}", tuning.uring_batch));
 }
 
+/// Sends through a ring at once, at most.
+pub const RING_SENDS_MAX: u32 = 256;
+
 /// Sends through a ring that are under way at once. In a cell, a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -195,12 +198,20 @@ impl fmt::Display for RingDepth {
 }
 
 impl FromStr for RingDepth {
-    type Err = ParseIntError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<RingDepth, ParseIntError> {
-        match text {
-            RingDepth::BATCH => Ok(RingDepth::Batch),
-            sends => sends.parse().map(RingDepth::Sends),
+    fn from_str(text: &str) -> Result<RingDepth, String> {
+        if text == RingDepth::BATCH {
+            return Ok(RingDepth::Batch);
+        }
+        match parse::count(text) {
+            Err(why) => Err(format!("{why}; or write `{}`", RingDepth::BATCH)),
+            Ok(sends) => match u32::try_from(sends).ok().filter(|&n| n <= RING_SENDS_MAX) {
+                Some(sends) => Ok(RingDepth::Sends(sends)),
+                None => Err(format!(
+                    "{sends} sends at once are too many: the largest number is {RING_SENDS_MAX}"
+                )),
+            },
         }
     }
 }
@@ -304,7 +315,8 @@ mod tests {
             let json = serde_json::to_string(&depth).unwrap();
             assert_eq!(serde_json::from_str::<RingDepth>(&json).unwrap(), depth);
         }
-        assert!("deep".parse::<RingDepth>().is_err());
+        let refused = ["deep", "0", "257"].map(|text| text.parse::<RingDepth>().is_err());
+        assert_eq!(refused, [true; 3]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod reads;
 mod receives;
 mod sends;
 mod serves;
+mod setup;
 #[cfg(test)]
 mod tests;
 mod transfers;
@@ -22,12 +23,12 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
 pub use buffers::{BUFFERS_MAX, Buffers};
-use io_uring::IoUring;
 pub use nops::NopRing;
 pub use reads::{ReadRing, ReadWishes};
 pub use receives::{Arrived, ReceiveRings};
 pub use sends::{Completed, Cqe, PlainRing, SendRing, Wishes};
 pub use serves::{Completion, Filled, ServerRing};
+pub use setup::SetupFlags;
 pub use transfers::{Ended, Request, TransferRing, Way};
 
 use crate::errno::Errno;
@@ -167,9 +168,8 @@ pub const REGISTERED_MAX: usize = 1 << 14;
 pub enum OpenError {
     /// io_uring_setup(2) was refused.
     Setup(Errno),
-    /// The kernel makes rings, but none with `IORING_SETUP_SINGLE_ISSUER` and
-    /// `IORING_SETUP_DEFER_TASKRUN`.
-    Flags,
+    /// The kernel makes rings, but none with these flags.
+    Flags(SetupFlags),
     /// There is no memory for the buffers.
     Memory(Errno),
     /// `IORING_REGISTER_PROBE` was refused, or a request that only asks.
@@ -197,25 +197,5 @@ pub enum OpenError {
     },
 }
 
-/// Entries of the smallest ring.
-const SUBMISSIONS_MIN: u32 = 2;
-
 /// How long a ring that is dropped waits for the end of what is under way.
 const LAST_WAIT: Duration = Duration::from_secs(1);
-
-/// A ring that `depth` requests can be handed over to at once, with room for
-/// `completions` that may come together, and for those of what is handed over
-/// meanwhile.
-fn setup(depth: u32, completions: u32) -> Result<IoUring, OpenError> {
-    let submissions = depth.next_power_of_two().max(SUBMISSIONS_MIN);
-    let made = IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_cqsize((completions + 2 * submissions).next_power_of_two())
-        .build(submissions);
-    made.map_err(|e| match Errno::from(e) {
-        // What is asked for is valid: the kernel does not know the flags.
-        Errno::EINVAL => OpenError::Flags,
-        errno => OpenError::Setup(errno),
-    })
-}

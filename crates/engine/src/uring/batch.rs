@@ -109,6 +109,10 @@ impl<E: Queue> Op for Batched<E> {
         Op::settle(&mut self.single)
     }
 
+    fn idle(&mut self) -> Result<bool, Errno> {
+        Op::idle(&mut self.single)
+    }
+
     fn tally(&self) -> Tally {
         Op::tally(&self.single)
     }

@@ -43,9 +43,8 @@ fn explain(why: OpenError, root: &Root, memlock_bytes: u64) -> SetupError {
             ),
             None => error(format!("set up an io_uring{}", without_sysctl(errno)), errno),
         },
-        OpenError::Flags => error(
-            "set up an io_uring with IORING_SETUP_DEFER_TASKRUN, which Linux has from 6.1 on"
-                .to_owned(),
+        OpenError::Flags(flags) => error(
+            format!("set up an io_uring with {flags}, which Linux has from {} on", flags.since()),
             Errno::EOPNOTSUPP,
         ),
         OpenError::Memory(errno) => error("have memory for the buffers".to_owned(), errno),
@@ -103,7 +102,7 @@ fn registering(buffers: usize, buffer_bytes: usize, memlock_bytes: u64) -> Strin
 
 #[cfg(test)]
 mod tests {
-    use iolens_sys::io_uring::Opcode;
+    use iolens_sys::io_uring::{Opcode, SetupFlags};
 
     use super::*;
     use crate::scripted::Machine;
@@ -136,7 +135,7 @@ mod tests {
     #[test]
     fn what_an_old_kernel_lacks_has_its_version() {
         let said = |why| said(why, &[]);
-        assert!(said(OpenError::Flags).contains("from 6.1 on: EOPNOTSUPP"));
+        assert!(said(OpenError::Flags(SetupFlags::ONE_THREAD)).contains("from 6.1 on: EOPNOTSUPP"));
         assert_eq!(
             said(OpenError::Opcode(Opcode::SendZcFixed)),
             "cannot send with IORING_OP_SEND_ZC, which Linux has from 6.0 on: EOPNOTSUPP \

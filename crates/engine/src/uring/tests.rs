@@ -102,6 +102,10 @@ impl Exchange for Script {
     fn lost(&mut self) -> u32 {
         self.lost
     }
+
+    fn idle(&mut self) -> Result<bool, Errno> {
+        Ok(false)
+    }
 }
 
 impl Script {

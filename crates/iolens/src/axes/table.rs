@@ -19,6 +19,7 @@ use iolens_model::server::LoadLevel;
 use iolens_model::tuning::RingDepth;
 use iolens_model::units::{Bytes, Nanos};
 
+use super::written::as_text;
 use super::{Axis, Group, Name, Place, Wish};
 use crate::args::ProgressKind;
 use crate::values::{self, List, Stand};
@@ -36,6 +37,10 @@ const DISK: &[Study] = &[Study::File, Study::Write, Study::Copy];
 const WRITING: &[Study] = &[Study::Write, Study::Copy];
 const LONG: &[Study] = &[Study::Net, Study::File];
 const LOCAL: &[Study] = &[Study::Syscall, Study::File, Study::Write, Study::Copy, Study::Server];
+
+as_text! {
+    RingDepth: ToString::to_string;
+}
 
 /// Makes the table, and a struct with the values of all its entries.
 macro_rules! axes {
@@ -271,7 +276,7 @@ axes! {
     Plan uring_batch: Option<List<u32>>, values::uring_sends, Messages "LIST" {
         "uring-batch" NET "Sends submitted per io_uring_enter; linked on TCP [default: 1]"
     };
-    Plan uring_depth: Option<List<RingDepth>>, values::ring_depths, Messages "LIST" {
+    Plan uring_depth: Option<List<RingDepth>>, values::each_of, Messages "LIST" {
         "uring-depth" NET "Sends in flight per ring; on TCP always the batch [default: batch]"
     };
 

@@ -12,7 +12,6 @@ use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::Passes;
 use iolens_model::search::Slo;
 use iolens_model::server::LoadLevel;
-use iolens_model::tuning::RingDepth;
 use iolens_model::units::{Bytes, Nanos};
 use toml::Value;
 
@@ -53,14 +52,16 @@ impl Written for u64 {
 /// Writes types as text.
 macro_rules! as_text {
     ($($type:ty: $text:expr;)+) => {
-        $(impl Written for $type {
-            fn written(&self) -> Value {
+        $(impl $crate::axes::written::Written for $type {
+            fn written(&self) -> toml::Value {
                 let text: fn(&$type) -> String = $text;
-                Value::String(text(self))
+                toml::Value::String(text(self))
             }
         })+
     };
 }
+
+pub(super) use as_text;
 
 as_text! {
     String: String::clone;
@@ -93,7 +94,6 @@ as_text! {
     Mode: ToString::to_string;
     Pattern: ToString::to_string;
     PerfControl: ToString::to_string;
-    RingDepth: ToString::to_string;
     Slo: ToString::to_string;
     WorkingSet: ToString::to_string;
 }

@@ -21,7 +21,7 @@ impl NopRing {
     ///
     /// Errors: as [`super::try_ring`].
     pub fn open() -> Result<NopRing, Errno> {
-        Ok(NopRing(IoUring::new(super::SUBMISSIONS_MIN)?))
+        Ok(NopRing(IoUring::new(super::setup::SUBMISSIONS_MIN)?))
     }
 
     /// Hands over one `IORING_OP_NOP` and takes its completion: one

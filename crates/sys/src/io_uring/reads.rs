@@ -18,15 +18,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode};
 
-use super::{LAST_WAIT, OpenError, SUBMISSIONS_MIN, setup};
-use crate::clock;
+use super::setup::{SetupFlags, await_poll_thread, setup};
+use super::{LAST_WAIT, OpenError};
 use crate::errno::Errno;
 use crate::pages::{PAGE_BYTES, PageKind, Pages};
-
-/// How long the kernel's thread that takes requests looks for more before it
-/// sleeps, in ms, the shortest that can be asked for: longer than a thread of ours
-/// takes to look at most blocks, and soon over where no more is to come.
-const POLL_IDLE_MS: u32 = 1;
 
 /// What a ring is to be like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,10 +71,11 @@ impl ReadRing {
         let buffers = stride.checked_mul(depth).ok_or(Errno::ENOMEM);
         let buffers = buffers.and_then(|bytes| Pages::new(bytes, PageKind::Plain));
         let buffers = buffers.map_err(OpenError::Memory)?;
-        let uring = match wishes.poll_thread {
-            false => setup(wishes.depth, wishes.depth)?,
-            true => polled(wishes.depth)?,
+        let flags = match wishes.poll_thread {
+            false => SetupFlags::ONE_THREAD,
+            true => SetupFlags::SQPOLL,
         };
+        let uring = setup(wishes.depth, wishes.depth, flags)?;
         let ring = ReadRing {
             uring: ManuallyDrop::new(uring),
             file,
@@ -183,23 +179,15 @@ impl ReadRing {
         Ok(calls)
     }
 
-    /// Waits until the kernel's thread that takes requests looks for none any more; with
-    /// nothing under way that is soon. Returns whether there is such a thread.
+    /// Waits until the kernel's thread that takes requests sleeps; with nothing under way
+    /// that is soon. Returns whether there is such a thread.
     ///
-    /// Errors: `ETIMEDOUT` when it still does after a second, which is a thousand times as
-    /// long as it was asked to.
+    /// Errors: `ETIMEDOUT` when it does not after a second.
     pub fn idle(&mut self) -> Result<bool, Errno> {
         if !self.wishes.poll_thread {
             return Ok(false);
         }
-        let until_ns = clock::monotonic_ns() + 1_000_000_000;
-        while !self.uring.submission().need_wakeup() {
-            if clock::monotonic_ns() > until_ns {
-                return Err(Errno::ETIMEDOUT);
-            }
-            // It may want this very CPU.
-            std::thread::yield_now();
-        }
+        await_poll_thread(&mut self.uring)?;
         Ok(true)
     }
 
@@ -224,16 +212,6 @@ impl ReadRing {
         // gets none while `self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.buffers.at(slot * self.stride), bytes) }
     }
-}
-
-/// A ring whose requests a thread of the kernel's takes.
-fn polled(depth: u32) -> Result<IoUring, OpenError> {
-    // Completions of a batch can be seen before the kernel's thread has said that its
-    // entries are free (`io_submit_sqes` ends with `io_commit_sqring`): then those that
-    // follow stand beside them. Those after these are of a later batch.
-    let submissions = (2 * depth).next_power_of_two().max(SUBMISSIONS_MIN);
-    let made = IoUring::builder().setup_sqpoll(POLL_IDLE_MS).build(submissions);
-    made.map_err(|e| OpenError::Setup(e.into()))
 }
 
 impl Drop for ReadRing {

@@ -29,7 +29,8 @@ use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 
 use super::buffers::{Buffers, GROUP, Memory, Provided};
-use super::{LAST_WAIT, OpenError, setup};
+use super::setup::{SetupFlags, setup};
+use super::{LAST_WAIT, OpenError};
 use crate::errno::Errno;
 
 /// What a completion says.
@@ -230,7 +231,7 @@ impl Drop for ReceiveRings<'_> {
 impl<'fd> Ring<'fd> {
     fn open(socket: BorrowedFd<'fd>, buffers: Buffers) -> Result<Ring<'fd>, OpenError> {
         // One completion for each buffer, and one that ends the request.
-        let uring = setup(1, u32::from(buffers.count) + 1)?;
+        let uring = setup(1, u32::from(buffers.count) + 1, SetupFlags::ONE_THREAD)?;
         let entries = Provided::register(&uring, buffers)?;
         Ok(Ring {
             uring: ManuallyDrop::new(uring),

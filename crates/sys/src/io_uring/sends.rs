@@ -23,7 +23,8 @@ use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode, squeue};
 
 pub use plain::{Cqe, PlainRing};
 
-use super::{LAST_WAIT, Opcode, OpenError, Operation, REGISTERED_MAX, setup};
+use super::setup::{SetupFlags, await_poll_thread, setup};
+use super::{LAST_WAIT, Opcode, OpenError, Operation, REGISTERED_MAX};
 use crate::errno::Errno;
 use crate::ring::MessageRing;
 
@@ -50,6 +51,8 @@ struct GeteventsArg {
 pub struct Wishes<O = Opcode> {
     /// The operation that it sends with.
     pub operation: O,
+    /// How it is set up.
+    pub flags: SetupFlags,
     /// Whether iovecs are taken as the messages have them, not built each time.
     pub prepared: bool,
     /// Sends that may be under way at once; at least 1.
@@ -83,9 +86,8 @@ pub enum Completed {
     },
 }
 
-/// A ring with the flags that programs with one thread per ring use,
-/// `IORING_SETUP_SINGLE_ISSUER` and `IORING_SETUP_DEFER_TASKRUN`: only the
-/// thread that opened it can send with it.
+/// A ring. With [`SetupFlags::SINGLE_ISSUER`] only the thread that opened it
+/// can send with it.
 pub struct SendRing<'fd, O: Operation = Opcode> {
     uring: ManuallyDrop<IoUring>,
     messages: MessageRing,
@@ -127,7 +129,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
         wishes: Wishes<O>,
     ) -> Result<SendRing<'fd, O>, OpenError> {
         let opcode = wishes.operation.opcode();
-        let uring = setup(wishes.depth, wishes.notifications_max)?;
+        let uring = setup(wishes.depth, wishes.notifications_max, wishes.flags)?;
         let mut probe = Probe::new();
         uring.submitter().register_probe(&mut probe).map_err(|e| OpenError::Probe(e.into()))?;
         if !probe.is_supported(code(opcode)) {
@@ -206,8 +208,18 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     #[inline]
     pub fn submit(&mut self, want: u32) -> Result<(), Errno> {
         let args = SubmitArgs::new().timespec(&self.timeout);
-        let taken = self.uring.submitter().submit_with_args(want as usize, &args)?;
-        self.count(taken);
+        let entered = self.uring.submitter().submit_with_args(want as usize, &args);
+        if self.is_polled() {
+            // The kernel's thread takes what is there, however the wait for it ends.
+            self.count(self.queued as usize);
+            return match entered.map_err(Errno::from) {
+                Err(errno) if ![Errno::EINTR, Errno::from_raw(libc::ETIME)].contains(&errno) => {
+                    Err(errno)
+                }
+                _ => Ok(()),
+            };
+        }
+        self.count(entered?);
         if self.queued > 0 { Err(Errno::EAGAIN) } else { Ok(()) }
     }
 
@@ -302,6 +314,19 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
         }
     }
 
+    #[inline]
+    fn is_polled(&self) -> bool {
+        self.wishes.flags.contains(SetupFlags::SQPOLL)
+    }
+
+    /// As [`ReadRing::idle`](super::ReadRing::idle).
+    pub fn idle(&mut self) -> Result<bool, Errno> {
+        if self.is_polled() {
+            await_poll_thread(&mut self.uring)?;
+        }
+        Ok(self.is_polled())
+    }
+
     /// Completions that the kernel had no room for and lost.
     pub fn lost(&mut self) -> u32 {
         self.uring.completion().overflow()
@@ -358,10 +383,13 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     /// call succeeds, even if nothing completes in time or a signal ends the
     /// waiting.
     #[inline]
-    fn enter(&self, entries: u32) -> Result<(), Errno> {
+    fn enter(&mut self, entries: u32) -> Result<(), Errno> {
         let timespec = (&raw const self.timeout).expose_provenance() as u64;
         let arg = GeteventsArg { sigmask: 0, sigmask_bytes: 0, min_wait_usec: 0, timespec };
-        let flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits();
+        let mut flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits();
+        if self.is_polled() && self.uring.submission().need_wakeup() {
+            flags |= EnterFlags::SQ_WAKEUP.bits();
+        }
         // SAFETY: the kernel reads the argument, which lives on this stack, and the
         // time that it points at, which is the ring's.
         unsafe { self.uring.submitter().enter(entries, 1, flags, Some(&arg)) }?;

@@ -22,7 +22,8 @@ use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use super::buffers::{Buffers, GROUP, Memory, Provided};
-use super::{LAST_WAIT, OpenError, setup};
+use super::setup::{SetupFlags, setup};
+use super::{LAST_WAIT, OpenError};
 use crate::errno::Errno;
 use crate::tcp;
 
@@ -128,7 +129,7 @@ impl ServerRing {
         stop: BorrowedFd<'_>,
         buffers: Buffers,
     ) -> Result<ServerRing, OpenError> {
-        let uring = setup(BATCH, u32::from(buffers.count))?;
+        let uring = setup(BATCH, u32::from(buffers.count), SetupFlags::ONE_THREAD)?;
         let entries = Provided::register(&uring, buffers)?;
         let memory = Memory::new(usize::from(buffers.count) * buffers.bytes as usize);
         let mut ring = ServerRing {

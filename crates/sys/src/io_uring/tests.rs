@@ -12,6 +12,22 @@ const ALL: [Opcode; 5] =
 
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// Every set of flags that the kernel takes, and how each sends.
+fn ways() -> impl Iterator<Item = (SetupFlags, Opcode)> {
+    let none = SetupFlags::from_bits(0);
+    let sets = [
+        none,
+        SetupFlags::COOP_TASKRUN,
+        SetupFlags::SINGLE_ISSUER,
+        SetupFlags::COOP_TASKRUN | SetupFlags::SINGLE_ISSUER,
+        SetupFlags::ONE_THREAD,
+        SetupFlags::ONE_THREAD | SetupFlags::COOP_TASKRUN,
+        SetupFlags::SQPOLL,
+        SetupFlags::SQPOLL | SetupFlags::SINGLE_ISSUER,
+    ];
+    sets.into_iter().flat_map(|flags| ALL.map(|opcode| (flags, opcode)))
+}
+
 #[test]
 fn a_ring_is_made_or_its_refusal_has_a_name() {
     match try_ring() {
@@ -36,8 +52,20 @@ fn open<'a>(
     bytes: usize,
     stall_limit: Duration,
 ) -> Option<SendRing<'a>> {
+    open_with(SetupFlags::ONE_THREAD, test, opcode, socket, bytes, stall_limit)
+}
+
+fn open_with<'a>(
+    flags: SetupFlags,
+    test: &str,
+    opcode: Opcode,
+    socket: &'a OwnedFd,
+    bytes: usize,
+    stall_limit: Duration,
+) -> Option<SendRing<'a>> {
+    let (prepared, depth, notifications_max) = (false, 4, 8);
     let wishes =
-        Wishes { operation: opcode, prepared: false, depth: 4, notifications_max: 8, stall_limit };
+        Wishes { operation: opcode, flags, prepared, depth, notifications_max, stall_limit };
     let opened = SendRing::open(socket.as_fd(), messages(opcode, bytes), wishes);
     let registered = opened.and_then(|mut ring| {
         let fixed = opcode == Opcode::SendZcFixed;
@@ -87,15 +115,17 @@ fn received(rx: &OwnedFd, bytes: usize) -> Vec<u8> {
 #[test]
 fn the_rest_of_a_message_is_sent_from_any_byte() {
     const BYTES: usize = 4095;
-    for opcode in ALL {
+    for (flags, opcode) in ways() {
         let (tx, rx) = tcp::loopback_pair(256 << 10);
         let test = "the_rest_of_a_message_is_sent_from_any_byte";
-        let Some(mut ring) = open(test, opcode, &tx, BYTES, LIMIT) else { continue };
+        let ring = open_with(flags, test, opcode, &tx, BYTES, LIMIT);
+        let Some(mut ring) = ring else { continue };
         for (message, from, id) in [(0, 0, 7), (2, 1, 8), (1, 511, 9), (0, 512, 10), (1, 4094, 11)]
         {
             ring.send(message, from, id).unwrap();
             let expected: Vec<u8> = (from..BYTES).map(|at| ring::content(message, at)).collect();
-            assert_eq!(received(&rx, expected.len()), expected, "{opcode:?} from {from}");
+            let arrived = received(&rx, expected.len());
+            assert_eq!(arrived, expected, "{flags} {opcode:?} from {from}");
             let sent =
                 Completed::Sent { id, result: Ok(BYTES - from), notifies: opcode.is_zerocopy() };
             let done = all(&mut ring);
@@ -107,19 +137,21 @@ fn the_rest_of_a_message_is_sent_from_any_byte() {
             }
         }
         assert_eq!((ring.completion(), ring.lost()), (None, 0));
+        assert_eq!(ring.idle(), Ok(flags.contains(SetupFlags::SQPOLL)));
     }
 }
 
 #[test]
 fn a_send_that_nobody_takes_is_cancelled_with_its_ring() {
-    for opcode in ALL {
+    for (flags, opcode) in ways() {
         let (tx, _rx) = tcp::loopback_pair(4096);
         let test = "a_send_that_nobody_takes_is_cancelled_with_its_ring";
         let patience = Duration::from_millis(5);
         // More than both buffers hold, and less than an ordinary user may lock.
-        let Some(mut ring) = open(test, opcode, &tx, 1 << 20, patience) else { continue };
+        let ring = open_with(flags, test, opcode, &tx, 1 << 20, patience);
+        let Some(mut ring) = ring else { continue };
         ring.send(0, 0, 0).unwrap();
-        assert_eq!(ring.completion(), None, "{opcode:?}");
+        assert_eq!(ring.completion(), None, "{flags} {opcode:?}");
         // The ring before this one interrupts its thread once more when it is closed.
         let mut waits = std::iter::repeat_with(|| ring.wait(patience));
         assert_eq!(waits.find(|&done| done != Err(Errno::EINTR)), Some(Ok(false)), "{opcode:?}");
@@ -242,6 +274,7 @@ fn more_messages_than_buffers_can_be_registered_are_refused() {
     let messages = MessageRing::new(REGISTERED_MAX + 1, 1, 1, Layout::Contiguous);
     let wishes = Wishes {
         operation: Opcode::SendZcFixed,
+        flags: SetupFlags::ONE_THREAD,
         prepared: false,
         depth: 1,
         notifications_max: 8,
@@ -249,10 +282,12 @@ fn more_messages_than_buffers_can_be_registered_are_refused() {
     };
     match SendRing::open(tx.as_fd(), messages, wishes).and_then(|mut ring| ring.register()) {
         Err(OpenError::TooMany(buffers)) => assert_eq!(buffers, REGISTERED_MAX + 1),
-        Err(why @ (OpenError::Setup(_) | OpenError::Flags | OpenError::Opcode(_))) => skip::note(
-            "io_uring::tests::more_messages_than_buffers_can_be_registered_are_refused",
-            &format!("{why:?}"),
-        ),
+        Err(why @ (OpenError::Setup(_) | OpenError::Flags(_) | OpenError::Opcode(_))) => {
+            skip::note(
+                "io_uring::tests::more_messages_than_buffers_can_be_registered_are_refused",
+                &format!("{why:?}"),
+            )
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -17,7 +17,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode};
 
-use super::{LAST_WAIT, OpenError, setup};
+use super::setup::{SetupFlags, setup};
+use super::{LAST_WAIT, OpenError};
 use crate::errno::Errno;
 use crate::pages::{PageKind, Pages};
 
@@ -87,7 +88,7 @@ impl TransferRing {
         let slots = slots.max(1);
         let (buffers, buffer_bytes) = (slots as usize, bytes / slots as usize);
         let refused = move |errno| OpenError::Register { buffers, buffer_bytes, errno };
-        let uring = setup(slots, slots)?;
+        let uring = setup(slots, slots, SetupFlags::ONE_THREAD)?;
         let mut memory = Pages::new(bytes, PageKind::Plain).map_err(refused)?;
         let (start, bytes) = (memory.as_mut_ptr(), memory.len());
         let buffer = libc::iovec { iov_base: start.cast(), iov_len: bytes };

@@ -144,6 +144,11 @@ trait Bare: Send {
         Ok(())
     }
 
+    /// As [`Sender::idle`].
+    fn idle(&mut self) -> Result<bool, Errno> {
+        Ok(false)
+    }
+
     /// What was sent without a copy; null where everything is copied.
     fn zerocopy(&self) -> Option<ZerocopyCounts> {
         None
@@ -196,6 +201,10 @@ impl<B: Bare> Sender for Loop<B> {
 
     fn settle(&mut self) -> Result<(), Errno> {
         self.bare.finish()
+    }
+
+    fn idle(&mut self) -> Result<bool, Errno> {
+        self.bare.idle()
     }
 
     fn touch(&mut self) {

@@ -11,7 +11,7 @@ use super::calls::ring_of;
 use super::{Bare, Loop, may_try_again};
 use crate::op::Sender;
 use crate::registry::{Setup, SetupError};
-use crate::uring::refusal;
+use crate::uring::{self, refusal};
 
 struct Uring<'a, S> {
     ring: PlainRing<'a>,
@@ -40,8 +40,14 @@ pub(super) fn open<'a>(
     let messages = ring_of(setup, layout);
     let notifications_max = u32::try_from(4 * messages.messages()).unwrap_or(u32::MAX).min(4096);
     let stall_limit = setup.stall_limit;
-    let wishes =
-        Wishes { operation: opcode, prepared: false, depth: 1, notifications_max, stall_limit };
+    let wishes = Wishes {
+        operation: opcode,
+        flags: uring::setup_flags(setup.tuning),
+        prepared: false,
+        depth: 1,
+        notifications_max,
+        stall_limit,
+    };
     let ring = PlainRing::open(setup.link.socket(), messages.clone(), wishes);
     let mut ring = ring.map_err(refusal::setup_error)?;
     if opcode == Opcode::SendZcFixed {
@@ -184,6 +190,10 @@ where
             self.next(&mut 0)?;
         }
         Ok(())
+    }
+
+    fn idle(&mut self) -> Result<bool, Errno> {
+        self.ring.idle()
     }
 
     fn zerocopy(&self) -> Option<ZerocopyCounts> {

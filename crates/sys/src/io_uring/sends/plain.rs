@@ -130,6 +130,13 @@ impl<'fd> PlainRing<'fd> {
         }
     }
 
+    /// As [`SendRing::idle`].
+    ///
+    /// Errors: as there.
+    pub fn idle(&mut self) -> Result<bool, Errno> {
+        self.0.idle()
+    }
+
     /// The next completion that has come; never waits.
     #[inline]
     pub fn cqe(&mut self) -> Option<Cqe> {
