@@ -2,7 +2,7 @@
 //! and never stored.
 
 mod curves;
-mod figures;
+mod latency;
 mod servers;
 
 use std::sync::Arc;
@@ -17,8 +17,9 @@ pub use self::curves::{
     CostModel, Crossing, Crossover, CrossoverPoint, CrossoverShape, Drift, Extreme, ExtremeKind,
     Neighbours, Plateau, PlateauAxis, ReadPlateau, RemovedCopy, Unexpected,
 };
-pub use self::figures::{Figures, LatencyFigures};
+pub use self::latency::LatencyFigures;
 pub use self::servers::{CpuOf, CpuShares, EndFigures, Limits, Saturated, ServerFigures, Spent};
+pub use crate::figures::Figures;
 use crate::gates::Check;
 pub use crate::kinds::{Kind, Kinds};
 pub use crate::quantity::Quantity;

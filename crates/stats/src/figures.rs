@@ -4,103 +4,151 @@ pub(crate) mod servers;
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Counts, MultishotCounts, ZerocopyCounts};
+use serde::Serialize;
 
-use crate::analysis::{Estimate, Figures, ZerocopyFigures};
+use crate::analysis::{Estimate, ZerocopyFigures};
 use crate::gates::{cycles, instructions};
 use crate::interval::{Parts, Totals, by_pass, count};
 use crate::student::StudentTable;
 use crate::values::{ArmValues, Sums};
 
 /// What makes up a figure in one trial; null where that was not counted.
-type Part = fn(&Sums) -> Option<Parts>;
+type Part = fn(&ArmValues, &Sums) -> Option<Parts>;
 
-/// Figures that need every trial, in the order in which [`of`] names them.
-const OF_ALL: [Part; 19] = [
-    Sums::time_per_message,
-    |sums| Some(parts(sums.tx.time_ns, sums.tx.bytes)),
-    |sums| Some(parts(sums.tx.task_clock_ns?, sums.tx.messages)),
-    |sums| of_both_ends(sums, |counts| counts.task_clock_ns),
-    |sums| of_both_ends(sums, cycles),
-    |sums| of_both_ends(sums, instructions),
-    read_rate,
-    delivered,
-    goodput,
-    |sums| Some(parts(sums.tx.task_clock_ns?, sums.tx.bytes)),
-    |sums| sums.received().and_then(|rx| Some(parts(rx.task_clock_ns?, rx.bytes))),
-    |sums| Some(parts(sums.tx.calls?, sums.tx.messages)),
-    |sums| Some(parts(sums.tx.messages, sums.tx.calls?)),
-    |sums| Some(parts(sums.tx.segments_out?, sums.tx.messages)),
-    |sums| Some(parts(sums.switches()?, sums.tx.messages)),
-    |sums| Some(parts(sums.both_ends(cycles)?, sums.tx.bytes)),
-    |sums| Some(parts(cycles(&sums.tx)?, sums.tx.bytes)),
-    |sums| sums.received().and_then(|rx| Some(parts(cycles(rx)?, rx.bytes))),
-    |sums| of_both_ends(sums, |counts| counts.run_delay_ns),
-];
+/// Which trials a figure needs.
+enum Of {
+    /// Every one.
+    Every,
+    /// Those that have it: groups of counters that do not fit together take turns, so each
+    /// has whole trials, and n says how many.
+    Some,
+}
 
-/// Figures of the trials that have them, likewise: groups of counters that do not fit
-/// together take turns, so each has whole trials, and n says how many.
-const OF_SOME: [Part; 7] = [
-    |sums| per_kib(sums, |c| misses(c.pmu.l1d_misses, c.pmu.l1d_loads)),
-    |sums| per_kib(sums, |counts| counts.pmu.llc_misses),
-    |sums| per_kib(sums, |counts| counts.pmu.llc_references),
-    |sums| per_kib(sums, |c| misses(c.pmu.branch_misses, c.pmu.branches)),
-    |sums| per_kib(sums, |c| misses(c.pmu.dtlb_misses, c.pmu.dtlb_loads)),
-    |sums| per_cycle(sums, |counts| counts.pmu.stalled_cycles_frontend),
-    |sums| per_cycle(sums, |counts| counts.pmu.stalled_cycles_backend),
-];
+/// Makes the catalogue: the figures of an arm, and what each is made of. An entry is
+/// ```text
+/// name: trials, |arm, sums| parts;
+/// ```
+macro_rules! figures {
+    ($($(#[$doc:meta])+ $name:ident: $of:ident,
+        |$arm:pat_param, $sums:pat_param| $part:expr;)+) => {
+        /// Single-arm figures: totals over totals, with t intervals over trials.
+        /// Null where a part of the figure was not measured.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        pub struct Figures {
+            /// Nanoseconds per message: 1 / message rate, not a latency.
+            pub ns_per_message: Estimate,
+            $($(#[$doc])+ pub $name: Option<Estimate>,)+
+            /// The value of each used trial, for the strip behind the number:
+            /// goodput in bit/s, or ns per message where there is no receiver.
+            pub trial_values: Vec<f64>,
+        }
+
+        const PARTS: &[(Of, Part)] = &[$((Of::$of, |$arm, $sums| $part)),+];
+
+        fn named(found: Found, table: &mut StudentTable) -> Option<Figures> {
+            let ns_per_message = estimate_of(found.time?, table)?;
+            let mut columns = found.columns.into_iter();
+            $(let $name = columns.next().flatten().and_then(|one| estimate_of(one, table));)+
+            Some(Figures { ns_per_message, $($name,)+ trial_values: found.trial_values })
+        }
+    };
+}
+
+figures! {
+    /// Received payload bits per second; null for arms without a receiver.
+    goodput_bits_per_s: Every, |_, s| goodput(s);
+    /// Bytes of the file read per second; null in other studies than `file`, here and
+    /// below.
+    read_bytes_per_s: Every, |_, s| read_rate(s);
+    /// Bytes that storage delivered over bytes read: 0 from the page cache, 1 from the
+    /// device, more with what was read ahead.
+    device_share: Every, |_, s| delivered(s);
+    /// Nanoseconds per payload byte; null for calls that move none.
+    ns_per_byte: Every, |_, s| Some(parts(s.tx.time_ns, s.tx.bytes));
+    /// CPU time of the sending threads per message, or per call, ns.
+    tx_cpu_ns_per_message: Every, |_, s| Some(parts(s.tx.task_clock_ns?, s.tx.messages));
+    /// CPU time of the threads of both ends per message, ns; of the one end where there is
+    /// no other.
+    cpu_ns_per_message: Every, |_, s| of_both_ends(s, |counts| counts.task_clock_ns);
+    /// CPU cycles of both ends per message, or per call, user and kernel.
+    cycles_per_message: Every, |_, s| of_both_ends(s, cycles);
+    /// Instructions of both ends per message, or per call, user and kernel.
+    instructions_per_message: Every, |_, s| of_both_ends(s, instructions);
+    /// CPU time of the sending threads per payload byte, ns.
+    tx_cpu_ns_per_byte: Every, |_, s| Some(parts(s.tx.task_clock_ns?, s.tx.bytes));
+    /// CPU time of the receiving threads per payload byte, ns.
+    rx_cpu_ns_per_byte: Every, |_, s| {
+        s.received().and_then(|rx| Some(parts(rx.task_clock_ns?, rx.bytes)))
+    };
+    /// System calls of the sender per message; null where nobody counts them.
+    tx_calls_per_message: Every, |_, s| Some(parts(s.tx.calls?, s.tx.messages));
+    /// Messages of the sender per system call; null where it makes none.
+    tx_messages_per_call: Every, |_, s| Some(parts(s.tx.messages, s.tx.calls?));
+    /// Segments that the sender's kernel sent per message, those that only
+    /// acknowledge among them.
+    tx_segments_per_message: Every, |_, s| Some(parts(s.tx.segments_out?, s.tx.messages));
+    /// Context switches of both ends per message.
+    context_switches_per_message: Every, |_, s| Some(parts(s.switches()?, s.tx.messages));
+    /// CPU cycles of both ends per payload byte, user and kernel.
+    cycles_per_byte: Every, |_, s| Some(parts(s.both_ends(cycles)?, s.tx.bytes));
+    /// CPU cycles of the sending end per payload byte, user and kernel.
+    tx_cycles_per_byte: Every, |_, s| Some(parts(cycles(&s.tx)?, s.tx.bytes));
+    /// CPU cycles of the receiving end per payload byte, user and kernel.
+    rx_cycles_per_byte: Every, |_, s| {
+        s.received().and_then(|rx| Some(parts(cycles(rx)?, rx.bytes)))
+    };
+    /// First-level data cache misses of both ends per KiB of payload.
+    l1d_misses_per_kib: Some, |_, s| per_kib(s, |c| misses(c.pmu.l1d_misses, c.pmu.l1d_loads));
+    /// Last-level cache misses of both ends per KiB of payload.
+    llc_misses_per_kib: Some, |_, s| per_kib(s, |counts| counts.pmu.llc_misses);
+    /// Last-level cache references of both ends per KiB of payload.
+    llc_references_per_kib: Some, |_, s| per_kib(s, |counts| counts.pmu.llc_references);
+    /// Mispredicted branches of both ends per KiB of payload.
+    branch_misses_per_kib: Some, |_, s| per_kib(s, |c| misses(c.pmu.branch_misses, c.pmu.branches));
+    /// First-level data TLB misses of both ends per KiB of payload.
+    dtlb_misses_per_kib: Some, |_, s| per_kib(s, |c| misses(c.pmu.dtlb_misses, c.pmu.dtlb_loads));
+    /// Cycles in which the front end issued nothing, over all cycles.
+    stalled_frontend_per_cycle: Some, |_, s| per_cycle(s, |c| c.pmu.stalled_cycles_frontend);
+    /// Cycles in which the back end took nothing, over all cycles.
+    stalled_backend_per_cycle: Some, |_, s| per_cycle(s, |c| c.pmu.stalled_cycles_backend);
+    /// Time for which threads of both ends were ready to run and waited for a
+    /// CPU, per message, ns.
+    run_delay_ns_per_message: Every, |_, s| of_both_ends(s, |counts| counts.run_delay_ns);
+    /// Time in softirq on the CPUs of both ends per payload byte, ns, whoever
+    /// caused it, from timer ticks: its error is one tick in the sum.
+    softirq_ns_per_byte: Every, |arm, s| softirq_time(arm, s);
+}
+
+/// The parts of each trial, by figure; null where one that is needed lacks them.
+struct Found {
+    time: Option<Vec<InPass>>,
+    columns: Vec<Option<Vec<InPass>>>,
+    trial_values: Vec<f64>,
+}
 
 /// The figures of an arm over its used trials, each with its pass; null without any. The sums of
 /// each trial are unpacked once, for all figures.
 pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option<Figures> {
-    let mut all = OF_ALL.map(|_| Some(Vec::with_capacity(arms.len())));
-    let mut some = OF_SOME.map(|_| Vec::new());
-    let mut softirq = Some(Vec::new());
-    let mut trial_values = Vec::with_capacity(arms.len());
+    let room = || Some(Vec::with_capacity(arms.len()));
+    let mut found = Found {
+        time: room(),
+        columns: PARTS.iter().map(|_| room()).collect(),
+        trial_values: Vec::with_capacity(arms.len()),
+    };
     for &(pass, arm) in arms {
         let sums = arm.sums();
         let with_pass = |parts: Option<Parts>| Some((pass, parts?));
-        all.iter_mut().zip(OF_ALL).for_each(|(column, part)| add(column, with_pass(part(&sums))));
-        some.iter_mut()
-            .zip(OF_SOME)
-            .for_each(|(column, part)| column.extend(with_pass(part(&sums))));
-        add(&mut softirq, with_pass(softirq_time(arm, &sums)));
+        add(&mut found.time, with_pass(sums.time_per_message()));
+        for ((of, part), column) in PARTS.iter().zip(&mut found.columns) {
+            match (of, with_pass(part(arm, &sums))) {
+                (Of::Some, None) => {}
+                (_, counted) => add(column, counted),
+            }
+        }
         let value = goodput(&sums).or_else(|| sums.time_per_message());
-        trial_values.extend(value.map(|parts| parts.over / parts.under));
+        found.trial_values.extend(value.map(|parts| parts.over / parts.under));
     }
-    let mut all = all.map(|column| estimate_of(column?, table)).into_iter();
-    let mut some = some.map(|column| estimate_of(column, table)).into_iter();
-    let (mut all, mut some) = (|| all.next().flatten(), || some.next().flatten());
-    // In this order.
-    Some(Figures {
-        ns_per_message: all()?,
-        ns_per_byte: all(),
-        tx_cpu_ns_per_message: all(),
-        cpu_ns_per_message: all(),
-        cycles_per_message: all(),
-        instructions_per_message: all(),
-        read_bytes_per_s: all(),
-        device_share: all(),
-        goodput_bits_per_s: all(),
-        tx_cpu_ns_per_byte: all(),
-        rx_cpu_ns_per_byte: all(),
-        tx_calls_per_message: all(),
-        tx_messages_per_call: all(),
-        tx_segments_per_message: all(),
-        context_switches_per_message: all(),
-        cycles_per_byte: all(),
-        tx_cycles_per_byte: all(),
-        rx_cycles_per_byte: all(),
-        run_delay_ns_per_message: all(),
-        l1d_misses_per_kib: some(),
-        llc_misses_per_kib: some(),
-        llc_references_per_kib: some(),
-        branch_misses_per_kib: some(),
-        dtlb_misses_per_kib: some(),
-        stalled_frontend_per_cycle: some(),
-        stalled_backend_per_cycle: some(),
-        softirq_ns_per_byte: softirq.and_then(|column| estimate_of(column, table)),
-        trial_values,
-    })
+    named(found, table)
 }
 
 /// Adds what a trial counted to a column that needs every trial; null as soon as one lacks it.

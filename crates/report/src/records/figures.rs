@@ -23,47 +23,40 @@ pub(super) fn latency(arm: &ArmAnalysis) -> Named {
     ])
 }
 
+/// Columns that are called as the figures are.
+macro_rules! values {
+    ($figures:expr; $($name:ident)+) => {{
+        let figures: Option<&Figures> = $figures;
+        fixed([$((stringify!($name), json!(figures.and_then(|f| f.$name).map(|e| e.value)))),+])
+    }};
+}
+
 pub(super) fn figures(arm: &ArmAnalysis) -> Named {
     let figures = arm.figures.as_ref();
     let goodput = figures.and_then(|f| f.goodput_bits_per_s);
     let message = figures.map(|f| f.ns_per_message);
     let interval = |estimate: Option<Estimate>| estimate.and_then(|e| e.interval);
     let value = |estimate: Option<Estimate>| json!(estimate.map(|e| e.value));
-    fixed([
+    let mut columns = fixed([
         ("goodput_bits_per_s", value(goodput)),
         ("goodput_low_bits_per_s", low(interval(goodput))),
         ("goodput_high_bits_per_s", high(interval(goodput))),
         ("ns_per_message", value(message)),
         ("ns_per_message_low", low(interval(message))),
         ("ns_per_message_high", high(interval(message))),
-        ("ns_per_byte", value(figures.and_then(|f| f.ns_per_byte))),
-        ("tx_cpu_ns_per_byte", value(figures.and_then(|f| f.tx_cpu_ns_per_byte))),
-        ("rx_cpu_ns_per_byte", value(figures.and_then(|f| f.rx_cpu_ns_per_byte))),
-        ("tx_calls_per_message", value(figures.and_then(|f| f.tx_calls_per_message))),
-        (
-            "context_switches_per_message",
-            value(figures.and_then(|f| f.context_switches_per_message)),
-        ),
-        ("cycles_per_byte", value(figures.and_then(|f| f.cycles_per_byte))),
-        ("tx_cycles_per_byte", value(figures.and_then(|f| f.tx_cycles_per_byte))),
-        ("rx_cycles_per_byte", value(figures.and_then(|f| f.rx_cycles_per_byte))),
-        ("l1d_misses_per_kib", value(figures.and_then(|f| f.l1d_misses_per_kib))),
-        ("llc_references_per_kib", value(figures.and_then(|f| f.llc_references_per_kib))),
-        ("llc_misses_per_kib", value(figures.and_then(|f| f.llc_misses_per_kib))),
-        ("softirq_ns_per_byte", value(figures.and_then(|f| f.softirq_ns_per_byte))),
-    ])
+    ]);
+    columns.extend(values!(figures;
+        ns_per_byte tx_cpu_ns_per_byte rx_cpu_ns_per_byte tx_calls_per_message
+        context_switches_per_message cycles_per_byte tx_cycles_per_byte rx_cycles_per_byte
+        l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib softirq_ns_per_byte
+    ));
+    columns
 }
 
 pub(super) fn later(arm: &ArmAnalysis) -> Named {
-    let figures = arm.figures.as_ref();
-    let value = |of: fn(&Figures) -> Option<Estimate>| json!(figures.and_then(of).map(|e| e.value));
-    fixed([
-        ("branch_misses_per_kib", value(|f| f.branch_misses_per_kib)),
-        ("dtlb_misses_per_kib", value(|f| f.dtlb_misses_per_kib)),
-        ("stalled_frontend_per_cycle", value(|f| f.stalled_frontend_per_cycle)),
-        ("stalled_backend_per_cycle", value(|f| f.stalled_backend_per_cycle)),
-        ("run_delay_ns_per_message", value(|f| f.run_delay_ns_per_message)),
-        ("tx_messages_per_call", value(|f| f.tx_messages_per_call)),
-        ("tx_segments_per_message", value(|f| f.tx_segments_per_message)),
-    ])
+    values!(arm.figures.as_ref();
+        branch_misses_per_kib dtlb_misses_per_kib stalled_frontend_per_cycle
+        stalled_backend_per_cycle run_delay_ns_per_message tx_messages_per_call
+        tx_segments_per_message
+    )
 }
