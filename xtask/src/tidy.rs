@@ -4,6 +4,7 @@
 //! A rule is a function from files to findings; each is tested on a small bad
 //! input, because a rule that finds nothing proves nothing.
 
+mod facts;
 mod graph;
 mod modules;
 mod registry;
@@ -111,6 +112,7 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Finding> {
     let mut findings = graph::check(workspace);
     findings.extend(modules::check(&sources));
     findings.extend(registry::check(&sources));
+    findings.extend(sources.iter().flat_map(facts::check));
     findings.extend(sources.iter().flat_map(style::check));
     findings.extend(style::check_roots(&sources));
     findings.extend(workspace.files.iter().flat_map(|(path, text)| style::check_text(path, text)));

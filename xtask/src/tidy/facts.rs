@@ -1,0 +1,102 @@
+//! Rules: what is found is data and not prose, and what shows it knows no study. A sentence in a
+//! finding would be read back by somebody, and a renderer with a case for a study would be that
+//! study's second home.
+
+use super::Finding;
+use super::source::Source;
+
+/// Where findings are declared.
+const FINDINGS: &[&str] = &[
+    "crates/report/src/findings.rs",
+    "crates/report/src/findings/files.rs",
+    "crates/stats/src/reason.rs",
+    "crates/stats/src/remark.rs",
+];
+
+/// Fields of findings that are text: names that users or the kernel gave, and the reasons of
+/// failed trials as they were stored.
+const NAMES: &[&str] = &[
+    "arm",
+    "baseline",
+    "beside",
+    "file_system",
+    "from",
+    "high_order_alloc_disable",
+    "lowest",
+    "method",
+    "methods",
+    "name",
+    "reason",
+    "receiver",
+    "restricted",
+    "run",
+    "to",
+];
+
+/// The crate of documents and their renderers, and what of the model it may know.
+const RENDERERS: &str = "document";
+const RENDERERS_KNOW: &str = "iolens_model::units";
+
+/// Findings in one file.
+pub(crate) fn check(source: &Source) -> Vec<Finding> {
+    let lines = source.lines.iter().enumerate().filter(|(_, line)| !line.is_test);
+    let mut found = Vec::new();
+    for (index, line) in lines {
+        let mut say = |message: String| found.push(Finding::new(&source.path, index + 1, message));
+        if FINDINGS.contains(&source.path.as_str()) {
+            for name in text_fields(&line.code).filter(|name| !NAMES.contains(name)) {
+                say(format!("`{name}` of a finding is text: make it data, and words of it later"));
+            }
+        }
+        let is_model = |code: &str| code.replace(RENDERERS_KNOW, "").contains("iolens_model");
+        if source.package() == RENDERERS && is_model(&line.code) {
+            say(format!("renderers know {RENDERERS_KNOW} and no study"));
+        }
+    }
+    found
+}
+
+/// The names of fields of type `String`, or of several, in a line of code.
+fn text_fields(code: &str) -> impl Iterator<Item = &str> {
+    code.match_indices("String").filter_map(|(at, _)| {
+        let before = code[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '<');
+        let name = before.trim_end().strip_suffix(':')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = &name[name.rfind(|c| !is_name(c)).map_or(0, |sign| sign + 1)..];
+        (!name.is_empty()).then_some(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(path: &str, text: &str) -> Vec<String> {
+        check(&Source::new(path, text)).into_iter().map(|finding| finding.to_string()).collect()
+    }
+
+    #[test]
+    fn a_sentence_in_a_finding_is_found() {
+        let text = "enum Finding {\n    Tie { methods: Vec<String>, why: Option<String> },\n}\n\
+                    fn words() -> String {\n";
+        let why = "crates/stats/src/remark.rs:2: `why` of a finding is text: make it data, and \
+                   words of it later";
+        assert_eq!(said("crates/stats/src/remark.rs", text), [why]);
+        assert!(said("crates/stats/src/other.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_renderer_that_knows_a_study_is_found() {
+        let text = "use iolens_model::units::Bytes;\nuse iolens_model::plan::Plan;\n";
+        let found = ["crates/document/src/html.rs:2: renderers know iolens_model::units and no \
+                      study"];
+        assert_eq!(said("crates/document/src/html.rs", text), found);
+        assert!(said("crates/report/src/html.rs", text).is_empty());
+    }
+
+    #[test]
+    fn every_place_of_findings_is_there() {
+        let root = crate::root();
+        assert!(FINDINGS.iter().all(|path| root.join(path).is_file()));
+    }
+}
