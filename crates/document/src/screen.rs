@@ -88,6 +88,10 @@ pub enum Label {
     Nearby,
     /// How close the fastest is to what memory allows.
     Limit,
+    /// The command that does it again.
+    RunIt,
+    /// The same for who writes the program.
+    InCode,
     /// Rare slices that are much slower.
     Stalls,
     /// What cannot be told.
@@ -104,6 +108,8 @@ pub enum Label {
     NotRun,
     /// Without which a decision could go wrong.
     Caution,
+    /// What was noticed besides.
+    Notes,
     /// How noisy it was, and what was not read.
     Trust,
     /// Commands.
@@ -129,6 +135,8 @@ impl Label {
             Label::StartUp => "Start-up",
             Label::Nearby => "Nearby",
             Label::Limit => "Limit",
+            Label::RunIt => "Run it",
+            Label::InCode => "In code",
             Label::Stalls => "Stalls",
             Label::Unknown => "Unknown",
             Label::Differs => "Differs",
@@ -137,6 +145,7 @@ impl Label {
             Label::Undecided => "Undecided",
             Label::NotRun => "Not run",
             Label::Caution => "Caution",
+            Label::Notes => "Notes",
             Label::Trust => "Trust",
             Label::Next => "Next",
             Label::Report => "Report",

@@ -109,4 +109,7 @@ pub(crate) struct TuneHow {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print all that was noticed, and what was not tried
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
 }

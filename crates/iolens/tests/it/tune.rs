@@ -105,17 +105,19 @@ fn the_text_names_winner_bound_and_command() {
     let done = place.run(&line(&place, "tune read PLACE/f --consumer none --budget 1s"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     for expect in [
-        "The fastest way to read",
-        "class",
-        "against",
-        "bound",
-        "command   iolens file read",
-        "bytes     equal: checksum",
-        "not tried: mmap: nobody looks at the bytes",
+        "tune read · ",
+        "bytes not looked at",
+        "change against ",
+        "Use        ",
+        "Limit      ",
+        "Run it     iolens file read",
+        "bytes verified (checksum ",
     ] {
         assert!(done.stdout.contains(expect), "{expect}: {}", done.stdout);
     }
     assert!(done.stderr.contains("final:"), "{}", done.stderr);
+    let all = place.run(&line(&place, "tune read PLACE/f --consumer none --budget 1s -v"));
+    assert!(all.stdout.contains("Not run    mmap: nobody looks at the bytes"), "{}", all.stdout);
 }
 
 #[test]
@@ -170,7 +172,7 @@ fn small_folios_are_cured_where_that_is_allowed_and_the_price_is_told() {
         assert!(stages(&done, "uncured") >= 5 && stages(&done, "cured") >= 5);
         assert_eq!(record["proof"]["winner"], record["proof"]["plain"]);
     }
-    let text = place.run(&line(&place, "tune read PLACE/f --allow-evict --budget 1s"));
+    let text = place.run(&line(&place, "tune read PLACE/f --allow-evict --budget 1s -v"));
     assert_eq!(text.code, Some(0), "{}", text.stderr);
     assert_eq!(text.stdout.contains("the cure,"), small, "{}", text.stdout);
     // What is told of one that went well, or failed, is tested by the report too.
@@ -187,10 +189,11 @@ fn commands_are_printed_as_a_shell_takes_them() {
     let place = with_file();
     let odd = place.path("f; x.bin");
     std::fs::copy(place.path("f"), &odd).unwrap();
-    let mut command = place.command("tune read --budget 1s --consumer none");
+    let mut command = place.command("tune read --budget 1s --consumer none -v");
     let output = command.arg(&odd).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let quoted = format!("'if={}'", odd.display());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains(&format!("dd {quoted} of=/dev/null")), "{text}");
     assert!(!text.contains("dd if="), "{text}");
 }

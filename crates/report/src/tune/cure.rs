@@ -36,7 +36,7 @@ pub(super) fn told(record: &Record) -> Option<String> {
 /// `Huge pages map 98.1 % of it then, 0 % before`.
 fn folios(cure: &Cure) -> String {
     let share = |share: Option<f64>| {
-        share.map_or_else(|| NONE.to_owned(), |s| format!("{} %", three_digits(100.0 * s)))
+        share.map_or_else(|| NONE.to_owned(), |s| format!("{}%", three_digits(100.0 * s)))
     };
     let (before, after) = (cure.huge_before_share, cure.huge_after_share);
     let told = format!("Huge pages map {} of it then, {} before", share(after), share(before));
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(told(&record(&arms(60.0))), None, "it was not tried");
         let told = told(&cured(BEFORE_MS, AFTER_MS, Some(0.98))).unwrap();
         let wanted = "the cure, tried: dropped from the page cache and read again through a \
-                      mapping with MADV_HUGEPAGE, in 400 ms. Huge pages map 98.0 % of it then, 0 % \
+                      mapping with MADV_HUGEPAGE, in 400 ms. Huge pages map 98.0% of it then, 0% \
                       before. mmap, 1 MiB, 1 thread: 19.2 GiB/s (16.7 GiB/s to 20.0 GiB/s) then, \
                       6.25 GiB/s (5.88 GiB/s to 6.67 GiB/s) before; it lasts until the kernel drops \
                       the pages";
@@ -130,7 +130,7 @@ mod tests {
         assert!(of(Some(0.05)).contains(small) && !of(Some(0.2)).contains(small));
         let unknown = of(None);
         assert!(!unknown.contains(small), "{unknown}");
-        assert!(unknown.contains(&format!("map {NONE} of it then, 0 % before")), "{unknown}");
+        assert!(unknown.contains(&format!("map {NONE} of it then, 0% before")), "{unknown}");
     }
 
     #[test]
@@ -152,6 +152,6 @@ mod tests {
             trial.time_ns = None;
         }
         let told = told(&record).unwrap();
-        assert!(told.contains("0 % before. What it gives was not measured; it lasts"), "{told}");
+        assert!(told.contains("0% before. What it gives was not measured; it lasts"), "{told}");
     }
 }

@@ -24,7 +24,7 @@ pub struct Replay {
 pub fn drift(then: &Facts, now: &Facts) -> Vec<String> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
     let folder = |facts: &Facts| facts.folder.as_ref().map(|(_, file_system)| file_system.clone());
-    let share = |facts: &Facts| facts.resident_share.map(|share| format!("{:.0} %", share * 100.0));
+    let share = |facts: &Facts| facts.resident_share.map(|share| format!("{:.0}%", share * 100.0));
     let pairs = [
         ("the file", then.file.clone(), now.file.clone()),
         ("the file's size", Bytes(then.file_bytes).to_string(), Bytes(now.file_bytes).to_string()),

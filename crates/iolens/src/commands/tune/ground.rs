@@ -289,7 +289,7 @@ impl Ground {
     /// Whether the cache was as it was to be.
     fn check_cache(&self, resident: &[Residency; 2]) -> Result<(), String> {
         let before = resident[0].share();
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let percent = |share: f64| format!("{:.1}%", share * 100.0);
         match (self.cache, before) {
             (CacheWish::Cold, None) => {
                 Err("whether the file was evicted is not known, so it is not called cold".into())

@@ -21,7 +21,7 @@ use iolens_stats::tune::{Found, search, verdict};
 
 use self::ground::{Ground, Place};
 use crate::args::{self, TuneHow, TuneTask};
-use crate::commands::report::{exists, write_new};
+use crate::commands::report::{exists, style, write_new};
 use crate::failure::Failure;
 use crate::output;
 
@@ -91,7 +91,7 @@ fn anew(asked: &Asked<'_>) -> Result<ExitCode, Failure> {
     let record = finish(asked, begun, found)?;
     let verdict = verdict(&record).ok_or_else(|| nothing(&record))?;
     let json = format!("{:#}", report::json(&record, &verdict));
-    let text = || report::text(&record, &verdict);
+    let text = || report::text(&record, &verdict, &style(), asked.how.verbose);
     conclude(asked.how, &json, text)?;
     Ok(ExitCode::SUCCESS)
 }

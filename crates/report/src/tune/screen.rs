@@ -1,0 +1,267 @@
+//! A result as a screen: the winner beside what people would use instead, what bounds it, how
+//! to run it and how to write it.
+
+use iolens_document::{Answer, Block, Column, Grid, Label, Row, Screen, Text};
+use iolens_document::{Factor, change};
+use iolens_model::file::Consumer;
+use iolens_model::shell;
+use iolens_model::tune::{Configuration, FOLIOS_SMALL, LimitKind, Record, Stage, Stop, Task, Work};
+use iolens_model::units::{Bytes, Nanos, three_digits};
+use iolens_stats::analysis::Interval;
+use iolens_stats::tune::{Against, DELTA, Ratio, Verdict};
+
+use super::{code, command, cure, limit_share, name, state};
+use crate::number::{count, list, percent};
+use crate::rates::{self, Unit};
+use crate::screen::table::{Marks, SAME, UNDECIDED, against_column, changes, legend};
+
+/// The screen.
+pub(super) fn screen(record: &Record, verdict: &Verdict, verbose: bool) -> Screen {
+    let mut marks = Marks::default();
+    let grid = grid(record, verdict, &mut marks);
+    let mut screen = Screen {
+        header: header(record),
+        effort: effort(record, verdict),
+        blocks: vec![Block::Grid(grid)],
+        legend: legend(marks, &[]),
+        ..Screen::default()
+    };
+    screen.answers.extend(answers(record, verdict));
+    screen.answers.extend(cautions(record, verdict).map(|said| Answer::one(Label::Caution, said)));
+    screen.answers.push(trust(record, verdict));
+    if verbose {
+        screen.answers.extend(more(record, verdict));
+    }
+    screen.answers.push(next(record, verbose));
+    screen
+}
+
+fn header(record: &Record) -> Vec<Text> {
+    let facts = &record.facts;
+    let task = record.wishes.task;
+    let size = Bytes(facts.file_bytes);
+    let file = format!("{} ({size}, {}, {})", facts.file, facts.file_system, state(record));
+    let looked_at = match (task, record.wishes.consumer) {
+        (Task::Copy, _) => None,
+        (Task::Read, Consumer::None) => Some("bytes not looked at"),
+        (Task::Read, _) => Some("every byte read"),
+    };
+    let into = facts.folder.as_ref().map(|(folder, system)| format!("into {folder} ({system})"));
+    let mut parts: Vec<Text> = vec![format!("tune {task}").into(), file.into()];
+    parts.extend(into.map(Text::from));
+    parts.extend(looked_at.map(Text::from));
+    parts
+}
+
+fn effort(record: &Record, verdict: &Verdict) -> Vec<Text> {
+    let ended = match record.stop {
+        Stop::Precision => "precise enough",
+        Stop::Bound => "the limit is reached",
+        Stop::Equivalent => "the best are the same",
+        Stop::Decided => "the best is decided",
+        Stop::Budget => "out of time",
+    };
+    let trials = record.trials.len();
+    let took = Nanos(record.duration.0);
+    vec![
+        format!("{trials} trials, {} final rounds", verdict.bytes_per_s.n).into(),
+        format!("{took} ({ended})").into(),
+    ]
+}
+
+/// The winner and the others of the final.
+fn grid(record: &Record, verdict: &Verdict, marks: &mut Marks) -> Grid {
+    let others = || verdict.against.iter().filter(|one| !matches!(one.work, Work::Limit { .. }));
+    let rates = std::iter::once(verdict.bytes_per_s.value).chain(others().map(|o| o.bytes_per_s));
+    let unit = Unit::of(rates::BYTES, rates);
+    let rate = |bytes_per_s: f64| vec![three_digits(bytes_per_s / unit.size)];
+    let cpu = |seconds: Option<f64>| vec![seconds.map_or_else(String::new, three_digits)];
+    let mut rows = vec![Row::Cells(vec![
+        vec![verdict.winner.words()],
+        rate(verdict.bytes_per_s.value),
+        Vec::new(),
+        cpu(verdict.cpu_s_per_gib),
+    ])];
+    rows.extend(others().map(|other| {
+        Row::Cells(vec![
+            vec![name(record, &other.work)],
+            rate(other.bytes_per_s),
+            against_winner(&other.ratio, marks),
+            cpu(other.cpu_s_per_gib),
+        ])
+    }));
+    Grid {
+        title: format!("change against {} [95%, all comparisons together]", verdict.winner.engine),
+        columns: vec![
+            Column::left(""),
+            Column::decimal("throughput").below(unit.name),
+            against_column("change"),
+            Column::decimal("CPU").below("s per GiB"),
+        ],
+        rows,
+    }
+}
+
+/// What another has of the winner's rate, whose ratio to it this is.
+fn against_winner(ratio: &Ratio, marks: &mut Marks) -> Vec<String> {
+    let is_same = ratio.is_equivalent(DELTA);
+    let interval = if is_same { ratio.interval90 } else { ratio.interval };
+    let usable = interval.filter(Interval::is_usable).map(|i| (i.low, i.high));
+    let factor = Factor { typical: ratio.value, interval: usable }.inverse();
+    let mark = match () {
+        () if is_same => SAME,
+        () if factor.is_open() => UNDECIDED,
+        () => "",
+    };
+    marks.same |= mark == SAME;
+    marks.undecided |= mark == UNDECIDED;
+    let mut parts = vec![change(factor.typical)];
+    parts.extend(changes(factor.interval));
+    parts.push(mark.to_owned());
+    parts
+}
+
+fn answers(record: &Record, verdict: &Verdict) -> Vec<Answer> {
+    let mut used = vec![Text::from(verdict.winner.words())];
+    if !verdict.tied.is_empty() {
+        let tied: Vec<String> = verdict.tied.iter().map(Configuration::words).collect();
+        used.push(Text::from(format!(
+            "not shown to be over {} off: {}",
+            percent(DELTA),
+            list(&tied)
+        )));
+        used.push("of these it takes the least CPU time, or is simplest".into());
+    }
+    let mut limits = verdict.limits.iter();
+    let mut bound: Vec<Text> = Vec::new();
+    if let Some(first) = limits.next() {
+        bound.push(limit_share(first, verdict.is_bound).into());
+    }
+    bound.extend(
+        limits.map(|share| format!("{}: {}", share.kind, limit_share(share, false)).into()),
+    );
+    let code = code::in_code(record, &verdict.winner).into_iter().map(Text::from);
+    vec![
+        Answer { label: Label::Use, said: used },
+        Answer { label: Label::Limit, said: bound },
+        Answer::one(Label::RunIt, Text::code(command(record, &verdict.winner))),
+        Answer { label: Label::InCode, said: code.collect() },
+    ]
+    .into_iter()
+    .filter(|answer| !answer.said.is_empty())
+    .collect()
+}
+
+/// Without which the numbers could be taken for others.
+fn cautions<'a>(record: &'a Record, verdict: &'a Verdict) -> impl Iterator<Item = Text> + 'a {
+    let facts = &record.facts;
+    let shared = verdict.shared.as_ref().map(|(engine, seconds)| {
+        let time = crate::number::nanoseconds(seconds * 1e9);
+        format!("{engine} copies in {time} and moves no byte: it shares the blocks")
+    });
+    let most = record.trials.iter().filter(|trial| trial.stage == Stage::Final);
+    let most = most.map(|trial| trial.extent.bytes).max().filter(|&bytes| bytes < facts.file_bytes);
+    let part = most.map(|bytes| format!("measured on the first {} of the file", Bytes(bytes)));
+    let guest = facts.hypervisor.as_ref().map(|name| format!("a virtual machine ({name})"));
+    let stolen = record.stolen.filter(|stolen| stolen.0 > 0);
+    let stolen = stolen.map(|stolen| format!("{stolen} of CPU time stolen meanwhile"));
+    let here = [part, guest, stolen].into_iter().flatten().collect::<Vec<_>>();
+    let here = (!here.is_empty()).then(|| here.join(", "));
+    let mut failed: Vec<String> = Vec::new();
+    for trial in &record.trials {
+        let why = trial.failure.as_ref().and_then(|why| why.lines().next());
+        let said = why.map(|why| format!("{} is out: {why}", trial.work.words()));
+        failed.extend(said.filter(|said| !failed.contains(said)));
+    }
+    let noticed = facts.warnings.iter().chain(&record.notes).cloned();
+    shared.into_iter().chain(here).chain(failed).chain(noticed).map(Text::from)
+}
+
+fn trust(record: &Record, verdict: &Verdict) -> Answer {
+    let proof = match &record.proof {
+        Some(proof) if proof.winner == proof.plain => {
+            format!("bytes verified (checksum {} of {})", proof.winner, Bytes(proof.bytes))
+        }
+        Some(proof) => format!("WRONG BYTES: checksum {}, {} plain", proof.winner, proof.plain),
+        None => "bytes not verified".to_owned(),
+    };
+    let said = vec![proof.into(), cache(record, &verdict.winner).into()];
+    Answer { label: Label::Trust, said }
+}
+
+/// What of the extent was cached around the winner's trials.
+fn cache(record: &Record, winner: &Configuration) -> String {
+    let trials: Vec<_> = record
+        .trials
+        .iter()
+        .filter(|one| one.stage == Stage::Final && one.work.configuration() == Some(winner))
+        .collect();
+    let mean = |shares: Option<Vec<f64>>| {
+        shares.map(|shares| shares.iter().sum::<f64>() / shares.len().max(1) as f64)
+    };
+    let before = mean(trials.iter().map(|trial| trial.resident_before_share).collect());
+    let after = mean(trials.iter().map(|trial| trial.resident_after_share).collect());
+    match before.zip(after) {
+        Some((before, after)) if percent(before) == percent(after) => {
+            format!("{} cached before and after", percent(before))
+        }
+        Some((before, after)) => {
+            format!("{} cached before, {} after", percent(before), percent(after))
+        }
+        None => "the kernel does not say what was cached".to_owned(),
+    }
+}
+
+/// What `--verbose` adds.
+fn more(record: &Record, verdict: &Verdict) -> Vec<Answer> {
+    let mut all: Vec<Text> = Vec::new();
+    let is_scan = verdict.limits.iter().any(|share| share.kind == LimitKind::Scan);
+    let huge = record.facts.huge_mapped_share.filter(|&s| is_scan && s < FOLIOS_SMALL);
+    all.extend(huge.map(|share| {
+        let offer = if record.cure.is_none() { cure::OFFER } else { "" };
+        format!(
+            "{} of the file is cached as huge pages; the rest is mapped 4 KiB at a time, which \
+             slows a mapping (a file read from its device in order is often cached in larger \
+             pieces than one just written){offer}",
+            percent(share)
+        )
+        .into()
+    }));
+    all.extend(cure::told(record).map(Text::from));
+    let is_program = |other: &Against| matches!(other.work, Work::Program(_));
+    let is_looked_at = record.wishes.task == Task::Read && record.wishes.consumer == Consumer::Scan;
+    if is_looked_at && verdict.against.iter().any(is_program) {
+        all.push(
+            "dd does not look at what it reads; the engines here do, which is more work".into(),
+        );
+    }
+    let programs = record.programs.iter();
+    all.extend(programs.map(|(name, arguments)| {
+        Text::plain(format!("{name}: ")).and_code(shell::join(arguments))
+    }));
+    all.push(format!("seed {}", record.wishes.seed).into());
+    let not_run = |one: &iolens_model::tune::Pruned| {
+        Answer::one(Label::NotRun, format!("{}: {}", one.what, one.why.replace('\n', " ")))
+    };
+    let notes = all.into_iter().map(|said| Answer { label: Label::Notes, said: vec![said] });
+    record.pruned.iter().map(not_run).chain(notes).collect()
+}
+
+fn next(record: &Record, verbose: bool) -> Answer {
+    let mut said = Vec::new();
+    if !verbose {
+        let pruned = match record.pruned.len() {
+            0 => "notes".to_owned(),
+            n => format!(
+                "notes, {} not tried",
+                count(u32::try_from(n).unwrap_or(u32::MAX), "engine")
+            ),
+        };
+        said.push(Text::code("--verbose").and(format!(" ({pruned})")));
+    }
+    if record.stop == Stop::Budget {
+        said.push(Text::code("--budget 60s").and(" (narrower)"));
+    }
+    said.push(Text::code("-o best.json").and(" (to check again with --replay)"));
+    Answer { label: Label::Next, said }
+}
