@@ -34,7 +34,7 @@ pub const LINES: &[Line] = &[
     ),
     line(
         "fio",
-        "fio psync and ours agree within 5 % at 64 KiB and 1 MiB, warm, interleaved, buffers \
+        "fio psync and ours agree within 5% at 64 KiB and 1 MiB, warm, interleaved, buffers \
          aligned alike, the time of each harness in user code taken off",
         &["fio"],
         rivals::fio,
@@ -42,14 +42,14 @@ pub const LINES: &[Line] = &[
     line(
         "tune",
         "`tune read` on a warm 1 GiB file, data scanned, twice: the same class of winner, bound and \
-         share named; at least 85 % of the memory scan bound at its number of threads, at least \
+         share named; at least 85% of the memory scan bound at its number of threads, at least \
          1.5 × dd bs=128K",
         &[],
         tune::check,
     ),
     line(
         "bare-read",
-        "1-byte and 512-byte `read` loops are EQUIVALENT (δ = 3 %) to a bare loop of the same calls \
+        "1-byte and 512-byte `read` loops are EQUIVALENT (δ = 3%) to a bare loop of the same calls \
          run as an arm",
         &[],
         bare_read,
@@ -62,7 +62,7 @@ pub const LINES: &[Line] = &[
     ),
     line(
         "google-benchmark",
-        "a google-benchmark program with the same copy loop reads as ours within 5 %",
+        "a google-benchmark program with the same copy loop reads as ours within 5%",
         &["c++", "google-benchmark", "google-benchmark-copy"],
         rivals::google_benchmark,
     ),

@@ -23,13 +23,13 @@ pub const LINES: &[Line] = &[
     ),
     line(
         "bare-send",
-        "our `send` is EQUIVALENT (δ = 3 %) to a bare loop of the same calls",
+        "our `send` is EQUIVALENT (δ = 3%) to a bare loop of the same calls",
         &[],
         bare_send,
     ),
     line(
         "bare-loops",
-        "each primitive that sends is EQUIVALENT (δ = 3 %) to a bare loop of the same calls run as \
+        "each primitive that sends is EQUIVALENT (δ = 3%) to a bare loop of the same calls run as \
          an arm",
         &[],
         bare_loops::check,
@@ -38,20 +38,20 @@ pub const LINES: &[Line] = &[
         "classic-48",
         "`run plans/classic-48.toml` gives all 48 arm-cells or the reason within 5 minutes, every \
          zero-copy row copied with completions equal to sends, the crossover of one-copy and \
-         two-copy as a band, and of 48 contrasts at least 40 within ±3 % and none beyond ±8 %",
+         two-copy as a band, and of 48 contrasts at least 40 within ±3% and none beyond ±8%",
         &[],
         classic_48,
     ),
     line(
         "throttle",
-        "a tbf of 100 Mbit/s on the veth reads as that rate less the headers within 1 % with \
+        "a tbf of 100 Mbit/s on the veth reads as that rate less the headers within 1% with \
          `--sequential-time 4s`",
         throttle::NEEDS,
         throttle::send,
     ),
     line(
         "throttle-all",
-        "a tbf of 100 Mbit/s on the veth reads as that rate less the headers within 1 % for every \
+        "a tbf of 100 Mbit/s on the veth reads as that rate less the headers within 1% for every \
          stream primitive",
         throttle::NEEDS,
         throttle::all,
@@ -59,13 +59,13 @@ pub const LINES: &[Line] = &[
     line(
         "sink",
         "`run net --network sink` shows a copied share of 0 for zero-copy sends and a crossover \
-         band, and veth 100 %",
+         band, and veth 100%",
         &[],
         sink,
     ),
     line(
         "mapped",
-        "`tcp_zerocopy_receive` maps over 90 % at 1 MiB on loopback, and where nothing maps its row \
+        "`tcp_zerocopy_receive` maps over 90% at 1 MiB on loopback, and where nothing maps its row \
          says why; a sysctl is touched only with `--allow-sysctl`, and put back, after a SIGKILL by \
          the next start",
         &["root"],
@@ -123,7 +123,7 @@ fn classic_48(bench: &Bench, check: &mut Check) -> Res {
     check.same("zero-copy rows", zerocopy().count(), 16);
     check.same("copied, completions = sends", zerocopy().filter(is_copied).count(), 16);
     check.same("contrasts", widths.len(), 48);
-    check.within("within ±3 %", widths.iter().filter(|width| **width <= 0.03).count(), 40..);
+    check.within("within ±3%", widths.iter().filter(|width| **width <= 0.03).count(), 40..);
     check.within("widest", widths.iter().copied().fold(0.0, f64::max), ..=0.08);
     check.note("noise floor", run.line("oise floor"));
     let shapes = ["crosses", "first_then_unknown", "unknown_then_second"];

@@ -71,7 +71,7 @@ pub fn pairs<const N: usize>(
         let ratio = Median::of(ratios.iter().map(|of| of[at]));
         let median = |of: &[[f64; N]]| Median::of(of.iter().map(|run| run[at])).value;
         let words = format!(
-            "ours/theirs {:.3} [{:.3}, {:.3}] (median of {} pairs, {:.1} %, order statistics); \
+            "ours/theirs {:.3} [{:.3}, {:.3}] (median of {} pairs, {:.1}%, order statistics); \
              medians {:.2} and {:.2} {}",
             ratio.value,
             ratio.low,

@@ -31,7 +31,7 @@ pub const LINES: &[Line] = &[
         "oracle",
         "matched request by request with an oracle of 5 ms, latency less its record has a median \
          under 0.3 ms and is never negative; a stall of 1.4 s gives an intended-send maximum of 1.4 \
-         s ± 5 % and the schedule's p99 ± 5 %, which actual-send hides; a stalled client is \
+         s ± 5% and the schedule's p99 ± 5%, which actual-send hides; a stalled client is \
          flagged, not blamed on the server",
         &[],
         oracle::check,
@@ -39,13 +39,13 @@ pub const LINES: &[Line] = &[
     line(
         "wrk",
         "against the same nginx, `load` reaches at least wrk's rate with no more CPU time for each \
-         request (δ = 3 %)",
+         request (δ = 3%)",
         &["nginx", "wrk", "bash", "taskset"],
         wrk::check,
     ),
     line(
         "echo-in-c",
-        "`epoll_lt` and `uring` within 10 % of plain C loops of the same design, in rate and in the \
+        "`epoll_lt` and `uring` within 10% of plain C loops of the same design, in rate and in the \
          server's CPU time for each request",
         &["gcc", "echo-in-c"],
         echo_in_c::check,
@@ -74,7 +74,7 @@ pub const LINES: &[Line] = &[
     line(
         "search",
         "`run server --slo 'p99<5ms' --knee` finds the rates of M/D/1 for a server that works 500 \
-         µs on each request, within one step of 5 % to each side; where the machine disturbs what \
+         µs on each request, within one step of 5% to each side; where the machine disturbs what \
          lies above, it says at least a rate that is not above them",
         &[],
         search::check,

@@ -25,29 +25,29 @@ pub const LINES: &[Line] = &[
         &[],
         |_, check| {
             let kinds = [("nominal", 18..=99), ("A/A", 1..=99), ("slower", 1..=99)];
-            rates(check, "iolens-stats --lib simulation", " %", &kinds)
+            rates(check, "iolens-stats --lib simulation", "%", &kinds)
         },
     ),
     line(
         "neighbours",
-        "trials that resemble those of the passes before them (AR(1) at 0.4) are said to in over 90 \
-         % of runs, and intervals then cover 93 %; states of ten passes are said too",
+        "trials that resemble those of the passes before them (AR(1) at 0.4) are said to in over \
+         90% of runs, and intervals then cover 93%; states of ten passes are said too",
         &[],
         |_, check| {
             let kinds = [("AR(1)", 2..=99), ("independent", 3..=99), ("states of", 2..=99)];
-            rates(check, "iolens-stats --lib simulation::neighbours", " %", &kinds)
+            rates(check, "iolens-stats --lib simulation::neighbours", "%", &kinds)
         },
     ),
     line(
         "tune-finals",
         "4000 finals of `tune` between equally fast arms, for each of six settings: any of them is \
-         told apart in 5 % at most",
+         told apart in 5% at most",
         &[],
-        |_, check| rates(check, "iolens-stats --lib tune::finals", " %", &[("equal arms", 6..=99)]),
+        |_, check| rates(check, "iolens-stats --lib tune::finals", "%", &[("equal arms", 6..=99)]),
     ),
     line(
         "virtual-time",
-        "in virtual time, 10⁶ arrivals: the mean wait within 1 % of M/D/1 at ρ 0.5 and 0.8, gaps \
+        "in virtual time, 10⁶ arrivals: the mean wait within 1% of M/D/1 at ρ 0.5 and 0.8, gaps \
          exponential by a Kolmogorov-Smirnov test",
         &[],
         |_, check| {
@@ -57,7 +57,7 @@ pub const LINES: &[Line] = &[
     ),
     line(
         "noise-floor",
-        "over 256 B, 4, 16, 64 KiB × 1 and 4 threads the A/A half-width is under 4 % in at least 6 \
+        "over 256 B, 4, 16, 64 KiB × 1 and 4 threads the A/A half-width is under 4% in at least 6 \
          of 8 cells within 15 s a cell, and no A/A arm is FASTER or SLOWER",
         &[],
         noise_floor,
@@ -85,7 +85,7 @@ pub const LINES: &[Line] = &[
     line(
         "perf-stat",
         "a single arm under `--isolate`, with `perf stat --control` around our own bracket, agrees \
-         with our counts within 1 % for task-clock, context switches and faults (and cycles where \
+         with our counts within 1% for task-clock, context switches and faults (and cycles where \
          there is a PMU)",
         &["perf"],
         perf_stat::check,
@@ -93,7 +93,7 @@ pub const LINES: &[Line] = &[
     line(
         "explain",
         "`explain` on veth shows the late copy and page pinning for `sendmsg_zerocopy` and neither \
-         for `send`; over 95 % of `memcpy` falls in user code",
+         for `send`; over 95% of `memcpy` falls in user code",
         &[],
         explain,
     ),
@@ -114,14 +114,14 @@ pub const LINES: &[Line] = &[
     ),
     line(
         "counters",
-        "counters open cost less than 2 % of a slice's time (upper end of the interval, alternated \
-         slices), reading them less than 5 % of a trial's and none within a slice's clock",
+        "counters open cost less than 2% of a slice's time (upper end of the interval, alternated \
+         slices), reading them less than 5% of a trial's and none within a slice's clock",
         &[],
         overhead::counters,
     ),
     line(
         "sampling",
-        "sampling at 1 kHz costs less than 2 % of a slice's time (upper end of the interval, \
+        "sampling at 1 kHz costs less than 2% of a slice's time (upper end of the interval, \
          alternated slices)",
         &[],
         overhead::sampling,
@@ -129,7 +129,7 @@ pub const LINES: &[Line] = &[
     line(
         "thread-cpu",
         "CPU time has that of the kernel's threads that work for an arm (io_uring): of what the \
-         process spends less than 5 % is left out, for every arm of every study",
+         process spends less than 5% is left out, for every arm of every study",
         &[],
         thread_cpu::check,
     ),
@@ -157,7 +157,7 @@ pub const LINES: &[Line] = &[
     ),
     line(
         "handicap",
-        "an arm that takes 20 % longer in a second run is SLOWER in the comparison, it alone, with \
+        "an arm that takes 20% longer in a second run is SLOWER in the comparison, it alone, with \
          the right ratio in its interval",
         &[],
         repeated::handicap,
@@ -201,7 +201,7 @@ fn noise_floor(bench: &Bench, check: &mut Check) -> Res {
     let copies = copies(check, &json, 8);
     copies.iter().for_each(|row| check.note("A/A", ratio_words(row)));
     let narrow = copies.iter().filter(|row| half_width(row) < 0.04).count();
-    check.within("cells under ±4 %", narrow, 6..);
+    check.within("cells under ±4%", narrow, 6..);
     check.within("seconds", run.seconds(), ..=8.0 * 15.0);
     Ok(())
 }

@@ -141,7 +141,7 @@ fn fit(model: &Value) -> String {
         format!("{value:.4} [{low:.4}, {high:.4}]")
     };
     format!(
-        "{}, {}: a {} ns, b {} ns/B, knee {} B; {:+.0} % off at {} B; breaks at {}",
+        "{}, {}: a {} ns, b {} ns/B, knee {} B; {:+.0}% off at {} B; breaks at {}",
         model.word("label"),
         model.word("curve/cache"),
         estimate("fixed_ns"),

@@ -38,7 +38,7 @@ fn judge(check: &mut Check, json: &Value) -> Res<String> {
     let scan = verdict.list("limits").iter().find(|limit| limit["kind"] == "scan");
     let scan = scan.ok_or("the result has no bound of memory")?;
     let [low, high] = ["low", "high"].map(|end| 100.0 * scan.num(&format!("interval/{end}")));
-    let of = format!("share of {} [{low:.1} %, {high:.1} %]", scan.word("of"));
+    let of = format!("share of {} [{low:.1}%, {high:.1}%]", scan.word("of"));
     check.within(of, scan.need("share")?, SHARE_MIN..);
     let dd = verdict.list("against").iter().find(|other| other.word("work/program") == "dd");
     let ratio = &dd.ok_or("dd is not in the final")?["ratio"];

@@ -47,7 +47,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
                 continue;
             }
             let percent = 100.0 * (ours - theirs) / theirs.max(1.0);
-            let words = format!("perf {theirs:.0}, ours {ours:.0}, {percent:+.2} %");
+            let words = format!("perf {theirs:.0}, ours {ours:.0}, {percent:+.2}%");
             check.judge(event, agrees(ours, theirs, slices), words);
         }
     }

@@ -89,7 +89,7 @@ fn derived_latency(rows: &[Row], bounds: &Bounds) -> Series {
             }
             let what = if is(Q::Threads) { " (the threads)" } else { "" };
             let text = format!(
-                "{} × message rate is {}{what} in each of these rows, within 0.5 %: elapsed time \
+                "{} × message rate is {}{what} in each of these rows, within 0.5%: elapsed time \
                  over messages is no latency, unless one request was in flight",
                 quantity.name(),
                 short(in_flight)

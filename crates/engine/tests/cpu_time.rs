@@ -531,7 +531,7 @@ fn checked(place: &Path, study: &str, id: &str, trial: &Trial) -> Result<Option<
     let share = 100.0 * (process_ns as f64 - shown_ns as f64) / process_ns.max(1) as f64;
     say(&format!(
         "cpu_time {study} {id}: shown {shown_ns} ns, threads of the kernel's {kernel_ns} ns, \
-         process {process_ns} ns, {share:.1} % left out"
+         process {process_ns} ns, {share:.1}% left out"
     ));
     let slack_ns = HARNESS_NS + EDGES_NS * (trial.slices.len() as u64 - 1);
     if shown_ns > took.process_ns + slack_ns {

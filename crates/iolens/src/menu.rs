@@ -158,9 +158,9 @@ fn how_long(study: Study) -> Question {
     };
     let long = match at_most(false).is_empty() {
         // Where no budget is stated, how long it takes is how much there is to do.
-        true => Choice::new("long: half-widths down to 1 %", &["--precision", "1%"]),
+        true => Choice::new("long: half-widths down to 1%", &["--precision", "1%"]),
         false => Choice::new(
-            "long: half-widths down to 1 %, 1 h at most",
+            "long: half-widths down to 1%, 1 h at most",
             &["--precision", "1%", "--budget", "1h"],
         ),
     };

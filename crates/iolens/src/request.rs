@@ -329,7 +329,7 @@ mod tests {
         check("--threads 4..1", "smaller number first");
         check("--fields 65", "the largest number is 64");
         check("--baseline memcpy", "it is a control");
-        check("--threshold 0%", "write a percentage above 0 %");
+        check("--threshold 0%", "write a percentage above 0%");
         check("--sequential-time 1s --sequential-messages 5", "cannot be used with");
         check("--iovec later", "per-message, prebuilt");
         check("--counters sometimes", "on, off, alternate");

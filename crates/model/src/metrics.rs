@@ -144,8 +144,8 @@ metrics! {
     "cycles_per_byte", "cycles/byte", "CPU cycles of both ends over payload bytes delivered", "(cycles_user + cycles_kernel) / rx_bytes", Parts;
     "latency_mean_ns", "ns", "mean time from a request's byte to the end of its response, in mode rr", "sum over count of the arm's histogram", NoRequests;
     "latency_p50_ns", "ns", "time that half of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added", NoRequests;
-    "latency_p99_ns", "ns", "time that 99 % of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added", NoRequests;
-    "latency_p999_ns", "ns", "time that 99.9 % of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added", NoRequests;
+    "latency_p99_ns", "ns", "time that 99% of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added", NoRequests;
+    "latency_p999_ns", "ns", "time that 99.9% of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added", NoRequests;
     "tx_messages_per_call", "messages/call", "messages over system calls of the sending end that moved payload", "messages / tx_calls", Never;
     "tx_segments_per_message", "segments/message", "segments that the sender's kernel sent, over messages", "segments_out / messages", NotTcp;
     "rx_mapped_bytes", "bytes", "payload bytes that the kernel mapped into the receiver's address space instead of copying them; null for receivers that map none", "TCP_ZEROCOPY_RECEIVE, length of each call", MapsNothing;

@@ -34,7 +34,7 @@ pub enum ParseError {
     #[error("`{0}` is not an age: write a number of days, hours or minutes, like 30d or 12h")]
     Age(String),
     /// Not a fraction.
-    #[error("`{0}` cannot be taken: write a percentage above 0 % and below 100 %, like 3%")]
+    #[error("`{0}` cannot be taken: write a percentage above 0% and below 100%, like 3%")]
     Fraction(String),
     /// Not a count of at least one.
     #[error("`{0}` cannot be taken: write a whole number of at least 1")]

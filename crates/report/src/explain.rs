@@ -146,14 +146,14 @@ fn is_sure(estimate: &Estimate) -> bool {
 
 fn interval(estimate: &Estimate) -> String {
     let Some(interval) = estimate.interval else { return String::new() };
-    format!(" (95 % interval {} to {})", signed(interval.low), signed(interval.high))
+    format!(" (95% interval {} to {})", signed(interval.low), signed(interval.high))
 }
 
 /// The interval of a difference whose direction is said already.
 fn amounts(estimate: &Estimate) -> String {
     let Some(interval) = estimate.interval else { return String::new() };
     let (a, b) = (interval.low.abs(), interval.high.abs());
-    format!(" (95 % interval {} to {})", time(a.min(b)), time(a.max(b)))
+    format!(" (95% interval {} to {})", time(a.min(b)), time(a.max(b)))
 }
 
 fn signed(ns: f64) -> String {
@@ -175,8 +175,8 @@ fn share_and_half(share: &Estimate) -> String {
     let percent = |x: f64| format!("{:.1}", 100.0 * x);
     let half = share.interval.map(|i| (i.high - i.low) / 2.0);
     half.map_or_else(
-        || format!("{} %", percent(share.value)),
-        |half| format!("{} % ± {}", percent(share.value), percent(half)),
+        || format!("{}%", percent(share.value)),
+        |half| format!("{}% ± {}", percent(share.value), percent(half)),
     )
 }
 
@@ -229,12 +229,12 @@ pub fn shares(explanation: &Explanation, scope: Scope) -> Option<Table> {
 
 /// `20 %`.
 fn whole_percent(share: Option<f64>) -> String {
-    share.map_or_else(|| number::NONE.to_owned(), |share| format!("{:.0} %", 100.0 * share))
+    share.map_or_else(|| number::NONE.to_owned(), |share| format!("{:.0}%", 100.0 * share))
 }
 
 /// `31.2 ± 2.1`.
 fn share_in_table(share: &Estimate) -> String {
-    share_and_half(share).replace(" %", "")
+    share_and_half(share).replace("%", "")
 }
 
 /// Whose time a table is about.
@@ -278,7 +278,7 @@ pub fn cautions(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
     lines.push(format!(
         "Samples of cpu-clock every {} of a thread's CPU time, in trials of their own; on loopback \
          and veth the sender's CPU runs the receive path in softirq, so both ends together is the \
-         honest sum. Intervals: t over trials, pointwise 95 %.",
+         honest sum. Intervals: t over trials, pointwise 95%.",
         time(attribution.period_ns as f64)
     ));
     lines
@@ -288,7 +288,7 @@ pub fn cautions(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
 fn cost(cost: &SamplingCost) -> String {
     let ratio = &cost.ratio;
     let interval = ratio.interval.map_or_else(String::new, |interval| {
-        let ends = |i| format!("95 % interval {}", number::from_to(i, |end| format!("{end:.3}")));
+        let ends = |i| format!("95% interval {}", number::from_to(i, |end| format!("{end:.3}")));
         format!("{}, ", number::interval(interval, ratio.n, ends))
     });
     format!(

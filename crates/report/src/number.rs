@@ -103,7 +103,7 @@ pub(crate) fn percent(fraction: f64) -> String {
         v if v >= 0.995 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     };
-    format!("{text} %")
+    format!("{text}%")
 }
 
 /// A time in the unit that suits it: `47.1 ns`, `3.11 µs`, `4.1 ms`.
@@ -172,11 +172,11 @@ mod tests {
         let check = |text: String, expect: &str| assert_eq!(text, expect);
         check(ratio(1.336), "1.34");
         check(ratio(0.1724), "0.172");
-        check(percent(0.03), "3 %");
-        check(percent(0.0184), "1.8 %");
-        check(percent(0.0042), "0.42 %");
+        check(percent(0.03), "3%");
+        check(percent(0.0184), "1.8%");
+        check(percent(0.0042), "0.42%");
         check(range(Interval { low: 1.294, high: 1.391 }), "1.29–1.39");
-        check(either_way(0.0184), "±1.8 %");
+        check(either_way(0.0184), "±1.8%");
         check(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }
 
@@ -184,15 +184,15 @@ mod tests {
     fn an_interval_wider_than_a_factor_of_ten_has_no_ends() {
         let wide = Interval { low: 1e-20, high: 2_363_516_810_150_224_592_896.0 };
         let narrow = Interval { low: 0.5, high: 4.9 };
-        let sentence = |i| interval(i, 2, |i| format!("95 % interval {}", range(i)));
+        let sentence = |i| interval(i, 2, |i| format!("95% interval {}", range(i)));
         assert_eq!(sentence(wide), "no usable interval from 2 trials");
-        assert_eq!(sentence(narrow), "95 % interval 0.50–4.90");
+        assert_eq!(sentence(narrow), "95% interval 0.50–4.90");
         assert_eq!(range(wide), "no usable interval");
         assert_eq!(bracket(wide), "[no usable interval]");
         assert_eq!(ends(wide, three_digits), "[no usable interval]");
         assert_eq!(ends(narrow, three_digits), "[0.500, 4.90]");
         assert_eq!(either_way(831.69), "no usable interval");
-        assert_eq!(either_way(2.0), "±200 %");
+        assert_eq!(either_way(2.0), "±200%");
         // Where an end is at 0 there is no ratio to speak of.
         assert_eq!(range(Interval { low: 0.0, high: 63.0 }), "0.0000–63.0000");
         assert_eq!(range(Interval { low: 0.0, high: f64::INFINITY }), "no usable interval");

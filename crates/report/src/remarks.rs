@@ -186,7 +186,7 @@ pub(crate) fn limited(limited: &Limited) -> String {
             found(*trials, *of)
         ),
         Limited::ClientLate { late_p99_ns, trials, of } => format!(
-            "the client was late: 1 % of the requests by {:.2} ms or more ({}), so times from due \
+            "the client was late: 1% of the requests by {:.2} ms or more ({}), so times from due \
              are its own",
             late_p99_ns / 1e6,
             found(*trials, *of)
@@ -362,7 +362,7 @@ pub(crate) fn reason(reason: &VerdictReason) -> String {
                 None => "no self-check in this cell".to_owned(),
             };
             let delta = percent(*delta);
-            format!("pointwise 90 % interval {} is inside ±{delta}; {floor}", range(pointwise90))
+            format!("pointwise 90% interval {} is inside ±{delta}; {floor}", range(pointwise90))
         }
         VerdictReason::Beyond { interval, bound, is_above } => beyond(interval, *bound, *is_above),
         VerdictReason::CopyDiffers { interval, bound, is_above } => {
@@ -371,7 +371,7 @@ pub(crate) fn reason(reason: &VerdictReason) -> String {
         }
         VerdictReason::MayBeSmall { interval, delta, noise } => {
             let rule = format!(
-                "simultaneous 95 % interval {} excludes 1 and reaches inside ±{}",
+                "simultaneous 95% interval {} excludes 1 and reaches inside ±{}",
                 ends(interval, interval.low > 1.0),
                 percent(*delta)
             );
@@ -383,7 +383,7 @@ pub(crate) fn reason(reason: &VerdictReason) -> String {
                     format!("no usable interval from {}", count(*trials, "trial"))
                 }
                 interval => format!(
-                    "simultaneous 95 % interval {} neither excludes 1 nor settles ±{}",
+                    "simultaneous 95% interval {} neither excludes 1 nor settles ±{}",
                     interval.as_ref().map(range).unwrap_or_default(),
                     percent(*delta)
                 ),
@@ -418,7 +418,7 @@ fn with_status(unusable: &Unusable) -> String {
 
 fn beyond(interval: &Interval, bound: f64, is_above: bool) -> String {
     let side = if is_above { "above" } else { "below" };
-    format!("simultaneous 95 % interval {} is {side} {bound:.3}", ends(interval, is_above))
+    format!("simultaneous 95% interval {} is {side} {bound:.3}", ends(interval, is_above))
 }
 
 /// Both ends, or of an interval that says nothing the one on the near side.
@@ -446,7 +446,7 @@ fn percent_above(fraction: f64, bound: f64) -> String {
     if short != percent(bound) {
         return short;
     }
-    let with = |value: f64, decimals: usize| format!("{:.decimals$} %", value * 100.0);
+    let with = |value: f64, decimals: usize| format!("{:.decimals$}%", value * 100.0);
     let longer = (2..=6).find(|&d| with(fraction, d) != with(bound, d));
     longer.map_or(short, |decimals| with(fraction, decimals))
 }

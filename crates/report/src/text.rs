@@ -111,7 +111,7 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
             line(format!("{}: {}", contrast.verdict.word(), remarks::reason(&contrast.reason)));
         }
         if let Some(interval) = contrast.simultaneous {
-            let words = |i| format!("simultaneous 95 % interval {}", number::bracket(i));
+            let words = |i| format!("simultaneous 95% interval {}", number::bracket(i));
             line(number::interval(interval, contrast.n, words));
         }
         if let Some(sd) = contrast.sd_ln {
@@ -273,7 +273,7 @@ mod tests {
         let cell = analysis.cells.last().expect("a cell");
         let text = show(&run, &analysis, cell, &PLAIN);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("n/a (1200 of 3700 needed)") && text.contains("100 % of them"));
+        assert!(text.contains("n/a (1200 of 3700 needed)") && text.contains("100% of them"));
     }
 
     #[test]

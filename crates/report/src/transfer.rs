@@ -190,7 +190,7 @@ fn zerocopy(counts: &ZerocopyCounts) -> String {
     let said = results::sends(&figures(counts));
     match counts.copied_share() {
         Some(share) if share > 0.0 && share < 1.0 => {
-            format!("{said}; a share between 0 and 100 % may be off, since notifications merge")
+            format!("{said}; a share between 0 and 100% may be off, since notifications merge")
         }
         _ => said,
     }
@@ -267,8 +267,8 @@ mod tests {
           seconds     0.312346, from the first call to the last receipt
           goodput     26.9 Gbit/s
           calls       16004, 1.00 messages per call
-          zero-copy   16002 zero-copy sends, 16002 completions read back in 1.00 notifications per send, 100
-                      % of them reported as copied, 2 sends refused with ENOBUFS or ENOMEM and repeated
+          zero-copy   16002 zero-copy sends, 16002 completions read back in 1.00 notifications per send,
+                      100% of them reported as copied, 2 sends refused with ENOBUFS or ENOMEM and repeated
           CPU time    312 ms (19.5 µs per message), 12.1 ms of it user and 300 ms system
           socket      congestion control reno
         "#);
@@ -283,7 +283,7 @@ mod tests {
           seconds     0.312346, from the first bytes to the end of the last stream
           goodput     26.9 Gbit/s
           calls       16004, 64.0 KiB per call
-          mapped      50 % of the bytes, 524288000 (500 MiB)
+          mapped      50% of the bytes, 524288000 (500 MiB)
           CPU time    312 ms (0.298 ns/B), 12.1 ms of it user and 300 ms system
         "#);
         let told = Transfer { message_bytes: Some(Bytes(100)), messages: Some(7), ..received() };

@@ -62,7 +62,7 @@ pub(crate) fn absurd(text: &str) -> Vec<&str> {
     let numbers = text.split(|c: char| !c.is_ascii_digit() && c != '.').filter(digits);
     let groups = text.split(['[', '(']).skip(1).filter_map(|rest| rest.split([']', ')']).next());
     let wide = |group: &&str| {
-        let ends = group.trim_start_matches("95 % interval ");
+        let ends = group.trim_start_matches("95% interval ");
         let both = [", ", " to ", "–"].into_iter().find_map(|between| ends.split_once(between));
         let both = both.and_then(|(low, high)| amount(low).zip(amount(high)));
         // An end at 0 is no ratio's.
@@ -129,7 +129,7 @@ fn no_end_of_an_interval_that_says_nothing_is_printed() {
 fn what_nobody_measured_is_found() {
     let text = "1.03× [0.0000, 2363516810150224592896], 123456789012 and 1.0, a = 3 [0, 63]";
     assert_eq!(absurd(text), ["2363516810150224592896"]);
-    let text = "100 ns (20.0 ns to 3.11 µs), 96 % (1.00–99.0), 5 [0.500 ms, 4.90 ms], f(1, 2)";
+    let text = "100 ns (20.0 ns to 3.11 µs), 96% (1.00–99.0), 5 [0.500 ms, 4.90 ms], f(1, 2)";
     assert_eq!(absurd(text), ["20.0 ns to 3.11 µs", "1.00–99.0"]);
 }
 

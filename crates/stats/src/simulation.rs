@@ -95,7 +95,7 @@ impl Rate {
     }
 
     fn check(&self, what: &str, nominal: f64) {
-        println!("{what}: {:.2} %, nominal {:.2} %", self.share() * 100.0, nominal * 100.0);
+        println!("{what}: {:.2}%, nominal {:.2}%", self.share() * 100.0, nominal * 100.0);
         assert!(self.of >= RUNS);
         assert!((self.share() - nominal).abs() <= self.allowance(nominal), "{what}");
     }
@@ -116,8 +116,8 @@ fn pointwise(name: &str, seed: u64, truth: f64, trial: fn(&mut Normal) -> Pair) 
             at90.add(covers(measured.typical.pointwise90, truth));
             total.add(covers(measured.total_ratio.interval, truth));
         }
-        at95.check(&format!("{name}, n = {n}, pointwise 95 %"), 0.95);
-        at90.check(&format!("{name}, n = {n}, pointwise 90 %"), 0.90);
+        at95.check(&format!("{name}, n = {n}, pointwise 95%"), 0.95);
+        at90.check(&format!("{name}, n = {n}, pointwise 90%"), 0.90);
         total.check(&format!("{name}, n = {n}, ratio of totals"), 0.95);
     }
 }
@@ -184,7 +184,7 @@ fn a_shared_baseline_makes_simultaneous_intervals_cover_more() {
             })
         }));
     }
-    println!("shared baseline, simultaneous over 48: {:.2} %", together.share() * 100.0);
+    println!("shared baseline, simultaneous over 48: {:.2}%", together.share() * 100.0);
     assert!(together.share() >= 0.95 - together.allowance(0.95));
 }
 
@@ -206,8 +206,8 @@ fn coverage_with_slow_trials_is_stated() {
             all.add(covers(measured.typical.simultaneous, mean));
         }
         println!(
-            "10 % of trials {slow} × slower, n = 12: pointwise covers the usual ratio {:.1} %, the \
-             mean of all trials {:.1} %; simultaneous (J = 48) the mean {:.2} %",
+            "10% of trials {slow} × slower, n = 12: pointwise covers the usual ratio {:.1}%, the \
+             mean of all trials {:.1}%; simultaneous (J = 48) the mean {:.2}%",
             usual.share() * 100.0,
             mixed.share() * 100.0,
             all.share() * 100.0
@@ -250,8 +250,8 @@ fn one_self_check_in_twenty_excludes_one_and_none_wins() {
         distrusted.add(excluded > bound as usize);
     }
     excluding.check("A/A intervals that exclude 1", 0.05);
-    println!("A/A called FASTER or SLOWER (J = 72): {:.4} %", winners.share() * 100.0);
-    println!("runs over the 99 % bound: {:.2} %", distrusted.share() * 100.0);
+    println!("A/A called FASTER or SLOWER (J = 72): {:.4}%", winners.share() * 100.0);
+    println!("runs over the 99% bound: {:.2}%", distrusted.share() * 100.0);
     // Excluding 1 together happens to 0.05/72 of the contrasts; beyond δ to fewer.
     assert!(winners.share() <= 0.05 / 72.0);
     assert!(distrusted.share() <= 0.01 + distrusted.allowance(0.01));
@@ -304,7 +304,7 @@ fn stopping_for_width_hardly_costs_coverage() {
             passes += end.passes;
         }
         println!(
-            "sd of trials {sd}: covers {:.2} %, {:.1} passes, {:.2} % said to have stalled",
+            "sd of trials {sd}: covers {:.2}%, {:.1} passes, {:.2}% said to have stalled",
             covered.share() * 100.0,
             f64::from(passes) / f64::from(RUNS),
             stalled.share() * 100.0
@@ -331,6 +331,6 @@ fn a_wandering_ratio_stalls() {
         };
         stalled.add(until_stopped(&plan, table, normal, source).stalled);
     }
-    println!("random walks said to have stalled: {:.1} %", stalled.share() * 100.0);
+    println!("random walks said to have stalled: {:.1}%", stalled.share() * 100.0);
     assert!(stalled.share() >= 0.5);
 }

@@ -292,7 +292,7 @@ mod tests {
         let lines = unmet(&analysis, &run.header.plan);
         assert_eq!(lines.len(), 1, "{lines:?}");
         // sd of ln is ln(1.5)/√3, half-width exp(3.1824·sd/2) − 1 = 45.1 %.
-        assert_eq!(lines[0], "1 KiB × 1 thread, arm: ±45.1 % > 3 %");
+        assert_eq!(lines[0], "1 KiB × 1 thread, arm: ±45.1% > 3%");
         run.trials.truncate(2);
         let lines = unmet(&analyse(&run), &run.header.plan);
         assert_eq!(lines[0], "1 KiB × 1 thread, arm: no usable interval from 2 trials");

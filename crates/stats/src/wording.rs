@@ -8,9 +8,9 @@ use iolens_model::plan::Plan;
 pub(crate) fn percent(fraction: f64) -> String {
     let tenths = (fraction * 1000.0).round();
     if tenths % 10.0 == 0.0 {
-        format!("{:.0} %", tenths / 10.0)
+        format!("{:.0}%", tenths / 10.0)
     } else {
-        format!("{:.1} %", tenths / 10.0)
+        format!("{:.1}%", tenths / 10.0)
     }
 }
 
@@ -21,8 +21,8 @@ pub(crate) fn percent_above(fraction: f64, bound: f64) -> String {
     if short != percent(bound) {
         return short;
     }
-    let percentages = (2..=6).map(|decimals| format!("{:.decimals$} %", fraction * 100.0));
-    let bounds = (2..=6).map(|decimals| format!("{:.decimals$} %", bound * 100.0));
+    let percentages = (2..=6).map(|decimals| format!("{:.decimals$}%", fraction * 100.0));
+    let bounds = (2..=6).map(|decimals| format!("{:.decimals$}%", bound * 100.0));
     percentages.zip(bounds).find(|(a, b)| a != b).map_or(short, |(a, _)| a)
 }
 
@@ -47,17 +47,17 @@ mod tests {
     #[test]
     fn percentages_have_at_most_one_decimal() {
         let check = |fraction, expect: &str| assert_eq!(percent(fraction), expect);
-        check(0.03, "3 %");
-        check(0.0409, "4.1 %");
-        check(0.0, "0 %");
-        check(1.25, "125 %");
+        check(0.03, "3%");
+        check(0.0409, "4.1%");
+        check(0.0, "0%");
+        check(1.25, "125%");
     }
 
     #[test]
     fn what_is_above_a_bound_never_prints_as_the_bound() {
         let check = |fraction, expect: &str| assert_eq!(percent_above(fraction, 0.03), expect);
-        check(0.041, "4.1 %");
-        check(0.0302, "3.02 %");
-        check(0.030_04, "3.004 %");
+        check(0.041, "4.1%");
+        check(0.0302, "3.02%");
+        check(0.030_04, "3.004%");
     }
 }

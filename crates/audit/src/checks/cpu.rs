@@ -165,7 +165,7 @@ pub(super) fn window(case: &Case<'_>) -> Checked {
     let breach = physics::mostly_waiting(cpu_ns, wall_ns);
     let found = breach.map(|breach| {
         let text = format!(
-            "{}: {:.2} % of the time at work; was the counting longer than the traffic, or of \
+            "{}: {:.2}% of the time at work; was the counting longer than the traffic, or of \
              another process?",
             case.shown_all(&[Q::CpuTime, Q::Elapsed]),
             breach.value * 100.0

@@ -182,7 +182,7 @@ pub(super) fn parts(case: &Case<'_>) -> Checked {
         judged = true;
         found.extend(impossible(physics::part_of(share.low, 1.0, 0.0), |breach| {
             let shown = case.shown(Q::CacheMissShare);
-            format!("{shown}: {} % of all", short(breach.value * 100.0))
+            format!("{shown}: {}% of all", short(breach.value * 100.0))
         }));
         let counts = (case.number(Q::CacheMisses), case.number(Q::CacheReferences));
         if let (Some(misses), Some(references)) = counts

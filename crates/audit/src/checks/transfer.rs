@@ -216,7 +216,7 @@ pub(super) fn offered(case: &Case<'_>) -> Checked {
     let (achieved, columns) = case.messages_per_s()?;
     let shown = case.shown_all(&[&columns[..], &[Q::OfferedRate]].concat());
     let behind = physics::accepted(achieved.high, offered).map(|breach| {
-        let text = format!("{shown}: {:.1} % of what was offered", breach.value * 100.0);
+        let text = format!("{shown}: {:.1}% of what was offered", breach.value * 100.0);
         Found::suspicious(text).with(breach)
     });
     let more = physics::part_of(achieved.low, offered, super::APART).map(|breach| {

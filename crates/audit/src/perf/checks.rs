@@ -224,7 +224,7 @@ fn use_of_cpus(judge: &mut Judge<'_>) {
     let breach = physics::mostly_waiting(cpus, 1.0);
     let found = breach.map(|_| {
         let text = format!(
-            "`{}`: {:.2} % of the time at work; if traffic was measured, the counting lasted much \
+            "`{}`: {:.2}% of the time at work; if traffic was measured, the counting lasted much \
              longer than it, or is of another process",
             clock.shown,
             cpus * 100.0
@@ -316,14 +316,14 @@ fn ran(judge: &mut Judge<'_>) {
             Some(Found::new(Severity::Remark, text))
         } else if running < 0.1 {
             let text = format!(
-                "`{}`: counted for {:.2} % of the time, the rest is made up",
+                "`{}`: counted for {:.2}% of the time, the rest is made up",
                 counter.shown,
                 running * 100.0
             );
             Some(Found::suspicious(text))
         } else if running < 0.9995 {
             let text =
-                format!("`{}`: scaled up from {:.1} % of the time", counter.shown, running * 100.0);
+                format!("`{}`: scaled up from {:.1}% of the time", counter.shown, running * 100.0);
             Some(Found::new(Severity::Remark, text))
         } else {
             None

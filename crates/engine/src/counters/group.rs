@@ -399,9 +399,9 @@ fn share(times: Times) -> String {
     let percent = times.running_ns.saturating_mul(100) / times.enabled_ns.max(1);
     match percent {
         0 if times.running_ns == 0 => "never ran".to_owned(),
-        0..5 => "ran less than 5 % of the time".to_owned(),
-        95.. => "ran more than 95 % of the time".to_owned(),
-        _ => format!("ran about {} % of the time", (percent + 5) / 10 * 10),
+        0..5 => "ran less than 5% of the time".to_owned(),
+        95.. => "ran more than 95% of the time".to_owned(),
+        _ => format!("ran about {}% of the time", (percent + 5) / 10 * 10),
     }
 }
 
@@ -415,10 +415,10 @@ mod tests {
             assert_eq!(share(Times { enabled_ns: 1000, running_ns }), expected);
         };
         check(0, "never ran");
-        check(1, "ran less than 5 % of the time");
-        check(50, "ran about 10 % of the time");
-        check(480, "ran about 50 % of the time");
-        check(949, "ran about 90 % of the time");
-        check(999, "ran more than 95 % of the time");
+        check(1, "ran less than 5% of the time");
+        check(50, "ran about 10% of the time");
+        check(480, "ran about 50% of the time");
+        check(949, "ran about 90% of the time");
+        check(999, "ran more than 95% of the time");
     }
 }

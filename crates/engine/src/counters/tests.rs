@@ -339,7 +339,7 @@ fn a_pinned_group_without_room_is_null_and_says_so() {
 fn a_slice_in_which_the_pmu_was_shared_is_null_and_the_next_one_is_not() {
     let (pmu, mut counters) = Pmu::with_room_for(PmuCounts::COUNT).counters(1);
     pmu.stolen_percent.set(52);
-    let expected = "shared the PMU: ran about 50 % of the time; a count of a part of a slice is \
+    let expected = "shared the PMU: ran about 50% of the time; a count of a part of a slice is \
                     not scaled up";
     let counts = slice(&mut counters);
     assert_eq!(counts[..PmuCounts::COUNT], [None; PmuCounts::COUNT], "nothing is scaled");
@@ -360,7 +360,7 @@ fn a_pmu_that_is_shared_during_the_self_test_is_not_believed() {
     let missing = counters.missing();
     assert_eq!(missing.len(), PmuCounts::COUNT);
     let core = missing.iter().find(|entry| entry.metric == CORE[0]).unwrap();
-    assert!(core.why.contains("ran about 50 % of the time"), "{}", core.why);
+    assert!(core.why.contains("ran about 50% of the time"), "{}", core.why);
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn steal(patient: &Patient<'_>) -> Finding {
         None => blind("the kernel does not tell", "none: /proc/stat has no such column"),
         Some(ticks) if ticks.steal > 0 => {
             let percent = 100.0 * ticks.steal as f64 / ticks.total.max(1) as f64;
-            ok("stolen time", format!("told; {} % since boot", three_digits(percent)), SOURCE)
+            ok("stolen time", format!("told; {}% since boot", three_digits(percent)), SOURCE)
         }
         Some(_) if patient.guest.is_virtual() => {
             blind("none in this guest since boot", "none: the hypervisor may not report it")

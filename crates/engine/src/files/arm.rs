@@ -336,7 +336,7 @@ mod tests {
                 one.intersection(&other).count() as f64 / one.len() as f64
             };
             let mean = (1..=200).map(share).sum::<f64>() / 200.0;
-            println!("random {is_random}: an arm finds {:.1} % of another's blocks", mean * 100.0);
+            println!("random {is_random}: an arm finds {:.1}% of another's blocks", mean * 100.0);
             assert!(mean < 0.06, "{mean}");
         }
     }

@@ -124,7 +124,7 @@ impl Findings {
         let share = |part: Option<u64>| {
             let part = part.filter(|&part| part > 0)?;
             let percent = three_digits(part as f64 / self.file_bytes.max(1) as f64 * 100.0);
-            Some(format!("{} of the file ({percent} %)", Bytes(part)))
+            Some(format!("{} of the file ({percent}%)", Bytes(part)))
         };
         let mut warnings = Vec::new();
         let mut warn = |part: Option<u64>, what: &str| {
@@ -184,7 +184,7 @@ mod tests {
             Some(holes @ 1..) => {
                 assert_eq!(holes, (1 << 20) - 4096);
                 let warning = findings.warnings().join("\n");
-                assert!(warning.contains("1020 KiB of the file (99.6 %) is holes"), "{warning}");
+                assert!(warning.contains("1020 KiB of the file (99.6%) is holes"), "{warning}");
             }
             // A file system without holes.
             _ => assert!(findings.warnings().is_empty()),
@@ -220,6 +220,6 @@ mod tests {
         }
         assert_eq!(findings.unwritten_bytes, Some((1 << 20) - 4096), "{findings:?}");
         let warning = findings.warnings().join("\n");
-        assert!(warning.contains("(99.6 %) was allocated and never written"), "{warning}");
+        assert!(warning.contains("(99.6%) was allocated and never written"), "{warning}");
     }
 }

@@ -65,7 +65,7 @@ fn the_mean_wait_is_that_of_an_m_d_1_queue() {
         let (wait, expect) = (mean(&results.from_due), load / (2.0 * (1.0 - load)));
         println!(
             "figure: M/D/1, ρ {load}, {ARRIVALS} arrivals, {slots} slots: mean wait {wait:.5} \
-             service times, {expect:.5} by Pollaczek and Khinchine ({:+.2} %)",
+             service times, {expect:.5} by Pollaczek and Khinchine ({:+.2}%)",
             100.0 * (wait / expect - 1.0)
         );
         assert!((wait / expect - 1.0).abs() < 0.01, "{load} × {slots}: {wait}, {expect}");

@@ -95,7 +95,7 @@ mod tests {
     /// For `cargo xtask accept`.
     fn told(what: &str, n: usize, far: f64) {
         let limit = 1.63 / (n as f64).sqrt();
-        println!("figure: Kolmogorov-Smirnov, {n} gaps, {what}: {far:.6}, limit {limit:.6} at 1 %");
+        println!("figure: Kolmogorov-Smirnov, {n} gaps, {what}: {far:.6}, limit {limit:.6} at 1%");
     }
 
     /// 1.63 / √n is passed by one in a hundred of random sets.

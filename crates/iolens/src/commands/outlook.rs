@@ -60,8 +60,8 @@ impl Expected {
         let passes = passes_in_budget(plan, look).min(plan.passes.maximum);
         match (&self.0, self.half_width(passes)) {
             (Some((id, forecast)), Some(half)) => format!(
-                "expected half-width of a ratio: about ±{:.1} % after {}, from the \
-                 median spread of the {} contrasts of run {id} on this CPU model ({:.1} %)",
+                "expected half-width of a ratio: about ±{:.1}% after {}, from the \
+                 median spread of the {} contrasts of run {id} on this CPU model ({:.1}%)",
                 100.0 * half,
                 in_words(passes),
                 forecast.contrasts,

@@ -122,7 +122,7 @@ fn either_way(x: Option<f64>) -> String {
 }
 
 fn percent(x: f64) -> String {
-    format!("{:.1} %", 100.0 * x)
+    format!("{:.1}%", 100.0 * x)
 }
 
 #[cfg(test)]
@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn a_line_says_what_a_run_goes_on_for_and_how_long_at_most() {
         let check = |news: News, expect: &str| assert_eq!(news.line(), expect);
-        let head = |pass: u32| format!("pass {pass} done: widest interval ±4.1 %, noise floor n/a");
-        let wide = ["4 KiB, send: ±4.1 % > 3 %", "64 B, send: ±3.2 % > 3 %"];
+        let head = |pass: u32| format!("pass {pass} done: widest interval ±4.1%, noise floor n/a");
+        let wide = ["4 KiB, send: ±4.1% > 3%", "64 B, send: ±3.2% > 3%"];
         check(
             news([12, 60], 3, 6, &wide),
             &format!("{}; 3 of 12 passes at least; at most 1.57 min left", head(3)),
@@ -171,14 +171,14 @@ mod tests {
         );
         check(
             news([12, 60], 60, 50, &[]),
-            &format!("{}; every ratio is within ±3.0 %; no pass left", head(60)),
+            &format!("{}; every ratio is within ±3.0%; no pass left", head(60)),
         );
     }
 
     #[test]
     fn a_bar_has_room_for_less() {
-        let brief = news([12, 60], 12, 90, &["4 KiB, send: ±4.1 % > 3 %"]).brief();
-        assert_eq!(brief, "widest ±4.1 % > 3.0 %, noise n/a, at most 10.0 s");
+        let brief = news([12, 60], 12, 90, &["4 KiB, send: ±4.1% > 3%"]).brief();
+        assert_eq!(brief, "widest ±4.1% > 3.0%, noise n/a, at most 10.0 s");
         assert_eq!(news([12, 60], 12, 90, &[]).passes_left(), 5);
         let mut first = news([12, 60], 1, 2, &["4 KiB, send: no interval, 1 trial"]);
         first.precision.widest = None;
@@ -191,7 +191,7 @@ mod tests {
     fn what_is_wider_than_a_factor_of_ten_has_no_number() {
         let widths = [None, Some(0.0), Some(2.1), Some(2.2), Some(379.5), Some(f64::INFINITY)];
         let unusable = "no usable interval";
-        let said = ["n/a", "±0.0 %", "±210.0 %", unusable, unusable, unusable];
+        let said = ["n/a", "±0.0%", "±210.0%", unusable, unusable, unusable];
         assert_eq!(widths.map(either_way), said);
     }
 }

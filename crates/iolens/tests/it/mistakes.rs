@@ -33,7 +33,7 @@ fn values_that_cannot_be_are_usage_errors() {
         2,
         "shorter than one pass",
     );
-    refused("run net --precision 200%", 2, "write a percentage above 0 %");
+    refused("run net --precision 200%", 2, "write a percentage above 0%");
     refused("run net --methods send --cpus 8000", 2, "cannot use CPU 8000");
     refused(
         "run net --methods send --congestion warp",

@@ -47,7 +47,7 @@ fn draw_bars(
     medium: Medium,
     title: &str,
 ) -> Drawing {
-    let reading = "length: time of one call on a log scale, by totals; line: 95 % interval over \
+    let reading = "length: time of one call on a log scale, by totals; line: 95% interval over \
                    trials; colour: kind of call; in the order of the typical slice's multiple of the \
                    baseline";
     let mut sheet = Sheet::new(medium, medium.width(), title, reading);

@@ -17,13 +17,13 @@ use crate::words;
 /// The calls of a cell, cheapest first. `wide` has what a terminal has no room
 /// for.
 pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
-    let times = format!("× {} [95 %]", run.header.plan.baseline);
+    let times = format!("× {} [95%]", run.header.plan.baseline);
     let counted = rows(run, cell).iter().any(|row| cycles(row).is_some());
     let moved: Vec<f64> = rows(run, cell).iter().filter_map(Row::bytes_per_s).collect();
     let (moves, unit) = (!moved.is_empty(), Unit::of(rates::BYTES, moved));
     let mut columns = vec![
         Column::left("call", ""),
-        Column::left("time", "ns per call [95 %]"),
+        Column::left("time", "ns per call [95%]"),
         Column::left("time", &times),
         Column::right("calls", "million/s"),
     ];
@@ -124,7 +124,7 @@ pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Option<Table> {
     let mut columns = vec![Column::left("call", "")];
     for cell in &cells {
         let name = words::threads(cell.cell.threads);
-        columns.push(Column::left(&name, "ns per call of all [95 %]"));
+        columns.push(Column::left(&name, "ns per call of all [95%]"));
     }
     columns.push(Column::right("gain", "× calls per s"));
     let mut table = Table::new("Calls by several threads at once", columns);

@@ -171,7 +171,7 @@ fn table(title: &str, of: &str, bars: &[Bar<'_>]) -> Table {
         Column::left("end", ""),
         Column::left("class of work", ""),
         Column::decimal("share", &unit),
-        Column::left("95 % interval", &unit),
+        Column::left("95% interval", &unit),
         Column::decimal(of, "ns per message"),
         Column::right("samples", "count"),
     ];

@@ -139,7 +139,7 @@ impl Along {
     pub(crate) fn at(self, place: f64) -> String {
         let text = self.text(place);
         match self {
-            Along::Offered => format!("{text} % offered"),
+            Along::Offered => format!("{text}% offered"),
             Along::Rate => format!("{text} requests/s offered"),
             _ => format!("{} {text}", self.column()),
         }
@@ -286,8 +286,8 @@ impl Chart {
         let mut units: Vec<&str> = self.panels.iter().map(|panel| panel.unit).collect();
         units.dedup();
         let unit = match units.as_slice() {
-            [unit] => format!("{unit} [95 %]"),
-            _ => "[95 %]".to_owned(),
+            [unit] => format!("{unit} [95%]"),
+            _ => "[95%]".to_owned(),
         };
         columns.extend(labels.iter().map(|label| Column::left(label, &unit)));
         let mut table = Table::new(self.title.clone(), columns);

@@ -292,7 +292,7 @@ impl Block<'_> {
         }
         let [(first, _), (second, _)] = &row.arms;
         let hover = format!(
-            "{first} and {second} take the same time at {} (pointwise 95 %, {} passes of fresh \
+            "{first} and {second} take the same time at {} (pointwise 95%, {} passes of fresh \
              trials)",
             crossing::size(at),
             at.n
@@ -360,11 +360,11 @@ fn table(rows: &[Row<'_>]) -> Table {
     let sizes = sizes(rows);
     let mut columns =
         vec![Column::right("threads", ""), Column::left("first", ""), Column::left("second", "")];
-    columns.extend(sizes.iter().map(|size| Column::left(&size.to_string(), "ratio [sim. 95 %]")));
+    columns.extend(sizes.iter().map(|size| Column::left(&size.to_string(), "ratio [sim. 95%]")));
     columns.push(Column::left("tie or unknown", ""));
     let is_looked_for = rows.iter().any(|row| row.at.is_some());
     if is_looked_for {
-        columns.push(Column::left("same time at", "[95 %]"));
+        columns.push(Column::left("same time at", "[95%]"));
     }
     let mut table = Table::new(
         "Time of the first arm over that of the second: above 1 the second is ahead",

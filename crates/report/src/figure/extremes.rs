@@ -21,7 +21,7 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
     }
     let columns = vec![
         Column::left("what", ""),
-        Column::left("value", "[95 %]"),
+        Column::left("value", "[95%]"),
         Column::left("arm", ""),
         Column::prose("where"),
         Column::right("n", ""),

@@ -43,7 +43,7 @@ fn of_metric(
         }
     }
     let dotted = match panels.iter().any(|p| p.series.iter().any(|s| s.kind == Kind::Model)) {
-        true => "; dotted: the fit a + b·n, where no size is more than 10 % off it",
+        true => "; dotted: the fit a + b·n, where no size is more than 10% off it",
         false => "",
     };
     let chart = by_size::chart(run, sweep, title, dotted, panels);
@@ -86,7 +86,7 @@ fn line(model: &CostModel, cells: &[&CellAnalysis]) -> Option<Series> {
 /// The fit in words, below the table.
 fn note(model: &CostModel, label: &str) -> String {
     let lead = format!("{label}, {}", words::threads(model.curve.threads));
-    let residual = format!("{:+.0} % at {}", 100.0 * model.worst_residual, model.worst_at);
+    let residual = format!("{:+.0}% at {}", 100.0 * model.worst_residual, model.worst_at);
     if !model.is_affine() {
         return format!("{lead}: not affine, {residual} off the fit");
     }

@@ -35,7 +35,7 @@ pub fn inline(values: &[f64]) -> String {
         let _ = write!(path, "M{x:.1} {y:.1}h.01");
     }
     let spread = three_digits(100.0 * 2.0 * (high - low) / (high + low));
-    let title = format!("{} trials in their order, spread {spread} % of the value", values.len());
+    let title = format!("{} trials in their order, spread {spread}% of the value", values.len());
     format!(
         r#"<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{title}" class="strip"><title>{title}</title><path d="{path}" stroke-width="3" stroke-linecap="round" fill="none"/></svg>"#
     )
@@ -52,6 +52,6 @@ mod tests {
         assert_eq!((dots(12), dots(60), dots(90)), (12, 60, 60));
         assert!(inline(&[1.0]).is_empty() && inline(&[]).is_empty());
         assert!(!inline(&[2.0, 2.0, f64::NAN]).contains("NaN"));
-        assert!(inline(&[9.0, 11.0]).contains("2 trials in their order, spread 20.0 %"));
+        assert!(inline(&[9.0, 11.0]).contains("2 trials in their order, spread 20.0%"));
     }
 }

@@ -101,10 +101,10 @@ fn trials(arm: &ArmAnalysis, rate: Option<Unit>) -> String {
 pub(crate) fn latency(cell: &CellAnalysis) -> Option<Table> {
     let columns = vec![
         Column::left("arm", ""),
-        Column::left("mean", "µs [95 %]"),
-        Column::left("p50", "µs [95 %]"),
-        Column::left("p99", "µs [95 %]"),
-        Column::left("p99.9", "µs [95 %]"),
+        Column::left("mean", "µs [95%]"),
+        Column::left("p50", "µs [95%]"),
+        Column::left("p99", "µs [95%]"),
+        Column::left("p99.9", "µs [95%]"),
         Column::right("round trips", ""),
     ];
     let mut table =
@@ -249,7 +249,7 @@ mod tests {
             zerocopy(rr),
             [
                 "sendmsg_zerocopy (copied): 24000 zero-copy sends, 24000 completions read back in 0.25 \
-              notifications per send, 100 % of them reported as copied, 3 sends refused with ENOBUFS or ENOMEM and \
+              notifications per send, 100% of them reported as copied, 3 sends refused with ENOBUFS or ENOMEM and \
               repeated."
             ]
         );

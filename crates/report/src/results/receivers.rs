@@ -49,8 +49,8 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
     let columns = vec![
         Column::left("arm", ""),
         Column::left("receiver", ""),
-        Column::left("goodput", "Gbit/s [95 %]"),
-        Column::left("CPU receiver", "ns/B [95 %]"),
+        Column::left("goodput", "Gbit/s [95%]"),
+        Column::left("CPU receiver", "ns/B [95%]"),
         Column::right("copies", "end to end"),
         Column::right("mapped", "share"),
     ];
@@ -109,7 +109,7 @@ mod tests {
         let (first, second) = (text(0), text(1));
         assert_eq!((first[0], first[1]), (analysis.cells[0].arms[0].arm.label.as_str(), "recv"));
         assert_eq!((second[0], second[1]), ("", "recv_trunc"));
-        assert_eq!((first[5], second[5]), (NONE, "25 %"));
+        assert_eq!((first[5], second[5]), (NONE, "25%"));
         assert!(!table.caption.contains("recv"), "it has a column: {}", table.caption);
         assert!(tables[1].rows.iter().all(|row| row.entries[1].text == "recv"));
     }

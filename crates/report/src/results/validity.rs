@@ -81,7 +81,7 @@ pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
     let has_groups = analysis.cells.iter().any(|cell| cell.checks.len() > 1);
     let mut columns = vec![
         Column::left("cell", ""),
-        Column::left("A/A ratio", "[95 %]"),
+        Column::left("A/A ratio", "[95%]"),
         Column::right("half-width", ""),
         Column::right("n", ""),
         Column::left("excludes 1", ""),
@@ -119,8 +119,8 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
     let columns = vec![
         Column::left("cell", ""),
         Column::left("arm", ""),
-        Column::left("alternating in one process", "ratio [95 %]"),
-        Column::left("each in its own", "ratio [95 %]"),
+        Column::left("alternating in one process", "ratio [95%]"),
+        Column::left("each in its own", "ratio [95%]"),
         Column::right("n", "isolated"),
         Column::left("intervals overlap", ""),
     ];

@@ -273,7 +273,7 @@ mod tests {
         for hop in run.header.primitives.iter().flat_map(|facts| facts.data_path.hops.iter()) {
             assert!(drawn.contains(hop.function.as_ref()), "{}", hop.function);
         }
-        assert!(drawn.contains("LATE COPY of 100 %"));
+        assert!(drawn.contains("LATE COPY of 100%"));
         assert_eq!(drawn.matches("<figure").count(), run.header.primitives.len());
     }
 

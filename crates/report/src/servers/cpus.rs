@@ -77,7 +77,7 @@ pub(crate) fn use_of_cpus(cell: &CellAnalysis, caption: &str) -> Option<Table> {
     let mut table = Table::new(caption, columns);
     for Watched { when, cpus } in watched(cell) {
         for (i, cpu) in cpus.iter().enumerate() {
-            let share = |share: f64| Entry::from(percent(share).trim_end_matches(" %").to_owned());
+            let share = |share: f64| Entry::from(percent(share).trim_end_matches("%").to_owned());
             let mut row: Vec<Entry> =
                 vec![when.as_str().into(), cpu.cpu.to_string().into(), cpu.of.word().into()];
             row.extend(KINDS.map(|(_, _, of)| share(of(cpu))));

@@ -235,7 +235,7 @@ fn contrasts_and_pairs_together_err_in_one_run_of_twenty() {
         apart += u32::from(pairs || with_own);
     }
     let share = |hits: u32| 100.0 * f64::from(hits) / f64::from(RUNS);
-    println!("one count: {:.2} %, one each: {:.2} %", share(together), share(apart));
+    println!("one count: {:.2}%, one each: {:.2}%", share(together), share(apart));
     assert!(share(together) <= 5.0 && share(apart) > 5.0, "{together} {apart}");
 }
 

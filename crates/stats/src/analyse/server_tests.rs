@@ -72,7 +72,7 @@ fn at_a_rate_runs_stop_by_the_cpu_time() {
     let lines = unmet(&analysis, &run.header.plan);
     // sd of ln is ln(1.5)/√3, half-width exp(3.1824·sd/2) − 1 = 45.1 %.
     assert_eq!(lines.len(), 1, "{lines:?}");
-    assert!(lines[0].ends_with("arm: ±45.1 % > 3 %"), "{lines:?}");
+    assert!(lines[0].ends_with("arm: ±45.1% > 3%"), "{lines:?}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn cold(residents: &[f64]) -> Ruling {
     let most = residents.iter().copied().fold(0.0, f64::max);
     match most > REMAINDER_MAX {
         true => Ruling::Invalid(format!(
-            "{:.1} % of the file was in the page cache when a slice began that was to be cold",
+            "{:.1}% of the file was in the page cache when a slice began that was to be cold",
             most * 100.0
         )),
         false => Ruling::Pass,
@@ -63,7 +63,7 @@ fn warm(residents: &[f64]) -> Ruling {
     let least = residents.iter().copied().fold(1.0, f64::min);
     match least < 1.0 - REMAINDER_MAX {
         true => Ruling::Invalid(format!(
-            "only {:.1} % of the file was in the page cache when a slice began that was to be warm",
+            "only {:.1}% of the file was in the page cache when a slice began that was to be warm",
             least * 100.0
         )),
         false => Ruling::Pass,
@@ -307,7 +307,7 @@ mod tests {
         check(found(0, bytes, bytes), None);
         check(found(FILE_BYTES / 2000, bytes, bytes), None);
         let kept = found(FILE_BYTES / 500, bytes, bytes);
-        check(kept, Some("0.2 % of the file was in the page cache"));
+        check(kept, Some("0.2% of the file was in the page cache"));
         check(found(0, bytes, bytes - 1), Some("the rest came from no device"));
         // What one slice had too much does for no other.
         let mut uneven = run(CacheState::Cold, false, found(0, bytes, 4 * bytes));
@@ -325,7 +325,7 @@ mod tests {
         let check = |found, expect| check_gate(state, &run(CacheState::Warm, false, found), expect);
         check(found(FILE_BYTES, FILE_BYTES, 0), None);
         let half = found(FILE_BYTES / 2, FILE_BYTES, 0);
-        check(half, Some("only 50.0 % of the file was in the page cache"));
+        check(half, Some("only 50.0% of the file was in the page cache"));
         let bytes = slice_bytes();
         check(found(FILE_BYTES, FILE_BYTES, bytes / 2), Some("to come from the page cache"));
         // The other slices do not make up for one.

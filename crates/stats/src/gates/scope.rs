@@ -40,11 +40,11 @@ pub(super) fn all_active(case: &Case<'_>) -> Ruling {
     let drained = match case.trial.cell.is_alone() {
         true => String::new(),
         false => {
-            format!(", and draining the socket buffers explains at most {:.1} %", drain * 100.0)
+            format!(", and draining the socket buffers explains at most {:.1}%", drain * 100.0)
         }
     };
     Ruling::Invalid(format!(
-        "all {threads} threads were at work for {:.1} % of the slices' time{drained}",
+        "all {threads} threads were at work for {:.1}% of the slices' time{drained}",
         share * 100.0
     ))
 }
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn threads_that_did_not_run_together_are_invalid() {
         check_gate(all_active, &two_threads(95), None);
-        check_gate(all_active, &two_threads(80), Some("all 2 threads were at work for 80.0 %"));
+        check_gate(all_active, &two_threads(80), Some("all 2 threads were at work for 80.0%"));
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Rule {
         let answered = (offered.replies_in_window as f64 + under_way) / due.max(1) as f64;
         if answered < ACHIEVED_SHARE {
             let share = 100.0 * offered.replies_in_window as f64 / due.max(1) as f64;
-            said.push(format!("{share:.1} % of the rate"));
+            said.push(format!("{share:.1}% of the rate"));
         }
         said
     }
@@ -113,7 +113,7 @@ impl Rule {
         const ROUNDING: f64 = 1e-9;
         let allowed = 1.0 - self.percentile.share() - ROUNDING;
         (most > 0.0 && most >= allowed)
-            .then(|| format!("{:.1} % of a processor were stolen", 100.0 * most))
+            .then(|| format!("{:.1}% of a processor were stolen", 100.0 * most))
     }
 }
 
@@ -122,7 +122,7 @@ fn client_limit(phase: &SearchPhase, offered: &OfferedSlice) -> Option<String> {
     let busiest = offered.threads.iter().filter_map(|thread| thread.busy());
     let busiest = busiest.max_by(f64::total_cmp).filter(|share| *share >= BUSY_SHARE);
     if let Some(share) = busiest {
-        return Some(format!("a thread of the client worked {:.0} % of its time", 100.0 * share));
+        return Some(format!("a thread of the client worked {:.0}% of its time", 100.0 * share));
     }
     let (server, times) = (phase.server.as_ref()?, phase.latency.as_ref()?);
     let lag = lag_limit(&server.lag, times)?;
@@ -163,10 +163,10 @@ mod tests {
         let lost = with(|seen| seen.outcomes = Outcomes { ok: 9_999, timeout: 1, ..seen.outcomes });
         check(&lost, Said::Broken, "1 of 10000 requests not answered");
         let behind = with(|seen| seen.replies_in_window = 9_000);
-        check(&behind, Said::Broken, "90.0 % of the rate");
+        check(&behind, Said::Broken, "90.0% of the rate");
         // 20 may be under way at the end, and 200 are 2 %.
         check(&with(|seen| seen.replies_in_window = 9_781), Said::Kept, "");
-        check(&with(|seen| seen.replies_in_window = 9_779), Said::Broken, "97.8 % of the rate");
+        check(&with(|seen| seen.replies_in_window = 9_779), Said::Broken, "97.8% of the rate");
         check(
             &phase(10_000.0, flat(MS, 300), 300),
             Said::SetAside,
@@ -183,7 +183,7 @@ mod tests {
         };
         check(&with(|seen| seen.threads = vec![busy]), Said::Kept, "");
         let behind = with(|seen| (seen.threads, seen.replies_in_window) = (vec![busy], 9_000));
-        let why = "90.0 % of the rate, but a thread of the client worked 95 % of its time";
+        let why = "90.0% of the rate, but a thread of the client worked 95% of its time";
         check(&behind, Said::SetAside, why);
         assert!(RULE.judge(&behind).by_client);
         let mut late = phase(10_000.0, flat(4 * MS, 10_000), 10_000);
@@ -201,12 +201,12 @@ mod tests {
         };
         let slow = || phase(10_000.0, flat(2 * MS, 10_000), 10_000);
         check(&stolen(0, slow()), Said::Broken, "p99 2.00 ms");
-        let why = "p99 2.00 ms, but 1.0 % of a processor were stolen";
+        let why = "p99 2.00 ms, but 1.0% of a processor were stolen";
         check(&stolen(1, slow()), Said::SetAside, why);
         assert!(!RULE.judge(&stolen(1, slow())).by_client);
         check(&stolen(1, calm()), Said::Kept, "");
         let behind = with(|seen| seen.replies_in_window = 9_000);
-        check(&stolen(1, behind), Said::Broken, "90.0 % of the rate");
+        check(&stolen(1, behind), Said::Broken, "90.0% of the rate");
     }
 
     #[test]

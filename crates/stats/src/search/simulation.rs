@@ -221,7 +221,7 @@ fn check(goal: Goal, service: Service, known: f64) {
         mean += (kept * broken).ln() / 2.0 / SEEDS as f64;
     }
     let off = mean.exp() / known - 1.0;
-    assert!(off.abs() < STEP, "{goal}, {service:?}: {:.1} % off", 100.0 * off);
+    assert!(off.abs() < STEP, "{goal}, {service:?}: {:.1}% off", 100.0 * off);
 }
 
 /// Stolen time makes a phase late, which sets it aside and breaks nothing: what is kept is
@@ -244,7 +244,7 @@ fn stolen_time_lifts_an_answer_by_little_and_lowers_it_by_what_is_stated() {
             let mean = kept.iter().map(|rate| rate.ln()).sum::<f64>() / kept.len() as f64;
             let most = kept.iter().copied().fold(0.0, f64::max);
             println!(
-                "{text}, {:.1} % stolen: kept rates {:+.1} % off on average, {:+.1} % at most, {} \
+                "{text}, {:.1}% stolen: kept rates {:+.1}% off on average, {:+.1}% at most, {} \
                  of {} searches with one",
                 100.0 * stolen,
                 off(mean.exp()),
@@ -254,7 +254,7 @@ fn stolen_time_lifts_an_answer_by_little_and_lowers_it_by_what_is_stated() {
             );
             assert!(most <= known * (1.0 + STEP).powf(LIFT_STEPS), "{text} {stolen}: {most}");
             let found = -off(mean.exp());
-            assert!((found - lowered).abs() < 1.0, "{text} {stolen}: {found:.1} for {lowered} %");
+            assert!((found - lowered).abs() < 1.0, "{text} {stolen}: {found:.1} for {lowered}%");
         }
     }
 }

@@ -36,8 +36,8 @@ fn intervals_of_changes_cover() {
             together.add(claims.iter().all(|claim| super::covers(claim.simultaneous, 1.0)));
         }
         let what = format!("n = {n_a} and {n_b}, sd {sd_a} and {sd_b}");
-        pointwise.check(&format!("{what}: change, pointwise 95 %"), 0.95);
-        println!("{what}: all 24 changes {:.2} %", together.share() * 100.0);
+        pointwise.check(&format!("{what}: change, pointwise 95%"), 0.95);
+        println!("{what}: all 24 changes {:.2}%", together.share() * 100.0);
         // Welch's freedom is an approximation that errs by some tenths of a percent far out.
         assert!(together.share() >= 0.945 - together.allowance(0.945), "{what}");
     }

@@ -63,8 +63,8 @@ fn intervals_of_points_cover() {
     let flat = Line { slope: 0.04, mood: 0.005, sd: 0.02 };
     let [covered, named] = flat.coverage(113);
     println!(
-        "a crossing of lines that rise by 0.04 a doubling, sd 0.02: {:.1} % covered where a point \
-         is named, which is in {:.1} % of runs",
+        "a crossing of lines that rise by 0.04 a doubling, sd 0.02: {:.1}% covered where a point \
+         is named, which is in {:.1}% of runs",
         covered.share() * 100.0,
         named.share() * 100.0
     );

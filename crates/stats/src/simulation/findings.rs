@@ -96,7 +96,7 @@ fn percentile_intervals_cover_for_log_normal_times() {
     // Stated: a tail belongs to the slow trials, which their mean hides.
     for between in [0.1, 0.2] {
         let apart = Percentile { trials: 12, between, ..p99 }.coverage(RUNS / 10, 93);
-        println!("p99 of 12 trials, which differ by {between}: {:.1} %", apart.share() * 100.0);
+        println!("p99 of 12 trials, which differ by {between}: {:.1}%", apart.share() * 100.0);
     }
 }
 
@@ -119,7 +119,7 @@ fn an_arm_does_not_overtake_itself() {
             let found = crossover::of_points(&curve, ["a", "b"], points, 0.03).expect("points");
             claimed.add(found.shape != CrossoverShape::NeitherAnywhere);
         }
-        println!("A/A, sd {sd}: {:.2} % of runs see anybody ahead", claimed.share() * 100.0);
+        println!("A/A, sd {sd}: {:.2}% of runs see anybody ahead", claimed.share() * 100.0);
         // Eight of the sixteen contrasts, each beyond δ to less than 0.05/16.
         assert!(claimed.share() <= 0.025 + claimed.allowance(0.025));
         assert!(claimed.share() <= 0.01 || sd > 0.1);

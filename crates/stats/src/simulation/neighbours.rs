@@ -117,9 +117,9 @@ fn simulate(what: &str, past: Past, passes: usize, seed: u64) -> Found {
     }
     let percent = |rate: &Rate| rate.share() * 100.0;
     println!(
-        "{what}, {passes} passes: said in {:.1} % of runs; pointwise covers {:.1} % if taken as \
-         independent, {:.1} % as it is; 12 at once {:.1} %; EQUIVALENT at a difference of δ {:.1} \
-         and {:.1} %",
+        "{what}, {passes} passes: said in {:.1}% of runs; pointwise covers {:.1}% if taken as \
+         independent, {:.1}% as it is; 12 at once {:.1}%; EQUIVALENT at a difference of δ {:.1} \
+         and {:.1}%",
         percent(&found.said),
         percent(&found.before),
         percent(&found.after),

@@ -422,7 +422,7 @@ fn clocks_and_steal_are_judged() {
     let tsc = slow.with(&format!("{clocksource}/available_clocksource"), "tsc hpet acpi_pm");
     tsc.check("clock", State::Limited, "hpet", "echo tsc | sudo tee /sys/devices/system/clock");
     let stolen = Case::healthy().with("proc/stat", "cpu  10 0 0 80 0 0 5 5 0 0\n");
-    stolen.check("stolen time", State::Ok, "told; 5.00 %", "nothing");
+    stolen.check("stolen time", State::Ok, "told; 5.00%", "nothing");
     Case::healthy().check("stolen time", State::Ok, "no hypervisor", "nothing");
     let old = Case::healthy().with("proc/stat", "cpu 1 2 3\n");
     old.check("stolen time", State::Limited, "does not tell", "none");

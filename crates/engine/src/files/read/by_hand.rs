@@ -163,7 +163,7 @@ fn evict(subject: &Subject) -> Result<Option<String>, String> {
                 format!("{} is memory: nothing can be evicted from it", subject.file_system())
             }
             _ => format!(
-                "not all of the file was evicted, {:.1} % stayed: the kernel keeps pages that a \
+                "not all of the file was evicted, {:.1}% stayed: the kernel keeps pages that a \
                  process has mapped or locked, or that are being written",
                 share * 100.0
             ),

@@ -47,7 +47,7 @@ pub fn apply(wish: &Wish) -> Result<Done, String> {
     let left = residency::evict(&subject)?;
     if let Some(share) = left.share().filter(|share| *share > REMAINDER_MAX) {
         let stayed = 100.0 * share;
-        return Err(format!("{stayed:.1} % of {} stayed in the page cache", subject.name()));
+        return Err(format!("{stayed:.1}% of {} stayed in the page cache", subject.name()));
     }
     read_in_huge_pages(&subject)?;
     let time = Nanos(clock::monotonic_ns() - begin_ns);

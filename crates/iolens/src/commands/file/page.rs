@@ -50,7 +50,7 @@ pub(super) fn rate(bytes: u64, time: Nanos) -> String {
 pub(super) fn resident(residency: &Residency) -> String {
     match (residency, residency.share()) {
         (Residency::Unknown(why), _) => format!("unknown: {why}"),
-        (_, Some(share)) => format!("{} %", three_digits(share * 100.0)),
+        (_, Some(share)) => format!("{}%", three_digits(share * 100.0)),
         (_, None) => "nothing to be there".to_owned(),
     }
 }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn shares_are_percentages_or_reasons() {
         let known = |cached, pages| resident(&Residency::Known { cached, pages });
-        assert_eq!((known(1, 3), known(0, 3)), ("33.3 %".to_owned(), "0 %".to_owned()));
+        assert_eq!((known(1, 3), known(0, 3)), ("33.3%".to_owned(), "0%".to_owned()));
         assert_eq!(known(0, 0), "nothing to be there");
         assert_eq!(resident(&Residency::Unknown("it hides".to_owned())), "unknown: it hides");
     }
