@@ -97,6 +97,9 @@ pub struct SendRing<'fd, O: Operation = Opcode> {
     pieces: Box<[libc::iovec]>,
     /// Entries that were queued and not handed over.
     queued: u32,
+    /// These, where a thread of the kernel's would take each as soon as it is in the ring: a
+    /// chain that it finds the beginning of ends there.
+    waiting: Vec<squeue::Entry>,
     socket: BorrowedFd<'fd>,
     wishes: Wishes<O>,
     timeout: Timespec,
@@ -145,6 +148,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
             messages,
             headers,
             queued: 0,
+            waiting: Vec::with_capacity(places),
             socket,
             wishes,
             timeout: Timespec::from(wishes.stall_limit),
@@ -207,6 +211,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     /// all of it was.
     #[inline]
     pub fn submit(&mut self, want: u32) -> Result<(), Errno> {
+        self.publish()?;
         let args = SubmitArgs::new().timespec(&self.timeout);
         let entered = self.uring.submitter().submit_with_args(want as usize, &args);
         if self.is_polled() {
@@ -372,10 +377,26 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
 
     #[inline]
     fn put(&mut self, entry: &squeue::Entry) -> Result<(), Errno> {
+        if self.is_polled() {
+            self.waiting.push(entry.clone());
+            return Ok(());
+        }
         // SAFETY: what the entry points at is part of `messages`, `headers` or
         // `pieces`, which this ring owns and does not free before the entry has
         // completed: see the note of the module.
         unsafe { self.uring.submission().push(entry) }.map_err(|_| Errno::EBUSY)
+    }
+
+    /// Lets the kernel's thread see what waits for it, all of it at once.
+    #[inline]
+    fn publish(&mut self) -> Result<(), Errno> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: as in `put`.
+        let pushed = unsafe { self.uring.submission().push_multiple(&self.waiting) };
+        self.waiting.clear();
+        pushed.map_err(|_| Errno::EBUSY)
     }
 
     /// Hands so many entries over and waits until something has completed, no
@@ -384,6 +405,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     /// waiting.
     #[inline]
     fn enter(&mut self, entries: u32) -> Result<(), Errno> {
+        self.publish()?;
         let timespec = (&raw const self.timeout).expose_provenance() as u64;
         let arg = GeteventsArg { sigmask: 0, sigmask_bytes: 0, min_wait_usec: 0, timespec };
         let mut flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits();
