@@ -77,8 +77,8 @@ pub(crate) fn open<'a, O: Operation>(
 }
 
 /// The flags of a thread's ring.
-pub(crate) fn setup_flags(_: Tuning) -> SetupFlags {
-    SetupFlags::ONE_THREAD
+pub(crate) fn setup_flags(tuning: Tuning) -> SetupFlags {
+    SetupFlags::from_bits(tuning.ring_flags.bits())
 }
 
 /// How many sends go together over this socket.

@@ -257,6 +257,12 @@ fn tunings(entry: &Entry) -> Vec<Tuning> {
     }
     if entry.uses_a_ring() {
         all.push(Tuning { uring_batch: 4, ..Tuning::DEFAULT });
+        for flags in ["none", "coop_taskrun", "sqpoll"] {
+            let ring_flags = flags.parse().unwrap();
+            all.push(Tuning { ring_flags, ..Tuning::DEFAULT });
+        }
+        let ring_flags = "sqpoll".parse().unwrap();
+        all.push(Tuning { ring_flags, uring_batch: 4, ..Tuning::DEFAULT });
     }
     all
 }

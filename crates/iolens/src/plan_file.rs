@@ -335,6 +335,7 @@ mod tests {
             "send_memory" => "\"hot,cold\"",
             "iovec" => "\"prebuilt\"",
             "reap_batch" => "[\"needed\", 8]",
+            "ring_flags" => "[\"none\", \"sqpoll+single_issuer\"]",
             "budget" | "step_time" | "sequential_time" => "\"90s\"",
             "slice" => "\"1.5ms\"",
             "precision" => "\"2.5%\"",

@@ -168,6 +168,106 @@ settings! { $
     };
     /// Sends through a ring that one io_uring_enter(2) hands over.
     uring_batch: u32 = 1, Rings, |tuning| Some(format!("io_uring batch {}", tuning.uring_batch));
+    /// Flags of a ring that sends.
+    ring_flags: RingFlags = RingFlags::ONE_THREAD, Rings, |tuning| {
+        Some(format!("ring flags {}", tuning.ring_flags))
+    };
+}
+
+/// Flags of io_uring_setup(2), as in include/uapi/linux/io_uring.h, in a
+/// combination that the kernel takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RingFlags(u32);
+
+impl RingFlags {
+    const SQPOLL: u32 = 1 << 1;
+    const COOP_TASKRUN: u32 = 1 << 8;
+    const SINGLE_ISSUER: u32 = 1 << 12;
+    const DEFER_TASKRUN: u32 = 1 << 13;
+
+    const NAMED: [(&'static str, u32); 4] = [
+        ("coop_taskrun", RingFlags::COOP_TASKRUN),
+        ("single_issuer", RingFlags::SINGLE_ISSUER),
+        ("defer_taskrun", RingFlags::DEFER_TASKRUN),
+        ("sqpoll", RingFlags::SQPOLL),
+    ];
+    const NONE: &'static str = "none";
+
+    /// Those of programs with one thread for each ring.
+    pub const ONE_THREAD: RingFlags =
+        RingFlags(RingFlags::SINGLE_ISSUER | RingFlags::DEFER_TASKRUN);
+
+    /// The kernel's numbers.
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+
+    fn has(self, flags: u32) -> bool {
+        self.0 & flags != 0
+    }
+
+    /// What the kernel would refuse (`io_uring_sanitise_params`,
+    /// io_uring/io_uring.c).
+    fn checked(self) -> Result<RingFlags, String> {
+        if self.has(RingFlags::DEFER_TASKRUN) && !self.has(RingFlags::SINGLE_ISSUER) {
+            return Err("defer_taskrun needs single_issuer: single_issuer+defer_taskrun".to_owned());
+        }
+        let by_thread = RingFlags::COOP_TASKRUN | RingFlags::DEFER_TASKRUN;
+        if self.has(RingFlags::SQPOLL) && self.has(by_thread) {
+            return Err("sqpoll cannot stand beside coop_taskrun or defer_taskrun, which defer \
+                        work to the thread that sqpoll frees of it"
+                .to_owned());
+        }
+        Ok(self)
+    }
+}
+
+/// `none`, `single_issuer+defer_taskrun`.
+impl fmt::Display for RingFlags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let own = RingFlags::NAMED.into_iter().filter(|(_, flag)| self.has(*flag));
+        let names: Vec<&str> = own.map(|(name, _)| name).collect();
+        f.write_str(if names.is_empty() { RingFlags::NONE } else { "" })?;
+        f.write_str(&names.join("+"))
+    }
+}
+
+impl FromStr for RingFlags {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<RingFlags, String> {
+        if text == RingFlags::NONE {
+            return Ok(RingFlags(0));
+        }
+        let mut flags = 0;
+        for word in text.split('+') {
+            let Some((_, flag)) = RingFlags::NAMED.into_iter().find(|(name, _)| *name == word)
+            else {
+                let names = RingFlags::NAMED.map(|(name, _)| name).join(", ");
+                return Err(format!(
+                    "unknown ring flag `{word}`; there is: none, {names}, and sums"
+                ));
+            };
+            flags |= flag;
+        }
+        RingFlags(flags).checked()
+    }
+}
+
+impl TryFrom<String> for RingFlags {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<RingFlags, String> {
+        text.parse()
+    }
+}
+
+impl From<RingFlags> for String {
+    fn from(flags: RingFlags) -> String {
+        flags.to_string()
+    }
 }
 
 /// Sends through a ring at once, at most.
@@ -317,6 +417,32 @@ mod tests {
         }
         let refused = ["deep", "0", "257"].map(|text| text.parse::<RingDepth>().is_err());
         assert_eq!(refused, [true; 3]);
+    }
+
+    #[test]
+    fn flags_of_a_ring_are_those_that_the_kernel_takes() {
+        for text in [
+            "none",
+            "coop_taskrun",
+            "single_issuer+defer_taskrun",
+            "single_issuer+sqpoll",
+            "sqpoll",
+        ] {
+            let flags: RingFlags = text.parse().unwrap();
+            assert_eq!(flags.to_string(), text);
+            let json = serde_json::to_string(&flags).unwrap();
+            assert_eq!(serde_json::from_str::<RingFlags>(&json).unwrap(), flags);
+        }
+        assert_eq!("defer_taskrun+single_issuer".parse(), Ok(RingFlags::ONE_THREAD));
+        for (text, why) in [
+            ("defer_taskrun", "needs single_issuer"),
+            ("sqpoll+coop_taskrun", "cannot stand beside"),
+            ("sqpol", "unknown ring flag `sqpol`; there is: none, coop_taskrun,"),
+            ("", "unknown ring flag"),
+        ] {
+            let refused = text.parse::<RingFlags>().unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::Passes;
 use iolens_model::search::Slo;
 use iolens_model::server::LoadLevel;
-use iolens_model::tuning::RingDepth;
+use iolens_model::tuning::{RingDepth, RingFlags};
 use iolens_model::units::{Bytes, Nanos};
 
 use super::written::as_text;
@@ -40,6 +40,7 @@ const LOCAL: &[Study] = &[Study::Syscall, Study::File, Study::Write, Study::Copy
 
 as_text! {
     RingDepth: ToString::to_string;
+    RingFlags: ToString::to_string;
 }
 
 /// Makes the table, and a struct with the values of all its entries.
@@ -278,6 +279,10 @@ axes! {
     };
     Plan uring_depth: Option<List<RingDepth>>, values::each_of, Messages "LIST" {
         "uring-depth" NET "Sends in flight per ring; on TCP always the batch [default: batch]"
+    };
+    Plan ring_flags: Option<List<RingFlags>>, values::each_of, Messages "LIST" {
+        "ring-flags" NET "Flags of rings that send: none, coop_taskrun, single_issuer, \
+            defer_taskrun, sqpoll and sums [default: single_issuer+defer_taskrun]"
     };
 
     Plan ip: Option<List<IpVersion>>, values::ips, Network "LIST" {

@@ -38,6 +38,28 @@ fn fields_and_protocols_have_their_cells() {
     assert_eq!(json["run"]["plan"]["fields"], serde_json::json!([1, 8]));
 }
 
+/// A thread of the kernel's sends for a ring with `sqpoll`, and its CPU time is the sender's.
+#[test]
+fn flags_of_a_ring_have_their_cells() {
+    let place = Place::new();
+    let arms = "--methods send,uring_send --baseline send --ring-flags none,sqpoll";
+    let done = place.run(&format!("{RUN} {arms} --verbose"));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("ring flags sqpoll"), "{}", done.stdout);
+    let columns = ["ring_flags", "primitive", "status", "tx_cpu_ns_per_byte"];
+    let rows = rows(&place, columns);
+    let settings: BTreeSet<&str> = rows.iter().map(|[flags, ..]| &**flags).collect();
+    assert_eq!(settings, BTreeSet::from(["none", "sqpoll"]));
+    for [flags, id, status, cpu_ns_per_byte] in &rows {
+        // A kernel without rings says so in the row of the arm.
+        let is_known = status != "ok" || cpu_ns_per_byte.parse().is_ok_and(|ns: f64| ns > 0.0);
+        assert!(is_known, "{flags} {id}: {cpu_ns_per_byte}");
+    }
+    let refused = place.run("run net --ring-flags defer_taskrun");
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("single_issuer+defer_taskrun"), "{}", refused.stderr);
+}
+
 #[test]
 fn a_batch_is_that_many_messages_a_call() {
     let place = Place::new();

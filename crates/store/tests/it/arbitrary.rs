@@ -281,6 +281,7 @@ prop_compose! {
         (mtu_bytes, reap_batch) in any::<(Option<u32>, Option<u32>)>(),
         (socket_buffer, receive_size) in (count(), option::of(count())),
         (uring_depth, uring_batch) in (axes::ring_depth(), any::<u32>()),
+        ring_flags in axes::ring_flags(),
     ) -> Tuning {
         Tuning {
             ip,
@@ -290,6 +291,7 @@ prop_compose! {
             reap_batch,
             uring_depth,
             uring_batch,
+            ring_flags,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use iolens_model::axes::{Direction, Iovec, IpVersion, Mode, Topology, WorkingSet};
 use iolens_model::plan::{Axes, NetAxes, SyscallAxes};
-use iolens_model::tuning::{RingDepth, TuningAxes};
+use iolens_model::tuning::{RingDepth, RingFlags, TuningAxes};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -60,6 +60,7 @@ prop_compose! {
         reap_batch in vec(any::<Option<u32>>(), 0..3),
         uring_depth in vec(ring_depth(), 0..3),
         uring_batch in vec(any::<u32>(), 0..3),
+        ring_flags in vec(ring_flags(), 0..3),
     ) -> TuningAxes {
         TuningAxes {
             ip,
@@ -69,8 +70,14 @@ prop_compose! {
             reap_batch,
             uring_depth,
             uring_batch,
+            ring_flags,
         }
     }
+}
+
+pub(super) fn ring_flags() -> impl Strategy<Value = RingFlags> {
+    select(&["none", "coop_taskrun", "single_issuer+defer_taskrun", "sqpoll"][..])
+        .prop_map(|text| text.parse().expect("flags that the kernel takes"))
 }
 
 pub(super) fn ring_depth() -> impl Strategy<Value = RingDepth> {
