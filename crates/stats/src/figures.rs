@@ -89,6 +89,10 @@ figures! {
     tx_segments_per_message: Every, |_, s| Some(parts(s.tx.segments_out?, s.tx.messages));
     /// Context switches of both ends per message.
     context_switches_per_message: Every, |_, s| Some(parts(s.switches()?, s.tx.messages));
+    /// Times that a thread of either end waited, per message.
+    voluntary_switches_per_message: Every, |_, s| of_both_ends(s, |c| c.voluntary_switches);
+    /// Times that the scheduler took the CPU from a thread of either end, per message.
+    involuntary_switches_per_message: Every, |_, s| of_both_ends(s, |c| c.involuntary_switches);
     /// CPU cycles of both ends per payload byte, user and kernel.
     cycles_per_byte: Every, |_, s| Some(parts(s.both_ends(cycles)?, s.tx.bytes));
     /// CPU cycles of the sending end per payload byte, user and kernel.

@@ -57,6 +57,6 @@ pub(super) fn later(arm: &ArmAnalysis) -> Named {
     values!(arm.figures.as_ref();
         branch_misses_per_kib dtlb_misses_per_kib stalled_frontend_per_cycle
         stalled_backend_per_cycle run_delay_ns_per_message tx_messages_per_call
-        tx_segments_per_message
+        tx_segments_per_message voluntary_switches_per_message involuntary_switches_per_message
     )
 }

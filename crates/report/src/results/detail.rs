@@ -22,13 +22,14 @@ struct Figure {
     of: fn(&Figures) -> Option<Estimate>,
 }
 
-const FIGURES: [Figure; 15] = [
+const FIGURES: [Figure; 16] = [
     Figure { name: "CPU sender", unit: "ns/B", of: |f| f.tx_cpu_ns_per_byte },
     Figure { name: "CPU receiver", unit: "ns/B", of: |f| f.rx_cpu_ns_per_byte },
     Figure { name: "softirq", unit: "ns/B", of: |f| f.softirq_ns_per_byte },
     Figure { name: "calls", unit: "per msg", of: |f| f.tx_calls_per_message },
     Figure { name: "segments", unit: "per msg", of: |f| f.tx_segments_per_message },
-    Figure { name: "switches", unit: "per msg", of: |f| f.context_switches_per_message },
+    Figure { name: "waits", unit: "per msg", of: |f| f.voluntary_switches_per_message },
+    Figure { name: "preempted", unit: "per msg", of: |f| f.involuntary_switches_per_message },
     Figure { name: "cycles", unit: "per B", of: |f| f.cycles_per_byte },
     Figure { name: "L1d misses", unit: "per KiB", of: |f| f.l1d_misses_per_kib },
     Figure { name: "LLC references", unit: "per KiB", of: |f| f.llc_references_per_kib },

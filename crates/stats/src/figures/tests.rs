@@ -43,6 +43,23 @@ fn counted(slice: &mut SliceOutcome) {
 }
 
 #[test]
+fn waits_and_preemptions_are_those_of_both_ends_each() {
+    let figures = arm(|slice| {
+        slice.tx.voluntary_switches = Some(MESSAGES * 2);
+        slice.tx.involuntary_switches = Some(0);
+        let rx = slice.rx.as_mut().unwrap();
+        (rx.voluntary_switches, rx.involuntary_switches) = (Some(MESSAGES), Some(MESSAGES / 4));
+    });
+    let figures = figures.figures.unwrap();
+    assert_eq!(value(figures.voluntary_switches_per_message), Some(3.0));
+    assert_eq!(value(figures.involuntary_switches_per_message), Some(0.25));
+    assert_eq!(value(figures.context_switches_per_message), Some(3.25));
+    let unknown = arm(|slice| slice.tx.involuntary_switches = None).figures.unwrap();
+    assert!(unknown.voluntary_switches_per_message.is_some());
+    assert_eq!(unknown.involuntary_switches_per_message, None);
+}
+
+#[test]
 fn cycles_and_misses_are_those_of_both_ends() {
     let figures = arm(counted).figures.unwrap();
     assert_eq!(value(figures.tx_cycles_per_byte), Some(1120.0 / 1024.0));
