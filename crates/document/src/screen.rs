@@ -88,6 +88,8 @@ pub enum Label {
     Nearby,
     /// How close the fastest is to what memory allows.
     Limit,
+    /// Where a difference comes from.
+    Why,
     /// The command that does it again.
     RunIt,
     /// The same for who writes the program.
@@ -135,6 +137,7 @@ impl Label {
             Label::StartUp => "Start-up",
             Label::Nearby => "Nearby",
             Label::Limit => "Limit",
+            Label::Why => "Why",
             Label::RunIt => "Run it",
             Label::InCode => "In code",
             Label::Stalls => "Stalls",

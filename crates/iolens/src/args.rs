@@ -320,6 +320,9 @@ pub(crate) struct Explain {
     /// Wait for another run to end instead of giving up
     #[arg(long)]
     pub(crate) wait: bool,
+    /// Print each end with its intervals, and the functions
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
 }

@@ -1,10 +1,12 @@
 //! Where CPU time went, in sentences and tables: shares of classes of work by
 //! arm and end, and what one arm spends per message beyond another one.
 
+mod screen;
 mod timed;
 
 use std::collections::BTreeMap;
 
+use iolens_document::{fold, terminal};
 use iolens_model::profile::ProfileTrial;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, Estimate};
@@ -17,7 +19,6 @@ use serde_json::json;
 use crate::number;
 use crate::table::{Column, Entry, Table, Tone};
 use crate::text::Style;
-use iolens_document::fold;
 
 /// A difference is worth a word from this part of the other arm's CPU time on.
 const WORTH_SAYING: f64 = 0.02;
@@ -28,28 +29,33 @@ const NAMED_MAX: usize = 4;
 /// Functions below a table, at most.
 const FUNCTIONS_SHOWN: usize = 6;
 
-/// The explanation of a cell on a terminal.
+/// The explanation of a cell of a run on a terminal, with each end and the functions where
+/// `verbose`.
 #[must_use]
-pub fn text(explanation: &Explanation, analysis: &Analysis, style: &Style) -> String {
-    let attribution = &explanation.attribution;
-    let mut out = format!("{}\n\n", title(explanation));
-    for sentence in sentences(explanation) {
-        out.push_str(&fold::hanging(&sentence, style.width, 2));
-        out.push_str("\n\n");
+pub fn text(
+    run: &str,
+    explanation: &Explanation,
+    analysis: &Analysis,
+    style: &Style,
+    verbose: bool,
+) -> String {
+    let mut out = terminal::draw(&screen::screen(run, explanation, analysis, verbose), style);
+    if !verbose {
+        return out;
     }
     for scope in Scope::ALL {
         if let Some(table) = shares(explanation, scope) {
-            out.push_str(&format!("{}\n\n{}\n", table.caption, table.text(style.width)));
+            out.push_str(&format!("\n{}\n\n{}", table.caption, table.text(style.width)));
         }
-    }
-    out.push_str("Functions in which the CPU was most often, both ends:\n");
-    for arm in &attribution.arms {
-        let line = format!("{}: {}", arm.shown(), functions(&arm.both));
-        out.push_str(&fold::hanging(&line, style.width, 2));
-        out.push('\n');
     }
     for line in cautions(explanation, analysis) {
         out.push_str(&format!("\n{}\n", fold::hanging(&line, style.width, 2)));
+    }
+    out.push_str("\nFunctions in which the CPU was most often, both ends:\n");
+    for arm in &explanation.attribution.arms {
+        let line = format!("{}: {}", arm.shown(), functions(&arm.both));
+        out.push_str(&fold::hanging(&line, style.width, 2));
+        out.push('\n');
     }
     out
 }
@@ -163,8 +169,8 @@ fn signed(ns: f64) -> String {
 /// A time in the unit that keeps it short.
 pub(crate) fn time(ns: f64) -> String {
     let (value, unit) = match ns {
-        ns if ns < 1e3 => (ns, "ns"),
-        ns if ns < 1e6 => (ns / 1e3, "µs"),
+        ns if ns < 999.5 => (ns, "ns"),
+        ns if ns < 999_500.0 => (ns / 1e3, "µs"),
         ns => (ns / 1e6, "ms"),
     };
     format!("{} {unit}", three_digits(value))
@@ -259,6 +265,20 @@ pub fn functions(of: &ScopeAttribution) -> String {
 #[must_use]
 pub fn cautions(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
     let attribution = &explanation.attribution;
+    let mut lines = noticed(explanation, analysis);
+    lines.extend(attribution.sampling_cost.iter().map(cost));
+    lines.push(format!(
+        "Samples of cpu-clock every {} of a thread's CPU time, in trials of their own; on loopback \
+         and veth the sender's CPU runs the receive path in softirq, so both ends together is the \
+         honest sum. Intervals: t over trials, pointwise 95%.",
+        time(attribution.period_ns as f64)
+    ));
+    lines
+}
+
+/// What makes these samples worth less than others.
+fn noticed(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
+    let attribution = &explanation.attribution;
     let mut lines = timed::differences(explanation, analysis);
     if attribution.arms.iter().any(|arm| arm.both.lost > 0) {
         lines.push("Some samples were lost: shares may be off where they were.".to_owned());
@@ -272,15 +292,8 @@ pub fn cautions(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
             number::percent(arm.both.coverage)
         ));
     }
-    lines.extend(attribution.sampling_cost.iter().map(cost));
     lines.extend(attribution.missing.iter().map(|why| format!("Not sampled: {why}.")));
     lines.extend(attribution.failed.iter().map(|why| format!("A trial failed: {why}.")));
-    lines.push(format!(
-        "Samples of cpu-clock every {} of a thread's CPU time, in trials of their own; on loopback \
-         and veth the sender's CPU runs the receive path in softirq, so both ends together is the \
-         honest sum. Intervals: t over trials, pointwise 95%.",
-        time(attribution.period_ns as f64)
-    ));
     lines
 }
 
@@ -340,22 +353,24 @@ mod tests {
         (attribution::explain(&run.profiles, "send_staged").remove(0), analysis)
     }
 
-    /// The text in two: sentences and tables, and what stands below them.
-    fn shown() -> (String, String) {
+    fn shown(verbose: bool) -> String {
         let (explanation, analysis) = explanation();
-        let text = text(&explanation, &analysis, &Style { colour: false, width: 100 });
-        let (above, below) = text.split_once("Functions in which").unwrap();
-        (above.to_owned(), below.to_owned())
+        let style = Style { colour: false, width: 100 };
+        text("4f1c09ab", &explanation, &analysis, &style, verbose)
     }
 
     #[test]
-    fn an_explanation_in_words_and_tables() {
-        insta::assert_snapshot!(shown().0);
+    fn an_explanation_is_a_screen() {
+        let screen = shown(false);
+        assert!(screen.lines().count() <= 24, "{screen}");
+        insta::assert_snapshot!(screen);
     }
 
     #[test]
-    fn what_stands_below_the_tables() {
-        insta::assert_snapshot!(shown().1);
+    fn each_end_stands_below_it() {
+        let screen = shown(true);
+        let (_, below) = screen.split_once("Both ends together").unwrap();
+        insta::assert_snapshot!(below);
     }
 
     #[test]

@@ -190,7 +190,8 @@ fn show(args: &args::Explain, run: &Run, explanation: &Explanation, database: &P
     if args.result.json {
         output::result(&rendered::json(&run.header.id, explanation, &analysis));
     } else {
-        output::result(&rendered::text(explanation, &analysis, &report::style()));
+        let (id, verbose) = (&run.header.id, args.verbose);
+        output::result(&rendered::text(id, explanation, &analysis, &report::style(), verbose));
     }
     if !explanation.attribution.kernel {
         output::note(&advice());

@@ -36,13 +36,15 @@ fn samples_are_kept() {
     let place = ran();
     let first = place.run(EXPLAIN);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
-    assert!(first.stdout.contains("class of work"), "{}", first.stdout);
+    assert!(first.stdout.starts_with("explain · run "), "{}", first.stdout);
     assert!(first.stderr.contains("sampled trial 5"), "{}", first.stderr);
     let folded = place.path("stacks.txt");
     let again = place.run(&format!("{EXPLAIN} --folded {}", folded.display()));
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert!(!again.stderr.contains("sampled trial"), "{}", again.stderr);
     assert_eq!(again.stdout, first.stdout);
+    let all = place.run(&format!("{EXPLAIN} --verbose"));
+    assert!(all.stdout.contains("class of work"), "{}", all.stdout);
     let folded = std::fs::read_to_string(folded).unwrap();
     let is_stack = |line: &str| {
         let (stack, samples) = line.rsplit_once(' ').unwrap();

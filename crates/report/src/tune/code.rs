@@ -3,7 +3,7 @@
 
 use iolens_model::file::Consumer;
 use iolens_model::shell::quoted;
-use iolens_model::tune::{Configuration, Record, Task};
+use iolens_model::tune::{Configuration, Record, Task, Way};
 use iolens_model::units::Bytes;
 
 /// What a program does that does nothing special.
@@ -66,9 +66,8 @@ pub(super) fn in_code(record: &Record, winner: &Configuration) -> Vec<String> {
     };
     let mut lines =
         vec![calls, format!("blocks of {}, {threads}{depth}", Bytes(winner.block_bytes))];
-    if let Some(alignment) =
-        record.facts.direct_alignment_bytes.filter(|_| winner.engine.contains("direct"))
-    {
+    let is_direct = found.is_some_and(|candidate| candidate.way == Way::Direct);
+    if let Some(alignment) = record.facts.direct_alignment_bytes.filter(|_| is_direct) {
         lines.push(format!("offsets, lengths and buffers multiples of {alignment} bytes"));
     }
     lines
