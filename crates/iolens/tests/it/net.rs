@@ -412,7 +412,7 @@ fn both_ends_print_the_same_things() {
       seconds     #, from the first call to the last receipt
       goodput     # Gbit/s
       calls       #, # messages per call
-      zero-copy   # zero-copy sends, # completions read back in # notifications per send, # % of them reported as copied, # sends refused with ENOBUFS or ENOMEM and repeated
+      zero-copy   # zero-copy sends, # completions read back in # notifications per send, #% of them reported as copied, # sends refused with ENOBUFS or ENOMEM and repeated
       CPU time    # T (# T per message)
       socket      congestion control reno, send buffer # MiB, receive buffer # MiB, TCP_NODELAY on
     "#);
