@@ -14,6 +14,7 @@ use iolens_engine::load::Expected;
 use iolens_engine::worker::protocol::{FrameBuffer, FromWorker, ToWorker, read_frame, write_frame};
 use iolens_engine::{host, load, sysctl};
 use iolens_model::run::Run;
+use iolens_report::export::Rows;
 use iolens_report::text::Style;
 use iolens_report::{csv, html, json, text};
 use iolens_store::{Source, Store};
@@ -346,7 +347,11 @@ fn show(run: Run, shown: Shown) {
     }
     let _ = json::run(&run, &analysis);
     let (runs, analyses) = (std::slice::from_ref(&run), std::slice::from_ref(&analysis));
-    let _ = (csv::arms(runs), csv::slices(runs), csv::cells(runs, analyses), csv::phases(runs));
+    let rows =
+        [Rows::Arms(runs), Rows::Slices(runs), Rows::Cells(runs, analyses), Rows::Phases(runs)];
+    for rows in rows {
+        let _ = csv::of(rows, &[]);
+    }
     let _ = html::page(&run, &analysis);
 }
 

@@ -381,12 +381,15 @@ pub(crate) struct Export {
     /// An id, the beginning of one, a name, or `last`; of several the rows stand in one list
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// Format of the rows
+    /// Format of the rows [default: by the name of --output, else csv]
     #[arg(long, value_enum)]
-    pub(crate) format: RowFormat,
+    pub(crate) format: Option<RowFormat>,
     /// What a row is
     #[arg(long, value_enum, default_value = "arms")]
-    pub(crate) rows: Rows,
+    pub(crate) rows: RowKind,
+    /// Columns in this order, with commas between (docs/export.md) [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
     /// Write here instead of to stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -441,7 +444,7 @@ pub(crate) enum RowFormat {
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Rows {
+pub(crate) enum RowKind {
     /// One arm in one trial
     Arms,
     /// One slice

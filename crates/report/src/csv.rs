@@ -1,37 +1,19 @@
 //! CSV after RFC 4180, line feeds for line ends. The runs of a table are of one study.
 
 use iolens_document::csv::push_row;
-use iolens_model::run::Run;
-use iolens_stats::analysis::Analysis;
 use serde_json::Value;
 
-use crate::records::{self, Record};
+use crate::export::{Rows, UnknownColumn};
+use crate::records::Record;
 
-/// One row per arm and trial: sums over the measured slices.
-#[must_use]
-pub fn arms(runs: &[Run]) -> String {
-    render(runs.iter().flat_map(records::arms))
+/// The rows with these columns, or with all where none is named: a header line and one line per
+/// row; nothing where there is no row.
+///
+/// Errors: a column that the rows do not have.
+pub fn of(rows: Rows<'_>, columns: &[String]) -> Result<String, UnknownColumn> {
+    Ok(render(rows.records(columns)?))
 }
 
-/// One row per slice, both ends, discarded slices too.
-#[must_use]
-pub fn slices(runs: &[Run]) -> String {
-    render(runs.iter().flat_map(records::slices))
-}
-
-/// One row per arm and cell: figures, ratio, intervals, verdict.
-#[must_use]
-pub fn cells(runs: &[Run], analyses: &[Analysis]) -> String {
-    render(runs.iter().zip(analyses).flat_map(|(run, analysis)| records::cells(run, analysis)))
-}
-
-/// One row per phase of a search.
-#[must_use]
-pub fn phases(runs: &[Run]) -> String {
-    render(runs.iter().flat_map(records::phases))
-}
-
-/// A header line and one line per row; nothing where there is no row.
 fn render(records: impl Iterator<Item = Record>) -> String {
     let mut out = String::new();
     for record in records {
@@ -51,6 +33,33 @@ fn field(value: &Value) -> String {
         other => other.to_string(),
     }
 }
+
+/// All columns, for tests.
+#[cfg(test)]
+mod whole {
+    use iolens_model::run::Run;
+    use iolens_stats::analysis::Analysis;
+
+    use super::{Rows, of};
+
+    pub(crate) fn arms(runs: &[Run]) -> String {
+        of(Rows::Arms(runs), &[]).expect("every column")
+    }
+
+    pub(crate) fn slices(runs: &[Run]) -> String {
+        of(Rows::Slices(runs), &[]).expect("every column")
+    }
+
+    pub(crate) fn cells(runs: &[Run], analyses: &[Analysis]) -> String {
+        of(Rows::Cells(runs, analyses), &[]).expect("every column")
+    }
+
+    pub(crate) fn phases(runs: &[Run]) -> String {
+        of(Rows::Phases(runs), &[]).expect("every column")
+    }
+}
+#[cfg(test)]
+pub(crate) use whole::{arms, cells, phases, slices};
 
 #[cfg(test)]
 mod tests {
@@ -93,6 +102,17 @@ mod tests {
             push_row(&mut line, fields.iter().cloned());
             prop_assert_eq!(parse(line.strip_suffix('\n').expect("ends the line")), fields);
         }
+    }
+
+    #[test]
+    fn columns_are_those_that_are_named_in_their_order() {
+        let (run, _) = fixture::run();
+        let runs = std::slice::from_ref(&run);
+        let named = ["threads", "arm"].map(str::to_owned);
+        let text = of(Rows::Arms(runs), &named).unwrap();
+        assert!(text.starts_with("threads,arm\n1,send_staged\n"), "{text}");
+        let none = of(Rows::Slices(runs), &["goodput".to_owned()]).unwrap_err();
+        assert_eq!((none.name.as_str(), none.known[0].as_str()), ("goodput", "run"));
     }
 
     #[test]

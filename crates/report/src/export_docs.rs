@@ -14,6 +14,8 @@ const HEAD: &str = "\
 # Columns of exports
 
 What `iolens export RUN… --format csv|json --rows arms|slices|cells|phases` writes, by study.
+Without `--format` the name of `--output` decides, else it is CSV; `--columns arm,ratio` writes
+these alone, in this order.
 A test of `crates/report` compares this file with what is written, and makes it anew where
 `IOLENS_DOCS=write` is set (`cargo xtask docs` does so).
 

@@ -8,34 +8,17 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, Told};
 use serde_json::{Value, json};
 
+use crate::export::{Rows, UnknownColumn};
 use crate::records::{self, Record};
 
 /// Version of the layout: raised when a key changes its meaning or goes.
 pub const SCHEMA: &str = "iolens/2";
 
-/// One object per arm and trial.
-#[must_use]
-pub fn arms(runs: &[Run]) -> String {
-    rows(runs, "arms", runs.iter().flat_map(records::arms))
-}
-
-/// One object per slice.
-#[must_use]
-pub fn slices(runs: &[Run]) -> String {
-    rows(runs, "slices", runs.iter().flat_map(records::slices))
-}
-
-/// One object per arm and cell.
-#[must_use]
-pub fn cells(runs: &[Run], analyses: &[Analysis]) -> String {
-    let all = runs.iter().zip(analyses);
-    rows(runs, "cells", all.flat_map(|(run, analysis)| records::cells(run, analysis)))
-}
-
-/// One object per phase of a search.
-#[must_use]
-pub fn phases(runs: &[Run]) -> String {
-    rows(runs, "phases", runs.iter().flat_map(records::phases))
+/// One object per row, with these columns, or with all where none is named.
+///
+/// Errors: a column that the rows do not have.
+pub fn of(rows: Rows<'_>, columns: &[String]) -> Result<String, UnknownColumn> {
+    Ok(listed(rows, rows.records(columns)?))
 }
 
 /// The whole answer: header, findings, self-check, cells, what is derived
@@ -83,16 +66,16 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
 
 /// One row per line: a run has tens of thousands of slices. What is said of one run beside
 /// its rows is said of several in a list, `runs`.
-fn rows(runs: &[Run], name: &str, records: impl Iterator<Item = Record>) -> String {
+fn listed(rows: Rows<'_>, records: impl Iterator<Item = Record>) -> String {
     let mut out = format!("{{\n\"schema\": {},\n", json!(SCHEMA));
-    match runs {
+    match rows.runs() {
         [run] => out.push_str(&about(run)),
         several => {
             let all: Vec<String> = several.iter().map(about).collect();
             out.push_str(&format!("\"runs\": [\n{{{}}}\n]", all.join("},\n{")));
         }
     }
-    out.push_str(&format!(",\n\"{name}\": ["));
+    out.push_str(&format!(",\n\"{}\": [", rows.word()));
     for (i, record) in records.enumerate() {
         out.push_str(if i == 0 { "\n" } else { ",\n" });
         out.push_str(&record.object().to_string());
@@ -118,6 +101,33 @@ pub(crate) fn not_measured(told: &Told) -> BTreeMap<&str, String> {
 pub(crate) fn print(value: &Value) -> String {
     format!("{value:#}\n")
 }
+
+/// All columns, for tests.
+#[cfg(test)]
+mod whole {
+    use iolens_model::run::Run;
+    use iolens_stats::analysis::Analysis;
+
+    use super::{Rows, of};
+
+    pub(crate) fn arms(runs: &[Run]) -> String {
+        of(Rows::Arms(runs), &[]).expect("every column")
+    }
+
+    pub(crate) fn slices(runs: &[Run]) -> String {
+        of(Rows::Slices(runs), &[]).expect("every column")
+    }
+
+    pub(crate) fn cells(runs: &[Run], analyses: &[Analysis]) -> String {
+        of(Rows::Cells(runs, analyses), &[]).expect("every column")
+    }
+
+    pub(crate) fn phases(runs: &[Run]) -> String {
+        of(Rows::Phases(runs), &[]).expect("every column")
+    }
+}
+#[cfg(test)]
+pub(crate) use whole::{arms, cells, phases, slices};
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@ mod copying;
 pub mod csv;
 pub mod doctor;
 pub mod explain;
+pub mod export;
 pub mod figure;
 mod files;
 pub mod findings;

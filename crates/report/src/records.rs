@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::compared::pairs;
 use crate::arm_facts;
+use crate::export::UnknownColumn;
 use crate::totals::{Totals, totals};
 
 mod calls;
@@ -47,6 +48,27 @@ impl Record {
     fn of_host(mut self, run: &Run) -> Record {
         self.columns.extend(fixed([("host", json!(run.header.host_label()))]));
         self
+    }
+
+    /// Errors: the first of these that it has no column of.
+    pub(crate) fn check(&self, columns: &[String]) -> Result<(), UnknownColumn> {
+        let has = |name: &String| self.columns.iter().any(|(own, _)| own == name);
+        match columns.iter().find(|name| !has(name)) {
+            None => Ok(()),
+            Some(name) => Err(UnknownColumn {
+                name: name.clone(),
+                known: self.columns.iter().map(|(own, _)| own.to_string()).collect(),
+            }),
+        }
+    }
+
+    /// These columns in their order; all of it where none is named.
+    pub(crate) fn only(self, columns: &[String]) -> Record {
+        if columns.is_empty() {
+            return self;
+        }
+        let find = |name: &String| self.columns.iter().find(|(own, _)| own == name).cloned();
+        Record { columns: columns.iter().filter_map(find).collect(), whole: Vec::new() }
     }
 
     /// The row as a JSON object.

@@ -1,39 +1,26 @@
 //! `iolens export`: the numbers of stored runs, or all that is stored of them.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use iolens_model::run::Run;
+use iolens_report::export::{Rows, UnknownColumn};
 use iolens_report::{csv, json};
 use iolens_stats::analysis::Analysis;
 
-use crate::args::{self, RowFormat, Rows};
+use crate::args::{self, RowFormat, RowKind};
 use crate::commands::report::{same_study, write_new};
 use crate::commands::stored::{load, open};
 use crate::failure::Failure;
 use crate::output;
+use crate::values::unknown;
 
 /// Writes rows.
 pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
-    let runs = || loaded(args);
-    let analysed =
-        |runs: &[Run]| -> Vec<Analysis> { runs.iter().map(iolens_stats::analyse).collect() };
-    let text = match (args.format, args.rows) {
-        (RowFormat::Csv, Rows::All) => return Err(Failure::usage(ALL_AS_CSV)),
-        (RowFormat::Csv, Rows::Arms) => csv::arms(&runs()?),
-        (RowFormat::Csv, Rows::Slices) => csv::slices(&runs()?),
-        (RowFormat::Csv, Rows::Phases) => csv::phases(&runs()?),
-        (RowFormat::Csv, Rows::Cells) => {
-            let runs = runs()?;
-            csv::cells(&runs, &analysed(&runs))
-        }
-        (RowFormat::Json, Rows::All) => all(args)?,
-        (RowFormat::Json, Rows::Arms) => json::arms(&runs()?),
-        (RowFormat::Json, Rows::Slices) => json::slices(&runs()?),
-        (RowFormat::Json, Rows::Phases) => json::phases(&runs()?),
-        (RowFormat::Json, Rows::Cells) => {
-            let runs = runs()?;
-            json::cells(&runs, &analysed(&runs))
-        }
+    let text = match args.rows {
+        RowKind::All if args.columns.is_empty() => all(args)?,
+        RowKind::All => return Err(Failure::usage(ALL_HAS_NO_COLUMNS)),
+        kind => rows(args, kind)?,
     };
     match &args.output {
         Some(path) => write_new(path, text.as_bytes(), args.overwrite)?,
@@ -45,8 +32,45 @@ pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
 const ALL_AS_CSV: &str =
     "--rows all: a whole run is no table\n  write --format json, or other --rows";
 
+const ALL_HAS_NO_COLUMNS: &str = "--rows all: a whole run has no columns\n  drop --columns";
+
+/// The format: as asked for, or by the file's name, or CSV.
+fn format(args: &args::Export) -> RowFormat {
+    let is_json = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
+    args.format.unwrap_or(match args.output.as_deref().is_some_and(is_json) {
+        true => RowFormat::Json,
+        false => RowFormat::Csv,
+    })
+}
+
+/// Rows of the analysed or the raw numbers.
+fn rows(args: &args::Export, kind: RowKind) -> Result<String, Failure> {
+    let runs = loaded(args)?;
+    let analyses: Vec<Analysis> = match kind {
+        RowKind::Cells => runs.iter().map(iolens_stats::analyse).collect(),
+        _ => Vec::new(),
+    };
+    let rows = match kind {
+        RowKind::Arms | RowKind::All => Rows::Arms(&runs),
+        RowKind::Slices => Rows::Slices(&runs),
+        RowKind::Phases => Rows::Phases(&runs),
+        RowKind::Cells => Rows::Cells(&runs, &analyses),
+    };
+    let written = match format(args) {
+        RowFormat::Csv => csv::of(rows, &args.columns),
+        RowFormat::Json => json::of(rows, &args.columns),
+    };
+    written.map_err(|UnknownColumn { name, known }| {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        Failure::usage(unknown("column", &name, &known, "docs/export.md has all of them"))
+    })
+}
+
 /// Whole runs, one behind another.
 fn all(args: &args::Export) -> Result<String, Failure> {
+    if args.format == Some(RowFormat::Csv) {
+        return Err(Failure::usage(ALL_AS_CSV));
+    }
     let (store, _) = open(args.db.as_deref())?;
     let mut text = String::new();
     for wanted in &args.runs {

@@ -48,6 +48,20 @@ fn exports_hold_every_row(place: &Place) {
     let json = place.json("export last --format json --rows cells");
     assert!(json.is_object() || json.is_array());
     let file = place.path("rows.csv");
+    let some = place.run("export last --rows cells --columns arm,ratio,threads").stdout;
+    assert!(some.starts_with("arm,ratio,threads\n"), "{some}");
+    let named = place.path("cells.json");
+    place.run(&format!("export last --rows cells --columns arm -o {}", named.display()));
+    let text = std::fs::read_to_string(named).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["cells"][0].as_object().map(serde_json::Map::len), Some(1), "{value}");
+    let unknown = place.run("export last --columns arms");
+    assert_eq!(unknown.code, Some(2));
+    assert!(
+        unknown.stderr.contains("unknown column `arms`, did you mean `arm`?"),
+        "{}",
+        unknown.stderr
+    );
     let line = format!("export last --format csv -o {}", file.display());
     assert_eq!(place.run(&line).code, Some(0));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), csv);

@@ -1,0 +1,84 @@
+//! What an export has rows of, and the columns of it that are wanted.
+
+use std::fmt;
+
+use iolens_model::run::Run;
+use iolens_stats::analysis::Analysis;
+
+use crate::records::{self, Record};
+
+/// The rows of an export. All runs are of one study.
+#[derive(Debug, Clone, Copy)]
+pub enum Rows<'a> {
+    /// One per arm and trial: sums over the measured slices.
+    Arms(&'a [Run]),
+    /// One per slice, both ends, discarded slices too.
+    Slices(&'a [Run]),
+    /// One per arm and cell: figures, ratio, intervals, verdict; each run with its analysis.
+    Cells(&'a [Run], &'a [Analysis]),
+    /// One per phase of a search.
+    Phases(&'a [Run]),
+}
+
+/// A column that is asked for and that the rows do not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownColumn {
+    /// Its name.
+    pub name: String,
+    /// Those that there are.
+    pub known: Vec<String>,
+}
+
+impl fmt::Display for UnknownColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown column `{}`", self.name)
+    }
+}
+
+impl std::error::Error for UnknownColumn {}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn runs(self) -> &'a [Run] {
+        match self {
+            Rows::Arms(runs) | Rows::Slices(runs) | Rows::Cells(runs, _) | Rows::Phases(runs) => {
+                runs
+            }
+        }
+    }
+
+    /// What a list of them is called.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Rows::Arms(_) => "arms",
+            Rows::Slices(_) => "slices",
+            Rows::Cells(..) => "cells",
+            Rows::Phases(_) => "phases",
+        }
+    }
+
+    /// The rows, each with these columns in their order; with all of them where none is named.
+    ///
+    /// Errors: the first column that they do not have.
+    pub(crate) fn records(
+        self,
+        columns: &'a [String],
+    ) -> Result<impl Iterator<Item = Record> + 'a, UnknownColumn> {
+        let mut all = self.all().peekable();
+        if let Some(first) = all.peek() {
+            first.check(columns)?;
+        }
+        Ok(all.map(|record| record.only(columns)))
+    }
+
+    fn all(self) -> Box<dyn Iterator<Item = Record> + 'a> {
+        match self {
+            Rows::Arms(runs) => Box::new(runs.iter().flat_map(records::arms)),
+            Rows::Slices(runs) => Box::new(runs.iter().flat_map(records::slices)),
+            Rows::Phases(runs) => Box::new(runs.iter().flat_map(records::phases)),
+            Rows::Cells(runs, analyses) => {
+                let pairs = runs.iter().zip(analyses);
+                Box::new(pairs.flat_map(|(run, analysis)| records::cells(run, analysis)))
+            }
+        }
+    }
+}
