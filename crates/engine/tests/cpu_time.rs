@@ -268,8 +268,8 @@ impl Write for Account {
 fn every_arm_shows_the_time_of_its_process() {
     let place = tempfile::tempdir().unwrap();
     let mut tallies: BTreeMap<&str, [u32; 2]> = BTreeMap::new();
-    let mut wrong = Vec::new();
-    let mut check = |study, id: &str, trial: &Trial| {
+    let mut doubtful = Vec::new();
+    let mut check = |study: &'static str, id: &str, trial: &Trial| {
         // Where others have the processors, a window has little CPU time in it beside the
         // harness: what is right in a longer one was that.
         let found = checked(place.path(), study, id, trial)
@@ -278,7 +278,7 @@ fn every_arm_shows_the_time_of_its_process() {
         match found {
             Ok(Some(is_judged)) => (*judged, *all) = (*judged + u32::from(is_judged), *all + 1),
             Ok(None) => {}
-            Err(what) => wrong.push(what),
+            Err(_) => doubtful.push((study, id.to_owned(), longer(trial))),
         }
     };
     for entry in REGISTRY {
@@ -312,6 +312,12 @@ fn every_arm_shows_the_time_of_its_process() {
         }
     }
     say(&format!("cpu_time: judged, and measured at all: {tallies:?}"));
+    // A hypervisor that was busy for some seconds takes longer at the edges of slices; what is
+    // left out by us is left out at any time.
+    let again = |(study, id, trial): (&'static str, String, Trial)| {
+        checked(place.path(), study, &id, &trial).err()
+    };
+    let wrong: Vec<String> = doubtful.into_iter().filter_map(again).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     // Calls that only wait for a device have too little to judge.
     for (study, [judged, all]) in tallies {
