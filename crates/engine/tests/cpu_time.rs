@@ -270,8 +270,7 @@ fn every_arm_shows_the_time_of_its_process() {
     let mut tallies: BTreeMap<&str, [u32; 2]> = BTreeMap::new();
     let mut doubtful = Vec::new();
     let mut check = |study: &'static str, id: &str, trial: &Trial| {
-        // Where others have the processors, a window has little CPU time in it beside the
-        // harness: what is right in a longer one was that.
+        // Where others have the processors a window has little in it beside the harness.
         let found = checked(place.path(), study, id, trial)
             .or_else(|_| checked(place.path(), study, id, &longer(trial)));
         let [judged, all] = tallies.entry(study).or_default();
@@ -286,9 +285,7 @@ fn every_arm_shows_the_time_of_its_process() {
     }
     for entry in RECEIVERS {
         let mut trial = sending("send");
-        if let Setting::Net(net) = &mut trial.cell.setting {
-            net.receiver = entry.id.into();
-        }
+        trial.cell.net_mut().expect("a cell of net").receiver = entry.id.into();
         check("receiver", entry.id, &trial);
     }
     for entry in CALLS {
@@ -312,12 +309,9 @@ fn every_arm_shows_the_time_of_its_process() {
         }
     }
     say(&format!("cpu_time: judged, and measured at all: {tallies:?}"));
-    // A hypervisor that was busy for some seconds takes longer at the edges of slices; what is
-    // left out by us is left out at any time.
-    let again = |(study, id, trial): (&'static str, String, Trial)| {
-        checked(place.path(), study, &id, &trial).err()
-    };
-    let wrong: Vec<String> = doubtful.into_iter().filter_map(again).collect();
+    // What a busy hypervisor adds at the edges of slices passes.
+    let again = doubtful.iter().map(|(study, id, one)| checked(place.path(), study, id, one));
+    let wrong: Vec<String> = again.filter_map(Result::err).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     // Calls that only wait for a device have too little to judge.
     for (study, [judged, all]) in tallies {
