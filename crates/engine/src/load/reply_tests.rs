@@ -56,7 +56,7 @@ fn a_reply_is_right_or_it_is_not() {
     check("1 14555 w 6 3 22.2%; 14556 w 5 4 -\n", &shares, &[(Some(1), true)]);
     check("1 14555 w 6 3 100.0%\n", &shares, &[(Some(1), true)]);
     check("1 14555 w 6 3; 14556 w 5 4\n", &shares, &[(Some(1), false)]);
-    check("1 14555 w 6 3%\n", &shares, &[(Some(1), false)]);
+    check("1 14555 w 6 3 %\n", &shares, &[(Some(1), false)]);
     check("1 14555 w 6 3 22.2%\n", &top, &[(Some(1), false)]);
     let oracle = service("oracle", "");
     check("1 100 200\n", &oracle, &[(Some(1), true)]);
