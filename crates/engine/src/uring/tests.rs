@@ -188,6 +188,23 @@ fn run(uring: &mut impl Sender, messages: u64) -> Result<(), Errno> {
 }
 
 #[test]
+fn flags_that_are_asked_for_are_those_of_the_kernel() {
+    for text in ["none", "coop_taskrun+single_issuer+defer_taskrun", "single_issuer+sqpoll"] {
+        let tuning = Tuning { ring_flags: text.parse().unwrap(), ..Tuning::DEFAULT };
+        let named = setup_flags(tuning).to_string();
+        let mut found: Vec<&str> = named.split('|').filter(|name| *name != "0").collect();
+        let mut asked: Vec<String> = text
+            .split('+')
+            .filter(|word| *word != "none")
+            .map(|word| format!("IORING_SETUP_{}", word.to_uppercase()))
+            .collect();
+        found.sort_unstable();
+        asked.sort_unstable();
+        assert_eq!(found, asked, "{text}");
+    }
+}
+
+#[test]
 fn several_notifications_are_in_flight_and_none_at_the_end() {
     let mut uring = uring(after(&[]), true);
     for _ in 0..MESSAGES {
