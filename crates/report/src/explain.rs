@@ -48,7 +48,7 @@ pub fn text(
             out.push_str(&format!("\n{}\n\n{}", table.caption, table.text(style.width)));
         }
     }
-    for line in cautions(explanation, analysis) {
+    for line in sampling(explanation) {
         out.push_str(&format!("\n{}\n", fold::hanging(&line, style.width, 2)));
     }
     out.push_str("\nFunctions in which the CPU was most often, both ends:\n");
@@ -264,9 +264,15 @@ pub fn functions(of: &ScopeAttribution) -> String {
 /// What limits the samples. `analysis` is that of the run whose cell it is.
 #[must_use]
 pub fn cautions(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
-    let attribution = &explanation.attribution;
     let mut lines = noticed(explanation, analysis);
-    lines.extend(attribution.sampling_cost.iter().map(cost));
+    lines.extend(sampling(explanation));
+    lines
+}
+
+/// What sampling cost, and what the samples are.
+fn sampling(explanation: &Explanation) -> Vec<String> {
+    let attribution = &explanation.attribution;
+    let mut lines: Vec<String> = attribution.sampling_cost.iter().map(cost).collect();
     lines.push(format!(
         "Samples of cpu-clock every {} of a thread's CPU time, in trials of their own; on loopback \
          and veth the sender's CPU runs the receive path in softirq, so both ends together is the \
