@@ -46,8 +46,16 @@ pub fn change(factor: f64) -> String {
 }
 
 /// The ends of an interval of changes, without the sign of percent: `−12` and `+6`.
-pub(crate) fn change_ends((low, high): (f64, f64)) -> [String; 2] {
+#[must_use]
+pub fn change_ends((low, high): (f64, f64)) -> [String; 2] {
     [low, high].map(|end| change(end).trim_end_matches('%').to_owned())
+}
+
+/// Both ends of an interval of changes: `[−12, +6]`.
+#[must_use]
+pub fn change_interval(interval: (f64, f64)) -> String {
+    let [low, high] = change_ends(interval);
+    format!("[{low}, {high}]")
 }
 
 /// Both ends of an interval of a value: `57.4–78.1`.

@@ -92,7 +92,7 @@ pub enum Label {
     Why,
     /// The command that does it again.
     RunIt,
-    /// The same for who writes the program.
+    /// How to write it in a program.
     InCode,
     /// Rare slices that are much slower.
     Stalls,

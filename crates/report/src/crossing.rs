@@ -1,6 +1,6 @@
 //! Where one method overtakes another along the sizes, in words.
 
-use iolens_document::change;
+use iolens_document::{change, change_interval};
 use iolens_stats::analysis::{
     Analysis, Crossing, Crossover, CrossoverPoint, CrossoverShape, Estimate, Interval,
 };
@@ -79,10 +79,8 @@ pub(crate) fn place(analysis: &Analysis, crossover: &Crossover) -> String {
 /// `1 KiB −9% [−12, −6]`: what the second does against the first at a size.
 pub(crate) fn at(point: &CrossoverPoint) -> String {
     let usable = point.simultaneous.filter(Interval::is_usable);
-    let ends = usable.map_or_else(String::new, |i| {
-        let [low, high] = [i.low, i.high].map(|end| change(end).trim_end_matches('%').to_owned());
-        format!(" [{low}, {high}]")
-    });
+    let ends =
+        usable.map_or_else(String::new, |i| format!(" {}", change_interval((i.low, i.high))));
     format!("{} {}{ends}", point.size, change(point.ratio))
 }
 

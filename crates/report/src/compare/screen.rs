@@ -2,6 +2,7 @@
 
 use iolens_document::{
     Align, Answer, Block, Column, Factor, Grid, Label, Row, Screen, Text, change as percents,
+    change_interval,
 };
 use iolens_model::arm::Role;
 use iolens_model::run::RunHeader;
@@ -128,10 +129,7 @@ fn shown(change: &Change, indicative: bool) -> Vec<String> {
         return vec![change.verdict.word().to_lowercase()];
     };
     let usable = change.simultaneous.filter(Interval::is_usable);
-    let ends = usable.map_or_else(String::new, |i| {
-        let [low, high] = [i.low, i.high].map(|end| percents(end).trim_end_matches('%').to_owned());
-        format!("[{low}, {high}]")
-    });
+    let ends = usable.map_or_else(String::new, |i| change_interval((i.low, i.high)));
     let factor = Factor { typical: ratio, interval: usable.map(|i| (i.low, i.high)) };
     let mark = match change.verdict {
         _ if indicative && factor.is_open() => "?",

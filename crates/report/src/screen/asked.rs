@@ -1,13 +1,15 @@
 //! What is shown of one message that somebody asked for.
 
-use iolens_document::{Align, Answer, Block, Column, Grid, Label, Row, Screen, Text, change};
+use iolens_document::{
+    Align, Answer, Block, Column, Grid, Label, Row, Screen, Text, change, change_interval,
+};
 use iolens_model::moment;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
 
-use super::table::{self, Better, Marks, SAME, UNDECIDED, compared};
+use super::table::{self, Better, Marks, compared};
 use super::{choices, outcome, trust};
 use crate::ask::Source;
 use crate::findings::{self, Ranking};
@@ -133,12 +135,8 @@ fn quantity(
         return vec!["not ranked".to_owned()];
     }
     let (factor, mark) = compared(contrast, better, run.header.plan.quick);
-    marks.undecided |= mark == UNDECIDED;
-    marks.same |= mark == SAME;
-    let ends = factor.interval.map_or_else(String::new, |(low, high)| {
-        let [low, high] = [low, high].map(|end| change(end).trim_end_matches('%').to_owned());
-        format!("[{low}, {high}]")
-    });
+    marks.note(mark);
+    let ends = factor.interval.map_or_else(String::new, change_interval);
     parts.extend([change(factor.typical), ends, mark.to_owned()]);
     parts
 }

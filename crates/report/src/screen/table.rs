@@ -1,7 +1,8 @@
 //! Values of methods in settings, as the tables of a screen have them.
 
 use iolens_document::{
-    Align, Cell as Entry, Column, Factor, Head, MatrixRow, MatrixSection, Text, change, unusable,
+    Align, Cell as Entry, Column, Factor, Head, MatrixRow, MatrixSection, Text, change,
+    change_ends, unusable,
 };
 use iolens_model::arm::Role;
 use iolens_model::family::Condition;
@@ -38,8 +39,16 @@ pub(super) struct Measure {
 /// Marks that occur on a screen.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Marks {
-    pub(crate) undecided: bool,
-    pub(crate) same: bool,
+    undecided: bool,
+    same: bool,
+}
+
+impl Marks {
+    /// This mark occurs.
+    pub(crate) fn note(&mut self, mark: &str) {
+        self.undecided |= mark == UNDECIDED;
+        self.same |= mark == SAME;
+    }
 }
 
 /// The methods of cells, the baseline first, without copies and controls.
@@ -92,8 +101,7 @@ pub(super) fn section(
     let rows: Vec<MatrixRow> = cells.iter().map(row).collect();
     for entry in rows.iter().flat_map(|row| &row.cells) {
         if let Entry::Compared { mark, .. } = entry {
-            marks.undecided |= *mark == UNDECIDED;
-            marks.same |= *mark == SAME;
+            marks.note(mark);
         }
     }
     MatrixSection { title: measure.title.clone(), rows, is_compared: measure.is_compared }
@@ -161,8 +169,12 @@ pub(crate) fn against(
         _ => {}
     }
     let (factor, mark) = compared(contrast, better, quick);
-    marks.undecided |= mark == UNDECIDED;
-    marks.same |= mark == SAME;
+    beside(factor, mark, marks)
+}
+
+/// A change, both ends of its interval, and its mark: parts of [`against_column`].
+pub(crate) fn beside(factor: Factor, mark: &str, marks: &mut Marks) -> Vec<String> {
+    marks.note(mark);
     let mut parts = vec![change(factor.typical)];
     parts.extend(changes(factor.interval));
     parts.push(mark.to_owned());
@@ -171,9 +183,8 @@ pub(crate) fn against(
 
 /// Both ends of an interval of changes.
 pub(crate) fn changes(interval: Option<(f64, f64)>) -> [String; 2] {
-    let end = |end: f64| change(end).replace('%', "");
-    match interval {
-        Some((low, high)) => [format!("[{},", end(low)), format!("{}]", end(high))],
+    match interval.map(change_ends) {
+        Some([low, high]) => [format!("[{low},"), format!("{high}]")],
         None => [String::new(), format!("[{}]", unusable())],
     }
 }

@@ -1,6 +1,6 @@
 //! What contradicts the account of a run by copies, calls and sizes.
 
-use iolens_document::change;
+use iolens_document::{change, change_interval};
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
@@ -124,13 +124,10 @@ fn saves_more_than_a_copy(run: &Run, analysis: &Analysis) -> Option<String> {
 /// The measurement that is farthest from its neighbours along the sizes.
 fn off_the_trend(run: &Run, analysis: &Analysis, is_alone: bool) -> Option<String> {
     let found = analysis.unexpected.as_ref()?;
-    let interval = found.simultaneous.filter(Interval::is_usable).map_or_else(String::new, |i| {
-        format!(
-            " [{}, {}]",
-            change(i.low).trim_end_matches('%'),
-            change(i.high).trim_end_matches('%')
-        )
-    });
+    let interval = found
+        .simultaneous
+        .filter(Interval::is_usable)
+        .map_or_else(String::new, |i| format!(" {}", change_interval((i.low, i.high))));
     let facts = format!(
         "{} at {}, {}{interval} against the trend",
         found.label,

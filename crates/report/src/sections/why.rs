@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use iolens_document::{Fold, Node, Section, Text, change};
+use iolens_document::{Fold, Node, Section, Text, change, change_interval};
 use iolens_model::arm::Role;
 use iolens_model::axes::WorkingSet;
 use iolens_model::cell::Cell;
@@ -249,10 +249,7 @@ fn extra(run: &Run, cell: &CellAnalysis) -> Option<String> {
 pub(super) fn changed(found: &Multiple) -> String {
     let Interval { low, high } = found.interval;
     match found.interval.is_usable() {
-        true => {
-            let [low, high] = [low, high].map(|end| change(end).trim_end_matches('%').to_owned());
-            format!("{} [{low}, {high}]", change(found.ratio))
-        }
+        true => format!("{} {}", change(found.ratio), change_interval((low, high))),
         false => change(found.ratio),
     }
 }

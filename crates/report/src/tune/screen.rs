@@ -1,8 +1,7 @@
 //! A result as a screen: the winner beside what people would use instead, what bounds it, how
 //! to run it and how to write it.
 
-use iolens_document::{Answer, Block, Column, Grid, Label, Row, Screen, Text};
-use iolens_document::{Factor, change};
+use iolens_document::{Answer, Block, Column, Factor, Grid, Label, Row, Screen, Text};
 use iolens_model::file::Consumer;
 use iolens_model::shell;
 use iolens_model::tune::{Configuration, FOLIOS_SMALL, LimitKind, Record, Stage, Stop, Task, Work};
@@ -13,7 +12,7 @@ use iolens_stats::tune::{Against, DELTA, Ratio, Verdict};
 use super::{code, command, cure, limit_share, name, state};
 use crate::number::{count, list, percent};
 use crate::rates::{self, Unit};
-use crate::screen::table::{Marks, SAME, UNDECIDED, against_column, changes, legend};
+use crate::screen::table::{Marks, SAME, UNDECIDED, against_column, beside, legend};
 
 /// The screen.
 pub(super) fn screen(record: &Record, verdict: &Verdict, verbose: bool) -> Screen {
@@ -113,12 +112,7 @@ fn against_winner(ratio: &Ratio, marks: &mut Marks) -> Vec<String> {
         () if factor.is_open() => UNDECIDED,
         () => "",
     };
-    marks.same |= mark == SAME;
-    marks.undecided |= mark == UNDECIDED;
-    let mut parts = vec![change(factor.typical)];
-    parts.extend(changes(factor.interval));
-    parts.push(mark.to_owned());
-    parts
+    beside(factor, mark, marks)
 }
 
 fn answers(record: &Record, verdict: &Verdict) -> Vec<Answer> {
@@ -260,7 +254,8 @@ fn next(record: &Record, verbose: bool) -> Answer {
         said.push(Text::code("--verbose").and(format!(" ({pruned})")));
     }
     if record.stop == Stop::Budget {
-        said.push(Text::code("--budget 60s").and(" (narrower)"));
+        let more = Nanos(record.wishes.budget.0.saturating_mul(3)).written();
+        said.push(Text::code(format!("--budget {more}")).and(" (narrower)"));
     }
     said.push(Text::code("-o best.json").and(" (to check again with --replay)"));
     Answer { label: Label::Next, said }

@@ -1,7 +1,7 @@
 //! Every number of a curve: an engine in a setting is a row.
 
 use iolens_document::table::{Column, Entry, Table, Tone};
-use iolens_document::{Node, change, ends, unusable};
+use iolens_document::{Node, change, change_interval, ends, unusable};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::file::CacheState;
@@ -205,8 +205,7 @@ impl Rows<'_> {
         let (factor, mark) = compared(contrast, Better::More, self.run.header.plan.quick);
         let Some((low, high)) = factor.interval else { return unusable().into() };
         if self.has_changes {
-            let end = |factor: f64| change(factor).trim_end_matches('%').to_owned();
-            return format!("[{}, {}]{mark}", end(low), end(high)).into();
+            return format!("{}{mark}", change_interval((low, high))).into();
         }
         let Some(rate) = rate else { return Entry::default() };
         let base = rate.value / factor.typical / self.unit.size;
