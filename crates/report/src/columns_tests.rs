@@ -4,6 +4,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 use crate::csv;
+use crate::export::Rows;
 
 /// The tables of a run by name, each with its columns, one in a line. Asserts that no
 /// column has a word of another study, and that no row has fewer.
@@ -13,9 +14,9 @@ pub(crate) fn without(
     analysis: &Analysis,
 ) -> [(&'static str, String); 3] {
     let tables = [
-        ("arms", csv::arms(std::slice::from_ref(run))),
-        ("slices", csv::slices(std::slice::from_ref(run))),
-        ("cells", csv::cells(std::slice::from_ref(run), std::slice::from_ref(analysis))),
+        ("arms", csv::all(Rows::Arms(std::slice::from_ref(run)))),
+        ("slices", csv::all(Rows::Slices(std::slice::from_ref(run)))),
+        ("cells", csv::all(Rows::Cells(std::slice::from_ref(run), std::slice::from_ref(analysis)))),
     ];
     tables.map(|(name, rows)| {
         let header = rows.lines().next().expect("a header").replace(',', "\n");

@@ -36,30 +36,9 @@ fn field(value: &Value) -> String {
 
 /// All columns, for tests.
 #[cfg(test)]
-mod whole {
-    use iolens_model::run::Run;
-    use iolens_stats::analysis::Analysis;
-
-    use super::{Rows, of};
-
-    pub(crate) fn arms(runs: &[Run]) -> String {
-        of(Rows::Arms(runs), &[]).expect("every column")
-    }
-
-    pub(crate) fn slices(runs: &[Run]) -> String {
-        of(Rows::Slices(runs), &[]).expect("every column")
-    }
-
-    pub(crate) fn cells(runs: &[Run], analyses: &[Analysis]) -> String {
-        of(Rows::Cells(runs, analyses), &[]).expect("every column")
-    }
-
-    pub(crate) fn phases(runs: &[Run]) -> String {
-        of(Rows::Phases(runs), &[]).expect("every column")
-    }
+pub(crate) fn all(rows: Rows<'_>) -> String {
+    of(rows, &[]).expect("every column")
 }
-#[cfg(test)]
-pub(crate) use whole::{arms, cells, phases, slices};
 
 #[cfg(test)]
 mod tests {
@@ -119,9 +98,9 @@ mod tests {
     fn every_line_has_as_many_fields_as_the_header() {
         let (run, analysis) = fixture::run();
         for text in [
-            arms(std::slice::from_ref(&run)),
-            slices(std::slice::from_ref(&run)),
-            cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)),
+            all(Rows::Arms(std::slice::from_ref(&run))),
+            all(Rows::Slices(std::slice::from_ref(&run))),
+            all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis))),
         ] {
             let columns = text.lines().next().map(|header| parse(header).len());
             assert!(text.lines().all(|line| Some(parse(line).len()) == columns));
@@ -131,7 +110,7 @@ mod tests {
     #[test]
     fn arms_have_sums_and_nulls() {
         let (run, _) = fixture::run();
-        let text = arms(std::slice::from_ref(&run));
+        let text = all(Rows::Arms(std::slice::from_ref(&run)));
         let head: Vec<&str> = text.lines().take(2).collect();
         insta::assert_snapshot!(head.join("\n"), @"
         run,pass,position,study,arm,primitive,receiver,fields,working_set,slices,topology,mode,message_bytes,threads,status,reason,time_ns,rx_bytes,tx_bytes,messages,goodput_bits_per_s,ns_per_message,latency_mean_ns,latency_p50_ns,latency_p99_ns,latency_p999_ns,tx_cpu_ns,rx_cpu_ns,context_switches,migrations,minor_faults,retransmits,cycles_user,cycles_kernel,instructions_user,instructions_kernel,l1d_loads,l1d_misses,llc_references,llc_misses,cycles_per_byte,copies_sender,copies_end_to_end,zerocopy_sends,zerocopy_completions,zerocopy_copied_share,role,iovec,isolated,tx_calls,rx_calls,voluntary_switches,involuntary_switches,major_faults,softirq_ticks,latency_samples,zerocopy_enobufs,run_delay_ns,branches,branch_misses,dtlb_loads,dtlb_misses,stalled_cycles_frontend,stalled_cycles_backend,perf_task_clock_ns,perf_context_switches,perf_migrations,perf_minor_faults,perf_major_faults,sys_enter,skb_copy_datagram_iovec,tcp_retransmit_skb,sched_switch,segments_out,rx_mapped_bytes,zerocopy_notifications_per_send,ip,mtu_bytes,socket_buffer_bytes,receive_size_bytes,reap_batch,uring_depth,uring_batch,ring_flags,rx_rearms,rx_ring_enobufs,host
@@ -162,7 +141,7 @@ mod tests {
             socket_buffer_bytes,receive_size_bytes,reap_batch,uring_depth,uring_batch,ring_flags,\
             rx_rearms,rx_ring_enobufs,host";
         for (run, _) in [fixture::run(), fixture::whole()] {
-            let text = arms(std::slice::from_ref(&run));
+            let text = all(Rows::Arms(std::slice::from_ref(&run)));
             assert_eq!(text.lines().next(), Some(format!("{PROMISED},{FURTHER}").as_str()));
         }
     }
@@ -177,7 +156,7 @@ mod tests {
     #[test]
     fn zero_copy_pmu_and_latency_columns_are_filled_where_there_is_something() {
         let (run, _) = fixture::whole();
-        let text = arms(std::slice::from_ref(&run));
+        let text = all(Rows::Arms(std::slice::from_ref(&run)));
         let line = |parts: &[&str]| {
             let has = |line: &&str| parts.iter().all(|part| line.contains(part));
             text.lines().find(has).expect("a row")
@@ -201,10 +180,13 @@ mod tests {
     #[test]
     fn slices_and_cells_begin_with_their_headers() {
         let (run, analysis) = fixture::run();
-        let head: Vec<String> =
-            slices(std::slice::from_ref(&run)).lines().take(2).map(String::from).collect();
+        let head: Vec<String> = all(Rows::Slices(std::slice::from_ref(&run)))
+            .lines()
+            .take(2)
+            .map(String::from)
+            .collect();
         insta::assert_snapshot!(head.join("\n"));
-        let cells = cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis));
+        let cells = all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)));
         let head: Vec<&str> = cells.lines().take(3).collect();
         insta::assert_snapshot!(head.join("\n"));
     }

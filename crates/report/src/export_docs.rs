@@ -8,6 +8,7 @@ use iolens_model::metrics::METRICS;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
+use crate::export::Rows;
 use crate::{calls, copying, csv, files, fixture, servers, writes};
 
 const HEAD: &str = "\
@@ -77,10 +78,13 @@ fn export() -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n## {study}");
         let tables = [
-            ("arms", csv::arms(std::slice::from_ref(run))),
-            ("slices", csv::slices(std::slice::from_ref(run))),
-            ("cells", csv::cells(std::slice::from_ref(run), std::slice::from_ref(analysis))),
-            ("phases", csv::phases(std::slice::from_ref(run))),
+            ("arms", csv::all(Rows::Arms(std::slice::from_ref(run)))),
+            ("slices", csv::all(Rows::Slices(std::slice::from_ref(run)))),
+            (
+                "cells",
+                csv::all(Rows::Cells(std::slice::from_ref(run), std::slice::from_ref(analysis))),
+            ),
+            ("phases", csv::all(Rows::Phases(std::slice::from_ref(run)))),
         ];
         for (rows, table) in tables {
             let Some(header) = table.lines().next() else { continue };

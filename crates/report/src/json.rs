@@ -104,30 +104,9 @@ pub(crate) fn print(value: &Value) -> String {
 
 /// All columns, for tests.
 #[cfg(test)]
-mod whole {
-    use iolens_model::run::Run;
-    use iolens_stats::analysis::Analysis;
-
-    use super::{Rows, of};
-
-    pub(crate) fn arms(runs: &[Run]) -> String {
-        of(Rows::Arms(runs), &[]).expect("every column")
-    }
-
-    pub(crate) fn slices(runs: &[Run]) -> String {
-        of(Rows::Slices(runs), &[]).expect("every column")
-    }
-
-    pub(crate) fn cells(runs: &[Run], analyses: &[Analysis]) -> String {
-        of(Rows::Cells(runs, analyses), &[]).expect("every column")
-    }
-
-    pub(crate) fn phases(runs: &[Run]) -> String {
-        of(Rows::Phases(runs), &[]).expect("every column")
-    }
+pub(crate) fn all(rows: Rows<'_>) -> String {
+    of(rows, &[]).expect("every column")
 }
-#[cfg(test)]
-pub(crate) use whole::{arms, cells, phases, slices};
 
 #[cfg(test)]
 mod tests {
@@ -171,7 +150,7 @@ mod tests {
     #[test]
     fn an_arm_that_failed_has_nulls_and_a_reason() {
         let (run, _) = fixture::run();
-        let value = parse(&arms(std::slice::from_ref(&run)));
+        let value = parse(&all(Rows::Arms(std::slice::from_ref(&run))));
         let failed = value["arms"]
             .as_array()
             .and_then(|arms| arms.iter().find(|arm| arm["status"] == "failed").cloned());
@@ -184,8 +163,12 @@ mod tests {
     fn histograms_are_whole() {
         let (run, analysis) = fixture::whole();
         for (text, name, count) in [
-            (arms(std::slice::from_ref(&run)), "arms", 400),
-            (cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)), "cells", 12 * 400),
+            (all(Rows::Arms(std::slice::from_ref(&run))), "arms", 400),
+            (
+                all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis))),
+                "cells",
+                12 * 400,
+            ),
         ] {
             let value = parse(&text);
             let rows = value[name].as_array().expect("rows");
@@ -210,7 +193,7 @@ mod tests {
     #[test]
     fn slices_are_one_object_per_line() {
         let (run, _) = fixture::run();
-        let text = slices(std::slice::from_ref(&run));
+        let text = all(Rows::Slices(std::slice::from_ref(&run)));
         let count: usize = run.trials.iter().map(|trial| trial.slices.len()).sum();
         assert_eq!(parse(&text)["slices"].as_array().map(Vec::len), Some(count));
         assert_eq!(
@@ -222,7 +205,8 @@ mod tests {
     #[test]
     fn a_quick_run_has_no_verdicts() {
         let (run, analysis) = fixture::quick();
-        let value = parse(&cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)));
+        let value =
+            parse(&all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis))));
         let cells = value["cells"].as_array().expect("cells");
         assert!(cells.iter().all(|cell| cell["verdict"].is_null() && cell["indicative"] == true));
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::ValueEnum;
 use iolens_model::run::Run;
 use iolens_report::export::{Rows, UnknownColumn};
 use iolens_report::{csv, json};
@@ -18,8 +19,7 @@ use crate::values::unknown;
 /// Writes rows.
 pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
     let text = match args.rows {
-        RowKind::All if args.columns.is_empty() => all(args)?,
-        RowKind::All => return Err(Failure::usage(ALL_HAS_NO_COLUMNS)),
+        RowKind::All => all(args)?,
         kind => rows(args, kind)?,
     };
     match &args.output {
@@ -34,13 +34,10 @@ const ALL_AS_CSV: &str =
 
 const ALL_HAS_NO_COLUMNS: &str = "--rows all: a whole run has no columns\n  drop --columns";
 
-/// The format: as asked for, or by the file's name, or CSV.
-fn format(args: &args::Export) -> RowFormat {
-    let is_json = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
-    args.format.unwrap_or(match args.output.as_deref().is_some_and(is_json) {
-        true => RowFormat::Json,
-        false => RowFormat::Csv,
-    })
+/// The format that is asked for, or that the file is named for.
+fn named_format(args: &args::Export) -> Option<RowFormat> {
+    let extension = args.output.as_deref().and_then(Path::extension);
+    args.format.or_else(|| RowFormat::from_str(extension?.to_str()?, true).ok())
 }
 
 /// Rows of the analysed or the raw numbers.
@@ -56,7 +53,7 @@ fn rows(args: &args::Export, kind: RowKind) -> Result<String, Failure> {
         RowKind::Phases => Rows::Phases(&runs),
         RowKind::Cells => Rows::Cells(&runs, &analyses),
     };
-    let written = match format(args) {
+    let written = match named_format(args).unwrap_or(RowFormat::Csv) {
         RowFormat::Csv => csv::of(rows, &args.columns),
         RowFormat::Json => json::of(rows, &args.columns),
     };
@@ -68,7 +65,10 @@ fn rows(args: &args::Export, kind: RowKind) -> Result<String, Failure> {
 
 /// Whole runs, one behind another.
 fn all(args: &args::Export) -> Result<String, Failure> {
-    if args.format == Some(RowFormat::Csv) {
+    if !args.columns.is_empty() {
+        return Err(Failure::usage(ALL_HAS_NO_COLUMNS));
+    }
+    if named_format(args) == Some(RowFormat::Csv) {
         return Err(Failure::usage(ALL_AS_CSV));
     }
     let (store, _) = open(args.db.as_deref())?;

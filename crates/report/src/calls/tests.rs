@@ -10,6 +10,7 @@ use iolens_model::run::{Run, RunHeader};
 use iolens_stats::analysis::Verdict;
 
 use super::*;
+use crate::export::Rows;
 use crate::findings::{Finding, Outcome, Ranking};
 use crate::fixture::alone;
 use crate::text::Style;
@@ -154,9 +155,9 @@ fn the_answer_in_words() {
 fn exports_have_calls_and_no_message() {
     let (run, analysis) = run();
     for rows in [
-        csv::arms(std::slice::from_ref(&run)),
-        csv::slices(std::slice::from_ref(&run)),
-        csv::cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)),
+        csv::all(Rows::Arms(std::slice::from_ref(&run))),
+        csv::all(Rows::Slices(std::slice::from_ref(&run))),
+        csv::all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis))),
     ] {
         let header = rows.lines().next().expect("a header");
         let columns: Vec<&str> = header.split(',').collect();
@@ -165,7 +166,7 @@ fn exports_have_calls_and_no_message() {
         assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
         assert!(rows.lines().all(|line| line.split(',').count() >= columns.len()));
     }
-    let cells = csv::cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis));
+    let cells = csv::all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)));
     let row = cells.lines().find(|line| line.contains(",read_zero,")).expect("a row");
     assert!(row.contains(",FASTER,") || row.contains(",SLOWER,"), "{row}");
 }

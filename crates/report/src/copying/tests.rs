@@ -11,6 +11,7 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::Analysis;
 
 use super::*;
+use crate::export::Rows;
 use crate::files::tests::{has_none_of, has_sections, page_and_figures_have_none_of, shown};
 use crate::fixture::alone;
 use crate::{columns_tests, figure, fixture, json};
@@ -176,10 +177,10 @@ fn calls_of_programs_are_null_and_their_starts_are_told() {
     for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
         insta::assert_snapshot!(format!("columns_of_{name}"), header);
     }
-    let cells: serde_json::Value = serde_json::from_str(&json::cells(
+    let cells: serde_json::Value = serde_json::from_str(&json::all(Rows::Cells(
         std::slice::from_ref(&run),
         std::slice::from_ref(&analysis),
-    ))
+    )))
     .expect("our own JSON");
     let rows = cells["cells"].as_array().expect("rows");
     let of = |id: &str| rows.iter().find(|row| row["primitive"] == id).expect("a row");

@@ -11,6 +11,7 @@ use iolens_model::run::RunHeader;
 use iolens_model::units::Nanos;
 
 use super::*;
+use crate::export::Rows;
 use crate::findings::{self, Caching};
 use crate::fixture::alone;
 use crate::text::Style;
@@ -295,10 +296,10 @@ fn exports_have_blocks_and_what_was_found_of_the_file() {
     for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
         insta::assert_snapshot!(format!("columns_of_{name}"), header);
     }
-    let cells: serde_json::Value = serde_json::from_str(&json::cells(
+    let cells: serde_json::Value = serde_json::from_str(&json::all(Rows::Cells(
         std::slice::from_ref(&run),
         std::slice::from_ref(&analysis),
-    ))
+    )))
     .expect("our own JSON");
     insta::assert_snapshot!("a_cell_as_json", format!("{:#}", cells["cells"][0]));
     let whole: serde_json::Value =

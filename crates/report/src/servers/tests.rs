@@ -20,6 +20,7 @@ use iolens_stats::compare::{self, Side};
 
 use super::*;
 use crate::compare::Compared;
+use crate::export::Rows;
 use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
 use crate::findings::Finding;
 use crate::fixture::alone;
@@ -396,10 +397,10 @@ fn columns_are_those_of_the_study_and_each_end_has_its_own() {
     for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
         insta::assert_snapshot!(format!("columns_of_{name}"), header);
     }
-    let cells: serde_json::Value = serde_json::from_str(&json::cells(
+    let cells: serde_json::Value = serde_json::from_str(&json::all(Rows::Cells(
         std::slice::from_ref(&run),
         std::slice::from_ref(&analysis),
-    ))
+    )))
     .expect("our own JSON");
     let rows = cells["cells"].as_array().expect("rows");
     let is_closed = |row: &&serde_json::Value| row["load"] == "closed" && row["connections"] == 16;

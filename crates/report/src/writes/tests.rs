@@ -11,6 +11,7 @@ use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::analysis::Analysis;
 
 use super::*;
+use crate::export::Rows;
 use crate::files::tests::{foreign, has_sections, header as header_of_reads, shown, trial_of};
 use crate::{csv, figure, findings, fixture, html, json};
 
@@ -159,8 +160,14 @@ fn rows_and_columns_are_of_writes() {
     let cell = &whole["cells"][0];
     assert!(cell["write_bytes_per_s"].is_number() && cell["destination"] == "existing", "{cell}");
     let columns = |text: String| text.lines().next().unwrap_or_default().replace(',', "\n");
-    insta::assert_snapshot!("columns_of_arms", columns(csv::arms(std::slice::from_ref(&run))));
-    insta::assert_snapshot!("columns_of_slices", columns(csv::slices(std::slice::from_ref(&run))));
+    insta::assert_snapshot!(
+        "columns_of_arms",
+        columns(csv::all(Rows::Arms(std::slice::from_ref(&run))))
+    );
+    insta::assert_snapshot!(
+        "columns_of_slices",
+        columns(csv::all(Rows::Slices(std::slice::from_ref(&run))))
+    );
 }
 
 #[test]

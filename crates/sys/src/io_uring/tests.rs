@@ -46,16 +46,6 @@ fn messages(opcode: Opcode, bytes: usize) -> MessageRing {
 
 /// A ring on one end of `pair`; a kernel that has none is a skip.
 fn open<'a>(
-    test: &str,
-    opcode: Opcode,
-    socket: &'a OwnedFd,
-    bytes: usize,
-    stall_limit: Duration,
-) -> Option<SendRing<'a>> {
-    open_with(SetupFlags::ONE_THREAD, test, opcode, socket, bytes, stall_limit)
-}
-
-fn open_with<'a>(
     flags: SetupFlags,
     test: &str,
     opcode: Opcode,
@@ -118,7 +108,7 @@ fn the_rest_of_a_message_is_sent_from_any_byte() {
     for (flags, opcode) in ways() {
         let (tx, rx) = tcp::loopback_pair(256 << 10);
         let test = "the_rest_of_a_message_is_sent_from_any_byte";
-        let ring = open_with(flags, test, opcode, &tx, BYTES, LIMIT);
+        let ring = open(flags, test, opcode, &tx, BYTES, LIMIT);
         let Some(mut ring) = ring else { continue };
         for (message, from, id) in [(0, 0, 7), (2, 1, 8), (1, 511, 9), (0, 512, 10), (1, 4094, 11)]
         {
@@ -148,7 +138,7 @@ fn a_send_that_nobody_takes_is_cancelled_with_its_ring() {
         let test = "a_send_that_nobody_takes_is_cancelled_with_its_ring";
         let patience = Duration::from_millis(5);
         // More than both buffers hold, and less than an ordinary user may lock.
-        let ring = open_with(flags, test, opcode, &tx, 1 << 20, patience);
+        let ring = open(flags, test, opcode, &tx, 1 << 20, patience);
         let Some(mut ring) = ring else { continue };
         ring.send(0, 0, 0).unwrap();
         assert_eq!(ring.completion(), None, "{flags} {opcode:?}");
@@ -193,7 +183,9 @@ fn a_chain_is_sent_in_order_by_one_call() {
         // Less room than a message has bytes: the kernel waits within a chain.
         let (tx, rx) = tcp::loopback_pair(32 << 10);
         let test = "a_chain_is_sent_in_order_by_one_call";
-        let Some(mut ring) = open(test, opcode, &tx, BYTES, LIMIT) else { continue };
+        let Some(mut ring) = open(SetupFlags::ONE_THREAD, test, opcode, &tx, BYTES, LIMIT) else {
+            continue;
+        };
         let reader = std::thread::spawn(move || received(&rx, 4 * BYTES));
         for (id, (place, message)) in (20..).zip([2, 0, 1, 2].into_iter().enumerate()) {
             ring.queue(place, message, id, place < 3).unwrap();
@@ -214,7 +206,9 @@ fn behind_a_send_that_fails_a_chain_is_cancelled() {
     for opcode in ALL {
         let (tx, rx) = tcp::loopback_pair(4096);
         let test = "behind_a_send_that_fails_a_chain_is_cancelled";
-        let Some(mut ring) = open(test, opcode, &tx, 64, LIMIT) else { continue };
+        let Some(mut ring) = open(SetupFlags::ONE_THREAD, test, opcode, &tx, 64, LIMIT) else {
+            continue;
+        };
         drop(rx);
         let mut last = Vec::new();
         for _ in 0..1000 {
@@ -241,7 +235,9 @@ fn a_peer_that_is_gone_is_the_result_of_a_send() {
     for opcode in ALL {
         let (tx, rx) = tcp::loopback_pair(4096);
         let test = "a_peer_that_is_gone_is_the_result_of_a_send";
-        let Some(mut ring) = open(test, opcode, &tx, 64, LIMIT) else { continue };
+        let Some(mut ring) = open(SetupFlags::ONE_THREAD, test, opcode, &tx, 64, LIMIT) else {
+            continue;
+        };
         drop(rx);
         let mut last = None;
         for id in 0..1000 {
@@ -263,7 +259,9 @@ fn a_peer_that_is_gone_is_the_result_of_a_send() {
 fn another_thread_is_refused_by_the_kernel() {
     let (tx, _rx) = tcp::loopback_pair(4096);
     let test = "another_thread_is_refused_by_the_kernel";
-    let Some(mut ring) = open(test, Opcode::Send, &tx, 64, LIMIT) else { return };
+    let Some(mut ring) = open(SetupFlags::ONE_THREAD, test, Opcode::Send, &tx, 64, LIMIT) else {
+        return;
+    };
     let refused = std::thread::scope(|scope| scope.spawn(|| ring.send(0, 0, 0)).join().unwrap());
     assert_eq!(refused, Err(Errno::from_raw(libc::EEXIST)));
 }
