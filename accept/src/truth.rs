@@ -40,8 +40,8 @@ pub const LINES: &[Line] = &[
     ),
     line(
         "tune-finals",
-        "4000 finals of `tune` between equally fast arms, for each of six settings: any of them is \
-         told apart in 5% at most",
+        "4000 finals of `tune` between equally fast arms, for each of six settings: one is \
+         called faster in at most 5%",
         &[],
         |_, check| rates(check, "iolens-stats --lib tune::finals", "%", &[("equal arms", 6..=99)]),
     ),

@@ -21,7 +21,7 @@ enum Of {
     Every,
     /// Those that have it: groups of counters that do not fit together take turns, so each
     /// has whole trials, and n says how many.
-    Some,
+    Having,
 }
 
 /// Makes the catalogue: the figures of an arm, and what each is made of. An entry is
@@ -102,19 +102,21 @@ figures! {
         s.received().and_then(|rx| Some(parts(cycles(rx)?, rx.bytes)))
     };
     /// First-level data cache misses of both ends per KiB of payload.
-    l1d_misses_per_kib: Some, |_, s| per_kib(s, |c| misses(c.pmu.l1d_misses, c.pmu.l1d_loads));
+    l1d_misses_per_kib: Having, |_, s| per_kib(s, |c| misses(c.pmu.l1d_misses, c.pmu.l1d_loads));
     /// Last-level cache misses of both ends per KiB of payload.
-    llc_misses_per_kib: Some, |_, s| per_kib(s, |counts| counts.pmu.llc_misses);
+    llc_misses_per_kib: Having, |_, s| per_kib(s, |counts| counts.pmu.llc_misses);
     /// Last-level cache references of both ends per KiB of payload.
-    llc_references_per_kib: Some, |_, s| per_kib(s, |counts| counts.pmu.llc_references);
+    llc_references_per_kib: Having, |_, s| per_kib(s, |counts| counts.pmu.llc_references);
     /// Mispredicted branches of both ends per KiB of payload.
-    branch_misses_per_kib: Some, |_, s| per_kib(s, |c| misses(c.pmu.branch_misses, c.pmu.branches));
+    branch_misses_per_kib: Having, |_, s| {
+        per_kib(s, |c| misses(c.pmu.branch_misses, c.pmu.branches))
+    };
     /// First-level data TLB misses of both ends per KiB of payload.
-    dtlb_misses_per_kib: Some, |_, s| per_kib(s, |c| misses(c.pmu.dtlb_misses, c.pmu.dtlb_loads));
+    dtlb_misses_per_kib: Having, |_, s| per_kib(s, |c| misses(c.pmu.dtlb_misses, c.pmu.dtlb_loads));
     /// Cycles in which the front end issued nothing, over all cycles.
-    stalled_frontend_per_cycle: Some, |_, s| per_cycle(s, |c| c.pmu.stalled_cycles_frontend);
+    stalled_frontend_per_cycle: Having, |_, s| per_cycle(s, |c| c.pmu.stalled_cycles_frontend);
     /// Cycles in which the back end took nothing, over all cycles.
-    stalled_backend_per_cycle: Some, |_, s| per_cycle(s, |c| c.pmu.stalled_cycles_backend);
+    stalled_backend_per_cycle: Having, |_, s| per_cycle(s, |c| c.pmu.stalled_cycles_backend);
     /// Time for which threads of both ends were ready to run and waited for a
     /// CPU, per message, ns.
     run_delay_ns_per_message: Every, |_, s| of_both_ends(s, |counts| counts.run_delay_ns);
@@ -145,7 +147,7 @@ pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option
         add(&mut found.time, with_pass(sums.time_per_message()));
         for ((of, part), column) in PARTS.iter().zip(&mut found.columns) {
             match (of, with_pass(part(arm, &sums))) {
-                (Of::Some, None) => {}
+                (Of::Having, None) => {}
                 (_, counted) => add(column, counted),
             }
         }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{StoreError, row};
 
-/// What is told apart into what many trials share and what each alone has.
+/// Data of a trial that are split into a part that many trials share and a part of its own.
 pub(crate) trait Told: Serialize + DeserializeOwned + PartialEq + Clone {
     /// What one trial alone has.
     type Own: Serialize + DeserializeOwned + PartialEq;

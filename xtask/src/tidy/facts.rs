@@ -33,7 +33,7 @@ const NAMES: &[&str] = &[
     "to",
 ];
 
-/// The crate of documents and their renderers, and what of the model it may know.
+/// The crate of documents and their renderers, and the only module of the model that it may use.
 const RENDERERS: &str = "document";
 const RENDERERS_KNOW: &str = "iolens_model::units";
 

@@ -227,7 +227,7 @@ fn equal_arms_are_told_apart_in_few_finals() {
         let told = finals(arms, sd, rounds, seed);
         let percent = |finals: u32| f64::from(finals) * 100.0 / f64::from(FINALS);
         println!(
-            "{arms} equal arms, sd {:.0}% a round, at most {rounds} rounds: told apart any \
+            "{arms} equal arms, sd {:.0}% a round, at most {rounds} rounds: called faster any \
              {:.2}%, the plain one {:.2}% of {FINALS} finals",
             sd * 100.0,
             percent(told.any),
