@@ -68,11 +68,12 @@ pub fn text(answer: &Answer<'_>, style: &Style) -> String {
 pub fn json(answer: &Answer<'_>) -> String {
     let (analysis, cell) = answer.view();
     let run = answer.run;
+    let quick = run.header.plan.quick;
     let own = cell.cell.curve();
     let beside = analysis.cells.iter().filter(|other| other.cell.curve() == own);
     let beside: Vec<Value> = beside
         .filter(|other| other.cell != cell.cell)
-        .map(|other| standings(other, analysis.delta))
+        .map(|other| standings(other, analysis.delta, quick))
         .collect();
     let alone = Analysis { cells: vec![cell.clone()], ..analysis.clone() };
     let by_cpu: Vec<Value> = cell.arms.iter().map(|arm| by_cpu(run, arm)).collect();
@@ -87,7 +88,7 @@ pub fn json(answer: &Answer<'_>) -> String {
         "indicative": run.header.plan.quick,
         "baseline": run.header.plan.baseline,
         "delta": analysis.delta,
-        "answer": standings(&cell, analysis.delta),
+        "answer": standings(&cell, analysis.delta, quick),
         "beside": beside,
         "arms": records::cells(run, &alone).map(records::Record::object).collect::<Vec<_>>(),
         "by_cpu": by_cpu,
@@ -97,11 +98,11 @@ pub fn json(answer: &Answer<'_>) -> String {
 }
 
 /// Who is cheapest in a cell, by time and by CPU time.
-fn standings(cell: &CellAnalysis, delta: f64) -> Value {
+fn standings(cell: &CellAnalysis, delta: f64, quick: bool) -> Value {
     json!({
         "message_bytes": cell.cell.size,
-        "by_time": standing_of(&standing(cell, delta)),
-        "by_cpu": standing_of(&standing(&cell.by_cpu(), delta)),
+        "by_time": standing_of(&standing(cell, delta, quick)),
+        "by_cpu": standing_of(&standing(&cell.by_cpu(), delta, quick)),
     })
 }
 

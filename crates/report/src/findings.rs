@@ -242,7 +242,8 @@ pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     out.extend(rankings(run, analysis).into_iter().map(Finding::Ranking));
     for view in servers::views(run, analysis) {
-        out.extend(throughput(&view, analysis.delta).map(Finding::Ranking));
+        let quick = run.header.plan.quick;
+        out.extend(throughput(&view, analysis.delta, quick).map(Finding::Ranking));
         out.extend(going_with_cost(&view).map(Finding::GoesWithCost));
     }
     out.extend(crossovers(analysis).into_iter().map(Finding::Crossover));
@@ -270,7 +271,8 @@ pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
 /// Who is ahead in each setting, by what the study compares.
 pub(crate) fn rankings(run: &Run, analysis: &Analysis) -> Vec<Ranking> {
     let delta = analysis.delta;
-    let one = |cell: &CellAnalysis| ranking(cell, delta);
+    let quick = run.header.plan.quick;
+    let one = |cell: &CellAnalysis| ranking(cell, delta, quick);
     match run.header.plan.server() {
         Some(_) => analysis.cells.iter().map(|cell| one(&cell.by_cpu())).collect(),
         None => analysis.cells.iter().map(one).collect(),
@@ -279,11 +281,11 @@ pub(crate) fn rankings(run: &Run, analysis: &Analysis) -> Vec<Ranking> {
 
 /// Which server answers most requests in a closed loop, among those whose client was not the
 /// limit; `None` where the baseline's was.
-pub(crate) fn throughput(view: &View, delta: f64) -> Option<Ranking> {
+pub(crate) fn throughput(view: &View, delta: f64, quick: bool) -> Option<Ranking> {
     let mut cell = view.cell.clone();
     cell.arms.retain(|arm| !servers::is_bounded(arm));
     let has_baseline = cell.arms.iter().any(|arm| arm.arm.role == Role::Baseline);
-    (!view.is_open && has_baseline).then(|| ranking(&cell, delta))
+    (!view.is_open && has_baseline).then(|| ranking(&cell, delta, quick))
 }
 
 fn going_with_cost(view: &View) -> impl Iterator<Item = GoesWithCost> {
@@ -299,9 +301,9 @@ fn going_with_cost(view: &View) -> impl Iterator<Item = GoesWithCost> {
 }
 
 /// Who is ahead in a setting.
-pub(crate) fn ranking(cell: &CellAnalysis, delta: f64) -> Ranking {
+pub(crate) fn ranking(cell: &CellAnalysis, delta: f64, quick: bool) -> Ranking {
     let restricted = conditional(cell).iter().map(|one| one.label.to_owned()).collect();
-    let outcome = outcome(&standing(cell, delta));
+    let outcome = outcome(&standing(cell, delta, quick));
     Ranking { setting: cell.cell.clone(), quantity: cell.compared, outcome, restricted }
 }
 

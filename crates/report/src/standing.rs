@@ -100,13 +100,16 @@ impl Candidate<'_> {
 
 /// The standing of a cell at δ, among the arms that can send fields which lie
 /// scattered; among all where the baseline is none of these, or no other arm
-/// is left to compare with.
-pub(crate) fn standing(cell: &CellAnalysis, delta: f64) -> Standing<'_> {
+/// is left to compare with. A quick look has no verdicts, so nothing is a tie there.
+pub(crate) fn standing(cell: &CellAnalysis, delta: f64, quick: bool) -> Standing<'_> {
     if let Some(only) = alone::of(cell).and_then(candidate) {
         return Standing::Alone(only);
     }
     match candidates(cell) {
-        Ok(all) => among(cell, &scattered(&all), delta),
+        Ok(all) => match among(cell, &scattered(&all), delta) {
+            Standing::Tie { best, others } if quick => Standing::Unseparated { best, others },
+            found => found,
+        },
         Err(why) => Standing::Nothing(why),
     }
 }
@@ -303,6 +306,16 @@ mod tests {
     }
 
     #[test]
+    fn a_quick_look_has_no_tie() {
+        let mut cell = cell();
+        set(&mut cell, 2, 0.50, 0.02, Verdict::Slower);
+        set(&mut cell, 3, 1.00, 0.01, Verdict::Equivalent);
+        let [careful, quick] = [false, true].map(|quick| standing(&cell, 0.03, quick));
+        assert!(matches!(careful, Standing::Tie { .. }), "{careful:?}");
+        assert!(matches!(quick, Standing::Unseparated { .. }), "{quick:?}");
+    }
+
+    #[test]
     fn an_open_contrast_with_the_baseline_leaves_both_in_the_race() {
         let mut cell = cell();
         set(&mut cell, 1, 1.05, 0.2, Verdict::Inconclusive);
@@ -334,7 +347,7 @@ mod tests {
             conditional(cell).iter().map(|c| c.label.to_owned()).collect()
         }
         assert_eq!(labels(&cell), ["send"]);
-        let found = standing(&cell, 0.03);
+        let found = standing(&cell, 0.03, false);
         assert!(found.best().is_some_and(|best| best.label != "send"), "{found:?}");
         cell.arms[2].condition = Some(Condition::Unchanged);
         let second = cell.arms[2].arm.label.clone();
@@ -357,7 +370,7 @@ mod tests {
         cell.arms[0].status = Status::Failed;
         cell.arms[0].reason = Some("ECONNREFUSED".into());
         assert!(
-            matches!(standing(&cell, 0.03), Standing::Nothing(why) if why.contains("ECONNREFUSED"))
+            matches!(standing(&cell, 0.03, false), Standing::Nothing(why) if why.contains("ECONNREFUSED"))
         );
     }
 }

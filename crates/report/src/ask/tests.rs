@@ -151,7 +151,7 @@ proptest! {
         let answer = Answer { run: &run, analysis: &analysis, cell, source: &Source::Measured };
         let text = text(&answer, &Style { colour: false, width });
         let is_sure = |cell: &CellAnalysis| {
-            matches!(standing(cell, analysis.delta), Standing::Cheapest { .. })
+            matches!(standing(cell, analysis.delta, false), Standing::Cheapest { .. })
         };
         let open = ["undecided", "same within", "no answer", "no interval"];
         let said = text.split("\nUse ").nth(1).unwrap_or_default();

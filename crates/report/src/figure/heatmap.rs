@@ -49,13 +49,14 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
     if sizes.len() < 2 || sweep.curves.len() < 2 || alone::is_alone(sweep.cells()) {
         return None;
     }
-    let tile = |cell: &CellAnalysis| tile(cell, analysis.delta);
+    let quick = run.header.plan.quick;
+    let tile = |cell: &CellAnalysis| tile(cell, analysis.delta, quick);
     let draw = |medium| draw(run, sweep, medium, &tile);
     let title = sweep.title(&title(run, sweep));
     Some(sweep.finish(run, Group::Crossover, "cheapest", &title, draw, table(run, sweep, &tile)))
 }
 
-fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
+fn tile(cell: &CellAnalysis, delta: f64, quick: bool) -> Tile {
     let look = |arm: &Candidate| style::of(arm.primitive);
     let name = |arm: &Candidate| chart::shown(&[cell], arm.label);
     let several = |word: &str, best: Candidate, others: &[Candidate]| {
@@ -69,7 +70,7 @@ fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
             evidence: evidence(&all),
         }
     };
-    match standing(cell, delta) {
+    match standing(cell, delta, quick) {
         Standing::Cheapest { best, nearest } => {
             let below = match best.contrast {
                 Some(contrast) => format!("{}×", number::ratio(contrast.ratio)),

@@ -82,6 +82,7 @@ fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
     all.sort_unstable();
     all.dedup();
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    let quick = run.header.plan.quick;
     for view in views {
         let load = format!("{}{}", words::load(&run.header.plan, &view.cell.cell), kind(view));
         let at = rows.iter().position(|(known, _)| *known == load).unwrap_or_else(|| {
@@ -89,7 +90,7 @@ fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
             rows.len() - 1
         });
         let nth = all.iter().position(|known| *known == connections(view)).unwrap_or_default();
-        rows[at].1[nth] = best(&findings::ranking(&view.cell.by_cpu(), delta).outcome);
+        rows[at].1[nth] = best(&findings::ranking(&view.cell.by_cpu(), delta, quick).outcome);
     }
     let heads = all.iter().map(|n| Column::left(n.to_string()));
     let cells = |(load, best): (String, Vec<String>)| {
@@ -191,8 +192,8 @@ fn summary(run: &Run, analysis: &Analysis, view: &View) -> Vec<Node> {
     let mut legend = table::legend(marks, &[]);
     legend.extend(models(&view.cell).any(is_bounded).then(|| BOUNDED.into()));
     nodes.extend(legend.into_iter().map(Node::Aside));
-    let most =
-        findings::throughput(view, analysis.delta).map(|ranking| screen::outcome(&ranking.outcome));
+    let most = findings::throughput(view, analysis.delta, run.header.plan.quick);
+    let most = most.map(|ranking| screen::outcome(&ranking.outcome));
     nodes.extend(most.map(|most| Node::Say(format!("Most requests per second: {most}").into())));
     nodes.extend(facts(tables::invalid(view)));
     nodes
