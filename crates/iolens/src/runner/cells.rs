@@ -68,9 +68,8 @@ pub(crate) struct GroupArm {
     is_probed: bool,
     /// Whether an earlier session of the run has found it.
     is_recalled: bool,
-    /// How many times as long a message of it takes as one of the baseline, ln, in each round of
-    /// the latest trials; empty for the baseline.
-    latest: Vec<Vec<f64>>,
+    /// Of the latest trials; empty for the baseline.
+    latest: Vec<equal::MessageRatios>,
     /// Files that a slice copies, recalled likewise; null in other studies.
     copies: Option<u64>,
     /// Failed trials.

@@ -9,7 +9,8 @@
 //!
 //! Where trials disagree, an arm keeps the baseline's work as far as they leave room for that.
 //! On a crowded machine a slice takes as long as the scheduler's turns, whatever is in it: less
-//! work in the same time would be a difference that is none of the arm's.
+//! work in the same time would be a difference that is none of the arm's. So slices that nobody
+//! came between have to say the same as those of the middle.
 
 use iolens_engine::work;
 use iolens_model::arm::{Arm, ArmOutcome, Role};
@@ -20,18 +21,25 @@ use iolens_model::units::Nanos;
 use super::super::servers;
 use super::{CellState, Group, GroupArm};
 
+/// Probes before the first pass.
+const PROBES: usize = 3;
+
 /// Latest trials that decide how long a message takes, probes to begin with.
-const TRIALS: usize = 3;
+const TRIALS: usize = 6;
+
+/// From so many trials on, what they differ by says enough.
+const MANY: usize = 5;
 
 /// Slices have drifted apart where one lasts for more than so many times the other. Less is
 /// what trials differ by, and would be followed in vain.
-const APART: f64 = 1.25;
+const APART: f64 = 1.15;
 
-/// Quantiles of Student's t for 95 % intervals of two and of three trials.
-const STUDENT_T: [f64; TRIALS - 1] = [12.706, 4.303];
+/// Quantiles of Student's t for 95 % intervals of two trials, of three, and so on.
+const STUDENT_T: [f64; TRIALS - 1] = [12.706, 4.303, 3.182, 2.776, 2.571];
 
-/// What single rounds differ by, in their standard deviations, is no reason for other work: a
-/// state may last for all rounds of some trials, and turns of the scheduler come out even.
+/// Of few trials, what single rounds differ by, in their standard deviations, is no reason for
+/// other work: a state may last for all rounds of some trials, and turns of the scheduler come
+/// out even.
 const DEVIATIONS: f64 = 2.0;
 
 /// A slice lasts for no more than so many times the baseline's, as far as is known.
@@ -42,16 +50,28 @@ impl Group {
         self.arms.iter().find(|arm| arm.arm.role == Role::Baseline)
     }
 
-    /// Of an arm of a trial, how many times as long a message takes as one of the baseline,
-    /// ln: in each round where that is in the trial too, and else beside `baseline_ns`.
-    fn ln_ratios(trial: &TrialOutcome, arm: &Arm, baseline_ns: f64) -> Option<Vec<f64>> {
+    /// Of an arm of a trial, beside the baseline in each round where that is in the trial too,
+    /// and else beside `baseline_ns`.
+    fn ratios(trial: &TrialOutcome, arm: &Arm, baseline_ns: f64) -> Option<MessageRatios> {
         let index = place(trial, arm)?;
-        let ratios = match trial.arms.iter().position(|found| found.arm.role == Role::Baseline) {
-            Some(baseline) => work::measured_ln_ratios(trial, index, baseline),
-            None => vec![(work::measured_message_ns(trial, index)? / baseline_ns).ln()],
+        let baseline = trial.arms.iter().position(|found| found.arm.role == Role::Baseline);
+        let Some(baseline) = baseline else {
+            let ln = (work::measured_message_ns(trial, index)? / baseline_ns).ln();
+            return Some(MessageRatios { rounds: vec![ln], middle: ln, undisturbed: ln });
         };
-        (!ratios.is_empty()).then_some(ratios)
+        let rounds = work::measured_ln_ratios(trial, index, baseline);
+        let middle = work::median(rounds.clone())?;
+        let undisturbed = work::undisturbed_ln_ratio(trial, index, baseline)?;
+        Some(MessageRatios { rounds, middle, undisturbed })
     }
+}
+
+/// How many times as long a message of an arm takes as one of the baseline in a trial, ln.
+#[derive(Debug, Clone)]
+pub(super) struct MessageRatios {
+    rounds: Vec<f64>,
+    middle: f64,
+    undisturbed: f64,
 }
 
 /// The place of an arm in a trial in which nothing came between.
@@ -63,7 +83,7 @@ impl CellState {
     /// Probes of whole slices that the work of a group is taken from: they are fresh processes
     /// each. Where slices are no fixed work, one says enough of how long they take.
     pub(crate) fn probes(plan: &Plan) -> usize {
-        if plan.schedule.is_sliced() { TRIALS } else { 1 }
+        if plan.schedule.is_sliced() { PROBES } else { 1 }
     }
 
     /// Takes from probes of a group what a message of each arm takes.
@@ -83,9 +103,9 @@ impl CellState {
         }
         let baseline_ns = baseline.message_ns;
         for arm in state.arms.iter_mut().filter(|arm| arm.arm.role != Role::Baseline) {
-            let ratios = probes.iter().filter_map(|p| Group::ln_ratios(p, &arm.arm, baseline_ns));
+            let ratios = probes.iter().filter_map(|p| Group::ratios(p, &arm.arm, baseline_ns));
             arm.latest = ratios.collect();
-            if let Some(range) = Range::of(&arm.latest).filter(|_| !arm.is_recalled) {
+            if let Some(range) = Range::of_few(&arm.latest).filter(|_| !arm.is_recalled) {
                 let ln = if is_exact { range.mean } else { range.nearest() };
                 (arm.message_ns, arm.is_probed) = (baseline_ns * ln.exp(), true);
             }
@@ -118,7 +138,7 @@ impl CellState {
         state.baseline_ns = now.or(state.baseline_ns);
         let beside_ns = state.baseline_ns.unwrap_or(of_slices_ns);
         for arm in state.arms.iter_mut().filter(|arm| arm.arm.role != Role::Baseline) {
-            let Some(ratios) = Group::ln_ratios(trial, &arm.arm, beside_ns) else { continue };
+            let Some(ratios) = Group::ratios(trial, &arm.arm, beside_ns) else { continue };
             arm.latest.push(ratios);
             let old = arm.latest.len().saturating_sub(TRIALS);
             arm.latest.drain(..old);
@@ -181,12 +201,17 @@ impl CellState {
 
 impl GroupArm {
     /// Makes its slices as long as the baseline's, a message of which counts as so long, if
-    /// the latest trials leave no doubt that they have drifted apart.
+    /// the latest trials leave no doubt that they have drifted apart: a few that differ by
+    /// much, or more that differ by less.
     fn keep_equal(&mut self, baseline_ns: f64) {
-        let enough = Some(&self.latest).filter(|latest| latest.len() >= TRIALS);
-        let Some(range) = enough.and_then(|latest| Range::of(latest)) else { return };
-        if !range.has_room_for((self.message_ns / baseline_ns).ln()) {
-            (self.message_ns, self.copies) = (baseline_ns * range.nearest().exp(), None);
+        let few = self.latest.len().checked_sub(PROBES).map(|from| &self.latest[from..]);
+        let many = Some(&self.latest[..]).filter(|latest| latest.len() >= MANY);
+        let ln = (self.message_ns / baseline_ns).ln();
+        let few = few.and_then(Range::of_few).map(|range| (range, range.nearest()));
+        let many = many.and_then(Range::of_many).map(|range| (range, range.mean));
+        let apart = [few, many].into_iter().flatten().find(|(range, _)| !range.has_room_for(ln));
+        if let Some((_, right_ln)) = apart {
+            (self.message_ns, self.copies) = (baseline_ns * right_ln.exp(), None);
         }
     }
 }
@@ -199,22 +224,38 @@ struct Range {
 }
 
 impl Range {
-    /// Of the rounds of at most [`TRIALS`] trials: a 95 % interval over these, or what rounds
-    /// differ by where that is more. One trial alone decides no more than where others look:
-    /// where a slice lasts for as long whatever is in it, they would find it confirmed.
-    fn of(trials: &[Vec<f64>]) -> Option<Range> {
-        let middles = trials.iter().filter_map(|rounds| work::median(rounds.clone()));
-        let middles: Vec<f64> = middles.collect();
-        let (mean, deviation) = moments(&middles)?;
-        let half_width = match middles.len() {
+    /// Of few trials: a 95 % interval, or what rounds differ by where that is more. One trial
+    /// alone decides no more than where others look: where a slice lasts for as long whatever
+    /// is in it, they would find it confirmed.
+    fn of_few(trials: &[MessageRatios]) -> Option<Range> {
+        let middle = Range::of_trials(trials, |trial| trial.middle)?;
+        let rounds: Vec<f64> = trials.iter().flat_map(|trial| trial.rounds.clone()).collect();
+        let (_, deviation) = moments(&rounds)?;
+        let half_width = middle.half_width.max(DEVIATIONS * deviation);
+        Some(Range { half_width, ..middle })
+    }
+
+    /// Of at least [`MANY`] trials: what holds the 95 % intervals of both.
+    fn of_many(trials: &[MessageRatios]) -> Option<Range> {
+        let middle = Range::of_trials(trials, |trial| trial.middle)?;
+        Some(middle.hull(Range::of_trials(trials, |trial| trial.undisturbed)?))
+    }
+
+    fn of_trials(trials: &[MessageRatios], value: fn(&MessageRatios) -> f64) -> Option<Range> {
+        let values: Vec<f64> = trials.iter().map(value).collect();
+        let (mean, deviation) = moments(&values)?;
+        let half_width = match values.len() {
             1 => LONGEST.ln(),
-            n => {
-                let of_trials = STUDENT_T[n.min(TRIALS) - 2] * deviation / (n as f64).sqrt();
-                let (_, deviation) = moments(&trials.concat())?;
-                of_trials.max(DEVIATIONS * deviation)
-            }
+            n => STUDENT_T[n.min(TRIALS) - 2] * deviation / (n as f64).sqrt(),
         };
         Some(Range { mean, half_width })
+    }
+
+    /// The least that holds both.
+    fn hull(self, other: Range) -> Range {
+        let low = (self.mean - self.half_width).min(other.mean - other.half_width);
+        let high = (self.mean + self.half_width).max(other.mean + other.half_width);
+        Range { mean: f64::midpoint(low, high), half_width: (high - low) / 2.0 }
     }
 
     /// The value in it that is nearest to the baseline's.
