@@ -1,5 +1,7 @@
 //! Lines of text folded at blanks, for a terminal.
 
+use crate::wrap::is_unit;
+
 /// Folds a text at blanks to `width` characters; lines after the first are
 /// indented by `indent`. The text's own leading blanks stay; control characters
 /// become blanks, since reasons and names come from outside.
@@ -10,9 +12,13 @@ pub fn hanging(text: &str, width: usize, indent: usize) -> String {
     let mut out = lead.clone();
     let mut column = lead.len();
     let mut line_is_empty = true;
-    for word in text.split_ascii_whitespace() {
+    let mut words = text.split_ascii_whitespace().peekable();
+    let mut before = "";
+    while let Some(word) = words.next() {
         let length = word.chars().count();
-        if !line_is_empty && column + 1 + length > width {
+        let unit = words.peek().filter(|next| is_unit(word, next));
+        let whole = length + unit.map_or(0, |unit| 1 + unit.chars().count());
+        if !line_is_empty && !is_unit(before, word) && column + 1 + whole > width {
             out.push('\n');
             out.push_str(&" ".repeat(indent));
             column = indent;
@@ -24,7 +30,7 @@ pub fn hanging(text: &str, width: usize, indent: usize) -> String {
         }
         out.push_str(word);
         column += length;
-        line_is_empty = false;
+        (line_is_empty, before) = (false, word);
     }
     out
 }
@@ -34,6 +40,7 @@ mod tests {
     #[test]
     fn folds_at_blanks_with_an_indent() {
         assert_eq!(super::hanging("  a bc def ghij", 9, 4), "  a bc\n    def\n    ghij");
+        assert_eq!(super::hanging("  a of 12 GiB", 9, 4), "  a of\n    12 GiB");
         assert_eq!(super::hanging("", 9, 4), "");
         assert_eq!(super::hanging("a\x1b[2Jb", 9, 4), "a [2Jb");
     }

@@ -8,6 +8,20 @@ pub(crate) struct Word {
     pub(crate) span: Span,
     /// Whether it follows the one before it without a blank.
     joined: bool,
+    /// Whether no line ends before it: it is the unit of a number.
+    is_unit: bool,
+}
+
+/// Units that stay with their number, as one says them.
+const UNITS: [&str; 17] = [
+    "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "B/s", "KiB/s", "MiB/s",
+    "GiB/s", "Gbit/s", "req/s",
+];
+
+/// Whether a word is the unit of the number before it.
+pub(crate) fn is_unit(number: &str, word: &str) -> bool {
+    number.ends_with(|c: char| c.is_ascii_digit())
+        && UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')', ']', '?']))
 }
 
 impl Word {
@@ -25,16 +39,19 @@ fn words(text: &Text) -> Vec<Word> {
         match span {
             Span::Plain(plain) => {
                 let begins_apart = plain.starts_with(' ');
+                let mut before = "";
                 for (nth, word) in plain.split_whitespace().enumerate() {
                     let joined = nth == 0 && !apart && !begins_apart;
-                    all.push(Word { span: Span::Plain(word.to_owned()), joined });
+                    let is_unit = is_unit(before, word);
+                    all.push(Word { span: Span::Plain(word.to_owned()), joined, is_unit });
+                    before = word;
                 }
                 if !plain.is_empty() {
                     apart = plain.ends_with(' ');
                 }
             }
             whole => {
-                all.push(Word { span: whole.clone(), joined: !apart });
+                all.push(Word { span: whole.clone(), joined: !apart, is_unit: false });
                 apart = false;
             }
         }
@@ -58,11 +75,13 @@ pub(crate) fn lines(items: &[Text], separator: &str, width: usize) -> Vec<Vec<Wo
                 lines.push(Vec::new());
                 used = 0;
             } else {
-                item.insert(0, Word { span: Span::Plain(mark.to_owned()), joined: false });
+                let span = Span::Plain(mark.to_owned());
+                item.insert(0, Word { span, joined: false, is_unit: false });
             }
         }
         for chunk in chunks(item) {
-            let wide: usize = chunk.iter().map(Word::width).sum();
+            let blanks = chunk.iter().filter(|word| word.is_unit).count();
+            let wide = chunk.iter().map(Word::width).sum::<usize>() + blanks;
             let blank = usize::from(used > 0);
             if used > 0 && used + blank + wide > width {
                 lines.push(Vec::new());
@@ -75,12 +94,12 @@ pub(crate) fn lines(items: &[Text], separator: &str, width: usize) -> Vec<Vec<Wo
     lines
 }
 
-/// Words with those that are joined to them.
+/// Words with those that stay with them.
 fn chunks(words: Vec<Word>) -> Vec<Vec<Word>> {
     let mut chunks: Vec<Vec<Word>> = Vec::new();
     for word in words {
         match chunks.last_mut() {
-            Some(chunk) if word.joined => chunk.push(word),
+            Some(chunk) if word.joined || word.is_unit => chunk.push(word),
             _ => chunks.push(vec![word]),
         }
     }
@@ -131,6 +150,15 @@ mod tests {
     fn what_follows_without_a_blank_stays_with_it() {
         let text = Text::plain("narrow it with `").and_code("iolens confirm last").and("`; then");
         assert_eq!(folded(&[text], 24), ["narrow it with", "`iolens confirm last`;", "then"]);
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        let text = "starting dd takes 1.05 ms of 2 s, so 3 copies";
+        assert_eq!(
+            folded(&[Text::plain(text)], 22),
+            ["starting dd takes", "1.05 ms of 2 s, so 3", "copies"]
+        );
     }
 
     proptest! {
