@@ -26,13 +26,13 @@ pub struct Matrix {
 pub struct Head {
     /// Its name.
     pub name: String,
-    /// Whether it is restricted, which a star says.
-    pub is_restricted: bool,
+    /// What it is restricted by: one character, which a legend explains; empty for nothing.
+    pub mark: &'static str,
 }
 
 impl Head {
     fn shown(&self) -> String {
-        format!("{}{}", self.name, if self.is_restricted { "*" } else { "" })
+        format!("{}{}", self.name, self.mark)
     }
 }
 
@@ -187,6 +187,9 @@ impl Matrix {
             (Shown::Bare, _) => {
                 format!("{} (intervals: {})", section.title, self.elsewhere)
             }
+            (Shown::Values, Some(reference)) => {
+                format!("{}, from the ratio to {reference} [{}]", section.title, self.intervals)
+            }
             _ => format!("{} [{}]", section.title, self.intervals),
         }
     }
@@ -329,9 +332,9 @@ fn parts(cell: &Cell, shown: Shown, is_compared: bool) -> Vec<String> {
             (Shown::Bare, _) => values(*value, (*mark).to_owned()),
             (Shown::Values, Some((low, high))) => {
                 let base = value / factor.typical;
-                values(*value, format!("[{}]{mark}", ends((base * low, base * high))))
+                values(*value, marked(&ends((base * low, base * high)), mark))
             }
-            (Shown::Values, None) => values(*value, format!("[{}]{mark}", unusable())),
+            (Shown::Values, None) => values(*value, marked(unusable(), mark)),
             (Shown::Changes, interval) => {
                 let [low, high] = match interval.map(change_ends) {
                     Some([low, high]) => [format!("[{low},"), format!("{high}]")],
@@ -342,6 +345,11 @@ fn parts(cell: &Cell, shown: Shown, is_compared: bool) -> Vec<String> {
             }
         },
     }
+}
+
+/// An interval in brackets, and its mark.
+fn marked(interval: &str, mark: &str) -> String {
+    format!("[{interval}] {mark}").trim_end().to_owned()
 }
 
 /// The parts of a cell without a change.
@@ -368,7 +376,7 @@ mod tests {
     fn heads(names: &[&str]) -> Vec<Head> {
         let head = |name: &&str| Head {
             name: name.trim_end_matches('*').to_owned(),
-            is_restricted: name.ends_with('*'),
+            mark: if name.ends_with('*') { "*" } else { "" },
         };
         names.iter().map(head).collect()
     }
@@ -439,6 +447,6 @@ mod tests {
         let cell = Cell::Compared { value: 2.0, factor, mark: "?" };
         let words = parts(&cell, Shown::Changes, true).join(" ");
         assert_eq!(words, "2.00 +20%  [no interval] ?");
-        assert_eq!(parts(&cell, Shown::Values, true).join(""), "2.00[no interval]?");
+        assert_eq!(parts(&cell, Shown::Values, true).join(""), "2.00[no interval] ?");
     }
 }

@@ -115,6 +115,15 @@ pub(crate) fn nanoseconds(ns: f64) -> String {
     }
 }
 
+/// Requests and calls per second: `171k`, `1.21M`.
+pub(crate) fn per_second(rate: f64) -> String {
+    match rate {
+        r if r >= 999_500.0 => format!("{}M", three_digits(r / 1e6)),
+        r if r >= 9_995.0 => format!("{}k", three_digits(r / 1e3)),
+        r => three_digits(r),
+    }
+}
+
 /// An estimated number of bytes as a size: `9.31 KiB`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
 pub(crate) fn bytes(estimated: f64) -> Bytes {

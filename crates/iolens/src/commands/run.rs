@@ -355,7 +355,9 @@ pub(crate) fn answer(form: Form, run: &Run, analysis: &Analysis, database: &Path
         return;
     }
     let shown = page.as_ref().ok().map(|page| page.display().to_string());
-    let after = After { page: shown.as_deref() };
+    let usual = crate::request::file(run.header.plan.study().word());
+    let full_run = usual.ok().and_then(|usual| usual.budget);
+    let after = After { page: shown.as_deref(), full_run };
     output::result(&text::first(run, analysis, Some(after), &report::style()));
     if form == Form::Everything {
         output::result(&format!("\n{}", text::run(run, analysis, &report::style())));

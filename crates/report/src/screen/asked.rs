@@ -32,7 +32,7 @@ pub(crate) fn asked(
         effort: vec![from(run, source).into()],
         alarm: trust::alarm(&alone),
         blocks: vec![Block::Grid(grid)],
-        legend: table::legend(marks, &methods),
+        legend: table::legend(marks, &run.header.plan.baseline, &methods),
         problems: trust::problems(run, &alone),
         ..Screen::default()
     };

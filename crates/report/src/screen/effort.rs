@@ -110,7 +110,7 @@ pub(super) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
     let mut parts = vec![format!("{quick}{}{each}{per}", trials(analysis))];
     let end = run.header.end.as_ref();
     let took = end.map(|end| end.finished_unix_ns.saturating_sub(run.header.started_unix_ns));
-    parts.extend(took.map(spent));
+    parts.extend(took.map(|ns| format!("{} in all", spent(ns))));
     let passes = || match plan.passes.maximum {
         most if most == plan.passes.minimum => format!("{} of {most} passes", analysis.passes),
         _ => count(analysis.passes, "pass"),
@@ -152,13 +152,14 @@ pub(crate) fn spent(ns: u64) -> String {
     match (ns + 500_000_000) / 1_000_000_000 {
         0..10 => format!("{} s", three_digits(seconds)),
         whole @ 10..60 => format!("{whole} s"),
+        whole @ 60..3600 if whole % 60 == 0 => format!("{} min", whole / 60),
         whole @ 60..3600 => format!("{} min {} s", whole / 60, whole % 60),
         whole => format!("{} h {} min", whole / 3600, whole / 60 % 60),
     }
 }
 
 /// What to type next. A run of another machine is not gone on with here.
-pub(super) fn next(run: &Run, analysis: &Analysis) -> Option<Answer> {
+pub(super) fn next(run: &Run, analysis: &Analysis, full_run: Option<Nanos>) -> Option<Answer> {
     let plan = &run.header.plan;
     if run.header.origin.is_some() {
         return None;
@@ -172,10 +173,11 @@ pub(super) fn next(run: &Run, analysis: &Analysis) -> Option<Answer> {
     if cut_short {
         said.push(command(format!("iolens resume {id}"), "the rest"));
     } else if plan.quick {
-        said.push(command(format!("iolens run {study}"), "verdicts"));
+        let time = full_run.map_or_else(String::new, |time| format!(", up to {}", spent(time.0)));
+        said.push(command(format!("iolens run {study}"), &format!("verdicts{time}")));
     }
     if !cut_short && !findings::crossovers(analysis).is_empty() && study == Study::Net {
-        said.push(command(format!("iolens confirm {id}"), "exact size"));
+        said.push(command(format!("iolens confirm {id}"), "the exact size"));
     }
     if study == Study::File {
         said.push(command("iolens tune read FILE".to_owned(), "one file of yours"));

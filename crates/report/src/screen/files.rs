@@ -12,6 +12,7 @@ use super::table::{self, Better, INTERVALS, Marks, Measure};
 use super::{choices, short, show};
 use crate::bounds;
 use crate::findings::{self, Limit, Limiting, Ranking, Reach, Stalls};
+use crate::number::nanoseconds;
 use crate::rates::{self, Unit, rate};
 use crate::{copying, files, results};
 
@@ -36,13 +37,13 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     };
     let section = table::section(run, &shown, &methods, &measure, &mut marks);
     screen.blocks.push(Block::Matrix(Matrix {
-        heads: table::heads(&methods),
+        heads: table::heads(&methods, &[]),
         reference: Some(run.header.plan.baseline.clone()),
         intervals: INTERVALS.to_owned(),
         elsewhere: super::show(run),
         sections: vec![section],
     }));
-    screen.legend = table::legend(marks, &methods);
+    screen.legend = table::legend(marks, &run.header.plan.baseline, &methods);
     let more = curves.len().saturating_sub(CURVES_MAX);
     if more > 0 {
         screen.legend.push(Text::plain(format!("{more} more settings: ")).and_code(show(run)));
@@ -68,10 +69,11 @@ fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
 }
 
 /// Rare slices that are much slower, where they change what is said.
-pub(super) fn stalls(run: &Run, analysis: &Analysis) -> Option<Answer> {
+fn stalls(run: &Run, analysis: &Analysis) -> Option<Answer> {
     /// Places that are told.
     const TOLD: usize = 2;
     let mut all = findings::stalls(analysis);
+    all.retain(|stalls| change(stalls.with_stalls) != change(stalls.typical));
     all.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let one = |stalls: &Stalls| {
         format!(
@@ -129,11 +131,14 @@ fn starts(run: &Run, analysis: &Analysis) -> Option<Answer> {
         let arm = own.find(|arm| arm.arm.primitive == *id)?;
         let copy_ns = arm.figures.as_ref()?.ns_per_message.value;
         let share = 100.0 * median_ns as f64 / copy_ns;
-        let time = iolens_model::units::Nanos(median_ns);
-        Some(format!("{share:.0}% of {id}'s time ({time})"))
+        let [start, whole] = [median_ns as f64, copy_ns].map(nanoseconds);
+        Some(format!("{start} of {id}'s {whole} ({share:.0}%)"))
     };
     let all: Vec<String> = run.header.plan.primitives.iter().filter_map(one).collect();
-    let said =
-        format!("at {}, starting the process is {}", smallest.cell.size, crate::number::list(&all));
+    let said = format!(
+        "at {}, starting the process takes {}",
+        smallest.cell.size,
+        crate::number::list(&all)
+    );
     (!all.is_empty()).then(|| Answer::one(Label::StartUp, said))
 }

@@ -17,7 +17,7 @@ use iolens_document::{Answer, Label, Screen, Text};
 use iolens_model::axes::Study;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::analysis::Analysis;
 
 use crate::findings::{self, Finding, Outcome, Ranking};
@@ -34,6 +34,8 @@ const ANSWERS_MAX: usize = 4;
 pub struct After<'a> {
     /// Where its page is; `None` where it could not be written.
     pub page: Option<&'a str>,
+    /// How long a run of its study may take that gives verdicts; `None` where nobody knows.
+    pub full_run: Option<Nanos>,
 }
 
 /// The first screen of a run: one that has just been measured ends with what to type next and
@@ -65,8 +67,8 @@ pub fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -> Scree
     screen.answers.retain(|answer| labels.contains(&answer.label));
     screen.answers.extend(trust::cautions(run, analysis));
     screen.answers.push(trust::trust(run, analysis));
-    if let Some(After { page }) = after {
-        screen.answers.extend(effort::next(run, analysis));
+    if let Some(After { page, full_run }) = after {
+        screen.answers.extend(effort::next(run, analysis, full_run));
         screen.answers.extend(page.map(|page| Answer::one(Label::Report, Text::file(page))));
     }
     screen

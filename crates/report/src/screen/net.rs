@@ -34,11 +34,15 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         let own: Vec<&CellAnalysis> =
             shown.iter().copied().filter(|cell| Kind::of(&cell.cell) == kind).collect();
         if !own.is_empty() {
-            let matrix = matrix(run, kind, &own, &methods, &mut marks);
+            let matrix = matrix(run, analysis, (kind, &own), &methods, &mut marks);
             screen.blocks.push(Block::Matrix(matrix));
         }
     }
-    screen.legend = table::legend(marks, &methods);
+    screen.legend = table::legend(marks, &run.header.plan.baseline, &methods);
+    if !copied(analysis).is_empty() {
+        let said = format!("{} copied by the kernel here: no zero-copy", table::COPIED);
+        screen.legend.push(said.into());
+    }
     let more = curves.len().saturating_sub(most);
     if more > 0 {
         let more = Text::plain(format!("{more} more settings: ")).and_code(super::show(run));
@@ -132,8 +136,8 @@ fn measures(kind: Kind, unit: Unit) -> [Measure; 2] {
 
 fn matrix(
     run: &Run,
-    kind: Kind,
-    cells: &[&CellAnalysis],
+    analysis: &Analysis,
+    (kind, cells): (Kind, &[&CellAnalysis]),
     methods: &[&ArmAnalysis],
     marks: &mut Marks,
 ) -> Matrix {
@@ -142,7 +146,7 @@ fn matrix(
     let is_told = |measure: &&Measure| measure.is_compared || cells.len() <= ROWS_WITH_CPU;
     let section = |measure: &Measure| table::section(run, cells, methods, measure, marks);
     Matrix {
-        heads: table::heads(methods),
+        heads: table::heads(methods, &copied(analysis)),
         reference: Some(run.header.plan.baseline.clone()),
         intervals: INTERVALS.to_owned(),
         elsewhere: super::show(run),
@@ -158,15 +162,17 @@ fn answers(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Vec<Answ
     out
 }
 
+/// Methods that ask the kernel not to copy, which it did.
+fn copied(analysis: &Analysis) -> Vec<String> {
+    let all = findings::zero_copies(analysis).into_iter();
+    all.filter(|sends| sends.is_copied).map(|sends| sends.method).collect()
+}
+
 /// Where one method passes another, of those that can send any message.
 fn crossover(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Option<Answer> {
     /// Passings that are told.
     const TOLD: usize = 2;
-    let copied: Vec<String> = findings::zero_copies(analysis)
-        .into_iter()
-        .filter(|sends| sends.is_copied)
-        .map(|sends| sends.method)
-        .collect();
+    let copied = copied(analysis);
     let is_free = |label: &String| {
         let own = methods.iter().find(|arm| arm.arm.label == *label);
         own.is_some_and(|arm| arm.condition.is_none()) && !copied.contains(label)
@@ -210,12 +216,12 @@ fn zero_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
     if all.iter().all(|sends| sends.is_copied) {
         let place = run.header.plan.topologies().iter().map(ToString::to_string);
         let mut said = vec![Text::plain(format!(
-            "not testable on {}: the kernel copied {} of its sends",
+            "not testable on {}: its sends were copied ({})",
             place.collect::<Vec<_>>().join(" and "),
             percent(least).replace(' ', "")
         ))];
         if !effort::is_on(run, Topology::Sink) {
-            said.push(Text::code("--network sink").and(" or ").and_code("--peer").and(" can"));
+            said.push(Text::code("iolens run net --quick --network sink").and(" can"));
         }
         return Some(Answer { label: Label::ZeroCopy, said });
     }

@@ -16,7 +16,7 @@ use crate::findings::Ranking;
 use crate::servers::tables::{BOUNDED, by_cost, rate};
 use crate::servers::{self, View, searches};
 use crate::servers::{COST, LATENCY, cost_contrast, is_bounded, is_open, models, read};
-use crate::words;
+use crate::{number, words};
 
 /// Loads that are shown; the others are in `iolens show`.
 const LOADS_MAX: usize = 3;
@@ -32,9 +32,14 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         columns: columns(run),
         rows: blocks.join(&Row::Gap),
     }));
-    screen.legend = table::legend(marks, &[]);
+    screen.legend = table::legend(marks, &run.header.plan.baseline, &[]);
     if bounded {
         screen.legend.push(BOUNDED.into());
+    }
+    let closed = views.iter().take(LOADS_MAX).filter(|view| !view.is_open);
+    if closed.flat_map(|view| models(&view.cell)).any(is_full) {
+        let share = number::percent(iolens_stats::load::BUSY_SHARE);
+        screen.legend.push(format!("full: the server used at least {share} of its CPU").into());
     }
     let more = views.len().saturating_sub(LOADS_MAX);
     if more > 0 {
@@ -77,15 +82,17 @@ fn block(run: &Run, view: &View, marks: &mut Marks) -> Vec<Row> {
     rows
 }
 
+/// Whether the server had no time left.
+fn is_full(arm: &ArmAnalysis) -> bool {
+    let saturated = arm.server.as_ref().and_then(|server| server.saturated);
+    matches!(saturated, Some(Saturated::Server | Saturated::Both))
+}
+
 /// The rate of a closed loop, and who had no time left.
 fn closed_parts(arm: &ArmAnalysis) -> [Vec<String>; 3] {
     let server = arm.server.as_ref();
     let used = server.and_then(|server| server.server.cpus_utilized);
-    let full = server.and_then(|server| server.saturated);
-    let full = match full {
-        Some(Saturated::Server | Saturated::Both) => "full",
-        _ => "",
-    };
+    let full = if is_full(arm) { "full" } else { "" };
     [
         vec![rate(arm)],
         vec![used.map_or_else(String::new, |used| three_digits(used.value))],
@@ -146,7 +153,7 @@ fn unknown(analysis: &Analysis) -> Option<Answer> {
         label: Label::Unknown,
         said: vec![
             Text::plain(format!(
-                "the capacity of {bounded} of {}: their client was full first",
+                "the capacity of {bounded} of {}: their client had no CPU left",
                 arms.len()
             )),
             Text::code("--client-cpus").and(" gives it more"),

@@ -28,7 +28,7 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let cells = lines.into_iter().map(|parts| Row::Cells(parts.map(|part| vec![part]).to_vec()));
     screen.blocks.push(Block::Listing(Listing {
         title: format!(
-            "{threads}ns per call in a tight loop, {baseline}'s × the ratio {intervals}"
+            "{threads}ns per call in a tight loop, from the ratio to {baseline} {intervals}"
         ),
         rows: Grid {
             columns: vec![Column::left(""), Column::decimal(""), Column::left("")],
@@ -68,7 +68,7 @@ fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
     let on = on.map(|all| all.split(';').filter(|one| !one.trim().is_empty()).count());
     let mitigations = on.map_or_else(String::new, |n| {
         let n = u32::try_from(n).unwrap_or(u32::MAX);
-        format!(", with {}", crate::number::count(n, "mitigation"))
+        format!(", with {}", crate::number::count(n, "CPU mitigation"))
     });
     let guest = words::fact(host, &["virtualization"]).filter(|_| words::is_guest(host));
     let guest = guest.map_or_else(String::new, |name| format!(", under {name}"));

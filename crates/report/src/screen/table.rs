@@ -13,7 +13,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Inte
 use crate::alone;
 
 /// What the intervals on a screen are.
-pub(crate) const INTERVALS: &str = "95%, all comparisons together, within this run";
+pub(crate) const INTERVALS: &str = "95%, adjusted for all comparisons, this run";
 
 /// Whether more or less of a quantity is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +63,18 @@ pub(super) fn methods<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a ArmAnalysis> {
     found
 }
 
-/// The heads of methods.
-pub(super) fn heads(methods: &[&ArmAnalysis]) -> Vec<Head> {
+/// What stands beside methods whose sends the kernel copied.
+pub(super) const COPIED: &str = "†";
+
+/// The heads of methods, of which the kernel copied what these sent.
+pub(super) fn heads(methods: &[&ArmAnalysis], copied: &[String]) -> Vec<Head> {
     let head = |arm: &&ArmAnalysis| Head {
         name: arm.arm.label.clone(),
-        is_restricted: arm.condition.is_some(),
+        mark: match arm.condition {
+            Some(_) => "*",
+            None if copied.contains(&arm.arm.label) => COPIED,
+            None => "",
+        },
     };
     methods.iter().map(head).collect()
 }
@@ -190,10 +197,10 @@ pub(crate) fn changes(interval: Option<(f64, f64)>) -> [String; 2] {
 }
 
 /// What the marks mean that occur, and who is restricted to what.
-pub(crate) fn legend(marks: Marks, methods: &[&ArmAnalysis]) -> Vec<Text> {
+pub(crate) fn legend(marks: Marks, baseline: &str, methods: &[&ArmAnalysis]) -> Vec<Text> {
     let mut out: Vec<String> = Vec::new();
     out.extend(marks.same.then(|| "= same within 3% (its interval is 90%)".to_owned()));
-    out.extend(marks.undecided.then(|| "? undecided".to_owned()));
+    out.extend(marks.undecided.then(|| format!("? undecided against {baseline}")));
     let mut by_condition: Vec<(Condition, Vec<&str>)> = Vec::new();
     for arm in methods {
         let Some(condition) = arm.condition else { continue };

@@ -3,6 +3,7 @@
 use iolens_document::Style;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
+use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
 
 use super::After;
@@ -10,7 +11,10 @@ use crate::{calls, copying, files, fixture, fixture_findings, html, servers, tex
 
 fn drawn((run, analysis): &(Run, Analysis), width: usize) -> String {
     let style = Style { colour: false, width };
-    let after = After { page: Some("/tmp/u/reports/4f1c09ab.html") };
+    let after = After {
+        page: Some("/tmp/u/reports/4f1c09ab.html"),
+        full_run: Some(Nanos(600_000_000_000)),
+    };
     text::first(run, analysis, Some(after), &style)
 }
 
@@ -57,7 +61,10 @@ fn a_screen_has_24_lines_at_most() {
     let small = ["net_quick", "net_classic", "copy", "syscall"];
     let style = Style { colour: false, width: 100 };
     for (name, (run, analysis)) in all().into_iter().filter(|(name, _)| small.contains(name)) {
-        let after = After { page: Some("/tmp/u/reports/4f1c09ab.html") };
+        let after = After {
+            page: Some("/tmp/u/reports/4f1c09ab.html"),
+            full_run: Some(Nanos(600_000_000_000)),
+        };
         let mut screen = super::screen(&run, &analysis, Some(after));
         // What went wrong comes on top.
         screen.problems.clear();

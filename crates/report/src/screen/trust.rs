@@ -1,7 +1,7 @@
 //! How far the numbers are to be trusted: self-checks, what has no number and why, and without
 //! which a decision could go wrong.
 
-use iolens_document::{Answer, Factor, Label, Text, change};
+use iolens_document::{Answer, Label, Text, change, change_interval};
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
@@ -167,16 +167,16 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
 pub(super) fn trust(run: &Run, analysis: &Analysis) -> Answer {
     let check = findings::self_check(run, analysis);
     let mut said: Vec<String> = Vec::new();
-    let copy = format!("hidden copy of {}", check.baseline);
+    let twice = format!("{} measured twice", check.baseline);
     said.push(match (check.checks, check.farthest, check.span) {
         (0, Some(_), _) => "too few trials to check itself".to_owned(),
-        (_, None, _) => "no hidden copy of the baseline".to_owned(),
-        (_, Some(_), None) => format!("{copy}: no usable interval"),
+        (_, None, _) => "the baseline was not measured twice".to_owned(),
+        (_, Some(_), None) => format!("{twice}: no usable interval"),
         (_, Some(farthest), Some(span)) => {
-            let factor = Factor { typical: farthest, interval: Some((span.low, span.high)) };
-            let by = change(factor.typical).trim_start_matches('+').to_owned();
-            let ends = [span.low, span.high].map(|end| change(end).replace('%', ""));
-            format!("{copy} differs by {by} at most [{}, {}]", ends[0], ends[1])
+            let by = change(farthest).trim_start_matches('+').to_owned();
+            let span = change_interval((span.low, span.high));
+            let worst = if check.checks > 1 { " at worst" } else { "" };
+            format!("{twice} differs by {by}{worst} {span}")
         }
     });
     let cells = u32::try_from(analysis.cells.len()).unwrap_or(u32::MAX);
@@ -187,9 +187,8 @@ pub(super) fn trust(run: &Run, analysis: &Analysis) -> Answer {
     }
     let rejected = analysis.rejected.len();
     if rejected > 0 {
-        let parts =
-            if rejected == 1 { "trial, or a part of it," } else { "trials or parts of them" };
-        said.push(format!("{rejected} {parts} not used"));
+        let started: u32 = analysis.cells.iter().map(|cell| cell.trials_started).sum();
+        said.push(format!("{rejected} of {} not used in full", count(started, "trial")));
     }
     if !analysis.told.counted_by_pmu {
         said.push("no hardware counters".to_owned());

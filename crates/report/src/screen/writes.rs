@@ -2,13 +2,13 @@
 //! the device.
 
 use iolens_document::{Align, Answer, Block, Column, Grid, Label, Row, Screen, Text, ends};
+use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
 use super::choices;
-use super::files::stalls;
 use super::table::{self, Better, INTERVALS, UNDECIDED};
 use crate::findings::Ranking;
 use crate::standing::standing_among;
@@ -32,7 +32,7 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         screen.legend.push(more);
     }
     if is_any_open(run, &cells) {
-        screen.legend.push("? undecided against the first row".into());
+        screen.legend.push(format!("? undecided against {}", run.header.plan.baseline).into());
     }
     screen.answers = answers(run, analysis);
 }
@@ -82,12 +82,18 @@ fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
             }
         }
     }
-    Grid { title: format!("µs per block, lower is better [{INTERVALS}]"), columns, rows }
+    let title = format!(
+        "µs per block, from the ratio to {}, lower is better [{INTERVALS}]",
+        run.header.plan.baseline
+    );
+    Grid { title, columns, rows }
 }
 
 /// Whether any engine may be as fast as the first row.
 fn is_any_open(run: &Run, cells: &[&CellAnalysis]) -> bool {
-    let contrasts = cells.iter().flat_map(|cell| &cell.arms).filter_map(|a| a.contrast.as_ref());
+    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    let methods = arms.filter(|arm| arm.arm.role == Role::Compared);
+    let contrasts = methods.filter_map(|arm| arm.contrast.as_ref());
     let mut marks = contrasts.map(|c| table::compared(c, Better::Less, run.header.plan.quick).1);
     marks.any(|mark| mark == UNDECIDED)
 }
@@ -114,7 +120,7 @@ fn entry(run: &Run, arm: &ArmAnalysis) -> Vec<String> {
     let base = us / factor.typical;
     let interval = factor.interval.map(|(low, high)| ends((base * low, base * high)));
     let interval = interval.unwrap_or_else(|| iolens_document::unusable().to_owned());
-    vec![three_digits(us), format!("[{interval}]{mark}")]
+    vec![three_digits(us), format!("[{interval}] {mark}").trim_end().to_owned()]
 }
 
 /// The same by total times.
@@ -141,7 +147,6 @@ fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
         }
         false => choices(Label::Fastest, run, analysis, curve),
     };
-    out.extend(stalls(run, &lazy));
     out.extend(flush_unproven(run));
     out
 }

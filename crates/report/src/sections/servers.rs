@@ -189,7 +189,7 @@ fn summary(run: &Run, analysis: &Analysis, view: &View) -> Vec<Node> {
     let mut marks = Marks::default();
     let mut nodes: Vec<Node> =
         [tables::cost(run, view, &mut marks), tables::load(run, view, &mut marks)].map(grid).into();
-    let mut legend = table::legend(marks, &[]);
+    let mut legend = table::legend(marks, &run.header.plan.baseline, &[]);
     legend.extend(models(&view.cell).any(is_bounded).then(|| BOUNDED.into()));
     nodes.extend(legend.into_iter().map(Node::Aside));
     let most = findings::throughput(view, analysis.delta, run.header.plan.quick);

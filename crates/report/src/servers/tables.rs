@@ -11,12 +11,12 @@ use iolens_stats::analysis::{
 };
 
 use super::{COST, LATENCY, THROUGHPUT, View, cost_contrast, is_bounded, read};
-use crate::number::percent;
+use crate::number::{per_second, percent};
 use crate::remarks;
 use crate::screen::table::{self, Better, Marks};
 
 /// What a rate means that bears this mark.
-pub(crate) const BOUNDED: &str = "≥ lower bound: the client ran out of CPU first";
+pub(crate) const BOUNDED: &str = "≥ lower bound: the client had no CPU left";
 
 /// The models that have numbers and the baseline's copy, the cheapest first.
 pub(crate) fn by_cost(cell: &CellAnalysis) -> Vec<&ArmAnalysis> {
@@ -31,7 +31,7 @@ pub(crate) fn by_cost(cell: &CellAnalysis) -> Vec<&ArmAnalysis> {
 pub(crate) fn rate(arm: &ArmAnalysis) -> String {
     let least = if is_bounded(arm) { "≥" } else { "" };
     let rate = read(&THROUGHPUT, arm);
-    rate.map_or_else(String::new, |rate| format!("{least}{}", three_digits(rate.value)))
+    rate.map_or_else(String::new, |rate| format!("{least}{}", per_second(rate.value)))
 }
 
 fn name(arm: &ArmAnalysis) -> Vec<String> {

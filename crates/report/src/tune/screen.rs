@@ -22,7 +22,7 @@ pub(super) fn screen(record: &Record, verdict: &Verdict, verbose: bool) -> Scree
         header: header(record),
         effort: effort(record, verdict),
         blocks: vec![Block::Grid(grid)],
-        legend: legend(marks, &[]),
+        legend: legend(marks, &verdict.winner.engine, &[]),
         ..Screen::default()
     };
     screen.answers.extend(answers(record, verdict));

@@ -29,9 +29,7 @@ pub(super) static ENTRY: Entry = Entry {
     descriptors_end: None,
     since: None,
     waiting: BLOCKING,
-    many_that_stay: Err(
-        "its children live as long as their connections: `prefork` is the same with long ones",
-    ),
+    many_that_stay: Err("it keeps a child for each connection, as `prefork` does"),
     others_wait: false,
     docs: DOCS,
     run,

@@ -21,7 +21,7 @@ pub(super) static ENTRY: Entry = Entry {
     descriptors_end: None,
     since: None,
     waiting: BLOCKING,
-    many_that_stay: Err("it serves one connection until that ends, and the others wait"),
+    many_that_stay: Err("it serves one connection to its end while the others wait"),
     others_wait: true,
     docs: DOCS,
     run,

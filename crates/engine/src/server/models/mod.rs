@@ -191,7 +191,7 @@ impl Entry {
     pub fn allow(&self, setting: &ServerSetting) -> Result<(), String> {
         let stays = setting.length == Length::Long && setting.connections > 1;
         match (stays, self.many_that_stay) {
-            (true, Err(why)) => Err(format!("by design: {why}")),
+            (true, Err(why)) => Err(why.to_owned()),
             _ => Ok(()),
         }
     }
