@@ -277,7 +277,7 @@ fn padded(grid: &Grid) -> Vec<Row> {
         let is_decimal = grid.columns[column].parts.get(nth) == Some(&Align::Decimal);
         let is_number = part.starts_with(|c: char| c.is_ascii_digit());
         match is_decimal && is_number {
-            true => part.clone() + &pad(part, widest[column][nth] - behind(part)),
+            true => part.clone() + &crate::number::pad(part, widest[column][nth] - behind(part)),
             false => part.clone(),
         }
     };
@@ -291,12 +291,6 @@ fn padded(grid: &Grid) -> Vec<Row> {
         other => other.clone(),
     };
     grid.rows.iter().map(row).collect()
-}
-
-/// Figure and punctuation spaces are as wide as a digit and a point.
-pub(crate) fn pad(number: &str, width: usize) -> String {
-    let points = usize::from(width > 0 && !number.contains('.'));
-    "\u{2008}".repeat(points) + &"\u{2007}".repeat(width - points)
 }
 
 fn head(column: &Column, nth: usize, heads: usize) -> Markup {

@@ -64,6 +64,12 @@ pub fn ends((low, high): (f64, f64)) -> String {
     format!("{}–{}", three_digits(low), three_digits(high))
 }
 
+/// Figure and punctuation spaces are as wide as a digit and a point.
+pub(crate) fn pad(number: &str, width: usize) -> String {
+    let points = usize::from(width > 0 && !number.contains('.'));
+    "\u{2008}".repeat(points) + &"\u{2007}".repeat(width - points)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

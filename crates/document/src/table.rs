@@ -376,7 +376,7 @@ fn entry_html(entry: &Entry, padded: &str) -> Markup {
             Tone::Plain => { (text) }
         }
         @if let Some(note) = entry.note { sup { (note + 1) } }
-        (crate::html::pad(&entry.text, pad))
+        (crate::number::pad(&entry.text, pad))
     }
 }
 

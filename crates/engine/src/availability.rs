@@ -11,8 +11,8 @@ use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
 use iolens_sys::{process, ring, socket};
 
+use crate::entry::{Ends, Entry, Link, Setup, Shape};
 use crate::op::Budget;
-use crate::registry::{Ends, Entry, Link, Setup, Shape};
 use crate::worker::link::{self, Lane};
 
 /// How long the kernel may take to say that it released the message.
@@ -104,7 +104,8 @@ fn expect_message(fd: BorrowedFd<'_>, is_pipe: bool) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{REGISTRY, SetupError, find};
+    use crate::entry::SetupError;
+    use crate::registry::{REGISTRY, find};
     use iolens_model::family::Family;
 
     #[test]

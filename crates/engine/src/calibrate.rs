@@ -17,10 +17,11 @@ use iolens_sys::proc::Root;
 use iolens_sys::{affinity, clock, null_call};
 
 use self::bandwidth::Bandwidths;
+use crate::entry::{Link, Setup, Shape};
 use crate::environment::fixed_loop_ns;
 use crate::host;
 use crate::op::Budget;
-use crate::registry::{self, Link, Setup, Shape};
+use crate::registry;
 use crate::worker::bracket::Bracket;
 use crate::worker::link;
 

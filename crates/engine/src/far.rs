@@ -27,14 +27,10 @@ pub use self::keeper::keep;
 pub use self::launcher::Launcher;
 use self::session::Session;
 pub use self::session::Way;
-pub use self::wire::FarEnd;
+pub use self::wire::{FarEnd, NOT_NAMED};
 use self::wire::{FromKeeper, NOBODY, ToKeeper};
-use crate::trial::Trouble;
+use crate::trial::trouble::Trouble;
 use crate::worker::protocol::{ToWorker, write_frame};
-
-/// Why nothing can be measured to another machine.
-pub const NOT_NAMED: &str = "no other machine is named: add --peer with what starts programs \
-                             there, such as --peer 'ssh user@host'";
 
 /// Pauses before each try to find the other end again, once it was lost: a machine that starts
 /// anew takes longer, and is another boot.

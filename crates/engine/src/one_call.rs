@@ -8,8 +8,8 @@ use iolens_model::axes::Iovec;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 
+use crate::entry::Setup;
 use crate::op::{Fact, Op, Sender};
-use crate::registry::Setup;
 use crate::stream::Stream;
 use crate::transmit::{Iovecs, whole, whole_iovec};
 

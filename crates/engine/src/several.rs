@@ -10,8 +10,8 @@ use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 use iolens_sys::udp::SEGMENTS_MAX;
 
+use crate::entry::Setup;
 use crate::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
-use crate::registry::Setup;
 use crate::stream::Stream;
 
 /// Most messages of one call.

@@ -17,7 +17,19 @@ use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
 use iolens_sys::{detach, file, inherit, signal, storage};
 
-use crate::trial::Launch;
+/// Environment variable that says which end a worker is, `tx` or `rx`, so that
+/// others can find it: /proc/PID/environ leads to the process, and that to its
+/// network namespace (`nsenter -t PID -n`).
+pub const END_VARIABLE: &str = "IOLENS_END";
+
+/// How a worker is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
 
 /// A process and both pipes to it.
 pub(crate) struct Spawned {

@@ -16,7 +16,7 @@ use iolens_model::trial::{Trial, TrialHosts};
 use iolens_sys::netns::{self, Step};
 use iolens_sys::proc::Root;
 
-use crate::far;
+use crate::far::wire::NOT_NAMED;
 use crate::worker::protocol::{Failure, Side};
 
 pub(crate) use self::namespace::take;
@@ -31,7 +31,7 @@ pub use self::veth::{RX_DEVICE, TX_DEVICE};
 pub fn available(topology: Topology) -> Result<(), String> {
     if topology == Topology::Host {
         // It is tried when it is reached, by who has one.
-        return Err(far::NOT_NAMED.to_owned());
+        return Err(NOT_NAMED.to_owned());
     }
     try_out(topology).map_err(|refused| refused.to_string())
 }

@@ -1,10 +1,23 @@
 //! What one thread of an arm sends: its ring of messages, whose turn it is,
 //! and how much was sent so far.
 
+use iolens_model::axes::Iovec;
 use iolens_sys::ring::{Layout, MessageRing};
 
-use crate::op::Tally;
-use crate::registry::Shape;
+use crate::tally::Tally;
+
+/// The messages of one arm and thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Messages in the ring.
+    pub messages: usize,
+    /// Bytes of each.
+    pub message_bytes: usize,
+    /// Fields of each.
+    pub fields: usize,
+    /// When the iovec is built.
+    pub iovec: Iovec,
+}
 
 /// A ring that is walked round and round.
 #[derive(Debug)]

@@ -3,8 +3,6 @@
 use iolens_sys::perf_event::Kind;
 use iolens_sys::proc::Root;
 
-use crate::counters::tracepoints;
-
 /// Where it is mounted, and where it was to be found before Linux 4.1.
 pub(crate) const MOUNTS: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
 
@@ -58,9 +56,9 @@ pub(crate) fn number(root: &Root, name: &str) -> Result<u64, String> {
     }
 }
 
-/// The first one of those that are counted whose number is known.
-pub(crate) fn first(root: &Root) -> Option<Kind> {
-    tracepoints().find_map(|name| Some(Kind::Tracepoint { name, id: number(root, name).ok()? }))
+/// The first of these tracepoints whose number is known.
+pub(crate) fn first(root: &Root, mut names: impl Iterator<Item = &'static str>) -> Option<Kind> {
+    names.find_map(|name| Some(Kind::Tracepoint { name, id: number(root, name).ok()? }))
 }
 
 #[cfg(test)]

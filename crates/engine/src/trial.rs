@@ -6,9 +6,8 @@ mod cpus;
 mod pair;
 mod profile;
 mod servers;
+pub(crate) mod trouble;
 mod workers;
-
-use std::path::PathBuf;
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::cell::Cell;
@@ -21,26 +20,13 @@ use iolens_sys::proc::Root;
 use iolens_sys::signal::Interrupts;
 
 use self::pair::Pair;
-pub(crate) use self::workers::Trouble;
+use self::trouble::Trouble;
 use self::workers::Workers;
 use crate::environment::Before;
 use crate::far::Far;
+pub use crate::spawn::{END_VARIABLE, Launch};
 use crate::worker::protocol::{EndReport, EndSamples, EndSlice, Side};
 use crate::{receivers, registry};
-
-/// Environment variable that says which end a worker is, `tx` or `rx`, so that
-/// others can find it: /proc/PID/environ leads to the process, and that to its
-/// network namespace (`nsenter -t PID -n`).
-pub const END_VARIABLE: &str = "IOLENS_END";
-
-/// How a worker is started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
-    /// The program.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub arguments: Vec<String>,
-}
 
 /// Runs a trial to its end, whatever that is. To be called on the main
 /// thread: workers die with the thread that started them.

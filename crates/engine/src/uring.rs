@@ -30,9 +30,9 @@ use iolens_sys::socket;
 use iolens_sys::zerocopy::Completion;
 
 use self::batch::{Batched, Together};
+use crate::entry::{Setup, SetupError};
 use crate::inflight::{Deadline, IDS_MAX, InFlight, Patience, Releases};
 use crate::op::{Op, Sender, Tally};
-use crate::registry::{Setup, SetupError};
 use crate::stream::Stream;
 
 /// Notifications that may be outstanding beyond one for each message of the

@@ -58,7 +58,7 @@ fn check_one(sources: &[Source], list: &str, folder: &str) -> Vec<Finding> {
 /// The entry that a file of the folder is, unless it holds what they share.
 fn entry_file<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let name = path.strip_prefix(folder)?.strip_suffix(".rs")?;
-    (!["mod", "tests"].contains(&name) && !name.contains('/')).then_some(name)
+    (!["mod", "entry", "tests"].contains(&name) && !name.contains('/')).then_some(name)
 }
 
 /// Every `&name::ENTRY` outside of tests, with its line from 0.

@@ -35,10 +35,10 @@ use super::{
     socket_facts, span_from,
 };
 use crate::availability;
+use crate::entry::{Entry, Link, Setup, Shape};
 use crate::layout;
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span, Tally};
-use crate::registry::{Entry, Link, Setup, Shape};
 
 /// A receiver whose kernel has everything may take this long to close.
 const RECEIPT_NS: u64 = 1_000_000_000;

@@ -7,10 +7,10 @@ use iolens_model::call::CallKind;
 use iolens_sys::calls;
 use iolens_sys::errno::Errno;
 
+use super::entry::{Call, Entry, MOST, Open, Setup, call, repeated};
 use super::files::Named;
 use super::transfers::small_file;
-use super::{Call, Entry, MOST, Open, Setup, call, repeated};
-use crate::registry::SetupError;
+use crate::entry::SetupError;
 
 /// An entry of one call that makes or takes a descriptor.
 const fn one_descriptor(

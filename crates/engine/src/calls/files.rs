@@ -10,9 +10,9 @@ use iolens_model::kernel::KernelVersion;
 use iolens_sys::calls;
 use iolens_sys::errno::Errno;
 
+use super::entry::{Entry, at, call, repeated};
 use super::transfers::small_file;
-use super::{Entry, at, call, repeated};
-use crate::registry::SetupError;
+use crate::entry::SetupError;
 
 /// The registry entry.
 pub(super) static STAT: Entry = Entry {

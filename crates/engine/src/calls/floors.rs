@@ -5,7 +5,7 @@ use iolens_model::call::CallKind;
 use iolens_sys::calls;
 use iolens_sys::null_call;
 
-use super::{Entry, call, repeated};
+use super::entry::{Entry, call, repeated};
 
 /// The registry entry.
 pub(super) static FUNCTION: Entry = Entry {

@@ -7,7 +7,7 @@ use iolens_sys::calls::{self, FilePages, Mapping, PAGE_BYTES, Populate};
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
 
-use super::{Call, Entry, MOST, at, call, repeated};
+use super::entry::{Call, Entry, MOST, at, call, repeated};
 
 /// Pages that are mapped at once where they are populated.
 const POPULATED: usize = 64;

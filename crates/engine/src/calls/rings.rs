@@ -7,7 +7,7 @@ use iolens_model::kernel::KernelVersion;
 use iolens_sys::calls;
 use iolens_sys::io_uring::NopRing;
 
-use super::{Entry, at, call, repeated};
+use super::entry::{Entry, at, call, repeated};
 
 /// The registry entry.
 pub(super) static IO_URING_ENTER: Entry = Entry {

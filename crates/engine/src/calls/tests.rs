@@ -1,7 +1,12 @@
 //! Every call through the same checks: its result is the right one each time, its
 //! account is true, and what it uses up is made anew before each slice.
 
+use iolens_model::call::CallKind;
+use iolens_sys::errno::Errno;
+
+use super::entry::{Call, repeated};
 use super::*;
+use crate::op::Budget;
 
 #[test]
 fn ids_are_sorted_and_each_is_itself() {

@@ -10,8 +10,8 @@ use iolens_sys::calls;
 use iolens_sys::errno::Errno;
 use iolens_sys::{file, pipe};
 
-use super::{Call, Entry, MOST, Open, at, call, repeated};
-use crate::registry::SetupError;
+use super::entry::{Call, Entry, MOST, Open, at, call, repeated};
+use crate::entry::SetupError;
 
 /// An entry of one call and one byte.
 const fn one_byte(id: &'static str, summary: &'static str, open: Open) -> Entry {

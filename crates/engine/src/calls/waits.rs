@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use iolens_model::call::CallKind;
 use iolens_sys::{calls, pipe};
 
-use super::{Entry, at, call, repeated};
+use super::entry::{Entry, at, call, repeated};
 
 /// The registry entry.
 pub(super) static EPOLL_WAIT: Entry = Entry {

@@ -3,7 +3,6 @@
 //! always read zero, and a full group reads zero as a whole.
 
 use std::hint::black_box;
-
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -11,22 +10,8 @@ use std::os::unix::net::UnixStream;
 use iolens_sys::perf_event::Times;
 use iolens_sys::{fault, null_call, poll};
 
-use super::table::Counter;
+use super::table::{CALLS, Counter, MEMORY_BYTES, RECEIPTS, STEPS, WAITS};
 
-/// Dependent multiplications of the loop: at least as many instructions and,
-/// at three cycles each, about 0.1 ms.
-pub(super) const STEPS: u64 = 100_000;
-/// Empty system calls of the loop.
-pub(super) const CALLS: u64 = 64;
-/// Cache lines of the loop's memory, each of them loaded: more than any
-/// first-level data cache has (192 KiB at most so far).
-pub(super) const LINES: u64 = MEMORY_BYTES as u64 / 64;
-const MEMORY_BYTES: usize = 512 << 10;
-/// Times that the loop waits for a byte that nobody sends, each for as short
-/// as a timer can: it gives up the CPU, unless the timer is faster.
-pub(super) const WAITS: u64 = 4;
-/// Bytes that it receives, one by one, from a socket.
-pub(super) const RECEIPTS: u64 = 4;
 /// Fresh pages that it touches.
 const PAGES: usize = 16;
 /// No core counts more of anything in a nanosecond: 10 GHz and six of it.

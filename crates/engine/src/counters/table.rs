@@ -3,7 +3,20 @@
 use iolens_model::outcome::{KernelCounts, PmuCounts};
 use iolens_sys::perf_event::{Kind, Mode};
 
-use super::self_test::{CALLS, LINES, RECEIPTS, STEPS, WAITS};
+/// Dependent multiplications of the loop of the [self test](super::self_test): at least as many
+/// instructions and, at three cycles each, about 0.1 ms.
+pub(super) const STEPS: u64 = 100_000;
+/// Empty system calls of the loop.
+pub(super) const CALLS: u64 = 64;
+/// Cache lines of the loop's memory, each of them loaded: more than any
+/// first-level data cache has (192 KiB at most so far).
+pub(super) const LINES: u64 = MEMORY_BYTES as u64 / 64;
+pub(super) const MEMORY_BYTES: usize = 512 << 10;
+/// Times that the loop waits for a byte that nobody sends, each for as short
+/// as a timer can: it gives up the CPU, unless the timer is faster.
+pub(super) const WAITS: u64 = 4;
+/// Bytes that it receives, one by one, from a socket.
+pub(super) const RECEIPTS: u64 = 4;
 
 /// One counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use crate::journal::Journal;
 use crate::locked_memory::Limits;
 use crate::stage::{self, Refused};
 use crate::sysctl::{self, Leftover};
-use crate::{calibrate, host, lock, tracefs};
+use crate::{calibrate, counters, host, lock, tracefs};
 
 /// What came of trying, as plain data.
 #[derive(Debug, Clone)]
@@ -114,7 +114,8 @@ impl Tried {
             count_cpu: count(Kind::TaskClock, Mode::Any, Scope::Cpu(0)),
             sample_user: sample(Reach::UserOnly),
             sample_kernel: sample(Reach::Everything),
-            tracepoint: tracefs::first(root).map(|kind| count(kind, Mode::Any, Scope::Thread)),
+            tracepoint: tracefs::first(root, counters::tracepoints())
+                .map(|kind| count(kind, Mode::Any, Scope::Thread)),
             counters: host::counters_on(root, cpus.first().copied().unwrap_or(0)),
             veth: stage::try_out(Topology::Veth),
             sink: stage::try_out(Topology::Sink),

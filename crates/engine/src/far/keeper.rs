@@ -24,8 +24,7 @@ use crate::doctor;
 use crate::environment::Before;
 use crate::host;
 use crate::lock::{LockError, MachineLock};
-use crate::spawn::{Spawned, describe, spawn};
-use crate::trial::Launch;
+use crate::spawn::{Launch, Spawned, describe, spawn};
 use crate::worker::protocol::{BUILD, PROTOCOL_VERSION};
 
 /// Where `sshd` says whence and whereto its client has connected: two addresses, each with
@@ -177,7 +176,7 @@ impl Keeper {
     /// Takes the lock of this machine, which who is at the other end has if that is this
     /// machine too.
     fn take_machine(&mut self, other_boot: Option<&str>) -> Result<(), String> {
-        let own = boot();
+        let own = wire::boot();
         if own.is_some() && own.as_deref() == other_boot {
             return Ok(());
         }
@@ -246,11 +245,6 @@ fn ended(worker: u32, mut kept: Kept) -> FromKeeper {
     };
     let environment = Box::new(kept.before.after(&Root::real()));
     FromKeeper::Ended { worker, how, environment }
-}
-
-/// Which boot of which machine this is.
-pub(super) fn boot() -> Option<String> {
-    Some(Root::real().read("proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
 /// What this machine is.

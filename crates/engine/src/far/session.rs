@@ -19,12 +19,11 @@ use iolens_sys::{clock, poll, process};
 use serde::Serialize;
 
 use super::cksum::Sum;
-use super::keeper;
 use super::launcher::Launcher;
 use super::lines::{Lines, Odd};
 use super::wire::{self, FarEnd, Frames, FromKeeper, ToKeeper};
 use crate::spawn::{self, Spawned};
-use crate::trial::Trouble;
+use crate::trial::trouble::Trouble;
 use crate::worker::protocol::{BUILD, PROTOCOL_VERSION};
 
 /// What the shell at the other end is told to do. It is the same for everybody: what differs
@@ -98,7 +97,7 @@ pub(super) fn open(
         _ => return Err(session.trouble("does not say which build it is")),
     };
     check_build(way, protocol, &build).map_err(Trouble::failed)?;
-    session.say(&ToKeeper::Hello { protocol: PROTOCOL_VERSION, boot: keeper::boot() });
+    session.say(&ToKeeper::Hello { protocol: PROTOCOL_VERSION, boot: wire::boot() });
     session.order(Order::Beat);
     match session.word(interrupts)? {
         FromKeeper::Here { end } => Ok((session, build, *end)),

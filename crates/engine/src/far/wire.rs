@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use iolens_model::doctor::Finding;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Environment;
+use iolens_sys::proc::Root;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -166,6 +167,15 @@ impl Frames {
         self.bytes.drain(..8 + length);
         Ok(Some((worker, body)))
     }
+}
+
+/// Why nothing can be measured to another machine.
+pub const NOT_NAMED: &str = "no other machine is named: add --peer with what starts programs \
+                             there, such as --peer 'ssh user@host'";
+
+/// Which boot of which machine this is.
+pub(super) fn boot() -> Option<String> {
+    Some(Root::real().read("proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -2,26 +2,22 @@
 //! worker drives slice by slice, as it drives what sends, and what is done to the file
 //! around each slice, outside its clock.
 
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolens_model::cell::Cell;
 use iolens_model::file::{CacheState, DropMode, FileCounts, FileSetting};
 use iolens_model::trial::{Trial, TrialFile};
 use iolens_sys::errno::Errno;
-use iolens_sys::file::open::Caching;
-use iolens_sys::file::read::pread;
-use iolens_sys::pages::{PAGE_BYTES, PageKind, Pages};
+use iolens_sys::pages::PAGE_BYTES;
 
 use super::drop_caches;
-use super::job::FilePath;
+use super::file_path::FilePath;
 use super::part::{Part, stir};
 use super::read::by_hand::{broke_off, delivered_bytes};
 use super::read::drive::{Reader, Setup};
 use super::read::engines;
 use super::residency::{self, Residency};
 use super::subject::Subject;
-use super::write::ground::Destined;
 use crate::op::{Budget, Fact, Sender, Span, Tally};
 
 /// The file of a trial as its worker has it: what arms are made from, and what is done
@@ -59,17 +55,6 @@ pub(crate) trait Ground: Sync {
 /// What messages call a file of the run's: it has no name but that of the runner's
 /// descriptor, which tells nobody anything.
 pub(crate) const OWN_FILE: &str = "the run's own file";
-
-/// Opens the file of a trial; null in studies without one.
-///
-/// Errors: as [`Subject::open`].
-pub(crate) fn open(trial: &Trial) -> Result<Option<Box<dyn Ground>>, String> {
-    let Some(file) = &trial.file else { return Ok(None) };
-    Ok(Some(match trial.cell.write() {
-        Some(setting) => Box::new(Destined::open(file, setting, trial.pass)?),
-        None => Box::new(ReadGround::open(file)?),
-    }))
-}
 
 /// One thread's reading with an engine.
 struct Arm<'a>(Box<dyn Reader + 'a>);
@@ -226,7 +211,7 @@ impl ReadGround {
         if is_warm {
             return Ok(found);
         }
-        read_through(&self.subject)?;
+        self.subject.read_through()?;
         self.was_read.store(true, Ordering::Relaxed);
         Ok(self.residency())
     }
@@ -270,34 +255,6 @@ fn resident_bytes(residency: &Residency) -> Option<u64> {
         Residency::Known { cached, .. } => Some(cached * PAGE_BYTES as u64),
         Residency::Unknown(_) => None,
     }
-}
-
-/// Reads a file from end to end through the page cache.
-///
-/// Errors: what the system said.
-pub(crate) fn read_through(subject: &Subject) -> Result<(), String> {
-    read_range(subject, 0, subject.bytes())
-}
-
-/// The same of a range of it.
-///
-/// Errors: as [`read_through`].
-pub(crate) fn read_range(subject: &Subject, start: u64, end: u64) -> Result<(), String> {
-    const PIECE_BYTES: usize = 1 << 20;
-    let file = subject.reopen(Caching::Buffered)?;
-    let mut piece = Pages::new(PIECE_BYTES, PageKind::Plain)
-        .map_err(|e| format!("cannot have a buffer of {PIECE_BYTES} bytes: {e}"))?;
-    let mut offset = start;
-    while offset < end {
-        let left = usize::try_from(end - offset).unwrap_or(usize::MAX).min(PIECE_BYTES);
-        match pread(file.as_fd(), &mut piece[..left], offset) {
-            Ok(0) => return Err(format!("{} has become shorter", subject.name())),
-            Ok(n) => offset += n as u64,
-            Err(Errno::EINTR) => {}
-            Err(errno) => return Err(format!("cannot read {}: {errno}", subject.name())),
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

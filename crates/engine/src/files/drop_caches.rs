@@ -26,7 +26,6 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use super::arm::read_range;
 use super::leftover::{Leftovers, OwnFolder};
 use super::residency::is_stacked;
 use super::subject::Subject;
@@ -139,8 +138,8 @@ fn once(
     let mut buffer = Pages::new(MIB_BYTES, PageKind::Plain)
         .map_err(|errno| format!("cannot have a buffer of a MiB: {errno}"))?;
     // Everything is there, and clean, before something is dropped.
-    read_range(subject, 0, mib)?;
-    read_range(subject, last, subject.bytes())?;
+    subject.read_range(0, mib)?;
+    subject.read_range(last, subject.bytes())?;
     names.open_all()?;
     syncfs(names.held.as_fd()).map_err(|errno| format!("cannot sync the file system: {errno}"))?;
     syncfs(subject.fd()).map_err(|errno| format!("cannot sync the file system: {errno}"))?;

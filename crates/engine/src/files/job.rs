@@ -5,9 +5,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use iolens_sys::errno::Errno;
@@ -17,43 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::copy::by_hand as copy;
 use crate::files::failure::{LOST_PAGE, NO_ROOM_FOR_PAGE};
+pub use crate::files::file_path::FilePath;
 use crate::files::read::by_hand as read;
 use crate::files::size;
 use crate::files::tune::{cure, facts, limit, program};
 use crate::files::write::by_hand as write;
-use crate::spawn::{Spawned, describe, spawn};
-use crate::trial::Launch;
+use crate::spawn::{Launch, Spawned, describe, spawn};
 use crate::worker::protocol::{FrameBuffer, read_frame, write_frame};
-
-/// A path as bytes, as the kernel has it; JSON has text only.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FilePath(Vec<u8>);
-
-impl FilePath {
-    /// Of a path.
-    #[must_use]
-    pub fn new(path: &Path) -> FilePath {
-        FilePath(path.as_os_str().as_bytes().to_vec())
-    }
-
-    /// Of its bytes.
-    #[must_use]
-    pub fn from_bytes(bytes: Vec<u8>) -> FilePath {
-        FilePath(bytes)
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.0
-    }
-
-    /// The path.
-    #[must_use]
-    pub fn path(&self) -> PathBuf {
-        PathBuf::from(std::ffi::OsString::from_vec(self.0.clone()))
-    }
-}
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

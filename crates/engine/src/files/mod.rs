@@ -10,6 +10,7 @@ mod direct;
 pub mod drop_caches;
 pub mod examine;
 pub(crate) mod failure;
+mod file_path;
 pub mod job;
 pub mod leftover;
 pub mod material;
@@ -25,3 +26,19 @@ pub mod test_file;
 mod together;
 pub mod tune;
 pub mod write;
+
+use iolens_model::trial::Trial;
+
+use self::arm::{Ground, ReadGround};
+use self::write::ground::Destined;
+
+/// Opens the file of a trial; null in studies without one.
+///
+/// Errors: as [`Subject::open`](subject::Subject::open).
+pub(crate) fn open(trial: &Trial) -> Result<Option<Box<dyn Ground>>, String> {
+    let Some(file) = &trial.file else { return Ok(None) };
+    Ok(Some(match trial.cell.write() {
+        Some(setting) => Box::new(Destined::open(file, setting, trial.pass)?),
+        None => Box::new(ReadGround::open(file)?),
+    }))
+}

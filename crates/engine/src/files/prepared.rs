@@ -9,10 +9,9 @@ use iolens_model::trial::TrialFile;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;
 
-use super::arm::read_through;
 use super::drop_caches;
 use super::examine::examine;
-use super::job::FilePath;
+use super::file_path::FilePath;
 use super::residency::{REMAINDER_MAX, evict};
 use super::subject::Subject;
 use super::test_file::{Room, TestFile};
@@ -154,7 +153,7 @@ fn first_pass(subject: &Subject) -> Result<Option<Nanos>, String> {
         return Ok(None);
     }
     let begin_ns = clock::monotonic_ns();
-    read_through(subject)?;
+    subject.read_through()?;
     Ok(Some(Nanos(clock::monotonic_ns() - begin_ns)))
 }
 

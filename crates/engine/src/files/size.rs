@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use iolens_model::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::part::{Part, Pattern};
 use crate::files::read::consume::Consumer;
 use crate::files::read::drive::Setup;

@@ -10,6 +10,8 @@ use iolens_sys::errno::Errno;
 use iolens_sys::file;
 use iolens_sys::file::about::{About, Kind, about};
 use iolens_sys::file::open::{self, Caching, Links};
+use iolens_sys::file::read::pread;
+use iolens_sys::pages::{PageKind, Pages};
 
 /// File systems whose files are text of the kernel's.
 const MADE_WHEN_READ: [&str; 2] = ["proc", "sysfs"];
@@ -135,6 +137,34 @@ impl Subject {
             Ok(file) => Ok(file.into()),
             Err(_) => self.reopen(Caching::Buffered),
         }
+    }
+
+    /// Reads it from end to end through the page cache.
+    ///
+    /// Errors: what the system said.
+    pub(crate) fn read_through(&self) -> Result<(), String> {
+        self.read_range(0, self.bytes())
+    }
+
+    /// The same of a range of it.
+    ///
+    /// Errors: as [`Subject::read_through`].
+    pub(crate) fn read_range(&self, start: u64, end: u64) -> Result<(), String> {
+        const PIECE_BYTES: usize = 1 << 20;
+        let file = self.reopen(Caching::Buffered)?;
+        let mut piece = Pages::new(PIECE_BYTES, PageKind::Plain)
+            .map_err(|e| format!("cannot have a buffer of {PIECE_BYTES} bytes: {e}"))?;
+        let mut offset = start;
+        while offset < end {
+            let left = usize::try_from(end - offset).unwrap_or(usize::MAX).min(PIECE_BYTES);
+            match pread(file.as_fd(), &mut piece[..left], offset) {
+                Ok(0) => return Err(format!("{} has become shorter", self.name())),
+                Ok(n) => offset += n as u64,
+                Err(Errno::EINTR) => {}
+                Err(errno) => return Err(format!("cannot read {}: {errno}", self.name())),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -16,8 +16,8 @@ mod client;
 mod limits;
 mod links;
 mod meeting;
+mod offered;
 mod reply;
-mod run;
 mod schedule;
 mod session;
 #[cfg(test)]
@@ -37,10 +37,10 @@ use crate::by_hand::watch::watched;
 
 pub use crate::by_hand::watch::Insistence;
 pub(crate) use limits::{Limits as ClientLimits, ROOM};
+pub use offered::Offered;
+pub(crate) use offered::{network_between, network_counts};
 pub use reply::{Expected, Read, record, replies};
-pub use run::run;
-pub(crate) use run::{network_between, network_counts};
-pub use session::{Offered, Portion, Session};
+pub use session::{Portion, Session, run};
 
 /// As [`run`], until the user interrupts: the first time requests that were sent
 /// are still waited for, up to a second.

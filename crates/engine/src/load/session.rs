@@ -5,17 +5,32 @@
 //! What became of the connections meanwhile is found out before the next one.
 
 use iolens_model::load::{ClientThread, Connects, Length, Load, Pace};
+use iolens_model::outcome::Status;
 use iolens_model::units::Nanos;
 use iolens_sys::proc::{self, Root};
 use iolens_sys::{affinity, clock, process, usage};
 
 use super::book::{Book, Demand, Limit, Terms};
-use super::client::{Client, Failures, Left, enter};
+use super::client::{Client, Failures, enter};
 use super::links::{LinkCounts, Links, Trouble, cannot_wait, nobody_there};
 use super::meeting::Meeting;
-use super::run;
+use super::offered::{self, Offered, ThreadDone};
 use super::schedule::Schedule;
-use super::{Calls, Count, Ends, Settings, Stop, Watch};
+use super::{Count, Ends, Settings, Stop, Watch};
+
+/// Offers the load over connections of its own, and says what came of it. `watch`
+/// is told of every reply; a load that is measured has none.
+///
+/// [`Settings::check`] has been asked before.
+#[must_use]
+pub fn run(settings: &Settings, stop: &Stop, watch: Option<&Watch<'_>>) -> Load {
+    match Session::without_connections(settings.clone()) {
+        Ok(mut session) => session.offer(&settings.portion(), stop, watch).load,
+        Err(reason) => {
+            Load { status: Status::Failed, reason: Some(reason), ..offered::nothing(settings) }
+        }
+    }
+}
 
 /// Connections to one server, and how it is loaded over them.
 pub struct Session {
@@ -34,23 +49,6 @@ pub struct Portion {
     pub warmup: Nanos,
     /// What random gaps come from: the same seed gives the same schedule again.
     pub seed: u64,
-}
-
-/// What came of a portion. Times are in ns on `CLOCK_MONOTONIC`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Offered {
-    /// Of this portion alone; but connections are those of the whole session. Its
-    /// `window` is the time that was asked for, or goes to the last right reply
-    /// where a number of requests was, and leaves the warm-up out.
-    pub load: Load,
-    /// When the first request was sent, of the warm-up if there is one; null where
-    /// none was.
-    pub first_sent_ns: Option<u64>,
-    /// When the last right reply came, to whatever request and after the window too;
-    /// null where none did.
-    pub last_right_ns: Option<u64>,
-    /// Calls that carried it; those that made connections before are left out.
-    pub calls: Calls,
 }
 
 impl Settings {
@@ -138,14 +136,14 @@ impl Session {
         (settings.pace, settings.count) = (pace, count);
         (settings.warmup, settings.seed) = (warmup, seed);
         let (meeting, ends) = (Meeting::of(settings.threads), Ends::of(stop));
-        let before = run::network_counts();
+        let before = offered::network_counts();
         let threads =
             self.on_threads(&|settings, hand| serve(settings, hand, &meeting, &ends, watch));
         let cpu = meeting.cpu_since();
-        let network = before.and_then(run::network_since);
+        let network = before.and_then(offered::network_since);
         let panicked = || ThreadDone::nothing(Some(PANICKED.to_owned()));
         let threads = threads.into_iter().map(|done| done.unwrap_or_else(panicked)).collect();
-        let offered = run::together(&self.settings, &meeting, &ends, threads);
+        let offered = offered::together(&self.settings, &meeting, &ends, threads);
         let load = Load { cpu, network, connects: self.connects(), ..offered.load };
         Offered { load, ..offered }
     }
@@ -207,29 +205,6 @@ impl Hand {
         let made = self.links.ramp(|| ends.asked().is_some(), failed);
         self.ramp.get_or_insert(self.links.counts);
         made
-    }
-}
-
-/// What one thread leaves behind; null where it did not begin.
-pub(super) struct ThreadDone {
-    pub(super) left: Option<Left>,
-    pub(super) client: ClientThread,
-    /// Over its connections.
-    pub(super) counts: LinkCounts,
-    /// Of connections before it began.
-    pub(super) failures: Failures,
-    pub(super) reason: Option<String>,
-}
-
-impl ThreadDone {
-    fn nothing(reason: Option<String>) -> ThreadDone {
-        ThreadDone {
-            left: None,
-            client: ClientThread::default(),
-            counts: LinkCounts::default(),
-            failures: Failures::new(),
-            reason,
-        }
     }
 }
 

@@ -15,10 +15,10 @@ use iolens_sys::errno::Errno;
 use iolens_sys::fault::touch;
 use iolens_sys::ring::{Field, Layout};
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::op::{Op, Sender};
 use crate::primitives::GATHER;
 use crate::primitives::send_staged::gather;
-use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 
 /// The registry entry.

@@ -18,10 +18,10 @@ use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::socket;
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::one_call;
 use crate::op::Sender;
 use crate::primitives::{COPY_OUT, HAND_OVER};
-use crate::registry::{Ends, Entry, Setup, SetupError};
 
 const COPY_IN: Hop = Hop {
     from: Cow::Borrowed("user memory"),

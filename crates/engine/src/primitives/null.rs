@@ -14,8 +14,8 @@ use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::op::{Op, Sender};
-use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 
 /// The registry entry.

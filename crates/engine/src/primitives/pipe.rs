@@ -17,9 +17,9 @@ use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::{pipe, socket};
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::one_call;
 use crate::op::Sender;
-use crate::registry::{Ends, Entry, Setup, SetupError};
 
 const COPY_IN: Hop = Hop {
     from: Cow::Borrowed("user memory"),

@@ -17,9 +17,9 @@ use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::op::{Op, Sender};
 use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
-use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 use crate::transmit::send_all;
 

@@ -18,9 +18,9 @@ use iolens_sys::errno::Errno;
 use iolens_sys::fault::touch;
 use iolens_sys::ring::{Field, Layout};
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::op::{Op, Sender};
 use crate::primitives::{COPY_IN, COPY_OUT, GATHER, HAND_OVER};
-use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 use crate::transmit::send_all;
 

@@ -30,9 +30,9 @@ use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::{file, ring, splice};
 
+use crate::entry::{Ends, Entry, Setup, SetupError, Shape};
 use crate::op::{Budget, Fact, Sender, Span, Tally, drive_answers, drive_batch};
 use crate::primitives::{COPY_OUT, HAND_OVER, SPLICE_PAGES};
-use crate::registry::{Ends, Entry, Setup, SetupError, Shape};
 use crate::transmit::whole;
 
 /// How sendfile comes by the pages of a file.

@@ -20,10 +20,10 @@ use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::file;
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::op::Sender;
 use crate::primitives::sendfile::{FILE_PAGES, Sendfile};
 use crate::primitives::{COPY_OUT, HAND_OVER, SPLICE_PAGES};
-use crate::registry::{Ends, Entry, Setup, SetupError};
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {

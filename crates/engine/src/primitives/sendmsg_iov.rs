@@ -16,10 +16,10 @@ use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::socket;
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::one_call;
 use crate::op::Sender;
 use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
-use crate::registry::{Ends, Entry, Setup, SetupError};
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {

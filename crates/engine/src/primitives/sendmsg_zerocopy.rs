@@ -30,10 +30,10 @@ use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 use iolens_sys::zerocopy::{self, Completion};
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::inflight::{IDS_MAX, InFlight, Patience, Releases};
 use crate::op::{Op, Sender, Tally};
 use crate::primitives::{COPY_OUT, HAND_OVER, LATE_COPY, PIN};
-use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 use crate::transmit::Iovecs;
 

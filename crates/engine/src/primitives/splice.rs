@@ -52,9 +52,9 @@ use iolens_sys::ring::{Layout, MessageRing};
 use iolens_sys::splice::{PAGE_BYTES, Pipe, places};
 use iolens_sys::{clock, tcp, zerocopy};
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::op::{Fact, Op, Sender, Tally};
 use crate::primitives::{COPY_OUT, HAND_OVER, SPLICE_PAGES};
-use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 use crate::transmit::{Iovecs, whole};
 

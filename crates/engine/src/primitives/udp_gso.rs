@@ -23,9 +23,9 @@ use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::{socket, udp};
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::op::Sender;
 use crate::primitives::{COPY_IN_DATAGRAM, COPY_OUT, HAND_OVER};
-use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::several::{self, MESSAGES_MAX};
 
 /// The registry entry.

@@ -19,9 +19,9 @@ use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::io_uring::operation;
 
+use crate::entry::{Ends, Entry, Setup, SetupError};
 use crate::op::Sender;
 use crate::primitives::{COPY_OUT, HAND_OVER, LATE_COPY, PIN};
-use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::uring;
 
 /// The registry entry.

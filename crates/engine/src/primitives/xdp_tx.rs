@@ -33,11 +33,11 @@ use iolens_sys::netlink::Route;
 use iolens_sys::xdp::{BATCH_MAX, CHUNK_BYTES, FrameSocket};
 use iolens_sys::{ring, tcp, udp};
 
+use crate::entry::{Ends, Entry, Setup, SetupError, Shape};
 use crate::frame::{Addresses, headers_bytes};
 use crate::inflight::Deadline;
 use crate::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
 use crate::primitives::{COPY_IN_FRAME, COPY_OUT, HAND_OVER_FRAME};
-use crate::registry::{Ends, Entry, Setup, SetupError, Shape};
 use crate::several;
 
 /// The registry entry.

@@ -15,7 +15,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::socket;
 use iolens_sys::tcp::SetupError;
 
-use super::{Entry, everywhere};
+use super::entry::{Entry, everywhere};
 use crate::primitives::COPY_OUT;
 use crate::receive::{Receiver, Setup, Take, Taken, Turn};
 

@@ -24,7 +24,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::splice::Pipe;
 use iolens_sys::tcp::SetupError;
 
-use super::{Entry, everywhere};
+use super::entry::{Entry, everywhere};
 use crate::receive::{Receiver, Setup, Take, Taken, Turn};
 
 /// Where the bytes end.

@@ -32,7 +32,7 @@ use iolens_sys::tcp::SetupError;
 use iolens_sys::zerocopy_receive::{self, Brought, PAGE_BYTES, Window};
 use iolens_sys::{poll, socket};
 
-use super::Entry;
+use super::entry::Entry;
 use crate::receive::{Setup, Take, Taken, Turn};
 
 const MAP: Hop = Hop {

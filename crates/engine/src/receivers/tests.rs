@@ -13,11 +13,13 @@ use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{ring, signal, socket, tcp};
 
+use super::RECEIVERS;
+use super::entry::Entry;
 use super::recv::Recv;
-use super::{Entry, RECEIVERS};
+use crate::entry::{Link, Shape};
 use crate::op::{Budget, Sender};
 use crate::receive::{Quota, Receiver, Setup, Take, Taken};
-use crate::registry::{self, Link, Shape};
+use crate::registry;
 use crate::times::Times;
 
 const MESSAGES: usize = 7;
@@ -64,7 +66,7 @@ fn with_sender(
 ) {
     let iovec = Iovec::PerMessage;
     let shape = Shape { messages: RING_MESSAGES, message_bytes, fields: 8, iovec };
-    let setup = registry::Setup {
+    let setup = crate::entry::Setup {
         link: Link::Socket(fd.as_fd()),
         shape,
         tuning: iolens_model::tuning::Tuning::DEFAULT,

@@ -31,7 +31,7 @@ use iolens_sys::io_uring::{Arrived, Buffers, ReceiveRings};
 use iolens_sys::socket;
 use iolens_sys::tcp::SetupError;
 
-use super::Entry;
+use super::entry::Entry;
 use crate::primitives::COPY_OUT;
 use crate::receive::{Receiver, Setup, Take, Taken};
 use crate::uring::refusal;

@@ -26,7 +26,8 @@ use iolens_sys::netlink::{Device, NewDevice, Route};
 use iolens_sys::netns::{self, Refusal, Step};
 
 use super::namespace::{address, at, open_device, refused, wait_until};
-use crate::registry::{self, Entry};
+use crate::entry::Entry;
+use crate::registry;
 use crate::worker::protocol::{Failure, Side};
 
 /// The device, in its namespace.

@@ -9,7 +9,8 @@ use iolens_sys::proc::Root;
 use iolens_sys::{io_uring, tcp, vsock};
 
 use crate::availability;
-use crate::registry::{Ends, Entry, REGISTRY};
+use crate::entry::{Ends, Entry};
+use crate::registry::REGISTRY;
 use crate::worker::link;
 
 /// One thing that can carry messages.

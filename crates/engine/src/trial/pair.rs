@@ -8,9 +8,11 @@ use iolens_model::trial::Trial;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, unix};
 
-use super::Launch;
-use super::workers::{Trouble, Workers, failed, token};
-use crate::far::{self, Far};
+use super::trouble::{Trouble, failed};
+use super::workers::{Workers, token};
+use crate::far::Far;
+use crate::far::wire::NOT_NAMED;
+use crate::spawn::Launch;
 use crate::stage::sink;
 use crate::worker::link;
 use crate::worker::protocol::{EndReport, FromWorker, Peer, Side, StageStep, Task, ToWorker};
@@ -41,7 +43,7 @@ impl<'a> Pair<'a> {
             Direction::Rx => Side::Tx,
         });
         if trial.hosts.is_none() && trial.cell.topology().is_some_and(Topology::is_apart) {
-            return Err(failed(far::NOT_NAMED));
+            return Err(failed(NOT_NAMED));
         }
         let mut sockets = sockets(trial)?;
         for &side in sides {

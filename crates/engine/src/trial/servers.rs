@@ -17,11 +17,12 @@ use iolens_sys::clock;
 use iolens_sys::proc::Root;
 use iolens_sys::signal::Interrupts;
 
-use super::Launch;
 use super::cpus::{self, Ticks};
-use super::workers::{Trouble, Workers};
+use super::trouble::Trouble;
+use super::workers::Workers;
 use crate::load::{network_between, network_counts};
 use crate::server::models;
+use crate::spawn::Launch;
 use crate::worker::protocol::{
     ClientSlice, ClientTask, FromWorker, ServerSlice, ServerTask, Side, StageStep, ToWorker, Turn,
 };

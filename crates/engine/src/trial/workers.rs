@@ -14,9 +14,10 @@ use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, poll};
 
-use super::{END_VARIABLE, Launch};
-use crate::far::{self, Far, Heard};
-use crate::spawn::{Spawned, describe, spawn};
+use super::trouble::{Trouble, failed};
+use crate::far::wire::NOT_NAMED;
+use crate::far::{Far, Heard};
+use crate::spawn::{END_VARIABLE, Launch, Spawned, describe, spawn};
 use crate::worker::protocol::{
     BUILD, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, StageStep, ToWorker,
     write_frame,
@@ -30,35 +31,6 @@ const PADDING_VARIABLE: &str = "IOLENS_PADDING";
 
 /// How long the survivor may take to say which slice ran when the other died.
 const GRACE_NS: u64 = 1_000_000_000;
-
-/// Why a trial has no reports.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Trouble {
-    /// Something failed.
-    Failed {
-        /// The slice that ran, if it is known.
-        slice: Option<usize>,
-        /// What happened, one clause.
-        what: String,
-        /// Whether the machine's limits do not allow the arm at all.
-        refused: bool,
-    },
-    /// It took longer than it may.
-    TimeUp,
-    /// The user wants to stop.
-    Interrupted,
-}
-
-impl Trouble {
-    /// Something failed before the first slice.
-    pub(crate) fn failed(what: impl Into<String>) -> Trouble {
-        Trouble::Failed { slice: None, what: what.into(), refused: false }
-    }
-}
-
-pub(super) fn failed(what: impl Into<String>) -> Trouble {
-    Trouble::failed(what)
-}
 
 /// One worker process.
 struct Worker {
@@ -188,7 +160,7 @@ impl<'a> Workers<'a> {
     pub(crate) fn start_there(&mut self, name: &str, end: Side) -> Result<(), Trouble> {
         let padding = self.padding();
         let environment = [(PADDING_VARIABLE, padding.as_str()), (END_VARIABLE, end.short())];
-        let Some(far) = &mut self.far else { return Err(failed(far::NOT_NAMED)) };
+        let Some(far) = &mut self.far else { return Err(failed(NOT_NAMED)) };
         let number = far.start(&environment, self.interrupts)?;
         self.workers.push(Worker::new(name.to_owned(), Stands::There(number)));
         Ok(())

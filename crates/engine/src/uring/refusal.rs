@@ -6,7 +6,7 @@ use iolens_sys::io_uring::{OpenError, REGISTERED_MAX};
 use iolens_sys::proc::Root;
 use iolens_sys::process;
 
-use crate::registry::SetupError;
+use crate::entry::SetupError;
 
 /// Says who may have rings: 1 denies them to those without `CAP_SYS_ADMIN`, 2 to
 /// all. Below /proc.

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::batch::Queue;
 use super::*;
+use crate::entry::Shape;
 use crate::op::Budget;
-use crate::registry::Shape;
 
 const BYTES: usize = 1000;
 const MESSAGES: usize = 4;

@@ -36,7 +36,8 @@ use self::protocol::{
     BUILD, EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
     read_frame, write_frame,
 };
-use crate::files::arm::{self, Ground};
+use crate::files;
+use crate::files::arm::Ground;
 use crate::files::copy::site::Site;
 use crate::perf_control::{Listener, PerfControl};
 use crate::spawn::SOCKET_VARIABLE;
@@ -161,7 +162,7 @@ fn take_part(
         let _ = say(&FromWorker::Ready);
     };
     last_word::prepare(&task.trial);
-    let ground = arm::open(&task.trial).map_err(Failure::cause)?;
+    let ground = files::open(&task.trial).map_err(Failure::cause)?;
     let mut crew = Crew::new(&task.trial, &links, &say_ready, go);
     crew.ground = ground.as_deref();
     let site = Site::of(&task.trial, ground.as_deref().and_then(Ground::read));

@@ -21,11 +21,12 @@ use super::report::{self, ThreadReport, ThreadSlice};
 use super::sampling::StackSampler;
 use super::{facts, last_word, lead, link};
 use crate::calls;
+use crate::entry::{Ends, Entry, Link, Setup, Shape};
 use crate::files::arm::{Before, Ground};
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
 use crate::perf_control::{Counting, Listener};
-use crate::registry::{self, Ends, Entry, Link, Setup, Shape};
+use crate::registry;
 use crate::stage::sink;
 
 /// Runs the sending end to its last slice.

@@ -16,7 +16,7 @@ use crate::files::checksum::Checksum;
 use crate::files::destination::{Destination, Existing, Target};
 use crate::files::examine::{Findings, examine};
 use crate::files::failure::{Ends, counted};
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::leftover::Leftovers;
 use crate::files::moved::{Broken, Moved};
 use crate::files::part::Part;

@@ -13,7 +13,7 @@ use iolens_sys::errno::Errno;
 use super::by_hand::checksum;
 use super::copiers;
 use crate::files::examine::examine;
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::leftover::{Leftovers, OwnFolder};
 use crate::files::subject::Subject;
 use crate::files::test_file::{Room, TestFile};

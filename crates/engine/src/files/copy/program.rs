@@ -16,7 +16,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::launch::{Ended, Program};
 
 use super::site::{Site, fsync, remove};
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
 use crate::spawn;
 

@@ -8,7 +8,7 @@ use iolens_sys::errno::Errno;
 
 use super::by_hand::{Done, Wish, copy};
 use super::engines::{Class, ENGINES, Entry, Setup};
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::part::Part;
 use crate::files::test_file::fill;
 use crate::op::Budget;

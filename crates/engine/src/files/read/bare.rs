@@ -12,7 +12,7 @@ use iolens_sys::pages::{PageKind, Pages};
 
 use super::consume::{Consumer, Digest};
 use super::drive::{Reader, Setup, Tally};
-use super::engines::Entry;
+use super::engines::entry::Entry;
 use crate::files::part::{Part, Pattern};
 use crate::op::{Budget, Fact, Span};
 

@@ -12,7 +12,7 @@ use super::consume::{Consumer, Digest};
 use super::drive::{Setup, Tally};
 use super::engines::{self, Entry};
 use crate::files::examine::examine;
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::part::{Part, Pattern};
 use crate::files::residency::{self, REMAINDER_MAX, Residency};
 use crate::files::subject::Subject;

@@ -11,7 +11,7 @@ use iolens_sys::proc::Root;
 use serde::{Deserialize, Serialize};
 
 use super::facts::huge_mapped_share;
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::residency::{self, REMAINDER_MAX};
 use crate::files::subject::Subject;
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::copy::engines as copying;
 use crate::files::destination::{Destination, Existing};
 use crate::files::examine::examine;
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::read::engines as reading;
 use crate::files::residency::{REMAINDER_MAX, Residency};
 use crate::files::ring::locked_bytes_max;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::destination::{Destination, Existing};
 use crate::files::examine::examine;
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::leftover::Leftovers;
 use crate::files::read::by_hand::spent;
 use crate::files::residency::Residency;

@@ -14,7 +14,7 @@ use super::engines::{self, Entry, Setup};
 use crate::files::checksum::Checksum;
 use crate::files::destination::{self, Destination, Existing, Target};
 use crate::files::failure::Ends;
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::leftover::Leftovers;
 use crate::files::moved::{Broken, Moved};
 use crate::files::read::by_hand::{fallen_back, spent};

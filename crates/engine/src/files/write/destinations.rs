@@ -19,7 +19,7 @@ use iolens_sys::pages::PAGE_BYTES;
 use iolens_sys::proc::Root;
 
 use crate::files::examine::examine;
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::prepared::folder_of;
 use crate::files::subject::Subject;
 use crate::files::test_file::{Room, TestFile, fill};

@@ -19,9 +19,9 @@ use iolens_sys::pages::PAGE_BYTES;
 
 use super::engines::{self, Entry};
 use super::lane::{Lane, LaneSetup};
-use crate::files::arm::{Before, Ground, OWN_FILE, read_range, whole_blocks};
+use crate::files::arm::{Before, Ground, OWN_FILE, whole_blocks};
 use crate::files::failure::{of_writing, said_of_writing};
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::part::Part;
 use crate::files::residency::{is_stacked, persistently};
 use crate::files::subject::Subject;
@@ -156,7 +156,7 @@ impl Destined {
         let pages = bytes.div_ceil(PAGE_BYTES as u64);
         match self.cached(start) {
             Some(cached) if cached.pages >= pages => Ok(()),
-            _ => read_range(&self.subject, start, start + bytes),
+            _ => self.subject.read_range(start, start + bytes),
         }
     }
 }

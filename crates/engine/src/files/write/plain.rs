@@ -14,7 +14,7 @@ use iolens_sys::pages::{PageKind, Pages};
 use super::lane::{self, Lane, LaneSetup, Put, Stamp};
 use crate::files::moved::{Broken, Call as Named, Moved, write_all};
 use crate::files::part::Place;
-use crate::files::write::engines::{Setup, Writer};
+use crate::files::write::engines::entry::{Setup, Writer};
 use crate::op::Span;
 
 /// One way to call.

@@ -9,7 +9,7 @@ use iolens_sys::file::create::{self, How};
 use super::by_hand::{Done, Syncing, Wish, write};
 use super::engines::{ENGINES, Entry, Setup};
 use crate::files::checksum::Checksum;
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::test_file::fill;
 use crate::skip;
 

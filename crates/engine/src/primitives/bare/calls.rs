@@ -13,10 +13,10 @@ use iolens_sys::splice::Pipe;
 use iolens_sys::{clock, fault, socket, splice, tcp, zerocopy};
 
 use super::{Bare, Loop};
+use crate::entry::{Setup, SetupError};
 use crate::op::Sender;
 use crate::primitives::sendfile;
 use crate::primitives::splice::pipe_for;
-use crate::registry::{Setup, SetupError};
 use crate::transmit::FIELDS_MAX;
 
 /// How long an acknowledgement is asked for again and again, and how long the

@@ -32,13 +32,13 @@ use iolens_sys::ring::MessageRing;
 use iolens_sys::udp::{self, Batch, Destination, SEGMENTS_MAX};
 use iolens_sys::{clock, socket};
 
+use crate::entry::{Entry, Setup, SetupError};
 use crate::op::{Budget, REQUEST, Sender, Span, Tally};
 use crate::primitives::{
     send, send_per_field, send_staged, sendfile, sendfile_file, sendmmsg, sendmsg_iov,
     sendmsg_zerocopy, sendto, splice, udp_gso, uring_send, uring_send_zc, uring_send_zc_fixed,
     uring_sendmsg, uring_sendmsg_zc, write, writev, xdp_tx,
 };
-use crate::registry::{Entry, Setup, SetupError};
 
 /// The bare loops, sorted by id: [`registry`](crate::registry) finds them beside
 /// its own entries.
@@ -238,7 +238,8 @@ fn may_try_again(refused_ns: &mut Option<u64>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{Ends, REGISTRY};
+    use crate::entry::Ends;
+    use crate::registry::REGISTRY;
 
     #[test]
     fn every_primitive_that_sends_has_a_bare_loop() {

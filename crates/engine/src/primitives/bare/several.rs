@@ -12,8 +12,8 @@ use iolens_sys::udp::SEGMENTS_MAX;
 
 use super::answer_each;
 use super::calls::ring_of;
+use crate::entry::Setup;
 use crate::op::{Budget, Sender, Span, Tally};
-use crate::registry::Setup;
 
 struct Several<'a, C> {
     fd: BorrowedFd<'a>,

@@ -9,8 +9,8 @@ use iolens_sys::ring::{Layout, MessageRing};
 
 use super::calls::ring_of;
 use super::{Bare, Loop, may_try_again};
+use crate::entry::{Setup, SetupError};
 use crate::op::Sender;
-use crate::registry::{Setup, SetupError};
 use crate::uring::{self, refusal};
 
 struct Uring<'a, S> {

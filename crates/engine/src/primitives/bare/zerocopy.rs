@@ -13,8 +13,8 @@ use iolens_sys::zerocopy;
 
 use super::calls::{pieces, ring_of};
 use super::{Bare, Loop, may_try_again};
+use crate::entry::{Setup, SetupError};
 use crate::op::Sender;
-use crate::registry::{Setup, SetupError};
 
 /// Ids that may be under way.
 const IDS: usize = 4096;

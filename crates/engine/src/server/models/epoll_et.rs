@@ -6,8 +6,8 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use super::entry::{Docs, Entry, never_waits, only};
 use super::epoll_lt::{EpollLoop, How};
-use super::{Docs, Entry, never_waits, only};
 use crate::server::Context;
 
 /// The registry entry.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use iolens_sys::epoll::{Epoll, Events, Ready, Trigger};
 use iolens_sys::errno::Errno;
 
-use super::{Docs, Entry, never_waits, only};
+use super::entry::{Docs, Entry, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Peers, Until, number};

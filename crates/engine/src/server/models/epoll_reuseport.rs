@@ -7,8 +7,8 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use super::entry::{Docs, Entry, Workers, never_waits};
 use super::epoll_lt::{EpollLoop, How};
-use super::{Docs, Entry, Workers, never_waits};
 use crate::server::Context;
 
 /// The registry entry.

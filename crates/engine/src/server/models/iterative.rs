@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use super::{Docs, Entry, Makes, Workers, only};
+use super::entry::{Docs, Entry, Makes, Workers, only};
 use crate::server::acceptor::{Acceptor, Taken};
 use crate::server::{BLOCKING, Context, blocking, cannot};
 

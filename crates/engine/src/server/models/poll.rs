@@ -9,7 +9,7 @@ use std::sync::Arc;
 use iolens_sys::errno::Errno;
 use iolens_sys::poll_set::{For, PollSet};
 
-use super::{Docs, Entry, never_waits, only};
+use super::entry::{Docs, Entry, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Until};

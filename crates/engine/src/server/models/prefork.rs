@@ -14,7 +14,7 @@ use iolens_sys::event::Event;
 use iolens_sys::fork::{self, Patience};
 use iolens_sys::{poll, process};
 
-use super::{Docs, Entry, Makes, Workers, only};
+use super::entry::{Docs, Entry, Makes, Workers, only};
 use crate::server::acceptor::{Acceptor, Taken};
 use crate::server::tally::Tally;
 use crate::server::{BLOCKING, Context, Hands, blocking, cannot};

@@ -12,7 +12,7 @@ use iolens_model::served::Mishap;
 use iolens_sys::errno::Errno;
 use iolens_sys::select::{FD_SETSIZE, For, SelectSet};
 
-use super::{Docs, Entry, never_waits, only};
+use super::entry::{Docs, Entry, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Peers, Until, number};

@@ -5,7 +5,8 @@
 //! Needs: a descriptor for each connection; a call takes longer the larger the
 //! largest one is.
 
-use super::{Docs, Entry, never_waits, select};
+use super::entry::{Docs, Entry, never_waits};
+use super::select;
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = never_waits(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use iolens_model::served::Mishap;
 
-use super::{Docs, Entry, Makes, Workers, only};
+use super::entry::{Docs, Entry, Makes, Workers, only};
 use crate::server::acceptor::{Acceptor, Taken};
 use crate::server::{BLOCKING, Context, blocking, cannot};
 

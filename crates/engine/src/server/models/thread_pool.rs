@@ -14,7 +14,7 @@ use iolens_sys::epoll::{Epoll, Events, Trigger};
 use iolens_sys::errno::Errno;
 use iolens_sys::process;
 
-use super::{Docs, Entry, Workers, never_waits, only};
+use super::entry::{Docs, Entry, Workers, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Peers, Until, number};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use iolens_sys::clock;
 
-use super::{Entry, Service};
+use super::entry::{Entry, Service};
 use crate::server::request::Request;
 use crate::server::tally::Tallies;
 

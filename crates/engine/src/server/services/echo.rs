@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Entry, Service, nothing_behind};
+use super::entry::{Entry, Service, nothing_behind};
 use crate::server::request::Request;
 
 /// The registry entry.

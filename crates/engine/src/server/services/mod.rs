@@ -7,47 +7,18 @@
 
 mod burn;
 mod echo;
+mod entry;
 mod oracle;
 mod payload;
 mod top2;
 
+use super::tally::Tallies;
 use std::fmt;
 use std::sync::Arc;
 
-use super::request::Request;
-use super::tally::Tallies;
-
-/// What answers requests; each thread or process has its own.
-pub(crate) trait Service: Send {
-    /// Appends the text of the reply, which has no newline.
-    ///
-    /// Errors: why there is none; the client is told.
-    fn answer(&mut self, request: Request<'_>, reply: &mut Vec<u8>) -> Result<(), String>;
-
-    /// Whether a reply takes so long that it does not wait for others to go out
-    /// together.
-    fn takes_time(&self) -> bool {
-        false
-    }
-}
-
-/// One service.
-#[derive(Debug)]
-pub struct Entry {
-    /// Its id.
-    pub id: &'static str,
-    /// How it is written, with what can stand behind the id.
-    pub form: &'static str,
-    /// What it does, in one line.
-    pub summary: &'static str,
-    /// Reads what stands behind `id:`.
-    ///
-    /// Errors: what is wrong with it.
-    parse: fn(Option<&str>) -> Result<Make, String>,
-}
-
-/// Makes a service for one thread or process.
-type Make = Arc<dyn Fn(&Arc<Tallies>) -> Result<Box<dyn Service>, String> + Send + Sync>;
+pub use self::entry::Entry;
+use self::entry::Make;
+pub(crate) use self::entry::Service;
 
 /// Every service, sorted by id.
 pub const SERVICES: &[&Entry] =
@@ -98,18 +69,11 @@ impl fmt::Debug for Spec {
     }
 }
 
-/// Refuses what stands behind the id of a service that takes nothing.
-fn nothing_behind(rest: Option<&str>) -> Result<(), String> {
-    match rest {
-        None => Ok(()),
-        Some(rest) => Err(format!("nothing stands behind it, and there is `{rest}`")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::load::{self, Expected};
+    use crate::server::request::Request;
 
     /// What a service answers to some requests.
     pub(super) fn replies(spec: &str, requests: &[&str]) -> Vec<String> {

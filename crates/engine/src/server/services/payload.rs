@@ -6,7 +6,7 @@ use std::sync::Arc;
 use iolens_model::parse;
 use iolens_model::units::Bytes;
 
-use super::{Entry, Service};
+use super::entry::{Entry, Service};
 use crate::server::request::Request;
 
 /// The registry entry.

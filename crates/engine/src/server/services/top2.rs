@@ -17,7 +17,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::proc_stat::ProcDirectory;
 use iolens_sys::{clock, process};
 
-use super::{Entry, Service};
+use super::entry::{Entry, Service};
 use crate::server::request::Request;
 
 /// The registry entry.

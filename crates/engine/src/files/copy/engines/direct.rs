@@ -49,7 +49,7 @@ fn open(setup: Setup) -> Result<Box<dyn Copier>, String> {
     );
     let align = of_source.max(of_copy);
     // Whole pages: as much as any file system asks for, to read the last block into.
-    let buffer = super::buffer(&part)?;
+    let buffer = super::entry::buffer(&part)?;
     Ok(Box::new(Blocks::of(part, Direct { source, destination, buffer, align }, READ)))
 }
 

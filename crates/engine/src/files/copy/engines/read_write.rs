@@ -39,7 +39,7 @@ pub(crate) static ENTRY: Entry = Entry {
 
 fn open(setup: Setup) -> Result<Box<dyn Copier>, String> {
     let Setup { source, destination, part } = setup;
-    let buffer = super::buffer(&part)?;
+    let buffer = super::entry::buffer(&part)?;
     Ok(Box::new(Blocks::of(part, ReadWrite { source, destination, buffer }, READ)))
 }
 

@@ -13,7 +13,7 @@ use iolens_model::units::Bytes;
 use super::*;
 use crate::files::copy::copiers::PROGRAMS;
 use crate::files::copy::engines::{Class, ENGINES};
-use crate::files::job::FilePath;
+use crate::files::file_path::FilePath;
 use crate::files::test_file::fill;
 use crate::op::{Budget, Tally};
 use crate::skip;

@@ -19,7 +19,7 @@ use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::pread;
 use iolens_sys::pages::Pages;
 
-use super::Entry;
+use super::entry::Entry;
 use crate::files::part::Place;
 use crate::files::read::called::buffer;
 use crate::files::read::consume::Consume;

@@ -11,7 +11,7 @@
 use iolens_model::kernel::KernelVersion;
 use iolens_model::tune::Way;
 
-use super::Entry;
+use super::entry::Entry;
 use crate::files::read::mapped::{self, Before};
 
 /// The registry entry.

@@ -14,7 +14,7 @@ use iolens_model::kernel::KernelVersion;
 use iolens_model::tune::Way;
 use iolens_sys::file::read::{How, preadv2};
 
-use super::Entry;
+use super::entry::Entry;
 use crate::files::read::called::{self, Call, Got, knows};
 use crate::files::read::drive::Tally;
 use crate::files::subject::Subject;

@@ -15,7 +15,7 @@ use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::read::{How, pread, preadv2};
 
-use super::Entry;
+use super::entry::Entry;
 use crate::files::read::called::{self, Call, Got, knows};
 use crate::files::read::drive::Tally;
 use crate::files::subject::Subject;

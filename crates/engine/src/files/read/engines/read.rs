@@ -14,7 +14,7 @@ use std::os::fd::BorrowedFd;
 use iolens_model::tune::Way;
 use iolens_sys::file::read::read;
 
-use super::Entry;
+use super::entry::Entry;
 use crate::files::read::called::{self, Call, Got};
 use crate::files::read::drive::Tally;
 

@@ -10,7 +10,7 @@
 use iolens_model::kernel::KernelVersion;
 use iolens_model::tune::Way;
 
-use super::Entry;
+use super::entry::Entry;
 use crate::files::read::drive::{Reader, Setup};
 use crate::files::read::ringed::{self, Kind};
 

@@ -10,7 +10,7 @@ use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
 use iolens_model::units::{Bytes, Nanos};
 
 use super::*;
-use crate::files::arm::open;
+use crate::files::open;
 use crate::files::test_file::TestFile;
 use crate::files::write::destinations::REGION_MULTIPLE;
 use crate::files::write::engines::ENGINES;

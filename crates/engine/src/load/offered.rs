@@ -1,27 +1,54 @@
-//! A whole load at once, and the sum over its threads: their books become one.
+//! What came of a load: the sum over its threads, whose books become one.
 
 use iolens_model::latency::Histogram;
-use iolens_model::load::{Connects, Load, NetworkCounts, Outcomes, Pace};
+use iolens_model::load::{ClientThread, Connects, Load, NetworkCounts, Outcomes, Pace};
 use iolens_model::outcome::Status;
 use iolens_model::units::Nanos;
 use iolens_sys::proc::{self, Root};
 
 use super::book::Results;
-use super::client::{Failures, REST};
-use super::links::nobody_there;
+use super::client::{Failures, Left, REST};
+use super::links::{LinkCounts, nobody_there};
 use super::meeting::Meeting;
-use super::session::{Offered, Session, ThreadDone};
-use super::{Calls, Ends, Insistence, Settings, Stop, Watch};
+use super::{Calls, Ends, Insistence, Settings};
 
-/// Offers the load over connections of its own, and says what came of it. `watch`
-/// is told of every reply; a load that is measured has none.
-///
-/// [`Settings::check`] has been asked before.
-#[must_use]
-pub fn run(settings: &Settings, stop: &Stop, watch: Option<&Watch<'_>>) -> Load {
-    match Session::without_connections(settings.clone()) {
-        Ok(mut session) => session.offer(&settings.portion(), stop, watch).load,
-        Err(reason) => Load { status: Status::Failed, reason: Some(reason), ..nothing(settings) },
+/// What came of a portion. Times are in ns on `CLOCK_MONOTONIC`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offered {
+    /// Of this portion alone; but connections are those of the whole session. Its
+    /// `window` is the time that was asked for, or goes to the last right reply
+    /// where a number of requests was, and leaves the warm-up out.
+    pub load: Load,
+    /// When the first request was sent, of the warm-up if there is one; null where
+    /// none was.
+    pub first_sent_ns: Option<u64>,
+    /// When the last right reply came, to whatever request and after the window too;
+    /// null where none did.
+    pub last_right_ns: Option<u64>,
+    /// Calls that carried it; those that made connections before are left out.
+    pub calls: Calls,
+}
+
+/// What one thread leaves behind; null where it did not begin.
+pub(super) struct ThreadDone {
+    pub(super) left: Option<Left>,
+    pub(super) client: ClientThread,
+    /// Over its connections.
+    pub(super) counts: LinkCounts,
+    /// Of connections before it began.
+    pub(super) failures: Failures,
+    pub(super) reason: Option<String>,
+}
+
+impl ThreadDone {
+    pub(super) fn nothing(reason: Option<String>) -> ThreadDone {
+        ThreadDone {
+            left: None,
+            client: ClientThread::default(),
+            counts: LinkCounts::default(),
+            failures: Failures::new(),
+            reason,
+        }
     }
 }
 
@@ -145,7 +172,7 @@ fn add(load: &mut Load, results: &Results) {
 }
 
 /// A load of which nothing has come yet.
-fn nothing(settings: &Settings) -> Load {
+pub(super) fn nothing(settings: &Settings) -> Load {
     let is_random =
         matches!(settings.pace, Pace::Open { arrivals: iolens_model::load::Arrivals::Poisson, .. });
     Load {
