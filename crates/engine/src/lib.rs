@@ -53,6 +53,7 @@ mod stream;
 mod surroundings;
 mod symbols;
 pub mod sysctl;
+mod take;
 mod tally;
 mod times;
 mod tracefs;

@@ -2,6 +2,7 @@
 //! make, asked before a plan is made, and what each worker needs to know of
 //! its place.
 
+mod device;
 mod namespace;
 mod refusal;
 pub(crate) mod sink;
@@ -69,7 +70,7 @@ impl Place {
     /// the other one.
     pub(crate) fn address(self) -> IpAddr {
         match (self.topology, self.hosts, self.ip) {
-            (Topology::Veth, _, ip) => namespace::address(self.side, ip),
+            (Topology::Veth, _, ip) => device::address(self.side, ip),
             (Topology::Host, Some(hosts), _) => match self.side {
                 Side::Tx => hosts.tx,
                 Side::Rx => hosts.rx,

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::latency::Histogram;
-use crate::outcome::Status;
 use crate::server::ServerArm;
+use crate::status::Status;
 
 /// The part an arm plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

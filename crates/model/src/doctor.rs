@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::Extent;
+use crate::units::Bytes;
 
 /// What a finding is about; also the heading it stands under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -130,6 +130,27 @@ pub struct Diagnosis {
     pub studies: Vec<Outlook>,
     /// What is stored already; null where nothing is, or it cannot be read.
     pub stored: Option<Extent>,
+}
+
+/// How much is stored in one file, and what room it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    /// Runs.
+    pub runs: u64,
+    /// Size of the file, in bytes.
+    pub file_bytes: Bytes,
+    /// Size of the log beside it, in bytes.
+    pub log_bytes: Bytes,
+    /// Pages of the file that hold nothing any more, in bytes.
+    pub free_bytes: Bytes,
+}
+
+impl Extent {
+    /// What it takes in all, in bytes.
+    #[must_use]
+    pub fn total(&self) -> Bytes {
+        Bytes(self.file_bytes.0 + self.log_bytes.0)
+    }
 }
 
 #[cfg(test)]

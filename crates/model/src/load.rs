@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::axes::axis;
+use crate::cpu::Cpu;
 use crate::latency::Histogram;
-use crate::outcome::Status;
-use crate::transfer::Cpu;
+use crate::status::Status;
 use crate::units::Nanos;
 
 axis! {

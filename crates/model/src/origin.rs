@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::host::HostFacts;
-use crate::run::RunHeader;
 use crate::units::Bytes;
 
 /// Group and name of the fact that is the machine's host name, as uname(2) has it.
@@ -59,23 +58,6 @@ impl HostFacts {
         let mut facts = self.facts.iter();
         let fact = facts.find(|fact| fact.group == group && fact.name == name)?;
         fact.value.value().map(String::as_str)
-    }
-}
-
-impl RunHeader {
-    /// The label of the machine that measured the run: what it was given when it was imported,
-    /// else the host name. `None` where that could not be read.
-    #[must_use]
-    pub fn host_label(&self) -> Option<&str> {
-        let given = self.origin.as_ref().map(|origin| origin.host.as_str());
-        given.or_else(|| self.host.name())
-    }
-
-    /// The machine, and when it was seen.
-    #[must_use]
-    pub fn sighting(&self) -> Sighting<'_> {
-        let last = self.end.as_ref().map_or(self.started_unix_ns, |end| end.finished_unix_ns);
-        Sighting { host: &self.host, first_unix_ns: self.started_unix_ns, last_unix_ns: last }
     }
 }
 

@@ -9,45 +9,8 @@ use crate::cell::Cell;
 use crate::copy::ProgramStart;
 use crate::file::FileCounts;
 use crate::reading::{NotMeasured, Reading};
+pub use crate::status::Status;
 use crate::trial::SliceKind;
-
-/// How a trial, or an arm in it, ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Ran to its end.
-    Ok,
-    /// Ran, but a gate says that its numbers cannot be used.
-    Invalid,
-    /// Began and did not end as it should.
-    Failed,
-    /// Did not begin.
-    Skipped,
-    /// Ended by the user.
-    Interrupted,
-}
-
-impl Status {
-    /// The word in tables and columns.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Status::Ok => "ok",
-            Status::Invalid => "invalid",
-            Status::Failed => "failed",
-            Status::Skipped => "skipped",
-            Status::Interrupted => "interrupted",
-        }
-    }
-
-    /// The status of a word.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Status> {
-        [Status::Ok, Status::Invalid, Status::Failed, Status::Skipped, Status::Interrupted]
-            .into_iter()
-            .find(|status| status.word() == word)
-    }
-}
 
 /// A trial that was started, whatever became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

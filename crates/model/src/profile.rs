@@ -5,16 +5,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
-use crate::outcome::{Counts, Status};
+use crate::outcome::Counts;
 use crate::reading::NotMeasured;
-use crate::units::Nanos;
-
-/// How a trial is sampled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sampling {
-    /// CPU time of a thread from one sample to the next.
-    pub period: Nanos,
-}
+use crate::status::Status;
+pub use crate::trial::Sampling;
 
 /// The samples of one end of one arm.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

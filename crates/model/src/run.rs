@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::axes::Direction;
 use crate::call::CallFacts;
 use crate::data_path::{PrimitiveFacts, ReceiverFacts};
+pub use crate::doctor::Extent;
 use crate::doctor::Finding;
 use crate::file::{EngineFacts, FileFacts};
 use crate::host::{Calibration, HostFacts};
-use crate::origin::Origin;
+use crate::origin::{Origin, Sighting};
 use crate::outcome::TrialOutcome;
 use crate::plan::{Axes, Plan};
 use crate::profile::ProfileTrial;
 use crate::search::SearchPhase;
 use crate::secret;
-use crate::units::Bytes;
 
 /// What is known of a run besides its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -252,23 +252,19 @@ pub struct Run {
     pub searches: Vec<SearchPhase>,
 }
 
-/// How much is stored in one file, and what room it takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extent {
-    /// Runs.
-    pub runs: u64,
-    /// Size of the file, in bytes.
-    pub file_bytes: Bytes,
-    /// Size of the log beside it, in bytes.
-    pub log_bytes: Bytes,
-    /// Pages of the file that hold nothing any more, in bytes.
-    pub free_bytes: Bytes,
-}
-
-impl Extent {
-    /// What it takes in all, in bytes.
+impl RunHeader {
+    /// The label of the machine that measured the run: what it was given when it was imported,
+    /// else the host name. `None` where that could not be read.
     #[must_use]
-    pub fn total(&self) -> Bytes {
-        Bytes(self.file_bytes.0 + self.log_bytes.0)
+    pub fn host_label(&self) -> Option<&str> {
+        let given = self.origin.as_ref().map(|origin| origin.host.as_str());
+        given.or_else(|| self.host.name())
+    }
+
+    /// The machine, and when it was seen.
+    #[must_use]
+    pub fn sighting(&self) -> Sighting<'_> {
+        let last = self.end.as_ref().map_or(self.started_unix_ns, |end| end.finished_unix_ns);
+        Sighting { host: &self.host, first_unix_ns: self.started_unix_ns, last_unix_ns: last }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::transfer::Cpu;
+use crate::cpu::Cpu;
 use crate::units::Nanos;
 
 /// What a server did, summed over its threads and processes.

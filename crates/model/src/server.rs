@@ -7,13 +7,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{Topology, crossed};
-use crate::cell::Cell;
 use crate::copy::External;
 use crate::latency::Histogram;
 use crate::load::{Arrivals, ClientThread, Connects, Length, NetworkCounts, Outcomes};
-use crate::plan::Plan;
-use crate::search::{Goal, Slo};
 use crate::served::Mishap;
+use crate::slo::{Goal, Slo};
 use crate::units::Nanos;
 
 /// The fact of an arm that says what its model makes for each connection: `process`,
@@ -209,15 +207,6 @@ impl ServerAxes {
             (self.connections.len(), server.connections_in_words()),
         ];
         rows.into_iter().filter(|(values, _)| *values > 1).map(|(_, word)| word).collect()
-    }
-}
-
-impl Plan {
-    /// Whether each arm of a cell is measured by itself.
-    #[must_use]
-    pub fn measures_alone(&self, cell: &Cell) -> bool {
-        let servers = self.server().zip(cell.server());
-        self.isolate || servers.is_some_and(|(axes, setting)| axes.measures_alone(setting))
     }
 }
 

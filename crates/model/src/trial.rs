@@ -9,9 +9,9 @@ use crate::arm::{Arm, Role};
 use crate::axes::{Counting, Direction};
 use crate::cell::Cell;
 use crate::copy::External;
-use crate::plan::{NetworkOptions, Probes, SocketOptions};
-use crate::profile::Sampling;
+use crate::plan::Probes;
 use crate::server::TrialServers;
+use crate::tuning::{NetworkOptions, SocketOptions};
 use crate::units::Nanos;
 
 /// What one trial does.
@@ -187,4 +187,11 @@ pub enum Work {
     /// ends a slice that counts, so the arm's connections serve for one such
     /// slice only, their last.
     Window(Nanos),
+}
+
+/// How a trial is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// CPU time of a thread from one sample to the next.
+    pub period: Nanos,
 }

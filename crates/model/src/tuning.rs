@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::axes::{IpVersion, Topology, crossed};
 use crate::parse;
-use crate::plan::NetworkOptions;
 use crate::units::Bytes;
 
 /// What has a use for a setting.
@@ -387,6 +386,68 @@ impl TuningAxes {
             },
             ..setting
         })
+    }
+}
+
+/// Socket settings asked of both ends in a trial; what the kernel made of them
+/// is stored with it. The default is of studies that have none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SocketOptions {
+    /// `TCP_CONGESTION`.
+    pub congestion: String,
+    /// `SO_SNDBUF` and `SO_RCVBUF`; the kernel doubles it and caps it at
+    /// `net.core.wmem_max` and `rmem_max`.
+    pub buffer_bytes: Bytes,
+    /// `TCP_NODELAY`.
+    pub nodelay: bool,
+    /// Bytes asked of one `recv`, whatever the message size.
+    pub receive_bytes: Bytes,
+}
+
+/// The network between the ends of a trial. Over loopback only the protocol is
+/// ours to choose; the device is the machine's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkOptions {
+    /// IPv4 or IPv6.
+    pub ip: IpVersion,
+    /// MTU of a veth pair, headers of IP and TCP included.
+    pub mtu_bytes: u32,
+}
+
+impl NetworkOptions {
+    /// MTU of the device of [`Topology::Sink`]: the largest, so that a datagram
+    /// of any length goes out in one piece.
+    pub const SINK_MTU_BYTES: u32 = 65_535;
+
+    /// MTU of the device that we make for a topology; null where it is the
+    /// machine's.
+    #[must_use]
+    pub fn device_mtu_bytes(self, topology: Topology) -> Option<u32> {
+        match topology {
+            Topology::Loopback | Topology::Host => None,
+            Topology::Veth => Some(self.mtu_bytes),
+            Topology::Sink => Some(NetworkOptions::SINK_MTU_BYTES),
+        }
+    }
+
+    /// The largest message that is one datagram in [`Topology::Sink`]: its MTU
+    /// less the headers of IP (RFC 791, RFC 8200) and UDP (RFC 768).
+    #[must_use]
+    pub fn datagram_max(self) -> Bytes {
+        const UDP_HEADER_BYTES: u32 = 8;
+        let ip_header_bytes = match self.ip {
+            IpVersion::V4 => 20,
+            IpVersion::V6 => 40,
+        };
+        let headers_bytes = ip_header_bytes + UDP_HEADER_BYTES;
+        Bytes(u64::from(NetworkOptions::SINK_MTU_BYTES - headers_bytes))
+    }
+}
+
+/// IPv4 with the MTU of Ethernet.
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        NetworkOptions { ip: IpVersion::V4, mtu_bytes: 1500 }
     }
 }
 

@@ -25,7 +25,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::netlink::{Device, NewDevice, Route};
 use iolens_sys::netns::{self, Refusal, Step};
 
-use super::namespace::{address, at, open_device, refused, wait_until};
+use super::device::{address, at, open_device, refused, wait_until};
 use crate::entry::Entry;
 use crate::registry;
 use crate::worker::protocol::{Failure, Side};

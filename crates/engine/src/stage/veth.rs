@@ -10,7 +10,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::netlink::{Link, NewDevice, Route, VethPair};
 use iolens_sys::netns::{Refusal, Step};
 
-use super::namespace::{address, open_device, refused, wait_until};
+use super::device::{address, open_device, refused, wait_until};
 use crate::worker::protocol::{Failure, Side};
 
 /// The device of the sending end, in its namespace.

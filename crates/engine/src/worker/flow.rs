@@ -16,7 +16,7 @@ use iolens_sys::socket;
 use super::crew::Stop;
 use super::facts;
 use super::link::{Lane, Links};
-use super::report::ThreadReport;
+use super::thread_report::ThreadReport;
 
 /// The CPU that receives for a lane; null where the kernel does not tell. Of MPTCP it tells of
 /// no path, and what stays on the machine is received by nobody.

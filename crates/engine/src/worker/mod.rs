@@ -19,6 +19,7 @@ pub(crate) mod requests;
 mod rx;
 mod sampling;
 mod serving;
+mod thread_report;
 mod tx;
 
 use std::io::{self, Read, Write};

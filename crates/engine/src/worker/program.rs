@@ -15,8 +15,22 @@ use iolens_sys::proc::Root;
 use iolens_sys::{clock, file};
 
 use super::protocol::Failure;
-use super::serving::Serves;
 use crate::spawn;
+
+/// What answers in a server's worker.
+pub(super) trait Serves {
+    /// The threads and processes of it that serve at the moment.
+    fn tasks(&self) -> Vec<u32>;
+    /// How many of them there were at once so far, at most.
+    fn at_once(&self) -> u64 {
+        self.tasks().len() as u64
+    }
+    /// Requests that it has answered so far.
+    fn requests(&self) -> u64;
+    /// Why it has ended by itself, or the limit of this machine that it has met; null
+    /// while it serves all.
+    fn failure(&self) -> Option<String>;
+}
 
 /// A program that does not listen by then does not.
 const LISTEN_LIMIT_NS: u64 = 10_000_000_000;

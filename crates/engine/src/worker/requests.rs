@@ -9,7 +9,7 @@ use iolens_sys::errno::Errno;
 
 use super::link;
 use crate::op::{Budget, NO_MORE, REQUEST, Span, Tally};
-use crate::receive::{Take, Taken};
+use crate::take::{Take, Taken};
 use crate::times::Times;
 
 /// What one thread did in a slice.

@@ -23,7 +23,7 @@ use iolens_sys::proc::Root;
 use iolens_sys::{affinity, clock};
 
 use super::family::Family;
-use super::program::Program;
+use super::program::{Program, Serves};
 use super::protocol::{
     BUILD, ClientSlice, ClientTask, Failure, FromWorker, ServerSlice, ServerTask, Side, Turn,
 };
@@ -110,21 +110,6 @@ fn of_arm(trial: &Trial, arm: usize, failure: Failure) -> Failure {
 
 fn gone() -> Failure {
     Failure { consequence: true, ..Failure::cause("the coordinator has gone") }
-}
-
-/// What answers in a server's worker.
-pub(super) trait Serves {
-    /// The threads and processes of it that serve at the moment.
-    fn tasks(&self) -> Vec<u32>;
-    /// How many of them there were at once so far, at most.
-    fn at_once(&self) -> u64 {
-        self.tasks().len() as u64
-    }
-    /// Requests that it has answered so far.
-    fn requests(&self) -> u64;
-    /// Why it has ended by itself, or the limit of this machine that it has met; null
-    /// while it serves all.
-    fn failure(&self) -> Option<String>;
 }
 
 impl Serves for Running {

@@ -17,12 +17,14 @@ use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
 use super::link::Lane;
 use super::protocol::{EndReport, Failure};
-use super::report::{self, ThreadReport, ThreadSlice};
+use super::report;
 use super::sampling::StackSampler;
+use super::thread_report::{ThreadReport, ThreadSlice};
 use super::{facts, last_word, lead, link};
 use crate::calls;
 use crate::entry::{Ends, Entry, Link, Setup, Shape};
 use crate::files::arm::{Before, Ground};
+use crate::files::copy;
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
 use crate::perf_control::{Counting, Listener};
@@ -157,7 +159,7 @@ fn open_engine<'a>(crew: &Crew<'a>, thread: usize, arm: usize) -> Result<Armed<'
 /// This thread's end of an arm of `copy`.
 fn open_copier<'a>(crew: &Crew<'a>, thread: usize, arm: usize) -> Result<Armed<'a>, Stop> {
     let site = crew.site.ok_or_else(|| Stop::cause("the trial names no files".to_owned()))?;
-    let copier = site.arm(&crew.trial.arms[arm].primitive, &crew.trial.cell, thread);
+    let copier = copy::open(site, &crew.trial.arms[arm].primitive, &crew.trial.cell, thread);
     Ok((None, copier?))
 }
 

@@ -13,3 +13,27 @@ mod program;
 pub(crate) mod site;
 #[cfg(test)]
 mod tests;
+
+use iolens_model::cell::Cell;
+
+use self::arm::Engine;
+use self::program::Process;
+use self::site::Site;
+use crate::op::{Sender, Trouble};
+
+/// A thread's end of an arm that copies in the way of this id.
+///
+/// Errors: why it cannot copy this file in blocks of this size.
+pub(crate) fn open<'s>(
+    site: &'s Site<'_>,
+    id: &str,
+    cell: &Cell,
+    thread: usize,
+) -> Result<Box<dyn Sender + 's>, Trouble> {
+    if let Some(entry) = engines::find(id) {
+        return Ok(Box::new(Engine::new(site, entry, cell, thread)?));
+    }
+    let given = site.programs.iter().find(|program| program.name == id);
+    let program = given.ok_or_else(|| Trouble::failed(format!("this build has no `{id}`")))?;
+    Ok(Box::new(Process::new(site, program)?))
+}

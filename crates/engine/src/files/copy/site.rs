@@ -8,19 +8,15 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use iolens_model::cell::Cell;
 use iolens_model::copy::{CopySetting, External};
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::{create, extents};
 
-use super::arm::Engine;
 use super::by_hand::checksum;
-use super::engines;
-use super::program::Process;
 use crate::files::arm::ReadGround;
 use crate::files::subject::Subject;
-use crate::op::{Sender, Trouble};
+use crate::op::Trouble;
 
 /// The files of a trial that copies.
 #[derive(Debug)]
@@ -31,7 +27,7 @@ pub(crate) struct Site<'a> {
     folder: PathBuf,
     file_system: String,
     checksum: u64,
-    programs: Vec<External>,
+    pub(super) programs: Vec<External>,
     /// The copies of the slice that runs, in the hands of all its threads. Only threads
     /// that stand between two slices lock it.
     copies: Mutex<Vec<File>>,
@@ -61,23 +57,6 @@ impl<'a> Site<'a> {
             programs: copies.programs.clone(),
             copies: Mutex::default(),
         })
-    }
-
-    /// A thread's end of an arm that copies in the way of this id.
-    ///
-    /// Errors: why it cannot copy this file in blocks of this size.
-    pub(crate) fn arm<'s>(
-        &'s self,
-        id: &str,
-        cell: &Cell,
-        thread: usize,
-    ) -> Result<Box<dyn Sender + 's>, Trouble> {
-        if let Some(entry) = engines::find(id) {
-            return Ok(Box::new(Engine::new(self, entry, cell, thread)?));
-        }
-        let given = self.programs.iter().find(|program| program.name == id);
-        let program = given.ok_or_else(|| Trouble::failed(format!("this build has no `{id}`")))?;
-        Ok(Box::new(Process::new(self, program)?))
     }
 
     /// The file system that is copied to.

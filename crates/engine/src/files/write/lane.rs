@@ -16,8 +16,8 @@ use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::create::{self, How};
 use iolens_sys::file::read::pread;
+use iolens_sys::pages::{PageKind, Pages};
 
-use super::plain;
 use crate::files::moved::{Broken, Moved};
 use crate::files::part::{Part, Place, Random, Sequential, Walk};
 use crate::files::test_file::fill;
@@ -236,7 +236,7 @@ impl<P: Put, W: Walk + Clone> Lane for Writing<'_, P, W> {
         let file = create::reopen(self.setup.file, How::READS)
             .map_err(|errno| format!("cannot open the file again to check it: {errno}"))?;
         let block = self.setup.block()?;
-        let (mut expect, mut found) = (plain::memory(block)?, plain::memory(block)?);
+        let (mut expect, mut found) = (memory(block)?, memory(block)?);
         let (expect, found) = (&mut expect[..block], &mut found[..block]);
         self.stamp.base(expect);
         let mut walk = self.before.clone();
@@ -314,4 +314,13 @@ fn read_block(file: &File, offset: u64, into: &mut [u8]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Pages to write from.
+///
+/// Errors: there are not so many.
+pub(super) fn memory(bytes: usize) -> Result<Pages, String> {
+    Pages::new(bytes, PageKind::Plain).map_err(|errno| {
+        format!("cannot have {} of memory to write from: {errno}", Bytes(bytes as u64))
+    })
 }

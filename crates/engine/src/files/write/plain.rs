@@ -4,14 +4,13 @@
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use iolens_model::units::Bytes;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::read::seek;
 use iolens_sys::file::write;
-use iolens_sys::pages::{PageKind, Pages};
+use iolens_sys::pages::Pages;
 
-use super::lane::{self, Lane, LaneSetup, Put, Stamp};
+use super::lane::{self, Lane, LaneSetup, Put, Stamp, memory};
 use crate::files::moved::{Broken, Call as Named, Moved, write_all};
 use crate::files::part::Place;
 use crate::files::write::engines::entry::{Setup, Writer};
@@ -91,15 +90,6 @@ pub(super) fn open<K: Call>(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, St
         moved: Moved::default(),
         call: PhantomData,
     }))
-}
-
-/// Pages to write from.
-///
-/// Errors: there are not so many.
-pub(super) fn memory(bytes: usize) -> Result<Pages, String> {
-    Pages::new(bytes, PageKind::Plain).map_err(|errno| {
-        format!("cannot have {} of memory to write from: {errno}", Bytes(bytes as u64))
-    })
 }
 
 /// The state of such a writer.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 
-use iolens_model::cell::Setting;
+use iolens_model::cell::{Cell, Setting};
 use iolens_model::copy::CopySync;
 use iolens_model::file::CacheState;
 use iolens_model::trial::TrialFile;
@@ -13,9 +13,10 @@ use iolens_model::units::Bytes;
 use super::*;
 use crate::files::copy::copiers::PROGRAMS;
 use crate::files::copy::engines::{Class, ENGINES};
+use crate::files::copy::open;
 use crate::files::file_path::FilePath;
 use crate::files::test_file::fill;
-use crate::op::{Budget, Tally};
+use crate::op::{Budget, Sender, Tally};
 use crate::skip;
 
 const BYTES: usize = (64 << 10) + 5;
@@ -96,7 +97,7 @@ fn every_engine_copies_whole_files_and_leaves_none() {
         for entry in ENGINES {
             let place = Place::new();
             let site = place.site(sync, Vec::new());
-            let Some(mut arm) = is_here(NAME, site.arm(entry.id, &cell(&site, 1), 0)) else {
+            let Some(mut arm) = is_here(NAME, open(&site, entry.id, &cell(&site, 1), 0)) else {
                 continue;
             };
             for copies in [1, 3] {
@@ -122,7 +123,7 @@ fn threads_share_each_copy() {
     let place = Place::new();
     let site = place.site(CopySync::None, Vec::new());
     let mut arms: Vec<_> = (0..3)
-        .map(|thread| site.arm("read_write", &cell(&site, 3), thread).ok().unwrap())
+        .map(|thread| open(&site, "read_write", &cell(&site, 3), thread).ok().unwrap())
         .collect();
     // As a worker does: the first makes what all open, and takes it away after them.
     arms.iter_mut().for_each(|arm| arm.prepare(2).unwrap());
@@ -134,7 +135,7 @@ fn threads_share_each_copy() {
     assert_eq!(tallies.iter().map(|tally| tally.messages).collect::<Vec<_>>(), [2, 0, 0]);
     assert_eq!(tallies.iter().map(|tally| tally.bytes).sum::<u64>(), 2 * BYTES as u64);
     drop(arms);
-    let few = site.arm("read_write", &cell(&site, 99), 50).err().unwrap();
+    let few = open(&site, "read_write", &cell(&site, 99), 50).err().unwrap();
     assert!(few.is_refused && few.what.contains("17 blocks of 4 KiB for 99 threads"), "{few:?}");
 }
 
@@ -150,7 +151,7 @@ fn programs_copy_and_are_counted_as_what_they_spend() {
         for sync in [CopySync::None, CopySync::Fsync] {
             let place = Place::new();
             let site = place.site(sync, vec![external.clone()]);
-            let arm = site.arm(&external.name, &cell(&site, 1), 0);
+            let arm = open(&site, &external.name, &cell(&site, 1), 0);
             let Some(mut arm) = is_here(NAME, arm) else { continue };
             for copies in [1, 2] {
                 slice(arm.as_mut(), copies).unwrap();
@@ -175,7 +176,7 @@ fn trouble_of(script: &str) -> Trouble {
     let place = Place::new();
     let external = program("mine", &["sh", "-c", script, "{src}", "{dst}"]);
     let site = place.site(CopySync::None, vec![external]);
-    let done = site.arm("mine", &cell(&site, 1), 0).and_then(|mut arm| slice(arm.as_mut(), 1));
+    let done = open(&site, "mine", &cell(&site, 1), 0).and_then(|mut arm| slice(arm.as_mut(), 1));
     done.unwrap_err()
 }
 
@@ -207,7 +208,7 @@ fn a_program_that_does_not_copy_has_failed_and_it_is_said_how() {
 fn a_program_that_is_not_there_is_skipped() {
     let place = Place::new();
     let site = place.site(CopySync::None, vec![program("x", &["no-such-program", "{src}{dst}"])]);
-    let trouble = site.arm("x", &cell(&site, 1), 0).err().unwrap();
+    let trouble = open(&site, "x", &cell(&site, 1), 0).err().unwrap();
     assert!(trouble.is_refused, "{trouble:?}");
     assert_eq!(trouble.what, "there is no program `no-such-program` in PATH");
 }
@@ -221,7 +222,7 @@ fn a_source_that_somebody_changes_is_what_has_changed() {
             let site = place.site(CopySync::None, vec![cat]);
             let source = place.folder.path().join("source");
             change(&fs::File::options().write(true).open(source).unwrap());
-            let mut arm = site.arm(id, &cell(&site, 1), 0).ok().unwrap();
+            let mut arm = open(&site, id, &cell(&site, 1), 0).ok().unwrap();
             let trouble = slice(arm.as_mut(), 1).unwrap_err();
             assert!(!trouble.is_refused && trouble.what.contains(expect), "{id}: {trouble:?}");
         }

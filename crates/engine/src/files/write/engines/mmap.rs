@@ -23,8 +23,7 @@ use iolens_sys::pages::{PAGE_BYTES, Pages};
 use crate::files::moved::{Broken, Call, Moved};
 use crate::files::part::{Part, Place};
 use crate::files::write::engines::{Entry, Setup, Writer};
-use crate::files::write::lane::{self, Lane, LaneSetup, Put, Stamp};
-use crate::files::write::plain;
+use crate::files::write::lane::{self, Lane, LaneSetup, Put, Stamp, memory};
 use crate::op::Span;
 
 /// The registry entry.
@@ -60,7 +59,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
                 .map_err(refused("map the file (mmap)"))?,
         ),
     };
-    let buffer = plain::memory(setup.slice_bytes())?;
+    let buffer = memory(setup.slice_bytes())?;
     let block = setup.block_bytes;
     Ok(Box::new(Mmap { mapping, bytes, buffer, block, at: 0, moved: Moved::default() }))
 }
@@ -107,7 +106,7 @@ fn lane<'a>(setup: LaneSetup<'a>) -> Result<Box<dyn Lane + 'a>, String> {
     let block = setup.block()?;
     let page = PAGE_BYTES as u64;
     let base = setup.part.start / page * page;
-    let source = plain::memory(block)?;
+    let source = memory(block)?;
     lane::assemble(setup, Stored { source, block, part: setup.part, base, mapping: None })
 }
 
