@@ -10,6 +10,7 @@ use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, CellChange, Comparison, Missing};
 use serde_json::{Value, json};
 
+use crate::groups::distinct;
 use crate::text::Style;
 use crate::{json, words};
 
@@ -56,13 +57,7 @@ fn by_quantity(cell: &CellChange, quantity: Quantity) -> impl Iterator<Item = &A
 
 /// Quantities that any cell is compared by.
 fn quantities(comparison: &Comparison) -> Vec<Quantity> {
-    let mut all: Vec<Quantity> = Vec::new();
-    for arm in comparison.cells.iter().flat_map(|cell| &cell.arms) {
-        if !all.contains(&arm.quantity) {
-            all.push(arm.quantity);
-        }
-    }
-    all
+    distinct(comparison.cells.iter().flat_map(|cell| &cell.arms).map(|arm| arm.quantity))
 }
 
 /// The arm's name in a table, where the baseline stands above.
@@ -91,8 +86,8 @@ fn sections(compared: &Compared<'_>, width: usize) -> Vec<Section> {
     if !inputs.rows.is_empty() {
         all.push(Section::new("inputs", "Inputs that differ", vec![Node::Table(inputs)]));
     }
-    let mut numbers = vec![Node::Aside(reading(compared).into())];
-    numbers.extend(tables::changes(compared, width).into_iter().map(Node::Table));
+    let mut numbers = vec![Node::aside(reading(compared))];
+    numbers.extend(tables::tables(compared, width, tables::Rows::All).into_iter().map(Node::Table));
     all.push(Section::new("numbers", "All numbers", numbers));
     all
 }

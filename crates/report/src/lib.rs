@@ -38,6 +38,7 @@ mod arms;
 mod bounds;
 mod calls;
 mod crossing;
+mod groups;
 mod number;
 mod parts;
 mod records;

@@ -11,7 +11,7 @@ use iolens_stats::load::{ClientLimit, Judgement, LATE, QUANTILES, judge, quantil
 use serde_json::{Value, json as object};
 
 use crate::json;
-use crate::number::{NONE, count, percent};
+use crate::number::{NONE, OrDash, count, percent};
 use crate::text::{BOLD, Style, YELLOW};
 use crate::transfer::listing;
 use iolens_document::fold;
@@ -134,7 +134,7 @@ fn row(out: &mut String, name: &str, times: &Histogram) {
     let quantiles = QUANTILES.iter().map(|&q| quantile(times, q));
     let most = times.quantile_ns(1.0).map(Nanos);
     for time in std::iter::once(mean).chain(quantiles).chain([most]) {
-        let text = time.map_or_else(|| NONE.to_owned(), |time| time.to_string());
+        let text = time.or_dash(|time| time.to_string());
         let _ = write!(out, "{text:>COLUMN$}");
     }
     out.push('\n');
@@ -156,10 +156,7 @@ fn after(load: &Load) -> Vec<(&'static str, String)> {
     if load.late_replies > 0 {
         rows.push((
             "late",
-            format!(
-                "{} to requests that had timed out",
-                count(u32::try_from(load.late_replies).unwrap_or(u32::MAX), "reply",)
-            ),
+            format!("{} to requests that had timed out", count(load.late_replies, "reply",)),
         ));
     }
     rows.extend(load.failures.iter().map(|(text, times)| ("failure", format!("{times} × {text}"))));
@@ -182,7 +179,7 @@ fn client(load: &Load) -> String {
     let answered = load.outcomes.ok.max(1);
     let spun: u64 = load.threads.iter().map(|thread| thread.spinning.0).sum();
     let worked = cpu.sum().0.saturating_sub(spun);
-    let busiest = load.busiest_thread().map_or_else(|| NONE.to_owned(), percent);
+    let busiest = load.busiest_thread().or_dash(percent);
     let spinning = match spun {
         0 => String::new(),
         spun => format!("; {} looking whether a request is due", Nanos(spun)),
@@ -219,7 +216,7 @@ fn remarks(load: &Load, judgement: &Judgement) -> Vec<String> {
         remarks.push(format!(
             "{} took 0.9 s or more: a queue of connections not yet accepted was full, and the kernel \
              tried again after a second. A longer --ramp or a longer backlog avoids that.",
-            count(u32::try_from(load.connects.slow).unwrap_or(u32::MAX), "connection")
+            count(load.connects.slow, "connection")
         ));
     }
     let Some(network) = load.network else { return remarks };

@@ -121,9 +121,20 @@ pub(crate) fn bytes(estimated: f64) -> Bytes {
     Bytes(estimated.max(0.0).round() as u64)
 }
 
+/// A value in words, or a dash.
+pub(crate) trait OrDash<T> {
+    fn or_dash(self, words: impl FnOnce(T) -> String) -> String;
+}
+
+impl<T> OrDash<T> for Option<T> {
+    fn or_dash(self, words: impl FnOnce(T) -> String) -> String {
+        self.map_or_else(|| NONE.to_owned(), words)
+    }
+}
+
 /// A value to three digits, or a dash.
 pub(crate) fn optional(value: Option<f64>) -> String {
-    value.map_or_else(|| NONE.to_owned(), three_digits)
+    value.or_dash(three_digits)
 }
 
 /// Copies per payload byte: whole where they are whole.
@@ -136,8 +147,8 @@ pub(crate) fn copies(value: Option<f64>) -> String {
 }
 
 /// `1 trial`, `3 trials`, `2 passes`.
-pub(crate) fn count(n: impl Into<u64>, noun: &str) -> String {
-    let n: u64 = n.into();
+pub(crate) fn count(n: impl TryInto<u64>, noun: &str) -> String {
+    let n: u64 = n.try_into().unwrap_or(u64::MAX);
     let plural = match (n, noun.ends_with('s')) {
         (1, _) => "",
         (_, true) => "es",

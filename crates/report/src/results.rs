@@ -8,13 +8,14 @@ use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Verdict,
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Figures, Interval, Verdict,
 };
 
 use iolens_stats::remark::{Remark, RemarkKind};
 
 use crate::alone;
-use crate::number::{self, NONE, copies};
+use crate::groups::grouped;
+use crate::number::{self, NONE, OrDash, copies};
 use crate::rates::{self, Unit};
 use crate::remarks;
 use crate::screen::table::{Better, compared};
@@ -34,130 +35,117 @@ pub(crate) use ledger::ledger;
 pub(crate) use receivers::{READING as RECEIVERS_READ, receivers};
 pub(crate) use validity::{by_pmu, isolated, rejected, self_checks};
 
-/// A column of the table of results. What a narrow terminal has no room for
-/// goes in the order of [`Detail::DROPPED`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// Message size.
-    Size,
-    /// Arm.
-    Arm,
-    /// Received payload bits per second.
-    Goodput,
-    /// Its interval, where it is compared with nothing.
-    Interval,
-    /// Time per message.
-    Time,
-    /// Change of speed against the baseline, with a mark where that leaves it open.
-    Change,
-    /// The interval that decides it.
-    Ends,
-    /// Trials.
-    Trials,
-    /// Copies at the sender and end to end.
-    Copies,
-    /// CPU time of both ends per byte.
-    Cpu,
-}
-
-impl Detail {
-    const ALL: [Detail; 10] = [
-        Detail::Size,
-        Detail::Arm,
-        Detail::Goodput,
-        Detail::Interval,
-        Detail::Time,
-        Detail::Change,
-        Detail::Ends,
-        Detail::Cpu,
-        Detail::Copies,
-        Detail::Trials,
-    ];
-
-    /// First to go first; the rest always stays.
-    const DROPPED: [Detail; 4] = [Detail::Trials, Detail::Copies, Detail::Cpu, Detail::Time];
-
-    fn column(self, goodput: Unit) -> Column {
-        match self {
-            Detail::Size => Column::right("size", ""),
-            Detail::Arm => Column::left("method", ""),
-            Detail::Goodput => Column::decimal("throughput", goodput.name),
-            Detail::Interval => Column::left("", "[95%]"),
-            Detail::Time => Column::decimal("per message", "ns"),
-            Detail::Change => Column::right("speed", ""),
-            Detail::Ends => Column::left("95% interval", ""),
-            Detail::Trials => Column::right("n", ""),
-            Detail::Copies => Column::left("copies", ""),
-            Detail::Cpu => Column::decimal("CPU, both", "ns/B"),
-        }
-    }
-}
-
 /// The curves of a run, in the order of its cells, each with its cells.
 pub(crate) fn curves(analysis: &Analysis) -> Vec<(Cell, Vec<&CellAnalysis>)> {
-    let mut curves: Vec<(Cell, Vec<&CellAnalysis>)> = Vec::new();
-    for cell in &analysis.cells {
-        let curve = cell.cell.curve();
-        match curves.iter_mut().find(|(known, _)| *known == curve) {
-            Some((_, cells)) => cells.push(cell),
-            None => curves.push((curve, vec![cell])),
+    grouped(analysis.cells.iter().map(|cell| (cell.cell.curve(), cell)))
+}
+
+/// What stands in a row, each with its column.
+pub(crate) type Row = Vec<(Column, Entry)>;
+
+/// A table of rows in groups, each of which names itself in its first row where there is a
+/// column for that. Footnotes stand at the first of the other columns.
+pub(crate) fn filled<R>(
+    head: Option<Column>,
+    groups: &[(String, Vec<R>)],
+    is_apart: bool,
+    note: impl Fn(&R) -> Option<String>,
+    row: impl Fn(&R) -> Row,
+) -> Table {
+    let mut table = Table::default();
+    for (name, rows) in groups {
+        for (nth, one) in rows.iter().enumerate() {
+            let mut row = row(one);
+            row[0].1.note = note(one).map(|said| table.note(&said));
+            let name = if nth == 0 { name.as_str() } else { "" };
+            let head = head.iter().map(|head| (head.clone(), Entry::from(name)));
+            let (columns, entries) = head.chain(row).unzip();
+            table.columns = columns;
+            table.push_row(nth == 0 && is_apart, entries);
         }
     }
-    curves
+    table
+}
+
+/// An arm in a cell: a row of tables.
+pub(crate) type ArmRow<'a> = (&'a CellAnalysis, &'a ArmAnalysis);
+
+/// The arms of cells by size. A hidden copy of what is compared with nothing is beside nothing.
+pub(crate) fn by_size<'a>(
+    cells: &[&'a CellAnalysis],
+    is_alone: bool,
+) -> Vec<(String, Vec<ArmRow<'a>>)> {
+    let is_shown = |arm: &&ArmAnalysis| !(is_alone && arm.arm.role == Role::SelfCheck);
+    let rows =
+        |cell: &'a CellAnalysis| cell.arms.iter().filter(is_shown).map(move |arm| (cell, arm));
+    cells.iter().map(|cell| (cell.cell.size.to_string(), rows(cell).collect())).collect()
+}
+
+/// What there is to say of an arm.
+fn main(arm: &ArmAnalysis, unit: Unit, quick: bool) -> Row {
+    let figures = arm.figures.as_ref();
+    let copied = [arm.copies_sender, arm.copies_end_to_end].map(copies).join("/");
+    vec![
+        (Column::left("method", ""), name(arm)),
+        (Column::decimal("throughput", unit.name), goodput(arm, unit)),
+        (Column::left("", "[95%]"), goodput_interval(arm, unit)),
+        (
+            Column::decimal("per message", "ns"),
+            number::optional(figures.map(|f| f.ns_per_message.value)).into(),
+        ),
+        (Column::right("speed", ""), change(arm, quick)),
+        (Column::left("95% interval", ""), ends(arm, quick)),
+        (Column::decimal("CPU, both", "ns/B"), number::optional(cpu(arm)).into()),
+        (Column::left("copies", ""), copied.into()),
+        (Column::right("n", ""), trials(arm)),
+    ]
+}
+
+/// A figure by its name, its unit and where it is read.
+pub(crate) type Of = fn(&Figures) -> Option<Estimate>;
+
+/// The figures that any arm of a cell has, of one of them.
+pub(crate) fn figures(cell: &CellAnalysis, arm: &ArmAnalysis, all: &[(&str, &str, Of)]) -> Row {
+    let read = |arm: &ArmAnalysis, of: Of| arm.figures.as_ref().and_then(of).map(|e| e.value);
+    let has = |of| cell.arms.iter().any(|arm| read(arm, of).is_some());
+    let of_any = all.iter().filter(|(.., of)| has(*of));
+    let entry = |of| number::optional(read(arm, of)).into();
+    of_any.map(|(name, unit, of)| (Column::decimal(name, unit), entry(*of))).collect()
+}
+
+/// How many trials its numbers are of.
+pub(crate) fn trials(arm: &ArmAnalysis) -> Entry {
+    arm.figures.as_ref().or_dash(|f| f.ns_per_message.n.to_string()).into()
 }
 
 /// The table of one curve, as wide as `width` allows.
 pub(crate) fn results(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Table {
     let is_alone = alone::is_alone(cells.iter().copied());
-    let has = |detail: &Detail| match detail {
-        Detail::Interval => is_alone,
-        Detail::Change | Detail::Ends => !is_alone,
-        _ => true,
-    };
-    let mut details: Vec<Detail> = Detail::ALL.into_iter().filter(has).collect();
-    let mut table = fill(&details, cells, plan.quick);
-    for dropped in Detail::DROPPED {
-        if table.width() <= width {
-            break;
-        }
-        details.retain(|detail| *detail != dropped);
-        table = fill(&details, cells, plan.quick);
-    }
-    table
-}
-
-fn fill(details: &[Detail], cells: &[&CellAnalysis], quick: bool) -> Table {
+    let absent: &[&str] = if is_alone { &["speed", "95% interval"] } else { &[""] };
     let unit = goodput_unit(cells);
-    let is_alone = alone::is_alone(cells.iter().copied());
-    let mut table = Table::new("", details.iter().map(|detail| detail.column(unit)).collect());
-    for cell in cells {
-        // A hidden copy of what is compared with nothing is beside nothing.
-        let is_shown = |arm: &&ArmAnalysis| !(is_alone && arm.arm.role == Role::SelfCheck);
-        for (i, arm) in cell.arms.iter().filter(is_shown).enumerate() {
-            let note = beside(cell, arm).map(|said| table.note(&said));
-            let entry = |&detail: &Detail| match detail {
-                Detail::Size if i == 0 => cell.cell.size.to_string().into(),
-                Detail::Arm => Entry {
-                    note,
-                    ..Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
-                },
-                Detail::Goodput => goodput(arm, unit),
-                Detail::Interval => goodput_interval(arm, unit),
-                other => self::entry(other, arm, quick),
-            };
-            let entries = details.iter().map(entry).collect();
-            if i == 0 && !is_alone { table.push_group(entries) } else { table.push(entries) }
-        }
-    }
-    table
+    let size = Some(Column::right("size", ""));
+    let rows = by_size(cells, is_alone);
+    let note = |(cell, arm): &ArmRow<'_>| beside(cell, arm);
+    let table = filled(size, &rows, !is_alone, note, |(_, arm)| {
+        let mut row = main(arm, unit, plan.quick);
+        row.retain(|(column, _)| !absent.contains(&column.name.as_str()));
+        row
+    });
+    table.fitting(width, &[&["n"], &["copies"], &["CPU, both"], &["per message"]])
 }
 
-/// The arm's name in its own cell's rows, where the baseline stands above.
-fn label(arm: &ArmAnalysis) -> String {
-    match arm.arm.role {
+/// The arm's name in its own cell's rows, where the baseline stands above, in its colour.
+pub(crate) fn name(arm: &ArmAnalysis) -> Entry {
+    let label = match arm.arm.role {
         Role::SelfCheck => "self-check".to_owned(),
         _ => arm.shown_label(),
-    }
+    };
+    toned(label, &arm.arm.primitive)
+}
+
+/// Words in the colour of a primitive.
+pub(crate) fn toned(words: impl Into<String>, primitive: &str) -> Entry {
+    Entry::toned(words, crate::figure::style::tone(primitive))
 }
 
 /// How much of an arm's bytes was mapped, and why no more.
@@ -231,26 +219,7 @@ fn goodput_interval(arm: &ArmAnalysis, unit: Unit) -> Entry {
 /// `[14.0, 14.5]`, in the unit of the column.
 fn rate_interval(interval: Option<Interval>, unit: Unit) -> String {
     let ends = |interval| number::ends(interval, |end| three_digits(end / unit.size));
-    interval.map_or_else(|| NONE.to_owned(), ends)
-}
-
-/// An arm's cell of a column, of those that need to know nothing but the arm.
-fn entry(detail: Detail, arm: &ArmAnalysis, quick: bool) -> Entry {
-    let figures = arm.figures.as_ref();
-    match detail {
-        Detail::Size | Detail::Arm | Detail::Goodput | Detail::Interval => Entry::default(),
-        Detail::Time => number::optional(figures.map(|f| f.ns_per_message.value)).into(),
-        Detail::Change => change(arm, quick),
-        Detail::Ends => ends(arm, quick),
-        Detail::Trials => {
-            let n = figures.map(|f| f.ns_per_message.n);
-            n.map_or_else(|| NONE.to_owned(), |n| n.to_string()).into()
-        }
-        Detail::Copies => {
-            format!("{}/{}", copies(arm.copies_sender), copies(arm.copies_end_to_end)).into()
-        }
-        Detail::Cpu => number::optional(cpu(arm)).into(),
-    }
+    interval.or_dash(ends)
 }
 
 /// `+16%`, with `=` where it is a tie and `?` where it is open.

@@ -11,7 +11,7 @@ use iolens_stats::analysis::ZerocopyFigures;
 use serde_json::json as object;
 
 use crate::json;
-use crate::number::{NONE, count, nanoseconds, percent};
+use crate::number::{NONE, OrDash, count, nanoseconds, percent};
 use crate::results;
 use crate::text::{BOLD, Style};
 use iolens_document::fold;
@@ -123,7 +123,7 @@ fn rows(transfer: &Transfer) -> Vec<(&'static str, String)> {
         rows.push(("zero-copy", zerocopy(counts)));
     }
     if let Some(mapped) = transfer.mapped_bytes {
-        let share = transfer.mapped_share().map_or_else(|| NONE.to_owned(), percent);
+        let share = transfer.mapped_share().or_dash(percent);
         rows.push(("mapped", format!("{share} of the bytes, {}", bytes(mapped))));
     }
     rows.push(("CPU time", transfer.cpu.map_or_else(unread, |cpu| cpu_time(transfer, &cpu))));
@@ -170,7 +170,7 @@ fn clock(transfer: &Transfer) -> &'static str {
 
 fn goodput(transfer: &Transfer) -> String {
     let rate = transfer.goodput_bits_per_s();
-    rate.map_or_else(|| NONE.to_owned(), |bits| format!("{} Gbit/s", three_digits(bits / 1e9)))
+    rate.or_dash(|bits| format!("{} Gbit/s", three_digits(bits / 1e9)))
 }
 
 fn calls(transfer: &Transfer) -> String {

@@ -249,7 +249,7 @@ pub(crate) fn footer(header: &RunHeader, cell: &Cell) -> [String; 2] {
     let cache = |name: &str, reading: &iolens_model::reading::Reading<_>| {
         reading.value().map(|bytes: &iolens_model::units::Bytes| format!("{name} {bytes}"))
     };
-    let cpus = u32::try_from(host.cpus.len()).unwrap_or(u32::MAX);
+    let cpus = host.cpus.len();
     let machine = [
         fact(host, &["model", "model name", "cpu model"]).map(String::from),
         Some(count(cpus, "CPU")),

@@ -255,6 +255,18 @@ pub struct Estimate {
     pub n: u32,
 }
 
+impl Estimate {
+    /// The same by a function that rises: in another unit.
+    #[must_use]
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Estimate {
+        Estimate {
+            value: of(self.value),
+            interval: self.interval.map(|interval| interval.map(&of)),
+            n: self.n,
+        }
+    }
+}
+
 /// A closed interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
@@ -286,6 +298,18 @@ impl Interval {
     #[must_use]
     pub fn is_half_usable(half: f64) -> bool {
         half <= Interval::ENDS_MAX.sqrt() - 1.0
+    }
+
+    /// Both ends by a function that rises.
+    #[must_use]
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Interval {
+        Interval { low: of(self.low), high: of(self.high) }
+    }
+
+    /// Of the inverse of a positive ratio.
+    #[must_use]
+    pub fn inverse(self) -> Interval {
+        Interval { low: 1.0 / self.high, high: 1.0 / self.low }
     }
 
     /// Half-width of the interval of a ratio as a fraction of it: exp(half-width of ln)

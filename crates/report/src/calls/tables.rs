@@ -8,7 +8,7 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
 
 use super::{Row, filled, rows, series, time_of};
-use crate::number::{self, NONE, nanoseconds, ratio};
+use crate::number::{self, OrDash, nanoseconds, ratio};
 use crate::rates::{self, Unit};
 use crate::results::interval_text;
 use crate::table::{Column, Entry, Table};
@@ -56,7 +56,7 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
         let mut entries: Vec<Entry> = vec![
             row.arm.shown_label().into(),
             interval_text(Some(row.ns), 1.0).into(),
-            row.times().map_or_else(|| NONE.to_owned(), with_interval).into(),
+            row.times().or_dash(with_interval).into(),
             three_digits(1e3 / row.ns.value).into(),
         ];
         if moves {
@@ -83,7 +83,7 @@ fn cycles(row: &Row<'_>) -> Option<Estimate> {
 }
 
 fn value(estimate: Option<Estimate>) -> String {
-    estimate.map_or_else(|| NONE.to_owned(), |estimate| three_digits(estimate.value))
+    estimate.or_dash(|estimate| three_digits(estimate.value))
 }
 
 /// So many times: a ratio, without decimals that nobody needs where it is large.
@@ -111,7 +111,7 @@ pub(crate) fn missing(analysis: &Analysis) -> Option<Table> {
             table.push(vec![arm.arm.label.as_str().into(), cell.into(), why.into()]);
         }
     }
-    (!table.rows.is_empty()).then_some(table)
+    table.with_rows()
 }
 
 /// Time per call by how many threads make it; null where the run has one count.
@@ -133,7 +133,7 @@ pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Option<Table> {
         let mut entries: Vec<Entry> = vec![row.arm.shown_label().into()];
         entries.extend(cells.iter().map(|cell| Entry::from(interval_text(of(cell), 1.0))));
         let last = cells.last().and_then(of);
-        let gain = last.map_or_else(|| NONE.to_owned(), |ns| ratio(row.ns.value / ns.value));
+        let gain = last.or_dash(|ns| ratio(row.ns.value / ns.value));
         entries.push(gain.into());
         table.push(entries);
     }
@@ -184,7 +184,7 @@ pub(crate) fn kinds(run: &Run) -> Table {
                 facts.calls.to_string().into(),
                 facts.bytes.to_string().into(),
             ];
-            if i == 0 { table.push_group(entries) } else { table.push(entries) }
+            table.push_row(i == 0, entries);
         }
     }
     table

@@ -28,7 +28,7 @@ pub fn markdown(compared: &Compared<'_>) -> String {
         out.push_str(&format!("\n{caption}, not shown to be the same:\n\n{}", table.markdown()));
     }
     let mut all = String::new();
-    for table in tables::changes(compared, usize::MAX) {
+    for table in tables::tables(compared, usize::MAX, Rows::All) {
         all.push_str(&format!("{}\n\n{}\n", escaped(&table.caption), table.markdown()));
     }
     out.push_str(&folded("Every method in every setting", &all));

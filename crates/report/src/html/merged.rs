@@ -27,11 +27,8 @@ pub fn merged(runs: &[Analysed]) -> String {
     let Some((first, _)) = runs.first() else { return String::new() };
     let study = first.header.plan.study();
     let hosts: BTreeSet<&str> = runs.iter().map(|(run, _)| host(&run.header)).collect();
-    let extent = format!(
-        "{} of {}",
-        number::count(runs.len() as u64, "run"),
-        number::count(hosts.len() as u64, "host")
-    );
+    let extent =
+        format!("{} of {}", number::count(runs.len(), "run"), number::count(hosts.len(), "host"));
     let hosts: Vec<&str> = hosts.into_iter().collect();
     let ids: Vec<&str> = runs.iter().map(|(run, _)| run.header.id.as_str()).collect();
     let trust = runs.iter().flat_map(trust).collect();
@@ -120,7 +117,7 @@ fn contrasts(runs: &[Analysed]) -> Vec<Node> {
          method is faster. Each interval holds by itself; verdicts use those that hold for all \
          comparisons of their run together."
     );
-    vec![Node::Aside(reading.into()), Node::Table(table)]
+    vec![Node::aside(reading), Node::Table(table)]
 }
 
 fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Vec<Entry> {

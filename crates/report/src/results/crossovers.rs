@@ -4,7 +4,9 @@
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, Crossover};
 
+use super::toned;
 use crate::arms::CLASSIC;
+use crate::groups::grouped;
 use crate::table::{Column, Entry, Table};
 use crate::{crossing, words};
 
@@ -23,14 +25,6 @@ fn chosen(analysis: &Analysis, all: bool) -> Vec<&Crossover> {
     }
 }
 
-/// A pair and where its second is ahead.
-struct Row<'a> {
-    crossover: &'a Crossover,
-    names: [String; 2],
-    place: String,
-    settings: Vec<String>,
-}
-
 /// The table of the pairs of the classic three, or of all.
 pub(crate) fn crossovers(run: &Run, analysis: &Analysis, all: bool) -> Table {
     let columns = vec![
@@ -47,36 +41,23 @@ pub(crate) fn crossovers(run: &Run, analysis: &Analysis, all: bool) -> Table {
         _ => settings.join("; "),
     };
     let mut table = Table::new("Crossovers", columns);
-    let mut rows: Vec<Row> = Vec::new();
-    for crossover in chosen(analysis, all) {
-        let names = [&crossover.first, &crossover.second]
-            .map(|label| crossing::shown(analysis, crossover, label));
-        let place = crossing::place(analysis, crossover);
-        let setting = words::curve_brief(&run.header.plan, &crossover.curve);
-        let same = |row: &&mut Row| (&row.names, &row.place) == (&names, &place);
-        match rows.iter_mut().find(same) {
-            Some(row) => row.settings.push(setting),
-            None => rows.push(Row { crossover, names, place, settings: vec![setting] }),
-        }
-    }
-    let pair = |row: &Row| [row.crossover.first.clone(), row.crossover.second.clone()];
-    // Those of a pair together, in the order in which the pairs are met.
-    let met: Vec<[String; 2]> = rows.iter().map(pair).collect();
-    rows.sort_by_key(|row| met.iter().position(|known| *known == pair(row)));
-    let mut before: Option<[String; 2]> = None;
-    for row in &rows {
-        let own = pair(row);
-        let is_new = before.replace(own.clone()) != Some(own);
-        let name = |text: &str, label: &str| match is_new {
-            true => Entry::toned(text, crate::figure::style::tone(primitive(analysis, label))),
-            false => Entry::default(),
+    let of_pair = |crossover: &Crossover| (crossover.first.clone(), crossover.second.clone());
+    let pairs = chosen(analysis, all).into_iter().map(|crossover| (of_pair(crossover), crossover));
+    for ((first, second), crossovers) in grouped(pairs) {
+        let row = |crossover: &Crossover| {
+            let names = [&first, &second].map(|label| crossing::shown(analysis, crossover, label));
+            let setting = words::curve_brief(&run.header.plan, &crossover.curve);
+            ((names, crossing::place(analysis, crossover)), setting)
         };
-        table.push(vec![
-            name(&row.names[0], &row.crossover.first),
-            name(&row.names[1], &row.crossover.second),
-            row.place.as_str().into(),
-            several(&row.settings).into(),
-        ]);
+        let rows = grouped(crossovers.into_iter().map(row)).into_iter();
+        for (nth, (([from, to], place), settings)) in rows.enumerate() {
+            let name = |text: String, label: &str| match nth {
+                0 => toned(text, primitive(analysis, label)),
+                _ => Entry::default(),
+            };
+            let (from, to) = (name(from, &first), name(to, &second));
+            table.push(vec![from, to, place.into(), several(&settings).into()]);
+        }
     }
     table
 }

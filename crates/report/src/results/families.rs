@@ -10,8 +10,10 @@ use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
+use super::toned;
 use crate::arms::span;
-use crate::number::NONE;
+use crate::groups::{distinct, grouped};
+use crate::number::{NONE, OrDash};
 use crate::parts;
 use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
@@ -46,15 +48,9 @@ pub(crate) fn ratios(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Vec<
 
 /// Arms of a curve by their families: the baseline's row begins its own.
 fn families(cells: &[&CellAnalysis]) -> Vec<(Option<Family>, Vec<String>)> {
-    let mut families: Vec<(Option<Family>, Vec<String>)> = Vec::new();
-    for arm in cells.iter().flat_map(|cell| &cell.arms) {
-        let label = &arm.arm.label;
-        match families.iter_mut().find(|(family, _)| *family == arm.family) {
-            Some((_, labels)) if labels.contains(label) => {}
-            Some((_, labels)) => labels.push(label.clone()),
-            None => families.push((arm.family, vec![label.clone()])),
-        }
-    }
+    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    let labels = distinct(arms.map(|arm| (arm.family, arm.arm.label.clone())));
+    let mut families = grouped(labels);
     families.sort_by_key(|(family, _)| parts::order(*family));
     families
 }
@@ -93,7 +89,7 @@ fn row(
     // Copied at one size is copied.
     let shown = shown.max_by_key(String::len).unwrap_or_default();
     let primitive = arms.iter().flatten().next().map_or(label, |arm| &arm.arm.primitive);
-    let mut row = vec![Entry::toned(format!(" {shown}"), crate::figure::style::tone(primitive))];
+    let mut row = vec![toned(format!(" {shown}"), primitive)];
     row.extend(arms.iter().zip(cells).map(|(arm, cell)| match arm {
         Some(arm) => entry(plan, arm, best(cell, family) == Some(label), with_width),
         None => Entry::toned(NONE, Tone::Faint),
@@ -110,8 +106,7 @@ fn entry(plan: &Plan, arm: &ArmAnalysis, is_best: bool, with_width: bool) -> Ent
         (None, Role::Baseline) => return "0%".into(),
         (None, _) => {
             let time = arm.figures.as_ref().map(|figures| figures.ns_per_message.value);
-            let text =
-                time.map_or_else(|| NONE.to_owned(), |ns| format!("{} ns", three_digits(ns)));
+            let text = time.or_dash(|ns| format!("{} ns", three_digits(ns)));
             return Entry::toned(text, Tone::Faint);
         }
     };
@@ -258,7 +253,7 @@ impl Kind {
             true => change(low),
             false => format!("{} to {}", change(low), change(high)),
         };
-        [message.into(), Entry::toned(text, crate::figure::style::tone(primitive)), ratios.into()]
+        [message.into(), toned(text, primitive), ratios.into()]
     }
 }
 

@@ -8,7 +8,7 @@ use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
-use super::interval_text;
+use super::{interval_text, toned};
 use crate::arms::{self, Shares};
 use crate::number::{NONE, copies};
 use crate::table::{Column, Entry, Table};
@@ -50,7 +50,7 @@ pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
             if several {
                 row.insert(1, receiver.as_str().into());
             }
-            if i == 0 { table.push_group(row) } else { table.push(row) }
+            table.push_row(i == 0, row);
         }
     }
     table
@@ -68,8 +68,7 @@ fn row<'a>(
     };
     let shares = Shares::of(cells.clone(), &arm.arm.label);
     let path = arms::path(run, &arm.arm.primitive, receiver);
-    let mut row =
-        vec![Entry::toned(arm.shown_label(), crate::figure::style::tone(&arm.arm.primitive))];
+    let mut row = vec![toned(arm.shown_label(), &arm.arm.primitive)];
     let topologies = run.header.plan.topologies();
     let count = |kind| Entry::from(count(path.as_ref(), kind, shares, topologies));
     row.extend(Kind::ALL.map(count));

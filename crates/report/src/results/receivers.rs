@@ -5,8 +5,9 @@ use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
-use super::interval_text;
-use crate::number::{NONE, copies, percent};
+use super::{interval_text, toned};
+use crate::groups::grouped;
+use crate::number::{NONE, OrDash, copies, percent};
 use crate::table::{Column, Entry, Table};
 use crate::words;
 
@@ -25,19 +26,11 @@ pub(crate) fn receivers(run: &Run, analysis: &Analysis) -> Vec<Table> {
     }
     let mut alone = plan.clone();
     alone.net_mut().into_iter().for_each(|net| net.receivers.truncate(1));
-    let mut settings: Vec<Cell> = Vec::new();
-    for cell in &analysis.cells {
-        let setting = without_receiver(&cell.cell);
-        if !settings.contains(&setting) {
-            settings.push(setting);
-        }
-    }
-    let table = |setting: &Cell| {
-        let of_it = |cell: &&CellAnalysis| without_receiver(&cell.cell) == *setting;
-        let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(of_it).collect();
-        beside_each_other(&words::subject_in(&alone, setting), &cells)
+    let cells = analysis.cells.iter().map(|cell| (without_receiver(&cell.cell), cell));
+    let table = |(setting, cells): (Cell, Vec<&CellAnalysis>)| {
+        beside_each_other(&words::subject_in(&alone, &setting), &cells)
     };
-    settings.iter().map(table).collect()
+    grouped(cells).into_iter().map(table).collect()
 }
 
 fn without_receiver(cell: &Cell) -> Cell {
@@ -62,8 +55,7 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
             Some((cell.cell.receiver()?, found))
         });
         for (i, (receiver, arm)) in same.enumerate() {
-            let entries = row(i == 0, receiver, arm);
-            if i == 0 { table.push_group(entries) } else { table.push(entries) }
+            table.push_row(i == 0, row(i == 0, receiver, arm));
         }
     }
     table
@@ -72,9 +64,7 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
 fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
     let figures = arm.figures.as_ref();
     let label = match is_first {
-        true => {
-            Entry::toned(arm.arm.label.as_str(), crate::figure::style::tone(&arm.arm.primitive))
-        }
+        true => toned(arm.arm.label.as_str(), &arm.arm.primitive),
         false => "".into(),
     };
     vec![
@@ -83,7 +73,7 @@ fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
         interval_text(figures.and_then(|f| f.goodput_bits_per_s), 1e9).into(),
         interval_text(figures.and_then(|f| f.rx_cpu_ns_per_byte), 1.0).into(),
         copies(arm.copies_end_to_end).into(),
-        arm.mapped_share.map_or_else(|| NONE.to_owned(), percent).into(),
+        arm.mapped_share.or_dash(percent).into(),
     ]
 }
 

@@ -19,7 +19,7 @@ pub(super) use self::facts::facts as file;
 pub(crate) use self::numbers::curve;
 use super::{Form, drawn, setting};
 use crate::findings::{self, Outcome, Ranking};
-use crate::results::curves;
+use crate::results::{curves, toned};
 use crate::{figure, files, number, screen, words};
 
 pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
@@ -118,7 +118,7 @@ fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
         }));
         table.push(row);
     }
-    (!table.rows.is_empty()).then_some(table)
+    table.with_rows()
 }
 
 /// How numbers are read, and a table for each curve.
@@ -142,12 +142,12 @@ fn all_numbers(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
 
 /// `71.3%`.
 fn percent(fraction: f64) -> String {
-    number::percent(fraction).replace(' ', "")
+    number::percent(fraction)
 }
 
 /// An engine by its label, in its colour.
 fn engine(analysis: &Analysis, label: &str) -> Entry {
-    Entry::toned(label, figure::style::tone(&files::primitive(analysis, label)))
+    toned(label, &files::primitive(analysis, label))
 }
 
 /// `451 [450–452]`, of what is this many times larger.
@@ -181,5 +181,5 @@ fn times(ratio: &Estimate) -> String {
 
 /// A paragraph that says how something is read.
 fn aside(said: impl Into<Text>) -> Node {
-    Node::Aside(said.into())
+    Node::aside(said)
 }

@@ -1,6 +1,6 @@
 //! The machine, and how to get the numbers again.
 
-use iolens_document::{Fact, Fold, Node, Section, Text};
+use iolens_document::{Fact, Node, Section, Text};
 use iolens_model::axes::Topology;
 use iolens_model::doctor::{Finding, State};
 use iolens_model::host::{Fact as HostFact, HostFacts, SwitchCost};
@@ -12,6 +12,7 @@ use iolens_model::{moment, parse, secret, shell};
 use iolens_stats::analysis::{Analysis, Told};
 
 use super::{Form, files};
+use crate::groups::grouped;
 use crate::number::{self, nanoseconds};
 use crate::{arm_facts, words};
 
@@ -84,8 +85,7 @@ fn reproduce(header: &RunHeader) -> Vec<Fact> {
 
 fn plan(header: &RunHeader) -> Node {
     let stored = serde_json::to_string_pretty(&header.plan).unwrap_or_default();
-    let summary = "The plan as stored".into();
-    Node::Fold(Fold { summary, is_open: false, nodes: vec![Node::Code(stored)] })
+    Node::fold("The plan as stored", vec![Node::Code(stored)])
 }
 
 /// What is known of the machine, by what it is about.
@@ -102,14 +102,8 @@ fn groups(run: &Run, told: &Told) -> Vec<(String, Vec<Node>)> {
 }
 
 fn host_groups(host: &HostFacts) -> Vec<(String, Vec<Node>)> {
-    let mut names: Vec<&str> = Vec::new();
-    for fact in &host.facts {
-        if !names.contains(&fact.group.as_str()) {
-            names.push(&fact.group);
-        }
-    }
-    let of = |name: &str| host.facts.iter().filter(|fact| fact.group == name).collect();
-    names.into_iter().map(|name| (name.to_owned(), host_facts(of(name)))).collect()
+    let facts = host.facts.iter().map(|fact| (fact.group.clone(), fact));
+    grouped(facts).into_iter().map(|(name, facts)| (name, host_facts(facts))).collect()
 }
 
 /// What is known, and folded what is not, with the reasons.
@@ -128,8 +122,7 @@ fn host_facts(facts: Vec<&HostFact>) -> Vec<Node> {
         nodes.push(listed(&known));
     }
     if !unknown.is_empty() {
-        let summary = format!("{} not known", unknown.len()).into();
-        nodes.push(Node::Fold(Fold { summary, is_open: false, nodes: vec![listed(&unknown)] }));
+        nodes.push(Node::fold(format!("{} not known", unknown.len()), vec![listed(&unknown)]));
     }
     nodes
 }
@@ -169,21 +162,23 @@ fn handover(switch: &SwitchCost) -> String {
 
 fn calibration(run: &Run) -> Vec<Fact> {
     let c = &run.header.calibration;
-    let all = words::threads(c.threads);
-    let rate = |what: &str, by: &str, bytes_per_s: f64| {
-        Fact::new(format!("{what}, {by}"), format!("{} GB/s", three_digits(bytes_per_s / 1e9)))
-    };
-    let costs = &c.costs;
-    let mut facts = vec![
-        rate("memcpy in cache", "1 thread", c.memcpy_hot_bytes_per_s),
-        rate("memcpy in cache", &all, c.memcpy_hot_all_bytes_per_s),
-        rate("memcpy out of cache", "1 thread", c.memcpy_cold_bytes_per_s),
-        rate("memcpy out of cache", &all, c.memcpy_cold_all_bytes_per_s),
-        rate("read in cache", "1 thread", costs.scan_hot_bytes_per_s),
-        rate("read in cache", &all, costs.scan_hot_all_bytes_per_s),
-        rate("read out of cache", "1 thread", costs.scan_cold_bytes_per_s),
-        rate("read out of cache", &all, costs.scan_cold_all_bytes_per_s),
+    let (costs, all) = (&c.costs, words::threads(c.threads));
+    let one = "1 thread";
+    let rates = [
+        ("memcpy in cache", one, c.memcpy_hot_bytes_per_s),
+        ("memcpy in cache", &all, c.memcpy_hot_all_bytes_per_s),
+        ("memcpy out of cache", one, c.memcpy_cold_bytes_per_s),
+        ("memcpy out of cache", &all, c.memcpy_cold_all_bytes_per_s),
+        ("read in cache", one, costs.scan_hot_bytes_per_s),
+        ("read in cache", &all, costs.scan_hot_all_bytes_per_s),
+        ("read out of cache", one, costs.scan_cold_bytes_per_s),
+        ("read out of cache", &all, costs.scan_cold_all_bytes_per_s),
     ];
+    let mut facts: Vec<Fact> = rates
+        .map(|(what, by, rate)| {
+            Fact::new(format!("{what}, {by}"), format!("{} GB/s", three_digits(rate / 1e9)))
+        })
+        .into();
     let start = costs.thread_start_ns.map(nanoseconds);
     facts.extend(start.map(|ns| Fact::new("starting and joining a thread", ns)));
     let counted = costs.counted_handover_ns.map(nanoseconds);
@@ -227,14 +222,11 @@ fn findings(found: &[Finding]) -> Vec<Node> {
         found.iter().partition(|finding| finding.state == State::Ok);
     let limits = |f: &&Finding| Fact::new(f.name.clone(), format!("{}; {}", f.found, f.effect));
     let found = |f: &&Finding| Fact::new(f.name.clone(), f.found.clone());
-    let summary = format!("{} that limit nothing", number::count(fine.len() as u64, "finding"));
+    let summary = format!("{} that limit nothing", number::count(fine.len(), "finding"));
+    let fine = fine.iter().map(found).collect();
     vec![
         Node::Facts(limiting.iter().map(limits).collect()),
-        Node::Fold(Fold {
-            summary: summary.into(),
-            is_open: false,
-            nodes: vec![Node::Facts(fine.iter().map(found).collect())],
-        }),
+        Node::fold(summary, vec![Node::Facts(fine)]),
     ]
 }
 

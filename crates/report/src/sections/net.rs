@@ -52,7 +52,7 @@ fn by_size(run: &Run, analysis: &Analysis, form: Form) -> Section {
     }
     let is_short = is_grouped && form.is_short();
     let reading = if is_short { results::ratios_read(plan) } else { reading(run, analysis) };
-    nodes.push(Node::Aside(reading.into()));
+    nodes.push(Node::aside(reading));
     for (curve, cells) in &curves {
         let title = words::curve(&run.header, curve);
         let mut inside: Vec<Node> = match is_short {
@@ -62,7 +62,7 @@ fn by_size(run: &Run, analysis: &Analysis, form: Form) -> Section {
                 .collect(),
             false => vec![Node::Table(results::results(plan, cells, form.columns()))],
         };
-        inside.extend(results::in_flight(cells, &analysis.told).map(|s| Node::Aside(s.into())));
+        inside.extend(results::in_flight(cells, &analysis.told).map(|s| Node::aside(s)));
         if form == Form::Page && analysis.cells.len() <= CELLS_MAX {
             inside.extend(cells.iter().map(|cell| every_figure(run, analysis, cell)));
         }
@@ -79,7 +79,7 @@ fn by_size(run: &Run, analysis: &Analysis, form: Form) -> Section {
         }
     }
     if is_short {
-        nodes.push(Node::Aside(
+        nodes.push(Node::aside(
             Text::plain("Throughput, times, CPU and copies of every method: ")
                 .and_code(format!("iolens show {} --all", run.header.id)),
         ));
@@ -103,10 +103,7 @@ fn reading(run: &Run, analysis: &Analysis) -> String {
     }
     let marks = match run.header.plan.quick {
         true => String::new(),
-        false => format!(
-            " = tie within {}, ? undecided.",
-            number::percent(analysis.delta).replace(' ', "")
-        ),
+        false => format!(" = tie within {}, ? undecided.", number::percent(analysis.delta)),
     };
     format!(
         "Speed: median slice against {}, 95% intervals for all {} comparisons together.{marks} \
@@ -121,7 +118,7 @@ fn every_figure(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Node {
     let mut nodes = vec![Node::Table(results::cell(cell, run.header.plan.quick))];
     nodes.extend(results::latency(cell).map(Node::Table));
     let said = results::decided(cell, &analysis.told);
-    nodes.extend(said.into_iter().map(|said| Node::Aside(said.into())));
+    nodes.extend(said.into_iter().map(|said| Node::aside(said)));
     let summary = Text::strong(cell.cell.size.to_string()).and(" every figure");
     Node::Fold(Fold { summary, is_open: false, nodes })
 }
@@ -152,10 +149,9 @@ fn path(run: &Run, analysis: &Analysis, form: Form) -> Section {
     let mut nodes: Vec<Node> = Vec::new();
     if form == Form::Page {
         nodes.extend(paths::diagrams(run, analysis));
-        nodes.push(Node::Aside(
+        nodes.push(Node::aside(
             "Thick arrow: the CPU copies every byte. Thin: only a reference moves. Dashed: a \
-             reference that the kernel copied later, or pages that it mapped. Time runs downwards."
-                .into(),
+             reference that the kernel copied later, or pages that it mapped. Time runs downwards.",
         ));
     }
     nodes.push(Node::Table(results::ledger(run, analysis)));
@@ -163,17 +159,14 @@ fn path(run: &Run, analysis: &Analysis, form: Form) -> Section {
         true => " On sink a path ends at a device that drops everything.",
         false => "",
     };
-    nodes.push(Node::Aside(
-        format!(
-            "The path is declared per method; late-copy and mapped shares are measured, from the \
-             kernel's own reports.{sink}"
-        )
-        .into(),
-    ));
+    nodes.push(Node::aside(format!(
+        "The path is declared per method; late-copy and mapped shares are measured, from the \
+         kernel's own reports.{sink}"
+    )));
     let beside = results::receivers(run, analysis);
     if !beside.is_empty() {
         nodes.push(Node::Heading("Receivers".to_owned()));
-        nodes.push(Node::Aside(results::RECEIVERS_READ.into()));
+        nodes.push(Node::aside(results::RECEIVERS_READ));
         nodes.extend(beside.into_iter().map(Node::Table));
     }
     Section::new("path", "Path of the bytes", nodes)
@@ -186,10 +179,9 @@ pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
     let mut nodes: Vec<Node> = Vec::new();
     let host = &run.header.host;
     if [&host.l1d, &host.l2, &host.llc].iter().any(|cache| cache.value().is_some()) {
-        nodes.push(Node::Aside(
+        nodes.push(Node::aside(
             "Dotted lines: message size = cache size. Buffers add to that, so caches overflow a \
-             little earlier."
-                .into(),
+             little earlier.",
         ));
     }
     let mut of_family: Vec<Figure> = Vec::new();
@@ -203,7 +195,7 @@ pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
         nodes.push(Node::Heading(name.to_owned()));
         nodes.extend(drawn(first));
         if !more.is_empty() {
-            let all = u32::try_from(more.len()).unwrap_or(u32::MAX);
+            let all = more.len();
             nodes.push(Node::Fold(Fold {
                 summary: format!("{} more of {name}", number::count(all, "figure")).into(),
                 is_open: false,
@@ -232,10 +224,10 @@ fn explained(run: &Run, analysis: &Analysis) -> Vec<Node> {
     if explained.is_empty() {
         let how = Text::plain("CPU time by kernel function was not sampled: ")
             .and_code(format!("iolens explain {}", run.header.id));
-        return vec![Node::Aside(how)];
+        return vec![Node::aside(how)];
     }
     let one = |one: &attribution::Explanation| {
-        let mut nodes = vec![Node::Say(Text::strong(explain::title(one)))];
+        let mut nodes = vec![Node::say(Text::strong(explain::title(one)))];
         let said = explain::sentences(one).into_iter().chain(explain::cautions(one, analysis));
         nodes.push(Node::List(said.map(Text::from).collect()));
         nodes

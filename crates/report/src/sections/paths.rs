@@ -43,7 +43,7 @@ pub(super) fn diagrams(run: &Run, analysis: &Analysis) -> Vec<Node> {
     }
     if run.header.receivers.len() > 1 {
         let said = format!("Above, bytes are received with {receiver}; each receiver by itself:");
-        nodes.push(Node::Aside(said.into()));
+        nodes.push(Node::aside(said));
         let all = run.header.receivers.iter().map(|facts| receiving(analysis, facts));
         nodes.push(Node::Row(all.collect()));
     }

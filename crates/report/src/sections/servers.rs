@@ -40,7 +40,7 @@ pub(crate) fn one(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sectio
     let told = arm_facts::of(&analysis.told, Some(&cell.cell)).into_iter();
     let told = told.map(|told| (told.arm, format!("{}: {}", told.name, told.values.join(", "))));
     let used = format!("{} of {} used", cell.trials_used, cell.trials_started);
-    let threshold = number::percent(analysis.delta).replace(' ', "");
+    let threshold = number::percent(analysis.delta);
     let mut facts = vec![Fact::new("Trials", used), Fact::new("Threshold", threshold)];
     facts.extend(told.map(|(name, said)| Fact::new(name, said)));
     facts.extend(remarks::of_cell(cell).map(|note| Fact::new("Note", note)));
@@ -125,7 +125,7 @@ fn fold(summary: impl Into<iolens_document::Text>, is_open: bool, nodes: Vec<Nod
 
 /// What was found of each goal, and on a page every rate that was tried.
 fn searched(run: &Run, analysis: &Analysis, form: Form, reading: String) -> Vec<Node> {
-    let mut nodes = vec![Node::Aside(reading.into())];
+    let mut nodes = vec![Node::aside(reading)];
     for found in searches::found(run, analysis) {
         nodes.push(Node::Table(searches::table(run, &found)));
         if form == Form::Page {
@@ -157,11 +157,11 @@ fn counted(views: &[View]) -> Vec<Node> {
              rise together. Correlation, not cause.",
         );
     }
-    std::iter::once(Node::Aside(reading.into())).chain(folds).collect()
+    std::iter::once(Node::aside(reading)).chain(folds).collect()
 }
 
 fn numbers(run: &Run, analysis: &Analysis, views: &[View], form: Form) -> Vec<Node> {
-    let mut nodes = vec![Node::Aside(reading(run, analysis).into())];
+    let mut nodes = vec![Node::aside(reading(run, analysis))];
     for view in views {
         let mut own = summary(run, analysis, view);
         if form == Form::Page {
@@ -194,7 +194,7 @@ fn summary(run: &Run, analysis: &Analysis, view: &View) -> Vec<Node> {
     nodes.extend(legend.into_iter().map(Node::Aside));
     let most = findings::throughput(view, analysis.delta, run.header.plan.quick);
     let most = most.map(|ranking| screen::outcome(&ranking.outcome));
-    nodes.extend(most.map(|most| Node::Say(format!("Most requests per second: {most}").into())));
+    nodes.extend(most.map(|most| Node::say(format!("Most requests per second: {most}"))));
     nodes.extend(facts(tables::invalid(view)));
     nodes
 }
@@ -224,14 +224,14 @@ pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
     if all.iter().any(|figure| figure.family == Some(parts::ALONE)) {
         let said = "Models that make a process or a thread for each connection have figures of \
                     their own, as they are offered rates of their own.";
-        nodes.push(Node::Aside(said.into()));
+        nodes.push(Node::aside(said));
     }
     for group in Group::ALL {
         let own: Vec<_> = all.iter().filter(|figure| figure.group == group).cloned().collect();
         if own.is_empty() {
             continue;
         }
-        let (summary, is_open) = (number::count(own.len() as u64, "figure"), own.len() <= OPEN);
+        let (summary, is_open) = (number::count(own.len(), "figure"), own.len() <= OPEN);
         nodes.push(Node::Heading(heading(group).to_owned()));
         match group {
             Group::Crossover | Group::Main => nodes.extend(drawn(own)),

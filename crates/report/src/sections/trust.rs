@@ -15,7 +15,7 @@ use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::{Analysis, CellAnalysis, TimeSpent, Told};
 
 use super::{Form, setting};
-use crate::number::{self, NONE, count, nanoseconds, percent};
+use crate::number::{self, NONE, OrDash, count, nanoseconds, percent};
 use crate::{json, remarks, results, words};
 
 pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
@@ -84,7 +84,7 @@ fn trials(run: &Run, analysis: &Analysis) -> String {
 fn precision(run: &Run) -> Option<String> {
     let end = run.header.end.as_ref()?;
     let widest = end.unmet.first()?;
-    let all = u32::try_from(end.unmet.len()).unwrap_or(u32::MAX);
+    let all = end.unmet.len();
     Some(format!("{} wider than asked for; widest: {widest}", count(all, "comparison")))
 }
 
@@ -229,7 +229,7 @@ fn folds(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
         out.push(fold("Self-check of every setting".to_owned(), vec![bare(checks)]));
     }
     if !analysis.rejected.is_empty() {
-        let all = u32::try_from(analysis.rejected.len()).unwrap_or(u32::MAX);
+        let all = analysis.rejected.len();
         let summary = match all {
             1 => "A trial, or a part of it, not used".to_owned(),
             _ => format!("{all} trials or parts of trials not used"),
@@ -278,7 +278,7 @@ fn notes(run: &Run, analysis: &Analysis) -> Option<Node> {
             nodes: vec![Node::Facts(facts)],
         }),
     };
-    let summary = format!("{} of checks", count(u32::try_from(all).unwrap_or(u32::MAX), "note"));
+    let summary = format!("{} of checks", count(all, "note"));
     let nodes: Vec<Node> = kinds.into_iter().map(fold).collect();
     (!nodes.is_empty()).then(|| Node::Fold(Fold { summary: summary.into(), is_open: false, nodes }))
 }
@@ -287,7 +287,7 @@ fn notes(run: &Run, analysis: &Analysis) -> Option<Node> {
 fn costs(run: &Run, told: &Told) -> Vec<Fact> {
     let calibration = &run.header.calibration;
     let costs = &calibration.costs;
-    let known = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), nanoseconds);
+    let known = |ns: Option<f64>| ns.or_dash(nanoseconds);
     let unit = match run.header.plan.study() {
         Study::Net => "message by a method that does nothing",
         Study::File | Study::Write => "block by a method that does nothing",

@@ -49,7 +49,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Section {
     let mut nodes = Vec::new();
     for Answer { question, claim, evidence } in answers {
         nodes.push(Node::Heading(question.to_owned()));
-        nodes.push(Node::Say(claim.into()));
+        nodes.push(Node::say(claim));
         nodes.extend(shown(evidence));
     }
     Section::new("why", "Why", nodes)
@@ -59,7 +59,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Section {
 fn shown(evidence: Vec<String>) -> Option<Node> {
     match evidence.as_slice() {
         [] => None,
-        [one] => Some(Node::Aside(Text::plain(one))),
+        [one] => Some(Node::aside(Text::plain(one))),
         _ => Some(Node::Fold(Fold {
             summary: "Numbers".into(),
             is_open: false,
@@ -492,11 +492,7 @@ fn surprising(run: &Run, analysis: &Analysis) -> Option<Answer> {
 /// `1 thread: send_staged takes 1100 ns per message plus 0.200 ns per byte …`.
 fn cost_model(run: &Run, model: &CostModel) -> String {
     let curve = words::curve_brief(&run.header.plan, &model.curve);
-    let off = format!(
-        "at most {} off, at {}",
-        percent(model.worst_residual.abs()).replace(' ', ""),
-        model.worst_at
-    );
+    let off = format!("at most {} off, at {}", percent(model.worst_residual.abs()), model.worst_at);
     if !model.is_affine() {
         return format!("{curve}: {} is no fixed cost plus a cost per byte ({off})", model.label);
     }

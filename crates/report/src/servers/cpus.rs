@@ -82,8 +82,8 @@ pub(crate) fn use_of_cpus(cell: &CellAnalysis, caption: &str) -> Option<Table> {
                 vec![when.as_str().into(), cpu.cpu.to_string().into(), cpu.of.word().into()];
             row.extend(KINDS.map(|(_, _, of)| share(of(cpu))));
             row.extend([share(cpu.idle), cpu.ticks.to_string().into()]);
-            if i == 0 { table.push_group(row) } else { table.push(row) }
+            table.push_row(i == 0, row);
         }
     }
-    (!table.rows.is_empty()).then_some(table)
+    table.with_rows()
 }

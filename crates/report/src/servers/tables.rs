@@ -293,7 +293,7 @@ fn comparison(by: By, contrast: &Contrast) -> Vec<Vec<String>> {
     let single = factor(contrast.pointwise);
     let mut change = vec![iolens_document::change(single.typical)];
     change.extend(table::changes(single.interval));
-    let spread = contrast.sd_ln.map(|sd| percent(sd.exp() - 1.0).replace(' ', ""));
+    let spread = contrast.sd_ln.map(|sd| percent(sd.exp() - 1.0));
     vec![
         change,
         table::changes(factor(contrast.simultaneous).interval).to_vec(),

@@ -9,7 +9,7 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
 use super::{aside, engine, percent, scaled, setting, time};
-use crate::number::NONE;
+use crate::number::{NONE, OrDash};
 use crate::results::curves;
 use crate::{files, words};
 
@@ -59,11 +59,11 @@ fn table(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) 
         }
         let note = model.and_then(holds).map(|said| table.note(&said));
         let [fixed, bandwidth, half] = model.map_or_else(unknown, fitted);
-        let flat = flat.map_or_else(|| NONE.to_owned(), |plateau| plateau.from.size.to_string());
+        let flat = flat.or_dash(|plateau| plateau.from.size.to_string());
         let engine = Entry { note, ..engine(analysis, &label) };
         table.push(vec![engine, fixed, bandwidth, half, flat.into()]);
     }
-    (!table.rows.is_empty()).then_some(table)
+    table.with_rows()
 }
 
 /// The engines of a curve that have numbers.
@@ -89,7 +89,7 @@ fn fitted(model: &CostModel) -> [Entry; 3] {
     let half = files::rounded_bytes(model.half_size_bytes.value).to_string();
     let shown = [
         format!("{at_most}{}", time(&model.fixed_ns)),
-        bandwidth.map_or_else(|| NONE.to_owned(), |found| scaled(&found, Bytes::GIB as f64, "")),
+        bandwidth.or_dash(|found| scaled(&found, Bytes::GIB as f64, "")),
         half,
     ];
     match model.is_affine() {
@@ -125,7 +125,7 @@ pub(super) fn threads(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let more = percent(analysis.delta);
     if found.is_empty() {
         let said = format!("No setting shows that more threads bring less than {more} more.");
-        return vec![Node::Say(said.into())];
+        return vec![Node::say(said)];
     }
     let said = format!("More threads than these are not {more} faster.");
     let facts = found.into_iter().map(|(label, places)| Fact::new(label, places.join("; ")));

@@ -7,7 +7,7 @@ use iolens_model::run::Run;
 use iolens_stats::after_drop::{Worth, worth};
 
 use super::{aside, time, times};
-use crate::number::NONE;
+use crate::number::{NONE, OrDash};
 
 /// What was timed, the time, and whether pages of the file were read.
 type Timed = (&'static str, fn(&AfterDrop) -> f64, bool);
@@ -49,7 +49,7 @@ fn table(found: &[AfterDrop], (what, of, reads): &Timed) -> Table {
                 shares.sort_unstable_by(f64::total_cmp);
                 shares.get(shares.len() / 2).copied()
             });
-            median.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}", 100.0 * share))
+            median.or_dash(|share| format!("{:.0}", 100.0 * share))
         };
         let resident = |drop: &AfterDrop| {
             let (now, all) = drop.resident_bytes.zip(pages)?;
@@ -59,7 +59,7 @@ fn table(found: &[AfterDrop], (what, of, reads): &Timed) -> Table {
         table.push(vec![
             mode(&one).into(),
             time(&one.time_ns).into(),
-            one.ratio.as_ref().map_or_else(|| NONE.to_owned(), times).into(),
+            one.ratio.as_ref().or_dash(times).into(),
             if *reads { percent(&resident) } else { NONE.to_owned() }.into(),
             percent(&unused).into(),
         ]);

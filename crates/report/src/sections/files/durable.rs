@@ -7,7 +7,7 @@ use iolens_stats::analysis::Analysis;
 
 use super::{engine, times};
 use crate::findings::{self, Flush};
-use crate::number::{NONE, nanoseconds};
+use crate::number::{OrDash, nanoseconds};
 use crate::results::curves;
 use crate::{words, writes};
 
@@ -51,13 +51,13 @@ fn tables(run: &Run, analysis: &Analysis) -> Vec<Table> {
                 let row = vec![
                     if nth == 0 { cell.cell.size.to_string() } else { String::new() }.into(),
                     engine(analysis, &arm.arm.label),
-                    over.map_or_else(|| NONE.to_owned(), |over| times(&over)).into(),
+                    over.or_dash(|over| times(&over)).into(),
                     next.map_or_else(String::new, |(other, ratio)| {
                         format!("{} {other}", times(&ratio))
                     })
                     .into(),
                 ];
-                if nth == 0 { table.push_group(row) } else { table.push(row) }
+                table.push_row(nth == 0, row);
             }
         }
         if !table.rows.is_empty() {
