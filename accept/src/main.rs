@@ -19,7 +19,7 @@ mod files;
 mod hostile;
 mod json;
 mod network;
-#[path = "../../crates/report/src/lint/references.rs"]
+#[path = "../../crates/report/src/tests/lint/references.rs"]
 mod page;
 mod pairs;
 mod peers;

@@ -53,13 +53,11 @@ mod writes;
 #[cfg(test)]
 mod columns_tests;
 #[cfg(test)]
-mod export_docs;
-#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod fixture_findings;
 #[cfg(test)]
-mod lint;
+mod tests;
 #[cfg(test)]
 mod trials_tests;
 #[cfg(test)]

@@ -162,7 +162,7 @@ mod tests {
     use iolens_model::origin::Origin;
 
     use super::*;
-    use crate::{fixture, lint};
+    use crate::{fixture, tests::lint};
 
     /// The same run as of three hosts.
     fn three() -> Vec<Analysed> {
