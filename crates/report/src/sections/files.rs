@@ -9,7 +9,7 @@ mod numbers;
 mod programs;
 
 use iolens_document::table::{Column, Entry, Table};
-use iolens_document::{Fact, Fold, Node, Section, Text, ends, unusable};
+use iolens_document::{Fact, Node, Section, Text, ends, unusable};
 use iolens_model::axes::Study;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
@@ -19,6 +19,7 @@ pub(super) use self::facts::facts as file;
 pub(crate) use self::numbers::curve;
 use super::{Form, drawn, setting};
 use crate::findings::{self, Outcome, Ranking};
+use crate::groups::distinct;
 use crate::results::{curves, toned};
 use crate::{figure, files, number, screen, words};
 
@@ -30,7 +31,7 @@ pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
     }
     if form == Form::Page {
         let caches = format!("Dotted lines: {} = cache size.", words::size_of(&run.header.plan));
-        let mut nodes = vec![aside(caches)];
+        let mut nodes = vec![Node::aside(caches)];
         nodes.extend(drawn(figure::all(run, analysis)));
         sections.push(Section::new("figures", "Figures", nodes));
     }
@@ -78,7 +79,7 @@ fn fastest(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
         return Vec::new();
     }
     let facts = all.into_iter().map(|(name, said)| Fact::new(name, said.join("; ")));
-    vec![Node::Facts(facts.collect())]
+    Node::facts(facts.collect()).into_iter().collect()
 }
 
 /// Who may be ahead, and how many trials would decide it.
@@ -91,19 +92,13 @@ fn undecided(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
         let place = screen::place(run, &ranking.setting);
         Some(Fact::new(place, format!("{}{more}", methods.join(", "))))
     };
-    let facts: Vec<Fact> = rankings.iter().filter_map(one).collect();
-    if facts.is_empty() { Vec::new() } else { vec![Node::Facts(facts)] }
+    Node::facts(rankings.iter().filter_map(one).collect()).into_iter().collect()
 }
 
 /// How many times as fast each engine reads warm as cold.
 fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
     let all = findings::caching(run, analysis);
-    let mut engines: Vec<&str> = Vec::new();
-    for worth in &all {
-        if !engines.contains(&worth.method.as_str()) {
-            engines.push(&worth.method);
-        }
-    }
+    let engines = distinct(all.iter().map(|worth| worth.method.as_str()));
     let mut columns = vec![Column::left("setting", "")];
     columns.extend(engines.iter().map(|engine| Column::left(engine, "warm over cold [95%]")));
     let caption = "Rate warm over rate cold: different settings, which did not take turns";
@@ -114,7 +109,7 @@ fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
         let mut row: Vec<Entry> = vec![format!("{}, {apart}", first.setting.size).into()];
         row.extend(engines.iter().map(|engine| {
             let of = own.iter().find(|worth| worth.method == *engine);
-            Entry::from(of.map_or_else(String::new, |worth| times(&worth.warm_over_cold)))
+            of.map_or_else(Entry::default, |worth| times(&worth.warm_over_cold).into())
         }));
         table.push(row);
     }
@@ -131,18 +126,12 @@ fn all_numbers(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
         if form == Form::Page {
             let every = |cell: &&CellAnalysis| {
                 let summary = Text::strong(cell.cell.size.to_string()).and(" every figure");
-                let inside = vec![Node::Table(numbers::further(run, cell))];
-                Node::Fold(Fold { summary, is_open: false, nodes: inside })
+                Node::fold(summary, vec![Node::Table(numbers::further(run, cell))])
             };
             nodes.extend(cells.iter().map(every));
         }
     }
     nodes
-}
-
-/// `71.3%`.
-fn percent(fraction: f64) -> String {
-    number::percent(fraction)
 }
 
 /// An engine by its label, in its colour.
@@ -153,14 +142,13 @@ fn engine(analysis: &Analysis, label: &str) -> Entry {
 /// `451 [450–452]`, of what is this many times larger.
 fn scaled(estimate: &Estimate, scale: f64, unit: &str) -> String {
     let value = three_digits(estimate.value / scale);
-    let interval = match estimate.interval {
-        Some(interval) if interval.is_usable() => {
-            let Interval { low, high } = interval;
-            format!(" [{}]", ends((low / scale, high / scale)))
+    let interval = estimate.interval.map_or_else(String::new, |interval| {
+        let Interval { low, high } = interval.map(|end| end / scale);
+        match interval.is_usable() {
+            true => format!(" [{}]", ends((low, high))),
+            false => format!(" [{}]", unusable()),
         }
-        Some(_) => format!(" [{}]", unusable()),
-        None => String::new(),
-    };
+    });
     format!("{value}{unit}{interval}")
 }
 
@@ -177,9 +165,4 @@ fn time(estimate: &Estimate) -> String {
 /// `5.21× [4.98–5.45]`.
 fn times(ratio: &Estimate) -> String {
     scaled(ratio, 1.0, "×")
-}
-
-/// A paragraph that says how something is read.
-fn aside(said: impl Into<Text>) -> Node {
-    Node::aside(said)
 }

@@ -6,7 +6,7 @@ use iolens_model::file::AfterDrop;
 use iolens_model::run::Run;
 use iolens_stats::after_drop::{Worth, worth};
 
-use super::{aside, time, times};
+use super::{time, times};
 use crate::number::{NONE, OrDash};
 
 /// What was timed, the time, and whether pages of the file were read.
@@ -27,7 +27,7 @@ pub(super) fn nodes(run: &Run) -> Vec<Node> {
                 random order before the first pass. Cached: of what was read, after the drop. \
                 Dentries: unused ones that were left.";
     let tables = TIMED.iter().map(|timed| Node::Table(table(found, timed)));
-    std::iter::once(aside(said)).chain(tables).collect()
+    std::iter::once(Node::aside(said)).chain(tables).collect()
 }
 
 /// Every mode with what came after it.

@@ -14,19 +14,16 @@ use crate::{words, writes};
 pub(super) fn nodes(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let mut nodes: Vec<Node> = tables(run, analysis).into_iter().map(Node::Table).collect();
     if let Some(flush) = findings::flush(run) {
-        let mut facts: Vec<Fact> = Vec::new();
-        facts.extend(flush_words(&flush).map(|said| Fact::new("Flush", said)));
+        let flushed = flush_words(&flush).map(|said| Fact::new("Flush", said));
         let bytes = run.header.file.as_ref().map(|file| file.bytes);
-        facts.extend(bytes.filter(|_| flush.has_device).map(|bytes| {
+        let device = bytes.filter(|_| flush.has_device).map(|bytes| {
             let said = format!(
                 "used as found, not preconditioned: after {bytes} and more of writing without a \
                  pause it may be slower"
             );
             Fact::new("Device", said)
-        }));
-        if !facts.is_empty() {
-            nodes.push(Node::Facts(facts));
-        }
+        });
+        nodes.extend(Node::facts(flushed.into_iter().chain(device).collect()));
     }
     nodes
 }
@@ -60,9 +57,7 @@ fn tables(run: &Run, analysis: &Analysis) -> Vec<Table> {
                 table.push_row(nth == 0, row);
             }
         }
-        if !table.rows.is_empty() {
-            tables.push(table);
-        }
+        tables.extend(table.with_rows());
     }
     tables
 }

@@ -7,6 +7,7 @@ use iolens_stats::analysis::Analysis;
 use super::setting;
 use crate::bounds::{NO_BOUND, disturbed};
 use crate::findings::{self, Limit, Limiting, Reach};
+use crate::number::percent;
 use crate::rates::rate;
 use crate::words;
 
@@ -26,11 +27,11 @@ pub(super) fn nodes(run: &Run, analysis: &Analysis) -> Vec<Node> {
         );
         facts.push(Fact::new(words::curve(&run.header, &first.setting.curve()), said));
     }
-    if facts.is_empty() { Vec::new() } else { vec![Node::Facts(facts)] }
+    Node::facts(facts).into_iter().collect()
 }
 
 fn bound(run: &Run, limit: &Limit) -> String {
-    let share = |of: f64| super::percent(limit.bytes_per_s.value / of);
+    let share = |of: f64| percent(limit.bytes_per_s.value / of);
     match &limit.bound {
         Limiting::BestCold { setting: at, method, .. }
             if *at == limit.setting && *method == limit.method =>

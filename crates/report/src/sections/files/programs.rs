@@ -7,7 +7,6 @@ use iolens_model::units::Nanos;
 use iolens_model::{secret, shell};
 use iolens_stats::analysis::Analysis;
 
-use super::aside;
 use crate::copying;
 use crate::number::count;
 
@@ -35,5 +34,5 @@ pub(super) fn nodes(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let said = "As whole processes, from the call that starts them to the end of waiting, on the \
                 CPU of the engine's thread. Engines are timed from their first call to their last, \
                 with both files open. Starts were timed with an empty file, apart from the copies.";
-    vec![aside(said), Node::Facts(facts)]
+    vec![Node::aside(said), Node::Facts(facts)]
 }
