@@ -6,11 +6,12 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
 use iolens_model::secret;
-use iolens_stats::analysis::{Quantity, Verdict};
-use iolens_stats::compare::{ArmChange, CellChange, Comparison, Missing};
+use iolens_stats::analysis::Quantity;
+use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Missing};
 use serde_json::{Value, json};
 
 use crate::groups::distinct;
+use crate::named::{fields, named, object};
 use crate::text::Style;
 use crate::{json, words};
 
@@ -117,14 +118,11 @@ fn reading(compared: &Compared<'_>) -> String {
 pub fn json(compared: &Compared<'_>) -> String {
     let comparison = compared.comparison;
     let run = |header: &RunHeader| {
-        json!({
-            "id": header.id,
-            "name": header.name,
-            "started_unix_ns": header.started_unix_ns,
-            "build": header.build,
-            "host": header.host_label(),
-            "command": secret::redacted(&header.command),
-        })
+        let more = named! {
+            host: header.host_label(),
+            command: secret::redacted(&header.command),
+        };
+        object([fields!(Some(header); id name started_unix_ns build), more].concat())
     };
     let changes: Vec<Value> = comparison
         .cells
@@ -134,54 +132,43 @@ pub fn json(compared: &Compared<'_>) -> String {
     let moved = comparison.cells.iter().filter(|cell| !cell.baseline_moved.is_empty());
     let moved: Vec<Value> =
         moved.map(|cell| json!({"cell": cell.cell, "moved": cell.baseline_moved})).collect();
-    json::print(&json!({
-        "schema": json::SCHEMA,
-        "a": run(compared.a),
-        "b": run(compared.b),
-        "inputs": comparison.inputs,
-        "study": comparison.study,
-        "baseline": comparison.baseline,
-        "delta": comparison.delta,
-        "indicative": comparison.indicative,
-        "contrasts": comparison.contrasts,
-        "slower": comparison.slower(),
-        "usable": comparison.is_usable(),
-        "changes": changes,
-        "baseline_moved": moved,
-        "missing": comparison.missing,
-        "self_check": comparison.self_check,
-        "warnings": comparison.warnings,
-    }))
+    let own = fields!(Some(comparison);
+        inputs study baseline delta indicative contrasts missing self_check warnings
+    );
+    let more = named! {
+        schema: json::SCHEMA,
+        a: run(compared.a),
+        b: run(compared.b),
+        slower: comparison.slower(),
+        usable: comparison.is_usable(),
+        changes: changes,
+        baseline_moved: moved,
+    };
+    json::print(&object([own, more].concat()))
 }
 
 fn change(comparison: &Comparison, cell: &CellChange, arm: &ArmChange) -> Value {
-    let word = |verdict: Verdict| (!comparison.indicative).then_some(verdict);
+    // A change as it was judged; without a word where runs were too short for one.
+    let judged = |change: Option<&Change>| {
+        let verdict = change.map(|change| change.verdict).filter(|_| !comparison.indicative);
+        let judgement = fields!(change; pointwise simultaneous reason);
+        [judgement, named! { verdict: verdict }].concat()
+    };
     let of = arm.change.as_ref();
-    json!({
-        "cell": cell.cell,
-        "arm": arm.arm.label,
-        "primitive": arm.arm.primitive,
-        "role": arm.arm.role,
-        "quantity": arm.quantity,
-        "ratio_a": arm.ratio_a,
-        "ratio_b": arm.ratio_b,
-        "ratio": of.map(|change| change.ratio),
-        "trials_a": of.map(|change| change.trials_a),
-        "trials_b": of.map(|change| change.trials_b),
-        "pointwise": of.map(|change| change.pointwise),
-        "simultaneous": of.map(|change| change.simultaneous),
-        "verdict": of.and_then(|change| word(change.verdict)),
-        "reason": of.map(|change| &change.reason),
-        "trials_needed": of.map(|change| change.trials_needed),
-        "own": arm.own.as_ref().map(|own| json!({
-            "interleaved": comparison.interleaved,
-            "ns_a": own.ns_a,
-            "ns_b": own.ns_b,
-            "ratio": own.ratio,
-            "pointwise": own.judged.as_ref().map(|change| change.pointwise),
-            "simultaneous": own.judged.as_ref().map(|change| change.simultaneous),
-            "verdict": own.judged.as_ref().and_then(|change| word(change.verdict)),
-            "reason": own.judged.as_ref().map(|change| &change.reason),
-        })),
-    })
+    let own = arm.own.as_ref().map(|own| {
+        let values = fields!(Some(own); ns_a ns_b ratio);
+        let interleaved = named! { interleaved: comparison.interleaved };
+        object([values, interleaved, judged(own.judged.as_ref())].concat())
+    });
+    object(
+        [
+            named! { cell: cell.cell, arm: arm.arm.label },
+            fields!(Some(&arm.arm); primitive role),
+            fields!(Some(arm); quantity ratio_a ratio_b),
+            fields!(of; ratio trials_a trials_b trials_needed),
+            judged(of),
+            named! { own: own },
+        ]
+        .concat(),
+    )
 }

@@ -39,6 +39,7 @@ mod bounds;
 mod calls;
 mod crossing;
 mod groups;
+mod named;
 mod number;
 mod parts;
 mod records;

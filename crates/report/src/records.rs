@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::cells::{cells, pairs};
 use crate::export::UnknownColumn;
+use crate::named::{Named, fields, named, object, prefixed, renamed};
 use crate::totals::Counted;
 
 mod arms;
@@ -31,35 +32,6 @@ pub(crate) struct Record {
     pub(crate) columns: Named,
     /// What has no place in a column: whole histograms.
     whole: Named,
-}
-
-type Named = Vec<(Cow<'static, str>, Value)>;
-
-/// Columns, each with its value.
-macro_rules! named {
-    ($($name:ident: $value:expr),+ $(,)?) => {
-        vec![$((std::borrow::Cow::Borrowed(stringify!($name)), serde_json::json!($value))),+]
-    };
-}
-use named;
-
-/// Columns that are called as the fields of something that may be missing.
-macro_rules! fields {
-    ($of:expr; $($name:ident)+) => {{
-        let of = $of;
-        let column = |name, value| (std::borrow::Cow::Borrowed(name), value);
-        vec![$(column(stringify!($name), serde_json::json!(of.map(|of| &of.$name)))),+]
-    }};
-}
-use fields;
-
-/// The same columns, with this before their names.
-fn prefixed(prefix: &str, columns: Named) -> Named {
-    renamed(columns, |name| format!("{prefix}{name}"))
-}
-
-fn renamed(columns: Named, new: impl Fn(&str) -> String) -> Named {
-    columns.into_iter().map(|(name, value)| (Cow::Owned(new(&name)), value)).collect()
 }
 
 impl Record {
@@ -95,10 +67,6 @@ impl Record {
     pub(crate) fn object(self) -> Value {
         object(self.columns.into_iter().chain(self.whole))
     }
-}
-
-fn object(columns: impl IntoIterator<Item = (Cow<'static, str>, Value)>) -> Value {
-    Value::Object(columns.into_iter().map(|(name, value)| (name.into_owned(), value)).collect())
 }
 
 /// One row per arm and trial.

@@ -8,10 +8,10 @@ use iolens_model::trial::SliceKind;
 use serde_json::json;
 
 use super::{
-    Named, PROMISED, Record, axes, counted, fields, in_units, named, prefixed, rate_of, slices,
-    status, times, tuning, whose,
+    PROMISED, Record, axes, counted, in_units, rate_of, slices, status, times, tuning, whose,
 };
 use crate::arm_facts;
+use crate::named::{Named, fields, named, prefixed};
 use crate::totals::{Counted, totals};
 
 /// Of `net`. The columns that scripts may rely on come first, in the order in which they

@@ -9,11 +9,10 @@ use iolens_stats::analysis::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    Named, Record, axes, fields, in_units, named, object, prefixed, rate_of, servers, tuning,
-};
+use super::{Record, axes, in_units, rate_of, servers, tuning};
 use crate::calls::bytes_of;
 use crate::copying::start_of;
+use crate::named::{Named, fields, named, object, prefixed};
 
 /// One row per arm and cell.
 pub(crate) fn cells<'a>(run: &'a Run, analysis: &'a Analysis) -> impl Iterator<Item = Record> {

@@ -15,8 +15,9 @@ use iolens_stats::remark::Limited;
 use serde_json::{Value, json};
 
 use super::cells::{cost, estimate, latency};
-use super::{Named, Record, arms, axes, fields, named, prefixed, renamed, slices};
+use super::{Record, arms, axes, slices};
 use crate::arm_facts;
+use crate::named::{Named, fields, named, prefixed, renamed};
 use crate::remarks;
 use crate::servers::{CPU_KINDS, by_end};
 use crate::totals::{Counted, totals};

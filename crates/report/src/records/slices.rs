@@ -7,7 +7,8 @@ use iolens_model::file::FileCounts;
 use iolens_model::outcome::{KernelCounts, PmuCounts, SliceOutcome, TrialOutcome};
 use iolens_model::run::Run;
 
-use super::{Named, PROMISED, Record, axes, counted, fields, in_units, named, servers, tuning};
+use super::{PROMISED, Record, axes, counted, in_units, servers, tuning};
+use crate::named::{Named, fields, named};
 use crate::totals::Counted;
 
 /// The row of a slice, with why an analysis does not rest on it.
