@@ -51,7 +51,7 @@ pub(crate) fn bytes_of(run: &Run, call: &str) -> Option<u32> {
 /// machine in different moods, and ratios do not hold those.
 pub(crate) fn rows<'a>(run: &'a Run, cell: &'a CellAnalysis) -> Vec<Row<'a>> {
     let row = |arm: &'a ArmAnalysis| {
-        let ns = arm.figures.as_ref()?.ns_per_message;
+        let ns = arm.time()?;
         let facts = run.header.calls.iter().find(|facts| facts.id == arm.arm.primitive);
         (arm.arm.role != Role::SelfCheck).then_some(Row { arm, facts, ns })
     };

@@ -8,14 +8,14 @@ use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Figures, Interval, Verdict,
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Figures, Verdict,
 };
 
 use iolens_stats::remark::{Remark, RemarkKind};
 
 use crate::alone;
 use crate::groups::grouped;
-use crate::number::{self, NONE, OrDash, copies};
+use crate::number::{self, OrDash, copies};
 use crate::rates::{self, Unit};
 use crate::remarks;
 use crate::screen::table::{Better, compared};
@@ -83,7 +83,6 @@ pub(crate) fn by_size<'a>(
 
 /// What there is to say of an arm.
 fn main(arm: &ArmAnalysis, unit: Unit, quick: bool) -> Row {
-    let figures = arm.figures.as_ref();
     let copied = [arm.copies_sender, arm.copies_end_to_end].map(copies).join("/");
     vec![
         (Column::left("method", ""), name(arm)),
@@ -91,7 +90,7 @@ fn main(arm: &ArmAnalysis, unit: Unit, quick: bool) -> Row {
         (Column::left("", "[95%]"), goodput_interval(arm, unit)),
         (
             Column::decimal("per message", "ns"),
-            number::optional(figures.map(|f| f.ns_per_message.value)).into(),
+            number::optional(arm.time().map(|e| e.value)).into(),
         ),
         (Column::right("speed", ""), change(arm, quick)),
         (Column::left("95% interval", ""), ends(arm, quick)),
@@ -106,7 +105,7 @@ pub(crate) type Of = fn(&Figures) -> Option<Estimate>;
 
 /// The figures that any arm of a cell has, of one of them.
 pub(crate) fn figures(cell: &CellAnalysis, arm: &ArmAnalysis, all: &[(&str, &str, Of)]) -> Row {
-    let read = |arm: &ArmAnalysis, of: Of| arm.figures.as_ref().and_then(of).map(|e| e.value);
+    let read = |arm: &ArmAnalysis, of: Of| arm.figure(of).map(|e| e.value);
     let has = |of| cell.arms.iter().any(|arm| read(arm, of).is_some());
     let of_any = all.iter().filter(|(.., of)| has(*of));
     let entry = |of| number::optional(read(arm, of)).into();
@@ -115,7 +114,7 @@ pub(crate) fn figures(cell: &CellAnalysis, arm: &ArmAnalysis, all: &[(&str, &str
 
 /// How many trials its numbers are of.
 pub(crate) fn trials(arm: &ArmAnalysis) -> Entry {
-    arm.figures.as_ref().or_dash(|f| f.ns_per_message.n.to_string()).into()
+    arm.time().or_dash(|time| time.n.to_string()).into()
 }
 
 /// The table of one curve, as wide as `width` allows.
@@ -200,26 +199,22 @@ pub(crate) fn remark_on(arm: &ArmAnalysis, contrast: Option<&Contrast>) -> Optio
 
 /// The unit for the goodputs of cells.
 fn goodput_unit(cells: &[&CellAnalysis]) -> Unit {
-    let figures = cells.iter().flat_map(|cell| &cell.arms).filter_map(|arm| arm.figures.as_ref());
-    Unit::of(rates::BITS, figures.filter_map(|f| f.goodput_bits_per_s).map(|rate| rate.value))
+    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    let rates = arms.filter_map(|arm| arm.figure(|f| f.goodput_bits_per_s));
+    Unit::of(rates::BITS, rates.map(|rate| rate.value))
 }
 
 /// Goodput in the unit of its column.
 fn goodput(arm: &ArmAnalysis, unit: Unit) -> Entry {
-    let rate = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s);
+    let rate = arm.figure(|f| f.goodput_bits_per_s);
     number::optional(rate.map(|rate| rate.value / unit.size)).into()
 }
 
-/// Its interval, where it is compared with nothing.
+/// Its interval, where it is compared with nothing: `[14.0, 14.5]`.
 fn goodput_interval(arm: &ArmAnalysis, unit: Unit) -> Entry {
-    let interval = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s?.interval);
-    rate_interval(interval, unit).into()
-}
-
-/// `[14.0, 14.5]`, in the unit of the column.
-fn rate_interval(interval: Option<Interval>, unit: Unit) -> String {
-    let ends = |interval| number::ends(interval, |end| three_digits(end / unit.size));
-    interval.or_dash(ends)
+    let interval = arm.figure(|f| f.goodput_bits_per_s).and_then(|rate| rate.interval);
+    let digits = |end| three_digits(end / unit.size);
+    interval.or_dash(|interval| number::ends(interval, digits)).into()
 }
 
 /// `+16%`, with `=` where it is a tie and `?` where it is open.
@@ -261,10 +256,9 @@ fn ends(arm: &ArmAnalysis, quick: bool) -> Entry {
 /// CPU time per byte of both ends; of the sender alone where there is no
 /// other end.
 fn cpu(arm: &ArmAnalysis) -> Option<f64> {
-    let figures = arm.figures.as_ref()?;
-    let tx = figures.tx_cpu_ns_per_byte?.value;
-    match figures.goodput_bits_per_s {
-        Some(_) => Some(tx + figures.rx_cpu_ns_per_byte?.value),
+    let tx = arm.figure(|f| f.tx_cpu_ns_per_byte)?.value;
+    match arm.figure(|f| f.goodput_bits_per_s) {
+        Some(_) => Some(tx + arm.figure(|f| f.rx_cpu_ns_per_byte)?.value),
         None => Some(tx),
     }
 }
@@ -277,13 +271,9 @@ pub(crate) fn overlap(a: &Contrast, b: &Contrast) -> Option<bool> {
 
 /// A value with its interval, scaled: `39.5 [39.1, 39.9]`.
 pub(crate) fn interval_text(estimate: Option<Estimate>, scale: f64) -> String {
-    match estimate {
-        Some(Estimate { value, interval: Some(interval), .. }) => format!(
-            "{} {}",
-            three_digits(value / scale),
-            number::ends(interval, |end| three_digits(end / scale))
-        ),
-        Some(estimate) => three_digits(estimate.value / scale),
-        None => NONE.to_owned(),
-    }
+    let digits = |value| three_digits(value / scale);
+    estimate.or_dash(|Estimate { value, interval, .. }| match interval {
+        Some(interval) => format!("{} {}", digits(value), number::ends(interval, digits)),
+        None => digits(value),
+    })
 }

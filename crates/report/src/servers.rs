@@ -11,6 +11,7 @@ use iolens_model::units::three_digits;
 pub(crate) use iolens_stats::analysis::Kind;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate};
 
+pub(crate) use crate::arms::methods as models;
 use crate::figure::metric::Metric;
 use crate::parts::{self, Part};
 use crate::words;
@@ -161,12 +162,6 @@ pub(crate) fn is_open(cell: &CellAnalysis) -> bool {
 /// The contrast of what a request costs, server CPU time against server CPU time.
 pub(crate) fn cost_contrast(arm: &ArmAnalysis) -> Option<&Contrast> {
     arm.cpu_contrast.as_ref()
-}
-
-/// The models of a cell that can be read: the baseline and those that are compared.
-pub(crate) fn models(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> {
-    let plays = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
-    cell.arms.iter().filter(plays)
 }
 
 /// A metric of a model in the unit that is shown.

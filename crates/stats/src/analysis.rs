@@ -223,6 +223,17 @@ impl ArmAnalysis {
         }
     }
 
+    /// One of its figures.
+    pub fn figure(&self, of: impl Fn(&Figures) -> Option<Estimate>) -> Option<Estimate> {
+        self.figures.as_ref().and_then(of)
+    }
+
+    /// Time over messages, ns, or over what else is the unit of its study.
+    #[must_use]
+    pub fn time(&self) -> Option<Estimate> {
+        self.figure(|figures| Some(figures.ns_per_message))
+    }
+
     /// Whether its numbers may be held against those of other arms: they are usable, and where
     /// there is a verdict it is about the arm.
     #[must_use]

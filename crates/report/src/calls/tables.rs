@@ -79,7 +79,7 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
 }
 
 fn cycles(row: &Row<'_>) -> Option<Estimate> {
-    row.arm.figures.as_ref()?.cycles_per_message
+    row.arm.figure(|f| f.cycles_per_message)
 }
 
 fn value(estimate: Option<Estimate>) -> String {

@@ -1,5 +1,6 @@
 //! A run of a file with known times, in every form that is shown.
 
+use iolens_model::arm::Role;
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::file::{
     AfterDrop, Consumer, DropMode, EngineFacts, FileAxes, FileCounts, FileFacts, Pattern,

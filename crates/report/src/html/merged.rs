@@ -125,7 +125,7 @@ fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> 
     let note = results::remark(arm).map(|remark| table.note(&remark));
     let contrast = arm.contrast.as_ref();
     let is_baseline = arm.arm.label == plan.baseline;
-    let time = arm.figures.as_ref().map(|figures| figures.ns_per_message.value);
+    let time = arm.time().map(|e| e.value);
     let ratio = match contrast {
         Some(contrast) => number::contrast(contrast),
         None if is_baseline => "baseline".to_owned(),

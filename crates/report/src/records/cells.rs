@@ -78,7 +78,7 @@ fn judgement(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Named {
     let contrast = arm.contrast.as_ref();
     // A quick run has no verdicts, in an export either.
     let judged = contrast.filter(|_| !plan.quick);
-    let n = contrast.map(|c| c.n).or(arm.figures.as_ref().map(|f| f.ns_per_message.n));
+    let n = contrast.map(|c| c.n).or(arm.time().map(|time| time.n));
     [
         named! { run: run.header.id, study: plan.study().word(), arm: arm.arm.label },
         fields!(Some(&arm.arm); primitive role),
@@ -104,18 +104,18 @@ fn judgement(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Named {
 
 /// Columns that are called as the figures are.
 macro_rules! values {
-    ($figures:expr; $($name:ident)+) => {{
-        let figures = $figures.as_ref();
-        named! { $($name: figures.and_then(|f| f.$name).map(|e| e.value)),+ }
+    ($arm:expr; $($name:ident)+) => {{
+        let arm: &ArmAnalysis = $arm;
+        named! { $($name: arm.figure(|f| f.$name).map(|e| e.value)),+ }
     }};
 }
 
 fn of_calls(run: &Run, arm: &ArmAnalysis) -> Named {
-    let call = arm.figures.as_ref().map(|f| f.ns_per_message);
+    let call = arm.time();
     let rate = call.map(|call| 1e9 / call.value);
     let bytes = bytes_of(run, &arm.arm.primitive).filter(|&bytes| bytes > 0);
     let mib = rate.zip(bytes).map(|(rate, bytes)| rate * f64::from(bytes) / f64::from(1 << 20));
-    let further: Named = values!(arm.figures;
+    let further: Named = values!(arm;
         tx_calls_per_message tx_cpu_ns_per_message cycles_per_message instructions_per_message
         context_switches_per_message run_delay_ns_per_message
     );
@@ -128,12 +128,11 @@ fn of_calls(run: &Run, arm: &ArmAnalysis) -> Named {
 }
 
 fn of_files(arm: &ArmAnalysis, study: Study) -> Named {
-    let figures = arm.figures.as_ref();
-    let rate = figures.and_then(|f| f.read_bytes_per_s);
+    let rate = arm.figure(|f| f.read_bytes_per_s);
     let columns: [Named; 3] = [
         estimate(rate_of(study), "_bytes_per_s", rate),
-        estimate("ns_per_message", "", figures.map(|f| f.ns_per_message)),
-        values!(arm.figures;
+        estimate("ns_per_message", "", arm.time()),
+        values!(arm;
             device_share ns_per_byte tx_cpu_ns_per_byte tx_calls_per_message
             context_switches_per_message run_delay_ns_per_message cycles_per_byte
             l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib softirq_ns_per_byte
@@ -143,13 +142,12 @@ fn of_files(arm: &ArmAnalysis, study: Study) -> Named {
 }
 
 fn of_messages(arm: &ArmAnalysis) -> Named {
-    let figures = arm.figures.as_ref();
-    let goodput = figures.and_then(|f| f.goodput_bits_per_s);
+    let goodput = arm.figure(|f| f.goodput_bits_per_s);
     let zerocopy = arm.zerocopy.as_ref();
     [
         estimate("goodput", "_bits_per_s", goodput),
-        estimate("ns_per_message", "", figures.map(|f| f.ns_per_message)),
-        values!(arm.figures;
+        estimate("ns_per_message", "", arm.time()),
+        values!(arm;
             ns_per_byte tx_cpu_ns_per_byte rx_cpu_ns_per_byte tx_calls_per_message
             context_switches_per_message cycles_per_byte tx_cycles_per_byte rx_cycles_per_byte
             l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib softirq_ns_per_byte
@@ -157,7 +155,7 @@ fn of_messages(arm: &ArmAnalysis) -> Named {
         fields!(Some(arm); copies_sender copies_end_to_end),
         prefixed("zerocopy_", fields!(zerocopy; sends completions copied_share enobufs)),
         latency(arm),
-        values!(arm.figures;
+        values!(arm;
             branch_misses_per_kib dtlb_misses_per_kib stalled_frontend_per_cycle
             stalled_backend_per_cycle run_delay_ns_per_message tx_messages_per_call
             tx_segments_per_message voluntary_switches_per_message involuntary_switches_per_message

@@ -105,7 +105,7 @@ fn entry(plan: &Plan, arm: &ArmAnalysis, is_best: bool, with_width: bool) -> Ent
         (Some(contrast), _) => contrast,
         (None, Role::Baseline) => return "0%".into(),
         (None, _) => {
-            let time = arm.figures.as_ref().map(|figures| figures.ns_per_message.value);
+            let time = arm.time().map(|e| e.value);
             let text = time.or_dash(|ns| format!("{} ns", three_digits(ns)));
             return Entry::toned(text, Tone::Faint);
         }

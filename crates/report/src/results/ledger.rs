@@ -74,7 +74,7 @@ fn row<'a>(
     row.extend(Kind::ALL.map(count));
     row.push(range(all().map(|arm| arm.copies_sender)).into());
     row.push(range(all().map(|arm| arm.copies_end_to_end)).into());
-    row.push(interval_text(arm.figures.as_ref().and_then(|f| f.ns_per_byte), 1.0).into());
+    row.push(interval_text(arm.figure(|f| f.ns_per_byte), 1.0).into());
     row
 }
 

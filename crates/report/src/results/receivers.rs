@@ -1,11 +1,11 @@
 //! Receivers beside each other: the same cell and arm, received in each way.
 
-use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use super::{interval_text, toned};
+use crate::arms::methods;
 use crate::groups::grouped;
 use crate::number::{NONE, OrDash, copies, percent};
 use crate::table::{Column, Entry, Table};
@@ -48,8 +48,7 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
         Column::right("mapped", "share"),
     ];
     let mut table = Table::new(format!("Receivers beside each other: {subject}"), columns);
-    let received = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
-    for arm in cells.first().into_iter().flat_map(|cell| &cell.arms).filter(received) {
+    for arm in cells.first().into_iter().flat_map(|cell| methods(cell)) {
         let same = cells.iter().filter_map(|cell| {
             let found = cell.arms.iter().find(|other| other.arm == arm.arm)?;
             Some((cell.cell.receiver()?, found))
@@ -62,7 +61,6 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
 }
 
 fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
-    let figures = arm.figures.as_ref();
     let label = match is_first {
         true => toned(arm.arm.label.as_str(), &arm.arm.primitive),
         false => "".into(),
@@ -70,8 +68,8 @@ fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
     vec![
         label,
         receiver.into(),
-        interval_text(figures.and_then(|f| f.goodput_bits_per_s), 1e9).into(),
-        interval_text(figures.and_then(|f| f.rx_cpu_ns_per_byte), 1.0).into(),
+        interval_text(arm.figure(|f| f.goodput_bits_per_s), 1e9).into(),
+        interval_text(arm.figure(|f| f.rx_cpu_ns_per_byte), 1.0).into(),
         copies(arm.copies_end_to_end).into(),
         arm.mapped_share.or_dash(percent).into(),
     ]

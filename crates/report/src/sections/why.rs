@@ -5,15 +5,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use iolens_document::{Node, Section, Text, change, change_interval};
-use iolens_model::arm::Role;
 use iolens_model::axes::WorkingSet;
 use iolens_model::cell::Cell;
 use iolens_model::data_path::{DataPath, Hop, Movement, Mover};
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, CostModel, Crossover, Estimate, Figures, Interval,
-    Plateau, PlateauAxis, RemovedCopy,
+    Analysis, CellAnalysis, CostModel, Crossover, Estimate, Figures, Interval, Plateau,
+    PlateauAxis, RemovedCopy,
 };
 
 use super::{setting, surprising};
@@ -218,10 +217,10 @@ fn extra(run: &Run, cell: &CellAnalysis) -> Option<String> {
 
 /// `+33% [+30, +36]`.
 pub(super) fn changed(found: &Multiple) -> String {
-    let Interval { low, high } = found.interval;
-    match found.interval.is_usable() {
-        true => format!("{} {}", change(found.ratio), change_interval((low, high))),
-        false => change(found.ratio),
+    let &(ratio, interval) = found;
+    match interval.is_usable() {
+        true => format!("{} {}", change(ratio), change_interval((interval.low, interval.high))),
+        false => change(ratio),
     }
 }
 
@@ -409,9 +408,8 @@ fn plateau(analysis: &Analysis, row: &Row) -> String {
 /// Every method at every size that has at least two thread counts.
 fn by_threads<'a>(analysis: &'a Analysis) -> Vec<Row<'a>> {
     let points = analysis.cells.iter().flat_map(|cell| {
-        let sends = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
-        cell.arms.iter().filter(sends).filter_map(move |arm| {
-            let goodput = arm.figures.as_ref()?.goodput_bits_per_s?;
+        arms::methods(cell).filter_map(move |arm| {
+            let goodput = arm.figure(|f| f.goodput_bits_per_s)?;
             let key = (arm.arm.label.as_str(), Cell { threads: 0, ..cell.cell.clone() });
             Some((key, (&cell.cell, goodput)))
         })

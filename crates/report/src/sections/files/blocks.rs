@@ -2,15 +2,15 @@
 
 use iolens_document::table::{Column, Entry, Table, Tone};
 use iolens_document::{Fact, Node};
-use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
 use super::{engine, scaled, setting, time};
+use crate::arms::methods;
 use crate::groups::{distinct, grouped};
-use crate::number::{NONE, OrDash, percent};
+use crate::number::{self, NONE, OrDash, percent};
 use crate::results::curves;
 use crate::{files, words};
 
@@ -69,9 +69,7 @@ fn table(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) 
 
 /// The engines of a curve that have numbers.
 fn labels(cells: &[&CellAnalysis]) -> Vec<String> {
-    let arms = cells.iter().flat_map(|cell| &cell.arms).filter(|arm| {
-        matches!(arm.arm.role, Role::Baseline | Role::Compared) && arm.figures.is_some()
-    });
+    let arms = cells.iter().flat_map(|cell| methods(cell)).filter(|arm| arm.figures.is_some());
     distinct(arms.map(|arm| arm.arm.label.clone()))
 }
 
@@ -79,7 +77,7 @@ fn labels(cells: &[&CellAnalysis]) -> Vec<String> {
 fn fitted(model: &CostModel) -> [Entry; 3] {
     let at_most = if model.fixed_is_upper_bound { "≤ " } else { "" };
     let bandwidth = files::bandwidth(model);
-    let half = files::rounded_bytes(model.half_size_bytes.value).to_string();
+    let half = number::bytes(model.half_size_bytes.value).to_string();
     let tone = if model.is_affine() { Tone::Plain } else { Tone::Faint };
     let shown = [
         format!("{at_most}{}", time(&model.fixed_ns)),

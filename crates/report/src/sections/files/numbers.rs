@@ -72,9 +72,8 @@ impl Rows<'_> {
         let ends = if self.has_changes { "%" } else { self.unit.name };
         let rates = |name| Column::decimal(name, self.unit.name);
         let percents = |name| Column::right(name, "%");
-        let figures = arm.figures.as_ref();
-        let cpu = figures.and_then(|f| f.tx_cpu_ns_per_byte).map(|e| e.value);
-        let device = figures.and_then(|f| f.device_share).map(|e| e.value);
+        let cpu = arm.figure(|f| f.tx_cpu_ns_per_byte).map(|e| e.value);
+        let device = arm.figure(|f| f.device_share).map(|e| e.value);
         let dirty = self.told.dirty_share(&cell.cell, &arm.arm.label);
         let all = [
             (true, Column::left("engine", ""), name(arm)),
@@ -98,7 +97,7 @@ impl Rows<'_> {
 
     fn time(&self, arm: &ArmAnalysis) -> Entry {
         let shown = |ns: Estimate| if self.is_alone { time(&ns) } else { nanoseconds(ns.value) };
-        arm.figures.as_ref().map(|f| f.ns_per_message).or_dash(shown).into()
+        arm.time().or_dash(shown).into()
     }
 
     /// The interval that decides, of the change or of the value.
@@ -126,7 +125,7 @@ impl Rows<'_> {
     /// What of a program's time its start is.
     fn start(&self, arm: &ArmAnalysis) -> String {
         let start = copying::start_of(&self.run.header, self.told, &arm.arm.primitive);
-        let time = arm.figures.as_ref().map(|f| f.ns_per_message.value);
+        let time = arm.time().map(|e| e.value);
         let share = start.zip(time).map(|(start, time)| start.median_ns as f64 / time);
         share.map_or_else(String::new, |share| percent(Some(share)))
     }
@@ -143,7 +142,7 @@ fn change(arm: &ArmAnalysis) -> Entry {
 
 /// What moves no bytes has no rate.
 fn rate(arm: &ArmAnalysis) -> Option<Estimate> {
-    arm.figures.as_ref()?.read_bytes_per_s.filter(|rate| rate.value > 0.0)
+    arm.figure(|f| f.read_bytes_per_s).filter(|rate| rate.value > 0.0)
 }
 
 /// Why a row is compared with nothing, in a word.
@@ -282,7 +281,7 @@ pub(super) fn further(run: &Run, cell: &CellAnalysis) -> Table {
     let unit = files::unit(&[cell]);
     let own = format!("{} [95%]", unit.name);
     let row = |(_, arm): &ArmRow<'_>| {
-        let rate = arm.figures.as_ref().and_then(|f| f.read_bytes_per_s);
+        let rate = arm.figure(|f| f.read_bytes_per_s);
         let rate = rate.or_dash(|rate| scaled(&rate, unit.size, ""));
         let mut row = vec![
             (Column::left("engine", ""), name(arm)),
