@@ -42,7 +42,7 @@ pub(crate) fn status(status: Status) -> Entry {
 }
 
 /// A remark with its arm.
-fn said(remark: &Remark) -> String {
+pub(crate) fn said(remark: &Remark) -> String {
     match &remark.arm {
         Some(arm) => format!("{arm}: {}", kind(&remark.kind)),
         None => kind(&remark.kind),

@@ -3,7 +3,7 @@
 
 use iolens_model::call::CallKind;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Interval};
 
 use super::tables::{estimate, hover};
 use super::{Row, by_cost, filled, rows, series, time_of};
@@ -13,6 +13,7 @@ use crate::figure::sheet::{Drawing, Sheet};
 use crate::figure::style;
 use crate::figure::svg::Anchor;
 use crate::figure::{Figure, Medium, Paper, of_calls};
+use crate::groups::distinct;
 use crate::number::nanoseconds;
 use crate::results::interval_text;
 use crate::words;
@@ -122,13 +123,8 @@ fn time_by_calls(paper: Paper, run: &Run, analysis: &Analysis) -> Option<Figure>
         return None;
     }
     let baseline = run.header.plan.baseline.as_str();
-    let shown = CURVES.iter().copied().chain([baseline]);
-    let mut ids: Vec<&str> = Vec::new();
-    for id in shown.filter(|id| run.header.plan.primitives.iter().any(|own| own == id)) {
-        if !ids.contains(&id) {
-            ids.push(id);
-        }
-    }
+    let shown = CURVES.into_iter().chain([baseline]);
+    let ids = distinct(shown.filter(|id| run.header.plan.primitives.iter().any(|own| own == id)));
     let mut curves: Vec<Series> = ids.iter().filter_map(|id| curve(&cells, id)).collect();
     let steady = filled(analysis).first().and_then(|cell| time_of(cell, baseline));
     curves.extend(steady.map(|ns| line(&cells, ns.value, baseline)));
@@ -170,13 +166,11 @@ fn curve(cells: &[(u64, &CellAnalysis)], id: &str) -> Option<Series> {
     let point = |(calls, cell): &(u64, &CellAnalysis)| {
         let ns = time_of(cell, id)?;
         let calls = *calls as f64;
-        let all = |ns: f64| ns * calls;
-        let interval = ns.interval.map(|i| Interval { low: all(i.low), high: all(i.high) });
-        let whole = Estimate { value: all(ns.value), interval, n: ns.n };
+        let whole = ns.map(|ns| ns * calls);
         Some(Point {
             x: calls,
-            value: all(ns.value),
-            interval,
+            value: whole.value,
+            interval: whole.interval,
             open: false,
             text: interval_text(Some(ns), 1.0),
             hover: format!("{id}, {calls} in a row: {}", estimate(whole)),
