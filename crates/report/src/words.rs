@@ -1,7 +1,7 @@
 //! Names for cells, curves and the machine, in words: the same in sentences,
 //! tables, figures and file names.
 
-use iolens_model::axes::{Study, Topology, WorkingSet};
+use iolens_model::axes::{Study, Topology};
 
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::CacheState;
@@ -137,11 +137,6 @@ pub(crate) fn brief(cell: &Cell, part: String) -> String {
     receiver.map_or(part, |net| net.receiver.clone())
 }
 
-/// `hot working set`: alone the word would be about anything.
-fn working_set(set: WorkingSet) -> String {
-    format!("{set} working set")
-}
-
 /// `1 thread`, `4 threads`.
 pub(crate) fn threads(n: u32) -> String {
     count(n, "thread")
@@ -150,10 +145,6 @@ pub(crate) fn threads(n: u32) -> String {
 /// Thread counts of a run that are more than an end has processors, and how many it has; `None`
 /// where there are none, or models of servers choose their threads.
 pub(crate) fn crowded(run: &Run) -> Option<(Vec<u32>, u32)> {
-    crowded_of(run, &run.header.plan.threads)
-}
-
-fn crowded_of(run: &Run, threads: &[u32]) -> Option<(Vec<u32>, u32)> {
     let plan = &run.header.plan;
     if plan.server().is_some() {
         // Some models have a thread for each connection, whatever is asked for.
@@ -161,7 +152,8 @@ fn crowded_of(run: &Run, threads: &[u32]) -> Option<(Vec<u32>, u32)> {
     }
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
     let per_end = u32::try_from((cpus / ends_of(plan)).max(1)).unwrap_or(u32::MAX);
-    let crowded: Vec<u32> = threads.iter().copied().filter(|&threads| threads > per_end).collect();
+    let crowded: Vec<u32> =
+        plan.threads.iter().copied().filter(|&threads| threads > per_end).collect();
     (!crowded.is_empty() && cpus > 0).then_some((crowded, per_end))
 }
 
@@ -190,7 +182,7 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> Vec<String> {
         Setting::Net(net) => parts.extend([
             net.topology.to_string(),
             net.mode.to_string(),
-            working_set(net.working_set),
+            format!("{} working set", net.working_set),
             net.fields_in_words(),
             received(&[net.topology], std::slice::from_ref(&net.receiver)),
         ]),

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use iolens_document::table::{Column, Entry, Table, Tone};
 use iolens_document::{Fact, Node, Page, Section, Text};
-use iolens_model::cell::Cell;
 use iolens_model::moment;
 use iolens_model::run::{Run, RunHeader};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use crate::figure::{page_style, style};
+use crate::groups::distinct;
 use crate::number::{self, NONE};
 use crate::{results, screen, sections, words};
 
@@ -78,12 +78,7 @@ fn one((run, analysis): &Analysed) -> Vec<Node> {
 
 /// Every arm of every cell of every run; the same cell of all runs stands together.
 fn contrasts(runs: &[Analysed]) -> Vec<Node> {
-    let mut cells: Vec<&Cell> = Vec::new();
-    for cell in runs.iter().flat_map(|(_, analysis)| &analysis.cells) {
-        if !cells.contains(&&cell.cell) {
-            cells.push(&cell.cell);
-        }
-    }
+    let cells = distinct(runs.iter().flat_map(|(_, analysis)| &analysis.cells).map(|c| &c.cell));
     let unit = runs.first().map_or("", |(run, _)| run.header.plan.study().unit());
     let mut table = Table::new(
         "",
@@ -104,10 +99,7 @@ fn contrasts(runs: &[Analysed]) -> Vec<Node> {
             for found in analysis.cells.iter().filter(|found| found.cell == *cell) {
                 for arm in &found.arms {
                     let row = row(&mut table, run, found, arm);
-                    match std::mem::take(&mut begins) {
-                        true => table.push_group(row),
-                        false => table.push(row),
-                    }
+                    table.push_row(std::mem::take(&mut begins), row);
                 }
             }
         }

@@ -76,6 +76,10 @@ fn sums_by_pmu(run: &Run, told: &Told) -> BTreeMap<[String; 4], (Option<u64>, Pm
     sums
 }
 
+fn yes_or_no(is_so: Option<bool>) -> &'static str {
+    is_so.map_or(NONE, |is_so| if is_so { "yes" } else { "no" })
+}
+
 /// The A/A arm in every cell, and in each group of arms.
 pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
     let has_groups = analysis.cells.iter().any(|cell| cell.checks.len() > 1);
@@ -97,12 +101,7 @@ pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
                 contrast.or_dash(number::contrast).into(),
                 contrast.and_then(|c| c.half_width()).or_dash(number::either_way).into(),
                 contrast.or_dash(|c| c.n.to_string()).into(),
-                match out {
-                    Some(true) => "yes",
-                    Some(false) => "no",
-                    None => NONE,
-                }
-                .into(),
+                yes_or_no(out).into(),
             ];
             row.extend(has_groups.then(|| Entry::from(check.arms.join(", "))));
             table.push(row);
@@ -131,12 +130,7 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
                 arm.contrast.as_ref().or_dash(number::contrast).into(),
                 number::contrast(alone).into(),
                 alone.n.to_string().into(),
-                match arm.contrast.as_ref().and_then(|shared| overlap(shared, alone)) {
-                    Some(true) => "yes",
-                    Some(false) => "no",
-                    None => NONE,
-                }
-                .into(),
+                yes_or_no(arm.contrast.as_ref().and_then(|shared| overlap(shared, alone))).into(),
             ]);
         }
     }
