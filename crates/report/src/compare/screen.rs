@@ -106,10 +106,9 @@ fn grid(compared: &Compared<'_>, quantity: Quantity, several: bool) -> Grid {
         Row::Cells(cells)
     };
     let what = match quantity {
-        Quantity::Time => "speed".to_owned(),
-        _ => format!("economy in {}", quantity.word()),
+        _ if quantity == Quantity::Time || !several => "speed".to_owned(),
+        quantity => format!("economy in {}", quantity.word()),
     };
-    let what = if several { what } else { "speed".to_owned() };
     Grid {
         title: format!(
             "change in {what} vs {}, B against A (+ is better in B) [95%, all {} changes together]",
@@ -186,11 +185,10 @@ fn differs(compared: &Compared<'_>) -> Vec<Text> {
         Text::plain(format!("{} {} → {}", input.name, value(&input.a), value(&input.b)))
     };
     let mut said: Vec<Text> = inputs.iter().take(INPUTS).map(one).collect();
-    if said.is_empty() {
-        said.push("nothing that the runs have recorded".into());
-    }
-    if inputs.len() > INPUTS {
-        said.push(Text::plain(format!("{} more", inputs.len() - INPUTS)));
+    match inputs.len() {
+        0 => said.push("nothing that the runs have recorded".into()),
+        all if all > INPUTS => said.push(Text::plain(format!("{} more", all - INPUTS))),
+        _ => {}
     }
     said
 }

@@ -56,13 +56,10 @@ fn by_size(run: &Run, analysis: &Analysis, form: Form) -> Section {
     for (curve, cells) in &curves {
         let title = words::curve(&run.header, curve);
         let mut inside: Vec<Node> = match is_short {
-            true => results::ratios(plan, cells, form.columns())
-                .into_iter()
-                .map(|table| Node::Table(Table { caption: String::new(), ..table }))
-                .collect(),
+            true => results::ratios(plan, cells, form.columns()).into_iter().map(bare).collect(),
             false => vec![Node::Table(results::results(plan, cells, form.columns()))],
         };
-        inside.extend(results::in_flight(cells, &analysis.told).map(|s| Node::aside(s)));
+        inside.extend(results::in_flight(cells, &analysis.told).map(Node::aside));
         if form == Form::Page && analysis.cells.len() <= CELLS_MAX {
             inside.extend(cells.iter().map(|cell| every_figure(run, analysis, cell)));
         }
@@ -84,13 +81,8 @@ fn by_size(run: &Run, analysis: &Analysis, form: Form) -> Section {
                 .and_code(format!("iolens show {} --all", run.header.id)),
         ));
     }
-    nodes.extend(figure::extremes::table(run, analysis).map(|table| {
-        Node::Fold(Fold {
-            summary: "Records".into(),
-            is_open: false,
-            nodes: vec![Node::Table(Table { caption: String::new(), ..table })],
-        })
-    }));
+    let records = figure::extremes::table(run, analysis);
+    nodes.extend(records.map(|table| Node::fold("Records", vec![bare(table)])));
     let heading = if form == Form::Page { "All numbers" } else { "By size" };
     Section::new("numbers", heading, nodes)
 }
@@ -118,29 +110,23 @@ fn every_figure(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Node {
     let mut nodes = vec![Node::Table(results::cell(cell, run.header.plan.quick))];
     nodes.extend(results::latency(cell).map(Node::Table));
     let said = results::decided(cell, &analysis.told);
-    nodes.extend(said.into_iter().map(|said| Node::aside(said)));
+    nodes.extend(said.into_iter().map(Node::aside));
     let summary = Text::strong(cell.cell.size.to_string()).and(" every figure");
-    Node::Fold(Fold { summary, is_open: false, nodes })
+    Node::fold(summary, nodes)
+}
+
+/// A table of which something else says what it shows.
+fn bare(table: Table) -> Node {
+    Node::Table(table.without_caption())
 }
 
 /// Where one method overtakes another.
 fn crossovers(run: &Run, analysis: &Analysis) -> Option<Section> {
-    let bare = |table: Table| Table { caption: String::new(), ..table };
-    let main = results::crossovers(run, analysis, false);
-    if main.rows.is_empty() {
-        return None;
-    }
+    let main = results::crossovers(run, analysis, false).with_rows()?;
     let all = results::crossovers(run, analysis, true);
-    let mut nodes = Vec::new();
     let has_more = all.rows.len() > main.rows.len();
-    nodes.push(Node::Table(bare(main)));
-    nodes.extend(has_more.then(|| {
-        Node::Fold(Fold {
-            summary: "Every pair".into(),
-            is_open: false,
-            nodes: vec![Node::Table(bare(all))],
-        })
-    }));
+    let more = has_more.then(|| Node::fold("Every pair", vec![bare(all)]));
+    let nodes = std::iter::once(bare(main)).chain(more).collect();
     Some(Section::new("crossovers", "Crossovers", nodes))
 }
 
@@ -184,23 +170,16 @@ pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
              little earlier.",
         ));
     }
-    let mut of_family: Vec<Figure> = Vec::new();
-    let mut of_all: Vec<Figure> = Vec::new();
-    for figure in figures {
-        if figure.family.is_some() { of_family.push(figure) } else { of_all.push(figure) }
-    }
+    let (of_family, of_all): (Vec<Figure>, Vec<Figure>) =
+        figures.into_iter().partition(|figure| figure.family.is_some());
     for (id, name) in families {
         let own = of_family.iter().filter(|figure| figure.family == Some(id)).cloned();
         let (first, more): (Vec<Figure>, Vec<Figure>) = own.partition(|figure| figure.leads);
         nodes.push(Node::Heading(name.to_owned()));
         nodes.extend(drawn(first));
         if !more.is_empty() {
-            let all = more.len();
-            nodes.push(Node::Fold(Fold {
-                summary: format!("{} more of {name}", number::count(all, "figure")).into(),
-                is_open: false,
-                nodes: drawn(more),
-            }));
+            let summary = format!("{} more of {name}", number::count(more.len(), "figure"));
+            nodes.push(Node::fold(summary, drawn(more)));
         }
     }
     for group in Group::ALL {
