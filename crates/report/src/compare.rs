@@ -1,7 +1,8 @@
 //! Two runs against each other: what a terminal, a pull request and a program read of a
 //! [`Comparison`]. What differs between the runs besides their numbers always comes first.
 
-use iolens_document::{Node, Section, terminal};
+use iolens_document::markdown::{escaped, folded};
+use iolens_document::{Answer, Label, Node, Section, Text, terminal};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
@@ -15,13 +16,10 @@ use crate::named::{fields, named, object};
 use crate::text::Style;
 use crate::{json, words};
 
-mod markdown;
 mod screen;
 mod tables;
 #[cfg(test)]
 mod tests;
-
-pub use self::markdown::markdown;
 
 /// What stands beside every number of an arm by itself.
 fn badge(comparison: &Comparison) -> &'static str {
@@ -77,6 +75,36 @@ pub fn text(compared: &Compared<'_>, is_verbose: bool, style: &Style) -> String 
         out.push('\n');
         out.push_str(&terminal::sections(&sections(compared, style.columns()), style));
     }
+    out
+}
+
+/// A comment for a pull request, in the Markdown of GitHub: what changed first, the rest folded.
+#[must_use]
+pub fn markdown(compared: &Compared<'_>) -> String {
+    let screen = screen::screen(compared);
+    let line = |parts: &[Text]| {
+        let parts: Vec<String> = parts.iter().map(|part| escaped(&part.words())).collect();
+        parts.join(" · ")
+    };
+    let mut out = format!("**{}**\n\n{}\n\n", line(&screen.header), line(&screen.effort));
+    if let Some(alarm) = &screen.alarm {
+        out.push_str(&format!("**{}**\n\n", escaped(&alarm.words())));
+    }
+    let is_told = |answer: &&Answer| answer.label != Label::Next;
+    for answer in screen.answers.iter().filter(is_told) {
+        out.push_str(&format!("- **{}**: {}\n", answer.label.word(), line(&answer.said)));
+    }
+    for table in tables::tables(compared, usize::MAX, tables::Rows::Changed) {
+        let caption = escaped(&table.caption);
+        out.push_str(&format!("\n{caption}, not shown to be the same:\n\n{}", table.markdown()));
+    }
+    let mut all = String::new();
+    for table in tables::tables(compared, usize::MAX, tables::Rows::All) {
+        all.push_str(&format!("{}\n\n{}\n", escaped(&table.caption), table.markdown()));
+    }
+    out.push_str(&folded("Every method in every setting", &all));
+    out.push_str(&folded("Inputs that differ", &tables::inputs(compared).markdown()));
+    out.push_str(&folded("How to read it", &escaped(&reading(compared))));
     out
 }
 

@@ -21,14 +21,12 @@ use crate::remarks;
 use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
 
-mod crossovers;
 mod detail;
 mod families;
 mod ledger;
 mod receivers;
 mod validity;
 
-pub(crate) use crossovers::crossovers;
 pub(crate) use detail::{cell, decided, in_flight, latency, percentile, sends};
 pub(crate) use families::{Each, cheapest, heading, ratios, reading as ratios_read};
 pub(crate) use ledger::ledger;

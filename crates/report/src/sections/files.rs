@@ -1,12 +1,9 @@
 //! What `iolens show` and a page say of runs of `file`, `write` and `copy`.
 
+mod besides;
 mod blocks;
-mod drops;
-mod durable;
 mod facts;
-mod limits;
 mod numbers;
-mod programs;
 
 use iolens_document::table::{Column, Entry, Table};
 use iolens_document::{Fact, Node, Section, Text, ends, unusable};
@@ -52,14 +49,14 @@ fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let rankings = findings::rankings(run, &ranked);
     add("Which is fastest?", fastest(run, &rankings));
     add("What is undecided?", undecided(run, &rankings));
-    add("What is the limit?", limits::nodes(run, analysis));
+    add("What is the limit?", besides::limits(run, analysis));
     add("What is caching worth?", caching(run, analysis).into_iter().map(Node::Table).collect());
-    add("What is dropping caches worth?", drops::nodes(run));
-    add("What does durability cost?", durable::nodes(run, analysis));
+    add("What is dropping caches worth?", besides::drops(run));
+    add("What does durability cost?", besides::durable(run, analysis));
     let unit = run.header.plan.study().unit();
     add(&format!("What does a {unit} cost?"), blocks::nodes(run, analysis));
     add("Do more threads help?", blocks::threads(run, analysis));
-    add("How were programs timed?", programs::nodes(run, analysis));
+    add("How were programs timed?", besides::programs(run, analysis));
     nodes
 }
 

@@ -2,7 +2,6 @@
 //! question, in the order in which a reader asks them. A fact has one home.
 
 pub(crate) mod files;
-mod glossary;
 mod machine;
 mod net;
 mod paths;

@@ -1,16 +1,16 @@
 //! What `iolens show` and a page say of a run of `net`.
 
 use iolens_document::table::Table;
-use iolens_document::{Fold, Node, Section, Text};
+use iolens_document::{Fact, Fold, Node, Section, Text};
 use iolens_model::axes::Topology;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 use iolens_stats::attribution;
 
-use super::{Form, drawn, glossary, paths, why, within};
+use super::{Form, drawn, paths, why, within};
 use crate::figure::{self, Figure, Group};
 use crate::results::{self, Each};
-use crate::{alone, explain, number, parts, words};
+use crate::{alone, crossing, explain, number, parts, words};
 
 /// Settings up to which each has a fold with every figure of it; a page of more would be larger
 /// than a browser opens at once.
@@ -33,11 +33,6 @@ pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
         out.push(by_size(run, analysis, form));
     }
     out
-}
-
-/// What stands at the end of a page.
-pub(super) fn last(run: &Run, analysis: &Analysis) -> Section {
-    glossary::section(run, analysis)
 }
 
 /// Every method at every size, a table for each setting of the others.
@@ -122,8 +117,8 @@ fn bare(table: Table) -> Node {
 
 /// Where one method overtakes another.
 fn crossovers(run: &Run, analysis: &Analysis) -> Option<Section> {
-    let main = results::crossovers(run, analysis, false).with_rows()?;
-    let all = results::crossovers(run, analysis, true);
+    let main = crossing::table(run, analysis, false).with_rows()?;
+    let all = crossing::table(run, analysis, true);
     let has_more = all.rows.len() > main.rows.len();
     let more = has_more.then(|| Node::fold("Every pair", vec![bare(all)]));
     let nodes = std::iter::once(bare(main)).chain(more).collect();
@@ -212,4 +207,44 @@ fn explained(run: &Run, analysis: &Analysis) -> Vec<Node> {
         nodes
     };
     explained.iter().flat_map(one).collect()
+}
+
+/// What stands at the end of a page: its words.
+pub(super) fn last(run: &Run, analysis: &Analysis) -> Section {
+    let baseline = &run.header.plan.baseline;
+    let tie = format!(
+        "a tie is shown to be within {}; what is too close to call is not ranked by this run",
+        number::percent(analysis.delta)
+    );
+    let here = format!("the method that others are compared with; here {baseline}");
+    let words = [
+        (
+            "95% interval",
+            "would contain the true value in 95 of 100 such runs on this machine and boot; those \
+             shown hold for all comparisons together",
+        ),
+        ("baseline", &here),
+        ("copied", "a zero-copy send whose bytes the kernel copied after all, by its own report"),
+        ("crossover", "the message size at which one method overtakes another"),
+        ("hot, cold", "send buffers fit the L2 cache, or exceed the last-level cache"),
+        (
+            "loopback, veth, sink, peer",
+            "one network namespace; two, joined by a virtual cable; a device that drops \
+             everything; another machine",
+        ),
+        ("noise floor", "the smallest difference that this run can see"),
+        ("note", "something that a check noticed and let pass"),
+        ("quick look", "a run too short for verdicts"),
+        ("self-check", "the baseline measured a second time in hiding; any difference is noise"),
+        (
+            "stalls",
+            "rare slices far slower than the rest; changes are of the median slice, exports have \
+             totals, which include stalls",
+        ),
+        ("stream, rr", "one-way messages, or request and response"),
+        ("tie, too close to call", &tie),
+        ("trial", "one setting, measured once, in fresh processes; n counts trials"),
+    ];
+    let facts = words.into_iter().map(|(word, means)| Fact::new(word, means)).collect();
+    Section::new("words", "Glossary", vec![Node::Facts(facts)])
 }
