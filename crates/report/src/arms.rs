@@ -89,7 +89,7 @@ impl Shares {
 /// A number of copies, or two where it depends: `1 to 2`.
 pub(crate) fn copies_range((low, high): (f64, f64)) -> String {
     let [low, high] = [low, high].map(|copies| number::copies(Some(copies)));
-    if low == high { low } else { format!("{low} to {high}") }
+    number::extent(low, high)
 }
 
 /// Lowest and highest of some values; null where there is none.
@@ -112,8 +112,7 @@ pub(crate) fn copied<'a>(
 
 /// A share or a range of shares: `100 %`, `0 % to 12 %`.
 pub(crate) fn share((low, high): (f64, f64)) -> String {
-    let [low, high] = [low, high].map(percent);
-    if low == high { low } else { format!("{low} to {high}") }
+    number::extent(percent(low), percent(high))
 }
 
 fn labelled<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> {

@@ -132,6 +132,11 @@ impl<T> OrDash<T> for Option<T> {
     }
 }
 
+/// Least and most, or what both are: `1 to 2`.
+pub(crate) fn extent<T: PartialEq + std::fmt::Display>(least: T, most: T) -> String {
+    if least == most { most.to_string() } else { format!("{least} to {most}") }
+}
+
 /// A value to three digits, or a dash.
 pub(crate) fn optional(value: Option<f64>) -> String {
     value.or_dash(three_digits)

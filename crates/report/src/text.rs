@@ -14,7 +14,6 @@ use crate::number::{self, OrDash};
 use crate::results;
 use crate::screen::After;
 use crate::table::Column;
-use crate::words;
 use crate::{remarks, sections};
 use iolens_document::fold;
 
@@ -196,7 +195,8 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
 #[must_use]
 pub fn origin(header: &RunHeader) -> Option<String> {
     let origin = header.origin.as_ref()?;
-    Some(format!("Measured on {}.", words::imported(origin)))
+    let when = iolens_model::moment::utc(origin.imported_unix_ns);
+    Some(format!("Measured on {} (imported from {} on {when}).", origin.host, origin.path))
 }
 
 /// A name as one line of a table: no control characters, and no more of them

@@ -6,7 +6,6 @@ use iolens_model::axes::{Study, Topology};
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
-use iolens_model::origin::Origin;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
@@ -31,12 +30,6 @@ fn subject_parts(plan: &Plan, cell: &Cell) -> Vec<String> {
 
 pub(crate) fn joined(parts: Vec<String>) -> String {
     parts.join(", ")
-}
-
-/// Which host measured a run that was imported, from which file, and when that came in.
-pub(crate) fn imported(origin: &Origin) -> String {
-    let when = iolens_model::moment::utc(origin.imported_unix_ns);
-    format!("{} (imported from {} on {when})", origin.host, origin.path)
 }
 
 /// What tells a curve from the others of the run: `1 thread`.
@@ -241,25 +234,24 @@ pub(crate) fn footer(header: &RunHeader, cell: &Cell) -> [String; 2] {
     let cache = |name: &str, reading: &iolens_model::reading::Reading<_>| {
         reading.value().map(|bytes: &iolens_model::units::Bytes| format!("{name} {bytes}"))
     };
-    let cpus = host.cpus.len();
+    let known = |names: &[&str]| fact(host, names).map(String::from);
     let machine = [
-        fact(host, &["model", "model name", "cpu model"]).map(String::from),
-        Some(count(cpus, "CPU")),
+        known(&["model", "model name", "cpu model"]),
+        Some(count(host.cpus.len(), "CPU")),
         cache("L1d", &host.l1d),
         cache("L2", &host.l2),
         cache("LLC", &host.llc),
         cache("memory", &host.memory),
     ];
     let software = [
-        fact(host, &["os", "distribution", "pretty_name"]).map(String::from),
-        fact(host, &["kernel", "release", "osrelease"]).map(|k| format!("Linux {k}")),
+        known(&["os", "distribution", "pretty_name"]),
+        known(&["kernel", "release", "osrelease"]).map(|k| format!("Linux {k}")),
         cell.topology().map(|topology| topology.to_string()),
         Some(header.build.clone()),
         Some(format!("run {}", header.id)),
     ];
-    let join = |parts: &[Option<String>]| {
-        parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ")
-    };
+    let join =
+        |parts: &[Option<String>]| parts.iter().flatten().cloned().collect::<Vec<_>>().join(" · ");
     [join(&machine), join(&software)]
 }
 

@@ -13,7 +13,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 use super::toned;
 use crate::arms::span;
 use crate::groups::{distinct, grouped};
-use crate::number::{NONE, OrDash};
+use crate::number::{self, NONE, OrDash};
 use crate::parts;
 use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
@@ -217,8 +217,7 @@ fn winner(
     // Two blanks end the name.
     let text = format!("{}  {} of {}", arms[0].shown_label(), arms.len(), cells.len());
     let (low, high) = span(found.iter().map(|(_, ratio)| *ratio))?;
-    let [low, high] = [low, high].map(change);
-    let ratios = if low == high { low } else { format!("{low} to {high}") };
+    let ratios = number::extent(change(low), change(high));
     Some([(*message).into(), toned(text, primitive), ratios.into()])
 }
 

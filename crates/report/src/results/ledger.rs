@@ -10,7 +10,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use super::{interval_text, toned};
 use crate::arms::{self, Shares};
-use crate::number::{NONE, copies};
+use crate::number::{NONE, OrDash};
 use crate::table::{Column, Entry, Table};
 use crate::words;
 
@@ -111,10 +111,12 @@ fn count(path: Option<&DataPath>, kind: Kind, shares: Shares, topologies: &[Topo
     let counted =
         |low: f64, high: f64| range([low, high].into_iter().map(|share| Some(share * hops as f64)));
     match (kind, hops) {
-        (Kind::Late, 1..) => shares.late.map_or_else(unknown, |(low, high)| counted(low, high)),
-        (Kind::ToUser, 1..) if path.may_map() => {
-            shares.mapped.map_or_else(unknown, |(low, high)| counted(1.0 - high, 1.0 - low))
+        (Kind::Late, 1..) => {
+            shares.late.map_or_else(|| UNKNOWN.to_owned(), |(low, high)| counted(low, high))
         }
+        (Kind::ToUser, 1..) if path.may_map() => shares
+            .mapped
+            .map_or_else(|| UNKNOWN.to_owned(), |(low, high)| counted(1.0 - high, 1.0 - low)),
         (Kind::ToUser, _) => {
             let made = |t: &Topology| if t.has_receiver() { hops as f64 } else { 0.0 };
             range(topologies.iter().map(|topology| Some(made(topology))))
@@ -123,9 +125,7 @@ fn count(path: Option<&DataPath>, kind: Kind, shares: Shares, topologies: &[Topo
     }
 }
 
-fn unknown() -> String {
-    "not measured".to_owned()
-}
+const UNKNOWN: &str = "not measured";
 
 /// The cell where bytes cost most and calls least: the largest size, fewest
 /// threads, of those the first.
@@ -136,11 +136,7 @@ fn largest<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> Option<&'a Cell
 
 fn range(values: impl Iterator<Item = Option<f64>>) -> String {
     let values: Option<Vec<f64>> = values.collect();
-    match values.and_then(|values| arms::span(values.into_iter())) {
-        None => NONE.to_owned(),
-        Some((low, high)) if low == high => copies(Some(low)),
-        Some((low, high)) => format!("{} to {}", copies(Some(low)), copies(Some(high))),
-    }
+    values.and_then(|values| arms::span(values.into_iter())).or_dash(arms::copies_range)
 }
 
 #[cfg(test)]

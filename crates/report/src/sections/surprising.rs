@@ -20,25 +20,20 @@ struct Behind<'a> {
 
 /// What contradicts the account by which time follows copies, or the trend along the sizes.
 pub(super) fn claims(run: &Run, analysis: &Analysis) -> Vec<String> {
-    let mut claims: Vec<String> = Vec::new();
-    let place = |found: &Behind| setting(run, &found.cell.cell);
-    if let Some(found) = farthest(analysis, copied_yet_ahead) {
-        claims.push(format!(
+    let ahead = farthest(analysis, copied_yet_ahead).map(|found| {
+        format!(
             "At {}, {} is fastest although the kernel copied its sends; the next, {}, takes {}.",
-            place(&found),
+            setting(run, &found.cell.cell),
             found.ahead,
             found.behind,
             longer(&found)
-        ));
-    }
-    if let Some(found) = farthest(analysis, alike_yet_apart) {
-        claims.push(format!(
-            "At {}, {} takes {}, with equal copies and calls.",
-            place(&found),
-            found.behind,
-            longer(&found)
-        ));
-    }
+        )
+    });
+    let apart = farthest(analysis, alike_yet_apart).map(|found| {
+        let (at, longer) = (setting(run, &found.cell.cell), longer(&found));
+        format!("At {at}, {} takes {longer}, with equal copies and calls.", found.behind)
+    });
+    let mut claims: Vec<String> = ahead.into_iter().chain(apart).collect();
     claims.extend(saves_more_than_a_copy(run, analysis));
     claims.extend(off_the_trend(run, analysis, claims.is_empty()));
     claims
@@ -48,8 +43,7 @@ pub(super) fn claims(run: &Run, analysis: &Analysis) -> Vec<String> {
 fn longer(found: &Behind) -> String {
     match found.by.0 {
         ratio if ratio < 2.0 => {
-            let by = changed(&found.by).trim_start_matches('+').to_owned();
-            format!("{by} longer than {}", found.ahead)
+            format!("{} longer than {}", changed(&found.by).trim_start_matches('+'), found.ahead)
         }
         ratio => format!("{}× as long as {}", three_digits(ratio), found.ahead),
     }

@@ -11,8 +11,8 @@ use iolens_stats::search::{self, Answer, CLIMB, Ended, LOW_SHARE, Level, STEP};
 
 use crate::groups::grouped;
 use crate::number::{OrDash, list, percent};
-use crate::results::toned;
-use crate::table::{Column, Entry, Table};
+use crate::results::{filled, toned};
+use crate::table::{Column, Table};
 use crate::words;
 
 /// What was found of one goal in one cell: the highest rate first, those without one last.
@@ -98,34 +98,24 @@ fn so_far(answer: &Answer) -> String {
 /// What was found of one goal in one setting.
 pub(crate) fn table(run: &Run, found: &Found) -> Table {
     let of = found.answers.first().map_or("p50", |answer| answer.percentile.word());
-    let columns = vec![
-        Column::left("model", ""),
-        Column::right("closed loop", "req/s"),
-        Column::right("kept up to", "req/s"),
-        Column::left("steps", "that kept"),
-        Column::right(of, "µs"),
-        Column::right("broken at", "req/s"),
-        Column::left("steps", "that kept"),
-        Column::right(of, "µs"),
-    ];
-    let subject = words::subject(&run.header, &found.cell);
-    let mut table = Table::new(format!("{subject}: {}", name(found.goal)), columns);
-    for answer in &found.answers {
-        let note = note(answer).map(|note| table.note(&note));
-        let label = toned(&*answer.arm.label, &answer.arm.primitive);
+    let row = |answer: &Answer| {
         let (kept, broken) = (answer.kept_per_s, answer.broken_per_s);
-        table.push(vec![
-            Entry { note, ..label },
-            rate_or_none(answer.closed_loop_per_s).into(),
-            rate_or_none(kept).into(),
-            phases(answer, kept).into(),
-            value_at(answer, kept).into(),
-            rate_or_none(broken).into(),
-            phases(answer, broken).into(),
-            value_at(answer, broken).into(),
-        ]);
-    }
-    table
+        let of_closed = rate_or_none(answer.closed_loop_per_s);
+        vec![
+            (Column::left("model", ""), toned(&*answer.arm.label, &answer.arm.primitive)),
+            (Column::right("closed loop", "req/s"), of_closed.into()),
+            (Column::right("kept up to", "req/s"), rate_or_none(kept).into()),
+            (Column::left("steps", "that kept"), phases(answer, kept).into()),
+            (Column::right(of, "µs"), value_at(answer, kept).into()),
+            (Column::right("broken at", "req/s"), rate_or_none(broken).into()),
+            (Column::left("steps", "that kept"), phases(answer, broken).into()),
+            (Column::right(of, "µs"), value_at(answer, broken).into()),
+        ]
+    };
+    let subject = words::subject(&run.header, &found.cell);
+    let caption = format!("{subject}: {}", name(found.goal));
+    let answers = [(String::new(), found.answers.iter().collect())];
+    Table { caption, ..filled(None, &answers, false, |answer| note(answer), |answer| row(answer)) }
 }
 
 /// `highest rate with p99 < 2 ms`.
