@@ -7,7 +7,6 @@ use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::{CacheState, Destination, FileSetting, WriteSetting};
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval};
 
 use crate::arms::methods;

@@ -7,7 +7,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 use super::{interval_text, toned};
 use crate::arms::methods;
 use crate::groups::grouped;
-use crate::number::{NONE, OrDash, copies, percent};
+use crate::number::{OrDash, copies, percent};
 use crate::table::{Column, Entry, Table};
 use crate::words;
 
@@ -79,6 +79,7 @@ fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
 mod tests {
     use super::*;
     use crate::fixture_findings::findings;
+    use crate::number::NONE;
 
     #[test]
     fn each_arm_has_its_receivers_together() {
