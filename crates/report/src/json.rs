@@ -29,8 +29,8 @@ pub fn of(rows: Rows<'_>, columns: &[String]) -> Result<String, UnknownColumn> {
 pub fn run(run: &Run, analysis: &Analysis) -> String {
     let cells: Vec<Value> = records::cells(run, analysis).map(Record::object).collect();
     let mut own = fields!(Some(analysis);
-        passes contrasts self_check crossovers crossings cost_models removed_copies extremes plateaus
-        unexpected drift neighbours rejected
+        passes contrasts self_check crossovers crossings cost_models removed_copies extremes
+        plateaus unexpected drift neighbours rejected
     );
     own.extend(named! {
         schema: SCHEMA,

@@ -226,11 +226,8 @@ fn remarks(load: &Load, judgement: &Judgement) -> Vec<String> {
         ("ListenDrops", network.listen_drops),
         ("RetransSegs", network.retransmits),
     ];
-    let counted: Vec<String> = counted
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
+    let counted = counted.iter().filter(|(_, count)| *count > 0);
+    let counted: Vec<String> = counted.map(|(name, count)| format!("{name} {count}")).collect();
     if !counted.is_empty() {
         remarks.push(format!(
             "The kernel counted, for everything in this network namespace: {}. Dropped and repeated \

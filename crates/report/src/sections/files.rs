@@ -38,26 +38,22 @@ pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
 
 /// What the screen has no room for, and what explains it: a question, its numbers.
 fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
-    let mut nodes = Vec::new();
-    let mut add = |question: &str, inside: Vec<Node>| {
-        if !inside.is_empty() {
-            nodes.push(Node::Heading(question.to_owned()));
-            nodes.extend(inside);
-        }
-    };
     let ranked = ranked(run, analysis);
     let rankings = findings::rankings(run, &ranked);
-    add("Which is fastest?", fastest(run, &rankings));
-    add("What is undecided?", undecided(run, &rankings));
-    add("What is the limit?", besides::limits(run, analysis));
-    add("What is caching worth?", caching(run, analysis).into_iter().map(Node::Table).collect());
-    add("What is dropping caches worth?", besides::drops(run));
-    add("What does durability cost?", besides::durable(run, analysis));
-    let unit = run.header.plan.study().unit();
-    add(&format!("What does a {unit} cost?"), blocks::nodes(run, analysis));
-    add("Do more threads help?", blocks::threads(run, analysis));
-    add("How were programs timed?", besides::programs(run, analysis));
-    nodes
+    let of_unit = format!("What does a {} cost?", run.header.plan.study().unit());
+    let asked: [(&str, Vec<Node>); 9] = [
+        ("Which is fastest?", fastest(run, &rankings)),
+        ("What is undecided?", undecided(run, &rankings)),
+        ("What is the limit?", besides::limits(run, analysis)),
+        ("What is caching worth?", caching(run, analysis).map(Node::Table).into_iter().collect()),
+        ("What is dropping caches worth?", besides::drops(run)),
+        ("What does durability cost?", besides::durable(run, analysis)),
+        (&of_unit, blocks::nodes(run, analysis)),
+        ("Do more threads help?", blocks::threads(run, analysis)),
+        ("How were programs timed?", besides::programs(run, analysis)),
+    ];
+    let answered = asked.into_iter().filter(|(_, nodes)| !nodes.is_empty());
+    answered.flat_map(|(ask, nodes)| std::iter::once(Node::heading(ask)).chain(nodes)).collect()
 }
 
 /// The run with what the screen ranks: of writes those that are not durable.

@@ -90,14 +90,12 @@ fn plan(header: &RunHeader) -> Node {
 
 /// What is known of the machine, by what it is about.
 fn groups(run: &Run, told: &Told) -> Vec<(String, Vec<Node>)> {
-    let mut all: Vec<(String, Vec<Node>)> = Vec::new();
-    let file = files::file(run);
-    if !file.is_empty() {
-        all.push(("file".to_owned(), vec![Node::Facts(file)]));
-    }
-    all.push(("in effect in this run".to_owned(), vec![Node::Facts(in_effect(run, told))]));
+    let file = Node::facts(files::file(run)).map(|node| ("file".to_owned(), vec![node]));
+    let facts = |name: &str, facts| (name.to_owned(), vec![Node::Facts(facts)]);
+    let mut all: Vec<(String, Vec<Node>)> = file.into_iter().collect();
+    all.push(facts("in effect in this run", in_effect(run, told)));
     all.extend(host_groups(&run.header.host));
-    all.push(("calibration".to_owned(), vec![Node::Facts(calibration(run))]));
+    all.push(facts("calibration", calibration(run)));
     all
 }
 
@@ -116,15 +114,9 @@ fn host_facts(facts: Vec<&HostFact>) -> Vec<Node> {
             Fact { is_faint: true, ..Fact::new(&fact.name, format!("not known: {why}")) }
         }
     };
-    let listed = |facts: &[&HostFact]| Node::Facts(facts.iter().map(one).collect());
-    let mut nodes = Vec::new();
-    if !known.is_empty() {
-        nodes.push(listed(&known));
-    }
-    if !unknown.is_empty() {
-        nodes.push(Node::fold(format!("{} not known", unknown.len()), vec![listed(&unknown)]));
-    }
-    nodes
+    let listed = |facts: &[&HostFact]| Node::facts(facts.iter().map(one).collect());
+    let folded = |list| Node::fold(format!("{} not known", unknown.len()), vec![list]);
+    listed(&known).into_iter().chain(listed(&unknown).map(folded)).collect()
 }
 
 /// The settings under which this run was measured, as it asked for them.
@@ -135,13 +127,14 @@ fn in_effect(run: &Run, told: &Told) -> Vec<Fact> {
     let mut facts = vec![Fact::new("CPUs", cpus.join(", "))];
     if let Some(net) = plan.net() {
         facts.push(Fact::new("TCP congestion control", net.congestion.clone()));
-        if net.topologies.contains(&Topology::Veth) {
-            let mtu = format!("{} bytes", words::values(net.tuning.mtu_bytes.iter().flatten()));
-            facts.push(Fact::new("MTU of veth", mtu));
-        }
-        if net.topologies.contains(&Topology::Sink) {
-            let mtu = format!("{} bytes", NetworkOptions::SINK_MTU_BYTES);
-            facts.push(Fact::new("MTU of sink", mtu));
+        let of_veth = words::values(net.tuning.mtu_bytes.iter().flatten());
+        for (topology, bytes) in [
+            (Topology::Veth, of_veth),
+            (Topology::Sink, NetworkOptions::SINK_MTU_BYTES.to_string()),
+        ] {
+            if net.topologies.contains(&topology) {
+                facts.push(Fact::new(format!("MTU of {topology}"), format!("{bytes} bytes")));
+            }
         }
     }
     facts.extend(
