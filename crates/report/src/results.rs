@@ -118,14 +118,19 @@ pub(crate) fn trials(arm: &ArmAnalysis) -> Entry {
 /// The table of one curve, as wide as `width` allows.
 pub(crate) fn results(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Table {
     let is_alone = alone::is_alone(cells.iter().copied());
-    let absent: &[&str] = if is_alone { &["speed", "95% interval"] } else { &[""] };
+    // What is compared with nothing has an interval of its own instead of a change.
+    let has = |column: &Column| match column.name.as_str() {
+        "" => is_alone,
+        "speed" | "95% interval" => !is_alone,
+        _ => true,
+    };
     let unit = goodput_unit(cells);
     let size = Some(Column::right("size", ""));
     let rows = by_size(cells, is_alone);
     let note = |(cell, arm): &ArmRow<'_>| beside(cell, arm);
     let table = filled(size, &rows, !is_alone, note, |(_, arm)| {
         let mut row = main(arm, unit, plan.quick);
-        row.retain(|(column, _)| !absent.contains(&column.name.as_str()));
+        row.retain(|(column, _)| has(column));
         row
     });
     table.fitting(width, &[&["n"], &["copies"], &["CPU, both"], &["per message"]])

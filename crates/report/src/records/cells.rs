@@ -56,20 +56,18 @@ fn ends(name: &str, unit: &str, interval: Option<Interval>) -> Named {
 }
 
 /// A ratio with the interval by itself, and the one that holds for all together.
-fn ratio(name: &str, contrast: Option<&Contrast>) -> Named {
-    let value = named! { ratio: contrast.map(|c| c.ratio) };
-    let simultaneous = format!("{name}_simultaneous");
-    [
-        prefixed(name.trim_end_matches("ratio"), value),
-        ends(name, "", contrast.and_then(|c| c.pointwise)),
-        ends(&simultaneous, "", contrast.and_then(|c| c.simultaneous)),
-    ]
-    .concat()
+fn ratio(prefix: &str, contrast: Option<&Contrast>) -> Named {
+    let columns: [Named; 3] = [
+        named! { ratio: contrast.map(|c| c.ratio) },
+        ends("ratio", "", contrast.and_then(|c| c.pointwise)),
+        ends("ratio_simultaneous", "", contrast.and_then(|c| c.simultaneous)),
+    ];
+    prefixed(prefix, columns.concat())
 }
 
 /// CPU time against the baseline's.
 pub(super) fn cost(arm: &ArmAnalysis) -> Named {
-    ratio("cpu_ratio", arm.cpu_contrast.as_ref())
+    ratio("cpu_", arm.cpu_contrast.as_ref())
 }
 
 /// Which arm in which cell, and what was found against the baseline.
@@ -86,7 +84,7 @@ fn judgement(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Named {
         named! { status: arm.status.word(), reason: arm.reason, baseline: plan.baseline },
         fields!(Some(cell); trials_started trials_used),
         named! { n: n },
-        ratio("ratio", contrast),
+        ratio("", contrast),
         named! {
             ratio_sd_ln: contrast.and_then(|c| c.sd_ln),
             total_ratio: contrast.map(|c| c.total_ratio.value),

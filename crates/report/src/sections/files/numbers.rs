@@ -42,8 +42,9 @@ pub(crate) fn curve(run: &Run, told: &Told, cells: &[&CellAnalysis], width: usiz
     let arms = results::by_size(cells, is_alone);
     let row = |row: &ArmRow<'_>| rows.row(cells, row);
     let table = filled(size, &arms, !is_alone, |(_, arm)| note(arm), row);
-    let dropped = ["n", "CPU", "from device", "left dirty", "start-up", "time"];
-    table.fitting(width, &dropped.each_ref().map(std::slice::from_ref))
+    let dropped: [&[&str]; 6] =
+        [&["n"], &["CPU"], &["from device"], &["left dirty"], &["start-up"], &["time"]];
+    table.fitting(width, &dropped)
 }
 
 /// The largest over the smallest rate of a setting.
