@@ -3,7 +3,6 @@
 
 use iolens_document::markdown::{escaped, folded};
 use iolens_document::{Answer, Label, Node, Section, Text, terminal};
-use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
 use iolens_model::secret;
@@ -20,11 +19,6 @@ mod screen;
 mod tables;
 #[cfg(test)]
 mod tests;
-
-/// What stands beside every number of an arm by itself.
-fn badge(comparison: &Comparison) -> &'static str {
-    if comparison.interleaved { "interleaved" } else { "not interleaved" }
-}
 
 /// Two runs with what came of comparing them.
 #[derive(Debug, Clone, Copy)]
@@ -57,14 +51,6 @@ fn by_quantity(cell: &CellChange, quantity: Quantity) -> impl Iterator<Item = &A
 /// Quantities that any cell is compared by.
 fn quantities(comparison: &Comparison) -> Vec<Quantity> {
     distinct(comparison.cells.iter().flat_map(|cell| &cell.arms).map(|arm| arm.quantity))
-}
-
-/// The arm's name in a table, where the baseline stands above.
-fn label(arm: &ArmChange) -> &str {
-    match arm.arm.role {
-        Role::SelfCheck => "self-check",
-        _ => &arm.arm.label,
-    }
 }
 
 /// One screen: what changed, what did not, how sure; and, where asked for, every number.

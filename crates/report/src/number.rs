@@ -56,15 +56,10 @@ pub(crate) fn from_to(interval: Interval, digits: impl Fn(f64) -> String) -> Str
     joined(interval, " to ", digits)
 }
 
-/// `95.8–96.3`, the same with a dash.
-pub(crate) fn span(interval: Interval, digits: impl Fn(f64) -> String) -> String {
-    joined(interval, "–", digits)
-}
-
 /// `1.29–1.39`, of a ratio.
 pub(crate) fn range(interval: Interval) -> String {
     let digits = decimals(interval.low);
-    span(interval, |end| format!("{end:.digits$}"))
+    joined(interval, "–", |end| format!("{end:.digits$}"))
 }
 
 /// `[1.29, 1.39]`, for tables.

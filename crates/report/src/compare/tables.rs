@@ -5,7 +5,7 @@ use iolens_model::cell::Cell;
 use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Input, Own};
 
-use super::{Compared, badge, by_quantity, label, quantities};
+use super::{Compared, by_quantity, quantities};
 use crate::groups::grouped;
 use crate::number::{self, NONE, OrDash};
 use crate::results::{self, Row, filled};
@@ -51,15 +51,20 @@ fn row(comparison: &Comparison, arm: &ArmChange, judged: bool) -> Row {
         (None, _) => Entry::toned("control", Tone::Faint),
     };
     let n = change.map_or_else(String::new, |c| format!("{}, {}", c.trials_a, c.trials_b));
+    let label = match arm.arm.role {
+        Role::SelfCheck => "self-check",
+        _ => &arm.arm.label,
+    };
+    let turns = if comparison.interleaved { "interleaved" } else { "not interleaved" };
     let of_own = arm.own.as_ref().and_then(|own| own.judged.as_ref());
     let mut row = vec![
-        (Column::left("method", ""), results::toned(label(arm), &arm.arm.primitive)),
+        (Column::left("method", ""), results::toned(label, &arm.arm.primitive)),
         (Column::decimal("A", "ratio"), ratio(arm.ratio_a).into()),
         (Column::decimal("B", "ratio"), ratio(arm.ratio_b).into()),
         (Column::left("B / A", "[simultaneous]"), shown),
         (Column::left("verdict", ""), verdict(change)),
         (Column::right("n", "A, B"), n.into()),
-        (Column::left("by itself", badge(comparison)), own(arm.own.as_ref()).into()),
+        (Column::left("by itself", turns), own(arm.own.as_ref()).into()),
     ];
     if judged {
         row.push((Column::left("verdict", ""), verdict(of_own)));
