@@ -73,11 +73,6 @@ impl Along {
         }
     }
 
-    /// The axis of thread counts in a study.
-    pub(crate) fn threads(plan: &Plan) -> Along {
-        if crate::words::is_of_files(plan) { Along::Workers } else { Along::Threads }
-    }
-
     /// Name of the axis.
     pub(crate) fn name(self) -> &'static str {
         match self {

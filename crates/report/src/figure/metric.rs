@@ -104,8 +104,6 @@ pub(crate) const LLC_REFERENCES: Metric =
 /// Context switches of both ends.
 pub(crate) const SWITCHES: Metric =
     plain("Context switches", "per message", |arm| figure(arm, |f| f.context_switches_per_message));
-/// Context switches, by block.
-pub(crate) const SWITCHES_OF_BLOCKS: Metric = Metric { unit: "per block", ..SWITCHES };
 /// Median round trip.
 pub(crate) const P50: Metric = Metric {
     divisor: 1e3,

@@ -48,7 +48,6 @@ pub(crate) mod scale;
 mod searches;
 mod servers;
 pub(crate) mod sheet;
-pub mod strip;
 pub(crate) mod style;
 mod summary;
 pub(crate) mod svg;
@@ -136,15 +135,6 @@ impl Group {
             Group::Summary => "Overview",
         }
     }
-}
-
-/// Figures that a run has no values for, all for one reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotDrawn {
-    /// What they would show.
-    pub what: Vec<String>,
-    /// Why there are no values, one clause.
-    pub why: String,
 }
 
 /// Every figure of a run, in the order of [`Group`]; within a group the first
@@ -271,70 +261,6 @@ pub fn families(analysis: &Analysis) -> Vec<(&'static str, &'static str)> {
     let mut families: Vec<_> = parts.map(|part| (part.id, part.group())).collect();
     families.dedup();
     families
-}
-
-/// One page of all metrics of a size against the thread count, one figure per
-/// topology, mode and working set that has the size.
-#[must_use]
-pub fn summary_of_size(run: &Run, analysis: &Analysis, size: Bytes) -> Vec<Figure> {
-    let analysis = &analysis.shown();
-    let one = |sweep: &Sweep<'_>| summary::of_size(run, sweep, size);
-    summaries(analysis, &one)
-}
-
-/// The same of a thread count against the size.
-#[must_use]
-pub fn summary_of_threads(run: &Run, analysis: &Analysis, threads: u32) -> Vec<Figure> {
-    let analysis = &analysis.shown();
-    let one = |sweep: &Sweep<'_>| summary::of_threads(run, sweep, threads);
-    summaries(analysis, &one)
-}
-
-fn summaries(analysis: &Analysis, one: &dyn Fn(&Sweep<'_>) -> Option<Figure>) -> Vec<Figure> {
-    let of = |(part, analysis): &(Option<Part>, Cow<'_, Analysis>)| {
-        sweeps(Paper::Page, analysis, part.as_ref()).iter().filter_map(one).collect::<Vec<_>>()
-    };
-    shown(analysis).iter().flat_map(of).collect()
-}
-
-/// The figures that have no values in the whole run, with the reason that its
-/// ends gave.
-#[must_use]
-pub fn not_drawn(run: &Run, analysis: &Analysis) -> Vec<NotDrawn> {
-    let cells: Vec<&CellAnalysis> = analysis.cells.iter().collect();
-    let reasons = crate::json::not_measured(&analysis.told);
-    let wanted = [
-        ("cycles per byte", metric::CYCLES, "cycles_user"),
-        ("L1d misses", metric::L1D_MISSES, "l1d_misses"),
-        ("LLC references", metric::LLC_REFERENCES, "llc_references"),
-        ("LLC misses", metric::LLC_MISSES, "llc_misses"),
-        ("sender CPU time", metric::TX_CPU, "tx_cpu_ns"),
-        ("receiver CPU time", metric::RX_CPU, "rx_cpu_ns"),
-        ("softirq time", metric::SOFTIRQ, "softirq_ticks"),
-        ("context switches", metric::SWITCHES, "context_switches"),
-    ];
-    let mut lines: Vec<NotDrawn> = Vec::new();
-    let mut add = |what: &str, why: &str| match lines.iter_mut().find(|line| line.why == why) {
-        Some(line) => line.what.push(what.to_owned()),
-        None => lines.push(NotDrawn { what: vec![what.to_owned()], why: why.to_owned() }),
-    };
-    for (what, _, name) in wanted.iter().filter(|(_, metric, _)| !metric.is_in(&cells)) {
-        add(what, reasons.get(name).map_or("not measured in this run", String::as_str));
-    }
-    let plan = &run.header.plan;
-    if !metric::P50.is_in(&cells) {
-        add(
-            "round trips",
-            match plan.has_rr() {
-                true => "no trial has enough of them",
-                false => "the plan has no mode rr, so no message has an answer",
-            },
-        );
-    }
-    if plan.threads.len() < 2 {
-        add("figures against the thread count", "the plan has one thread count");
-    }
-    lines
 }
 
 /// Curves that differ in their thread count only: the panels of one figure.

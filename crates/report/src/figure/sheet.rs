@@ -179,8 +179,7 @@ pub(crate) fn page_style() -> String {
          .cache,.bound,.none{stroke:var(--faint)}.none,.mixed{fill:none}\
          .chart .t2,.chart .t3,.chart .tn,.chart .td,\
          .chart .tk{fill:var(--faint)}.delta{fill:var(--shade)}.s{stroke:var(--c)}\
-         .chart .f{fill:var(--c)}.chart .open{fill:var(--paper)}.chart .to,.chart .td{stroke:var(--paper)}.pt:hover .mark{stroke-width:4}\
-         .strip{vertical-align:middle}.strip path{stroke:var(--faint)}",
+         .chart .f{fill:var(--c)}.chart .open{fill:var(--paper)}.chart .to,.chart .td{stroke:var(--paper)}.pt:hover .mark{stroke-width:4}",
     );
     let colours =
         |pick: fn(&(&str, &str, &str)) -> String| HUES.iter().map(pick).collect::<String>();

@@ -25,17 +25,6 @@ const METRICS: [Metric; 12] = [
     metric::P99,
 ];
 
-/// Those of a run of `file`.
-const OF_FILE: [Metric; 7] = [
-    metric::READ_MIB,
-    metric::BLOCK_TIME,
-    metric::RATIO,
-    metric::READ_CPU,
-    metric::CYCLES,
-    metric::LLC_MISSES,
-    metric::SWITCHES_OF_BLOCKS,
-];
-
 /// The summary that a report shows: of its middle size where there are several
 /// thread counts, else of its thread count.
 pub(super) fn default(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
@@ -51,13 +40,13 @@ pub(super) fn default(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
 pub(super) fn of_size(run: &Run, sweep: &Sweep<'_>, size: Bytes) -> Option<Figure> {
     let (_, cells) = sweep.by_size().into_iter().find(|(known, _)| *known == size)?;
     let fixed = size.to_string();
-    draw(run, sweep, Along::threads(&run.header.plan), &cells, &fixed)
+    draw(run, sweep, Along::Threads, &cells, &fixed)
 }
 
 /// All metrics of one thread count against the size.
 pub(super) fn of_threads(run: &Run, sweep: &Sweep<'_>, threads: u32) -> Option<Figure> {
     let (_, cells) = sweep.curves.iter().find(|(known, _)| *known == threads)?;
-    draw(run, sweep, Along::sizes(&run.header.plan), cells, &words::threads(threads))
+    draw(run, sweep, Along::Sizes, cells, &words::threads(threads))
 }
 
 fn draw(
@@ -68,20 +57,12 @@ fn draw(
     fixed: &str,
 ) -> Option<Figure> {
     let panel = |metric: &Metric| metric.panel(run, along, cells, metric.name.to_owned());
-    let is_file = words::is_of_files(&run.header.plan);
-    let all = if is_file { &OF_FILE[..] } else { &METRICS[..] };
-    let measured = all.iter().filter(|metric| metric.is_in(cells));
+    let measured = METRICS.iter().filter(|metric| metric.is_in(cells));
     let panels: Vec<Panel> = measured.map(panel).collect();
     if panels.is_empty() {
         return None;
     }
-    let by = match along {
-        Along::Sizes => "message size",
-        Along::Blocks => "block size",
-        Along::Files => "file size",
-        Along::Threads | Along::Workers => "thread count",
-        Along::Calls | Along::Connections | Along::Offered | Along::Rate => "calls in a row",
-    };
+    let by = if along == Along::Sizes { "message size" } else { "thread count" };
     let chart = Chart {
         title: format!("Summary at {fixed} by {by} (units above each panel)"),
         subtitle: format!("{INTERVALS}; each panel has a scale of its own"),
