@@ -9,7 +9,7 @@ use iolens_model::run::Run;
 use iolens_model::server::ServerSetting;
 use iolens_model::units::three_digits;
 pub(crate) use iolens_stats::analysis::Kind;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate};
 
 use crate::figure::metric::Metric;
 use crate::parts::{self, Part};
@@ -171,9 +171,5 @@ pub(crate) fn models(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> 
 
 /// A metric of a model in the unit that is shown.
 pub(crate) fn read(metric: &Metric, arm: &ArmAnalysis) -> Option<Estimate> {
-    let stored = (metric.read)(arm).filter(|_| arm.status == Status::Ok)?;
-    let scaled = |v: f64| v / metric.divisor;
-    let interval = stored.interval;
-    let interval = interval.map(|i| Interval { low: scaled(i.low), high: scaled(i.high) });
-    Some(Estimate { value: scaled(stored.value), interval, n: stored.n })
+    metric.of_arm(arm)
 }

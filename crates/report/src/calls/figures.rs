@@ -7,7 +7,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
 
 use super::tables::{estimate, hover};
 use super::{Row, by_cost, filled, rows, series, time_of};
-use crate::figure::chart::{self, Along, Chart, Kind, Panel, Point, Series};
+use crate::figure::chart::{Along, Chart, Kind, Panel, Point, Series};
 use crate::figure::scale::Scale;
 use crate::figure::sheet::{Drawing, Sheet};
 use crate::figure::style;
@@ -37,7 +37,7 @@ fn bars(paper: Paper, run: &Run, cell: &CellAnalysis) -> Figure {
     let draw = |medium| draw_bars(run, cell, &rows, medium, &title);
     let threads = cell.cell.threads;
     let stem = format!("ns-per-call-{threads}-threads");
-    of_calls(paper, run, &stem, &title, draw, by_cost(run, cell, true))
+    of_calls(paper, run, &stem, draw, by_cost(run, cell, true))
 }
 
 fn draw_bars(
@@ -132,37 +132,19 @@ fn time_by_calls(paper: Paper, run: &Run, analysis: &Analysis) -> Option<Figure>
     let mut curves: Vec<Series> = ids.iter().filter_map(|id| curve(&cells, id)).collect();
     let steady = filled(analysis).first().and_then(|cell| time_of(cell, baseline));
     curves.extend(steady.map(|ns| line(&cells, ns.value, baseline)));
-    let mut panel = Panel {
-        title: String::new(),
-        y_name: "time of all calls of a row, ns".to_owned(),
-        unit: "ns",
-        y: Scale::values(Interval { low: 1.0, high: 10.0 }),
-        series: curves,
-        bounds: Vec::new(),
-        band: None,
-    };
-    panel.y = Scale::values(panel.extent()?);
-    let panels = vec![panel];
-    let title = "Time against number of calls (ns)";
-    let cell = cells.first().map(|(_, cell)| *cell)?;
-    let drawn = Chart {
-        title: title.to_owned(),
-        subtitle: format!(
-            "a slice is one row of so many calls, a reading of the clock in it; dotted: {baseline} \
-             as in a full slice"
-        ),
-        along: Along::Calls,
-        x: chart::scale(Along::Calls, &panels),
-        caches: Vec::new(),
-        panels_by: "",
-        panels,
-        apart: 0.0,
-        columns: 1,
-        footer: words::footer(&run.header, &cell.cell),
-    };
+    let y_name = "time of all calls of a row, ns".to_owned();
+    let panel = Panel::new(String::new(), y_name, "ns", curves);
+    panel.extent()?;
+    let title = "Time against number of calls (ns)".to_owned();
+    let cell = &cells.first()?.1.cell;
+    let how = format!(
+        "a slice is one row of so many calls, a reading of the clock in it; dotted: {baseline} as \
+         in a full slice"
+    );
+    let drawn = Chart::new(run, cell, Along::Calls, title, how, vec![panel]);
     let draw = |medium| crate::figure::draw::draw(&drawn, medium);
     let table = super::in_a_row(run, analysis)?;
-    Some(of_calls(paper, run, "time-by-calls", title, draw, table))
+    Some(of_calls(paper, run, "time-by-calls", draw, table))
 }
 
 /// Time of one call's rows.
@@ -194,13 +176,9 @@ fn curve(cells: &[(u64, &CellAnalysis)], id: &str) -> Option<Series> {
 
 /// The same where every call costs what it does in a full slice.
 fn line(cells: &[(u64, &CellAnalysis)], ns: f64, id: &str) -> Series {
-    let point = |(calls, _): &(u64, &CellAnalysis)| Point {
-        x: *calls as f64,
-        value: *calls as f64 * ns,
-        interval: None,
-        open: false,
-        text: String::new(),
-        hover: String::new(),
+    let point = |(calls, _): &(u64, &CellAnalysis)| {
+        let x = *calls as f64;
+        Point { x, value: x * ns, ..Point::default() }
     };
     let points = cells.iter().map(point).collect();
     Series {

@@ -14,12 +14,8 @@ use super::{Figure, Group, Paper};
 use crate::table::{Column, Entry, Table};
 use crate::{explain, number, words};
 
-/// The figure of each cell that was explained.
-pub(super) fn figures(paper: Paper, run: &Run, explanations: &[Explanation]) -> Vec<Figure> {
-    explanations.iter().filter_map(|explanation| figure(paper, run, explanation)).collect()
-}
-
-fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> {
+/// The figure of a cell that was explained.
+pub(super) fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> {
     let bars = bars(explanation);
     if bars.is_empty() {
         return None;
@@ -29,7 +25,7 @@ fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> 
     let draw = |medium| draw(&run.header, explanation, &bars, medium, &title);
     let stem = stem(&run.header, cell, "attribution");
     let table = table(&title, explain::time_of(explanation), &bars);
-    Some(Figure::new(paper, Group::Time, stem, &title, draw, table))
+    Some(Figure::new(paper, Group::Time, stem, draw, table))
 }
 
 /// The name of a figure of one cell.

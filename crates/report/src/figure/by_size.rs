@@ -1,56 +1,120 @@
-//! A metric by message size, one panel per thread count: what most figures
-//! of a sweep are.
+//! Metrics by size, one panel or row of panels per thread count: what most figures of a
+//! sweep are. Among them time, with the fit a + b·n where a curve is affine.
 
-use iolens_model::run::Run;
-use iolens_stats::analysis::CellAnalysis;
+use iolens_model::outcome::Status;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{CellAnalysis, CostModel};
 
-use super::chart::{self, Along, Chart, Panel};
+use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
 use super::metric::Metric;
-use super::{INTERVALS, Sweep};
-use crate::words;
+use super::{Curve, Figure, Group, Sweep, style};
+use crate::{number, words};
 
-/// A chart of panels along sizes.
-pub(super) fn chart(
-    run: &Run,
-    sweep: &Sweep<'_>,
-    title: &str,
-    subtitle: &str,
-    panels: Vec<Panel>,
-) -> Chart {
-    Chart {
-        title: title.to_owned(),
-        subtitle: format!("{INTERVALS}{subtitle}"),
-        along: Along::sizes(&run.header.plan),
-        x: chart::scale(Along::Sizes, &panels),
-        caches: chart::caches(&run.header.host),
-        panels_by: "panel",
-        apart: 0.0,
-        columns: 2.min(panels.len()),
-        panels,
-        footer: words::footer(&run.header, &sweep.setting),
-    }
+/// What a figure by size shows.
+pub(super) struct BySize<'a> {
+    pub(super) group: Group,
+    /// The beginning of the middle of its file name.
+    pub(super) stem: &'a str,
+    /// What the title says, and the unit there.
+    pub(super) what: &'a str,
+    pub(super) unit: &'a str,
+    /// How to read it, besides the intervals.
+    pub(super) how: &'a str,
+    /// A panel each, of those that were measured.
+    pub(super) metrics: &'a [Metric],
 }
 
-/// One panel per thread count, with a common scale.
-pub(super) fn panels(run: &Run, sweep: &Sweep<'_>, metric: &Metric) -> Vec<Panel> {
-    let one = |(threads, cells): &(u32, Vec<&CellAnalysis>)| {
-        metric.panel(run, Along::Sizes, cells, sweep.panel(run, *threads))
-    };
-    let mut panels: Vec<Panel> = sweep.curves.iter().map(one).collect();
-    chart::share_scales(&mut panels);
-    panels
-}
-
-/// One row per thread count, one panel in it per metric; equal units share a
-/// scale.
-pub(super) fn split(run: &Run, sweep: &Sweep<'_>, metrics: &[Metric]) -> Vec<Panel> {
-    let mut panels = Vec::new();
-    for (threads, cells) in &sweep.curves {
-        for metric in metrics {
-            let title = format!("{}, {}", metric.name, words::threads(*threads));
-            panels.push(metric.panel(run, Along::Sizes, cells, title));
+impl BySize<'_> {
+    /// The chart; null where nothing of it was measured.
+    pub(super) fn chart(&self, sweep: &Sweep<'_>) -> Option<Chart> {
+        let (cells, plan) = (sweep.cells(), &sweep.run.header.plan);
+        let mut metrics = self.metrics.to_vec();
+        metrics.retain(|metric| metric.is_in(&cells));
+        if metrics.is_empty() {
+            return None;
         }
+        let title = format!("{} by {} ({})", self.what, words::size_of(plan), self.unit);
+        let along = Along::sizes(plan);
+        let chart = sweep.chart(along, &title, self.how, sweep.panels(along, &metrics));
+        let columns = if self.metrics.len() > 1 { metrics.len() } else { chart.columns };
+        Some(Chart { columns, ..chart })
     }
-    chart::share_scales(&mut panels);
-    panels
+
+    /// The figure; null for a single size too, of which the ratio and the summary say it all.
+    pub(super) fn figure(&self, sweep: &Sweep<'_>) -> Option<Figure> {
+        (sweep.by_size().len() > 1).then(|| Some(self.of(sweep, self.chart(sweep)?)))?
+    }
+
+    /// A figure of what its chart has become.
+    pub(super) fn of(&self, sweep: &Sweep<'_>, chart: Chart) -> Figure {
+        sweep.figure(self.group, &format!("{}-by-size", self.stem), chart)
+    }
+
+    /// Times, with their fits.
+    pub(super) fn with_fits(&self, sweep: &Sweep<'_>) -> Option<Figure> {
+        let mut chart = self.chart(sweep).filter(|_| sweep.by_size().len() > 1)?;
+        let mut notes = Vec::new();
+        for (panel, Curve { cells, .. }) in chart.panels.iter_mut().zip(&sweep.curves) {
+            for model in sweep.models(cells) {
+                notes.push(note(model, &chart::shown(cells, &model.label)));
+                panel.series.extend(line(model, cells).filter(|_| model.is_affine()));
+            }
+        }
+        let has_fit = |panel: &Panel| panel.series.iter().any(|s| s.kind == Kind::Model);
+        if chart.panels.iter().any(has_fit) {
+            chart.subtitle += "; dotted: the fit a + b·n, where no size is more than 10% off it";
+        }
+        let mut figure = self.of(sweep, chart);
+        figure.table.notes = notes;
+        Some(figure)
+    }
+}
+
+impl<'a> Sweep<'a> {
+    /// The fits of the arms of a curve.
+    pub(super) fn models(&self, cells: &[&CellAnalysis]) -> impl Iterator<Item = &'a CostModel> {
+        let curve = cells.first().map(|cell| cell.cell.curve());
+        self.analysis.cost_models.iter().filter(move |model| Some(&model.curve) == curve.as_ref())
+    }
+}
+
+/// The fit between the smallest and the largest size of the arm.
+fn line(model: &CostModel, cells: &[&CellAnalysis]) -> Option<Series> {
+    const STEPS: u32 = 24;
+    let fits = |cell: &&&CellAnalysis| {
+        chart::find(cell, &model.label).is_some_and(|arm| arm.status == Status::Ok)
+            && model.breaks_at.is_none_or(|end| cell.cell.size < end)
+    };
+    let mut sizes = cells.iter().filter(fits).map(|cell| cell.cell.size.0 as f64);
+    let (first, last) = (sizes.next()?, sizes.next_back()?);
+    let arm = chart::find(cells.first()?, &model.label)?;
+    let point = |step: u32| {
+        let x = first * (last / first).powf(f64::from(step) / f64::from(STEPS));
+        let value = model.fixed_ns.value + model.per_byte_ns.value * x;
+        Point { x, value, ..Point::default() }
+    };
+    Some(Series {
+        label: model.label.clone(),
+        look: style::of(&arm.arm.primitive),
+        kind: Kind::Model,
+        points: (0..=STEPS).map(point).collect(),
+        missing: Vec::new(),
+    })
+}
+
+/// The fit in words, below the table.
+fn note(model: &CostModel, label: &str) -> String {
+    let lead = format!("{label}, {}", words::threads(model.curve.threads));
+    let residual = format!("{:+.0}% at {}", 100.0 * model.worst_residual, model.worst_at);
+    if !model.is_affine() {
+        return format!("{lead}: not affine, {residual} off the fit");
+    }
+    let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
+    let half = number::bytes(model.half_size_bytes.value);
+    let below = model.breaks_at.map(|size| format!(" below {size}")).unwrap_or_default();
+    format!(
+        "{lead}: {at_most}{} ns + {} ns/B{below}, half of it fixed at {half}, {residual} at most",
+        three_digits(model.fixed_ns.value),
+        three_digits(model.per_byte_ns.value)
+    )
 }

@@ -1,19 +1,20 @@
 //! What a chart of curves says, before anything is drawn.
 
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::Study;
+use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::reading::Reading;
+use iolens_model::run::Run;
 use iolens_model::server::LoadLevel;
 use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
 use super::scale::Scale;
 use super::style::Look;
-use crate::number;
 use crate::table::{Column, Entry, Table, Tone};
+use crate::{number, words};
 
 /// Small multiples that share their horizontal axis.
 pub(crate) struct Chart {
@@ -43,16 +44,10 @@ pub(crate) struct Chart {
 /// The horizontal axis of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Along {
-    /// Message sizes.
-    Sizes,
-    /// Block sizes of a file.
-    Blocks,
-    /// Sizes of whole files.
-    Files,
-    /// Thread counts, of pairs.
-    Threads,
-    /// Thread counts of one end that has no other.
-    Workers,
+    /// Sizes of this.
+    Sizes(&'static str),
+    /// Thread counts, of pairs or of one end that has no other.
+    Threads(&'static str),
     /// Calls in a row, in studies of calls.
     Calls,
     /// Connections at a time.
@@ -66,67 +61,43 @@ pub(crate) enum Along {
 impl Along {
     /// The axis of sizes in a study.
     pub(crate) fn sizes(plan: &Plan) -> Along {
-        match plan.study() {
-            Study::File | Study::Write => Along::Blocks,
-            Study::Copy => Along::Files,
-            Study::Net | Study::Syscall | Study::Server => Along::Sizes,
-        }
+        Along::Sizes(if plan.copy().is_some() { "file" } else { plan.study().unit() })
     }
 
     /// Name of the axis.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Along::Sizes => "message size, log scale",
-            Along::Blocks => "block size, log scale",
-            Along::Files => "file size, log scale",
-            Along::Threads => "thread pairs, log scale",
-            Along::Workers => "threads, log scale",
-            Along::Calls => "calls in a row, log scale",
-            Along::Connections => "connections, log scale",
-            Along::Offered => "offered, % of what the slowest takes, log scale",
-            Along::Rate => "requests per second offered, log scale",
-        }
+    pub(crate) fn name(self) -> String {
+        let what = match self {
+            Along::Sizes(of) => format!("{of} size"),
+            Along::Threads(of) => of.to_owned(),
+            Along::Offered => "offered, % of what the slowest takes".to_owned(),
+            Along::Rate => "requests per second offered".to_owned(),
+            Along::Calls | Along::Connections => self.column(),
+        };
+        format!("{what}, log scale")
     }
 
     /// Where a cell stands on it.
     pub(crate) fn of(self, cell: &CellAnalysis) -> f64 {
-        match self {
-            Along::Sizes | Along::Blocks | Along::Files => cell.cell.size.0 as f64,
-            Along::Threads | Along::Workers => f64::from(cell.cell.threads),
-            Along::Calls => {
-                let calls = cell.cell.syscall().and_then(|setting| setting.in_a_row);
-                calls.map_or(f64::NAN, |calls| calls as f64)
-            }
-            Along::Connections => {
-                cell.cell.server().map_or(f64::NAN, |server| f64::from(server.connections))
-            }
-            Along::Offered => match cell.cell.server().map(|server| server.load) {
-                Some(LoadLevel::Percent(share)) => f64::from(share),
-                Some(LoadLevel::Closed | LoadLevel::Searched) | None => f64::NAN,
-            },
-            // A search offers many rates in a cell.
-            Along::Rate => f64::NAN,
+        let (cell, server) = (&cell.cell, cell.cell.server());
+        match (self, server.map(|server| server.load)) {
+            (Along::Sizes(_), _) => cell.size.0 as f64,
+            (Along::Threads(_), _) => f64::from(cell.threads),
+            (Along::Connections, _) => server.map_or(f64::NAN, |of| f64::from(of.connections)),
+            (Along::Offered, Some(LoadLevel::Percent(share))) => f64::from(share),
+            // In these a cell has many places.
+            (Along::Offered | Along::Calls | Along::Rate, _) => f64::NAN,
         }
     }
 
-    /// The cache sizes to mark on it.
-    pub(crate) fn marks(self, host: &HostFacts) -> Vec<(&'static str, f64)> {
+    fn column(self) -> String {
         match self {
-            Along::Sizes | Along::Blocks | Along::Files => caches(host),
-            _ => Vec::new(),
-        }
-    }
-
-    fn column(self) -> &'static str {
-        match self {
-            Along::Sizes => "size",
-            Along::Blocks => "block size",
-            Along::Files => "file size",
-            Along::Threads | Along::Workers => "threads",
-            Along::Calls => "calls in a row",
-            Along::Connections => "connections",
-            Along::Offered => "offered (%)",
-            Along::Rate => "offered (requests/s)",
+            Along::Sizes("message") => "size".to_owned(),
+            Along::Sizes(of) => format!("{of} size"),
+            Along::Threads(_) => "threads".to_owned(),
+            Along::Calls => "calls in a row".to_owned(),
+            Along::Connections => "connections".to_owned(),
+            Along::Offered => "offered (%)".to_owned(),
+            Along::Rate => "offered (requests/s)".to_owned(),
         }
     }
 
@@ -140,23 +111,17 @@ impl Along {
         }
     }
 
-    fn scale(self, values: &[u64]) -> Scale {
+    fn scale(self, places: &[f64]) -> Scale {
         match self {
-            Along::Sizes | Along::Blocks | Along::Files => Scale::sizes(values),
-            Along::Rate => {
-                let [first, last] = [values.first(), values.last()]
-                    .map(|value| value.map_or(1.0, |&value| value.max(1) as f64));
-                Scale::values(Interval { low: first, high: last })
-            }
-            _ => Scale::counts(values),
+            Along::Sizes(_) => Scale::sizes(places),
+            Along::Rate => Scale::values(hull(places.iter().copied()).unwrap_or(Scale::DECADE)),
+            _ => Scale::counts(places),
         }
     }
 
     fn text(self, x: f64) -> String {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was a u64")]
-        let x = x as u64;
         match self {
-            Along::Sizes | Along::Blocks | Along::Files => Bytes(x).to_string(),
+            Along::Sizes(_) => number::bytes(x).to_string(),
             _ => x.to_string(),
         }
     }
@@ -228,6 +193,7 @@ impl Series {
 }
 
 /// One value.
+#[derive(Default)]
 pub(crate) struct Point {
     /// Where, on the horizontal axis.
     pub(crate) x: f64,
@@ -248,23 +214,40 @@ impl Point {
     pub(crate) fn digits(&self) -> String {
         if self.value == 0.0 { "0".to_owned() } else { three_digits(self.value) }
     }
-}
 
-impl Panel {
-    /// Whether it has a value.
-    pub(crate) fn has_values(&self) -> bool {
-        self.series.iter().any(|series| !series.points.is_empty())
-    }
-}
-
-impl Panel {
-    /// Whether it has a value of an arm that is compared.
-    pub(crate) fn has_compared(&self) -> bool {
-        self.series.iter().any(|s| s.kind == Kind::Curve && !s.points.is_empty())
+    /// What a scale must have room for. An interval that says nothing is drawn to the edges,
+    /// and makes no others small.
+    pub(crate) fn drawn(&self) -> Interval {
+        let usable = self.interval.filter(Interval::is_usable);
+        usable.unwrap_or(Interval { low: self.value, high: self.value })
     }
 }
 
 impl Chart {
+    /// A chart of panels below what they have in common.
+    pub(crate) fn new(
+        run: &Run,
+        cell: &Cell,
+        along: Along,
+        title: String,
+        subtitle: String,
+        panels: Vec<Panel>,
+    ) -> Chart {
+        let is_of_sizes = matches!(along, Along::Sizes(_));
+        Chart {
+            title,
+            subtitle,
+            along,
+            x: along.scale(&places(&panels)),
+            caches: if is_of_sizes { caches(&run.header.host) } else { Vec::new() },
+            panels_by: "panel",
+            panels,
+            apart: if matches!(along, Along::Threads(_)) { 2.5 } else { 0.0 },
+            columns: 2,
+            footer: words::footer(&run.header, cell),
+        }
+    }
+
     /// The place to which all its numbers belong, if that is one.
     pub(crate) fn only_place(&self) -> Option<f64> {
         let [place] = places(&self.panels)[..] else { return None };
@@ -275,54 +258,79 @@ impl Chart {
     /// The same numbers as a table: one row per panel and place, one column
     /// per curve. A panel is named in its first row.
     pub(crate) fn table(&self) -> Table {
-        let labels = self.labels();
-        let (along, by) = (self.along.column(), self.panels_by);
-        let mut columns = vec![Column::left(by, ""), Column::right(along, "")];
+        let own = self.named().into_iter().filter(|series| series.kind != Kind::Baseline);
+        let labels: Vec<&str> = own.map(|series| series.label.as_str()).collect();
         let mut units: Vec<&str> = self.panels.iter().map(|panel| panel.unit).collect();
         units.dedup();
         let unit = match units.as_slice() {
             [unit] => format!("{unit} [95%]"),
             _ => "[95%]".to_owned(),
         };
+        let mut columns =
+            vec![Column::left(self.panels_by, ""), Column::right(&self.along.column(), "")];
         columns.extend(labels.iter().map(|label| Column::left(label, &unit)));
         let mut table = Table::new(self.title.clone(), columns);
         for panel in &self.panels {
-            for (i, x) in places(std::slice::from_ref(panel)).into_iter().enumerate() {
+            let rows = places(std::slice::from_ref(panel)).into_iter().enumerate().map(|(i, x)| {
                 let name = if i == 0 { panel.title.clone() } else { String::new() };
-                let mut row: Vec<Entry> = vec![name.into(), self.along.text(x).into()];
-                row.extend(labels.iter().map(|label| panel.entry(label, x)));
-                if i == 0 { table.push_group(row) } else { table.push(row) }
-            }
+                let keys = [name.into(), self.along.text(x).into()].into_iter();
+                keys.chain(labels.iter().map(|label| panel.entry(label, x))).collect()
+            });
+            push_group(&mut table, rows);
         }
         table
     }
 
-    /// Labels of all series with values of their own, each once.
-    fn labels(&self) -> Vec<String> {
-        let mut labels: Vec<String> = Vec::new();
-        for series in self.panels.iter().flat_map(|panel| &panel.series) {
-            let own = matches!(series.kind, Kind::Curve | Kind::Noise);
-            if own && !labels.contains(&series.label) {
-                labels.push(series.label.clone());
+    /// The first of the series of each arm.
+    pub(crate) fn named(&self) -> Vec<&Series> {
+        let mut named: Vec<&Series> = Vec::new();
+        for series in self.panels.iter().flat_map(Panel::named) {
+            if !named.iter().any(|known| known.label == series.label) {
+                named.push(series);
             }
         }
-        labels
+        named
     }
+}
 
-    /// Lines of different arms; a fit belongs to the line of its arm.
-    pub(crate) fn lines(&self) -> usize {
-        let series = self.panels.iter().flat_map(|panel| &panel.series);
-        let own = series.filter(|series| series.kind != Kind::Model);
-        let mut labels: Vec<&str> = own.map(|series| series.label.as_str()).collect();
-        labels.sort_unstable();
-        labels.dedup();
-        labels.len()
+/// Adds rows that belong together.
+pub(crate) fn push_group(table: &mut Table, rows: impl Iterator<Item = Vec<Entry>>) {
+    for (i, row) in rows.enumerate() {
+        if i == 0 { table.push_group(row) } else { table.push(row) }
     }
 }
 
 impl Panel {
+    /// A panel on a scale of its own.
+    pub(crate) fn new(
+        title: String,
+        y_name: String,
+        unit: &'static str,
+        series: Vec<Series>,
+    ) -> Panel {
+        let (y, bounds, band) = (Scale::default(), Vec::new(), None);
+        let mut panel = Panel { title, y_name, unit, y, series, bounds, band };
+        panel.y = Scale::values(panel.extent().unwrap_or(Scale::DECADE));
+        panel
+    }
+
+    /// The lines of arms; a fit belongs to the line of its arm.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Series> {
+        self.series.iter().filter(|series| series.kind != Kind::Model)
+    }
+
+    /// Whether it has a value.
+    pub(crate) fn has_values(&self) -> bool {
+        self.points().next().is_some()
+    }
+
+    /// Every value of an arm.
+    pub(crate) fn points(&self) -> impl Iterator<Item = &Point> {
+        self.named().flat_map(|series| &series.points)
+    }
+
     fn entry(&self, label: &str, x: f64) -> Entry {
-        let series = self.series.iter().find(|s| s.label == label && s.kind != Kind::Model);
+        let series = self.named().find(|series| series.label == label);
         let point = series.and_then(|series| series.points.iter().find(|point| point.x == x));
         match point {
             Some(point) => point.text.clone().into(),
@@ -333,31 +341,25 @@ impl Panel {
     /// The range of all values, usable intervals and bounds; null without any.
     pub(crate) fn extent(&self) -> Option<Interval> {
         let points = self.series.iter().flat_map(|series| &series.points);
-        // One that says nothing is drawn to the edges, and makes no others small.
-        let usable = |point: &Point| point.interval.filter(Interval::is_usable);
-        let ends = points.flat_map(|point| match usable(point) {
-            Some(interval) => [point.value, interval.low, interval.high],
-            None => [point.value; 3],
-        });
         let positive = |value: &f64| value.is_finite() && *value > 0.0;
-        let all: Vec<f64> = ends.filter(positive).collect();
+        let ends = points.flat_map(|point| [point.value, point.drawn().low, point.drawn().high]);
+        let all = hull(ends.filter(positive))?;
         // A bound far above what is compared is named at the edge.
-        let highest = all.iter().copied().fold(0.0, f64::max);
-        let near = |bound: &f64| positive(bound) && *bound <= BOUND_NEAR * highest;
-        let bounds: Vec<f64> = self.bounds.iter().map(|bound| bound.0).filter(near).collect();
-        all.into_iter().chain(bounds).fold(None, |all: Option<Interval>, v| {
-            let all = all.unwrap_or(Interval { low: v, high: v });
-            Some(Interval { low: all.low.min(v), high: all.high.max(v) })
-        })
+        let near = |bound: &f64| positive(bound) && *bound <= BOUND_NEAR * all.high;
+        let bounds = self.bounds.iter().map(|bound| bound.0).filter(near);
+        hull(bounds.chain([all.low, all.high]))
     }
+}
+
+/// The range of some values; null without any.
+pub(crate) fn hull(values: impl Iterator<Item = f64>) -> Option<Interval> {
+    let of_one = values.map(|value| Interval { low: value, high: value });
+    of_one.reduce(|a, b| Interval { low: a.low.min(b.low), high: a.high.max(b.high) })
 }
 
 /// The range of several panels; null without a value.
 pub(crate) fn extent<'a>(panels: impl IntoIterator<Item = &'a Panel>) -> Option<Interval> {
-    panels
-        .into_iter()
-        .filter_map(Panel::extent)
-        .reduce(|a, b| Interval { low: a.low.min(b.low), high: a.high.max(b.high) })
+    hull(panels.into_iter().filter_map(Panel::extent).flat_map(|of| [of.low, of.high]))
 }
 
 /// Gives panels whose value axis has the same name the same scale.
@@ -426,20 +428,11 @@ pub(crate) fn missing(
 }
 
 /// The places of panels, rising, each once.
-pub(crate) fn places(panels: &[Panel]) -> Vec<f64> {
-    let series = || panels.iter().flat_map(|panel| &panel.series);
-    let own = series().filter(|s| s.kind != Kind::Model).flat_map(|s| &s.points);
-    let mut places: Vec<f64> = own.map(|point| point.x).collect();
+fn places(panels: &[Panel]) -> Vec<f64> {
+    let mut places: Vec<f64> = panels.iter().flat_map(Panel::points).map(|p| p.x).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     places
-}
-
-/// The horizontal scale of panels.
-pub(crate) fn scale(along: Along, panels: &[Panel]) -> Scale {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "they were u64")]
-    let places: Vec<u64> = places(panels).into_iter().map(|x| x as u64).collect();
-    along.scale(&places)
 }
 
 /// The caches of a machine whose sizes are known, as message sizes: the memory

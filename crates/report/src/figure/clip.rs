@@ -17,20 +17,20 @@ pub(crate) fn line(points: &[Spot], low: f64, high: f64) -> Vec<Vec<Spot>> {
     parts
 }
 
+/// The part of a segment between two heights.
 fn segment(from: Spot, to: Spot, low: f64, high: f64) -> Option<(Spot, Spot)> {
-    let above = from.1.max(to.1) < low;
-    let below = from.1.min(to.1) > high;
-    (!above && !below).then(|| (at_height(from, to, low, high), at_height(to, from, low, high)))
+    let is_outside = from.1.max(to.1) < low || from.1.min(to.1) > high;
+    let inside = |spot: Spot| match spot.1.clamp(low, high) {
+        edge if edge == spot.1 => spot,
+        edge => at_height(from, to, edge),
+    };
+    (!is_outside).then(|| (inside(from), inside(to)))
 }
 
-/// `point`, or where the way to `other` enters the heights.
-fn at_height(point: Spot, other: Spot, low: f64, high: f64) -> Spot {
-    let edge = point.1.clamp(low, high);
-    if edge == point.1 {
-        return point;
-    }
-    let share = (edge - point.1) / (other.1 - point.1);
-    (point.0 + share * (other.0 - point.0), edge)
+/// Where the way from one place to another has a height.
+fn at_height(from: Spot, to: Spot, height: f64) -> Spot {
+    let share = (height - from.1) / (to.1 - from.1);
+    (from.0 + share * (to.0 - from.0), height)
 }
 
 /// The part of an area between two heights (Sutherland & Hodgman, 1974).
@@ -40,12 +40,11 @@ pub(crate) fn area(points: &[Spot], low: f64, high: f64) -> Vec<Spot> {
 }
 
 fn half(points: &[Spot], inside: impl Fn(f64) -> bool, edge: f64) -> Vec<Spot> {
+    let before = points.iter().cycle().skip(points.len().saturating_sub(1));
     let mut out = Vec::new();
-    for (i, &to) in points.iter().enumerate() {
-        let from = points[(i + points.len() - 1) % points.len()];
+    for (&from, &to) in before.zip(points) {
         if inside(from.1) != inside(to.1) {
-            let share = (edge - from.1) / (to.1 - from.1);
-            out.push((from.0 + share * (to.0 - from.0), edge));
+            out.push(at_height(from, to, edge));
         }
         if inside(to.1) {
             out.push(to);

@@ -3,18 +3,16 @@
 
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{
-    Analysis, CellAnalysis, Crossover, CrossoverPoint, CrossoverShape, Estimate,
-};
+use iolens_stats::analysis::{CellAnalysis, Crossover, CrossoverPoint, CrossoverShape, Estimate};
 
 use super::paper::Medium;
 use super::scale::Scale;
 use super::sheet::{Drawing, Sheet};
 use super::style::{self, Look, Marker};
 use super::svg::Anchor;
-use super::{Figure, Group, Sweep, chart, labels};
-use crate::crossing;
+use super::{Curve, Figure, Group, Sweep, chart, labels};
 use crate::table::{Column, Entry, Table};
+use crate::{crossing, files};
 use crate::{number, words};
 
 /// The title, in the words of the study.
@@ -45,15 +43,15 @@ enum Ahead {
 }
 
 /// The figure of one sweep; none without a pair.
-pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
-    let rows = sweep.curves.iter().flat_map(|(_, cells)| {
+pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Figure> {
+    let analysis = sweep.analysis;
+    let rows = sweep.curves.iter().flat_map(|Curve { cells, .. }| {
         let curve = cells.first().map(|cell| cell.cell.curve());
         let own = analysis.crossovers.iter().filter(move |c| Some(&c.curve) == curve.as_ref());
         own.filter(|crossover| !crossover.points.is_empty()).map(|crossover| {
             let arm = |label: &str| {
-                let primitive = chart::arms(cells).into_iter().find(|arm| arm.label == label);
-                let primitive = primitive.map_or_else(|| label.to_owned(), |arm| arm.primitive);
-                (chart::shown(cells, label), style::of(&primitive))
+                let look = style::of(&files::primitive(analysis, label));
+                (chart::shown(cells, label), look)
             };
             let arms = [arm(&crossover.first), arm(&crossover.second)];
             let at = crossing::crossing(analysis, crossover).and_then(|found| found.at_bytes);
@@ -61,12 +59,8 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
         })
     });
     let rows: Vec<Row> = rows.collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let draw = |medium| draw(run, sweep, analysis.delta, medium, &rows);
-    let title = sweep.title(&title(run));
-    Some(sweep.finish(run, Group::Crossover, "crossovers", &title, draw, table(&rows)))
+    let draw = |medium| draw(sweep.run, sweep, analysis.delta, medium, &rows);
+    (!rows.is_empty()).then(|| sweep.drawn(Group::Crossover, "crossovers", draw, table(&rows)))
 }
 
 impl Row<'_> {
@@ -142,7 +136,7 @@ fn draw(run: &Run, sweep: &Sweep<'_>, delta: f64, medium: Medium, rows: &[Row<'_
             ""
         }
     );
-    let x = Scale::sizes(&sizes(rows).into_iter().map(|size| size.0).collect::<Vec<_>>());
+    let x = Scale::sizes(&sizes(rows).into_iter().map(|size| size.0 as f64).collect::<Vec<_>>());
     let mut sheet = Sheet::new(medium, total, &sweep.title(&title(run)), &how);
     for line in curves.chunks(beside) {
         let top = sheet.y;

@@ -1,13 +1,12 @@
 //! A chart as SVG: small multiples in rows, curves named at their ends where
 //! there is room for that, in a legend above where there is none.
 
-use super::chart::{Chart, Kind, Panel};
+use super::chart::{Chart, Panel};
 use super::paper::Medium;
 use super::plot::{
     self, AXIS_HEIGHT, AXIS_NAME_HEIGHT, AXIS_WIDTH, Frame, LABEL_INDENT, TITLE_HEIGHT, TITLE_LINE,
 };
 use super::sheet::{Drawing, Sheet};
-use super::style::Look;
 use super::{rows, svg};
 
 /// How the panels of a chart are laid out.
@@ -40,7 +39,7 @@ impl Layout {
         let columns = match (medium, panels) {
             (Medium::Narrow, _) | (Medium::Column, ..=4) => 1,
             (Medium::Column, _) => 2,
-            (Medium::Columns, _) if chart.columns > 3 => 2,
+            (Medium::Columns, 4..) if chart.columns > 3 => 2,
             _ => chart.columns,
         };
         let layout = Layout::of_columns(chart, medium, columns.clamp(1, panels.max(1)));
@@ -132,7 +131,8 @@ fn draw_in(chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
     let width = layout.panel_width() * layout.columns as f64;
     let mut sheet = Sheet::new(medium, width, &chart.title, &chart.subtitle);
     if layout.names.is_none() {
-        sheet.legend(&legend(chart));
+        let named = chart.named().into_iter();
+        sheet.legend(&named.map(|series| (series.look, series.label.clone())).collect::<Vec<_>>());
     }
     for (i, panel) in chart.panels.iter().enumerate() {
         let (row, column) = (i / layout.columns, i % layout.columns);
@@ -149,16 +149,4 @@ fn draw_in(chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
     }
     sheet.y += layout.panel_height() * layout.rows(chart) as f64 + AXIS_NAME_HEIGHT;
     sheet.finish(&chart.footer)
-}
-
-/// Every curve that is drawn, once, with what stands for the others.
-fn legend(chart: &Chart) -> Vec<(Look, String)> {
-    let mut items: Vec<(Look, String)> = Vec::new();
-    for series in chart.panels.iter().flat_map(|panel| &panel.series) {
-        let named = series.kind != Kind::Model;
-        if named && !items.iter().any(|(_, label)| *label == series.label) {
-            items.push((series.look, series.label.clone()));
-        }
-    }
-    items
 }

@@ -4,7 +4,7 @@
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, Estimate, Extreme, ExtremeKind, Plateau, PlateauAxis};
 
-use super::chart;
+use super::{chart, style};
 use crate::number::NONE;
 use crate::results::{curves, interval_text};
 use crate::table::{Column, Entry, Table};
@@ -103,7 +103,6 @@ fn words_of(kind: ExtremeKind) -> (&'static str, &'static str, f64) {
 /// The arm with its colour; copied anywhere in the run is said.
 fn arm(analysis: &Analysis, label: &str) -> Entry {
     let all: Vec<_> = curves(analysis).into_iter().flat_map(|(_, cells)| cells).collect();
-    let primitive = chart::arms(&all).into_iter().find(|arm| arm.label == label);
-    let primitive = primitive.map_or_else(|| label.to_owned(), |arm| arm.primitive);
-    Entry::toned(chart::shown(&all, label), crate::figure::style::tone(&primitive))
+    let primitive = crate::files::primitive(analysis, label);
+    Entry::toned(chart::shown(&all, label), style::tone(&primitive))
 }

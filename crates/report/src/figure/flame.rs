@@ -105,13 +105,9 @@ fn tree(trials: &[ProfileTrial], arm: &str) -> Node {
     root
 }
 
-/// One figure per explained cell: the arm that differs most from the one it
-/// was set against, and that one.
-pub(super) fn figures(paper: Paper, run: &Run, explanations: &[Explanation]) -> Vec<Figure> {
-    explanations.iter().filter_map(|explanation| figure(paper, run, explanation)).collect()
-}
-
-fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> {
+/// The figure of an explained cell: the arm that differs most from the one it was set against,
+/// and that one.
+pub(super) fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> {
     let cell = &explanation.attribution.cell;
     let of_cell: Vec<ProfileTrial> =
         run.profiles.iter().filter(|trial| trial.cell == *cell).cloned().collect();
@@ -137,7 +133,7 @@ fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> 
     let title = format!("Stacks by share of samples (%): {subject}");
     let draw = |medium| draw(run, explanation, &trees, medium, &title);
     let stem = stem(&run.header, cell, "stacks");
-    Some(Figure::new(paper, Group::Time, stem, &title, draw, table(&title, &trees)))
+    Some(Figure::new(paper, Group::Time, stem, draw, table(&title, &trees)))
 }
 
 fn draw(

@@ -5,13 +5,13 @@
 use iolens_model::family::Condition;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast};
+use iolens_stats::analysis::{CellAnalysis, Contrast};
 
 use super::paper::Medium;
 use super::sheet::{Drawing, Sheet};
 use super::style::{self, Look};
 use super::svg::{self, Anchor};
-use super::{Figure, Group, Sweep, chart};
+use super::{Curve, Figure, Group, Sweep, chart};
 use crate::number::{self, NONE};
 use crate::standing::{self, Candidate, Standing, standing};
 use crate::table::{Column, Entry, Table, Tone};
@@ -43,17 +43,15 @@ fn title(run: &Run, sweep: &Sweep<'_>) -> String {
 }
 
 /// The figure of one sweep.
-pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
-    let sizes = sweep.by_size();
+pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Figure> {
     // One thread count has it in the crossovers.
-    if sizes.len() < 2 || sweep.curves.len() < 2 || alone::is_alone(sweep.cells()) {
+    if sweep.by_size().len() < 2 || sweep.curves.len() < 2 || alone::is_alone(sweep.cells()) {
         return None;
     }
-    let quick = run.header.plan.quick;
-    let tile = |cell: &CellAnalysis| tile(cell, analysis.delta, quick);
+    let run = sweep.run;
+    let tile = |cell: &CellAnalysis| tile(cell, sweep.analysis.delta, run.header.plan.quick);
     let draw = |medium| draw(run, sweep, medium, &tile);
-    let title = sweep.title(&title(run, sweep));
-    Some(sweep.finish(run, Group::Crossover, "cheapest", &title, draw, table(run, sweep, &tile)))
+    Some(sweep.drawn(Group::Crossover, "cheapest", draw, table(run, sweep, &tile)))
 }
 
 fn tile(cell: &CellAnalysis, delta: f64, quick: bool) -> Tile {
@@ -142,7 +140,7 @@ fn draw(
         .collect::<Vec<_>>();
     sheet.legend(&items);
     grid.axes(&mut sheet, run);
-    for (threads, cells) in &sweep.curves {
+    for Curve { threads, cells, .. } in &sweep.curves {
         for cell in cells {
             let (x, y) = grid.place(*threads, cell.cell.size);
             let hover = words::subject(&run.header, &cell.cell);
@@ -173,7 +171,7 @@ impl Grid {
     fn of(sweep: &Sweep<'_>, medium: Medium) -> Grid {
         const PITCH_MAX: f64 = 120.0;
         let sizes = sweep.by_size().into_iter().map(|(size, _)| size).collect();
-        let threads = sweep.curves.iter().map(|(threads, _)| *threads).collect();
+        let threads = sweep.curves.iter().map(|curve| curve.threads).collect();
         let sizes_go_down = medium.is_narrow();
         let mut grid = Grid { sizes, threads, sizes_go_down, pitch: PITCH_MAX };
         let columns = grid.labels().0.len().max(1) as f64;
@@ -268,11 +266,12 @@ fn draw_tile(
 
 fn table(run: &Run, sweep: &Sweep<'_>, tile: &dyn Fn(&CellAnalysis) -> Tile) -> Table {
     let mut columns = vec![Column::right("size", "")];
-    columns.extend(sweep.curves.iter().map(|(n, _)| Column::left(&words::threads(*n), "")));
+    columns
+        .extend(sweep.curves.iter().map(|curve| Column::left(&words::threads(curve.threads), "")));
     let mut table = Table::new(title(run, sweep), columns);
     for (size, cells) in sweep.by_size() {
         let mut row: Vec<Entry> = vec![size.to_string().into()];
-        for (threads, _) in &sweep.curves {
+        for Curve { threads, .. } in &sweep.curves {
             let cell = cells.iter().find(|cell| cell.cell.threads == *threads);
             row.push(match cell {
                 Some(cell) => tile(cell).text.into(),

@@ -24,38 +24,30 @@ pub(crate) fn step(scale: &Scale, length: f64) -> usize {
 pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
-    let mut placed = wanted.to_vec();
     // Neighbours too close form a block that stands around its own middle;
     // blocks that meet become one.
     let mut blocks: Vec<Vec<usize>> = Vec::new();
+    let first = |block: &[usize]| {
+        let mean = block.iter().map(|&i| wanted[i]).sum::<f64>() / block.len() as f64;
+        let half = gap * (block.len() as f64 - 1.0) / 2.0;
+        mean.min(high - half).max(low + half) - half
+    };
     for index in order {
-        blocks.push(vec![index]);
-        while let [.., above, below] = blocks.as_slice() {
-            let bottom = middle(above, wanted, gap, low, high) + gap * above.len() as f64 / 2.0;
-            let top = middle(below, wanted, gap, low, high) - gap * below.len() as f64 / 2.0;
-            if bottom <= top {
-                break;
-            }
-            let last = blocks.pop().unwrap_or_default();
-            if let Some(block) = blocks.last_mut() {
-                block.extend(last);
-            }
+        let mut block = vec![index];
+        while let Some(above) =
+            blocks.pop_if(|above| first(above) + gap * above.len() as f64 > first(&block))
+        {
+            block = [above, block].concat();
         }
+        blocks.push(block);
     }
+    let mut placed = wanted.to_vec();
     for block in &blocks {
-        let first = middle(block, wanted, gap, low, high) - gap * (block.len() as f64 - 1.0) / 2.0;
         for (i, &index) in block.iter().enumerate() {
-            placed[index] = first + gap * i as f64;
+            placed[index] = first(block) + gap * i as f64;
         }
     }
     placed
-}
-
-/// Where the middle of a block stands.
-fn middle(block: &[usize], wanted: &[f64], gap: f64, low: f64, high: f64) -> f64 {
-    let mean = block.iter().map(|&i| wanted[i]).sum::<f64>() / block.len() as f64;
-    let half = gap * (block.len() as f64 - 1.0) / 2.0;
-    mean.min(high - half).max(low + half)
 }
 
 #[cfg(test)]
@@ -76,7 +68,8 @@ mod tests {
 
     #[test]
     fn labels_of_an_axis_are_left_out_evenly() {
-        let scale = Scale::sizes(&[64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1 << 20]);
+        let scale =
+            Scale::sizes(&[64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1 << 20].map(f64::from));
         assert_eq!([600.0, 300.0, 150.0].map(|length| step(&scale, length)), [1, 2, 3]);
     }
 

@@ -1,13 +1,13 @@
 //! Metrics that are drawn: how each is read from an arm, and the curves it
 //! gives along sizes or along thread counts.
 
+use iolens_model::arm::Arm;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval};
 
 use super::chart::{self, Along, Kind, Panel, Point, Series};
-use super::scale::Scale;
 use super::style;
 use crate::{number, words};
 
@@ -26,10 +26,6 @@ pub(crate) struct Metric {
     pub(crate) judged: bool,
 }
 
-fn figure(arm: &ArmAnalysis, read: fn(&Figures) -> Option<Estimate>) -> Option<Estimate> {
-    arm.figures.as_ref().and_then(read)
-}
-
 /// Declares a metric that no verdict is about.
 pub(crate) const fn plain(
     name: &'static str,
@@ -43,13 +39,13 @@ pub(crate) const fn plain(
 pub(crate) const GOODPUT: Metric = Metric {
     divisor: 1e9,
     judged: true,
-    ..plain("Goodput", "Gbit/s", |arm| figure(arm, |f| f.goodput_bits_per_s))
+    ..plain("Goodput", "Gbit/s", |arm| arm.figures.as_ref()?.goodput_bits_per_s)
 };
 /// Bytes of a file.
 pub(crate) const READ_GIB: Metric = Metric {
     divisor: Bytes::GIB as f64,
     judged: true,
-    ..plain("Rate", "GiB/s", |arm| figure(arm, |f| f.read_bytes_per_s))
+    ..plain("Rate", "GiB/s", |arm| arm.figures.as_ref()?.read_bytes_per_s)
 };
 /// The same where the typical one is below one GiB/s.
 pub(crate) const READ_MIB: Metric =
@@ -64,7 +60,7 @@ pub(crate) const READ_CPU: Metric = Metric { name: "CPU", ..TX_CPU };
 /// Time over messages.
 pub(crate) const TIME: Metric = Metric {
     judged: true,
-    ..plain("Time per message", "ns", |arm| figure(arm, |f| Some(f.ns_per_message)))
+    ..plain("Time per message", "ns", |arm| Some(arm.figures.as_ref()?.ns_per_message))
 };
 /// Speed relative to the baseline.
 pub(crate) const RATIO: Metric = Metric {
@@ -76,34 +72,35 @@ pub(crate) const RATIO: Metric = Metric {
 };
 /// CPU time of the sending threads.
 pub(crate) const TX_CPU: Metric =
-    plain("Sender CPU", "ns/B", |arm| figure(arm, |f| f.tx_cpu_ns_per_byte));
+    plain("Sender CPU", "ns/B", |arm| arm.figures.as_ref()?.tx_cpu_ns_per_byte);
 /// CPU time of the receiving threads.
 pub(crate) const RX_CPU: Metric =
-    plain("Receiver CPU", "ns/B", |arm| figure(arm, |f| f.rx_cpu_ns_per_byte));
+    plain("Receiver CPU", "ns/B", |arm| arm.figures.as_ref()?.rx_cpu_ns_per_byte);
 /// Time in softirq.
 pub(crate) const SOFTIRQ: Metric =
-    plain("Softirq", "ns/B", |arm| figure(arm, |f| f.softirq_ns_per_byte));
+    plain("Softirq", "ns/B", |arm| arm.figures.as_ref()?.softirq_ns_per_byte);
 /// Cycles of the sending end.
 pub(crate) const TX_CYCLES: Metric =
-    plain("Sender", "cycles/B", |arm| figure(arm, |f| f.tx_cycles_per_byte));
+    plain("Sender", "cycles/B", |arm| arm.figures.as_ref()?.tx_cycles_per_byte);
 /// Cycles of the receiving end.
 pub(crate) const RX_CYCLES: Metric =
-    plain("Receiver", "cycles/B", |arm| figure(arm, |f| f.rx_cycles_per_byte));
+    plain("Receiver", "cycles/B", |arm| arm.figures.as_ref()?.rx_cycles_per_byte);
 /// Cycles of both ends.
 pub(crate) const CYCLES: Metric =
-    plain("Cycles of both ends", "cycles/B", |arm| figure(arm, |f| f.cycles_per_byte));
+    plain("Cycles of both ends", "cycles/B", |arm| arm.figures.as_ref()?.cycles_per_byte);
 /// First-level misses.
 pub(crate) const L1D_MISSES: Metric =
-    plain("L1d misses", "per KiB", |arm| figure(arm, |f| f.l1d_misses_per_kib));
+    plain("L1d misses", "per KiB", |arm| arm.figures.as_ref()?.l1d_misses_per_kib);
 /// Last-level misses.
 pub(crate) const LLC_MISSES: Metric =
-    plain("LLC misses", "per KiB", |arm| figure(arm, |f| f.llc_misses_per_kib));
+    plain("LLC misses", "per KiB", |arm| arm.figures.as_ref()?.llc_misses_per_kib);
 /// Last-level references.
 pub(crate) const LLC_REFERENCES: Metric =
-    plain("LLC references", "per KiB", |arm| figure(arm, |f| f.llc_references_per_kib));
+    plain("LLC references", "per KiB", |arm| arm.figures.as_ref()?.llc_references_per_kib);
 /// Context switches of both ends.
-pub(crate) const SWITCHES: Metric =
-    plain("Context switches", "per message", |arm| figure(arm, |f| f.context_switches_per_message));
+pub(crate) const SWITCHES: Metric = plain("Context switches", "per message", |arm| {
+    arm.figures.as_ref()?.context_switches_per_message
+});
 /// Median round trip.
 pub(crate) const P50: Metric = Metric {
     divisor: 1e3,
@@ -123,17 +120,18 @@ impl Metric {
         cells.iter().any(has)
     }
 
-    /// Of a usable arm of a cell, in the drawn unit.
-    pub(crate) fn of(&self, cell: &CellAnalysis, label: &str) -> Option<Estimate> {
-        let arm = chart::find(cell, label).filter(|arm| arm.status == Status::Ok)?;
-        let stored = (self.read)(arm).filter(|estimate| estimate.value.is_finite())?;
-        let scaled =
-            |i: Interval| Interval { low: i.low / self.divisor, high: i.high / self.divisor };
-        Some(Estimate {
-            value: stored.value / self.divisor,
-            interval: stored.interval.map(scaled),
-            n: stored.n,
-        })
+    /// Of a usable arm, in the drawn unit.
+    pub(crate) fn of_arm(&self, arm: &ArmAnalysis) -> Option<Estimate> {
+        let Estimate { value, interval, n } =
+            (self.read)(arm).filter(|_| arm.status == Status::Ok)?;
+        let scaled = |value: f64| value / self.divisor;
+        let interval = interval.map(|i| Interval { low: scaled(i.low), high: scaled(i.high) });
+        Some(Estimate { value: scaled(value), interval, n })
+    }
+
+    /// Of an arm of a cell that has a number.
+    fn of(&self, cell: &CellAnalysis, label: &str) -> Option<Estimate> {
+        self.of_arm(chart::find(cell, label)?).filter(|estimate| estimate.value.is_finite())
     }
 
     /// A plot of it over cells that differ along one axis.
@@ -144,24 +142,7 @@ impl Metric {
         cells: &[&CellAnalysis],
         title: String,
     ) -> Panel {
-        let series = self.series(run, along, cells);
-        let mut panel = Panel {
-            title,
-            y_name: format!("{}, log scale", self.unit),
-            unit: self.unit,
-            y: Scale::values(Interval { low: 1.0, high: 10.0 }),
-            series,
-            bounds: Vec::new(),
-            band: None,
-        };
-        if let Some(extent) = panel.extent() {
-            panel.y = Scale::values(extent);
-        }
-        panel
-    }
-
-    fn series(&self, run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {
-        let curve = |arm: iolens_model::arm::Arm| {
+        let curve = |arm: Arm| {
             let label = arm.label.as_str();
             let points: Vec<Point> =
                 cells.iter().filter_map(|cell| self.point(run, along, cell, label)).collect();
@@ -175,27 +156,38 @@ impl Metric {
         };
         let curves = chart::compared(cells).into_iter().map(curve);
         // The baseline has no ratio, and a metric may belong to some arms.
-        curves.filter(|series| !series.points.is_empty()).collect()
+        let curves = curves.filter(|series| !series.points.is_empty()).collect();
+        Panel::new(title, format!("{}, log scale", self.unit), self.unit, curves)
     }
 
     fn point(&self, run: &Run, along: Along, cell: &CellAnalysis, label: &str) -> Option<Point> {
         let estimate = self.of(cell, label)?;
-        let contrast = chart::find(cell, label).and_then(|arm| arm.contrast.as_ref());
-        let verdict = match contrast.filter(|_| self.judged && !run.header.plan.quick) {
-            Some(contrast) => format!(", {}", contrast.verdict.word()),
-            None => String::new(),
-        };
+        let contrast = chart::find(cell, label)?.contrast.as_ref().filter(|_| self.judged);
         let text = text(&estimate);
-        let lead = hover_lead(run, cell, label);
         Some(Point {
             x: along.of(cell),
             value: estimate.value,
             interval: estimate.interval,
             open: false,
-            hover: format!("{lead}: {text} {}, n = {}{verdict}", self.unit, estimate.n),
+            hover: hover(run, cell, label, &format!("{text} {}", self.unit), estimate.n, contrast),
             text,
         })
     }
+}
+
+/// What a point says: arm, cell, value, trials, and the verdict where it is about this.
+pub(crate) fn hover(
+    run: &Run,
+    cell: &CellAnalysis,
+    label: &str,
+    value: &str,
+    n: u32,
+    contrast: Option<&Contrast>,
+) -> String {
+    let (label, cell) = (chart::shown(&[cell], label), words::subject(&run.header, &cell.cell));
+    let judged = contrast.filter(|_| !run.header.plan.quick);
+    let verdict = judged.map(|contrast| format!(", {}", contrast.verdict.word()));
+    format!("{label}, {cell}: {value}, n = {n}{}", verdict.unwrap_or_default())
 }
 
 /// A value with its interval, three digits each: `39.5 [39.1, 39.9]`.
@@ -215,12 +207,6 @@ fn digits(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "3 to 14")]
     let decimals = (2.0 - size.log10().floor()).clamp(3.0, 14.0) as usize;
     format!("{value:.decimals$}")
-}
-
-/// The arm and cell of a point, for its hover.
-pub(crate) fn hover_lead(run: &Run, cell: &CellAnalysis, label: &str) -> String {
-    let label = chart::shown(&[cell], label);
-    format!("{label}, {}", words::subject(&run.header, &cell.cell))
 }
 
 #[cfg(test)]

@@ -20,25 +20,22 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 use crate::parts::{self, Part};
 use crate::table::Table;
 use crate::words;
+use chart::{Along, Chart, Panel};
+use metric::Metric;
 
 mod attribution;
 mod by_size;
-mod cache;
 pub(crate) mod chart;
 mod clip;
-mod copies;
-mod cpu;
 mod crossover;
 pub(crate) mod draw;
 pub mod extremes;
 mod files;
 mod flame;
-mod goodput;
 mod heatmap;
 mod labels;
-mod latency;
-mod message_time;
 pub(crate) mod metric;
+mod net;
 mod paper;
 mod plot;
 mod processors;
@@ -49,12 +46,9 @@ mod searches;
 mod servers;
 pub(crate) mod sheet;
 pub(crate) mod style;
-mod summary;
 pub(crate) mod svg;
-mod switches;
 #[cfg(test)]
 mod tests;
-mod threads;
 
 pub(crate) use paper::Medium;
 pub use paper::Paper;
@@ -148,20 +142,19 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
 #[must_use]
 pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let analysis = &analysis.shown();
-    let mut figures = Vec::new();
-    match run.header.plan.study() {
+    let mut figures = match run.header.plan.study() {
+        Study::Syscall => crate::calls::figures(paper, run, analysis),
+        Study::Server => servers::all(paper, run, analysis),
         Study::Net | Study::File | Study::Write | Study::Copy => {
-            for (part, analysis) in shown(analysis) {
-                figures.extend(of_part(paper, run, &analysis, part.as_ref()));
-            }
+            let of_part = |(part, analysis): &(Option<Part>, Cow<'_, Analysis>)| {
+                of_sweeps(&sweeps(paper, run, analysis, part.as_ref()))
+            };
+            shown(analysis).iter().flat_map(of_part).collect()
         }
-        Study::Syscall => figures.extend(crate::calls::figures(paper, run, analysis)),
-        Study::Server => figures.extend(servers::all(paper, run, analysis)),
-    }
+    };
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
-    let mut sampled = attribution::figures(paper, run, &explained);
-    sampled.extend(flame::figures(paper, run, &explained));
-    figures.extend(sampled);
+    figures.extend(explained.iter().filter_map(|one| attribution::figure(paper, run, one)));
+    figures.extend(explained.iter().filter_map(|one| flame::figure(paper, run, one)));
     figures.sort_by_key(|figure: &Figure| figure.group);
     figures
 }
@@ -172,15 +165,15 @@ impl Figure {
         paper: Paper,
         group: Group,
         file_stem: String,
-        title: &str,
         draw: impl Fn(Medium) -> Drawing,
         table: Table,
     ) -> Figure {
+        let on_page = draw(Medium::Page);
         Figure {
             file_stem,
-            title: title.to_owned(),
             group,
-            inline: draw(Medium::Page).inline(),
+            inline: on_page.inline(),
+            title: on_page.title,
             svg: paper.print(draw),
             narrow: None,
             table,
@@ -196,12 +189,11 @@ pub(crate) fn of_calls(
     paper: Paper,
     run: &Run,
     metric: &str,
-    title: &str,
     draw: impl Fn(Medium) -> Drawing,
     table: Table,
 ) -> Figure {
     let stem = format!("{}-{metric}", run.header.plan.study());
-    Figure { leads: true, ..Figure::new(paper, Group::Main, stem, title, draw, table) }
+    Figure { leads: true, ..Figure::new(paper, Group::Main, stem, draw, table) }
 }
 
 /// The parts of a run that have figures of their own, each with its analysis;
@@ -218,37 +210,20 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
     parts.into_iter().map(own).collect()
 }
 
-fn of_part(paper: Paper, run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = Vec::new();
-    if words::is_of_files(&run.header.plan) {
-        let sweeps = sweeps(paper, analysis, part);
-        for sweep in &sweeps {
-            figures.extend(crossover::figure(run, analysis, sweep));
-            if sweep.curves.len() > 1 {
-                figures.extend(heatmap::figure(run, analysis, sweep));
-            }
-        }
-        figures.extend(match run.header.plan.study() {
-            Study::Copy => copies::all(run, analysis, &sweeps),
-            _ => files::all(run, analysis, &sweeps),
+fn of_sweeps(sweeps: &[Sweep<'_>]) -> Vec<Figure> {
+    let mut figures = files::beside(sweeps);
+    for sweep in sweeps {
+        figures.extend(
+            [crossover::figure, heatmap::figure, ratio::figure]
+                .map(|of| of(sweep))
+                .into_iter()
+                .flatten(),
+        );
+        figures.extend(if words::is_of_files(&sweep.run.header.plan) {
+            files::all(sweep)
+        } else {
+            net::all(sweep)
         });
-        return figures;
-    }
-    for sweep in sweeps(paper, analysis, part) {
-        figures.extend(crossover::figure(run, analysis, &sweep));
-        figures.extend(heatmap::figure(run, analysis, &sweep));
-        figures.extend(ratio::figure(run, analysis, &sweep));
-        figures.extend(goodput::figure(run, &sweep));
-        // Of a single size the summary says it all.
-        if sweep.by_size().len() > 1 {
-            figures.extend(message_time::figure(run, analysis, &sweep));
-            figures.extend(cpu::figure(run, &sweep));
-            figures.extend(cache::figure(run, &sweep));
-            figures.extend(switches::figure(run, &sweep));
-            figures.extend(latency::figure(run, &sweep));
-        }
-        figures.extend(threads::figures(run, &sweep));
-        figures.extend(summary::default(run, &sweep));
     }
     figures
 }
@@ -263,52 +238,81 @@ pub fn families(analysis: &Analysis) -> Vec<(&'static str, &'static str)> {
     families
 }
 
-/// Curves that differ in their thread count only: the panels of one figure.
-pub(crate) struct Sweep<'a> {
-    /// What they have in common; its threads and size mean nothing.
-    pub(crate) setting: Cell,
-    /// Thread count and cells of each curve.
-    pub(crate) curves: Vec<(u32, Vec<&'a CellAnalysis>)>,
+/// Cells that differ in two things at most, such as size and thread count.
+struct Sweep<'a> {
+    run: &'a Run,
+    analysis: &'a Analysis,
     /// Which arms of the run these are; null for all.
     part: Option<&'a Part>,
     /// What the files of its figures are for.
     paper: Paper,
+    /// What the cells have in common; of what they differ in it says nothing.
+    setting: Cell,
+    /// The panels of most figures.
+    curves: Vec<Curve<'a>>,
+}
+
+/// Cells that differ in one thing.
+#[derive(Clone)]
+struct Curve<'a> {
+    /// What tells them from those of other curves.
+    title: String,
+    threads: u32,
+    cells: Vec<&'a CellAnalysis>,
 }
 
 impl<'a> Sweep<'a> {
-    /// The title of the panel of a thread count.
-    fn panel(&self, run: &Run, threads: u32) -> String {
-        words::panel(&run.header, &Cell { threads, ..self.setting.clone() })
+    /// The same with other curves.
+    fn with(&self, curves: Vec<Curve<'a>>) -> Sweep<'a> {
+        Sweep { setting: self.setting.clone(), curves, ..*self }
     }
 
     /// The cells of all curves.
     fn cells(&self) -> Vec<&'a CellAnalysis> {
-        self.curves.iter().flat_map(|(_, cells)| cells).copied().collect()
+        self.curves.iter().flat_map(|curve| &curve.cells).copied().collect()
     }
 
     /// The cells by size, sizes rising.
     fn by_size(&self) -> Vec<(Bytes, Vec<&'a CellAnalysis>)> {
-        let mut sizes: Vec<(Bytes, Vec<&CellAnalysis>)> = Vec::new();
-        for cell in self.cells() {
-            let size = cell.cell.size;
-            match sizes.iter_mut().find(|(known, _)| *known == size) {
-                Some((_, cells)) => cells.push(cell),
-                None => sizes.push((size, vec![cell])),
-            }
-        }
+        let mut sizes = grouped(self.cells().into_iter().map(|cell| (cell.cell.size, cell)));
         sizes.sort_by_key(|(size, _)| *size);
         sizes
     }
 
-    /// A figure of a chart.
-    fn figure(&self, run: &Run, group: Group, metric: &str, chart: chart::Chart) -> Figure {
-        let titled = chart::Chart { title: self.title(&chart.title), ..chart };
-        let draw = |medium| draw::draw(&titled, medium);
-        let figure = self.finish(run, group, metric, &titled.title, draw, titled.table());
+    /// One row per curve, one panel in it per metric; equal units share a scale.
+    fn panels(&self, along: Along, metrics: &[Metric]) -> Vec<Panel> {
+        let mut panels = Vec::new();
+        for Curve { title, cells, .. } in &self.curves {
+            for metric in metrics {
+                let title = match metrics {
+                    [_] => title.clone(),
+                    _ => format!("{}, {title}", metric.name),
+                };
+                panels.push(metric.panel(self.run, along, cells, title));
+            }
+        }
+        chart::share_scales(&mut panels);
+        panels
+    }
+
+    /// A chart of intervals.
+    fn chart(&self, along: Along, title: &str, how: &str, panels: Vec<Panel>) -> Chart {
+        let how = format!("{INTERVALS}{how}");
+        Chart::new(self.run, &self.setting, along, title.to_owned(), how, panels)
+    }
+
+    /// A figure of a chart; `metric` is the middle of its file name.
+    fn figure(&self, group: Group, metric: &str, chart: Chart) -> Figure {
+        let chart = Chart { title: self.title(&chart.title), ..chart };
+        let draw = |medium| draw::draw(&chart, medium);
         // Pages of `net` have too many figures to draw each twice, unless they are of one size.
-        let is_drawn_twice = words::is_of_files(&run.header.plan) || titled.only_place().is_some();
-        let narrow = is_drawn_twice.then(|| draw(Medium::Narrow).inline());
-        Figure { lines: titled.lines(), narrow, ..figure }
+        let is_drawn_twice =
+            words::is_of_files(&self.run.header.plan) || chart.only_place().is_some();
+        Figure {
+            lines: chart.named().len(),
+            narrow: is_drawn_twice.then(|| draw(Medium::Narrow).inline()),
+            ..self.drawn(group, metric, draw, chart.table())
+        }
     }
 
     /// A title that says, behind what it shows, of which arms that is.
@@ -319,24 +323,48 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// A figure from its parts; `metric` is the middle of its file name.
-    fn finish(
+    /// A figure that is no chart.
+    fn drawn(
         &self,
-        run: &Run,
         group: Group,
         metric: &str,
-        title: &str,
         draw: impl Fn(Medium) -> Drawing,
         table: Table,
     ) -> Figure {
-        let stem = stem(&run.header.plan, &self.setting, metric);
+        let stem = stem(&self.run.header.plan, &self.setting, metric);
         let stem = stem + &self.part.map(Part::stem).unwrap_or_default();
         Figure {
             family: self.part.map(|part| part.id),
             leads: group == Group::Crossover || metric.starts_with("ratio"),
-            ..Figure::new(self.paper, group, stem, title, draw, table)
+            ..Figure::new(self.paper, group, stem, draw, table)
         }
     }
+}
+
+/// Things by what they have in common, in the order of the first of each.
+fn grouped<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, one) in all {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((key, vec![one])),
+        }
+    }
+    groups
+}
+
+fn sweeps<'a>(
+    paper: Paper,
+    run: &'a Run,
+    analysis: &'a Analysis,
+    part: Option<&'a Part>,
+) -> Vec<Sweep<'a>> {
+    let curves = crate::results::curves(analysis).into_iter().map(|(curve, cells)| {
+        let (title, threads) = (words::panel(&run.header, &curve), curve.threads);
+        (Cell { threads: 0, ..curve }, Curve { title, threads, cells })
+    });
+    let sweep = |(setting, curves)| Sweep { run, analysis, part, paper, setting, curves };
+    grouped(curves).into_iter().map(sweep).collect()
 }
 
 /// The name of a figure: its study, where, what it shows, and the fixed axes.
@@ -374,19 +402,4 @@ fn stem_rest(plan: &Plan, cell: &Cell) -> String {
         format!("-{}", word.replace(' ', "-").to_lowercase())
     })
     .collect()
-}
-
-fn sweeps<'a>(paper: Paper, analysis: &'a Analysis, part: Option<&'a Part>) -> Vec<Sweep<'a>> {
-    let mut sweeps: Vec<Sweep> = Vec::new();
-    for (curve, cells) in crate::results::curves(analysis) {
-        let setting = Cell { threads: 0, ..curve.clone() };
-        match sweeps.iter_mut().find(|sweep| sweep.setting == setting) {
-            Some(sweep) => sweep.curves.push((curve.threads, cells)),
-            None => {
-                let curves = vec![(curve.threads, cells)];
-                sweeps.push(Sweep { setting, curves, part, paper });
-            }
-        }
-    }
-    sweeps
 }

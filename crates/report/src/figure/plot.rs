@@ -174,7 +174,7 @@ impl Plot<'_> {
         svg.line((frame.left, bottom), (self.right(), bottom), "axis");
         let middle = frame.left + frame.width / 2.0;
         if frame.lowest {
-            svg.text(middle, bottom + 37.0, Anchor::Middle, "tn", self.chart.along.name());
+            svg.text(middle, bottom + 37.0, Anchor::Middle, "tn", &self.chart.along.name());
         }
         let name_x = frame.left - AXIS_WIDTH;
         svg.text(name_x, frame.top - 10.0, Anchor::Start, "tn", &self.panel.y_name);

@@ -22,7 +22,7 @@ pub(super) fn figure(paper: Paper, run: &Run, cell: &CellAnalysis) -> Option<Fig
     let table = servers::use_of_cpus(cell, &title)?;
     let draw = |medium| draw(run, cell, &watched, medium, &title);
     let narrow = Some(draw(Medium::Narrow).inline());
-    let figure = Figure::new(paper, Group::Processors, stem(run, cell), &title, draw, table);
+    let figure = Figure::new(paper, Group::Processors, stem(run, cell), draw, table);
     Some(Figure { narrow, ..figure })
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Sheet {
 
 /// A finished figure.
 pub(crate) struct Drawing {
-    title: String,
+    pub(super) title: String,
     width: f64,
     height: f64,
     body: String,

@@ -298,17 +298,10 @@ fn a_curve_breaks_where_its_arm_failed_and_says_so() {
     for figure in all(&run, &analysis).iter().filter(|f| f.file_stem.contains("by-size")) {
         assert!(figure.svg.contains(">failed</text>"), "{}", figure.file_stem);
     }
-    let plain = |x| chart::Point {
-        x,
-        value: 1.0,
-        interval: None,
-        open: false,
-        text: String::new(),
-        hover: String::new(),
-    };
+    let plain = |x| chart::Point { x, value: 1.0, ..chart::Point::default() };
     let (_, cells) = crate::results::curves(&analysis).swap_remove(1);
     let points: Vec<chart::Point> = [131_072.0, 1_048_576.0].map(plain).into();
-    let along = chart::Along::Sizes;
+    let along = chart::Along::Sizes("message");
     let missing = chart::missing(along, &cells[6..7], "send_per_field", &points);
     let look = style::of("send_per_field");
     let label = String::new();
