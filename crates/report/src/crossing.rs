@@ -35,13 +35,14 @@ pub(crate) fn shown(analysis: &Analysis, crossover: &Crossover, label: &str) -> 
 
 /// Who is ahead at a size by more than the threshold.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ahead {
+pub(crate) enum Ahead {
     First,
     Second,
     Nobody,
 }
 
-fn ahead(point: &CrossoverPoint, delta: f64) -> Ahead {
+/// Who that is.
+pub(crate) fn ahead(point: &CrossoverPoint, delta: f64) -> Ahead {
     match point.simultaneous {
         Some(i) if i.low > 1.0 + delta => Ahead::Second,
         Some(i) if i.high < 1.0 / (1.0 + delta) => Ahead::First,

@@ -11,7 +11,6 @@ use crate::figure::chart::{Along, Chart, Kind, Panel, Point, Series};
 use crate::figure::scale::Scale;
 use crate::figure::sheet::{Drawing, Sheet};
 use crate::figure::style;
-use crate::figure::svg::Anchor;
 use crate::figure::{Figure, Medium, Paper, of_calls};
 use crate::number::nanoseconds;
 use crate::results::interval_text;
@@ -59,11 +58,11 @@ fn draw_bars(
     let (top, bottom) = (sheet.y, sheet.y + HEIGHT * rows.len() as f64);
     for (value, label) in scale.spaced(room, 60.0) {
         sheet.svg.line((x(*value), top), (x(*value), bottom), "grid");
-        sheet.svg.text(x(*value), bottom + 15.0, Anchor::Middle, "tk", label);
+        sheet.svg.text(x(*value), bottom + 15.0, "tk am", label);
     }
     for row in rows {
         let y = sheet.y;
-        sheet.svg.text(LEFT - 6.0, y + 13.0, Anchor::End, "tl", &row.arm.arm.label);
+        sheet.svg.text(LEFT - 6.0, y + 13.0, "tl ae", &row.arm.arm.label);
         let width = (x(row.ns.value) - LEFT).max(1.0);
         let class = format!("f c-{} part", hue(row));
         sheet.svg.tile((LEFT, y + 2.0), (width, HEIGHT - 5.0), &class, &hover(row));
@@ -74,7 +73,7 @@ fn draw_bars(
             end = end.max(x(high));
         }
         let value = nanoseconds(row.ns.value);
-        sheet.svg.text(end + 6.0, y + 13.0, Anchor::Start, "td", &value);
+        sheet.svg.text(end + 6.0, y + 13.0, "td", &value);
         sheet.y += HEIGHT;
     }
     sheet.y += 24.0;
@@ -105,7 +104,7 @@ fn legend(sheet: &mut Sheet, rows: &[Row<'_>]) {
     for kind in CallKind::ALL.iter().copied().filter(drawn) {
         let class = format!("f c-{} part", hue_of(kind));
         sheet.svg.tile((x, sheet.y - 11.0), (12.0, 12.0), &class, kind.word());
-        sheet.svg.text(x + 18.0, sheet.y, Anchor::Start, "tl", kind.word());
+        sheet.svg.text(x + 18.0, sheet.y, "tl", kind.word());
         x += 18.0 + crate::figure::svg::width(kind.word(), 12.0) + 16.0;
     }
     sheet.y += 12.0;

@@ -9,7 +9,6 @@ use iolens_stats::attribution::{
 
 use super::paper::Medium;
 use super::sheet::{Drawing, Sheet};
-use super::svg::Anchor;
 use super::{Figure, Group, Paper};
 use crate::table::{Column, Entry, Table};
 use crate::{explain, number, words};
@@ -121,7 +120,7 @@ fn draw(
         if bar.arm.arm != last {
             sheet.y += if last.is_empty() { 0.0 } else { ARM_GAP };
             let name = bar.arm.shown();
-            sheet.svg.text(0.0, sheet.y + 14.0, Anchor::Start, "tl", &name);
+            sheet.svg.text(0.0, sheet.y + 14.0, "tl", &name);
             last = &bar.arm.arm;
         }
         draw_bar(&mut sheet, bar, room / longest.max(1e-9));
@@ -141,9 +140,9 @@ fn draw_bar(sheet: &mut Sheet, bar: &Bar<'_>, per_ns: f64) {
         x += width;
     }
     let end_y = y + 14.0;
-    sheet.svg.text(LEFT - 6.0, end_y, Anchor::End, "td", bar.end);
+    sheet.svg.text(LEFT - 6.0, end_y, "td ae", bar.end);
     let total = explain::time(bar.of.cpu_ns_per_message.value);
-    sheet.svg.text(x + 6.0, end_y, Anchor::Start, "td", &total);
+    sheet.svg.text(x + 6.0, end_y, "td", &total);
     sheet.y += HEIGHT;
 }
 

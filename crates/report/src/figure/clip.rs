@@ -1,7 +1,7 @@
 //! Curves that leave the plot are cut at its edges, at the place where they
 //! leave it.
 
-type Spot = (f64, f64);
+use super::svg::Spot;
 
 /// The parts of a line between two heights, `low` the smaller y.
 pub(crate) fn line(points: &[Spot], low: f64, high: f64) -> Vec<Vec<Spot>> {

@@ -15,7 +15,7 @@ use iolens_stats::attribution::{Class, Explanation};
 use super::attribution::{stem, tile_class};
 use super::paper::Medium;
 use super::sheet::{Drawing, Sheet};
-use super::svg::{self, Anchor};
+use super::svg;
 use super::{Figure, Group, Paper};
 use crate::table::{Column, Entry, Table};
 use crate::{number, words};
@@ -150,7 +150,7 @@ fn draw(
     legend(&mut sheet, trees);
     for (arm, tree) in trees {
         sheet.y += 18.0;
-        sheet.svg.text(0.0, sheet.y, Anchor::Start, "tp", arm);
+        sheet.svg.text(0.0, sheet.y, "tp", arm);
         sheet.y += 6.0;
         let top = sheet.y;
         let per_sample = sheet.width / tree.samples as f64;
@@ -189,7 +189,7 @@ fn boxes(sheet: &mut Sheet, node: &Node, (left, top): (f64, f64), scale: &Scale)
             let size = ((width - 0.6).max(0.4), ROW - 1.0);
             sheet.svg.tile((x, top), size, &look(callee.drawn()), &hover);
             if svg::width(name, 11.0) + 4.0 < width {
-                sheet.svg.text(x + 3.0, top + 11.5, Anchor::Start, "to", name);
+                sheet.svg.text(x + 3.0, top + 11.5, "to", name);
             }
             boxes(sheet, callee, (x, top + ROW), scale);
         }

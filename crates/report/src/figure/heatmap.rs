@@ -10,7 +10,7 @@ use iolens_stats::analysis::{CellAnalysis, Contrast};
 use super::paper::Medium;
 use super::sheet::{Drawing, Sheet};
 use super::style::{self, Look};
-use super::svg::{self, Anchor};
+use super::svg;
 use super::{Curve, Figure, Group, Sweep, chart};
 use crate::number::{self, NONE};
 use crate::standing::{self, Candidate, Standing, standing};
@@ -138,7 +138,7 @@ fn draw(
         .filter(|arm| left_out.iter().all(|left_out| left_out.label != arm.label))
         .map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label)))
         .collect::<Vec<_>>();
-    sheet.legend(&items);
+    sheet.legend(&items.iter().map(|(look, label)| (*look, label.as_str())).collect::<Vec<_>>());
     grid.axes(&mut sheet, run);
     for Curve { threads, cells, .. } in &sweep.curves {
         for cell in cells {
@@ -210,17 +210,17 @@ impl Grid {
             false => ("threads", size.as_str()),
         };
         let (top, bottom) = (sheet.y, sheet.y + self.height());
-        sheet.svg.text(0.0, top + 14.0, Anchor::Start, "tn", down);
+        sheet.svg.text(0.0, top + 14.0, "tn", down);
         for (i, label) in rows.iter().enumerate() {
             let y = top + ABOVE + HEIGHT * i as f64 + 28.0;
-            sheet.svg.text(LEFT - 14.0, y, Anchor::End, "tk", label);
+            sheet.svg.text(LEFT - 14.0, y, "tk ae", label);
         }
         for (i, label) in columns.iter().enumerate() {
             let x = LEFT + self.pitch * (i as f64 + 0.5) - GAP / 2.0;
-            sheet.svg.text(x, bottom + 14.0, Anchor::Middle, "tk", label);
+            sheet.svg.text(x, bottom + 14.0, "tk am", label);
         }
         let middle = LEFT + self.pitch * columns.len() as f64 / 2.0;
-        sheet.svg.text(middle, bottom + 32.0, Anchor::Middle, "tn", across);
+        sheet.svg.text(middle, bottom + 32.0, "tn am", across);
     }
 }
 
@@ -258,10 +258,10 @@ fn draw_tile(
     let first = middle - APART * (shown.len() as f64 - 1.0) / 2.0;
     for (i, look) in shown.into_iter().enumerate() {
         let at = (first + APART * i as f64, y + 15.0);
-        sheet.svg.marker(at, look.marker, &format!("f s c-{} mark", look.hue));
+        sheet.svg.marker(at, *look, false);
     }
     let below = if svg::width(&tile.below, 11.5) < width { tile.below.as_str() } else { "" };
-    sheet.svg.text(middle, y + 35.0, Anchor::Middle, "tk", below);
+    sheet.svg.text(middle, y + 35.0, "tk am", below);
 }
 
 fn table(run: &Run, sweep: &Sweep<'_>, tile: &dyn Fn(&CellAnalysis) -> Tile) -> Table {

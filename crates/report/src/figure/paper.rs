@@ -105,6 +105,20 @@ impl Medium {
         }
     }
 
+    /// The first drawing that has the height; where none has, the lowest.
+    pub(crate) fn fitting(self, drawings: impl Iterator<Item = Drawing>) -> Option<Drawing> {
+        let mut lowest: Option<Drawing> = None;
+        for drawing in drawings {
+            if drawing.height() <= self.height() {
+                return Some(drawing);
+            }
+            if lowest.as_ref().is_none_or(|other| drawing.height() < other.height()) {
+                lowest = Some(drawing);
+            }
+        }
+        lowest
+    }
+
     /// Whether there is room for one thing beside its name and no more.
     pub(crate) fn is_narrow(self) -> bool {
         matches!(self, Medium::Narrow | Medium::Column)

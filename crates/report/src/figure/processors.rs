@@ -8,7 +8,6 @@ use iolens_stats::analysis::{CellAnalysis, CpuOf, CpuShares};
 use super::attribution::part;
 use super::paper::Medium;
 use super::sheet::{Drawing, Sheet};
-use super::svg::Anchor;
 use super::{Figure, Group, Paper};
 use crate::number::percent;
 use crate::servers::{self, CPU_KINDS, Watched};
@@ -55,7 +54,7 @@ fn draw(
     let room = sheet.width - left - RIGHT;
     for time in watched {
         sheet.y += GAP;
-        sheet.svg.text(0.0, sheet.y + 12.0, Anchor::Start, "tl", &time.when);
+        sheet.svg.text(0.0, sheet.y + 12.0, "tl", &time.when);
         sheet.y += if is_narrow { HEIGHT } else { 0.0 };
         for (of, cpus) in servers::by_end(time.cpus) {
             bar(&mut sheet, (left, room), &time.when, of, &cpus);
@@ -77,8 +76,8 @@ fn bar(sheet: &mut Sheet, (left, room): (f64, f64), when: &str, of: CpuOf, cpus:
     sheet.svg.bar((left, y), HEIGHT - 3.0, &stretches, &hover);
     let x = left + stretches.iter().map(|(width, _)| width).sum::<f64>();
     let end_y = y + 12.0;
-    sheet.svg.text(left - 6.0, end_y, Anchor::End, "td", whose(of));
-    sheet.svg.text(x + 6.0, end_y, Anchor::Start, "td", &percent(1.0 - cpus.idle));
+    sheet.svg.text(left - 6.0, end_y, "td ae", whose(of));
+    sheet.svg.text(x + 6.0, end_y, "td", &percent(1.0 - cpus.idle));
     sheet.y += HEIGHT;
 }
 

@@ -3,7 +3,7 @@
 
 use super::paper::Medium;
 use super::style::{HUES, Look};
-use super::svg::{self, Anchor, Svg, escape};
+use super::svg::{self, Spot, Svg, escape};
 
 /// A figure in the making: what is below `y` is empty.
 pub(crate) struct Sheet {
@@ -46,51 +46,46 @@ impl Sheet {
     fn lines(&mut self, class: &str, size: f64, line: f64, text: &str) {
         for part in svg::fold(text, size, self.width) {
             self.y += line;
-            self.svg.text(0.0, self.y, Anchor::Start, class, &part);
+            self.svg.text(0.0, self.y, class, &part);
         }
     }
 
     /// A row of markers with their labels, folded to the width.
-    pub(crate) fn legend(&mut self, items: &[(Look, String)]) {
-        let width = |(_, label): &(Look, String)| 36.0 + svg::width(label, 12.0) + 14.0;
-        self.side_by_side(items, width, |svg, (x, y), (look, label)| {
-            let (middle, hue) = (y - 4.0, look.hue);
+    pub(crate) fn legend(&mut self, items: &[(Look, &str)]) {
+        let places = self.side_by_side(items.iter().map(|(_, label)| 50.0 + width(label)));
+        for ((look, label), (x, y)) in items.iter().zip(places) {
+            let middle = y - 4.0;
             let line = [(x + 1.0, middle), (x + 29.0, middle)];
-            svg.polyline(&line, &format!("s c-{hue} curve"), look.dash);
-            svg.marker((x + 15.0, middle), look.marker, &format!("f s c-{hue} mark"));
-            svg.text(x + 36.0, y, Anchor::Start, "tl", label);
-        });
+            self.svg.polyline(&line, &look.stroke("curve"), look.dash);
+            self.svg.marker((x + 15.0, middle), *look, false);
+            self.svg.text(x + 36.0, y, "tl", label);
+        }
         self.y += 8.0;
     }
 
     /// A row of squares of a class with their words, folded to the width.
     pub(crate) fn tiles(&mut self, items: &[(String, &str)]) {
-        let width = |(_, word): &(String, &str)| 18.0 + svg::width(word, 12.0) + 14.0;
-        self.side_by_side(items, width, |svg, (x, y), (class, word)| {
-            svg.tile((x, y - 11.0), (12.0, 12.0), class, word);
-            svg.text(x + 18.0, y, Anchor::Start, "tl", word);
-        });
+        let places = self.side_by_side(items.iter().map(|(_, word)| 32.0 + width(word)));
+        for ((class, word), (x, y)) in items.iter().zip(places) {
+            self.svg.tile((x, y - 11.0), (12.0, 12.0), class, word);
+            self.svg.text(x + 18.0, y, "tl", word);
+        }
         self.y += 14.0;
     }
 
-    /// Things of some width beside each other, in as many lines as they need.
-    fn side_by_side<T>(
-        &mut self,
-        items: &[T],
-        width: impl Fn(&T) -> f64,
-        draw: impl Fn(&mut Svg, (f64, f64), &T),
-    ) {
+    /// Places of things of some widths beside each other, in as many lines as they need.
+    fn side_by_side(&mut self, widths: impl Iterator<Item = f64>) -> Vec<Spot> {
         const LINE: f64 = 19.0;
         let mut x = 0.0;
         self.y += LINE;
-        for item in items {
-            let width = width(item);
+        let place = |width: f64| {
             if x > 0.0 && x + width > self.width {
                 (x, self.y) = (0.0, self.y + LINE);
             }
-            draw(&mut self.svg, (x, self.y), item);
             x += width;
-        }
+            (x - width, self.y)
+        };
+        widths.map(place).collect()
     }
 
     /// The figure with the machine and the run below it.
@@ -101,12 +96,17 @@ impl Sheet {
         for text in footer {
             for part in svg::fold_at(text, " · ", 11.0, self.width) {
                 self.y += 15.0;
-                self.svg.text(0.0, self.y, Anchor::Start, "t3", &part);
+                self.svg.text(0.0, self.y, "t3", &part);
             }
         }
         let (width, height) = (self.width, self.y + 6.0);
         Drawing { title: self.title, width, height, body: self.svg.finish() }
     }
+}
+
+/// Of a text of a legend.
+fn width(text: &str) -> f64 {
+    svg::width(text, 12.0)
 }
 
 /// What both forms share. Hollow markers show the paper through.
