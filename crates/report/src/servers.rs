@@ -171,5 +171,5 @@ pub(crate) fn models(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> 
 
 /// A metric of a model in the unit that is shown.
 pub(crate) fn read(metric: &Metric, arm: &ArmAnalysis) -> Option<Estimate> {
-    metric.of_arm(arm)
+    metric.of(arm)
 }

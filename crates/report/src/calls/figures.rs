@@ -7,10 +7,9 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
 
 use super::tables::{estimate, hover};
 use super::{Row, by_cost, filled, rows, series, time_of};
-use crate::figure::chart::{Along, Chart, Kind, Panel, Point, Series};
+use crate::figure::chart::{CALLS, Chart, Kind, Panel, Point, Series};
 use crate::figure::scale::Scale;
 use crate::figure::sheet::{Drawing, Sheet};
-use crate::figure::style;
 use crate::figure::{Figure, Medium, Paper, of_calls};
 use crate::number::nanoseconds;
 use crate::results::interval_text;
@@ -140,7 +139,7 @@ fn time_by_calls(paper: Paper, run: &Run, analysis: &Analysis) -> Option<Figure>
         "a slice is one row of so many calls, a reading of the clock in it; dotted: {baseline} as \
          in a full slice"
     );
-    let drawn = Chart::new(run, cell, Along::Calls, title, how, vec![panel]);
+    let drawn = Chart::new(run, cell, CALLS, title, how, vec![panel]);
     let draw = |medium| crate::figure::draw::draw(&drawn, medium);
     let table = super::in_a_row(run, analysis)?;
     Some(of_calls(paper, run, "time-by-calls", draw, table))
@@ -164,13 +163,7 @@ fn curve(cells: &[(u64, &CellAnalysis)], id: &str) -> Option<Series> {
         })
     };
     let points: Vec<Point> = cells.iter().filter_map(point).collect();
-    (!points.is_empty()).then(|| Series {
-        label: id.to_owned(),
-        look: style::of(id),
-        kind: Kind::Curve,
-        points,
-        missing: Vec::new(),
-    })
+    (!points.is_empty()).then(|| Series::new(id, id, Kind::Curve, points))
 }
 
 /// The same where every call costs what it does in a full slice.
@@ -180,11 +173,5 @@ fn line(cells: &[(u64, &CellAnalysis)], ns: f64, id: &str) -> Series {
         Point { x, value: x * ns, ..Point::default() }
     };
     let points = cells.iter().map(point).collect();
-    Series {
-        label: id.to_owned(),
-        look: style::of(id),
-        kind: Kind::Model,
-        points,
-        missing: Vec::new(),
-    }
+    Series::new(id, id, Kind::Model, points)
 }

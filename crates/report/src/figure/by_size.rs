@@ -7,7 +7,7 @@ use iolens_stats::analysis::{CellAnalysis, CostModel};
 
 use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
 use super::metric::Metric;
-use super::{Curve, Figure, Group, Sweep, style};
+use super::{Curve, Figure, Group, Sweep};
 use crate::{number, words};
 
 /// What a figure by size shows.
@@ -93,13 +93,8 @@ fn line(model: &CostModel, cells: &[&CellAnalysis]) -> Option<Series> {
         let value = model.fixed_ns.value + model.per_byte_ns.value * x;
         Point { x, value, ..Point::default() }
     };
-    Some(Series {
-        label: model.label.clone(),
-        look: style::of(&arm.arm.primitive),
-        kind: Kind::Model,
-        points: (0..=STEPS).map(point).collect(),
-        missing: Vec::new(),
-    })
+    let points = (0..=STEPS).map(point).collect();
+    Some(Series::new(&model.label, &arm.arm.primitive, Kind::Model, points))
 }
 
 /// The fit in words, below the table.

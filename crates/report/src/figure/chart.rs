@@ -1,6 +1,7 @@
 //! What a chart of curves says, before anything is drawn.
 
 use iolens_model::arm::{Arm, Role};
+use iolens_model::axes::Study;
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
@@ -12,7 +13,7 @@ use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
 use super::scale::Scale;
-use super::style::Look;
+use super::style::{self, Look};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::{number, words};
 
@@ -32,8 +33,7 @@ pub(crate) struct Chart {
     pub(crate) panels_by: &'static str,
     /// The plots, row by row.
     pub(crate) panels: Vec<Panel>,
-    /// How far apart points of one place stand, so that their whiskers can be
-    /// read. Nothing on steep curves, where it would look like a difference.
+    /// How far apart points of one place stand.
     pub(crate) apart: f64,
     /// Panels in a row on a page.
     pub(crate) columns: usize,
@@ -42,88 +42,106 @@ pub(crate) struct Chart {
 }
 
 /// The horizontal axis of a chart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Along {
-    /// Sizes of this.
-    Sizes(&'static str),
-    /// Thread counts, of pairs or of one end that has no other.
-    Threads(&'static str),
-    /// Calls in a row, in studies of calls.
-    Calls,
-    /// Connections at a time.
-    Connections,
-    /// Share of what the slowest model takes that is offered, in percent.
-    Offered,
-    /// Requests per second that are offered in a search.
-    Rate,
+#[derive(Clone, Copy)]
+pub(crate) struct Along {
+    /// Name of the axis, which is logarithmic.
+    pub(crate) name: &'static str,
+    /// Name of the table's column.
+    column: &'static str,
+    /// What stands behind a place in words; where nothing does, the column's name is before it.
+    unit: &'static str,
+    /// Whether places are sizes in bytes.
+    is_of_bytes: bool,
+    /// How far apart points of one place stand, so that their whiskers can be
+    /// read. Nothing on steep curves, where it would look like a difference.
+    apart: f64,
+    scale: fn(&[f64]) -> Scale,
+    /// Where a cell stands on it; null where a cell has many places.
+    of: fn(&Cell) -> Option<f64>,
 }
+
+pub(crate) const MESSAGES: Along = Along {
+    name: "message size, log scale",
+    column: "size",
+    unit: "",
+    is_of_bytes: true,
+    apart: 0.0,
+    scale: Scale::sizes,
+    of: |cell| Some(cell.size.0 as f64),
+};
+const BLOCKS: Along = Along { name: "block size, log scale", column: "block size", ..MESSAGES };
+const FILES: Along = Along { name: "file size, log scale", column: "file size", ..MESSAGES };
+pub(crate) const THREADS: Along = Along {
+    name: "threads, log scale",
+    column: "threads",
+    is_of_bytes: false,
+    apart: 2.5,
+    scale: Scale::counts,
+    of: |cell| Some(cell.threads.into()),
+    ..MESSAGES
+};
+/// Of threads at both ends.
+pub(crate) const PAIRS: Along = Along { name: "thread pairs, log scale", ..THREADS };
+/// In studies of calls.
+pub(crate) const CALLS: Along = Along {
+    name: "calls in a row, log scale",
+    column: "calls in a row",
+    apart: 0.0,
+    of: |_| None,
+    ..THREADS
+};
+/// At a time.
+pub(crate) const CONNECTIONS: Along = Along {
+    name: "connections, log scale",
+    column: "connections",
+    of: |cell| Some(cell.server()?.connections.into()),
+    ..CALLS
+};
+/// Share of what the slowest model takes, in percent.
+pub(crate) const OFFERED: Along = Along {
+    name: "offered, % of what the slowest takes, log scale",
+    column: "offered (%)",
+    unit: "% offered",
+    of: |cell| match cell.server()?.load {
+        LoadLevel::Percent(share) => Some(share.into()),
+        LoadLevel::Closed | LoadLevel::Searched => None,
+    },
+    ..CALLS
+};
+/// Requests per second in a search.
+pub(crate) const RATE: Along = Along {
+    name: "requests per second offered, log scale",
+    column: "offered (requests/s)",
+    unit: " requests/s offered",
+    scale: |places| Scale::values(hull(places.iter().copied()).unwrap_or(Scale::DECADE)),
+    ..CALLS
+};
 
 impl Along {
     /// The axis of sizes in a study.
     pub(crate) fn sizes(plan: &Plan) -> Along {
-        Along::Sizes(if plan.copy().is_some() { "file" } else { plan.study().unit() })
-    }
-
-    /// Name of the axis.
-    pub(crate) fn name(self) -> String {
-        let what = match self {
-            Along::Sizes(of) => format!("{of} size"),
-            Along::Threads(of) => of.to_owned(),
-            Along::Offered => "offered, % of what the slowest takes".to_owned(),
-            Along::Rate => "requests per second offered".to_owned(),
-            Along::Calls | Along::Connections => self.column(),
-        };
-        format!("{what}, log scale")
+        match plan.study() {
+            Study::Copy => FILES,
+            study if study.has_blocks() => BLOCKS,
+            _ => MESSAGES,
+        }
     }
 
     /// Where a cell stands on it.
     pub(crate) fn of(self, cell: &CellAnalysis) -> f64 {
-        let (cell, server) = (&cell.cell, cell.cell.server());
-        match (self, server.map(|server| server.load)) {
-            (Along::Sizes(_), _) => cell.size.0 as f64,
-            (Along::Threads(_), _) => f64::from(cell.threads),
-            (Along::Connections, _) => server.map_or(f64::NAN, |of| f64::from(of.connections)),
-            (Along::Offered, Some(LoadLevel::Percent(share))) => f64::from(share),
-            // In these a cell has many places.
-            (Along::Offered | Along::Calls | Along::Rate, _) => f64::NAN,
-        }
-    }
-
-    fn column(self) -> String {
-        match self {
-            Along::Sizes("message") => "size".to_owned(),
-            Along::Sizes(of) => format!("{of} size"),
-            Along::Threads(_) => "threads".to_owned(),
-            Along::Calls => "calls in a row".to_owned(),
-            Along::Connections => "connections".to_owned(),
-            Along::Offered => "offered (%)".to_owned(),
-            Along::Rate => "offered (requests/s)".to_owned(),
-        }
+        (self.of)(&cell.cell).unwrap_or(f64::NAN)
     }
 
     /// A place in words, such as `block size 4 KiB`.
     pub(crate) fn at(self, place: f64) -> String {
-        let text = self.text(place);
-        match self {
-            Along::Offered => format!("{text}% offered"),
-            Along::Rate => format!("{text} requests/s offered"),
-            _ => format!("{} {text}", self.column()),
-        }
-    }
-
-    fn scale(self, places: &[f64]) -> Scale {
-        match self {
-            Along::Sizes(_) => Scale::sizes(places),
-            Along::Rate => Scale::values(hull(places.iter().copied()).unwrap_or(Scale::DECADE)),
-            _ => Scale::counts(places),
+        match (self.unit, self.text(place)) {
+            ("", text) => format!("{} {text}", self.column),
+            (unit, text) => format!("{text}{unit}"),
         }
     }
 
     fn text(self, x: f64) -> String {
-        match self {
-            Along::Sizes(_) => number::bytes(x).to_string(),
-            _ => x.to_string(),
-        }
+        if self.is_of_bytes { number::bytes(x).to_string() } else { x.to_string() }
     }
 }
 
@@ -171,23 +189,43 @@ pub(crate) struct Series {
     pub(crate) kind: Kind,
     /// Points in the order of their places.
     pub(crate) points: Vec<Point>,
-    /// Places at which the arm has no usable value: the curve breaks there.
-    pub(crate) missing: Vec<Missing>,
-}
-
-/// A place without a value.
-pub(crate) struct Missing {
-    /// Where, on the horizontal axis.
-    pub(crate) x: f64,
-    /// Why, in a word, such as `failed`.
-    pub(crate) word: &'static str,
+    /// Places at which the arm has no usable value, where the curve breaks, and why, in a word
+    /// such as `failed`.
+    pub(crate) missing: Vec<(f64, &'static str)>,
 }
 
 impl Series {
+    /// A curve without gaps.
+    pub(crate) fn new(label: &str, primitive: &str, kind: Kind, points: Vec<Point>) -> Series {
+        let (label, look) = (label.to_owned(), style::of(primitive));
+        Series { label, look, kind, points, missing: Vec::new() }
+    }
+
+    /// The curve of an arm over cells, in which it has such a point or none.
+    pub(crate) fn of(
+        arm: &Arm,
+        kind: Kind,
+        along: Along,
+        cells: &[&CellAnalysis],
+        point: impl Fn(&CellAnalysis, &ArmAnalysis) -> Option<Point>,
+    ) -> Series {
+        let (mut points, mut missing) = (Vec::new(), Vec::new());
+        for cell in cells {
+            let (x, own) = (along.of(cell), find(cell, &arm.label));
+            match (own.and_then(|arm| point(cell, arm)), own.map(|arm| arm.status)) {
+                (Some(point), _) => points.push(Point { x, ..point }),
+                (None, Some(Status::Ok)) => missing.push((x, "n/a")),
+                (None, status) => missing.push((x, status.map_or("", Status::word))),
+            }
+        }
+        let label = shown(cells, &arm.label);
+        Series { missing, ..Series::new(&label, &arm.primitive, kind, points) }
+    }
+
     /// The points, cut where a value is missing.
     pub(crate) fn stretches(&self) -> impl Iterator<Item = &[Point]> {
         let between =
-            |a: &Point, b: &Point| self.missing.iter().any(|gap| a.x < gap.x && gap.x < b.x);
+            |a: &Point, b: &Point| self.missing.iter().any(|(gap, _)| a.x < *gap && *gap < b.x);
         self.points.chunk_by(move |a, b| !between(a, b))
     }
 }
@@ -233,16 +271,15 @@ impl Chart {
         subtitle: String,
         panels: Vec<Panel>,
     ) -> Chart {
-        let is_of_sizes = matches!(along, Along::Sizes(_));
         Chart {
             title,
             subtitle,
             along,
-            x: along.scale(&places(&panels)),
-            caches: if is_of_sizes { caches(&run.header.host) } else { Vec::new() },
+            x: (along.scale)(&places(&panels)),
+            caches: if along.is_of_bytes { caches(&run.header.host) } else { Vec::new() },
             panels_by: "panel",
             panels,
-            apart: if matches!(along, Along::Threads(_)) { 2.5 } else { 0.0 },
+            apart: along.apart,
             columns: 2,
             footer: words::footer(&run.header, cell),
         }
@@ -252,7 +289,7 @@ impl Chart {
     pub(crate) fn only_place(&self) -> Option<f64> {
         let [place] = places(&self.panels)[..] else { return None };
         let mut gaps = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|s| &s.missing);
-        gaps.all(|gap| gap.x == place).then_some(place)
+        gaps.all(|(gap, _)| *gap == place).then_some(place)
     }
 
     /// The same numbers as a table: one row per panel and place, one column
@@ -267,7 +304,7 @@ impl Chart {
             _ => "[95%]".to_owned(),
         };
         let mut columns =
-            vec![Column::left(self.panels_by, ""), Column::right(&self.along.column(), "")];
+            vec![Column::left(self.panels_by, ""), Column::right(self.along.column, "")];
         columns.extend(labels.iter().map(|label| Column::left(label, &unit)));
         let mut table = Table::new(self.title.clone(), columns);
         for panel in &self.panels {
@@ -377,21 +414,19 @@ pub(crate) fn share_scales(panels: &mut [Panel]) {
 }
 
 /// The arms of cells, each once, in the order of their first cell.
-pub(crate) fn arms(cells: &[&CellAnalysis]) -> Vec<Arm> {
-    let mut arms: Vec<Arm> = Vec::new();
-    for arm in cells.iter().flat_map(|cell| &cell.arms) {
-        if !arms.iter().any(|known| known.label == arm.arm.label) {
-            arms.push(arm.arm.clone());
+pub(crate) fn arms<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a Arm> {
+    let mut arms: Vec<&Arm> = Vec::new();
+    for ArmAnalysis { arm, .. } in cells.iter().flat_map(|cell| &cell.arms) {
+        if !arms.iter().any(|known| known.label == arm.label) {
+            arms.push(arm);
         }
     }
     arms
 }
 
-/// The arms that are compared with each other.
-pub(crate) fn compared(cells: &[&CellAnalysis]) -> Vec<Arm> {
-    let mut arms = arms(cells);
-    arms.retain(|arm| matches!(arm.role, Role::Baseline | Role::Compared));
-    arms
+/// Whether an arm is compared with others.
+pub(crate) fn is_compared(arm: &Arm) -> bool {
+    matches!(arm.role, Role::Baseline | Role::Compared)
 }
 
 /// An arm of a cell.
@@ -403,28 +438,6 @@ pub(crate) fn find<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAna
 pub(crate) fn shown(cells: &[&CellAnalysis], label: &str) -> String {
     let labels = cells.iter().filter_map(|cell| find(cell, label)).map(ArmAnalysis::shown_label);
     labels.max_by_key(String::len).unwrap_or_else(|| label.to_owned())
-}
-
-/// The places at which an arm has no point.
-pub(crate) fn missing(
-    along: Along,
-    cells: &[&CellAnalysis],
-    label: &str,
-    points: &[Point],
-) -> Vec<Missing> {
-    let gap = |cell: &&CellAnalysis| {
-        let x = along.of(cell);
-        if points.iter().any(|point| point.x == x) {
-            return None;
-        }
-        let word = match find(cell, label).map(|arm| arm.status) {
-            Some(Status::Ok) => "n/a",
-            Some(status) => status.word(),
-            None => "",
-        };
-        Some(Missing { x, word })
-    };
-    cells.iter().filter_map(gap).collect()
 }
 
 /// The places of panels, rising, each once.

@@ -6,9 +6,9 @@ use iolens_model::file::CacheState;
 use iolens_stats::analysis::{CellAnalysis, CostModel};
 
 use super::by_size::BySize;
-use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
+use super::chart::{self, Along, Chart, Kind, Panel, Point, Series, THREADS};
 use super::metric::{BLOCK_TIME, COPY_TIME, Metric, READ_CPU, READ_GIB, READ_MIB};
-use super::{Figure, Group, Sweep, grouped, style};
+use super::{Figure, Group, Sweep, grouped};
 use crate::bounds::{self, Bound};
 use crate::{files, rates, words};
 
@@ -42,8 +42,6 @@ const CPU_TIME_OF_COPIES: BySize = BySize {
     how: "; user and kernel, of the copying threads or, as wait4(2) reports, of programs",
     ..CPU_TIME
 };
-
-const THREADS: Along = Along::Threads("threads");
 
 /// Every figure of a sweep by itself.
 pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Figure> {
@@ -159,13 +157,10 @@ fn knee(
     let sizes = chart::hull(cells.iter().map(|cell| cell.cell.size.0 as f64))?;
     let rate = files::bandwidth(model)?.value / 2.0 / metric.divisor;
     let foot = panel.extent()?.low;
-    (sizes.contains(x) && foot < rate).then(|| Series {
-        label: model.label.clone(),
-        look: style::of(&files::primitive(sweep.analysis, &model.label)),
-        kind: Kind::Model,
-        points: [foot, rate].map(|value| Point { x, value, ..Point::default() }).into(),
-        missing: Vec::new(),
-    })
+    let points = [foot, rate].map(|value| Point { x, value, ..Point::default() }).into();
+    let primitive = files::primitive(sweep.analysis, &model.label);
+    (sizes.contains(x) && foot < rate)
+        .then(|| Series::new(&model.label, &primitive, Kind::Model, points))
 }
 
 /// Rate of copies by file size, below what memory allows.

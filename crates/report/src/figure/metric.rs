@@ -1,14 +1,12 @@
 //! Metrics that are drawn: how each is read from an arm, and the curves it
 //! gives along sizes or along thread counts.
 
-use iolens_model::arm::Arm;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval};
 
 use super::chart::{self, Along, Kind, Panel, Point, Series};
-use super::style;
 use crate::{number, words};
 
 /// A metric of one arm.
@@ -115,23 +113,17 @@ pub(crate) const P99: Metric = Metric {
 impl Metric {
     /// Whether any compared arm of the cells has it.
     pub(crate) fn is_in(&self, cells: &[&CellAnalysis]) -> bool {
-        let arms = chart::compared(cells);
-        let has = |cell: &&CellAnalysis| arms.iter().any(|arm| self.of(cell, &arm.label).is_some());
-        cells.iter().any(has)
+        let mut arms = cells.iter().flat_map(|cell| &cell.arms);
+        arms.any(|arm| chart::is_compared(&arm.arm) && self.of(arm).is_some())
     }
 
-    /// Of a usable arm, in the drawn unit.
-    pub(crate) fn of_arm(&self, arm: &ArmAnalysis) -> Option<Estimate> {
-        let Estimate { value, interval, n } =
-            (self.read)(arm).filter(|_| arm.status == Status::Ok)?;
+    /// A number of a usable arm, in the drawn unit.
+    pub(crate) fn of(&self, arm: &ArmAnalysis) -> Option<Estimate> {
+        let found = (self.read)(arm).filter(|_| arm.status == Status::Ok);
+        let Estimate { value, interval, n } = found.filter(|found| found.value.is_finite())?;
         let scaled = |value: f64| value / self.divisor;
         let interval = interval.map(|i| Interval { low: scaled(i.low), high: scaled(i.high) });
         Some(Estimate { value: scaled(value), interval, n })
-    }
-
-    /// Of an arm of a cell that has a number.
-    fn of(&self, cell: &CellAnalysis, label: &str) -> Option<Estimate> {
-        self.of_arm(chart::find(cell, label)?).filter(|estimate| estimate.value.is_finite())
     }
 
     /// A plot of it over cells that differ along one axis.
@@ -142,36 +134,20 @@ impl Metric {
         cells: &[&CellAnalysis],
         title: String,
     ) -> Panel {
-        let curve = |arm: Arm| {
-            let label = arm.label.as_str();
-            let points: Vec<Point> =
-                cells.iter().filter_map(|cell| self.point(run, along, cell, label)).collect();
-            Series {
-                missing: chart::missing(along, cells, label, &points),
-                label: chart::shown(cells, label),
-                look: style::of(&arm.primitive),
-                kind: Kind::Curve,
-                points,
-            }
+        let point = |cell: &CellAnalysis, arm: &ArmAnalysis| {
+            let found = self.of(arm)?;
+            let text = text(&found);
+            let said = format!("{text} {}", self.unit);
+            let contrast = arm.contrast.as_ref().filter(|_| self.judged);
+            let hover = hover(run, cell, arm, &said, found.n, contrast);
+            let Estimate { value, interval, .. } = found;
+            Some(Point { value, interval, text, hover, ..Point::default() })
         };
-        let curves = chart::compared(cells).into_iter().map(curve);
+        let arms = chart::arms(cells).into_iter().filter(|arm| chart::is_compared(arm));
+        let curves = arms.map(|arm| Series::of(arm, Kind::Curve, along, cells, point));
         // The baseline has no ratio, and a metric may belong to some arms.
         let curves = curves.filter(|series| !series.points.is_empty()).collect();
         Panel::new(title, format!("{}, log scale", self.unit), self.unit, curves)
-    }
-
-    fn point(&self, run: &Run, along: Along, cell: &CellAnalysis, label: &str) -> Option<Point> {
-        let estimate = self.of(cell, label)?;
-        let contrast = chart::find(cell, label)?.contrast.as_ref().filter(|_| self.judged);
-        let text = text(&estimate);
-        Some(Point {
-            x: along.of(cell),
-            value: estimate.value,
-            interval: estimate.interval,
-            open: false,
-            hover: hover(run, cell, label, &format!("{text} {}", self.unit), estimate.n, contrast),
-            text,
-        })
     }
 }
 
@@ -179,12 +155,12 @@ impl Metric {
 pub(crate) fn hover(
     run: &Run,
     cell: &CellAnalysis,
-    label: &str,
+    arm: &ArmAnalysis,
     value: &str,
     n: u32,
     contrast: Option<&Contrast>,
 ) -> String {
-    let (label, cell) = (chart::shown(&[cell], label), words::subject(&run.header, &cell.cell));
+    let (label, cell) = (arm.shown_label(), words::subject(&run.header, &cell.cell));
     let judged = contrast.filter(|_| !run.header.plan.quick);
     let verdict = judged.map(|contrast| format!(", {}", contrast.verdict.word()));
     format!("{label}, {cell}: {value}, n = {n}{}", verdict.unwrap_or_default())

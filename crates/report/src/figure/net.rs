@@ -6,7 +6,7 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::CellAnalysis;
 
 use super::by_size::BySize;
-use super::chart::{self, Along, Chart, Panel};
+use super::chart::{self, Chart, MESSAGES, PAIRS, Panel};
 use super::metric::*;
 use super::{Figure, Group, Sweep};
 use crate::bounds::{Bound, of_memory};
@@ -89,8 +89,6 @@ const SUMMARY: [Metric; 12] = [
 
 const OWN_SCALES: &str = "; each panel has a scale of its own";
 
-const PAIRS: Along = Along::Threads("thread pairs");
-
 /// Every figure of a sweep.
 pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Figure> {
     let mut figures: Vec<Figure> =
@@ -155,7 +153,7 @@ fn by_threads(sweep: &Sweep<'_>) -> Vec<Figure> {
 /// the thread count against the size.
 fn summary(sweep: &Sweep<'_>) -> Option<Figure> {
     let (along, by, fixed, cells) = match sweep.curves.as_slice() {
-        [only] => (Along::Sizes("message"), "message size", only.title.clone(), only.cells.clone()),
+        [only] => (MESSAGES, "message size", only.title.clone(), only.cells.clone()),
         _ => {
             let mut sizes = sweep.by_size();
             let (size, cells) = sizes.swap_remove(sizes.len() / 2);

@@ -157,7 +157,7 @@ impl Plot<'_> {
         self.caches(svg);
         svg.line((left, bottom), (self.right(), bottom), "axis");
         if self.is_lowest {
-            svg.text(left + self.width / 2.0, bottom + 37.0, "tn am", &self.chart.along.name());
+            svg.text(left + self.width / 2.0, bottom + 37.0, "tn am", self.chart.along.name);
         }
         svg.text(left - AXIS_WIDTH, self.top - 10.0, "tn", &self.panel.y_name);
     }
@@ -235,7 +235,7 @@ impl Plot<'_> {
                 let is_below = self.y(point.value) > self.bottom();
                 (point.x, is_below, point.digits(), point.hover.as_str())
             });
-            let missing = series.missing.iter().map(|gap| (gap.x, true, gap.word.to_owned(), ""));
+            let missing = series.missing.iter().map(|(x, word)| (*x, true, (*word).to_owned(), ""));
             for (place, is_below, text, hover) in outside.chain(missing) {
                 let half = svg::width(&text, 11.0) / 2.0;
                 let x = self.x(place).clamp(self.left + half, self.right() - half);

@@ -72,42 +72,31 @@ fn focus(extent: Interval, panels: &[Panel]) -> Interval {
 }
 
 fn series(run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {
-    let baseline = run.header.plan.baseline.as_str();
-    let one = |cell: &&CellAnalysis| Point { x: along.of(cell), value: 1.0, ..Point::default() };
-    let mut series = vec![Series {
-        label: baseline.to_owned(),
-        look: style::of(baseline),
-        kind: Kind::Baseline,
-        points: cells.iter().map(one).collect(),
-        missing: Vec::new(),
-    }];
-    series.extend(chart::arms(cells).iter().filter_map(|arm| curve(run, along, cells, arm)));
-    series
-}
-
-fn curve(run: &Run, along: Along, cells: &[&CellAnalysis], arm: &Arm) -> Option<Series> {
-    let (kind, label, look) = match arm.role {
-        Role::SelfCheck => (Kind::Noise, "A/A".to_owned(), style::of("memcpy")),
-        Role::Compared => (Kind::Curve, chart::shown(cells, &arm.label), style::of(&arm.primitive)),
-        Role::Baseline | Role::Control => return None,
+    let plan = &run.header.plan;
+    let point = |cell: &CellAnalysis, arm: &ArmAnalysis| {
+        let contrast = usable(arm)?;
+        let text = number::contrast(contrast);
+        Some(Point {
+            value: contrast.ratio,
+            interval: contrast.pointwise,
+            open: !plan.quick && contrast.verdict == Verdict::Inconclusive,
+            hover: hover(run, cell, arm, &text, contrast.n, Some(contrast)),
+            text,
+            ..Point::default()
+        })
     };
-    let points: Vec<Point> =
-        cells.iter().filter_map(|cell| point(run, along, cell, &arm.label)).collect();
-    let missing = chart::missing(along, cells, &arm.label, &points);
-    Some(Series { label, look, kind, points, missing })
-}
-
-fn point(run: &Run, along: Along, cell: &CellAnalysis, label: &str) -> Option<Point> {
-    let contrast = usable(chart::find(cell, label)?)?;
-    let text = number::contrast(contrast);
-    Some(Point {
-        x: along.of(cell),
-        value: contrast.ratio,
-        interval: contrast.pointwise,
-        open: !run.header.plan.quick && contrast.verdict == Verdict::Inconclusive,
-        hover: hover(run, cell, label, &text, contrast.n, Some(contrast)),
-        text,
-    })
+    let curve = |arm: &Arm| match arm.role {
+        Role::Compared => Some(Series::of(arm, Kind::Curve, along, cells, point)),
+        Role::SelfCheck => {
+            let curve = Series::of(arm, Kind::Noise, along, cells, point);
+            Some(Series { label: "A/A".to_owned(), look: style::of("memcpy"), ..curve })
+        }
+        Role::Baseline | Role::Control => None,
+    };
+    let one = |cell: &&CellAnalysis| Point { x: along.of(cell), value: 1.0, ..Point::default() };
+    let ones = cells.iter().map(one).collect();
+    let baseline = Series::new(&plan.baseline, &plan.baseline, Kind::Baseline, ones);
+    std::iter::once(baseline).chain(chart::arms(cells).into_iter().filter_map(curve)).collect()
 }
 
 /// What an arm is drawn by.

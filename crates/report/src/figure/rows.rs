@@ -163,8 +163,8 @@ impl<'a> Rows<'a> {
         svg.text(self.corner.0, y, &name, &series.label);
         if let Some(point) = series.points.first() {
             self.value(svg, series, point, middle);
-        } else if let Some(gap) = series.missing.first() {
-            svg.text(self.left + 4.0, y, "td", gap.word);
+        } else if let Some((_, word)) = series.missing.first() {
+            svg.text(self.left + 4.0, y, "td", word);
         }
     }
 

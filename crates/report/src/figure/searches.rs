@@ -8,7 +8,7 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, Interval};
 use iolens_stats::search::{Answer, Level};
 
-use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
+use super::chart::{self, Chart, Kind, Panel, Point, RATE, Series};
 use super::{Figure, Group, Paper, Sweep, grouped, servers, style};
 use crate::parts::Part;
 use crate::servers::searches::{self, Found};
@@ -48,7 +48,7 @@ fn figure(sweep: &Sweep<'_>, goal: Goal, place: &[Found]) -> Option<Figure> {
     );
     let how = "whiskers: the least and the most of a step; hollow: more steps broke the limit \
                than kept it";
-    let chart = Chart::new(run, cell, Along::Rate, title, how.to_owned(), panels);
+    let chart = Chart::new(run, cell, RATE, title, how.to_owned(), panels);
     let stem = match goal {
         Goal::Slo(slo) => format!("search-{slo}").replace(['<', '.'], "-"),
         Goal::Knee => "search-knee".to_owned(),
@@ -94,13 +94,8 @@ fn series(run: &Run, cell: &Cell, answer: &Answer) -> Series {
             text,
         })
     };
-    Series {
-        label: answer.arm.label.clone(),
-        look: style::of(&answer.arm.primitive),
-        kind: Kind::Curve,
-        points: answer.levels.iter().filter_map(point).collect(),
-        missing: Vec::new(),
-    }
+    let points = answer.levels.iter().filter_map(point).collect();
+    Series::new(&answer.arm.label, &answer.arm.primitive, Kind::Curve, points)
 }
 
 /// The same numbers: each model was offered rates of its own, so that they have no rows in

@@ -8,7 +8,7 @@ use iolens_model::run::Run;
 use iolens_model::server::ServerSetting;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
-use super::chart::{Along, Chart, Panel};
+use super::chart::{Along, CONNECTIONS, Chart, OFFERED, Panel};
 use super::metric::Metric;
 use super::{Curve, Figure, Group, Paper, Sweep, grouped, processors, ratio, searches};
 use crate::parts::{self, Part};
@@ -50,7 +50,7 @@ fn sweeps<'a>(
         part,
         paper,
         setting: cells[0].cell.clone(),
-        curves: curves(&cells, ServerSetting::load_in_words, Along::Connections),
+        curves: curves(&cells, ServerSetting::load_in_words, CONNECTIONS),
     };
     places.into_iter().map(sweep).collect()
 }
@@ -88,7 +88,7 @@ fn of_sweep(sweep: &Sweep<'_>) -> Vec<Figure> {
     figures.extend(ratios(sweep));
     figures.extend(by_connections(&closed, &THROUGHPUT, Group::Main, "throughput"));
     figures.extend(latency_by_offered(sweep));
-    figures.extend(latency(sweep, "connections", Along::Connections));
+    figures.extend(latency(sweep, ("connections", "latency-by-connections"), CONNECTIONS));
     for (metric, stem, _) in &COUNTERS {
         figures.extend(by_connections(sweep, metric, Group::Time, stem));
     }
@@ -102,11 +102,11 @@ fn chart(sweep: &Sweep<'_>, along: Along, title: &str, how: &str, panels: Vec<Pa
 
 /// A metric with a plot for each load; nothing where no model has it above zero.
 fn by_connections(sweep: &Sweep<'_>, metric: &Metric, group: Group, stem: &str) -> Option<Figure> {
-    let mut panels = sweep.panels(Along::Connections, &[*metric]);
+    let mut panels = sweep.panels(CONNECTIONS, &[*metric]);
     panels.retain(|panel| panel.extent().is_some());
     let title = format!("{} by connections ({})", metric.name, metric.unit);
     (!panels.is_empty()).then(|| {
-        let chart = chart(sweep, Along::Connections, &title, "", panels);
+        let chart = chart(sweep, CONNECTIONS, &title, "", panels);
         sweep.figure(group, &format!("{stem}-by-connections"), chart)
     })
 }
@@ -116,12 +116,11 @@ fn by_connections(sweep: &Sweep<'_>, metric: &Metric, group: Group, stem: &str) 
 fn cost_and_rate(sweep: &Sweep<'_>) -> Option<Figure> {
     let mut curves = sweep.curves.iter();
     let closed = curves.find(|curve| !curve.cells.iter().any(|cell| is_open(cell)))?;
-    let panels = [COST, THROUGHPUT].map(|metric| {
-        metric.panel(sweep.run, Along::Connections, &closed.cells, metric.name.to_owned())
-    });
+    let panels = [COST, THROUGHPUT]
+        .map(|metric| metric.panel(sweep.run, CONNECTIONS, &closed.cells, metric.name.to_owned()));
     let title = "A closed loop by connections (CPU, µs per request; requests per second)";
     panels.iter().all(|panel| panel.series.len() > 2).then(|| {
-        let chart = chart(sweep, Along::Connections, title, "", panels.into());
+        let chart = chart(sweep, CONNECTIONS, title, "", panels.into());
         let chart = Chart { panels_by: "quantity", ..chart };
         sweep.figure(Group::Main, "closed-loop-by-connections", chart)
     })
@@ -149,7 +148,7 @@ fn ratios(sweep: &Sweep<'_>) -> Option<Figure> {
         service(&sweep.setting)
     );
     let words = ["cheaper", "costlier"];
-    let chart = ratio::chart(sweep, titled.into_iter(), Along::Connections, &title, words);
+    let chart = ratio::chart(sweep, titled.into_iter(), CONNECTIONS, &title, words);
     let chart = Chart { panels_by: "load", ..chart };
     Some(sweep.figure(Group::Crossover, "ratio-by-connections", chart))
 }
@@ -158,21 +157,21 @@ fn ratios(sweep: &Sweep<'_>) -> Option<Figure> {
 fn latency_by_offered(sweep: &Sweep<'_>) -> Option<Figure> {
     let mut open = sweep.cells();
     open.retain(|cell| is_open(cell));
-    let curves = curves(&open, ServerSetting::connections_in_words, Along::Offered);
+    let curves = curves(&open, ServerSetting::connections_in_words, OFFERED);
     let has_several = curves.iter().any(|curve| curve.cells.len() > 1);
-    has_several.then(|| latency(&sweep.with(curves), "offered", Along::Offered))?
+    let names = ("offered load", "latency-by-offered");
+    has_several.then(|| latency(&sweep.with(curves), names, OFFERED))?
 }
 
 /// Percentiles from when requests were due.
-fn latency(sweep: &Sweep<'_>, by: &str, along: Along) -> Option<Figure> {
+fn latency(sweep: &Sweep<'_>, (by, stem): (&str, &str), along: Along) -> Option<Figure> {
     let mut panels = sweep.panels(along, &LATENCY);
     panels.retain(Panel::has_values);
-    let what = if along == Along::Offered { "offered load" } else { by };
-    let title = format!("Latency from when a request was due, by {what} (µs)");
+    let title = format!("Latency from when a request was due, by {by} (µs)");
     let how = "; in a closed loop a request is due when it can be sent; no point where there are \
                too few requests for the percentile";
     (!panels.is_empty()).then(|| {
         let chart = Chart { columns: LATENCY.len(), ..chart(sweep, along, &title, how, panels) };
-        sweep.figure(Group::Latency, &format!("latency-by-{by}"), chart)
+        sweep.figure(Group::Latency, stem, chart)
     })
 }

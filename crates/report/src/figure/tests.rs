@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use iolens_stats::analysis::Interval;
+use iolens_model::outcome::Status;
+use iolens_stats::analysis::{ArmAnalysis, Interval};
 use resvg::usvg;
 
 use super::*;
@@ -298,14 +299,13 @@ fn a_curve_breaks_where_its_arm_failed_and_says_so() {
     for figure in all(&run, &analysis).iter().filter(|f| f.file_stem.contains("by-size")) {
         assert!(figure.svg.contains(">failed</text>"), "{}", figure.file_stem);
     }
-    let plain = |x| chart::Point { x, value: 1.0, ..chart::Point::default() };
     let (_, cells) = crate::results::curves(&analysis).swap_remove(1);
-    let points: Vec<chart::Point> = [131_072.0, 1_048_576.0].map(plain).into();
-    let along = chart::Along::Sizes("message");
-    let missing = chart::missing(along, &cells[6..7], "send_per_field", &points);
-    let look = style::of("send_per_field");
-    let label = String::new();
-    let series = chart::Series { label, look, kind: chart::Kind::Curve, points, missing };
+    let arm = chart::arms(&cells).into_iter().find(|arm| arm.label == "send_per_field");
+    let point = |_: &CellAnalysis, arm: &ArmAnalysis| {
+        (arm.status == Status::Ok).then(chart::Point::default)
+    };
+    let (arm, along) = (arm.expect("failed once"), chart::MESSAGES);
+    let series = chart::Series::of(arm, chart::Kind::Curve, along, &cells, point);
     assert_eq!(series.stretches().count(), 2);
 }
 
