@@ -1,14 +1,34 @@
 //! A chart as SVG: small multiples in rows, curves named at their ends where
-//! there is room for that, in a legend above where there is none.
+//! there is room for that, in a legend above where there is none. A plot has axes, curves with
+//! their intervals, and what has no place on the scale.
 
-use super::chart::Chart;
+use super::chart::{Chart, Kind, Panel, Point, Series};
 use super::paper::Medium;
-use super::plot::{
-    self, AXIS_HEIGHT, AXIS_NAME_HEIGHT, AXIS_WIDTH, LABEL_INDENT, Plot, TITLE_HEIGHT, TITLE_LINE,
-};
 use super::sheet::{Drawing, Sheet};
 use super::style::Look;
-use super::{rows, svg};
+use super::svg::{self, Spot, Svg};
+use super::{clip, labels, rows};
+
+/// Room for the value axis.
+const AXIS_WIDTH: f64 = 62.0;
+/// Room for the plot's title and the name of its value axis.
+const TITLE_HEIGHT: f64 = 44.0;
+/// Distance of the lines of a title.
+pub(super) const TITLE_LINE: f64 = 15.0;
+/// Room for the ticks of the horizontal axis.
+const AXIS_HEIGHT: f64 = 36.0;
+/// Room for its name.
+const AXIS_NAME_HEIGHT: f64 = 16.0;
+/// Between a plot and the names of its curves.
+const LABEL_INDENT: f64 = 14.0;
+/// Distance of two labels at 12 px.
+const LABEL_GAP: f64 = 15.0;
+/// Height of a line of texts at an edge, and of the names of caches above the curves.
+const EDGE_LINE: f64 = 12.0;
+/// Height of the name of a bound that is far above the plot.
+const FAR_LINE: f64 = 14.0;
+/// Room that the name of a bound takes above its line.
+const BOUND_NAME: f64 = 18.0;
 
 /// How the panels of a chart are laid out.
 #[derive(Clone, Copy)]
@@ -91,7 +111,7 @@ impl Layout {
         let names = LABEL_INDENT + svg::widest(series.chain(bands), 12.0) + 8.0;
         let is_named = each - AXIS_WIDTH - names >= Layout::NAMED_MIN;
         let beside = if is_named { names } else { Layout::GAP };
-        let lines = chart.panels.iter().map(|panel| plot::title(panel, each).len());
+        let lines = chart.panels.iter().map(|panel| title(panel, each).len());
         let title_lines = lines.max().unwrap_or(1).max(1) as f64;
         Layout {
             columns,
@@ -133,5 +153,258 @@ impl Layout {
     fn panel(&self) -> [f64; 2] {
         let width = AXIS_WIDTH + self.plot_width + self.beside;
         [width, self.title_height + self.plot_height + AXIS_HEIGHT]
+    }
+}
+
+/// A plot and where it stands, in user units, without its axes and labels.
+struct Plot<'a> {
+    chart: &'a Chart,
+    panel: &'a Panel,
+    left: f64,
+    top: f64,
+    width: f64,
+    height: f64,
+    /// Width that its title may have.
+    titled: f64,
+    /// Whether the curves are named at their ends; else a legend does it.
+    is_named: bool,
+    /// Whether nothing stands below it, so that it names the horizontal axis
+    /// for its whole column.
+    is_lowest: bool,
+}
+
+/// The title of a plot in lines of a width.
+pub(super) fn title(panel: &Panel, width: f64) -> Vec<String> {
+    // Bold letters are wider than those whose widths are known, and titles need a distance.
+    svg::fold(&panel.title, 13.0 * 1.1, width - 8.0)
+}
+
+/// How many bounds of a panel are far above it.
+fn far_bounds(panel: &Panel) -> usize {
+    panel.bounds.iter().filter(|(value, _)| !panel.y.contains(*value)).count()
+}
+
+impl Plot<'_> {
+    /// Draws it.
+    fn draw(&self, svg: &mut Svg) {
+        let panel = self.panel;
+        for (i, line) in title(panel, self.titled).iter().rev().enumerate() {
+            let y = self.top - 26.0 - TITLE_LINE * i as f64;
+            svg.text(self.left - AXIS_WIDTH, y, "tp", line);
+        }
+        if let Some((range, _)) = &panel.band {
+            let (top, bottom) = (self.y_inside(range.high), self.y_inside(range.low));
+            let (left, right) = (self.left, self.right());
+            svg.area(&[(left, top), (right, top), (right, bottom), (left, bottom)], "delta");
+        }
+        self.axes(svg);
+        self.bounds(svg);
+        let is_curve = |series: &&Series| series.kind == Kind::Curve;
+        let mut place = (1.0 - panel.series.iter().filter(is_curve).count() as f64) / 2.0;
+        for series in &panel.series {
+            let shift = if is_curve(&series) { place } else { 0.0 };
+            self.series(svg, series, self.chart.apart * shift);
+            place += if is_curve(&series) { 1.0 } else { 0.0 };
+        }
+        self.edges(svg);
+        if self.is_named {
+            self.names(svg);
+        }
+    }
+
+    fn right(&self) -> f64 {
+        self.left + self.width
+    }
+
+    fn bottom(&self) -> f64 {
+        self.top + self.height
+    }
+
+    fn x(&self, place: f64) -> f64 {
+        self.left + self.width * self.chart.x.position(place)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        self.bottom() - self.scale_height() * self.panel.y.position(value)
+    }
+
+    /// Height of the scale: above it stand the names of the caches and of the
+    /// bounds, where no curve runs through them. The same in all panels, which
+    /// may share a scale.
+    fn scale_height(&self) -> f64 {
+        let chart = self.chart;
+        let is_marked = chart.caches.iter().any(|(_, bytes)| chart.x.contains(*bytes));
+        let is_bounded = chart.panels.iter().any(|panel| !panel.bounds.is_empty());
+        let far = chart.panels.iter().map(far_bounds).max().unwrap_or(0);
+        self.height
+            - if is_marked { EDGE_LINE + 2.0 } else { 0.0 }
+            - if is_bounded { 16.0 } else { 0.0 }
+            - FAR_LINE * far as f64
+    }
+
+    /// As [`Self::y`], and inside the frame.
+    fn y_inside(&self, value: f64) -> f64 {
+        self.y(value).clamp(self.top, self.bottom())
+    }
+
+    /// Lines that may lie close to each other: their names stand at both ends
+    /// in turn, and below a line where another one runs through the room above it.
+    fn bounds(&self, svg: &mut Svg) {
+        let (near, far): (Vec<_>, Vec<_>) =
+            self.panel.bounds.iter().partition(|(value, _)| self.panel.y.contains(*value));
+        for (nth, (_, label)) in far.into_iter().enumerate() {
+            let y = self.bottom() - self.scale_height() - 18.0 - FAR_LINE * nth as f64;
+            svg.text(self.left + 5.0, y, "td", &format!("↑ {label}"));
+        }
+        for (nth, (value, label)) in near.iter().enumerate() {
+            let y = self.y(*value);
+            svg.line((self.left, y), (self.right(), y), "bound");
+            let mut above = near.iter().map(|other| y - self.y(other.0));
+            let is_taken = above.any(|room| room > 0.0 && room < BOUND_NAME);
+            let name_y = if is_taken { y + 13.0 } else { y - 5.0 };
+            match nth % 2 {
+                0 => svg.text(self.left + 5.0, name_y, "td", label),
+                _ => svg.text(self.right() - 5.0, name_y, "td ae", label),
+            }
+        }
+    }
+
+    fn axes(&self, svg: &mut Svg) {
+        let (left, bottom) = (self.left, self.bottom());
+        for (value, label) in self.panel.y.spaced(self.scale_height(), 15.0) {
+            let y = self.y(*value);
+            svg.line((left, y), (self.right(), y), "grid");
+            svg.text(left - 8.0, y + 4.0, "tk ae", label);
+        }
+        let step = labels::step(&self.chart.x, self.width);
+        for (i, (place, label)) in self.chart.x.ticks.iter().enumerate() {
+            let x = self.x(*place);
+            svg.line((x, bottom), (x, bottom + 5.0), "axis");
+            if i.is_multiple_of(step) {
+                svg.text(x, bottom + 19.0, "tk am", label);
+            }
+        }
+        self.caches(svg);
+        svg.line((left, bottom), (self.right(), bottom), "axis");
+        if self.is_lowest {
+            svg.text(left + self.width / 2.0, bottom + 37.0, "tn am", self.chart.along.name);
+        }
+        svg.text(left - AXIS_WIDTH, self.top - 10.0, "tn", &self.panel.y_name);
+    }
+
+    fn caches(&self, svg: &mut Svg) {
+        let mut free_from = [f64::MIN; 3];
+        for (name, bytes) in self.chart.caches.iter().filter(|(_, b)| self.chart.x.contains(*b)) {
+            let (x, width) = (self.x(*bytes), svg::width(name, 11.0));
+            svg.line((x, self.top), (x, self.bottom()), "cache");
+            let line = free_from.iter().position(|free| *free <= x).unwrap_or(0);
+            free_from[line] = x + width + 8.0;
+            let y = self.top + 9.0 + EDGE_LINE * line as f64;
+            match x + 3.0 + width > self.right() {
+                true => svg.text(x - 3.0, y, "td ae", name),
+                false => svg.text(x + 3.0, y, "td", name),
+            }
+        }
+    }
+
+    fn series(&self, svg: &mut Svg, series: &Series, shift: f64) {
+        for points in series.stretches() {
+            self.stretch(svg, series, points, shift);
+        }
+        if !matches!(series.kind, Kind::Curve | Kind::Noise) {
+            return;
+        }
+        let is_inside = |point: &&Point| self.panel.y.contains(point.value);
+        let inside = || series.points.iter().filter(is_inside);
+        let ends = inside().filter_map(|point| {
+            let interval = point.interval?;
+            let x = self.x(point.x) + shift;
+            Some((x, self.y_inside(interval.high), self.y_inside(interval.low)))
+        });
+        svg.verticals(ends, &series.look.stroke("whisker"));
+        for point in inside() {
+            let at = (self.x(point.x) + shift, self.y(point.value));
+            let marker = (series.kind == Kind::Curve).then_some((series.look, point.open));
+            svg.point(at, marker, &point.hover);
+        }
+    }
+
+    /// The line and the band of points between which none is missing.
+    fn stretch(&self, svg: &mut Svg, series: &Series, points: &[Point], shift: f64) {
+        let (top, bottom, look) = (self.top, self.bottom(), series.look);
+        let at = |point: &Point, value: f64| (self.x(point.x) + shift, self.y(value));
+        let intervals = || points.iter().filter_map(|point| Some((point, point.interval?)));
+        let upper = intervals().map(|(point, i)| at(point, i.high));
+        let lower = intervals().rev().map(|(point, i)| at(point, i.low));
+        let outline: Vec<Spot> = upper.chain(lower).collect();
+        if outline.len() > 2 {
+            svg.area(&clip::area(&outline, top, bottom), &format!("f c-{} band", look.hue));
+        }
+        let (weight, dash) = match series.kind {
+            Kind::Curve => ("curve", look.dash),
+            Kind::Baseline => ("base", look.dash),
+            Kind::Noise => ("noise", look.dash),
+            Kind::Model => ("model", ""),
+        };
+        let line: Vec<Spot> = points.iter().map(|point| at(point, point.value)).collect();
+        for part in clip::line(&line, top, bottom) {
+            svg.polyline(&part, &look.stroke(weight), dash);
+        }
+    }
+
+    /// What has no place on the scale stands at its edge, one above the other:
+    /// the values of points outside, and why a value is missing.
+    fn edges(&self, svg: &mut Svg) {
+        // Above the names of the caches there is no room.
+        let (lowest, highest) = (self.bottom() - 5.0, self.top + 2.0 * EDGE_LINE);
+        // Middle, line and half a width of each.
+        let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+        for series in self.panel.series.iter().filter(|series| series.kind == Kind::Curve) {
+            let outside = series.points.iter().filter(|point| !self.panel.y.contains(point.value));
+            let outside = outside.map(|point| {
+                let is_below = self.y(point.value) > self.bottom();
+                (point.x, is_below, point.digits(), point.hover.as_str())
+            });
+            let missing = series.missing.iter().map(|(x, word)| (*x, true, (*word).to_owned(), ""));
+            for (place, is_below, text, hover) in outside.chain(missing) {
+                let half = svg::width(&text, 11.0) / 2.0;
+                let x = self.x(place).clamp(self.left + half, self.right() - half);
+                let is_free = |y: &f64| {
+                    let covers = |other: &(f64, f64, f64)| {
+                        (other.0 - x).abs() < half + other.2 + 2.0
+                            && (other.1 - y).abs() < EDGE_LINE - 1.0
+                    };
+                    !taken.iter().any(covers)
+                };
+                let (first, step) =
+                    if is_below { (lowest, -EDGE_LINE) } else { (highest, EDGE_LINE) };
+                let mut lines = (0..=taken.len()).map(|i| first + step * i as f64);
+                let y = lines.find(is_free).unwrap_or(first);
+                taken.push((x, y, half));
+                svg.edge((x, y), series.look, &text, hover);
+            }
+        }
+    }
+
+    /// Names of the curves in the margin, each with a leader to its end.
+    fn names(&self, svg: &mut Svg) {
+        let ends = self.panel.named().filter_map(|series| {
+            let last = series.points.last()?;
+            let end = (self.x(last.x) + 9.0, self.y_inside(last.value));
+            Some((Some(end), end.1, series.look.hue, &series.label))
+        });
+        // Its lower edge, so that it stands below the baseline's own label.
+        let band = self.panel.band.iter();
+        let band = band.map(|(range, name)| (None, self.y(range.low), "grey", name));
+        let names: Vec<_> = ends.chain(band).collect();
+        let wanted: Vec<f64> = names.iter().map(|name| name.1).collect();
+        let placed = labels::spread(&wanted, LABEL_GAP, self.top + 4.0, self.bottom() - 4.0);
+        let x = self.right() + LABEL_INDENT;
+        for ((end, _, hue, name), y) in names.into_iter().zip(placed) {
+            if let Some(end) = end {
+                svg.line(end, (x - 4.0, y), &format!("s c-{hue} leader"));
+            }
+            svg.text(x, y + 4.0, &format!("tl f c-{hue}"), name);
+        }
     }
 }

@@ -2,13 +2,16 @@
 //! sizes has. Of files the rate stands beside that in the other state of the file, below
 //! what memory allows.
 
+use iolens_model::cell::Cell;
 use iolens_model::file::CacheState;
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
 use iolens_stats::analysis::{CellAnalysis, CostModel};
 
 use super::by_size::BySize;
 use super::chart::{self, Along, Chart, Kind, Panel, Point, Series, THREADS};
 use super::metric::{BLOCK_TIME, COPY_TIME, Metric, READ_CPU, READ_GIB, READ_MIB};
-use super::{Figure, Group, Sweep, grouped};
+use super::{Curve, Figure, Group, Sweep, grouped};
 use crate::bounds::{self, Bound};
 use crate::{files, rates, words};
 
@@ -60,51 +63,65 @@ pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Figure> {
 pub(super) fn beside(sweeps: &[Sweep<'_>]) -> Vec<Figure> {
     let sweeps = sweeps.iter().filter(|sweep| words::is_of_files(&sweep.run.header.plan));
     let groups = grouped(sweeps.map(|sweep| (files::first_state(&sweep.setting), sweep)));
-    groups.iter().flat_map(|(_, group)| [rate(group), by_threads(group)]).flatten().collect()
+    let figures = |(_, group): &(Cell, Vec<&Sweep<'_>>)| {
+        let curves = group.iter().flat_map(|sweep| &sweep.curves);
+        let mut curves: Vec<Curve> = curves.cloned().collect();
+        curves.sort_by_key(|curve| curve.threads);
+        let sweep = group[0].with(curves);
+        let metric = read_rate(&sweep)?;
+        Some([rate(&sweep, &metric), by_threads(&sweep, &metric)])
+    };
+    groups.iter().filter_map(figures).flatten().flatten().collect()
 }
 
 /// The state of the file, as this machine makes it.
-fn state(sweep: &Sweep<'_>) -> String {
-    let word = files::state(&sweep.setting).map(str::to_owned);
-    words::joined(words::as_found(&sweep.run.header, &sweep.setting, Vec::from_iter(word)))
+fn state(run: &Run, cell: &Cell) -> String {
+    let word = files::state(cell).map(str::to_owned);
+    words::joined(words::as_found(&run.header, cell, Vec::from_iter(word)))
 }
 
 /// The metric of rates in the unit that suits the typical one, where there are some.
-fn read_rate(group: &[&Sweep<'_>]) -> Option<Metric> {
-    let cells: Vec<&CellAnalysis> = group.iter().flat_map(|sweep| sweep.cells()).collect();
+fn read_rate(sweep: &Sweep<'_>) -> Option<Metric> {
+    let cells = sweep.cells();
     let metric = if files::unit(&cells).name == READ_GIB.unit { READ_GIB } else { READ_MIB };
     metric.is_in(&cells).then_some(metric)
 }
 
-/// Rate by block size: a row per thread count, warm and cold beside each other.
-fn rate(group: &[&Sweep<'_>]) -> Option<Figure> {
-    let (first, metric) = (*group.first()?, read_rate(group)?);
-    let plan = &first.run.header.plan;
+/// A bound at a rate.
+fn line(metric: &Metric, name: &str, rate: f64) -> (f64, String) {
+    (rate / metric.divisor, format!("{name}: {}", rates::rate(rate)))
+}
+
+fn marked(bound: &Bound) -> String {
+    format!("{}{}", bound.name, bound.mark())
+}
+
+/// Rate by block size: a row per thread count, warm and cold beside each other, below what
+/// memory allows; cold below the best rate there is.
+fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
+    let plan = &sweep.run.header.plan;
     if plan.copy().is_some() {
         return None;
     }
     let along = Along::sizes(plan);
-    let curves = || {
-        let of_threads = |threads| {
-            group.iter().flat_map(move |sweep| {
-                let own = sweep.curves.iter().filter(move |curve| curve.threads == threads);
-                own.map(move |curve| (sweep, curve))
-            })
+    let best = files::best_cold(sweep.analysis);
+    let best = best.map(|(.., rate)| line(metric, "best cold rate here", rate.value));
+    let panel = |Curve { cells, threads, .. }: &Curve<'_>| {
+        let cell = &cells[0].cell;
+        let title = format!("{}, {}", words::threads(*threads), state(sweep.run, cell));
+        let lines = bounds::rooflines(sweep.run, *threads).into_iter();
+        let bounds = match files::is_cold(cell) {
+            true => best.iter().cloned().collect(),
+            false => lines.map(|of| line(metric, &marked(&of), of.bytes_per_s)).collect(),
         };
-        first.curves.iter().flat_map(move |curve| of_threads(curve.threads))
+        Panel { bounds, ..metric.panel(sweep.run, along, cells, title) }
     };
-    let panel = |(sweep, curve): (&&Sweep<'_>, &super::Curve<'_>)| {
-        let title = format!("{}, {}", words::threads(curve.threads), state(sweep));
-        let mut panel = metric.panel(first.run, along, &curve.cells, title);
-        panel.bounds = bounds(sweep, curve.threads, &metric);
-        panel
-    };
-    let mut panels: Vec<Panel> = curves().map(panel).collect();
+    let mut panels: Vec<Panel> = sweep.curves.iter().map(panel).collect();
     chart::share_scales(&mut panels);
-    for (panel, (sweep, curve)) in panels.iter_mut().zip(curves()) {
-        let models = sweep.models(&curve.cells).filter(|model| model.is_affine());
-        let knee = |model| knee(sweep, model, &curve.cells, &metric, panel);
-        let knees: Vec<Series> = models.filter_map(knee).collect();
+    for (panel, Curve { cells, .. }) in panels.iter_mut().zip(&sweep.curves) {
+        let affine = sweep.models(cells).filter(|model| model.is_affine());
+        let knees = affine.filter_map(|model| knee(sweep, model, cells, metric, panel));
+        let knees: Vec<Series> = knees.collect();
         panel.series.extend(knees);
     }
     let dashed = match plan.write() {
@@ -115,34 +132,23 @@ fn rate(group: &[&Sweep<'_>]) -> Option<Figure> {
         "; dashed: {dashed}; dotted upright: where half of a block's time is its fixed cost"
     );
     let title = format!("Throughput by block size ({})", metric.unit);
-    let chart = first.chart(along, &title, &how, panels);
-    Some(of_all(Group::Main, "rate-by-size", Chart { columns: group.len().min(2), ..chart }, group))
+    let chart = sweep.chart(along, &title, &how, panels);
+    let columns = states(sweep).len().min(2);
+    Some(of_all(sweep, Group::Main, "rate-by-size", Chart { columns, ..chart }))
 }
 
-/// A figure of several sweeps, whose name has all their cache states.
-fn of_all(group: Group, metric: &str, chart: Chart, sweeps: &[&Sweep<'_>]) -> Figure {
-    let states: Vec<&str> =
-        sweeps.iter().filter_map(|sweep| files::state(&sweep.setting)).collect();
-    let figure = sweeps[0].figure(group, metric, chart);
-    let first = states.first().copied().unwrap_or_default();
-    let (from, to) = (format!("{metric}-{first}"), format!("{metric}-{}", states.join("-")));
-    Figure { file_stem: figure.file_stem.replacen(&from, &to, 1), ..figure }
+fn states(sweep: &Sweep<'_>) -> Vec<&'static str> {
+    let states = sweep.curves.iter().filter_map(|curve| files::state(&curve.cells[0].cell));
+    grouped(states.map(|state| (state, ()))).into_iter().map(|(state, _)| state).collect()
 }
 
-/// Rooflines of memory where the file is warm; the best rate there is where it is cold.
-fn bounds(sweep: &Sweep<'_>, threads: u32, metric: &Metric) -> Vec<(f64, String)> {
-    let line =
-        |name: String, rate: f64| (rate / metric.divisor, format!("{name}: {}", rates::rate(rate)));
-    if files::is_cold(&sweep.setting) {
-        let best = files::best_cold(sweep.analysis).into_iter();
-        return best.map(|(.., rate)| line("best cold rate here".to_owned(), rate.value)).collect();
-    }
-    let bounds = bounds::rooflines(sweep.run, threads).into_iter();
-    bounds.map(|bound| line(marked(&bound), bound.bytes_per_s)).collect()
-}
-
-fn marked(bound: &Bound) -> String {
-    format!("{}{}", bound.name, bound.mark())
+/// A figure whose name has all states of the file.
+fn of_all(sweep: &Sweep<'_>, group: Group, metric: &str, chart: Chart) -> Figure {
+    let figure = sweep.figure(group, metric, chart);
+    let states = states(sweep);
+    let (first, all) = (format!("{metric}-{}", states[0]), states.join("-"));
+    let file_stem = figure.file_stem.replacen(&first, &format!("{metric}-{all}"), 1);
+    Figure { file_stem, ..figure }
 }
 
 /// An upright line at n½ of a curve, up to the rate there.
@@ -165,23 +171,21 @@ fn knee(
 
 /// Rate of copies by file size, below what memory allows.
 fn copy_rate(sweep: &Sweep<'_>) -> Option<Figure> {
-    let metric = read_rate(&[sweep])?;
+    let metric = read_rate(sweep)?;
     let shown = BySize {
-        group: Group::Main,
         stem: "rate",
         what: "Throughput",
         unit: metric.unit,
         how: "; dashed: a copy in memory",
         metrics: &[metric],
+        ..DURATIONS
     };
     let mut chart = shown.chart(sweep).filter(|_| sweep.by_size().len() > 1)?;
     if sweep.setting.cache() == Some(CacheState::Warm) {
         for (panel, curve) in chart.panels.iter_mut().zip(&sweep.curves) {
             let limit = |(size, _)| bounds::copy_limit(sweep.run, curve.threads, size);
-            let lines = sweep.by_size().into_iter().filter_map(limit).map(|bound| {
-                let (rate, name) = (bound.bytes_per_s, marked(&bound));
-                (rate / metric.divisor, format!("{name}: {}", rates::rate(rate)))
-            });
+            let lines = sweep.by_size().into_iter().filter_map(limit);
+            let lines = lines.map(|of| line(&metric, &marked(&of), of.bytes_per_s));
             panel.bounds = lines.collect();
             panel.bounds.dedup();
         }
@@ -191,34 +195,28 @@ fn copy_rate(sweep: &Sweep<'_>) -> Option<Figure> {
 }
 
 /// Rate by thread count, one panel per size and cache state.
-fn by_threads(group: &[&Sweep<'_>]) -> Option<Figure> {
-    let (first, metric) = (*group.first()?, read_rate(group)?);
-    if first.curves.len() < 2 {
-        return None;
-    }
-    let header = &first.run.header;
-    let all = header.calibration.threads;
-    let by = words::threads(all);
-    let of_memory: Vec<_> = bounds::rooflines(first.run, all)
+fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
+    let (run, plan) = (sweep.run, &sweep.run.header.plan);
+    let all = run.header.calibration.threads;
+    let lines: Vec<(f64, String)> = bounds::rooflines(run, all)
         .iter()
-        .map(|bound| (bound.bytes_per_s / metric.divisor, format!("{}, {by}", marked(bound))))
+        .map(|of| {
+            (of.bytes_per_s / metric.divisor, format!("{}, {}", marked(of), words::threads(all)))
+        })
         .collect();
-    let mut panels: Vec<Panel> = Vec::new();
-    for sweep in group {
-        for (size, cells) in sweep.by_size() {
-            let title = format!("{size}, {}", state(sweep));
-            let mut panel = metric.panel(first.run, THREADS, &cells, title);
-            if !files::is_cold(&sweep.setting) {
-                panel.bounds = of_memory.clone();
-            }
-            panels.push(panel);
-        }
-    }
+    let key = |cell: &CellAnalysis| (cell.cell.size, state(run, &cell.cell));
+    let places = grouped(sweep.cells().into_iter().map(|cell| (key(cell), cell)));
+    let panel = |((size, state), cells): ((Bytes, String), Vec<&CellAnalysis>)| {
+        let bounds = if files::is_cold(&cells[0].cell) { Vec::new() } else { lines.clone() };
+        Panel { bounds, ..metric.panel(run, THREADS, &cells, format!("{size}, {state}")) }
+    };
+    let mut panels: Vec<Panel> = places.into_iter().map(panel).collect();
     panels.retain(Panel::has_values);
     chart::share_scales(&mut panels);
     let title = format!("Throughput by thread count ({})", metric.unit);
     let how = "; dashed: memory, with all threads at once";
-    let panels_by = if header.plan.copy().is_some() { "file size" } else { "block size" };
-    let chart = Chart { panels_by, ..first.chart(THREADS, &title, how, panels) };
-    Some(of_all(Group::Threads, "rate-by-threads", chart, group))
+    let panels_by = if plan.copy().is_some() { "file size" } else { "block size" };
+    let chart = Chart { panels_by, ..sweep.chart(THREADS, &title, how, panels) };
+    let has_several = sweep.curves.first()?.threads < sweep.curves.last()?.threads;
+    has_several.then(|| of_all(sweep, Group::Threads, "rate-by-threads", chart))
 }

@@ -7,17 +7,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::profile::ProfileTrial;
 use iolens_model::run::Run;
-use iolens_stats::attribution::{Class, Explanation};
+use iolens_stats::attribution::{Against, Attribution, Class, Explanation};
 
-use super::attribution::{stem, tile_class};
+use super::bars::{class_of, stem};
 use super::paper::Medium;
 use super::sheet::{Drawing, Sheet};
-use super::svg;
-use super::{Figure, Group, Paper};
-use crate::table::{Column, Entry, Table};
+use super::svg::{self, Spot, Svg};
+use super::{Figure, Group, Paper, chart};
+use crate::table::{Column, Table};
 use crate::{number, words};
 
 /// Boxes narrower than this share of an arm's samples are left out.
@@ -32,7 +33,7 @@ const TABLE_FRAMES: usize = 4;
 
 /// The look of a function of a class, or of one that no class has to itself.
 fn look(class: Option<Class>) -> String {
-    class.map_or_else(|| "rule mixed".to_owned(), |class| format!("{} flame", tile_class(class)))
+    class.map_or_else(|| "rule mixed".to_owned(), |class| format!("{} flame", class_of(class)))
 }
 
 /// A function below its caller.
@@ -53,19 +54,20 @@ impl Node {
         most.map_or((Class::Unattributed, 0), |(class, samples)| (*class, *samples))
     }
 
-    fn class(&self) -> Class {
-        self.most().0
-    }
-
     /// The class that it is drawn as; none where no class has it to itself.
     fn drawn(&self) -> Option<Class> {
         let (class, samples) = self.most();
         (samples as f64 >= MOSTLY * self.samples as f64).then_some(class)
     }
 
+    /// Those that are drawn among what it calls.
+    fn wide(&self, least: u64) -> impl Iterator<Item = &Node> {
+        self.callees.values().filter(move |callee| callee.samples >= least)
+    }
+
     /// Adds the classes that what it calls is drawn as.
     fn classes(&self, least: u64, found: &mut BTreeSet<Class>) {
-        for callee in self.callees.values().filter(|callee| callee.samples >= least) {
+        for callee in self.wide(least) {
             found.extend(callee.drawn());
             callee.classes(least, found);
         }
@@ -79,15 +81,14 @@ impl Node {
     }
 
     fn depth(&self, least: u64) -> usize {
-        let wide = self.callees.values().filter(|node| node.samples >= least);
-        wide.map(|node| 1 + node.depth(least)).max().unwrap_or(0)
+        self.wide(least).map(|node| 1 + node.depth(least)).max().unwrap_or(0)
     }
 }
 
 /// The stacks of an arm at both ends; the first row is the end.
-fn tree(trials: &[ProfileTrial], arm: &str) -> Node {
+fn tree<'a>(trials: impl Iterator<Item = &'a ProfileTrial>, arm: &str) -> Node {
     let mut root = Node::default();
-    let good = trials.iter().filter(|trial| trial.status == Status::Ok);
+    let good = trials.filter(|trial| trial.status == Status::Ok);
     for end in good.flat_map(|trial| &trial.ends).filter(|end| end.arm == arm) {
         for stack in &end.samples.stacks {
             let class = Class::of(stack);
@@ -108,69 +109,44 @@ fn tree(trials: &[ProfileTrial], arm: &str) -> Node {
 /// The figure of an explained cell: the arm that differs most from the one it was set against,
 /// and that one.
 pub(super) fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> {
-    let cell = &explanation.attribution.cell;
-    let of_cell: Vec<ProfileTrial> =
-        run.profiles.iter().filter(|trial| trial.cell == *cell).cloned().collect();
-    let pair = explanation.against.iter().max_by(|a, b| {
-        let size = |x: &iolens_stats::attribution::Against| x.cpu_ns_per_message.value.abs();
-        size(a).total_cmp(&size(b))
-    });
-    let arms: Vec<String> = match pair {
-        Some(pair) => vec![pair.other.clone(), pair.arm.clone()],
-        None => explanation.attribution.arms.iter().map(|arm| arm.arm.clone()).take(1).collect(),
+    let Attribution { cell, arms, .. } = &explanation.attribution;
+    let of_cell = || run.profiles.iter().filter(|trial| trial.cell == *cell);
+    let differs = |pair: &&Against| pair.cpu_ns_per_message.value.abs();
+    let pair = explanation.against.iter().max_by(|a, b| differs(a).total_cmp(&differs(b)));
+    let labels = match pair {
+        Some(pair) => vec![&pair.other, &pair.arm],
+        None => arms.iter().map(|arm| &arm.arm).take(1).collect(),
     };
-    let attributed = &explanation.attribution.arms;
-    let shown = |label: &str| attributed.iter().find(|a| a.arm == label).map(|arm| arm.shown());
-    let trees: Vec<(String, Node)> = arms
-        .iter()
-        .filter_map(|arm| Some((shown(arm)?, tree(&of_cell, arm))))
-        .filter(|(_, tree)| tree.samples > 0)
-        .collect();
-    if trees.is_empty() {
-        return None;
-    }
-    let subject = words::subject(&run.header, cell);
-    let title = format!("Stacks by share of samples (%): {subject}");
-    let draw = |medium| draw(run, explanation, &trees, medium, &title);
+    let attributed = labels.iter().filter_map(|label| arms.iter().find(|arm| arm.arm == **label));
+    let trees = attributed.map(|arm| (arm.shown(), tree(of_cell(), &arm.arm)));
+    let trees: Vec<(String, Node)> = trees.filter(|(_, tree)| tree.samples > 0).collect();
+    let title = format!("Stacks by share of samples (%): {}", words::subject(&run.header, cell));
+    let draw = |medium| draw(run, cell, &trees, medium, &title);
     let stem = stem(&run.header, cell, "stacks");
-    Some(Figure::new(paper, Group::Time, stem, draw, table(&title, &trees)))
+    let table = table(&title, &trees);
+    (!trees.is_empty()).then(|| Figure::new(paper, Group::Time, stem, draw, table))
 }
 
-fn draw(
-    run: &Run,
-    explanation: &Explanation,
-    trees: &[(String, Node)],
-    medium: Medium,
-    title: &str,
-) -> Drawing {
+fn draw(run: &Run, cell: &Cell, trees: &[(String, Node)], medium: Medium, title: &str) -> Drawing {
     let how = "callers above callees; width: share of the arm's samples at both ends; colours: \
                class of work of four fifths of the samples at least; narrow boxes are left out; of \
                the arms that differ most";
     let mut sheet = Sheet::new(medium, medium.width(), title, how);
-    legend(&mut sheet, trees);
+    // What the colours say, as they are here.
+    let mut found = BTreeSet::new();
+    trees.iter().for_each(|(_, tree)| tree.classes(tree.least(), &mut found));
+    let tiles = found.into_iter().map(|class| (look(Some(class)), class.words()));
+    sheet.tiles(&tiles.chain([(look(None), "several classes")]).collect::<Vec<_>>());
     for (arm, tree) in trees {
         sheet.y += 18.0;
         sheet.svg.text(0.0, sheet.y, "tp", arm);
         sheet.y += 6.0;
-        let top = sheet.y;
-        let per_sample = sheet.width / tree.samples as f64;
-        let scale = Scale { per_sample, least: tree.least(), total: tree.samples };
-        boxes(&mut sheet, tree, (0.0, top), &scale);
-        sheet.y = top + ROW * tree.depth(scale.least) as f64 + 4.0;
+        let (per_sample, least) = (sheet.width / tree.samples as f64, tree.least());
+        let scale = Scale { per_sample, least, total: tree.samples };
+        boxes(&mut sheet.svg, tree, (0.0, sheet.y), &scale);
+        sheet.y += ROW * tree.depth(least) as f64 + 4.0;
     }
-    sheet.finish(&words::footer(&run.header, &explanation.attribution.cell))
-}
-
-/// What the colours say, as they are here.
-fn legend(sheet: &mut Sheet, trees: &[(String, Node)]) {
-    let mut found = BTreeSet::new();
-    for (_, tree) in trees {
-        tree.classes(tree.least(), &mut found);
-    }
-    let tile = |class: Class| (look(Some(class)), class.words());
-    let mut tiles: Vec<(String, &str)> = found.into_iter().map(tile).collect();
-    tiles.push((look(None), "several classes"));
-    sheet.tiles(&tiles);
+    sheet.finish(&words::footer(&run.header, cell))
 }
 
 struct Scale {
@@ -179,19 +155,18 @@ struct Scale {
     total: u64,
 }
 
-fn boxes(sheet: &mut Sheet, node: &Node, (left, top): (f64, f64), scale: &Scale) {
-    let mut x = left;
+fn boxes(svg: &mut Svg, node: &Node, (mut x, top): Spot, scale: &Scale) {
     for (name, callee) in &node.callees {
         let width = callee.samples as f64 * scale.per_sample;
         if callee.samples >= scale.least {
             let share = callee.samples as f64 / scale.total as f64;
             let hover = format!("{name}: {}", number::percent(share));
             let size = ((width - 0.6).max(0.4), ROW - 1.0);
-            sheet.svg.tile((x, top), size, &look(callee.drawn()), &hover);
+            svg.tile((x, top), size, &look(callee.drawn()), &hover);
             if svg::width(name, 11.0) + 4.0 < width {
-                sheet.svg.text(x + 3.0, top + 11.5, "to", name);
+                svg.text(x + 3.0, top + 11.5, "to", name);
             }
-            boxes(sheet, callee, (x, top + ROW), scale);
+            boxes(svg, callee, (x, top + ROW), scale);
         }
         x += width;
     }
@@ -209,16 +184,12 @@ fn table(title: &str, trees: &[(String, Node)]) -> Table {
         let mut leaves: Vec<(String, &Node, u64)> = Vec::new();
         own(tree, &mut Vec::new(), &mut leaves);
         leaves.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
-        for (i, (stack, node, samples)) in leaves.into_iter().take(TABLE_ROWS).enumerate() {
+        let row = |(stack, node, samples): (String, &Node, u64)| {
             let share = 100.0 * samples as f64 / tree.samples as f64;
-            let row: Vec<Entry> = vec![
-                arm.clone().into(),
-                stack.into(),
-                node.class().words().into(),
-                format!("{share:.1}").into(),
-            ];
-            if i == 0 { table.push_group(row) } else { table.push(row) }
-        }
+            let class = node.most().0.words();
+            vec![arm.into(), stack.into(), class.into(), format!("{share:.1}").into()]
+        };
+        chart::push_group(&mut table, leaves.into_iter().take(TABLE_ROWS).map(row));
     }
     table
 }

@@ -23,7 +23,7 @@ use crate::words;
 use chart::{Along, Chart, Panel};
 use metric::Metric;
 
-mod attribution;
+mod bars;
 mod by_size;
 pub(crate) mod chart;
 mod clip;
@@ -37,8 +37,6 @@ mod labels;
 pub(crate) mod metric;
 mod net;
 mod paper;
-mod plot;
-mod processors;
 mod ratio;
 mod rows;
 pub(crate) mod scale;
@@ -153,7 +151,7 @@ pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
         }
     };
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
-    figures.extend(explained.iter().filter_map(|one| attribution::figure(paper, run, one)));
+    figures.extend(explained.iter().filter_map(|one| bars::of_classes(paper, run, one)));
     figures.extend(explained.iter().filter_map(|one| flame::figure(paper, run, one)));
     figures.sort_by_key(|figure: &Figure| figure.group);
     figures

@@ -3,8 +3,8 @@
 //! interval lie along the scale.
 
 use super::chart::{Chart, Kind, Panel, Point, Series};
+use super::draw::{self, TITLE_LINE};
 use super::paper::Medium;
-use super::plot::{self, TITLE_LINE};
 use super::sheet::{Drawing, Sheet};
 use super::svg::{self, Spot, Svg};
 
@@ -99,7 +99,7 @@ impl<'a> Rows<'a> {
         let band = panel.band.as_ref().map(|(range, name)| (range.high, &**name));
         let notes: Vec<_> =
             panel.bounds.iter().map(|(value, name)| (*value, &**name)).chain(band).collect();
-        let title = plot::title(panel, layout.panel());
+        let title = draw::title(panel, layout.panel());
         let head = TITLE_LINE * title.len() as f64 + NOTE * notes.len() as f64 + 8.0;
         let (left, top) = (corner.0 + layout.names, corner.1 + head);
         let (right, bottom) = (left + layout.plot, top + ROW * panel.named().count() as f64);

@@ -10,7 +10,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use super::chart::{Along, CONNECTIONS, Chart, OFFERED, Panel};
 use super::metric::Metric;
-use super::{Curve, Figure, Group, Paper, Sweep, grouped, processors, ratio, searches};
+use super::{Curve, Figure, Group, Paper, Sweep, bars, grouped, ratio, searches};
 use crate::parts::{self, Part};
 use crate::servers::{self, COST, COUNTERS, LATENCY, THROUGHPUT, is_open};
 
@@ -23,7 +23,7 @@ pub(super) fn all(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
         figures.extend(searches::all(paper, run, &analysis, part));
     }
     figures.extend(textbook(paper, run, analysis));
-    figures.extend(analysis.cells.iter().filter_map(|cell| processors::figure(paper, run, cell)));
+    figures.extend(analysis.cells.iter().filter_map(|cell| bars::of_processors(paper, run, cell)));
     figures
 }
 
