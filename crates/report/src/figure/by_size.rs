@@ -5,7 +5,7 @@ use iolens_model::outcome::Status;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{CellAnalysis, CostModel};
 
-use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
+use super::chart::{self, Along, Chart, Kind, Point, Series};
 use super::metric::Metric;
 use super::{Curve, Figure, Group, Sweep};
 use crate::{number, words};
@@ -60,8 +60,8 @@ impl BySize<'_> {
                 panel.series.extend(line(model, cells).filter(|_| model.is_affine()));
             }
         }
-        let has_fit = |panel: &Panel| panel.series.iter().any(|s| s.kind == Kind::Model);
-        if chart.panels.iter().any(has_fit) {
+        let mut series = chart.panels.iter().flat_map(|panel| &panel.series);
+        if series.any(|series| series.kind == Kind::Model) {
             chart.subtitle += "; dotted: the fit a + b·n, where no size is more than 10% off it";
         }
         let mut figure = self.of(sweep, chart);
@@ -81,20 +81,19 @@ impl<'a> Sweep<'a> {
 /// The fit between the smallest and the largest size of the arm.
 fn line(model: &CostModel, cells: &[&CellAnalysis]) -> Option<Series> {
     const STEPS: u32 = 24;
-    let fits = |cell: &&&CellAnalysis| {
+    let fitted = cells.iter().filter(|cell| {
         chart::find(cell, &model.label).is_some_and(|arm| arm.status == Status::Ok)
             && model.breaks_at.is_none_or(|end| cell.cell.size < end)
-    };
-    let mut sizes = cells.iter().filter(fits).map(|cell| cell.cell.size.0 as f64);
+    });
+    let mut sizes = fitted.map(|cell| cell.cell.size.0 as f64);
     let (first, last) = (sizes.next()?, sizes.next_back()?);
     let arm = chart::find(cells.first()?, &model.label)?;
-    let point = |step: u32| {
+    let points = (0..=STEPS).map(|step| {
         let x = first * (last / first).powf(f64::from(step) / f64::from(STEPS));
         let value = model.fixed_ns.value + model.per_byte_ns.value * x;
         Point { x, value, ..Point::default() }
-    };
-    let points = (0..=STEPS).map(point).collect();
-    Some(Series::new(&model.label, &arm.arm.primitive, Kind::Model, points))
+    });
+    Some(Series::new(&model.label, &arm.arm.primitive, Kind::Model, points.collect()))
 }
 
 /// The fit in words, below the table.

@@ -6,12 +6,12 @@ use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
-use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_model::server::LoadLevel;
-use iolens_model::units::{Bytes, three_digits};
+use iolens_model::units::three_digits;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
+use super::first_of_each;
 use super::scale::Scale;
 use super::style::{self, Look};
 use crate::table::{Column, Entry, Table, Tone};
@@ -224,9 +224,7 @@ impl Series {
 
     /// The points, cut where a value is missing.
     pub(crate) fn stretches(&self) -> impl Iterator<Item = &[Point]> {
-        let between =
-            |a: &Point, b: &Point| self.missing.iter().any(|(gap, _)| a.x < *gap && *gap < b.x);
-        self.points.chunk_by(move |a, b| !between(a, b))
+        self.points.chunk_by(|a, b| !self.missing.iter().any(|(gap, _)| a.x < *gap && *gap < b.x))
     }
 }
 
@@ -295,8 +293,8 @@ impl Chart {
     /// The same numbers as a table: one row per panel and place, one column
     /// per curve. A panel is named in its first row.
     pub(crate) fn table(&self) -> Table {
-        let own = self.named().into_iter().filter(|series| series.kind != Kind::Baseline);
-        let labels: Vec<&str> = own.map(|series| series.label.as_str()).collect();
+        let mut curves = self.named();
+        curves.retain(|series| series.kind != Kind::Baseline);
         let mut units: Vec<&str> = self.panels.iter().map(|panel| panel.unit).collect();
         units.dedup();
         let unit = match units.as_slice() {
@@ -305,13 +303,13 @@ impl Chart {
         };
         let mut columns =
             vec![Column::left(self.panels_by, ""), Column::right(self.along.column, "")];
-        columns.extend(labels.iter().map(|label| Column::left(label, &unit)));
+        columns.extend(curves.iter().map(|curve| Column::left(&curve.label, &unit)));
         let mut table = Table::new(self.title.clone(), columns);
         for panel in &self.panels {
             let rows = places(std::slice::from_ref(panel)).into_iter().enumerate().map(|(i, x)| {
                 let name = if i == 0 { panel.title.clone() } else { String::new() };
                 let keys = [name.into(), self.along.text(x).into()].into_iter();
-                keys.chain(labels.iter().map(|label| panel.entry(label, x))).collect()
+                keys.chain(curves.iter().map(|curve| panel.entry(&curve.label, x))).collect()
             });
             push_group(&mut table, rows);
         }
@@ -320,13 +318,8 @@ impl Chart {
 
     /// The first of the series of each arm.
     pub(crate) fn named(&self) -> Vec<&Series> {
-        let mut named: Vec<&Series> = Vec::new();
-        for series in self.panels.iter().flat_map(Panel::named) {
-            if !named.iter().any(|known| known.label == series.label) {
-                named.push(series);
-            }
-        }
-        named
+        let named = self.panels.iter().flat_map(Panel::named);
+        first_of_each(named.map(|series| (&series.label, series)))
     }
 }
 
@@ -378,13 +371,12 @@ impl Panel {
     /// The range of all values, usable intervals and bounds; null without any.
     pub(crate) fn extent(&self) -> Option<Interval> {
         let points = self.series.iter().flat_map(|series| &series.points);
-        let positive = |value: &f64| value.is_finite() && *value > 0.0;
         let ends = points.flat_map(|point| [point.value, point.drawn().low, point.drawn().high]);
-        let all = hull(ends.filter(positive))?;
+        let all = hull(ends.filter(|value| value.is_finite() && *value > 0.0))?;
         // A bound far above what is compared is named at the edge.
-        let near = |bound: &f64| positive(bound) && *bound <= BOUND_NEAR * all.high;
-        let bounds = self.bounds.iter().map(|bound| bound.0).filter(near);
-        hull(bounds.chain([all.low, all.high]))
+        let bounds = self.bounds.iter().map(|bound| bound.0);
+        let near = bounds.filter(|bound| 0.0 < *bound && *bound <= BOUND_NEAR * all.high);
+        hull(near.chain([all.low, all.high]))
     }
 }
 
@@ -401,27 +393,18 @@ pub(crate) fn extent<'a>(panels: impl IntoIterator<Item = &'a Panel>) -> Option<
 
 /// Gives panels whose value axis has the same name the same scale.
 pub(crate) fn share_scales(panels: &mut [Panel]) {
-    let names: Vec<String> = panels.iter().map(|panel| panel.y_name.clone()).collect();
-    for name in names {
-        let same = panels.iter().filter(|panel| panel.y_name == name);
+    for i in 0..panels.len() {
+        let same = panels.iter().filter(|panel| panel.y_name == panels[i].y_name);
         if let Some(range) = extent(same) {
-            let scale = Scale::values(range);
-            for panel in panels.iter_mut().filter(|panel| panel.y_name == name) {
-                panel.y = scale.clone();
-            }
+            panels[i].y = Scale::values(range);
         }
     }
 }
 
 /// The arms of cells, each once, in the order of their first cell.
 pub(crate) fn arms<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a Arm> {
-    let mut arms: Vec<&Arm> = Vec::new();
-    for ArmAnalysis { arm, .. } in cells.iter().flat_map(|cell| &cell.arms) {
-        if !arms.iter().any(|known| known.label == arm.label) {
-            arms.push(arm);
-        }
-    }
-    arms
+    let arms = cells.iter().flat_map(|cell| &cell.arms).map(|of| &of.arm);
+    first_of_each(arms.map(|arm| (&arm.label, arm)))
 }
 
 /// Whether an arm is compared with others.
@@ -451,8 +434,6 @@ fn places(panels: &[Panel]) -> Vec<f64> {
 /// The caches of a machine whose sizes are known, as message sizes: the memory
 /// in use is larger, since rings and socket buffers belong to it.
 pub(crate) fn caches(host: &HostFacts) -> Vec<(&'static str, f64)> {
-    let caches = [("L1d", &host.l1d), ("L2", &host.l2), ("LLC", &host.llc)];
-    let known =
-        |(name, size): (&'static str, &Reading<Bytes>)| Some((name, size.value()?.0 as f64));
-    caches.into_iter().filter_map(known).collect()
+    let caches = [("L1d", &host.l1d), ("L2", &host.l2), ("LLC", &host.llc)].into_iter();
+    caches.filter_map(|(name, size)| Some((name, size.value()?.0 as f64))).collect()
 }

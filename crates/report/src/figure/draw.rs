@@ -51,7 +51,7 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Drawing {
 }
 
 fn draw_in(chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
-    let Layout { columns, plot_width: width, plot_height: height, is_named, .. } = *layout;
+    let Layout { columns, is_named, .. } = *layout;
     let [panel_width, panel_height] = layout.panel();
     let total = panel_width * columns as f64;
     let mut sheet = Sheet::new(medium, total, &chart.title, &chart.subtitle);
@@ -62,10 +62,11 @@ fn draw_in(chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
     for (i, panel) in chart.panels.iter().enumerate() {
         let left = panel_width * (i % columns) as f64 + AXIS_WIDTH;
         let top = sheet.y + panel_height * (i / columns) as f64 + layout.title_height;
+        let (right, bottom) = (left + layout.plot_width, top + layout.plot_height);
+        let highest = top + room_above(chart);
         let is_lowest = i + columns >= chart.panels.len();
-        let titled = panel_width;
-        Plot { chart, panel, left, top, width, height, titled, is_named, is_lowest }
-            .draw(&mut sheet.svg);
+        Plot { chart, panel, left, right, top, bottom, highest, is_named, is_lowest }
+            .draw(&mut sheet.svg, panel_width);
     }
     sheet.y += panel_height * layout.rows as f64 + AXIS_NAME_HEIGHT;
     sheet.finish(&chart.footer)
@@ -156,16 +157,16 @@ impl Layout {
     }
 }
 
-/// A plot and where it stands, in user units, without its axes and labels.
+/// A plot and its edges, in user units, without its axes and labels.
 struct Plot<'a> {
     chart: &'a Chart,
     panel: &'a Panel,
     left: f64,
+    right: f64,
     top: f64,
-    width: f64,
-    height: f64,
-    /// Width that its title may have.
-    titled: f64,
+    bottom: f64,
+    /// The height of its highest value.
+    highest: f64,
     /// Whether the curves are named at their ends; else a legend does it.
     is_named: bool,
     /// Whether nothing stands below it, so that it names the horizontal axis
@@ -179,32 +180,40 @@ pub(super) fn title(panel: &Panel, width: f64) -> Vec<String> {
     svg::fold(&panel.title, 13.0 * 1.1, width - 8.0)
 }
 
-/// How many bounds of a panel are far above it.
-fn far_bounds(panel: &Panel) -> usize {
-    panel.bounds.iter().filter(|(value, _)| !panel.y.contains(*value)).count()
+/// Room for the names of caches and bounds, where no curve runs through them. The same in all
+/// panels, which may share a scale.
+fn room_above(chart: &Chart) -> f64 {
+    let is_marked = chart.caches.iter().any(|(_, bytes)| chart.x.contains(*bytes));
+    let is_bounded = chart.panels.iter().any(|panel| !panel.bounds.is_empty());
+    let far = chart
+        .panels
+        .iter()
+        .map(|panel| panel.bounds.iter().filter(|(value, _)| !panel.y.contains(*value)).count());
+    let marks = if is_marked { EDGE_LINE + 2.0 } else { 0.0 };
+    let bounds = if is_bounded { 16.0 } else { 0.0 };
+    marks + bounds + FAR_LINE * far.max().unwrap_or(0) as f64
 }
 
 impl Plot<'_> {
     /// Draws it.
-    fn draw(&self, svg: &mut Svg) {
+    fn draw(&self, svg: &mut Svg, width: f64) {
         let panel = self.panel;
-        for (i, line) in title(panel, self.titled).iter().rev().enumerate() {
+        for (i, line) in title(panel, width).iter().rev().enumerate() {
             let y = self.top - 26.0 - TITLE_LINE * i as f64;
             svg.text(self.left - AXIS_WIDTH, y, "tp", line);
         }
         if let Some((range, _)) = &panel.band {
             let (top, bottom) = (self.y_inside(range.high), self.y_inside(range.low));
-            let (left, right) = (self.left, self.right());
-            svg.area(&[(left, top), (right, top), (right, bottom), (left, bottom)], "delta");
+            svg.block((self.left, top), (self.right, bottom), "delta");
         }
         self.axes(svg);
         self.bounds(svg);
-        let is_curve = |series: &&Series| series.kind == Kind::Curve;
-        let mut place = (1.0 - panel.series.iter().filter(is_curve).count() as f64) / 2.0;
+        let curves = panel.series.iter().filter(|series| series.kind == Kind::Curve).count();
+        let mut shift = (1.0 - curves as f64) / 2.0;
         for series in &panel.series {
-            let shift = if is_curve(&series) { place } else { 0.0 };
-            self.series(svg, series, self.chart.apart * shift);
-            place += if is_curve(&series) { 1.0 } else { 0.0 };
+            let is_curve = series.kind == Kind::Curve;
+            self.series(svg, series, if is_curve { self.chart.apart * shift } else { 0.0 });
+            shift += if is_curve { 1.0 } else { 0.0 };
         }
         self.edges(svg);
         if self.is_named {
@@ -212,39 +221,17 @@ impl Plot<'_> {
         }
     }
 
-    fn right(&self) -> f64 {
-        self.left + self.width
-    }
-
-    fn bottom(&self) -> f64 {
-        self.top + self.height
-    }
-
     fn x(&self, place: f64) -> f64 {
-        self.left + self.width * self.chart.x.position(place)
+        self.left + (self.right - self.left) * self.chart.x.position(place)
     }
 
     fn y(&self, value: f64) -> f64 {
-        self.bottom() - self.scale_height() * self.panel.y.position(value)
-    }
-
-    /// Height of the scale: above it stand the names of the caches and of the
-    /// bounds, where no curve runs through them. The same in all panels, which
-    /// may share a scale.
-    fn scale_height(&self) -> f64 {
-        let chart = self.chart;
-        let is_marked = chart.caches.iter().any(|(_, bytes)| chart.x.contains(*bytes));
-        let is_bounded = chart.panels.iter().any(|panel| !panel.bounds.is_empty());
-        let far = chart.panels.iter().map(far_bounds).max().unwrap_or(0);
-        self.height
-            - if is_marked { EDGE_LINE + 2.0 } else { 0.0 }
-            - if is_bounded { 16.0 } else { 0.0 }
-            - FAR_LINE * far as f64
+        self.bottom - (self.bottom - self.highest) * self.panel.y.position(value)
     }
 
     /// As [`Self::y`], and inside the frame.
     fn y_inside(&self, value: f64) -> f64 {
-        self.y(value).clamp(self.top, self.bottom())
+        self.y(value).clamp(self.top, self.bottom)
     }
 
     /// Lines that may lie close to each other: their names stand at both ends
@@ -253,30 +240,30 @@ impl Plot<'_> {
         let (near, far): (Vec<_>, Vec<_>) =
             self.panel.bounds.iter().partition(|(value, _)| self.panel.y.contains(*value));
         for (nth, (_, label)) in far.into_iter().enumerate() {
-            let y = self.bottom() - self.scale_height() - 18.0 - FAR_LINE * nth as f64;
+            let y = self.highest - 18.0 - FAR_LINE * nth as f64;
             svg.text(self.left + 5.0, y, "td", &format!("↑ {label}"));
         }
         for (nth, (value, label)) in near.iter().enumerate() {
             let y = self.y(*value);
-            svg.line((self.left, y), (self.right(), y), "bound");
+            svg.line((self.left, y), (self.right, y), "bound");
             let mut above = near.iter().map(|other| y - self.y(other.0));
             let is_taken = above.any(|room| room > 0.0 && room < BOUND_NAME);
             let name_y = if is_taken { y + 13.0 } else { y - 5.0 };
             match nth % 2 {
                 0 => svg.text(self.left + 5.0, name_y, "td", label),
-                _ => svg.text(self.right() - 5.0, name_y, "td ae", label),
+                _ => svg.text(self.right - 5.0, name_y, "td ae", label),
             }
         }
     }
 
     fn axes(&self, svg: &mut Svg) {
-        let (left, bottom) = (self.left, self.bottom());
-        for (value, label) in self.panel.y.spaced(self.scale_height(), 15.0) {
+        let (left, bottom) = (self.left, self.bottom);
+        for (value, label) in self.panel.y.spaced(self.bottom - self.highest, 15.0) {
             let y = self.y(*value);
-            svg.line((left, y), (self.right(), y), "grid");
+            svg.line((left, y), (self.right, y), "grid");
             svg.text(left - 8.0, y + 4.0, "tk ae", label);
         }
-        let step = labels::step(&self.chart.x, self.width);
+        let step = labels::step(&self.chart.x, self.right - left);
         for (i, (place, label)) in self.chart.x.ticks.iter().enumerate() {
             let x = self.x(*place);
             svg.line((x, bottom), (x, bottom + 5.0), "axis");
@@ -285,9 +272,9 @@ impl Plot<'_> {
             }
         }
         self.caches(svg);
-        svg.line((left, bottom), (self.right(), bottom), "axis");
+        svg.line((left, bottom), (self.right, bottom), "axis");
         if self.is_lowest {
-            svg.text(left + self.width / 2.0, bottom + 37.0, "tn am", self.chart.along.name);
+            svg.text((left + self.right) / 2.0, bottom + 37.0, "tn am", self.chart.along.name);
         }
         svg.text(left - AXIS_WIDTH, self.top - 10.0, "tn", &self.panel.y_name);
     }
@@ -296,11 +283,11 @@ impl Plot<'_> {
         let mut free_from = [f64::MIN; 3];
         for (name, bytes) in self.chart.caches.iter().filter(|(_, b)| self.chart.x.contains(*b)) {
             let (x, width) = (self.x(*bytes), svg::width(name, 11.0));
-            svg.line((x, self.top), (x, self.bottom()), "cache");
+            svg.line((x, self.top), (x, self.bottom), "cache");
             let line = free_from.iter().position(|free| *free <= x).unwrap_or(0);
             free_from[line] = x + width + 8.0;
             let y = self.top + 9.0 + EDGE_LINE * line as f64;
-            match x + 3.0 + width > self.right() {
+            match x + 3.0 + width > self.right {
                 true => svg.text(x - 3.0, y, "td ae", name),
                 false => svg.text(x + 3.0, y, "td", name),
             }
@@ -314,8 +301,7 @@ impl Plot<'_> {
         if !matches!(series.kind, Kind::Curve | Kind::Noise) {
             return;
         }
-        let is_inside = |point: &&Point| self.panel.y.contains(point.value);
-        let inside = || series.points.iter().filter(is_inside);
+        let inside = || series.points.iter().filter(|point| self.panel.y.contains(point.value));
         let ends = inside().filter_map(|point| {
             let interval = point.interval?;
             let x = self.x(point.x) + shift;
@@ -331,7 +317,7 @@ impl Plot<'_> {
 
     /// The line and the band of points between which none is missing.
     fn stretch(&self, svg: &mut Svg, series: &Series, points: &[Point], shift: f64) {
-        let (top, bottom, look) = (self.top, self.bottom(), series.look);
+        let (top, bottom, look) = (self.top, self.bottom, series.look);
         let at = |point: &Point, value: f64| (self.x(point.x) + shift, self.y(value));
         let intervals = || points.iter().filter_map(|point| Some((point, point.interval?)));
         let upper = intervals().map(|(point, i)| at(point, i.high));
@@ -356,30 +342,27 @@ impl Plot<'_> {
     /// the values of points outside, and why a value is missing.
     fn edges(&self, svg: &mut Svg) {
         // Above the names of the caches there is no room.
-        let (lowest, highest) = (self.bottom() - 5.0, self.top + 2.0 * EDGE_LINE);
+        let (lowest, highest) = (self.bottom - 5.0, self.top + 2.0 * EDGE_LINE);
         // Middle, line and half a width of each.
         let mut taken: Vec<(f64, f64, f64)> = Vec::new();
         for series in self.panel.series.iter().filter(|series| series.kind == Kind::Curve) {
             let outside = series.points.iter().filter(|point| !self.panel.y.contains(point.value));
             let outside = outside.map(|point| {
-                let is_below = self.y(point.value) > self.bottom();
+                let is_below = self.y(point.value) > self.bottom;
                 (point.x, is_below, point.digits(), point.hover.as_str())
             });
             let missing = series.missing.iter().map(|(x, word)| (*x, true, (*word).to_owned(), ""));
             for (place, is_below, text, hover) in outside.chain(missing) {
                 let half = svg::width(&text, 11.0) / 2.0;
-                let x = self.x(place).clamp(self.left + half, self.right() - half);
-                let is_free = |y: &f64| {
-                    let covers = |other: &(f64, f64, f64)| {
-                        (other.0 - x).abs() < half + other.2 + 2.0
-                            && (other.1 - y).abs() < EDGE_LINE - 1.0
-                    };
-                    !taken.iter().any(covers)
-                };
-                let (first, step) =
+                let x = self.x(place).clamp(self.left + half, self.right - half);
+                let (mut y, step) =
                     if is_below { (lowest, -EDGE_LINE) } else { (highest, EDGE_LINE) };
-                let mut lines = (0..=taken.len()).map(|i| first + step * i as f64);
-                let y = lines.find(is_free).unwrap_or(first);
+                while taken.iter().any(|other| {
+                    (other.0 - x).abs() < half + other.2 + 2.0
+                        && (other.1 - y).abs() < EDGE_LINE - 1.0
+                }) {
+                    y += step;
+                }
                 taken.push((x, y, half));
                 svg.edge((x, y), series.look, &text, hover);
             }
@@ -398,8 +381,8 @@ impl Plot<'_> {
         let band = band.map(|(range, name)| (None, self.y(range.low), "grey", name));
         let names: Vec<_> = ends.chain(band).collect();
         let wanted: Vec<f64> = names.iter().map(|name| name.1).collect();
-        let placed = labels::spread(&wanted, LABEL_GAP, self.top + 4.0, self.bottom() - 4.0);
-        let x = self.right() + LABEL_INDENT;
+        let placed = labels::spread(&wanted, LABEL_GAP, self.top + 4.0, self.bottom - 4.0);
+        let x = self.right + LABEL_INDENT;
         for ((end, _, hue, name), y) in names.into_iter().zip(placed) {
             if let Some(end) = end {
                 svg.line(end, (x - 4.0, y), &format!("s c-{hue} leader"));

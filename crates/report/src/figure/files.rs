@@ -5,13 +5,12 @@
 use iolens_model::cell::Cell;
 use iolens_model::file::CacheState;
 use iolens_model::run::Run;
-use iolens_model::units::Bytes;
 use iolens_stats::analysis::{CellAnalysis, CostModel};
 
 use super::by_size::BySize;
 use super::chart::{self, Along, Chart, Kind, Panel, Point, Series, THREADS};
 use super::metric::{BLOCK_TIME, COPY_TIME, Metric, READ_CPU, READ_GIB, READ_MIB};
-use super::{Curve, Figure, Group, Sweep, grouped};
+use super::{Curve, Figure, Group, Sweep, first_of_each, grouped};
 use crate::bounds::{self, Bound};
 use crate::{files, rates, words};
 
@@ -63,15 +62,15 @@ pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Figure> {
 pub(super) fn beside(sweeps: &[Sweep<'_>]) -> Vec<Figure> {
     let sweeps = sweeps.iter().filter(|sweep| words::is_of_files(&sweep.run.header.plan));
     let groups = grouped(sweeps.map(|sweep| (files::first_state(&sweep.setting), sweep)));
-    let figures = |(_, group): &(Cell, Vec<&Sweep<'_>>)| {
+    let figures = groups.iter().filter_map(|(_, group)| {
         let curves = group.iter().flat_map(|sweep| &sweep.curves);
         let mut curves: Vec<Curve> = curves.cloned().collect();
         curves.sort_by_key(|curve| curve.threads);
         let sweep = group[0].with(curves);
         let metric = read_rate(&sweep)?;
         Some([rate(&sweep, &metric), by_threads(&sweep, &metric)])
-    };
-    groups.iter().filter_map(figures).flatten().flatten().collect()
+    });
+    figures.flatten().flatten().collect()
 }
 
 /// The state of the file, as this machine makes it.
@@ -106,7 +105,7 @@ fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
     let along = Along::sizes(plan);
     let best = files::best_cold(sweep.analysis);
     let best = best.map(|(.., rate)| line(metric, "best cold rate here", rate.value));
-    let panel = |Curve { cells, threads, .. }: &Curve<'_>| {
+    let panels = sweep.curves.iter().map(|Curve { cells, threads, .. }| {
         let cell = &cells[0].cell;
         let title = format!("{}, {}", words::threads(*threads), state(sweep.run, cell));
         let lines = bounds::rooflines(sweep.run, *threads).into_iter();
@@ -115,8 +114,8 @@ fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
             false => lines.map(|of| line(metric, &marked(&of), of.bytes_per_s)).collect(),
         };
         Panel { bounds, ..metric.panel(sweep.run, along, cells, title) }
-    };
-    let mut panels: Vec<Panel> = sweep.curves.iter().map(panel).collect();
+    });
+    let mut panels: Vec<Panel> = panels.collect();
     chart::share_scales(&mut panels);
     for (panel, Curve { cells, .. }) in panels.iter_mut().zip(&sweep.curves) {
         let affine = sweep.models(cells).filter(|model| model.is_affine());
@@ -139,7 +138,7 @@ fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
 
 fn states(sweep: &Sweep<'_>) -> Vec<&'static str> {
     let states = sweep.curves.iter().filter_map(|curve| files::state(&curve.cells[0].cell));
-    grouped(states.map(|state| (state, ()))).into_iter().map(|(state, _)| state).collect()
+    first_of_each(states.map(|state| (state, state)))
 }
 
 /// A figure whose name has all states of the file.
@@ -204,13 +203,13 @@ fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
             (of.bytes_per_s / metric.divisor, format!("{}, {}", marked(of), words::threads(all)))
         })
         .collect();
-    let key = |cell: &CellAnalysis| (cell.cell.size, state(run, &cell.cell));
-    let places = grouped(sweep.cells().into_iter().map(|cell| (key(cell), cell)));
-    let panel = |((size, state), cells): ((Bytes, String), Vec<&CellAnalysis>)| {
+    let cells = sweep.cells().into_iter();
+    let places = grouped(cells.map(|cell| ((cell.cell.size, state(run, &cell.cell)), cell)));
+    let panels = places.into_iter().map(|((size, state), cells)| {
         let bounds = if files::is_cold(&cells[0].cell) { Vec::new() } else { lines.clone() };
         Panel { bounds, ..metric.panel(run, THREADS, &cells, format!("{size}, {state}")) }
-    };
-    let mut panels: Vec<Panel> = places.into_iter().map(panel).collect();
+    });
+    let mut panels: Vec<Panel> = panels.collect();
     panels.retain(Panel::has_values);
     chart::share_scales(&mut panels);
     let title = format!("Throughput by thread count ({})", metric.unit);

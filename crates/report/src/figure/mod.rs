@@ -144,10 +144,9 @@ pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
         Study::Syscall => crate::calls::figures(paper, run, analysis),
         Study::Server => servers::all(paper, run, analysis),
         Study::Net | Study::File | Study::Write | Study::Copy => {
-            let of_part = |(part, analysis): &(Option<Part>, Cow<'_, Analysis>)| {
-                of_sweeps(&sweeps(paper, run, analysis, part.as_ref()))
-            };
-            shown(analysis).iter().flat_map(of_part).collect()
+            let parts = shown(analysis);
+            let sweeps = parts.iter().map(|(part, own)| sweeps(paper, run, own, part.as_ref()));
+            sweeps.flat_map(|sweeps| of_sweeps(&sweeps)).collect()
         }
     };
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
@@ -201,11 +200,8 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
     if parts.is_empty() {
         return vec![(None, Cow::Borrowed(analysis))];
     }
-    let own = |part: Part| {
-        let analysis = part.of(analysis);
-        (Some(part), Cow::Owned(analysis))
-    };
-    parts.into_iter().map(own).collect()
+    let own = parts.iter().map(|part| Cow::Owned(part.of(analysis))).collect::<Vec<_>>();
+    parts.into_iter().map(Some).zip(own).collect()
 }
 
 fn of_sweeps(sweeps: &[Sweep<'_>]) -> Vec<Figure> {
@@ -349,6 +345,11 @@ fn grouped<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Ve
         }
     }
     groups
+}
+
+/// The first thing of each key.
+fn first_of_each<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<T> {
+    grouped(all).into_iter().filter_map(|(_, group)| group.into_iter().next()).collect()
 }
 
 fn sweeps<'a>(

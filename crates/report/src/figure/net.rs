@@ -2,14 +2,12 @@
 
 use iolens_model::axes::WorkingSet;
 use iolens_model::run::Run;
-use iolens_model::units::Bytes;
-use iolens_stats::analysis::CellAnalysis;
 
 use super::by_size::BySize;
 use super::chart::{self, Chart, MESSAGES, PAIRS, Panel};
 use super::metric::*;
 use super::{Figure, Group, Sweep};
-use crate::bounds::{Bound, of_memory};
+use crate::bounds::of_memory;
 use crate::words;
 
 /// The bandwidths of a plain copy and of mere reading are its bounds.
@@ -113,12 +111,12 @@ fn throughput(sweep: &Sweep<'_>) -> Option<Figure> {
 fn bounds(run: &Run, set: WorkingSet, threads: u32) -> Vec<(f64, String)> {
     let by = words::threads(if threads == 1 { 1 } else { run.header.calibration.threads });
     let bounds = of_memory(run, threads, set == WorkingSet::Hot).into_iter().rev();
-    let bound = |bound: Bound| {
+    let bounds = bounds.map(|bound| {
         let bits = bound.bytes_per_s * 8e-9;
         let name = bound.name.replace("memory copy", "memcpy").replace("memory scan", "read only");
         (bits, format!("{name}, {by}: {bits:.0} Gbit/s"))
-    };
-    bounds.map(bound).collect()
+    });
+    bounds.collect()
 }
 
 /// CPU time per byte, in cycles where they were counted.
@@ -132,21 +130,20 @@ fn cpu(sweep: &Sweep<'_>) -> Option<Figure> {
 
 /// Against the thread count, one panel per size; none with a single count.
 fn by_threads(sweep: &Sweep<'_>) -> Vec<Figure> {
-    let figure = |(metric, stem, title): &(Metric, &str, &str)| {
-        let panel = |(size, cells): (Bytes, Vec<&CellAnalysis>)| {
-            metric.panel(sweep.run, PAIRS, &cells, size.to_string())
-        };
-        let mut panels: Vec<Panel> = sweep.by_size().into_iter().map(panel).collect();
-        panels.retain(Panel::has_values);
-        let chart = sweep.chart(PAIRS, title, OWN_SCALES, panels);
+    if sweep.curves.len() < 2 {
+        return Vec::new();
+    }
+    let drawn = BY_THREADS.iter().filter(|(metric, ..)| metric.is_in(&sweep.cells()));
+    let figures = drawn.map(|(metric, stem, title)| {
+        let sizes = sweep.by_size().into_iter();
+        let panels = sizes
+            .map(|(size, cells)| metric.panel(sweep.run, PAIRS, &cells, size.to_string()))
+            .filter(Panel::has_values);
+        let chart = sweep.chart(PAIRS, title, OWN_SCALES, panels.collect());
         let chart = Chart { panels_by: "size", columns: 4, ..chart };
         sweep.figure(Group::Threads, &format!("{stem}-by-threads"), chart)
-    };
-    let is_drawn = |(metric, ..): &&(Metric, _, _)| metric.is_in(&sweep.cells());
-    match sweep.curves.as_slice() {
-        [_] => Vec::new(),
-        _ => BY_THREADS.iter().filter(is_drawn).map(figure).collect(),
-    }
+    });
+    figures.collect()
 }
 
 /// All metrics of the middle size against the thread count where there are several, else of

@@ -31,7 +31,7 @@ pub(super) fn chart<'a>(
 ) -> Chart {
     let (run, delta) = (sweep.run, sweep.analysis.delta);
     let band = Interval { low: 1.0 / (1.0 + delta), high: 1.0 + delta };
-    let one = |(title, cells): (&str, Vec<&CellAnalysis>)| Panel {
+    let panels = titled.map(|(title, cells)| Panel {
         band: Some((band, format!("±δ = {}", number::percent(delta)))),
         ..Panel::new(
             title.to_owned(),
@@ -39,8 +39,8 @@ pub(super) fn chart<'a>(
             "ratio",
             series(run, along, &cells),
         )
-    };
-    let mut panels: Vec<Panel> = titled.map(one).collect();
+    });
+    let mut panels: Vec<Panel> = panels.collect();
     let extent = chart::extent(&panels).unwrap_or(band);
     let wide = Interval { low: extent.low.min(band.low), high: extent.high.max(band.high) };
     let scale = Scale::ratios(focus(wide, &panels));
@@ -93,14 +93,14 @@ fn series(run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {
         }
         Role::Baseline | Role::Control => None,
     };
-    let one = |cell: &&CellAnalysis| Point { x: along.of(cell), value: 1.0, ..Point::default() };
-    let ones = cells.iter().map(one).collect();
+    let places = cells.iter().map(|cell| along.of(cell));
+    let ones = places.map(|x| Point { x, value: 1.0, ..Point::default() }).collect();
     let baseline = Series::new(&plan.baseline, &plan.baseline, Kind::Baseline, ones);
     std::iter::once(baseline).chain(chart::arms(cells).into_iter().filter_map(curve)).collect()
 }
 
 /// What an arm is drawn by.
 pub(super) fn usable(arm: &ArmAnalysis) -> Option<&Contrast> {
-    let usable = |c: &&Contrast| arm.status == Status::Ok && c.verdict.is_ranked();
-    arm.contrast.as_ref().filter(usable)
+    let contrast = arm.contrast.as_ref().filter(|_| arm.status == Status::Ok);
+    contrast.filter(|contrast| contrast.verdict.is_ranked())
 }

@@ -113,7 +113,7 @@ impl<'a> Rows<'a> {
         let (top, bottom) = (self.top, self.bottom);
         if let Some((range, _)) = &self.panel.band {
             let (low, high) = (self.inside(range.low), self.inside(range.high));
-            svg.area(&[(low, top), (high, top), (high, bottom), (low, bottom)], "delta");
+            svg.block((low, top), (high, bottom), "delta");
         }
         self.axis(svg, at);
         // Bounds as lines, and names above them and above the band, a line each.

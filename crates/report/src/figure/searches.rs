@@ -24,12 +24,12 @@ pub(super) fn all(
 ) -> Vec<Figure> {
     let found = searches::found(run, analysis).into_iter();
     let places = grouped(found.map(|found| ((found.goal, servers::place(&found.cell)), found)));
-    let figure = |((goal, _), place): &((Goal, _), Vec<Found>)| {
+    let figures = places.iter().filter_map(|((goal, _), place)| {
         let setting = place[0].cell.clone();
         let sweep = Sweep { run, analysis, part, paper, setting, curves: Vec::new() };
         figure(&sweep, *goal, place)
-    };
-    places.iter().filter_map(figure).collect()
+    });
+    figures.collect()
 }
 
 fn figure(sweep: &Sweep<'_>, goal: Goal, place: &[Found]) -> Option<Figure> {

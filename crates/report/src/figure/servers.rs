@@ -6,7 +6,7 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_model::server::ServerSetting;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
+use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use super::chart::{Along, CONNECTIONS, Chart, OFFERED, Panel};
 use super::metric::Metric;
@@ -44,15 +44,15 @@ fn sweeps<'a>(
 ) -> Vec<Sweep<'a>> {
     let servers = analysis.cells.iter().filter(|cell| cell.cell.server().is_some());
     let places = grouped(servers.map(|cell| (place(&cell.cell), cell)));
-    let sweep = |(_, cells): (_, Vec<&'a CellAnalysis>)| Sweep {
+    let sweeps = places.into_iter().map(|(_, cells)| Sweep {
         run,
         analysis,
         part,
         paper,
         setting: cells[0].cell.clone(),
         curves: curves(&cells, ServerSetting::load_in_words, CONNECTIONS),
-    };
-    places.into_iter().map(sweep).collect()
+    });
+    sweeps.collect()
 }
 
 /// Cells by something in words, in their order along something else.
@@ -61,18 +61,18 @@ fn curves<'a>(
     by: impl Fn(&ServerSetting) -> String,
     along: Along,
 ) -> Vec<Curve<'a>> {
-    let title = |cell: &CellAnalysis| cell.cell.server().map(&by).unwrap_or_default();
-    let curve = |(title, mut cells): (String, Vec<&'a CellAnalysis>)| {
+    let titled = cells.iter().filter_map(|cell| Some((by(cell.cell.server()?), *cell)));
+    let curves = grouped(titled).into_iter().map(|(title, mut cells)| {
         cells.sort_by(|a, b| along.of(a).total_cmp(&along.of(b)));
         Curve { title, threads: cells[0].cell.threads, cells }
-    };
-    grouped(cells.iter().map(|cell| (title(cell), *cell))).into_iter().map(curve).collect()
+    });
+    curves.collect()
 }
 
 /// What cells have in common that differ in connections and load alone.
 pub(super) fn place(cell: &Cell) -> impl PartialEq + use<> {
-    let of = |server: &ServerSetting| (server.topology, server.service.clone(), server.length);
-    (cell.server().map(of), cell.threads)
+    let server = cell.server().map(|of| (of.topology, of.service.clone(), of.length));
+    (server, cell.threads)
 }
 
 /// What is served, for titles.
@@ -128,17 +128,17 @@ fn cost_and_rate(sweep: &Sweep<'_>) -> Option<Figure> {
 
 /// What a request costs the baseline over what it costs a model.
 fn ratios(sweep: &Sweep<'_>) -> Option<Figure> {
-    let is_drawn =
-        |arm: &ArmAnalysis| arm.arm.role == Role::Compared && ratio::usable(arm).is_some();
-    let by_cpu = |curve: &Curve<'_>| curve.cells.iter().map(|cell| cell.by_cpu()).collect();
-    let costs: Vec<Vec<CellAnalysis>> = sweep.curves.iter().map(by_cpu).collect();
-    let titled = sweep
+    let costs: Vec<(&str, Vec<CellAnalysis>)> = sweep
         .curves
         .iter()
-        .zip(&costs)
-        .filter(|(_, cells)| cells.iter().flat_map(|cell| &cell.arms).any(is_drawn));
-    let titled: Vec<_> =
-        titled.map(|(curve, cells)| (&*curve.title, cells.iter().collect())).collect();
+        .map(|curve| (&*curve.title, curve.cells.iter().map(|cell| cell.by_cpu()).collect()))
+        .collect();
+    let mut titled: Vec<_> =
+        costs.iter().map(|(title, cells)| (*title, Vec::from_iter(cells))).collect();
+    titled.retain(|(_, cells)| {
+        let mut arms = cells.iter().flat_map(|cell| &cell.arms);
+        arms.any(|arm| arm.arm.role == Role::Compared && ratio::usable(arm).is_some())
+    });
     if titled.is_empty() {
         return None;
     }

@@ -52,6 +52,11 @@ impl Svg {
         }
     }
 
+    /// A filled rectangle between two corners.
+    pub(crate) fn block(&mut self, from: Spot, to: Spot, class: &str) {
+        self.area(&[from, (to.0, from.1), to, (from.0, to.1)], class);
+    }
+
     /// A marker alone.
     pub(crate) fn marker(&mut self, at: Spot, look: Look, is_open: bool) {
         self.write(marker(at, look, is_open));
