@@ -3,20 +3,14 @@
 //! servers: a bar for those of the server and one for those of the client, before the servers
 //! were there, when they stood, and in the slices of each.
 
-use iolens_model::cell::Cell;
-use iolens_model::run::{Run, RunHeader};
-use iolens_stats::analysis::{CellAnalysis, CpuOf};
-use iolens_stats::attribution::{
-    ArmAttribution, Class, ClassShare, Explanation, Scope, ScopeAttribution,
-};
+use iolens_model::run::RunHeader;
+use iolens_stats::analysis::CpuOf;
+use iolens_stats::attribution::{ArmAttribution, Class, ClassShare, Scope, ScopeAttribution};
 
-use super::paper::Medium;
-use super::sheet::{Drawing, Sheet};
-use super::{Figure, Group, Paper, chart};
-use crate::number::{self, percent};
+use super::*;
+use crate::explain;
+use crate::number::percent;
 use crate::servers::{self, CPU_KINDS, Watched};
-use crate::table::{Column, Table};
-use crate::{explain, words};
 
 /// The name of a figure of one cell that was explained.
 pub(super) fn stem(header: &RunHeader, cell: &Cell, metric: &str) -> String {

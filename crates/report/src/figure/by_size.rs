@@ -1,14 +1,7 @@
 //! Metrics by size, one panel or row of panels per thread count: what most figures of a
 //! sweep are. Among them time, with the fit a + b·n where a curve is affine.
 
-use iolens_model::outcome::Status;
-use iolens_model::units::three_digits;
-use iolens_stats::analysis::{CellAnalysis, CostModel};
-
-use super::chart::{self, Along, Chart, Kind, Point, Series};
-use super::metric::Metric;
-use super::{Curve, Figure, Group, Sweep};
-use crate::{number, words};
+use super::*;
 
 /// What a figure by size shows.
 pub(super) struct BySize<'a> {

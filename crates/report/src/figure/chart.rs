@@ -1,21 +1,9 @@
 //! What a chart of curves says, before anything is drawn.
 
-use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::Study;
-use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
-use iolens_model::outcome::Status;
-use iolens_model::plan::Plan;
-use iolens_model::run::Run;
 use iolens_model::server::LoadLevel;
-use iolens_model::units::three_digits;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
-use super::first_of_each;
-use super::scale::Scale;
-use super::style::{self, Look};
-use crate::table::{Column, Entry, Table, Tone};
-use crate::{number, words};
+use super::*;
 
 /// Small multiples that share their horizontal axis.
 pub(crate) struct Chart {

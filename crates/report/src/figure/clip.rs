@@ -1,7 +1,7 @@
 //! Curves that leave the plot are cut at its edges, at the place where they
 //! leave it.
 
-use super::svg::Spot;
+use super::*;
 
 /// The parts of a line between two heights, `low` the smaller y.
 pub(crate) fn line(points: &[Spot], low: f64, high: f64) -> Vec<Vec<Spot>> {

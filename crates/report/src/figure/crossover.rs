@@ -1,18 +1,12 @@
 //! Crossover strip: one row per curve and pair of arms, with which of the two
 //! is ahead by more than δ at which sizes, and where nobody can tell.
 
-use iolens_model::run::Run;
-use iolens_model::units::Bytes;
-use iolens_stats::analysis::{CellAnalysis, Crossover, CrossoverPoint, CrossoverShape, Estimate};
+use iolens_stats::analysis::{Crossover, CrossoverPoint, CrossoverShape};
 
-use super::paper::Medium;
-use super::scale::Scale;
-use super::sheet::{Drawing, Sheet};
-use super::style::{self, Look, Marker};
-use super::{Curve, Figure, Group, Sweep, chart, labels};
+use super::style::Marker;
+use super::*;
 use crate::crossing::{self, Ahead};
-use crate::table::{Column, Entry, Table};
-use crate::{files, number, words};
+use crate::files;
 
 /// One row: a pair of arms on one curve.
 struct Row<'a> {

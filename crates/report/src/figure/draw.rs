@@ -2,12 +2,7 @@
 //! there is room for that, in a legend above where there is none. A plot has axes, curves with
 //! their intervals, and what has no place on the scale.
 
-use super::chart::{Chart, Kind, Panel, Point, Series};
-use super::paper::Medium;
-use super::sheet::{Drawing, Sheet};
-use super::style::Look;
-use super::svg::{self, Spot, Svg};
-use super::{clip, labels, rows};
+use super::*;
 
 /// Room for the value axis.
 const AXIS_WIDTH: f64 = 62.0;

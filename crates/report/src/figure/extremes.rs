@@ -1,14 +1,10 @@
 //! The best figures of a run and where they are; from where on more bytes or
 //! more threads no longer help.
 
-use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, Estimate, Extreme, ExtremeKind, Plateau, PlateauAxis};
+use iolens_stats::analysis::{Extreme, ExtremeKind, Plateau, PlateauAxis};
 
-use super::{chart, style};
-use crate::number::NONE;
+use super::*;
 use crate::results::{curves, interval_text};
-use crate::table::{Column, Entry, Table};
-use crate::words;
 
 /// Plateaus along the threads that have a row each.
 const THREAD_ROWS: usize = 4;

@@ -2,17 +2,11 @@
 //! sizes has. Of files the rate stands beside that in the other state of the file, below
 //! what memory allows.
 
-use iolens_model::cell::Cell;
-use iolens_model::file::CacheState;
-use iolens_model::run::Run;
-use iolens_stats::analysis::{CellAnalysis, CostModel};
-
-use super::by_size::BySize;
-use super::chart::{self, Along, Chart, Kind, Panel, Point, Series, THREADS};
-use super::metric::{BLOCK_TIME, COPY_TIME, Metric, READ_CPU, READ_GIB, READ_MIB};
-use super::{Curve, Figure, Group, Sweep, first_of_each, grouped};
+use super::chart::THREADS;
+use super::metric::{BLOCK_TIME, COPY_TIME, READ_CPU, READ_GIB, READ_MIB};
+use super::*;
 use crate::bounds::{self, Bound};
-use crate::{files, rates, words};
+use crate::{files, rates};
 
 const BLOCK_TIMES: BySize = BySize {
     group: Group::Main,

@@ -5,21 +5,12 @@
 //! seen. Boxes have the colour of the class of work that most of their samples
 //! are.
 
+use iolens_model::profile::ProfileTrial;
+use iolens_stats::attribution::{Against, Attribution, Class};
 use std::collections::{BTreeMap, BTreeSet};
 
-use iolens_model::cell::Cell;
-use iolens_model::outcome::Status;
-use iolens_model::profile::ProfileTrial;
-use iolens_model::run::Run;
-use iolens_stats::attribution::{Against, Attribution, Class, Explanation};
-
 use super::bars::{class_of, stem};
-use super::paper::Medium;
-use super::sheet::{Drawing, Sheet};
-use super::svg::{self, Spot, Svg};
-use super::{Figure, Group, Paper, chart};
-use crate::table::{Column, Table};
-use crate::{number, words};
+use super::*;
 
 /// Boxes narrower than this share of an arm's samples are left out.
 const SHARE_MIN: f64 = 0.002;

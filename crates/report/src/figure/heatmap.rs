@@ -2,19 +2,11 @@
 //! with the arm's hue and marker where it is surely ahead of every other one,
 //! and the markers of all that may be cheapest where nothing is.
 
-use iolens_model::arm::Arm;
 use iolens_model::family::Condition;
-use iolens_stats::analysis::{CellAnalysis, Contrast};
 
-use super::paper::Medium;
-use super::sheet::{Drawing, Sheet};
-use super::style::{self, Look};
-use super::svg::{self, Spot, Svg};
-use super::{Figure, Group, Sweep, chart};
-use crate::number::{self, NONE};
+use super::*;
+use crate::files;
 use crate::standing::{self, Candidate, Standing, standing};
-use crate::table::{Column, Entry, Table, Tone};
-use crate::{alone, files, words};
 
 /// What a tile says.
 struct Tile {

@@ -1,8 +1,7 @@
 //! Labels at the ends of curves, and along an axis, that do not cover each
 //! other.
 
-use super::scale::Scale;
-use super::svg;
+use super::*;
 
 /// Every how many ticks of an axis of a length a label has room.
 pub(crate) fn step(scale: &Scale, length: f64) -> usize {

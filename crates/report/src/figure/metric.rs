@@ -1,13 +1,7 @@
 //! Metrics that are drawn: how each is read from an arm, and the curves it
 //! gives along sizes or along thread counts.
 
-use iolens_model::outcome::Status;
-use iolens_model::run::Run;
-use iolens_model::units::Bytes;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval};
-
-use super::chart::{self, Along, Kind, Panel, Point, Series};
-use crate::{number, words};
+use super::*;
 
 /// A metric of one arm.
 #[derive(Clone, Copy)]

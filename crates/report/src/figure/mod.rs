@@ -7,21 +7,33 @@
 
 use std::borrow::Cow;
 
+// The files of this folder begin with `use super::*`: all speak of these.
+use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Study;
 use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::copy::CopySetting;
-use iolens_model::file::{FileSetting, WriteSetting};
+use iolens_model::file::{CacheState, FileSetting, WriteSetting};
+use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
 use iolens_model::server::ServerSetting;
-use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, CellAnalysis};
+use iolens_model::units::{Bytes, three_digits};
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, CostModel, Estimate, Interval,
+};
+use iolens_stats::attribution::Explanation;
 
+use crate::number::{self, NONE};
 use crate::parts::{self, Part};
-use crate::table::Table;
-use crate::words;
-use chart::{Along, Chart, Panel};
+use crate::table::{Column, Entry, Table, Tone};
+use crate::{alone, words};
+use by_size::BySize;
+use chart::{Along, Chart, Kind, Panel, Point, Series};
 use metric::Metric;
+use scale::Scale;
+use sheet::{Drawing, Sheet};
+use style::Look;
+use svg::{Spot, Svg};
 
 mod bars;
 mod by_size;
@@ -50,7 +62,6 @@ mod tests;
 
 pub(crate) use paper::Medium;
 pub use paper::Paper;
-use sheet::Drawing;
 pub(crate) use sheet::page_style;
 
 /// How every figure begins to say how it is read.

@@ -1,14 +1,11 @@
 //! The figures of a run of `net`, besides those that every study with sizes has.
 
 use iolens_model::axes::WorkingSet;
-use iolens_model::run::Run;
 
-use super::by_size::BySize;
-use super::chart::{self, Chart, MESSAGES, PAIRS, Panel};
+use super::chart::{MESSAGES, PAIRS};
 use super::metric::*;
-use super::{Figure, Group, Sweep};
+use super::*;
 use crate::bounds::of_memory;
-use crate::words;
 
 /// The bandwidths of a plain copy and of mere reading are its bounds.
 const THROUGHPUT: BySize = BySize {

@@ -1,7 +1,7 @@
 //! What a figure is drawn for: a page on a screen, or a file for a paper or a slide, which
 //! has a size in millimetres and letters that can be read at that size.
 
-use super::sheet::Drawing;
+use super::*;
 
 /// What a file of a figure is printed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,15 +1,9 @@
 //! Ratio to the baseline by message size: the main figure.
 
-use iolens_model::arm::{Arm, Role};
-use iolens_model::outcome::Status;
-use iolens_model::run::Run;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
+use iolens_stats::analysis::Verdict;
 
-use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
 use super::metric::hover;
-use super::scale::Scale;
-use super::{Figure, Group, Sweep, style};
-use crate::{alone, number, words};
+use super::*;
 
 /// The figure of one sweep; null where nothing is compared.
 pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Figure> {

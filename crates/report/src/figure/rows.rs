@@ -2,11 +2,8 @@
 //! size of a run: a curve of one point is none, so each arm has a row, and its value and
 //! interval lie along the scale.
 
-use super::chart::{Chart, Kind, Panel, Point, Series};
-use super::draw::{self, TITLE_LINE};
-use super::paper::Medium;
-use super::sheet::{Drawing, Sheet};
-use super::svg::{self, Spot, Svg};
+use super::draw::TITLE_LINE;
+use super::*;
 
 /// Height of a row.
 const ROW: f64 = 22.0;

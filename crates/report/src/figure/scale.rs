@@ -1,7 +1,6 @@
 //! Logarithmic axes: where a value stands, and which ticks are worth a label.
 
-use iolens_stats::analysis::Interval;
-
+use super::*;
 use crate::number::bytes;
 
 /// A logarithmic axis with its ticks.

@@ -1,19 +1,12 @@
 //! The percentile of each model against the rate that it was offered in searches, with the
 //! limit: a plot for each number of connections.
 
-use iolens_model::cell::Cell;
-use iolens_model::run::Run;
 use iolens_model::search::{Goal, Percentile};
-use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, Interval};
 use iolens_stats::search::{Answer, Level};
 
-use super::chart::{self, Chart, Kind, Panel, Point, RATE, Series};
-use super::{Figure, Group, Paper, Sweep, grouped, servers, style};
-use crate::parts::Part;
+use super::chart::RATE;
+use super::*;
 use crate::servers::searches::{self, Found};
-use crate::table::{Column, Entry, Table};
-use crate::{number, words};
 
 /// The figures of the models of an analysis, one for each goal and place.
 pub(super) fn all(

@@ -2,16 +2,8 @@
 //! each load: what a request costs, requests per second, the ratio to the baseline,
 //! latency, and each counter per request; and latency against what is offered.
 
-use iolens_model::arm::Role;
-use iolens_model::cell::Cell;
-use iolens_model::run::Run;
-use iolens_model::server::ServerSetting;
-use iolens_stats::analysis::{Analysis, CellAnalysis};
-
-use super::chart::{Along, CONNECTIONS, Chart, OFFERED, Panel};
-use super::metric::Metric;
-use super::{Curve, Figure, Group, Paper, Sweep, bars, grouped, ratio, searches};
-use crate::parts::{self, Part};
+use super::chart::{CONNECTIONS, OFFERED};
+use super::*;
 use crate::servers::{self, COST, COUNTERS, LATENCY, THROUGHPUT, is_open};
 
 /// Every figure of the study.

@@ -1,9 +1,9 @@
 //! The paper a figure is drawn on: title and reading line above, machine and
 //! run below, both folded to its width; and the two forms it is written in.
 
-use super::paper::Medium;
-use super::style::{HUES, Look};
-use super::svg::{self, Spot, Svg, escape};
+use super::style::HUES;
+use super::svg::escape;
+use super::*;
 
 /// A figure in the making: what is below `y` is empty.
 pub(crate) struct Sheet {

@@ -2,8 +2,9 @@
 //! Okabe–Ito palette, a marker and a dash, so that neither colour vision nor
 //! colour print is needed to tell two curves apart.
 
-use crate::table::Tone;
 use Marker::{Circle, Diamond, Down, Square, Up};
+
+use super::*;
 
 /// The shape of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::style::{Look, Marker};
+use super::style::Marker;
+use super::*;
 
 /// A place, in user units from the upper left corner.
 pub(crate) type Spot = (f64, f64);

@@ -2,8 +2,6 @@
 
 use std::sync::LazyLock;
 
-use iolens_model::outcome::Status;
-use iolens_stats::analysis::{ArmAnalysis, Interval};
 use resvg::usvg;
 
 use super::*;
