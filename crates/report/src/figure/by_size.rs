@@ -35,11 +35,11 @@ impl BySize<'_> {
 
     /// The figure; null for a single size too, of which the ratio and the summary say it all.
     pub(super) fn figure(&self, sweep: &Sweep<'_>) -> Option<Figure> {
-        (sweep.by_size().len() > 1).then(|| Some(self.of(sweep, self.chart(sweep)?)))?
+        self.of(sweep, self.chart(sweep).filter(|_| sweep.by_size().len() > 1)?)
     }
 
     /// A figure of what its chart has become.
-    pub(super) fn of(&self, sweep: &Sweep<'_>, chart: Chart) -> Figure {
+    pub(super) fn of(&self, sweep: &Sweep<'_>, chart: Chart) -> Option<Figure> {
         sweep.figure(self.group, &format!("{}-by-size", self.stem), chart)
     }
 
@@ -57,7 +57,7 @@ impl BySize<'_> {
         if series.any(|series| series.kind == Kind::Model) {
             chart.subtitle += "; dotted: the fit a + b·n, where no size is more than 10% off it";
         }
-        let mut figure = self.of(sweep, chart);
+        let mut figure = self.of(sweep, chart)?;
         figure.table.notes = notes;
         Some(figure)
     }

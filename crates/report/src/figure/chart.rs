@@ -234,11 +234,6 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// The value alone, where it has no place on the scale.
-    pub(crate) fn digits(&self) -> String {
-        if self.value == 0.0 { "0".to_owned() } else { three_digits(self.value) }
-    }
-
     /// What a scale must have room for. An interval that says nothing is drawn to the edges,
     /// and makes no others small.
     pub(crate) fn drawn(&self) -> Interval {

@@ -68,10 +68,6 @@ impl Row<'_> {
         }
     }
 
-    fn ahead(&self, point: &CrossoverPoint) -> Ahead {
-        crossing::ahead(point, self.delta)
-    }
-
     /// The look of who is ahead, and its height: on the line of its name.
     fn place(&self, ahead: Ahead, middle: f64) -> (Look, f64) {
         match ahead {
@@ -83,7 +79,7 @@ impl Row<'_> {
 
     fn hover(&self, point: &CrossoverPoint) -> String {
         let [(first, _), (second, _)] = &self.arms;
-        let verdict = match self.ahead(point) {
+        let verdict = match crossing::ahead(point, self.delta) {
             Ahead::First => format!("{first} is ahead"),
             Ahead::Second => format!("{second} is ahead"),
             Ahead::Nobody => "tie or unknown".to_owned(),
@@ -121,19 +117,19 @@ const WORDS_BESIDE_MIN: f64 = 560.0;
 /// Height of a line of text.
 const LINE: f64 = 16.0;
 
-/// Blocks of rows beside each other: as few as fit the height.
+/// The rows of each thread count beside each other: as few as fit the height.
 fn draw(sweep: &Sweep<'_>, medium: Medium, rows: &[Row<'_>]) -> Drawing {
+    const STRIP_MIN: f64 = 120.0;
     let blocks: Vec<&[Row]> =
         rows.chunk_by(|a, b| a.crossover.curve == b.crossover.curve).collect();
     let width = |beside: usize| (medium.width() + GAP) / beside as f64 - GAP;
-    let beside = match medium {
-        Medium::Page => blocks.len().min(2)..=blocks.len().min(2),
-        Medium::Narrow | Medium::Column | Medium::Columns => 1..=1,
-        Medium::Slide(_) => 1..=blocks.len(),
+    let (least, most) = match medium {
+        Medium::Page => (blocks.len().min(2), blocks.len().min(2)),
+        Medium::Narrow | Medium::Column | Medium::Columns => (1, 1),
+        Medium::Slide(_) => (1, blocks.len()),
     };
-    const STRIP_MIN: f64 = 120.0;
-    let wide = beside.filter(|n| *n == 1 || width(*n) - NAMES >= STRIP_MIN);
-    let draw = |beside: usize| draw_in(sweep, medium, (beside, width(beside).min(800.0)), &blocks);
+    let draw = |beside| draw_in(sweep, medium, (beside, width(beside).min(800.0)), &blocks);
+    let wide = (least..=most).filter(|n| *n == 1 || width(*n) - NAMES >= STRIP_MIN);
     medium.fitting(wide.map(draw)).unwrap_or_else(|| draw(1))
 }
 
@@ -145,27 +141,35 @@ fn draw_in(
     blocks: &[&[Row<'_>]],
 ) -> Drawing {
     let Sweep { run, analysis, setting, .. } = sweep;
-    let rows = || blocks.iter().flat_map(|rows| rows.iter());
     let plan = &run.header.plan;
     let (arm, size) = (words::arm_of(plan), words::size_of(plan));
     let title = sweep.title(&format!("Crossovers (which {arm} is ahead at which {size})"));
+    let has_words_beside = width >= WORDS_BESIDE_MIN;
+    let rows = || blocks.iter().copied().flatten();
     let is_looked_for = rows().any(|row| row.at.is_some());
     let how = format!(
         "each row compares two; filled: that one is ahead by more than {}; hollow: a tie, or too \
          close to call; {} the band between{}",
         number::percent(analysis.delta).replace(' ', ""),
-        if width >= WORDS_BESIDE_MIN { "at the right" } else { "below the names" },
+        if has_words_beside { "at the right" } else { "below the names" },
         if is_looked_for { "; diamond: both take the same time, from fresh trials" } else { "" }
     );
     let x = Scale::sizes(&Vec::from_iter(sizes(rows()).iter().map(|size| size.0 as f64)));
-    let total = (width + GAP) * beside as f64 - GAP;
-    let mut sheet = Sheet::new(medium, total, &title, &how);
+    let mut sheet = Sheet::new(medium, (width + GAP) * beside as f64 - GAP, &title, &how);
     for line in blocks.chunks(beside) {
         let top = sheet.y;
         let mut bottom = top;
         for (i, rows) in line.iter().enumerate() {
             sheet.y = top;
-            Block { left: (width + GAP) * i as f64, width, x: &x }.draw(&mut sheet, run, rows);
+            let left = (width + GAP) * i as f64;
+            let right = left + width;
+            // The last size stands in the middle of its label.
+            let (behind, words) = match has_words_beside {
+                true => (WORDS, Some(right - WORDS + 10.0)),
+                false => (16.0, None),
+            };
+            let length = width - NAMES - behind;
+            Block { x: &x, left, right, length, words }.draw(&mut sheet, run, rows);
             bottom = bottom.max(sheet.y);
         }
         // Below it the names of the caches.
@@ -183,17 +187,21 @@ fn sizes<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Vec<Bytes> {
     sizes
 }
 
-/// The rows of one thread count, beside or below those of the others: where
-/// its names, sizes and words stand.
+/// The rows of one thread count, beside or below those of the others.
 struct Block<'a> {
-    left: f64,
-    width: f64,
     x: &'a Scale,
+    left: f64,
+    right: f64,
+    /// Of the strip.
+    length: f64,
+    /// Where the words begin; null where they stand below the names.
+    words: Option<f64>,
 }
 
 impl Block<'_> {
+    /// Where a share of the strip is.
     fn x(&self, share: f64) -> f64 {
-        self.left + NAMES + self.length() * share
+        self.left + NAMES + self.length * share
     }
 
     /// Where a size stands.
@@ -201,46 +209,35 @@ impl Block<'_> {
         self.x(self.x.position(bytes))
     }
 
-    fn has_words_beside(&self) -> bool {
-        self.width >= WORDS_BESIDE_MIN
-    }
-
-    /// Of the strip.
-    fn length(&self) -> f64 {
-        // The last size stands in the middle of its label.
-        const HALF_LABEL: f64 = 16.0;
-        self.width - NAMES - if self.has_words_beside() { WORDS } else { HALF_LABEL }
-    }
-
     fn rule(&self, sheet: &mut Sheet) {
-        sheet.svg.line((self.left, sheet.y), (self.left + self.width, sheet.y), "rule");
+        sheet.svg.line((self.left, sheet.y), (self.right, sheet.y), "rule");
     }
 
     /// The thread count, the sizes, and marks at those of the caches; then the rows.
     fn draw(&self, sheet: &mut Sheet, run: &Run, rows: &[Row<'_>]) {
         let y = sheet.y + HEADING;
-        let name = rows.first().map(|row| words::panel(&run.header, &row.crossover.curve));
-        sheet.svg.text(self.left, y, "tp", &name.unwrap_or_default());
-        let step = labels::step(self.x, self.length());
+        let name = words::panel(&run.header, &rows[0].crossover.curve);
+        sheet.svg.text(self.left, y, "tp", &name);
+        let step = labels::step(self.x, self.length);
         for (bytes, label) in self.x.ticks.iter().step_by(step) {
             sheet.svg.text(self.at(*bytes), y, "tk am", label);
         }
-        let row_height = if self.has_words_beside() { ROW } else { ROW + LINE };
-        if self.has_words_beside() {
-            let x = self.left + self.width - WORDS + 10.0;
+        if let Some(x) = self.words {
             sheet.svg.text(x, y, "tn", "tie or unknown");
         }
         sheet.y = y + RULE;
         self.rule(sheet);
+        let row_height = if self.words.is_some() { ROW } else { ROW + LINE };
         let (top, bottom) = (sheet.y, sheet.y + row_height * rows.len() as f64);
         let mut before = f64::MIN;
-        let caches = chart::caches(&run.header.host).into_iter();
-        for (name, bytes) in caches.filter(|(_, bytes)| self.x.contains(*bytes)) {
+        for (name, bytes) in chart::caches(&run.header.host) {
             let x = self.at(bytes);
-            sheet.svg.line((x, top), (x, bottom), "cache");
-            let line = if x - before < 26.0 { 24.0 } else { 12.0 };
-            sheet.svg.text(x, bottom + line, "td am", name);
-            before = x;
+            if self.x.contains(bytes) {
+                sheet.svg.line((x, top), (x, bottom), "cache");
+                let down = if x - before < 26.0 { 24.0 } else { 12.0 };
+                sheet.svg.text(x, bottom + down, "td am", name);
+                before = x;
+            }
         }
         for row in rows {
             self.row(sheet, row);
@@ -256,39 +253,39 @@ impl Block<'_> {
             svg.text(self.left + 18.0, line, "tl", label);
         }
         // A dotted line over all sizes, and bars between sizes with one arm ahead.
-        let x = |point: &CrossoverPoint| self.at(point.size.0 as f64);
         let points = &row.crossover.points;
-        if let (Some(first), Some(last)) = (points.first(), points.last()) {
-            svg.polyline(&[(x(first), middle), (x(last), middle)], "axis", "1.5 4");
+        let places: Vec<_> = points
+            .iter()
+            .map(|point| (self.at(point.size.0 as f64), crossing::ahead(point, row.delta)))
+            .collect();
+        if let ([(first, _), ..], [.., (last, _)]) = (&*places, &*places) {
+            svg.polyline(&[(*first, middle), (*last, middle)], "axis", "1.5 4");
         }
-        for pair in points.windows(2) {
-            let ahead = row.ahead(&pair[0]);
-            if ahead == row.ahead(&pair[1]) && ahead != Ahead::Nobody {
+        for pair in places.windows(2) {
+            let [(from, ahead), (to, next)] = [pair[0], pair[1]];
+            if ahead == next && ahead != Ahead::Nobody {
                 let (look, y) = row.place(ahead, middle);
-                svg.line((x(&pair[0]), y), (x(&pair[1]), y), &look.stroke("bar"));
+                svg.line((from, y), (to, y), &look.stroke("bar"));
             }
         }
-        for point in points {
-            let ahead = row.ahead(point);
+        for (point, (x, ahead)) in points.iter().zip(places) {
             let (look, y) = row.place(ahead, middle);
-            svg.point((x(point), y), Some((look, ahead == Ahead::Nobody)), &row.hover(point));
+            svg.point((x, y), Some((look, ahead == Ahead::Nobody)), &row.hover(point));
         }
         if let Some(at) = row.at {
-            self.crossing(sheet, row, at, middle);
+            self.crossing(svg, row, at, middle);
         }
-        let (x, y) = match self.has_words_beside() {
-            true => (self.left + self.width - WORDS + 10.0, middle + 4.0),
-            false => (self.left + 18.0, y + 31.0 + LINE),
-        };
-        sheet.svg.text(x, y, "tk", &row.band(["upper", "lower"]));
+        let beside = self.words.map(|x| (x, middle + 4.0));
+        let (x, y) = beside.unwrap_or((self.left + 18.0, y + 31.0 + LINE));
+        svg.text(x, y, "tk", &row.band(["upper", "lower"]));
     }
 
     /// Where both take the same time, with its interval.
-    fn crossing(&self, sheet: &mut Sheet, row: &Row<'_>, at: Estimate, middle: f64) {
-        if let Some(interval) = at.interval {
+    fn crossing(&self, svg: &mut Svg, row: &Row<'_>, at: Estimate, middle: f64) {
+        if let Some(Interval { low, high }) = at.interval {
             // One that says nothing is drawn to the edges.
-            let inside = |end| (self.x(self.x.position(end).clamp(0.0, 1.0)), middle);
-            sheet.svg.line(inside(interval.low), inside(interval.high), "s c-grey whisker");
+            let [from, to] = [low, high].map(|end| self.x(self.x.position(end).clamp(0.0, 1.0)));
+            svg.line((from, middle), (to, middle), "s c-grey whisker");
         }
         let [(first, _), (second, _)] = &row.arms;
         let hover = format!(
@@ -298,7 +295,7 @@ impl Block<'_> {
             at.n
         );
         let look = Look { marker: Marker::Diamond, ..NOBODY };
-        sheet.svg.point((self.at(at.value), middle), Some((look, false)), &hover);
+        svg.point((self.at(at.value), middle), Some((look, false)), &hover);
     }
 }
 

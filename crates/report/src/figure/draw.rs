@@ -344,7 +344,7 @@ impl Plot<'_> {
             let outside = series.points.iter().filter(|point| !self.panel.y.contains(point.value));
             let outside = outside.map(|point| {
                 let is_below = self.y(point.value) > self.bottom;
-                (point.x, is_below, point.digits(), point.hover.as_str())
+                (point.x, is_below, three_digits(point.value), point.hover.as_str())
             });
             let missing = series.missing.iter().map(|(x, word)| (*x, true, (*word).to_owned(), ""));
             for (place, is_below, text, hover) in outside.chain(missing) {

@@ -127,7 +127,7 @@ fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
     let title = format!("Throughput by block size ({})", metric.unit);
     let chart = sweep.chart(along, &title, &how, panels);
     let columns = states(sweep).len().min(2);
-    Some(of_all(sweep, Group::Main, "rate-by-size", Chart { columns, ..chart }))
+    of_all(sweep, Group::Main, "rate-by-size", Chart { columns, ..chart })
 }
 
 fn states(sweep: &Sweep<'_>) -> Vec<&'static str> {
@@ -136,12 +136,12 @@ fn states(sweep: &Sweep<'_>) -> Vec<&'static str> {
 }
 
 /// A figure whose name has all states of the file.
-fn of_all(sweep: &Sweep<'_>, group: Group, metric: &str, chart: Chart) -> Figure {
-    let figure = sweep.figure(group, metric, chart);
+fn of_all(sweep: &Sweep<'_>, group: Group, metric: &str, chart: Chart) -> Option<Figure> {
+    let figure = sweep.figure(group, metric, chart)?;
     let states = states(sweep);
     let (first, all) = (format!("{metric}-{}", states[0]), states.join("-"));
     let file_stem = figure.file_stem.replacen(&first, &format!("{metric}-{all}"), 1);
-    Figure { file_stem, ..figure }
+    Some(Figure { file_stem, ..figure })
 }
 
 /// An upright line at n½ of a curve, up to the rate there.
@@ -184,7 +184,7 @@ fn copy_rate(sweep: &Sweep<'_>) -> Option<Figure> {
         }
     }
     chart::share_scales(&mut chart.panels);
-    Some(shown.of(sweep, chart))
+    shown.of(sweep, chart)
 }
 
 /// Rate by thread count, one panel per size and cache state.
@@ -211,5 +211,5 @@ fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
     let panels_by = if plan.copy().is_some() { "file size" } else { "block size" };
     let chart = Chart { panels_by, ..sweep.chart(THREADS, &title, how, panels) };
     let has_several = sweep.curves.first()?.threads < sweep.curves.last()?.threads;
-    has_several.then(|| of_all(sweep, Group::Threads, "rate-by-threads", chart))
+    has_several.then(|| of_all(sweep, Group::Threads, "rate-by-threads", chart))?
 }

@@ -2,6 +2,7 @@
 //! gives along sizes or along thread counts.
 
 use super::*;
+use crate::results::interval_text;
 
 /// A metric of one arm.
 #[derive(Clone, Copy)]
@@ -130,7 +131,7 @@ impl Metric {
     ) -> Panel {
         let point = |cell: &CellAnalysis, arm: &ArmAnalysis| {
             let found = self.of(arm)?;
-            let text = text(&found);
+            let text = interval_text(Some(found), 1.0);
             let said = format!("{text} {}", self.unit);
             let contrast = arm.contrast.as_ref().filter(|_| self.judged);
             let hover = hover(run, cell, arm, &said, found.n, contrast);
@@ -158,37 +159,4 @@ pub(crate) fn hover(
     let judged = contrast.filter(|_| !run.header.plan.quick);
     let verdict = judged.map(|contrast| format!(", {}", contrast.verdict.word()));
     format!("{label}, {cell}: {value}, n = {n}{}", verdict.unwrap_or_default())
-}
-
-/// A value with its interval, three digits each: `39.5 [39.1, 39.9]`.
-fn text(estimate: &Estimate) -> String {
-    match estimate.interval {
-        Some(i) => format!("{} {}", digits(estimate.value), number::ends(i, digits)),
-        None => digits(estimate.value),
-    }
-}
-
-/// Three significant digits, however small the value is.
-fn digits(value: f64) -> String {
-    let size = value.abs();
-    if size == 0.0 || size >= 0.1 {
-        return iolens_model::units::three_digits(value);
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "3 to 14")]
-    let decimals = (2.0 - size.log10().floor()).clamp(3.0, 14.0) as usize;
-    format!("{value:.decimals$}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_values_keep_three_digits() {
-        let check = |value, expect: &str| assert_eq!(digits(value), expect);
-        check(0.0, "0");
-        check(0.000_123_4, "0.000123");
-        check(0.0456, "0.0456");
-        check(12.345, "12.3");
-    }
 }

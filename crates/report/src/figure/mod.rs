@@ -306,18 +306,18 @@ impl<'a> Sweep<'a> {
         Chart::new(self.run, &self.setting, along, title.to_owned(), how, panels)
     }
 
-    /// A figure of a chart; `metric` is the middle of its file name.
-    fn figure(&self, group: Group, metric: &str, chart: Chart) -> Figure {
+    /// A figure of a chart, if that has a panel; `metric` is the middle of its file name.
+    fn figure(&self, group: Group, metric: &str, chart: Chart) -> Option<Figure> {
         let chart = Chart { title: self.title(&chart.title), ..chart };
         let draw = |medium| draw::draw(&chart, medium);
         // Pages of `net` have too many figures to draw each twice, unless they are of one size.
         let is_drawn_twice =
             words::is_of_files(&self.run.header.plan) || chart.only_place().is_some();
-        Figure {
+        (!chart.panels.is_empty()).then(|| Figure {
             lines: chart.named().len(),
             narrow: is_drawn_twice.then(|| draw(Medium::Narrow).inline()),
             ..self.drawn(group, metric, draw, chart.table())
-        }
+        })
     }
 
     /// A title that says, behind what it shows, of which arms that is.

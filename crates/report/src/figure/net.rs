@@ -101,7 +101,7 @@ fn throughput(sweep: &Sweep<'_>) -> Option<Figure> {
         panel.bounds = bounds(sweep.run, set, curve.threads);
     }
     chart::share_scales(&mut chart.panels);
-    Some(THROUGHPUT.of(sweep, chart))
+    THROUGHPUT.of(sweep, chart)
 }
 
 /// What one copy of the bytes allows, and what reading them once does, Gbit/s.
@@ -131,7 +131,7 @@ fn by_threads(sweep: &Sweep<'_>) -> Vec<Figure> {
         return Vec::new();
     }
     let drawn = BY_THREADS.iter().filter(|(metric, ..)| metric.is_in(&sweep.cells()));
-    let figures = drawn.map(|(metric, stem, title)| {
+    let figures = drawn.filter_map(|(metric, stem, title)| {
         let sizes = sweep.by_size().into_iter();
         let panels = sizes
             .map(|(size, cells)| metric.panel(sweep.run, PAIRS, &cells, size.to_string()))
@@ -160,8 +160,6 @@ fn summary(sweep: &Sweep<'_>) -> Option<Figure> {
         .collect();
     let title = format!("Summary at {fixed} by {by} (units above each panel)");
     let stem = format!("summary-{}", fixed.to_lowercase().replace(' ', ""));
-    (!panels.is_empty()).then(|| {
-        let chart = sweep.chart(along, &title, OWN_SCALES, panels);
-        sweep.figure(Group::Summary, &stem, Chart { panels_by: "metric", columns: 3, ..chart })
-    })
+    let chart = sweep.chart(along, &title, OWN_SCALES, panels);
+    sweep.figure(Group::Summary, &stem, Chart { panels_by: "metric", columns: 3, ..chart })
 }

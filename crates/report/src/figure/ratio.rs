@@ -11,7 +11,7 @@ pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Figure> {
     let title = format!("Speed vs {} by {} (ratio)", plan.baseline, words::size_of(plan));
     let curves = sweep.curves.iter().map(|curve| (&*curve.title, curve.cells.clone()));
     let chart = chart(sweep, curves, Along::sizes(plan), &title, ["faster", "slower"]);
-    (!alone::is_alone(sweep.cells())).then(|| sweep.figure(Group::Main, "ratio-by-size", chart))
+    sweep.figure(Group::Main, "ratio-by-size", chart).filter(|_| !alone::is_alone(sweep.cells()))
 }
 
 /// A plot for each of these lists of cells with its title, all with one scale; how it reads

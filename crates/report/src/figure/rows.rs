@@ -176,7 +176,7 @@ impl<'a> Rows<'a> {
         }
         let x = self.x(point.value);
         if !self.panel.y.contains(point.value) {
-            let text = point.digits();
+            let text = three_digits(point.value);
             let half = svg::width(&text, 11.0) / 2.0 + 2.0;
             let x = x.clamp(self.left + half, self.right - half);
             svg.edge((x, middle + 4.0), look, &text, &point.hover);

@@ -30,9 +30,6 @@ fn figure(sweep: &Sweep<'_>, goal: Goal, place: &[Found]) -> Option<Figure> {
     let percentile = place.first()?.answers.first()?.percentile;
     let mut panels: Vec<Panel> = place.iter().map(|found| panel(run, found, percentile)).collect();
     panels.retain(|panel| panel.has_values() && panel.extent().is_some());
-    if panels.is_empty() {
-        return None;
-    }
     chart::share_scales(&mut panels);
     let title = format!(
         "{percentile} from when a request was due, by offered rate (µs): {}; {}",
@@ -47,7 +44,7 @@ fn figure(sweep: &Sweep<'_>, goal: Goal, place: &[Found]) -> Option<Figure> {
         Goal::Knee => "search-knee".to_owned(),
     };
     let chart = Chart { panels_by: "connections", ..chart };
-    let figure = sweep.figure(Group::Latency, &stem, chart);
+    let figure = sweep.figure(Group::Latency, &stem, chart)?;
     Some(Figure { table: table(run, place, percentile), ..figure })
 }
 

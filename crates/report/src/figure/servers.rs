@@ -97,10 +97,8 @@ fn by_connections(sweep: &Sweep<'_>, metric: &Metric, group: Group, stem: &str) 
     let mut panels = sweep.panels(CONNECTIONS, &[*metric]);
     panels.retain(|panel| panel.extent().is_some());
     let title = format!("{} by connections ({})", metric.name, metric.unit);
-    (!panels.is_empty()).then(|| {
-        let chart = chart(sweep, CONNECTIONS, &title, "", panels);
-        sweep.figure(group, &format!("{stem}-by-connections"), chart)
-    })
+    let chart = chart(sweep, CONNECTIONS, &title, "", panels);
+    sweep.figure(group, &format!("{stem}-by-connections"), chart)
 }
 
 /// What a request costs and how many there are, in a closed loop, where there are several
@@ -111,11 +109,12 @@ fn cost_and_rate(sweep: &Sweep<'_>) -> Option<Figure> {
     let panels = [COST, THROUGHPUT]
         .map(|metric| metric.panel(sweep.run, CONNECTIONS, &closed.cells, metric.name.to_owned()));
     let title = "A closed loop by connections (CPU, µs per request; requests per second)";
-    panels.iter().all(|panel| panel.series.len() > 2).then(|| {
-        let chart = chart(sweep, CONNECTIONS, title, "", panels.into());
-        let chart = Chart { panels_by: "quantity", ..chart };
-        sweep.figure(Group::Main, "closed-loop-by-connections", chart)
-    })
+    if panels.iter().any(|panel| panel.series.len() < 3) {
+        return None;
+    }
+    let chart = chart(sweep, CONNECTIONS, title, "", panels.into());
+    let chart = Chart { panels_by: "quantity", ..chart };
+    sweep.figure(Group::Main, "closed-loop-by-connections", chart)
 }
 
 /// What a request costs the baseline over what it costs a model.
@@ -131,9 +130,6 @@ fn ratios(sweep: &Sweep<'_>) -> Option<Figure> {
         let mut arms = cells.iter().flat_map(|cell| &cell.arms);
         arms.any(|arm| arm.arm.role == Role::Compared && ratio::usable(arm).is_some())
     });
-    if titled.is_empty() {
-        return None;
-    }
     let baseline = &sweep.run.header.plan.baseline;
     let title = format!(
         "CPU per request, {baseline}'s over the model's, by connections (ratio): {}",
@@ -142,7 +138,7 @@ fn ratios(sweep: &Sweep<'_>) -> Option<Figure> {
     let words = ["cheaper", "costlier"];
     let chart = ratio::chart(sweep, titled.into_iter(), CONNECTIONS, &title, words);
     let chart = Chart { panels_by: "load", ..chart };
-    Some(sweep.figure(Group::Crossover, "ratio-by-connections", chart))
+    sweep.figure(Group::Crossover, "ratio-by-connections", chart)
 }
 
 /// Against the offered rate, a row for each number of connections; nothing of a single rate.
@@ -162,8 +158,6 @@ fn latency(sweep: &Sweep<'_>, (by, stem): (&str, &str), along: Along) -> Option<
     let title = format!("Latency from when a request was due, by {by} (µs)");
     let how = "; in a closed loop a request is due when it can be sent; no point where there are \
                too few requests for the percentile";
-    (!panels.is_empty()).then(|| {
-        let chart = Chart { columns: LATENCY.len(), ..chart(sweep, along, &title, how, panels) };
-        sweep.figure(Group::Latency, stem, chart)
-    })
+    let chart = Chart { columns: LATENCY.len(), ..chart(sweep, along, &title, how, panels) };
+    sweep.figure(Group::Latency, stem, chart)
 }
