@@ -88,7 +88,7 @@ fn draw_classes(
     let mut sheet = Sheet::new(medium, medium.width(), title, &how);
     let is_drawn = |class: &Class| bars.iter().any(|(.., of)| of.class(*class).is_some());
     let classes = Class::ALL.into_iter().filter(is_drawn);
-    sheet.tiles(&Vec::from_iter(classes.map(|class| (class_of(class).to_owned(), class.words()))));
+    sheet.tiles(classes.map(|class| (class_of(class).to_owned(), class.words())));
     let longest = bars.iter().map(|(.., of)| of.cpu_ns_per_message.value).fold(1e-9, f64::max);
     let per_ns = (sheet.width - NAMES - 70.0) / longest;
     for (i, (arm, end, of)) in bars.iter().enumerate() {
@@ -171,8 +171,7 @@ fn draw_processors(run: &Run, cell: &CellAnalysis, medium: Medium, title: &str) 
     let how = "length: the share of the time in which they were not idle, with the number; of \
                everybody on the machine, by /proc/stat; softirq moves the packets of both ends";
     let mut sheet = Sheet::new(medium, medium.width(), title, how);
-    let tile = |(word, hue, _): &(_, &str, _)| (format!("f c-{hue} part"), *word);
-    sheet.tiles(&CPU_KINDS.iter().map(tile).collect::<Vec<_>>());
+    sheet.tiles(CPU_KINDS.iter().map(|(word, hue, _)| (format!("f c-{hue} part"), *word)));
     // Where it is narrow a model's name has a line of its own.
     let (left, below) = if medium.is_narrow() { (56.0, HEIGHT) } else { (NAMES, 0.0) };
     let room = sheet.width - left - 64.0;

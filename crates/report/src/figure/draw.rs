@@ -51,8 +51,8 @@ fn draw_in(chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
     let total = panel_width * columns as f64;
     let mut sheet = Sheet::new(medium, total, &chart.title, &chart.subtitle);
     if !is_named {
-        let items = chart.named().into_iter().map(|series| (series.look, &*series.label));
-        sheet.legend(&items.collect::<Vec<(Look, &str)>>());
+        let named = chart.named().into_iter();
+        sheet.legend(named.map(|series| (series.look, series.label.clone())));
     }
     for (i, panel) in chart.panels.iter().enumerate() {
         let left = panel_width * (i % columns) as f64 + AXIS_WIDTH;

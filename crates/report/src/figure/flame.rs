@@ -127,7 +127,7 @@ fn draw(run: &Run, cell: &Cell, trees: &[(String, Node)], medium: Medium, title:
     let mut found = BTreeSet::new();
     trees.iter().for_each(|(_, tree)| tree.classes(tree.least(), &mut found));
     let tiles = found.into_iter().map(|class| (look(Some(class)), class.words()));
-    sheet.tiles(&tiles.chain([(look(None), "several classes")]).collect::<Vec<_>>());
+    sheet.tiles(tiles.chain([(look(None), "several classes")]));
     for (arm, tree) in trees {
         sheet.y += 18.0;
         sheet.svg.text(0.0, sheet.y, "tp", arm);

@@ -9,17 +9,14 @@ use crate::files;
 use crate::standing::{self, Candidate, Standing, standing};
 
 /// What a tile says.
-struct Tile {
-    /// Looks of all that may be cheapest.
-    arms: Vec<Look>,
-    /// Whether that is one, for sure.
+struct Tile<'a> {
+    /// All that may be cheapest; the one that is, for sure, and the next.
+    arms: Vec<Candidate<'a>>,
     is_won: bool,
     /// A word or number below the markers.
     below: String,
     /// The same in words, for the hover and the table.
     text: String,
-    /// What it rests on, for the hover.
-    evidence: String,
 }
 
 /// The figure of one sweep.
@@ -42,59 +39,42 @@ fn title(Sweep { run, setting, .. }: &Sweep<'_>) -> String {
     words::joined(std::iter::once(title).chain(state).collect())
 }
 
-fn tile(sweep: &Sweep<'_>, cell: &CellAnalysis) -> Tile {
-    let look = |arm: &Candidate| style::of(arm.primitive);
+fn tile<'a>(sweep: &Sweep<'_>, cell: &'a CellAnalysis) -> Tile<'a> {
     let name = |arm: &Candidate| chart::shown(&[cell], arm.label);
-    let several = |word: &str, best: Candidate, others: &[Candidate]| {
-        let all = [&[best], others].concat();
-        let names: Vec<String> = all.iter().map(name).collect();
-        Tile {
-            arms: all.iter().map(look).collect(),
-            is_won: false,
-            below: word.to_owned(),
-            text: format!("{word}: {}", number::list(&names)),
-            evidence: evidence(&all),
-        }
-    };
-    match standing(cell, sweep.analysis.delta, sweep.run.header.plan.quick) {
+    let (word, arms) = match standing(cell, sweep.analysis.delta, sweep.run.header.plan.quick) {
         Standing::Cheapest { best, nearest } => {
             let below = match best.contrast {
                 Some(contrast) => format!("{}×", number::ratio(contrast.ratio)),
                 None => "baseline".to_owned(),
             };
-            Tile {
-                arms: vec![look(&best)],
-                is_won: true,
-                text: format!("{}, {below}; next is {}", name(&best), name(&nearest)),
-                below,
-                evidence: evidence(&[best, nearest]),
-            }
+            let text = format!("{}, {below}; next is {}", name(&best), name(&nearest));
+            return Tile { arms: vec![best, nearest], is_won: true, below, text };
         }
-        Standing::Tie { best, others } => several("tie", best, &others),
-        Standing::Unseparated { best, others } => several("open", best, &others),
-        Standing::NoInterval { best, .. } => several("one trial", best, &[]),
-        Standing::Alone(only) => several("alone", only, &[]),
         Standing::Nothing(text) => {
-            let (arms, below) = (Vec::new(), NONE.to_owned());
-            Tile { arms, is_won: false, below, text, evidence: evidence(&[]) }
+            return Tile { arms: Vec::new(), is_won: false, below: NONE.to_owned(), text };
         }
-    }
+        Standing::Tie { best, others } => ("tie", [vec![best], others].concat()),
+        Standing::Unseparated { best, others } => ("open", [vec![best], others].concat()),
+        Standing::NoInterval { best, .. } => ("one trial", vec![best]),
+        Standing::Alone(only) => ("alone", vec![only]),
+    };
+    let text = format!("{word}: {}", number::list(&Vec::from_iter(arms.iter().map(name))));
+    Tile { arms, is_won: false, below: word.to_owned(), text }
 }
 
 /// `; send: 1.06 [1.05, 1.07], n = 12` of the arms that have a contrast.
 fn evidence(arms: &[Candidate]) -> String {
-    let one = |(label, contrast): (&str, &Contrast)| {
-        format!("; {label}: {}, n = {}", number::contrast(contrast), contrast.n)
-    };
     let judged = arms.iter().filter_map(|arm| Some((arm.label, arm.contrast?)));
-    let all: String = judged.map(one).collect();
+    let all: String = judged
+        .map(|(label, of)| format!("; {label}: {}, n = {}", number::contrast(of), of.n))
+        .collect();
     if all.is_empty() { "; n = 0".to_owned() } else { all }
 }
 
 /// `; send, which needs a contiguous message, is left out`.
 fn without(left_out: &[Candidate]) -> String {
-    let contiguous = |arm: &Candidate| arm.condition == Some(Condition::Contiguous);
-    let needs = match left_out.iter().all(contiguous) {
+    let mut conditions = left_out.iter().map(|arm| arm.condition);
+    let needs = match conditions.all(|of| of == Some(Condition::Contiguous)) {
         true => "a contiguous message",
         false => "a message of a certain kind",
     };
@@ -134,13 +114,10 @@ fn draw(sweep: &Sweep<'_>, medium: Medium) -> Drawing {
         without(&left_out)
     );
     let mut sheet = Sheet::new(medium, width, &sweep.title(&title(sweep)), &how);
-    let is_left_out = |arm: &Arm| left_out.iter().any(|left_out| left_out.label == arm.label);
-    let arms = chart::arms(&cells).into_iter();
-    let arms: Vec<(Look, String)> = arms
-        .filter(|arm| chart::is_compared(arm) && !is_left_out(arm))
-        .map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label)))
-        .collect();
-    sheet.legend(&arms.iter().map(|(look, label)| (*look, &**label)).collect::<Vec<_>>());
+    let arms = chart::arms(&cells).into_iter().filter(|arm| {
+        chart::is_compared(arm) && left_out.iter().all(|left_out| left_out.label != arm.label)
+    });
+    sheet.legend(arms.map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label))));
     let top = sheet.y + ABOVE;
     let svg = &mut sheet.svg;
     svg.text(0.0, sheet.y + 14.0, "tn", down);
@@ -166,20 +143,21 @@ fn draw(sweep: &Sweep<'_>, medium: Medium) -> Drawing {
 
 fn draw_tile(svg: &mut Svg, (x, y): Spot, width: f64, tile: &Tile, subject: &str) {
     const APART: f64 = 14.0;
-    let Tile { arms, is_won, below, text, evidence } = tile;
-    let class = match arms.as_slice() {
-        [won, ..] if *is_won => format!("f c-{} tile", won.hue),
+    let Tile { arms, is_won, below, text } = tile;
+    let hover = format!("{subject}: {text}{}", evidence(arms));
+    let looks = arms.iter().map(|arm| style::of(arm.primitive));
+    let looks: Vec<Look> = looks.take(if *is_won { 1 } else { arms.len() }).collect();
+    let class = match looks.as_slice() {
+        [won] if *is_won => format!("f c-{} tile", won.hue),
         _ => "none".to_owned(),
     };
-    let hover = format!("{subject}: {text}{evidence}");
     svg.tile((x, y), (width, HEIGHT - GAP), &class, &hover);
     let middle = x + width / 2.0;
     // As many markers as fit; the hover and the table name all.
-    let has_room = |(i, _): &(usize, _)| *i == 0 || APART * (*i as f64 + 1.0) <= width - 8.0;
-    let shown = || arms.iter().enumerate().take_while(has_room);
-    let first = middle - APART * (shown().count() as f64 - 1.0) / 2.0;
-    for (i, look) in shown() {
-        svg.marker((first + APART * i as f64, y + 15.0), *look, false);
+    let fit = (1..=looks.len()).rev().find(|n| APART * *n as f64 <= width - 8.0).unwrap_or(1);
+    let first = middle - APART * (fit.min(looks.len()) as f64 - 1.0) / 2.0;
+    for (i, look) in looks.into_iter().take(fit).enumerate() {
+        svg.marker((first + APART * i as f64, y + 15.0), look, false);
     }
     let has_room = svg::width(below, 11.5) < width;
     svg.text(middle, y + 35.0, "tk am", if has_room { below } else { "" });

@@ -51,41 +51,40 @@ impl Sheet {
     }
 
     /// A row of markers with their labels, folded to the width.
-    pub(crate) fn legend(&mut self, items: &[(Look, &str)]) {
-        let places = self.side_by_side(items.iter().map(|(_, label)| 50.0 + width(label)));
-        for ((look, label), (x, y)) in items.iter().zip(places) {
+    pub(crate) fn legend(&mut self, items: impl Iterator<Item = (Look, String)>) {
+        let mut right = 0.0;
+        self.y += LINE;
+        for (look, label) in items {
+            let (x, y) = self.beside(&mut right, 50.0, &label);
             let middle = y - 4.0;
             let line = [(x + 1.0, middle), (x + 29.0, middle)];
             self.svg.polyline(&line, &look.stroke("curve"), look.dash);
-            self.svg.marker((x + 15.0, middle), *look, false);
-            self.svg.text(x + 36.0, y, "tl", label);
+            self.svg.marker((x + 15.0, middle), look, false);
+            self.svg.text(x + 36.0, y, "tl", &label);
         }
         self.y += 8.0;
     }
 
     /// A row of squares of a class with their words, folded to the width.
-    pub(crate) fn tiles(&mut self, items: &[(String, &str)]) {
-        let places = self.side_by_side(items.iter().map(|(_, word)| 32.0 + width(word)));
-        for ((class, word), (x, y)) in items.iter().zip(places) {
-            self.svg.tile((x, y - 11.0), (12.0, 12.0), class, word);
+    pub(crate) fn tiles<'a>(&mut self, items: impl Iterator<Item = (String, &'a str)>) {
+        let mut right = 0.0;
+        self.y += LINE;
+        for (class, word) in items {
+            let (x, y) = self.beside(&mut right, 32.0, word);
+            self.svg.tile((x, y - 11.0), (12.0, 12.0), &class, word);
             self.svg.text(x + 18.0, y, "tl", word);
         }
         self.y += 14.0;
     }
 
-    /// Places of things of some widths beside each other, in as many lines as they need.
-    fn side_by_side(&mut self, widths: impl Iterator<Item = f64>) -> Vec<Spot> {
-        const LINE: f64 = 19.0;
-        let mut x = 0.0;
-        self.y += LINE;
-        let place = |width: f64| {
-            if x > 0.0 && x + width > self.width {
-                (x, self.y) = (0.0, self.y + LINE);
-            }
-            x += width;
-            (x - width, self.y)
-        };
-        widths.map(place).collect()
+    /// Where a text and what belongs to it has room, behind the last or a line below.
+    fn beside(&mut self, right: &mut f64, room: f64, text: &str) -> Spot {
+        let width = room + svg::width(text, 12.0);
+        if *right > 0.0 && *right + width > self.width {
+            (*right, self.y) = (0.0, self.y + LINE);
+        }
+        *right += width;
+        (*right - width, self.y)
     }
 
     /// The figure with the machine and the run below it.
@@ -104,10 +103,8 @@ impl Sheet {
     }
 }
 
-/// Of a text of a legend.
-fn width(text: &str) -> f64 {
-    svg::width(text, 12.0)
-}
+/// Height of a line of a legend.
+const LINE: f64 = 19.0;
 
 /// What both forms share. Hollow markers show the paper through.
 const SHAPES: &str = "\
