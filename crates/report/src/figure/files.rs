@@ -3,10 +3,29 @@
 //! what memory allows.
 
 use super::chart::THREADS;
-use super::metric::{BLOCK_TIME, COPY_TIME, READ_CPU, READ_GIB, READ_MIB};
+use super::metric::plain;
 use super::*;
 use crate::bounds::{self, Bound};
 use crate::{files, rates};
+
+/// Bytes of a file.
+const READ_GIB: Metric = Metric {
+    divisor: Bytes::GIB as f64,
+    judged: true,
+    ..plain("Rate", "GiB/s", |arm| arm.figures.as_ref()?.read_bytes_per_s)
+};
+/// The same where the typical one is below one GiB/s.
+const READ_MIB: Metric = Metric { divisor: Bytes::MIB as f64, unit: "MiB/s", ..READ_GIB };
+/// Time over blocks.
+const BLOCK_TIME: Metric = Metric {
+    judged: true,
+    ..plain("Time per block", "ns", |arm| Some(arm.figures.as_ref()?.ns_per_message))
+};
+/// Time over whole files.
+const COPY_TIME: Metric =
+    Metric { name: "Duration of a copy", unit: "ms", divisor: 1e6, ..BLOCK_TIME };
+/// CPU time of the threads that read, write or copy.
+const READ_CPU: Metric = plain("CPU", "ns/B", |arm| arm.figures.as_ref()?.tx_cpu_ns_per_byte);
 
 const BLOCK_TIMES: BySize = BySize {
     group: Group::Main,

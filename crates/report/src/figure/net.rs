@@ -3,9 +3,68 @@
 use iolens_model::axes::WorkingSet;
 
 use super::chart::{MESSAGES, PAIRS};
-use super::metric::*;
+use super::metric::plain;
 use super::*;
 use crate::bounds::of_memory;
+
+/// Received payload.
+const GOODPUT: Metric = Metric {
+    divisor: 1e9,
+    judged: true,
+    ..plain("Goodput", "Gbit/s", |arm| arm.figures.as_ref()?.goodput_bits_per_s)
+};
+/// Time over messages.
+const TIME: Metric = Metric {
+    judged: true,
+    ..plain("Time per message", "ns", |arm| Some(arm.figures.as_ref()?.ns_per_message))
+};
+/// Speed relative to the baseline.
+const RATIO: Metric = Metric {
+    judged: true,
+    ..plain("Speed relative to the baseline", "×", |arm| {
+        let contrast = arm.contrast.as_ref()?;
+        Some(Estimate { value: contrast.ratio, interval: contrast.pointwise, n: contrast.n })
+    })
+};
+/// CPU time of the sending threads.
+const TX_CPU: Metric = plain("Sender CPU", "ns/B", |arm| arm.figures.as_ref()?.tx_cpu_ns_per_byte);
+/// CPU time of the receiving threads.
+const RX_CPU: Metric =
+    plain("Receiver CPU", "ns/B", |arm| arm.figures.as_ref()?.rx_cpu_ns_per_byte);
+/// Time in softirq.
+const SOFTIRQ: Metric = plain("Softirq", "ns/B", |arm| arm.figures.as_ref()?.softirq_ns_per_byte);
+/// Cycles of the sending end.
+const TX_CYCLES: Metric =
+    plain("Sender", "cycles/B", |arm| arm.figures.as_ref()?.tx_cycles_per_byte);
+/// Cycles of the receiving end.
+const RX_CYCLES: Metric =
+    plain("Receiver", "cycles/B", |arm| arm.figures.as_ref()?.rx_cycles_per_byte);
+/// Cycles of both ends.
+const CYCLES: Metric =
+    plain("Cycles of both ends", "cycles/B", |arm| arm.figures.as_ref()?.cycles_per_byte);
+/// First-level misses.
+const L1D_MISSES: Metric =
+    plain("L1d misses", "per KiB", |arm| arm.figures.as_ref()?.l1d_misses_per_kib);
+/// Last-level misses.
+const LLC_MISSES: Metric =
+    plain("LLC misses", "per KiB", |arm| arm.figures.as_ref()?.llc_misses_per_kib);
+/// Last-level references.
+const LLC_REFERENCES: Metric =
+    plain("LLC references", "per KiB", |arm| arm.figures.as_ref()?.llc_references_per_kib);
+/// Context switches of both ends.
+const SWITCHES: Metric = plain("Context switches", "per message", |arm| {
+    arm.figures.as_ref()?.context_switches_per_message
+});
+/// Median round trip.
+const P50: Metric = Metric {
+    divisor: 1e3,
+    ..plain("Round trip, median", "µs", |arm| arm.latency.as_ref()?.p50_ns)
+};
+/// 99th percentile of the round trip.
+const P99: Metric = Metric {
+    divisor: 1e3,
+    ..plain("Round trip, 99th percentile", "µs", |arm| arm.latency.as_ref()?.p99_ns)
+};
 
 /// The bandwidths of a plain copy and of mere reading are its bounds.
 const THROUGHPUT: BySize = BySize {

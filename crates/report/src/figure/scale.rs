@@ -33,10 +33,8 @@ impl Scale {
     pub(crate) fn spaced(&self, length: f64, apart: f64) -> Vec<&(f64, String)> {
         let mut kept: Vec<&(f64, String)> = Vec::new();
         for tick in &self.ticks {
-            let away = |other: &&(f64, String)| {
-                (self.position(other.0) - self.position(tick.0)).abs() * length >= apart
-            };
-            if kept.iter().all(away) {
+            let place = self.position(tick.0);
+            if kept.iter().all(|kept| (self.position(kept.0) - place).abs() * length >= apart) {
                 kept.push(tick);
             }
         }
@@ -47,12 +45,12 @@ impl Scale {
     /// at most about eight of them: at powers of two, where most are.
     pub(crate) fn sizes(sizes: &[f64]) -> Scale {
         const LABELS_MAX: usize = 8;
-        let is_round = |size: &&f64| bytes(**size).0.is_power_of_two();
-        let round: Vec<f64> = sizes.iter().filter(is_round).copied().collect();
+        let mut round = sizes.to_vec();
+        round.retain(|size| bytes(*size).0.is_power_of_two());
         let marked = if 2 * round.len() > sizes.len() { &round } else { sizes };
         let step = marked.len().div_ceil(LABELS_MAX).max(1);
-        let tick = |&size: &f64| (size, bytes(size).to_string());
-        Scale::around(sizes, (0.05, 1.35), marked.iter().step_by(step).map(tick).collect())
+        let ticks = marked.iter().step_by(step).map(|&size| (size, bytes(size).to_string()));
+        Scale::around(sizes, (0.05, 1.35), ticks.collect())
     }
 
     /// Counts with room at both ends, every one labelled.
@@ -83,9 +81,8 @@ impl Scale {
     /// Values above zero: ticks at 1, 2 and 5 times powers of ten, and where
     /// the range has few of those, at even steps.
     pub(crate) fn values(extent: Interval) -> Scale {
-        let decades = || (-9..=12).map(|exponent| 10f64.powi(exponent));
-        let wanted: Vec<f64> =
-            [1.0, 5.0, 2.0].into_iter().flat_map(|m| decades().map(move |d| m * d)).collect();
+        let wanted = [1.0, 5.0, 2.0].map(|m| (-9..=12).map(move |e| m * 10f64.powi(e)));
+        let wanted: Vec<f64> = wanted.into_iter().flatten().collect();
         let scale = Scale::chosen(extent, &wanted, tick_label);
         if scale.ticks.len() >= 3 {
             return scale;

@@ -1,7 +1,5 @@
 //! SVG elements as text.
 
-use std::fmt;
-
 use super::style::Marker;
 use super::*;
 
@@ -34,7 +32,7 @@ impl Svg {
     /// Vertical lines, each from its place and two heights, as one element;
     /// nothing without any.
     pub(crate) fn verticals(&mut self, lines: impl Iterator<Item = (f64, f64, f64)>, class: &str) {
-        let vertical = |(x, from, to)| format!("M{} {}V{}", Units(x), Units(from), Units(to));
+        let vertical = |(x, from, to)| format!("M{} {}V{}", units(x), units(from), units(to));
         let outline: String = lines.map(vertical).collect();
         if !outline.is_empty() {
             self.write(path(outline, class, ""));
@@ -68,7 +66,7 @@ impl Svg {
     pub(crate) fn point(&mut self, at: Spot, shown: Option<(Look, bool)>, hover: &str) {
         let shape = shown.map(|(look, is_open)| marker(at, look, is_open)).unwrap_or_default();
         // A line without length and with round ends is a disc, in fewer bytes.
-        let disc = path(format!("M{} {}h.01", Units(at.0), Units(at.1)), "hit", "");
+        let disc = path(format!("M{} {}h.01", units(at.0), units(at.1)), "hit", "");
         self.titled(hover, disc + &shape);
     }
 
@@ -84,7 +82,7 @@ impl Svg {
 
     /// A rectangle with a title for the hover.
     pub(crate) fn tile(&mut self, corner: Spot, size: Spot, class: &str, hover: &str) {
-        let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(Units);
+        let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(units);
         let tile = format!(
             r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="3" class="{class}"/>"#
         );
@@ -100,14 +98,14 @@ impl Svg {
         stretches: &[(f64, &str)],
         hover: &str,
     ) {
-        let (mut x, middle) = (corner.0, Units(corner.1 + height / 2.0));
+        let (mut x, middle) = (corner.0, units(corner.1 + height / 2.0));
         let mut paths = String::new();
         for &(width, hue) in stretches {
-            let outline = format!("M{} {middle}h{}", Units(x), Units(width));
+            let outline = format!("M{} {middle}h{}", units(x), units(width));
             paths += &path(outline, &format!("s c-{hue}"), "");
             x += width;
         }
-        let (thick, hover) = (Units(height), escape(hover));
+        let (thick, hover) = (units(height), escape(hover));
         self.write(format!(
             r#"<g class="pt part" stroke-width="{thick}"><title>{hover}</title>{paths}</g>"#
         ));
@@ -125,7 +123,7 @@ impl Svg {
 }
 
 fn text_at((x, y): Spot, class: &str, text: &str) -> String {
-    let (x, y, text) = (Units(x), Units(y), escape(text));
+    let (x, y, text) = (units(x), units(y), escape(text));
     format!(r#"<text x="{x}" y="{y}" class="{class}">{text}</text>"#)
 }
 
@@ -139,7 +137,7 @@ fn path(outline: String, class: &str, dash: &str) -> String {
 
 fn through(spots: &[Spot]) -> String {
     let spots: Vec<String> =
-        spots.iter().map(|(x, y)| format!("{} {}", Units(*x), Units(*y))).collect();
+        spots.iter().map(|(x, y)| format!("{} {}", units(*x), units(*y))).collect();
     format!("M{}", spots.join("L"))
 }
 
@@ -154,30 +152,22 @@ fn marker((x, y): Spot, look: Look, is_open: bool) -> String {
     };
     let fill = if is_open { "open" } else { "f" };
     let class = format!("{fill} s c-{} mark", look.hue);
-    path(format!("M{} {}{outline}", Units(x + dx), Units(y + dy)), &class, "")
+    path(format!("M{} {}{outline}", units(x + dx), units(y + dy)), &class, "")
 }
 
 /// A coordinate or a length in user units, to a tenth.
-struct Units(f64);
-
-impl fmt::Display for Units {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("{:.1}", self.0);
-        match text.strip_suffix(".0") {
-            Some("-0") => f.write_str("0"),
-            Some(whole) => f.write_str(whole),
-            None => f.write_str(&text),
-        }
-    }
+fn units(value: f64) -> String {
+    let text = format!("{value:.1}");
+    let short = text.strip_suffix(".0").unwrap_or(&text);
+    if short == "-0" { "0".to_owned() } else { short.to_owned() }
 }
 
 /// About how wide a text is at a size, both in user units: a little more than
 /// in most fonts that are used, and as wide as in DejaVu Sans, which is the widest of them.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     let of = |character| match character {
-        'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.98,
-        ' ' | '\u{a0}' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | '(' | ')' | '[' | ']' | '/'
-        | 'f' | 'i' | 'j' | 'l' | 'r' | 't' | 'I' => 0.36,
+        c if "mwMW%@".contains(c) => 0.98,
+        c if " \u{a0}.,:;'|!()[]/fijlrtI".contains(c) => 0.36,
         _ => 0.6,
     };
     text.chars().map(of).sum::<f64>() * size
