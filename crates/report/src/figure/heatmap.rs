@@ -134,7 +134,7 @@ fn draw(sweep: &Sweep<'_>, medium: Medium) -> Drawing {
         let at = |labels: &[String]| labels.iter().position(|label| own.contains(label));
         let [column, row] = [columns, rows].map(|labels| at(labels).unwrap_or(0) as f64);
         let corner = (LEFT + pitch * column, top + HEIGHT * row);
-        let subject = words::subject(&header, &cell.cell);
+        let subject = words::subject(header, &cell.cell);
         draw_tile(svg, corner, pitch - GAP, &tile(sweep, cell), &subject);
     }
     sheet.y = bottom + 38.0;

@@ -23,29 +23,26 @@ pub(crate) fn step(scale: &Scale, length: f64) -> usize {
 pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
-    // Neighbours too close form a block that stands around its own middle;
-    // blocks that meet become one.
-    let mut blocks: Vec<Vec<usize>> = Vec::new();
-    let first = |block: &[usize]| {
-        let mean = block.iter().map(|&i| wanted[i]).sum::<f64>() / block.len() as f64;
-        let half = gap * (block.len() as f64 - 1.0) / 2.0;
-        mean.min(high - half).max(low + half) - half
+    // Neighbours too close form a block that stands around its own middle; blocks that meet
+    // become one. Of each how many it has, and the sum of where they would stand.
+    let mut blocks: Vec<(usize, f64)> = Vec::new();
+    let first = |&(n, sum): &(usize, f64)| {
+        let half = gap * (n as f64 - 1.0) / 2.0;
+        (sum / n as f64).min(high - half).max(low + half) - half
     };
-    for index in order {
-        let mut block = vec![index];
-        while let Some(above) =
-            blocks.pop_if(|above| first(above) + gap * above.len() as f64 > first(&block))
+    for &index in &order {
+        let mut block = (1, wanted[index]);
+        while let Some((n, sum)) =
+            blocks.pop_if(|above| first(above) + gap * above.0 as f64 > first(&block))
         {
-            block = [above, block].concat();
+            block = (n + block.0, sum + block.1);
         }
         blocks.push(block);
     }
+    let places =
+        blocks.iter().flat_map(|block| (0..block.0).map(move |i| first(block) + gap * i as f64));
     let mut placed = wanted.to_vec();
-    for block in &blocks {
-        for (i, &index) in block.iter().enumerate() {
-            placed[index] = first(block) + gap * i as f64;
-        }
-    }
+    order.into_iter().zip(places).for_each(|(index, place)| placed[index] = place);
     placed
 }
 

@@ -9,29 +9,31 @@ use super::*;
 pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Figure> {
     let plan = &sweep.run.header.plan;
     let title = format!("Speed vs {} by {} (ratio)", plan.baseline, words::size_of(plan));
-    let curves = sweep.curves.iter().map(|curve| (&*curve.title, curve.cells.clone()));
-    let chart = chart(sweep, curves, Along::sizes(plan), &title, ["faster", "slower"]);
+    let chart =
+        chart(sweep, Along::sizes(plan), |arm| arm.contrast.as_ref(), &title, ["faster", "slower"]);
     sweep.figure(Group::Main, "ratio-by-size", chart).filter(|_| !alone::is_alone(sweep.cells()))
 }
 
-/// A plot for each of these lists of cells with its title, all with one scale; how it reads
-/// above the band and below.
-pub(super) fn chart<'a>(
+/// The contrast of an arm that is drawn.
+type Of = fn(&ArmAnalysis) -> Option<&Contrast>;
+
+/// A plot for each curve, all with one scale; how it reads above the band and below.
+pub(super) fn chart(
     sweep: &Sweep<'_>,
-    titled: impl Iterator<Item = (&'a str, Vec<&'a CellAnalysis>)>,
     along: Along,
+    of: Of,
     title: &str,
     [above, below]: [&str; 2],
 ) -> Chart {
     let (run, delta) = (sweep.run, sweep.analysis.delta);
     let band = Interval { low: 1.0 / (1.0 + delta), high: 1.0 + delta };
-    let panels = titled.map(|(title, cells)| Panel {
+    let panels = sweep.curves.iter().map(|Curve { title, cells, .. }| Panel {
         band: Some((band, format!("±δ = {}", number::percent(delta)))),
         ..Panel::new(
-            title.to_owned(),
+            title.clone(),
             "ratio, log scale".to_owned(),
             "ratio",
-            series(run, along, &cells),
+            series(run, along, of, cells),
         )
     });
     let mut panels: Vec<Panel> = panels.collect();
@@ -65,10 +67,10 @@ fn focus(extent: Interval, panels: &[Panel]) -> Interval {
     }
 }
 
-fn series(run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {
+fn series(run: &Run, along: Along, of: Of, cells: &[&CellAnalysis]) -> Vec<Series> {
     let plan = &run.header.plan;
     let point = |cell: &CellAnalysis, arm: &ArmAnalysis| {
-        let contrast = usable(arm)?;
+        let contrast = usable(arm, of)?;
         let text = number::contrast(contrast);
         Some(Point {
             value: contrast.ratio,
@@ -93,8 +95,7 @@ fn series(run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {
     std::iter::once(baseline).chain(chart::arms(cells).into_iter().filter_map(curve)).collect()
 }
 
-/// What an arm is drawn by.
-pub(super) fn usable(arm: &ArmAnalysis) -> Option<&Contrast> {
-    let contrast = arm.contrast.as_ref().filter(|_| arm.status == Status::Ok);
-    contrast.filter(|contrast| contrast.verdict.is_ranked())
+/// What a usable arm is drawn by.
+pub(super) fn usable(arm: &ArmAnalysis, of: Of) -> Option<&Contrast> {
+    of(arm).filter(|contrast| arm.status == Status::Ok && contrast.verdict.is_ranked())
 }

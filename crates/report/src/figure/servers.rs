@@ -4,7 +4,7 @@
 
 use super::chart::{CONNECTIONS, OFFERED};
 use super::*;
-use crate::servers::{self, COST, COUNTERS, LATENCY, THROUGHPUT, is_open};
+use crate::servers::{self, COST, COUNTERS, LATENCY, THROUGHPUT, cost_contrast, is_open};
 
 /// Every figure of the study.
 pub(super) fn all(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
@@ -119,24 +119,20 @@ fn cost_and_rate(sweep: &Sweep<'_>) -> Option<Figure> {
 
 /// What a request costs the baseline over what it costs a model.
 fn ratios(sweep: &Sweep<'_>) -> Option<Figure> {
-    let costs: Vec<(&str, Vec<CellAnalysis>)> = sweep
-        .curves
-        .iter()
-        .map(|curve| (&*curve.title, curve.cells.iter().map(|cell| cell.by_cpu()).collect()))
-        .collect();
-    let mut titled: Vec<_> =
-        costs.iter().map(|(title, cells)| (*title, Vec::from_iter(cells))).collect();
-    titled.retain(|(_, cells)| {
-        let mut arms = cells.iter().flat_map(|cell| &cell.arms);
-        arms.any(|arm| arm.arm.role == Role::Compared && ratio::usable(arm).is_some())
+    let curves = sweep.curves.iter().filter(|curve| {
+        let mut arms = curve.cells.iter().flat_map(|cell| &cell.arms);
+        arms.any(|arm| {
+            arm.arm.role == Role::Compared && ratio::usable(arm, cost_contrast).is_some()
+        })
     });
+    let sweep = sweep.with(curves.cloned().collect());
     let baseline = &sweep.run.header.plan.baseline;
     let title = format!(
         "CPU per request, {baseline}'s over the model's, by connections (ratio): {}",
         service(&sweep.setting)
     );
     let words = ["cheaper", "costlier"];
-    let chart = ratio::chart(sweep, titled.into_iter(), CONNECTIONS, &title, words);
+    let chart = ratio::chart(&sweep, CONNECTIONS, cost_contrast, &title, words);
     let chart = Chart { panels_by: "load", ..chart };
     sweep.figure(Group::Crossover, "ratio-by-connections", chart)
 }

@@ -57,9 +57,12 @@ pub(crate) const HUES: [(&str, &str, &str); 8] = [
     ("grey", "#7d7e82", "#91969c"),
 ];
 
+/// Primitives with hue and marker.
+type Looks = &'static [(&'static str, &'static str, Marker)];
+
 /// The looks of the primitives that are compared most, by the pattern of their dashes; their
 /// neighbours in a default plan differ in hue and in marker.
-const LOOKS: [(&str, &[(&str, &str, Marker)]); 3] = [
+const LOOKS: [(&str, Looks); 3] = [
     (
         "",
         &[
