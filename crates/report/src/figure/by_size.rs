@@ -18,24 +18,22 @@ pub(super) struct BySize<'a> {
 }
 
 impl BySize<'_> {
-    /// The chart; null where nothing of it was measured.
-    pub(super) fn chart(&self, sweep: &Sweep<'_>) -> Option<Chart> {
-        let (cells, plan) = (sweep.cells(), &sweep.run.header.plan);
-        let mut metrics = self.metrics.to_vec();
-        metrics.retain(|metric| metric.is_in(&cells));
-        if metrics.is_empty() {
-            return None;
-        }
-        let title = format!("{} by {} ({})", self.what, words::size_of(plan), self.unit);
+    /// The chart, without a panel where nothing of it was measured.
+    pub(super) fn chart(&self, sweep: &Sweep<'_>) -> Chart {
+        let plan = &sweep.run.header.plan;
         let along = Along::sizes(plan);
-        let chart = sweep.chart(along, &title, self.how, sweep.panels(along, &metrics));
-        let columns = if self.metrics.len() > 1 { metrics.len() } else { chart.columns };
-        Some(Chart { columns, ..chart })
+        let panels = sweep.panels(along, self.metrics);
+        let columns = match self.metrics {
+            [_] => 2,
+            _ => panels.len() / sweep.curves.len(),
+        };
+        let title = format!("{} by {} ({})", self.what, words::size_of(plan), self.unit);
+        Chart { columns, ..sweep.chart(along, &title, self.how, panels) }
     }
 
     /// The figure; null for a single size too, of which the ratio and the summary say it all.
     pub(super) fn figure(&self, sweep: &Sweep<'_>) -> Option<Figure> {
-        self.of(sweep, self.chart(sweep).filter(|_| sweep.by_size().len() > 1)?)
+        (sweep.by_size().len() > 1).then(|| self.of(sweep, self.chart(sweep)))?
     }
 
     /// A figure of what its chart has become.
@@ -45,7 +43,10 @@ impl BySize<'_> {
 
     /// Times, with their fits.
     pub(super) fn with_fits(&self, sweep: &Sweep<'_>) -> Option<Figure> {
-        let mut chart = self.chart(sweep).filter(|_| sweep.by_size().len() > 1)?;
+        if sweep.by_size().len() < 2 {
+            return None;
+        }
+        let mut chart = self.chart(sweep);
         let mut notes = Vec::new();
         for (panel, Curve { cells, .. }) in chart.panels.iter_mut().zip(&sweep.curves) {
             for model in sweep.models(cells) {

@@ -192,7 +192,7 @@ fn copy_rate(sweep: &Sweep<'_>) -> Option<Figure> {
         metrics: &[metric],
         ..DURATIONS
     };
-    let mut chart = shown.chart(sweep).filter(|_| sweep.by_size().len() > 1)?;
+    let mut chart = shown.chart(sweep);
     if sweep.setting.cache() == Some(CacheState::Warm) {
         for (panel, curve) in chart.panels.iter_mut().zip(&sweep.curves) {
             let limit = |(size, _)| bounds::copy_limit(sweep.run, curve.threads, size);
@@ -203,7 +203,7 @@ fn copy_rate(sweep: &Sweep<'_>) -> Option<Figure> {
         }
     }
     chart::share_scales(&mut chart.panels);
-    shown.of(sweep, chart)
+    (sweep.by_size().len() > 1).then(|| shown.of(sweep, chart))?
 }
 
 /// Rate by thread count, one panel per size and cache state.

@@ -1,9 +1,9 @@
-//! Figures: each is one file that turns a run and its analysis into a
-//! `chart::Chart` and a table with the same numbers; `draw` makes SVG of
-//! a chart, once for the page and once for a paper. The writer is ours
-//! because a figure has to follow the page's light and dark through classes,
-//! label its curves directly, answer a hover with n, interval and verdict, and
-//! mark sizes at powers of two.
+//! Figures of a run and its analysis, each with a table of the same numbers. Most are charts:
+//! a [`Sweep`] of cells and a few [`Metric`]s give the panels of a [`Chart`], which says all
+//! that is drawn, and `draw` makes SVG of it, once for the page and once for a paper. The
+//! others draw on a [`Sheet`] themselves. The writer is ours because a figure has to follow the
+//! page's light and dark through classes, label its curves directly, answer a hover with n,
+//! interval and verdict, and mark sizes at powers of two.
 
 use std::borrow::Cow;
 
@@ -218,16 +218,12 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
 fn of_sweeps(sweeps: &[Sweep<'_>]) -> Vec<Figure> {
     let mut figures = files::beside(sweeps);
     for sweep in sweeps {
-        figures.extend(
-            [crossover::figure, heatmap::figure, ratio::figure]
-                .map(|of| of(sweep))
-                .into_iter()
-                .flatten(),
-        );
-        figures.extend(if words::is_of_files(&sweep.run.header.plan) {
-            files::all(sweep)
-        } else {
-            net::all(sweep)
+        for figure in [crossover::figure, heatmap::figure, ratio::figure] {
+            figures.extend(figure(sweep));
+        }
+        figures.extend(match words::is_of_files(&sweep.run.header.plan) {
+            true => files::all(sweep),
+            false => net::all(sweep),
         });
     }
     figures
@@ -284,18 +280,21 @@ impl<'a> Sweep<'a> {
         sizes
     }
 
-    /// One row per curve, one panel in it per metric; equal units share a scale.
+    /// One row per curve, one panel in it per metric that was measured; equal units share a
+    /// scale.
     fn panels(&self, along: Along, metrics: &[Metric]) -> Vec<Panel> {
-        let mut panels = Vec::new();
-        for Curve { title, cells, .. } in &self.curves {
-            for metric in metrics {
+        let cells = self.cells();
+        let measured = || metrics.iter().filter(|metric| metric.is_in(&cells));
+        let panels = self.curves.iter().flat_map(|Curve { title, cells, .. }| {
+            measured().map(move |metric| {
                 let title = match metrics {
                     [_] => title.clone(),
                     _ => format!("{}, {title}", metric.name),
                 };
-                panels.push(metric.panel(self.run, along, cells, title));
-            }
-        }
+                metric.panel(self.run, along, cells, title)
+            })
+        });
+        let mut panels: Vec<Panel> = panels.collect();
         chart::share_scales(&mut panels);
         panels
     }

@@ -154,19 +154,19 @@ pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Figure> {
 }
 
 fn throughput(sweep: &Sweep<'_>) -> Option<Figure> {
-    let mut chart = THROUGHPUT.chart(sweep)?;
-    let set = sweep.setting.working_set()?;
+    let mut chart = THROUGHPUT.chart(sweep);
     for (panel, curve) in chart.panels.iter_mut().zip(&sweep.curves) {
-        panel.bounds = bounds(sweep.run, set, curve.threads);
+        let is_hot = sweep.setting.working_set() == Some(WorkingSet::Hot);
+        panel.bounds = bounds(sweep.run, is_hot, curve.threads);
     }
     chart::share_scales(&mut chart.panels);
     THROUGHPUT.of(sweep, chart)
 }
 
 /// What one copy of the bytes allows, and what reading them once does, Gbit/s.
-fn bounds(run: &Run, set: WorkingSet, threads: u32) -> Vec<(f64, String)> {
+fn bounds(run: &Run, is_hot: bool, threads: u32) -> Vec<(f64, String)> {
     let by = words::threads(if threads == 1 { 1 } else { run.header.calibration.threads });
-    let bounds = of_memory(run, threads, set == WorkingSet::Hot).into_iter().rev();
+    let bounds = of_memory(run, threads, is_hot).into_iter().rev();
     let bounds = bounds.map(|bound| {
         let bits = bound.bytes_per_s * 8e-9;
         let name = bound.name.replace("memory copy", "memcpy").replace("memory scan", "read only");

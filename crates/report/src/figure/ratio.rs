@@ -7,11 +7,14 @@ use super::*;
 
 /// The figure of one sweep; null where nothing is compared.
 pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Figure> {
+    if alone::is_alone(sweep.cells()) {
+        return None;
+    }
     let plan = &sweep.run.header.plan;
     let title = format!("Speed vs {} by {} (ratio)", plan.baseline, words::size_of(plan));
-    let chart =
-        chart(sweep, Along::sizes(plan), |arm| arm.contrast.as_ref(), &title, ["faster", "slower"]);
-    sweep.figure(Group::Main, "ratio-by-size", chart).filter(|_| !alone::is_alone(sweep.cells()))
+    let words = ["faster", "slower"];
+    let chart = chart(sweep, Along::sizes(plan), |arm| arm.contrast.as_ref(), &title, words);
+    sweep.figure(Group::Main, "ratio-by-size", chart)
 }
 
 /// The contrast of an arm that is drawn.

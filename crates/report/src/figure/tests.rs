@@ -268,6 +268,16 @@ fn without_a_pmu_time_takes_the_place_of_cycles() {
 }
 
 #[test]
+fn of_several_metrics_one_that_was_measured_keeps_its_name() {
+    let (run, mut analysis) = fixture::whole();
+    let arms = analysis.cells.iter_mut().flat_map(|cell| &mut cell.arms);
+    arms.filter_map(|arm| arm.latency.as_mut()).for_each(|latency| latency.p99_ns = None);
+    let figures = all(&run, &analysis);
+    let figure = figures.iter().find(|f| f.file_stem.contains("latency-by-size")).expect("drawn");
+    assert_eq!(figure.table.rows[0].entries[0].text, "Round trip, median, 1 thread");
+}
+
+#[test]
 fn one_size_one_trial_and_no_numbers_are_drawn_too() {
     let (run, mut analysis) = fixture::classic();
     analysis.cells.truncate(1);
