@@ -86,8 +86,8 @@ fn draw_classes(
         attribution.trials
     );
     let mut sheet = Sheet::new(medium, medium.width(), title, &how);
-    let is_drawn = |class: &Class| bars.iter().any(|(.., of)| of.class(*class).is_some());
-    let classes = Class::ALL.into_iter().filter(is_drawn);
+    let classes = Class::ALL.into_iter();
+    let classes = classes.filter(|class| bars.iter().any(|(.., of)| of.class(*class).is_some()));
     sheet.tiles(classes.map(|class| (class_of(class).to_owned(), class.words())));
     let longest = bars.iter().map(|(.., of)| of.cpu_ns_per_message.value).fold(1e-9, f64::max);
     let per_ns = (sheet.width - NAMES - 70.0) / longest;
@@ -133,7 +133,7 @@ fn table_of_classes(title: &str, of: &str, bars: &[Bar<'_>]) -> Table {
     ];
     let mut table = Table::new(title, columns);
     for (arm, end, of) in bars {
-        let row = |share: &ClassShare| {
+        let rows = of.classes.iter().map(|share| {
             let interval = share.share.interval;
             let interval =
                 interval.map(|i| format!("{:.1} to {:.1}", 100.0 * i.low, 100.0 * i.high));
@@ -142,12 +142,12 @@ fn table_of_classes(title: &str, of: &str, bars: &[Bar<'_>]) -> Table {
                 (*end).into(),
                 share.class.words().into(),
                 format!("{:.1}", 100.0 * share.share.value).into(),
-                interval.unwrap_or(number::NONE.to_owned()).into(),
+                interval.unwrap_or(NONE.to_owned()).into(),
                 number::optional(Some(share.ns_per_message.value)).into(),
                 share.samples.to_string().into(),
             ]
-        };
-        chart::push_group(&mut table, of.classes.iter().map(row));
+        });
+        chart::push_group(&mut table, rows);
     }
     table
 }

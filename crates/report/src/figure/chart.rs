@@ -347,7 +347,7 @@ impl Panel {
         let point = series.and_then(|series| series.points.iter().find(|point| point.x == x));
         match point {
             Some(point) => point.text.clone().into(),
-            None => Entry::toned(number::NONE, Tone::Faint),
+            None => Entry::toned(NONE, Tone::Faint),
         }
     }
 

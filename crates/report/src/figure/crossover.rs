@@ -34,15 +34,16 @@ fn rows<'a>(sweep: &'a Sweep<'_>, Curve { cells, .. }: &'a Curve<'_>) -> Vec<Row
     let analysis = sweep.analysis;
     let curve = cells[0].cell.curve();
     let own = analysis.crossovers.iter().filter(|c| c.curve == curve && !c.points.is_empty());
-    let row = |crossover: &'a Crossover| {
-        let arm = |label: &String| {
+    let rows = own.map(|crossover| Row {
+        crossover,
+        at: crossing::crossing(analysis, crossover).and_then(|found| found.at_bytes),
+        arms: [&crossover.first, &crossover.second].map(|label| {
             (chart::shown(cells, label), style::of(&files::primitive(analysis, label)))
-        };
-        let at = crossing::crossing(analysis, crossover).and_then(|found| found.at_bytes);
-        let arms = [&crossover.first, &crossover.second].map(arm);
-        Row { crossover, at, arms, cells, delta: analysis.delta }
-    };
-    own.map(row).collect()
+        }),
+        cells,
+        delta: analysis.delta,
+    });
+    rows.collect()
 }
 
 impl Row<'_> {
@@ -309,8 +310,7 @@ fn table(rows: &[Row<'_>]) -> Table {
     columns.extend(is_looked_for.then(|| Column::left("same time at", "[95%]")));
     let caption = "Time of the first arm over that of the second: above 1 the second is ahead";
     let mut table = Table::new(caption, columns);
-    let or_none =
-        |text: Option<String>| -> Entry { text.unwrap_or(number::NONE.to_owned()).into() };
+    let or_none = |text: Option<String>| Entry::from(text.unwrap_or(NONE.to_owned()));
     for row in rows {
         let threads = row.crossover.curve.threads.to_string();
         let mut entries: Vec<Entry> = vec![threads.into()];

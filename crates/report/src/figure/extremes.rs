@@ -1,7 +1,7 @@
 //! The best figures of a run and where they are; from where on more bytes or
 //! more threads no longer help.
 
-use iolens_stats::analysis::{Extreme, ExtremeKind, Plateau, PlateauAxis};
+use iolens_stats::analysis::{Extreme, ExtremeKind, PlateauAxis};
 
 use super::*;
 use crate::results::{curves, interval_text};
@@ -38,8 +38,9 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
     // Thread plateaus are as many as arms and sizes: more than a few are
     // counted here and listed with the question on threads.
     let are_many = by_threads.len() > THREAD_ROWS;
-    let is_shown = |plateau: &&Plateau| !are_many || plateau.axis == PlateauAxis::Size;
-    let row = |plateau: &Plateau| {
+    let mut shown = Vec::from_iter(&analysis.plateaus);
+    shown.retain(|plateau| !are_many || plateau.axis == PlateauAxis::Size);
+    let rows = shown.into_iter().map(|plateau| {
         let more = match plateau.axis {
             PlateauAxis::Size => "more bytes do not help from",
             PlateauAxis::Threads => "more threads do not help from",
@@ -53,8 +54,8 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
             words::subject(&run.header, &plateau.from).into(),
             plateau.goodput_bits_per_s.n.to_string().into(),
         ]
-    };
-    chart::push_group(&mut table, analysis.plateaus.iter().filter(is_shown).map(row));
+    });
+    chart::push_group(&mut table, rows);
     if are_many {
         let counts = || by_threads.iter().map(|plateau| plateau.from.threads);
         let from = match (counts().min().unwrap_or(1), counts().max().unwrap_or(1)) {

@@ -2,7 +2,7 @@
 //! limit: a plot for each number of connections.
 
 use iolens_model::search::{Goal, Percentile};
-use iolens_stats::search::{Answer, Level};
+use iolens_stats::search::Answer;
 
 use super::chart::RATE;
 use super::*;
@@ -63,7 +63,7 @@ fn panel(run: &Run, found: &Found, percentile: Percentile) -> Panel {
 
 fn series(run: &Run, cell: &Cell, answer: &Answer) -> Series {
     let subject = words::subject(&run.header, cell);
-    let point = |level: &Level| {
+    let points = answer.levels.iter().filter_map(|level| {
         let value = level.value_ns?.0 as f64 / 1e3;
         let span = level.span_ns.map(|ends| ends.map(|ns| ns.0 as f64 / 1e3));
         let (kept, of) = (level.kept, level.kept + level.broken);
@@ -83,9 +83,8 @@ fn series(run: &Run, cell: &Cell, answer: &Answer) -> Series {
             ),
             text,
         })
-    };
-    let points = answer.levels.iter().filter_map(point).collect();
-    Series::new(&answer.arm.label, &answer.arm.primitive, Kind::Curve, points)
+    });
+    Series::new(&answer.arm.label, &answer.arm.primitive, Kind::Curve, points.collect())
 }
 
 /// The same numbers: each model was offered rates of its own, so that they have no rows in
@@ -104,7 +103,7 @@ fn table(run: &Run, place: &[Found], percentile: Percentile) -> Table {
         let subject = words::subject(&run.header, &found.cell);
         for answer in &found.answers {
             let arm = &answer.arm;
-            let row = |level: &Level| {
+            let rows = answer.levels.iter().map(|level| {
                 let value = level.value_ns.map(|ns| ns.0 as f64 / 1e3);
                 vec![
                     subject.clone().into(),
@@ -114,8 +113,8 @@ fn table(run: &Run, place: &[Found], percentile: Percentile) -> Table {
                     format!("{} of {}", level.kept, level.kept + level.broken).into(),
                     number::optional(value).into(),
                 ]
-            };
-            chart::push_group(&mut table, answer.levels.iter().map(row));
+            });
+            chart::push_group(&mut table, rows);
         }
     }
     table
