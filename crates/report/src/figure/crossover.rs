@@ -219,7 +219,7 @@ impl Block<'_> {
         let y = sheet.y + HEADING;
         let name = words::panel(&run.header, &rows[0].crossover.curve);
         sheet.svg.text(self.left, y, "tp", &name);
-        let step = labels::step(self.x, self.length);
+        let step = self.x.step(self.length);
         for (bytes, label) in self.x.ticks.iter().step_by(step) {
             sheet.svg.text(self.at(*bytes), y, "tk am", label);
         }

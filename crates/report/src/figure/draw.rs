@@ -258,7 +258,7 @@ impl Plot<'_> {
             svg.line((left, y), (self.right, y), "grid");
             svg.text(left - 8.0, y + 4.0, "tk ae", label);
         }
-        let step = labels::step(&self.chart.x, self.right - left);
+        let step = self.chart.x.step(self.right - left);
         for (i, (place, label)) in self.chart.x.ticks.iter().enumerate() {
             let x = self.x(*place);
             svg.line((x, bottom), (x, bottom + 5.0), "axis");
@@ -319,7 +319,7 @@ impl Plot<'_> {
         let lower = intervals().rev().map(|(point, i)| at(point, i.low));
         let outline: Vec<Spot> = upper.chain(lower).collect();
         if outline.len() > 2 {
-            svg.area(&clip::area(&outline, top, bottom), &format!("f c-{} band", look.hue));
+            svg.area(&geometry::cut_area(&outline, top, bottom), &format!("f c-{} band", look.hue));
         }
         let (weight, dash) = match series.kind {
             Kind::Curve => ("curve", look.dash),
@@ -328,7 +328,7 @@ impl Plot<'_> {
             Kind::Model => ("model", ""),
         };
         let line: Vec<Spot> = points.iter().map(|point| at(point, point.value)).collect();
-        for part in clip::line(&line, top, bottom) {
+        for part in geometry::cut_line(&line, top, bottom) {
             svg.polyline(&part, &look.stroke(weight), dash);
         }
     }
@@ -376,7 +376,7 @@ impl Plot<'_> {
         let band = band.map(|(range, name)| (None, self.y(range.low), "grey", name));
         let names: Vec<_> = ends.chain(band).collect();
         let wanted: Vec<f64> = names.iter().map(|name| name.1).collect();
-        let placed = labels::spread(&wanted, LABEL_GAP, self.top + 4.0, self.bottom - 4.0);
+        let placed = geometry::spread(&wanted, LABEL_GAP, self.top + 4.0, self.bottom - 4.0);
         let x = self.right + LABEL_INDENT;
         for ((end, _, hue, name), y) in names.into_iter().zip(placed) {
             if let Some(end) = end {

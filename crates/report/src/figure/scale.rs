@@ -41,6 +41,19 @@ impl Scale {
         kept
     }
 
+    /// Every how many ticks of an axis of a length a label has room.
+    pub(crate) fn step(&self, length: f64) -> usize {
+        const APART: f64 = 7.0;
+        let place = |(value, label): &(f64, String)| {
+            (length * self.position(*value), svg::width(label, 11.5) / 2.0)
+        };
+        let fits = |step: &usize| {
+            let shown: Vec<_> = self.ticks.iter().step_by(*step).map(place).collect();
+            shown.windows(2).all(|pair| pair[1].0 - pair[0].0 >= pair[0].1 + pair[1].1 + APART)
+        };
+        (1..=self.ticks.len()).find(fits).unwrap_or(1)
+    }
+
     /// Sizes with room at both ends. A label stands at those that were measured,
     /// at most about eight of them: at powers of two, where most are.
     pub(crate) fn sizes(sizes: &[f64]) -> Scale {
@@ -159,6 +172,13 @@ mod tests {
         assert_eq!(labels(&Scale::sizes(&[100.0])), ["100 B"]);
         let decades = Scale::sizes(&[1, 10, 100, 1000].map(|mib| f64::from(mib << 20)));
         assert_eq!(labels(&decades), ["1 MiB", "10 MiB", "100 MiB", "1000 MiB"]);
+    }
+
+    #[test]
+    fn labels_of_an_axis_are_left_out_evenly() {
+        let scale =
+            Scale::sizes(&[64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1 << 20].map(f64::from));
+        assert_eq!([600.0, 300.0, 150.0].map(|length| scale.step(length)), [1, 2, 3]);
     }
 
     #[test]
