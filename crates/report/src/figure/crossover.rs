@@ -78,9 +78,9 @@ impl Row<'_> {
         }
     }
 
-    fn hover(&self, point: &CrossoverPoint) -> String {
+    fn hover(&self, point: &CrossoverPoint, ahead: Ahead) -> String {
         let [(first, _), (second, _)] = &self.arms;
-        let verdict = match crossing::ahead(point, self.delta) {
+        let verdict = match ahead {
             Ahead::First => format!("{first} is ahead"),
             Ahead::Second => format!("{second} is ahead"),
             Ahead::Nobody => "tie or unknown".to_owned(),
@@ -271,7 +271,7 @@ impl Block<'_> {
         }
         for (point, (x, ahead)) in points.iter().zip(places) {
             let (look, y) = row.place(ahead, middle);
-            svg.point((x, y), Some((look, ahead == Ahead::Nobody)), &row.hover(point));
+            svg.point((x, y), Some((look, ahead == Ahead::Nobody)), &row.hover(point, ahead));
         }
         if let Some(at) = row.at {
             self.crossing(svg, row, at, middle);

@@ -133,7 +133,7 @@ impl Layout {
         if least.plot_width < least_width {
             return None;
         }
-        let free = medium.height() - draw_in(chart, medium, &least).height();
+        let free = medium.height() - draw_in(chart, medium, &least).height;
         let plot_height = least_height + free / least.rows as f64;
         (free >= 0.0).then_some(Layout { plot_height, ..least })
     }

@@ -51,7 +51,7 @@ impl Paper {
             Paper::Slide => return print_slide(draw),
         };
         let drawing = draw(medium);
-        let canvas = (self.width(), drawing.height() + 2.0 * MARGIN);
+        let canvas = (self.width(), drawing.height + 2.0 * MARGIN);
         drawing.standalone(canvas, self.width_mm())
     }
 }
@@ -62,11 +62,11 @@ fn print_slide(draw: impl Fn(Medium) -> Drawing) -> String {
         let medium = Medium::Slide(width);
         let drawing = draw(medium);
         let is_last = Some(&width) == SLIDES.last();
-        (is_last || drawing.height() <= medium.height()).then_some((width, drawing))
+        (is_last || drawing.height <= medium.height()).then_some((width, drawing))
     };
     let Some((width, drawing)) = SLIDES.into_iter().find_map(drawn) else { return String::new() };
     let margin = f64::from(width) - Medium::Slide(width).width();
-    let width = f64::from(width).max((drawing.height() + margin) * SLIDE_ASPECT);
+    let width = f64::from(width).max((drawing.height + margin) * SLIDE_ASPECT);
     drawing.standalone((width, width / SLIDE_ASPECT), Paper::Slide.width_mm())
 }
 
@@ -109,10 +109,10 @@ impl Medium {
     pub(crate) fn fitting(self, drawings: impl Iterator<Item = Drawing>) -> Option<Drawing> {
         let mut lowest: Option<Drawing> = None;
         for drawing in drawings {
-            if drawing.height() <= self.height() {
+            if drawing.height <= self.height() {
                 return Some(drawing);
             }
-            if lowest.as_ref().is_none_or(|other| drawing.height() < other.height()) {
+            if lowest.as_ref().is_none_or(|other| drawing.height < other.height) {
                 lowest = Some(drawing);
             }
         }

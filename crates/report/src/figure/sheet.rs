@@ -22,7 +22,8 @@ pub(crate) struct Sheet {
 pub(crate) struct Drawing {
     pub(super) title: String,
     width: f64,
-    height: f64,
+    /// In user units.
+    pub(super) height: f64,
     body: String,
 }
 
@@ -122,11 +123,6 @@ const SHAPES: &str = "\
 .to,.td{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}";
 
 impl Drawing {
-    /// Height in user units.
-    pub(super) fn height(&self) -> f64 {
-        self.height
-    }
-
     /// With its own styles, for files: in the middle of a canvas of so many units, which is
     /// so many millimetres wide.
     pub(super) fn standalone(&self, canvas: (f64, f64), width_mm: f64) -> String {

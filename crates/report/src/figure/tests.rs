@@ -267,13 +267,18 @@ fn without_a_pmu_time_takes_the_place_of_cycles() {
     assert!(has(&without, "-cpu-by-size") && !has(&without, "cycles") && !has(&without, "cache"));
 }
 
+/// The figure of a run whose name has this in it.
+fn one((run, analysis): &(Run, Analysis), part: &str) -> Figure {
+    let mut figures = all(run, analysis).into_iter();
+    figures.find(|figure| figure.file_stem.contains(part)).expect("drawn")
+}
+
 #[test]
 fn of_several_metrics_one_that_was_measured_keeps_its_name() {
-    let (run, mut analysis) = fixture::whole();
-    let arms = analysis.cells.iter_mut().flat_map(|cell| &mut cell.arms);
+    let mut run = fixture::whole();
+    let arms = run.1.cells.iter_mut().flat_map(|cell| &mut cell.arms);
     arms.filter_map(|arm| arm.latency.as_mut()).for_each(|latency| latency.p99_ns = None);
-    let figures = all(&run, &analysis);
-    let figure = figures.iter().find(|f| f.file_stem.contains("latency-by-size")).expect("drawn");
+    let figure = one(&run, "latency-by-size");
     assert_eq!(figure.table.rows[0].entries[0].text, "Round trip, median, 1 thread");
 }
 
@@ -291,13 +296,12 @@ fn one_size_one_trial_and_no_numbers_are_drawn_too() {
 
 #[test]
 fn zero_stands_at_the_edge_of_a_logarithmic_plot() {
-    let (run, mut analysis) = fixture::run();
-    let arm = analysis.cells[0].arms[1].figures.as_mut().expect("has figures");
+    let mut run = fixture::run();
+    let arm = run.1.cells[0].arms[1].figures.as_mut().expect("has figures");
     let switches = arm.context_switches_per_message.as_mut().expect("was measured");
     switches.value = 0.0;
-    switches.interval = Some(iolens_stats::analysis::Interval { low: -0.1, high: 0.1 });
-    let figures = all(&run, &analysis);
-    let figure = figures.iter().find(|f| f.file_stem.contains("switches-by-size")).expect("drawn");
+    switches.interval = Some(Interval { low: -0.1, high: 0.1 });
+    let figure = one(&run, "switches-by-size");
     assert!(figure.svg.contains(">0</text>") && !figure.svg.contains("NaN"));
 }
 
@@ -319,9 +323,7 @@ fn a_curve_breaks_where_its_arm_failed_and_says_so() {
 
 #[test]
 fn numbers_of_one_size_have_a_row_for_each_arm() {
-    let (run, analysis) = fixture::one_size();
-    let figures = all(&run, &analysis);
-    let ratio = figures.iter().find(|f| f.file_stem.contains("-ratio-")).expect("drawn");
+    let ratio = one(&fixture::one_size(), "-ratio-");
     for drawn in [Some(&ratio.svg), ratio.narrow.as_ref()] {
         let drawn = drawn.expect("also for a telephone");
         assert!(drawn.contains("; size 4 KiB</text>"), "{drawn}");
@@ -333,9 +335,7 @@ fn numbers_of_one_size_have_a_row_for_each_arm() {
 
 #[test]
 fn a_point_tells_its_interval_n_and_verdict() {
-    let (run, analysis) = fixture::run();
-    let figures = all(&run, &analysis);
-    let ratio = figures.iter().find(|f| f.file_stem.contains("-ratio-")).expect("drawn");
+    let ratio = one(&fixture::run(), "-ratio-");
     let title = "<title>send, 64 B, 1 thread: 1.06 [1.05, 1.07], n = 12, FASTER</title>";
     assert!(ratio.svg.contains(title));
 }
