@@ -200,8 +200,8 @@ pub(crate) enum ProgressKind {
 }
 
 impl ProgressKind {
-    pub(crate) const ALL: [ProgressKind; 3] =
-        [ProgressKind::Bar, ProgressKind::Plain, ProgressKind::None];
+    pub(crate) const ALL: &'static [ProgressKind] =
+        &[ProgressKind::Bar, ProgressKind::Plain, ProgressKind::None];
 
     pub(crate) fn word(self) -> &'static str {
         match self {

@@ -130,16 +130,16 @@ mod tests {
     #[test]
     fn the_classic_tables_are_the_documented_ones() {
         let cells = |wishes: &Wishes| {
-            let threads = wishes.threads.as_ref().unwrap().0.len();
-            wishes.sizes.as_ref().unwrap().0.len() * threads
+            let threads = wishes.threads.as_ref().unwrap().len();
+            wishes.sizes.as_ref().unwrap().len() * threads
         };
         let check = |name: &str, contrasts: usize, topology: Topology, mode: Mode| {
             let wishes = read(name);
-            let arms = wishes.methods.as_ref().unwrap().0.len();
+            let arms = wishes.methods.as_ref().unwrap().len();
             // Each arm but the baseline against it, and the A/A arm.
             assert_eq!(cells(&wishes) * arms, contrasts, "{name}");
-            assert_eq!(wishes.network.unwrap().0, [Stand::At(topology)], "{name}");
-            assert_eq!(wishes.mode.unwrap().0, [mode], "{name}");
+            assert_eq!(wishes.network.unwrap(), [Stand::At(topology)], "{name}");
+            assert_eq!(wishes.mode.unwrap(), [mode], "{name}");
         };
         check("classic-48", 48, Topology::Loopback, Mode::Stream);
         check("classic-48-rr", 48, Topology::Loopback, Mode::Rr);
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn the_receiver_is_the_only_thing_the_recvmsg_plan_changes() {
         let recvmsg = read("classic-72-recvmsg");
-        let receivers = recvmsg.receivers.as_ref().map(|receivers| receivers.0.clone());
+        let receivers = recvmsg.receivers.clone();
         assert_eq!(receivers, Some(vec!["recvmsg_iov".to_owned()]));
         assert_eq!(Wishes { receivers: None, ..recvmsg }, read("classic-72"));
     }

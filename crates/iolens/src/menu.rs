@@ -105,7 +105,7 @@ fn of_a_message(stands: &Stands) -> Vec<Question> {
     vec![
         value("How large is a message?", "--size", "1KiB", |text| values::size(text).map(drop)),
         value("How many connections at once?", "--connections", "1", |text| {
-            values::asked::connections(text).map(drop)
+            values::asked_connections(text).map(drop)
         }),
         value("How many separate buffers make up the message?", "--fields", "8", |text| {
             values::field_count(text).map(drop)

@@ -13,14 +13,14 @@ use iolens_model::secret;
 use crate::args;
 use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::values::{List, Stand};
+use crate::values::Stand;
 
 /// What is asked for where another machine is named: messages go there, unless the flags say
 /// something else.
 pub(crate) fn meant(asked: Wishes, flags: &Wishes, peer: &args::Peer) -> Wishes {
     let is_net = asked.study.is_none_or(|study| study == Study::Net);
     match is_net && peer.peer.is_some() && flags.network.is_none() {
-        true => Wishes { network: Some(List(vec![Stand::At(Topology::Host)])), ..asked },
+        true => Wishes { network: Some(vec![Stand::At(Topology::Host)]), ..asked },
         false => asked,
     }
 }

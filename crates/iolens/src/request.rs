@@ -243,7 +243,7 @@ mod tests {
         let arms = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy", "send", "memcpy"];
         for (line, arms) in [("", &arms[..]), ("--quick", &arms[..4])] {
             let asked = complete(typed(line).unwrap()).unwrap();
-            assert_eq!(asked.methods.unwrap().0, arms, "{line}");
+            assert_eq!(asked.methods.unwrap(), arms, "{line}");
         }
     }
 
@@ -260,8 +260,8 @@ mod tests {
             |line: &str| complete(typed(line).unwrap().or(file("classic-48").unwrap())).unwrap();
 
         let plan = asked("--threads 3");
-        assert_eq!(plan.threads.unwrap().0, [3]);
-        assert_eq!(plan.sizes.unwrap().0.len(), 4);
+        assert_eq!(plan.threads.unwrap(), [3]);
+        assert_eq!(plan.sizes.unwrap().len(), 4);
         assert_eq!(plan.budget, Some(Nanos(300 * Nanos::SECOND.0)));
         assert_eq!(plan.passes, Some(Passes { minimum: 12, maximum: 60 }));
         assert_eq!(asked("--quick").passes, Some(Passes { minimum: 20, maximum: 20 }));

@@ -44,7 +44,7 @@ pub(crate) struct Load {
     #[arg(long, value_name = "R", value_parser = values::load::rate, help_heading = PACE)]
     pub(crate) rate: Option<f64>,
     /// How requests of an open loop follow each other: poisson, fixed [default: poisson]
-    #[arg(long, value_name = "HOW", value_parser = values::load::arrivals, requires = "rate",
+    #[arg(long, value_name = "HOW", value_parser = values::one::<Arrivals>, requires = "rate",
           help_heading = PACE)]
     pub(crate) arrivals: Option<Arrivals>,
     /// Closed loop: time between a reply and the next request [default: none]

@@ -72,10 +72,10 @@ pub(crate) struct NetSend {
     #[arg(long, value_name = "N", default_value = "8", value_parser = values::field_count)]
     pub(crate) fields: u32,
     /// Build the iovec per-message, or once: prebuilt
-    #[arg(long, value_name = "WHEN", default_value = "per-message", value_parser = values::iovec)]
+    #[arg(long, value_name = "WHEN", default_value = "per-message", value_parser = values::one::<Iovec>)]
     pub(crate) iovec: Iovec,
     /// Memory that is sent from: hot, cold
-    #[arg(long, value_name = "HOW", default_value = "hot", value_parser = values::send_memory)]
+    #[arg(long, value_name = "HOW", default_value = "hot", value_parser = values::one::<WorkingSet>)]
     pub(crate) send_memory: WorkingSet,
     #[command(flatten)]
     pub(crate) both: BothEnds,

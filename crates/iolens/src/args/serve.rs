@@ -40,10 +40,10 @@ pub(crate) struct Serve {
     pub(crate) listen: Address,
     /// Threads, or spare processes, of a model that has a number of them
     /// [default: one for each processor]
-    #[arg(long, value_name = "N", value_parser = values::workers)]
+    #[arg(long, value_name = "N", value_parser = values::up_to(1024, "threads or processes"))]
     pub(crate) workers: Option<u32>,
     /// Who closes a connection: client, or server (behind its first reply)
-    #[arg(long, value_name = "WHO", default_value = "client", value_parser = values::close)]
+    #[arg(long, value_name = "WHO", default_value = "client", value_parser = values::one::<Close>)]
     pub(crate) close: Close,
     /// Print the result as JSON
     #[arg(long)]

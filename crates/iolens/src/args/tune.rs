@@ -82,7 +82,7 @@ pub(crate) struct TuneCopy {
 pub(crate) struct TuneHow {
     /// What of the file is in the page cache: as-is, warm or cold
     #[arg(long, value_name = "STATE", default_value = "as-is",
-          value_parser = values::cache_wish)]
+          value_parser = values::one::<CacheWish>)]
     pub(crate) cache: CacheWish,
     /// Evict the file from the page cache: for --cache cold before each trial, else once, to
     /// read it again in large folios where it is cached in small ones

@@ -64,7 +64,7 @@ fn settings(args: &args::Load) -> Result<Settings, Failure> {
         (None, None) if args.print => Count::Requests(u64::from(args.connections)),
         (None, None) => Count::Time(TIME),
     };
-    let cpus = args.cpus.as_ref().map(|cpus| cpus.0.clone());
+    let cpus = args.cpus.clone();
     usable_cpus(cpus.as_deref())?;
     let per_cpu = cpus.as_ref().and_then(|cpus| u32::try_from(cpus.len()).ok()).unwrap_or(1);
     Ok(Settings {
@@ -78,7 +78,7 @@ fn settings(args: &args::Load) -> Result<Settings, Failure> {
         timeout: args.timeout,
         threads: args.threads.unwrap_or(per_cpu.min(args.connections)),
         cpus,
-        sources: args.sources.as_ref().map(|sources| sources.0.clone()).unwrap_or_default(),
+        sources: args.sources.clone().unwrap_or_default(),
         seed: args.seed.unwrap_or_else(clock::unix_ns),
         form,
         expected,

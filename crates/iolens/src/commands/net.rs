@@ -116,7 +116,7 @@ fn receive_size() -> Bytes {
 fn conditions(args: &BothEnds, receive_bytes: Bytes) -> Result<Conditions, Failure> {
     let congestion = args.congestion.clone().unwrap_or_else(|| CONGESTION.to_owned());
     runner::check_congestion(&congestion)?;
-    let cpus = args.cpus.as_ref().map(|cpus| cpus.0.clone());
+    let cpus = args.cpus.clone();
     usable_cpus(cpus.as_deref())?;
     let buffer_bytes = args.socket_buffer.unwrap_or(Tuning::DEFAULT.socket_buffer_bytes);
     let socket = SocketOptions { congestion, buffer_bytes, nodelay: true, receive_bytes };

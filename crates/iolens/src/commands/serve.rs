@@ -29,7 +29,7 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
         )));
     }
     let usable = host::limits(&host::Root::real()).cpus;
-    let cpus = args.cpus.as_ref().map(|cpus| cpus.0.clone());
+    let cpus = args.cpus.clone();
     if let Some(cpus) = &cpus {
         runner::check_cpus(cpus, &usable)?;
     }

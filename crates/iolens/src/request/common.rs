@@ -9,7 +9,7 @@ use super::{ALL, stated};
 use crate::axes::Wishes;
 use crate::failure::Failure;
 use crate::values::server::lacking;
-use crate::values::{List, unknown};
+use crate::values::{a_block, unknown};
 
 /// Words of textbooks for what has a name of its own here.
 const TEXTBOOK: [(Study, &str, &str); 8] = [
@@ -34,7 +34,7 @@ pub(super) fn textbook(study: Study, word: &str) -> Option<&'static str> {
 pub(super) fn in_our_words(mut asked: Wishes) -> (Wishes, Vec<String>) {
     let study = asked.study.unwrap_or(Study::Net);
     let mut notes = Vec::new();
-    let listed = asked.methods.iter_mut().flat_map(|list| &mut list.0);
+    let listed = asked.methods.iter_mut().flatten();
     for word in listed.chain(asked.baseline.iter_mut()) {
         let Some(ours) = textbook(study, word) else { continue };
         let note = format!("{word} is called {ours} here");
@@ -61,10 +61,10 @@ pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
     Wishes {
         study: Some(plan.study()),
         quick: plan.quick,
-        methods: Some(List(plan.primitives.clone())),
+        methods: Some(plan.primitives.clone()),
         baseline: Some(plan.baseline.clone()),
-        sizes: (plan.study().has_sizes() && !is_of_a_file).then(|| List(plan.sizes.clone())),
-        threads: Some(List(plan.threads.clone())),
+        sizes: (plan.study().has_sizes() && !is_of_a_file).then(|| plan.sizes.clone()),
+        threads: Some(plan.threads.clone()),
         budget: Some(plan.budget),
         precision: Some(plan.precision),
         threshold: Some(plan.delta),
@@ -74,7 +74,7 @@ pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
         sequential_time: time,
         sequential_messages: messages,
         isolate: plan.isolate,
-        cpus: plan.cpus.clone().map(List),
+        cpus: plan.cpus.clone(),
         counters: Some(plan.probes.counting),
         software_events: plan.probes.software,
         tracepoints: plan.probes.tracepoints,
@@ -112,7 +112,7 @@ impl Chosen {
             primitives: self.primitives,
             baseline: self.baseline,
             sizes: self.sizes,
-            threads: stated(asked.threads.clone(), "threads")?.0,
+            threads: stated(asked.threads.clone(), "threads")?,
             schedule: self.schedule,
             passes,
             budget: stated(asked.budget, "budget")?,
@@ -121,7 +121,7 @@ impl Chosen {
             quick: asked.quick,
             isolate: asked.isolate,
             seed: asked.seed.unwrap_or(seed),
-            cpus: asked.cpus.clone().map(|cpus| cpus.0),
+            cpus: asked.cpus.clone(),
             probes: Probes {
                 counting: asked.counters.unwrap_or_default(),
                 software: asked.software_events,
@@ -131,18 +131,11 @@ impl Chosen {
     }
 }
 
-/// The largest block of a file: each thread of each arm has a buffer of it, or several.
-const BLOCK_BYTES_MAX: Bytes = Bytes(64 * Bytes::MIB);
-
 /// Block sizes of a study of files.
 pub(super) fn block_sizes(asked: &Wishes) -> Result<Vec<Bytes>, Failure> {
-    let sizes = stated(asked.sizes.clone(), "sizes")?.0;
-    match sizes.iter().find(|size| **size > BLOCK_BYTES_MAX) {
-        None => Ok(sizes),
-        Some(size) => Err(Failure::usage(format!(
-            "a block of {size} is too large: the largest is {BLOCK_BYTES_MAX}"
-        ))),
-    }
+    let sizes = stated(asked.sizes.clone(), "sizes")?;
+    sizes.iter().try_for_each(|&size| a_block(size).map(drop)).map_err(Failure::usage)?;
+    Ok(sizes)
 }
 
 /// Refuses programs that a study cannot have as arms: of a name that is one already, or
@@ -181,7 +174,7 @@ pub(super) fn arms_with_programs(
     default: &str,
 ) -> Result<(Vec<String>, String), Failure> {
     let mut listed: Vec<String> = Vec::new();
-    for word in stated(asked.methods.clone(), "methods")?.0 {
+    for word in stated(asked.methods.clone(), "methods")? {
         match &*word {
             ALL => listed.extend(all.iter().map(|&id| id.to_owned())),
             id => listed.push(known(id).map_err(Failure::usage)?),
@@ -221,7 +214,7 @@ pub(super) fn engine_arms<E: Engines>(
     default: &str,
 ) -> Result<(Vec<String>, String), Failure> {
     let mut listed: Vec<String> = Vec::new();
-    for word in stated(asked.methods.clone(), "methods")?.0 {
+    for word in stated(asked.methods.clone(), "methods")? {
         let found: Vec<&str> = match &*word {
             ALL => E::ids(),
             id => vec![engine::<E>(id).map_err(Failure::usage)?],

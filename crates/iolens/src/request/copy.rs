@@ -14,7 +14,7 @@ use super::{ALL, Chosen, Request, schedule, stated};
 use crate::axes::Wishes;
 use crate::failure::Failure;
 use crate::values::server::OF_COPIES;
-use crate::values::{List, unknown};
+use crate::values::unknown;
 
 /// The baseline of the study, unless another one is named: what any program does that
 /// thinks no further, and one of ours, so that starting a program is in no ratio of
@@ -25,9 +25,9 @@ const BASELINE: &str = "read_write";
 pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
     let (primitives, baseline) = arms(&asked)?;
     let axes = CopyAxes {
-        block: stated(asked.block_size.clone(), "block_size")?.0,
-        cache: stated(asked.cache.clone(), "cache")?.0,
-        sync: asked.sync.clone().map_or(vec![CopySync::None], |sync| sync.0),
+        block: stated(asked.block_size.clone(), "block_size")?,
+        cache: stated(asked.cache.clone(), "cache")?,
+        sync: asked.sync.clone().unwrap_or(vec![CopySync::None]),
         file: asked.file.clone(),
         dir: asked.dir.clone(),
         evict: asked.allow_evict,
@@ -41,7 +41,7 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
     }
     let sizes = match &axes.file {
         Some(file) => vec![size_of(file)?],
-        None => stated(asked.sizes.clone(), "sizes")?.0,
+        None => stated(asked.sizes.clone(), "sizes")?,
     };
     let schedule = schedule(&asked);
     let chosen = Chosen { axes: Axes::Copy(axes), primitives, baseline, sizes, schedule };
@@ -51,9 +51,9 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
 /// What a plan states of these axes.
 pub(super) fn wishes(copy: &CopyAxes) -> Wishes {
     Wishes {
-        block_size: Some(List(copy.block.clone())),
-        cache: Some(List(copy.cache.clone())),
-        sync: Some(List(copy.sync.clone())),
+        block_size: Some(copy.block.clone()),
+        cache: Some(copy.cache.clone()),
+        sync: Some(copy.sync.clone()),
         file: copy.file.clone(),
         dir: copy.dir.clone(),
         allow_evict: copy.evict,

@@ -11,7 +11,6 @@ use super::common::{Engines, block_sizes, engine_arms, known_engine};
 use super::{Chosen, Request, schedule, stated};
 use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::values::List;
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "read";
@@ -21,15 +20,15 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
     let (primitives, baseline) = engine_arms::<Reading>(&asked, BASELINE)?;
     let sizes = block_sizes(&asked)?;
     let axes = FileAxes {
-        cache: stated(asked.cache.clone(), "cache")?.0,
-        pattern: stated(asked.pattern.clone(), "pattern")?.0,
-        consumer: stated(asked.consumer.clone(), "consumer")?.0,
-        depth: asked.queue_depth.clone().map_or(vec![FileSetting::DEPTH], |depth| depth.0),
+        cache: stated(asked.cache.clone(), "cache")?,
+        pattern: stated(asked.pattern.clone(), "pattern")?,
+        consumer: stated(asked.consumer.clone(), "consumer")?,
+        depth: asked.queue_depth.clone().unwrap_or(vec![FileSetting::DEPTH]),
         file: asked.file.clone(),
         dir: asked.dir.clone(),
         file_bytes: asked.file_size,
         evict: asked.allow_evict,
-        drop_caches: asked.drop_caches.clone().map_or_else(Vec::new, |modes| modes.0),
+        drop_caches: asked.drop_caches.clone().unwrap_or_default(),
     };
     check(&axes)?;
     let schedule = schedule(&asked);
@@ -40,15 +39,15 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
 /// What a plan states of these axes.
 pub(super) fn wishes(file: &FileAxes) -> Wishes {
     Wishes {
-        cache: Some(List(file.cache.clone())),
-        pattern: Some(List(file.pattern.clone())),
-        consumer: Some(List(file.consumer.clone())),
-        queue_depth: Some(List(file.depth.clone())),
+        cache: Some(file.cache.clone()),
+        pattern: Some(file.pattern.clone()),
+        consumer: Some(file.consumer.clone()),
+        queue_depth: Some(file.depth.clone()),
         file: file.file.clone(),
         dir: file.dir.clone(),
         file_size: file.file_bytes,
         allow_evict: file.evict,
-        drop_caches: (!file.drop_caches.is_empty()).then(|| List(file.drop_caches.clone())),
+        drop_caches: (!file.drop_caches.is_empty()).then(|| file.drop_caches.clone()),
         ..Wishes::default()
     }
 }

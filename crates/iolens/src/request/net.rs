@@ -10,7 +10,7 @@ use iolens_model::units::Bytes;
 use super::{ALL, Available, Chosen, Request, schedule, stands, stated, tuning};
 use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::values::{List, Stand, unknown};
+use crate::values::{Stand, unknown};
 
 /// The baseline of the study, unless another one is named.
 pub(super) const BASELINE: &str = "send_staged";
@@ -19,10 +19,10 @@ pub(super) const BASELINE: &str = "send_staged";
 pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
     let (mut primitives, baseline) = arms(&asked)?;
     let schedule = schedule(&asked);
-    let modes = stated(asked.mode.clone(), "mode")?.0;
+    let modes = stated(asked.mode.clone(), "mode")?;
     check_modes(&modes, &schedule)?;
     let mut notes = Vec::new();
-    let stands = stated(asked.network.clone(), "network")?.0;
+    let stands = stated(asked.network.clone(), "network")?;
     let topologies = stands::topologies(&stands, available, &mut notes)?;
     let setting = tuning::Setting {
         primitives: &primitives,
@@ -31,18 +31,18 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         modes: &modes,
     };
     let tuning = tuning::axes(&asked, setting, &mut notes)?;
-    let sizes = stated(asked.sizes.clone(), "sizes")?.0;
+    let sizes = stated(asked.sizes.clone(), "sizes")?;
     if topologies.contains(&Topology::Sink) {
-        let named = |id: &String| asked.methods.iter().any(|List(words)| words.contains(id));
+        let named = |id: &String| asked.methods.iter().any(|words| words.contains(id));
         leave_out_of_sink(&mut primitives, &named, &mut notes);
         check_sink(&primitives, &sizes, &modes, &tuning.ip)?;
     }
     let axes = NetAxes {
         topologies,
         modes,
-        working_sets: stated(asked.send_memory.clone(), "send_memory")?.0,
-        fields: asked.fields.clone().map_or(vec![NetSetting::FIELDS], |fields| fields.0),
-        iovec: asked.iovec.clone().map_or(vec![Iovec::PerMessage], |iovec| iovec.0),
+        working_sets: stated(asked.send_memory.clone(), "send_memory")?,
+        fields: asked.fields.clone().unwrap_or(vec![NetSetting::FIELDS]),
+        iovec: asked.iovec.clone().unwrap_or(vec![Iovec::PerMessage]),
         receivers: receivers(asked.receivers.clone())?,
         congestion: asked.congestion.clone().unwrap_or_else(|| tuning::CONGESTION.to_owned()),
         tuning,
@@ -58,12 +58,12 @@ pub(super) fn wishes(net: &NetAxes) -> Wishes {
     let stands = net.topologies.iter().map(|&topology| Stand::At(topology)).collect();
     let apart = net.topologies.iter().any(|topology| topology.is_apart());
     Wishes {
-        network: Some(List(stands)),
-        mode: Some(List(net.modes.clone())),
-        send_memory: Some(List(net.working_sets.clone())),
-        receivers: Some(List(net.receivers.clone())),
-        fields: Some(List(net.fields.clone())),
-        iovec: Some(List(net.iovec.clone())),
+        network: Some(stands),
+        mode: Some(net.modes.clone()),
+        send_memory: Some(net.working_sets.clone()),
+        receivers: Some(net.receivers.clone()),
+        fields: Some(net.fields.clone()),
+        iovec: Some(net.iovec.clone()),
         local_end: apart.then_some(net.direction),
         congestion: Some(net.congestion.clone()),
         allow_sysctl: net.allow_sysctl,
@@ -74,7 +74,7 @@ pub(super) fn wishes(net: &NetAxes) -> Wishes {
 /// The arms and the baseline. The baseline is always measured; a single
 /// primitive is its own.
 fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let listed = selected(&stated(asked.methods.clone(), "methods")?.0)?;
+    let listed = selected(&stated(asked.methods.clone(), "methods")?)?;
     if let Some(id) = &asked.baseline {
         known_primitive(id).map_err(Failure::usage)?;
     }
@@ -164,8 +164,8 @@ pub(super) fn known(field: &str, id: &str) -> Result<(), String> {
 }
 
 /// The receivers, each of which works here.
-fn receivers(asked: Option<List<String>>) -> Result<Vec<String>, Failure> {
-    let ids = asked.map_or_else(|| vec![NetSetting::RECEIVER.to_owned()], |List(ids)| ids);
+fn receivers(asked: Option<Vec<String>>) -> Result<Vec<String>, Failure> {
+    let ids = asked.unwrap_or_else(|| vec![NetSetting::RECEIVER.to_owned()]);
     for id in &ids {
         let entry = known_receiver(id).map_err(Failure::usage)?;
         entry

@@ -16,7 +16,7 @@ use crate::built_in;
 use crate::failure::Failure;
 use crate::runner::budget_with;
 use crate::values::server::OF_SERVERS;
-use crate::values::{List, Stand, unknown};
+use crate::values::{Stand, unknown};
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "epoll_lt";
@@ -35,24 +35,24 @@ const BACKLOG: u32 = 65_535;
 pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
     let (primitives, baseline) = arms(&asked)?;
     let mut notes = Vec::new();
-    let stands = stated(asked.network.clone(), "network")?.0;
+    let stands = stated(asked.network.clone(), "network")?;
     let axes = ServerAxes {
         topologies: topologies(&stands, available, &mut notes)?,
-        services: stated(asked.service.clone(), "service")?.0,
-        lengths: asked.keep_alive.clone().map_or(vec![Length::Long], |lengths| lengths.0),
-        loads: stated(asked.load.clone(), "load")?.0,
-        connections: stated(asked.connections.clone(), "connections")?.0,
+        services: stated(asked.service.clone(), "service")?,
+        lengths: asked.keep_alive.clone().unwrap_or(vec![Length::Long]),
+        loads: stated(asked.load.clone(), "load")?,
+        connections: stated(asked.connections.clone(), "connections")?,
         arrivals: asked.arrivals.unwrap_or(Arrivals::Poisson),
         in_flight: asked.in_flight.unwrap_or(1),
         phase: stated(asked.step_time, "step_time")?,
         backlog: asked.backlog.unwrap_or(BACKLOG),
         client_threads: asked.client_threads,
-        server_cpus: asked.server_cpus.clone().map(|cpus| cpus.0),
-        client_cpus: asked.client_cpus.clone().map(|cpus| cpus.0),
+        server_cpus: asked.server_cpus.clone(),
+        client_cpus: asked.client_cpus.clone(),
         external: asked.external.clone(),
         alone_services: Vec::new(),
         alone_connections: Vec::new(),
-        slo: asked.slo.clone().map_or_else(Vec::new, |slo| slo.0),
+        slo: asked.slo.clone().unwrap_or_default(),
         knee: asked.knee,
     };
     check(&axes)?;
@@ -72,18 +72,18 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
 pub(super) fn wishes(server: &ServerAxes) -> Wishes {
     let stands = server.topologies.iter().map(|&topology| Stand::At(topology)).collect();
     Wishes {
-        network: Some(List(stands)),
-        service: Some(List(server.services.clone())),
-        connections: Some(List(server.connections.clone())),
-        keep_alive: Some(List(server.lengths.clone())),
-        load: Some(List(server.loads.clone())),
+        network: Some(stands),
+        service: Some(server.services.clone()),
+        connections: Some(server.connections.clone()),
+        keep_alive: Some(server.lengths.clone()),
+        load: Some(server.loads.clone()),
         arrivals: Some(server.arrivals),
         in_flight: Some(server.in_flight),
-        slo: (!server.slo.is_empty()).then(|| List(server.slo.clone())),
+        slo: (!server.slo.is_empty()).then(|| server.slo.clone()),
         knee: server.knee,
         step_time: Some(server.phase),
-        server_cpus: server.server_cpus.clone().map(List),
-        client_cpus: server.client_cpus.clone().map(List),
+        server_cpus: server.server_cpus.clone(),
+        client_cpus: server.client_cpus.clone(),
         client_threads: server.client_threads,
         backlog: Some(server.backlog),
         external: server.external.clone(),

@@ -7,7 +7,7 @@ use iolens_model::plan::{Axes, SyscallAxes};
 use super::{ALL, Chosen, Request, schedule, stated};
 use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::values::{List, unknown};
+use crate::values::unknown;
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "getppid";
@@ -15,7 +15,7 @@ const BASELINE: &str = "getppid";
 /// The plan of these wishes.
 pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
     let (primitives, baseline) = arms(&asked)?;
-    let List(in_a_row) = stated(asked.bursts.clone(), "bursts")?;
+    let in_a_row = stated(asked.bursts.clone(), "bursts")?;
     let schedule = schedule(&asked);
     if !schedule.is_sliced() && in_a_row.iter().any(Option::is_some) && asked.bursts.is_some() {
         return Err(Failure::usage(
@@ -30,12 +30,12 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
 
 /// What a plan states of these axes.
 pub(super) fn wishes(syscall: &SyscallAxes) -> Wishes {
-    Wishes { bursts: Some(List(syscall.in_a_row.clone())), ..Wishes::default() }
+    Wishes { bursts: Some(syscall.in_a_row.clone()), ..Wishes::default() }
 }
 
 /// The calls and the baseline, which is always measured.
 fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let listed = selected(&stated(asked.methods.clone(), "calls")?.0)?;
+    let listed = selected(&stated(asked.methods.clone(), "calls")?)?;
     let baseline = match (&asked.baseline, &listed[..]) {
         (Some(id), _) => id.clone(),
         (None, [single]) => single.clone(),

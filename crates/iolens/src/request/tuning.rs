@@ -7,7 +7,6 @@ use iolens_model::with_tuning_fields;
 
 use crate::axes::{self, Wishes};
 use crate::failure::Failure;
-use crate::values::List;
 
 /// Of every socket unless another one is asked for: it does not pace, and every
 /// user may have it.
@@ -30,13 +29,13 @@ macro_rules! between_wishes_and_axes {
         fn asked_for(asked: &Wishes) -> TuningAxes {
             let usual = TuningAxes::default();
             TuningAxes {
-                $($field: asked.$field.clone().map_or(usual.$field, |List(values)| values),)+
+                $($field: asked.$field.clone().unwrap_or(usual.$field),)+
             }
         }
 
         /// What a plan states of these axes.
         pub(super) fn wishes(axes: &TuningAxes) -> Wishes {
-            Wishes { $($field: Some(List(axes.$field.clone())),)+ ..Wishes::default() }
+            Wishes { $($field: Some(axes.$field.clone()),)+ ..Wishes::default() }
         }
     };
 }

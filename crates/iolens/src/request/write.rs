@@ -8,7 +8,6 @@ use super::common::{Engines, block_sizes, engine_arms, known_engine};
 use super::{Chosen, Request, schedule, stated};
 use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::values::List;
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "write";
@@ -18,9 +17,9 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
     let (primitives, baseline) = engine_arms::<Writing>(&asked, BASELINE)?;
     let sizes = block_sizes(&asked)?;
     let axes = WriteAxes {
-        destination: stated(asked.target.clone(), "target")?.0,
-        pattern: stated(asked.pattern.clone(), "pattern")?.0,
-        depth: asked.queue_depth.clone().map_or(vec![FileSetting::DEPTH], |depth| depth.0),
+        destination: stated(asked.target.clone(), "target")?,
+        pattern: stated(asked.pattern.clone(), "pattern")?,
+        depth: asked.queue_depth.clone().unwrap_or(vec![FileSetting::DEPTH]),
         dir: asked.dir.clone(),
         file_bytes: asked.file_size,
     };
@@ -32,9 +31,9 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
 /// What a plan states of these axes.
 pub(super) fn wishes(write: &WriteAxes) -> Wishes {
     Wishes {
-        target: Some(List(write.destination.clone())),
-        pattern: Some(List(write.pattern.clone())),
-        queue_depth: Some(List(write.depth.clone())),
+        target: Some(write.destination.clone()),
+        pattern: Some(write.pattern.clone()),
+        queue_depth: Some(write.depth.clone()),
         dir: write.dir.clone(),
         file_size: write.file_bytes,
         ..Wishes::default()
