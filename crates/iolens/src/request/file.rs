@@ -1,28 +1,20 @@
-//! A plan of the study `file`.
+//! What only the study `file` has.
 
 use std::path::Path;
 
-use iolens_engine::files::read::engines::{self, ENGINES};
 use iolens_engine::files::subject::Subject;
 use iolens_model::file::{CacheState, DropMode, FileAxes, FileSetting};
-use iolens_model::plan::Axes;
 
-use super::common::{Engines, block_sizes, engine_arms, known_engine};
-use super::{Chosen, Request, schedule, stated};
+use super::stated;
 use crate::axes::Wishes;
 use crate::failure::Failure;
 
-/// The baseline of the study, unless another one is named.
-const BASELINE: &str = "read";
-
-/// The plan of these wishes.
-pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
-    let (primitives, baseline) = engine_arms::<Reading>(&asked, BASELINE)?;
-    let sizes = block_sizes(&asked)?;
+/// The axes of these wishes.
+pub(super) fn axes(asked: &Wishes) -> Result<FileAxes, Failure> {
     let axes = FileAxes {
-        cache: stated(asked.cache.clone(), "cache")?,
-        pattern: stated(asked.pattern.clone(), "pattern")?,
-        consumer: stated(asked.consumer.clone(), "consumer")?,
+        cache: stated(&asked.cache, "cache")?,
+        pattern: stated(&asked.pattern, "pattern")?,
+        consumer: stated(&asked.consumer, "consumer")?,
         depth: asked.queue_depth.clone().unwrap_or(vec![FileSetting::DEPTH]),
         file: asked.file.clone(),
         dir: asked.dir.clone(),
@@ -31,9 +23,7 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
         drop_caches: asked.drop_caches.clone().unwrap_or_default(),
     };
     check(&axes)?;
-    let schedule = schedule(&asked);
-    let chosen = Chosen { axes: Axes::File(axes), primitives, baseline, sizes, schedule };
-    Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes: Vec::new() })
+    Ok(axes)
 }
 
 /// What a plan states of these axes.
@@ -91,24 +81,4 @@ fn check_drops(axes: &FileAxes) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-/// Engines that read.
-struct Reading;
-
-impl Engines for Reading {
-    const TASK: &'static str = "reads";
-
-    fn ids() -> Vec<&'static str> {
-        ENGINES.iter().map(|entry| entry.id).collect()
-    }
-
-    fn find(id: &str) -> Option<&'static str> {
-        engines::find(id).map(|entry| entry.id)
-    }
-}
-
-/// Whether there is such an id under a field.
-pub(super) fn known(field: &str, id: &str) -> Result<(), String> {
-    known_engine::<Reading>(field, id)
 }

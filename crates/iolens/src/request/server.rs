@@ -1,50 +1,44 @@
-//! A plan of the study `server`.
+//! What only the study `server` has.
 
 use iolens_engine::layout::arm_groups;
 use iolens_engine::server::limits::Limits;
-use iolens_engine::server::models::{self, MODELS};
+use iolens_engine::server::models;
 use iolens_model::axes::Topology;
 use iolens_model::load::{Arrivals, Length};
-use iolens_model::plan::{Axes, Plan, Schedule};
+use iolens_model::plan::{Axes, Plan};
 use iolens_model::server::{ServerAxes, ServerSetting};
 use iolens_model::units::Nanos;
 
-use super::common::{arms_with_programs, check_external};
-use super::{Available, Chosen, Request, stated, topologies};
+use super::{Available, stated, topologies};
 use crate::axes::Wishes;
-use crate::built_in;
 use crate::failure::Failure;
 use crate::runner::budget_with;
-use crate::values::server::OF_SERVERS;
-use crate::values::{Stand, unknown};
-
-/// The baseline of the study, unless another one is named.
-const BASELINE: &str = "epoll_lt";
+use crate::values::Stand;
 
 /// Rounds of slices that are thrown away: connections and memory are warm after one.
-const DISCARDED_ROUNDS: u32 = 1;
+pub(super) const DISCARDED_ROUNDS: u32 = 1;
 
-/// How long a slice is meant to last, and how many count, where a plan says nothing.
-const SLICE: Nanos = Nanos(100_000_000);
-const ROUNDS: u32 = 10;
+/// How long a slice is meant to last where a plan says nothing.
+pub(super) const SLICE: Nanos = Nanos(100_000_000);
 
 /// Connections that may wait to be taken; the kernel has a limit of its own.
 const BACKLOG: u32 = 65_535;
 
-/// The plan of these wishes.
-pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
-    let (primitives, baseline) = arms(&asked)?;
-    let mut notes = Vec::new();
-    let stands = stated(asked.network.clone(), "network")?;
+/// The axes of these wishes.
+pub(super) fn axes(
+    asked: &Wishes,
+    available: Available<'_>,
+    notes: &mut Vec<String>,
+) -> Result<ServerAxes, Failure> {
     let axes = ServerAxes {
-        topologies: topologies(&stands, available, &mut notes)?,
-        services: stated(asked.service.clone(), "service")?,
+        topologies: topologies(asked, available, notes)?,
+        services: stated(&asked.service, "service")?,
         lengths: asked.keep_alive.clone().unwrap_or(vec![Length::Long]),
-        loads: stated(asked.load.clone(), "load")?,
-        connections: stated(asked.connections.clone(), "connections")?,
+        loads: stated(&asked.load, "load")?,
+        connections: stated(&asked.connections, "connections")?,
         arrivals: asked.arrivals.unwrap_or(Arrivals::Poisson),
         in_flight: asked.in_flight.unwrap_or(1),
-        phase: stated(asked.step_time, "step_time")?,
+        phase: stated(&asked.step_time, "step_time")?,
         backlog: asked.backlog.unwrap_or(BACKLOG),
         client_threads: asked.client_threads,
         server_cpus: asked.server_cpus.clone(),
@@ -56,16 +50,7 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         knee: asked.knee,
     };
     check(&axes)?;
-    let schedule = Schedule::Slices {
-        slice: asked.slice.unwrap_or(SLICE),
-        discarded_rounds: DISCARDED_ROUNDS,
-        rounds: asked.rounds.unwrap_or(ROUNDS),
-    };
-    let axes = Axes::Server(axes);
-    let chosen = Chosen { axes, primitives, baseline, sizes: Vec::new(), schedule };
-    let mut plan = with_budget(chosen, &asked, seed)?;
-    set_apart(&mut plan, &Limits::here(), &mut notes);
-    Ok(Request { plan, name: asked.name, notes })
+    Ok(axes)
 }
 
 /// What a plan states of these axes.
@@ -91,17 +76,14 @@ pub(super) fn wishes(server: &ServerAxes) -> Wishes {
     }
 }
 
-/// The plan; where no budget is stated, passes have that of the study's default, and
-/// searches what they take besides.
-fn with_budget(chosen: Chosen, asked: &Wishes, seed: u64) -> Result<Plan, Failure> {
-    if asked.budget.is_some() {
-        return chosen.plan(asked, seed);
+/// Gives searches the time that they take where no budget is stated, beside that of passes, and
+/// sets servers apart that are to be measured by themselves.
+pub(super) fn lay_out(plan: &mut Plan, is_without_budget: bool, notes: &mut Vec<String>) {
+    if is_without_budget {
+        let searches = iolens_stats::search::cells(plan).len() * plan.primitives.len();
+        plan.budget = budget_with(plan, searches);
     }
-    let default = if asked.quick { built_in::SERVER_QUICK } else { built_in::SERVER };
-    let default = super::built_in(default)?;
-    let plan = chosen.plan(&Wishes { budget: default.budget, ..asked.clone() }, seed)?;
-    let searches = iolens_stats::search::cells(&plan).len() * plan.primitives.len();
-    Ok(Plan { budget: budget_with(&plan, searches), ..plan })
+    set_apart(plan, &Limits::here(), notes);
 }
 
 /// Has servers that may not stand beside each other in a trial measured each by itself,
@@ -169,7 +151,6 @@ fn check(axes: &ServerAxes) -> Result<(), Failure> {
             axes.in_flight
         )));
     }
-    check_external(&axes.external, |id| models::find(id).is_some(), OF_SERVERS)?;
     let (server, client) = (axes.server_cpus.as_ref(), axes.client_cpus.as_ref());
     if server.is_some() != client.is_some() {
         return Err(Failure::usage(
@@ -183,30 +164,4 @@ fn check(axes: &ServerAxes) -> Result<(), Failure> {
         ))),
         None => Ok(()),
     }
-}
-
-/// The models and programs, and the baseline.
-fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let all: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
-    let known = |id: &str| match asked.external.iter().any(|external| external.name == id) {
-        true => Ok(id.to_owned()),
-        false => model(id, OF_A_PLAN).map(|entry| entry.id.to_owned()),
-    };
-    arms_with_programs(asked, &all, known, BASELINE)
-}
-
-/// What else a plan takes for a model.
-const OF_A_PLAN: &str = "; --models takes all of them too, and --external adds a program";
-
-/// The model of an id, where a command takes one.
-pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
-    model(id, "")
-}
-
-fn model(id: &str, more: &str) -> Result<&'static models::Entry, String> {
-    models::find(id).ok_or_else(|| {
-        let known: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
-        let hint = format!("`iolens list models` shows all of them{more}");
-        unknown("model", id, &known, &hint)
-    })
 }
