@@ -31,7 +31,7 @@ use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 
 use crate::args::{Args, Asked, Command, Run};
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable};
 
 /// The binary's `main`: what the process was started with, and how it ends.
 #[must_use]
@@ -44,10 +44,10 @@ pub fn main() -> ExitCode {
         false => parsed(&typed).and_then(|args| carry_out(args.command, &typed)),
     };
     let lost = || match output::lost() {
-        Some(error) => Err(Failure::unusable(format!(
+        Some(error) => Err(unusable!(
             "cannot write the result to stdout: {error}\n  make room where it goes, or send it \
              elsewhere; what is stored stays, and `iolens show` prints it again"
-        ))),
+        )),
         None => Ok(()),
     };
     match result.and_then(|code| lost().map(|()| code)) {

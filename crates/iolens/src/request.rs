@@ -26,7 +26,7 @@ use iolens_model::units::{Bytes, Nanos};
 
 use crate::axes::Wishes;
 use crate::built_in;
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable, usage};
 use crate::plan_file;
 use crate::values::{Stand, a_block, unknown};
 
@@ -96,8 +96,8 @@ pub(crate) fn file(what: &str) -> Result<Wishes, Failure> {
         let advice = format!("there is: {}, or the path of a file.toml", names.join(", "));
         return Err(Failure::usage(unknown("study or plan", what, &names, &advice)));
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::usage(format!("cannot read the plan {what}: {e}")))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|e| usage!("cannot read the plan {what}: {e}"))?;
     plan_file::parse(what, &text, &known).map_err(Failure::usage)
 }
 
@@ -177,9 +177,8 @@ fn topologies(
     for stand in stated(&asked.network, "network")? {
         let topology = match stand {
             Stand::At(topology) => {
-                available(topology).map_err(|why| {
-                    Failure::unusable(format!("cannot use --network {topology}: {why}"))
-                })?;
+                available(topology)
+                    .map_err(|why| unusable!("cannot use --network {topology}: {why}"))?;
                 topology
             }
             Stand::Auto => match available(Topology::Veth) {
@@ -255,11 +254,11 @@ pub(crate) fn check_stored(stored: &Plan) -> Result<(), Failure> {
 /// of the user's.
 fn check_unstated(stored: &Plan, typed: &Plan) -> Result<(), Failure> {
     if stored.sizes != typed.sizes {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "its sizes are {}, and those of its file or its study {}",
             listed(&stored.sizes),
             listed(&typed.sizes)
-        )));
+        ));
     }
     match stored.schedule == typed.schedule {
         true => Ok(()),
@@ -278,7 +277,7 @@ fn listed(sizes: &[Bytes]) -> String {
 
 /// What the study's default states; a test reads that it states all of it.
 fn stated<T: Clone>(value: &Option<T>, key: &str) -> Result<T, Failure> {
-    value.clone().ok_or_else(|| Failure::usage(format!("the plan states no `{key}`")))
+    value.clone().ok_or_else(|| usage!("the plan states no `{key}`"))
 }
 
 impl Wishes {

@@ -10,7 +10,7 @@ use iolens_model::run::RunHeader;
 use iolens_model::secret;
 
 use crate::args::{Allow, Permission};
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable, usage};
 use crate::{request, runner};
 
 /// Whether `plan`, which is that of a stored run or made from it, may be measured here.
@@ -27,10 +27,7 @@ pub(crate) fn admit(
     // Before anything that the plan names is looked at: whether it is there is an answer too.
     refuse_without_consent(doing, header, plan, allow)?;
     request::check_stored(plan).map_err(|why| {
-        Failure::usage(format!(
-            "cannot {doing} run {}: its plan cannot be measured\n  {}",
-            header.id, why.message
-        ))
+        usage!("cannot {doing} run {}: its plan cannot be measured\n  {}", header.id, why.message)
     })?;
     runner::check_machine(plan, host)
 }
@@ -38,12 +35,15 @@ pub(crate) fn admit(
 /// A run that was imported belongs where it was measured.
 fn refuse_imported(doing: &str, header: &RunHeader) -> Result<(), Failure> {
     let Some(origin) = &header.origin else { return Ok(()) };
-    Err(Failure::usage(format!(
+    Err(usage!(
         "cannot {doing} run {}: it was measured on {} and imported from {}\n  numbers of two \
          machines do not belong into one run: do so where it was measured, or run its plan here \
          (`iolens show {} --json` has the command)",
-        header.id, origin.host, origin.path, header.id
-    )))
+        header.id,
+        origin.host,
+        origin.path,
+        header.id
+    ))
 }
 
 /// A database may be of another machine without having been imported. The same boot is the
@@ -57,14 +57,14 @@ fn refuse_other_machine(doing: &str, header: &RunHeader, here: &HostFacts) -> Re
     let of = |host: &HostFacts| {
         format!("{}, {}", host.fact(HOST_NAME.0, HOST_NAME.1), host.fact("cpu", "model"))
     };
-    Err(Failure::unusable(format!(
+    Err(unusable!(
         "cannot {doing} run {}: it was measured on another machine\n  the run: {}\n  here: {}\n  \
          run its plan here instead (`iolens show {} --json` has the command)",
         header.id,
         of(&header.host),
         of(here),
         header.id
-    )))
+    ))
 }
 
 fn refuse_without_consent(
@@ -82,13 +82,13 @@ fn refuse_without_consent(
     let mut words: Vec<Permission> = missing.iter().map(|(permission, _)| *permission).collect();
     words.dedup();
     let words: Vec<String> = words.iter().map(Permission::to_string).collect();
-    Err(Failure::usage(format!(
+    Err(usage!(
         "cannot {doing} run {}: its plan does more than measure: it {}\n  if that is what you \
          want, add --allow {}",
         header.id,
         deeds.join("; it "),
         words.join(",")
-    )))
+    ))
 }
 
 /// What a plan does besides measuring, by the permission that it takes.

@@ -12,9 +12,9 @@ use iolens_model::units::Nanos;
 use serde_json::json;
 
 use crate::args;
-use crate::commands::net::{catch, usable_cpus};
+use crate::commands::net::usable_cpus;
 use crate::commands::report::style;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, catch};
 use crate::output;
 
 /// For how long requests are made where neither a time nor a number is asked for.

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use iolens_engine::by_hand::Conditions;
 use iolens_engine::by_hand::recv::{Connected, Wish};
 use iolens_engine::by_hand::send::{Listening, Offer};
+use iolens_engine::host;
 use iolens_engine::registry::Ends;
-use iolens_engine::{Interrupts, host};
 use iolens_model::outcome::Status;
 use iolens_model::plan::SocketOptions;
 use iolens_model::transfer::Transfer;
@@ -20,7 +20,7 @@ use iolens_report::transfer;
 
 use crate::args::{self, BothEnds, NetEnd};
 use crate::commands::report::style;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, catch, unusable, usage};
 use crate::request::CONGESTION;
 use crate::{output, request, runner};
 
@@ -57,18 +57,19 @@ fn send(args: &args::NetSend) -> Result<ExitCode, Failure> {
 fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
     let entry = request::one_primitive(&args.primitive).map_err(Failure::usage)?;
     if entry.ends == Ends::SenderOnly {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "`{}` cannot send to anybody: it is a control, whose bytes do not leave this process\n  \
              `iolens list methods` shows what sends",
             entry.id
-        )));
+        ));
     }
     if entry.transport != Transport::Tcp {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "`{}` sends over {}: by hand it is TCP, so that any program can be the other end\n  \
              `iolens list methods` shows what else sends",
-            entry.id, entry.transport
-        )));
+            entry.id,
+            entry.transport
+        ));
     }
     let work = match args.messages {
         Some(messages) => Work::Messages(messages),
@@ -131,10 +132,6 @@ pub(crate) fn usable_cpus(cpus: Option<&[u32]>) -> Result<(), Failure> {
     }
 }
 
-pub(crate) fn catch() -> Result<Interrupts, Failure> {
-    Interrupts::catch().map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))
-}
-
 /// The first of a name's addresses that works, or what the system said of them.
 pub(crate) fn first_that_works<T>(
     addresses: &[SocketAddr],
@@ -151,12 +148,12 @@ pub(crate) fn first_that_works<T>(
 }
 
 fn cannot(what: &str, id: &str, why: &str) -> Failure {
-    Failure::unusable(format!("cannot {what} with {id} here: {why}"))
+    unusable!("cannot {what} with {id} here: {why}")
 }
 
 fn interrupted_early(connected: u32, of: u32) -> Failure {
     let message = format!("interrupted before anything moved: {connected} of {of} were connected");
-    Failure { code: INTERRUPTED, message }
+    Failure::interrupted(message)
 }
 
 /// Prints what was done, whole or not.

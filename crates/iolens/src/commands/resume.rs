@@ -13,7 +13,7 @@ use iolens_model::run::{Change, Run, RunHeader, StoppedBy};
 use crate::args;
 use crate::commands::again;
 use crate::commands::run::{PERF_LIMIT, Session, check_again, conclude, prepared};
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable, usage};
 use crate::progress::Progress;
 use crate::runner::Means;
 use crate::sysctls::{self, Sysctls};
@@ -28,7 +28,7 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
     // The lock first: a run that still goes on is not one to go on with.
     let mut session = Session::open(&database, args.wait)?;
     let id = session.store.find(&args.run).map_err(Failure::usage)?;
-    let run = session.store.load(&id).map_err(Failure::unusable)?;
+    let run = session.store.load(&id)?;
     let host = host::read(&host::Root::real());
     let plan = without_drops(Plan {
         budget: args.budget.unwrap_or(run.header.plan.budget),
@@ -70,12 +70,12 @@ fn trials_left(run: &Run, plan: &Plan, host: &HostFacts) -> usize {
 fn refuse_end(header: &RunHeader) -> Result<(), Failure> {
     match header.end.as_ref().map(|end| end.stopped_by) {
         None | Some(StoppedBy::Interrupted | StoppedBy::Lost | StoppedBy::Budget) => Ok(()),
-        Some(rule) => Err(Failure::usage(format!(
+        Some(rule) => Err(usage!(
             "run {} is complete ({}); there is nothing to resume\n  for more trials, start a new \
              run with more --passes",
             header.id,
             rule.word()
-        ))),
+        )),
     }
 }
 
@@ -102,11 +102,11 @@ fn reached_again(
 fn refuse(header: &RunHeader, place: &str, changes: &[Change]) -> Result<(), Failure> {
     match changes.first() {
         None => Ok(()),
-        Some(Change { part, then, now }) => Err(Failure::unusable(format!(
+        Some(Change { part, then, now }) => Err(unusable!(
             "cannot resume run {}: it has another {}\n  the run: {then}\n  {place}: {now}\n  \
              results would not be comparable; start a new run",
             header.id,
             part.word()
-        ))),
+        )),
     }
 }

@@ -29,7 +29,7 @@ use iolens_store::Store;
 
 use crate::args::{self, Asked};
 use crate::commands::{outlook, report};
-use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE};
+use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, catch, unusable};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, FirstLook, Means};
@@ -141,7 +141,7 @@ pub(crate) fn conducted<T>(
 pub(crate) fn check_again(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     for &topology in plan.topologies().iter().filter(|topology| !topology.is_apart()) {
         stage::available(topology)
-            .map_err(|why| Failure::unusable(format!("cannot use --network {topology}: {why}")))?;
+            .map_err(|why| unusable!("cannot use --network {topology}: {why}"))?;
     }
     runner::check(plan, host)?;
     check_drops(plan)
@@ -223,7 +223,7 @@ pub(crate) fn prepared(
     Leftovers::here().sweep().iter().for_each(|said| output::note(&format!("note: {said}")));
     let stop = || session.interrupts.came();
     let material = Material::of(plan, host, stop).map_err(|why| match stop() {
-        true => Failure { code: INTERRUPTED, message: "interrupted".to_owned() },
+        true => Failure::interrupted("interrupted"),
         false => Failure::unusable(why),
     })?;
     for facts in material.iter().map(Material::facts) {
@@ -245,10 +245,9 @@ pub(crate) struct Session {
 impl Session {
     /// Opens the database and takes the machine.
     pub(crate) fn open(database: &Path, wait: bool) -> Result<Session, Failure> {
-        let store = Store::open(database).map_err(Failure::unusable)?;
+        let store = Store::open(database)?;
         let lock = take_lock(wait, "two would measure each other")?;
-        let interrupts = Interrupts::catch()
-            .map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
+        let interrupts = catch()?;
         Ok(Session { store, interrupts, _lock: lock })
     }
 
@@ -308,10 +307,10 @@ pub(crate) fn take_lock(wait: bool, why: &str) -> Result<MachineLock, Failure> {
             Ok(lock) => return Ok(lock),
             Err(LockError::Unusable(what)) => return Err(Failure::unusable(what)),
             Err(LockError::HeldBy(holder)) if !wait => {
-                return Err(Failure::unusable(format!(
+                return Err(unusable!(
                     "another run measures on this machine ({holder}); {why}\n  \
                      wait for it with --wait"
-                )));
+                ));
             }
             Err(LockError::HeldBy(holder)) => {
                 if !told {

@@ -13,13 +13,13 @@ use iolens_store::{RunSummary, Store, StoreError};
 
 use crate::args;
 use crate::commands::report::style;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::{output, places};
 
 /// Opens the database without changing it.
 pub(crate) fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
     let path = places::existing_database(db)?;
-    let store = Store::open_read_only(&path).map_err(Failure::unusable)?;
+    let store = Store::open_read_only(&path)?;
     Ok((store, path))
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
 pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
     let (store, path) = open(db)?;
     let id = store.find(wanted).map_err(Failure::usage)?;
-    let run = store.load(&id).map_err(Failure::unusable)?;
+    let run = store.load(&id)?;
     Ok((run, path))
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn header(db: Option<&Path>, wanted: &str) -> Result<RunHeader, Failu
 pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, PathBuf), Failure> {
     let (store, path) = open(db)?;
     let id = store.find(wanted).map_err(Failure::usage)?;
-    let (run, analysis) = summed_in(&store, &id).map_err(Failure::unusable)?;
+    let (run, analysis) = summed_in(&store, &id)?;
     Ok((run, analysis, path))
 }
 
@@ -77,7 +77,7 @@ fn folded(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
 /// Lists the runs.
 pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode, Failure> {
     let (store, _) = open(args.result.db.as_deref())?;
-    let runs = store.runs().map_err(Failure::unusable)?;
+    let runs = store.runs()?;
     if args.result.json {
         let json = serde_json::to_string_pretty(&runs).map_err(Failure::unusable)?;
         output::result(&json);
@@ -143,11 +143,11 @@ pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
     let analysis = iolens_stats::analyse(&run);
     let index = usize::try_from(cell).unwrap_or(usize::MAX);
     let Some(chosen) = index.checked_sub(1).and_then(|index| analysis.cells.get(index)) else {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "there is no cell {cell}: run {} has cells 1 to {}",
             run.header.id,
             analysis.cells.len()
-        )));
+        ));
     };
     output::result(&text::show(&run, &analysis, chosen, &style()));
     Ok(ExitCode::SUCCESS)

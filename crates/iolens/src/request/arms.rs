@@ -12,7 +12,7 @@ use iolens_model::family::Family;
 
 use super::{known_receiver, stated};
 use crate::axes::Wishes;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::values::server::{OF_COPIES, OF_SERVERS, lacking};
 use crate::values::{distinct, unknown};
 
@@ -264,19 +264,19 @@ fn check_external(study: Study, external: &[External], choice: &Choice) -> Resul
     let placeholders = if study == Study::Copy { OF_COPIES } else { OF_SERVERS };
     for (index, External { name, argv }) in external.iter().enumerate() {
         if (choice.find)(name).is_some() {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "--external cannot be named {name}: that is an arm already\n  take another name"
-            )));
+            ));
         }
         if external[..index].iter().any(|other| other.name == *name) {
-            return Err(Failure::usage(format!("--external {name} is there twice")));
+            return Err(usage!("--external {name} is there twice"));
         }
         if let Some(key) = lacking(argv, placeholders) {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "--external {name} lacks {key}, which this study tells its programs\n  write it \
                  into the command, as in {name}='prog {}'",
                 placeholders.join(" ")
-            )));
+            ));
         }
     }
     Ok(())

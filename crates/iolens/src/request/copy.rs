@@ -9,7 +9,7 @@ use iolens_model::units::Bytes;
 
 use super::stated;
 use crate::axes::Wishes;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 
 /// The axes of these wishes.
 pub(super) fn axes(asked: &Wishes) -> Result<CopyAxes, Failure> {
@@ -48,10 +48,10 @@ pub(super) fn wishes(copy: &CopyAxes) -> Wishes {
 /// Refuses sizes beside a file, which has its own.
 pub(super) fn refuse_sizes(asked: &Wishes) -> Result<(), Failure> {
     match (&asked.file, &asked.sizes) {
-        (Some(file), Some(_)) => Err(Failure::usage(format!(
+        (Some(file), Some(_)) => Err(usage!(
             "--file-sizes does not apply to --file {file}, which has its own size\n  leave one of \
              them out"
-        ))),
+        )),
         _ => Ok(()),
     }
 }
@@ -60,7 +60,7 @@ pub(super) fn refuse_sizes(asked: &Wishes) -> Result<(), Failure> {
 pub(super) fn size_of(file: &str) -> Result<Bytes, Failure> {
     let subject = Subject::open(Path::new(file)).map_err(Failure::usage)?;
     match subject.bytes() {
-        0 => Err(Failure::usage(format!("{file} is empty: there is nothing to copy"))),
+        0 => Err(usage!("{file} is empty: there is nothing to copy")),
         bytes => Ok(Bytes(bytes)),
     }
 }
@@ -75,10 +75,10 @@ fn check(axes: &CopyAxes) -> Result<(), Failure> {
                  or name a file of yours with --file",
         )),
         Some(file) if is_cold && !axes.evict => {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "--cache cold would evict {file} from the page cache, slowing other programs that \
                  use it\n  add --allow-evict, or use --cache warm"
-            )));
+            ));
         }
         _ => Ok(()),
     }

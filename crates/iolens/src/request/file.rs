@@ -7,7 +7,7 @@ use iolens_model::file::{CacheState, DropMode, FileAxes, FileSetting};
 
 use super::stated;
 use crate::axes::Wishes;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 
 /// The axes of these wishes.
 pub(super) fn axes(asked: &Wishes) -> Result<FileAxes, Failure> {
@@ -58,15 +58,15 @@ fn check(axes: &FileAxes) -> Result<(), Failure> {
     Subject::open(Path::new(file)).map_err(Failure::usage)?;
     let ours = [("--dir", axes.dir.is_some()), ("--file-size", axes.file_bytes.is_some())];
     if let Some((flag, _)) = ours.into_iter().find(|(_, is_stated)| *is_stated) {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{flag} does not apply to --file {file}: it is about the test file\n  leave one of them out"
-        )));
+        ));
     }
     if axes.cache.contains(&CacheState::Cold) && !axes.evict {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "--cache cold would evict {file} from the page cache, slowing other programs that use \
              it\n  add --allow-evict, or use --cache warm"
-        )));
+        ));
     }
     Ok(())
 }

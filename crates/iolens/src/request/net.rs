@@ -8,7 +8,7 @@ use iolens_model::units::Bytes;
 
 use super::{Available, stated, topologies, tuning};
 use crate::axes::Wishes;
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable, usage};
 use crate::values::{Stand, unknown};
 
 /// The axes of these wishes; of the arms, those that a sink cannot take stay at home.
@@ -68,9 +68,7 @@ fn receivers(asked: Option<Vec<String>>) -> Result<Vec<String>, Failure> {
     let ids = asked.unwrap_or_else(|| vec![NetSetting::RECEIVER.to_owned()]);
     for id in &ids {
         let entry = known_receiver(id).map_err(Failure::usage)?;
-        entry
-            .try_here()
-            .map_err(|why| Failure::unusable(format!("cannot receive with {id} here: {why}")))?;
+        entry.try_here().map_err(|why| unusable!("cannot receive with {id} here: {why}"))?;
     }
     Ok(ids)
 }
@@ -91,10 +89,10 @@ fn check_modes(modes: &[Mode], schedule: &Schedule) -> Result<(), Failure> {
     if !modes.contains(&Mode::Rr) {
         return Ok(());
     }
-    Err(Failure::usage(format!(
+    Err(usage!(
         "{way} does not apply to --mode rr, which waits for a response to every request\n  leave \
          {way} out, or use --mode stream"
-    )))
+    ))
 }
 
 /// Whether a message of a primitive can be one datagram.
@@ -137,12 +135,12 @@ fn check_sink(
     for &ip in versions {
         let largest = NetworkOptions { ip, ..NetworkOptions::default() }.datagram_max();
         if let Some(size) = sizes.iter().find(|&&size| size > largest) {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "a message of {size} is too large for --network sink, where each is one UDP \
                  datagram: the largest over {ip} has {} bytes\n  use smaller --sizes, such as \
                  1KiB..64000, or another network",
                 largest.0
-            )));
+            ));
         }
     }
     let refused = primitives
@@ -151,11 +149,11 @@ fn check_sink(
     if let Some((id, why)) = refused {
         let shown = registry::REGISTRY.iter().filter(|entry| entry.datagrams && !entry.hidden);
         let known: Vec<&str> = shown.map(|entry| entry.id).collect();
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "`{id}` cannot be used with --network sink: {why}\n  use another network, or of \
              --methods: {}",
             known.join(", ")
-        )));
+        ));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use iolens_model::units::Nanos;
 
 use super::{Available, stated, topologies};
 use crate::axes::Wishes;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::runner::budget_with;
 use crate::values::Stand;
 
@@ -145,11 +145,11 @@ fn check(axes: &ServerAxes) -> Result<(), Failure> {
         ));
     }
     if axes.in_flight > 1 && axes.lengths.contains(&Length::Short) {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "--in-flight {} does not apply to --keep-alive no, where a connection carries one \
              request\n  leave --in-flight out, or use --keep-alive yes",
             axes.in_flight
-        )));
+        ));
     }
     let (server, client) = (axes.server_cpus.as_ref(), axes.client_cpus.as_ref());
     if server.is_some() != client.is_some() {
@@ -159,9 +159,9 @@ fn check(axes: &ServerAxes) -> Result<(), Failure> {
     }
     let shared = server.zip(client).and_then(|(s, c)| s.iter().find(|cpu| c.contains(cpu)));
     match shared {
-        Some(cpu) => Err(Failure::usage(format!(
+        Some(cpu) => Err(usage!(
             "CPU {cpu} is in both --server-cpus and --client-cpus\n  give each end its own CPUs"
-        ))),
+        )),
         None => Ok(()),
     }
 }

@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 
 use super::page;
 use crate::args::FileCopy;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 
 /// Copies.
 pub(super) fn copy(args: &FileCopy) -> Result<ExitCode, Failure> {
     let ids: Vec<&str> = ENGINES.iter().map(|entry| entry.id).collect();
     let entry = super::engine(&args.engine, &ids, engines::find(&args.engine))?;
     if let (2.., Some(why)) = (args.threads, entry.one_thread) {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "`{}` is the work of one thread: {why}\n  leave --threads out",
             entry.id
-        )));
+        ));
     }
     let wish = Wish {
         source: FilePath::new(&args.source),

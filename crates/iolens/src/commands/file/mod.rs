@@ -9,13 +9,12 @@ mod write;
 
 use std::process::ExitCode;
 
-use iolens_engine::Interrupts;
 use iolens_engine::files::job::{self, Done, Job, Trouble};
 use iolens_engine::files::leftover::Leftovers;
 use iolens_engine::trial::Launch;
 
 use crate::args::{self, FileTask};
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, catch, this_program};
 use crate::{output, values};
 
 /// Does what is asked for.
@@ -38,8 +37,7 @@ fn engine<T>(id: &str, ids: &[&str], found: Option<T>) -> Result<T, Failure> {
 
 /// Has a worker do a job.
 fn done(job: &Job) -> Result<Done, Failure> {
-    let interrupts =
-        Interrupts::catch().map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
+    let interrupts = catch()?;
     let launch = launch()?;
     let leftovers = Leftovers::here();
     say(leftovers.sweep());
@@ -48,17 +46,14 @@ fn done(job: &Job) -> Result<Done, Failure> {
         say(leftovers.sweep());
         match trouble {
             Trouble::Failed(why) => Failure::unusable(why),
-            Trouble::Interrupted => {
-                Failure { code: INTERRUPTED, message: interrupted(job).to_owned() }
-            }
+            Trouble::Interrupted => Failure::interrupted(interrupted(job)),
         }
     })
 }
 
 /// How a worker for a job is started.
 pub(crate) fn launch() -> Result<Launch, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
+    let program = this_program()?;
     Ok(Launch { program, arguments: vec!["worker".to_owned(), "--file".to_owned()] })
 }
 

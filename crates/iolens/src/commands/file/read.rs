@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::page;
 use crate::args::FileRead;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 
 /// Reads under way at once where an engine can have several.
 const DEPTH: u32 = 8;
@@ -42,11 +42,11 @@ fn wish(args: &FileRead) -> Result<Wish, Failure> {
         (Some(_), false) => {
             let with: Vec<&str> =
                 ENGINES.iter().filter(|entry| entry.has_depth).map(|entry| entry.id).collect();
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "`{}` has one read under way at a time: --queue-depth is for {}",
                 entry.id,
                 with.join(", ")
-            )));
+            ));
         }
     };
     let consumer = match (args.checksum, args.xor, args.scan) {

@@ -23,7 +23,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
 use crate::commands::file::{another_answer, launch, say};
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::Failure;
 use crate::output;
 
 /// The file, and the folder of copies.
@@ -174,7 +174,7 @@ impl Ground {
             Err(Trouble::Interrupted) => {
                 say(Leftovers::here().sweep());
                 let message = "interrupted: nothing was left behind".to_owned();
-                Err(Failure { code: INTERRUPTED, message })
+                Err(Failure::interrupted(message))
             }
         }
     }

@@ -8,7 +8,6 @@ mod replay;
 
 use std::process::ExitCode;
 
-use iolens_engine::Interrupts;
 use iolens_engine::clock;
 use iolens_engine::files::job::{Done, FilePath, Job};
 use iolens_engine::files::tune::{facts, watch::Watch};
@@ -22,7 +21,7 @@ use iolens_stats::tune::{Found, search, verdict};
 use self::ground::{Ground, Place};
 use crate::args::{self, TuneHow, TuneTask};
 use crate::commands::report::{exists, style, write_new};
-use crate::failure::Failure;
+use crate::failure::{Failure, catch, unusable};
 use crate::output;
 
 /// What is asked for.
@@ -117,8 +116,7 @@ struct Begun {
 
 /// Finds out what there is.
 fn begin(asked: &Asked<'_>, budget: Nanos, then: Option<&Record>) -> Result<Begun, Failure> {
-    let interrupts =
-        Interrupts::catch().map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
+    let interrupts = catch()?;
     let (watch, began_ns) = (Watch::begin(), clock::unix_ns());
     let how = asked.how;
     let place = Place { source: asked.source.clone(), folder: asked.folder.clone() };
@@ -185,13 +183,13 @@ fn finish(asked: &Asked<'_>, begun: Begun, found: Found) -> Result<Record, Failu
         record.proof = prepare::proof(&mut ground, &record, &verdict.winner)?;
     }
     if let Some(proof) = record.proof.as_ref().filter(|proof| proof.winner != proof.plain) {
-        return Err(Failure::unusable(format!(
+        return Err(unusable!(
             "the winner brought other bytes of {} than a plain reading: checksums {} and {}; it \
              was written to meanwhile, or something on the way is broken",
             asked.source.path().display(),
             proof.winner,
             proof.plain
-        )));
+        ));
     }
     Ok(record)
 }
@@ -200,5 +198,5 @@ fn finish(asked: &Asked<'_>, begun: Begun, found: Found) -> Result<Record, Failu
 fn nothing(record: &Record) -> Failure {
     let why = record.trials.iter().rev().find_map(|trial| trial.failure.clone());
     let why = why.unwrap_or_else(|| "no trial was done".to_owned());
-    Failure::unusable(format!("nothing got through the final: {why}"))
+    unusable!("nothing got through the final: {why}")
 }

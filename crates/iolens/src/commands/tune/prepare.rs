@@ -13,7 +13,7 @@ use iolens_stats::tune::{Axes, Field, Plan, Visit, whole};
 
 use super::ground::{BYTES, Ground};
 use super::{Asked, Begun};
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable};
 
 /// Less than this of a file says little about the rest.
 const BYTES_LEAST: u64 = 64 << 20;
@@ -70,11 +70,11 @@ fn usable(asked: &Asked<'_>, begun: &mut Begun) -> Result<u64, Failure> {
     let memory = facts.memory_bytes.map_or(u64::MAX, |memory| memory / MEMORY_PART);
     let is_cold = begun.wishes.cache == CacheWish::Cold;
     if is_cold && facts.resident_share.is_none() {
-        return Err(Failure::unusable(format!(
+        return Err(unusable!(
             "cannot call {} cold: the kernel does not tell what of it is in the page cache \
              (cachestat(2) tells who owns a file or may write to it)\n  take --cache as-is",
             facts.file
-        )));
+        ));
     }
     if begun.wishes.task == Task::Copy {
         let free = begun.free_bytes.map_or(u64::MAX, |free| free - free / FREE_PART);
