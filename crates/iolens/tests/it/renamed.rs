@@ -58,8 +58,8 @@ fn the_help_of_a_plan_is_that_of_its_study() {
 
 #[test]
 fn words_of_textbooks_are_noted() {
-    let done = Place::new().run("run net --methods two-copy,zero-copy --threads 1..3 --dry-run");
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stderr.contains("two-copy is called send_staged here"), "{}", done.stderr);
-    assert!(done.stdout.contains("3 threads"), "{}", done.stdout);
+    let done =
+        Place::new().run("run net --methods two-copy,zero-copy --threads 1..3 --dry-run").ended(0);
+    done.says("two-copy is called send_staged here");
+    done.prints("3 threads");
 }
