@@ -37,7 +37,7 @@ pub(crate) use peer::Peer;
 pub(crate) use resume::Resume;
 #[cfg(test)]
 pub(crate) use run::command;
-pub(crate) use run::{Asked, Run};
+pub(crate) use run::{Run, flags_of};
 pub(crate) use serve::Serve;
 pub(crate) use shell::{Completions, Man, Shell};
 pub(crate) use tune::{Tune, TuneHow, TuneTask};
@@ -212,7 +212,7 @@ impl ProgressKind {
     }
 }
 
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct ResultArgs {
     /// Database of results [default: iolens/iolens.db in the XDG data directory]
     #[arg(long, value_name = "FILE", help_heading = "Results")]
@@ -220,10 +220,6 @@ pub(crate) struct ResultArgs {
     /// Print the result as JSON
     #[arg(long, help_heading = "Results")]
     pub(crate) json: bool,
-    /// Print everything, as `show` does; of `run` and `resume`
-    #[arg(skip)]
-    #[allow(dead_code, reason = "the first screen prints everything until there is a shorter one")]
-    pub(crate) verbose: bool,
 }
 
 /// What to list.

@@ -30,7 +30,7 @@ use iolens_engine::host;
 use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 
-use crate::args::{Args, Asked, Command, Run};
+use crate::args::{Args, Command, Run};
 use crate::failure::{Failure, unusable};
 
 /// The binary's `main`: what the process was started with, and how it ends.
@@ -134,7 +134,7 @@ pub fn understands<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<(), S
     // Whose flags they are says the file, which may not be there.
     let of_plan = request::file(&name).ok().map(|plan| plan.study.unwrap_or(Study::Net));
     let studies: Vec<Study> = of_plan.map_or_else(|| Study::ALL.to_vec(), |study| vec![study]);
-    let read = |study: &Study| Asked::parse(*study, words.iter().cloned());
+    let read = |study: &Study| args::flags_of(*study, words.iter().cloned());
     let mut refused = studies.iter().map(read).filter_map(Result::err);
     match (refused.next(), refused.count() + 1 < studies.len()) {
         (Some(why), false) => Err(why.to_string()),

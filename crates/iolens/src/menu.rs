@@ -222,7 +222,7 @@ mod tests {
                 let words = std::iter::once("iolens".to_owned()).chain(line.iter().cloned());
                 let args = Args::try_parse_from(words).unwrap_or_else(|e| panic!("{line:?}: {e}"));
                 if let Command::Run(Run::Study(run)) = args.command {
-                    let asked = request::complete(run.wishes).unwrap();
+                    let asked = request::complete(*run).unwrap();
                     let available = |topology| {
                         let known = stands.iter().find(|(known, _)| *known == topology);
                         known.map_or(Ok(()), |(_, works)| works.clone())

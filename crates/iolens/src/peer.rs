@@ -17,9 +17,9 @@ use crate::values::Stand;
 
 /// What is asked for where another machine is named: messages go there, unless the flags say
 /// something else.
-pub(crate) fn meant(asked: Wishes, flags: &Wishes, peer: &args::Peer) -> Wishes {
+pub(crate) fn meant(asked: Wishes, flags: &Wishes) -> Wishes {
     let is_net = asked.study.is_none_or(|study| study == Study::Net);
-    match is_net && peer.peer.is_some() && flags.network.is_none() {
+    match is_net && flags.peer.is_some() && flags.network.is_none() {
         true => Wishes { network: Some(vec![Stand::At(Topology::Host)]), ..asked },
         false => asked,
     }

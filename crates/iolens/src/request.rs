@@ -114,7 +114,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         }
         Study::Syscall => Axes::Syscall(syscall::axes(&asked, &schedule)?),
         Study::File => Axes::File(file::axes(&asked)?),
-        Study::Write => Axes::Write(write::axes(&asked)?),
+        Study::Write => Axes::Write(write::asked_for(&asked)?),
         Study::Copy => Axes::Copy(copy::axes(&asked)?),
         Study::Server => Axes::Server(server::axes(&asked, available, &mut notes)?),
     };
@@ -232,9 +232,9 @@ pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
         name: name.map(str::to_owned),
         ..match &plan.axes {
             Axes::Net(net) => net::wishes(net),
-            Axes::File(file) => file::wishes(file),
-            Axes::Write(write) => write::wishes(write),
-            Axes::Copy(copy) => copy::wishes(copy),
+            Axes::File(file) => file::stated_of(file),
+            Axes::Write(write) => write::stated_of(write),
+            Axes::Copy(copy) => copy::stated_of(copy),
             Axes::Server(server) => server::wishes(server),
             Axes::Syscall(syscall) => syscall::wishes(syscall),
         }
@@ -287,6 +287,44 @@ impl Wishes {
     }
 }
 
+/// Axes of a study and the wishes that lead to them: from the wish to the axis, and what a plan
+/// states of it. A wish that `must` be stated is by the study's default plan; one that `may` be has
+/// a value without; one that is the `same` is taken as it is, and a `list` may be empty.
+macro_rules! axes_and_wishes {
+    ($axes:ident { $($field:ident: $how:ident $wish:ident $($default:expr)?;)+ }
+     $(given $($given:ident: $type:ty),+)?) => {
+        pub(super) fn asked_for(asked: &Wishes $($(, $given: $type)+)?) -> Result<$axes, Failure> {
+            Ok($axes {
+                $($field: axes_and_wishes!(@axis $how asked $wish $($default)?),)+
+                $($($given,)+)?
+            })
+        }
+
+        /// What a plan states of these axes.
+        pub(super) fn stated_of(axes: &$axes) -> Wishes {
+            Wishes {
+                $($wish: axes_and_wishes!(@wish $how axes $field),)+
+                ..Wishes::default()
+            }
+        }
+    };
+    (@axis must $asked:ident $wish:ident) => {
+        crate::request::stated(&$asked.$wish, stringify!($wish))?
+    };
+    (@axis may $asked:ident $wish:ident $default:expr) => {
+        $asked.$wish.clone().unwrap_or_else(|| $default)
+    };
+    (@axis same $asked:ident $wish:ident) => { $asked.$wish.clone() };
+    (@axis list $asked:ident $wish:ident) => { $asked.$wish.clone().unwrap_or_default() };
+    (@wish same $axes:ident $field:ident) => { $axes.$field.clone() };
+    (@wish list $axes:ident $field:ident) => {
+        Some($axes.$field.clone()).filter(|list| !list.is_empty())
+    };
+    (@wish $how:ident $axes:ident $field:ident) => { Some($axes.$field.clone()) };
+}
+
+use axes_and_wishes;
+
 fn schedule(study: Study, asked: &Wishes) -> Schedule {
     let (slice, discarded_rounds) = match study {
         Study::Server => (server::SLICE, server::DISCARDED_ROUNDS),
@@ -312,14 +350,13 @@ mod tests {
 
     use super::net::fits_sink;
     use super::*;
-    use crate::args::Asked;
+    use crate::args::flags_of;
 
     /// Primitives that every build has.
     const ARMS: &str = "--methods send_staged,sendmsg_iov";
 
     fn typed(line: &str) -> Result<Wishes, String> {
-        let asked = Asked::parse(Study::Net, line.split_whitespace());
-        asked.map(|asked| asked.wishes).map_err(|e| e.to_string())
+        flags_of(Study::Net, line.split_whitespace()).map_err(|e| e.to_string())
     }
 
     fn veth_is(answer: Result<(), String>) -> impl Fn(Topology) -> Result<(), String> {

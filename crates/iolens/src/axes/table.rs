@@ -56,7 +56,7 @@ macro_rules! axes {
             pub(super) fn filled(self, below: Wishes) -> Wishes {
                 Wishes {
                     study: self.study.or(below.study),
-                    $($field: if self.$field.is_stated() { self.$field } else { below.$field },)+
+                    $($field: if self.$field.stated().is_some() { self.$field } else { below.$field },)+
                 }
             }
         }
@@ -76,7 +76,6 @@ macro_rules! axes {
             set: |wishes, text| {
                 ($read)(text).map(|value| wishes.$field.put(value))
             },
-            is_stated: |wishes| wishes.$field.is_stated(),
             stated: |wishes| wishes.$field.stated(),
             clear: |wishes| wishes.$field = <$type>::default(),
         }),+];

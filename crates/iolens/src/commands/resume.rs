@@ -12,7 +12,7 @@ use iolens_model::run::{Change, Run, RunHeader, StoppedBy};
 
 use crate::args;
 use crate::commands::again;
-use crate::commands::run::{PERF_LIMIT, Session, check_again, conclude, prepared};
+use crate::commands::run::{Form, PERF_LIMIT, Session, check_again, conclude, prepared};
 use crate::failure::{Failure, unusable, usage};
 use crate::progress::Progress;
 use crate::runner::Means;
@@ -47,8 +47,7 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
     let means = session.means(&mut progress, args.perf_control.as_ref(), material.as_ref());
     let run = runner::resume(run, plan.budget, Means { far: far.as_mut(), ..means })?;
     drop(sysctls);
-    let result = args::ResultArgs { verbose: args.verbose, ..args.result.clone() };
-    Ok(conclude(&result, args.strict, &run, &database))
+    Ok(conclude(Form::of(args.result.json, args.verbose), args.strict, &run, &database))
 }
 
 /// What dropping caches is worth was measured when the run began.

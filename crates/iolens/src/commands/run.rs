@@ -27,7 +27,7 @@ use iolens_report::text;
 use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
-use crate::args::{self, Asked};
+use crate::args;
 use crate::commands::{outlook, report};
 use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, catch, unusable};
 use crate::progress::Progress;
@@ -41,22 +41,21 @@ pub(crate) const PERF_LIMIT: Duration = Duration::ZERO;
 
 /// Runs a study or a plan.
 pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure> {
-    let (asked, args) = match run {
-        args::Run::Study(args) => (args.wishes.clone(), *args),
+    let (asked, flags) = match run {
+        args::Run::Study(flags) => ((*flags).clone(), *flags),
         args::Run::Plan(name, words) => {
             let plan = request::file(&name)?;
             let study = plan.study.unwrap_or(Study::Net);
-            let args = Asked::parse(study, words).map_err(|e| misread::of_plan(e, study))?;
-            (args.wishes.clone().or(plan), args)
+            let flags = args::flags_of(study, words).map_err(|e| misread::of_plan(e, study))?;
+            (flags.clone().or(plan), flags)
         }
     };
-    let args = &args;
-    if let Some(perf) = &args.perf_control {
+    if let Some(perf) = &flags.perf_control {
         perf.open(PERF_LIMIT).map_err(Failure::usage)?;
     }
     let asked = request::complete(asked)?;
-    let asked = peer::meant(asked, &args.wishes, &args.peer);
-    let available = |topology| match (topology, &args.peer.peer) {
+    let asked = peer::meant(asked, &flags);
+    let available = |topology| match (topology, &flags.peer) {
         (Topology::Host, Some(_)) => Ok(()),
         _ => stage::available(topology),
     };
@@ -67,23 +66,27 @@ pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure>
     sysctls::check(&request.plan)?;
     check_drops(&request.plan)?;
     let look = runner::first_look(&request.plan, &host);
-    let database = places::database(args.result.db.as_deref())?;
-    if args.print_plan {
-        return print_plan(&request, args.result.json);
+    let database = places::database(flags.db.as_deref())?;
+    if flags.print_plan {
+        return print_plan(&request, flags.json);
     }
-    if args.dry_run {
+    if flags.dry_run {
         let expected = outlook::Expected::read(&database, &request.plan, &host);
         let taken = calibrate::memory(request.plan.cpus.as_ref().unwrap_or(&host.cpus), &host);
-        let text = outlook::dry_run(&request.plan, &look, &expected, taken, args.result.json)?;
+        let text = outlook::dry_run(&request.plan, &look, &expected, taken, flags.json)?;
         output::result(&text);
         return Ok(ExitCode::SUCCESS);
     }
-    let perf = args.perf_control.as_ref();
-    let progress = args.progress;
-    let how = How { typed, database: &database, wait: args.wait, progress, perf };
-    let far = peer::reached(&request.plan, &args.peer, None)?;
+    let how = How {
+        typed,
+        database: &database,
+        wait: flags.wait,
+        progress: flags.progress,
+        perf: flags.perf_control.as_ref(),
+    };
+    let far = peer::reached(&request.plan, &flags.peer(), None)?;
     let run = conducted(request, (host, far), &look, &how, runner::measure)?;
-    Ok(conclude(&args.result, args.strict, &run, &database))
+    Ok(conclude(Form::of(flags.json, flags.verbose), flags.strict, &run, &database))
 }
 
 /// How a plan is measured.
@@ -263,18 +266,13 @@ impl Session {
 }
 
 /// Answers from a run that has ended.
-pub(crate) fn conclude(
-    result: &args::ResultArgs,
-    strict: bool,
-    run: &Run,
-    database: &Path,
-) -> ExitCode {
+pub(crate) fn conclude(form: Form, strict: bool, run: &Run, database: &Path) -> ExitCode {
     let is_interrupted = |end: &RunEnd| end.stopped_by == StoppedBy::Interrupted;
     let ended = |trial: &TrialOutcome| trial.pass > 0 && trial.status != Status::Interrupted;
     if run.header.end.as_ref().is_some_and(is_interrupted)
         && run.searches.is_empty()
         && !run.trials.iter().any(ended)
-        && !result.json
+        && form != Form::Json
     {
         let id = &run.header.id;
         output::note(&format!(
@@ -284,7 +282,7 @@ pub(crate) fn conclude(
         return ExitCode::from(INTERRUPTED);
     }
     let analysis = iolens_stats::analyse(run);
-    answer(Form::of(result), run, &analysis, database);
+    answer(form, run, &analysis, database);
     ExitCode::from(exit_code(strict, run, &analysis))
 }
 
@@ -335,8 +333,8 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    pub(crate) fn of(result: &args::ResultArgs) -> Form {
-        match (result.json, result.verbose) {
+    pub(crate) fn of(json: bool, verbose: bool) -> Form {
+        match (json, verbose) {
             (true, _) => Form::Json,
             (false, true) => Form::Everything,
             (false, false) => Form::Screen,

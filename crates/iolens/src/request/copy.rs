@@ -7,21 +7,25 @@ use iolens_model::copy::{CopyAxes, CopySync};
 use iolens_model::file::CacheState;
 use iolens_model::units::Bytes;
 
-use super::stated;
+use super::axes_and_wishes;
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
 
+axes_and_wishes! {
+    CopyAxes {
+        block: must block_size;
+        cache: must cache;
+        sync: may sync vec![CopySync::None];
+        file: same file;
+        dir: same dir;
+        evict: same allow_evict;
+        external: same external;
+    }
+}
+
 /// The axes of these wishes.
 pub(super) fn axes(asked: &Wishes) -> Result<CopyAxes, Failure> {
-    let axes = CopyAxes {
-        block: stated(&asked.block_size, "block_size")?,
-        cache: stated(&asked.cache, "cache")?,
-        sync: asked.sync.clone().unwrap_or(vec![CopySync::None]),
-        file: asked.file.clone(),
-        dir: asked.dir.clone(),
-        evict: asked.allow_evict,
-        external: asked.external.clone(),
-    };
+    let axes = asked_for(asked)?;
     check(&axes)?;
     if axes.cache.contains(&CacheState::Dropped) {
         return Err(Failure::usage(
@@ -29,20 +33,6 @@ pub(super) fn axes(asked: &Wishes) -> Result<CopyAxes, Failure> {
         ));
     }
     Ok(axes)
-}
-
-/// What a plan states of these axes.
-pub(super) fn wishes(copy: &CopyAxes) -> Wishes {
-    Wishes {
-        block_size: Some(copy.block.clone()),
-        cache: Some(copy.cache.clone()),
-        sync: Some(copy.sync.clone()),
-        file: copy.file.clone(),
-        dir: copy.dir.clone(),
-        allow_evict: copy.evict,
-        external: copy.external.clone(),
-        ..Wishes::default()
-    }
 }
 
 /// Refuses sizes beside a file, which has its own.

@@ -5,41 +5,28 @@ use std::path::Path;
 use iolens_engine::files::subject::Subject;
 use iolens_model::file::{CacheState, DropMode, FileAxes, FileSetting};
 
-use super::stated;
+use super::axes_and_wishes;
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
 
-/// The axes of these wishes.
-pub(super) fn axes(asked: &Wishes) -> Result<FileAxes, Failure> {
-    let axes = FileAxes {
-        cache: stated(&asked.cache, "cache")?,
-        pattern: stated(&asked.pattern, "pattern")?,
-        consumer: stated(&asked.consumer, "consumer")?,
-        depth: asked.queue_depth.clone().unwrap_or(vec![FileSetting::DEPTH]),
-        file: asked.file.clone(),
-        dir: asked.dir.clone(),
-        file_bytes: asked.file_size,
-        evict: asked.allow_evict,
-        drop_caches: asked.drop_caches.clone().unwrap_or_default(),
-    };
-    check(&axes)?;
-    Ok(axes)
+axes_and_wishes! {
+    FileAxes {
+        cache: must cache;
+        pattern: must pattern;
+        consumer: must consumer;
+        depth: may queue_depth vec![FileSetting::DEPTH];
+        file: same file;
+        dir: same dir;
+        file_bytes: same file_size;
+        evict: same allow_evict;
+        drop_caches: list drop_caches;
+    }
 }
 
-/// What a plan states of these axes.
-pub(super) fn wishes(file: &FileAxes) -> Wishes {
-    Wishes {
-        cache: Some(file.cache.clone()),
-        pattern: Some(file.pattern.clone()),
-        consumer: Some(file.consumer.clone()),
-        queue_depth: Some(file.depth.clone()),
-        file: file.file.clone(),
-        dir: file.dir.clone(),
-        file_size: file.file_bytes,
-        allow_evict: file.evict,
-        drop_caches: (!file.drop_caches.is_empty()).then(|| file.drop_caches.clone()),
-        ..Wishes::default()
-    }
+/// The axes of these wishes.
+pub(super) fn axes(asked: &Wishes) -> Result<FileAxes, Failure> {
+    let axes = asked_for(asked)?;
+    check(&axes).map(|()| axes)
 }
 
 /// Refuses a file that cannot be read, what would be done to one without being asked for, and

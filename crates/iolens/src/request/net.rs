@@ -1,12 +1,13 @@
 //! What only the study `net` has.
 
 use iolens_engine::{receivers, registry};
-use iolens_model::axes::{Iovec, IpVersion, Mode, Topology};
+use iolens_model::axes::{Direction, Iovec, IpVersion, Mode, Topology};
 use iolens_model::cell::NetSetting;
 use iolens_model::plan::{NetAxes, NetworkOptions, Schedule};
+use iolens_model::tuning::TuningAxes;
 use iolens_model::units::Bytes;
 
-use super::{Available, stated, topologies, tuning};
+use super::{Available, axes_and_wishes, stated, topologies, tuning};
 use crate::axes::Wishes;
 use crate::failure::{Failure, unusable, usage};
 use crate::values::{Stand, unknown};
@@ -31,46 +32,39 @@ pub(super) fn axes(
         leave_out_of_sink(primitives, &named, notes);
         check_sink(primitives, &stated(&asked.sizes, "sizes")?, &modes, &tuning.ip)?;
     }
-    Ok(NetAxes {
-        topologies,
-        modes,
-        working_sets: stated(&asked.send_memory, "send_memory")?,
-        fields: asked.fields.clone().unwrap_or(vec![NetSetting::FIELDS]),
-        iovec: asked.iovec.clone().unwrap_or(vec![Iovec::PerMessage]),
-        receivers: receivers(asked.receivers.clone())?,
-        congestion: asked.congestion.clone().unwrap_or_else(|| tuning::CONGESTION.to_owned()),
-        tuning,
-        allow_sysctl: asked.allow_sysctl,
-        direction: asked.local_end.unwrap_or_default(),
-    })
+    let axes = asked_for(asked, topologies, tuning)?;
+    check_receivers(&axes.receivers).map(|()| axes)
+}
+
+axes_and_wishes! {
+    NetAxes {
+        modes: must mode;
+        working_sets: must send_memory;
+        fields: may fields vec![NetSetting::FIELDS];
+        iovec: may iovec vec![Iovec::PerMessage];
+        receivers: may receivers vec![NetSetting::RECEIVER.to_owned()];
+        congestion: may congestion tuning::CONGESTION.to_owned();
+        allow_sysctl: same allow_sysctl;
+        direction: may local_end Direction::default();
+    } given topologies: Vec<Topology>, tuning: TuningAxes
 }
 
 /// What a plan states of these axes.
 pub(super) fn wishes(net: &NetAxes) -> Wishes {
     let stands = net.topologies.iter().map(|&topology| Stand::At(topology)).collect();
     let apart = net.topologies.iter().any(|topology| topology.is_apart());
-    Wishes {
-        network: Some(stands),
-        mode: Some(net.modes.clone()),
-        send_memory: Some(net.working_sets.clone()),
-        receivers: Some(net.receivers.clone()),
-        fields: Some(net.fields.clone()),
-        iovec: Some(net.iovec.clone()),
-        local_end: apart.then_some(net.direction),
-        congestion: Some(net.congestion.clone()),
-        allow_sysctl: net.allow_sysctl,
-        ..tuning::wishes(&net.tuning)
-    }
+    let own = stated_of(net);
+    let local_end = own.local_end.filter(|_| apart);
+    Wishes { network: Some(stands), local_end, ..own.or(tuning::wishes(&net.tuning)) }
 }
 
-/// The receivers, each of which works here.
-fn receivers(asked: Option<Vec<String>>) -> Result<Vec<String>, Failure> {
-    let ids = asked.unwrap_or_else(|| vec![NetSetting::RECEIVER.to_owned()]);
-    for id in &ids {
+/// Refuses receivers that do not work here.
+fn check_receivers(ids: &[String]) -> Result<(), Failure> {
+    for id in ids {
         let entry = known_receiver(id).map_err(Failure::usage)?;
         entry.try_here().map_err(|why| unusable!("cannot receive with {id} here: {why}"))?;
     }
-    Ok(ids)
+    Ok(())
 }
 
 pub(crate) fn known_receiver(id: &str) -> Result<&'static receivers::Entry, String> {

@@ -9,7 +9,7 @@ use iolens_model::plan::{Axes, Plan};
 use iolens_model::server::{ServerAxes, ServerSetting};
 use iolens_model::units::Nanos;
 
-use super::{Available, stated, topologies};
+use super::{Available, axes_and_wishes, topologies};
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
 use crate::runner::budget_with;
@@ -24,56 +24,40 @@ pub(super) const SLICE: Nanos = Nanos(100_000_000);
 /// Connections that may wait to be taken; the kernel has a limit of its own.
 const BACKLOG: u32 = 65_535;
 
+axes_and_wishes! {
+    ServerAxes {
+        services: must service;
+        lengths: may keep_alive vec![Length::Long];
+        loads: must load;
+        connections: must connections;
+        arrivals: may arrivals Arrivals::Poisson;
+        in_flight: may in_flight 1;
+        phase: must step_time;
+        backlog: may backlog BACKLOG;
+        client_threads: same client_threads;
+        server_cpus: same server_cpus;
+        client_cpus: same client_cpus;
+        external: same external;
+        slo: list slo;
+        knee: same knee;
+    } given topologies: Vec<Topology>, alone_services: Vec<String>, alone_connections: Vec<u32>
+}
+
 /// The axes of these wishes.
 pub(super) fn axes(
     asked: &Wishes,
     available: Available<'_>,
     notes: &mut Vec<String>,
 ) -> Result<ServerAxes, Failure> {
-    let axes = ServerAxes {
-        topologies: topologies(asked, available, notes)?,
-        services: stated(&asked.service, "service")?,
-        lengths: asked.keep_alive.clone().unwrap_or(vec![Length::Long]),
-        loads: stated(&asked.load, "load")?,
-        connections: stated(&asked.connections, "connections")?,
-        arrivals: asked.arrivals.unwrap_or(Arrivals::Poisson),
-        in_flight: asked.in_flight.unwrap_or(1),
-        phase: stated(&asked.step_time, "step_time")?,
-        backlog: asked.backlog.unwrap_or(BACKLOG),
-        client_threads: asked.client_threads,
-        server_cpus: asked.server_cpus.clone(),
-        client_cpus: asked.client_cpus.clone(),
-        external: asked.external.clone(),
-        alone_services: Vec::new(),
-        alone_connections: Vec::new(),
-        slo: asked.slo.clone().unwrap_or_default(),
-        knee: asked.knee,
-    };
-    check(&axes)?;
-    Ok(axes)
+    let topologies = topologies(asked, available, notes)?;
+    let axes = asked_for(asked, topologies, Vec::new(), Vec::new())?;
+    check(&axes).map(|()| axes)
 }
 
 /// What a plan states of these axes.
 pub(super) fn wishes(server: &ServerAxes) -> Wishes {
     let stands = server.topologies.iter().map(|&topology| Stand::At(topology)).collect();
-    Wishes {
-        network: Some(stands),
-        service: Some(server.services.clone()),
-        connections: Some(server.connections.clone()),
-        keep_alive: Some(server.lengths.clone()),
-        load: Some(server.loads.clone()),
-        arrivals: Some(server.arrivals),
-        in_flight: Some(server.in_flight),
-        slo: (!server.slo.is_empty()).then(|| server.slo.clone()),
-        knee: server.knee,
-        step_time: Some(server.phase),
-        server_cpus: server.server_cpus.clone(),
-        client_cpus: server.client_cpus.clone(),
-        client_threads: server.client_threads,
-        backlog: Some(server.backlog),
-        external: server.external.clone(),
-        ..Wishes::default()
-    }
+    Wishes { network: Some(stands), ..stated_of(server) }
 }
 
 /// Gives searches the time that they take where no budget is stated, beside that of passes, and

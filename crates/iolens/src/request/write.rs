@@ -2,29 +2,16 @@
 
 use iolens_model::file::{FileSetting, WriteAxes};
 
-use super::stated;
+use super::axes_and_wishes;
 use crate::axes::Wishes;
 use crate::failure::Failure;
 
-/// The axes of these wishes.
-pub(super) fn axes(asked: &Wishes) -> Result<WriteAxes, Failure> {
-    Ok(WriteAxes {
-        destination: stated(&asked.target, "target")?,
-        pattern: stated(&asked.pattern, "pattern")?,
-        depth: asked.queue_depth.clone().unwrap_or(vec![FileSetting::DEPTH]),
-        dir: asked.dir.clone(),
-        file_bytes: asked.file_size,
-    })
-}
-
-/// What a plan states of these axes.
-pub(super) fn wishes(write: &WriteAxes) -> Wishes {
-    Wishes {
-        target: Some(write.destination.clone()),
-        pattern: Some(write.pattern.clone()),
-        queue_depth: Some(write.depth.clone()),
-        dir: write.dir.clone(),
-        file_size: write.file_bytes,
-        ..Wishes::default()
+axes_and_wishes! {
+    WriteAxes {
+        destination: must target;
+        pattern: must pattern;
+        depth: may queue_depth vec![FileSetting::DEPTH];
+        dir: same dir;
+        file_bytes: same file_size;
     }
 }
