@@ -104,7 +104,7 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
         Command::Load(load) => commands::load::load(&load),
         Command::Serve(serve) => commands::serve::serve(&serve),
         Command::Tune(tune) => commands::tune::tune(&tune),
-        Command::List(list) => commands::list::list(&list),
+        Command::List(list) => Ok(commands::list::list(&list)),
         Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
         Command::Runs(runs) => commands::stored::runs(&runs),
         Command::Show(show) => commands::stored::show(&show),
