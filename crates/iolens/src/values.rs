@@ -12,7 +12,9 @@ use std::str::FromStr;
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
 use iolens_engine::server::Close;
-use iolens_model::axes::{Counting, Direction, Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::axes::{
+    Counting, Direction, Iovec, IpVersion, Mode, Study, Topology, WorkingSet,
+};
 use iolens_model::copy::CopySync;
 use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};
 use iolens_model::load::{Arrivals, Length};
@@ -78,6 +80,7 @@ named! {
     Mode "mode";
     Pattern "order of blocks";
     ProgressKind "kind of progress";
+    Study "study";
     Syncing "time to sync";
     WorkingSet "send memory";
 }

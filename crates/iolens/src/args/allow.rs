@@ -33,13 +33,7 @@ pub(crate) enum Permission {
 
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Permission::External => "external",
-            Permission::File => "file",
-            Permission::Dir => "dir",
-            Permission::Evict => "evict",
-            Permission::DropCaches => "drop-caches",
-            Permission::Sysctl => "sysctl",
-        })
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
     }
 }

@@ -58,7 +58,7 @@ pub(crate) struct Ask {
     #[arg(long, help_heading = FROM)]
     pub(crate) stored: bool,
     /// Begin no pass of a short run that would end later [default: 40s, or 1m of many connections]
-    #[arg(long, value_name = "TIME", value_parser = values::span,
+    #[arg(long, value_name = "TIME",
           conflicts_with_all = ["run", "stored"], help_heading = FROM)]
     pub(crate) budget: Option<Nanos>,
     /// Wait for another run to end instead of giving up

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use iolens_model::units::Nanos;
 
 use crate::args::{Allow, ProgressKind, ResultArgs};
-use crate::values;
 
 const AFTER: &str = "\
 Exit code: 1 if an arm is SLOWER in RUN_B by more than δ, 4 if nothing can be compared, 2 if
@@ -50,7 +49,7 @@ pub(crate) struct Rerun {
     #[arg(id = "rerun", long = "rerun", value_name = "IOLENS")]
     pub(crate) program: Option<PathBuf>,
     /// Begin no pass that would end later [default: twice what RUN_A had]
-    #[arg(long, value_name = "TIME", value_parser = values::span, requires = "rerun")]
+    #[arg(long, value_name = "TIME", requires = "rerun")]
     pub(crate) budget: Option<Nanos>,
     #[command(flatten)]
     pub(crate) allow: Allow,

@@ -3,7 +3,6 @@
 use iolens_model::units::Nanos;
 
 use crate::args::{Allow, Peer, ProgressKind, ResultArgs};
-use crate::values;
 
 const EXAMPLE: &str = "\
 iolens confirm last
@@ -24,7 +23,7 @@ pub(crate) struct Confirm {
     /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
     /// Time for all curves together
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::span)]
+    #[arg(long, value_name = "TIME", default_value = "10m")]
     pub(crate) budget: Nanos,
     /// Wait for another run to end instead of giving up
     #[arg(long)]

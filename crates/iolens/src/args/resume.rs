@@ -4,7 +4,6 @@ use iolens_engine::perf_control::PerfControl;
 use iolens_model::units::Nanos;
 
 use crate::args::{Allow, MACHINE, Peer, ProgressKind, ResultArgs};
-use crate::values;
 
 const EXAMPLE: &str = "\
 iolens resume last
@@ -21,7 +20,7 @@ pub(crate) struct Resume {
     /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
     /// Stop after this long [default: that of the run]
-    #[arg(long, value_name = "TIME", value_parser = values::span)]
+    #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<Nanos>,
     /// Wait while another run is measuring, instead of failing
     #[arg(long)]

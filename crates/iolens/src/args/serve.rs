@@ -57,7 +57,7 @@ pub(crate) struct Serve {
     pub(crate) backlog: u32,
     /// Give up a client that does not move for this long, in a model where others wait for
     /// it (iterative)
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::span,
+    #[arg(long, value_name = "TIME", default_value = "10s",
           help_heading = MACHINE)]
     pub(crate) stall_limit: Nanos,
 }

@@ -92,7 +92,7 @@ pub(crate) struct TuneHow {
     #[arg(long, value_name = "N", value_parser = values::file_threads)]
     pub(crate) threads: Option<u32>,
     /// Time for everything
-    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = values::span)]
+    #[arg(long, value_name = "TIME", default_value = "20s")]
     pub(crate) budget: Nanos,
     /// Seed of the random order
     #[arg(long, value_name = "N", default_value = "1")]

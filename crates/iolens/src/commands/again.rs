@@ -2,6 +2,7 @@
 //! `compare --rerun`. A stored run is data, whoever wrote it: its plan is checked as if it had
 //! been typed, and what it does besides measuring takes consent from the command line.
 
+use iolens_model::copy::External;
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
 use iolens_model::origin::HOST_NAME;
@@ -106,24 +107,23 @@ fn takes(plan: &Plan) -> Vec<(Permission, String)> {
     };
     let drops = plan.file().is_some_and(|axes| !axes.drop_caches.is_empty())
         || cache.contains(&CacheState::Dropped);
-    let mut all: Vec<(Permission, String)> = externals
-        .iter()
-        .map(|program| {
-            (Permission::External, format!("runs `{}`", secret::redacted(&program.argv).join(" ")))
-        })
-        .collect();
-    all.extend(file.map(|path| (Permission::File, format!("reads {path}"))));
-    all.extend(dir.map(|path| (Permission::Dir, format!("writes files in {path}"))));
+    let runs = |program: &External| format!("runs `{}`", secret::redacted(&program.argv).join(" "));
+    let mut all: Vec<(Permission, String)> =
+        externals.iter().map(|program| (Permission::External, runs(program))).collect();
     let evicted = file.filter(|_| evict && cache.iter().any(|cache| cache.is_cold()));
-    all.extend(
-        evicted.map(|path| (Permission::Evict, format!("evicts {path} from the page cache"))),
-    );
-    let dropped = drops.then(|| "drops the page cache of the whole system".to_owned());
-    all.extend(dropped.map(|deed| (Permission::DropCaches, deed)));
-    let changed = plan.allow_sysctl().then(|| "changes sysctls of the whole machine".to_owned());
-    all.extend(changed.map(|deed| (Permission::Sysctl, deed)));
+    let deeds = [
+        (Permission::File, file.map(|path| format!("reads {path}"))),
+        (Permission::Dir, dir.map(|path| format!("writes files in {path}"))),
+        (Permission::Evict, evicted.map(|path| format!("evicts {path} from the page cache"))),
+        (Permission::DropCaches, drops.then(|| DROPS.to_owned())),
+        (Permission::Sysctl, plan.allow_sysctl().then(|| CHANGES.to_owned())),
+    ];
+    all.extend(deeds.into_iter().filter_map(|(permission, deed)| Some((permission, deed?))));
     all
 }
+
+const DROPS: &str = "drops the page cache of the whole system";
+const CHANGES: &str = "changes sysctls of the whole machine";
 
 #[cfg(test)]
 #[allow(dead_code, reason = "it is of other tests too")]

@@ -17,7 +17,7 @@ use iolens_store::Store;
 
 use crate::args::Ask;
 use crate::commands::report::style;
-use crate::commands::run::{How, exit_code, measured, paged, random, said_of};
+use crate::commands::run::{How, conducted, exit_code, paged, random, said_of};
 use crate::commands::stored::load;
 use crate::failure::{Failure, NOTHING_USABLE, unusable, usage};
 use crate::request::asked as request;
@@ -46,11 +46,11 @@ pub(crate) fn ask(args: &Ask, typed: &[String]) -> Result<ExitCode, Failure> {
             None => {}
         }
     }
-    planned.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
+    output::notes(&planned.notes);
     let look = runner::first_look(&planned.plan, &host);
     let progress = args.progress;
     let how = How { typed, database: &database, wait: args.wait, progress, perf: None };
-    let run = measured(planned, host, &look, &how)?;
+    let run = conducted(planned, (host, None), &look, &how, runner::measure)?;
     let analysis = iolens_stats::analyse_for_both(&run);
     let place = said_of(&paged(&run, &analysis, &database));
     let found = Found { run, analysis, cell: question.cell, source: Source::Measured };

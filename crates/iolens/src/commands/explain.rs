@@ -18,7 +18,7 @@ use iolens_store::Store;
 use crate::args;
 use crate::args::{Allow, Permission};
 use crate::commands::report::{self, write_new};
-use crate::commands::run::{Session, prepared};
+use crate::commands::run::{Session, paged, prepared, said_of};
 use crate::commands::stored::load;
 use crate::commands::{again, resume};
 use crate::failure::{Failure, INTERRUPTED, unusable, usage};
@@ -192,11 +192,10 @@ fn show(args: &args::Explain, run: &Run, explanation: &Explanation, database: &P
     if !explanation.attribution.kernel {
         output::note(&advice());
     }
-    let page = places::page(database, &run.header.id);
-    match report::write_page(run, &analysis, &page) {
-        Ok(()) if args.result.json => output::note(&format!("report: {}", page.display())),
-        Ok(()) => output::result(&format!("report: {}", page.display())),
-        Err(failure) => output::note(&format!("no report: {}", failure.message)),
+    let page = paged(run, &analysis, database);
+    match page.is_ok() && !args.result.json {
+        true => output::result(&said_of(&page)),
+        false => output::note(&said_of(&page)),
     }
 }
 

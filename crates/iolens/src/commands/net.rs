@@ -117,19 +117,18 @@ fn receive_size() -> Bytes {
 fn conditions(args: &BothEnds, receive_bytes: Bytes) -> Result<Conditions, Failure> {
     let congestion = args.congestion.clone().unwrap_or_else(|| CONGESTION.to_owned());
     runner::check_congestion(&congestion)?;
-    let cpus = args.cpus.clone();
-    usable_cpus(cpus.as_deref())?;
+    let cpus = usable_cpus(args.cpus.as_ref())?;
     let buffer_bytes = args.socket_buffer.unwrap_or(Tuning::DEFAULT.socket_buffer_bytes);
     let socket = SocketOptions { congestion, buffer_bytes, nodelay: true, receive_bytes };
     Ok(Conditions { socket, cpus, stall_limit: args.stall_limit.as_duration() })
 }
 
-/// Refuses processors that this process may not use.
-pub(crate) fn usable_cpus(cpus: Option<&[u32]>) -> Result<(), Failure> {
-    match cpus {
-        Some(cpus) => runner::check_cpus(cpus, &host::limits(&host::Root::real()).cpus),
-        None => Ok(()),
+/// The processors that are asked for, each of which this process may use.
+pub(crate) fn usable_cpus(asked: Option<&Vec<u32>>) -> Result<Option<Vec<u32>>, Failure> {
+    if let Some(cpus) = asked {
+        runner::check_cpus(cpus, &host::limits(&host::Root::real()).cpus)?;
     }
+    Ok(asked.cloned())
 }
 
 /// The first of a name's addresses that works, or what the system said of them.
@@ -162,9 +161,14 @@ fn conclude(done: &Transfer, args: &BothEnds) -> Result<ExitCode, Failure> {
         true => transfer::json(done),
         false => transfer::text(done, &style()),
     });
-    match (done.status, &done.reason) {
-        (Status::Ok, _) => Ok(ExitCode::SUCCESS),
-        (Status::Interrupted, _) => Ok(ExitCode::from(INTERRUPTED)),
-        (status, reason) => Err(Failure::unusable(reason.as_deref().unwrap_or(status.word()))),
+    ended(done.status, done.reason.as_deref())
+}
+
+/// How a command ends that did one thing, whole or not.
+pub(crate) fn ended(status: Status, reason: Option<&str>) -> Result<ExitCode, Failure> {
+    match status {
+        Status::Ok => Ok(ExitCode::SUCCESS),
+        Status::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
+        status => Err(Failure::unusable(reason.unwrap_or(status.word()))),
     }
 }

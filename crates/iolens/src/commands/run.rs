@@ -60,7 +60,7 @@ pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure>
         _ => stage::available(topology),
     };
     let request = request::plan(asked, random() >> 16, &available)?;
-    request.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
+    output::notes(&request.notes);
     let host = host::read(&host::Root::real());
     runner::check(&request.plan, &host)?;
     sysctls::check(&request.plan)?;
@@ -101,18 +101,8 @@ pub(crate) struct How<'a> {
     pub(crate) perf: Option<&'a PerfControl>,
 }
 
-/// Measures what was planned and checked, and returns the run as it is stored.
-pub(crate) fn measured(
-    request: Request,
-    host: HostFacts,
-    look: &FirstLook,
-    how: &How<'_>,
-) -> Result<Run, Failure> {
-    conducted(request, (host, None), look, how, runner::measure)
-}
-
-/// The same with a way to measure, from what is known before to what is stored after, and with
-/// another machine, where there is one.
+/// Measures what was planned and checked, from what is known before to what is stored after, and
+/// with another machine, where there is one.
 pub(crate) fn conducted<T>(
     request: Request,
     (host, far): (HostFacts, Option<(Far, FarFacts)>),
@@ -223,7 +213,7 @@ pub(crate) fn prepared(
     session: &Session,
 ) -> Result<Option<Material>, Failure> {
     // What a killed run left is in nobody's way, but takes room.
-    Leftovers::here().sweep().iter().for_each(|said| output::note(&format!("note: {said}")));
+    output::notes(Leftovers::here().sweep());
     let stop = || session.interrupts.came();
     let material = Material::of(plan, host, stop).map_err(|why| match stop() {
         true => Failure::interrupted("interrupted"),

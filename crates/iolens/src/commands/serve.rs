@@ -10,11 +10,11 @@ use iolens_model::served::Mishap;
 use iolens_report::served;
 
 use crate::args;
-use crate::commands::net::first_that_works;
+use crate::commands::net::{first_that_works, usable_cpus};
 use crate::commands::report::style;
 use crate::failure::{Failure, unusable, usage};
+use crate::output;
 use crate::request::known_model;
-use crate::{output, runner};
 
 /// Serves until the user ends it.
 pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
@@ -28,12 +28,8 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
             with.join(", ")
         ));
     }
-    let usable = host::limits(&host::Root::real()).cpus;
-    let cpus = args.cpus.clone();
-    if let Some(cpus) = &cpus {
-        runner::check_cpus(cpus, &usable)?;
-    }
-    let all = cpus.as_ref().unwrap_or(&usable).len();
+    let cpus = usable_cpus(args.cpus.as_ref())?;
+    let all = cpus.as_ref().unwrap_or(&host::limits(&host::Root::real()).cpus).len();
     let workers = args.workers.unwrap_or_else(|| u32::try_from(all.max(1)).unwrap_or(u32::MAX));
     let addresses = args.listen.resolve().map_err(Failure::usage)?;
     // Before anybody can connect, so that the end is in order whenever it comes.

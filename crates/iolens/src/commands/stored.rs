@@ -23,26 +23,30 @@ pub(crate) fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
     Ok((store, path))
 }
 
-/// A run by its id, the beginning of it, its name, or `last`, and its database.
-pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
+/// What `read` finds of a run by its id, the beginning of it, its name, or `last`, and the database.
+fn found<T>(
+    db: Option<&Path>,
+    wanted: &str,
+    read: impl FnOnce(&Store, &str) -> Result<T, StoreError>,
+) -> Result<(T, PathBuf), Failure> {
     let (store, path) = open(db)?;
     let id = store.find(wanted).map_err(Failure::usage)?;
-    let run = store.load(&id)?;
-    Ok((run, path))
+    Ok((read(&store, &id)?, path))
 }
 
-/// What was known of a run when it began, by its id, the beginning of it, its name, or `last`.
+/// A whole run, and its database.
+pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
+    found(db, wanted, Store::load)
+}
+
+/// What was known of a run when it began.
 pub(crate) fn header(db: Option<&Path>, wanted: &str) -> Result<RunHeader, Failure> {
-    let (store, _) = open(db)?;
-    let id = store.find(wanted).map_err(Failure::usage)?;
-    store.header(&id).map_err(Failure::unusable)
+    Ok(found(db, wanted, Store::header)?.0)
 }
 
 /// A run without its trials, with its analysis, and its database: what pages are made of.
 pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, PathBuf), Failure> {
-    let (store, path) = open(db)?;
-    let id = store.find(wanted).map_err(Failure::usage)?;
-    let (run, analysis) = summed_in(&store, &id)?;
+    let ((run, analysis), path) = found(db, wanted, summed_in)?;
     Ok((run, analysis, path))
 }
 

@@ -28,10 +28,15 @@ pub(crate) fn file(args: &args::File) -> Result<ExitCode, Failure> {
 }
 
 /// The engine of an id, or which there are.
-fn engine<T>(id: &str, ids: &[&str], found: Option<T>) -> Result<T, Failure> {
-    found.ok_or_else(|| {
+fn engine<T>(
+    id: &str,
+    find: fn(&str) -> Option<T>,
+    ids: impl Iterator<Item = &'static str>,
+) -> Result<T, Failure> {
+    find(id).ok_or_else(|| {
+        let ids: Vec<&str> = ids.collect();
         let advice = format!("there is: {}", ids.join(", "));
-        Failure::usage(values::unknown("engine", id, ids, &advice))
+        Failure::usage(values::unknown("engine", id, &ids, &advice))
     })
 }
 
@@ -39,11 +44,10 @@ fn engine<T>(id: &str, ids: &[&str], found: Option<T>) -> Result<T, Failure> {
 fn done(job: &Job) -> Result<Done, Failure> {
     let interrupts = catch()?;
     let launch = launch()?;
-    let leftovers = Leftovers::here();
-    say(leftovers.sweep());
+    output::notes(Leftovers::here().sweep());
     job::run(job, &launch, &interrupts, output::note).map_err(|trouble| {
         // A worker that was killed could not remove what it had made.
-        say(leftovers.sweep());
+        output::notes(Leftovers::here().sweep());
         match trouble {
             Trouble::Failed(why) => Failure::unusable(why),
             Trouble::Interrupted => Failure::interrupted(interrupted(job)),
@@ -51,29 +55,30 @@ fn done(job: &Job) -> Result<Done, Failure> {
     })
 }
 
+/// The answer to a job of this kind.
+macro_rules! answer {
+    ($kind:ident, $done:expr) => {
+        match $done {
+            iolens_engine::files::job::Done::$kind(done) => Ok(done),
+            _ => Err($crate::commands::file::another_answer()),
+        }
+    };
+}
+
+pub(crate) use answer;
+
 /// How a worker for a job is started.
 pub(crate) fn launch() -> Result<Launch, Failure> {
     let program = this_program()?;
     Ok(Launch { program, arguments: vec!["worker".to_owned(), "--file".to_owned()] })
 }
 
-pub(crate) fn say(notes: Vec<String>) {
-    notes.iter().for_each(|note| output::note(&format!("note: {note}")));
-}
-
 /// What an interrupt leaves.
 fn interrupted(job: &Job) -> &'static str {
     let overwrites = match job {
-        Job::Read(_)
-        | Job::Size(_)
-        | Job::Facts(_)
-        | Job::Limit(_)
-        | Job::Program(_)
-        | Job::Cure(_) => {
-            return "interrupted, with nothing to show";
-        }
         Job::Write(wish) => wish.overwrite,
         Job::Copy(wish) => wish.overwrite,
+        _ => return "interrupted, with nothing to show",
     };
     match overwrites {
         false => "interrupted: nothing was left behind",
