@@ -389,6 +389,7 @@ pub(crate) fn depths(text: &str) -> Parsed<List<u32>> {
 }
 
 /// Fields of a message at most.
+#[expect(clippy::cast_possible_truncation, reason = "a small constant")]
 const FIELDS: u32 = FIELDS_MAX as u32;
 
 pub(crate) fn field_count(text: &str) -> Parsed<u32> {

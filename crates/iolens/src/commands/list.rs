@@ -71,13 +71,16 @@ fn text(kinds: &[Listed], all: bool) -> String {
     text
 }
 
+/// The line above a group, from its word.
+type Heading = fn(&str) -> String;
+
 /// How items are listed.
 struct Layout {
     /// A key of theirs between name and summary, its heading and least width; beside it stands
     /// whether they work here.
     column: Option<(&'static str, &'static str, usize)>,
     /// What they are listed under, and the line for it.
-    group: Option<(&'static str, fn(&str) -> String)>,
+    group: Option<(&'static str, Heading)>,
 }
 
 const BY_FAMILY: Layout =

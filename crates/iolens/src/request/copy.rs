@@ -64,12 +64,10 @@ fn check(axes: &CopyAxes) -> Result<(), Failure> {
             "--allow-evict needs --file: test files are evicted without asking\n  leave it out, \
                  or name a file of yours with --file",
         )),
-        Some(file) if is_cold && !axes.evict => {
-            return Err(usage!(
-                "--cache cold would evict {file} from the page cache, slowing other programs that \
+        Some(file) if is_cold && !axes.evict => Err(usage!(
+            "--cache cold would evict {file} from the page cache, slowing other programs that \
                  use it\n  add --allow-evict, or use --cache warm"
-            ));
-        }
+        )),
         _ => Ok(()),
     }
 }

@@ -31,7 +31,7 @@ fn a_stored_run_answers_about_its_very_message() {
     let question = format!("ask --size 1KiB --fields 3 --network loopback {ARMS}");
     let done = place.run(&question).ended(0);
     assert!(done.stdout.starts_with("ask · 1 KiB · 3 fields · 1 connection · "), "{}", done.stdout);
-    done.prints(&format!("from run {id} (quick look) of "));
+    done.prints(format!("from run {id} (quick look) of "));
     assert_eq!(place.runs(), 1, "nothing was measured");
     let named = place.json(&format!("{question} --run last --json"));
     let stored = place.json(&format!("{question} --stored --json"));

@@ -37,8 +37,7 @@ fn several_files_are_one_json() {
 #[test]
 fn columns_can_be_named() {
     let place = Place::new();
-    let file = place.path("net.csv");
-    std::fs::write(&file, "Nachricht,Fluss,threads\n64,6000,1\n").unwrap();
+    place.write("net.csv", "Nachricht,Fluss,threads\n64,6000,1\n");
     let audit = |options: &str| place.run(&format!("audit PLACE/net.csv {options}"));
     let unknown = audit("").ended(0);
     let words: Vec<&str> = unknown.stdout.split_whitespace().collect();

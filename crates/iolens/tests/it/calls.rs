@@ -147,7 +147,7 @@ fn the_plan_is_printed_and_read_back() {
     let printed = place.run(&format!("{line} --print-plan"));
     assert!(printed.stdout.starts_with("study = \"syscall\"\n"), "{}", printed.stdout);
     assert!(!printed.stdout.contains("network"), "{}", printed.stdout);
-    std::fs::write(place.path("p.toml"), &printed.stdout).expect("written");
+    place.write("p.toml", &printed.stdout);
     let again = place.run("run PLACE/p.toml --print-plan");
     assert_eq!(again.stdout, printed.stdout, "{}", again.stderr);
     let look = place.json(&format!("{line} --dry-run --json"));

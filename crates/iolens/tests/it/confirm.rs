@@ -37,8 +37,7 @@ fn what_cannot_be_confirmed_is_refused_with_the_reason() {
 fn a_run_that_confirms_another_is_told_from_it() {
     let place = two_runs();
     assert_eq!(place.json("show last --json")["run"]["id"], "aa000001");
-    let listed = place.run("runs").stdout;
-    assert!(listed.contains("confirms aa000001"), "{listed}");
+    place.run("runs").prints("confirms aa000001");
     let shown = place.run("show bb000002").flat();
     assert!(
         shown.contains("confirms the crossovers of run aa000001: iolens show aa000001 has"),

@@ -1,7 +1,7 @@
 //! The study `copy` from outside: engines and programs, one that fails among them, and
 //! what would touch somebody's file refused.
 
-use crate::harness::{Place, finished, list};
+use crate::harness::{Place, entries, finished, list};
 
 /// Small enough for any folder of temporary files.
 const RUN: &str = "run copy --block-size 4KiB --quick --passes 2 --rounds 3 --progress none";
@@ -9,15 +9,14 @@ const RUN: &str = "run copy --block-size 4KiB --quick --passes 2 --rounds 3 --pr
 #[test]
 fn engines_and_programs_copy_files_of_each_size() {
     let place = Place::new();
-    let dir = place.path("copies");
-    std::fs::create_dir(&dir).unwrap();
+    let dir = place.make_folder("copies");
     let run =
         format!("{RUN} --engines all --file-sizes 4KiB,70000B --dir {} --verbose", dir.display());
     let mut command = place.command(&run);
     command.arg("--external").arg("bad=sh -c 'test -s \"$0\" || : > \"$1\"; exit 7' {src} {dst}");
     command.arg("--external").arg("own=sh -c 'cat \"$0\" > \"$1\"' {src} {dst}");
     finished(command.output().unwrap()).ended(0).prints("How were programs timed?");
-    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0, "all of ours is gone");
+    assert_eq!(entries(&dir), 0, "all of ours is gone");
     let json = place.json("show last --json");
     assert_eq!(json["run"]["plan"]["study"], "copy");
     assert_eq!(json["run"]["plan"]["baseline"], "read_write");
@@ -73,8 +72,7 @@ fn somebodys_file_is_only_read_and_has_its_own_size() {
     assert!(cells.iter().any(|row| row["sync"] == "fsync" && row["threads"] == 2));
     // What is printed is a plan of the same file again.
     let printed = place.run(&format!("{run} --print-plan"));
-    let plan = place.path("again.toml");
-    std::fs::write(&plan, &printed.stdout).unwrap();
+    place.write("again.toml", &printed.stdout);
     place.run("run PLACE/again.toml --dry-run").ended(0);
 }
 
@@ -82,8 +80,8 @@ fn somebodys_file_is_only_read_and_has_its_own_size() {
 fn what_cannot_be_a_run_of_copies_is_refused() {
     let place = Place::new();
     let path = place.path("theirs");
-    std::fs::write(&path, "content").unwrap();
-    std::fs::write(place.path("empty"), "").unwrap();
+    place.write("theirs", "content");
+    place.write("empty", "");
     let (file, empty) = (path.display(), place.path("empty"));
     let refused = |rest: &str, expect: &str| {
         place.fails(&format!("run copy {rest} --dry-run"), 2, expect);
@@ -120,8 +118,7 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
 #[test]
 fn what_a_killed_run_left_is_gone_after_the_next() {
     let place = Place::new();
-    let dir = place.path("copies");
-    std::fs::create_dir(&dir).unwrap();
+    let dir = place.make_folder("copies");
     let run = format!(
         "run copy --file-sizes 4MiB --engines read_write,dd --dir {} --passes 1000 --budget 60s \
          --progress plain",
@@ -130,11 +127,11 @@ fn what_a_killed_run_left_is_gone_after_the_next() {
     let mut running = place.start(&run);
     running.wait_for("committed: ");
     running.killed();
-    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "the killed one had a folder");
+    assert_eq!(entries(&dir), 1, "the killed one had a folder");
     place.fails(
         &format!("{RUN} --file-sizes 4KiB --engines read_write --dir PLACE/copies"),
         0,
         "which a killed iolens left",
     );
-    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+    assert_eq!(entries(&dir), 0);
 }

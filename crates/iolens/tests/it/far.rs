@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::harness::{Finished, Place, children, finished, is_alive, send_signal};
+use crate::harness::{Finished, Place, children, entries, finished, is_alive, send_signal};
 
 /// Two arms and a size, to this machine as if it were another one.
 const SMALL: &str = "run net --progress plain --json --passes 1 --rounds 2 --threads 1 \
@@ -13,7 +13,7 @@ const SMALL: &str = "run net --progress plain --json --passes 1 --rounds 2 --thr
 /// A launcher that is a shell's words; what it is to start is `"$@"`.
 fn scripted(place: &Place, words: &str) -> String {
     let path = place.path("launcher");
-    std::fs::write(&path, format!("#!/bin/sh\n{words}\n")).unwrap();
+    place.write("launcher", format!("#!/bin/sh\n{words}\n"));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
     path.to_str().unwrap().to_owned()
 }
@@ -78,13 +78,12 @@ fn both_ends_are_measured_and_known() {
 #[test]
 fn a_program_that_is_not_there_is_brought_and_leaves_nothing() {
     let place = Place::new();
-    let brought = place.path("brought");
-    std::fs::create_dir(&brought).unwrap();
+    let brought = place.make_folder("brought");
     let launcher = scripted(&place, &format!("TMPDIR={} exec \"$@\"", brought.display()));
     let done = place.run(&format!("{SMALL} --peer {launcher}"));
     done.assert_ended();
     assert_eq!(done.json()["run"]["far"]["build"], done.json()["run"]["build"]);
-    assert_eq!(std::fs::read_dir(&brought).unwrap().count(), 0);
+    assert_eq!(entries(&brought), 0);
 }
 
 #[test]

@@ -22,8 +22,7 @@ fn a_killed_worker_is_one_failed_trial() {
         assert!(failed.contains("was killed by signal 9"), "{failed}");
         run.wait_for(": ok,");
         run.interrupted();
-        let csv = place.run("export last --format csv").stdout;
-        assert!(csv.contains(",failed,") && csv.contains(",ok,"), "{csv}");
+        place.run("export last --format csv").prints(",failed,").prints(",ok,");
     }
 }
 
@@ -85,7 +84,7 @@ fn a_second_run_is_told_who_measures() {
     first.wait_for("committed: pass 1");
     let second = place.run("run net --methods send --quick").ended(4);
     let holder = format!("pid {}", first.child.id());
-    assert!(second.stderr.contains(&holder) && second.stderr.contains("--wait"));
+    second.says(&holder).says("--wait");
     let mut third =
         place.start("run net --methods send --sizes 1KiB --threads 1 --network loopback --quick --passes 1 --wait");
     third.wait_for("waiting for another run");

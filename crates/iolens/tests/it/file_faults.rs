@@ -12,8 +12,7 @@ use crate::skip;
 
 /// A run of somebody's file that goes on until it is interrupted.
 fn long_run(place: &Place, engines: &str) -> crate::harness::Running {
-    let path = place.path("theirs");
-    std::fs::write(&path, vec![7; 4 << 20]).unwrap();
+    place.write("theirs", vec![7; 4 << 20]);
     let mut run = place.start(&format!("run file --file PLACE/theirs --block-sizes 4KiB --engines {engines} --threads 1 --cache warm \
          --rounds 3 --passes 4000 --progress plain"));
     run.wait_for("committed: pass 1");
@@ -84,8 +83,7 @@ fn a_file_that_is_truncated_under_a_mapping_fails_the_arm_that_maps_it() {
 /// A run in a folder of 2 GiB of memory, which is given so few bytes as soon as a trial
 /// has ended; what the trials say that fail then. Null where that cannot be done.
 fn fills_up(place: &Place, run: &str, left: &str) -> Option<String> {
-    let folder = place.path("small");
-    std::fs::create_dir(&folder).unwrap();
+    let folder = place.make_folder("small");
     let mount = format!("mount -t tmpfs -o size=2G tmpfs {}", folder.display());
     if !may_mount(&mount) {
         return None;
@@ -136,8 +134,7 @@ fn a_disk_that_is_full_in_mid_trial_is_a_failed_trial_that_says_so() {
 fn a_folder_that_takes_no_files_is_refused_by_every_run() {
     const TEST: &str = "file_faults::a_folder_that_takes_no_files_is_refused_by_every_run";
     let place = Place::new();
-    let folder = place.path("locked");
-    std::fs::create_dir(&folder).unwrap();
+    let folder = place.make_folder("locked");
     let dir = folder.display();
     let locked = format!("mount --bind {dir} {dir} && mount -o remount,bind,ro {dir}");
     if !may_mount(&locked) {

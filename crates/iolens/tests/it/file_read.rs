@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Place, a_child_has_mapped, children, is_alive, list, number};
+use crate::harness::{Place, a_child_has_mapped, children, entries, is_alive, list, number};
 use crate::skip;
 
 /// A megabyte and three bytes, none of them like its neighbours.
@@ -40,7 +40,7 @@ fn xor(bytes: &[u8]) -> String {
 /// A place with a file `f` in it.
 fn with_file(bytes: &[u8]) -> Place {
     let place = Place::new();
-    std::fs::write(place.path("f"), bytes).unwrap();
+    place.write("f", bytes);
     place
 }
 
@@ -155,14 +155,13 @@ fn a_person_sees_a_line_for_each_thing() {
         done.prints(expect);
     }
     assert_eq!(done.stderr, "");
-    let listed = place.run("list engines").stdout;
-    assert!(listed.contains("uring_sqpoll") && listed.contains("needs "), "{listed}");
+    place.run("list engines").prints("uring_sqpoll").prints("needs ");
 }
 
 #[test]
 fn what_is_no_readable_file_is_refused() {
     let place = with_file(&content(100));
-    std::fs::create_dir(place.path("folder")).unwrap();
+    place.make_folder("folder");
     let _listener = UnixListener::bind(place.path("socket")).unwrap();
     let fifo = Command::new("mkfifo").arg(place.path("fifo")).status().unwrap();
     assert!(fifo.success());
@@ -307,7 +306,7 @@ fn a_size_is_found_and_the_file_is_gone() {
     assert!(number(&found, "bytes").is_multiple_of(512), "{found}");
     assert!((5_000_000..=5_000_000_000).contains(&number(&found, "time_ns")), "{found}");
     assert_eq!(found["kept"], Value::Null);
-    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    assert_eq!(entries(&folder), 0);
 }
 
 #[test]
@@ -348,7 +347,7 @@ fn nothing_is_left_of_a_search_that_is_ended() {
         while is_alive(worker) {
             std::thread::yield_now();
         }
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "{signal}");
+        assert_eq!(entries(&folder), 0, "{signal}");
     }
 }
 

@@ -87,7 +87,7 @@ fn a_file_that_cannot_be_read_is_said_before_anything_is_measured() {
     refused(&place.path("none"), 2, "no such file");
     refused(Path::new("/dev/zero"), 2, "it is a character device");
     let empty = place.path("empty");
-    std::fs::write(&empty, "").unwrap();
+    place.write("empty", "");
     refused(&empty, 4, "is empty");
     place.fails(&format!("{RUN} --dir PLACE/nowhere"), 4, "nowhere");
 }

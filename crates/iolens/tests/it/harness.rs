@@ -33,6 +33,22 @@ impl Place {
         self.folder.path().join(name)
     }
 
+    /// Writes a file, and returns its path as it is typed.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.path(name), content).unwrap();
+        self.path(name).display().to_string()
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Makes a folder, and returns its path.
+    pub(crate) fn make_folder(&self, name: &str) -> PathBuf {
+        std::fs::create_dir(self.path(name)).unwrap();
+        self.path(name)
+    }
+
     /// The binary with these arguments, of which `PLACE` is the folder; nothing is inherited that
     /// could matter.
     pub(crate) fn command(&self, line: &str) -> Command {
@@ -142,6 +158,11 @@ pub(crate) fn started_by(words: &[&str], inner: &Command) -> Command {
 pub(crate) fn is_root() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     status.lines().any(|line| line.starts_with("Uid:\t0\t"))
+}
+
+/// How many entries a folder has.
+pub(crate) fn entries(folder: impl AsRef<Path>) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
 }
 
 /// The items of a list.

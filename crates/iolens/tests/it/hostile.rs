@@ -119,7 +119,7 @@ fn a_stored_plan_is_checked_like_a_typed_one() {
         Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: u32::MAX, rounds: 40 };
     let discards = Plan { schedule: discarded, ..header.plan.clone() };
     let file = place.path("file");
-    std::fs::write(&file, [7; 5000]).unwrap();
+    place.write("file", [7; 5000]);
     let copies = |sizes: Vec<Bytes>| {
         let mut plan = with_a_program(&place, here()).plan;
         let Axes::Copy(axes) = &mut plan.axes else { panic!("{plan:?}") };
@@ -191,7 +191,7 @@ fn a_file_that_a_stored_plan_names_is_not_looked_at_without_consent() {
         place.run(&line).stderr
     };
     let missing = said(&names("missing.db"));
-    std::fs::write(place.path("secret"), "secret").unwrap();
+    place.write("secret", "secret");
     assert_eq!(said(&names("there.db")), missing, "whether it is there is an answer too");
 }
 
@@ -211,8 +211,7 @@ fn an_id_that_is_a_path_names_no_page() {
     ] {
         refused(&place, &line, "its id is not one");
     }
-    let listed = place.run(&format!("runs --db {db}")).stdout;
-    assert!(listed.contains("damaged"), "{listed}");
+    place.run(&format!("runs --db {db}")).prints("damaged");
     place.run(&format!("rm last --yes --db {db}")).ended(0);
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "precious");
 }
@@ -255,8 +254,7 @@ fn a_file_beside_a_page_is_the_users_and_an_interrupted_page_is_the_old_one() {
 
     // A limit on the size of files, beyond which a process is killed as it writes.
     std::fs::write(&page, "old").unwrap();
-    let folder = place.path("small");
-    std::fs::create_dir(&folder).unwrap();
+    place.make_folder("small");
     let command = place.command(&format!("{line} --overwrite"));
     let words = ["sh", "-c", "ulimit -f 66; exec \"$@\"", "sh"];
     let killed = started_by(&words, &command).output().unwrap();
@@ -278,8 +276,7 @@ fn a_planted_link_is_not_where_a_page_goes() {
     assert!(page.symlink_metadata().unwrap().is_file(), "the page replaced the link");
 
     std::fs::remove_dir_all(&reports).unwrap();
-    let elsewhere = place.path("elsewhere");
-    std::fs::create_dir(&elsewhere).unwrap();
+    let elsewhere = place.make_folder("elsewhere");
     std::fs::write(elsewhere.join(format!("{ID}.html")), "precious").unwrap();
     std::os::unix::fs::symlink(&elsewhere, &reports).unwrap();
     refused(&place, &format!("report last --db {db}"), "cannot write");
@@ -306,7 +303,7 @@ fn what_a_lock_file_or_a_database_says_is_no_command_to_the_terminal() {
     let place = Place::new();
     let db = database(&place, "results.db", &own());
     let lock = place.path("iolens.lock");
-    std::fs::write(&lock, "\x1b]0;owned\x07\x1b[2J").unwrap();
+    place.write("iolens.lock", "\x1b]0;owned\x07\x1b[2J");
     let held = std::fs::File::options().read(true).write(true).open(&lock).unwrap();
     held.lock().unwrap();
     let busy = place.run(&format!("rm last --yes --db {db}")).stderr;
@@ -329,8 +326,7 @@ fn what_a_lock_file_or_a_database_says_is_no_command_to_the_terminal() {
 #[test]
 fn a_path_is_no_command_to_the_terminal() {
     let place = Place::new();
-    let folder = place.path("ev\x1b]0;owned\x07\u{9b}2J");
-    std::fs::create_dir(&folder).unwrap();
+    let folder = place.make_folder("ev\x1b]0;owned\x07\u{9b}2J");
     let db = database(&place, "ev\x1b]0;owned\x07\u{9b}2J/results.db", &own());
     let page = folder.join("page.html").display().to_string();
     let figures = folder.join("figures").display().to_string();

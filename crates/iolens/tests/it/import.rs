@@ -7,7 +7,7 @@ use iolens_model::origin::HOST_NAME;
 use iolens_model::reading::Reading;
 use iolens_model::run::RunHeader;
 
-use crate::harness::{Place, list};
+use crate::harness::{Place, entries, list};
 use crate::sample;
 
 /// Hosts, their CPU models and the ids of their runs.
@@ -106,8 +106,7 @@ fn an_import_is_said_run_by_run_and_done_once() {
             "{listed}"
         );
         assert_eq!(place.json(&format!("show {id} --json"))["host"], host);
-        let shown = place.run(&format!("show {id}")).stdout;
-        assert!(shown.contains(&format!("Measured on {host} (imported from ")), "{shown}");
+        place.run(&format!("show {id}")).prints(format!("Measured on {host} (imported from "));
     }
     assert_eq!(place.json("runs --json")[2]["origin"]["host"], "gamma");
     refused(&place, "show last", 2, &["all were imported"]);
@@ -135,8 +134,7 @@ fn a_whole_run_goes_through_a_file_without_loss() {
     let text = place.run(line).stdout;
     assert!(text.starts_with("{\"format\":\"iolens-run\",\"version\":2,"), "{text}");
     let file = place.path("moved.jsonl");
-    std::fs::write(&file, &text).unwrap();
-    place.path("other.db");
+    place.write("moved.jsonl", &text);
     place.run("import PLACE/moved.jsonl --db PLACE/other.db").ended(0);
     assert_eq!(place.run(&format!("{line} --db PLACE/other.db")).stdout, text);
     assert_eq!(place.json("runs --json --db PLACE/other.db")[0]["host"], "alpha");
@@ -209,14 +207,13 @@ fn what_a_killed_import_left_goes_with_the_next_one() {
     // takes a while to copy.
     let log = std::fs::File::create(format!("{}-wal", file.display())).unwrap();
     log.set_len(2 << 30).unwrap();
-    let temporary = place.path("temporary");
-    std::fs::create_dir(&temporary).unwrap();
+    let temporary = place.make_folder("temporary");
     let import = || {
         let mut command = place.command(&format!("import {}", file.display()));
         command.env("TMPDIR", &temporary);
         command
     };
-    let left = || std::fs::read_dir(&temporary).unwrap().count();
+    let left = || entries(&temporary);
 
     let mut killed = import().spawn().unwrap();
     while left() == 0 {

@@ -27,10 +27,7 @@ fn on_a_terminal(place: &Place, term: &str, keys: &str) -> Option<Finished> {
 #[test]
 fn without_a_terminal_it_is_help() {
     let done = Place::new().run("").ended(2);
-    assert!(
-        done.stderr.contains("Usage: iolens")
-            && done.stderr.contains("Start here:  iolens run net --quick")
-    );
+    done.says("Usage: iolens").says("Start here:  iolens run net --quick");
 }
 
 #[test]

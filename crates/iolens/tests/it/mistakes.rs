@@ -1,13 +1,13 @@
 //! What a user gets wrong: one clear message, the right exit code, nothing
 //! left behind.
 
-use crate::harness::{Place, finished, started_by};
+use crate::harness::{Place, entries, finished, started_by};
 
 /// Runs a line that must fail and leave no database behind.
 pub(crate) fn refused(line: &str, code: i32, expect: &str) {
     let place = Place::new();
     place.refuses(line, code, expect);
-    let left = std::fs::read_dir(place.folder.path()).unwrap().count();
+    let left = entries(place.folder.path());
     assert_eq!(left, 0, "{line} leaves something behind");
 }
 
@@ -70,7 +70,7 @@ fn memory_and_descriptors_are_checked_before_the_start() {
 fn a_file_that_is_not_ours_is_refused_untouched() {
     let place = Place::new();
     let file = place.path("notes.txt");
-    std::fs::write(&file, "precious").unwrap();
+    place.write("notes.txt", "precious");
     for line in ["run net --methods send --quick", "runs", "show last"] {
         place.fails(&format!("{line} --db PLACE/notes.txt"), 4, "notes.txt");
     }

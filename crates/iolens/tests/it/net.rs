@@ -228,7 +228,7 @@ fn a_receiver_that_goes_away_is_told_with_what_had_gone() {
     drop(client_in_the_middle(&address));
     let sent = sender.finish().ended(4);
     sent.says("the receiver went away after ");
-    assert!(sent.stderr.contains(" bytes) in ") && sent.stdout.contains("; failed\n"));
+    sent.says(" bytes) in ").prints("; failed\n");
     // One of ours that is killed.
     let (mut sender, address) = sending(&place, "sendmsg_iov --size 64KiB --window 1h");
     let receiver = place.start(&format!("net recv {address}"));

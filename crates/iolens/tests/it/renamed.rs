@@ -51,7 +51,7 @@ fn the_help_of_a_plan_is_that_of_its_study() {
     assert_eq!(of("run classic-48 --help"), of("run net --help"));
     assert_eq!(of("run copy-vs-dd -h"), of("run copy -h"));
     assert_ne!(of("run copy -h"), of("run copy --help"));
-    std::fs::write(place.path("mine.toml"), "study = \"server\"\n").unwrap();
+    place.write("mine.toml", "study = \"server\"\n");
     let mine = format!("run {} --help", place.path("mine.toml").display());
     assert_eq!(of(&mine), of("run server --help"));
 }

@@ -68,8 +68,7 @@ impl Serving {
     }
 
     fn stop_with(self, signal: &str) -> Finished {
-        let done = self.signal(signal).ended(0);
-        done
+        self.signal(signal).ended(0)
     }
 }
 

@@ -88,7 +88,7 @@ fn an_existing_database_on_a_full_file_system_says_that_it_is_full() {
 #[test]
 fn an_empty_database_is_not_said_to_be_missing() {
     let place = Place::new();
-    std::fs::write(place.path("empty.db"), "").unwrap();
+    place.write("empty.db", "");
     for line in ["runs", "show last", "report last", "export last --format csv"] {
         let done = place.run(&format!("{line} --db PLACE/empty.db"));
         done.says("the file is empty");

@@ -95,8 +95,9 @@ fn an_interrupted_run_puts_it_back(place: &Place) {
 fn after_a_killed_run_the_next_start_puts_it_back(place: &Place) {
     let finding = || {
         let doctor = place.json("doctor --json");
-        let all = list(&doctor["findings"]).iter();
-        all.cloned().find(|finding| finding["name"] == "changed sysctls").unwrap()
+        let mut all = list(&doctor["findings"]).iter();
+        let found = all.find(|finding| finding["name"] == "changed sysctls");
+        found.cloned().unwrap()
     };
     let mut run = place.start(&format!("{RUN} --allow-sysctl"));
     run.wait_for("committed: ");
@@ -108,7 +109,7 @@ fn after_a_killed_run_the_next_start_puts_it_back(place: &Place) {
     let found = finding();
     assert_eq!(found["state"], "limited", "{found}");
     assert!(found["remedy"].as_str().unwrap().contains(&format!("sudo sysctl {NAME}=0")));
-    place.run("runs").says(&format!("note: {NAME} is 0 again"));
+    place.run("runs").says(format!("note: {NAME} is 0 again"));
     assert_eq!((value().as_str(), place.path("iolens.journal").exists()), ("0", false));
     assert_eq!(place.run("runs").stderr, "", "it is said once");
 }

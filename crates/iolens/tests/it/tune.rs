@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 
 use serde_json::Value;
 
-use crate::harness::{Place, list};
+use crate::harness::{Place, entries, list};
 use crate::skip;
 
 const FILE_BYTES: usize = (3 << 20) + 5;
@@ -14,8 +14,8 @@ const FILE_BYTES: usize = (3 << 20) + 5;
 fn with_file() -> Place {
     let place = Place::new();
     let mixed = |at: usize| (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes()[0];
-    std::fs::write(place.path("f"), (0..FILE_BYTES).map(mixed).collect::<Vec<u8>>()).unwrap();
-    std::fs::create_dir(place.path("d")).unwrap();
+    place.write("f", (0..FILE_BYTES).map(mixed).collect::<Vec<u8>>());
+    place.make_folder("d");
     place
 }
 
@@ -52,7 +52,7 @@ fn reading_is_tuned_and_can_be_checked_again() {
     runs(&place, &result);
 
     // The same result is in the file, which is not written over unasked.
-    let kept = std::fs::read_to_string(place.path("best.json")).unwrap();
+    let kept = place.read("best.json");
     let kept: Value = serde_json::from_str(&kept).unwrap();
     assert_eq!(kept, result);
     place.refuses("tune read PLACE/f -o PLACE/best.json", 2, "it exists");
@@ -61,7 +61,7 @@ fn reading_is_tuned_and_can_be_checked_again() {
     let mut altered = kept;
     altered["record"]["facts"]["kernel"] = "2.6.32".into();
     altered["record"]["facts"]["file_bytes"] = 17.into();
-    std::fs::write(place.path("then.json"), altered.to_string()).unwrap();
+    place.write("then.json", altered.to_string());
     let again = tuned(&place, "tune read PLACE/f --replay PLACE/then.json");
     let drift = again["replay"]["drift"].to_string();
     assert!(drift.contains("the kernel was 2.6.32"), "{drift}");
@@ -76,7 +76,7 @@ fn copying_is_tuned_and_leaves_nothing() {
     let record = &result["record"];
     assert_eq!(record["proof"]["winner"], record["proof"]["plain"], "{}", record["proof"]);
     assert_ne!(result["verdict"]["way"], "shared blocks");
-    assert_eq!(std::fs::read_dir(place.path("d")).unwrap().count(), 0, "nothing is left");
+    assert_eq!(entries(place.path("d")), 0, "nothing is left");
     let programs = record["programs"].to_string();
     assert!(programs.contains("cp") && programs.contains("dd"), "{programs}");
     runs(&place, &result);
@@ -110,8 +110,8 @@ fn the_text_names_winner_bound_and_command() {
 #[test]
 fn what_cannot_be_tuned_is_refused() {
     let place = with_file();
-    std::fs::write(place.path("empty"), "").unwrap();
-    std::fs::write(place.path("closed"), "abc").unwrap();
+    place.write("empty", "");
+    place.write("closed", "abc");
     std::fs::set_permissions(place.path("closed"), PermissionsExt::from_mode(0o000)).unwrap();
     let _listener = UnixListener::bind(place.path("socket")).unwrap();
     place.fail_each(
@@ -138,7 +138,7 @@ fn what_cannot_be_tuned_is_refused() {
     );
     place.refuses("tune read PLACE/f --consumer hash", 2, "unknown consumer `hash`");
     place.refuses("tune read PLACE/f --replay PLACE/f", 2, "cannot check");
-    std::fs::write(place.path("other.json"), "{}").unwrap();
+    place.write("other.json", "{}");
     place.refuses("tune read PLACE/f --replay PLACE/other.json", 2, "no result of `iolens tune`");
 }
 

@@ -75,7 +75,7 @@ fn names_that_could_not_be_used_are_refused() {
         assert!(stderr.contains(why), "{name}: {stderr}");
     }
     let place = Place::new();
-    std::fs::write(place.path("x.toml"), "study = \"net\"\nname = \"last\"").unwrap();
+    place.write("x.toml", "study = \"net\"\nname = \"last\"");
     place.fails("run PLACE/x.toml --dry-run", 2, "x.toml:2:8: name: `last` cannot name a run");
 }
 
@@ -140,7 +140,7 @@ fn what_is_no_database_of_ours_is_left_alone() {
         let place = Place::new();
         place.fails(line, 4, "there are no results yet");
         let file = place.path("notes.txt");
-        std::fs::write(&file, "precious").unwrap();
+        place.write("notes.txt", "precious");
         place.run(&format!("{line} --db PLACE/notes.txt")).ended(4);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
     }

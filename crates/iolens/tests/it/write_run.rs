@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Place, finished, list, may_mount};
+use crate::harness::{Place, entries, finished, list, may_mount};
 use crate::skip;
 
 const RUN: &str = "run write --file-size 2MiB --threads 1 --quick --passes 2 --rounds 3 \
@@ -91,8 +91,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_made() {
     refused("--sequential-time 1s", 2, "run write has no --sequential-time");
     refused("--file-size 4KiB --block-sizes 64KiB", 4, "is less than a block of 64 KiB");
     refused(&format!("--dir {}", place.path("none").display()), 4, "none");
-    let listed = place.run("list studies").stdout;
-    assert!(listed.contains("writes to a file of ours"), "{listed}");
+    place.run("list studies").prints("writes to a file of ours");
 }
 
 #[test]
@@ -101,8 +100,7 @@ fn a_plan_reads_back_as_it_was_asked_for() {
     let asked = "--block-sizes 512,64KiB --target new --pattern random --queue-depth 4 --seed 5 \
                  --engines write,mmap --file-size 4MiB --dir /tmp";
     let printed = place.run(&format!("run write {asked} --print-plan"));
-    let path = place.path("plan.toml");
-    std::fs::write(&path, &printed.stdout).unwrap();
+    place.write("plan.toml", &printed.stdout);
     let again = place.run("run PLACE/plan.toml --print-plan");
     assert_eq!(again.stdout, printed.stdout);
     place.run(&format!("run write {asked} --dry-run")).ended(0);
@@ -110,14 +108,13 @@ fn a_plan_reads_back_as_it_was_asked_for() {
 
 /// Files in a folder.
 fn names(folder: &Path) -> usize {
-    std::fs::read_dir(folder).unwrap().count()
+    entries(folder)
 }
 
 #[test]
 fn a_killed_run_leaves_nothing() {
     let place = Place::new();
-    let folder = place.path("data-of-ours");
-    std::fs::create_dir(&folder).unwrap();
+    let folder = place.make_folder("data-of-ours");
     let line = format!(
         "run write --file-size 2MiB --threads 1 --quick --passes 40 --rounds 3 --budget 5m \
          --block-sizes 4KiB --engines write,mmap --dir {} --progress plain",
@@ -141,7 +138,7 @@ fn caches_are_dropped_with_consent_alone_and_everything_is_put_back() {
                 --engines read --cache warm --drop-caches 1,2,3 --progress none --verbose";
     // Nobody's caches are dropped: a file stands where the kernel's was.
     let asked = place.path("asked");
-    std::fs::write(&asked, "").unwrap();
+    place.write("asked", "");
     let bound = format!("mount --bind {} /proc/sys/vm/drop_caches", asked.display());
     if !may_mount(&bound) {
         return skip::note(TEST, "needs a mount namespace");
