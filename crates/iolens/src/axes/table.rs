@@ -56,7 +56,10 @@ macro_rules! axes {
             pub(super) fn filled(self, below: Wishes) -> Wishes {
                 Wishes {
                     study: self.study.or(below.study),
-                    $($field: if self.$field.stated().is_some() { self.$field } else { below.$field },)+
+                    $($field: match self.$field.stated() {
+                        Some(_) => self.$field,
+                        None => below.$field,
+                    },)+
                 }
             }
         }

@@ -23,7 +23,8 @@ pub(crate) fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
     Ok((store, path))
 }
 
-/// What `read` finds of a run by its id, the beginning of it, its name, or `last`, and the database.
+/// What `read` finds of a run by its id, the beginning of it, its name, or `last`; and the
+/// database.
 fn found<T>(
     db: Option<&Path>,
     wanted: &str,

@@ -123,8 +123,7 @@ impl Choice {
             },
             Study::Copy => Choice {
                 what: "engine or program",
-                // What any program does that thinks no further, and one of ours, so that starting
-                // a program is in no ratio of engines.
+                // One of ours, so that starting a program is in no ratio of engines.
                 baseline: "read_write",
                 ids: copiers::built_in_ids().collect(),
                 find: |id| copiers::built_in_ids().find(|known| *known == id),

@@ -3,7 +3,6 @@
 
 mod arms;
 mod build;
-mod calls;
 mod cells;
 mod copies;
 mod explain;
