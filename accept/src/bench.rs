@@ -63,16 +63,12 @@ impl Bench {
 
     /// A command of the tool.
     pub fn iolens(&self, words: impl AsRef<str>) -> Job {
-        self.under(None, words)
+        self.at_home(Job::new(&self.tool).words(words))
     }
 
     /// The same, started by another command.
-    pub fn under(&self, job: impl Into<Option<Job>>, words: impl AsRef<str>) -> Job {
-        let job = match job.into() {
-            Some(job) => job.arg(&self.tool),
-            None => Job::new(&self.tool),
-        };
-        self.at_home(job.words(words))
+    pub fn under(&self, job: Job, words: impl AsRef<str>) -> Job {
+        self.at_home(job.arg(&self.tool).words(words))
     }
 
     /// A command that works in the directory, and runs the tool maybe.
@@ -88,6 +84,18 @@ impl Bench {
 
     pub fn json(&self, words: impl AsRef<str>) -> Res<Value> {
         self.run(words)?.json()
+    }
+
+    /// The JSON of the last run.
+    pub fn last(&self) -> Res<Value> {
+        self.json("show last --json")
+    }
+
+    /// A copy of the tool in the directory.
+    pub fn copy_tool(&self, name: &str) -> Res<PathBuf> {
+        let copy = self.path(name);
+        let made = fs::copy(&self.tool, &copy);
+        made.map(|_| copy).map_err(|e| format!("cannot copy the tool: {e}"))
     }
 
     /// The slices of the last run.

@@ -73,7 +73,11 @@ impl Check {
         self.judge(name, range.contains(&value), format!("{value:.4} (asked: {range:?})"));
     }
 
-    pub fn same<T: PartialEq + Debug>(&mut self, name: impl Display, found: T, expected: T) {
+    pub fn same<T, E>(&mut self, name: impl Display, found: T, expected: E)
+    where
+        T: PartialEq<E> + Debug,
+        E: Debug,
+    {
         let good = found == expected;
         let beside = if good { String::new() } else { format!(", not {expected:?}") };
         self.judge(name, good, format!("{found:?}{beside}"));
@@ -81,10 +85,8 @@ impl Check {
 
     /// A part whose error fails the line; the parts behind it are tried all the same.
     pub fn part(&mut self, name: impl Display, part: Res<impl Display>) {
-        match part {
-            Ok(words) => self.judge(name, true, words),
-            Err(why) => self.judge(name, false, why),
-        }
+        let good = part.is_ok();
+        self.judge(name, good, part.map_or_else(|why| why, |words| words.to_string()));
     }
 
     fn row(&mut self, state: State, name: impl Display, words: impl Display) {
@@ -100,11 +102,6 @@ impl Check {
         states.max().filter(|state| *state != State::Note).unwrap_or(State::Missing)
     }
 
-    #[cfg(test)]
-    pub fn passes(&self) -> bool {
-        self.state() == State::Good
-    }
-
     pub fn evidence(&self) -> String {
         self.0.iter().map(|(_, words)| words.as_str()).collect::<Vec<_>>().join("\n")
     }
@@ -115,7 +112,7 @@ impl Check {
 pub fn passes(judge: impl FnOnce(&mut Check)) -> bool {
     let mut check = Check::default();
     judge(&mut check);
-    check.passes()
+    check.state() == State::Good
 }
 
 #[cfg(test)]

@@ -122,8 +122,7 @@ fn found(done: &Finished) -> String {
 /// are seen by nobody else, and end with the script.
 fn planted(bench: &Bench, check: &mut Check) -> Res {
     // The stranger uses it too, and the build directory may be closed to him.
-    let tool = bench.path("iolens");
-    fs::copy(&bench.tool, &tool).map_err(|e| format!("cannot copy the tool: {e}"))?;
+    let tool = bench.copy_tool("iolens")?;
     let apart = "unshare --mount --net --propagation private --kill-child --fork python3 -c";
     let job = Job::of(apart).arg(include_str!("hostile/planted.py"));
     let done = job.arg(&tool).arg(bench.path("")).minutes(5).run()?;

@@ -104,7 +104,7 @@ fn bare_send(bench: &Bench, check: &mut Check) -> Res {
 
 fn classic_48(bench: &Bench, check: &mut Check) -> Res {
     let run = plan(bench, "classic-48.toml").success()?;
-    let json = bench.json("show last --json")?;
+    let json = bench.last()?;
     let is_meant =
         |row: &&&Value| CLASSIC.contains(&row.word("primitive")) && row["role"] != "self_check";
     let classic: Vec<&Value> = json.rows().iter().filter(|row| is_meant(&row)).collect();
@@ -156,14 +156,15 @@ const SINK: &str = "run net --network sink,veth --fields 1 --threads 1 --quick -
 
 fn sink(bench: &Bench, check: &mut Check) -> Res {
     bench.run(SINK)?;
-    let json = bench.json("show last --json")?;
+    let json = bench.last()?;
     let sends = json.rows().iter().filter(|row| !row["zerocopy_sends"].is_null());
     let complete = |row: &Value| row["zerocopy_sends"] == row["zerocopy_completions"];
     check.judge("completions = sends", sends.clone().all(complete), sends.count());
     for (topology, expected) in [("sink", 0.0), ("veth", 1.0)] {
-        let rows = json.rows_where("topology", topology);
-        let shares = rows.iter().filter_map(|row| row["zerocopy_copied_share"].as_f64());
-        check.same(format!("copied shares on {topology}"), shares.collect(), vec![expected; 10]);
+        let rows = json.rows_where("topology", topology).into_iter();
+        let shares: Vec<f64> =
+            rows.filter_map(|row| row["zerocopy_copied_share"].as_f64()).collect();
+        check.same(format!("copied shares on {topology}"), shares, vec![expected; 10]);
     }
     band(check, &json, "sendmsg_zerocopy", &["crosses"], "sink");
     Ok(())

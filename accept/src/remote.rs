@@ -119,11 +119,15 @@ impl Hosts<'_> {
         self.here().words(format!("nsenter -t {} -n --", self.far))
     }
 
+    /// The tool on the first host.
+    fn iolens(&self, words: &str) -> Job {
+        self.here().arg(&self.bench.tool).words(words)
+    }
+
     /// A run to the second host by a launcher.
     fn run_by(&self, peer: &str, more: &str) -> Job {
         let run = "run net --methods send_staged,sendmsg_iov --threads 1 --json --progress plain";
-        let job = self.here().arg(&self.bench.tool).words(run);
-        job.arg("--peer").arg(peer).words(more)
+        self.iolens(run).arg("--peer").arg(peer).words(more)
     }
 
     /// The same, over ssh.
@@ -132,8 +136,7 @@ impl Hosts<'_> {
     }
 
     fn slices(&self) -> Res<Value> {
-        let export = "export last --format json --rows slices";
-        self.here().arg(&self.bench.tool).words(export).json()
+        self.iolens("export last --format json --rows slices").json()
     }
 
     /// What of ours is left on either: processes of this build, and what was brought there.
@@ -143,7 +146,7 @@ impl Hosts<'_> {
 
     /// Nothing may be left.
     fn nothing_left(&self, check: &mut Check) -> Res {
-        check.same("left", self.left()?.as_str(), "");
+        check.same("left", self.left()?, "");
         Ok(())
     }
 }
@@ -186,8 +189,7 @@ fn losses(bench: &Bench, check: &mut Check) -> Res {
         let failed = run.wait_for("failed:", LOST_LIMIT)?;
         check.note(format!("without {what}"), failed.trim());
         let json = run.finish()?.json().unwrap_or_default();
-        let ended = json.word("run/end/stopped_by");
-        check.said("the run", ended);
+        check.said("the run", json.word("run/end/stopped_by"));
         let begin = Instant::now();
         while !hosts.left()?.is_empty() && begin.elapsed() <= LEFT_LIMIT {}
         check.note("seconds later", begin.elapsed().as_secs());
@@ -207,12 +209,8 @@ fn firewall(bench: &Bench, check: &mut Check) -> Res {
     let more = format!("--sizes 1KiB --passes 1 --peer-address {DROPPED}");
     let done = hosts.run(&more).minutes(3).run()?;
     check.same("exit code", done.status.code(), Some(4));
-    let named = done.noted("a firewall lets");
-    check.judge(
-        "it says",
-        !named.is_empty(),
-        if named.is_empty() { done.stderr() } else { named.to_owned() },
-    );
+    let named = !done.noted("a firewall lets").is_empty();
+    check.judge("it says", named, done.stderr());
     hosts.nothing_left(check)
 }
 
@@ -237,15 +235,18 @@ pub fn strangers(bench: &Bench, check: &mut Check) -> Res {
     Ok(())
 }
 
+/// Launchers that other programs stand in for.
+const STAND_INS: [&str; 2] = ["srun", "kubectl"];
+
 /// The commands that docs/clusters.md shows, with programs that take the flags of srun(1) and
 /// kubectl(1) and start what they are given in the other namespace.
 fn launchers(bench: &Bench, check: &mut Check) -> Res {
     let hosts = Hosts::start(bench, "hosts")?;
     let guide = read(&crate::root().join("docs/clusters.md"))?;
     let named = guide.split("--peer '").skip(1).filter_map(|rest| rest.split('\'').next());
-    let stood_in: Vec<&str> =
-        named.filter(|peer| peer.starts_with("srun") || peer.starts_with("kubectl")).collect();
-    for program in ["srun", "kubectl"] {
+    let is_stood_in = |peer: &&str| STAND_INS.iter().any(|program| peer.starts_with(program));
+    let stood_in: Vec<&str> = named.filter(is_stood_in).collect();
+    for program in STAND_INS {
         let shown = stood_in.iter().filter(|peer| peer.starts_with(program)).count();
         check.within(format!("{program} in the guide"), shown, 1..);
     }

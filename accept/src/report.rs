@@ -14,7 +14,7 @@ use crate::network::CLASSIC;
 use crate::page;
 use crate::pairs::Median;
 use crate::prelude::*;
-use crate::process::Finished;
+use crate::process::{Finished, Said};
 
 pub const LINES: &[Line] = &[
     line(
@@ -84,8 +84,8 @@ fn first_run(bench: &Bench, check: &mut Check) -> Res {
     let page = page.ok_or("the output names no page")?.trim_start_matches("file://");
     let html = read(page.as_ref())?;
     check.note("KiB of page", html.len() / 1024);
-    check.same("references", page::references(&html), vec![]);
-    let json = bench.json("show last --json")?;
+    check.same("references", page::references(&html).len(), 0);
+    let json = bench.last()?;
     check.same("network", json.word("cells/0/topology"), "veth");
     for size in [1 << 10, 16 << 10, 256 << 10] {
         let ranked = ranked(&json, "", Some(size));
@@ -125,13 +125,13 @@ fn clean_build(bench: &Bench, check: &mut Check) -> Res {
 
 /// When the last package from outside of the workspace was compiled.
 fn dependencies_done(built: &Finished, root: &Path) -> Duration {
-    let is_dependency = |line: &str| {
-        let message: Value = serde_json::from_str(line).unwrap_or_default();
+    let is_dependency = |line: &&Said| {
+        let message: Value = serde_json::from_str(&line.text).unwrap_or_default();
         message["reason"] == "compiler-artifact"
             && !Path::new(message.word("manifest_path")).starts_with(root)
     };
-    let done = built.stdout.iter().filter(|(_, line)| is_dependency(line)).map(|(at, _)| *at);
-    done.max().unwrap_or_default()
+    let lines = built.said.iter().filter(is_dependency);
+    lines.map(|line| line.after).max().unwrap_or_default()
 }
 
 /// `iolens --help`, from start to end.

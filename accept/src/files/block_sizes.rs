@@ -135,11 +135,7 @@ fn missing(json: &Value, counted: &BTreeMap<Key, u64>, engines: &BTreeSet<&str>)
 }
 
 fn fit(model: &Value) -> String {
-    let estimate = |name: &str| {
-        let [value, low, high] =
-            ["value", "interval/low", "interval/high"].map(|part| model[name].num(part));
-        format!("{value:.4} [{low:.4}, {high:.4}]")
-    };
+    let estimate = |name: &str| model[name].interval(["value", "interval/low", "interval/high"]);
     format!(
         "{}, {}: a {} ns, b {} ns/B, knee {} B; {:+.0}% off at {} B; breaks at {}",
         model.word("label"),

@@ -118,9 +118,7 @@ pub fn unfit(bench: &Bench, check: &mut Check) -> Res {
              --rounds 3 --progress none",
             bench.path(name).display()
         );
-        let finished = bench.iolens(&run).run()?;
-        let said = finished.noted(word);
-        check.said(name, said);
+        check.said(name, bench.iolens(&run).run()?.noted(word));
     }
     Ok(())
 }

@@ -35,13 +35,11 @@ fn judge(check: &mut Check, json: &Value) -> Res<String> {
     let class = verdict["way"].as_str().ok_or("the result names no class")?;
     check.note(class, json.word("command"));
     check.note("bound", verdict.word("limits/0/kind"));
-    let scan = verdict.list("limits").iter().find(|limit| limit["kind"] == "scan");
-    let scan = scan.ok_or("the result has no bound of memory")?;
+    let scan = verdict.find("limits", "kind", "scan");
     let [low, high] = ["low", "high"].map(|end| 100.0 * scan.num(&format!("interval/{end}")));
     let of = format!("share of {} [{low:.1}%, {high:.1}%]", scan.word("of"));
     check.within(of, scan.need("share")?, SHARE_MIN..);
-    let dd = verdict.list("against").iter().find(|other| other.word("work/program") == "dd");
-    let ratio = &dd.ok_or("dd is not in the final")?["ratio"];
+    let ratio = &verdict.find("against", "work/program", "dd")["ratio"];
     check.note("over dd bs=128K", ratio.num("value"));
     // The lower end: as much at least.
     check.within("at least", ratio.need("interval/low")?, OVER_DD_MIN..);

@@ -45,15 +45,14 @@ fn ports_run_out(bench: &Bench, check: &mut Check) -> Res {
     let server = apart(bench, "epoll_lt", few)?;
     let short = "--short --connections 4 --requests 500 --service echo";
     let refused = load_beside(bench, &server, short).run()?;
-    let said = refused.stderr();
-    let named = said.contains("EADDRNOTAVAIL") && said.contains("--sources");
-    check.judge("ports run out", refused.status.code() == Some(4) && named, said);
+    let named = refused.refuses(4, "EADDRNOTAVAIL") && refused.refuses(4, "--sources");
+    check.judge("ports run out", named, refused.stderr());
     let more = format!("{short} --sources 127.0.0.1-127.0.0.16");
     let advised = load_beside(bench, &server, &more).json()?;
     check.same("with more addresses, ok", advised.int("outcomes/ok"), 500);
     let open = "--rate 500 --short --connections 4 --time 2s";
     let computed = load_beside(bench, &server, open).run()?;
-    let named = computed.status.code() == Some(2) && computed.stderr().contains("need 1000 ports");
+    let named = computed.refuses(2, "need 1000 ports");
     check.judge("as an open loop, before it begins", named, computed.stderr());
     only_gone(check, &server.served()?, 4);
     Ok(())
@@ -107,12 +106,8 @@ fn clients_vanish(bench: &Bench, check: &mut Check) -> Res {
     Job::of("python3 -c").arg(VANISH).args(ports).success()?;
     let mut answered = |when: &str| {
         for (server, model) in servers.iter().zip(&models) {
-            let answers = server.answers();
-            check.judge(
-                format!("{model}: 2 clients vanish, others answered {when}"),
-                answers,
-                answers,
-            );
+            let name = format!("{model}: 2 clients vanish, others answered {when}");
+            check.holds(name, server.answers());
         }
     };
     answered("at once");

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::thread::sleep;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 
 use crate::bench::names;
 use crate::prelude::*;
-use crate::process::{POLL, processes};
+use crate::process::{processes, until};
 
 const KILLS: u32 = 10;
 
@@ -75,7 +75,7 @@ fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Res<R
         return Err(format!("the run ended by itself after {:?}", ended.elapsed));
     }
     let killed = running.kill()?;
-    let committed = killed.stderr.iter().filter(|(_, line)| line.contains("committed: pass"));
+    let committed = killed.err_lines().filter(|line| line.contains("committed: pass"));
     let reported = committed.count() as u64;
 
     // The next start, which also looks for what the last one left.
@@ -83,16 +83,12 @@ fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Res<R
         false => 0,
         true => trials_of_last_run(&bench.json("runs --db results.db --json")?),
     };
-    let begin = Instant::now();
-    let living = || -> Vec<String> {
+    let mut left = Vec::new();
+    until(GRACE, || {
         let networks = networks().difference(&networks_before).cloned().collect();
-        [marked_processes(&mark), networks].concat()
-    };
-    let mut left = living();
-    while !left.is_empty() && begin.elapsed() < GRACE {
-        sleep(4 * POLL);
-        left = living();
-    }
+        left = [marked_processes(&mark), networks].concat();
+        left.is_empty()
+    });
     left.extend(shared_files().difference(&files_before).cloned());
     let known = ["results.db", "results.db-wal", "results.db-shm", "tmp"];
     left.extend(names(bench.path("")).into_iter().filter(|name| !known.contains(&&**name)));
@@ -102,7 +98,7 @@ fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Res<R
 
 /// Trials of the run that began last, in the JSON of `iolens runs --json`.
 fn trials_of_last_run(runs: &Value) -> u64 {
-    let latest = runs.list("").iter().max_by_key(|run| run.int("started_unix_ns"));
+    let latest = runs.as_array().into_iter().flatten().max_by_key(|run| run.int("started_unix_ns"));
     latest.map_or(0, |run| run.int("trials"))
 }
 
@@ -174,8 +170,7 @@ mod tests {
             .spawn()
             .expect("cat runs");
         // Between fork and exec the child still has our environment.
-        let begin = Instant::now();
-        while marked_processes(&mark).is_empty() && begin.elapsed() < Duration::from_secs(20) {}
+        until(Duration::from_secs(20), || !marked_processes(&mark).is_empty());
         assert_eq!(marked_processes(&mark).len(), 1);
         drop(child.stdin.take());
         child.wait().expect("it ends");

@@ -3,24 +3,22 @@
 
 use serde_json::Value;
 
-use crate::pairs::{Count, pairs};
+use crate::pairs::{Count, pair};
 use crate::prelude::*;
 
 /// With 15 pairs of runs the ranks 4 and 12 cover the median with 96.5 %.
 const PAIRS: Count = Count::of(15);
 
-const UNIT: [&str; 1] = ["Gbit/s received"];
+const UNIT: &str = "Gbit/s received";
 
 pub fn check(bench: &Bench, check: &mut Check) -> Res {
-    let buffer = ours(bench, "")?.at("run/plan/socket/buffer_bytes/0").clone();
-    let buffer = buffer.as_u64().ok_or("the run does not say which socket buffer it asked for")?;
+    let buffer = ours(bench, "")?.need("run/plan/socket/buffer_bytes/0")?;
     let same = format!("-C reno -l 64K -w {buffer} -N -A 0,1");
-    let reno = || Ok([goodput(&ours(bench, "--congestion reno")?)?]);
-    let [paired] = pairs(PAIRS, UNIT, &reno, &|| Ok([iperf3(&same)?]))?;
+    let reno = || goodput(&ours(bench, "--congestion reno")?);
+    let paired = pair(PAIRS, UNIT, reno, || iperf3(&same))?;
     check.note(format!("reno, 64 KiB, one flow, socket buffer asked {buffer} B"), paired.words);
     check.within("median of paired ratios", paired.ratio.value, 0.97..);
-    let own = || Ok([goodput(&ours(bench, "")?)?]);
-    let [defaults] = pairs(Count::of(3), UNIT, &own, &|| Ok([iperf3("")?]))?;
+    let defaults = pair(Count::of(3), UNIT, || goodput(&ours(bench, "")?), || iperf3(""))?;
     check.note("each with its own defaults", defaults.words);
     Ok(())
 }

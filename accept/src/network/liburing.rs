@@ -6,7 +6,7 @@
 //! written: the example's ring has `IORING_SETUP_COOP_TASKRUN`, a registered file and a registered
 //! ring, and it sends one buffer all the time.
 
-use crate::pairs::{Median, PAIRS, pairs};
+use crate::pairs::{Median, PAIRS, pair};
 use crate::prelude::*;
 use crate::process::Finished;
 
@@ -22,10 +22,8 @@ const SENDS_S: f64 = 1.2;
 pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let namespace = Namespace::with_sink()?;
     let theirs = |requests| namespace.send(bench, requests);
-    let ours = || Ok([ours(bench)?]);
-    let [paired] = pairs(PAIRS, ["datagrams/s of 64000 B"], &ours, &|| Ok([theirs(1)?]))?;
-    check.note(format!("over {}", namespace.kind), paired.words);
-    check.within("lower end", paired.ratio.low, RATIO_MIN..);
+    let paired = pair(PAIRS, "datagrams/s of 64000 B", || ours(bench), || theirs(1))?;
+    paired.at_least(check, format!("over {}", namespace.kind), RATIO_MIN);
     let batches: Vec<f64> = (0..3).map(|_| theirs(8)).collect::<Res<_>>()?;
     check.note("datagrams/s with 8 requests in flight, its default", Median::of(batches).value);
     Ok(())
@@ -37,8 +35,7 @@ fn ours(bench: &Bench) -> Res<f64> {
                --baseline uring_send_zc_fixed --sizes 64000 --sequential-time 1s --passes 1 \
                --cpus 0,1 --socket-buffer 2MiB --json";
     let json = bench.json(run)?;
-    let rows = json.rows_where("role", "baseline");
-    let row = rows.first().ok_or("the run has no baseline")?;
+    let row = json.find("cells", "role", "baseline");
     match row.num("zerocopy_copied_share") {
         0.0 => Ok(1e9 / row.need("ns_per_message")?),
         share => Err(format!("the copied share is {share}, so nothing was sent without a copy")),

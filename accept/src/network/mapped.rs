@@ -43,7 +43,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
 fn consent(bench: &Bench, check: &mut Check, before: &str) -> Res {
     let json = bench.json(format!("{RUN} {QUICK} --allow-sysctl"))?;
     check.within("send mapped with --allow-sysctl", share(&json, "send")?, SHARE_MIN.next_up()..);
-    check.same("the sysctl afterwards", sysctl()?.as_str(), before);
+    check.same("the sysctl afterwards", sysctl()?, before);
     check.same("sysctls changed", changed(&json), 1);
     let said = bench.run("show last")?.stdout().replace("\n  ", " ");
     let beside = said.contains("of the bytes with net.core.high_order_alloc_disable=1");
@@ -58,12 +58,11 @@ fn kill(bench: &Bench, check: &mut Check, before: &str) -> Res {
     running.watch(|_| sysctl().is_ok_and(|now| now != before));
     let during = sysctl()?;
     running.kill()?;
-    check.same("while a run goes on", during.as_str(), "1");
-    check.same("after its SIGKILL", sysctl()?.as_str(), "1");
+    check.same("while a run goes on", during, "1");
+    check.same("after its SIGKILL", sysctl()?, "1");
     let next = bench.run("runs")?;
-    check.same("after the next start", sysctl()?.as_str(), before);
-    let said = next.noted("again: a run that was");
-    check.said("which says so", said);
+    check.same("after the next start", sysctl()?, before);
+    check.said("which says so", next.noted("again: a run that was"));
     Ok(())
 }
 

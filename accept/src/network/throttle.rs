@@ -62,18 +62,17 @@ fn judge(
          {size} --methods {} --passes {passes}",
         primitives.join(",")
     );
-    let mut run = bench.iolens(&run).minutes(5).start()?;
     let mut throttled = BTreeSet::new();
-    run.watch(|_| {
+    let run = bench.iolens(&run).minutes(5).start()?;
+    let done = run.finish_watched(|_| {
         for pid in processes().filter(is_worker) {
             if !throttled.contains(&pid) && put(pid).is_ok() {
                 throttled.insert(pid);
             }
         }
-        false
-    });
-    run.finish()?.success()?;
-    let json = bench.json("show last --json")?;
+    })?;
+    done.success()?;
+    let json = bench.last()?;
     // The arms of a pass take turns in one pair of workers.
     check.within("workers throttled", throttled.len(), passes..);
     let expected = RATE_BITS_PER_S * share;
@@ -89,9 +88,8 @@ fn judge(
 /// Whether a process is a worker of the tool.
 fn is_worker(pid: &u32) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut words = line.split(|&byte| byte == 0);
-    words.next().is_some_and(|word| word.ends_with(b"iolens"))
-        && words.next() == Some(&b"worker"[..])
+    let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();
+    matches!(words[..], [program, b"worker", ..] if program.ends_with(b"iolens"))
 }
 
 /// Puts the token bucket on a worker's device; an error where the worker has

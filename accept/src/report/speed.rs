@@ -1,5 +1,7 @@
 //! How long one waits for what is stored, and for the first line.
 
+use std::time::Duration;
+
 use crate::prelude::*;
 
 /// The shape of the trials: two arms and the hidden one, a slice each.
@@ -48,12 +50,10 @@ fn fastest(bench: &Bench, words: &str, times: usize) -> Res<(f64, f64)> {
 
 /// How long it takes until a command has said anything, on either output, in s.
 fn first_line(bench: &Bench, words: &str) -> Res<f64> {
-    let mut least = f64::INFINITY;
+    let mut least = Duration::MAX;
     for _ in 0..TIMES {
-        let done = bench.run(words)?;
-        let firsts = [done.stdout.first(), done.stderr.first()].into_iter().flatten();
-        let first = firsts.map(|(elapsed, _)| *elapsed).min();
-        least = least.min(first.ok_or(format!("`iolens {words}` said nothing"))?.as_secs_f64());
+        let first = bench.run(words)?.said.iter().map(|line| line.after).min();
+        least = least.min(first.ok_or(format!("`iolens {words}` said nothing"))?);
     }
-    Ok(least)
+    Ok(least.as_secs_f64())
 }

@@ -29,9 +29,8 @@ fn held(bench: &Bench, check: &mut Check, model: &str) -> Res {
     let server = Serving::ours(bench, model)?;
     let (done, peak_kib) = watched(bench, &server)?;
     let served = server.served()?;
-    let limit = done.noted("need");
-    if done.status.code() == Some(2) && !limit.is_empty() {
-        check.judge(model, true, format!("not on this machine: {limit}"));
+    if done.refuses(2, "need") {
+        check.judge(model, true, format!("not on this machine: {}", done.noted("need")));
         return Ok(());
     }
     let load = done.json()?;
@@ -40,7 +39,7 @@ fn held(bench: &Bench, check: &mut Check, model: &str) -> Res {
     let (ok, scheduled) = (load.int("outcomes/ok"), load.int("scheduled"));
     check.judge("requests ok", scheduled > 0 && ok == scheduled, format!("{ok} of {scheduled}"));
     check.note("per second", load.num("rate_per_s"));
-    check.same("wrong at the server", mishaps(&served).as_str(), "nothing");
+    check.same("wrong at the server", mishaps(&served), "nothing");
     check.within("ns to connect", load.num("ramp_ns"), 1.0..RAMP_NS_MAX);
     check.within("KiB resident", peak_kib, 1..CLIENT_KIB_MAX);
     Ok(())
@@ -63,19 +62,18 @@ fn few_at_the_server(bench: &Bench, check: &mut Check, model: &str) -> Res {
 fn few_at_the_client(bench: &Bench, check: &mut Check) -> Res {
     let server = Serving::ours(bench, "epoll_lt")?;
     let done = bench.under(few(), load_line(&server, LOAD)).minutes(1).run()?;
-    let named = done.status.code() == Some(2) && !done.noted("RLIMIT_NOFILE").is_empty();
+    let named = done.refuses(2, "RLIMIT_NOFILE");
     check.judge("load with 4096 descriptors", named, done.stderr());
-    check.same("connections of it", server.served()?["connections"].as_u64(), Some(0));
+    check.same("connections of it", &server.served()?["connections"], 0);
     Ok(())
 }
 
 /// A load to its end, and the most it had in memory: its peak does not go down.
 fn watched(bench: &Bench, server: &Serving) -> Res<(Finished, u64)> {
-    let mut running = bench.iolens(load_line(server, LOAD)).minutes(3).start()?;
     let mut peak_kib = 0;
-    running.watch(|running| {
+    let running = bench.iolens(load_line(server, LOAD)).minutes(3).start()?;
+    let done = running.finish_watched(|running| {
         peak_kib = peak_kib.max(status_kib(running.id(), "VmHWM:"));
-        false
-    });
-    Ok((running.finish()?, peak_kib))
+    })?;
+    Ok((done, peak_kib))
 }

@@ -3,7 +3,7 @@
 
 use crate::pairs::{Count, pairs};
 use crate::prelude::*;
-use crate::servers::serving::{Serving, load, mishaps};
+use crate::servers::serving::{Serving, cpu_ns, load, mishaps};
 
 /// Most by which ours may be slower, or need more CPU time for a request.
 const WITHIN: f64 = 0.10;
@@ -30,22 +30,22 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
             );
             let asked = |server| asked(bench, server, &load);
             let [rate, cost] = pairs(PAIRS, UNITS, &|| asked(&ours), &|| asked(&in_c))?;
-            check.note(format!("{model}, {connections} × {in_flight}"), rate.words);
-            check.within("lower end", rate.ratio.low, 1.0 - WITHIN..);
-            check.note("cost", cost.words);
-            check.within("upper end", cost.ratio.high, ..=1.0 + WITHIN);
+            let name = format!("{model}, {connections} × {in_flight}");
+            rate.at_least(check, name, 1.0 - WITHIN);
+            cost.at_most(check, "cost", 1.0 + WITHIN);
         }
         in_c.stop()?;
-        check.same("wrong at ours", mishaps(&ours.served()?).as_str(), "nothing");
+        check.same("wrong at ours", mishaps(&ours.served()?), "nothing");
     }
     Ok(())
 }
 
 /// Requests per second, and ns of the server's CPU time for each.
 fn asked(bench: &Bench, server: &Serving, words: &str) -> Res<[f64; 2]> {
-    let before = server.cpu_ns();
+    let spent = || cpu_ns(server.running.id());
+    let before = spent();
     let load = load(bench, server, words)?;
-    let cpu_ns = server.cpu_ns() - before;
+    let cpu_ns = spent() - before;
     if load["outcomes"]["ok"] != load["scheduled"] {
         return Err(format!("not every request went well: {load}"));
     }

@@ -40,8 +40,7 @@ fn beyond(bench: &Bench, check: &mut Check, mut server: Serving, kind: &str, wor
     check.within("of 1500 connections, requests ok", load.int("outcomes/ok"), 1..);
     check.judge("went wrong", served.int(&format!("mishaps/{kind}")) > 0, mishaps(&served));
     check.holds("it answers on", lives);
-    let note = done.noted(words);
-    check.said("it says", note);
+    check.said("it says", done.noted(words));
     Ok(())
 }
 

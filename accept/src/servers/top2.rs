@@ -19,7 +19,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
         let json = bench.at_home(job).minutes(4).json()?;
         check.note(place, format!("first {} and {}", json.at("first/0"), json.at("first/1")));
         if place != "anywhere" {
-            check.same("hostile ones first", json["hostile_first"].as_bool(), Some(true));
+            check.same("hostile ones first", &json["hostile_first"], true);
         }
         judge(check, &json, &models);
     }
@@ -38,6 +38,6 @@ fn judge(check: &mut Check, json: &Value, models: &[String]) {
         }
     }
     for model in models {
-        check.same(format!("{model} ended with"), json["ended"][model].as_i64(), Some(0));
+        check.same(format!("{model} ended with"), &json["ended"][model], 0);
     }
 }

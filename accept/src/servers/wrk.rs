@@ -1,10 +1,12 @@
 //! Our load beside wrk, both against one nginx of this line's own: one thread each, the
 //! same connections, the same processors.
 
+use std::time::Duration;
+
 use crate::network::free_port;
 use crate::pairs::{Count, pairs};
 use crate::prelude::*;
-use crate::process::Running;
+use crate::process::{Finished, Running, until};
 
 /// No less than wrk's rate, and no more of its cost, is what both intervals must allow
 /// within this: no difference that matters (δ).
@@ -22,61 +24,57 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     for connections in [16, 64] {
         let ours = || ours(bench, &address, connections);
         let [rate, cost] = pairs(PAIRS, UNITS, &ours, &|| wrk(&address, connections))?;
-        check.note(format!("{connections} connections"), rate.words);
-        check.within("lower end", rate.ratio.low, 1.0 - DELTA..);
-        check.note("cost", cost.words);
-        check.within("upper end", cost.ratio.high, ..=1.0 + DELTA);
+        rate.at_least(check, format!("{connections} connections"), 1.0 - DELTA);
+        cost.at_most(check, "cost", 1.0 + DELTA);
     }
     Ok(())
 }
 
-/// A command on CPU 1, and the CPU time of it that the shell then tells.
-fn timed(job: Job) -> Res<(String, f64)> {
-    let text = job.minutes(1).success()?.stdout();
-    let (said, times) = text.rsplit_once('\n').ok_or("bash told no times")?;
-    let ns = children_ns(times).ok_or_else(|| format!("these are no times: {times}"))?;
-    // The times of the shell itself stand above.
-    Ok((said.rsplit_once('\n').unwrap_or_default().0.to_owned(), ns))
+/// A command on CPU 1, and its CPU time in ns, which the shell then tells.
+fn timed(job: Job) -> Res<(Finished, f64)> {
+    let done = job.minutes(1).success()?;
+    let told = done.noted(CPU_TIME);
+    let ns = nanos(told).ok_or_else(|| format!("these are no times: {told}"))?;
+    Ok((done, ns))
 }
 
+const CPU_TIME: &str = "seconds of CPU time:";
+
+/// User and system time in seconds, three digits behind the point.
 fn shell() -> Job {
-    Job::of("bash -c").args(["taskset -c 1 \"$@\" && times", "bash"])
+    let script = format!("TIMEFORMAT='{CPU_TIME} %3U %3S'; time taskset -c 1 \"$@\"");
+    Job::of("bash -c").args([&script, "bash"]).env("LC_ALL", "C")
 }
 
-/// User and system time of all children in ns: `0m0.120s 0m1.480s`.
-fn children_ns(times: &str) -> Option<f64> {
-    let seconds = |word: &str| -> Option<f64> {
-        let (minutes, seconds) = word.strip_suffix('s')?.split_once('m')?;
-        Some(60.0 * minutes.parse::<f64>().ok()? + seconds.parse::<f64>().ok()?)
-    };
-    let (user, system) = times.trim().split_once(' ')?;
-    Some(1e9 * (seconds(user)? + seconds(system)?))
+fn nanos(told: &str) -> Option<f64> {
+    let seconds = told.strip_prefix(CPU_TIME)?.split_whitespace().map(str::parse::<f64>);
+    Some(1e9 * seconds.sum::<Result<f64, _>>().ok()?)
 }
 
 /// Replies per second, and ns of CPU time for each, of the shortest run that wrk makes.
 fn ours(bench: &Bench, address: &str, connections: u32) -> Res<[f64; 2]> {
     let line =
         format!("load {address} --http / --connections {connections} --threads 1 --time 1s --json");
-    let (said, cpu_ns) = timed(bench.under(shell(), &line))?;
-    let json: serde_json::Value = serde_json::from_str(&said).map_err(|e| e.to_string())?;
-    if json["failures"] != serde_json::json!([]) {
-        return Err(format!("not every request went well: {said}"));
+    let (done, cpu_ns) = timed(bench.under(shell(), &line))?;
+    let json = done.json()?;
+    if !json["failures"].as_array().is_some_and(Vec::is_empty) {
+        return Err(format!("not every request went well: {json}"));
     }
     Ok([json.need("rate_per_s")?, cpu_ns / json.need("outcomes/ok")?])
 }
 
 fn wrk(address: &str, connections: u32) -> Res<[f64; 2]> {
     let line = format!("wrk -t1 -c{connections} -d1s http://{address}/");
-    let (said, cpu_ns) = timed(shell().words(&line))?;
-    if said.contains("Non-2xx") || said.contains("Socket errors") {
-        return Err(format!("wrk met errors: {said}"));
+    let (done, cpu_ns) = timed(shell().words(&line))?;
+    if done.line("Non-2xx").len() + done.line("Socket errors").len() > 0 {
+        return Err(format!("wrk met errors: {}", done.stdout()));
     }
-    let number = |before: &str, after: &str| -> Option<f64> {
-        let line = said.lines().find(|line| line.contains(before) && line.contains(after))?;
-        line.trim().trim_start_matches(before).trim().split(' ').next()?.parse().ok()
+    // `  1234 requests in 1.0s, 1MB read` and `Requests/sec:  1234.56`.
+    let number = |part: &str, at: usize| -> Option<f64> {
+        done.line(part).split_whitespace().nth(at)?.parse().ok()
     };
-    let replies = number("", " requests in").ok_or("wrk did not say how many requests it made")?;
-    let rate = number("Requests/sec:", "").ok_or("wrk did not say its rate")?;
+    let replies = number(" requests in", 0).ok_or("wrk did not say how many requests it made")?;
+    let rate = number("Requests/sec:", 1).ok_or("wrk did not say its rate")?;
     Ok([rate, cpu_ns / replies])
 }
 
@@ -94,11 +92,9 @@ fn nginx(bench: &Bench) -> Res<(Running, String)> {
     );
     bench.write("nginx.conf", config)?;
     let job = Job::of("taskset -c 0 nginx -e stderr -c nginx.conf -p").arg(bench.path(""));
-    let mut nginx = job.start()?;
+    let nginx = job.start()?;
     let listens = || std::net::TcpStream::connect(&address).is_ok();
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    nginx.watch(|_| listens() || std::time::Instant::now() > until);
-    match listens() {
+    match until(Duration::from_secs(10), listens) {
         true => Ok((nginx, address)),
         false => Err(format!("nginx does not listen: {}", nginx.kill()?.stderr())),
     }
@@ -109,8 +105,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_times_of_a_shells_children_are_read() {
-        assert_eq!(children_ns("0m0.120s 1m1.500s"), Some(61_620_000_000.0));
-        assert_eq!(children_ns("nothing"), None);
+    fn the_cpu_time_that_a_shell_tells_is_read() {
+        assert_eq!(nanos(&format!("{CPU_TIME} 0.120 61.500")), Some(61_620_000_000.0));
+        assert_eq!(nanos("nothing"), None);
     }
 }

@@ -1,6 +1,7 @@
 //! What the doctor claims, compared with what really happens: as root and as
 //! an ordinary user, and once more after the command that it advises.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -72,14 +73,16 @@ impl User {
 
     /// What the doctor claims, held against what is so.
     fn examine(&self, check: &mut Check) -> Res<Value> {
-        let seen = || [names("/sys/class/net"), names(self.bench.path(""))].concat();
+        let seen = || {
+            let all = [names("/sys/class/net"), names(self.bench.path(""))].concat();
+            all.into_iter().collect::<BTreeSet<String>>()
+        };
         let before = seen();
         let doctor = self.doctor()?;
-        let left: Vec<String> = seen().into_iter().filter(|name| !before.contains(name)).collect();
+        check.same("left", &seen() - &before, BTreeSet::new());
         let claims = doctor.json()?;
         check.note("findings", claims.list("findings").len());
         check.within("seconds", doctor.seconds(), ..=2.0);
-        check.same("left", left, Vec::new());
         for (name, possible) in self.truth()? {
             let state = state(&claims, &name);
             let words = format!("said to be {state:?}, possible when tried: {possible}");
@@ -119,7 +122,12 @@ impl User {
         let Some(first) = closed.first() else {
             return Ok("nothing to do: the kernel is open to everybody".to_owned());
         };
-        let advice = part(claims, first, "remedy").split(';').next().unwrap_or_default();
+        let advice = claims
+            .find("findings", "name", first)
+            .word("remedy")
+            .split(';')
+            .next()
+            .unwrap_or_default();
         let Some(command) = advice.strip_prefix("sudo setcap ") else {
             return Err(format!("{first}: the first advice is no setcap: {advice}"));
         };
@@ -133,13 +141,8 @@ impl User {
     }
 }
 
-fn part<'a>(claims: &'a Value, name: &str, part: &str) -> &'a str {
-    let found = claims.list("findings").iter().find(|finding| finding["name"] == name);
-    found.map_or("", |finding| finding.word(part))
-}
-
 fn state<'a>(claims: &'a Value, name: &str) -> &'a str {
-    part(claims, name, "state")
+    claims.find("findings", "name", name).word("state")
 }
 
 /// PMUs of cores: `cpu`, or those that name their processors.

@@ -63,9 +63,8 @@ fn words(row: &Value) -> String {
 
 /// The counters that the machine gives a thread.
 fn open_counters(json: &Value) -> Vec<&str> {
-    let facts = json.list("run/host/facts").iter();
-    let counted = facts
-        .filter(|fact| fact["group"] == "counters" && fact.word("name").starts_with("counted"));
+    let facts = json.list("run/host/facts").iter().filter(|fact| fact["group"] == "counters");
+    let counted = facts.filter(|fact| fact.word("name").starts_with("counted"));
     counted.filter_map(|fact| fact["value"]["exact"].as_str()).collect()
 }
 
@@ -83,11 +82,10 @@ pub fn sampling(bench: &Bench, check: &mut Check) -> Res {
         }
         let attribution = &explained["attribution"];
         let cost = attribution.at("sampling_cost/ratio");
-        let [value, low] = ["value", "interval/low"].map(|key| cost.num(key));
         let period_ms = attribution.num("period_ns") / 1e6;
         let words = format!(
-            "{cell}: {value:.3} [{low:.3}, …], {} trials, a sample every {period_ms:.2} ms of CPU \
-             time, upper end",
+            "{cell}: {}, {} trials, a sample every {period_ms:.2} ms of CPU time, upper end",
+            cost.interval(["value", "interval/low", "interval/high"]),
             cost["n"]
         );
         check.within(words, cost.need("interval/high")?, ..=COST_MAX);
@@ -117,7 +115,7 @@ mod tests {
             })
         };
         let good = json(1.02, 2);
-        assert_eq!(words(costs(&good)[0]), "rr, 64 B × 1 SMALL 1.010 [1.000, 1.020]");
+        assert_eq!(words(costs(&good)[0]), "rr, 64 B × 1 SMALL 1.0100 [1.0000, 1.0200]");
         assert_eq!(open_counters(&good), ["cycles_user"]);
         let good = |json: Value| passes(|check| judge(check, &json));
         assert!(good(json(1.02, 2)));

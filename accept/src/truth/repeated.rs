@@ -17,10 +17,9 @@ fn changes(bench: &Bench, words: &str) -> Res<Vec<Value>> {
 
 /// `slow, time: SLOWER 0.8337 [0.8330, 0.8344]`.
 fn words(change: &Value) -> String {
-    let [ratio, low, high] =
-        ["ratio", "pointwise/low", "pointwise/high"].map(|key| change.num(key));
     let [arm, quantity, verdict] = ["arm", "quantity", "verdict"].map(|key| change.word(key));
-    format!("{arm}, {quantity}: {verdict} {ratio:.4} [{low:.4}, {high:.4}]")
+    let ratio = change.interval(["ratio", "pointwise/low", "pointwise/high"]);
+    format!("{arm}, {quantity}: {verdict} {ratio}")
 }
 
 /// Changes of which none may be judged as one of these.
@@ -48,13 +47,11 @@ pub fn repetitions(bench: &Bench, check: &mut Check) -> Res {
 
 /// Two copies of one build, measured in turn, do not differ.
 pub fn fresh_copies(bench: &Bench, check: &mut Check) -> Res {
-    std::fs::copy(&bench.tool, bench.path("copy-of-iolens"))
-        .map_err(|e| format!("cannot copy the tool: {e}"))?;
+    let copy = bench.copy_tool("copy-of-iolens")?;
     let run = bench.json(
         "run net --quick --sizes 4KiB --network loopback --methods send,write --passes 12 --budget \
          60s --json",
     )?;
-    let copy = bench.path("copy-of-iolens");
     let words = format!("{} --progress none --rerun {}", run_id(&run)?, copy.display());
     for nth in 1..=20 {
         let changes = changes(bench, &words)?;

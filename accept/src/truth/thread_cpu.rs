@@ -14,8 +14,8 @@ const SHARE_MIN: f64 = 0.5;
 
 pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let done = Job::cargo("test --release --package iolens-engine --test cpu_time").run()?;
-    let lines = done.stdout.iter().filter(|(_, line)| line.starts_with("cpu_time "));
-    check.note("arms compared with their processes", lines.count());
+    let compared = done.out_lines().filter(|line| line.starts_with("cpu_time "));
+    check.note("arms compared with their processes", compared.count());
     for ring in RINGS {
         match done.line(&format!("{ring}:")) {
             line if line.starts_with("cpu_time ") => check.note(ring, line),
@@ -30,10 +30,8 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let dearer = shown("uring_fixed")? / shown("write")?;
     let whole = whole(bench, "uring_fixed")? / whole(bench, "write")?;
     check.note("ns/B of write in the study", shown("write")?);
-    check.note(
-        "uring_fixed over write in the study, in processes",
-        format!("{dearer:.2}, {whole:.2}"),
-    );
+    let words = format!("{dearer:.2}, {whole:.2}");
+    check.note("uring_fixed over write in the study, in processes", words);
     check.within("one over the other", dearer / whole, SHARE_MIN..);
     Ok(())
 }
