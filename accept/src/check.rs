@@ -59,6 +59,13 @@ impl Check {
         self.judge(name, !words.is_empty(), words);
     }
 
+    /// Something that is told only where it is wrong.
+    pub fn expect(&mut self, good: bool, name: impl Display, words: impl Display) {
+        if !good {
+            self.judge(name, false, words);
+        }
+    }
+
     pub fn holds(&mut self, name: impl Display, holds: bool) {
         self.judge(name, holds, holds);
     }

@@ -19,11 +19,10 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
         let size = format!("--block-size {block} --json");
         let read = bench.json(format!("file read source --checksum --xor {size}"))?;
         let right = read["bytes"] == BYTES && read["checksum"] == *hash && read["xor"] == *xor;
-        check.judge(format!("read at {block}"), right, told(&read, right));
+        as_computed(check, format!("read at {block}"), right, &read);
         let copied = bench.json(format!("file copy source copy-{block} --verify {size}"))?;
         let same = fs::read(bench.path(&format!("copy-{block}"))).is_ok_and(|made| made == content);
-        let right = same && copied["bytes"] == BYTES;
-        check.judge(format!("copy at {block}"), right, told(&copied, right));
+        as_computed(check, format!("copy at {block}"), same && copied["bytes"] == BYTES, &copied);
         write(bench, check, block, &size)?;
     }
     // Paths that cannot be used: one message that names one of them.
@@ -37,11 +36,11 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
         "copy source folder --block-size 1",
     ] {
         let finished = bench.iolens(format!("file {words}")).run()?;
-        let said = finished.stderr();
-        let messages = said.lines().filter(|line| line.starts_with("iolens: ")).count();
-        let first = said.lines().next().unwrap_or_default();
-        let named = ["absent", "folder", "source"].iter().any(|path| first.contains(path));
-        check.judge(words, !finished.status.success() && messages == 1 && named, said);
+        let messages: Vec<&str> =
+            finished.err_lines().filter(|line| line.starts_with("iolens: ")).collect();
+        let is_named = |line: &str| ["absent", "folder", "source"].iter().any(|p| line.contains(p));
+        let is_clear = matches!(messages[..], [one] if is_named(one));
+        check.judge(words, is_clear && !finished.status.success(), finished.stderr());
     }
     // A file that is shorter than asked for.
     let short = bench.json("file read source --block-size 4096 --count 1000 --json")?;
@@ -49,9 +48,10 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     Ok(())
 }
 
-/// What the tool said, where that is wrong.
-fn told(said: &Value, right: bool) -> String {
-    if right { "as computed here".to_owned() } else { said.to_string() }
+/// Tells what the tool said where that is wrong.
+fn as_computed(check: &mut Check, name: String, right: bool, said: &Value) {
+    check.expect(right, &name, said);
+    check.holds(name, right);
 }
 
 /// The size that is there, and the checksum of it.
@@ -61,7 +61,7 @@ fn write(bench: &Bench, check: &mut Check, block: &str, size: &str) -> Res {
     let written = bench.json(format!("file write {name} --count {count} {size}"))?;
     let bytes = fs::read(bench.path(&name)).map_err(|e| format!("cannot read {name}: {e}"))?;
     let right = written["bytes"] == bytes.len() && written["checksum"] == *hash(&bytes);
-    check.judge(format!("write at {block}"), right, told(&written, right));
+    as_computed(check, format!("write at {block}"), right, &written);
     Ok(())
 }
 
