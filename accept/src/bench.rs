@@ -1,13 +1,14 @@
 //! What every line gets: the built tool, and a directory for what it makes.
 
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::check::Res;
+use crate::check::{Check, Res};
 use crate::process::{Finished, Job};
 
 /// The tool, with a directory where it works and keeps its files, results included.
@@ -20,6 +21,17 @@ pub struct Bench {
     /// Where other benches have their directories.
     scratch: PathBuf,
     home: PathBuf,
+    /// What the line has found so far.
+    check: Check,
+}
+
+/// A line tells its bench what it finds.
+impl Deref for Bench {
+    type Target = Check;
+
+    fn deref(&self) -> &Check {
+        &self.check
+    }
 }
 
 impl Bench {
@@ -38,7 +50,13 @@ impl Bench {
         let scratch = scratch.map_err(|e| format!("no temporary directory: {e}"))?;
         let [path, peers] = [scratch.path().to_owned(), scratch.path().join("peers")];
         create(&peers)?;
-        Ok((Bench { tool, peers, home: path.clone(), scratch: path }, scratch))
+        let check = Check::default();
+        Ok((Bench { tool, peers, home: path.clone(), scratch: path, check }, scratch))
+    }
+
+    /// The same bench for evidence of its own.
+    pub fn telling(&self, check: &Check) -> Bench {
+        Bench { check: check.clone(), ..self.clone() }
     }
 
     /// The same tool with another directory, which is made where it is not there.

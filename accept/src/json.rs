@@ -98,7 +98,7 @@ pub fn ratio_words(row: &Value) -> String {
 }
 
 /// An arm that has to be EQUIVALENT to the baseline in each of so many cells.
-pub fn equivalent(check: &mut Check, json: &Value, arm: &str, cells: usize) {
+pub fn equivalent(check: &Check, json: &Value, arm: &str, cells: usize) {
     let rows = json.rows_where("primitive", arm);
     check.same("cells", rows.len(), cells);
     for row in rows {

@@ -139,13 +139,13 @@ fn measure(lines: &[(&str, &Line)], name: &str) -> Res {
 
 /// What a line finds, in a directory of its own.
 fn judge(bench: &Bench, name: &str, line: &Line) -> Check {
-    let mut check = Check::default();
+    let check = Check::default();
     match peers::provide(line.needs, &bench.peers) {
         Err(missing) => check.missing(missing),
         Ok(versions) => {
             check.note("with", versions);
-            let room = bench.room(&name.replace(' ', "-"));
-            if let Err(why) = room.and_then(|room| (line.check)(&room, &mut check)) {
+            let room = bench.telling(&check).room(&name.replace(' ', "-"));
+            if let Err(why) = room.and_then(|room| (line.check)(&room)) {
                 check.judge("ended early", false, why);
             }
         }

@@ -49,13 +49,13 @@ pub struct Paired {
 
 impl Paired {
     /// The lower end of the interval, at least.
-    pub fn at_least(&self, check: &mut Check, name: impl Display, least: f64) {
+    pub fn at_least(&self, check: &Check, name: impl Display, least: f64) {
         check.note(name, &self.words);
         check.within("lower end", self.ratio.low, least..);
     }
 
     /// The upper end, at most.
-    pub fn at_most(&self, check: &mut Check, name: impl Display, most: f64) {
+    pub fn at_most(&self, check: &Check, name: impl Display, most: f64) {
         check.note(name, &self.words);
         check.within("upper end", self.ratio.high, ..=most);
     }

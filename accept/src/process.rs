@@ -320,7 +320,7 @@ pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
 }
 
 /// Tests that are always run, here with what they print: they have to pass, one at least.
-pub fn tests(check: &mut Check, words: &str) -> Res<Finished> {
+pub fn tests(check: &Check, words: &str) -> Res<Finished> {
     let done = Job::cargo(format!("test {words}")).run()?;
     let results = done.out_lines().filter(|line| line.starts_with("test result:"));
     let ran: Vec<&str> = results.filter(|line| !line.contains(" 0 passed")).collect();

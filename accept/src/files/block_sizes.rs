@@ -22,7 +22,7 @@ const SECTOR: u64 = 4096;
 /// Engine, state and block size.
 type Key = (String, String, u64);
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let plan = crate::root().join("plans/file-block-sizes.toml");
     let json = bench.iolens("run --progress none --budget 5m --json").arg(plan).json()?;
     let file_bytes = json.need("run/file/bytes")?;
@@ -41,11 +41,11 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
             if let Some(why) = wrong_with(row, file_bytes, is_direct(&key.0))
                 && wrong.insert(key.clone())
             {
-                check.judge(format!("{key:?}"), false, why);
+                bench.judge(format!("{key:?}"), false, why);
             }
         }
     }
-    missing(&json, &counted, &engines).iter().for_each(|why| check.judge("missing", false, why));
+    missing(&json, &counted, &engines).iter().for_each(|why| bench.judge("missing", false, why));
     let slices: u64 = counted.values().sum();
     let words = format!(
         "{} cells of {} engines, {slices} slices that count, each with its state before and its \
@@ -53,8 +53,8 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
         counted.len(),
         engines.len()
     );
-    check.judge("verified", slices > 0, words);
-    json.list("cost_models").iter().for_each(|model| check.note("fit", fit(model)));
+    bench.judge("verified", slices > 0, words);
+    json.list("cost_models").iter().for_each(|model| bench.note("fit", fit(model)));
     Ok(())
 }
 

@@ -26,19 +26,19 @@ struct Said {
 /// By the names of commands.
 type All = BTreeMap<String, Said>;
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let listed = bench.json("list engines --json")?;
     let of_task = |task: &str| listed.names("engines", |engine| engine["task"] == task).join(" ");
     let engines = ["read", "copy", "write"].map(of_task);
     for kind in KINDS {
-        let used = on(&bench.room(&format!("file-systems-{kind}"))?, check, kind, &engines);
-        check.part(kind, used.map(|()| "used"));
+        let used = on(&bench.room(&format!("file-systems-{kind}"))?, kind, &engines);
+        bench.part(kind, used.map(|()| "used"));
     }
     Ok(())
 }
 
 /// Uses the tool on one kind.
-fn on(bench: &Bench, check: &mut Check, kind: &str, engines: &[String; 3]) -> Res {
+fn on(bench: &Bench, kind: &str, engines: &[String; 3]) -> Res {
     let content = (0..1_048_579_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8);
     bench.write("source", content.collect::<Vec<u8>>())?;
     let job = Job::of("unshare --mount --propagation private sh -c").args([SCRIPT, "sh", kind]);
@@ -51,12 +51,12 @@ fn on(bench: &Bench, check: &mut Check, kind: &str, engines: &[String; 3]) -> Re
     finished.success()?;
     let (said, left) = (said(bench), bench.read("said/left").unwrap_or_default());
     match kind {
-        "failing" => failing(check, &said),
-        "quota" => quota(check, &said, left.trim()),
+        "failing" => failing(bench, &said),
+        "quota" => quota(bench, &said, left.trim()),
         _ => {
             let changed = bench.path("said/changed").exists();
-            check.expect(!changed, kind, "the user's file or a copy of it is not as it was");
-            judge(check, &said, left.trim());
+            bench.expect(!changed, kind, "the user's file or a copy of it is not as it was");
+            judge(bench, &said, left.trim());
         }
     }
     Ok(())
@@ -100,7 +100,7 @@ impl fmt::Display for Said {
 }
 
 /// Where all works or says why not.
-fn judge(check: &mut Check, said: &All, left: &str) {
+fn judge(check: &Check, said: &All, left: &str) {
     for (name, one) in said {
         // A run reports what it has, also where it was interrupted.
         let is_run = ["run", "interrupted"].contains(&name.as_str());
@@ -127,7 +127,7 @@ fn judge(check: &mut Check, said: &All, left: &str) {
 
 /// What a run of copies said where there was one: of sources in the page cache and out of
 /// it, of what shares blocks, and of a run that was interrupted and gone on with.
-fn copies(check: &mut Check, said: &All) {
+fn copies(check: &Check, said: &All) {
     let (Some(shown), Some(resumed)) = (said.get("shown"), said.get("resumed")) else { return };
     let shown = shown.json();
     for cache in ["warm", "cold"] {
@@ -150,7 +150,7 @@ fn copies(check: &mut Check, said: &All) {
 }
 
 /// Where a quota is used up: each tool and each run says so, and leaves nothing.
-fn quota(check: &mut Check, said: &All, left: &str) {
+fn quota(check: &Check, said: &All, left: &str) {
     let (mut used_up, mut elsewhere) = (0, 0);
     for (name, one) in said {
         let names = |word: &str| one.err.contains(word);
@@ -167,7 +167,7 @@ fn quota(check: &mut Check, said: &All, left: &str) {
 }
 
 /// How many arms a run could use, each other one having its reason.
-fn rows(check: &mut Check, show: &Value) {
+fn rows(check: &Check, show: &Value) {
     for row in show.rows() {
         let has_reason = row["status"] != "failed" && row["reason"].is_string();
         check.expect(row["status"] == "ok" || has_reason, "failed, or without a reason", row);
@@ -180,7 +180,7 @@ fn rows(check: &mut Check, show: &Value) {
 }
 
 /// Where every read fails: a message with the errno, or the signal, and failed trials.
-fn failing(check: &mut Check, said: &All) {
+fn failing(check: &Check, said: &All) {
     let is_named = |line: &str| line.contains("EIO") || line.contains("SIGBUS");
     let mut reads = 0;
     for (name, one) in said.iter().filter(|(name, _)| name.starts_with("read-")) {

@@ -14,7 +14,7 @@ const LIMIT_KIB: u64 = 64 << 10;
 const RUN: &str = "run file --quick --block-sizes 4KiB,64KiB --engines all --threads 1 --consumer \
                    scan --passes 3 --progress plain";
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     bench.run("file write file --block-size 1MiB --count 512")?;
     let reads = "file read file --block-size 64KiB --scan --threads 2 --loops 10";
     for (name, words, calibrates) in [("run file", RUN, true), ("file read", reads, false)] {
@@ -31,9 +31,9 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
             }
         })?;
         done.success()?;
-        check.note(name, format!("{looks} looks"));
+        bench.note(name, format!("{looks} looks"));
         for (who, kib) in ["the command", "a worker"].iter().zip(peaks) {
-            check.within(format!("KiB in {who}"), kib, 1..LIMIT_KIB);
+            bench.within(format!("KiB in {who}"), kib, 1..LIMIT_KIB);
         }
     }
     Ok(())

@@ -25,7 +25,7 @@ const COPY_PAIRS: Count = Count::of(303);
 pub const GIB: u64 = 1 << 30;
 
 /// All of an interval says that both agree.
-fn agree(check: &mut Check, what: &str, paired: &Paired) {
+fn agree(check: &Check, what: &str, paired: &Paired) {
     check.note(what, &paired.words);
     check.within(format!("{what}, lower end"), paired.ratio.low, AGREEMENT);
     check.within(format!("{what}, upper end"), paired.ratio.high, AGREEMENT);
@@ -101,34 +101,34 @@ fn rate(bytes_per_s: f64, in_the_kernel: bool, user_share: f64) -> f64 {
     bytes_per_s / share / GIB as f64
 }
 
-pub fn fio(bench: &Bench, check: &mut Check) -> Res {
+pub fn fio(bench: &Bench) -> Res {
     let bench = &file(bench, GIB)?;
     for (name, block) in [("64 KiB", 64 << 10), ("1 MiB", 1 << 20)] {
         let reading = Reading { bench, file: GIB, block, bytes: GIB, loops: LOOPS };
         let what = format!("{name}, less each one's time in user code");
-        agree(check, &what, &reading.pair(FIO_PAIRS, true)?);
-        check.note(format!("{name}, with it, not judged"), reading.pair(PAIRS, false)?.words);
+        agree(bench, &what, &reading.pair(FIO_PAIRS, true)?);
+        bench.note(format!("{name}, with it, not judged"), reading.pair(PAIRS, false)?.words);
     }
     Ok(())
 }
 
-pub fn fio_small(bench: &Bench, check: &mut Check) -> Res {
+pub fn fio_small(bench: &Bench) -> Res {
     let bench = &file(bench, GIB)?;
     let reading = Reading { bench, file: GIB, block: 512, bytes: 256 << 20, loops: 8 };
-    reading.pair(PAIRS, false)?.at_least(check, "512 B", SMALL_MIN);
+    reading.pair(PAIRS, false)?.at_least(bench, "512 B", SMALL_MIN);
     Ok(())
 }
 
-pub fn google_benchmark(bench: &Bench, check: &mut Check) -> Res {
+pub fn google_benchmark(bench: &Bench) -> Res {
     const BYTES: u64 = 128 << 20;
     let bench = &file(bench, BYTES)?;
     for (name, block) in [("4 KiB", 4096), ("256 KiB", 256 << 10)] {
         let (ours, theirs) =
             (|| copied(bench, BYTES, block), |behind| witness(bench, BYTES, block, behind));
-        agree(check, name, &pair(COPY_PAIRS, "GiB/s", ours, || theirs(0))?);
+        agree(bench, name, &pair(COPY_PAIRS, "GiB/s", ours, || theirs(0))?);
         // Where malloc puts a large buffer.
         let malloc = pair(PAIRS, "GiB/s", ours, || theirs(16))?;
-        check.note(format!("{name}, its buffer 16 B behind a page, not judged"), malloc.words);
+        bench.note(format!("{name}, its buffer 16 B behind a page, not judged"), malloc.words);
     }
     Ok(())
 }

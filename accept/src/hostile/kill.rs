@@ -25,9 +25,9 @@ const MARK: &str = "IOLENS_ACCEPT_MARK";
 /// Repeats a failure: the seed of the moments.
 const SEED_VARIABLE: &str = "IOLENS_ACCEPT_SEED";
 
-pub fn check(bench: &Bench, check: &mut Check, topology: &str) -> Res {
+pub fn check(bench: &Bench, topology: &str) -> Res {
     let seed = seed()?;
-    check.note(SEED_VARIABLE, seed);
+    bench.note(SEED_VARIABLE, seed);
     let mut reported = 0;
     let moments = BuildHasherDefault::<DefaultHasher>::default();
     for kill in 1..=KILLS {
@@ -37,10 +37,10 @@ pub fn check(bench: &Bench, check: &mut Check, topology: &str) -> Res {
         reported += round.reported;
         let words =
             format!("{} trials, {} reported; left: {:?}", round.stored, round.reported, round.left);
-        check.judge(format!("{kill}: after {delay:?}"), round.is_sound(), words);
+        bench.judge(format!("{kill}: after {delay:?}"), round.is_sound(), words);
     }
     // Else no kill came after a commit, and nothing was shown.
-    check.within("trials reported in all", reported, 1..);
+    bench.within("trials reported in all", reported, 1..);
     Ok(())
 }
 

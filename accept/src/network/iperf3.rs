@@ -11,15 +11,15 @@ const PAIRS: Count = Count::of(15);
 
 const UNIT: &str = "Gbit/s received";
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let buffer = ours(bench, "")?.need("run/plan/socket/buffer_bytes/0")?;
     let same = format!("-C reno -l 64K -w {buffer} -N -A 0,1");
     let reno = || goodput(&ours(bench, "--congestion reno")?);
     let paired = pair(PAIRS, UNIT, reno, || iperf3(&same))?;
-    check.note(format!("reno, 64 KiB, one flow, socket buffer asked {buffer} B"), paired.words);
-    check.within("median of paired ratios", paired.ratio.value, 0.97..);
+    bench.note(format!("reno, 64 KiB, one flow, socket buffer asked {buffer} B"), paired.words);
+    bench.within("median of paired ratios", paired.ratio.value, 0.97..);
     let defaults = pair(Count::of(3), UNIT, || goodput(&ours(bench, "")?), || iperf3(""))?;
-    check.note("each with its own defaults", defaults.words);
+    bench.note("each with its own defaults", defaults.words);
     Ok(())
 }
 

@@ -19,13 +19,13 @@ const RATIO_MIN: f64 = 0.97;
 /// rate is too high; here it is divided by both.
 const SENDS_S: f64 = 1.2;
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let namespace = Namespace::with_sink()?;
     let theirs = |requests| namespace.send(bench, requests);
     let paired = pair(PAIRS, "datagrams/s of 64000 B", || ours(bench), || theirs(1))?;
-    paired.at_least(check, format!("over {}", namespace.kind), RATIO_MIN);
+    paired.at_least(bench, format!("over {}", namespace.kind), RATIO_MIN);
     let batches: Vec<f64> = (0..3).map(|_| theirs(8)).collect::<Res<_>>()?;
-    check.note("datagrams/s with 8 requests in flight, its default", Median::of(batches).value);
+    bench.note("datagrams/s with 8 requests in flight, its default", Median::of(batches).value);
     Ok(())
 }
 

@@ -16,55 +16,55 @@ fn few() -> Job {
     Job::of("prlimit --nofile=4096:4096").minutes(3)
 }
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     for model in CROWD {
-        held(bench, check, model)?;
-        few_at_the_server(bench, check, model)?;
+        held(bench, model)?;
+        few_at_the_server(bench, model)?;
     }
-    few_at_the_client(bench, check)
+    few_at_the_client(bench)
 }
 
 /// All of them with the limits as they are.
-fn held(bench: &Bench, check: &mut Check, model: &str) -> Res {
+fn held(bench: &Bench, model: &str) -> Res {
     let server = Serving::ours(bench, model)?;
     let (done, peak_kib) = watched(bench, &server)?;
     let served = server.served()?;
     if done.refuses(2, "need") {
-        check.judge(model, true, format!("not on this machine: {}", done.noted("need")));
+        bench.judge(model, true, format!("not on this machine: {}", done.noted("need")));
         return Ok(());
     }
     let load = done.json()?;
     let [made, failed] = ["connections_made", "connections_failed"].map(|key| load.int(key));
-    check.same(format!("{model}: connections, failed"), (made, failed), (CONNECTIONS, 0));
+    bench.same(format!("{model}: connections, failed"), (made, failed), (CONNECTIONS, 0));
     let (ok, scheduled) = (load.int("outcomes/ok"), load.int("scheduled"));
-    check.judge("requests ok", scheduled > 0 && ok == scheduled, format!("{ok} of {scheduled}"));
-    check.note("per second", load.num("rate_per_s"));
-    check.same("wrong at the server", mishaps(&served), "nothing");
-    check.within("ns to connect", load.num("ramp_ns"), 1.0..RAMP_NS_MAX);
-    check.within("KiB resident", peak_kib, 1..CLIENT_KIB_MAX);
+    bench.judge("requests ok", scheduled > 0 && ok == scheduled, format!("{ok} of {scheduled}"));
+    bench.note("per second", load.num("rate_per_s"));
+    bench.same("wrong at the server", mishaps(&served), "nothing");
+    bench.within("ns to connect", load.num("ramp_ns"), 1.0..RAMP_NS_MAX);
+    bench.within("KiB resident", peak_kib, 1..CLIENT_KIB_MAX);
     Ok(())
 }
 
 /// A server that has too few: it closes the rest, counts them, and serves on.
-fn few_at_the_server(bench: &Bench, check: &mut Check, model: &str) -> Res {
+fn few_at_the_server(bench: &Bench, model: &str) -> Res {
     let mut server = Serving::under(bench, few(), model)?;
     let load = watched(bench, &server)?.0.json()?;
     let lives = server.running.is_running() && server.answers();
-    check.holds(format!("{model} with 4096 descriptors answers on"), lives);
-    check.within("closed for want of one", server.served()?.int("mishaps/no_descriptor"), 1..);
+    bench.holds(format!("{model} with 4096 descriptors answers on"), lives);
+    bench.within("closed for want of one", server.served()?.int("mishaps/no_descriptor"), 1..);
     let [ok, wrong] = outcomes(&load["outcomes"], "");
-    check.within("requests ok", ok, 1..);
-    check.same("all counted", ok + wrong, load.int("scheduled"));
+    bench.within("requests ok", ok, 1..);
+    bench.same("all counted", ok + wrong, load.int("scheduled"));
     Ok(())
 }
 
 /// A client that has too few says so before it connects.
-fn few_at_the_client(bench: &Bench, check: &mut Check) -> Res {
+fn few_at_the_client(bench: &Bench) -> Res {
     let server = Serving::ours(bench, "epoll_lt")?;
     let done = bench.under(few(), load_line(&server, LOAD)).minutes(1).run()?;
     let named = done.refuses(2, "RLIMIT_NOFILE");
-    check.judge("load with 4096 descriptors", named, done.stderr());
-    check.same("connections of it", &server.served()?["connections"], 0);
+    bench.judge("load with 4096 descriptors", named, done.stderr());
+    bench.same("connections of it", &server.served()?["connections"], 0);
     Ok(())
 }
 

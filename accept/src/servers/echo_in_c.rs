@@ -18,7 +18,7 @@ const PAIRS: Count = Count::until(0.06, 121);
 
 const UNITS: [&str; 2] = ["requests/s", "ns of the server's CPU time for each"];
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     for model in ["epoll_lt", "uring"] {
         let ours = Serving::ours(bench, &format!("{model} --cpus 0"))?;
         let in_c = Job::new(bench.peers.join(format!("echo-{model}"))).arg("0");
@@ -31,11 +31,11 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
             let asked = |server| asked(bench, server, &load);
             let [rate, cost] = pairs(PAIRS, UNITS, &|| asked(&ours), &|| asked(&in_c))?;
             let name = format!("{model}, {connections} × {in_flight}");
-            rate.at_least(check, name, 1.0 - WITHIN);
-            cost.at_most(check, "cost", 1.0 + WITHIN);
+            rate.at_least(bench, name, 1.0 - WITHIN);
+            cost.at_most(bench, "cost", 1.0 + WITHIN);
         }
         in_c.stop()?;
-        check.same("wrong at ours", mishaps(&ours.served()?), "nothing");
+        bench.same("wrong at ours", mishaps(&ours.served()?), "nothing");
     }
     Ok(())
 }

@@ -13,34 +13,34 @@ const LOAD: &str = "--connections 1500 --time 1s --service echo --timeout 3s --t
 /// Threads and processes that the cgroup allows.
 const PIDS_MAX: &str = "200";
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
-    check.note("beyond its sets", "select");
+pub fn check(bench: &Bench) -> Res {
+    bench.note("beyond its sets", "select");
     let select = Serving::ours(bench, "select")?;
-    beyond(bench, check, select, "beyond_select", "FD_SETSIZE, 1024")?;
+    beyond(bench, select, "beyond_select", "FD_SETSIZE, 1024")?;
     let Some(group) = Group::new() else {
-        check.missing("a cgroup with pids.max: that needs root and the controller");
+        bench.missing("a cgroup with pids.max: that needs root and the controller");
         return Ok(());
     };
     for model in ["thread_per_connection", "fork"] {
         let job = Job::of("sh -c").arg("echo $$ > \"$0\" && exec \"$@\"");
         let server = Serving::under(bench, job.arg(group.0.join("cgroup.procs")), model)?;
-        check.note("in a cgroup of 200", model);
-        beyond(bench, check, server, "no_task", "pids.max")?;
+        bench.note("in a cgroup of 200", model);
+        beyond(bench, server, "no_task", "pids.max")?;
     }
     Ok(())
 }
 
 /// More connections than a server can have: what is beyond is counted as `kind`, a
 /// message with `words` says so, and others are answered meanwhile and afterwards.
-fn beyond(bench: &Bench, check: &mut Check, mut server: Serving, kind: &str, words: &str) -> Res {
+fn beyond(bench: &Bench, mut server: Serving, kind: &str, words: &str) -> Res {
     let load = load(bench, &server, LOAD)?;
     let lives = server.running.is_running() && server.answers();
     let done = server.stop()?;
     let served = done.json()?;
-    check.within("of 1500 connections, requests ok", load.int("outcomes/ok"), 1..);
-    check.judge("went wrong", served.int(&format!("mishaps/{kind}")) > 0, mishaps(&served));
-    check.holds("it answers on", lives);
-    check.said("it says", done.noted(words));
+    bench.within("of 1500 connections, requests ok", load.int("outcomes/ok"), 1..);
+    bench.judge("went wrong", served.int(&format!("mishaps/{kind}")) > 0, mishaps(&served));
+    bench.holds("it answers on", lives);
+    bench.said("it says", done.noted(words));
     Ok(())
 }
 

@@ -19,13 +19,13 @@ const PAIRS: Count = Count::until(0.04, 361);
 
 const UNITS: [&str; 2] = ["replies/s", "ns of CPU time for each"];
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let (_nginx, address) = nginx(bench)?;
     for connections in [16, 64] {
         let ours = || ours(bench, &address, connections);
         let [rate, cost] = pairs(PAIRS, UNITS, &ours, &|| wrk(&address, connections))?;
-        rate.at_least(check, format!("{connections} connections"), 1.0 - DELTA);
-        cost.at_most(check, "cost", 1.0 + DELTA);
+        rate.at_least(bench, format!("{connections} connections"), 1.0 - DELTA);
+        cost.at_most(bench, "cost", 1.0 + DELTA);
     }
     Ok(())
 }

@@ -18,15 +18,15 @@ const NOBODY: u32 = 65534;
 /// The same questions without any code of ours.
 const SECOND_OPINION: &str = include_str!("doctor.py");
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let own = own_user()?;
     let users = if own == 0 { vec![0, NOBODY] } else { vec![own] };
     for id in users {
         let user = User::new(bench, id)?;
-        check.note("as user", id);
-        let claims = user.examine(check)?;
+        bench.note("as user", id);
+        let claims = user.examine(bench)?;
         if own == 0 && id != 0 {
-            check.part("advice", user.follow(&claims));
+            bench.part("advice", user.follow(&claims));
         }
     }
     Ok(())
@@ -72,7 +72,7 @@ impl User {
     }
 
     /// What the doctor claims, held against what is so.
-    fn examine(&self, check: &mut Check) -> Res<Value> {
+    fn examine(&self, check: &Check) -> Res<Value> {
         let seen = || {
             let all = [names("/sys/class/net"), names(self.bench.path(""))].concat();
             all.into_iter().collect::<BTreeSet<String>>()

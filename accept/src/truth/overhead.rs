@@ -24,22 +24,22 @@ const RUN: &str = "run net --methods send --sizes 64,64KiB --threads 1 --mode st
 
 /// Counters open cost less than 2 % of a slice's time, and reading them less
 /// than 5 % of a trial's, outside of every slice's clock.
-pub fn counters(bench: &Bench, check: &mut Check) -> Res {
+pub fn counters(bench: &Bench) -> Res {
     let json = bench.json(RUN)?;
     let open = open_counters(&json);
     if open.is_empty() {
-        check.missing("no counter can be opened here");
+        bench.missing("no counter can be opened here");
         return Ok(());
     }
-    check.note("open by default", open.join(", "));
-    judge(check, &json);
+    bench.note("open by default", open.join(", "));
+    judge(bench, &json);
     // Not judged.
     let asked = bench.json(format!("{RUN} --software-events"))?;
-    costs(&asked).iter().for_each(|row| check.note("with --software-events", words(row)));
+    costs(&asked).iter().for_each(|row| bench.note("with --software-events", words(row)));
     Ok(())
 }
 
-fn judge(check: &mut Check, json: &Value) {
+fn judge(check: &Check, json: &Value) {
     let costs = costs(json);
     check.judge("cells", !costs.is_empty(), costs.len());
     for row in costs {
@@ -69,7 +69,7 @@ fn open_counters(json: &Value) -> Vec<&str> {
 }
 
 /// Sampling at 1 kHz costs less than 2 % of a slice's time.
-pub fn sampling(bench: &Bench, check: &mut Check) -> Res {
+pub fn sampling(bench: &Bench) -> Res {
     bench.run(
         "run net --methods send --baseline send --sizes 64,64KiB --threads 1 --quick --network \
          loopback --json",
@@ -88,7 +88,7 @@ pub fn sampling(bench: &Bench, check: &mut Check) -> Res {
             cost.interval(["value", "interval/low", "interval/high"]),
             cost["n"]
         );
-        check.within(words, cost.need("interval/high")?, ..=COST_MAX);
+        bench.within(words, cost.need("interval/high")?, ..=COST_MAX);
     }
     Ok(())
 }
