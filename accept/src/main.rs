@@ -98,7 +98,7 @@ fn run(args: &[&str]) -> Res {
         }
         ["--peers"] => {
             let directory = tempfile::tempdir().map_err(|e| format!("no directory: {e}"))?;
-            println!("{}", peers::listed(directory.path()));
+            println!("{}", peers::listed(directory.path())?);
             Ok(())
         }
         _ => Err(HELP.to_owned()),
