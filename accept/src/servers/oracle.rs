@@ -38,13 +38,12 @@ fn matched(bench: &Bench) -> Res {
         "--connections 16 --rate 200 --requests {REQUESTS} --service oracle --seed 7 --print"
     );
     let done = bench.run(load_line(&server, &words))?;
-    let lines = done.out_lines().filter(|line| line.starts_with("{\""));
     let (mut beyond, mut services) = (Vec::new(), Vec::new());
-    for reply in lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+    for line in done.out_lines().filter(|line| line.starts_with("{\"")) {
         let [due, received, begin, end] =
-            times(&reply).ok_or_else(|| format!("this reply has no record: {reply}"))?;
+            times(line).ok_or_else(|| format!("this reply has no record: {line}"))?;
         if begin < due || received < end {
-            return Err(format!("a service outside of what was measured: {reply}"));
+            return Err(format!("a service outside of what was measured: {line}"));
         }
         services.push((end - begin) as f64 / MS);
         beyond.push(((received - due) as f64 - (end - begin) as f64) / MS);
@@ -64,7 +63,8 @@ fn matched(bench: &Bench) -> Res {
 }
 
 /// When a request was due and answered, and when its service began and ended, ns.
-fn times(reply: &Value) -> Option<[u64; 4]> {
+fn times(line: &str) -> Option<[u64; 4]> {
+    let reply: Value = serde_json::from_str(line).ok()?;
     let (begin, end) = reply["text"].as_str()?.split_once(' ')?;
     let (due, received) = (reply["due_ns"].as_u64()?, reply["received_ns"].as_u64()?);
     Some([due, received, begin.parse().ok()?, end.parse().ok()?])
