@@ -204,25 +204,16 @@ pub enum StoreError {
 }
 
 /// What goes wrong within an operation. Where it is reported, it gets the operation's name.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(crate) enum Fault {
-    Sqlite(rusqlite::Error),
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
     /// What is wrong in the file.
+    #[error("{0}")]
     Damaged(String),
     /// What has its words already.
-    Told(StoreError),
-}
-
-impl From<rusqlite::Error> for Fault {
-    fn from(error: rusqlite::Error) -> Fault {
-        Fault::Sqlite(error)
-    }
-}
-
-impl From<StoreError> for Fault {
-    fn from(error: StoreError) -> Fault {
-        Fault::Told(error)
-    }
+    #[error(transparent)]
+    Told(#[from] StoreError),
 }
 
 impl Fault {

@@ -9,7 +9,6 @@ use rusqlite::params;
 use serde::Serialize;
 
 use crate::lines::{Lines, Taken};
-use crate::read::readable_id;
 use crate::{Fault, Source, Store, StoreError, row};
 
 /// What is known while runs are imported.
@@ -152,11 +151,8 @@ impl Store {
     /// imported.
     pub(crate) fn refuse_taken_label(&self, header: &RunHeader) -> Result<(), StoreError> {
         let Some(label) = header.host.name() else { return Ok(()) };
-        let ids = self.snapshot("look for labels of hosts", |connection| {
-            let sql = "SELECT id FROM run JOIN origin USING (run) WHERE origin.host = ?";
-            Ok(row::all(connection, sql, [label], readable_id)?)
-        })?;
-        for run in ids {
+        let sql = "SELECT id FROM run JOIN origin USING (run) WHERE origin.host = ?";
+        for run in self.ids("look for labels of hosts", sql, [label])? {
             let other = match self.header_with_end(&run) {
                 // Nobody can tell what machine a damaged run is of.
                 Err(StoreError::Damaged { .. }) => continue,

@@ -11,7 +11,7 @@ use iolens_model::profile::ProfileTrial;
 use iolens_model::run::{Run, RunEnd, RunHeader};
 use iolens_model::search::SearchPhase;
 use rusqlite::types::{Type, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -80,7 +80,7 @@ impl Store {
     /// # Errors
     /// What SQLite says.
     pub fn run_ids(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self.ids_and_names()?.into_iter().map(|(id, _)| id).collect())
+        self.ids("list the runs", "SELECT id FROM run ORDER BY run", [])
     }
 
     /// What is known of every run besides its trials, in the order in which they came into the
@@ -110,7 +110,11 @@ impl Store {
             return Err(StoreError::NoRuns { path: self.path.clone() });
         }
         if wanted == "last" {
-            return self.last()?.ok_or_else(|| StoreError::NoOwnRuns { path: self.path.clone() });
+            // A run that confirms another comes into question where that one is no more.
+            let sql = "SELECT id FROM run WHERE run NOT IN (SELECT run FROM origin) \
+                       ORDER BY confirms IS NULL DESC, run DESC LIMIT 1";
+            let last = self.ids("list the runs", sql, [])?.pop();
+            return last.ok_or_else(|| StoreError::NoOwnRuns { path: self.path.clone() });
         }
         if runs.iter().any(|(id, _)| id == wanted) {
             return Ok(wanted.to_owned());
@@ -128,15 +132,6 @@ impl Store {
             [_] => Ok(candidates.remove(0)),
             _ => Err(StoreError::Ambiguous { wanted: wanted.to_owned(), candidates }),
         }
-    }
-
-    /// A run that confirms another comes into question where that one is no more.
-    fn last(&self) -> Result<Option<String>, StoreError> {
-        self.snapshot("list the runs", |connection| {
-            let sql = "SELECT id FROM run WHERE run NOT IN (SELECT run FROM origin) \
-                       ORDER BY confirms IS NULL DESC, run DESC LIMIT 1";
-            Ok(connection.prepare_cached(sql)?.query_row([], readable_id).optional()?)
-        })
     }
 
     /// Of every run, in the order in which they came into the file; what is no text is no name.
@@ -196,10 +191,18 @@ impl Store {
     /// # Errors
     /// What SQLite says.
     pub fn confirming(&self, run_id: &str) -> Result<Vec<String>, StoreError> {
-        self.snapshot("look for runs that confirm a run", |connection| {
-            let sql = "SELECT id FROM run WHERE confirms = ? ORDER BY run";
-            Ok(row::all(connection, sql, [run_id], readable_id)?)
-        })
+        let sql = "SELECT id FROM run WHERE confirms = ? ORDER BY run";
+        self.ids("look for runs that confirm a run", sql, [run_id])
+    }
+
+    /// The ids that a statement finds.
+    pub(crate) fn ids(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<Vec<String>, StoreError> {
+        self.snapshot(doing, |connection| Ok(row::all(connection, sql, params, readable_id)?))
     }
 
     /// What was known of a run when it began: not its end, and none of its trials is read.
