@@ -376,11 +376,10 @@ const RECOMPUTED: [&str; 7] = [
 
 /// Computed again by a program that shares no code with the tool.
 fn recompute(bench: &Bench) -> Res {
-    let mut witness = Job::new("python3").arg(crate::root().join("witness/recompute.py"));
-    witness = witness.words("--perturb --iolens").arg(&bench.tool);
-    for run in RECOMPUTED {
-        witness = witness.arg(run_id(&bench.json(format!("{run} --progress none --json"))?)?);
-    }
+    let id = |run| run_id(&bench.json(format!("{run} --progress none --json"))?);
+    let ids: Vec<String> = RECOMPUTED.into_iter().map(id).collect::<Res<_>>()?;
+    let witness = Job::new("python3").arg(crate::root().join("witness/recompute.py"));
+    let witness = witness.words("--perturb --iolens").arg(&bench.tool).args(ids);
     let done = bench.at_home(witness).run()?;
     let said = format!("{}\n{}", done.stdout(), done.stderr());
     let agrees = done.status.success() && said.contains("nothing disagrees");
