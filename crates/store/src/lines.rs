@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 use crate::error::said;
 use crate::row;
 use crate::schema::SCHEMA_VERSION;
-use crate::tables::{Column, Group, OF_RUN, RUN, Schema, Table, push_object};
+use crate::tables::{Column, Group, OF_RUN, RUN, Schema, Table, object};
 
 /// What the first line calls itself.
 pub const FORMAT: &str = "iolens-run";
@@ -81,61 +81,48 @@ impl<'a> Lines<'a> {
 
     /// The next line, without its end; `None` behind the last.
     pub(crate) fn next(&mut self) -> rusqlite::Result<Option<String>> {
-        let Some(piece) = self.waiting.pop() else { return Ok(None) };
-        let mut line = "{".to_owned();
-        match piece {
-            Piece::First => {
-                line.push_str(&format!(
+        let members = match self.waiting.pop() {
+            None => return Ok(None),
+            Some(Piece::First) => {
+                let head = format!(
                     "\"format\":\"{FORMAT}\",\"version\":{FORMAT_VERSION},\
                      \"schema\":{SCHEMA_VERSION}"
-                ));
-                self.push_group(&mut line, &RUN, self.run)?;
+                );
+                format!("{head},{}", self.group(&RUN, self.run)?)
             }
-            Piece::Row(group, number) => {
-                self.push_group(&mut line, &group, number)?;
-                line.remove(1); // the comma before the first key
+            Some(Piece::Row(group, number)) => self.group(&group, number)?,
+            Some(Piece::Last) => {
+                let mut members = vec![format!("\"run\":{}", json!(self.id))];
+                members.extend(
+                    OF_RUN
+                        .into_iter()
+                        .flat_map(Group::tables)
+                        .map(|table| format!("\"{}\":{}", table.name, self.written[table.name])),
+                );
+                format!("\"end\":{{{}}}", members.join(","))
             }
-            Piece::Last => {
-                line.push_str(&format!("\"end\":{{\"run\":{}", json!(self.id)));
-                for table in OF_RUN.into_iter().flat_map(Group::tables) {
-                    let rows = self.written[table.name];
-                    line.push_str(&format!(",\"{}\":{rows}", table.name));
-                }
-                line.push('}');
-            }
-        }
-        line.push('}');
-        Ok(Some(line))
+        };
+        Ok(Some(format!("{{{members}}}")))
     }
 
-    /// The row of a group and its parts, each behind a comma.
-    fn push_group(&mut self, line: &mut String, group: &Group, of: i64) -> rusqlite::Result<()> {
-        line.push_str(&format!(",\"{}\":", group.table.name));
-        self.push_rows(line, &Table { of: None, ..group.table }, of)?;
+    /// The row of a group and its parts, as members of an object.
+    fn group(&mut self, group: &Group, of: i64) -> rusqlite::Result<String> {
+        let own = self.rows(&Table { of: None, ..group.table }, of)?;
+        let mut members = vec![format!("\"{}\":{own}", group.table.name)];
         for part in group.parts {
-            line.push_str(&format!(",\"{}\":[", part.name));
-            self.push_rows(line, part, of)?;
-            line.push(']');
+            members.push(format!("\"{}\":[{}]", part.name, self.rows(part, of)?));
         }
-        Ok(())
+        Ok(members.join(","))
     }
 
     /// The rows that a table has of an owner, or the one with a number where it has none, with
     /// commas between.
-    fn push_rows(&mut self, line: &mut String, table: &Table, of: i64) -> rusqlite::Result<()> {
+    fn rows(&mut self, table: &Table, of: i64) -> rusqlite::Result<String> {
         let columns = self.schema.columns(table);
-        let mut statement = self.connection.prepare_cached(&table.select(columns))?;
-        let mut rows = statement.query([of])?;
-        let mut pushed = 0;
-        while let Some(row) = rows.next()? {
-            if pushed > 0 {
-                line.push(',');
-            }
-            push_object(line, row, columns)?;
-            pushed += 1;
-        }
-        count(&mut self.written, table, pushed);
-        Ok(())
+        let sql = table.select(columns);
+        let rows = row::all(self.connection, &sql, [of], |row| object(row, columns))?;
+        count(&mut self.written, table, rows.len() as u64);
+        Ok(rows.join(","))
     }
 }
 

@@ -177,32 +177,19 @@ impl Table {
     }
 }
 
-/// Appends the JSON object of a row whose columns are read from index `at` on: a column that
-/// is NULL is left out.
-pub(crate) fn push_object(
-    out: &mut String,
-    row: &Row<'_>,
-    columns: &[Column],
-) -> rusqlite::Result<()> {
-    out.push('{');
-    let mut first = true;
+/// The JSON object of a row with these columns: one that is NULL is left out.
+pub(crate) fn object(row: &Row<'_>, columns: &[Column]) -> rusqlite::Result<String> {
+    let mut members = Vec::new();
     for (index, column) in columns.iter().enumerate() {
         let value = row.get_ref(index)?;
-        if matches!(value, ValueRef::Null) {
-            continue;
+        if !matches!(value, ValueRef::Null) {
+            let (name, json) = (&column.name, column.json(value));
+            let json = json.map_err(|why| row::unreadable(row, index, why))?;
+            // Names are those of the schema, which has no marks in them.
+            members.push(format!("\"{name}\":{json}"));
         }
-        if !std::mem::take(&mut first) {
-            out.push(',');
-        }
-        // Names are those of the schema, which has no marks in them.
-        out.push('"');
-        out.push_str(&column.name);
-        out.push_str("\":");
-        let json = column.json(value).map_err(|why| row::unreadable(row, index, why))?;
-        out.push_str(&json);
     }
-    out.push('}');
-    Ok(())
+    Ok(format!("{{{}}}", members.join(",")))
 }
 
 impl Column {
