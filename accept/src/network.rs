@@ -1,9 +1,8 @@
 //! Sending and receiving: beside others and bare loops, over links that are known.
 
 mod bare_loops;
-mod iperf3;
-mod liburing;
 mod mapped;
+mod rivals;
 mod throttle;
 
 use serde_json::Value;
@@ -11,7 +10,7 @@ use serde_json::Value;
 use crate::json::{equivalent, half_width, ratio_words};
 use crate::prelude::*;
 
-pub use iperf3::free_port;
+pub use rivals::free_port;
 
 pub const LINES: &[Line] = &[
     line(
@@ -19,7 +18,7 @@ pub const LINES: &[Line] = &[
         "with reno, 64 KiB and one flow our goodput is at least 0.97 of iperf3's (median of paired \
          ratios)",
         &["iperf3"],
-        iperf3::check,
+        rivals::iperf3,
     ),
     line(
         "bare-send",
@@ -83,7 +82,7 @@ pub const LINES: &[Line] = &[
         "on `sink` at 64 000 B `uring_send_zc_fixed` reaches at least the rate of liburing's own \
          send-zerocopy example with the same settings",
         &["root", "gcc", "make", "ip", "tc", "taskset", "liburing-send-zerocopy"],
-        liburing::check,
+        rivals::liburing,
     ),
 ];
 

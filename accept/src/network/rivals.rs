@@ -1,14 +1,66 @@
-//! `uring_send_zc_fixed` beside liburing's own example of zero-copy sends,
-//! examples/send-zerocopy.c, both over UDP into a device that drops everything, in turn.
-//!
-//! Equal are: a registered buffer, datagrams of 64 000 bytes, one request in flight, the device's
-//! kind, its MTU and its missing queue, the CPU, `SO_SNDBUF`. Different, as each of the two is
-//! written: the example's ring has `IORING_SETUP_COOP_TASKRUN`, a registered file and a registered
-//! ring, and it sends one buffer all the time.
+//! Our sends beside iperf3 and beside liburing's own example, in pairs of runs.
 
-use crate::pairs::{Median, PAIRS, pair};
+use serde_json::Value;
+
+use crate::pairs::{Count, Median, PAIRS, pair};
 use crate::prelude::*;
 use crate::process::Finished;
+
+/// With 15 pairs of runs the ranks 4 and 12 cover the median with 96.5 %.
+const IPERF3_PAIRS: Count = Count::of(15);
+
+const UNIT: &str = "Gbit/s received";
+
+/// Our `send` beside iperf3, both with the same congestion control, message size and socket buffer,
+/// one flow each, in turn.
+pub fn iperf3(bench: &Bench) -> Res {
+    let buffer = sent(bench, "")?.need("run/plan/socket/buffer_bytes/0")?;
+    let same = format!("-C reno -l 64K -w {buffer} -N -A 0,1");
+    let reno = || goodput(&sent(bench, "--congestion reno")?);
+    let paired = pair(IPERF3_PAIRS, UNIT, reno, || received_by(&same))?;
+    bench.note(format!("reno, 64 KiB, one flow, socket buffer asked {buffer} B"), paired.words);
+    bench.within("median of paired ratios", paired.ratio.value, 0.97..);
+    let defaults = pair(Count::of(3), UNIT, || goodput(&sent(bench, "")?), || received_by(""))?;
+    bench.note("each with its own defaults", defaults.words);
+    Ok(())
+}
+
+fn sent(bench: &Bench, more: &str) -> Res<Value> {
+    bench.json(format!(
+        "run net --methods send --baseline send --sizes 64KiB --threads 1 --sequential-time 2s \
+         --passes 1 --cpus 0,1 --json {more}"
+    ))
+}
+
+/// Of our `send`, from bytes at the receiver.
+fn goodput(run: &Value) -> Res<f64> {
+    Ok(run.own_row("send")?.need("goodput_bits_per_s")? / 1e9)
+}
+
+/// Of one iperf3 flow of two seconds, as the receiver counted.
+fn received_by(args: &str) -> Res<f64> {
+    let port = free_port()?;
+    let mut server =
+        Job::of(format!("iperf3 -s -1 -B 127.0.0.1 -p {port} --forceflush")).start()?;
+    server.wait_for("Server listening", 10)?;
+    let client = format!("iperf3 -c 127.0.0.1 -p {port} -t 2 -J {args}");
+    // `-1` ends the server after its client; without one it is stopped when it goes.
+    let json = Job::of(&client).minutes(1).json()?;
+    server.finish()?;
+    received(&json)
+}
+
+fn received(json: &Value) -> Res<f64> {
+    let sum = json.at("end/sum_received");
+    Ok(sum.need("bytes")? * 8e-9 / sum.need("seconds")?)
+}
+
+/// A port that nobody uses now.
+pub fn free_port() -> Res<u16> {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0));
+    let address = listener.and_then(|listener| listener.local_addr());
+    address.map(|address| address.port()).map_err(|e| format!("no free port: {e}"))
+}
 
 /// What the lower end of the interval of the paired ratios must reach: no more
 /// than δ = 3 % below the example.
@@ -19,10 +71,17 @@ const RATIO_MIN: f64 = 0.97;
 /// rate is too high; here it is divided by both.
 const SENDS_S: f64 = 1.2;
 
-pub fn check(bench: &Bench) -> Res {
+/// `uring_send_zc_fixed` beside liburing's own example of zero-copy sends,
+/// examples/send-zerocopy.c, both over UDP into a device that drops everything, in turn.
+///
+/// Equal are: a registered buffer, datagrams of 64 000 bytes, one request in flight, the device's
+/// kind, its MTU and its missing queue, the CPU, `SO_SNDBUF`. Different, as each of the two is
+/// written: the example's ring has `IORING_SETUP_COOP_TASKRUN`, a registered file and a registered
+/// ring, and it sends one buffer all the time.
+pub fn liburing(bench: &Bench) -> Res {
     let namespace = Namespace::with_sink()?;
     let theirs = |requests| namespace.send(bench, requests);
-    let paired = pair(PAIRS, "datagrams/s of 64000 B", || ours(bench), || theirs(1))?;
+    let paired = pair(PAIRS, "datagrams/s of 64000 B", || fixed(bench), || theirs(1))?;
     paired.at_least(bench, format!("over {}", namespace.kind), RATIO_MIN);
     let batches: Vec<f64> = (0..3).map(|_| theirs(8)).collect::<Res<_>>()?;
     bench.note("datagrams/s with 8 requests in flight, its default", Median::of(batches).value);
@@ -30,7 +89,7 @@ pub fn check(bench: &Bench) -> Res {
 }
 
 /// Messages per second of our arm.
-fn ours(bench: &Bench) -> Res<f64> {
+fn fixed(bench: &Bench) -> Res<f64> {
     let run = "run net --network sink --fields 1 --threads 1 --methods uring_send_zc_fixed \
                --baseline uring_send_zc_fixed --sizes 64000 --sequential-time 1s --passes 1 \
                --cpus 0,1 --socket-buffer 2MiB --json";
@@ -99,6 +158,13 @@ fn datagrams(line: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn iperf3_is_asked_what_was_received() {
+        let json = serde_json::json!({"end": {"sum_received": {"bytes": 1e9, "seconds": 2.0}}});
+        assert_eq!(received(&json), Ok(4.0));
+        assert!(received(&serde_json::json!({})).is_err());
+    }
 
     #[test]
     fn the_example_says_what_it_sent() {

@@ -1,5 +1,4 @@
-//! Our load beside wrk, both against one nginx of this line's own: one thread each, the
-//! same connections, the same processors.
+//! Our servers beside plain C loops, and our load beside wrk, in pairs of runs.
 
 use std::time::Duration;
 
@@ -7,6 +6,57 @@ use crate::network::free_port;
 use crate::pairs::{Count, pairs};
 use crate::prelude::*;
 use crate::process::{Finished, Running, until};
+use crate::servers::serving::{Serving, cpu_ns, load, mishaps};
+
+/// Most by which ours may be slower, or need more CPU time for a request.
+const WITHIN: f64 = 0.10;
+
+/// Connections, and requests in flight on each. With several the server always has
+/// something to do; with one it sleeps between requests, and what that costs on a
+/// virtual machine is the same for both.
+const LOADS: [(u32, u32); 3] = [(16, 1), (16, 8), (256, 4)];
+
+/// Pairs of runs of 0.6 s, each of which is 10 % off here.
+const ECHO_PAIRS: Count = Count::until(0.06, 121);
+
+const ECHO_UNITS: [&str; 2] = ["requests/s", "ns of the server's CPU time for each"];
+
+/// `epoll_lt` and `uring` beside plain C loops of the same design, both under the same load of
+/// ours: the server on CPU 0, the client on CPU 1, in turn.
+pub fn echo_in_c(bench: &Bench) -> Res {
+    for model in ["epoll_lt", "uring"] {
+        let ours = Serving::ours(bench, &format!("{model} --cpus 0"))?;
+        let in_c = Job::new(bench.peers.join(format!("echo-{model}"))).arg("0");
+        let in_c = Serving::of(in_c)?;
+        for (connections, in_flight) in LOADS {
+            let load = format!(
+                "--connections {connections} --in-flight {in_flight} --time 600ms --warmup 100ms \
+                 --service echo --cpus 1"
+            );
+            let asked = |server| asked(bench, server, &load);
+            let [rate, cost] = pairs(ECHO_PAIRS, ECHO_UNITS, &|| asked(&ours), &|| asked(&in_c))?;
+            let name = format!("{model}, {connections} × {in_flight}");
+            rate.at_least(bench, name, 1.0 - WITHIN);
+            cost.at_most(bench, "cost", 1.0 + WITHIN);
+        }
+        in_c.stop()?;
+        bench.same("wrong at ours", mishaps(&ours.served()?), "nothing");
+    }
+    Ok(())
+}
+
+/// Requests per second, and ns of the server's CPU time for each.
+fn asked(bench: &Bench, server: &Serving, words: &str) -> Res<[f64; 2]> {
+    let spent = || cpu_ns(server.running.id());
+    let before = spent();
+    let load = load(bench, server, words)?;
+    let cpu_ns = spent() - before;
+    if load["outcomes"]["ok"] != load["scheduled"] {
+        return Err(format!("not every request went well: {load}"));
+    }
+    let requests = load.int("scheduled") + load.int("warmup");
+    Ok([load.need("rate_per_s")?, cpu_ns / requests as f64])
+}
 
 /// No less than wrk's rate, and no more of its cost, is what both intervals must allow
 /// within this: no difference that matters (δ).
@@ -15,15 +65,17 @@ const DELTA: f64 = 0.03;
 /// On a virtual machine two of the same differ by 10 %. On a host whose other guests work 121
 /// pairs left intervals of ±5 %, which say nothing about a δ of 3 %: three times as many are made
 /// before it is given up.
-const PAIRS: Count = Count::until(0.04, 361);
+const WRK_PAIRS: Count = Count::until(0.04, 361);
 
-const UNITS: [&str; 2] = ["replies/s", "ns of CPU time for each"];
+const WRK_UNITS: [&str; 2] = ["replies/s", "ns of CPU time for each"];
 
-pub fn check(bench: &Bench) -> Res {
+/// Our load beside wrk, both against one nginx of this line's own: one thread each, the same
+/// connections, the same processors.
+pub fn wrk(bench: &Bench) -> Res {
     let (_nginx, address) = nginx(bench)?;
     for connections in [16, 64] {
-        let ours = || ours(bench, &address, connections);
-        let [rate, cost] = pairs(PAIRS, UNITS, &ours, &|| wrk(&address, connections))?;
+        let ours = || answered(bench, &address, connections);
+        let [rate, cost] = pairs(WRK_PAIRS, WRK_UNITS, &ours, &|| replied(&address, connections))?;
         rate.at_least(bench, format!("{connections} connections"), 1.0 - DELTA);
         cost.at_most(bench, "cost", 1.0 + DELTA);
     }
@@ -52,7 +104,7 @@ fn nanos(told: &str) -> Option<f64> {
 }
 
 /// Replies per second, and ns of CPU time for each, of the shortest run that wrk makes.
-fn ours(bench: &Bench, address: &str, connections: u32) -> Res<[f64; 2]> {
+fn answered(bench: &Bench, address: &str, connections: u32) -> Res<[f64; 2]> {
     let line =
         format!("load {address} --http / --connections {connections} --threads 1 --time 1s --json");
     let (done, cpu_ns) = timed(bench.under(shell(), &line))?;
@@ -63,7 +115,7 @@ fn ours(bench: &Bench, address: &str, connections: u32) -> Res<[f64; 2]> {
     Ok([json.need("rate_per_s")?, cpu_ns / json.need("outcomes/ok")?])
 }
 
-fn wrk(address: &str, connections: u32) -> Res<[f64; 2]> {
+fn replied(address: &str, connections: u32) -> Res<[f64; 2]> {
     let line = format!("wrk -t1 -c{connections} -d1s http://{address}/");
     let (done, cpu_ns) = timed(shell().words(&line))?;
     if done.line("Non-2xx").len() + done.line("Socket errors").len() > 0 {
