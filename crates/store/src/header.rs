@@ -19,7 +19,8 @@ pub(crate) const STORED: &str = "((SELECT count(*) FROM trial WHERE trial.run = 
      + (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run))";
 
 /// The statement that reads headers with their ends, and these columns besides. A run has its
-/// latest end, unless trials or phases of searches came after that.
+/// latest end, unless trials or phases of searches came after that. The id stands first, for who
+/// calls a damaged run by it.
 pub(crate) fn select(columns: &str, of_which: &str) -> String {
     format!(
         "SELECT id, name, started_unix_ns, build, confirms, run_json, origin.host, \

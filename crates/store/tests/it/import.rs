@@ -11,6 +11,7 @@ use iolens_model::run::{Run, RunHeader};
 use iolens_store::{Fate, Imported, Importing, Source, Store, StoreError};
 use proptest::prelude::*;
 use rusqlite::Connection;
+use tempfile::TempDir;
 
 use crate::refusal::contents;
 use crate::round_trip::append;
@@ -19,7 +20,7 @@ use crate::{arbitrary, sample};
 
 const NOW: u64 = 1_790_000_000_000_000_000;
 
-fn scratch() -> tempfile::TempDir {
+fn scratch() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
@@ -46,6 +47,19 @@ fn database(path: &Path, id: &str, host: HostFacts) {
     }
     store.append_search(id, &sample::phase()).unwrap();
     store.end_run(id, &sample::end()).unwrap();
+}
+
+/// A file with one run of the machine `alpha`, in a folder for the test.
+fn source() -> (TempDir, PathBuf) {
+    let directory = scratch();
+    let path = directory.path().join("x.db");
+    database(&path, "0000000a", host(Some("alpha"), "X"));
+    (directory, path)
+}
+
+/// Results into which runs are imported.
+fn merged(directory: &TempDir) -> Store {
+    Store::open(&directory.path().join("all.db")).unwrap()
 }
 
 fn import_as(
@@ -186,9 +200,7 @@ fn a_run_with_other_content_is_refused_and_others_go_on() {
 /// A count that is new in this build has no column in a file of a build before it.
 #[test]
 fn counts_that_a_file_has_no_column_for_are_no_matter() {
-    let directory = scratch();
-    let path = directory.path().join("x.db");
-    database(&path, "0000000a", host(Some("alpha"), "X"));
+    let (directory, path) = source();
     let text = exported(&Store::open(&path).unwrap(), "0000000a");
     let other = Connection::open(&path).unwrap();
     let lacks = "ALTER TABLE slice DROP COLUMN tx_softirq_ticks; PRAGMA journal_mode = DELETE";
@@ -201,7 +213,7 @@ fn counts_that_a_file_has_no_column_for_are_no_matter() {
     drop(reader);
     let source = Source::open(&path).unwrap();
     assert!(contents(directory.path()) == before, "it was touched");
-    let mut store = Store::open(&directory.path().join("all.db")).unwrap();
+    let mut store = merged(&directory);
     let how = Importing { host: None, here: &host(Some("here"), "Ours"), now_unix_ns: NOW };
     assert_eq!(store.import(&source, &how).unwrap()[0].fate, Fate::Imported);
     let mut trial = sample::trial(3, 0);
@@ -215,9 +227,7 @@ fn counts_that_a_file_has_no_column_for_are_no_matter() {
 
 #[test]
 fn a_count_of_a_later_build_is_not_passed_over() {
-    let directory = scratch();
-    let path = directory.path().join("x.db");
-    database(&path, "0000000a", host(Some("alpha"), "X"));
+    let (_directory, path) = source();
     let other = Connection::open(&path).unwrap();
     let later = "ALTER TABLE slice ADD COLUMN tx_new INTEGER; \
                  INSERT INTO run_count (run, name) VALUES (1, 'tx_new')";
@@ -231,9 +241,7 @@ fn a_count_of_a_later_build_is_not_passed_over() {
 
 #[test]
 fn a_trial_that_shares_what_is_not_there_is_damaged() {
-    let directory = scratch();
-    let path = directory.path().join("x.db");
-    database(&path, "0000000a", host(Some("alpha"), "X"));
+    let (_directory, path) = source();
     let other = Connection::open(&path).unwrap();
     for sql in ["UPDATE trial SET cell = 99", "UPDATE trial SET cell = 0, rx = NULL"] {
         other.execute_batch(sql).unwrap();
@@ -274,19 +282,17 @@ fn what_is_only_in_the_log_is_imported_and_nothing_is_left_beside_it() {
     writer.append_trial("0000000a", &sample::trial(4, 0)).unwrap();
     drop(writer);
     let before = contents(&live);
-    let mut store = Store::open(&directory.path().join("all.db")).unwrap();
+    let mut store = merged(&directory);
     assert_eq!(import(&mut store, &path)[0].trials, 4);
     assert!(contents(&live) == before, "it was touched");
 }
 
 #[test]
 fn a_source_that_another_process_keeps_locked_is_read_all_the_same() {
-    let directory = scratch();
-    let path = directory.path().join("x.db");
-    database(&path, "0000000a", host(Some("alpha"), "X"));
+    let (directory, path) = source();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; UPDATE run SET name = 'half'").unwrap();
-    let mut store = Store::open(&directory.path().join("all.db")).unwrap();
+    let mut store = merged(&directory);
     assert_eq!(import(&mut store, &path)[0].name, None);
     other.execute_batch("COMMIT").unwrap();
 }
@@ -296,7 +302,7 @@ fn check_refused(name: &str, bytes: &[u8], parts: &[&str]) {
     let directory = scratch();
     let path = directory.path().join(name);
     fs::write(&path, bytes).unwrap();
-    let mut store = Store::open(&directory.path().join("all.db")).unwrap();
+    let mut store = merged(&directory);
     let message = import_as(&mut store, &path, None).unwrap_err().to_string();
     for part in parts.iter().chain(&[name]) {
         assert!(message.contains(part), "no `{part}` in {message}");
@@ -331,9 +337,7 @@ fn what_is_no_run_is_refused() {
 
 #[test]
 fn lines_that_are_no_run_are_refused_by_their_number() {
-    let directory = scratch();
-    let path = directory.path().join("x.db");
-    database(&path, "0000000a", host(None, "X"));
+    let (_directory, path) = source();
     let text = exported(&Store::open(&path).unwrap(), "0000000a");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 5, "run, two trials, a phase, the end");
@@ -383,6 +387,6 @@ fn the_seed_of_the_fuzzer_is_imported() {
         fs::create_dir_all(seed.parent().unwrap()).unwrap();
         fs::write(&seed, text).unwrap();
     }
-    let mut store = Store::open(&directory.path().join("all.db")).unwrap();
+    let mut store = merged(&directory);
     assert_eq!(import(&mut store, &seed)[0].fate, Fate::Imported);
 }
