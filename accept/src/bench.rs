@@ -1,13 +1,14 @@
 //! What every line gets: the built tool, and a directory for what it makes.
 
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::check::Res;
+use crate::check::{Check, Res};
 use crate::process::{Finished, Job};
 
 /// The tool, with a directory where it works and keeps its files, results included.
@@ -20,6 +21,17 @@ pub struct Bench {
     /// Where other benches have their directories.
     scratch: PathBuf,
     home: PathBuf,
+    /// What the line has found so far.
+    check: Check,
+}
+
+/// A line tells its bench what it finds.
+impl Deref for Bench {
+    type Target = Check;
+
+    fn deref(&self) -> &Check {
+        &self.check
+    }
 }
 
 impl Bench {
@@ -38,7 +50,13 @@ impl Bench {
         let scratch = scratch.map_err(|e| format!("no temporary directory: {e}"))?;
         let [path, peers] = [scratch.path().to_owned(), scratch.path().join("peers")];
         create(&peers)?;
-        Ok((Bench { tool, peers, home: path.clone(), scratch: path }, scratch))
+        let check = Check::default();
+        Ok((Bench { tool, peers, home: path.clone(), scratch: path, check }, scratch))
+    }
+
+    /// The same bench for evidence of its own.
+    pub fn telling(&self, check: &Check) -> Bench {
+        Bench { check: check.clone(), ..self.clone() }
     }
 
     /// The same tool with another directory, which is made where it is not there.
@@ -63,16 +81,12 @@ impl Bench {
 
     /// A command of the tool.
     pub fn iolens(&self, words: impl AsRef<str>) -> Job {
-        self.under(None, words)
+        self.at_home(Job::new(&self.tool).words(words))
     }
 
     /// The same, started by another command.
-    pub fn under(&self, job: impl Into<Option<Job>>, words: impl AsRef<str>) -> Job {
-        let job = match job.into() {
-            Some(job) => job.arg(&self.tool),
-            None => Job::new(&self.tool),
-        };
-        self.at_home(job.words(words))
+    pub fn under(&self, job: Job, words: impl AsRef<str>) -> Job {
+        self.at_home(job.arg(&self.tool).words(words))
     }
 
     /// A command that works in the directory, and runs the tool maybe.
@@ -88,6 +102,18 @@ impl Bench {
 
     pub fn json(&self, words: impl AsRef<str>) -> Res<Value> {
         self.run(words)?.json()
+    }
+
+    /// The JSON of the last run.
+    pub fn last(&self) -> Res<Value> {
+        self.json("show last --json")
+    }
+
+    /// A copy of the tool in the directory.
+    pub fn copy_tool(&self, name: &str) -> Res<PathBuf> {
+        let copy = self.path(name);
+        let made = fs::copy(&self.tool, &copy);
+        made.map(|_| copy).map_err(|e| format!("cannot copy the tool: {e}"))
     }
 
     /// The slices of the last run.

@@ -1,7 +1,9 @@
 //! A line of acceptance and what it found: named rows of evidence, each of them judged or not.
 
+use std::cell::RefCell;
 use std::fmt::{Debug, Display};
 use std::ops::RangeBounds;
+use std::rc::Rc;
 
 use crate::bench::Bench;
 
@@ -15,14 +17,14 @@ pub struct Line {
     pub promise: &'static str,
     /// Names of peers, or `root`.
     pub needs: &'static [&'static str],
-    pub check: fn(&Bench, &mut Check) -> Res,
+    pub check: fn(&Bench) -> Res,
 }
 
 pub const fn line(
     name: &'static str,
     promise: &'static str,
     needs: &'static [&'static str],
-    check: fn(&Bench, &mut Check) -> Res,
+    check: fn(&Bench) -> Res,
 ) -> Line {
     Line { name, promise, needs, check }
 }
@@ -38,34 +40,41 @@ pub enum State {
 }
 
 /// What a line has found so far.
-#[derive(Default)]
-pub struct Check(Vec<(State, String)>);
+#[derive(Clone, Default)]
+pub struct Check(Rc<RefCell<Vec<(State, String)>>>);
 
 impl Check {
-    pub fn judge(&mut self, name: impl Display, good: bool, words: impl Display) {
+    pub fn judge(&self, name: impl Display, good: bool, words: impl Display) {
         self.row(if good { State::Good } else { State::Bad }, name, words);
     }
 
-    pub fn note(&mut self, name: impl Display, words: impl Display) {
+    pub fn note(&self, name: impl Display, words: impl Display) {
         self.row(State::Note, name, words);
     }
 
-    pub fn missing(&mut self, why: impl Display) {
+    pub fn missing(&self, why: impl Display) {
         self.row(State::Missing, "missing", why);
     }
 
     /// Something that has to be said.
-    pub fn said(&mut self, name: impl Display, words: &str) {
+    pub fn said(&self, name: impl Display, words: &str) {
         self.judge(name, !words.is_empty(), words);
     }
 
-    pub fn holds(&mut self, name: impl Display, holds: bool) {
+    /// Something that is told only where it is wrong.
+    pub fn expect(&self, good: bool, name: impl Display, words: impl Display) {
+        if !good {
+            self.judge(name, false, words);
+        }
+    }
+
+    pub fn holds(&self, name: impl Display, holds: bool) {
         self.judge(name, holds, holds);
     }
 
     /// A number that has to lie in a range.
     pub fn within<T: PartialOrd + Display>(
-        &mut self,
+        &self,
         name: impl Display,
         value: T,
         range: impl RangeBounds<T> + Debug,
@@ -73,49 +82,48 @@ impl Check {
         self.judge(name, range.contains(&value), format!("{value:.4} (asked: {range:?})"));
     }
 
-    pub fn same<T: PartialEq + Debug>(&mut self, name: impl Display, found: T, expected: T) {
+    pub fn same<T, E>(&self, name: impl Display, found: T, expected: E)
+    where
+        T: PartialEq<E> + Debug,
+        E: Debug,
+    {
         let good = found == expected;
         let beside = if good { String::new() } else { format!(", not {expected:?}") };
         self.judge(name, good, format!("{found:?}{beside}"));
     }
 
     /// A part whose error fails the line; the parts behind it are tried all the same.
-    pub fn part(&mut self, name: impl Display, part: Res<impl Display>) {
-        match part {
-            Ok(words) => self.judge(name, true, words),
-            Err(why) => self.judge(name, false, why),
-        }
+    pub fn part(&self, name: impl Display, part: Res<impl Display>) {
+        let good = part.is_ok();
+        self.judge(name, good, part.map_or_else(|why| why, |words| words.to_string()));
     }
 
-    fn row(&mut self, state: State, name: impl Display, words: impl Display) {
+    fn row(&self, state: State, name: impl Display, words: impl Display) {
         let mark = if state == State::Bad { "WRONG: " } else { "" };
         let words = format!("{mark}{name}: {words}");
         eprintln!("   {words}");
-        self.0.push((state, words));
+        self.0.borrow_mut().push((state, words));
     }
 
     /// The worst of its rows; a line without a judged row has shown nothing.
     pub fn state(&self) -> State {
-        let states = self.0.iter().map(|(state, _)| *state);
+        let rows = self.0.borrow();
+        let states = rows.iter().map(|(state, _)| *state);
         states.max().filter(|state| *state != State::Note).unwrap_or(State::Missing)
     }
 
-    #[cfg(test)]
-    pub fn passes(&self) -> bool {
-        self.state() == State::Good
-    }
-
     pub fn evidence(&self) -> String {
-        self.0.iter().map(|(_, words)| words.as_str()).collect::<Vec<_>>().join("\n")
+        let rows = self.0.borrow();
+        rows.iter().map(|(_, words)| words.as_str()).collect::<Vec<_>>().join("\n")
     }
 }
 
 /// Whether this passes a check of its own.
 #[cfg(test)]
-pub fn passes(judge: impl FnOnce(&mut Check)) -> bool {
-    let mut check = Check::default();
-    judge(&mut check);
-    check.passes()
+pub fn passes(judge: impl FnOnce(&Check)) -> bool {
+    let check = Check::default();
+    judge(&check);
+    check.state() == State::Good
 }
 
 #[cfg(test)]
@@ -124,9 +132,9 @@ mod tests {
 
     #[test]
     fn the_worst_row_decides_and_no_row_shows_nothing() {
-        let state = |judge: fn(&mut Check)| {
-            let mut check = Check::default();
-            judge(&mut check);
+        let state = |judge: fn(&Check)| {
+            let check = Check::default();
+            judge(&check);
             check.state()
         };
         assert!(state(|_| ()) == State::Missing);

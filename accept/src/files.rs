@@ -82,9 +82,9 @@ pub const LINES: &[Line] = &[
     ),
 ];
 
-fn bare_read(bench: &Bench, check: &mut Check) -> Res {
+fn bare_read(bench: &Bench) -> Res {
     let run = "run file --engines read,bare_read --baseline read --block-sizes 1,512 --threads 1 \
                --cache warm --consumer none --precision 1.5% --budget 60s --json";
-    equivalent(check, &bench.json(run)?, "bare_read", 2);
+    equivalent(bench, &bench.json(run)?, "bare_read", 2);
     Ok(())
 }

@@ -15,14 +15,14 @@ pub const LINES: &[Line] = &[
         "ten SIGKILLs at random moments lose no committed trial and leave no process or file once \
          the tool has started again",
         &[],
-        |bench, check| kill::check(bench, check, "loopback"),
+        |bench| kill::check(bench, "loopback"),
     ),
     line(
         "kill-veth",
         "ten SIGKILLs during veth runs leave no namespace, device, process or file and lose no \
          committed trial",
         &[],
-        |bench, check| kill::check(bench, check, "veth"),
+        |bench| kill::check(bench, "veth"),
     ),
     line(
         "clients",
@@ -65,11 +65,11 @@ pub const LINES: &[Line] = &[
 ];
 
 /// The tests of each fault.
-fn faults(_: &Bench, check: &mut Check) -> Res {
+fn faults(bench: &Bench) -> Res {
     for module in ["database::", "storage::", "mistakes::", "pipes::", "terminal::", "faults::"] {
-        tests(check, &format!("--package iolens --test it {module}"))?;
+        tests(bench, &format!("--package iolens --test it {module}"))?;
     }
-    tests(check, "--package iolens --lib plan_file::").map(drop)
+    tests(bench, "--package iolens --lib plan_file::").map(drop)
 }
 
 /// Targets, each with what its seeds are, from the root of the workspace.
@@ -93,7 +93,7 @@ const TARGETS: [(&str, &str); 14] = [
 
 /// Bytes that somebody else wrote, for a minute at each door (`fuzz/`). A single input that takes
 /// long is a find.
-fn fuzzing(_: &Bench, check: &mut Check) -> Res {
+fn fuzzing(bench: &Bench) -> Res {
     for (target, seeds) in TARGETS {
         let corpus = format!("fuzz/corpus/{target}");
         let made = fs::create_dir_all(crate::root().join(&corpus));
@@ -104,7 +104,7 @@ fn fuzzing(_: &Bench, check: &mut Check) -> Res {
              -timeout=20 -print_final_stats=1"
         );
         let done = Job::of(&job).directory(&crate::root()).run()?;
-        check.judge(target, done.status.success(), found(&done));
+        bench.judge(target, done.status.success(), found(&done));
     }
     Ok(())
 }
@@ -120,18 +120,17 @@ fn found(done: &Finished) -> String {
 
 /// What a stranger plants, all of it at once, and root's commands beside it. Mounts and sockets
 /// are seen by nobody else, and end with the script.
-fn planted(bench: &Bench, check: &mut Check) -> Res {
+fn planted(bench: &Bench) -> Res {
     // The stranger uses it too, and the build directory may be closed to him.
-    let tool = bench.path("iolens");
-    fs::copy(&bench.tool, &tool).map_err(|e| format!("cannot copy the tool: {e}"))?;
+    let tool = bench.copy_tool("iolens")?;
     let apart = "unshare --mount --net --propagation private --kill-child --fork python3 -c";
     let job = Job::of(apart).arg(include_str!("hostile/planted.py"));
     let done = job.arg(&tool).arg(bench.path("")).minutes(5).run()?;
     let said = done.stdout();
     let (ok, others): (Vec<&str>, Vec<&str>) = said.lines().partition(|l| l.starts_with("ok "));
-    others.iter().filter(|line| !line.starts_with("-- ")).for_each(|line| check.note("-", line));
-    check.within("commands of root's that ended as they should", ok.len(), 1..);
-    check.judge("the stranger", done.status.success(), done.stderr());
+    others.iter().filter(|line| !line.starts_with("-- ")).for_each(|line| bench.note("-", line));
+    bench.within("commands of root's that ended as they should", ok.len(), 1..);
+    bench.judge("the stranger", done.status.success(), done.stderr());
     Ok(())
 }
 

@@ -9,12 +9,33 @@ use crate::check::{Check, Res};
 /// (NaN, which is in no range), and a count of 0.
 pub trait Json {
     fn at(&self, path: &str) -> &Value;
-    fn list(&self, path: &str) -> &[Value];
-    fn num(&self, path: &str) -> f64;
-    fn int(&self, path: &str) -> u64;
-    fn word(&self, path: &str) -> &str;
+    fn list(&self, path: &str) -> &[Value] {
+        self.at(path).as_array().map_or(&[], Vec::as_slice)
+    }
+    fn num(&self, path: &str) -> f64 {
+        self.at(path).as_f64().unwrap_or(f64::NAN)
+    }
+    fn int(&self, path: &str) -> u64 {
+        self.at(path).as_u64().unwrap_or(0)
+    }
+    fn word(&self, path: &str) -> &str {
+        self.at(path).as_str().unwrap_or("")
+    }
     /// A number that has to be there.
-    fn need(&self, path: &str) -> Res<f64>;
+    fn need(&self, path: &str) -> Res<f64> {
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let found = self.at(path).as_f64();
+        found.ok_or_else(|| format!("no {path} in {:.300}", self.at(parent).to_string()))
+    }
+    /// The first one in a list whose `key` is this word.
+    fn find(&self, path: &str, key: &str, word: &str) -> &Value {
+        self.list(path).iter().find(|one| one.word(key) == word).unwrap_or(&Value::Null)
+    }
+    /// An estimate by the paths of its value and of its ends: `0.999 [0.995, 1.004]`.
+    fn interval(&self, paths: [&str; 3]) -> String {
+        let [value, low, high] = paths.map(|path| self.num(path));
+        format!("{value:.4} [{low:.4}, {high:.4}]")
+    }
     /// The rows of all cells.
     fn rows(&self) -> &[Value] {
         self.list("cells")
@@ -24,7 +45,8 @@ pub trait Json {
         self.rows().iter().filter(|row| row[key] == word).collect()
     }
     fn row_of(&self, arm: &str) -> Res<&Value> {
-        self.rows_where("arm", arm).first().copied().ok_or_else(|| format!("no row of {arm}"))
+        let row = Some(self.find("cells", "arm", arm)).filter(|row| !row.is_null());
+        row.ok_or_else(|| format!("no row of {arm}"))
     }
     /// The first row of a method that is not the baseline's copy.
     fn own_row(&self, method: &str) -> Res<&Value> {
@@ -40,30 +62,7 @@ pub trait Json {
 
 impl Json for Value {
     fn at(&self, path: &str) -> &Value {
-        static NULL: Value = Value::Null;
-        let path = if path.is_empty() { String::new() } else { format!("/{path}") };
-        self.pointer(&path).unwrap_or(&NULL)
-    }
-
-    fn list(&self, path: &str) -> &[Value] {
-        self.at(path).as_array().map_or(&[], Vec::as_slice)
-    }
-
-    fn num(&self, path: &str) -> f64 {
-        self.at(path).as_f64().unwrap_or(f64::NAN)
-    }
-
-    fn int(&self, path: &str) -> u64 {
-        self.at(path).as_u64().unwrap_or(0)
-    }
-
-    fn word(&self, path: &str) -> &str {
-        self.at(path).as_str().unwrap_or("")
-    }
-
-    fn need(&self, path: &str) -> Res<f64> {
-        let found = self.at(path).as_f64();
-        found.ok_or_else(|| format!("no {path} in {:.300}", self.to_string()))
+        self.pointer(&format!("/{path}")).unwrap_or(&Value::Null)
     }
 }
 
@@ -89,18 +88,17 @@ pub fn cell_words(row: &Value) -> String {
     format!("{size} × {}", row.int("threads"))
 }
 
-/// `4 KiB × 1 EQUIVALENT 0.999 [0.995, 1.004]`.
+/// `4 KiB × 1 EQUIVALENT 0.9990 [0.9950, 1.0040]`.
 pub fn ratio_words(row: &Value) -> String {
-    let cell = cell_words(row);
-    let [ratio, low, high] = ["ratio", "ratio_low", "ratio_high"].map(|key| row.num(key));
-    match (ratio + low + high).is_nan() {
+    let (cell, parts) = (cell_words(row), ["ratio", "ratio_low", "ratio_high"]);
+    match parts.map(|part| row.num(part)).iter().any(|number| number.is_nan()) {
         true => format!("{cell} has no ratio: {}", row.word("reason")),
-        false => format!("{cell} {} {ratio:.3} [{low:.3}, {high:.3}]", row.word("verdict")),
+        false => format!("{cell} {} {}", row.word("verdict"), row.interval(parts)),
     }
 }
 
 /// An arm that has to be EQUIVALENT to the baseline in each of so many cells.
-pub fn equivalent(check: &mut Check, json: &Value, arm: &str, cells: usize) {
+pub fn equivalent(check: &Check, json: &Value, arm: &str, cells: usize) {
     let rows = json.rows_where("primitive", arm);
     check.same("cells", rows.len(), cells);
     for row in rows {
@@ -145,7 +143,7 @@ mod tests {
     fn rows_are_told_in_words() {
         let row = json!({"message_bytes": 4096, "threads": 4, "ratio": 0.9, "ratio_low": 0.81,
                          "ratio_high": 1.0, "verdict": "INCONCLUSIVE"});
-        assert_eq!(ratio_words(&row), "4 KiB × 4 INCONCLUSIVE 0.900 [0.810, 1.000]");
+        assert_eq!(ratio_words(&row), "4 KiB × 4 INCONCLUSIVE 0.9000 [0.8100, 1.0000]");
         assert!((half_width(&row) - 1.0 / 9.0).abs() < 1e-9);
         let none = json!({"block_bytes": 1, "threads": 1, "reason": "why"});
         assert_eq!(ratio_words(&none), "1 B × 1 has no ratio: why");

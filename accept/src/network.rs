@@ -1,9 +1,8 @@
 //! Sending and receiving: beside others and bare loops, over links that are known.
 
 mod bare_loops;
-mod iperf3;
-mod liburing;
 mod mapped;
+mod rivals;
 mod throttle;
 
 use serde_json::Value;
@@ -11,7 +10,7 @@ use serde_json::Value;
 use crate::json::{equivalent, half_width, ratio_words};
 use crate::prelude::*;
 
-pub use iperf3::free_port;
+pub use rivals::free_port;
 
 pub const LINES: &[Line] = &[
     line(
@@ -19,7 +18,7 @@ pub const LINES: &[Line] = &[
         "with reno, 64 KiB and one flow our goodput is at least 0.97 of iperf3's (median of paired \
          ratios)",
         &["iperf3"],
-        iperf3::check,
+        rivals::iperf3,
     ),
     line(
         "bare-send",
@@ -83,7 +82,7 @@ pub const LINES: &[Line] = &[
         "on `sink` at 64 000 B `uring_send_zc_fixed` reaches at least the rate of liburing's own \
          send-zerocopy example with the same settings",
         &["root", "gcc", "make", "ip", "tc", "taskset", "liburing-send-zerocopy"],
-        liburing::check,
+        rivals::liburing,
     ),
 ];
 
@@ -95,16 +94,16 @@ pub fn plan(bench: &Bench, name: &str) -> Job {
     bench.iolens("run --progress plain").arg(plan)
 }
 
-fn bare_send(bench: &Bench, check: &mut Check) -> Res {
+fn bare_send(bench: &Bench) -> Res {
     let run = "run net --methods send,bare_send --baseline send --sizes 1,4KiB,64KiB \
                --threads 1 --threshold 3% --precision 1% --budget 5m --json";
-    equivalent(check, &bench.json(run)?, "bare_send", 3);
+    equivalent(bench, &bench.json(run)?, "bare_send", 3);
     Ok(())
 }
 
-fn classic_48(bench: &Bench, check: &mut Check) -> Res {
+fn classic_48(bench: &Bench) -> Res {
     let run = plan(bench, "classic-48.toml").success()?;
-    let json = bench.json("show last --json")?;
+    let json = bench.last()?;
     let is_meant =
         |row: &&&Value| CLASSIC.contains(&row.word("primitive")) && row["role"] != "self_check";
     let classic: Vec<&Value> = json.rows().iter().filter(|row| is_meant(&row)).collect();
@@ -117,23 +116,23 @@ fn classic_48(bench: &Bench, check: &mut Check) -> Res {
     let is_contrast = |row: &&Value| ["compared", "self_check"].contains(&row.word("role"));
     let widths = json.rows().iter().filter(is_contrast).map(half_width);
     let widths: Vec<f64> = widths.filter(|width| !width.is_nan()).collect();
-    check.within("seconds", run.seconds(), ..=300.0);
-    check.same("arm-cells", classic.len(), 48);
-    check.same("given or explained", classic.iter().filter(given).count(), 48);
-    check.same("zero-copy rows", zerocopy().count(), 16);
-    check.same("copied, completions = sends", zerocopy().filter(is_copied).count(), 16);
-    check.same("contrasts", widths.len(), 48);
-    check.within("within ±3%", widths.iter().filter(|width| **width <= 0.03).count(), 40..);
-    check.within("widest", widths.iter().copied().fold(0.0, f64::max), ..=0.08);
-    check.note("noise floor", run.line("oise floor"));
+    bench.within("seconds", run.seconds(), ..=300.0);
+    bench.same("arm-cells", classic.len(), 48);
+    bench.same("given or explained", classic.iter().filter(given).count(), 48);
+    bench.same("zero-copy rows", zerocopy().count(), 16);
+    bench.same("copied, completions = sends", zerocopy().filter(is_copied).count(), 16);
+    bench.same("contrasts", widths.len(), 48);
+    bench.within("within ±3%", widths.iter().filter(|width| **width <= 0.03).count(), 40..);
+    bench.within("widest", widths.iter().copied().fold(0.0, f64::max), ..=0.08);
+    bench.note("noise floor", run.line("oise floor"));
     let shapes = ["crosses", "first_then_unknown", "unknown_then_second"];
-    band(check, &json, "sendmsg_iov", &shapes, "");
+    band(bench, &json, "sendmsg_iov", &shapes, "");
     Ok(())
 }
 
 /// A band of sizes in which a method overtakes the one with two copies, on a topology if one is
 /// named.
-fn band(check: &mut Check, json: &Value, method: &str, shapes: &[&str], topology: &str) {
+fn band(check: &Check, json: &Value, method: &str, shapes: &[&str], topology: &str) {
     let is_one = |found: &&Value| {
         found["first"] == "send_staged"
             && found["second"] == method
@@ -154,27 +153,28 @@ const SINK: &str = "run net --network sink,veth --fields 1 --threads 1 --quick -
                     send_staged,sendmsg_iov,sendmsg_zerocopy,uring_send_zc --sizes \
                     1KiB,4KiB,16KiB,32KiB,64000";
 
-fn sink(bench: &Bench, check: &mut Check) -> Res {
+fn sink(bench: &Bench) -> Res {
     bench.run(SINK)?;
-    let json = bench.json("show last --json")?;
+    let json = bench.last()?;
     let sends = json.rows().iter().filter(|row| !row["zerocopy_sends"].is_null());
     let complete = |row: &Value| row["zerocopy_sends"] == row["zerocopy_completions"];
-    check.judge("completions = sends", sends.clone().all(complete), sends.count());
+    bench.judge("completions = sends", sends.clone().all(complete), sends.count());
     for (topology, expected) in [("sink", 0.0), ("veth", 1.0)] {
-        let rows = json.rows_where("topology", topology);
-        let shares = rows.iter().filter_map(|row| row["zerocopy_copied_share"].as_f64());
-        check.same(format!("copied shares on {topology}"), shares.collect(), vec![expected; 10]);
+        let rows = json.rows_where("topology", topology).into_iter();
+        let shares: Vec<f64> =
+            rows.filter_map(|row| row["zerocopy_copied_share"].as_f64()).collect();
+        bench.same(format!("copied shares on {topology}"), shares, vec![expected; 10]);
     }
-    band(check, &json, "sendmsg_zerocopy", &["crosses"], "sink");
+    band(bench, &json, "sendmsg_zerocopy", &["crosses"], "sink");
     Ok(())
 }
 
-fn fixed_buffer(bench: &Bench, check: &mut Check) -> Res {
+fn fixed_buffer(bench: &Bench) -> Res {
     let run = "run net --network sink --fields 1 --threads 1 --quick --methods \
                sendto,uring_send_zc_fixed --baseline sendto --sizes 64000 --json";
     let json = bench.json(run)?;
     let row = json.row_of("uring_send_zc_fixed")?;
-    check.note(ratio_words(row), format!("copied share {}", row["zerocopy_copied_share"]));
-    check.within("lower end", row.need("ratio_low")?, 1.3..);
+    bench.note(ratio_words(row), format!("copied share {}", row["zerocopy_copied_share"]));
+    bench.within("lower end", row.need("ratio_low")?, 1.3..);
     Ok(())
 }

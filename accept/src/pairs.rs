@@ -1,9 +1,10 @@
 //! Ours and a peer, in pairs of runs whose order a coin decides.
 
 use std::collections::hash_map::RandomState;
+use std::fmt::Display;
 use std::hash::BuildHasher;
 
-use crate::check::Res;
+use crate::check::{Check, Res};
 
 /// Pairs of runs of a second or more; with 9 the ranks 2 and 8 cover the median with
 /// 96.1 %.
@@ -46,6 +47,31 @@ pub struct Paired {
     pub words: String,
 }
 
+impl Paired {
+    /// The lower end of the interval, at least.
+    pub fn at_least(&self, check: &Check, name: impl Display, least: f64) {
+        check.note(name, &self.words);
+        check.within("lower end", self.ratio.low, least..);
+    }
+
+    /// The upper end, at most.
+    pub fn at_most(&self, check: &Check, name: impl Display, most: f64) {
+        check.note(name, &self.words);
+        check.within("upper end", self.ratio.high, ..=most);
+    }
+}
+
+/// As [`pairs`], of one quantity.
+pub fn pair(
+    count: Count,
+    unit: &str,
+    ours: impl Fn() -> Res<f64>,
+    theirs: impl Fn() -> Res<f64>,
+) -> Res<Paired> {
+    let [paired] = pairs(count, [unit], &|| Ok([ours()?]), &|| Ok([theirs()?]))?;
+    Ok(paired)
+}
+
 /// Runs both until that is enough; each reaches some quantities, whose units these are.
 pub fn pairs<const N: usize>(
     count: Count,
@@ -53,23 +79,22 @@ pub fn pairs<const N: usize>(
     ours: &dyn Fn() -> Res<[f64; N]>,
     theirs: &dyn Fn() -> Res<[f64; N]>,
 ) -> Res<[Paired; N]> {
-    let (mut reached, mut ratios) = ([Vec::new(), Vec::new()], Vec::<[f64; N]>::new());
+    let (mut a_all, mut b_all, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     while !count.is_reached(&ratios) {
         let (a, b) = if is_heads() {
-            let ours = ours()?;
-            (ours, theirs()?)
+            (ours()?, theirs()?)
         } else {
             let theirs = theirs()?;
             (ours()?, theirs)
         };
         ratios.push(std::array::from_fn(|at| a[at] / b[at]));
         eprintln!("   pair {}: {a:.2?} and {b:.2?} {units:?}", ratios.len());
-        reached[0].push(a);
-        reached[1].push(b);
+        a_all.push(a);
+        b_all.push(b);
     }
     Ok(std::array::from_fn(|at| {
-        let ratio = Median::of(ratios.iter().map(|of| of[at]));
-        let median = |of: &[[f64; N]]| Median::of(of.iter().map(|run| run[at])).value;
+        let median = |of: &[[f64; N]]| Median::of(of.iter().map(|run| run[at]));
+        let ratio = median(&ratios);
         let words = format!(
             "ours/theirs {:.3} [{:.3}, {:.3}] (median of {} pairs, {:.1}%, order statistics); \
              medians {:.2} and {:.2} {}",
@@ -78,8 +103,8 @@ pub fn pairs<const N: usize>(
             ratio.high,
             ratios.len(),
             100.0 * ratio.coverage,
-            median(&reached[0]),
-            median(&reached[1]),
+            median(&a_all).value,
+            median(&b_all).value,
             units[at],
         );
         Paired { ratio, words }

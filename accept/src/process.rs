@@ -17,26 +17,28 @@ use crate::bench::names;
 use crate::check::{Check, Res};
 
 /// How often a child is asked whether it has ended.
-pub const POLL: Duration = Duration::from_millis(5);
+const POLL: Duration = Duration::from_millis(5);
 
 /// A command that is to run; where nothing else is said it may take half an hour.
 pub struct Job {
     command: Command,
-    /// How it is named in messages.
-    words: String,
     limit: Duration,
 }
 
-/// A line with the time since the start of its command.
-type Line = (Duration, String);
+/// A line of a command.
+pub struct Said {
+    /// Since the start of the command.
+    pub after: Duration,
+    is_stderr: bool,
+    pub text: String,
+}
 
 /// A command that has ended.
 pub struct Finished {
     words: String,
     pub status: ExitStatus,
     pub elapsed: Duration,
-    pub stdout: Vec<Line>,
-    pub stderr: Vec<Line>,
+    pub said: Vec<Said>,
 }
 
 /// A command that runs; dropped, it is killed.
@@ -45,16 +47,13 @@ pub struct Running {
     child: Child,
     begin: Instant,
     limit: Duration,
-    /// What it says, and whether on stderr.
-    says: Receiver<(bool, Line)>,
-    said: Vec<(bool, Line)>,
+    says: Receiver<Said>,
+    said: Vec<Said>,
 }
 
 impl Job {
     pub fn new(program: impl AsRef<OsStr>) -> Job {
-        let words = Path::new(program.as_ref()).file_name().unwrap_or_default();
-        let words = words.to_string_lossy().into_owned();
-        Job { command: Command::new(program), words, limit: Duration::from_secs(1800) }
+        Job { command: Command::new(program), limit: Duration::from_secs(1800) }
     }
 
     /// A program and its arguments, separated by blanks.
@@ -84,11 +83,7 @@ impl Job {
     }
 
     pub fn args(mut self, args: impl IntoIterator<Item: AsRef<OsStr>>) -> Job {
-        for arg in args {
-            let word = arg.as_ref().to_string_lossy();
-            self.words.extend([" ", word.lines().next().unwrap_or_default()]);
-            self.command.arg(arg);
-        }
+        self.command.args(args);
         self
     }
 
@@ -122,34 +117,38 @@ impl Job {
         self.success()?.json()
     }
 
+    /// How it is named in messages: of an argument that is a script its first line.
+    fn name(&self) -> String {
+        let program = Path::new(self.command.get_program()).file_name().unwrap_or_default();
+        let words = [program].into_iter().chain(self.command.get_args());
+        let first = |word: &OsStr| word.to_string_lossy().lines().next().map(str::to_owned);
+        words.filter_map(first).collect::<Vec<_>>().join(" ")
+    }
+
     /// Starts it in a process group of its own, so that a limit ends what it
     /// started too.
     pub fn start(mut self) -> Res<Running> {
-        let begin = Instant::now();
+        let (begin, words, limit) = (Instant::now(), self.name(), self.limit);
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.command.process_group(0).spawn();
-        let mut child = child.map_err(|e| format!("cannot start `{}`: {e}", self.words))?;
+        let mut child = child.map_err(|e| format!("cannot start `{words}`: {e}"))?;
         let (sender, says) = channel();
-        if let Some(stdout) = child.stdout.take() {
-            follow(stdout, false, begin, sender.clone());
-        }
-        if let Some(stderr) = child.stderr.take() {
-            follow(stderr, true, begin, sender);
-        }
-        let (words, limit) = (self.words, self.limit);
+        follow(child.stdout.take(), false, begin, sender.clone());
+        follow(child.stderr.take(), true, begin, sender);
         Ok(Running { words, child, begin, limit, says, said: Vec::new() })
     }
 }
 
 /// Reads lines in a thread of its own until the other end is closed.
-fn follow<R>(pipe: R, is_stderr: bool, begin: Instant, sender: Sender<(bool, Line)>)
+fn follow<R>(pipe: Option<R>, is_stderr: bool, begin: Instant, sender: Sender<Said>)
 where
     R: Read + Send + 'static,
 {
     std::thread::spawn(move || {
-        for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
-            let line = (begin.elapsed(), String::from_utf8_lossy(&line).into_owned());
-            if sender.send((is_stderr, line)).is_err() {
+        let lines = pipe.into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n'));
+        for line in lines.map_while(Result::ok) {
+            let text = String::from_utf8_lossy(&line).into_owned();
+            if sender.send(Said { after: begin.elapsed(), is_stderr, text }).is_err() {
                 break;
             }
         }
@@ -162,13 +161,14 @@ impl Running {
         let until = Instant::now() + Duration::from_secs(seconds);
         loop {
             let next = self.says.recv_timeout(until.saturating_duration_since(Instant::now()));
-            let (is_stderr, line) = next.map_err(|why| {
-                let said: Vec<&str> = self.said.iter().map(|(_, (_, line))| &**line).collect();
+            let next = next.map_err(|why| {
+                let said: Vec<&str> = self.said.iter().map(|said| &*said.text).collect();
                 format!("`{}` said no `{part}`: {why}\n{}", self.words, said.join("\n"))
             })?;
-            self.said.push((is_stderr, line.clone()));
-            if line.1.contains(part) {
-                return Ok(line.1);
+            let text = next.text.clone();
+            self.said.push(next);
+            if text.contains(part) {
+                return Ok(text);
             }
         }
     }
@@ -180,7 +180,7 @@ impl Running {
     /// Whether it has said something by now.
     pub fn has_said(&mut self, part: &str) -> bool {
         self.said.extend(self.says.try_iter());
-        self.said.iter().any(|(_, (_, line))| line.contains(part))
+        self.said.iter().any(|said| said.text.contains(part))
     }
 
     pub fn is_running(&mut self) -> bool {
@@ -208,34 +208,31 @@ impl Running {
     }
 
     /// Waits for its end and for all of its output.
-    pub fn finish(mut self) -> Res<Finished> {
-        let status = loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if self.begin.elapsed() < self.limit => sleep(POLL),
-                Ok(None) => return Err(self.give_up()),
-                Err(e) => return Err(format!("cannot wait for `{}`: {e}", self.words)),
-            }
+    pub fn finish(self) -> Res<Finished> {
+        self.finish_watched(|_| ())
+    }
+
+    /// The same, while this looks at it every few milliseconds.
+    pub fn finish_watched(mut self, mut look: impl FnMut(&mut Running)) -> Res<Finished> {
+        self.watch(|running| {
+            look(running);
+            false
+        });
+        let status = self.child.try_wait();
+        let status = status.map_err(|e| format!("cannot wait for `{}`: {e}", self.words))?;
+        let (elapsed, words) = (self.begin.elapsed(), self.words.clone());
+        let Some(status) = status else {
+            // The whole process group.
+            let _ = Job::of(format!("kill -KILL -- -{}", self.id())).run();
+            return Err(format!("`{words}` did not end within {:?}", self.limit));
         };
-        let elapsed = self.begin.elapsed();
         // A grandchild may hold the pipes for ever; then what came is taken.
         let patience = Instant::now() + Duration::from_secs(5);
         let left = || patience.saturating_duration_since(Instant::now());
         while let Ok(next) = self.says.recv_timeout(left()) {
             self.said.push(next);
         }
-        let (stderr, stdout): (Vec<_>, Vec<_>) =
-            self.said.drain(..).partition(|(is_stderr, _)| *is_stderr);
-        let [stdout, stderr] =
-            [stdout, stderr].map(|lines| lines.into_iter().map(|(_, line)| line).collect());
-        Ok(Finished { words: self.words.clone(), status, elapsed, stdout, stderr })
-    }
-
-    /// Ends the whole process group; the message of it.
-    fn give_up(&mut self) -> String {
-        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", self.id())]).status();
-        let _ = self.child.wait();
-        format!("`{}` did not end within {:?}", self.words, self.limit)
+        Ok(Finished { words, status, elapsed, said: std::mem::take(&mut self.said) })
     }
 }
 
@@ -253,17 +250,33 @@ impl Finished {
         if self.status.success() {
             return Ok(self);
         }
-        let tail = |lines: &[Line]| text(&lines[lines.len().saturating_sub(12)..]);
-        let said = [tail(&self.stdout), tail(&self.stderr)].join("\n");
+        let tail = |is_stderr| {
+            let lines: Vec<&str> = self.lines(is_stderr).collect();
+            lines[lines.len().saturating_sub(12)..].join("\n")
+        };
+        let said = [tail(false), tail(true)].join("\n");
         Err(format!("`{}`: {}\n{}", self.words, self.status, said.trim()))
     }
 
+    fn lines(&self, is_stderr: bool) -> impl Iterator<Item = &str> {
+        let lines = self.said.iter().filter(move |said| said.is_stderr == is_stderr);
+        lines.map(|said| said.text.as_str())
+    }
+
+    pub fn out_lines(&self) -> impl Iterator<Item = &str> {
+        self.lines(false)
+    }
+
+    pub fn err_lines(&self) -> impl Iterator<Item = &str> {
+        self.lines(true)
+    }
+
     pub fn stdout(&self) -> String {
-        text(&self.stdout)
+        self.out_lines().collect::<Vec<_>>().join("\n")
     }
 
     pub fn stderr(&self) -> String {
-        text(&self.stderr)
+        self.err_lines().collect::<Vec<_>>().join("\n")
     }
 
     pub fn json(&self) -> Res<Value> {
@@ -276,31 +289,41 @@ impl Finished {
         self.elapsed.as_secs_f64()
     }
 
+    /// Whether it refused with this exit code, and said this on stderr.
+    pub fn refuses(&self, code: i32, part: &str) -> bool {
+        self.status.code() == Some(code) && !self.noted(part).is_empty()
+    }
+
     /// The first line of stdout that contains `part`, or nothing.
     pub fn line(&self, part: &str) -> &str {
-        find(&self.stdout, part)
+        self.out_lines().find(|line| line.contains(part)).unwrap_or_default().trim()
     }
 
     /// The first line of stderr that contains `part`, or nothing.
     pub fn noted(&self, part: &str) -> &str {
-        find(&self.stderr, part)
+        self.err_lines().find(|line| line.contains(part)).unwrap_or_default().trim()
     }
 }
 
-fn text(lines: &[Line]) -> String {
-    lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
-}
-
-fn find<'a>(lines: &'a [Line], part: &str) -> &'a str {
-    lines.iter().find(|(_, line)| line.contains(part)).map_or("", |(_, line)| line.trim())
+/// Asks every few milliseconds until it holds, or gives up after so long; whether it holds.
+pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    loop {
+        if holds() {
+            return true;
+        }
+        if begin.elapsed() >= limit {
+            return false;
+        }
+        sleep(POLL);
+    }
 }
 
 /// Tests that are always run, here with what they print: they have to pass, one at least.
-pub fn tests(check: &mut Check, words: &str) -> Res<Finished> {
+pub fn tests(check: &Check, words: &str) -> Res<Finished> {
     let done = Job::cargo(format!("test {words}")).run()?;
-    let results = done.stdout.iter().filter(|(_, line)| line.starts_with("test result:"));
-    let ran: Vec<&str> =
-        results.map(|(_, line)| line.as_str()).filter(|line| !line.contains(" 0 passed")).collect();
+    let results = done.out_lines().filter(|line| line.starts_with("test result:"));
+    let ran: Vec<&str> = results.filter(|line| !line.contains(" 0 passed")).collect();
     check.judge(words, done.status.success() && !ran.is_empty(), ran.join("; "));
     Ok(done)
 }

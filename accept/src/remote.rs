@@ -36,7 +36,7 @@ pub const LINES: &[Line] = &[
         "import",
         "databases from three hosts merge, and the merged report keeps each row's origin",
         &[],
-        |_, check| tests(check, "--workspace --test it import::").map(drop),
+        |bench| tests(bench, "--workspace --test it import::").map(drop),
     ),
     line(
         "launchers",
@@ -56,7 +56,7 @@ pub const LINES: &[Line] = &[
         "a launcher that is missing or asks for a password, a binary that is missing or of another \
          version, a banner: each named, no hang",
         &[],
-        |_, check| tests(check, "--workspace --test it far::").map(drop),
+        |bench| tests(bench, "--workspace --test it far::").map(drop),
     ),
     line(
         "firewall",
@@ -119,11 +119,15 @@ impl Hosts<'_> {
         self.here().words(format!("nsenter -t {} -n --", self.far))
     }
 
+    /// The tool on the first host.
+    fn iolens(&self, words: &str) -> Job {
+        self.here().arg(&self.bench.tool).words(words)
+    }
+
     /// A run to the second host by a launcher.
     fn run_by(&self, peer: &str, more: &str) -> Job {
         let run = "run net --methods send_staged,sendmsg_iov --threads 1 --json --progress plain";
-        let job = self.here().arg(&self.bench.tool).words(run);
-        job.arg("--peer").arg(peer).words(more)
+        self.iolens(run).arg("--peer").arg(peer).words(more)
     }
 
     /// The same, over ssh.
@@ -132,8 +136,7 @@ impl Hosts<'_> {
     }
 
     fn slices(&self) -> Res<Value> {
-        let export = "export last --format json --rows slices";
-        self.here().arg(&self.bench.tool).words(export).json()
+        self.iolens("export last --format json --rows slices").json()
     }
 
     /// What of ours is left on either: processes of this build, and what was brought there.
@@ -142,29 +145,29 @@ impl Hosts<'_> {
     }
 
     /// Nothing may be left.
-    fn nothing_left(&self, check: &mut Check) -> Res {
-        check.same("left", self.left()?.as_str(), "");
+    fn nothing_left(&self, check: &Check) -> Res {
+        check.same("left", self.left()?, "");
         Ok(())
     }
 }
 
-fn ssh(bench: &Bench, check: &mut Check) -> Res {
+fn ssh(bench: &Bench) -> Res {
     let hosts = Hosts::start(bench, "hosts")?;
     for direction in ["tx", "rx"] {
         let more = format!("--sizes 1KiB,64KiB --passes 4 --local-end {direction}");
         let json = hosts.run(&more).minutes(10).json()?;
         let far = json.at("run/far");
-        check.same("direction", far.word("direction"), direction);
+        bench.same("direction", far.word("direction"), direction);
         let words = format!("by `{}` to {}", far.word("launcher"), far.word("address"));
-        check.judge("rows", !json.rows().is_empty(), format!("{} {words}", json.rows().len()));
+        bench.judge("rows", !json.rows().is_empty(), format!("{} {words}", json.rows().len()));
         let export = hosts.slices()?;
         let counts = ["tx_calls", "rx_calls", "tx_cpu_ns", "rx_cpu_ns"];
         let is_counted = |slice: &&Value| counts.iter().all(|name| slice.int(name) > 0);
         let (counted, others): (Vec<_>, Vec<_>) =
             measured(&export).into_iter().partition(|slice| is_counted(slice));
-        check.within("slices with calls and CPU time of both ends", counted.len(), 1..);
-        check.same("without", others.len(), 0);
-        hosts.nothing_left(check)?;
+        bench.within("slices with calls and CPU time of both ends", counted.len(), 1..);
+        bench.same("without", others.len(), 0);
+        hosts.nothing_left(bench)?;
     }
     Ok(())
 }
@@ -177,21 +180,20 @@ const LOSSES: [(&str, &str); 3] = [
     ("the link", "ip link del far"),
 ];
 
-fn losses(bench: &Bench, check: &mut Check) -> Res {
+fn losses(bench: &Bench) -> Res {
     for (at, (what, script)) in LOSSES.into_iter().enumerate() {
         let hosts = Hosts::start(bench, &format!("hosts-{at}"))?;
         let mut run = hosts.run("--sizes 1KiB --passes 60 --rounds 60").minutes(10).start()?;
         run.wait_for("committed: pass 2", 120)?;
         hosts.there().words("sh -c").arg(script).run()?;
         let failed = run.wait_for("failed:", LOST_LIMIT)?;
-        check.note(format!("without {what}"), failed.trim());
+        bench.note(format!("without {what}"), failed.trim());
         let json = run.finish()?.json().unwrap_or_default();
-        let ended = json.word("run/end/stopped_by");
-        check.said("the run", ended);
+        bench.said("the run", json.word("run/end/stopped_by"));
         let begin = Instant::now();
         while !hosts.left()?.is_empty() && begin.elapsed() <= LEFT_LIMIT {}
-        check.note("seconds later", begin.elapsed().as_secs());
-        hosts.nothing_left(check)?;
+        bench.note("seconds later", begin.elapsed().as_secs());
+        hosts.nothing_left(bench)?;
     }
     Ok(())
 }
@@ -200,54 +202,53 @@ fn losses(bench: &Bench, check: &mut Check) -> Res {
 const DROPPED: &str = "10.77.0.99";
 
 /// Control comes through, data does not.
-fn firewall(bench: &Bench, check: &mut Check) -> Res {
+fn firewall(bench: &Bench) -> Res {
     let hosts = Hosts::start(bench, "hosts")?;
     let neighbour = format!("ip neigh add {DROPPED} lladdr 02:00:00:00:00:99 dev near");
     hosts.here().words(&neighbour).success()?;
     let more = format!("--sizes 1KiB --passes 1 --peer-address {DROPPED}");
     let done = hosts.run(&more).minutes(3).run()?;
-    check.same("exit code", done.status.code(), Some(4));
-    let named = done.noted("a firewall lets");
-    check.judge(
-        "it says",
-        !named.is_empty(),
-        if named.is_empty() { done.stderr() } else { named.to_owned() },
-    );
-    hosts.nothing_left(check)
+    bench.same("exit code", done.status.code(), Some(4));
+    let named = !done.noted("a firewall lets").is_empty();
+    bench.judge("it says", named, done.stderr());
+    hosts.nothing_left(bench)
 }
 
-pub fn strangers(bench: &Bench, check: &mut Check) -> Res {
+pub fn strangers(bench: &Bench) -> Res {
     let hosts = Hosts::start(bench, "hosts")?;
     let run = hosts.run("--sizes 1KiB --passes 6 --rounds 200").minutes(10).start()?;
     let stranger = hosts.here().words("python3 -c").arg(include_str!("remote/stranger.py"));
     let made = stranger.arg(&hosts.far).arg("6").success()?.stdout();
-    check.judge("connections of strangers", made.trim() != "0", made);
+    bench.judge("connections of strangers", made.trim() != "0", made);
     let answer = run.finish()?.json()?;
     let rejected = answer.list("rejected").iter().map(|trial| trial.word("reason"));
     let said: BTreeSet<&str> = rejected.filter(|reason| reason.contains("not ours")).collect();
-    check.judge("it says", !said.is_empty(), format!("{said:?}"));
+    bench.judge("it says", !said.is_empty(), format!("{said:?}"));
     let export = hosts.slices()?;
     let slices = measured(&export);
     let is_wrong = |slice: &&&Value| {
         let sent = slice.int("tx_bytes");
         sent != slice.int("rx_bytes") || sent != slice.int("tx_messages") * 1024
     };
-    check.within("slices", slices.len(), 1..);
-    check.same("with other bytes than were sent", slices.iter().filter(is_wrong).count(), 0);
+    bench.within("slices", slices.len(), 1..);
+    bench.same("with other bytes than were sent", slices.iter().filter(is_wrong).count(), 0);
     Ok(())
 }
 
+/// Launchers that other programs stand in for.
+const STAND_INS: [&str; 2] = ["srun", "kubectl"];
+
 /// The commands that docs/clusters.md shows, with programs that take the flags of srun(1) and
 /// kubectl(1) and start what they are given in the other namespace.
-fn launchers(bench: &Bench, check: &mut Check) -> Res {
+fn launchers(bench: &Bench) -> Res {
     let hosts = Hosts::start(bench, "hosts")?;
     let guide = read(&crate::root().join("docs/clusters.md"))?;
     let named = guide.split("--peer '").skip(1).filter_map(|rest| rest.split('\'').next());
-    let stood_in: Vec<&str> =
-        named.filter(|peer| peer.starts_with("srun") || peer.starts_with("kubectl")).collect();
-    for program in ["srun", "kubectl"] {
+    let is_stood_in = |peer: &&str| STAND_INS.iter().any(|program| peer.starts_with(program));
+    let stood_in: Vec<&str> = named.filter(is_stood_in).collect();
+    for program in STAND_INS {
         let shown = stood_in.iter().filter(|peer| peer.starts_with(program)).count();
-        check.within(format!("{program} in the guide"), shown, 1..);
+        bench.within(format!("{program} in the guide"), shown, 1..);
     }
     let others = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{others}", bench.peers.display());
@@ -255,22 +256,22 @@ fn launchers(bench: &Bench, check: &mut Check) -> Res {
     for peer in stood_in.into_iter().chain(["ip netns exec far"]) {
         let job = hosts.run_by(peer, "--sizes 1KiB --passes 2").minutes(3);
         let json = job.env("PATH", &path).env("FAR_PID", &hosts.far).json()?;
-        check.within(format!("rows by `{peer}`"), json.rows().len(), 1..);
-        check.same("launcher", json.word("run/far/launcher"), peer);
-        hosts.nothing_left(check)?;
+        bench.within(format!("rows by `{peer}`"), json.rows().len(), 1..);
+        bench.same("launcher", json.word("run/far/launcher"), peer);
+        hosts.nothing_left(bench)?;
     }
     Ok(())
 }
 
-fn manifests(bench: &Bench, check: &mut Check) -> Res {
+fn manifests(bench: &Bench) -> Res {
     let manifests = crate::root().join("docs/iolens-pods.yaml");
     let validate = Job::new(bench.peers.join("venv/bin/kubernetes-validate")).arg("--strict");
     let done = validate.arg(&manifests).run()?;
     let said = [done.stdout(), done.stderr()].concat();
     let objects = read(&manifests)?.lines().filter(|line| line.starts_with("kind:")).count();
-    check.within("objects", objects, 1..);
-    check.same("passed", said.matches("passed for resource ").count(), objects);
-    check.judge("kubernetes-validate", done.status.success(), said);
+    bench.within("objects", objects, 1..);
+    bench.same("passed", said.matches("passed for resource ").count(), objects);
+    bench.judge("kubernetes-validate", done.status.success(), said);
     Ok(())
 }
 
@@ -282,15 +283,15 @@ const LINK_BITS_PER_S: f64 = 8e6;
 /// 1500 bytes and the header of Ethernet.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
 
-fn slow_link(bench: &Bench, check: &mut Check) -> Res {
+fn slow_link(bench: &Bench) -> Res {
     let hosts = Hosts::start(bench, "hosts")?;
     let slow = "tc qdisc add dev near root tbf rate 8mbit burst 32kbit latency 400ms";
     hosts.here().words(slow).success()?;
     let done = hosts.run("--sizes 1KiB,256KiB --passes 2").minutes(20).success()?;
-    check.note("seconds", done.seconds());
+    bench.note("seconds", done.seconds());
     let json = done.json()?;
-    check.same("rejected", json["rejected"].as_array().map(Vec::len), Some(0));
-    check.same("timed out", done.noted("time limit"), "");
+    bench.same("rejected", json["rejected"].as_array().map(Vec::len), Some(0));
+    bench.same("timed out", done.noted("time limit"), "");
     let export = hosts.slices()?;
     // Bits that arrived in a second. Large messages: a slice has many packets for each round trip.
     let rates = |bytes: u64| -> Vec<f64> {
@@ -298,12 +299,12 @@ fn slow_link(bench: &Bench, check: &mut Check) -> Res {
         own.map(|slice| slice.num("rx_bytes") * 8e9 / slice.num("time_ns").max(1.0)).collect()
     };
     let (small, large) = (rates(1 << 10), rates(256 << 10));
-    check.within("slices of 1 KiB", small.len(), 1..);
-    check.within("slices of 256 KiB", large.len(), 1..);
+    bench.within("slices of 1 KiB", small.len(), 1..);
+    bench.within("slices of 256 KiB", large.len(), 1..);
     let most = large.iter().copied().fold(0.0, f64::max);
-    check.within("bit/s at most", most, ..=LINK_BITS_PER_S);
+    bench.within("bit/s at most", most, ..=LINK_BITS_PER_S);
     let carried = LINK_BITS_PER_S * PAYLOAD_SHARE;
     let median = if large.is_empty() { f64::NAN } else { Median::of(large).value };
-    check.within("in the median, of what the link carries", median / carried, 0.9..=1.1);
-    hosts.nothing_left(check)
+    bench.within("in the median, of what the link carries", median / carried, 0.9..=1.1);
+    hosts.nothing_left(bench)
 }

@@ -14,7 +14,7 @@ use crate::network::CLASSIC;
 use crate::page;
 use crate::pairs::Median;
 use crate::prelude::*;
-use crate::process::Finished;
+use crate::process::{Finished, Said};
 
 pub const LINES: &[Line] = &[
     line(
@@ -57,8 +57,8 @@ pub const LINES: &[Line] = &[
         "`iolens` alone on a terminal leads from a question to a report in under ten key presses \
          and shows the equivalent command (by hand)",
         &[],
-        |_, check| {
-            check.missing(
+        |bench| {
+            bench.missing(
                 "by hand: start `iolens` in a terminal of 80x24, count the keys to a report, then \
                  again with TERM=dumb, NO_COLOR=1, LANG=C; leave with Ctrl-C and Esc, `stty -a` \
                  before and after",
@@ -68,38 +68,38 @@ pub const LINES: &[Line] = &[
     ),
 ];
 
-fn first_run(bench: &Bench, check: &mut Check) -> Res {
+fn first_run(bench: &Bench) -> Res {
     // The promise is about the run; another line is about the build.
     let build = Job::cargo("build --release --bin iolens").success()?;
-    check.note("built before in seconds", build.seconds());
+    bench.note("built before in seconds", build.seconds());
     let job = Job::cargo("run --release -- run net --quick").env("NO_COLOR", "1");
     let run = job.env("XDG_DATA_HOME", bench.path("")).success()?;
-    check.within("seconds", run.seconds(), ..=45.0);
+    bench.within("seconds", run.seconds(), ..=45.0);
     let stdout = run.stdout();
     let rows = stdout.lines().filter(|line| line.contains("send_staged")).count();
     let looks = stdout.lines().filter(|line| line.starts_with("quick look: ")).count();
-    check.same("quick looks", looks, 1);
-    check.within("lines with send_staged", rows, 1..);
+    bench.same("quick looks", looks, 1);
+    bench.within("lines with send_staged", rows, 1..);
     let page = stdout.split_whitespace().rfind(|word| word.ends_with(".html"));
     let page = page.ok_or("the output names no page")?.trim_start_matches("file://");
     let html = read(page.as_ref())?;
-    check.note("KiB of page", html.len() / 1024);
-    check.same("references", page::references(&html), vec![]);
-    let json = bench.json("show last --json")?;
-    check.same("network", json.word("cells/0/topology"), "veth");
+    bench.note("KiB of page", html.len() / 1024);
+    bench.same("references", page::references(&html).len(), 0);
+    let json = bench.last()?;
+    bench.same("network", json.word("cells/0/topology"), "veth");
     for size in [1 << 10, 16 << 10, 256 << 10] {
         let ranked = ranked(&json, "", Some(size));
         let named = ranked.iter().any(|method| CLASSIC.contains(method));
-        check.judge(format!("named at {size} B"), named, format!("{ranked:?}"));
+        bench.judge(format!("named at {size} B"), named, format!("{ranked:?}"));
     }
     Ok(())
 }
 
-fn cargo_tests(_: &Bench, check: &mut Check) -> Res {
+fn cargo_tests(bench: &Bench) -> Res {
     for task in ["test", "test-unprivileged"] {
         let run = Job::cargo(format!("run --quiet --package xtask -- {task}")).success()?;
         let words = format!("{} passed in {:.0} s", passed(&run.stdout()), run.seconds());
-        check.judge(task, true, format!("{words}, {}", run.line(" skipped (")));
+        bench.judge(task, true, format!("{words}, {}", run.line(" skipped (")));
     }
     Ok(())
 }
@@ -113,33 +113,33 @@ fn passed(output: &str) -> u64 {
 }
 
 /// A release build into an empty directory.
-fn clean_build(bench: &Bench, check: &mut Check) -> Res {
+fn clean_build(bench: &Bench) -> Res {
     let build = "build --release -p iolens --message-format=json-render-diagnostics";
     let built = Job::cargo(build).env("CARGO_TARGET_DIR", bench.path("clean-build")).success()?;
-    check.note("CPUs", std::thread::available_parallelism().map_or(0, usize::from));
-    check.within("seconds", built.seconds(), ..240.0);
+    bench.note("CPUs", std::thread::available_parallelism().map_or(0, usize::from));
+    bench.within("seconds", built.seconds(), ..240.0);
     let dependencies = dependencies_done(&built, &crate::root()).as_secs_f64();
-    check.within("seconds until the last dependency was done", dependencies, ..120.0);
+    bench.within("seconds until the last dependency was done", dependencies, ..120.0);
     Ok(())
 }
 
 /// When the last package from outside of the workspace was compiled.
 fn dependencies_done(built: &Finished, root: &Path) -> Duration {
-    let is_dependency = |line: &str| {
-        let message: Value = serde_json::from_str(line).unwrap_or_default();
+    let is_dependency = |line: &&Said| {
+        let message: Value = serde_json::from_str(&line.text).unwrap_or_default();
         message["reason"] == "compiler-artifact"
             && !Path::new(message.word("manifest_path")).starts_with(root)
     };
-    let done = built.stdout.iter().filter(|(_, line)| is_dependency(line)).map(|(at, _)| *at);
-    done.max().unwrap_or_default()
+    let lines = built.said.iter().filter(is_dependency);
+    lines.map(|line| line.after).max().unwrap_or_default()
 }
 
 /// `iolens --help`, from start to end.
-fn help(bench: &Bench, check: &mut Check) -> Res {
+fn help(bench: &Bench) -> Res {
     let time = |_| Ok(bench.run("--help")?.seconds() * 1e3);
     let times: Vec<f64> = (0..20).map(time).collect::<Res<_>>()?;
-    check.note("to within 5 ms, the poll of its end", format!("{times:.1?}"));
-    check.within("ms, median", Median::of(times).value, ..50.0);
+    bench.note("to within 5 ms, the poll of its end", format!("{times:.1?}"));
+    bench.within("ms, median", Median::of(times).value, ..50.0);
     Ok(())
 }
 

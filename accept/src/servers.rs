@@ -3,14 +3,12 @@
 use crate::prelude::*;
 
 mod crowd;
-mod echo_in_c;
-mod limits;
 mod oracle;
+mod rivals;
 mod runs;
 mod search;
 pub mod serving;
 mod top2;
-mod wrk;
 
 pub const LINES: &[Line] = &[
     line(
@@ -41,21 +39,21 @@ pub const LINES: &[Line] = &[
         "against the same nginx, `load` reaches at least wrk's rate with no more CPU time for each \
          request (δ = 3%)",
         &["nginx", "wrk", "bash", "taskset"],
-        wrk::check,
+        rivals::wrk,
     ),
     line(
         "echo-in-c",
         "`epoll_lt` and `uring` within 10% of plain C loops of the same design, in rate and in the \
          server's CPU time for each request",
         &["gcc", "echo-in-c"],
-        echo_in_c::check,
+        rivals::echo_in_c,
     ),
     line(
         "limits",
         "`select` beyond the descriptor limit and `thread_per_connection` beyond the pid limit end \
          in a message, not a crash",
         &[],
-        limits::check,
+        crowd::limits,
     ),
     line(
         "first-look",

@@ -8,6 +8,7 @@ mod perf_stat;
 mod repeated;
 mod thread_cpu;
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use serde_json::Value;
@@ -23,9 +24,9 @@ pub const LINES: &[Line] = &[
         "the simulations of METHOD 2.10 pass: coverage within three binomial standard errors for \
          normal and log-normal trials, stated for slow ones, A/A rates likewise",
         &[],
-        |_, check| {
+        |bench| {
             let kinds = [("nominal", 18..=99), ("A/A", 1..=99), ("slower", 1..=99)];
-            rates(check, "iolens-stats --lib simulation", "%", &kinds)
+            rates(bench, "iolens-stats --lib simulation", "%", &kinds)
         },
     ),
     line(
@@ -33,9 +34,9 @@ pub const LINES: &[Line] = &[
         "trials that resemble those of the passes before them (AR(1) at 0.4) are said to in over \
          90% of runs, and intervals then cover 93%; states of ten passes are said too",
         &[],
-        |_, check| {
+        |bench| {
             let kinds = [("AR(1)", 2..=99), ("independent", 3..=99), ("states of", 2..=99)];
-            rates(check, "iolens-stats --lib simulation::neighbours", "%", &kinds)
+            rates(bench, "iolens-stats --lib simulation::neighbours", "%", &kinds)
         },
     ),
     line(
@@ -43,16 +44,16 @@ pub const LINES: &[Line] = &[
         "4000 finals of `tune` between equally fast arms, for each of six settings: one is \
          called faster in at most 5%",
         &[],
-        |_, check| rates(check, "iolens-stats --lib tune::finals", "%", &[("equal arms", 6..=99)]),
+        |bench| rates(bench, "iolens-stats --lib tune::finals", "%", &[("equal arms", 6..=99)]),
     ),
     line(
         "virtual-time",
         "in virtual time, 10⁶ arrivals: the mean wait within 1% of M/D/1 at ρ 0.5 and 0.8, gaps \
          exponential by a Kolmogorov-Smirnov test",
         &[],
-        |_, check| {
+        |bench| {
             let kinds = [("M/D/1", 4..=4), ("Kolmogorov", 4..=4), ("stall", 2..=2)];
-            rates(check, "iolens-engine --lib load::", "figure: ", &kinds)
+            rates(bench, "iolens-engine --lib load::", "figure: ", &kinds)
         },
     ),
     line(
@@ -173,18 +174,12 @@ pub const LINES: &[Line] = &[
 
 /// Runs simulations, tests that are always run; they must pass, and print as many lines of each
 /// kind as are asked for. `mark` stands in every such line.
-fn rates(
-    check: &mut Check,
-    words: &str,
-    mark: &str,
-    kinds: &[(&str, RangeInclusive<usize>)],
-) -> Res {
+fn rates(check: &Check, words: &str, mark: &str, kinds: &[(&str, RangeInclusive<usize>)]) -> Res {
     let done = tests(check, &format!("--package {words} -- --nocapture"))?;
-    let lines = done.stdout.iter().filter(|(_, line)| line.contains(mark));
+    let lines = done.out_lines().filter(|line| line.contains(mark));
     // A test's name may stand in front of its first line.
-    let rates: Vec<&str> = lines
-        .map(|(_, line)| line.split_once("figure: ").map_or(&**line, |(_, rate)| rate))
-        .collect();
+    let rates: Vec<&str> =
+        lines.map(|line| line.split_once("figure: ").map_or(line, |(_, rate)| rate)).collect();
     for (kind, count) in kinds {
         let of_kind: Vec<&str> = rates.iter().copied().filter(|rate| rate.contains(kind)).collect();
         check.judge(kind, count.contains(&of_kind.len()), of_kind.join("\n"));
@@ -192,33 +187,33 @@ fn rates(
     Ok(())
 }
 
-fn noise_floor(bench: &Bench, check: &mut Check) -> Res {
+fn noise_floor(bench: &Bench) -> Res {
     let run = bench.run(
         "run net --sizes 256,4KiB,16KiB,64KiB --threads 1,4 --methods send_staged,sendmsg_iov \
          --budget 2m --json",
     )?;
     let json = run.json()?;
-    let copies = copies(check, &json, 8);
-    copies.iter().for_each(|row| check.note("A/A", ratio_words(row)));
+    let copies = copies(bench, &json, 8);
+    copies.iter().for_each(|row| bench.note("A/A", ratio_words(row)));
     let narrow = copies.iter().filter(|row| half_width(row) < 0.04).count();
-    check.within("cells under ±4%", narrow, 6..);
-    check.within("seconds", run.seconds(), ..=8.0 * 15.0);
+    bench.within("cells under ±4%", narrow, 6..);
+    bench.within("seconds", run.seconds(), ..=8.0 * 15.0);
     Ok(())
 }
 
-fn self_check(bench: &Bench, check: &mut Check) -> Res {
+fn self_check(bench: &Bench) -> Res {
     let json = bench.json(
         "run net --methods send_staged,sendmsg_iov,sendmsg_zerocopy --threads 1,2,4,8 --sizes \
          256,1KiB,4KiB,16KiB,64KiB --network veth --budget 5m --json",
     )?;
     let excludes = |row: &&Value| row.num("ratio_low") > 1.0 || row.num("ratio_high") < 1.0;
-    let excluding = copies(check, &json, 20).into_iter().filter(excludes).count();
-    check.within("exclude 1 pointwise", excluding, ..=4);
+    let excluding = copies(bench, &json, 20).into_iter().filter(excludes).count();
+    bench.within("exclude 1 pointwise", excluding, ..=4);
     Ok(())
 }
 
 /// The baseline's copies in all cells, none of which may be judged different from it.
-fn copies<'a>(check: &mut Check, json: &'a Value, cells: usize) -> Vec<&'a Value> {
+fn copies<'a>(check: &Check, json: &'a Value, cells: usize) -> Vec<&'a Value> {
     let copies = json.rows_where("role", "self_check");
     check.same("cells", copies.len(), cells);
     let different = copies.iter().filter(|row| is_judged(row, &DIFFERENT)).count();
@@ -234,14 +229,14 @@ const EQUAL: &str = "run net --methods send,bare_send --baseline send \
 
 /// On a machine whose processors others want too: two loops that want one each, as many as the
 /// machine of the promise has.
-fn equal_time(bench: &Bench, check: &mut Check) -> Res {
+fn equal_time(bench: &Bench) -> Res {
     let busy = || Job::shell("while :; do :; done").start();
     let _loops: [Running; 2] = [busy()?, busy()?];
-    judge_equal_time(check, &bench.json(EQUAL)?);
+    judge_equal_time(bench, &bench.json(EQUAL)?);
     Ok(())
 }
 
-fn judge_equal_time(check: &mut Check, json: &Value) {
+fn judge_equal_time(check: &Check, json: &Value) {
     for role in ["self_check", "compared"] {
         let rows = json.rows_where("role", role);
         check.same(format!("cells of {role}"), rows.len(), 20);
@@ -260,12 +255,12 @@ fn judge_equal_time(check: &mut Check, json: &Value) {
     check.note("remarks on slices of unequal length", remarks);
 }
 
-fn stated_time(bench: &Bench, check: &mut Check) -> Res {
+fn stated_time(bench: &Bench) -> Res {
     let run = plan(bench, "classic-72.toml").minutes(40).success()?;
-    let stated = run.stderr.iter().find_map(|(_, line)| stated_seconds(line));
+    let stated = run.err_lines().find_map(stated_seconds);
     let stated = stated.ok_or("the run did not say how long it would take")?;
-    check.note("stated", format!("{stated:.0} s, took {:.0} s", run.seconds()));
-    check.within("of it", run.seconds() / stated, 0.75..=1.25);
+    bench.note("stated", format!("{stated:.0} s, took {:.0} s", run.seconds()));
+    bench.within("of it", run.seconds() / stated, 0.75..=1.25);
     Ok(())
 }
 
@@ -276,73 +271,72 @@ fn stated_seconds(line: &str) -> Option<f64> {
     let mut rest = words.trim().trim_end_matches('.');
     let mut seconds = 0.0;
     while !rest.is_empty() {
-        let at = rest.find(char::is_alphabetic)?;
-        let end = rest[at..].find(|c: char| !c.is_alphabetic()).map_or(rest.len(), |end| at + end);
-        let value: f64 = rest[..at].trim().parse().ok()?;
-        seconds += value
-            * match &rest[at..end] {
-                "h" => 3600.0,
-                "m" | "min" => 60.0,
-                "s" => 1.0,
-                "ms" => 1e-3,
-                _ => return None,
-            };
-        rest = rest[end..].trim();
+        let (number, behind) = rest.split_at(rest.find(char::is_alphabetic)?);
+        let (unit, behind) = behind.split_once(' ').unwrap_or((behind, ""));
+        let of_unit = match unit {
+            "h" => 3600.0,
+            "m" | "min" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            _ => return None,
+        };
+        seconds += of_unit * number.trim().parse::<f64>().ok()?;
+        rest = behind.trim();
     }
     Some(seconds)
 }
 
 /// The late copy and the pinning of a zero-copy send, and neither elsewhere.
-fn explain(bench: &Bench, check: &mut Check) -> Res {
+fn explain(bench: &Bench) -> Res {
     bench.run(
         "run net --methods send,sendmsg_zerocopy,memcpy --baseline send --sizes 64KiB --threads 1 \
          --network veth --quick --json",
     )?;
     let explained = bench.json("explain last 1 --arms send,sendmsg_zerocopy,memcpy --json")?;
     if explained["attribution"]["kernel"] != true {
-        check.missing("this user may not sample the kernel");
+        bench.missing("this user may not sample the kernel");
         return Ok(());
     }
     // The share of a class in the CPU time of an arm's both ends.
     let share = |arm: &str, class: &str| {
-        let arms = explained.list("attribution/arms").iter().filter(|found| found["arm"] == arm);
-        let mut classes = arms.flat_map(|found| found.list("both/classes"));
-        classes.find(|found| found["class"] == class).map_or(0.0, |found| found.num("share/value"))
+        let arm = explained.find("attribution/arms", "arm", arm);
+        // Where there is none it has no part.
+        arm.find("both/classes", "class", class).num("share/value").max(0.0)
     };
     for class in ["late_copy", "page_pinning"] {
         // What a share has to reach to be shown, and what one may have by accident.
         let of = |arm| format!("{class} of {arm}");
-        check.within(of("sendmsg_zerocopy"), share("sendmsg_zerocopy", class), 0.02..);
-        check.within(of("send"), share("send", class), ..=0.002);
+        bench.within(of("sendmsg_zerocopy"), share("sendmsg_zerocopy", class), 0.02..);
+        bench.within(of("send"), share("send", class), ..=0.002);
     }
-    check.within("user code of memcpy", share("memcpy", "user"), 0.95..);
-    explained.list("sentences").iter().for_each(|sentence| check.note("it says", sentence));
+    bench.within("user code of memcpy", share("memcpy", "user"), 0.95..);
+    explained.list("sentences").iter().for_each(|sentence| bench.note("it says", sentence));
     Ok(())
 }
 
 /// The plausibility gates on tables of others: planted rows and texts.
-fn audit(bench: &Bench, check: &mut Check) -> Res {
+fn audit(bench: &Bench) -> Res {
     for name in ["planted.csv", "planted_files.csv"] {
         let text = crate::bench::read(&fixture(name))?;
-        let lines = |word: &str| -> Vec<u64> {
+        let lines = |word: &str| -> BTreeSet<u64> {
             let numbered = (1..).zip(text.lines());
             numbered.filter(|(_, line)| line.starts_with(word)).map(|(number, _)| number).collect()
         };
         let (planted, sound) = (lines("impossible"), lines("possible"));
-        check.judge(name, !planted.is_empty() && !sound.is_empty(), "has rows of both kinds");
+        bench.judge(name, !planted.is_empty() && !sound.is_empty(), "has rows of both kinds");
         let (code, file) = audited(bench, name)?;
-        check.same("exit code", code, Some(1));
-        check.same("flagged of those that are impossible", flagged(&file), planted);
+        bench.same("exit code", code, Some(1));
+        bench.same("flagged of those that are impossible", flagged(&file), planted);
     }
     let file = audited(bench, "perf_impossible.txt")?.1;
-    let findings = file.list("findings").iter();
-    let impossible = findings.filter(|finding| finding["severity"] == "impossible");
+    let impossible = file.list("findings").iter().filter(|one| one["severity"] == "impossible");
     let texts: Vec<&str> = impossible.map(|finding| finding.word("text")).collect();
     let has = |part: &str| texts.iter().any(|text| text.contains(part));
     let both = has("hold 11.00, not 305") && has("a clock of 0.1310 GHz");
-    check.judge("perf_impossible.txt", both && texts.len() == 2, texts.join("; "));
+    bench.judge("perf_impossible.txt", both && texts.len() == 2, texts.join("; "));
     let (code, file) = audited(bench, "perf_possible.txt")?;
-    check.same("perf_possible.txt, exit code, flagged", (code, flagged(&file)), (Some(0), vec![]));
+    bench.same("perf_possible.txt, exit code", code, Some(0));
+    bench.same("flagged", flagged(&file), BTreeSet::new());
     Ok(())
 }
 
@@ -358,10 +352,9 @@ fn audited(bench: &Bench, name: &str) -> Res<(Option<i32>, Value)> {
 }
 
 /// Lines in any finding that is more than a remark.
-fn flagged(file: &Value) -> Vec<u64> {
+fn flagged(file: &Value) -> BTreeSet<u64> {
     let findings = file.list("findings").iter().filter(|found| found["severity"] != "remark");
-    let lines = findings.flat_map(|found| found.list("lines")).filter_map(Value::as_u64);
-    lines.collect::<std::collections::BTreeSet<u64>>().into_iter().collect()
+    findings.flat_map(|found| found.list("lines")).filter_map(Value::as_u64).collect()
 }
 
 /// Runs of seconds. `--passes` makes them short, and unlike `--quick` leaves them verdicts. All
@@ -382,16 +375,15 @@ const RECOMPUTED: [&str; 7] = [
 ];
 
 /// Computed again by a program that shares no code with the tool.
-fn recompute(bench: &Bench, check: &mut Check) -> Res {
-    let mut witness = Job::new("python3").arg(crate::root().join("witness/recompute.py"));
-    witness = witness.words("--perturb --iolens").arg(&bench.tool);
-    for run in RECOMPUTED {
-        witness = witness.arg(run_id(&bench.json(format!("{run} --progress none --json"))?)?);
-    }
+fn recompute(bench: &Bench) -> Res {
+    let id = |run| run_id(&bench.json(format!("{run} --progress none --json"))?);
+    let ids: Vec<String> = RECOMPUTED.into_iter().map(id).collect::<Res<_>>()?;
+    let witness = Job::new("python3").arg(crate::root().join("witness/recompute.py"));
+    let witness = witness.words("--perturb --iolens").arg(&bench.tool).args(ids);
     let done = bench.at_home(witness).run()?;
     let said = format!("{}\n{}", done.stdout(), done.stderr());
     let agrees = done.status.success() && said.contains("nothing disagrees");
-    check.judge("computed again", agrees, said);
+    bench.judge("computed again", agrees, said);
     Ok(())
 }
 

@@ -15,7 +15,7 @@ mod testing;
 mod tidy;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask tidy                      check the rules of architecture and style
@@ -34,7 +34,11 @@ fn main() -> ExitCode {
         ["test-unprivileged", rest @ ..] => testing::run_unprivileged(rest),
         ["docs"] => docs::run(),
         ["release"] => release::run(),
-        ["accept", rest @ ..] => accept(rest),
+        ["accept", rest @ ..] => {
+            // The acceptance program is built when it is asked for.
+            let accept = ["run", "--quiet", "--package", "iolens-accept", "--"];
+            program::run(&mut program::cargo(accept.iter().chain(rest)))
+        }
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())
@@ -50,17 +54,6 @@ fn main() -> ExitCode {
             eprintln!("xtask: {message}");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// The acceptance program is built when it is asked for.
-fn accept(args: &[&str]) -> Result<(), String> {
-    let mut command = Command::new(testing::cargo());
-    command.args(["run", "--quiet", "--package", "iolens-accept", "--"]).args(args);
-    let status = command.current_dir(root()).status();
-    match status.map_err(|e| format!("cannot run cargo: {e}"))?.success() {
-        true => Ok(()),
-        false => Err("acceptance failed".to_owned()),
     }
 }
 

@@ -9,12 +9,11 @@
 //! out, by name, where none is.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::program::{self, output};
+use crate::program::{self, build_directory, cargo, output, write};
 use crate::root;
-use crate::testing::cargo;
 
 /// Where it is built for, and C compilers for that, the one that surely is for it first.
 const TARGETS: [(&str, &[&str]); 2] = [
@@ -45,9 +44,8 @@ pub(crate) fn run() -> Result<(), String> {
     if archives.is_empty() {
         return Err("nothing could be built: on Debian `apt-get install gcc libc6-dev`".to_owned());
     }
-    let sums = output(Command::new("sha256sum").args(&archives).current_dir(&out))?.stdout;
-    let list = out.join("SHA256SUMS");
-    fs::write(&list, &sums).map_err(|e| format!("cannot write {}: {e}", list.display()))?;
+    let sums = output(Command::new("sha256sum").args(&archives).current_dir(&out))?;
+    write(&out.join("SHA256SUMS"), &sums)?;
     print!("{}", String::from_utf8_lossy(&sums));
     println!("in {}", out.display());
     Ok(())
@@ -56,16 +54,12 @@ pub(crate) fn run() -> Result<(), String> {
 /// Builds a target and packs it; the name of the archive.
 fn package(target: &str, compiler: &str, out: &Path) -> Result<String, String> {
     output(Command::new("rustup").args(["target", "add", target]).current_dir(root()))?;
-    let variable = format!("CC_{}", target.replace('-', "_"));
-    let linker = format!("CARGO_TARGET_{}_LINKER", target.replace('-', "_").to_uppercase());
-    let mut build = Command::new(cargo());
-    build.args(["build", "--profile", "dist", "--package", "iolens", "--target", target]);
-    build.env(variable, compiler).env(linker, compiler).current_dir(root());
-    build.env("RUSTFLAGS", "-C target-feature=+crt-static");
-    let status = build.status().map_err(|e| format!("cannot run cargo: {e}"))?;
-    if !status.success() {
-        return Err(format!("{target} did not build"));
-    }
+    let name = target.replace('-', "_");
+    let linker = format!("CARGO_TARGET_{}_LINKER", name.to_uppercase());
+    let build = ["build", "--profile", "dist", "--package", "iolens", "--target", target];
+    let mut build = cargo(build);
+    build.env(format!("CC_{name}"), compiler).env(linker, compiler);
+    program::run(build.env("RUSTFLAGS", "-C target-feature=+crt-static"))?;
     let binary = build_directory().join(target).join("dist/iolens");
     check_static(&binary)?;
     let name = format!("iolens-{}-{target}", env!("CARGO_PKG_VERSION"));
@@ -79,28 +73,26 @@ fn package(target: &str, compiler: &str, out: &Path) -> Result<String, String> {
 
 /// Puts the binary and what belongs to it into a folder of its own.
 fn fill(folder: &Path, binary: &Path, target: &str) -> Result<(), String> {
-    let cannot = |what: &Path| {
-        let what = what.display().to_string();
-        move |e: std::io::Error| format!("cannot write {what}: {e}")
-    };
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(cannot(folder))?;
-    }
     let man = folder.join("man");
-    fs::create_dir_all(&man).map_err(cannot(&man))?;
-    fs::copy(binary, folder.join("iolens")).map_err(cannot(folder))?;
-    for paper in PAPERS {
-        fs::copy(root().join(paper), folder.join(paper)).map_err(cannot(&folder.join(paper)))?;
-    }
+    let copy = || {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        fs::create_dir_all(&man)?;
+        fs::copy(binary, folder.join("iolens"))?;
+        PAPERS
+            .iter()
+            .try_for_each(|paper| fs::copy(root().join(paper), folder.join(paper)).map(|_| ()))
+    };
+    copy().map_err(|e: std::io::Error| format!("cannot fill {}: {e}", folder.display()))?;
     // What runs here says itself what it understands.
     if !target.starts_with(std::env::consts::ARCH) {
         return Ok(());
     }
     output(Command::new(binary).arg("man").arg(&man))?;
     for shell in SHELLS {
-        let path = folder.join(format!("iolens.{shell}"));
-        let completions = output(Command::new(binary).args(["completions", shell]))?.stdout;
-        fs::write(&path, completions).map_err(cannot(&path))?;
+        let completions = output(Command::new(binary).args(["completions", shell]))?;
+        write(&folder.join(format!("iolens.{shell}")), completions)?;
     }
     Ok(())
 }
@@ -133,11 +125,6 @@ fn asks_for_interpreter(elf: &[u8]) -> Option<bool> {
         }
     }
     Some(false)
-}
-
-/// Where cargo builds.
-fn build_directory() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 #[cfg(test)]

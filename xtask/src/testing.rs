@@ -21,7 +21,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
+use crate::program::{self, cargo, output};
 use crate::{root, skips, tidy};
 
 /// Chooses the ordinary user by number.
@@ -35,15 +37,11 @@ const NOBODY: u32 = 65534;
 
 /// `cargo test` on the workspace, or with `args`, then the comparison of skips.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
-    let scratch = Scratch::new(&std::env::temp_dir())?;
-    let log = scratch.path.join("skips");
-    let mut command = Command::new(cargo());
-    command.arg("test").args(or_workspace(args)).current_dir(root());
-    let status = command.env(skips::LOG_VARIABLE, &log).status();
-    if !status.map_err(|e| format!("cannot run cargo: {e}"))?.success() {
-        return Err("tests failed".to_owned());
-    }
-    skips::check(&root(), &skips::environment(own_user()?), &log)
+    let scratch = TempDir::new().map_err(|e| format!("no temporary directory: {e}"))?;
+    let log = scratch.path().join("skips");
+    let mut command = cargo(["test"]);
+    program::run(command.args(or_workspace(args)).env(skips::LOG_VARIABLE, &log))?;
+    skips::check(own_user()?, &log)
 }
 
 /// Every test binary as an ordinary user, then the comparison of skips.
@@ -52,19 +50,23 @@ pub(crate) fn run_unprivileged(args: &[&str]) -> Result<(), String> {
         0 => chosen_user()?,
         user => user,
     };
-    let built = build(or_workspace(args))?;
-    let stage = Stage::new(user, &built)?;
+    let mut build = cargo(["test", "--no-run", "--message-format=json-render-diagnostics"]);
+    let messages = output(build.args(or_workspace(args)).stderr(Stdio::inherit()))?;
+    let built = parse_artifacts(&String::from_utf8_lossy(&messages), &root());
+    let stage = Stage { scratch: reachable_scratch(user)?, user };
+    stage.fill(&built).map_err(|e| format!("cannot stage the tests: {e}"))?;
     let mut failed = Vec::new();
-    for binary in &built.tests {
-        println!("\n{} ({}), as user {user}", binary.package, file_name(&binary.path));
-        if !stage.run(binary)? {
-            failed.push(format!("{} ({})", binary.package, file_name(&binary.path)));
+    for TestBinary { package, path } in &built.tests {
+        let name = format!("{package} ({})", file_name(path).display());
+        println!("\n{name}, as user {user}");
+        if !stage.run(package, path)? {
+            failed.push(name);
         }
     }
-    if !failed.is_empty() {
-        return Err(format!("tests failed as user {user}: {}", failed.join(", ")));
+    match failed.is_empty() {
+        true => skips::check(user, &stage.path(LOG)),
+        false => Err(format!("tests failed as user {user}: {}", failed.join(", "))),
     }
-    skips::check(&root(), &skips::environment(user), &stage.scratch.path.join(LOG))
 }
 
 /// What of the workspace is tested: all, unless somebody says what.
@@ -84,20 +86,6 @@ struct TestBinary {
     /// Directory of its package, from the root of the workspace.
     package: String,
     path: PathBuf,
-}
-
-fn build(args: &[&str]) -> Result<Built, String> {
-    let output = Command::new(cargo())
-        .args(["test", "--no-run", "--message-format=json-render-diagnostics"])
-        .args(args)
-        .current_dir(root())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|e| format!("cannot run cargo: {e}"))?;
-    if !output.status.success() {
-        return Err("the tests do not build".to_owned());
-    }
-    Ok(parse_artifacts(&String::from_utf8_lossy(&output.stdout), &root()))
 }
 
 /// The executables among cargo's messages, one JSON object a line.
@@ -122,54 +110,44 @@ fn parse_artifacts(messages: &str, root: &Path) -> Built {
 
 /// A copy of everything, in a directory the user may enter.
 struct Stage {
-    scratch: Scratch,
+    scratch: TempDir,
     user: u32,
-    tool: Option<PathBuf>,
 }
 
 impl Stage {
-    fn new(user: u32, built: &Built) -> Result<Stage, String> {
-        let scratch = reachable_scratch(user)?;
-        let mut stage = Stage { scratch, user, tool: None };
-        stage.fill(built).map_err(|e| format!("cannot stage the tests: {e}"))?;
-        Ok(stage)
+    fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.scratch.path().join(name)
     }
 
-    fn fill(&mut self, built: &Built) -> io::Result<()> {
-        let base = &self.scratch.path;
+    fn fill(&self, built: &Built) -> io::Result<()> {
         for path in tidy::paths(&root())? {
-            let target = base.join("workspace").join(&path);
-            fs::create_dir_all(target.parent().unwrap_or(base))?;
+            let target = self.path("workspace").join(&path);
+            fs::create_dir_all(target.parent().unwrap_or(self.scratch.path()))?;
             fs::copy(root().join(&path), &target)?;
             // A file is as private as its owner keeps it; the copy is not.
-            let mode = fs::metadata(&target)?.permissions().mode();
-            fs::set_permissions(&target, fs::Permissions::from_mode(mode | 0o444))?;
+            set_mode(&target, fs::metadata(&target)?.permissions().mode() | 0o444)?;
         }
-        for binary in &built.tests {
-            copy_executable(&binary.path, &self.staged(&binary.path))?;
-        }
-        if let Some(tool) = &built.tool {
-            let staged = base.join("iolens");
-            copy_executable(tool, &staged)?;
-            self.tool = Some(staged);
+        let tests =
+            built.tests.iter().map(|binary| (&binary.path, self.path(file_name(&binary.path))));
+        for (from, to) in tests.chain(built.tool.iter().map(|tool| (tool, self.path("iolens")))) {
+            fs::copy(from, &to)?;
+            set_mode(&to, 0o755)?;
         }
         for name in ["home", "tmp", "runtime", "log"] {
-            let directory = base.join(name);
+            let directory = self.path(name);
             fs::create_dir(&directory)?;
-            chown(&directory, Some(self.user), Some(self.user)).or_else(only_for_root)?;
-            fs::set_permissions(&directory, fs::Permissions::from_mode(0o700))?;
+            // Who is not root owns what it makes, and need not give it away.
+            if own_user() == Ok(0) {
+                chown(&directory, Some(self.user), Some(self.user))?;
+            }
+            set_mode(&directory, 0o700)?;
         }
         Ok(())
     }
 
-    fn staged(&self, binary: &Path) -> PathBuf {
-        self.scratch.path.join(file_name(binary))
-    }
-
     /// Runs one binary with an environment of its own; whether it passed.
-    fn run(&self, binary: &TestBinary) -> Result<bool, String> {
-        let base = &self.scratch.path;
-        let package = base.join("workspace").join(&binary.package);
+    fn run(&self, package: &str, binary: &Path) -> Result<bool, String> {
+        let package = self.path("workspace").join(package);
         // insta looks for snapshots where it is told to, instead of asking cargo.
         let places = [
             ("HOME", "home"),
@@ -183,20 +161,25 @@ impl Stage {
             (skips::LOG_VARIABLE, LOG),
         ];
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-        let mut command = as_user(self.user, self.staged(&binary.path).as_os_str());
+        let mut command = as_user(self.user, self.path(file_name(binary)).as_os_str());
         command
             .env_clear()
-            .envs(places.map(|(name, place)| (name, base.join(place))))
+            .envs(places.map(|(name, place)| (name, self.path(place))))
             .envs([("LANG", "C.UTF-8"), ("RUST_BACKTRACE", "1"), ("INSTA_UPDATE", "no")])
             .env("PATH", path)
             .env("CARGO_MANIFEST_DIR", &package)
             .current_dir(&package);
-        if let Some(tool) = &self.tool {
+        let tool = self.path("iolens");
+        if tool.exists() {
             command.env("IOLENS_TEST_BIN", tool);
         }
         let status = command.status().map_err(|e| format!("cannot run setpriv: {e}"))?;
         Ok(status.success())
     }
+}
+
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
 /// A command that runs `program` as `user`, by itself if that is who we are.
@@ -212,12 +195,16 @@ fn as_user(user: u32, program: &OsStr) -> Command {
 
 /// A scratch directory from which the user can run a program: `TMPDIR` may lie
 /// in somebody's home, and any of these may be mounted `noexec`.
-fn reachable_scratch(user: u32) -> Result<Scratch, String> {
+fn reachable_scratch(user: u32) -> Result<TempDir, String> {
     for parent in [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()] {
-        let Ok(scratch) = Scratch::new(&parent) else { continue };
-        let probe = scratch.path.join("probe");
-        let written = fs::write(&probe, "#!/bin/sh\n")
-            .and_then(|()| fs::set_permissions(&probe, fs::Permissions::from_mode(0o755)));
+        let Ok(scratch) = tempfile::Builder::new().prefix("iolens-xtask-").tempdir_in(parent)
+        else {
+            continue;
+        };
+        let probe = scratch.path().join("probe");
+        let written = set_mode(scratch.path(), 0o755)
+            .and_then(|()| fs::write(&probe, "#!/bin/sh\n"))
+            .and_then(|()| set_mode(&probe, 0o755));
         if written.is_ok() && as_user(user, probe.as_os_str()).status().is_ok_and(|s| s.success()) {
             return Ok(scratch);
         }
@@ -226,39 +213,6 @@ fn reachable_scratch(user: u32) -> Result<Scratch, String> {
         "user {user} can run programs neither from TMPDIR nor from /tmp nor from /var/tmp, \
          or setpriv (util-linux) is missing"
     ))
-}
-
-/// A directory of this process that goes with it.
-struct Scratch {
-    path: PathBuf,
-}
-
-impl Scratch {
-    fn new(parent: &Path) -> Result<Scratch, String> {
-        let path = parent.join(format!("iolens-xtask-{}", std::process::id()));
-        let made = fs::create_dir(&path)
-            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)));
-        made.map_err(|e| format!("cannot create {}: {e}", path.display()))?;
-        Ok(Scratch { path })
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(e) = fs::remove_dir_all(&self.path) {
-            eprintln!("xtask: cannot remove {}: {e}", self.path.display());
-        }
-    }
-}
-
-fn copy_executable(from: &Path, to: &Path) -> io::Result<()> {
-    fs::copy(from, to)?;
-    fs::set_permissions(to, fs::Permissions::from_mode(0o755))
-}
-
-/// Who is not root owns what it makes, and need not give it away.
-fn only_for_root(error: io::Error) -> io::Result<()> {
-    if own_user() == Ok(0) { Err(error) } else { Ok(()) }
 }
 
 fn chosen_user() -> Result<u32, String> {
@@ -277,13 +231,8 @@ fn own_user() -> Result<u32, String> {
     Ok(own.uid())
 }
 
-/// The cargo that started us, else the one in the path.
-pub(crate) fn cargo() -> std::ffi::OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+fn file_name(path: &Path) -> &OsStr {
+    path.file_name().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -302,15 +251,5 @@ not json
         assert_eq!(built.tests.len(), 1);
         assert_eq!(built.tests[0].package, "crates/a");
         assert_eq!(built.tests[0].path, Path::new("/t/it-1"));
-    }
-
-    #[test]
-    fn a_scratch_directory_goes_with_its_owner() {
-        let parent = std::env::temp_dir();
-        let scratch = Scratch::new(&parent).expect("it is made");
-        let path = scratch.path.clone();
-        assert!(path.is_dir());
-        drop(scratch);
-        assert!(!path.exists());
     }
 }

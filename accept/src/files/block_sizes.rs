@@ -22,30 +22,27 @@ const SECTOR: u64 = 4096;
 /// Engine, state and block size.
 type Key = (String, String, u64);
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let plan = crate::root().join("plans/file-block-sizes.toml");
     let json = bench.iolens("run --progress none --budget 5m --json").arg(plan).json()?;
     let file_bytes = json.need("run/file/bytes")?;
     let arms = bench.json("export last --format json --rows arms")?;
     let slices = bench.slices()?;
     let (rows, engines) = (used(&arms, &slices), engines(&json));
-    let is_direct = |engine: &str| engine.contains("direct");
     let mut counted: BTreeMap<Key, u64> =
         json.rows().iter().filter(|row| is_shown(row)).map(|row| (key(row), 0)).collect();
-    let mut wrong = BTreeSet::new();
+    let mut wrong = BTreeMap::new();
     for row in rows {
         let key = key(row);
-        if let Some(count) = counted.get_mut(&key) {
-            *count += 1;
-            // Of each cell the first that is wrong.
-            if let Some(why) = wrong_with(row, file_bytes, is_direct(&key.0))
-                && wrong.insert(key.clone())
-            {
-                check.judge(format!("{key:?}"), false, why);
-            }
+        let Some(count) = counted.get_mut(&key) else { continue };
+        *count += 1;
+        // Of each cell the first that is wrong.
+        if let Some(why) = wrong_with(row, file_bytes, key.0.contains("direct")) {
+            wrong.entry(key).or_insert(why);
         }
     }
-    missing(&json, &counted, &engines).iter().for_each(|why| check.judge("missing", false, why));
+    wrong.iter().for_each(|(key, why)| bench.judge(format!("{key:?}"), false, why));
+    missing(&json, &counted, &engines).iter().for_each(|why| bench.judge("missing", false, why));
     let slices: u64 = counted.values().sum();
     let words = format!(
         "{} cells of {} engines, {slices} slices that count, each with its state before and its \
@@ -53,8 +50,8 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
         counted.len(),
         engines.len()
     );
-    check.judge("verified", slices > 0, words);
-    json.list("cost_models").iter().for_each(|model| check.note("fit", fit(model)));
+    bench.judge("verified", slices > 0, words);
+    json.list("cost_models").iter().for_each(|model| bench.note("fit", fit(model)));
     Ok(())
 }
 
@@ -80,11 +77,11 @@ fn key(row: &Value) -> Key {
 
 /// Why a slice is not what its cell says.
 fn wrong_with(row: &Value, file_bytes: f64, is_direct: bool) -> Option<String> {
-    let numbers = ["resident_before_bytes", "device_bytes", "bytes"].map(|name| row.need(name));
-    let [resident, device, read] = match numbers {
-        [Ok(resident), Ok(device), Ok(read)] => [resident, device, read],
-        numbers => return numbers.into_iter().find_map(Result::err),
-    };
+    let names = ["resident_before_bytes", "device_bytes", "bytes"];
+    if let Some(missing) = names.iter().find_map(|name| row.need(name).err()) {
+        return Some(missing);
+    }
+    let [resident, device, read] = names.map(|name| row.num(name));
     let is_cold = row["cache"] == "cold";
     if is_cold && resident > REMAINDER * file_bytes {
         return Some(format!("{resident} bytes were in the page cache before"));
@@ -92,11 +89,8 @@ fn wrong_with(row: &Value, file_bytes: f64, is_direct: bool) -> Option<String> {
     if !is_cold && resident < (1.0 - REMAINDER) * file_bytes {
         return Some(format!("only {resident} bytes were in the page cache before"));
     }
-    if (is_cold || is_direct) && device < read {
-        return Some(format!("storage delivered {device} of {read} bytes"));
-    }
-    (!is_cold && !is_direct && device > REMAINDER * read)
-        .then(|| format!("storage delivered {device} bytes"))
+    let is_stored = if is_cold || is_direct { device >= read } else { device <= REMAINDER * read };
+    (!is_stored).then(|| format!("storage delivered {device} of {read} bytes"))
 }
 
 /// Cells and fits with their intervals that should be there and are not; direct reads of less than
@@ -135,11 +129,7 @@ fn missing(json: &Value, counted: &BTreeMap<Key, u64>, engines: &BTreeSet<&str>)
 }
 
 fn fit(model: &Value) -> String {
-    let estimate = |name: &str| {
-        let [value, low, high] =
-            ["value", "interval/low", "interval/high"].map(|part| model[name].num(part));
-        format!("{value:.4} [{low:.4}, {high:.4}]")
-    };
+    let estimate = |name: &str| model[name].interval(["value", "interval/low", "interval/high"]);
     format!(
         "{}, {}: a {} ns, b {} ns/B, knee {} B; {:+.0}% off at {} B; breaks at {}",
         model.word("label"),
@@ -177,7 +167,7 @@ mod tests {
         check("cold", 2000, 100, false, Some("were in the page cache"));
         check("warm", 1_000_000, 0, false, None);
         check("warm", 900_000, 0, false, Some("only 900000 bytes"));
-        check("warm", 1_000_000, 50, false, Some("storage delivered 50"));
+        check("warm", 1_000_000, 50, false, Some("storage delivered 50 of 100"));
         check("warm", 1_000_000, 100, true, None);
         check("warm", 1_000_000, 50, true, Some("of 100"));
         let unknown = json!({"cache": "cold", "bytes": 1, "device_bytes": 1});

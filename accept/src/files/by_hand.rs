@@ -10,21 +10,20 @@ use crate::prelude::*;
 /// Bytes of the file: a block of none of the sizes divides it.
 const BYTES: usize = (1 << 20) + 3;
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let content = content();
     bench.write("source", &content)?;
     let (hash, xor) = (hash(&content), xor(&content));
-    check.note("checksum and xor computed here", format!("{hash}, {xor}"));
+    bench.note("checksum and xor computed here", format!("{hash}, {xor}"));
     for block in ["1", "4096", "1MiB"] {
         let size = format!("--block-size {block} --json");
         let read = bench.json(format!("file read source --checksum --xor {size}"))?;
         let right = read["bytes"] == BYTES && read["checksum"] == *hash && read["xor"] == *xor;
-        check.judge(format!("read at {block}"), right, told(&read, right));
+        as_computed(bench, format!("read at {block}"), right, &read);
         let copied = bench.json(format!("file copy source copy-{block} --verify {size}"))?;
         let same = fs::read(bench.path(&format!("copy-{block}"))).is_ok_and(|made| made == content);
-        let right = same && copied["bytes"] == BYTES;
-        check.judge(format!("copy at {block}"), right, told(&copied, right));
-        write(bench, check, block, &size)?;
+        as_computed(bench, format!("copy at {block}"), same && copied["bytes"] == BYTES, &copied);
+        write(bench, block, &size)?;
     }
     // Paths that cannot be used: one message that names one of them.
     fs::create_dir_all(bench.path("folder")).map_err(|e| e.to_string())?;
@@ -37,31 +36,32 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
         "copy source folder --block-size 1",
     ] {
         let finished = bench.iolens(format!("file {words}")).run()?;
-        let said = finished.stderr();
-        let messages = said.lines().filter(|line| line.starts_with("iolens: ")).count();
-        let first = said.lines().next().unwrap_or_default();
-        let named = ["absent", "folder", "source"].iter().any(|path| first.contains(path));
-        check.judge(words, !finished.status.success() && messages == 1 && named, said);
+        let messages: Vec<&str> =
+            finished.err_lines().filter(|line| line.starts_with("iolens: ")).collect();
+        let is_named = |line: &str| ["absent", "folder", "source"].iter().any(|p| line.contains(p));
+        let is_clear = matches!(messages[..], [one] if is_named(one));
+        bench.judge(words, is_clear && !finished.status.success(), finished.stderr());
     }
     // A file that is shorter than asked for.
     let short = bench.json("file read source --block-size 4096 --count 1000 --json")?;
-    check.same("1000 blocks of 4096 asked, bytes read", short.int("bytes"), BYTES as u64);
+    bench.same("1000 blocks of 4096 asked, bytes read", short.int("bytes"), BYTES as u64);
     Ok(())
 }
 
-/// What the tool said, where that is wrong.
-fn told(said: &Value, right: bool) -> String {
-    if right { "as computed here".to_owned() } else { said.to_string() }
+/// Tells what the tool said where that is wrong.
+fn as_computed(check: &Check, name: String, right: bool, said: &Value) {
+    check.expect(right, &name, said);
+    check.holds(name, right);
 }
 
 /// The size that is there, and the checksum of it.
-fn write(bench: &Bench, check: &mut Check, block: &str, size: &str) -> Res {
+fn write(bench: &Bench, block: &str, size: &str) -> Res {
     let name = format!("written-{block}");
     let count = if block == "1" { 1000 } else { 3 };
     let written = bench.json(format!("file write {name} --count {count} {size}"))?;
     let bytes = fs::read(bench.path(&name)).map_err(|e| format!("cannot read {name}: {e}"))?;
     let right = written["bytes"] == bytes.len() && written["checksum"] == *hash(&bytes);
-    check.judge(format!("write at {block}"), right, told(&written, right));
+    as_computed(bench, format!("write at {block}"), right, &written);
     Ok(())
 }
 
@@ -99,7 +99,7 @@ fn xor(bytes: &[u8]) -> String {
 }
 
 /// Files that are unfit to be timed, and what has to be said of them.
-pub fn unfit(bench: &Bench, check: &mut Check) -> Res {
+pub fn unfit(bench: &Bench) -> Res {
     let make = |name: &str, bytes: &[u8], size: u64| {
         let file = File::create(bench.path(name));
         let made = file.and_then(|file| {
@@ -118,9 +118,7 @@ pub fn unfit(bench: &Bench, check: &mut Check) -> Res {
              --rounds 3 --progress none",
             bench.path(name).display()
         );
-        let finished = bench.iolens(&run).run()?;
-        let said = finished.noted(word);
-        check.said(name, said);
+        bench.said(name, bench.iolens(&run).run()?.noted(word));
     }
     Ok(())
 }

@@ -2,6 +2,9 @@
 //! own, copies that share blocks and that go on where they were interrupted, a device
 //! that fails and a quota that is used up.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::bench::names;
@@ -12,27 +15,30 @@ const KINDS: [&str; 8] = ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "fuse", "f
 /// Mounts, uses the tool, and unmounts.
 const SCRIPT: &str = include_str!("file_systems.sh");
 
-/// What a command said.
-#[derive(Clone)]
+/// What a command of the script said; without a code where it was not started.
+#[derive(Clone, Default)]
 struct Said {
-    name: String,
-    code: i32,
+    code: Option<i32>,
     out: String,
     err: String,
 }
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+/// By the names of commands.
+type All = BTreeMap<String, Said>;
+
+pub fn check(bench: &Bench) -> Res {
     let listed = bench.json("list engines --json")?;
     let of_task = |task: &str| listed.names("engines", |engine| engine["task"] == task).join(" ");
     let engines = ["read", "copy", "write"].map(of_task);
     for kind in KINDS {
-        check.part(kind, on(&bench.room(&format!("file-systems-{kind}"))?, kind, &engines));
+        let used = on(&bench.room(&format!("file-systems-{kind}"))?, kind, &engines);
+        bench.part(kind, used.map(|()| "used"));
     }
     Ok(())
 }
 
 /// Uses the tool on one kind.
-fn on(bench: &Bench, kind: &str, engines: &[String; 3]) -> Res<String> {
+fn on(bench: &Bench, kind: &str, engines: &[String; 3]) -> Res {
     let content = (0..1_048_579_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8);
     bench.write("source", content.collect::<Vec<u8>>())?;
     let job = Job::of("unshare --mount --propagation private sh -c").args([SCRIPT, "sh", kind]);
@@ -43,42 +49,39 @@ fn on(bench: &Bench, kind: &str, engines: &[String; 3]) -> Res<String> {
         return Err(format!("it cannot be had ({code}): {}", finished.stderr()));
     }
     finished.success()?;
-    let said = said(bench);
-    let left = bench.read("said/left").unwrap_or_default();
+    let (said, left) = (said(bench), bench.read("said/left").unwrap_or_default());
     match kind {
-        "failing" => failing(&said),
-        "quota" => quota(&said, left.trim()),
-        _ if bench.path("said/changed").exists() => {
-            Err("the user's file or a copy of it is not as it was".to_owned())
+        "failing" => failing(bench, &said),
+        "quota" => quota(bench, &said, left.trim()),
+        _ => {
+            let changed = bench.path("said/changed").exists();
+            bench.expect(!changed, kind, "the user's file or a copy of it is not as it was");
+            judge(bench, &said, left.trim());
         }
-        _ => judged(&said, left.trim()),
     }
+    Ok(())
 }
 
-/// What all commands said, by their names.
-fn said(bench: &Bench) -> Vec<Said> {
-    let mut names = names(bench.path("said"));
-    names.sort();
+/// What all commands said.
+fn said(bench: &Bench) -> All {
     let of = |name: &str| {
         let text = |part: &str| bench.read(&format!("said/{name}.{part}")).unwrap_or_default();
-        let code = text("code").trim().parse().unwrap_or(-1);
-        Said { code, out: text("out"), err: text("err"), name: name.to_owned() }
+        Said { code: text("code").trim().parse().ok(), out: text("out"), err: text("err") }
     };
-    names.iter().filter_map(|name| Some(of(name.strip_suffix(".code")?))).collect()
+    let names = names(bench.path("said"));
+    let names = names.iter().filter_map(|name| name.strip_suffix(".code"));
+    names.map(|name| (name.to_owned(), of(name))).collect()
 }
 
-fn find<'a>(said: &'a [Said], name: &str) -> Res<&'a Said> {
-    said.iter().find(|one| one.name == name).ok_or_else(|| format!("there is no {name}"))
+fn find(said: &All, name: &str) -> Said {
+    said.get(name).cloned().unwrap_or_default()
 }
 
 impl Said {
     /// Whether it gave a result, or one message why not.
     fn is_clear(&self) -> bool {
         let messages = self.err.lines().filter(|line| line.starts_with("iolens: ")).count();
-        match self.code {
-            0 => messages == 0,
-            _ => self.code > 0 && messages == 1,
-        }
+        self.code.is_some_and(|code| code >= 0 && messages == usize::from(code != 0))
     }
 
     fn json(&self) -> Value {
@@ -88,191 +91,198 @@ impl Said {
     fn first_line(&self) -> &str {
         self.err.lines().next().unwrap_or_default()
     }
+}
 
-    fn unexpected<T>(&self) -> Res<T> {
-        Err(format!("{} ended with {}: {}", self.name, self.code, self.err))
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it ended with {:?}: {}", self.code, self.err)
     }
 }
 
-/// What is wrong with what was said, else what it was in short.
-fn judged(said: &[Said], left: &str) -> Res<String> {
-    // A run reports what it has, also where it was interrupted.
-    let is_run = |one: &Said| ["run", "interrupted"].contains(&one.name.as_str());
-    if let Some(unclear) = said.iter().find(|one| !one.is_clear() && !is_run(one)) {
-        return unclear.unexpected();
+/// Where all works or says why not.
+fn judge(check: &Check, said: &All, left: &str) {
+    for (name, one) in said {
+        // A run reports what it has, also where it was interrupted.
+        let is_run = ["run", "interrupted"].contains(&name.as_str());
+        check.expect(is_run || one.is_clear(), name, one);
     }
-    let done = |prefix: &'static str| {
-        said.iter().filter(move |one| one.name.starts_with(prefix) && one.code == 0)
-    };
-    let mut sums: Vec<String> =
-        done("read-").map(|one| one.json()["checksum"].to_string()).collect();
-    let (readers, copiers) = (sums.len(), done("copy-").count());
-    sums.sort();
-    sums.dedup();
-    let is_done = |name| find(said, name).is_ok_and(|one| one.code == 0);
-    if sums.len() != 1 || !is_done("read-read") || !is_done("copy-read_write") {
-        return Err(format!("{readers} readers found {sums:?}"));
+    let of_kind = |prefix: &'static str| said.iter().filter(move |(n, _)| n.starts_with(prefix));
+    let mut readers: Vec<String> = of_kind("read-")
+        .filter(|(_, one)| one.code == Some(0))
+        .map(|(_, one)| one.json()["checksum"].to_string())
+        .collect();
+    check.note("readers", readers.len());
+    readers.dedup();
+    check.same("checksums that they found", readers.len(), 1);
+    check.note("copiers", of_kind("copy-").filter(|(_, one)| one.code == Some(0)).count());
+    for name in ["read-read", "copy-read_write"] {
+        check.same(name, find(said, name).code, Some(0));
     }
-    if left != "f" {
-        return Err(format!("something was left behind: {left}"));
-    }
-    let (rows, copies) = (rows(said)?, copies(said)?);
-    let refused = said.iter().filter(|one| one.code != 0 && one.name != "run");
-    let refused = refused.map(Said::first_line).collect::<Vec<_>>().join("; ");
-    Ok(format!("{readers} readers with one checksum, {copiers} copiers; {rows}{copies}; {refused}"))
+    check.same("left", left, "f");
+    rows(check, &find(said, "show").json());
+    copies(check, said);
+    let refused = said.iter().filter(|(name, one)| one.code != Some(0) && *name != "run");
+    refused.for_each(|(name, one)| check.note(name, one.first_line()));
 }
 
 /// What a run of copies said where there was one: of sources in the page cache and out of
 /// it, of what shares blocks, and of a run that was interrupted and gone on with.
-fn copies(said: &[Said]) -> Res<String> {
-    let (Ok(shown), Ok(resumed)) = (find(said, "shown"), find(said, "resumed")) else {
-        return Ok(String::new());
-    };
+fn copies(check: &Check, said: &All) {
+    let (Some(shown), Some(resumed)) = (said.get("shown"), said.get("resumed")) else { return };
     let shown = shown.json();
-    let cells = shown["cells"].as_array().ok_or("the run of copies has no cells")?;
     for cache in ["warm", "cold"] {
         let of = |id: &str| {
-            let mut own = cells.iter().filter(|row| row["cache"] == cache);
-            own.find(|row| row["primitive"] == id).ok_or(format!("no {cache} {id}"))
+            let mut own = shown.rows().iter().filter(|row| row["cache"] == cache);
+            own.find(|row| row["primitive"] == id).unwrap_or(&Value::Null)
         };
-        let (bytes, shares) = (of("read_write")?, of("reflink")?);
-        // Another program may have a processor when the yardsticks are measured.
-        let is_copied = bytes["status"] == "ok" && bytes["copied_bytes_per_s"].is_f64();
+        let (bytes, shares) = (of("read_write"), of("reflink"));
+        check.same(format!("{cache} copies"), bytes.word("status"), "ok");
+        check.within("bytes/s", bytes.num("copied_bytes_per_s"), 0.0..);
+        // What shares blocks copies nothing, and is not compared.
         let is_apart = shares["copied_bytes_per_s"].is_null() && shares["verdict"].is_null();
-        if !is_copied || !is_apart || !["ok", "skipped"].contains(&shares.word("status")) {
-            return Err(format!("{cache} copies: {bytes}; {shares}"));
-        }
+        let is_tried = ["ok", "skipped"].contains(&shares.word("status"));
+        check.expect(is_apart && is_tried, "reflink", shares);
+        check.note("reflink", shares.word("status"));
     }
-    let interrupted = find(said, "interrupted").is_ok_and(|one| one.code == 130);
-    if !interrupted || resumed.code != 0 || !resumed.err.contains("committed: ") {
-        return resumed.unexpected();
-    }
-    let shares = cells.iter().filter(|row| row["primitive"] == "reflink" && row["status"] == "ok");
-    Ok(format!("; copies warm and cold, {} of reflink, and gone on with", shares.count()))
+    check.same("interrupted", find(said, "interrupted").code, Some(130));
+    let goes_on = resumed.code == Some(0) && resumed.err.contains("committed: ");
+    check.judge("gone on with", goes_on, resumed.first_line());
 }
 
 /// Where a quota is used up: each tool and each run says so, and leaves nothing.
-fn quota(said: &[Said], left: &str) -> Res<String> {
+fn quota(check: &Check, said: &All, left: &str) {
     let (mut used_up, mut elsewhere) = (0, 0);
-    for one in said {
+    for (name, one) in said {
         let names = |word: &str| one.err.contains(word);
-        let is_clear = one.is_clear() || one.name.starts_with("run-");
-        let is_elsewhere = names("EXDEV") && one.name != "copy-read_write";
-        match (names("EDQUOT") || names("SIGBUS"), is_elsewhere) {
-            (true, _) if is_clear && one.code == 4 => used_up += 1,
-            (_, true) if is_clear && one.code == 4 => elsewhere += 1,
-            _ => return one.unexpected(),
-        }
+        let is_full = names("EDQUOT") || names("SIGBUS");
+        let is_elsewhere = names("EXDEV") && name != "copy-read_write";
+        let is_clear = one.code == Some(4) && (one.is_clear() || name.starts_with("run-"));
+        check.expect(is_clear && (is_full || is_elsewhere), name, one);
+        used_up += usize::from(is_full);
+        elsewhere += usize::from(is_elsewhere && !is_full);
     }
-    match (used_up > elsewhere + 3, left) {
-        (true, "") => Ok(format!(
-            "{used_up} of {} tools and runs said EDQUOT, or SIGBUS of a mapping, and left nothing",
-            said.len()
-        )),
-        (true, left) => Err(format!("something was left behind: {left}")),
-        (false, _) => Err(format!("only {used_up} of {} met the quota", said.len())),
-    }
+    let of = format!("of {} tools and runs said EDQUOT, or SIGBUS of a mapping", said.len());
+    check.within(of, used_up, elsewhere + 4..);
+    check.same("left", left, "");
 }
 
 /// How many arms a run could use, each other one having its reason.
-fn rows(said: &[Said]) -> Res<String> {
-    let show = find(said, "show")?.json();
-    let rows = show["cells"].as_array().ok_or("the run has no cells")?;
-    let is_wrong = |row: &&Value| {
-        row["status"] == "failed" || row["status"] != "ok" && !row["reason"].is_string()
-    };
-    if let Some(row) = rows.iter().find(is_wrong) {
-        return Err(format!("failed, or without a reason: {row}"));
+fn rows(check: &Check, show: &Value) {
+    for row in show.rows() {
+        let has_reason = row["status"] != "failed" && row["reason"].is_string();
+        check.expect(row["status"] == "ok" || has_reason, "failed, or without a reason", row);
     }
     let ok = |cache: &str| {
-        rows.iter().filter(|row| row["cache"] == cache && row["status"] == "ok").count()
+        show.rows().iter().filter(|row| row["cache"] == cache && row["status"] == "ok").count()
     };
-    match ok("warm") {
-        0 => Err("no warm cell has a number".to_owned()),
-        warm => Ok(format!("{warm} warm and {} cold arms of {}", ok("cold"), rows.len())),
-    }
+    check.within(format!("of {} arms, warm ones with numbers", show.rows().len()), ok("warm"), 1..);
+    check.note("cold ones", ok("cold"));
 }
 
 /// Where every read fails: a message with the errno, or the signal, and failed trials.
-fn failing(said: &[Said]) -> Res<String> {
+fn failing(check: &Check, said: &All) {
     let is_named = |line: &str| line.contains("EIO") || line.contains("SIGBUS");
-    let mut messages = Vec::new();
-    for one in said.iter().filter(|one| one.name.starts_with("read-")) {
-        if one.code == 0 || !is_named(&one.err) {
-            return one.unexpected();
-        }
-        messages.push(one.first_line());
+    let mut reads = 0;
+    for (name, one) in said.iter().filter(|(name, _)| name.starts_with("read-")) {
+        check.expect(one.code != Some(0) && is_named(&one.err), name, one);
+        check.note(name, one.first_line());
+        reads += 1;
     }
-    if messages.len() < 3 {
-        return Err(format!("only {messages:?}"));
-    }
+    check.within("reads that failed", reads, 3..);
     for name in ["run", "midway"] {
-        let run = find(said, name)?;
+        let run = find(said, name);
         // A run that had numbers before keeps them.
         let has_numbers = run.err.lines().any(|line| line.contains(": ok, "));
-        let least = if has_numbers { 0 } else { 4 };
-        match run.err.lines().find(|line| is_named(line)) {
-            Some(line) if (least..=4).contains(&run.code) => messages.push(line),
-            _ => return run.unexpected(),
-        }
+        let codes = if has_numbers { 0..=4 } else { 4..=4 };
+        let is_ended = run.code.is_some_and(|code| codes.contains(&code));
+        let named = run.err.lines().find(|line| is_named(line));
+        check.judge(name, is_ended && named.is_some(), named.unwrap_or(&run.err));
     }
-    Ok(messages.join("; "))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::json;
 
-    fn one(name: &str, code: i32, err: &str, out: &str) -> Said {
-        Said { name: name.to_owned(), code, out: out.to_owned(), err: err.to_owned() }
+    use super::*;
+    use crate::check::passes;
+
+    fn one(code: i32, err: &str) -> Said {
+        Said { code: Some(code), err: err.to_owned(), out: String::new() }
+    }
+
+    fn all<const N: usize>(said: [(&str, Said); N]) -> All {
+        said.map(|(name, one)| (name.to_owned(), one)).into()
     }
 
     #[test]
     fn a_result_or_one_message() {
-        assert!(one("a", 0, "", "").is_clear());
-        assert!(one("a", 4, "iolens: no\n  do\n", "").is_clear());
-        assert!(!one("a", 4, "", "").is_clear());
-        assert!(!one("a", 4, "iolens: a\niolens: b\n", "").is_clear());
-        assert!(!one("a", -1, "iolens: a\n", "").is_clear());
+        assert!(one(0, "").is_clear());
+        assert!(one(4, "iolens: no\n  do\n").is_clear());
+        assert!(!one(4, "").is_clear() && !one(0, "iolens: a\n").is_clear());
+        assert!(!one(4, "iolens: a\niolens: b\n").is_clear());
+        assert!(!one(-1, "iolens: a\n").is_clear() && !Said::default().is_clear());
     }
 
     #[test]
     fn a_failed_arm_and_one_without_a_reason_are_wrong() {
-        let show = |rows: &str| vec![one("show", 0, "", &format!("{{\"cells\": [{rows}]}}"))];
-        let ok = r#"{"status": "ok", "cache": "warm"}"#;
-        assert_eq!(rows(&show(ok)).as_deref(), Ok("1 warm and 0 cold arms of 1"));
-        let failed = format!("{ok}, {}", r#"{"status": "failed", "reason": "why"}"#);
-        assert!(rows(&show(&failed)).is_err());
-        assert!(rows(&show(r#"{"status": "invalid"}"#)).is_err());
-        assert!(rows(&show("")).is_err());
+        let good = |more: &[Value]| {
+            let ok = json!({"status": "ok", "cache": "warm"});
+            let cells = [&[ok], more].concat();
+            passes(|check| rows(check, &json!({ "cells": cells })))
+        };
+        assert!(good(&[]) && good(&[json!({"status": "skipped", "reason": "why"})]));
+        assert!(!good(&[json!({"status": "failed", "reason": "why"})]));
+        assert!(!good(&[json!({"status": "invalid"})]));
+        assert!(!passes(|check| rows(check, &json!({"cells": []}))));
+    }
+
+    #[test]
+    fn readers_that_differ_and_what_is_left_are_wrong() {
+        let read = |sum: &str| Said { out: format!("{{\"checksum\": \"{sum}\"}}"), ..one(0, "") };
+        let good = |sum: &str, left: &str| {
+            let show = r#"{"cells": [{"status": "ok", "cache": "warm"}]}"#.to_owned();
+            let said = [
+                ("read-read", read("7")),
+                ("read-mmap", read(sum)),
+                ("copy-read_write", one(0, "")),
+                ("show", Said { out: show, ..one(0, "") }),
+            ];
+            passes(|check| judge(check, &all(said), left))
+        };
+        assert!(good("7", "f") && !good("8", "f") && !good("7", "f w"));
     }
 
     #[test]
     fn a_quota_is_named_by_all_and_nothing_stays() {
-        let met = |name: String| one(&name, 4, "iolens: cannot write w: EDQUOT\n", "");
-        let all = |last: Said| -> Vec<Said> {
-            (0..5).map(|n| met(format!("write-{n}"))).chain([last]).collect()
+        let good = |last: (&str, Said), left: &str| {
+            let mut said = all([last]);
+            let met = |n: u8| (format!("write-{n}"), one(4, "iolens: cannot write w: EDQUOT\n"));
+            said.extend((0..5).map(met));
+            passes(|check| quota(check, &said, left))
         };
-        let other = |err: &str| one("copy-reflink", 4, err, "");
-        assert!(quota(&all(other("iolens: it failed: EXDEV\n")), "").is_ok());
-        assert!(quota(&all(other("iolens: it failed: EXDEV\n")), "w").is_err());
-        assert!(quota(&all(other("iolens: oh\n")), "").is_err());
-        assert!(quota(&all(one("write-x", 0, "", "")), "").is_err());
+        let other = |err: &str| ("copy-reflink", one(4, err));
+        assert!(good(other("iolens: it failed: EXDEV\n"), ""));
+        assert!(!good(other("iolens: it failed: EXDEV\n"), "w"));
+        assert!(!good(other("iolens: oh\n"), ""));
+        assert!(!good(("write-x", one(0, "")), ""));
     }
 
     #[test]
     fn a_device_that_fails_is_named_by_all() {
-        let named = |name| one(name, 4, "iolens: cannot read f: EIO\n", "");
-        let mut all = vec![named("read-read"), named("read-direct"), named("read-mmap")];
-        assert!(failing(&all).is_err(), "no run");
+        let named = || one(4, "iolens: cannot read f: EIO\n");
         let failed = "committed: failed: `read`: cannot read f: EIO\n";
-        all.push(one("run", 4, failed, ""));
-        let midway = |code| one("midway", code, &format!("committed: : ok, \n{failed}"), "");
-        let both = |last: Said| [all.clone(), vec![last]].concat();
-        assert!(failing(&both(midway(0))).is_ok());
-        assert!(failing(&both(midway(101))).is_err());
-        assert!(failing(&both(one("midway", 0, "committed: : ok, \n", ""))).is_err());
-        all[0].err = "iolens: oh\n".to_owned();
-        assert!(failing(&all).is_err());
+        let numbers = "committed: : ok, \n";
+        let good = |read: Said, midway: Said| {
+            let reads = [("read-read", read), ("read-direct", named()), ("read-mmap", named())];
+            let runs = [("run", one(4, failed)), ("midway", midway)];
+            let said = all(reads).into_iter().chain(all(runs)).collect();
+            passes(|check| failing(check, &said))
+        };
+        let midway = |code| one(code, &format!("{numbers}{failed}"));
+        assert!(good(named(), midway(0)));
+        assert!(!good(named(), midway(101)) && !good(named(), Said::default()));
+        assert!(!good(named(), one(0, numbers)));
+        assert!(!good(one(4, "iolens: oh\n"), midway(0)));
     }
 }

@@ -14,14 +14,14 @@ const LIMIT_KIB: u64 = 64 << 10;
 const RUN: &str = "run file --quick --block-sizes 4KiB,64KiB --engines all --threads 1 --consumer \
                    scan --passes 3 --progress plain";
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     bench.run("file write file --block-size 1MiB --count 512")?;
     let reads = "file read file --block-size 64KiB --scan --threads 2 --loops 10";
     for (name, words, calibrates) in [("run file", RUN, true), ("file read", reads, false)] {
-        let mut running = bench.iolens(words).start()?;
+        let running = bench.iolens(words).start()?;
         // The command, and all of its workers.
         let (mut looks, mut peaks, mut counts) = (0, [0; 2], !calibrates);
-        running.watch(|running| {
+        let done = running.finish_watched(|running| {
             counts = counts || running.has_said("committed: ");
             if counts {
                 looks += 1;
@@ -29,12 +29,11 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
                 peaks[0] = peaks[0].max(anonymous_kib(own));
                 peaks[1] = children(own).map(anonymous_kib).fold(peaks[1], u64::max);
             }
-            false
-        });
-        running.finish()?.success()?;
-        check.note(name, format!("{looks} looks"));
+        })?;
+        done.success()?;
+        bench.note(name, format!("{looks} looks"));
         for (who, kib) in ["the command", "a worker"].iter().zip(peaks) {
-            check.within(format!("KiB in {who}"), kib, 1..LIMIT_KIB);
+            bench.within(format!("KiB in {who}"), kib, 1..LIMIT_KIB);
         }
     }
     Ok(())

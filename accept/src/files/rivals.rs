@@ -1,8 +1,6 @@
 //! Reading and copying files beside fio and google-benchmark, in pairs of runs.
 
-use serde_json::Value;
-
-use crate::pairs::{Count, PAIRS, Paired, pairs};
+use crate::pairs::{Count, PAIRS, Paired, pair};
 use crate::prelude::*;
 
 /// Most that two harnesses may differ by.
@@ -27,7 +25,7 @@ const COPY_PAIRS: Count = Count::of(303);
 pub const GIB: u64 = 1 << 30;
 
 /// All of an interval says that both agree.
-fn agree(check: &mut Check, what: &str, paired: &Paired) {
+fn agree(check: &Check, what: &str, paired: &Paired) {
     check.note(what, &paired.words);
     check.within(format!("{what}, lower end"), paired.ratio.low, AGREEMENT);
     check.within(format!("{what}, upper end"), paired.ratio.high, AGREEMENT);
@@ -92,10 +90,8 @@ impl Reading<'_> {
         Ok(rate(job.need("read/bw_bytes")?, in_the_kernel, job.need("usr_cpu")? / 100.0))
     }
 
-    fn pairs(&self, count: Count, in_the_kernel: bool) -> Res<Paired> {
-        let (ours, fio) = (|| Ok([self.ours(in_the_kernel)?]), || Ok([self.fio(in_the_kernel)?]));
-        let [paired] = pairs(count, ["GiB/s"], &ours, &fio)?;
-        Ok(paired)
+    fn pair(&self, count: Count, in_the_kernel: bool) -> Res<Paired> {
+        pair(count, "GiB/s", || self.ours(in_the_kernel), || self.fio(in_the_kernel))
     }
 }
 
@@ -105,40 +101,34 @@ fn rate(bytes_per_s: f64, in_the_kernel: bool, user_share: f64) -> f64 {
     bytes_per_s / share / GIB as f64
 }
 
-pub fn fio(bench: &Bench, check: &mut Check) -> Res {
+pub fn fio(bench: &Bench) -> Res {
     let bench = &file(bench, GIB)?;
     for (name, block) in [("64 KiB", 64 << 10), ("1 MiB", 1 << 20)] {
         let reading = Reading { bench, file: GIB, block, bytes: GIB, loops: LOOPS };
         let what = format!("{name}, less each one's time in user code");
-        agree(check, &what, &reading.pairs(FIO_PAIRS, true)?);
-        check.note(format!("{name}, with it, not judged"), reading.pairs(PAIRS, false)?.words);
+        agree(bench, &what, &reading.pair(FIO_PAIRS, true)?);
+        bench.note(format!("{name}, with it, not judged"), reading.pair(PAIRS, false)?.words);
     }
     Ok(())
 }
 
-pub fn fio_small(bench: &Bench, check: &mut Check) -> Res {
+pub fn fio_small(bench: &Bench) -> Res {
     let bench = &file(bench, GIB)?;
     let reading = Reading { bench, file: GIB, block: 512, bytes: 256 << 20, loops: 8 };
-    let paired = reading.pairs(PAIRS, false)?;
-    check.note("512 B", paired.words);
-    check.within("lower end", paired.ratio.low, SMALL_MIN..);
+    reading.pair(PAIRS, false)?.at_least(bench, "512 B", SMALL_MIN);
     Ok(())
 }
 
-pub fn google_benchmark(bench: &Bench, check: &mut Check) -> Res {
+pub fn google_benchmark(bench: &Bench) -> Res {
     const BYTES: u64 = 128 << 20;
     let bench = &file(bench, BYTES)?;
     for (name, block) in [("4 KiB", 4096), ("256 KiB", 256 << 10)] {
-        let pairs = |count, behind| {
-            let ours = || Ok([copied(bench, BYTES, block)?]);
-            let theirs = || Ok([witness(bench, BYTES, block, behind)?]);
-            pairs(count, ["GiB/s"], &ours, &theirs)
-        };
-        let [paired] = pairs(COPY_PAIRS, 0)?;
-        agree(check, name, &paired);
+        let (ours, theirs) =
+            (|| copied(bench, BYTES, block), |behind| witness(bench, BYTES, block, behind));
+        agree(bench, name, &pair(COPY_PAIRS, "GiB/s", ours, || theirs(0))?);
         // Where malloc puts a large buffer.
-        let [malloc] = pairs(PAIRS, 16)?;
-        check.note(format!("{name}, its buffer 16 B behind a page, not judged"), malloc.words);
+        let malloc = pair(PAIRS, "GiB/s", ours, || theirs(16))?;
+        bench.note(format!("{name}, its buffer 16 B behind a page, not judged"), malloc.words);
     }
     Ok(())
 }
@@ -150,7 +140,7 @@ fn witness(bench: &Bench, bytes: u64, block: u64, behind: u64) -> Res<f64> {
         "--src={file} --dst=out --block-size={block} --behind={behind} --benchmark_min_time=0 \
          --benchmark_format=json"
     );
-    let json: Value = bench.at_home(Job::new(bench.peers.join("copy")).words(&words)).json()?;
+    let json = bench.at_home(Job::new(bench.peers.join("copy")).words(&words)).json()?;
     Ok(json.need("benchmarks/0/bytes_per_second")? / GIB as f64)
 }
 

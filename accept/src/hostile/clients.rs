@@ -17,11 +17,11 @@ const VANISH: &str = include_str!("vanish.py");
 /// nobody knows of the connection.
 const ASKED_AFTER: Duration = Duration::from_secs(33);
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
-    ports_run_out(bench, check)?;
-    queue_overflows(bench, check)?;
-    clients_vanish(bench, check)?;
-    misbehaving(check)
+pub fn check(bench: &Bench) -> Res {
+    ports_run_out(bench)?;
+    queue_overflows(bench)?;
+    clients_vanish(bench)?;
+    misbehaving(bench)
 }
 
 /// A server in a network namespace of its own, where `prepared` was done before.
@@ -39,29 +39,28 @@ fn load_beside(bench: &Bench, server: &Serving, words: &str) -> Job {
 
 /// A hundred ports, kept for a minute each, and 500 short connections; then with the
 /// addresses that the message advises.
-fn ports_run_out(bench: &Bench, check: &mut Check) -> Res {
+fn ports_run_out(bench: &Bench) -> Res {
     let few = "cd /proc/sys/net/ipv4 && echo 40000 40099 > ip_local_port_range && echo 0 > \
                tcp_tw_reuse && cd /";
     let server = apart(bench, "epoll_lt", few)?;
     let short = "--short --connections 4 --requests 500 --service echo";
     let refused = load_beside(bench, &server, short).run()?;
-    let said = refused.stderr();
-    let named = said.contains("EADDRNOTAVAIL") && said.contains("--sources");
-    check.judge("ports run out", refused.status.code() == Some(4) && named, said);
+    let named = refused.refuses(4, "EADDRNOTAVAIL") && refused.refuses(4, "--sources");
+    bench.judge("ports run out", named, refused.stderr());
     let more = format!("{short} --sources 127.0.0.1-127.0.0.16");
     let advised = load_beside(bench, &server, &more).json()?;
-    check.same("with more addresses, ok", advised.int("outcomes/ok"), 500);
+    bench.same("with more addresses, ok", advised.int("outcomes/ok"), 500);
     let open = "--rate 500 --short --connections 4 --time 2s";
     let computed = load_beside(bench, &server, open).run()?;
-    let named = computed.status.code() == Some(2) && computed.stderr().contains("need 1000 ports");
-    check.judge("as an open loop, before it begins", named, computed.stderr());
-    only_gone(check, &server.served()?, 4);
+    let named = computed.refuses(2, "need 1000 ports");
+    bench.judge("as an open loop, before it begins", named, computed.stderr());
+    only_gone(bench, &server.served()?, 4);
     Ok(())
 }
 
 /// Nothing went wrong at a server but for so many clients that left before their
 /// reply: those of a load that gives up.
-fn only_gone(check: &mut Check, served: &Value, most: u64) {
+fn only_gone(check: &Check, served: &Value, most: u64) {
     let all = served["mishaps"].as_object().into_iter().flatten();
     let good = all.into_iter().all(|(kind, count)| {
         let most = if kind == "reset" { most } else { 0 };
@@ -73,7 +72,7 @@ fn only_gone(check: &mut Check, served: &Value, most: u64) {
 /// A queue of four, and 64 connections while the server is stopped. The kernel asks those that
 /// found no room again after 1, 2, 4 and 8 s, all at once, and four may come in each time: a
 /// request may well wait for longer than the limit of 10 s, and is counted as that.
-fn queue_overflows(bench: &Bench, check: &mut Check) -> Res {
+fn queue_overflows(bench: &Bench) -> Res {
     let server = apart(bench, "epoll_lt --backlog 4", "true")?;
     server.running.signal("STOP")?;
     let load = load_beside(bench, &server, "--connections 64 --requests 640 --service echo");
@@ -82,20 +81,20 @@ fn queue_overflows(bench: &Bench, check: &mut Check) -> Res {
     server.running.signal("CONT")?;
     let load = running.finish()?.success()?.json()?;
     let [ok, late] = ["ok", "timeout"].map(|kind| load["outcomes"].int(kind));
-    check.same("a queue of 4 overflows, 640 requests ok or timed out", ok + late, 640);
-    check.within("timed out", late, ..64);
-    check.within("ListenOverflows counted", load.int("network/listen_overflows"), 1..);
-    check.within("of 64 connections 0.9 s or more", load.int("connections_slow"), 1..);
+    bench.same("a queue of 4 overflows, 640 requests ok or timed out", ok + late, 640);
+    bench.within("timed out", late, ..64);
+    bench.within("ListenOverflows counted", load.int("network/listen_overflows"), 1..);
+    bench.within("of 64 connections 0.9 s or more", load.int("connections_slow"), 1..);
     let remarks = load["remarks"].to_string();
     let told = remarks.contains("ListenOverflows") && remarks.contains("longer backlog");
-    check.judge("it says", told, remarks);
-    only_gone(check, &server.served()?, late);
+    bench.judge("it says", told, remarks);
+    only_gone(bench, &server.served()?, late);
     Ok(())
 }
 
 /// Two clients of every model vanish; the others are answered, and when the kernel has
 /// asked in vain the server knows.
-fn clients_vanish(bench: &Bench, check: &mut Check) -> Res {
+fn clients_vanish(bench: &Bench) -> Res {
     let models = models(bench)?;
     let mut servers = Vec::new();
     for model in &models {
@@ -105,14 +104,10 @@ fn clients_vanish(bench: &Bench, check: &mut Check) -> Res {
     }
     let ports = servers.iter().filter_map(|server| Some(server.address.rsplit_once(':')?.1));
     Job::of("python3 -c").arg(VANISH).args(ports).success()?;
-    let mut answered = |when: &str| {
+    let answered = |when: &str| {
         for (server, model) in servers.iter().zip(&models) {
-            let answers = server.answers();
-            check.judge(
-                format!("{model}: 2 clients vanish, others answered {when}"),
-                answers,
-                answers,
-            );
+            let name = format!("{model}: 2 clients vanish, others answered {when}");
+            bench.holds(name, server.answers());
         }
     };
     answered("at once");
@@ -123,13 +118,13 @@ fn clients_vanish(bench: &Bench, check: &mut Check) -> Res {
         let expected = if model == "iterative" { "timed_out" } else { "reset" };
         let good = served["mishaps"][expected] == 2 && served["requests"] == 4;
         let words = format!("{} of {} requests", mishaps(&served), served["requests"]);
-        check.judge(format!("{model} counts"), good, words);
+        bench.judge(format!("{model} counts"), good, words);
     }
     Ok(())
 }
 
 /// The tests that are always run: every model and every kind of client.
-fn misbehaving(check: &mut Check) -> Res {
+fn misbehaving(check: &Check) -> Res {
     let done = tests(check, "--package iolens --test it -- serve:: load::")?;
     for name in [
         "a_port_that_is_taken_is_said_to_be",

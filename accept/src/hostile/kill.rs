@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::thread::sleep;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 
 use crate::bench::names;
 use crate::prelude::*;
-use crate::process::{POLL, processes};
+use crate::process::{processes, until};
 
 const KILLS: u32 = 10;
 
@@ -25,43 +25,29 @@ const MARK: &str = "IOLENS_ACCEPT_MARK";
 /// Repeats a failure: the seed of the moments.
 const SEED_VARIABLE: &str = "IOLENS_ACCEPT_SEED";
 
-pub fn check(bench: &Bench, check: &mut Check, topology: &str) -> Res {
+pub fn check(bench: &Bench, topology: &str) -> Res {
     let seed = seed()?;
-    check.note(SEED_VARIABLE, seed);
+    bench.note(SEED_VARIABLE, seed);
     let mut reported = 0;
     let moments = BuildHasherDefault::<DefaultHasher>::default();
     for kill in 1..=KILLS {
         let delay = Duration::from_millis(300 + moments.hash_one((seed, kill)) % 5700);
         let room = bench.room(&format!("kill-{topology}-{kill}"))?;
-        let round = kill_once(&room, topology, kill, delay)?;
-        reported += round.reported;
-        let words =
-            format!("{} trials, {} reported; left: {:?}", round.stored, round.reported, round.left);
-        check.judge(format!("{kill}: after {delay:?}"), round.is_sound(), words);
+        reported += kill_once(&room, topology, kill, delay)?;
     }
     // Else no kill came after a commit, and nothing was shown.
-    check.within("trials reported in all", reported, 1..);
+    bench.within("trials reported in all", reported, 1..);
     Ok(())
 }
 
-/// What one kill left.
-struct Round {
-    /// Trials the tool had said were committed.
-    reported: u64,
-    /// Trials in the file afterwards.
-    stored: u64,
-    /// Processes, network namespaces that processes stand in, devices and files.
-    left: Vec<String>,
+/// Whether these are the trials that the tool had said were committed: of one more it may not have
+/// said so yet.
+fn is_sound(reported: u64, stored: u64) -> bool {
+    (reported..=reported + 1).contains(&stored)
 }
 
-impl Round {
-    /// One trial more than reported may have been committed.
-    fn is_sound(&self) -> bool {
-        (self.reported..=self.reported + 1).contains(&self.stored) && self.left.is_empty()
-    }
-}
-
-fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Res<Round> {
+/// Judges what one kill leaves; how many trials the tool had said were committed.
+fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Res<u64> {
     let mark = format!("{}-{kill}", std::process::id());
     let (files_before, networks_before) = (shared_files(), networks());
     let run = format!(
@@ -75,7 +61,7 @@ fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Res<R
         return Err(format!("the run ended by itself after {:?}", ended.elapsed));
     }
     let killed = running.kill()?;
-    let committed = killed.stderr.iter().filter(|(_, line)| line.contains("committed: pass"));
+    let committed = killed.err_lines().filter(|line| line.contains("committed: pass"));
     let reported = committed.count() as u64;
 
     // The next start, which also looks for what the last one left.
@@ -83,26 +69,25 @@ fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Res<R
         false => 0,
         true => trials_of_last_run(&bench.json("runs --db results.db --json")?),
     };
-    let begin = Instant::now();
-    let living = || -> Vec<String> {
+    let mut left = Vec::new();
+    until(GRACE, || {
         let networks = networks().difference(&networks_before).cloned().collect();
-        [marked_processes(&mark), networks].concat()
-    };
-    let mut left = living();
-    while !left.is_empty() && begin.elapsed() < GRACE {
-        sleep(4 * POLL);
-        left = living();
-    }
+        left = [marked_processes(&mark), networks].concat();
+        left.is_empty()
+    });
     left.extend(shared_files().difference(&files_before).cloned());
     let known = ["results.db", "results.db-wal", "results.db-shm", "tmp"];
     left.extend(names(bench.path("")).into_iter().filter(|name| !known.contains(&&**name)));
     left.extend(names(bench.path("tmp")));
-    Ok(Round { reported, stored, left })
+    let words = format!("{stored} trials, {reported} reported; left: {left:?}");
+    let good = is_sound(reported, stored) && left.is_empty();
+    bench.judge(format!("{kill}: after {delay:?}"), good, words);
+    Ok(reported)
 }
 
 /// Trials of the run that began last, in the JSON of `iolens runs --json`.
 fn trials_of_last_run(runs: &Value) -> u64 {
-    let latest = runs.list("").iter().max_by_key(|run| run.int("started_unix_ns"));
+    let latest = runs.as_array().into_iter().flatten().max_by_key(|run| run.int("started_unix_ns"));
     latest.map_or(0, |run| run.int("trials"))
 }
 
@@ -151,9 +136,8 @@ mod tests {
 
     #[test]
     fn a_lost_or_invented_trial_is_unsound() {
-        let round = |reported, stored| Round { reported, stored, left: Vec::new() }.is_sound();
-        assert!(round(3, 3) && round(3, 4));
-        assert!(!round(3, 2) && !round(3, 5));
+        assert!(is_sound(3, 3) && is_sound(3, 4));
+        assert!(!is_sound(3, 2) && !is_sound(3, 5));
     }
 
     #[test]
@@ -174,8 +158,7 @@ mod tests {
             .spawn()
             .expect("cat runs");
         // Between fork and exec the child still has our environment.
-        let begin = Instant::now();
-        while marked_processes(&mark).is_empty() && begin.elapsed() < Duration::from_secs(20) {}
+        until(Duration::from_secs(20), || !marked_processes(&mark).is_empty());
         assert_eq!(marked_processes(&mark).len(), 1);
         drop(child.stdin.take());
         child.wait().expect("it ends");

@@ -28,22 +28,22 @@ enum Verdict {
 
 /// All primitives that send, each in every topology where it can be. What is undecided is
 /// measured once more.
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let listed = bench.json("list methods --all --json")?;
     for entry in listed.list("methods").iter().filter(|entry| sends(entry)) {
         let name = entry.word("name");
         if let Err(why) = twin(&listed, entry) {
-            check.judge(name, false, why);
+            bench.judge(name, false, why);
             continue;
         }
         for options in settings(entry) {
             let (mut verdict, mut words) = measure(bench, name, options)?;
             if verdict == Verdict::Undecided {
-                check.note(format!("{name}, undecided"), words);
+                bench.note(format!("{name}, undecided"), words);
                 (verdict, words) = measure(bench, name, options)?;
             }
             let name = format!("{name}, {}", options.split(' ').nth(1).unwrap_or_default());
-            check.judge(name, verdict == Verdict::Equivalent, words);
+            bench.judge(name, verdict == Verdict::Equivalent, words);
         }
     }
     Ok(())

@@ -15,15 +15,15 @@ const RUN: &str = "run net --network loopback --threads 1 --baseline send --size
 const QUICK: &str = "--quick --methods send,sendmsg_zerocopy --json";
 const SHARE_MIN: f64 = 0.9;
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let before = sysctl()?;
     if before != "0" {
-        check.missing(format!("{SYSCTL} is {before} on this machine, 0 is needed"));
+        bench.missing(format!("{SYSCTL} is {before} on this machine, 0 is needed"));
         return Ok(());
     }
     let json = bench.json(format!("{RUN} {QUICK}"))?;
-    check.judge("without consent untouched", sysctl()? == before && changed(&json) == 0, &before);
-    check.within(
+    bench.judge("without consent untouched", sysctl()? == before && changed(&json) == 0, &before);
+    bench.within(
         "sendmsg_zerocopy mapped",
         share(&json, "sendmsg_zerocopy")?,
         SHARE_MIN.next_up()..,
@@ -32,38 +32,37 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let why = said.lines().find(|line| line.contains("mapped") && line.contains("page"));
     let of_send = share(&json, "send")?;
     let words = format!("{of_send:.3}: {}", why.unwrap_or("no reason").trim());
-    check.judge("send mapped", of_send > SHARE_MIN || why.is_some(), words);
-    let rest = consent(bench, check, &before).and_then(|()| kill(bench, check, &before));
+    bench.judge("send mapped", of_send > SHARE_MIN || why.is_some(), words);
+    let rest = consent(bench, &before).and_then(|()| kill(bench, &before));
     // Whatever was found: nothing of it is left on the machine.
     let _ = fs::write(SYSCTL, &before);
     rest
 }
 
 /// A run with consent maps what `send` sends, says so, and puts it back.
-fn consent(bench: &Bench, check: &mut Check, before: &str) -> Res {
+fn consent(bench: &Bench, before: &str) -> Res {
     let json = bench.json(format!("{RUN} {QUICK} --allow-sysctl"))?;
-    check.within("send mapped with --allow-sysctl", share(&json, "send")?, SHARE_MIN.next_up()..);
-    check.same("the sysctl afterwards", sysctl()?.as_str(), before);
-    check.same("sysctls changed", changed(&json), 1);
+    bench.within("send mapped with --allow-sysctl", share(&json, "send")?, SHARE_MIN.next_up()..);
+    bench.same("the sysctl afterwards", sysctl()?, before);
+    bench.same("sysctls changed", changed(&json), 1);
     let said = bench.run("show last")?.stdout().replace("\n  ", " ");
     let beside = said.contains("of the bytes with net.core.high_order_alloc_disable=1");
-    check.holds("it is said beside the rows", beside);
+    bench.holds("it is said beside the rows", beside);
     Ok(())
 }
 
 /// A run that is killed leaves it to the next start.
-fn kill(bench: &Bench, check: &mut Check, before: &str) -> Res {
+fn kill(bench: &Bench, before: &str) -> Res {
     let run = format!("{RUN} --methods send,write --progress plain --allow-sysctl");
     let mut running = bench.iolens(&run).minutes(1).start()?;
     running.watch(|_| sysctl().is_ok_and(|now| now != before));
     let during = sysctl()?;
     running.kill()?;
-    check.same("while a run goes on", during.as_str(), "1");
-    check.same("after its SIGKILL", sysctl()?.as_str(), "1");
+    bench.same("while a run goes on", during, "1");
+    bench.same("after its SIGKILL", sysctl()?, "1");
     let next = bench.run("runs")?;
-    check.same("after the next start", sysctl()?.as_str(), before);
-    let said = next.noted("again: a run that was");
-    check.said("which says so", said);
+    bench.same("after the next start", sysctl()?, before);
+    bench.said("which says so", next.noted("again: a run that was"));
     Ok(())
 }
 

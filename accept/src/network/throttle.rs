@@ -24,13 +24,13 @@ const STREAM: (&str, f64) = ("16KiB", (MTU_BYTES - 52.0) / (MTU_BYTES + 14.0));
 const DATAGRAM: (&str, f64) = ("1400", 1400.0 / (1400.0 + 28.0 + 14.0));
 
 /// `send` over a throttled link.
-pub fn send(bench: &Bench, check: &mut Check) -> Res {
-    judge(bench, check, &["send"], 3, STREAM)
+pub fn send(bench: &Bench) -> Res {
+    judge(bench, &["send"], 3, STREAM)
 }
 
 /// Every primitive that sends over TCP here, and those that send datagrams, over a
 /// throttled link.
-pub fn all(bench: &Bench, check: &mut Check) -> Res {
+pub fn all(bench: &Bench) -> Res {
     let listed = bench.json("list methods --json")?;
     let over = |transport: &str| {
         listed.names("methods", |entry| {
@@ -39,49 +39,42 @@ pub fn all(bench: &Bench, check: &mut Check) -> Res {
                 && entry["transport"] == transport
         })
     };
-    judge(bench, check, &over("tcp"), 1, STREAM)?;
+    judge(bench, &over("tcp"), 1, STREAM)?;
     // Each datagram waits for a timer of its own, which a guest has late: shown, and
     // not judged.
-    let mut datagrams = Check::default();
-    judge(bench, &mut datagrams, &over("udp"), 1, DATAGRAM)?;
-    check.note("not judged", datagrams.evidence());
+    let datagrams = Check::default();
+    judge(&bench.telling(&datagrams), &over("udp"), 1, DATAGRAM)?;
+    bench.note("not judged", datagrams.evidence());
     Ok(())
 }
 
 /// Each primitive reads as the rate of the link less the headers.
-fn judge(
-    bench: &Bench,
-    check: &mut Check,
-    primitives: &[&str],
-    passes: usize,
-    (size, share): (&str, f64),
-) -> Res {
+fn judge(bench: &Bench, primitives: &[&str], passes: usize, (size, share): (&str, f64)) -> Res {
     let baseline = if primitives.contains(&"send") { "send" } else { primitives[0] };
     let run = format!(
         "run net --threads 1 --network veth --sequential-time 4s --baseline {baseline} --sizes \
          {size} --methods {} --passes {passes}",
         primitives.join(",")
     );
-    let mut run = bench.iolens(&run).minutes(5).start()?;
     let mut throttled = BTreeSet::new();
-    run.watch(|_| {
+    let run = bench.iolens(&run).minutes(5).start()?;
+    let done = run.finish_watched(|_| {
         for pid in processes().filter(is_worker) {
             if !throttled.contains(&pid) && put(pid).is_ok() {
                 throttled.insert(pid);
             }
         }
-        false
-    });
-    run.finish()?.success()?;
-    let json = bench.json("show last --json")?;
+    })?;
+    done.success()?;
+    let json = bench.last()?;
     // The arms of a pass take turns in one pair of workers.
-    check.within("workers throttled", throttled.len(), passes..);
+    bench.within("workers throttled", throttled.len(), passes..);
     let expected = RATE_BITS_PER_S * share;
-    check.note("Mbit/s expected", expected / 1e6);
+    bench.note("Mbit/s expected", expected / 1e6);
     for primitive in primitives {
         let goodput = json.own_row(primitive)?.need("goodput_bits_per_s")?;
         let name = format!("{primitive}, {:.3} received, of it", goodput / 1e6);
-        check.within(name, goodput / expected, 1.0 - TOLERANCE..=1.0 + TOLERANCE);
+        bench.within(name, goodput / expected, 1.0 - TOLERANCE..=1.0 + TOLERANCE);
     }
     Ok(())
 }
@@ -89,9 +82,8 @@ fn judge(
 /// Whether a process is a worker of the tool.
 fn is_worker(pid: &u32) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut words = line.split(|&byte| byte == 0);
-    words.next().is_some_and(|word| word.ends_with(b"iolens"))
-        && words.next() == Some(&b"worker"[..])
+    let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();
+    matches!(words[..], [program, b"worker", ..] if program.ends_with(b"iolens"))
 }
 
 /// Puts the token bucket on a worker's device; an error where the worker has

@@ -15,7 +15,7 @@ const PAGE_BYTES_MAX: usize = 3 << 19;
 const TEXT_LINES_MAX: usize = 120;
 
 /// What a run of every available primitive looks like.
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let listed = bench.json("list methods --json")?;
     let items = listed.list("methods").iter();
     let shown = items.filter(|item| item["available"] == true && item["hidden"] != true);
@@ -25,26 +25,22 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let text = bench.run(format!("{RUN} {list}"))?.stdout();
     let place = text.lines().find_map(|line| line.strip_prefix("Report").map(str::trim));
     let page = read(place.ok_or("the run names no page")?.as_ref())?;
-    judge(check, &page, &text, &ids, &families);
+    judge(bench, &page, &text, &ids, &families);
     Ok(())
 }
 
-fn judge(
-    check: &mut Check,
-    page: &str,
-    text: &str,
-    ids: &BTreeSet<&str>,
-    families: &BTreeSet<&str>,
-) {
+fn judge(check: &Check, page: &str, text: &str, ids: &BTreeSet<&str>, families: &BTreeSet<&str>) {
     let headed = |family: &&str| page.contains(&format!("data-family=\"{family}\""));
-    let unheaded: Vec<_> = families.iter().filter(|family| !headed(family)).collect();
+    let unheaded: BTreeSet<&str> = families.iter().copied().filter(|f| !headed(f)).collect();
     let of = format!("of {} families without a heading on the page", families.len());
-    check.same(of, unheaded, Vec::new());
+    check.same(of, unheaded, BTreeSet::new());
     let on_page =
         |id: &str| page.contains(&format!(">{id}<")) || page.contains(&format!(">{id} ("));
     let in_text = |id: &str| text.split_whitespace().any(|word| word == id);
-    let missing: Vec<_> = ids.iter().filter(|id| !on_page(id) || !in_text(id)).collect();
-    check.same(format!("of {} arms the page or the text lacks", ids.len()), missing, Vec::new());
+    let lacks = |id: &&str| !on_page(id) || !in_text(id);
+    let missing: BTreeSet<&str> = ids.iter().copied().filter(lacks).collect();
+    let of = format!("of {} arms the page or the text lacks", ids.len());
+    check.same(of, missing, BTreeSet::new());
     let figures = lines_of_figures(page);
     check.within("figures of curves", figures.len(), families.len()..);
     check.within("lines in one", figures.into_iter().max().unwrap_or(0), ..=LINES_MAX);

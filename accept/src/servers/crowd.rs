@@ -1,81 +1,155 @@
-//! Ten thousand connections at once: what they take, and what is said where a limit is
-//! in the way.
+//! Very many connections at once: what they take, and what is said where a limit is in the way.
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::prelude::*;
 use crate::process::{Finished, status_kib};
-use crate::servers::serving::{CONNECTIONS, CROWD, Serving, load_line, mishaps, outcomes};
+use crate::servers::serving::{CONNECTIONS, CROWD, Serving, load, load_line, mishaps, outcomes};
 
 /// What the client may have in memory, all of it, and how long it may take to connect.
 const CLIENT_KIB_MAX: u64 = 100_000_000 / 1024;
 const RAMP_NS_MAX: f64 = 3e9;
 
-const LOAD: &str = "--connections 10000 --time 3s --service echo";
+const CROWD_LOAD: &str = "--connections 10000 --time 3s --service echo";
 
 /// Few descriptors.
 fn few() -> Job {
     Job::of("prlimit --nofile=4096:4096").minutes(3)
 }
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     for model in CROWD {
-        held(bench, check, model)?;
-        few_at_the_server(bench, check, model)?;
+        held(bench, model)?;
+        few_at_the_server(bench, model)?;
     }
-    few_at_the_client(bench, check)
+    few_at_the_client(bench)
 }
 
 /// All of them with the limits as they are.
-fn held(bench: &Bench, check: &mut Check, model: &str) -> Res {
+fn held(bench: &Bench, model: &str) -> Res {
     let server = Serving::ours(bench, model)?;
     let (done, peak_kib) = watched(bench, &server)?;
     let served = server.served()?;
-    let limit = done.noted("need");
-    if done.status.code() == Some(2) && !limit.is_empty() {
-        check.judge(model, true, format!("not on this machine: {limit}"));
+    if done.refuses(2, "need") {
+        bench.judge(model, true, format!("not on this machine: {}", done.noted("need")));
         return Ok(());
     }
     let load = done.json()?;
     let [made, failed] = ["connections_made", "connections_failed"].map(|key| load.int(key));
-    check.same(format!("{model}: connections, failed"), (made, failed), (CONNECTIONS, 0));
+    bench.same(format!("{model}: connections, failed"), (made, failed), (CONNECTIONS, 0));
     let (ok, scheduled) = (load.int("outcomes/ok"), load.int("scheduled"));
-    check.judge("requests ok", scheduled > 0 && ok == scheduled, format!("{ok} of {scheduled}"));
-    check.note("per second", load.num("rate_per_s"));
-    check.same("wrong at the server", mishaps(&served).as_str(), "nothing");
-    check.within("ns to connect", load.num("ramp_ns"), 1.0..RAMP_NS_MAX);
-    check.within("KiB resident", peak_kib, 1..CLIENT_KIB_MAX);
+    bench.judge("requests ok", scheduled > 0 && ok == scheduled, format!("{ok} of {scheduled}"));
+    bench.note("per second", load.num("rate_per_s"));
+    bench.same("wrong at the server", mishaps(&served), "nothing");
+    bench.within("ns to connect", load.num("ramp_ns"), 1.0..RAMP_NS_MAX);
+    bench.within("KiB resident", peak_kib, 1..CLIENT_KIB_MAX);
     Ok(())
 }
 
 /// A server that has too few: it closes the rest, counts them, and serves on.
-fn few_at_the_server(bench: &Bench, check: &mut Check, model: &str) -> Res {
+fn few_at_the_server(bench: &Bench, model: &str) -> Res {
     let mut server = Serving::under(bench, few(), model)?;
     let load = watched(bench, &server)?.0.json()?;
     let lives = server.running.is_running() && server.answers();
-    check.holds(format!("{model} with 4096 descriptors answers on"), lives);
-    check.within("closed for want of one", server.served()?.int("mishaps/no_descriptor"), 1..);
+    bench.holds(format!("{model} with 4096 descriptors answers on"), lives);
+    bench.within("closed for want of one", server.served()?.int("mishaps/no_descriptor"), 1..);
     let [ok, wrong] = outcomes(&load["outcomes"], "");
-    check.within("requests ok", ok, 1..);
-    check.same("all counted", ok + wrong, load.int("scheduled"));
+    bench.within("requests ok", ok, 1..);
+    bench.same("all counted", ok + wrong, load.int("scheduled"));
     Ok(())
 }
 
 /// A client that has too few says so before it connects.
-fn few_at_the_client(bench: &Bench, check: &mut Check) -> Res {
+fn few_at_the_client(bench: &Bench) -> Res {
     let server = Serving::ours(bench, "epoll_lt")?;
-    let done = bench.under(few(), load_line(&server, LOAD)).minutes(1).run()?;
-    let named = done.status.code() == Some(2) && !done.noted("RLIMIT_NOFILE").is_empty();
-    check.judge("load with 4096 descriptors", named, done.stderr());
-    check.same("connections of it", server.served()?["connections"].as_u64(), Some(0));
+    let done = bench.under(few(), load_line(&server, CROWD_LOAD)).minutes(1).run()?;
+    let named = done.refuses(2, "RLIMIT_NOFILE");
+    bench.judge("load with 4096 descriptors", named, done.stderr());
+    bench.same("connections of it", &server.served()?["connections"], 0);
     Ok(())
 }
 
 /// A load to its end, and the most it had in memory: its peak does not go down.
 fn watched(bench: &Bench, server: &Serving) -> Res<(Finished, u64)> {
-    let mut running = bench.iolens(load_line(server, LOAD)).minutes(3).start()?;
     let mut peak_kib = 0;
-    running.watch(|running| {
+    let running = bench.iolens(load_line(server, CROWD_LOAD)).minutes(3).start()?;
+    let done = running.finish_watched(|running| {
         peak_kib = peak_kib.max(status_kib(running.id(), "VmHWM:"));
-        false
-    });
-    Ok((running.finish()?, peak_kib))
+    })?;
+    Ok((done, peak_kib))
+}
+
+/// More than 1024 descriptors and than threads may be.
+const BEYOND_LOAD: &str = "--connections 1500 --time 1s --service echo --timeout 3s --threads 1";
+
+/// Threads and processes that the cgroup allows.
+const PIDS_MAX: &str = "200";
+
+/// Servers beyond what they can have: `select` beyond its sets, `thread_per_connection` beyond the
+/// number of processes that a cgroup allows.
+pub fn limits(bench: &Bench) -> Res {
+    bench.note("beyond its sets", "select");
+    let select = Serving::ours(bench, "select")?;
+    beyond(bench, select, "beyond_select", "FD_SETSIZE, 1024")?;
+    let Some(group) = Group::new() else {
+        bench.missing("a cgroup with pids.max: that needs root and the controller");
+        return Ok(());
+    };
+    for model in ["thread_per_connection", "fork"] {
+        let job = Job::of("sh -c").arg("echo $$ > \"$0\" && exec \"$@\"");
+        let server = Serving::under(bench, job.arg(group.0.join("cgroup.procs")), model)?;
+        bench.note("in a cgroup of 200", model);
+        beyond(bench, server, "no_task", "pids.max")?;
+    }
+    Ok(())
+}
+
+/// More connections than a server can have: what is beyond is counted as `kind`, a
+/// message with `words` says so, and others are answered meanwhile and afterwards.
+fn beyond(bench: &Bench, mut server: Serving, kind: &str, words: &str) -> Res {
+    let load = load(bench, &server, BEYOND_LOAD)?;
+    let lives = server.running.is_running() && server.answers();
+    let done = server.stop()?;
+    let served = done.json()?;
+    bench.within("of 1500 connections, requests ok", load.int("outcomes/ok"), 1..);
+    bench.judge("went wrong", served.int(&format!("mishaps/{kind}")) > 0, mishaps(&served));
+    bench.holds("it answers on", lives);
+    bench.said("it says", done.noted(words));
+    Ok(())
+}
+
+/// A cgroup of this line's own that limits processes; it goes when this does.
+struct Group(PathBuf);
+
+impl Group {
+    fn new() -> Option<Group> {
+        let name = format!("iolens-accept-{}", std::process::id());
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        // Of version 1 the controller has a tree of its own; of version 2 all share one.
+        let places = own.lines().filter_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            match (parts.next()?, parts.next()?) {
+                ("pids", path) => Some(format!("/sys/fs/cgroup/pids{path}")),
+                ("", path) => Some(format!("/sys/fs/cgroup{path}")),
+                _ => None,
+            }
+        });
+        let mut groups = places.map(|place| Group(Path::new(&place).join(&name)));
+        // Of the place that has no such controller nothing is left behind.
+        groups.find(|Group(path)| {
+            let limit = path.join("pids.max");
+            let limited = fs::create_dir(path)
+                .and_then(|()| fs::metadata(&limit))
+                .and_then(|_| fs::write(&limit, PIDS_MAX));
+            limited.is_ok()
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // It is empty: its servers have ended, or there never was one.
+        let _ = fs::remove_dir(&self.0);
+    }
 }

@@ -19,35 +19,31 @@ const STALL_NS: f64 = 1400.0 * MS;
 /// How far a figure may be from the one that is known.
 const WITHIN: f64 = 0.05;
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
-    matched(bench, check)?;
-    server_stalls(bench, check)?;
-    client_stalls(bench, check)
+pub fn check(bench: &Bench) -> Res {
+    matched(bench)?;
+    server_stalls(bench)?;
+    client_stalls(bench)
 }
 
-fn near(check: &mut Check, name: &str, value: f64, expected: f64) {
-    check.within(
-        name,
-        value / 1e9,
-        (1.0 - WITHIN) * expected / 1e9..=(1.0 + WITHIN) * expected / 1e9,
-    );
+fn near(check: &Check, name: &str, value: f64, expected: f64) {
+    let expected = expected / 1e9;
+    check.within(name, value / 1e9, (1.0 - WITHIN) * expected..=(1.0 + WITHIN) * expected);
 }
 
 /// 5 ms of sleep for each request, an open loop, and every reply beside its record.
-fn matched(bench: &Bench, check: &mut Check) -> Res {
+fn matched(bench: &Bench) -> Res {
     const REQUESTS: u64 = 2_000;
     let server = Serving::ours(bench, "thread_per_connection --service oracle:5ms")?;
     let words = format!(
         "--connections 16 --rate 200 --requests {REQUESTS} --service oracle --seed 7 --print"
     );
     let done = bench.run(load_line(&server, &words))?;
-    let lines = done.stdout.iter().filter(|(_, line)| line.starts_with("{\""));
     let (mut beyond, mut services) = (Vec::new(), Vec::new());
-    for reply in lines.filter_map(|(_, line)| serde_json::from_str::<Value>(line).ok()) {
+    for line in done.out_lines().filter(|line| line.starts_with("{\"")) {
         let [due, received, begin, end] =
-            times(&reply).ok_or_else(|| format!("this reply has no record: {reply}"))?;
+            times(line).ok_or_else(|| format!("this reply has no record: {line}"))?;
         if begin < due || received < end {
-            return Err(format!("a service outside of what was measured: {reply}"));
+            return Err(format!("a service outside of what was measured: {line}"));
         }
         services.push((end - begin) as f64 / MS);
         beyond.push(((received - due) as f64 - (end - begin) as f64) / MS);
@@ -56,18 +52,19 @@ fn matched(bench: &Bench, check: &mut Check) -> Res {
         return Err("no reply has a record".to_owned());
     }
     beyond.sort_by(f64::total_cmp);
-    check.same("requests served", server.served()?.int("requests"), REQUESTS);
-    check.same("replies matched", beyond.len() as u64, REQUESTS);
-    check.note("ms of service by the oracle's record", Median::of(services).value);
+    bench.same("requests served", server.served()?.int("requests"), REQUESTS);
+    bench.same("replies matched", beyond.len() as u64, REQUESTS);
+    bench.note("ms of service by the oracle's record", Median::of(services).value);
     let at = |percent: usize| beyond[(beyond.len() - 1) * percent / 100];
-    check.within("ms beyond it, least", at(0), 0.0..);
-    check.within("median", Median::of(beyond.iter().copied()).value, ..BEYOND_NS_MAX / MS);
-    check.note("p99, most", format!("{:.3}, {:.3}", at(99), at(100)));
+    bench.within("ms beyond it, least", at(0), 0.0..);
+    bench.within("median", Median::of(beyond.iter().copied()).value, ..BEYOND_NS_MAX / MS);
+    bench.note("p99, most", format!("{:.3}, {:.3}", at(99), at(100)));
     Ok(())
 }
 
 /// When a request was due and answered, and when its service began and ended, ns.
-fn times(reply: &Value) -> Option<[u64; 4]> {
+fn times(line: &str) -> Option<[u64; 4]> {
+    let reply: Value = serde_json::from_str(line).ok()?;
     let (begin, end) = reply["text"].as_str()?.split_once(' ')?;
     let (due, received) = (reply["due_ns"].as_u64()?, reply["received_ns"].as_u64()?);
     Some([due, received, begin.parse().ok()?, end.parse().ok()?])
@@ -79,22 +76,26 @@ const REQUESTS: u32 = 6_000;
 const STALLS_AT: u32 = 1_000;
 
 /// One connection and one thread, which stands still once for 1.4 s.
-fn server_stalls(bench: &Bench, check: &mut Check) -> Res {
+fn server_stalls(bench: &Bench) -> Res {
     let what = format!("epoll_lt --service oracle:1ms,stall=1.4s@{STALLS_AT}");
     let server = Serving::ours(bench, &what)?;
     let words = format!("--rate {RATE} --arrivals fixed --requests {REQUESTS} --service oracle");
     let load = load(bench, &server, &words)?;
     server.served()?;
     let p99 = load.num("from_due/p99_ns");
-    check.same("of a server that stalls, requests ok", load.int("outcomes/ok"), REQUESTS.into());
-    near(check, "s from due at most", load.num("from_due/max_ns"), STALL_NS);
+    bench.same(
+        "of a server that stalls, requests ok",
+        load.int("outcomes/ok"),
+        u64::from(REQUESTS),
+    );
+    near(bench, "s from due at most", load.num("from_due/max_ns"), STALL_NS);
     let expected = p99_of_schedule(load.num("from_sent/p50_ns"));
-    near(check, "p99, as the schedule has it", p99, expected);
-    check.within("p99 from sent, of it", load.num("from_sent/p99_ns") / p99, ..0.1);
+    near(bench, "p99, as the schedule has it", p99, expected);
+    bench.within("p99 from sent, of it", load.num("from_sent/p99_ns") / p99, ..0.1);
     let slow = load.list("from_sent/buckets").iter();
     let slow = slow.filter(|bucket| bucket.num("0") > STALL_NS / 2.0);
-    check.same("requests above 0.7 s", slow.map(|bucket| bucket.int("1")).sum(), 1);
-    check.same("client_limited", load["client_limited"].as_bool(), Some(false));
+    bench.same("requests above 0.7 s", slow.map(|bucket| bucket.int("1")).sum::<u64>(), 1);
+    bench.same("client_limited", &load["client_limited"], false);
     Ok(())
 }
 
@@ -115,7 +116,7 @@ fn p99_of_schedule(service_ns: f64) -> f64 {
 }
 
 /// The client is stopped for 1.4 s: its own lag, and nothing that is said of the server.
-fn client_stalls(bench: &Bench, check: &mut Check) -> Res {
+fn client_stalls(bench: &Bench) -> Res {
     let server = Serving::ours(bench, "epoll_lt --service echo")?;
     let words = "--rate 500 --arrivals fixed --connections 4 --time 10s --service echo";
     let running = bench.iolens(load_line(&server, words)).minutes(1).start()?;
@@ -125,16 +126,12 @@ fn client_stalls(bench: &Bench, check: &mut Check) -> Res {
     running.signal("CONT")?;
     let load = running.finish()?.success()?.json()?;
     server.served()?;
-    let flags = ["client_limited", "server_behind"].map(|flag| load[flag].as_bool());
-    check.same(
-        "of a client that is stopped, client_limited, server_behind",
-        flags,
-        [Some(true), Some(false)],
-    );
+    bench.same("of a client that is stopped, client_limited", &load["client_limited"], true);
+    bench.same("server_behind", &load["server_behind"], false);
     let counts = ["outcomes/ok", "scheduled"].map(|count| load.int(count));
-    check.same("requests ok, scheduled", counts, [5_000; 2]);
-    near(check, "s of its own lag at most", load.num("lag/max_ns"), STALL_NS);
-    check.note("it says", load.word("remarks/0"));
+    bench.same("requests ok, scheduled", counts, [5_000; 2]);
+    near(bench, "s of its own lag at most", load.num("lag/max_ns"), STALL_NS);
+    bench.note("it says", load.word("remarks/0"));
     Ok(())
 }
 

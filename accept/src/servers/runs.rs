@@ -7,19 +7,19 @@ use crate::prelude::*;
 use crate::servers::serving::{CONNECTIONS, CROWD, models, outcomes};
 
 /// `run server --quick`: every model of this machine, and the cheapest with its interval.
-pub fn first_look(bench: &Bench, check: &mut Check) -> Res {
+pub fn first_look(bench: &Bench) -> Res {
     let available = models(bench)?;
     let run = bench.run("run server --quick --json")?;
-    judge_first_look(check, &run.json()?, &available);
+    judge_first_look(bench, &run.json()?, &available);
     // What a first look may take, without the build.
-    check.within("seconds", run.seconds(), ..120.0);
+    bench.within("seconds", run.seconds(), ..120.0);
     Ok(())
 }
 
 /// Models that serve no connections that stay, which a first look has.
 const NOT_FOR_MANY: [&str; 2] = ["fork", "iterative"];
 
-fn judge_first_look(check: &mut Check, run: &Value, available: &[String]) {
+fn judge_first_look(check: &Check, run: &Value, available: &[String]) {
     let mut measured = 0;
     for id in available {
         let row = run.own_row(id).unwrap_or(&Value::Null);
@@ -40,19 +40,19 @@ fn judge_first_look(check: &mut Check, run: &Value, available: &[String]) {
 
 /// `run server` with ten thousand long connections: numbers without an error, or the limit
 /// that stopped them.
-pub fn crowd(bench: &Bench, check: &mut Check) -> Res {
+pub fn crowd(bench: &Bench) -> Res {
     let run = bench.json(format!(
         "run server --quick --models {} --connections {CONNECTIONS} --network loopback --passes 2 \
          --budget 4m --json",
         CROWD.join(",")
     ))?;
-    judge_crowd(check, &run);
+    judge_crowd(bench, &run);
     Ok(())
 }
 
 /// Whether each model answered all requests of its connections, or says which limit kept it
 /// from having them.
-fn judge_crowd(check: &mut Check, run: &Value) {
+fn judge_crowd(check: &Check, run: &Value) {
     const LIMITS: [&str; 3] = ["RLIMIT_NOFILE", "ip_local_port_range", "nf_conntrack_max"];
     for id in CROWD {
         let Ok(row) = run.own_row(id) else {

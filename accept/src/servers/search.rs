@@ -21,7 +21,7 @@ const STEP: f64 = 1.05;
 /// A search that says "at least" says that much of the rate that is known.
 const AT_LEAST_MIN: f64 = 0.8;
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let json = bench.json(RUN)?;
     let of = |is_knee: bool| {
         let found = json.list("searches").iter().find(|a| (a["goal"] == "knee") == is_knee);
@@ -30,11 +30,11 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let (limit, knee) = (of(false)?, of(true)?);
     let capacity = fastest(&bench.slices()?)?;
     let all = format!("in its fastest slice, {} in all", limit["closed_loop_per_s"]);
-    check.note("burn:500 with epoll_lt, closed loop", format!("{capacity:.0} per second {all}"));
+    bench.note("burn:500 with epoll_lt, closed loop", format!("{capacity:.0} per second {all}"));
     let climbed_s = knee.need("limit_ns")? / 1e9;
-    judge(check, "p99 < 5 ms", limit, rate(capacity, 0.99, LIMIT_S));
+    judge(bench, "p99 < 5 ms", limit, rate(capacity, 0.99, LIMIT_S));
     let known = rate(capacity, 0.5, climbed_s - overhead_s(capacity, climbed_s));
-    judge(check, "knee", knee, known);
+    judge(bench, "knee", knee, known);
     Ok(())
 }
 
@@ -54,7 +54,7 @@ fn overhead_s(capacity: f64, climbed_s: f64) -> f64 {
 
 /// Whether a search has found a rate that is known, or says at least a rate that is not
 /// above it: what was disturbed at the next one bounds nothing from above.
-fn judge(check: &mut Check, what: &str, answer: &Value, known: f64) {
+fn judge(check: &Check, what: &str, answer: &Value, known: f64) {
     let (kept, broken) = (answer.num("kept_per_s"), answer.num("broken_per_s"));
     let holds = kept / STEP <= known
         && match answer.word("ended") {

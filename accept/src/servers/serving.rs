@@ -30,13 +30,12 @@ pub struct Serving {
 impl Serving {
     /// `iolens serve WORDS`, on a free port of 127.0.0.1, whose end is told as JSON.
     pub fn ours(bench: &Bench, words: &str) -> Res<Serving> {
-        Serving::under(bench, None, words)
+        Serving::of(bench.iolens(serve_line(words)))
     }
 
     /// The same, started by another command.
-    pub fn under(bench: &Bench, job: impl Into<Option<Job>>, words: &str) -> Res<Serving> {
-        let line = format!("serve {words} --listen 127.0.0.1:0 --json");
-        Serving::of(bench.under(job, &line))
+    pub fn under(bench: &Bench, job: Job, words: &str) -> Res<Serving> {
+        Serving::of(bench.under(job, serve_line(words)))
     }
 
     /// A command that says where it listens.
@@ -44,11 +43,6 @@ impl Serving {
         let mut running = job.start()?;
         let line = running.wait_for(LISTENING, PATIENCE)?;
         Ok(Serving { running, address: line.trim().trim_start_matches(LISTENING).to_owned() })
-    }
-
-    /// CPU time of all of its threads in ns, as the scheduler counts it.
-    pub fn cpu_ns(&self) -> f64 {
-        cpu_ns(self.running.id())
     }
 
     /// One request over a connection of its own: whether it was answered.
@@ -73,6 +67,10 @@ impl Serving {
     pub fn served(self) -> Res<Value> {
         self.stop()?.json()
     }
+}
+
+fn serve_line(words: &str) -> String {
+    format!("serve {words} --listen 127.0.0.1:0 --json")
 }
 
 /// The words of a load on a server, and its JSON.
@@ -106,8 +104,9 @@ pub fn models(bench: &Bench) -> Res<Vec<String>> {
     Ok(here.into_iter().map(str::to_owned).collect())
 }
 
-/// CPU time of all threads of a process in ns: the first number of their schedstat.
-fn cpu_ns(process: u32) -> f64 {
+/// CPU time of all threads of a process in ns, as the scheduler counts it: the first number of
+/// their schedstat.
+pub fn cpu_ns(process: u32) -> f64 {
     let tasks = format!("/proc/{process}/task");
     let one = |thread: String| -> Option<f64> {
         let text = read(format!("{tasks}/{thread}/schedstat").as_ref()).ok()?;

@@ -9,7 +9,7 @@ use crate::servers::serving::models;
 /// The other reading, and the processes that have the names.
 const SCRIPT: &str = include_str!("top2.py");
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let models = models(bench)?;
     // Who is not root gets the same with a user namespace, where the machine allows it.
     let user = if own_user()? == 0 { "" } else { "--user --map-root-user" };
@@ -17,17 +17,17 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     for (place, command) in [("in a pid namespace", apart.as_str()), ("anywhere", "python3 -c")] {
         let job = Job::of(command).arg(SCRIPT).arg(&bench.tool).args(&models);
         let json = bench.at_home(job).minutes(4).json()?;
-        check.note(place, format!("first {} and {}", json.at("first/0"), json.at("first/1")));
+        bench.note(place, format!("first {} and {}", json.at("first/0"), json.at("first/1")));
         if place != "anywhere" {
-            check.same("hostile ones first", json["hostile_first"].as_bool(), Some(true));
+            bench.same("hostile ones first", &json["hostile_first"], true);
         }
-        judge(check, &json, &models);
+        judge(bench, &json, &models);
     }
     Ok(())
 }
 
 /// Whether every reply was the other reading's too, in all models.
-fn judge(check: &mut Check, json: &Value, models: &[String]) {
+fn judge(check: &Check, json: &Value, models: &[String]) {
     for phase in ["resting", "burning"] {
         let of = |model: &String| &json[phase][model];
         let sum = |key: &str| models.iter().map(|model| of(model).int(key)).sum::<u64>();
@@ -38,6 +38,6 @@ fn judge(check: &mut Check, json: &Value, models: &[String]) {
         }
     }
     for model in models {
-        check.same(format!("{model} ended with"), json["ended"][model].as_i64(), Some(0));
+        check.same(format!("{model} ended with"), &json["ended"][model], 0);
     }
 }

@@ -1,6 +1,8 @@
 //! What the doctor claims, compared with what really happens: as root and as
 //! an ordinary user, and once more after the command that it advises.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -17,15 +19,16 @@ const NOBODY: u32 = 65534;
 /// The same questions without any code of ours.
 const SECOND_OPINION: &str = include_str!("doctor.py");
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let own = own_user()?;
     let users = if own == 0 { vec![0, NOBODY] } else { vec![own] };
     for id in users {
         let user = User::new(bench, id)?;
-        check.note("as user", id);
-        let claims = user.examine(check)?;
+        bench.note("as user", id);
+        let claims = user.doctor()?.json()?;
+        user.examine(&claims)?;
         if own == 0 && id != 0 {
-            check.part("advice", user.follow(&claims));
+            bench.part("advice", user.follow(&claims));
         }
     }
     Ok(())
@@ -39,76 +42,66 @@ struct User {
 
 impl User {
     fn new(bench: &Bench, id: u32) -> Res<User> {
-        let room = format!("doctor-{id}");
-        let mut own = bench.room(&format!("{room}/home"))?;
+        let mut own = bench.room(&format!("doctor-{id}/home"))?;
         own.tool = own.path("../iolens");
-        let user = User { id, bench: own };
         let may = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
-        let made = may(&user.bench.path(""), 0o777)
-            .and_then(|()| fs::copy(&bench.tool, &user.bench.tool))
-            .and_then(|_| may(&user.bench.tool, 0o755));
-        made.map_err(|e| format!("cannot prepare {room}: {e}"))?;
-        Ok(user)
+        let made = may(&own.path(""), 0o777)
+            .and_then(|()| fs::copy(&bench.tool, &own.tool))
+            .and_then(|_| may(&own.tool, 0o755));
+        made.map_err(|e| format!("cannot prepare the home of user {id}: {e}"))?;
+        Ok(User { id, bench: own })
     }
 
     /// A program of this user, with a home and a data directory of its own.
-    fn run(&self, program: impl AsRef<Path>, words: &str) -> Res<Finished> {
-        let id = self.id;
-        let setpriv = match own_user()? == id {
+    fn job(&self, program: impl AsRef<OsStr>, words: &str) -> Job {
+        let (id, home) = (self.id, self.bench.path(""));
+        let setpriv = match own_user() == Ok(id) {
             true => "setpriv --".to_owned(),
             false => format!("setpriv --reuid={id} --regid={id} --clear-groups --"),
         };
-        let job = Job::of(&setpriv).arg(program.as_ref()).words(words);
+        let job = Job::of(&setpriv).arg(program).words(words).minutes(1).directory(&home);
         // Programs of the system: those of root's own path may be root's alone.
         let job = job.env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
-        let home = self.bench.path("");
-        let job = job.directory(&home).env("HOME", &home).env("XDG_DATA_HOME", home.join("data"));
-        job.minutes(1).run()
+        job.env("HOME", &home).env("XDG_DATA_HOME", home.join("data"))
     }
 
+    /// What the doctor says, in time and without leaving anything.
     fn doctor(&self) -> Res<Finished> {
-        self.run(&self.bench.tool, "doctor --json")?.success()
-    }
-
-    /// What the doctor claims, held against what is so.
-    fn examine(&self, check: &mut Check) -> Res<Value> {
-        let seen = || [names("/sys/class/net"), names(self.bench.path(""))].concat();
+        let seen = || {
+            let all = [names("/sys/class/net"), names(self.bench.path(""))].concat();
+            all.into_iter().collect::<BTreeSet<String>>()
+        };
         let before = seen();
-        let doctor = self.doctor()?;
-        let left: Vec<String> = seen().into_iter().filter(|name| !before.contains(name)).collect();
-        let claims = doctor.json()?;
-        check.note("findings", claims.list("findings").len());
-        check.within("seconds", doctor.seconds(), ..=2.0);
-        check.same("left", left, Vec::new());
-        for (name, possible) in self.truth()? {
-            let state = state(&claims, &name);
-            let words = format!("said to be {state:?}, possible when tried: {possible}");
-            check.judge(&name, !state.is_empty() && (state == "ok") == possible, words);
-        }
-        Ok(claims)
+        let doctor = self.job(&self.bench.tool, "doctor --json").success()?;
+        self.bench.same("left", &seen() - &before, BTreeSet::new());
+        self.bench.within("seconds", doctor.seconds(), ..=2.0);
+        Ok(doctor)
     }
 
-    /// Names of findings, and whether nothing was in the way when tried.
-    fn truth(&self) -> Res<Vec<(String, bool)>> {
+    /// Holds what the doctor claims against whether anything is in the way when it is tried.
+    fn examine(&self, claims: &Value) -> Res {
+        self.bench.note("findings", claims.list("findings").len());
+        let compare = |name: &str, possible: bool| {
+            let state = state(claims, name);
+            let words = format!("said to be {state:?}, possible when tried: {possible}");
+            self.bench.judge(name, !state.is_empty() && (state == "ok") == possible, words);
+        };
         self.bench.write("../opinion.py", SECOND_OPINION)?;
-        let opinion = self.run("python3", "../opinion.py")?.success()?.json()?;
-        let said = opinion.as_object().ok_or("the second opinion is no object")?;
-        let mut truth: Vec<(String, bool)> =
-            said.iter().map(|(name, errno)| (name.clone(), *errno == 0)).collect();
-        let listed = self.run(&self.bench.tool, "list networks --json")?.success()?.json()?;
+        let opinion = self.job("python3", "../opinion.py").json()?;
+        let opinion = opinion.as_object().ok_or("the second opinion is no object")?;
+        opinion.iter().for_each(|(name, errno)| compare(name, *errno == 0));
+        let listed = self.job(&self.bench.tool, "list networks --json").json()?;
         let here = listed.names("networks", |network| network["available"] == true);
         // With the rights this user has.
         let flags = if self.id == 0 { "--net true" } else { "--user --map-root-user --net true" };
-        let limit = self.run("prlimit", "--nofile --output HARD --noheadings")?.success()?.stdout();
+        let limit = self.job("prlimit", "--nofile --output HARD --noheadings").success()?.stdout();
         let descriptors = limit.trim() == "unlimited"
             || limit.trim().parse::<u64>().map_err(|_| format!("prlimit said {limit}"))? >= 10_064;
-        truth.extend([
-            ("PMU".to_owned(), has_core_pmu()),
-            ("veth pair".to_owned(), here.contains(&"veth")),
-            ("namespaces".to_owned(), self.run("unshare", flags)?.status.success()),
-            ("descriptors".to_owned(), descriptors),
-        ]);
-        Ok(truth)
+        compare("PMU", has_core_pmu());
+        compare("veth pair", here.contains(&"veth"));
+        compare("namespaces", self.job("unshare", flags).run()?.status.success());
+        compare("descriptors", descriptors);
+        Ok(())
     }
 
     /// Does what is advised for the kernel's events to this user's copy of the tool, and asks
@@ -119,7 +112,12 @@ impl User {
         let Some(first) = closed.first() else {
             return Ok("nothing to do: the kernel is open to everybody".to_owned());
         };
-        let advice = part(claims, first, "remedy").split(';').next().unwrap_or_default();
+        let advice = claims
+            .find("findings", "name", first)
+            .word("remedy")
+            .split(';')
+            .next()
+            .unwrap_or_default();
         let Some(command) = advice.strip_prefix("sudo setcap ") else {
             return Err(format!("{first}: the first advice is no setcap: {advice}"));
         };
@@ -133,13 +131,8 @@ impl User {
     }
 }
 
-fn part<'a>(claims: &'a Value, name: &str, part: &str) -> &'a str {
-    let found = claims.list("findings").iter().find(|finding| finding["name"] == name);
-    found.map_or("", |finding| finding.word(part))
-}
-
 fn state<'a>(claims: &'a Value, name: &str) -> &'a str {
-    part(claims, name, "state")
+    claims.find("findings", "name", name).word("state")
 }
 
 /// PMUs of cores: `cpu`, or those that name their processors.

@@ -19,14 +19,14 @@ const RUNS: [(&str, &str); 2] = [
     ("run syscall --quick --threads 1 --passes 6 --budget 60s --json", "ratio"),
 ];
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     // Known answers: fixtures of two groups.
     for package in ["iolens-stats", "iolens-report"] {
-        tests(check, &format!("--package {package} --lib group_tests"))?;
+        tests(bench, &format!("--package {package} --lib group_tests"))?;
     }
     for (command, ratio) in RUNS {
         let run = bench.json(command)?;
-        check.note("run", command);
+        bench.note("run", command);
         let export = bench.slices()?;
         let mut trials: BTreeMap<(u64, u64), BTreeSet<&str>> = BTreeMap::new();
         let is_meant = |slice: &&Value| slice["pass"] != 0 && slice["calls_in_a_row"].is_null();
@@ -34,12 +34,12 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
             let place = (slice.int("pass"), slice.int("position"));
             trials.entry(place).or_default().insert(slice.word("arm"));
         }
-        check.within("groups of arms", trials.values().collect::<BTreeSet<_>>().len(), 2..);
+        bench.within("groups of arms", trials.values().collect::<BTreeSet<_>>().len(), 2..);
         let passes: BTreeSet<u64> = trials.keys().map(|(pass, _)| *pass).collect();
         let rows = rows_of_first_cell(&run);
-        numbers(check, rows, passes.len() as u64, &run);
+        numbers(bench, rows, passes.len() as u64, &run);
         let table = bench.run(format!("show {} 1", run_id(&run)?))?.stdout();
-        check.part("table", order(rows, &table, ratio));
+        bench.part("table", order(rows, &table, ratio));
     }
     Ok(())
 }
@@ -52,7 +52,7 @@ fn rows_of_first_cell(run: &Value) -> &[Value] {
 
 /// Every comparison rests on as many trials as there are passes at most, and no finding says
 /// more.
-fn numbers(check: &mut Check, rows: &[Value], passes: u64, run: &Value) {
+fn numbers(check: &Check, rows: &[Value], passes: u64, run: &Value) {
     let is_contrast = |row: &&Value| {
         ["compared", "self_check"].contains(&row.word("role")) && row["status"] == "ok"
     };

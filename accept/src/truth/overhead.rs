@@ -24,22 +24,22 @@ const RUN: &str = "run net --methods send --sizes 64,64KiB --threads 1 --mode st
 
 /// Counters open cost less than 2 % of a slice's time, and reading them less
 /// than 5 % of a trial's, outside of every slice's clock.
-pub fn counters(bench: &Bench, check: &mut Check) -> Res {
+pub fn counters(bench: &Bench) -> Res {
     let json = bench.json(RUN)?;
     let open = open_counters(&json);
     if open.is_empty() {
-        check.missing("no counter can be opened here");
+        bench.missing("no counter can be opened here");
         return Ok(());
     }
-    check.note("open by default", open.join(", "));
-    judge(check, &json);
+    bench.note("open by default", open.join(", "));
+    judge(bench, &json);
     // Not judged.
     let asked = bench.json(format!("{RUN} --software-events"))?;
-    costs(&asked).iter().for_each(|row| check.note("with --software-events", words(row)));
+    costs(&asked).iter().for_each(|row| bench.note("with --software-events", words(row)));
     Ok(())
 }
 
-fn judge(check: &mut Check, json: &Value) {
+fn judge(check: &Check, json: &Value) {
     let costs = costs(json);
     check.judge("cells", !costs.is_empty(), costs.len());
     for row in costs {
@@ -63,14 +63,13 @@ fn words(row: &Value) -> String {
 
 /// The counters that the machine gives a thread.
 fn open_counters(json: &Value) -> Vec<&str> {
-    let facts = json.list("run/host/facts").iter();
-    let counted = facts
-        .filter(|fact| fact["group"] == "counters" && fact.word("name").starts_with("counted"));
+    let facts = json.list("run/host/facts").iter().filter(|fact| fact["group"] == "counters");
+    let counted = facts.filter(|fact| fact.word("name").starts_with("counted"));
     counted.filter_map(|fact| fact["value"]["exact"].as_str()).collect()
 }
 
 /// Sampling at 1 kHz costs less than 2 % of a slice's time.
-pub fn sampling(bench: &Bench, check: &mut Check) -> Res {
+pub fn sampling(bench: &Bench) -> Res {
     bench.run(
         "run net --methods send --baseline send --sizes 64,64KiB --threads 1 --quick --network \
          loopback --json",
@@ -83,14 +82,13 @@ pub fn sampling(bench: &Bench, check: &mut Check) -> Res {
         }
         let attribution = &explained["attribution"];
         let cost = attribution.at("sampling_cost/ratio");
-        let [value, low] = ["value", "interval/low"].map(|key| cost.num(key));
         let period_ms = attribution.num("period_ns") / 1e6;
         let words = format!(
-            "{cell}: {value:.3} [{low:.3}, …], {} trials, a sample every {period_ms:.2} ms of CPU \
-             time, upper end",
+            "{cell}: {}, {} trials, a sample every {period_ms:.2} ms of CPU time, upper end",
+            cost.interval(["value", "interval/low", "interval/high"]),
             cost["n"]
         );
-        check.within(words, cost.need("interval/high")?, ..=COST_MAX);
+        bench.within(words, cost.need("interval/high")?, ..=COST_MAX);
     }
     Ok(())
 }
@@ -117,7 +115,7 @@ mod tests {
             })
         };
         let good = json(1.02, 2);
-        assert_eq!(words(costs(&good)[0]), "rr, 64 B × 1 SMALL 1.010 [1.000, 1.020]");
+        assert_eq!(words(costs(&good)[0]), "rr, 64 B × 1 SMALL 1.0100 [1.0000, 1.0200]");
         assert_eq!(open_counters(&good), ["cycles_user"]);
         let good = |json: Value| passes(|check| judge(check, &json));
         assert!(good(json(1.02, 2)));

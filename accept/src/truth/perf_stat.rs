@@ -27,7 +27,7 @@ const PAIRS: [(&str, &[&str]); 5] = [
 ];
 
 /// Every pair agrees in every cell.
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     for cell in CELLS {
         let (counted, export) = both(bench, cell)?;
         let rows = export.list("arms");
@@ -39,16 +39,16 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
         // have the switches to it and from it, perf's clock stands within them.
         let between_ns = sum(rows, &["tx_cpu_ns", "rx_cpu_ns"]) - sum(rows, PAIRS[0].1);
         let each_ns = between_ns / sum(rows, PAIRS[1].1).max(1.0);
-        check.note(cell, format!("{each_ns:.0} ns more in the accounts per context switch"));
+        bench.note(cell, format!("{each_ns:.0} ns more in the accounts per context switch"));
         for (event, metrics) in PAIRS {
             let (theirs, ours) = (perf_count(&counted, event), sum(rows, metrics));
             if (theirs + ours).is_nan() {
-                check.note(event, "it is not counted here");
+                bench.note(event, "it is not counted here");
                 continue;
             }
             let percent = 100.0 * (ours - theirs) / theirs.max(1.0);
             let words = format!("perf {theirs:.0}, ours {ours:.0}, {percent:+.2}%");
-            check.judge(event, agrees(ours, theirs, slices), words);
+            bench.judge(event, agrees(ours, theirs, slices), words);
         }
     }
     Ok(())

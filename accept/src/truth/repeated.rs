@@ -17,14 +17,13 @@ fn changes(bench: &Bench, words: &str) -> Res<Vec<Value>> {
 
 /// `slow, time: SLOWER 0.8337 [0.8330, 0.8344]`.
 fn words(change: &Value) -> String {
-    let [ratio, low, high] =
-        ["ratio", "pointwise/low", "pointwise/high"].map(|key| change.num(key));
     let [arm, quantity, verdict] = ["arm", "quantity", "verdict"].map(|key| change.word(key));
-    format!("{arm}, {quantity}: {verdict} {ratio:.4} [{low:.4}, {high:.4}]")
+    let ratio = change.interval(["ratio", "pointwise/low", "pointwise/high"]);
+    format!("{arm}, {quantity}: {verdict} {ratio}")
 }
 
 /// Changes of which none may be judged as one of these.
-fn none(check: &mut Check, what: &str, changes: &[Value], verdicts: &[&str]) {
+fn none(check: &Check, what: &str, changes: &[Value], verdicts: &[&str]) {
     let (bad, good): (Vec<&Value>, Vec<&Value>) =
         changes.iter().partition(|change| is_judged(change, verdicts));
     bad.iter().for_each(|change| check.judge(what, false, words(change)));
@@ -33,32 +32,30 @@ fn none(check: &mut Check, what: &str, changes: &[Value], verdicts: &[&str]) {
 }
 
 /// One plan, five times; whatever is SLOWER in one of them is not.
-pub fn repetitions(bench: &Bench, check: &mut Check) -> Res {
+pub fn repetitions(bench: &Bench) -> Res {
     let run = "run net --methods send_staged,sendmsg_iov,send --sizes 1KiB,16KiB,256KiB \
                --threads 1 --network loopback --budget 2m --progress none --json";
     let runs: Vec<String> = (0..5).map(|_| run_id(&bench.json(run)?)).collect::<Res<_>>()?;
     for (index, a) in runs.iter().enumerate() {
         for b in &runs[index + 1..] {
             let both = format!("{a} {b}");
-            none(check, &both, &changes(bench, &both)?, &["SLOWER"]);
+            none(bench, &both, &changes(bench, &both)?, &["SLOWER"]);
         }
     }
     Ok(())
 }
 
 /// Two copies of one build, measured in turn, do not differ.
-pub fn fresh_copies(bench: &Bench, check: &mut Check) -> Res {
-    std::fs::copy(&bench.tool, bench.path("copy-of-iolens"))
-        .map_err(|e| format!("cannot copy the tool: {e}"))?;
+pub fn fresh_copies(bench: &Bench) -> Res {
+    let copy = bench.copy_tool("copy-of-iolens")?;
     let run = bench.json(
         "run net --quick --sizes 4KiB --network loopback --methods send,write --passes 12 --budget \
          60s --json",
     )?;
-    let copy = bench.path("copy-of-iolens");
     let words = format!("{} --progress none --rerun {}", run_id(&run)?, copy.display());
     for nth in 1..=20 {
         let changes = changes(bench, &words)?;
-        none(check, &format!("comparison {nth}"), &changes, &["FASTER", "SLOWER", "SMALL"]);
+        none(bench, &format!("comparison {nth}"), &changes, &["FASTER", "SLOWER", "SMALL"]);
     }
     Ok(())
 }
@@ -79,21 +76,21 @@ const HANDICAPPED_US: u32 = WORK_US * 12 / 10;
 /// becomes slower by what it took in the first run, over that and the work that was added.
 /// Of that something a part grows with the work (ticks, interrupts), so the work is long: with
 /// one of 4 ms the right ratio was known to 0.001, and on a quiet machine its interval is narrower.
-pub fn handicap(bench: &Bench, check: &mut Check) -> Res {
+pub fn handicap(bench: &Bench) -> Res {
     let both = format!("{} {}", handicapped(bench, WORK_US)?, handicapped(bench, HANDICAPPED_US)?);
     let changes = changes(bench, &both)?;
     let (slow, others): (Vec<Value>, Vec<Value>) =
         changes.into_iter().partition(|change| change["primitive"] == "slow");
-    check.within("changes of slow", slow.len(), 1..);
-    check.within("of others", others.len(), slow.len()..);
-    none(check, "others", &others, &["SLOWER"]);
+    bench.within("changes of slow", slow.len(), 1..);
+    bench.within("of others", others.len(), slow.len()..);
+    none(bench, "others", &others, &["SLOWER"]);
     for change in &slow {
         // By how much it changes by right, from what it took before.
         let before_ns = change.num("own/ns_a");
         let right = before_ns / (before_ns + f64::from(HANDICAPPED_US - WORK_US) * 1000.0);
-        check.judge("slow", is_judged(change, &["SLOWER"]), words(change));
+        bench.judge("slow", is_judged(change, &["SLOWER"]), words(change));
         let interval = change.num("pointwise/low")..=change.num("pointwise/high");
-        check.within("by right", right, interval);
+        bench.within("by right", right, interval);
     }
     Ok(())
 }

@@ -12,29 +12,27 @@ const RINGS: [&str; 4] =
 /// study that leaves its threads out shows it as the cheaper one.
 const SHARE_MIN: f64 = 0.5;
 
-pub fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench) -> Res {
     let done = Job::cargo("test --release --package iolens-engine --test cpu_time").run()?;
-    let lines = done.stdout.iter().filter(|(_, line)| line.starts_with("cpu_time "));
-    check.note("arms compared with their processes", lines.count());
+    let compared = done.out_lines().filter(|line| line.starts_with("cpu_time "));
+    bench.note("arms compared with their processes", compared.count());
     for ring in RINGS {
         match done.line(&format!("{ring}:")) {
-            line if line.starts_with("cpu_time ") => check.note(ring, line),
-            _ => check.missing(format!("{ring} was not measured\n{}", done.stderr())),
+            line if line.starts_with("cpu_time ") => bench.note(ring, line),
+            _ => bench.missing(format!("{ring} was not measured\n{}", done.stderr())),
         }
     }
-    check.part("conformance", done.success().map(|_| "it passes"));
+    bench.part("conformance", done.success().map(|_| "it passes"));
     let run = "run write --engines write,uring_fixed --baseline write --block-sizes 256KiB \
                --threads 1 --target new --quick --passes 5 --json";
     let json = bench.json(run)?;
     let shown = |id: &str| json.own_row(id)?.need("cpu_ns_per_byte");
     let dearer = shown("uring_fixed")? / shown("write")?;
     let whole = whole(bench, "uring_fixed")? / whole(bench, "write")?;
-    check.note("ns/B of write in the study", shown("write")?);
-    check.note(
-        "uring_fixed over write in the study, in processes",
-        format!("{dearer:.2}, {whole:.2}"),
-    );
-    check.within("one over the other", dearer / whole, SHARE_MIN..);
+    bench.note("ns/B of write in the study", shown("write")?);
+    let words = format!("{dearer:.2}, {whole:.2}");
+    bench.note("uring_fixed over write in the study, in processes", words);
+    bench.within("one over the other", dearer / whole, SHARE_MIN..);
     Ok(())
 }
 

@@ -57,6 +57,38 @@ pub enum Node {
     Code(String),
 }
 
+impl Node {
+    /// A paragraph.
+    #[must_use]
+    pub fn say(said: impl Into<Text>) -> Node {
+        Node::Say(said.into())
+    }
+
+    /// One that matters less.
+    #[must_use]
+    pub fn aside(said: impl Into<Text>) -> Node {
+        Node::Aside(said.into())
+    }
+
+    /// A heading within a section.
+    #[must_use]
+    pub fn heading(heading: impl Into<String>) -> Node {
+        Node::Heading(heading.into())
+    }
+
+    /// A fold that is closed to begin with.
+    #[must_use]
+    pub fn fold(summary: impl Into<Text>, nodes: Vec<Node>) -> Node {
+        Node::Fold(Fold { summary: summary.into(), is_open: false, nodes })
+    }
+
+    /// Facts; none where there are none.
+    #[must_use]
+    pub fn facts(facts: Vec<Fact>) -> Option<Node> {
+        (!facts.is_empty()).then_some(Node::Facts(facts))
+    }
+}
+
 /// A name and what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {

@@ -146,6 +146,42 @@ impl Table {
         self.rows.push(Row { entries, starts_group: true });
     }
 
+    /// Adds a row that begins a group, or goes on with one.
+    pub fn push_row(&mut self, starts_group: bool, entries: Vec<Entry>) {
+        self.rows.push(Row { entries, starts_group });
+    }
+
+    /// The table without the columns of these names, as many groups of them as `width` asks for.
+    #[must_use]
+    pub fn fitting(mut self, width: usize, dropped: &[&[&str]]) -> Table {
+        for names in dropped {
+            if self.width() <= width {
+                break;
+            }
+            let goes = |column: &Column| names.contains(&column.name.as_str());
+            let kept: Vec<bool> = self.columns.iter().map(|column| !goes(column)).collect();
+            let mut of = kept.iter();
+            self.columns.retain(|_| of.next() == Some(&true));
+            for row in &mut self.rows {
+                let mut of = kept.iter();
+                row.entries.retain(|_| of.next() == Some(&true));
+            }
+        }
+        self
+    }
+
+    /// The table, unless it has no rows.
+    #[must_use]
+    pub fn with_rows(self) -> Option<Table> {
+        (!self.rows.is_empty()).then_some(self)
+    }
+
+    /// The same where something else says what it shows.
+    #[must_use]
+    pub fn without_caption(self) -> Table {
+        Table { caption: String::new(), ..self }
+    }
+
     /// The index of a footnote, which is added unless it is already there.
     pub fn note(&mut self, text: &str) -> usize {
         if let Some(found) = self.notes.iter().position(|note| note == text) {

@@ -9,39 +9,27 @@ use iolens_audit::bounds;
 use iolens_engine::perf_control::PerfControl;
 use iolens_model::parse;
 
-mod allow;
+mod again;
 mod ask;
-mod compare;
-mod confirm;
 mod file;
-mod import;
 mod load;
 mod net;
-mod peer;
-mod resume;
 mod run;
 mod serve;
-mod shell;
 mod tune;
 mod upkeep;
 
-pub(crate) use allow::{Allow, Permission};
+pub(crate) use again::{Allow, Compare, Confirm, Peer, Permission, Resume};
 pub(crate) use ask::Ask;
-pub(crate) use compare::Compare;
-pub(crate) use confirm::Confirm;
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
-pub(crate) use import::Import;
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
-pub(crate) use peer::Peer;
-pub(crate) use resume::Resume;
 #[cfg(test)]
 pub(crate) use run::command;
-pub(crate) use run::{Asked, Run};
+pub(crate) use run::{Run, flags_of};
 pub(crate) use serve::Serve;
-pub(crate) use shell::{Completions, Man, Shell};
 pub(crate) use tune::{Tune, TuneHow, TuneTask};
-pub(crate) use upkeep::{Consent, Gc, Rm};
+pub(crate) use upkeep::{Completions, Consent, Gc, Import, Man, Rm, Shell};
 
 /// A heading of flags.
 pub(crate) const MACHINE: &str = "The machine and its network";
@@ -200,8 +188,8 @@ pub(crate) enum ProgressKind {
 }
 
 impl ProgressKind {
-    pub(crate) const ALL: [ProgressKind; 3] =
-        [ProgressKind::Bar, ProgressKind::Plain, ProgressKind::None];
+    pub(crate) const ALL: &'static [ProgressKind] =
+        &[ProgressKind::Bar, ProgressKind::Plain, ProgressKind::None];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -212,7 +200,7 @@ impl ProgressKind {
     }
 }
 
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct ResultArgs {
     /// Database of results [default: iolens/iolens.db in the XDG data directory]
     #[arg(long, value_name = "FILE", help_heading = "Results")]
@@ -220,10 +208,6 @@ pub(crate) struct ResultArgs {
     /// Print the result as JSON
     #[arg(long, help_heading = "Results")]
     pub(crate) json: bool,
-    /// Print everything, as `show` does; of `run` and `resume`
-    #[arg(skip)]
-    #[allow(dead_code, reason = "the first screen prints everything until there is a shorter one")]
-    pub(crate) verbose: bool,
 }
 
 /// What to list.

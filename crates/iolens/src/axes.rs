@@ -34,7 +34,6 @@ pub(crate) struct Axis {
     pub(crate) set: fn(&mut Wishes, &str) -> Result<(), String>,
     /// The value as a plan file has it.
     stated: fn(&Wishes) -> Option<Value>,
-    is_stated: fn(&Wishes) -> bool,
     clear: fn(&mut Wishes),
 }
 
@@ -117,7 +116,6 @@ trait Wish: Default {
 
     fn put(&mut self, item: Self::Item);
     fn stated(&self) -> Option<Value>;
-    fn is_stated(&self) -> bool;
 }
 
 impl Wish for bool {
@@ -130,10 +128,6 @@ impl Wish for bool {
 
     fn stated(&self) -> Option<Value> {
         self.then_some(Value::Boolean(true))
-    }
-
-    fn is_stated(&self) -> bool {
-        *self
     }
 }
 
@@ -148,10 +142,6 @@ impl<T: Written> Wish for Option<T> {
     fn stated(&self) -> Option<Value> {
         self.as_ref().map(Written::written)
     }
-
-    fn is_stated(&self) -> bool {
-        self.is_some()
-    }
 }
 
 impl<T: Written> Wish for Vec<T> {
@@ -165,10 +155,6 @@ impl<T: Written> Wish for Vec<T> {
     fn stated(&self) -> Option<Value> {
         let values = self.iter().map(Written::written).collect();
         (!self.is_empty()).then_some(Value::Array(values))
-    }
-
-    fn is_stated(&self) -> bool {
-        !self.is_empty()
     }
 }
 
@@ -292,7 +278,7 @@ impl Wishes {
     /// These wishes, and where they are silent what `below` says. What is stated here takes the
     /// place of what cannot stand beside it.
     pub(crate) fn or(self, mut below: Wishes) -> Wishes {
-        for own in AXES.iter().filter(|axis| (axis.is_stated)(&self)) {
+        for own in AXES.iter().filter(|axis| (axis.stated)(&self).is_some()) {
             AXES.iter()
                 .filter(|other| own.excludes(other))
                 .for_each(|other| (other.clear)(&mut below));

@@ -13,9 +13,7 @@ impl BuiltIn {
     pub(crate) fn file(&self) -> String {
         format!("plans/{}.toml", self.name)
     }
-}
 
-impl BuiltIn {
     /// The comment that its file begins with, up to the end of its first clause.
     pub(crate) fn summary(&self) -> String {
         let lines = self.text.lines().map_while(|line| line.strip_prefix("# "));
@@ -26,76 +24,31 @@ impl BuiltIn {
     }
 }
 
-/// Declares a plan of the folder.
+/// Declares plans of the folder.
 macro_rules! built_in {
-    ($name:literal) => {
-        BuiltIn { name: $name, text: include_str!(concat!("../../../plans/", $name, ".toml")) }
+    ($($name:literal)+) => {
+        [$(BuiltIn {
+            name: $name,
+            text: include_str!(concat!("../../../plans/", $name, ".toml")),
+        }),+]
     };
 }
 
-/// The default of `net`.
-pub(crate) const NET: BuiltIn = built_in!("net");
-
-/// The default of `net` with `--quick`.
-pub(crate) const QUICK: BuiltIn = built_in!("quick");
-
-/// The default of `syscall`.
-pub(crate) const SYSCALL: BuiltIn = built_in!("syscall");
-
-/// The default of `syscall` with `--quick`.
-pub(crate) const SYSCALL_QUICK: BuiltIn = built_in!("syscall-quick");
-
-/// The default of `file`.
-pub(crate) const FILE: BuiltIn = built_in!("file");
-
-/// The default of `file` with `--quick`.
-pub(crate) const FILE_QUICK: BuiltIn = built_in!("file-quick");
-
-/// The default of `write`.
-pub(crate) const WRITE: BuiltIn = built_in!("write");
-
-/// The default of `write` with `--quick`.
-pub(crate) const WRITE_QUICK: BuiltIn = built_in!("write-quick");
-
-/// The default of `copy`.
-pub(crate) const COPY: BuiltIn = built_in!("copy");
-
-/// The default of `copy` with `--quick`.
-pub(crate) const COPY_QUICK: BuiltIn = built_in!("copy-quick");
-
-/// The default of `server`.
-pub(crate) const SERVER: BuiltIn = built_in!("server");
-
-/// The default of `server` with `--quick`.
-pub(crate) const SERVER_QUICK: BuiltIn = built_in!("server-quick");
-
-/// Every plan, the studies' own first.
-pub(crate) const ALL: [BuiltIn; 24] = [
-    NET,
-    QUICK,
-    SYSCALL,
-    SYSCALL_QUICK,
-    FILE,
-    FILE_QUICK,
-    WRITE,
-    WRITE_QUICK,
-    COPY,
-    COPY_QUICK,
-    SERVER,
-    SERVER_QUICK,
-    built_in!("server-models"),
-    built_in!("server-classic"),
-    built_in!("copy-vs-dd"),
-    built_in!("file-block-sizes"),
-    built_in!("file-threads"),
-    built_in!("net-rr"),
-    built_in!("classic-48"),
-    built_in!("classic-48-rr"),
-    built_in!("classic-72"),
-    built_in!("classic-72-recvmsg"),
-    built_in!("classic-small"),
-    built_in!("smoke"),
-];
+/// Every plan, the studies' own first: the default of each, and that with `--quick`.
+pub(crate) const ALL: [BuiltIn; 24] = built_in! {
+    "net" "quick"
+    "syscall" "syscall-quick"
+    "file" "file-quick"
+    "write" "write-quick"
+    "copy" "copy-quick"
+    "server" "server-quick"
+    "server-models" "server-classic"
+    "copy-vs-dd"
+    "file-block-sizes" "file-threads"
+    "net-rr"
+    "classic-48" "classic-48-rr" "classic-72" "classic-72-recvmsg" "classic-small"
+    "smoke"
+};
 
 #[cfg(test)]
 mod tests {
@@ -130,17 +83,17 @@ mod tests {
     #[test]
     fn the_classic_tables_are_the_documented_ones() {
         let cells = |wishes: &Wishes| {
-            let threads = wishes.threads.as_ref().unwrap().0.len();
-            wishes.sizes.as_ref().unwrap().0.len() * threads
+            let threads = wishes.threads.as_ref().unwrap().len();
+            wishes.sizes.as_ref().unwrap().len() * threads
         };
         let check = |name: &str, contrasts: usize, topology: Topology, mode: Mode| {
             let wishes = read(name);
-            let methods = &wishes.methods.as_ref().unwrap().0;
+            let methods = wishes.methods.as_ref().unwrap();
             let arms = methods.iter().filter(|method| *method != "memcpy").count();
             // Each arm but the baseline and the control against it, and the A/A arm.
             assert_eq!(cells(&wishes) * arms, contrasts, "{name}");
-            assert_eq!(wishes.network.unwrap().0, [Stand::At(topology)], "{name}");
-            assert_eq!(wishes.mode.unwrap().0, [mode], "{name}");
+            assert_eq!(wishes.network.unwrap(), [Stand::At(topology)], "{name}");
+            assert_eq!(wishes.mode.unwrap(), [mode], "{name}");
         };
         check("classic-48", 48, Topology::Loopback, Mode::Stream);
         check("classic-48-rr", 48, Topology::Loopback, Mode::Rr);
@@ -153,7 +106,7 @@ mod tests {
     #[test]
     fn the_receiver_is_the_only_thing_the_recvmsg_plan_changes() {
         let recvmsg = read("classic-72-recvmsg");
-        let receivers = recvmsg.receivers.as_ref().map(|receivers| receivers.0.clone());
+        let receivers = recvmsg.receivers.clone();
         assert_eq!(receivers, Some(vec!["recvmsg_iov".to_owned()]));
         assert_eq!(Wishes { receivers: None, ..recvmsg }, read("classic-72"));
     }

@@ -2,6 +2,10 @@
 //! one exit code.
 
 use std::fmt::Display;
+use std::path::PathBuf;
+
+use iolens_engine::Interrupts;
+use iolens_store::StoreError;
 
 /// Exit code 1: `--strict` found something undecided or invalid, `audit`
 /// something impossible, `compare` something slower.
@@ -28,8 +32,41 @@ impl Failure {
         Failure { code: USAGE, message: message.to_string() }
     }
 
+    /// The user ended it.
+    pub(crate) fn interrupted(message: impl Display) -> Failure {
+        Failure { code: INTERRUPTED, message: message.to_string() }
+    }
+
     /// Something about the machine or the store.
     pub(crate) fn unusable(message: impl Display) -> Failure {
         Failure { code: NOTHING_USABLE, message: message.to_string() }
     }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::unusable(error)
+    }
+}
+
+/// [`Failure::usage`] with the words of [`format!`].
+macro_rules! usage {
+    ($($words:tt)+) => { $crate::failure::Failure::usage(format!($($words)+)) };
+}
+
+/// [`Failure::unusable`] with the words of [`format!`].
+macro_rules! unusable {
+    ($($words:tt)+) => { $crate::failure::Failure::unusable(format!($($words)+)) };
+}
+
+pub(crate) use {unusable, usage};
+
+/// This program, of which workers are started.
+pub(crate) fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|e| unusable!("cannot find the program that runs: {e}"))
+}
+
+/// An ear for signals.
+pub(crate) fn catch() -> Result<Interrupts, Failure> {
+    Interrupts::catch().map_err(|e| unusable!("cannot catch signals: {e}"))
 }

@@ -30,8 +30,8 @@ use iolens_engine::host;
 use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 
-use crate::args::{Args, Asked, Command, Run};
-use crate::failure::Failure;
+use crate::args::{Args, Command, Run};
+use crate::failure::{Failure, unusable};
 
 /// The binary's `main`: what the process was started with, and how it ends.
 #[must_use]
@@ -44,10 +44,10 @@ pub fn main() -> ExitCode {
         false => parsed(&typed).and_then(|args| carry_out(args.command, &typed)),
     };
     let lost = || match output::lost() {
-        Some(error) => Err(Failure::unusable(format!(
+        Some(error) => Err(unusable!(
             "cannot write the result to stdout: {error}\n  make room where it goes, or send it \
              elsewhere; what is stored stays, and `iolens show` prints it again"
-        ))),
+        )),
         None => Ok(()),
     };
     match result.and_then(|code| lost().map(|()| code)) {
@@ -104,7 +104,7 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
         Command::Load(load) => commands::load::load(&load),
         Command::Serve(serve) => commands::serve::serve(&serve),
         Command::Tune(tune) => commands::tune::tune(&tune),
-        Command::List(list) => commands::list::list(&list),
+        Command::List(list) => Ok(commands::list::list(&list)),
         Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
         Command::Runs(runs) => commands::stored::runs(&runs),
         Command::Show(show) => commands::stored::show(&show),
@@ -134,7 +134,7 @@ pub fn understands<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<(), S
     // Whose flags they are says the file, which may not be there.
     let of_plan = request::file(&name).ok().map(|plan| plan.study.unwrap_or(Study::Net));
     let studies: Vec<Study> = of_plan.map_or_else(|| Study::ALL.to_vec(), |study| vec![study]);
-    let read = |study: &Study| Asked::parse(*study, words.iter().cloned());
+    let read = |study: &Study| args::flags_of(*study, words.iter().cloned());
     let mut refused = studies.iter().map(read).filter_map(Result::err);
     match (refused.next(), refused.count() + 1 < studies.len()) {
         (Some(why), false) => Err(why.to_string()),

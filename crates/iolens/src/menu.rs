@@ -105,7 +105,7 @@ fn of_a_message(stands: &Stands) -> Vec<Question> {
     vec![
         value("How large is a message?", "--size", "1KiB", |text| values::size(text).map(drop)),
         value("How many connections at once?", "--connections", "1", |text| {
-            values::asked::connections(text).map(drop)
+            values::asked_connections(text).map(drop)
         }),
         value("How many separate buffers make up the message?", "--fields", "8", |text| {
             values::field_count(text).map(drop)
@@ -222,7 +222,7 @@ mod tests {
                 let words = std::iter::once("iolens".to_owned()).chain(line.iter().cloned());
                 let args = Args::try_parse_from(words).unwrap_or_else(|e| panic!("{line:?}: {e}"));
                 if let Command::Run(Run::Study(run)) = args.command {
-                    let asked = request::complete(run.wishes).unwrap();
+                    let asked = request::complete(*run).unwrap();
                     let available = |topology| {
                         let known = stands.iter().find(|(known, _)| *known == topology);
                         known.map_or(Ok(()), |(_, works)| works.clone())

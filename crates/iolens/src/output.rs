@@ -53,6 +53,11 @@ pub(crate) fn note(text: &str) {
     styled_note(&text.chars().map(shown).collect::<String>());
 }
 
+/// Prints what ought to be known, a note each.
+pub(crate) fn notes<T: std::fmt::Display>(notes: impl IntoIterator<Item = T>) {
+    notes.into_iter().for_each(|text| note(&format!("note: {text}")));
+}
+
 /// Text without what a terminal would obey, but for colours and links of ours.
 fn harmless(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {

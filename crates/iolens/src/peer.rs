@@ -12,15 +12,15 @@ use iolens_model::secret;
 
 use crate::args;
 use crate::axes::Wishes;
-use crate::failure::Failure;
-use crate::values::{List, Stand};
+use crate::failure::{Failure, this_program, unusable, usage};
+use crate::values::Stand;
 
 /// What is asked for where another machine is named: messages go there, unless the flags say
 /// something else.
-pub(crate) fn meant(asked: Wishes, flags: &Wishes, peer: &args::Peer) -> Wishes {
+pub(crate) fn meant(asked: Wishes, flags: &Wishes) -> Wishes {
     let is_net = asked.study.is_none_or(|study| study == Study::Net);
-    match is_net && peer.peer.is_some() && flags.network.is_none() {
-        true => Wishes { network: Some(List(vec![Stand::At(Topology::Host)])), ..asked },
+    match is_net && flags.peer.is_some() && flags.network.is_none() {
+        true => Wishes { network: Some(vec![Stand::At(Topology::Host)]), ..asked },
         false => asked,
     }
 }
@@ -36,11 +36,11 @@ pub(crate) fn reached(
     let Some(net) = plan.net().filter(|_| is_apart) else {
         return match &asked.peer {
             None => Ok(None),
-            Some(_) => Err(Failure::usage(format!(
+            Some(_) => Err(usage!(
                 "--peer has no effect: nothing of this plan goes to another machine\n  leave --peer \
                  out, or use --network {}",
                 Topology::Host
-            ))),
+            )),
         };
     };
     let launcher = asked.peer.clone().ok_or_else(|| not_named(before))?;
@@ -74,12 +74,11 @@ fn not_named(before: Option<&FarFacts>) -> Failure {
         ),
         false => String::new(),
     };
-    Failure::usage(format!("{NOT_NAMED}\n  the run reached it with `{launcher}`{secret}"))
+    usage!("{NOT_NAMED}\n  the run reached it with `{launcher}`{secret}")
 }
 
 fn way(launcher: Launcher, asked: &args::Peer) -> Result<Way, Failure> {
-    let own = std::env::current_exe()
-        .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
+    let own = this_program()?;
     let args::Peer { peer_binary, peer_any_build, .. } = asked;
     Ok(Way { launcher, program: peer_binary.clone(), own, any_build: *peer_any_build })
 }
@@ -99,26 +98,26 @@ fn far_address(
     if let Some(address) = asked.or(end.reached_at.filter(fits)) {
         return match fits(&address) {
             true => Ok(address),
-            false => Err(Failure::usage(format!(
+            false => Err(usage!(
                 "the address {address} is not one of {version}: ask for --ip {}",
                 if address.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 }
-            ))),
+            )),
         };
     }
     let own: Vec<IpAddr> = end.addresses.iter().copied().filter(fits).collect();
     match own[..] {
         [only] => Ok(only),
-        [] => Err(Failure::unusable(format!(
+        [] => Err(unusable!(
             "the other machine has no address of {version} that others reach: name the one for \
              data with --peer-address"
-        ))),
+        )),
         _ => {
             let words: Vec<String> = own.iter().map(IpAddr::to_string).collect();
-            Err(Failure::usage(format!(
+            Err(usage!(
                 "the other machine has several addresses: {}\n  name the one for data with \
                  --peer-address",
                 words.join(", ")
-            )))
+            ))
         }
     }
 }
@@ -135,10 +134,10 @@ fn near_address(far: IpAddr) -> Result<IpAddr, Failure> {
         socket.local_addr()
     });
     found.map(|address| address.ip()).map_err(|e| {
-        Failure::unusable(format!(
+        unusable!(
             "there is no way to {far} from here: {e}\n  name another address of the other \
              machine with --peer-address"
-        ))
+        )
     })
 }
 

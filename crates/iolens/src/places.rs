@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable, usage};
 
 /// The database: `--db`, or `iolens/iolens.db` in the XDG data directory.
 pub(crate) fn database(given: Option<&Path>) -> Result<PathBuf, Failure> {
@@ -10,11 +10,11 @@ pub(crate) fn database(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder.filter(|folder| given.is_some() && !folder.exists()) {
         None => Ok(path),
-        Some(folder) => Err(Failure::usage(format!(
+        Some(folder) => Err(usage!(
             "cannot keep results in {}: there is no folder {}\n  make it, or name another file",
             path.display(),
             folder.display()
-        ))),
+        )),
     }
 }
 
@@ -41,10 +41,10 @@ pub(crate) fn existing_database(given: Option<&Path>) -> Result<PathBuf, Failure
     if path.exists() {
         return Ok(path);
     }
-    Err(Failure::unusable(format!(
+    Err(unusable!(
         "there are no results yet: {} does not exist\n  measure with `iolens run net --quick`",
         path.display()
-    )))
+    ))
 }
 
 /// The page of a run, in a folder of ours beside the database.

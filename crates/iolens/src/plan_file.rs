@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::axes::{self, AXES, Axis, Kind, Place, Wishes};
-use crate::values::unknown;
+use crate::values::{one, unknown};
 
 /// The key that says what is studied; on the command line it is no flag.
 const STUDY: &str = "study";
@@ -132,11 +132,7 @@ fn study(value: &Spanned<DeValue<'_>>) -> Result<Study, Mistake> {
     let Some(word) = value.get_ref().as_str() else {
         return Err(mistake("`study` must be a word in quotes, like \"net\"".to_owned()));
     };
-    let words: Vec<&str> = Study::ALL.iter().map(|study| study.word()).collect();
-    Study::from_word(word).ok_or_else(|| {
-        let advice = format!("there is: {}", words.join(", "));
-        mistake(unknown("study", word, &words, &advice))
-    })
+    one(word).map_err(mistake)
 }
 
 /// Takes the value of a key; returns whether it states anything, which a switch that is off does

@@ -35,31 +35,36 @@ impl Progress {
         }
     }
 
-    /// The slice work of `cells` cells is being found.
-    pub(crate) fn calibrating(&self, cells: usize) {
+    /// Says a line, or on a terminal what stands behind the bar, and there the line too where it
+    /// is bad news; returns the bar.
+    fn tell(&self, line: &str, shown: &str, is_bad: bool) -> Option<&ProgressBar> {
         match self {
-            Progress::None => {}
-            Progress::Plain => output::note(&format!("finding the slice work of {cells} cells")),
+            Progress::None => None,
+            Progress::Plain => {
+                output::note(line);
+                None
+            }
             Progress::Terminal(bar) => {
-                say(bar, "finding the slice work");
-                bar.tick();
+                if is_bad {
+                    bar.suspend(|| output::note(line));
+                }
+                bar.set_message(output::for_terminal(shown).into_owned());
+                Some(bar)
             }
         }
     }
 
+    /// The slice work of `cells` cells is being found.
+    pub(crate) fn calibrating(&self, cells: usize) {
+        let line = format!("finding the slice work of {cells} cells");
+        self.tell(&line, "finding the slice work", false).into_iter().for_each(ProgressBar::tick);
+    }
+
     /// A trial was stored.
     pub(crate) fn trial(&self, outcome: &TrialOutcome, elapsed_ns: u64) {
-        match self {
-            Progress::None => {}
-            Progress::Plain => output::note(&line(outcome, elapsed_ns)),
-            Progress::Terminal(bar) => {
-                if outcome.status != Status::Ok {
-                    bar.suspend(|| output::note(&line(outcome, elapsed_ns)));
-                }
-                say(bar, &outcome.cell.to_string());
-                bar.inc(1);
-            }
-        }
+        let (line, cell) = (line(outcome, elapsed_ns), outcome.cell.to_string());
+        let bar = self.tell(&line, &cell, outcome.status != Status::Ok);
+        bar.into_iter().for_each(|bar| bar.inc(1));
     }
 
     /// A pass is over: how precise the run is, what it goes on for, and how long at most.
@@ -78,29 +83,16 @@ impl Progress {
 
     /// So many searches are to come.
     pub(crate) fn searching(&self, searches: usize) {
-        match self {
-            Progress::Plain if searches > 0 => {
-                output::note(&format!("{searches} searches take turns"));
-            }
-            Progress::Terminal(bar) if searches > 0 => say(bar, "searching"),
-            _ => {}
+        if searches > 0 {
+            self.tell(&format!("{searches} searches take turns"), "searching", false);
         }
     }
 
     /// A phase of a search was stored.
     pub(crate) fn search_phase(&self, phase: &SearchPhase, elapsed_ns: u64) {
-        let line = || searched(phase, elapsed_ns);
-        match self {
-            Progress::None => {}
-            Progress::Plain => output::note(&line()),
-            Progress::Terminal(bar) => {
-                if phase.status != Status::Ok {
-                    bar.suspend(|| output::note(&line()));
-                }
-                say(bar, &line());
-                bar.tick();
-            }
-        }
+        let line = searched(phase, elapsed_ns);
+        let bar = self.tell(&line, &line, phase.status != Status::Ok);
+        bar.into_iter().for_each(ProgressBar::tick);
     }
 
     /// The run is over.
@@ -118,11 +110,6 @@ fn bar(trials: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:10} {pos}/{len} {prefix}  {wide_msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.with_style(style.progress_chars(&output::for_terminal("█░")))
-}
-
-/// What stands behind the bar.
-fn say(bar: &ProgressBar, text: &str) {
-    bar.set_message(output::for_terminal(text).into_owned());
 }
 
 /// `committed: phase 7, poll, …, 20000 requests/s: ok, 2.1 s, at 12.1 s`.

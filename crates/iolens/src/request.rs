@@ -2,39 +2,33 @@
 //! looked up, and everything refused that cannot be measured, before anything
 //! is measured.
 
+mod arms;
 pub(crate) mod asked;
-mod common;
 pub(crate) mod confirm;
 mod copy;
 mod file;
 mod net;
 mod server;
-mod stands;
 mod syscall;
 mod tuning;
 mod write;
 
-pub(crate) use self::common::wishes_of;
-use self::common::{Chosen, in_our_words};
-pub(crate) use self::net::{known_receiver, one_primitive};
-pub(crate) use self::server::known_model;
-use self::stands::topologies;
+use self::arms::{in_our_words, known};
+pub(crate) use self::arms::{known_model, one_primitive};
+pub(crate) use self::net::known_receiver;
 pub(crate) use self::tuning::CONGESTION;
 
 use std::path::Path;
 
 use iolens_model::axes::{Study, Topology};
-use iolens_model::plan::{Plan, Schedule};
+use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::axes::Wishes;
-use crate::built_in::{self, BuiltIn};
-use crate::failure::Failure;
+use crate::built_in;
+use crate::failure::{Failure, unusable, usage};
 use crate::plan_file;
-use crate::values::unknown;
-
-/// Selects everything that can be compared.
-const ALL: &str = "all";
+use crate::values::{Stand, a_block, unknown};
 
 /// How long a slice is meant to last; docs/journal has the measurements.
 const SLICE: Nanos = Nanos(2_000_000);
@@ -68,20 +62,7 @@ pub(crate) fn complete(asked: Wishes) -> Result<Wishes, Failure> {
     if study == Study::Copy {
         copy::refuse_sizes(&asked)?;
     }
-    let mut base = built_in(match (study, asked.quick) {
-        (Study::Net, false) => built_in::NET,
-        (Study::Net, true) => built_in::QUICK,
-        (Study::Syscall, false) => built_in::SYSCALL,
-        (Study::Syscall, true) => built_in::SYSCALL_QUICK,
-        (Study::File, false) => built_in::FILE,
-        (Study::File, true) => built_in::FILE_QUICK,
-        (Study::Write, false) => built_in::WRITE,
-        (Study::Write, true) => built_in::WRITE_QUICK,
-        (Study::Copy, false) => built_in::COPY,
-        (Study::Copy, true) => built_in::COPY_QUICK,
-        (Study::Server, false) => built_in::SERVER,
-        (Study::Server, true) => built_in::SERVER_QUICK,
-    })?;
+    let mut base = default(study, asked.quick)?;
     if asked.is_sequential() {
         // Their number of passes is made for slices.
         base.passes = None;
@@ -93,15 +74,21 @@ pub(crate) fn complete(asked: Wishes) -> Result<Wishes, Failure> {
     Ok(asked.or(base))
 }
 
-fn built_in(plan: BuiltIn) -> Result<Wishes, Failure> {
-    // Ids are looked up once the flags have had their say.
-    plan_file::parse(&plan.file(), plan.text, &|_, _, _| Ok(())).map_err(Failure::usage)
+/// The default of a study.
+fn default(study: Study, quick: bool) -> Result<Wishes, Failure> {
+    file(&match (study, quick) {
+        (Study::Net, true) => "quick".to_owned(),
+        (_, true) => format!("{study}-quick"),
+        (_, false) => study.to_string(),
+    })
 }
 
 /// The plan of a name or of a path.
 pub(crate) fn file(what: &str) -> Result<Wishes, Failure> {
     if let Some(plan) = built_in::ALL.into_iter().find(|plan| plan.name == what) {
-        return built_in(plan);
+        // Ids are looked up once the flags have had their say.
+        let read = plan_file::parse(&plan.file(), plan.text, &|_, _, _| Ok(()));
+        return read.map_err(Failure::usage);
     }
     let path = Path::new(what);
     if path.extension().is_none_or(|extension| extension != "toml") && !what.contains('/') {
@@ -109,23 +96,149 @@ pub(crate) fn file(what: &str) -> Result<Wishes, Failure> {
         let advice = format!("there is: {}, or the path of a file.toml", names.join(", "));
         return Err(Failure::usage(unknown("study or plan", what, &names, &advice)));
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::usage(format!("cannot read the plan {what}: {e}")))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|e| usage!("cannot read the plan {what}: {e}"))?;
     plan_file::parse(what, &text, &known).map_err(Failure::usage)
 }
 
 /// The plan of these wishes. `seed` is taken where none is stated.
 pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
-    let (asked, notes) = in_our_words(asked);
-    let request = match asked.study.unwrap_or(Study::Net) {
-        Study::Net => net::plan(asked, seed, available),
-        Study::Syscall => syscall::plan(asked, seed),
-        Study::File => file::plan(asked, seed),
-        Study::Write => write::plan(asked, seed),
-        Study::Copy => copy::plan(asked, seed),
-        Study::Server => server::plan(asked, seed, available),
-    }?;
-    Ok(Request { notes: [notes, request.notes].concat(), ..request })
+    let (asked, mut notes) = in_our_words(asked);
+    let study = asked.study.unwrap_or(Study::Net);
+    let (mut primitives, baseline) = arms::of(study, &asked)?;
+    let (sizes, schedule) = (sizes(study, &asked)?, schedule(study, &asked));
+    let axes = match study {
+        Study::Net => {
+            let arms = (&mut primitives, &*baseline);
+            Axes::Net(net::axes(&asked, arms, &schedule, available, &mut notes)?)
+        }
+        Study::Syscall => Axes::Syscall(syscall::axes(&asked, &schedule)?),
+        Study::File => Axes::File(file::axes(&asked)?),
+        Study::Write => Axes::Write(write::asked_for(&asked)?),
+        Study::Copy => Axes::Copy(copy::axes(&asked)?),
+        Study::Server => Axes::Server(server::axes(&asked, available, &mut notes)?),
+    };
+    let passes = match asked.passes {
+        None if asked.is_sequential() => Passes { minimum: 1, maximum: 1 },
+        given => stated(&given, "passes")?,
+    };
+    let budget = match asked.budget {
+        None if study == Study::Server => default(study, asked.quick)?.budget,
+        given => given,
+    };
+    let mut plan = Plan {
+        axes,
+        primitives,
+        baseline,
+        sizes,
+        threads: stated(&asked.threads, "threads")?,
+        schedule,
+        passes,
+        budget: stated(&budget, "budget")?,
+        precision: asked.precision.unwrap_or(0.03),
+        delta: asked.threshold.unwrap_or(0.03),
+        quick: asked.quick,
+        isolate: asked.isolate,
+        seed: asked.seed.unwrap_or(seed),
+        cpus: asked.cpus,
+        probes: Probes {
+            counting: asked.counters.unwrap_or_default(),
+            software: asked.software_events,
+            tracepoints: asked.tracepoints,
+        },
+    };
+    if study == Study::Server {
+        server::lay_out(&mut plan, asked.budget.is_none(), &mut notes);
+    }
+    Ok(Request { plan, name: asked.name, notes })
+}
+
+/// The sizes of a study that has some; a file of the user's that is copied has its own.
+fn sizes(study: Study, asked: &Wishes) -> Result<Vec<Bytes>, Failure> {
+    match (study, &asked.file) {
+        (Study::Copy, Some(file)) => Ok(vec![copy::size_of(file)?]),
+        _ if !study.has_sizes() => Ok(Vec::new()),
+        _ => {
+            let sizes = stated(&asked.sizes, "sizes")?;
+            let blocks = sizes.iter().filter(|_| study.has_blocks());
+            blocks.copied().try_for_each(|size| a_block(size).map(drop)).map_err(Failure::usage)?;
+            Ok(sizes)
+        }
+    }
+}
+
+/// The topologies that are asked for; `auto` is decided here, and said.
+fn topologies(
+    asked: &Wishes,
+    available: Available<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Topology>, Failure> {
+    let mut topologies = Vec::new();
+    for stand in stated(&asked.network, "network")? {
+        let topology = match stand {
+            Stand::At(topology) => {
+                available(topology)
+                    .map_err(|why| unusable!("cannot use --network {topology}: {why}"))?;
+                topology
+            }
+            Stand::Auto => match available(Topology::Veth) {
+                Ok(()) => Topology::Veth,
+                Err(why) => {
+                    notes.push(format!("on loopback, because veth cannot be used: {why}"));
+                    Topology::Loopback
+                }
+            },
+        };
+        if !topologies.contains(&topology) {
+            topologies.push(topology);
+        }
+    }
+    Ok(topologies)
+}
+
+/// The wishes that lead to this plan, each one stated.
+pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
+    let (mut slice, mut rounds, mut time, mut messages) = (None, None, None, None);
+    match plan.schedule {
+        Schedule::Slices { slice: length, rounds: count, .. } => {
+            (slice, rounds) = (Some(length), Some(count));
+        }
+        Schedule::Window { window } => time = Some(window),
+        Schedule::Messages { messages: count } => messages = Some(count),
+    }
+    // The size of a file that is copied is its own.
+    let is_of_a_file = plan.copy().is_some_and(|copy| copy.file.is_some());
+    Wishes {
+        study: Some(plan.study()),
+        quick: plan.quick,
+        methods: Some(plan.primitives.clone()),
+        baseline: Some(plan.baseline.clone()),
+        sizes: (plan.study().has_sizes() && !is_of_a_file).then(|| plan.sizes.clone()),
+        threads: Some(plan.threads.clone()),
+        budget: Some(plan.budget),
+        precision: Some(plan.precision),
+        threshold: Some(plan.delta),
+        passes: Some(plan.passes),
+        slice,
+        rounds,
+        sequential_time: time,
+        sequential_messages: messages,
+        isolate: plan.isolate,
+        cpus: plan.cpus.clone(),
+        counters: Some(plan.probes.counting),
+        software_events: plan.probes.software,
+        tracepoints: plan.probes.tracepoints,
+        seed: Some(plan.seed),
+        name: name.map(str::to_owned),
+        ..match &plan.axes {
+            Axes::Net(net) => net::wishes(net),
+            Axes::File(file) => file::stated_of(file),
+            Axes::Write(write) => write::stated_of(write),
+            Axes::Copy(copy) => copy::stated_of(copy),
+            Axes::Server(server) => server::wishes(server),
+            Axes::Syscall(syscall) => syscall::wishes(syscall),
+        }
+    }
 }
 
 /// Checks a stored plan as if it had been typed: its values go through the parsers of their
@@ -141,11 +254,11 @@ pub(crate) fn check_stored(stored: &Plan) -> Result<(), Failure> {
 /// of the user's.
 fn check_unstated(stored: &Plan, typed: &Plan) -> Result<(), Failure> {
     if stored.sizes != typed.sizes {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "its sizes are {}, and those of its file or its study {}",
             listed(&stored.sizes),
             listed(&typed.sizes)
-        )));
+        ));
     }
     match stored.schedule == typed.schedule {
         true => Ok(()),
@@ -163,21 +276,8 @@ fn listed(sizes: &[Bytes]) -> String {
 }
 
 /// What the study's default states; a test reads that it states all of it.
-fn stated<T>(value: Option<T>, key: &str) -> Result<T, Failure> {
-    value.ok_or_else(|| Failure::usage(format!("the plan states no `{key}`")))
-}
-
-/// Whether there is such an id under a field in a study.
-fn known(study: Study, field: &str, id: &str) -> Result<(), String> {
-    match study {
-        _ if common::textbook(study, id).is_some() => Ok(()),
-        Study::Net => net::known(field, id),
-        Study::Syscall => syscall::known(field, id),
-        Study::File => file::known(field, id),
-        Study::Write => write::known(field, id),
-        // What is none of ours may stand under `external`, which is known when all of the plan is.
-        Study::Copy | Study::Server => Ok(()),
-    }
+fn stated<T: Clone>(value: &Option<T>, key: &str) -> Result<T, Failure> {
+    value.clone().ok_or_else(|| usage!("the plan states no `{key}`"))
 }
 
 impl Wishes {
@@ -187,13 +287,55 @@ impl Wishes {
     }
 }
 
-fn schedule(asked: &Wishes) -> Schedule {
+/// Axes of a study and the wishes that lead to them: from the wish to the axis, and what a plan
+/// states of it. A wish that `must` be stated is by the study's default plan; one that `may` be has
+/// a value without; one that is the `same` is taken as it is, and a `list` may be empty.
+macro_rules! axes_and_wishes {
+    ($axes:ident { $($field:ident: $how:ident $wish:ident $($default:expr)?;)+ }
+     $(given $($given:ident: $type:ty),+)?) => {
+        pub(super) fn asked_for(asked: &Wishes $($(, $given: $type)+)?) -> Result<$axes, Failure> {
+            Ok($axes {
+                $($field: axes_and_wishes!(@axis $how asked $wish $($default)?),)+
+                $($($given,)+)?
+            })
+        }
+
+        /// What a plan states of these axes.
+        pub(super) fn stated_of(axes: &$axes) -> Wishes {
+            Wishes {
+                $($wish: axes_and_wishes!(@wish $how axes $field),)+
+                ..Wishes::default()
+            }
+        }
+    };
+    (@axis must $asked:ident $wish:ident) => {
+        crate::request::stated(&$asked.$wish, stringify!($wish))?
+    };
+    (@axis may $asked:ident $wish:ident $default:expr) => {
+        $asked.$wish.clone().unwrap_or_else(|| $default)
+    };
+    (@axis same $asked:ident $wish:ident) => { $asked.$wish.clone() };
+    (@axis list $asked:ident $wish:ident) => { $asked.$wish.clone().unwrap_or_default() };
+    (@wish same $axes:ident $field:ident) => { $axes.$field.clone() };
+    (@wish list $axes:ident $field:ident) => {
+        Some($axes.$field.clone()).filter(|list| !list.is_empty())
+    };
+    (@wish $how:ident $axes:ident $field:ident) => { Some($axes.$field.clone()) };
+}
+
+use axes_and_wishes;
+
+fn schedule(study: Study, asked: &Wishes) -> Schedule {
+    let (slice, discarded_rounds) = match study {
+        Study::Server => (server::SLICE, server::DISCARDED_ROUNDS),
+        _ => (SLICE, DISCARDED_ROUNDS),
+    };
     match (asked.sequential_time, asked.sequential_messages) {
         (Some(window), _) => Schedule::Window { window },
         (None, Some(messages)) => Schedule::Messages { messages },
         (None, None) => Schedule::Slices {
-            slice: asked.slice.unwrap_or(SLICE),
-            discarded_rounds: DISCARDED_ROUNDS,
+            slice: asked.slice.unwrap_or(slice),
+            discarded_rounds,
             rounds: asked.rounds.unwrap_or(ROUNDS),
         },
     }
@@ -206,16 +348,15 @@ mod tests {
     use iolens_model::plan::Passes;
     use iolens_model::units::Bytes;
 
-    use super::net::{BASELINE, fits_sink};
+    use super::net::fits_sink;
     use super::*;
-    use crate::args::Asked;
+    use crate::args::flags_of;
 
     /// Primitives that every build has.
     const ARMS: &str = "--methods send_staged,sendmsg_iov";
 
     fn typed(line: &str) -> Result<Wishes, String> {
-        let asked = Asked::parse(Study::Net, line.split_whitespace());
-        asked.map(|asked| asked.wishes).map_err(|e| e.to_string())
+        flags_of(Study::Net, line.split_whitespace()).map_err(|e| e.to_string())
     }
 
     fn veth_is(answer: Result<(), String>) -> impl Fn(Topology) -> Result<(), String> {
@@ -243,7 +384,7 @@ mod tests {
         let arms = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy", "send", "memcpy"];
         for (line, arms) in [("", &arms[..]), ("--quick", &arms[..4])] {
             let asked = complete(typed(line).unwrap()).unwrap();
-            assert_eq!(asked.methods.unwrap().0, arms, "{line}");
+            assert_eq!(asked.methods.unwrap(), arms, "{line}");
         }
     }
 
@@ -260,8 +401,8 @@ mod tests {
             |line: &str| complete(typed(line).unwrap().or(file("classic-48").unwrap())).unwrap();
 
         let plan = asked("--threads 3");
-        assert_eq!(plan.threads.unwrap().0, [3]);
-        assert_eq!(plan.sizes.unwrap().0.len(), 4);
+        assert_eq!(plan.threads.unwrap(), [3]);
+        assert_eq!(plan.sizes.unwrap().len(), 4);
         assert_eq!(plan.budget, Some(Nanos(300 * Nanos::SECOND.0)));
         assert_eq!(plan.passes, Some(Passes { minimum: 12, maximum: 60 }));
         assert_eq!(asked("--quick").passes, Some(Passes { minimum: 20, maximum: 20 }));
@@ -346,7 +487,7 @@ mod tests {
         let primitives = |line: &str| planned(line).map(|plan| plan.primitives);
         let ids = |family| -> Vec<&str> { registry::of_family(family).map(|e| e.id).collect() };
         let page_moving = primitives("--methods page_moving,splice").unwrap();
-        assert_eq!(page_moving[0], BASELINE);
+        assert_eq!(page_moving[0], "send_staged");
         assert_eq!(page_moving[1..], ids(Family::PageMoving));
         let all = primitives("--methods all").unwrap();
         let shown: Vec<&str> = Family::ALL.into_iter().flat_map(ids).collect();

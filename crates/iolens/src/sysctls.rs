@@ -22,7 +22,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
 
 /// Puts back what a run that was killed has left, and says so.
 pub(crate) fn sweep() {
-    say(sysctl::sweep(&Journal::here()));
+    output::notes(sysctl::sweep(&Journal::here()));
 }
 
 /// Sysctls that are changed for as long as this lives; none without consent.
@@ -46,7 +46,7 @@ impl Sysctls {
         }
         let (changed, notes) =
             sysctl::change(Journal::here(), &needed).map_err(Failure::unusable)?;
-        say(notes);
+        output::notes(notes);
         for change in changed.iter().flat_map(Changed::changes) {
             output::note(&format!(
                 "note: {change} on the whole machine until this run ends; it was {}",
@@ -70,10 +70,6 @@ impl Sysctls {
 
 impl Drop for Sysctls {
     fn drop(&mut self) {
-        say(self.0.take().map(Changed::undo).unwrap_or_default());
+        output::notes(self.0.take().map(Changed::undo).unwrap_or_default());
     }
-}
-
-fn say(notes: Vec<String>) {
-    notes.iter().for_each(|note| output::note(&format!("note: {note}")));
 }

@@ -55,6 +55,13 @@ pub enum ParseError {
     EmptyList,
 }
 
+/// What a user is told.
+impl From<ParseError> for String {
+    fn from(error: ParseError) -> String {
+        error.to_string()
+    }
+}
+
 /// A size of at least one byte: `1`, `4096`, `64KiB`, `64K`, `1MiB`. The
 /// letters K, M, G alone mean KiB, MiB, GiB; `kB` and `MB` are refused,
 /// because half of the world means 1000 by them.

@@ -6,6 +6,8 @@ use iolens_model::outcome::TrialOutcome;
 use iolens_stats::analysis::Told;
 use serde_json::{Map, Value};
 
+use crate::groups::{distinct, grouped};
+
 /// A fact of an arm with every value that it had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fact<'a> {
@@ -20,17 +22,9 @@ pub(crate) struct Fact<'a> {
 /// The facts of all trials, or of those of one cell.
 pub(crate) fn of<'a>(told: &'a Told, cell: Option<&Cell>) -> Vec<Fact<'a>> {
     let wanted = told.arm_facts.iter().filter(|fact| cell.is_none_or(|cell| fact.cell == *cell));
-    let mut found: Vec<Fact> = Vec::new();
-    for fact in wanted {
-        let value = fact.value.as_str();
-        let same = |known: &&mut Fact| (known.arm, known.name) == (&*fact.arm, &*fact.name);
-        match found.iter_mut().find(same) {
-            Some(known) if known.values.contains(&value) => {}
-            Some(known) => known.values.push(value),
-            None => found.push(Fact { arm: &fact.arm, name: &fact.name, values: vec![value] }),
-        }
-    }
-    found
+    let named = wanted.map(|fact| ((&*fact.arm, &*fact.name), fact.value.as_str()));
+    let fact = |((arm, name), values)| Fact { arm, name, values: distinct(values) };
+    grouped(named).into_iter().map(fact).collect()
 }
 
 /// The facts of one arm in one trial, by name; null where it has none.

@@ -4,12 +4,18 @@
 use iolens_model::arm::Role;
 use iolens_model::data_path::DataPath;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval, PairContrast};
 
-use crate::number::{copies, percent};
+use crate::number::{self, percent};
 
 /// The three ways that textbooks compare, most copies first.
 pub(crate) const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"];
+
+/// The methods of a cell: the baseline and what is compared with it.
+pub(crate) fn methods(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> {
+    let plays = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
+    cell.arms.iter().filter(plays)
+}
 
 /// The arm of a primitive in a cell; never the self-check.
 pub(crate) fn of<'a>(cell: &'a CellAnalysis, primitive: &str) -> Option<&'a ArmAnalysis> {
@@ -82,10 +88,8 @@ impl Shares {
 
 /// A number of copies, or two where it depends: `1 to 2`.
 pub(crate) fn copies_range((low, high): (f64, f64)) -> String {
-    match low == high {
-        true => copies(Some(low)),
-        false => format!("{} to {}", copies(Some(low)), copies(Some(high))),
-    }
+    let [low, high] = [low, high].map(|copies| number::copies(Some(copies)));
+    number::extent(low, high)
 }
 
 /// Lowest and highest of some values; null where there is none.
@@ -108,10 +112,7 @@ pub(crate) fn copied<'a>(
 
 /// A share or a range of shares: `100 %`, `0 % to 12 %`.
 pub(crate) fn share((low, high): (f64, f64)) -> String {
-    match percent(low) == percent(high) {
-        true => percent(low),
-        false => format!("{} to {}", percent(low), percent(high)),
-    }
+    number::extent(percent(low), percent(high))
 }
 
 fn labelled<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> {
@@ -126,16 +127,9 @@ pub(crate) fn on_curve<'a>(
     analysis.cells.iter().filter(|cell| cell.cell.curve() == curve.curve()).collect()
 }
 
-/// How long one arm takes as a multiple of another, from the same trials.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Multiple {
-    /// Time per message of the first over that of the second.
-    pub(crate) ratio: f64,
-    /// Simultaneous 95 % interval.
-    pub(crate) interval: Interval,
-    /// Trials.
-    pub(crate) n: u32,
-}
+/// How long one arm takes as a multiple of another, from the same trials, with the simultaneous
+/// 95% interval.
+pub(crate) type Multiple = (f64, Interval);
 
 /// The time per message of `a` over that of `b`, both labels of this cell;
 /// null where the analysis does not compare them.
@@ -143,28 +137,34 @@ pub(crate) fn multiple(cell: &CellAnalysis, a: &str, b: &str) -> Option<Multiple
     let baseline = cell.arms.iter().find(|arm| arm.arm.role == Role::Baseline)?;
     let contrast = |label: &str| {
         let contrast = labelled(cell, label)?.contrast.as_ref()?;
-        Some(Multiple { ratio: contrast.ratio, interval: contrast.simultaneous?, n: contrast.n })
+        Some((contrast.ratio, contrast.simultaneous?))
     };
     if baseline.arm.label == a {
         return contrast(b);
     }
     if baseline.arm.label == b {
-        return contrast(a).map(Multiple::inverse);
+        return contrast(a).map(inverse);
     }
-    let both = |pair: &&iolens_stats::analysis::PairContrast| {
-        (pair.first == a && pair.second == b) || (pair.first == b && pair.second == a)
-    };
-    let pair = cell.pairs.iter().find(both)?;
-    let found = Multiple { ratio: pair.ratio, interval: pair.simultaneous?, n: pair.n };
-    Some(if pair.second == a { found } else { found.inverse() })
+    let (pair, is_turned) = pair(cell, a, b)?;
+    let found = (pair.ratio, pair.simultaneous?);
+    Some(if is_turned { found } else { inverse(found) })
 }
 
-impl Multiple {
-    fn inverse(self) -> Multiple {
-        let Interval { low, high } = self.interval;
-        let interval = Interval { low: 1.0 / high, high: 1.0 / low };
-        Multiple { ratio: 1.0 / self.ratio, interval, n: self.n }
-    }
+/// The contrast of two arms, and whether the second of the pair is the first of these.
+pub(crate) fn pair<'a>(
+    cell: &'a CellAnalysis,
+    a: &str,
+    b: &str,
+) -> Option<(&'a PairContrast, bool)> {
+    let found = cell
+        .pairs
+        .iter()
+        .find(|pair| [(a, b), (b, a)].contains(&(pair.first.as_str(), pair.second.as_str())))?;
+    Some((found, found.second == a))
+}
+
+fn inverse((ratio, interval): Multiple) -> Multiple {
+    (1.0 / ratio, interval.inverse())
 }
 
 #[cfg(test)]
@@ -179,8 +179,8 @@ mod tests {
         for (a, b) in [("send_staged", "sendmsg_iov"), ("sendmsg_iov", "sendmsg_zerocopy")] {
             let there = multiple(cell, a, b).expect("compared");
             let back = multiple(cell, b, a).expect("compared");
-            assert!((there.ratio * back.ratio - 1.0).abs() < 1e-9);
-            assert!((there.interval.low * back.interval.high - 1.0).abs() < 1e-9);
+            assert!((there.0 * back.0 - 1.0).abs() < 1e-9);
+            assert!((there.1.low * back.1.high - 1.0).abs() < 1e-9);
         }
         assert!(multiple(cell, "sendmsg_iov", "memcpy").is_none());
     }

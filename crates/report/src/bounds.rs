@@ -98,7 +98,8 @@ fn fits_cache(run: &Run, bytes: u64) -> bool {
     run.header.host.llc.value().is_some_and(|llc| bytes <= llc.0)
 }
 
-fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
+/// Reading and copying, whether what is read or copied fits the last-level cache or not.
+pub(crate) fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
     let c = &run.header.calibration;
     if threads > 1 && threads < c.threads {
         return Vec::new();

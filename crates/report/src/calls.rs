@@ -10,6 +10,8 @@ use iolens_model::call::CallFacts;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 
+use crate::arms;
+
 pub(crate) use self::figures::all as figures;
 pub(crate) use self::tables::{by_cost, in_a_row, kinds, missing, threads};
 
@@ -30,8 +32,7 @@ impl Row<'_> {
             return Some((1.0, None));
         }
         let contrast = self.arm.contrast.as_ref()?;
-        let inverse = |i: Interval| Interval { low: 1.0 / i.high, high: 1.0 / i.low };
-        Some((1.0 / contrast.ratio, contrast.pointwise.map(inverse)))
+        Some((1.0 / contrast.ratio, contrast.pointwise.map(Interval::inverse)))
     }
 
     /// Bytes per second, where a call moves any.
@@ -51,7 +52,7 @@ pub(crate) fn bytes_of(run: &Run, call: &str) -> Option<u32> {
 /// machine in different moods, and ratios do not hold those.
 pub(crate) fn rows<'a>(run: &'a Run, cell: &'a CellAnalysis) -> Vec<Row<'a>> {
     let row = |arm: &'a ArmAnalysis| {
-        let ns = arm.figures.as_ref()?.ns_per_message;
+        let ns = arm.time()?;
         let facts = run.header.calls.iter().find(|facts| facts.id == arm.arm.primitive);
         (arm.arm.role != Role::SelfCheck).then_some(Row { arm, facts, ns })
     };
@@ -87,6 +88,5 @@ pub(crate) fn series(analysis: &Analysis) -> Vec<(u64, &CellAnalysis)> {
 
 /// Time of a call in a cell, ns.
 pub(crate) fn time_of(cell: &CellAnalysis, call: &str) -> Option<Estimate> {
-    let own = |arm: &&ArmAnalysis| arm.arm.primitive == call && arm.arm.role != Role::SelfCheck;
-    Some(cell.arms.iter().find(own)?.figures.as_ref()?.ns_per_message)
+    arms::of(cell, call)?.time()
 }

@@ -1,30 +1,24 @@
 //! Two runs against each other: what a terminal, a pull request and a program read of a
 //! [`Comparison`]. What differs between the runs besides their numbers always comes first.
 
-use iolens_document::{Node, Section, terminal};
-use iolens_model::arm::Role;
+use iolens_document::markdown::{escaped, folded};
+use iolens_document::{Answer, Label, Node, Section, Text, terminal};
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
 use iolens_model::secret;
-use iolens_stats::analysis::{Quantity, Verdict};
-use iolens_stats::compare::{ArmChange, CellChange, Comparison, Missing};
+use iolens_stats::analysis::Quantity;
+use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Missing};
 use serde_json::{Value, json};
 
+use crate::groups::distinct;
+use crate::named::{fields, named, object};
 use crate::text::Style;
 use crate::{json, words};
 
-mod markdown;
 mod screen;
 mod tables;
 #[cfg(test)]
 mod tests;
-
-pub use self::markdown::markdown;
-
-/// What stands beside every number of an arm by itself.
-fn badge(comparison: &Comparison) -> &'static str {
-    if comparison.interleaved { "interleaved" } else { "not interleaved" }
-}
 
 /// Two runs with what came of comparing them.
 #[derive(Debug, Clone, Copy)]
@@ -56,21 +50,7 @@ fn by_quantity(cell: &CellChange, quantity: Quantity) -> impl Iterator<Item = &A
 
 /// Quantities that any cell is compared by.
 fn quantities(comparison: &Comparison) -> Vec<Quantity> {
-    let mut all: Vec<Quantity> = Vec::new();
-    for arm in comparison.cells.iter().flat_map(|cell| &cell.arms) {
-        if !all.contains(&arm.quantity) {
-            all.push(arm.quantity);
-        }
-    }
-    all
-}
-
-/// The arm's name in a table, where the baseline stands above.
-fn label(arm: &ArmChange) -> &str {
-    match arm.arm.role {
-        Role::SelfCheck => "self-check",
-        _ => &arm.arm.label,
-    }
+    distinct(comparison.cells.iter().flat_map(|cell| &cell.arms).map(|arm| arm.quantity))
 }
 
 /// One screen: what changed, what did not, how sure; and, where asked for, every number.
@@ -84,6 +64,36 @@ pub fn text(compared: &Compared<'_>, is_verbose: bool, style: &Style) -> String 
     out
 }
 
+/// A comment for a pull request, in the Markdown of GitHub: what changed first, the rest folded.
+#[must_use]
+pub fn markdown(compared: &Compared<'_>) -> String {
+    let screen = screen::screen(compared);
+    let line = |parts: &[Text]| {
+        let parts: Vec<String> = parts.iter().map(|part| escaped(&part.words())).collect();
+        parts.join(" · ")
+    };
+    let mut out = format!("**{}**\n\n{}\n\n", line(&screen.header), line(&screen.effort));
+    if let Some(alarm) = &screen.alarm {
+        out.push_str(&format!("**{}**\n\n", escaped(&alarm.words())));
+    }
+    let is_told = |answer: &&Answer| answer.label != Label::Next;
+    for answer in screen.answers.iter().filter(is_told) {
+        out.push_str(&format!("- **{}**: {}\n", answer.label.word(), line(&answer.said)));
+    }
+    for table in tables::tables(compared, usize::MAX, tables::Rows::Changed) {
+        let caption = escaped(&table.caption);
+        out.push_str(&format!("\n{caption}, not shown to be the same:\n\n{}", table.markdown()));
+    }
+    let mut all = String::new();
+    for table in tables::tables(compared, usize::MAX, tables::Rows::All) {
+        all.push_str(&format!("{}\n\n{}\n", escaped(&table.caption), table.markdown()));
+    }
+    out.push_str(&folded("Every method in every setting", &all));
+    out.push_str(&folded("Inputs that differ", &tables::inputs(compared).markdown()));
+    out.push_str(&folded("How to read it", &escaped(&reading(compared))));
+    out
+}
+
 /// Every input that differs, and every number.
 fn sections(compared: &Compared<'_>, width: usize) -> Vec<Section> {
     let mut all = Vec::new();
@@ -91,8 +101,8 @@ fn sections(compared: &Compared<'_>, width: usize) -> Vec<Section> {
     if !inputs.rows.is_empty() {
         all.push(Section::new("inputs", "Inputs that differ", vec![Node::Table(inputs)]));
     }
-    let mut numbers = vec![Node::Aside(reading(compared).into())];
-    numbers.extend(tables::changes(compared, width).into_iter().map(Node::Table));
+    let mut numbers = vec![Node::aside(reading(compared))];
+    numbers.extend(tables::tables(compared, width, tables::Rows::All).into_iter().map(Node::Table));
     all.push(Section::new("numbers", "All numbers", numbers));
     all
 }
@@ -122,14 +132,11 @@ fn reading(compared: &Compared<'_>) -> String {
 pub fn json(compared: &Compared<'_>) -> String {
     let comparison = compared.comparison;
     let run = |header: &RunHeader| {
-        json!({
-            "id": header.id,
-            "name": header.name,
-            "started_unix_ns": header.started_unix_ns,
-            "build": header.build,
-            "host": header.host_label(),
-            "command": secret::redacted(&header.command),
-        })
+        let more = named! {
+            host: header.host_label(),
+            command: secret::redacted(&header.command),
+        };
+        object([fields!(Some(header); id name started_unix_ns build), more].concat())
     };
     let changes: Vec<Value> = comparison
         .cells
@@ -139,54 +146,43 @@ pub fn json(compared: &Compared<'_>) -> String {
     let moved = comparison.cells.iter().filter(|cell| !cell.baseline_moved.is_empty());
     let moved: Vec<Value> =
         moved.map(|cell| json!({"cell": cell.cell, "moved": cell.baseline_moved})).collect();
-    json::print(&json!({
-        "schema": json::SCHEMA,
-        "a": run(compared.a),
-        "b": run(compared.b),
-        "inputs": comparison.inputs,
-        "study": comparison.study,
-        "baseline": comparison.baseline,
-        "delta": comparison.delta,
-        "indicative": comparison.indicative,
-        "contrasts": comparison.contrasts,
-        "slower": comparison.slower(),
-        "usable": comparison.is_usable(),
-        "changes": changes,
-        "baseline_moved": moved,
-        "missing": comparison.missing,
-        "self_check": comparison.self_check,
-        "warnings": comparison.warnings,
-    }))
+    let own = fields!(Some(comparison);
+        inputs study baseline delta indicative contrasts missing self_check warnings
+    );
+    let more = named! {
+        schema: json::SCHEMA,
+        a: run(compared.a),
+        b: run(compared.b),
+        slower: comparison.slower(),
+        usable: comparison.is_usable(),
+        changes: changes,
+        baseline_moved: moved,
+    };
+    json::print(&object([own, more].concat()))
 }
 
 fn change(comparison: &Comparison, cell: &CellChange, arm: &ArmChange) -> Value {
-    let word = |verdict: Verdict| (!comparison.indicative).then_some(verdict);
+    // A change as it was judged; without a word where runs were too short for one.
+    let judged = |change: Option<&Change>| {
+        let verdict = change.map(|change| change.verdict).filter(|_| !comparison.indicative);
+        let judgement = fields!(change; pointwise simultaneous reason);
+        [judgement, named! { verdict: verdict }].concat()
+    };
     let of = arm.change.as_ref();
-    json!({
-        "cell": cell.cell,
-        "arm": arm.arm.label,
-        "primitive": arm.arm.primitive,
-        "role": arm.arm.role,
-        "quantity": arm.quantity,
-        "ratio_a": arm.ratio_a,
-        "ratio_b": arm.ratio_b,
-        "ratio": of.map(|change| change.ratio),
-        "trials_a": of.map(|change| change.trials_a),
-        "trials_b": of.map(|change| change.trials_b),
-        "pointwise": of.map(|change| change.pointwise),
-        "simultaneous": of.map(|change| change.simultaneous),
-        "verdict": of.and_then(|change| word(change.verdict)),
-        "reason": of.map(|change| &change.reason),
-        "trials_needed": of.map(|change| change.trials_needed),
-        "own": arm.own.as_ref().map(|own| json!({
-            "interleaved": comparison.interleaved,
-            "ns_a": own.ns_a,
-            "ns_b": own.ns_b,
-            "ratio": own.ratio,
-            "pointwise": own.judged.as_ref().map(|change| change.pointwise),
-            "simultaneous": own.judged.as_ref().map(|change| change.simultaneous),
-            "verdict": own.judged.as_ref().and_then(|change| word(change.verdict)),
-            "reason": own.judged.as_ref().map(|change| &change.reason),
-        })),
-    })
+    let own = arm.own.as_ref().map(|own| {
+        let values = fields!(Some(own); ns_a ns_b ratio);
+        let interleaved = named! { interleaved: comparison.interleaved };
+        object([values, interleaved, judged(own.judged.as_ref())].concat())
+    });
+    object(
+        [
+            named! { cell: cell.cell, arm: arm.arm.label },
+            fields!(Some(&arm.arm); primitive role),
+            fields!(Some(arm); quantity ratio_a ratio_b),
+            fields!(of; ratio trials_a trials_b trials_needed),
+            judged(of),
+            named! { own: own },
+        ]
+        .concat(),
+    )
 }

@@ -4,18 +4,15 @@
 pub(crate) mod tests;
 
 use iolens_model::copy::ProgramStart;
+use iolens_model::file::EngineFacts;
 use iolens_model::run::RunHeader;
 use iolens_stats::analysis::Told;
-
-/// Whether an arm is a program, whose calls nobody counts.
-pub(crate) fn is_program(header: &RunHeader, id: &str) -> bool {
-    header.engines.iter().any(|facts| facts.id == id && facts.program.is_some())
-}
 
 /// What starting a program took, over all trials of the run: the median of their
 /// medians, the shortest and the longest; `None` for engines.
 pub(crate) fn start_of(header: &RunHeader, told: &Told, id: &str) -> Option<ProgramStart> {
-    let all = told.starts.get(id).filter(|_| is_program(header, id))?;
+    let is_program = |facts: &EngineFacts| facts.id == id && facts.program.is_some();
+    let all = told.starts.get(id).filter(|_| header.engines.iter().any(is_program))?;
     let mut medians: Vec<u64> = all.iter().map(|start| start.median_ns).collect();
     medians.sort_unstable();
     Some(ProgramStart {

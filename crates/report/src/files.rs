@@ -3,14 +3,13 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-use iolens_model::arm::Role;
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::{CacheState, Destination, FileSetting, WriteSetting};
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval};
 
+use crate::arms::methods;
 use crate::rates::{self, Unit};
 
 /// The unit for the rates of cells.
@@ -26,8 +25,7 @@ pub(crate) fn rate_of(arm: &ArmAnalysis) -> Option<Estimate> {
 
 /// The arms of a cell that have a rate of their own: no copy of the baseline.
 pub(crate) fn engines(cell: &CellAnalysis) -> impl Iterator<Item = (&ArmAnalysis, Estimate)> {
-    let own = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
-    cell.arms.iter().filter(own).filter_map(|arm| Some((arm, rate_of(arm)?)))
+    methods(cell).filter_map(|arm| Some((arm, rate_of(arm)?)))
 }
 
 /// The engine behind a label.
@@ -92,17 +90,9 @@ pub(crate) fn without_cache(run: &Run, cell: &Cell) -> String {
 /// 1/b of a fit, bytes per second; null where a byte costs nothing.
 pub(crate) fn bandwidth(model: &CostModel) -> Option<Estimate> {
     let Estimate { value, interval, n } = model.per_byte_ns;
-    let inverse = |ns: f64| 1e9 / ns;
-    let interval = interval
-        .filter(|interval| interval.low > 0.0)
-        .map(|Interval { low, high }| Interval { low: inverse(high), high: inverse(low) });
-    (value > 0.0).then(|| Estimate { value: inverse(value), interval, n })
-}
-
-/// Whole bytes; none for what is no number.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
-pub(crate) fn rounded_bytes(value: f64) -> Bytes {
-    Bytes(value.max(0.0).round() as u64)
+    let interval = interval.filter(|interval| interval.low > 0.0);
+    let interval = interval.map(|i| Interval { low: 1e9 / i.high, high: 1e9 / i.low });
+    (value > 0.0).then(|| Estimate { value: 1e9 / value, interval, n })
 }
 
 /// The best rate of all cold cells, with its arm and cell: the best evidence that a

@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, Told};
+use iolens_stats::search;
 use serde_json::{Value, json};
 
 use crate::export::{Rows, UnknownColumn};
+use crate::named::{fields, named, object};
 use crate::records::{self, Record};
 
 /// Version of the layout: raised when a key changes its meaning or goes.
@@ -25,42 +27,30 @@ pub fn of(rows: Rows<'_>, columns: &[String]) -> Result<String, UnknownColumn> {
 /// from whole curves, rejected trials.
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis) -> String {
-    let spent = analysis.told.spent;
-    let mut whole = json!({
-        "schema": SCHEMA,
-        "host": run.header.host_label(),
-        "run": run.header.without_secrets(),
-        "findings": crate::screen::facts(run, analysis),
-        "passes": analysis.passes,
-        "contrasts": analysis.contrasts,
-        "self_check": analysis.self_check,
-        "cells": records::cells(run, analysis).map(|record| record.object()).collect::<Vec<_>>(),
-        "pairs": records::pairs(analysis),
-        "crossovers": analysis.crossovers,
-        "crossings": analysis.crossings,
-        "cost_models": analysis.cost_models,
-        "removed_copies": analysis.removed_copies,
-        "extremes": analysis.extremes,
-        "plateaus": analysis.plateaus,
-        "unexpected": analysis.unexpected,
-        "drift": analysis.drift,
-        "neighbours": analysis.neighbours,
-        "rejected": analysis.rejected,
-        "warnings": analysis.warnings.iter().map(crate::remarks::warning).collect::<Vec<_>>(),
-        "not_measured": not_measured(&analysis.told),
-        "spent": {
-            "reading_ns": spent.reading_ns,
-            "slices_ns": spent.slices_ns,
-            "trials_ns": spent.trials_ns,
-        },
+    let cells: Vec<Value> = records::cells(run, analysis).map(Record::object).collect();
+    let mut own = fields!(Some(analysis);
+        passes contrasts self_check crossovers crossings cost_models removed_copies extremes
+        plateaus unexpected drift neighbours rejected
+    );
+    own.extend(named! {
+        schema: SCHEMA,
+        host: run.header.host_label(),
+        run: run.header.without_secrets(),
+        findings: crate::screen::facts(run, analysis),
+        cells: cells,
+        pairs: records::pairs(analysis),
+        warnings: analysis.warnings.iter().map(crate::remarks::warning).collect::<Vec<_>>(),
+        not_measured: not_measured(&analysis.told),
+        spent: object(fields!(Some(&analysis.told.spent); reading_ns slices_ns trials_ns)),
     });
-    if crate::words::is_of_files(&run.header.plan) {
-        whole["read_plateaus"] = json!(analysis.read_plateaus);
+    let plan = &run.header.plan;
+    if crate::words::is_of_files(plan) {
+        own.extend(fields!(Some(analysis); read_plateaus));
     }
-    if run.header.plan.server().is_some_and(|axes| !axes.goals().is_empty()) {
-        let plan = &run.header.plan;
-        whole["searches"] = json!(iolens_stats::search::answers(plan, &run.searches, analysis));
+    if plan.server().is_some_and(|axes| !axes.goals().is_empty()) {
+        own.extend(named! { searches: search::answers(plan, &run.searches, analysis) });
     }
+    let whole = object(own);
     print(&whole)
 }
 

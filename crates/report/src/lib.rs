@@ -38,6 +38,8 @@ mod arms;
 mod bounds;
 mod calls;
 mod crossing;
+mod groups;
+mod named;
 mod number;
 mod parts;
 mod records;
@@ -52,13 +54,11 @@ mod writes;
 #[cfg(test)]
 mod columns_tests;
 #[cfg(test)]
-mod export_docs;
-#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod fixture_findings;
 #[cfg(test)]
-mod lint;
+mod tests;
 #[cfg(test)]
 mod trials_tests;
 #[cfg(test)]

@@ -4,14 +4,15 @@
 use std::fmt::Write;
 
 use iolens_model::latency::Histogram;
-use iolens_model::load::{Load, Outcomes, Pace};
+use iolens_model::load::{ClientThread, Load, Outcomes, Pace};
 use iolens_model::outcome::Status;
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_stats::load::{ClientLimit, Judgement, LATE, QUANTILES, judge, quantile};
-use serde_json::{Value, json as object};
+use serde_json::Value;
 
 use crate::json;
-use crate::number::{NONE, count, percent};
+use crate::named::{fields, named, object, prefixed};
+use crate::number::{NONE, OrDash, count, percent};
 use crate::text::{BOLD, Style, YELLOW};
 use crate::transfer::listing;
 use iolens_document::fold;
@@ -134,7 +135,7 @@ fn row(out: &mut String, name: &str, times: &Histogram) {
     let quantiles = QUANTILES.iter().map(|&q| quantile(times, q));
     let most = times.quantile_ns(1.0).map(Nanos);
     for time in std::iter::once(mean).chain(quantiles).chain([most]) {
-        let text = time.map_or_else(|| NONE.to_owned(), |time| time.to_string());
+        let text = time.or_dash(|time| time.to_string());
         let _ = write!(out, "{text:>COLUMN$}");
     }
     out.push('\n');
@@ -156,10 +157,7 @@ fn after(load: &Load) -> Vec<(&'static str, String)> {
     if load.late_replies > 0 {
         rows.push((
             "late",
-            format!(
-                "{} to requests that had timed out",
-                count(u32::try_from(load.late_replies).unwrap_or(u32::MAX), "reply",)
-            ),
+            format!("{} to requests that had timed out", count(load.late_replies, "reply",)),
         ));
     }
     rows.extend(load.failures.iter().map(|(text, times)| ("failure", format!("{times} × {text}"))));
@@ -182,7 +180,7 @@ fn client(load: &Load) -> String {
     let answered = load.outcomes.ok.max(1);
     let spun: u64 = load.threads.iter().map(|thread| thread.spinning.0).sum();
     let worked = cpu.sum().0.saturating_sub(spun);
-    let busiest = load.busiest_thread().map_or_else(|| NONE.to_owned(), percent);
+    let busiest = load.busiest_thread().or_dash(percent);
     let spinning = match spun {
         0 => String::new(),
         spun => format!("; {} looking whether a request is due", Nanos(spun)),
@@ -219,7 +217,7 @@ fn remarks(load: &Load, judgement: &Judgement) -> Vec<String> {
         remarks.push(format!(
             "{} took 0.9 s or more: a queue of connections not yet accepted was full, and the kernel \
              tried again after a second. A longer --ramp or a longer backlog avoids that.",
-            count(u32::try_from(load.connects.slow).unwrap_or(u32::MAX), "connection")
+            count(load.connects.slow, "connection")
         ));
     }
     let Some(network) = load.network else { return remarks };
@@ -228,11 +226,8 @@ fn remarks(load: &Load, judgement: &Judgement) -> Vec<String> {
         ("ListenDrops", network.listen_drops),
         ("RetransSegs", network.retransmits),
     ];
-    let counted: Vec<String> = counted
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
+    let counted = counted.iter().filter(|(_, count)| *count > 0);
+    let counted: Vec<String> = counted.map(|(name, count)| format!("{name} {count}")).collect();
     if !counted.is_empty() {
         remarks.push(format!(
             "The kernel counted, for everything in this network namespace: {}. Dropped and repeated \
@@ -282,95 +277,71 @@ pub fn json(load: &Load) -> String {
         Pace::Open { rate, arrivals } => (Some(rate), Some(arrivals), None),
         Pace::Closed { think } => (None, None, Some(think)),
     };
-    let mut all = object!({
-        "schema": json::SCHEMA,
-        "address": load.address,
-        "connections": load.connections,
-        "in_flight": load.in_flight,
-        "length": load.length,
-        "loop": if rate.is_some() { "open" } else { "closed" },
-        "offered_per_s": rate,
-        "arrivals": arrivals,
-        "think_ns": think,
-        "seed": load.seed,
-        "status": load.status,
-        "reason": load.reason,
-        "checked": load.checked,
-        "scheduled": load.scheduled,
-        "outcomes": load.outcomes,
-        "unsent": load.unsent,
-        "warmup": load.warmup,
-        "late_replies": load.late_replies,
-        "failures": failures(load),
-        "window_ns": load.window,
-        "replies_in_window": load.replies_in_window,
-        "rate_per_s": load.rate(),
-        "per_second": load.per_second,
-        "from_due": summary(&load.from_due),
-        "from_sent": summary(&load.from_sent),
-        "lag": summary(&load.lag),
-        "mean_in_flight": load.mean_in_flight(),
-    });
-    let others = client_json(load, &judgement);
-    if let (Some(all), Value::Object(others)) = (all.as_object_mut(), others) {
-        all.extend(others);
-    }
-    json::print(&all)
+    let own = fields!(Some(load);
+        address connections in_flight length seed status reason checked scheduled outcomes unsent
+        warmup late_replies replies_in_window per_second sent_bytes received_bytes network
+    );
+    let more = named! {
+        schema: json::SCHEMA,
+        offered_per_s: rate,
+        arrivals: arrivals,
+        think_ns: think,
+        failures: failures(load),
+        window_ns: load.window,
+        rate_per_s: load.rate(),
+        from_due: summary(&load.from_due),
+        from_sent: summary(&load.from_sent),
+        lag: summary(&load.lag),
+        mean_in_flight: load.mean_in_flight(),
+        ramp_ns: load.connects.ramp,
+        cpu_user_ns: load.cpu.map(|cpu| cpu.user),
+        cpu_system_ns: load.cpu.map(|cpu| cpu.system),
+        threads: load.threads.iter().map(thread).collect::<Vec<Value>>(),
+        achieved_share: judgement.achieved,
+        client_limited: judgement.is_client_limited(),
+        server_behind: judgement.is_server_behind(),
+        remarks: remarks(load, &judgement),
+    };
+    let kind = if rate.is_some() { "open" } else { "closed" };
+    let connects = prefixed("connections_", fields!(Some(&load.connects); made failed slow));
+    let kind = ("loop".into(), kind.into());
+    json::print(&object([own, more, connects, vec![kind]].concat()))
 }
 
-/// What the client spent and saw, and what that says of the rest.
-fn client_json(load: &Load, judgement: &Judgement) -> Value {
-    let threads: Vec<Value> = load
-        .threads
-        .iter()
-        .map(|thread| {
-            object!({
-                "cpu_ns": thread.cpu,
-                "spinning_ns": thread.spinning,
-                "wall_ns": thread.wall,
-                "run_delay_ns": thread.run_delay,
-                "involuntary_switches": thread.involuntary_switches,
-                "busy_share": thread.busy(),
-            })
-        })
-        .collect();
-    object!({
-        "connections_made": load.connects.made,
-        "connections_failed": load.connects.failed,
-        "connections_slow": load.connects.slow,
-        "ramp_ns": load.connects.ramp,
-        "sent_bytes": load.sent_bytes,
-        "received_bytes": load.received_bytes,
-        "cpu_user_ns": load.cpu.map(|cpu| cpu.user),
-        "cpu_system_ns": load.cpu.map(|cpu| cpu.system),
-        "threads": threads,
-        "network": load.network,
-        "achieved_share": judgement.achieved,
-        "client_limited": judgement.is_client_limited(),
-        "server_behind": judgement.is_server_behind(),
-        "remarks": remarks(load, judgement),
-    })
+/// What a thread of the client spent.
+fn thread(thread: &ClientThread) -> Value {
+    let own = fields!(Some(thread); involuntary_switches);
+    let times = named! {
+        cpu_ns: thread.cpu,
+        spinning_ns: thread.spinning,
+        wall_ns: thread.wall,
+        run_delay_ns: thread.run_delay,
+        busy_share: thread.busy(),
+    };
+    object([own, times].concat())
 }
 
 fn failures(load: &Load) -> Value {
-    let each = load.failures.iter().map(|(text, count)| object!({"what": text, "count": count}));
+    let each =
+        load.failures.iter().map(|(text, count)| object(named! { what: text, count: count }));
     each.collect()
 }
 
 /// Percentiles and the whole histogram.
 fn summary(times: &Histogram) -> Value {
     let [p50, p90, p99, p999, p9999] = QUANTILES.map(|q| quantile(times, q));
-    object!({
-        "samples": times.total(),
-        "mean_ns": times.mean_ns(),
-        "p50_ns": p50,
-        "p90_ns": p90,
-        "p99_ns": p99,
-        "p999_ns": p999,
-        "p9999_ns": p9999,
-        "max_ns": times.quantile_ns(1.0),
-        "buckets": times.buckets,
-    })
+    let own = named! {
+        samples: times.total(),
+        mean_ns: times.mean_ns(),
+        p50_ns: p50,
+        p90_ns: p90,
+        p99_ns: p99,
+        p999_ns: p999,
+        p9999_ns: p9999,
+        max_ns: times.quantile_ns(1.0),
+        buckets: times.buckets,
+    };
+    object(own)
 }
 
 #[cfg(test)]

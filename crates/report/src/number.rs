@@ -56,15 +56,10 @@ pub(crate) fn from_to(interval: Interval, digits: impl Fn(f64) -> String) -> Str
     joined(interval, " to ", digits)
 }
 
-/// `95.8–96.3`, the same with a dash.
-pub(crate) fn span(interval: Interval, digits: impl Fn(f64) -> String) -> String {
-    joined(interval, "–", digits)
-}
-
 /// `1.29–1.39`, of a ratio.
 pub(crate) fn range(interval: Interval) -> String {
     let digits = decimals(interval.low);
-    span(interval, |end| format!("{end:.digits$}"))
+    joined(interval, "–", |end| format!("{end:.digits$}"))
 }
 
 /// `[1.29, 1.39]`, for tables.
@@ -130,9 +125,25 @@ pub(crate) fn bytes(estimated: f64) -> Bytes {
     Bytes(estimated.max(0.0).round() as u64)
 }
 
+/// A value in words, or a dash.
+pub(crate) trait OrDash<T> {
+    fn or_dash(self, words: impl FnOnce(T) -> String) -> String;
+}
+
+impl<T> OrDash<T> for Option<T> {
+    fn or_dash(self, words: impl FnOnce(T) -> String) -> String {
+        self.map_or_else(|| NONE.to_owned(), words)
+    }
+}
+
+/// Least and most, or what both are: `1 to 2`.
+pub(crate) fn extent<T: PartialEq + std::fmt::Display>(least: T, most: T) -> String {
+    if least == most { most.to_string() } else { format!("{least} to {most}") }
+}
+
 /// A value to three digits, or a dash.
 pub(crate) fn optional(value: Option<f64>) -> String {
-    value.map_or_else(|| NONE.to_owned(), three_digits)
+    value.or_dash(three_digits)
 }
 
 /// Copies per payload byte: whole where they are whole.
@@ -145,8 +156,8 @@ pub(crate) fn copies(value: Option<f64>) -> String {
 }
 
 /// `1 trial`, `3 trials`, `2 passes`.
-pub(crate) fn count(n: impl Into<u64>, noun: &str) -> String {
-    let n: u64 = n.into();
+pub(crate) fn count(n: impl TryInto<u64>, noun: &str) -> String {
+    let n: u64 = n.try_into().unwrap_or(u64::MAX);
     let plural = match (n, noun.ends_with('s')) {
         (1, _) => "",
         (_, true) => "es",

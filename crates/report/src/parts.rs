@@ -5,7 +5,9 @@
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::family::Family;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
+use iolens_stats::analysis::{Analysis, ArmAnalysis};
+
+use crate::groups::{distinct, grouped};
 
 use crate::servers::Kind;
 
@@ -87,13 +89,7 @@ fn divided(id: &'static str, group: &'static str, arms: Vec<&ArmAnalysis>) -> Ve
 
 /// The compared arms of a run by their families, in the order of these.
 fn by_family(analysis: &Analysis) -> Vec<(Option<Family>, Vec<&ArmAnalysis>)> {
-    let mut families: Vec<(Option<Family>, Vec<&ArmAnalysis>)> = Vec::new();
-    for arm in compared(analysis) {
-        match families.iter_mut().find(|(family, _)| *family == arm.family) {
-            Some((_, arms)) => arms.push(arm),
-            None => families.push((arm.family, vec![arm])),
-        }
-    }
+    let mut families = grouped(compared(analysis).into_iter().map(|arm| (arm.family, arm)));
     families.sort_by_key(|(family, _)| order(*family));
     families
 }
@@ -115,14 +111,9 @@ pub(crate) fn id(family: Option<Family>) -> &'static str {
 
 /// Every compared arm, each once.
 fn compared(analysis: &Analysis) -> Vec<&ArmAnalysis> {
-    let mut found: Vec<&ArmAnalysis> = Vec::new();
-    let arms = analysis.arms();
-    for arm in arms.filter(|arm| arm.arm.role == Role::Compared) {
-        if found.iter().all(|known| known.arm.label != arm.arm.label) {
-            found.push(arm);
-        }
-    }
-    found
+    let arms = analysis.arms().filter(|arm| arm.arm.role == Role::Compared);
+    let by_label = grouped(arms.map(|arm| (&arm.arm.label, arm)));
+    by_label.into_iter().map(|(_, arms)| arms[0]).collect()
 }
 
 impl Part {
@@ -156,31 +147,18 @@ impl Part {
 
     /// What the analysis says of these arms.
     pub(crate) fn of(&self, analysis: &Analysis) -> Analysis {
-        let baseline = |label: &String| {
-            let arms = analysis.arms();
-            arms.into_iter().any(|arm| arm.arm.role == Role::Baseline && arm.arm.label == *label)
-        };
-        let has = |label: &String| self.labels.contains(label) || baseline(label);
-        let cell = |cell: &CellAnalysis| CellAnalysis {
-            arms: cell.arms.iter().filter(|arm| self.has(&arm.arm)).cloned().collect(),
-            pairs: {
-                let own = cell.pairs.iter().filter(|pair| has(&pair.first) && has(&pair.second));
-                own.cloned().collect()
-            },
-            ..cell.clone()
-        };
-        let crossovers = analysis.crossovers.iter();
-        let models = analysis.cost_models.iter();
-        Analysis {
-            cells: analysis.cells.iter().map(cell).collect(),
-            crossovers: crossovers.filter(|c| has(&c.first) && has(&c.second)).cloned().collect(),
-            crossings: {
-                let own = analysis.crossings.iter().filter(|c| has(&c.first) && has(&c.second));
-                own.cloned().collect()
-            },
-            cost_models: models.filter(|model| has(&model.label)).cloned().collect(),
-            ..analysis.clone()
+        let baselines = analysis.arms().filter(|arm| arm.arm.role == Role::Baseline);
+        let baselines = distinct(baselines.map(|arm| &arm.arm.label));
+        let has = |label: &String| self.labels.contains(label) || baselines.contains(&label);
+        let mut own = analysis.clone();
+        for cell in &mut own.cells {
+            cell.arms.retain(|arm| self.has(&arm.arm));
+            cell.pairs.retain(|pair| has(&pair.first) && has(&pair.second));
         }
+        own.crossovers.retain(|found| has(&found.first) && has(&found.second));
+        own.crossings.retain(|found| has(&found.first) && has(&found.second));
+        own.cost_models.retain(|model| has(&model.label));
+        own
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn status(status: Status) -> Entry {
 }
 
 /// A remark with its arm.
-fn said(remark: &Remark) -> String {
+pub(crate) fn said(remark: &Remark) -> String {
     match &remark.arm {
         Some(arm) => format!("{arm}: {}", kind(&remark.kind)),
         None => kind(&remark.kind),
@@ -99,7 +99,6 @@ fn event(what: Event) -> &'static str {
 
 /// What a remark says, without its arm.
 pub(crate) fn kind(kind: &RemarkKind) -> String {
-    let found = |trials: u32, of: u32| format!("in {trials} of {}", count(of, "trial"));
     match kind {
         RemarkKind::SelfCheckOff { interval, beside } => {
             let beside = match beside.as_slice() {
@@ -113,14 +112,13 @@ pub(crate) fn kind(kind: &RemarkKind) -> String {
             )
         }
         RemarkKind::NotUsed { passes, reason, .. } => {
-            let passes = if *passes == 1 { "1 pass".into() } else { format!("{passes} passes") };
-            format!("not used in {passes}: {reason}")
+            format!("not used in {}: {reason}", count(*passes, "pass"))
         }
         RemarkKind::Events { what, count, trials, of } => {
-            format!("{}: {count}, {}", event(*what), found(*trials, *of))
+            format!("{}: {count}, {}", event(*what), in_trials(*trials, *of))
         }
         RemarkKind::Share { what, share, trials, of } => {
-            format!("{} ({})", share_words(*what, &percent(*share)), found(*trials, *of))
+            format!("{} ({})", share_words(*what, &percent(*share)), in_trials(*trials, *of))
         }
         RemarkKind::Excess { what, ratio, trials, of } => {
             let what = match what {
@@ -128,7 +126,7 @@ pub(crate) fn kind(kind: &RemarkKind) -> String {
                 Excess::EmptyCalls => "the rate of empty calls measured before the run",
                 Excess::Rings => "the L2 cache in its rings, which are therefore not hot",
             };
-            format!("up to {ratio:.2} times {what} ({})", found(*trials, *of))
+            format!("up to {ratio:.2} times {what} ({})", in_trials(*trials, *of))
         }
         RemarkKind::Limited(limit) => limited(limit),
         RemarkKind::UnequalSlices(slices) => unequal(slices),
@@ -141,11 +139,10 @@ pub(crate) fn kind(kind: &RemarkKind) -> String {
         }
         RemarkKind::Mapped { receiver, share, changed, why } => {
             let changed: Vec<String> = changed.iter().map(ToString::to_string).collect();
-            let with = match changed.as_slice() {
-                [] => String::new(),
-                changed => format!(" with {}", changed.join(" and ")),
-            };
-            let mapped = format!("{receiver} mapped {} of the bytes{with}", percent(*share));
+            let with = if changed.is_empty() { "" } else { " with " };
+            let changed = changed.join(" and ");
+            let mapped =
+                format!("{receiver} mapped {} of the bytes{with}{changed}", percent(*share));
             match why {
                 Some(why) => format!("{mapped} and copied the rest: {}", unmapped(why)),
                 None => mapped,
@@ -158,6 +155,10 @@ pub(crate) fn kind(kind: &RemarkKind) -> String {
             range(isolated)
         ),
     }
+}
+
+fn in_trials(trials: u32, of: u32) -> String {
+    format!("in {trials} of {}", count(of, "trial"))
 }
 
 fn share_words(what: Share, share: &str) -> String {
@@ -178,23 +179,22 @@ fn share_words(what: Share, share: &str) -> String {
 
 /// What bounded a load.
 pub(crate) fn limited(limited: &Limited) -> String {
-    let found = |trials: u32, of: u32| format!("in {trials} of {}", count(of, "trial"));
     match limited {
         Limited::ClientBusy { busy_share, trials, of } => format!(
             "lower bound: the client ran out of CPU (a thread up to {} busy, {})",
             percent(*busy_share),
-            found(*trials, *of)
+            in_trials(*trials, *of)
         ),
         Limited::ClientLate { late_p99_ns, trials, of } => format!(
             "the client was late: 1% of the requests by {:.2} ms or more ({}), so times from due \
              are its own",
             late_p99_ns / 1e6,
-            found(*trials, *of)
+            in_trials(*trials, *of)
         ),
         Limited::RateNotKept { answered_share, trials, of } => format!(
             "the offered rate was not kept: {} answered in time at worst ({})",
             percent(*answered_share),
-            found(*trials, *of)
+            in_trials(*trials, *of)
         ),
     }
 }
@@ -361,8 +361,8 @@ pub(crate) fn reason(reason: &VerdictReason) -> String {
                 Some(half) => format!("self-check ±{}", percent(*half)),
                 None => "no self-check in this cell".to_owned(),
             };
-            let delta = percent(*delta);
-            format!("pointwise 90% interval {} is inside ±{delta}; {floor}", range(pointwise90))
+            let (interval, delta) = (range(pointwise90), percent(*delta));
+            format!("pointwise 90% interval {interval} is inside ±{delta}; {floor}")
         }
         VerdictReason::Beyond { interval, bound, is_above } => beyond(interval, *bound, *is_above),
         VerdictReason::CopyDiffers { interval, bound, is_above } => {

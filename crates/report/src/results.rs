@@ -8,156 +8,146 @@ use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Verdict,
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Figures, Verdict,
 };
 
 use iolens_stats::remark::{Remark, RemarkKind};
 
 use crate::alone;
-use crate::number::{self, NONE, copies};
+use crate::groups::grouped;
+use crate::number::{self, OrDash, copies};
 use crate::rates::{self, Unit};
 use crate::remarks;
 use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
 
-mod crossovers;
 mod detail;
 mod families;
 mod ledger;
 mod receivers;
 mod validity;
 
-pub(crate) use crossovers::crossovers;
 pub(crate) use detail::{cell, decided, in_flight, latency, percentile, sends};
 pub(crate) use families::{Each, cheapest, heading, ratios, reading as ratios_read};
 pub(crate) use ledger::ledger;
 pub(crate) use receivers::{READING as RECEIVERS_READ, receivers};
 pub(crate) use validity::{by_pmu, isolated, rejected, self_checks};
 
-/// A column of the table of results. What a narrow terminal has no room for
-/// goes in the order of [`Detail::DROPPED`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// Message size.
-    Size,
-    /// Arm.
-    Arm,
-    /// Received payload bits per second.
-    Goodput,
-    /// Its interval, where it is compared with nothing.
-    Interval,
-    /// Time per message.
-    Time,
-    /// Change of speed against the baseline, with a mark where that leaves it open.
-    Change,
-    /// The interval that decides it.
-    Ends,
-    /// Trials.
-    Trials,
-    /// Copies at the sender and end to end.
-    Copies,
-    /// CPU time of both ends per byte.
-    Cpu,
-}
-
-impl Detail {
-    const ALL: [Detail; 10] = [
-        Detail::Size,
-        Detail::Arm,
-        Detail::Goodput,
-        Detail::Interval,
-        Detail::Time,
-        Detail::Change,
-        Detail::Ends,
-        Detail::Cpu,
-        Detail::Copies,
-        Detail::Trials,
-    ];
-
-    /// First to go first; the rest always stays.
-    const DROPPED: [Detail; 4] = [Detail::Trials, Detail::Copies, Detail::Cpu, Detail::Time];
-
-    fn column(self, goodput: Unit) -> Column {
-        match self {
-            Detail::Size => Column::right("size", ""),
-            Detail::Arm => Column::left("method", ""),
-            Detail::Goodput => Column::decimal("throughput", goodput.name),
-            Detail::Interval => Column::left("", "[95%]"),
-            Detail::Time => Column::decimal("per message", "ns"),
-            Detail::Change => Column::right("speed", ""),
-            Detail::Ends => Column::left("95% interval", ""),
-            Detail::Trials => Column::right("n", ""),
-            Detail::Copies => Column::left("copies", ""),
-            Detail::Cpu => Column::decimal("CPU, both", "ns/B"),
-        }
-    }
-}
-
 /// The curves of a run, in the order of its cells, each with its cells.
 pub(crate) fn curves(analysis: &Analysis) -> Vec<(Cell, Vec<&CellAnalysis>)> {
-    let mut curves: Vec<(Cell, Vec<&CellAnalysis>)> = Vec::new();
-    for cell in &analysis.cells {
-        let curve = cell.cell.curve();
-        match curves.iter_mut().find(|(known, _)| *known == curve) {
-            Some((_, cells)) => cells.push(cell),
-            None => curves.push((curve, vec![cell])),
+    grouped(analysis.cells.iter().map(|cell| (cell.cell.curve(), cell)))
+}
+
+/// What stands in a row, each with its column.
+pub(crate) type Row = Vec<(Column, Entry)>;
+
+/// A table of rows in groups, each of which names itself in its first row where there is a
+/// column for that. Footnotes stand at the first of the other columns.
+pub(crate) fn filled<R>(
+    head: Option<Column>,
+    groups: &[(String, Vec<R>)],
+    is_apart: bool,
+    note: impl Fn(&R) -> Option<String>,
+    row: impl Fn(&R) -> Row,
+) -> Table {
+    let mut table = Table::default();
+    for (name, rows) in groups {
+        for (nth, one) in rows.iter().enumerate() {
+            let mut row = row(one);
+            row[0].1.note = note(one).map(|said| table.note(&said));
+            let name = if nth == 0 { name.as_str() } else { "" };
+            let head = head.iter().map(|head| (head.clone(), Entry::from(name)));
+            let (columns, entries) = head.chain(row).unzip();
+            table.columns = columns;
+            table.push_row(nth == 0 && is_apart, entries);
         }
     }
-    curves
+    table
+}
+
+/// An arm in a cell: a row of tables.
+pub(crate) type ArmRow<'a> = (&'a CellAnalysis, &'a ArmAnalysis);
+
+/// The arms of cells by size. A hidden copy of what is compared with nothing is beside nothing.
+pub(crate) fn by_size<'a>(
+    cells: &[&'a CellAnalysis],
+    is_alone: bool,
+) -> Vec<(String, Vec<ArmRow<'a>>)> {
+    let is_shown = |arm: &&ArmAnalysis| !(is_alone && arm.arm.role == Role::SelfCheck);
+    let rows =
+        |cell: &'a CellAnalysis| cell.arms.iter().filter(is_shown).map(move |arm| (cell, arm));
+    cells.iter().map(|cell| (cell.cell.size.to_string(), rows(cell).collect())).collect()
+}
+
+/// What there is to say of an arm.
+fn main(arm: &ArmAnalysis, unit: Unit, quick: bool) -> Row {
+    let copied = [arm.copies_sender, arm.copies_end_to_end].map(copies).join("/");
+    vec![
+        (Column::left("method", ""), name(arm)),
+        (Column::decimal("throughput", unit.name), goodput(arm, unit)),
+        (Column::left("", "[95%]"), goodput_interval(arm, unit)),
+        (
+            Column::decimal("per message", "ns"),
+            number::optional(arm.time().map(|e| e.value)).into(),
+        ),
+        (Column::right("speed", ""), change(arm, quick)),
+        (Column::left("95% interval", ""), ends(arm, quick)),
+        (Column::decimal("CPU, both", "ns/B"), number::optional(cpu(arm)).into()),
+        (Column::left("copies", ""), copied.into()),
+        (Column::right("n", ""), trials(arm)),
+    ]
+}
+
+/// A figure by its name, its unit and where it is read.
+pub(crate) type Of = fn(&Figures) -> Option<Estimate>;
+
+/// The figures that any arm of a cell has, of one of them.
+pub(crate) fn figures(cell: &CellAnalysis, arm: &ArmAnalysis, all: &[(&str, &str, Of)]) -> Row {
+    let read = |arm: &ArmAnalysis, of: Of| arm.figure(of).map(|e| e.value);
+    let has = |of| cell.arms.iter().any(|arm| read(arm, of).is_some());
+    let of_any = all.iter().filter(|(.., of)| has(*of));
+    let entry = |of| number::optional(read(arm, of)).into();
+    of_any.map(|(name, unit, of)| (Column::decimal(name, unit), entry(*of))).collect()
+}
+
+/// How many trials its numbers are of.
+pub(crate) fn trials(arm: &ArmAnalysis) -> Entry {
+    arm.time().or_dash(|time| time.n.to_string()).into()
 }
 
 /// The table of one curve, as wide as `width` allows.
 pub(crate) fn results(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Table {
     let is_alone = alone::is_alone(cells.iter().copied());
-    let has = |detail: &Detail| match detail {
-        Detail::Interval => is_alone,
-        Detail::Change | Detail::Ends => !is_alone,
+    // What is compared with nothing has an interval of its own instead of a change.
+    let has = |column: &Column| match column.name.as_str() {
+        "" => is_alone,
+        "speed" | "95% interval" => !is_alone,
         _ => true,
     };
-    let mut details: Vec<Detail> = Detail::ALL.into_iter().filter(has).collect();
-    let mut table = fill(&details, cells, plan.quick);
-    for dropped in Detail::DROPPED {
-        if table.width() <= width {
-            break;
-        }
-        details.retain(|detail| *detail != dropped);
-        table = fill(&details, cells, plan.quick);
-    }
-    table
-}
-
-fn fill(details: &[Detail], cells: &[&CellAnalysis], quick: bool) -> Table {
     let unit = goodput_unit(cells);
-    let is_alone = alone::is_alone(cells.iter().copied());
-    let mut table = Table::new("", details.iter().map(|detail| detail.column(unit)).collect());
-    for cell in cells {
-        // A hidden copy of what is compared with nothing is beside nothing.
-        let is_shown = |arm: &&ArmAnalysis| !(is_alone && arm.arm.role == Role::SelfCheck);
-        for (i, arm) in cell.arms.iter().filter(is_shown).enumerate() {
-            let note = beside(cell, arm).map(|said| table.note(&said));
-            let entry = |&detail: &Detail| match detail {
-                Detail::Size if i == 0 => cell.cell.size.to_string().into(),
-                Detail::Arm => Entry {
-                    note,
-                    ..Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
-                },
-                Detail::Goodput => goodput(arm, unit),
-                Detail::Interval => goodput_interval(arm, unit),
-                other => self::entry(other, arm, quick),
-            };
-            let entries = details.iter().map(entry).collect();
-            if i == 0 && !is_alone { table.push_group(entries) } else { table.push(entries) }
-        }
-    }
-    table
+    let size = Some(Column::right("size", ""));
+    let rows = by_size(cells, is_alone);
+    let note = |(cell, arm): &ArmRow<'_>| beside(cell, arm);
+    let table = filled(size, &rows, !is_alone, note, |(_, arm)| {
+        let mut row = main(arm, unit, plan.quick);
+        row.retain(|(column, _)| has(column));
+        row
+    });
+    table.fitting(width, &[&["n"], &["copies"], &["CPU, both"], &["per message"]])
 }
 
-/// The arm's name in its own cell's rows, where the baseline stands above.
-fn label(arm: &ArmAnalysis) -> String {
-    match arm.arm.role {
+/// The arm's name in its own cell's rows, where the baseline stands above, in its colour.
+pub(crate) fn name(arm: &ArmAnalysis) -> Entry {
+    let label = match arm.arm.role {
         Role::SelfCheck => "self-check".to_owned(),
         _ => arm.shown_label(),
-    }
+    };
+    toned(label, &arm.arm.primitive)
+}
+
+/// Words in the colour of a primitive.
+pub(crate) fn toned(words: impl Into<String>, primitive: &str) -> Entry {
+    Entry::toned(words, crate::figure::style::tone(primitive))
 }
 
 /// How much of an arm's bytes was mapped, and why no more.
@@ -212,45 +202,22 @@ pub(crate) fn remark_on(arm: &ArmAnalysis, contrast: Option<&Contrast>) -> Optio
 
 /// The unit for the goodputs of cells.
 fn goodput_unit(cells: &[&CellAnalysis]) -> Unit {
-    let figures = cells.iter().flat_map(|cell| &cell.arms).filter_map(|arm| arm.figures.as_ref());
-    Unit::of(rates::BITS, figures.filter_map(|f| f.goodput_bits_per_s).map(|rate| rate.value))
+    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    let rates = arms.filter_map(|arm| arm.figure(|f| f.goodput_bits_per_s));
+    Unit::of(rates::BITS, rates.map(|rate| rate.value))
 }
 
 /// Goodput in the unit of its column.
 fn goodput(arm: &ArmAnalysis, unit: Unit) -> Entry {
-    let rate = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s);
+    let rate = arm.figure(|f| f.goodput_bits_per_s);
     number::optional(rate.map(|rate| rate.value / unit.size)).into()
 }
 
-/// Its interval, where it is compared with nothing.
+/// Its interval, where it is compared with nothing: `[14.0, 14.5]`.
 fn goodput_interval(arm: &ArmAnalysis, unit: Unit) -> Entry {
-    let interval = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s?.interval);
-    rate_interval(interval, unit).into()
-}
-
-/// `[14.0, 14.5]`, in the unit of the column.
-fn rate_interval(interval: Option<Interval>, unit: Unit) -> String {
-    let ends = |interval| number::ends(interval, |end| three_digits(end / unit.size));
-    interval.map_or_else(|| NONE.to_owned(), ends)
-}
-
-/// An arm's cell of a column, of those that need to know nothing but the arm.
-fn entry(detail: Detail, arm: &ArmAnalysis, quick: bool) -> Entry {
-    let figures = arm.figures.as_ref();
-    match detail {
-        Detail::Size | Detail::Arm | Detail::Goodput | Detail::Interval => Entry::default(),
-        Detail::Time => number::optional(figures.map(|f| f.ns_per_message.value)).into(),
-        Detail::Change => change(arm, quick),
-        Detail::Ends => ends(arm, quick),
-        Detail::Trials => {
-            let n = figures.map(|f| f.ns_per_message.n);
-            n.map_or_else(|| NONE.to_owned(), |n| n.to_string()).into()
-        }
-        Detail::Copies => {
-            format!("{}/{}", copies(arm.copies_sender), copies(arm.copies_end_to_end)).into()
-        }
-        Detail::Cpu => number::optional(cpu(arm)).into(),
-    }
+    let interval = arm.figure(|f| f.goodput_bits_per_s).and_then(|rate| rate.interval);
+    let digits = |end| three_digits(end / unit.size);
+    interval.or_dash(|interval| number::ends(interval, digits)).into()
 }
 
 /// `+16%`, with `=` where it is a tie and `?` where it is open.
@@ -292,10 +259,9 @@ fn ends(arm: &ArmAnalysis, quick: bool) -> Entry {
 /// CPU time per byte of both ends; of the sender alone where there is no
 /// other end.
 fn cpu(arm: &ArmAnalysis) -> Option<f64> {
-    let figures = arm.figures.as_ref()?;
-    let tx = figures.tx_cpu_ns_per_byte?.value;
-    match figures.goodput_bits_per_s {
-        Some(_) => Some(tx + figures.rx_cpu_ns_per_byte?.value),
+    let tx = arm.figure(|f| f.tx_cpu_ns_per_byte)?.value;
+    match arm.figure(|f| f.goodput_bits_per_s) {
+        Some(_) => Some(tx + arm.figure(|f| f.rx_cpu_ns_per_byte)?.value),
         None => Some(tx),
     }
 }
@@ -308,13 +274,9 @@ pub(crate) fn overlap(a: &Contrast, b: &Contrast) -> Option<bool> {
 
 /// A value with its interval, scaled: `39.5 [39.1, 39.9]`.
 pub(crate) fn interval_text(estimate: Option<Estimate>, scale: f64) -> String {
-    match estimate {
-        Some(Estimate { value, interval: Some(interval), .. }) => format!(
-            "{} {}",
-            three_digits(value / scale),
-            number::ends(interval, |end| three_digits(end / scale))
-        ),
-        Some(estimate) => three_digits(estimate.value / scale),
-        None => NONE.to_owned(),
-    }
+    let digits = |value| three_digits(value / scale);
+    estimate.or_dash(|Estimate { value, interval, .. }| match interval {
+        Some(interval) => format!("{} {}", digits(value), number::ends(interval, digits)),
+        None => digits(value),
+    })
 }

@@ -3,9 +3,9 @@
 
 use iolens_model::served::{Mishap, Served};
 use iolens_model::units::three_digits;
-use serde_json::{Map, Value, json as object};
 
 use crate::json;
+use crate::named::{fields, named, object};
 use crate::number::{NONE, nanoseconds, tasks};
 use crate::text::Style;
 use crate::transfer::named_rows;
@@ -24,24 +24,18 @@ pub fn json(served: &Served) -> String {
     let count = |mishap: Mishap| {
         served.mishaps.iter().find(|(kind, _)| *kind == mishap).map_or(0, |(_, count)| *count)
     };
-    let mishaps: Map<String, Value> =
-        Mishap::ALL.iter().map(|&kind| (kind.word().to_owned(), count(kind).into())).collect();
-    json::print(&object!({
-        "schema": json::SCHEMA,
-        "model": served.model,
-        "service": served.service,
-        "address": served.address,
-        "time_ns": served.time,
-        "connections": served.connections,
-        "requests": served.requests,
-        "requests_by_task": served.requests_by_task,
-        "tasks": served.tasks,
-        "tasks_at_once": served.tasks_at_once,
-        "mishaps": mishaps,
-        "cpu_user_ns": served.cpu.map(|cpu| cpu.user),
-        "cpu_system_ns": served.cpu.map(|cpu| cpu.system),
-        "failure": served.failure,
-    }))
+    let mishaps = Mishap::ALL.iter().map(|&kind| (kind.word().into(), count(kind).into()));
+    let own = fields!(Some(served);
+        model service address connections requests requests_by_task tasks tasks_at_once failure
+    );
+    let more = named! {
+        schema: json::SCHEMA,
+        time_ns: served.time,
+        mishaps: object(mishaps),
+        cpu_user_ns: served.cpu.map(|cpu| cpu.user),
+        cpu_system_ns: served.cpu.map(|cpu| cpu.system),
+    };
+    json::print(&object([own, more].concat()))
 }
 
 fn rows(served: &Served) -> Vec<(&'static str, String)> {

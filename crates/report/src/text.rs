@@ -10,11 +10,10 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
 
 use crate::arm_facts;
-use crate::number::{self, NONE};
+use crate::number::{self, OrDash};
 use crate::results;
 use crate::screen::After;
-use crate::table::{Column, Entry, Table};
-use crate::words;
+use crate::table::Column;
 use crate::{remarks, sections};
 use iolens_document::fold;
 
@@ -67,17 +66,11 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         cell.trials_started,
         number::percent(analysis.delta)
     ));
-    for sentence in results::decided(cell, &analysis.told) {
-        out.push_str(&fold::hanging(&sentence, style.columns(), 2));
-        out.push('\n');
-    }
-    for fact in arm_facts::of(&analysis.told, Some(&cell.cell)) {
-        let line = format!("{}: {} {}", fact.arm, fact.name, fact.values.join(", "));
+    let facts = arm_facts::of(&analysis.told, Some(&cell.cell)).into_iter();
+    let facts = facts.map(|fact| format!("{}: {} {}", fact.arm, fact.name, fact.values.join(", ")));
+    let notes = remarks::of_cell(cell).map(|note| format!("note: {note}"));
+    for line in results::decided(cell, &analysis.told).into_iter().chain(facts).chain(notes) {
         out.push_str(&fold::hanging(&line, style.columns(), 2));
-        out.push('\n');
-    }
-    for note in remarks::of_cell(cell) {
-        out.push_str(&fold::hanging(&format!("note: {note}"), style.columns(), 2));
         out.push('\n');
     }
     out.push('\n');
@@ -122,17 +115,13 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
         line(round_trips(times));
     }
     let Some(figures) = &arm.figures else { return };
-    let (unit, scale) = match figures.goodput_bits_per_s {
-        Some(_) => ("goodput of each trial, Gbit/s", 1e9),
-        None => ("", 1.0),
+    let (values, scale) = match figures.goodput_bits_per_s {
+        Some(_) => ("goodput of each trial, Gbit/s".to_owned(), 1e9),
+        None => (format!("time of each trial, ns/{}", plan.study().unit()), 1.0),
     };
-    let unit = match unit {
-        "" => format!("time of each trial, ns/{}", plan.study().unit()),
-        unit => unit.to_owned(),
-    };
-    let values: Vec<String> =
+    let trials: Vec<String> =
         figures.trial_values.iter().map(|value| three_digits(value / scale)).collect();
-    line(format!("{unit}: {}", values.join("  ")));
+    line(format!("{values}: {}", trials.join("  ")));
     let unit = plan.study().unit();
     let calls = if unit == "call" { "system calls" } else { "calls" };
     line(format!(
@@ -181,37 +170,24 @@ pub struct RunRow {
 #[must_use]
 pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
     let hosts: BTreeSet<Option<&str>> = rows.iter().map(|row| row.host.as_deref()).collect();
-    let mut columns = vec![
-        Column::left("run", ""),
-        Column::left("when (UTC)", ""),
-        Column::left("study", ""),
-        Column::right("settings", ""),
-        Column::right("trials", ""),
-        Column::left("took", ""),
-        Column::left("state", ""),
-        Column::left("name", ""),
-    ];
-    if hosts.len() > 1 {
-        columns.insert(1, Column::left("host", ""));
-    }
-    let mut table = Table::new("", columns);
-    for row in rows {
+    let row = |row: &RunRow| {
         let took = row.finished_unix_ns.map(|end| end.saturating_sub(row.started_unix_ns));
-        let mut entries: Vec<String> = vec![
-            row.id.clone(),
-            iolens_model::moment::relative(row.started_unix_ns, now_unix_ns),
-            row.study.clone(),
-            row.cells.to_string(),
-            row.trials.to_string(),
-            took.map_or_else(String::new, crate::screen::spent),
-            row.ended.clone(),
-            one_line(row.name.as_deref().unwrap_or_default()),
+        let when = iolens_model::moment::relative(row.started_unix_ns, now_unix_ns);
+        let all: [(Column, String); 9] = [
+            (Column::left("run", ""), row.id.clone()),
+            (Column::left("host", ""), row.host.clone().or_dash(|host| host)),
+            (Column::left("when (UTC)", ""), when),
+            (Column::left("study", ""), row.study.clone()),
+            (Column::right("settings", ""), row.cells.to_string()),
+            (Column::right("trials", ""), row.trials.to_string()),
+            (Column::left("took", ""), took.map_or_else(String::new, crate::screen::spent)),
+            (Column::left("state", ""), row.ended.clone()),
+            (Column::left("name", ""), one_line(row.name.as_deref().unwrap_or_default())),
         ];
-        if hosts.len() > 1 {
-            entries.insert(1, row.host.clone().unwrap_or_else(|| NONE.to_owned()));
-        }
-        table.push(entries.into_iter().map(Entry::from).collect());
-    }
+        let shown = all.into_iter().filter(|(column, _)| hosts.len() > 1 || column.name != "host");
+        shown.map(|(column, text)| (column, text.into())).collect()
+    };
+    let table = results::filled(None, &[(String::new(), rows.to_vec())], false, |_| None, row);
     table.text(style.columns())
 }
 
@@ -219,7 +195,8 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
 #[must_use]
 pub fn origin(header: &RunHeader) -> Option<String> {
     let origin = header.origin.as_ref()?;
-    Some(format!("Measured on {}.", words::imported(origin)))
+    let when = iolens_model::moment::utc(origin.imported_unix_ns);
+    Some(format!("Measured on {} (imported from {} on {when}).", origin.host, origin.path))
 }
 
 /// A name as one line of a table: no control characters, and no more of them

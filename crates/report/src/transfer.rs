@@ -8,10 +8,10 @@ use iolens_model::outcome::{Status, ZerocopyCounts};
 use iolens_model::transfer::{Cpu, Transfer, Until};
 use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::ZerocopyFigures;
-use serde_json::json as object;
 
 use crate::json;
-use crate::number::{NONE, count, nanoseconds, percent};
+use crate::named::{fields, named, object, prefixed};
+use crate::number::{NONE, OrDash, count, nanoseconds, percent};
 use crate::results;
 use crate::text::{BOLD, Style};
 use iolens_document::fold;
@@ -50,35 +50,27 @@ pub(crate) fn listing(rows: &[(&str, String)], style: &Style) -> String {
 /// not have.
 #[must_use]
 pub fn json(transfer: &Transfer) -> String {
-    let counts = transfer.zerocopy;
-    let facts: serde_json::Map<String, serde_json::Value> =
-        transfer.facts.iter().map(|(name, value)| (name.clone(), object!(value))).collect();
-    json::print(&object!({
-        "schema": json::SCHEMA,
-        "end": transfer.end,
-        "primitive": transfer.primitive,
-        "address": transfer.address,
-        "connections": transfer.connections,
-        "status": transfer.status,
-        "reason": transfer.reason,
-        "message_bytes": transfer.message_bytes,
-        "bytes": transfer.bytes,
-        "messages": transfer.messages,
-        "calls": transfer.calls,
-        "messages_per_call": transfer.messages_per_call(),
-        "time_ns": transfer.time,
-        "time_until": transfer.until,
-        "goodput_bits_per_s": transfer.goodput_bits_per_s(),
-        "zerocopy_sends": counts.map(|z| z.sends),
-        "zerocopy_completions": counts.map(|z| z.completions),
-        "zerocopy_copied_share": counts.and_then(|z| z.copied_share()),
-        "zerocopy_enobufs": counts.map(|z| z.enobufs),
-        "mapped_bytes": transfer.mapped_bytes,
-        "mapped_share": transfer.mapped_share(),
-        "cpu_user_ns": transfer.cpu.map(|cpu| cpu.user),
-        "cpu_system_ns": transfer.cpu.map(|cpu| cpu.system),
-        "facts": facts,
-    }))
+    let zerocopy = transfer.zerocopy.as_ref();
+    let facts =
+        transfer.facts.iter().map(|(name, value)| (name.clone().into(), value.clone().into()));
+    let own = fields!(Some(transfer);
+        end primitive address connections status reason message_bytes bytes messages calls
+        mapped_bytes
+    );
+    let more = named! {
+        schema: json::SCHEMA,
+        messages_per_call: transfer.messages_per_call(),
+        time_ns: transfer.time,
+        time_until: transfer.until,
+        goodput_bits_per_s: transfer.goodput_bits_per_s(),
+        zerocopy_copied_share: zerocopy.and_then(|z| z.copied_share()),
+        mapped_share: transfer.mapped_share(),
+        cpu_user_ns: transfer.cpu.map(|cpu| cpu.user),
+        cpu_system_ns: transfer.cpu.map(|cpu| cpu.system),
+        facts: object(facts),
+    };
+    let sends = prefixed("zerocopy_", fields!(zerocopy; sends completions enobufs));
+    json::print(&object([own, more, sends].concat()))
 }
 
 /// `sendmsg_zerocopy (copied): sent messages of 64 KiB from 127.0.0.1:4000 to 1 client`.
@@ -123,7 +115,7 @@ fn rows(transfer: &Transfer) -> Vec<(&'static str, String)> {
         rows.push(("zero-copy", zerocopy(counts)));
     }
     if let Some(mapped) = transfer.mapped_bytes {
-        let share = transfer.mapped_share().map_or_else(|| NONE.to_owned(), percent);
+        let share = transfer.mapped_share().or_dash(percent);
         rows.push(("mapped", format!("{share} of the bytes, {}", bytes(mapped))));
     }
     rows.push(("CPU time", transfer.cpu.map_or_else(unread, |cpu| cpu_time(transfer, &cpu))));
@@ -170,7 +162,7 @@ fn clock(transfer: &Transfer) -> &'static str {
 
 fn goodput(transfer: &Transfer) -> String {
     let rate = transfer.goodput_bits_per_s();
-    rate.map_or_else(|| NONE.to_owned(), |bits| format!("{} Gbit/s", three_digits(bits / 1e9)))
+    rate.or_dash(|bits| format!("{} Gbit/s", three_digits(bits / 1e9)))
 }
 
 fn calls(transfer: &Transfer) -> String {

@@ -38,7 +38,7 @@ pub fn collected(done: &Collected) -> String {
     let mut out = String::new();
     for (runs, which) in [(done.outdated, ""), (done.empty, " that held nothing")] {
         if !runs.is_empty() {
-            let what = number::count(runs.len() as u64, "run");
+            let what = number::count(runs.len(), "run");
             out.push_str(&format!("{would} {what}{which}: {}\n", names(runs)));
         }
     }
@@ -80,7 +80,7 @@ pub struct Taken<'a> {
 #[must_use]
 pub fn taken(file: &str, runs: &[Taken<'_>]) -> String {
     let width = runs.iter().map(|run| run.host.chars().count()).max().unwrap_or(0);
-    let mut out = format!("{file}: {}\n", number::count(runs.len() as u64, "run"));
+    let mut out = format!("{file}: {}\n", number::count(runs.len(), "run"));
     for run in runs {
         let nouns = ["trial", "phase", "sampled trial"];
         let of = run.counts.into_iter().zip(nouns).filter(|(n, _)| *n > 0);

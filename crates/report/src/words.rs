@@ -1,12 +1,11 @@
 //! Names for cells, curves and the machine, in words: the same in sentences,
 //! tables, figures and file names.
 
-use iolens_model::axes::{Study, Topology, WorkingSet};
+use iolens_model::axes::{Study, Topology};
 
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
-use iolens_model::origin::Origin;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
@@ -31,12 +30,6 @@ fn subject_parts(plan: &Plan, cell: &Cell) -> Vec<String> {
 
 pub(crate) fn joined(parts: Vec<String>) -> String {
     parts.join(", ")
-}
-
-/// Which host measured a run that was imported, from which file, and when that came in.
-pub(crate) fn imported(origin: &Origin) -> String {
-    let when = iolens_model::moment::utc(origin.imported_unix_ns);
-    format!("{} (imported from {} on {when})", origin.host, origin.path)
 }
 
 /// What tells a curve from the others of the run: `1 thread`.
@@ -137,11 +130,6 @@ pub(crate) fn brief(cell: &Cell, part: String) -> String {
     receiver.map_or(part, |net| net.receiver.clone())
 }
 
-/// `hot working set`: alone the word would be about anything.
-fn working_set(set: WorkingSet) -> String {
-    format!("{set} working set")
-}
-
 /// `1 thread`, `4 threads`.
 pub(crate) fn threads(n: u32) -> String {
     count(n, "thread")
@@ -150,10 +138,6 @@ pub(crate) fn threads(n: u32) -> String {
 /// Thread counts of a run that are more than an end has processors, and how many it has; `None`
 /// where there are none, or models of servers choose their threads.
 pub(crate) fn crowded(run: &Run) -> Option<(Vec<u32>, u32)> {
-    crowded_of(run, &run.header.plan.threads)
-}
-
-fn crowded_of(run: &Run, threads: &[u32]) -> Option<(Vec<u32>, u32)> {
     let plan = &run.header.plan;
     if plan.server().is_some() {
         // Some models have a thread for each connection, whatever is asked for.
@@ -161,7 +145,8 @@ fn crowded_of(run: &Run, threads: &[u32]) -> Option<(Vec<u32>, u32)> {
     }
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
     let per_end = u32::try_from((cpus / ends_of(plan)).max(1)).unwrap_or(u32::MAX);
-    let crowded: Vec<u32> = threads.iter().copied().filter(|&threads| threads > per_end).collect();
+    let crowded: Vec<u32> =
+        plan.threads.iter().copied().filter(|&threads| threads > per_end).collect();
     (!crowded.is_empty() && cpus > 0).then_some((crowded, per_end))
 }
 
@@ -190,7 +175,7 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> Vec<String> {
         Setting::Net(net) => parts.extend([
             net.topology.to_string(),
             net.mode.to_string(),
-            working_set(net.working_set),
+            format!("{} working set", net.working_set),
             net.fields_in_words(),
             received(&[net.topology], std::slice::from_ref(&net.receiver)),
         ]),
@@ -249,25 +234,24 @@ pub(crate) fn footer(header: &RunHeader, cell: &Cell) -> [String; 2] {
     let cache = |name: &str, reading: &iolens_model::reading::Reading<_>| {
         reading.value().map(|bytes: &iolens_model::units::Bytes| format!("{name} {bytes}"))
     };
-    let cpus = u32::try_from(host.cpus.len()).unwrap_or(u32::MAX);
+    let known = |names: &[&str]| fact(host, names).map(String::from);
     let machine = [
-        fact(host, &["model", "model name", "cpu model"]).map(String::from),
-        Some(count(cpus, "CPU")),
+        known(&["model", "model name", "cpu model"]),
+        Some(count(host.cpus.len(), "CPU")),
         cache("L1d", &host.l1d),
         cache("L2", &host.l2),
         cache("LLC", &host.llc),
         cache("memory", &host.memory),
     ];
     let software = [
-        fact(host, &["os", "distribution", "pretty_name"]).map(String::from),
-        fact(host, &["kernel", "release", "osrelease"]).map(|k| format!("Linux {k}")),
+        known(&["os", "distribution", "pretty_name"]),
+        known(&["kernel", "release", "osrelease"]).map(|k| format!("Linux {k}")),
         cell.topology().map(|topology| topology.to_string()),
         Some(header.build.clone()),
         Some(format!("run {}", header.id)),
     ];
-    let join = |parts: &[Option<String>]| {
-        parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ")
-    };
+    let join =
+        |parts: &[Option<String>]| parts.iter().flatten().cloned().collect::<Vec<_>>().join(" · ");
     [join(&machine), join(&software)]
 }
 

@@ -6,7 +6,9 @@ pub(crate) mod tests;
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Interval, PairContrast};
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Interval};
+
+use crate::arms;
 
 /// Whether an engine brings each block to the device, as the run knew it.
 fn is_durable(run: &Run, engine: &str) -> bool {
@@ -16,12 +18,10 @@ fn is_durable(run: &Run, engine: &str) -> bool {
 /// The durable arms of a cell that have usable numbers.
 pub(crate) fn durable<'a>(run: &Run, cell: &'a CellAnalysis) -> Vec<&'a ArmAnalysis> {
     let own = |arm: &&ArmAnalysis| {
-        matches!(arm.arm.role, Role::Baseline | Role::Compared)
-            && is_durable(run, &arm.arm.primitive)
-            && arm.status == Status::Ok
-            && arm.figures.is_some()
+        let has_numbers = arm.status == Status::Ok && arm.figures.is_some();
+        has_numbers && is_durable(run, &arm.arm.primitive)
     };
-    cell.arms.iter().filter(own).collect()
+    arms::methods(cell).filter(own).collect()
 }
 
 /// Whether the baseline leaves a block to the kernel, so that durable arms are compared with it.
@@ -34,8 +34,7 @@ pub(crate) fn is_lazy(run: &Run, cell: &CellAnalysis) -> bool {
 pub(crate) fn over_baseline(arm: &ArmAnalysis) -> Option<Estimate> {
     let contrast = arm.contrast.as_ref().filter(|contrast| contrast.ratio > 0.0)?;
     let positive = contrast.simultaneous.filter(|interval| interval.low > 0.0);
-    let interval =
-        positive.map(|Interval { low, high }| Interval { low: 1.0 / high, high: 1.0 / low });
+    let interval = positive.map(Interval::inverse);
     Some(Estimate { value: 1.0 / contrast.ratio, interval, n: contrast.n })
 }
 
@@ -57,10 +56,7 @@ pub(crate) fn over_next<'a>(
 /// each alone hold how fast the machine was at that time. Its interval is the simultaneous one
 /// of pairs; `None` where they never met.
 fn over(cell: &CellAnalysis, slow: &str, fast: &str) -> Option<Estimate> {
-    let is_theirs = |pair: &&PairContrast| {
-        [(slow, fast), (fast, slow)].contains(&(pair.first.as_str(), pair.second.as_str()))
-    };
-    let pair = cell.pairs.iter().find(is_theirs)?;
-    let value = if pair.first == fast { pair.ratio } else { 1.0 / pair.ratio };
+    let (pair, is_turned) = arms::pair(cell, slow, fast)?;
+    let value = if is_turned { pair.ratio } else { 1.0 / pair.ratio };
     Some(Estimate { value, interval: pair.interval_of(fast), n: pair.n })
 }

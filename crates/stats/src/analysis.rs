@@ -223,6 +223,17 @@ impl ArmAnalysis {
         }
     }
 
+    /// One of its figures.
+    pub fn figure(&self, of: impl Fn(&Figures) -> Option<Estimate>) -> Option<Estimate> {
+        self.figures.as_ref().and_then(of)
+    }
+
+    /// Time over messages, ns, or over what else is the unit of its study.
+    #[must_use]
+    pub fn time(&self) -> Option<Estimate> {
+        self.figure(|figures| Some(figures.ns_per_message))
+    }
+
     /// Whether its numbers may be held against those of other arms: they are usable, and where
     /// there is a verdict it is about the arm.
     #[must_use]
@@ -253,6 +264,18 @@ pub struct Estimate {
     pub interval: Option<Interval>,
     /// Trials.
     pub n: u32,
+}
+
+impl Estimate {
+    /// The same by a function that rises: in another unit.
+    #[must_use]
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Estimate {
+        Estimate {
+            value: of(self.value),
+            interval: self.interval.map(|interval| interval.map(&of)),
+            n: self.n,
+        }
+    }
 }
 
 /// A closed interval.
@@ -286,6 +309,18 @@ impl Interval {
     #[must_use]
     pub fn is_half_usable(half: f64) -> bool {
         half <= Interval::ENDS_MAX.sqrt() - 1.0
+    }
+
+    /// Both ends by a function that rises.
+    #[must_use]
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Interval {
+        Interval { low: of(self.low), high: of(self.high) }
+    }
+
+    /// Of the inverse of a positive ratio.
+    #[must_use]
+    pub fn inverse(self) -> Interval {
+        Interval { low: 1.0 / self.high, high: 1.0 / self.low }
     }
 
     /// Half-width of the interval of a ratio as a fraction of it: exp(half-width of ln)

@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use thiserror::Error;
 
-use crate::room;
+use crate::upkeep::is_full;
 
 /// Why the store could not do what it was asked.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The directory of the file could not be made.
     #[error(
-        "cannot create the directory {} for results: {source}\n  \
-         name a file in a directory of yours with --db FILE",
-        path.display()
+        "cannot create the directory {path} for results: {source}\n  \
+         name a file in a directory of yours with --db FILE"
     )]
     Directory {
         /// The directory.
@@ -24,9 +23,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The file could not be looked at.
-    #[error(
-        "cannot read {}: {source}\n  name another file with --db FILE", path.display()
-    )]
+    #[error("cannot read {path}: {source}\n  name another file with --db FILE")]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -35,9 +32,8 @@ pub enum StoreError {
     },
     /// There is no file to read.
     #[error(
-        "there are no results at {}: the file does not exist\n  \
-         `iolens run net --quick` makes the first ones, --db FILE reads others",
-        path.display()
+        "there are no results at {path}: the file does not exist\n  \
+         `iolens run net --quick` makes the first ones, --db FILE reads others"
     )]
     Missing {
         /// The file.
@@ -45,9 +41,8 @@ pub enum StoreError {
     },
     /// There is a file, and nothing was ever written to it.
     #[error(
-        "there are no results in {}: the file is empty\n  \
-         `iolens run net --quick --db FILE` measures into it, another --db FILE reads others",
-        path.display()
+        "there are no results in {path}: the file is empty\n  \
+         `iolens run net --quick --db FILE` measures into it, another --db FILE reads others"
     )]
     Empty {
         /// The file.
@@ -55,10 +50,9 @@ pub enum StoreError {
     },
     /// SQLite could not write, and the file system has no room.
     #[error(
-        "cannot {doing} in {}: the file system of that file is full\n  \
+        "cannot {doing} in {path}: the file system of that file is full\n  \
          free space there, or name a file on another one with --db FILE; what was committed \
-         before is safe",
-        path.display()
+         before is safe"
     )]
     Full {
         /// The file.
@@ -68,9 +62,8 @@ pub enum StoreError {
     },
     /// The file is no database.
     #[error(
-        "{} is not a file of results: {found}; it was left as it is\n  \
-         name another file with --db FILE",
-        path.display()
+        "{path} is not a file of results: {found}; it was left as it is\n  \
+         name another file with --db FILE"
     )]
     NotResults {
         /// The file.
@@ -80,9 +73,8 @@ pub enum StoreError {
     },
     /// A newer iolens wrote the file.
     #[error(
-        "{} has schema version {found}, this build of iolens knows versions up to {supported}\n  \
-         use the newer iolens that wrote it, or another file with --db FILE",
-        path.display()
+        "{path} has schema version {found}, this build of iolens knows versions up to {supported}\n  \
+         use the newer iolens that wrote it, or another file with --db FILE"
     )]
     Newer {
         /// The file.
@@ -94,10 +86,9 @@ pub enum StoreError {
     },
     /// A build from before the first release wrote the file.
     #[error(
-        "{} was written by an earlier build of iolens (schema {found}); this build reads schema \
+        "{path} was written by an earlier build of iolens (schema {found}); this build reads schema \
          {supported}\n  keep the build that wrote it to read it, and start a new file with \
-         --db FILE, or move this one away",
-        path.display()
+         --db FILE, or move this one away"
     )]
     Earlier {
         /// The file.
@@ -108,7 +99,7 @@ pub enum StoreError {
         supported: u32,
     },
     /// SQLite refused an operation.
-    #[error("cannot {doing} in {}: {}{}", path.display(), said(source), advice(source))]
+    #[error("cannot {doing} in {path}: {}{}", said(source), advice(source))]
     Sqlite {
         /// What was tried.
         doing: &'static str,
@@ -127,9 +118,8 @@ pub enum StoreError {
     },
     /// A row that no iolens wrote in this way.
     #[error(
-        "cannot {doing} in {}: {why}\n  \
-         the file is damaged or was edited; keep a copy, `iolens rm` removes the run",
-        path.display()
+        "cannot {doing} in {path}: {why}\n  \
+         the file is damaged or was edited; keep a copy, `iolens rm` removes the run"
     )]
     Damaged {
         /// The file.
@@ -141,10 +131,9 @@ pub enum StoreError {
     },
     /// Reading took far more steps than a file of its size can need.
     #[error(
-        "cannot {doing} in {}: it takes more steps than a file of its size can need, as its pages \
+        "cannot {doing} in {path}: it takes more steps than a file of its size can need, as its pages \
          lead to each other again and again\n  the file is damaged or was edited; keep a copy, \
-         --db FILE starts a new one",
-        path.display()
+         --db FILE starts a new one"
     )]
     Endless {
         /// The file.
@@ -154,8 +143,7 @@ pub enum StoreError {
     },
     /// A file that cannot be imported.
     #[error(
-        "cannot import {}: {}{why}\n  nothing of it was imported",
-        path.display(),
+        "cannot import {path}: {}{why}\n  nothing of it was imported",
         line.map(|line| format!("line {line}: ")).unwrap_or_default()
     )]
     NotImported {
@@ -168,10 +156,9 @@ pub enum StoreError {
     },
     /// A run cannot begin under the label of another machine.
     #[error(
-        "cannot begin a run in {}: `{label}`, the name of this host, is the label of another \
+        "cannot begin a run in {path}: `{label}`, the name of this host, is the label of another \
          machine there, that of run {run} ({why})\n  measure into another file with --db FILE, or \
-         `iolens rm` the runs of that machine and import them with --host NAME",
-        path.display()
+         `iolens rm` the runs of that machine and import them with --host NAME"
     )]
     LabelTaken {
         /// The file.
@@ -185,22 +172,21 @@ pub enum StoreError {
     },
     /// There are only runs of other machines, and the last one of this was asked for.
     #[error(
-        "there are no runs in {} that were measured into it: all were imported\n  name one of \
-         them, `iolens runs` lists them",
-        path.display()
+        "there are no runs in {path} that were measured into it: all were imported\n  name one of \
+         them, `iolens runs` lists them"
     )]
     NoOwnRuns {
         /// The file.
         path: PathBuf,
     },
     /// There are no runs to choose from.
-    #[error("there are no runs in {}\n  `iolens run net --quick` makes one", path.display())]
+    #[error("there are no runs in {path}\n  `iolens run net --quick` makes one")]
     NoRuns {
         /// The file.
         path: PathBuf,
     },
     /// No run answers to this.
-    #[error("no run `{wanted}` in {}\n  `iolens runs` lists them", path.display())]
+    #[error("no run `{wanted}` in {path}\n  `iolens runs` lists them")]
     NoSuchRun {
         /// The file.
         path: PathBuf,
@@ -217,32 +203,56 @@ pub enum StoreError {
     },
 }
 
-impl StoreError {
-    /// SQLite refused `doing` on `path`, or gave a value that is none.
-    pub(crate) fn sqlite(doing: &'static str, path: &Path, source: rusqlite::Error) -> StoreError {
+/// What goes wrong within an operation. Where it is reported, it gets the operation's name.
+#[derive(Debug, Error)]
+pub(crate) enum Fault {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// What is wrong in the file.
+    #[error("{0}")]
+    Damaged(String),
+    /// What has its words already.
+    #[error(transparent)]
+    Told(#[from] StoreError),
+}
+
+impl Fault {
+    /// Of `doing` on `path`.
+    pub(crate) fn of(self, doing: &'static str, path: &Path) -> StoreError {
         use rusqlite::Error::{
             FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
         };
 
         let path = path.to_owned();
-        let why = match &source {
-            FromSqlConversionFailure(_, _, why) => why.to_string(),
-            IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..) => {
-                source.to_string()
-            }
-            _ if is_endless(&source) => return StoreError::Endless { doing, path },
-            // Where the index of the WAL finds no room SQLite tells of I/O alone.
-            _ if is_of_io(&source) && room::is_full(&path) => {
-                return StoreError::Full { doing, path };
-            }
-            _ => return StoreError::Sqlite { doing, path, source },
+        let source = match self {
+            Fault::Told(error) => return error,
+            Fault::Damaged(why) => return StoreError::Damaged { doing, path, why },
+            Fault::Sqlite(source) => source,
         };
-        StoreError::Damaged { doing, path, why }
+        match &source {
+            FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..) => StoreError::Damaged { doing, path, why: said(&source) },
+            _ if is_endless(&source) => StoreError::Endless { doing, path },
+            // Where the index of the WAL finds no room SQLite tells of I/O alone.
+            _ if is_of_io(&source) && is_full(&path) => StoreError::Full { doing, path },
+            _ => StoreError::Sqlite { doing, path, source },
+        }
+    }
+
+    /// What is wrong, without the operation and the file.
+    pub(crate) fn why(self) -> String {
+        match self {
+            Fault::Sqlite(error) => said(&error),
+            Fault::Damaged(why) | Fault::Told(StoreError::Damaged { why, .. }) => why,
+            Fault::Told(other) => other.to_string(),
+        }
     }
 }
 
 /// Whether it was ended for its steps; nothing else ever interrupts SQLite.
-pub(crate) fn is_endless(error: &rusqlite::Error) -> bool {
+fn is_endless(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
 }
 
@@ -250,10 +260,15 @@ fn is_of_io(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen))
 }
 
+/// What SQLite calls an interruption, which only a limit of ours is.
+const ENDLESS: &str = "it takes more steps than a file of its size can need";
+
 /// What SQLite said, without the statement that it said it of.
-fn said(error: &rusqlite::Error) -> String {
+pub(crate) fn said(error: &rusqlite::Error) -> String {
     match error {
+        error if is_endless(error) => ENDLESS.to_owned(),
         rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        rusqlite::Error::FromSqlConversionFailure(_, _, why) => why.to_string(),
         other => other.to_string(),
     }
 }
@@ -294,7 +309,7 @@ mod tests {
 
     fn check(code: i32, expect: &str) {
         let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
-        let error = StoreError::sqlite("append a trial", Path::new("results.db"), source);
+        let error = Fault::from(source).of("append a trial", Path::new("results.db"));
         let message = error.to_string();
         assert!(message.starts_with("cannot append a trial in results.db: "), "{message}");
         assert!(message.contains(expect), "{message}");

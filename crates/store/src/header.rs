@@ -3,7 +3,7 @@
 use iolens_model::host::HostFacts;
 use iolens_model::origin::Origin;
 use iolens_model::run::{RunEnd, RunHeader};
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::Row;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -14,9 +14,22 @@ use crate::{StoreError, row};
 const ELSEWHERE: [&str; 7] =
     ["id", "name", "started_unix_ns", "build", "confirms", "end", "origin"];
 
-/// The columns of a header.
-pub(crate) const HEADER: &str = "run, id, name, started_unix_ns, build, confirms, run_json, \
-                                 origin.host, origin.path, origin.imported_unix_ns";
+/// How many trials and phases of searches the run of a row has.
+pub(crate) const STORED: &str = "((SELECT count(*) FROM trial WHERE trial.run = run.run) \
+     + (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run))";
+
+/// The statement that reads headers with their ends, and these columns besides. A run has its
+/// latest end, unless trials or phases of searches came after that. The id stands first, for who
+/// calls a damaged run by it.
+pub(crate) fn select(columns: &str, of_which: &str) -> String {
+    format!(
+        "SELECT id, name, started_unix_ns, build, confirms, run_json, origin.host, \
+         origin.path, origin.imported_unix_ns, ifnull((SELECT \
+         CASE trials WHEN {STORED} THEN run_end_json END FROM run_end \
+         WHERE run_end.run = run.run ORDER BY run_end DESC LIMIT 1), 'null') AS run_end_json\
+         {columns} FROM run LEFT JOIN origin USING (run) {of_which}"
+    )
+}
 
 /// As it is stored.
 pub(crate) fn json(header: &RunHeader) -> Result<String, StoreError> {
@@ -30,17 +43,15 @@ pub(crate) fn json(header: &RunHeader) -> Result<String, StoreError> {
     serde_json::to_string(&known).map_err(refused)
 }
 
-/// The header of a run in a row with [`HEADER`], without its end.
+/// The header of a run in a row of [`select`], without its end.
 pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
     let mut known: Map<String, Value> = row::get_json(row, "run_json")?;
-    let name: Option<String> = row.get("name")?;
-    let confirms: Option<String> = row.get("confirms")?;
     let columns: [(&str, Value); 6] = [
         ("id", id_of(row)?.into()),
-        ("name", name.into()),
+        ("name", row.get::<_, Option<String>>("name")?.into()),
         ("started_unix_ns", row.get::<_, u64>("started_unix_ns")?.into()),
         ("build", row.get::<_, String>("build")?.into()),
-        ("confirms", confirms.into()),
+        ("confirms", row.get::<_, Option<String>>("confirms")?.into()),
         ("end", Value::Null),
     ];
     known.extend(columns.map(|(key, value)| (key.to_owned(), value)));
@@ -65,17 +76,11 @@ pub(crate) fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Origin>> {
     Ok(Some(Origin { host, path, imported_unix_ns }))
 }
 
-/// The latest end of a run, unless trials or phases of searches came after it; `stored` is
-/// how many there are.
-pub(crate) fn end(
-    connection: &Connection,
-    run: i64,
-    stored: u64,
-) -> rusqlite::Result<Option<RunEnd>> {
-    let sql = "SELECT trials, run_end_json FROM run_end \
-               WHERE run = ? ORDER BY run_end DESC LIMIT 1";
-    let end = connection
-        .prepare_cached(sql)?
-        .query_row([run], |row| Ok((row.get::<_, u64>(0)?, row::get_json(row, 1)?)));
-    Ok(end.optional()?.filter(|(counted, _)| *counted == stored).map(|(_, end)| end))
+/// The same with its end, where it has one.
+pub(crate) fn whole(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
+    Ok(RunHeader { end: end(row)?, ..of(row)? })
+}
+
+pub(crate) fn end(row: &Row<'_>) -> rusqlite::Result<Option<RunEnd>> {
+    row::get_json(row, "run_end_json")
 }

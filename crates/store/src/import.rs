@@ -5,12 +5,11 @@ use std::path::Path;
 use iolens_model::host::HostFacts;
 use iolens_model::origin::{Origin, Sighting, label, told_apart};
 use iolens_model::run::RunHeader;
-use rusqlite::{Transaction, TransactionBehavior, params};
+use rusqlite::params;
 use serde::Serialize;
 
 use crate::lines::{Lines, Taken};
-use crate::read::readable_id;
-use crate::{Source, Store, StoreError, row};
+use crate::{Fault, Source, Store, StoreError, row};
 
 /// What is known while runs are imported.
 #[derive(Debug, Clone, Copy)]
@@ -59,31 +58,26 @@ pub enum Fate {
     Refused(String),
 }
 
-/// A machine by the label that it has here.
-struct Known {
-    label: String,
-    host: HostFacts,
-    first_unix_ns: u64,
-    last_unix_ns: u64,
-    /// What it is known from, in words.
-    from: String,
+/// Another machine that has the label of one, and what tells the two apart, in words.
+type Other = (String, String);
+
+/// Machines that are known by their labels.
+struct Known<'a> {
+    how: &'a Importing<'a>,
+    headers: Vec<RunHeader>,
 }
 
-impl Known {
-    fn of(header: &RunHeader) -> Option<Known> {
+impl Known<'_> {
+    /// The machine that has this label and is another one than that of the run.
+    fn other(&self, label: &str, header: &RunHeader) -> Option<Other> {
+        let now = self.how.now_unix_ns;
+        let here = Sighting { host: self.how.here, first_unix_ns: now, last_unix_ns: now };
+        let of_run = |known: &'_ RunHeader| known.host_label() == Some(label);
+        let runs = self.headers.iter().filter(|known| of_run(known));
+        let runs = runs.map(|known| (format!("run {}", known.id), known.sighting()));
+        let here = (self.how.here.name() == Some(label)).then(|| ("this machine".to_owned(), here));
         let seen = header.sighting();
-        Some(Known {
-            label: header.host_label()?.to_owned(),
-            host: header.host.clone(),
-            first_unix_ns: seen.first_unix_ns,
-            last_unix_ns: seen.last_unix_ns,
-            from: format!("run {}", header.id),
-        })
-    }
-
-    fn sighting(&self) -> Sighting<'_> {
-        let (first_unix_ns, last_unix_ns) = (self.first_unix_ns, self.last_unix_ns);
-        Sighting { host: &self.host, first_unix_ns, last_unix_ns }
+        runs.chain(here).find_map(|(who, other)| Some((who, told_apart(&seen, &other)?)))
     }
 }
 
@@ -100,49 +94,39 @@ impl Store {
         source: &Source,
         how: &Importing<'_>,
     ) -> Result<Vec<Imported>, StoreError> {
-        let mut known: Vec<Known> = self.headers()?.iter().filter_map(Known::of).collect();
-        known.extend(how.here.name().map(|name| Known {
-            label: name.to_owned(),
-            host: how.here.clone(),
-            first_unix_ns: how.now_unix_ns,
-            last_unix_ns: how.now_unix_ns,
-            from: "this machine".to_owned(),
-        }));
-        let here = self.run_ids()?;
+        let (mut known, here) = (Known { how, headers: self.headers()? }, self.run_ids()?);
         let mut all = Vec::new();
         for id in source.store.run_ids()? {
-            let found = source.store.imported(&id, how)?;
-            let (mut run, header) = match found {
-                Ok(found) => found,
-                Err(unread) => {
-                    all.push(unread);
-                    continue;
-                }
+            let (mut run, header) = source.store.imported(&id, how)?;
+            let Some(header) = header else {
+                all.push(run);
+                continue;
             };
             run.fate = if here.contains(&id) {
-                let fate = self.held_against(&source.store, &id);
-                of_this_run(fate, |why| {
+                of_this_run(self.held_against(&source.store, &id), |why| {
                     format!(
                         "a run with this id is here already, and cannot be read: {why}\n  \
                          `iolens rm {id}` and import again"
                     )
                 })?
-            } else if let Some(why) = mixed(&run.host, &header, &known) {
-                Fate::Refused(why)
+            } else if let Some((who, why)) = known.other(&run.host, &header) {
+                Fate::Refused(format!(
+                    "`{}` is the label of another machine, that of {who} ({why})\n  import the file \
+                     with --host NAME, a label of its own",
+                    run.host
+                ))
             } else {
-                let copied = self.copy(source, &id, &run.host, how.now_unix_ns);
+                let origin = Origin {
+                    host: run.host.clone(),
+                    path: path_of(source),
+                    imported_unix_ns: how.now_unix_ns,
+                };
+                let copied = self.copy(source, &id, &origin);
+                if copied.is_ok() {
+                    known.headers.push(RunHeader { origin: Some(origin), ..header });
+                }
                 of_this_run(copied.map(|()| Fate::Imported), |why| why)?
             };
-            if run.fate == Fate::Imported {
-                known.extend(Known::of(&RunHeader {
-                    origin: Some(Origin {
-                        host: run.host.clone(),
-                        path: String::new(),
-                        imported_unix_ns: how.now_unix_ns,
-                    }),
-                    ..header
-                }));
-            }
             all.push(run);
         }
         Ok(all)
@@ -153,9 +137,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoSuchRun`], damaged rows, or what SQLite says.
     pub fn lines(&self, run_id: &str, mut see: impl FnMut(&str)) -> Result<(), StoreError> {
-        let key = self.run_key(run_id)?;
         self.snapshot("read a run", |connection| {
-            let mut lines = Lines::of(connection, key)?;
+            let mut lines = Lines::of(connection, self.key(connection, run_id)?)?;
             while let Some(mut line) = lines.next()? {
                 line.push('\n');
                 see(&line);
@@ -168,13 +151,8 @@ impl Store {
     /// imported.
     pub(crate) fn refuse_taken_label(&self, header: &RunHeader) -> Result<(), StoreError> {
         let Some(label) = header.host.name() else { return Ok(()) };
-        let ids = self.snapshot("look for labels of hosts", |connection| {
-            let sql = "SELECT id FROM run JOIN origin USING (run) WHERE origin.host = ?";
-            let mut statement = connection.prepare_cached(sql)?;
-            let ids = statement.query_map([label], readable_id)?;
-            ids.collect::<rusqlite::Result<Vec<_>>>()
-        })?;
-        for run in ids {
+        let sql = "SELECT id FROM run JOIN origin USING (run) WHERE origin.host = ?";
+        for run in self.ids("look for labels of hosts", sql, [label])? {
             let other = match self.header_with_end(&run) {
                 // Nobody can tell what machine a damaged run is of.
                 Err(StoreError::Damaged { .. }) => continue,
@@ -188,13 +166,13 @@ impl Store {
         Ok(())
     }
 
-    /// A run of this source as it is to be imported, with its label; or, where it cannot be
-    /// read, why not.
+    /// A run of this source as it is to be imported, with its label and its header; without that
+    /// where it cannot be read.
     fn imported(
         &self,
         id: &str,
         how: &Importing<'_>,
-    ) -> Result<Result<(Imported, RunHeader), Imported>, StoreError> {
+    ) -> Result<(Imported, Option<RunHeader>), StoreError> {
         let mut run = Imported {
             id: id.to_owned(),
             name: None,
@@ -208,90 +186,83 @@ impl Store {
         };
         if let Err(unfit) = self.readable(id) {
             run.fate = Fate::Refused(format!("it cannot be read: {}", unfit.why));
-            return Ok(Err(run));
+            return Ok((run, None));
         }
         let header = self.header_with_end(id)?;
-        let key = self.run_key(id)?;
-        let count = |table: &str| {
-            let sql = format!("SELECT count(*) FROM {table} WHERE run = ?");
-            self.connection().query_row(&sql, [key], |row| row.get(0))
-        };
-        let counts = ["trial", "search_phase", "profile"].map(count);
-        let failed = self.failed("count the rows of a run");
-        let [trials, phases, profiles] = counts.map(|count| count.map_err(&failed));
-        (run.trials, run.phases, run.profiles) = (trials?, phases?, profiles?);
+        [run.trials, run.phases, run.profiles] =
+            self.doing("count the rows of a run", |connection| {
+                let key = self.key(connection, id)?;
+                let count = |table| row::count(connection, table, key);
+                Ok([count("trial")?, count("search_phase")?, count("profile")?])
+            })?;
         run.name.clone_from(&header.name);
         run.study = header.plan.study().word().to_owned();
         run.started_unix_ns = header.started_unix_ns;
-        let stem = || label_of_file(&self.path);
-        let own = || header.host_label().and_then(|own| label(own).ok()).unwrap_or_else(stem);
-        run.host = how.host.map_or_else(own, str::to_owned);
-        Ok(Ok((run, header)))
+        if how.host.is_none() {
+            let own = header.host_label().and_then(|own| label(own).ok());
+            run.host = own.unwrap_or_else(|| label_of_file(&self.path));
+        }
+        Ok((run, Some(header)))
     }
 
     /// What a run is that is here already: the same, or another one.
     fn held_against(&self, other: &Store, id: &str) -> Result<Fate, StoreError> {
-        let mine = Lines::of(self.connection(), self.run_key(id)?);
-        let theirs = Lines::of(&other.connection, other.run_key(id)?);
-        let failed = self.failed("compare a run");
-        let (mut mine, mut theirs) = (mine.map_err(&failed)?, theirs.map_err(&failed)?);
-        loop {
-            let pair = (mine.next().map_err(&failed)?, theirs.next().map_err(&failed)?);
-            match pair {
-                (None, None) => return Ok(Fate::AlreadyThere),
-                (mine, theirs) if mine == theirs => {}
-                _ => break,
+        let stores = [self, other];
+        let [mine, theirs] = stores.map(|store| store.key(&store.connection, id));
+        self.doing("compare a run", |_| {
+            let (mine, theirs) = (mine?, theirs?);
+            let mut lines = Lines::of(&self.connection, mine)?;
+            let mut others = Lines::of(&other.connection, theirs)?;
+            loop {
+                match (lines.next()?, others.next()?) {
+                    (None, None) => return Ok(Fate::AlreadyThere),
+                    (mine, theirs) if mine == theirs => {}
+                    _ => break,
+                }
             }
-        }
-        let trials = |store: &Store| {
-            let sql = "SELECT count(*) FROM trial JOIN run USING (run) WHERE id = ?";
-            store.connection.query_row(sql, [id], |row| row.get::<_, u64>(0))
-        };
-        let (mine, theirs) = (trials(self).map_err(&failed)?, trials(other).map_err(&failed)?);
-        let how = match mine == theirs {
-            true => "with other content".to_owned(),
-            false => format!("with {mine} trials, and the file has {theirs}"),
-        };
-        Ok(Fate::Refused(format!(
-            "a run with this id is here already, {how}; it was left as it is\n  \
-             if the one of the file goes on with it, `iolens rm {id}` and import again"
-        )))
+            let mine = row::count(&self.connection, "trial", mine)?;
+            let theirs = row::count(&other.connection, "trial", theirs)?;
+            let how = match mine == theirs {
+                true => "with other content".to_owned(),
+                false => format!("with {mine} trials, and the file has {theirs}"),
+            };
+            Ok(Fate::Refused(format!(
+                "a run with this id is here already, {how}; it was left as it is\n  \
+                 if the one of the file goes on with it, `iolens rm {id}` and import again"
+            )))
+        })
     }
 
     /// Copies a run line by line, all of it or nothing.
-    fn copy(
-        &mut self,
-        source: &Source,
-        id: &str,
-        host: &str,
-        now_unix_ns: u64,
-    ) -> Result<(), StoreError> {
-        let path = std::path::absolute(source.path()).unwrap_or(source.path().to_owned());
-        let failed = self.failed("import a run");
-        let of_source = source.store.failed("read a run");
-        let begin = TransactionBehavior::Immediate;
-        let transaction = Transaction::new_unchecked(self.connection(), begin).map_err(&failed)?;
-        let key = source.store.run_key(id)?;
-        let mut lines = Lines::of(&source.store.connection, key).map_err(&of_source)?;
-        let mut taken = Taken::into(&transaction).map_err(&failed)?;
-        while let Some(line) = lines.next().map_err(&of_source)? {
-            taken.line(&line).map_err(|why| StoreError::NotImported {
-                path: path.clone(),
-                line: None,
-                why: format!("it cannot be stored: {why}"),
-            })?;
-        }
-        let (run, _) = taken.run().ok_or_else(|| self.no_such_run(id))?;
-        let values = params![
-            run,
-            host,
-            path.to_string_lossy(),
-            row::integer("the time of the import", now_unix_ns)?,
-        ];
-        let sql = "INSERT INTO origin (run, host, path, imported_unix_ns) VALUES (?, ?, ?, ?)";
-        transaction.execute(sql, values).map_err(&failed)?;
-        transaction.commit().map_err(&failed)
+    fn copy(&self, source: &Source, id: &str, origin: &Origin) -> Result<(), StoreError> {
+        let of_source = |fault: Fault| fault.of("read a run", source.path());
+        self.commit("import a run", |connection| {
+            let theirs = &source.store.connection;
+            let key = source.store.key(theirs, id).map_err(of_source)?;
+            let unread = |error: rusqlite::Error| of_source(error.into());
+            let mut lines = Lines::of(theirs, key).map_err(unread)?;
+            let mut taken = Taken::into(connection)?;
+            while let Some(line) = lines.next().map_err(unread)? {
+                taken.line(&line).map_err(|why| StoreError::NotImported {
+                    path: origin.path.clone().into(),
+                    line: None,
+                    why: format!("it cannot be stored: {why}"),
+                })?;
+            }
+            let (run, _) = taken.run().ok_or_else(|| self.no_such_run(id))?;
+            let imported = row::integer("the time of the import", origin.imported_unix_ns)?;
+            let values = params![run, origin.host, origin.path, imported];
+            let sql = "INSERT INTO origin (run, host, path, imported_unix_ns) VALUES (?, ?, ?, ?)";
+            connection.execute(sql, values)?;
+            Ok(())
+        })
     }
+}
+
+/// Where a source stands, as it is kept.
+fn path_of(source: &Source) -> String {
+    let path = std::path::absolute(source.path()).unwrap_or(source.path().to_owned());
+    path.to_string_lossy().into_owned()
 }
 
 /// What is wrong with one run refuses that one; what is wrong with a file ends the import.
@@ -305,23 +276,6 @@ fn of_this_run(
         }
         other => other,
     }
-}
-
-/// Why a run cannot have this label: a machine has it that is another one. Null where none is
-/// known to be.
-fn mixed(label: &str, header: &RunHeader, known: &[Known]) -> Option<String> {
-    let seen = header.sighting();
-    let others = known.iter().filter(|known| known.label == label);
-    others
-        .filter_map(|other| told_apart(&seen, &other.sighting()).map(|why| (other, why)))
-        .next()
-        .map(|(other, why)| {
-            format!(
-                "`{label}` is the label of another machine, that of {} ({why})\n  import the \
-                 file with --host NAME, a label of its own",
-                other.from
-            )
-        })
 }
 
 /// The label of machines whose name was not read: the file's name without what is behind its

@@ -32,7 +32,6 @@ mod import;
 mod lines;
 mod open;
 mod read;
-mod room;
 mod row;
 mod schema;
 mod shared;
@@ -45,8 +44,9 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use error::Fault;
 pub use error::StoreError;
 pub use import::{Fate, Imported, Importing};
 pub use lines::{FORMAT, FORMAT_VERSION};
@@ -87,9 +87,43 @@ impl Store {
         &self.path
     }
 
-    /// Names what was being done when SQLite refused it.
-    fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
-        let path = self.path.clone();
-        move |source| StoreError::sqlite(doing, &path, source)
+    /// Does something with the file; where it goes wrong it is named.
+    fn doing<T>(
+        &self,
+        doing: &'static str,
+        act: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        act(self.connection()).map_err(|fault| fault.of(doing, &self.path))
     }
+
+    /// Reads in one transaction: everything in it is of one moment.
+    fn snapshot<T>(
+        &self,
+        doing: &'static str,
+        read: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        self.doing(doing, |connection| within(connection, TransactionBehavior::Deferred, read))
+    }
+
+    /// Writes all of it or nothing. Waiting for another writer happens at the begin, within the
+    /// busy limit, and never in the middle.
+    fn commit<T>(
+        &self,
+        doing: &'static str,
+        write: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        self.doing(doing, |connection| within(connection, TransactionBehavior::Immediate, write))
+    }
+}
+
+/// Does something in one transaction, and commits it where it has gone well.
+fn within<T>(
+    connection: &Connection,
+    behavior: TransactionBehavior,
+    act: impl FnOnce(&Connection) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let transaction = Transaction::new_unchecked(connection, behavior)?;
+    let value = act(&transaction)?;
+    transaction.commit()?;
+    Ok(value)
 }

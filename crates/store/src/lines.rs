@@ -19,9 +19,10 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::error::is_endless;
+use crate::error::said;
+use crate::row;
 use crate::schema::SCHEMA_VERSION;
-use crate::tables::{Column, Group, OF_RUN, RUN, Schema, Table, push_object};
+use crate::tables::{Column, Group, OF_RUN, RUN, Schema, Table, object};
 
 /// What the first line calls itself.
 pub const FORMAT: &str = "iolens-run";
@@ -36,111 +37,93 @@ pub(crate) struct Lines<'a> {
     schema: Schema,
     run: i64,
     id: String,
-    /// Rows that are still to come, the next one last.
-    waiting: Vec<(Group, i64)>,
-    stage: Stage,
-    written: BTreeMap<&'static str, u64>,
+    /// What is still to come, the next one last.
+    waiting: Vec<Piece>,
+    written: Counts,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+/// What becomes a line.
+enum Piece {
     First,
-    Rows,
-    Done,
+    Row(Group, i64),
+    Last,
+}
+
+/// How many rows of each table there were.
+type Counts = BTreeMap<&'static str, u64>;
+
+/// None yet, of the tables whose rows are counted in the last line.
+fn none() -> Counts {
+    OF_RUN.into_iter().flat_map(Group::tables).map(|table| (table.name, 0)).collect()
+}
+
+fn count(written: &mut Counts, table: &Table, rows: u64) {
+    written.entry(table.name).and_modify(|written| *written += rows);
+}
+
+/// The id of a run, as it stands in the file.
+fn id_of(connection: &Connection, run: i64) -> rusqlite::Result<String> {
+    row::first(connection, "SELECT id FROM run WHERE run = ?", [run])
 }
 
 impl<'a> Lines<'a> {
     /// Of the run with this number.
     pub(crate) fn of(connection: &'a Connection, run: i64) -> rusqlite::Result<Lines<'a>> {
-        let id = connection.query_row("SELECT id FROM run WHERE run = ?", [run], |r| r.get(0))?;
-        let mut waiting = Vec::new();
-        for group in OF_RUN.iter().rev() {
+        let mut waiting = vec![Piece::Last];
+        for group in OF_RUN.into_iter().rev() {
             let numbers = group.table.numbers(connection, run)?;
-            waiting.extend(numbers.into_iter().rev().map(|number| (*group, number)));
+            waiting.extend(numbers.into_iter().rev().map(|number| Piece::Row(group, number)));
         }
-        let written = tables().map(|table| (table.name, 0)).collect();
-        let schema = Schema::of(connection)?;
-        Ok(Lines { connection, schema, run, id, waiting, stage: Stage::First, written })
+        waiting.push(Piece::First);
+        let (schema, id) = (Schema::of(connection)?, id_of(connection, run)?);
+        Ok(Lines { connection, schema, run, id, waiting, written: none() })
     }
 
-    /// The next line, without its end; null behind the last.
+    /// The next line, without its end; `None` behind the last.
     pub(crate) fn next(&mut self) -> rusqlite::Result<Option<String>> {
-        match self.stage {
-            Stage::First => {
-                self.stage = Stage::Rows;
-                let mut line = format!(
-                    "{{\"format\":\"{FORMAT}\",\"version\":{FORMAT_VERSION},\
+        let members = match self.waiting.pop() {
+            None => return Ok(None),
+            Some(Piece::First) => {
+                let head = format!(
+                    "\"format\":\"{FORMAT}\",\"version\":{FORMAT_VERSION},\
                      \"schema\":{SCHEMA_VERSION}"
                 );
-                self.push_group(&mut line, &RUN, self.run)?;
-                line.push('}');
-                Ok(Some(line))
+                format!("{head},{}", self.group(&RUN, self.run)?)
             }
-            Stage::Rows => {
-                let Some((group, number)) = self.waiting.pop() else {
-                    self.stage = Stage::Done;
-                    return Ok(Some(self.last()));
-                };
-                let mut line = "{".to_owned();
-                self.push_group(&mut line, &group, number)?;
-                line.push('}');
-                line.remove(1); // the comma before the first key
-                Ok(Some(line))
+            Some(Piece::Row(group, number)) => self.group(&group, number)?,
+            Some(Piece::Last) => {
+                let mut members = vec![format!("\"run\":{}", json!(self.id))];
+                members.extend(
+                    OF_RUN
+                        .into_iter()
+                        .flat_map(Group::tables)
+                        .map(|table| format!("\"{}\":{}", table.name, self.written[table.name])),
+                );
+                format!("\"end\":{{{}}}", members.join(","))
             }
-            Stage::Done => Ok(None),
-        }
+        };
+        Ok(Some(format!("{{{members}}}")))
     }
 
-    fn last(&self) -> String {
-        let mut line = format!("{{\"end\":{{\"run\":{}", json!(self.id));
-        for table in tables() {
-            line.push_str(&format!(",\"{}\":{}", table.name, self.written[table.name]));
-        }
-        line.push_str("}}");
-        line
-    }
-
-    /// The row of a group and its parts, each behind a comma.
-    fn push_group(&mut self, line: &mut String, group: &Group, of: i64) -> rusqlite::Result<()> {
-        line.push_str(&format!(",\"{}\":", group.table.name));
-        let own = self.rows(line, &Table { of: None, ..group.table }, of)?;
-        self.count(&group.table, own);
+    /// The row of a group and its parts, as members of an object.
+    fn group(&mut self, group: &Group, of: i64) -> rusqlite::Result<String> {
+        let own = self.rows(&Table { of: None, ..group.table }, of)?;
+        let mut members = vec![format!("\"{}\":{own}", group.table.name)];
         for part in group.parts {
-            line.push_str(&format!(",\"{}\":[", part.name));
-            let rows = self.rows(line, part, of)?;
-            self.count(part, rows);
-            line.push(']');
+            members.push(format!("\"{}\":[{}]", part.name, self.rows(part, of)?));
         }
-        Ok(())
-    }
-
-    fn count(&mut self, table: &Table, rows: u64) {
-        if let Some(written) = self.written.get_mut(table.name) {
-            *written += rows;
-        }
+        Ok(members.join(","))
     }
 
     /// The rows that a table has of an owner, or the one with a number where it has none, with
-    /// commas between; how many.
-    fn rows(&self, line: &mut String, table: &Table, of: i64) -> rusqlite::Result<u64> {
+    /// commas between.
+    fn rows(&mut self, table: &Table, of: i64) -> rusqlite::Result<String> {
         let columns = self.schema.columns(table);
-        let mut statement = self.connection.prepare_cached(&table.select(columns))?;
-        let mut rows = statement.query([of])?;
-        let mut count = 0;
-        while let Some(row) = rows.next()? {
-            if count > 0 {
-                line.push(',');
-            }
-            push_object(line, row, columns)?;
-            count += 1;
-        }
-        Ok(count)
+        let sql = table.select(columns);
+        let rows = row::all(self.connection, &sql, [of], |row| object(row, columns))?;
+        count(&mut self.written, table, rows.len() as u64);
+        Ok(rows.join(","))
     }
-}
-
-/// The tables whose rows are counted in the last line.
-fn tables() -> impl Iterator<Item = Table> {
-    OF_RUN.into_iter().flat_map(Group::tables)
 }
 
 /// Whether what follows a first line can be read.
@@ -183,15 +166,14 @@ pub(crate) struct Taken<'a> {
     run: Option<(i64, String)>,
     /// The group of the line before, by its place.
     group: usize,
-    written: BTreeMap<&'static str, u64>,
+    written: Counts,
     is_whole: bool,
 }
 
 impl<'a> Taken<'a> {
     /// Nothing yet.
     pub(crate) fn into(connection: &'a Connection) -> rusqlite::Result<Taken<'a>> {
-        let written = tables().map(|table| (table.name, 0)).collect();
-        let schema = Schema::of(connection)?;
+        let (schema, written) = (Schema::of(connection)?, none());
         Ok(Taken { connection, schema, run: None, group: 0, written, is_whole: false })
     }
 
@@ -220,9 +202,8 @@ impl<'a> Taken<'a> {
                 object.remove(key);
             }
             let run = self.group(&RUN, None, object)?;
-            let id = "SELECT id FROM run WHERE run = ?";
-            let id = self.connection.query_row(id, [run], |row| row.get(0));
-            self.run = Some((run, id.map_err(said)?));
+            let id = id_of(self.connection, run).map_err(|e| said(&e))?;
+            self.run = Some((run, id));
             return Ok(());
         };
         if let Some(end) = object.remove("end") {
@@ -285,11 +266,8 @@ impl<'a> Taken<'a> {
         };
         let values = columns.iter().map(value).collect::<Result<_, _>>()?;
         let number = table.insert(self.connection, of, columns, values);
-        let number = number.map_err(|e| format!("{name}: {}", said(e)))?;
-        if let Some(written) = self.written.get_mut(name) {
-            *written += 1;
-        }
-        Ok(number)
+        count(&mut self.written, table, 1);
+        number.map_err(|e| format!("{name}: {}", said(&e)))
     }
 
     /// Holds the counts of the last line against what was there.
@@ -316,17 +294,4 @@ impl<'a> Taken<'a> {
 fn shown(keys: &[&str]) -> String {
     let short = |key: &&str| key.chars().take(40).collect::<String>().escape_debug().to_string();
     keys.iter().map(short).collect::<Vec<_>>().join(", ")
-}
-
-/// What SQLite calls an interruption, which only a limit of ours is.
-const ENDLESS: &str = "it takes more steps than a file of its size can need";
-
-/// What SQLite said, without the statement that it said it of.
-pub(crate) fn said(error: rusqlite::Error) -> String {
-    match error {
-        error if is_endless(&error) => ENDLESS.to_owned(),
-        rusqlite::Error::SqlInputError { msg, .. } => msg,
-        rusqlite::Error::FromSqlConversionFailure(_, _, why) => why.to_string(),
-        other => other.to_string(),
-    }
 }

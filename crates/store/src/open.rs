@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::schema::{self, APPLICATION_ID, EARLIER_ID, SCHEMA_VERSION};
 use crate::steps::{Steps, bytes_of};
 use crate::upkeep::{LOGS, beside};
-use crate::{Store, StoreError};
+use crate::{Fault, Store, StoreError};
 
 /// How long an operation waits for another process that is writing. A trial is
 /// written in milliseconds; ten seconds are a process that hangs.
@@ -40,16 +40,16 @@ impl Store {
         if identify(path)? == Identity::Nothing {
             make_private(path);
         }
-        let mut store =
+        let store =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-        store.refuse_read_only()?;
+        store.doing("open results for writing", refuse_read_only)?;
         store.refuse_oddities()?;
         // The schema is made before the switch to WAL: the mark that says whose
         // file it is must be in the file itself, not in a log beside it.
-        let found = schema::prepare(&mut store.connection)
-            .map_err(|e| StoreError::sqlite("prepare the tables", path, e))?;
-        refuse_version(path, found)?;
-        store.enter_wal()?;
+        store.doing("prepare the tables", |connection| {
+            Ok(refuse_version(path, schema::prepare(connection)?)?)
+        })?;
+        store.doing("switch to WAL", enter_wal)?;
         Ok(store)
     }
 
@@ -66,42 +66,39 @@ impl Store {
         }
         let store = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         store.refuse_oddities()?;
-        let found = schema::version(&store.connection)
-            .map_err(|e| StoreError::sqlite("read the schema version", path, e))?;
-        refuse_version(path, found)?;
+        store.doing("read the schema version", |connection| {
+            Ok(refuse_version(path, schema::version(connection)?)?)
+        })?;
         Ok(store)
-    }
-
-    /// SQLite opens a file that may not be written for reading, without a word:
-    /// then the first trial would be lost, after minutes of measuring.
-    fn refuse_read_only(&self) -> Result<(), StoreError> {
-        let failed = self.failed("open results for writing");
-        if !self.connection().is_readonly("main").map_err(&failed)? {
-            return Ok(());
-        }
-        let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
-        Err(failed(rusqlite::Error::SqliteFailure(error, None)))
     }
 
     /// A file of ours defines tables and their indexes; what else could be in one runs when it
     /// is read or written.
     fn refuse_oddities(&self) -> Result<(), StoreError> {
-        match schema::oddity(self.connection()).map_err(self.failed("read the schema"))? {
+        match self.doing("read the schema", |connection| Ok(schema::oddity(connection)?))? {
             None => Ok(()),
-            Some(found) => Err(StoreError::NotResults { path: self.path.clone(), found }),
+            Some(found) => Err(not_results(&self.path, found)),
         }
     }
+}
 
-    /// Lets readers read while a trial is written. A file system without
-    /// shared memory keeps the rollback journal: slower, and as safe.
-    fn enter_wal(&self) -> Result<(), StoreError> {
-        let entered =
-            self.connection().pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
-        match entered {
-            // Another process is at it this very moment: it will do it.
-            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
-            other => other.map_err(self.failed("switch to WAL")),
-        }
+/// SQLite opens a file that may not be written for reading, without a word:
+/// then the first trial would be lost, after minutes of measuring.
+fn refuse_read_only(connection: &Connection) -> Result<(), Fault> {
+    let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
+    match connection.is_readonly("main")? {
+        true => Err(rusqlite::Error::SqliteFailure(error, None).into()),
+        false => Ok(()),
+    }
+}
+
+/// Lets readers read while a trial is written. A file system without
+/// shared memory keeps the rollback journal: slower, and as safe.
+fn enter_wal(connection: &Connection) -> Result<(), Fault> {
+    match connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())) {
+        // Another process is at it this very moment: it will do it.
+        Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
+        other => Ok(other?),
     }
 }
 
@@ -125,28 +122,48 @@ enum Identity {
     Ours,
 }
 
+fn not_results(path: &Path, found: impl Into<String>) -> StoreError {
+    StoreError::NotResults { path: path.to_owned(), found: found.into() }
+}
+
+/// What a file begins with, as much as the header of SQLite has; `None` where there is none, and
+/// nothing of what is no regular file: what is read from a pipe is gone.
+pub(crate) fn beginning(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut header = Vec::with_capacity(HEADER_BYTES);
+        if fs::metadata(path)?.is_file() {
+            File::open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut header)?;
+        }
+        Ok(header)
+    };
+    match read() {
+        Ok(header) => Ok(Some(header)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(StoreError::Unreadable { path: path.to_owned(), source }),
+    }
+}
+
+/// Whether what begins so is a database of SQLite, of whatever program.
+pub(crate) fn is_database(beginning: &[u8]) -> bool {
+    beginning.starts_with(MAGIC)
+}
+
 /// Looks at the header without SQLite, which would already touch the journal
 /// of a foreign database.
 fn identify(path: &Path) -> Result<Identity, StoreError> {
-    let refused = |found: &str| {
-        Err(StoreError::NotResults { path: path.to_owned(), found: found.to_owned() })
-    };
-    let unreadable = |source| StoreError::Unreadable { path: path.to_owned(), source };
-    match fs::metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Identity::Nothing),
-        Err(e) => return Err(unreadable(e)),
-        Ok(metadata) if metadata.is_dir() => return refused("it is a directory"),
-        Ok(metadata) if !metadata.is_file() => return refused("it is not a regular file"),
-        Ok(_) => {}
+    let refused = |found: &str| Err(not_results(path, found));
+    let Some(header) = beginning(path)? else { return Ok(Identity::Nothing) };
+    if path.is_dir() {
+        return refused("it is a directory");
+    }
+    if !path.is_file() {
+        return refused("it is not a regular file");
     }
     refuse_odd_logs(path)?;
-    let mut header = Vec::with_capacity(HEADER_BYTES);
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(HEADER_BYTES as u64).read_to_end(&mut header).map_err(unreadable)?;
     if header.is_empty() {
         return Ok(Identity::Empty);
     }
-    if header.len() < HEADER_BYTES || !header.starts_with(MAGIC) {
+    if header.len() < HEADER_BYTES || !is_database(&header) {
         return refused("it is not an SQLite database");
     }
     let found = big_endian(&header, USER_VERSION_AT);
@@ -170,7 +187,7 @@ fn refuse_odd_logs(path: &Path) -> Result<(), StoreError> {
         match fs::symlink_metadata(&log) {
             Ok(found) if !is_log(&found) => {
                 let found = format!("{} beside it is no regular file with one name", log.display());
-                return Err(StoreError::NotResults { path: path.to_owned(), found });
+                return Err(not_results(path, found));
             }
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
                 return Err(StoreError::Unreadable { path: log, source: e });
@@ -191,61 +208,35 @@ pub(crate) fn is_ours(path: &Path) -> Result<bool, StoreError> {
     Ok(identify(path)? == Identity::Ours)
 }
 
-/// What stands in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// There is none.
-    Nothing,
-    /// A database of SQLite, of whatever program.
-    Database,
-    /// Something else, or nothing.
-    Other,
-}
-
-/// Looks at what a file begins with.
-pub(crate) fn kind(path: &Path) -> Result<Kind, StoreError> {
-    let unreadable = |source| StoreError::Unreadable { path: path.to_owned(), source };
-    match fs::metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Kind::Nothing),
-        Err(e) => return Err(unreadable(e)),
-        // What is read from a pipe is gone.
-        Ok(metadata) if !metadata.is_file() => return Ok(Kind::Other),
-        Ok(_) => {}
-    }
-    let mut file = File::open(path).map_err(unreadable)?;
-    let mut magic = Vec::with_capacity(MAGIC.len());
-    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(unreadable)?;
-    Ok(if magic == MAGIC { Kind::Database } else { Kind::Other })
-}
-
 fn big_endian(header: &[u8], at: usize) -> u32 {
     header[at..at + 4].iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
 }
 
 /// Refuses every schema but that of this build.
 pub(crate) fn refuse_version(path: &Path, found: u32) -> Result<(), StoreError> {
-    let path = path.to_owned();
     match found {
         SCHEMA_VERSION => Ok(()),
-        0 => {
-            let found = "its schema version is 0, which no iolens writes".to_owned();
-            Err(StoreError::NotResults { path, found })
+        0 => Err(not_results(path, "its schema version is 0, which no iolens writes")),
+        _ => {
+            let (path, supported) = (path.to_owned(), SCHEMA_VERSION);
+            Err(StoreError::Newer { path, found, supported })
         }
-        _ => Err(StoreError::Newer { path, found, supported: SCHEMA_VERSION }),
     }
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
-    let failed = |source| StoreError::sqlite("open results", path, source);
-    // Without SQLITE_OPEN_URI: a path is a path, whatever is written in it.
-    let mut connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-        .map_err(failed)?;
-    // Before the first statement, which reads what tables there are.
-    let steps = Steps::limit(&mut connection, bytes_of(path)).map_err(failed)?;
-    connection.busy_timeout(BUSY_LIMIT).map_err(failed)?;
-    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-    connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
-    Ok(Store { connection, steps, path: path.to_owned(), is_private: false })
+    let connect = || -> rusqlite::Result<Store> {
+        // Without SQLITE_OPEN_URI: a path is a path, whatever is written in it.
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags)?;
+        // Before the first statement, which reads what tables there are.
+        let steps = Steps::limit(&mut connection, bytes_of(path))?;
+        connection.busy_timeout(BUSY_LIMIT)?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        Ok(Store { connection, steps, path: path.to_owned(), is_private: false })
+    };
+    connect().map_err(|error| Fault::from(error).of("open results", path))
 }
 
 #[cfg(test)]

@@ -11,17 +11,16 @@ use iolens_model::profile::ProfileTrial;
 use iolens_model::run::{Run, RunEnd, RunHeader};
 use iolens_model::search::SearchPhase;
 use rusqlite::types::{Type, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::header::{self, HEADER};
-use crate::lines::said;
+use crate::error::said;
 use crate::trial::{Stretch, Trials};
-use crate::{Store, StoreError, row};
+use crate::{Fault, Store, StoreError, header, row};
 
 /// One line of the list of runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RunSummary {
     /// Eight hexadecimal digits.
     pub id: String,
@@ -67,18 +66,12 @@ impl Store {
     /// What SQLite says.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.snapshot("list the runs", |connection| {
-            let sql = format!(
-                "SELECT {HEADER}, study, \
-                 (SELECT count(*) FROM trial WHERE trial.run = run.run) AS trials, \
-                 (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run) AS phases, \
-                 (SELECT count(DISTINCT cell) FROM trial WHERE trial.run = run.run) AS cells \
-                 FROM run LEFT JOIN origin USING (run) ORDER BY run.run"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            let summaries = statement.query_map([], |row| {
-                Ok(summary(connection, row).unwrap_or_else(|why| damaged(row, why)))
-            })?;
-            summaries.collect()
+            let counted =
+                ", study, (SELECT count(*) FROM trial WHERE trial.run = run.run) AS trials, \
+                 (SELECT count(DISTINCT cell) FROM trial WHERE trial.run = run.run) AS cells";
+            let sql = header::select(counted, "ORDER BY run.run");
+            let known = |row: &Row<'_>| Ok(summary(row).unwrap_or_else(|why| damaged(row, &why)));
+            Ok(row::all(connection, &sql, [], known)?)
         })
     }
 
@@ -87,7 +80,7 @@ impl Store {
     /// # Errors
     /// What SQLite says.
     pub fn run_ids(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self.ids_and_names()?.into_iter().map(|(id, _)| id).collect())
+        self.ids("list the runs", "SELECT id FROM run ORDER BY run", [])
     }
 
     /// What is known of every run besides its trials, in the order in which they came into the
@@ -97,18 +90,9 @@ impl Store {
     /// What SQLite says.
     pub fn headers(&self) -> Result<Vec<RunHeader>, StoreError> {
         self.snapshot("read what is known of the runs", |connection| {
-            let sql = format!(
-                "SELECT {HEADER}, (SELECT count(*) FROM trial WHERE trial.run = run.run) + \
-                 (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run) AS stored \
-                 FROM run LEFT JOIN origin USING (run) ORDER BY run.run"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            let known = |row: &Row<'_>| -> rusqlite::Result<RunHeader> {
-                let end = header::end(connection, row.get("run")?, row.get("stored")?)?;
-                Ok(RunHeader { end, ..header::of(row)? })
-            };
-            let headers = statement.query_map([], |row| Ok(known(row).ok()))?;
-            headers.filter_map(Result::transpose).collect()
+            let sql = header::select("", "ORDER BY run.run");
+            let known = row::all(connection, &sql, [], |row| Ok(header::whole(row).ok()))?;
+            Ok(known.into_iter().flatten().collect())
         })
     }
 
@@ -126,7 +110,11 @@ impl Store {
             return Err(StoreError::NoRuns { path: self.path.clone() });
         }
         if wanted == "last" {
-            return self.last()?.ok_or_else(|| StoreError::NoOwnRuns { path: self.path.clone() });
+            // A run that confirms another comes into question where that one is no more.
+            let sql = "SELECT id FROM run WHERE run NOT IN (SELECT run FROM origin) \
+                       ORDER BY confirms IS NULL DESC, run DESC LIMIT 1";
+            let last = self.ids("list the runs", sql, [])?.pop();
+            return last.ok_or_else(|| StoreError::NoOwnRuns { path: self.path.clone() });
         }
         if runs.iter().any(|(id, _)| id == wanted) {
             return Ok(wanted.to_owned());
@@ -139,30 +127,18 @@ impl Store {
         if candidates.is_empty() {
             candidates = ids(&|_, name| name == Some(wanted));
         }
-        match candidates.len() {
-            0 => Err(self.no_such_run(wanted)),
-            1 => Ok(candidates.remove(0)),
+        match &candidates[..] {
+            [] => Err(self.no_such_run(wanted)),
+            [_] => Ok(candidates.remove(0)),
             _ => Err(StoreError::Ambiguous { wanted: wanted.to_owned(), candidates }),
         }
-    }
-
-    /// A run that confirms another comes into question where that one is no more.
-    fn last(&self) -> Result<Option<String>, StoreError> {
-        self.snapshot("list the runs", |connection| {
-            let sql = "SELECT id FROM run WHERE run NOT IN (SELECT run FROM origin) \
-                       ORDER BY confirms IS NULL DESC, run DESC LIMIT 1";
-            connection.prepare_cached(sql)?.query_row([], readable_id).optional()
-        })
     }
 
     /// Of every run, in the order in which they came into the file; what is no text is no name.
     fn ids_and_names(&self) -> Result<Vec<(String, Option<String>)>, StoreError> {
         self.snapshot("list the runs", |connection| {
-            let mut statement =
-                connection.prepare_cached("SELECT id, name FROM run ORDER BY run")?;
-            let runs = statement
-                .query_map([], |row| Ok((readable_id(row)?, row.get(1).ok().flatten())))?;
-            runs.collect()
+            let called = |row: &Row<'_>| Ok((readable_id(row)?, row.get(1).ok().flatten()));
+            Ok(row::all(connection, "SELECT id, name FROM run ORDER BY run", [], called)?)
         })
     }
 
@@ -192,10 +168,9 @@ impl Store {
         run_id: &str,
         fold: impl Fn(&mut F, &RunHeader, &TrialOutcome) + Sync,
     ) -> Result<(Run, Vec<F>), StoreError> {
-        let found = self.snapshot("read a run", |connection| {
-            let Some((key, mut header)) = key_and_header(connection, run_id)? else {
-                return Ok(None);
-            };
+        self.snapshot("read a run", |connection| {
+            let (key, mut header) = self.known(connection, run_id, header::whole)?;
+            let end = header.end.take();
             let trials = Trials::of(connection, key)?;
             let read = |connection: &Connection, stretch: &Stretch| {
                 let mut folded = F::default();
@@ -206,10 +181,9 @@ impl Store {
             let other = (!self.is_private).then_some(&*self.path);
             let folded = in_stretches(connection, other, &trials, read)?;
             let (profiles, searches) = (profiles(connection, key)?, searches(connection, key)?);
-            header.end = header::end(connection, key, trials.count + searches.len() as u64)?;
-            Ok(Some((Run { header, trials: Vec::new(), profiles, searches }, folded)))
-        })?;
-        found.ok_or_else(|| self.no_such_run(run_id))
+            header.end = end;
+            Ok((Run { header, trials: Vec::new(), profiles, searches }, folded))
+        })
     }
 
     /// The ids of the runs that look at a run's crossovers anew, oldest first.
@@ -217,12 +191,18 @@ impl Store {
     /// # Errors
     /// What SQLite says.
     pub fn confirming(&self, run_id: &str) -> Result<Vec<String>, StoreError> {
-        self.snapshot("look for runs that confirm a run", |connection| {
-            let sql = "SELECT id FROM run WHERE confirms = ? ORDER BY run";
-            let mut statement = connection.prepare_cached(sql)?;
-            let ids = statement.query_map([run_id], readable_id)?;
-            ids.collect()
-        })
+        let sql = "SELECT id FROM run WHERE confirms = ? ORDER BY run";
+        self.ids("look for runs that confirm a run", sql, [run_id])
+    }
+
+    /// The ids that a statement finds.
+    pub(crate) fn ids(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<Vec<String>, StoreError> {
+        self.snapshot(doing, |connection| Ok(row::all(connection, sql, params, readable_id)?))
     }
 
     /// What was known of a run when it began: not its end, and none of its trials is read.
@@ -230,42 +210,42 @@ impl Store {
     /// # Errors
     /// As [`Store::load`].
     pub fn header(&self, run_id: &str) -> Result<RunHeader, StoreError> {
-        let found = self.snapshot("read a run", |connection| key_and_header(connection, run_id))?;
-        found.map(|(_, header)| header).ok_or_else(|| self.no_such_run(run_id))
+        self.snapshot("read a run", |connection| Ok(self.known(connection, run_id, header::of)?.1))
     }
 
     /// The same, with its end where it has ended.
     pub(crate) fn header_with_end(&self, run_id: &str) -> Result<RunHeader, StoreError> {
-        let found = self.snapshot("read a run", |connection| {
-            let Some((key, header)) = key_and_header(connection, run_id)? else { return Ok(None) };
-            let sql = "SELECT (SELECT count(*) FROM trial WHERE run = ?1) + \
-                       (SELECT count(*) FROM search_phase WHERE run = ?1)";
-            let stored = connection.query_row(sql, [key], |row| row.get(0))?;
-            Ok(Some(RunHeader { end: header::end(connection, key, stored)?, ..header }))
-        })?;
-        found.ok_or_else(|| self.no_such_run(run_id))
+        self.snapshot("read a run", |connection| {
+            Ok(self.known(connection, run_id, header::whole)?.1)
+        })
+    }
+
+    /// The key of a run, and what `read` has of its header.
+    fn known(
+        &self,
+        connection: &Connection,
+        run_id: &str,
+        read: fn(&Row<'_>) -> rusqlite::Result<RunHeader>,
+    ) -> Result<(i64, RunHeader), Fault> {
+        let key = self.key(connection, run_id)?;
+        let sql = header::select("", "WHERE run.run = ?");
+        Ok((key, connection.prepare_cached(&sql)?.query_row([key], read)?))
     }
 
     /// The key of a run by its whole id, or by what a damaged one is called.
-    pub(crate) fn run_key(&self, run_id: &str) -> Result<i64, StoreError> {
-        key_of(self.connection(), run_id)
-            .map_err(self.failed("look up a run"))?
-            .ok_or_else(|| self.no_such_run(run_id))
+    pub(crate) fn key(&self, connection: &Connection, run_id: &str) -> Result<i64, Fault> {
+        let sql = "SELECT run FROM run WHERE id = ?";
+        let mut found = row::first(connection, sql, [run_id]).optional()?;
+        if found.is_none() && !is_id(run_id) {
+            let called = |row: &Row<'_>| Ok((readable_id(row)?, row.get(1)?));
+            let all = row::all(connection, "SELECT id, run FROM run ORDER BY run", [], called)?;
+            found = all.into_iter().find(|(id, _)| id == run_id).map(|(_, run)| run);
+        }
+        found.ok_or_else(|| self.no_such_run(run_id).into())
     }
 
     pub(crate) fn no_such_run(&self, wanted: &str) -> StoreError {
         StoreError::NoSuchRun { path: self.path.clone(), wanted: wanted.to_owned() }
-    }
-
-    /// Reads in one transaction: everything in it is of one moment.
-    pub(crate) fn snapshot<T>(
-        &self,
-        doing: &'static str,
-        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
-        let begin = || Transaction::new_unchecked(self.connection(), TransactionBehavior::Deferred);
-        let value = begin().and_then(|transaction| read(&transaction));
-        value.map_err(self.failed(doing))
     }
 }
 
@@ -286,9 +266,7 @@ fn all<T: DeserializeOwned>(
     sql: &str,
     run: i64,
 ) -> rusqlite::Result<Vec<T>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let all = statement.query_map([run], |row| row::get_json(row, 0))?;
-    all.collect()
+    row::all(connection, sql, [run], |row| row::get_json(row, 0))
 }
 
 /// What was read of stretches: which one, what came of it, and how many trials it had.
@@ -313,7 +291,8 @@ fn in_stretches<F: Send>(
             taken.push((at, read(connection, stretch)?));
         }
     };
-    let beside = || Store::open_read_only(path?).ok()?.snapshot("read a run", take).ok();
+    let reading = |connection: &Connection| Ok(take(connection)?);
+    let beside = || Store::open_read_only(path?).ok()?.snapshot("read a run", reading).ok();
     let (own, others) = thread::scope(|scope| {
         let beside = (stretches.len() > 1).then(|| scope.spawn(beside));
         let own = take(connection);
@@ -350,9 +329,7 @@ pub(crate) fn id_of(row: &Row<'_>) -> rusqlite::Result<String> {
     let id = text_of(row.get_ref("id")?);
     match is_id(&id) {
         true => Ok(id),
-        false => {
-            Err(rusqlite::Error::FromSqlConversionFailure(1, Type::Text, NO_ID.to_owned().into()))
-        }
+        false => Err(rusqlite::Error::FromSqlConversionFailure(1, Type::Text, NO_ID.into())),
     }
 }
 
@@ -376,45 +353,22 @@ fn text_of(value: ValueRef<'_>) -> String {
     }
 }
 
-/// The key of the run that is called so, where there is one.
-fn key_of(connection: &Connection, run_id: &str) -> rusqlite::Result<Option<i64>> {
-    let sql = "SELECT run FROM run WHERE id = ?";
-    let found = connection.prepare_cached(sql)?.query_row([run_id], |row| row.get(0)).optional()?;
-    if found.is_some() || is_id(run_id) {
-        return Ok(found);
-    }
-    let mut statement = connection.prepare_cached("SELECT id, run FROM run ORDER BY run")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        if readable_id(row)? == run_id {
-            return row.get(1).map(Some);
-        }
-    }
-    Ok(None)
-}
-
 /// What can still be said of a run that cannot be read.
-fn damaged(row: &Row<'_>, why: rusqlite::Error) -> RunSummary {
+fn damaged(row: &Row<'_>, why: &rusqlite::Error) -> RunSummary {
     let text = |column: &str| row.get_ref(column).map(text_of).unwrap_or_default();
-    let why = said(why).replace(char::is_control, " ");
     RunSummary {
         id: text("id").replace(char::is_control, "\u{fffd}"),
-        name: None,
         started_unix_ns: row.get("started_unix_ns").unwrap_or_default(),
-        confirms: None,
         build: text("build"),
         study: text("study"),
         cells: row.get("cells").unwrap_or_default(),
         trials: row.get("trials").unwrap_or_default(),
-        end: None,
-        host: None,
-        origin: None,
-        damaged: Some(why),
+        damaged: Some(said(why).replace(char::is_control, " ")),
+        ..RunSummary::default()
     }
 }
 
-fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
-    let trials = row.get("trials")?;
+fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
     let origin = header::origin(row)?;
     let host = match &origin {
         Some(origin) => Some(origin.host.clone()),
@@ -431,18 +385,7 @@ fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummar
         build: row.get("build")?,
         study: row.get("study")?,
         cells: row.get("cells")?,
-        trials,
-        end: header::end(connection, row.get("run")?, trials + row.get::<_, u64>("phases")?)?,
+        trials: row.get("trials")?,
+        end: header::end(row)?,
     })
-}
-
-/// The run with this id, where there is one.
-fn key_and_header(
-    connection: &Connection,
-    run_id: &str,
-) -> rusqlite::Result<Option<(i64, RunHeader)>> {
-    let Some(key) = key_of(connection, run_id)? else { return Ok(None) };
-    let sql = format!("SELECT {HEADER} FROM run LEFT JOIN origin USING (run) WHERE run.run = ?");
-    let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_row([key], |row| Ok((key, header::of(row)?))).optional()
 }

@@ -3,13 +3,37 @@
 
 use std::fmt::Display;
 
-use rusqlite::types::{Type, ValueRef};
-use rusqlite::{Row, RowIndex};
+use rusqlite::types::{FromSql, Type};
+use rusqlite::{Connection, Params, Row, RowIndex};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::StoreError;
+
+/// What a statement finds, as `read` has each row.
+pub(crate) fn all<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare_cached(sql)?.query_map(params, read)?.collect()
+}
+
+/// The first column of the first row that a statement finds.
+pub(crate) fn first<T: FromSql>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+) -> rusqlite::Result<T> {
+    connection.prepare_cached(sql)?.query_row(params, |row| row.get(0))
+}
+
+/// How many rows of a table, or of several joined, a run has.
+pub(crate) fn count(connection: &Connection, table: &str, run: i64) -> rusqlite::Result<u64> {
+    first(connection, &format!("SELECT count(*) FROM {table} WHERE run = ?"), [run])
+}
 
 /// An unsigned count as SQLite's integer.
 pub(crate) fn integer<T>(what: &'static str, value: T) -> Result<i64, StoreError>
@@ -30,10 +54,9 @@ where
     let refused = |why: String| StoreError::NotStorable { what, why };
     let text = serde_json::to_string(value).map_err(|e| refused(e.to_string()))?;
     let back: T = serde_json::from_str(&text).map_err(|e| refused(e.to_string()))?;
-    if back == *value {
-        Ok(text)
-    } else {
-        Err(refused("it does not read back as it was".to_owned()))
+    match back == *value {
+        true => Ok(text),
+        false => Err(refused("it does not read back as it was".to_owned())),
     }
 }
 
@@ -52,13 +75,7 @@ pub(crate) fn get_word<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl RowIndex,
 ) -> rusqlite::Result<T> {
-    value(row, column, word_of)
-}
-
-fn word_of<T: DeserializeOwned>(value: ValueRef<'_>) -> Result<T, String> {
-    let word = value.as_str().map_err(|e| e.to_string())?;
-    let word: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
-    T::deserialize(word).map_err(|e| e.to_string())
+    read(row, column, |word| T::deserialize(StrDeserializer::<serde::de::value::Error>::new(word)))
 }
 
 /// A column that holds JSON.
@@ -66,22 +83,18 @@ pub(crate) fn get_json<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl RowIndex,
 ) -> rusqlite::Result<T> {
-    value(row, column, json_of)
+    read(row, column, |text| serde_json::from_str(text))
 }
 
-fn json_of<T: DeserializeOwned>(value: ValueRef<'_>) -> Result<T, String> {
-    let text = value.as_str().map_err(|e| e.to_string())?;
-    serde_json::from_str(text).map_err(|e| e.to_string())
-}
-
-/// What a column holds, as `read` has it.
-fn value<T>(
+/// What the text of a column says, as `parse` has it.
+fn read<T, E: Display>(
     row: &Row<'_>,
     column: impl RowIndex,
-    read: fn(ValueRef<'_>) -> Result<T, String>,
+    parse: impl FnOnce(&str) -> Result<T, E>,
 ) -> rusqlite::Result<T> {
     let at = column.idx(row.as_ref())?;
-    read(row.get_ref(at)?).map_err(|e| unreadable(row, at, e))
+    let text = row.get_ref(at)?.as_str().map_err(|e| unreadable(row, at, e))?;
+    parse(text).map_err(|e| unreadable(row, at, e))
 }
 
 /// The error of a column that does not hold what it should.

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use crate::counted;
+use crate::{Fault, counted, row, within};
 
 /// `application_id` of our files: "iolr" in ASCII.
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"iolr");
@@ -21,25 +21,25 @@ const COUNTS: &str = "/* tx_ and rx_ of each count */";
 /// Makes the tables in an empty file, and columns for counts that a file lacks because the build
 /// that made it did not know them. In one transaction: another process sees all or nothing.
 /// Returns the version of the file; of another one than ours it changes nothing.
-pub(crate) fn prepare(connection: &mut Connection) -> rusqlite::Result<u32> {
+pub(crate) fn prepare(connection: &Connection) -> Result<u32, Fault> {
     if version(connection)? == SCHEMA_VERSION && counted::missing(connection)?.is_empty() {
         return Ok(SCHEMA_VERSION);
     }
     // Immediate: of two processes that both find an empty file, one waits here and then finds
     // nothing left to do.
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    match version(&transaction)? {
-        0 => create(&transaction)?,
-        SCHEMA_VERSION => {
-            for column in counted::missing(&transaction)? {
-                let sql = format!("ALTER TABLE slice ADD COLUMN {column} INTEGER");
-                transaction.execute_batch(&sql)?;
+    within(connection, TransactionBehavior::Immediate, |connection| {
+        match version(connection)? {
+            0 => create(connection)?,
+            SCHEMA_VERSION => {
+                for column in counted::missing(connection)? {
+                    let sql = format!("ALTER TABLE slice ADD COLUMN {column} INTEGER");
+                    connection.execute_batch(&sql)?;
+                }
             }
+            newer => return Ok(newer),
         }
-        newer => return Ok(newer),
-    }
-    transaction.commit()?;
-    Ok(SCHEMA_VERSION)
+        Ok(SCHEMA_VERSION)
+    })
 }
 
 /// Makes the tables in a file that is empty, and marks it.
@@ -65,9 +65,8 @@ pub(crate) fn oddity(connection: &Connection) -> rusqlite::Result<Option<String>
                     SELECT 'it defines an index of an expression, which no iolens does' \
                     FROM sqlite_schema AS i, pragma_index_xinfo(i.name) AS c \
                     WHERE i.type = 'index' AND c.cid = -2 LIMIT 1";
-    let found = |sql| connection.query_row(sql, [], |row| row.get(0)).optional();
-    match found(defined)? {
-        None => found(computed),
+    match row::first(connection, defined, []).optional()? {
+        None => row::first(connection, computed, []).optional(),
         some => Ok(some),
     }
 }

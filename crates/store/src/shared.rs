@@ -11,11 +11,11 @@ use iolens_model::latency::Histogram;
 use iolens_model::outcome::{CountsByPmu, EndFacts, Flows};
 use iolens_model::server::ServerArm;
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, OptionalExtension};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{StoreError, row};
+use crate::{Fault, row};
 
 /// Data of a trial that are split into a part that many trials share and a part of its own.
 pub(crate) trait Told: Serialize + DeserializeOwned + PartialEq + Clone {
@@ -90,38 +90,32 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// Stores what is shared of a value: its number, and what the trial alone has.
 pub(crate) fn told<T: Told>(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     run: i64,
     what: &'static str,
     value: &T,
-    failed: &impl Fn(rusqlite::Error) -> StoreError,
-) -> Result<(i64, T::Own), StoreError> {
+) -> Result<(i64, T::Own), Fault> {
     let mut shared = value.clone();
     let own = shared.take_own();
-    Ok((number(transaction, run, what, &shared, failed)?, own))
+    Ok((number(connection, run, what, &shared)?, own))
 }
 
 /// The number of a value in a run, which it gets if it has none.
 pub(crate) fn number<T: Serialize + DeserializeOwned + PartialEq>(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     run: i64,
     what: &'static str,
     value: &T,
-    failed: &impl Fn(rusqlite::Error) -> StoreError,
-) -> Result<i64, StoreError> {
+) -> Result<i64, Fault> {
     let text = row::json(what, value)?;
-    let numbered = || -> rusqlite::Result<i64> {
-        let sql = "SELECT number FROM shared WHERE run = ? AND shared_json = ?";
-        let found = transaction.prepare_cached(sql)?.query_row((run, &text), |row| row.get(0));
-        if let Some(number) = found.optional()? {
-            return Ok(number);
-        }
-        let sql = "INSERT INTO shared (run, number, shared_json) VALUES \
-                   (?1, (SELECT ifnull(max(number) + 1, 0) FROM shared WHERE run = ?1), ?2) \
-                   RETURNING number";
-        transaction.prepare_cached(sql)?.query_row((run, &text), |row| row.get(0))
-    };
-    numbered().map_err(failed)
+    let sql = "SELECT number FROM shared WHERE run = ? AND shared_json = ?";
+    if let Some(number) = row::first(connection, sql, (run, &text)).optional()? {
+        return Ok(number);
+    }
+    let sql = "INSERT INTO shared (run, number, shared_json) VALUES \
+               (?1, (SELECT ifnull(max(number) + 1, 0) FROM shared WHERE run = ?1), ?2) \
+               RETURNING number";
+    Ok(row::first(connection, sql, (run, &text))?)
 }
 
 /// Values of one kind that the trials of a run share, by their numbers.

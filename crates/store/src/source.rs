@@ -18,19 +18,20 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use rusqlite::Connection;
 use rusqlite::backup::Backup;
-use rusqlite::{Connection, OpenFlags};
 
 use crate::copy::{self, Copy};
-use crate::lines::{self, Taken, said};
-use crate::open::{BUSY_LIMIT, Kind, is_ours, kind, refuse_version};
+use crate::error::said;
+use crate::lines::{self, Taken};
+use crate::open::{BUSY_LIMIT, beginning, is_database, is_ours, refuse_version};
 use crate::read::{NO_ID, is_id, profiles, searches};
 use crate::schema;
 use crate::steps::{Steps, bytes_of};
 use crate::tables::Schema;
 use crate::trial::Trials;
-use crate::upkeep::{beside, escaped};
-use crate::{Store, StoreError};
+use crate::upkeep::{READ_ONLY, beside, open_unchanging};
+use crate::{Fault, Store, StoreError};
 
 /// How often a file is read anew that has changed meanwhile.
 const TRIES: usize = 5;
@@ -53,10 +54,13 @@ impl Source {
     /// line of a text; [`StoreError::Earlier`], [`StoreError::Newer`]; or what the system or
     /// SQLite says.
     pub fn open(path: &Path) -> Result<Source, StoreError> {
-        match kind(path)? {
-            Kind::Nothing => Err(refused(path, None, "there is no such file")),
-            Kind::Database => Source::of_database(path),
-            Kind::Other => Source::of_lines(path, open(path)?),
+        match beginning(path)? {
+            None => Err(refused(path, None, "there is no such file")),
+            Some(begins) if is_database(&begins) => Source::of_database(path),
+            Some(_) => {
+                let file = File::open(path).map_err(|e| refused(path, None, &e.to_string()))?;
+                Source::of_lines(path, file)
+            }
         }
     }
 
@@ -64,32 +68,22 @@ impl Source {
     fn of_database(path: &Path) -> Result<Source, StoreError> {
         is_ours(path)?;
         copy::remove_abandoned(&std::env::temp_dir());
-        let failed = |source| StoreError::sqlite("read a database", path, source);
-        let mut private = private(path)?;
-        // All that is read of it has this limit together: it is read once.
-        let steps = Steps::limit(&mut private, bytes_of(path)).map_err(failed)?;
-        for _ in 0..TRIES {
-            let before = stamp(path)?;
-            copied(path, &mut private).map_err(failed)?;
-            if stamp(path)? != before {
-                continue;
-            }
+        let read = || {
+            let mut private = Connection::open("")?;
+            // All that is read of it has this limit together: it is read once.
+            let steps = Steps::limit(&mut private, bytes_of(path))?;
+            copy_unchanged(path, &mut private)?;
             // As a file that came from somewhere, it may define what is called when it is read.
-            private.pragma_update(None, "trusted_schema", false).map_err(failed)?;
-            if let Some(odd) = schema::oddity(&private).map_err(failed)? {
-                return Err(refused(path, None, &odd));
+            private.pragma_update(None, "trusted_schema", false)?;
+            if let Some(odd) = schema::oddity(&private)? {
+                return Err(refused(path, None, &odd).into());
             }
-            refuse_version(path, schema::prepare(&mut private).map_err(failed)?)?;
+            refuse_version(path, schema::prepare(&private)?)?;
             refuse_other_tables(path, &private)?;
-            private.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-            return Ok(Source { store: Store::of(private, steps, path) });
-        }
-        Err(refused(
-            path,
-            None,
-            "it changed each time that it was read: a run writes it without \
-             a log\n  import it when that has ended",
-        ))
+            private.pragma_update(None, "foreign_keys", true)?;
+            Ok(Source { store: Store::of(private, steps, path) })
+        };
+        read().map_err(|fault: Fault| fault.of("read a database", path))
     }
 
     /// Reads runs that were exported whole, one behind another; `path` is what messages call
@@ -98,22 +92,22 @@ impl Source {
     /// # Errors
     /// [`StoreError::NotImported`] with the line.
     pub fn of_lines(path: &Path, text: impl Read) -> Result<Source, StoreError> {
-        let failed = |source| StoreError::sqlite("prepare the tables", path, source);
         let mut lines = Numbered { text: BufReader::new(text), path, number: 0 };
         let Some(first) = lines.next()? else { return Err(refused(path, None, "it is empty")) };
         let store = Store::nowhere(path)?;
-        let begun = store.connection.unchecked_transaction().map_err(failed)?;
-        let (mut next, mut begins) = (Some(first), BTreeMap::new());
-        while let Some(first) = next {
-            lines::check_head(&first).map_err(|why| lines.refused(&why))?;
-            let begin = lines.number;
-            let run = one_run(&begun, first, &mut lines)?;
-            begins.insert(run, begin);
-            next = lines.next()?;
-        }
-        begun.commit().map_err(failed)?;
+        let begins = store.commit("prepare the tables", |connection| {
+            let (mut next, mut begins) = (Some(first), BTreeMap::new());
+            while let Some(first) = next {
+                lines::check_head(&first).map_err(|why| lines.refused(&why))?;
+                let begin = lines.number;
+                begins.insert(one_run(connection, &first, &mut lines)?, begin);
+                next = lines.next()?;
+            }
+            Ok(begins)
+        })?;
         for (id, begin) in begins {
-            store.readable(&id).map_err(|unfit| unfit.of_lines(path, begin))?;
+            let unfit = |unfit: Unfit| refused(path, Some(begin + unfit.trials), &unfit.why);
+            store.readable(&id).map_err(unfit)?;
         }
         Ok(Source { store })
     }
@@ -137,24 +131,24 @@ impl Store {
     /// # Errors
     /// What SQLite says.
     pub fn nowhere(path: &Path) -> Result<Store, StoreError> {
-        let failed = |source| StoreError::sqlite("prepare the tables", path, source);
-        let private = private(path)?;
-        schema::create(&private).map_err(failed)?;
-        private.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-        Ok(Store::of(private, Steps::default(), path))
+        let make = || {
+            let private = Connection::open("")?;
+            schema::create(&private)?;
+            private.pragma_update(None, "foreign_keys", true)?;
+            Ok(Store::of(private, Steps::default(), path))
+        };
+        make().map_err(|error: rusqlite::Error| Fault::from(error).of("prepare the tables", path))
     }
 }
 
 /// A file may say that it is of a version and have other tables.
-fn refuse_other_tables(path: &Path, private: &Connection) -> Result<(), StoreError> {
-    let failed = |source| StoreError::sqlite("read the tables", path, source);
-    let ours = Store::nowhere(path)?;
-    let ours = Schema::of(&ours.connection).map_err(failed)?;
-    match Schema::of(private).map_err(failed)?.differs(&ours) {
+fn refuse_other_tables(path: &Path, private: &Connection) -> Result<(), Fault> {
+    let ours = Schema::of(&Store::nowhere(path)?.connection)?;
+    match Schema::of(private)?.differs(&ours) {
         None => Ok(()),
         Some(table) => {
             let why = format!("its table `{table}` is not that of its version: it was edited");
-            Err(refused(path, None, &why))
+            Err(refused(path, None, &why).into())
         }
     }
 }
@@ -162,11 +156,11 @@ fn refuse_other_tables(path: &Path, private: &Connection) -> Result<(), StoreErr
 /// Takes the lines of one run; its id.
 fn one_run<R: Read>(
     connection: &Connection,
-    first: String,
+    first: &str,
     lines: &mut Numbered<'_, R>,
 ) -> Result<String, StoreError> {
-    let mut taken = Taken::into(connection).map_err(|e| lines.refused(&said(e)))?;
-    taken.line(&first).map_err(|why| lines.refused(&why))?;
+    let mut taken = Taken::into(connection).map_err(|e| lines.refused(&said(&e)))?;
+    taken.line(first).map_err(|why| lines.refused(&why))?;
     while !taken.is_whole() {
         let Some(line) = lines.next()? else {
             return Err(lines.refused(
@@ -213,15 +207,6 @@ fn refused(path: &Path, line: Option<u64>, why: &str) -> StoreError {
     StoreError::NotImported { path: path.to_owned(), line, why: why.to_owned() }
 }
 
-fn open(path: &Path) -> Result<File, StoreError> {
-    File::open(path).map_err(|e| refused(path, None, &e.to_string()))
-}
-
-/// A temporary file of SQLite, without a name.
-fn private(path: &Path) -> Result<Connection, StoreError> {
-    Connection::open("").map_err(|e| StoreError::sqlite("make a private copy", path, e))
-}
-
 /// Size and time of a file; null where there is none.
 type Stamp = Option<(u64, Option<SystemTime>)>;
 
@@ -249,27 +234,32 @@ fn holds(path: &Path, suffix: &str) -> bool {
     fs::metadata(beside(path, suffix)).is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// Copies a database page by page.
-fn copied(path: &Path, private: &mut Connection) -> rusqlite::Result<()> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+/// Copies a database as it is at one moment.
+fn copy_unchanged(path: &Path, private: &mut Connection) -> Result<(), Fault> {
+    for _ in 0..TRIES {
+        let before = stamp(path)?;
+        copy_once(path, private)?;
+        if stamp(path)? == before {
+            return Ok(());
+        }
+    }
+    let why = "it changed each time that it was read: a run writes it without a log\n  import it \
+               when that has ended";
+    Err(refused(path, None, why).into())
+}
+
+fn copy_once(path: &Path, private: &mut Connection) -> rusqlite::Result<()> {
     if is_live(path) {
-        let source = Connection::open_with_flags(path, flags)?;
+        let source = Connection::open_with_flags(path, READ_ONLY)?;
         source.busy_timeout(BUSY_LIMIT)?;
         return all_pages(&source, private);
     }
-    let copy = if holds(path, "-wal") || holds(path, "-journal") {
-        Some(
-            Copy::of(path, &std::env::temp_dir())
-                .map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?,
-        )
-    } else {
-        None
-    };
-    if let Some(copy) = &copy {
+    if holds(path, "-wal") || holds(path, "-journal") {
+        let copy = Copy::of(path, &std::env::temp_dir())
+            .map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?;
         return all_pages(&Connection::open(copy.database())?, private);
     }
-    let uri = format!("file:{}?immutable=1", escaped(path));
-    all_pages(&Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?, private)
+    all_pages(&open_unchanging(path)?, private)
 }
 
 fn all_pages(source: &Connection, private: &mut Connection) -> rusqlite::Result<()> {
@@ -284,45 +274,32 @@ pub(crate) struct Unfit {
     pub(crate) why: String,
 }
 
-impl Unfit {
-    /// The same of a run whose first line has this number.
-    fn of_lines(self, path: &Path, begin: u64) -> StoreError {
-        refused(path, Some(begin + self.trials), &self.why)
-    }
-}
-
 impl Store {
     /// Whether a run can be read from its first row to the last.
     pub(crate) fn readable(&self, id: &str) -> Result<(), Unfit> {
-        let unfit = |trials, why: String| Unfit { trials, why };
-        if !is_id(id) {
-            return Err(unfit(0, NO_ID.to_owned()));
-        }
-        self.header_with_end(id).map_err(|e| unfit(0, reason(e)))?;
-        let key = self.run_key(id).map_err(|e| unfit(0, reason(e)))?;
-        let (mut seen, mut odd) = (0, false);
-        let read = Trials::of(self.connection(), key).and_then(|trials| {
-            trials.each(self.connection(), |trial| {
-                seen += 1;
-                let arms = trial.arms.len();
-                odd |= trial.slices.iter().any(|slice| slice.arm >= arms);
-            })
-        });
-        read.map_err(|e| unfit(seen + 1, said(e)))?;
-        if odd {
-            return Err(unfit(seen, "a trial has slices of an arm that it has not".to_owned()));
-        }
-        let phases = searches(self.connection(), key).map(|_| ());
-        phases.map_err(|e| unfit(seen + 1, said(e)))?;
-        let profiles = profiles(self.connection(), key).map(|_| ());
-        profiles.map_err(|e| unfit(seen + 1, said(e)))
+        let mut trials = 0;
+        let read = self.read_through(id, &mut trials);
+        read.map_err(|fault| Unfit { trials, why: fault.why() })
     }
-}
 
-/// Why a row could not be read, without the file.
-fn reason(error: StoreError) -> String {
-    match error {
-        StoreError::Damaged { why, .. } => why,
-        other => other.to_string(),
+    /// Reads a run; `row` is behind its first one how many were read, and the one that is read.
+    fn read_through(&self, id: &str, row: &mut u64) -> Result<(), Fault> {
+        if !is_id(id) {
+            return Err(Fault::Damaged(NO_ID.to_owned()));
+        }
+        self.header_with_end(id)?;
+        let (connection, mut is_odd) = (self.connection(), false);
+        let key = self.key(connection, id)?;
+        *row = 1;
+        Trials::of(connection, key)?.each(connection, |trial| {
+            *row += 1;
+            is_odd |= trial.slices.iter().any(|slice| slice.arm >= trial.arms.len());
+        })?;
+        if is_odd {
+            return Err(Fault::Damaged("a trial has slices of an arm that it has not".to_owned()));
+        }
+        searches(connection, key)?;
+        profiles(connection, key)?;
+        Ok(())
     }
 }

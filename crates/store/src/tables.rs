@@ -7,7 +7,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Row, params_from_iter};
 use serde_json::value::RawValue;
 
-use crate::counted;
+use crate::{counted, row};
 
 /// A table with rows of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,8 +132,7 @@ impl Table {
 
     fn all_columns(&self, connection: &Connection) -> rusqlite::Result<Vec<Column>> {
         let sql = format!("SELECT name, type FROM pragma_table_info('{}')", self.name);
-        let mut statement = connection.prepare_cached(&sql)?;
-        let columns = statement.query_map([], |row| {
+        row::all(connection, &sql, [], |row| {
             let (name, declared): (String, String) = (row.get(0)?, row.get(1)?);
             let kind = match declared.as_str() {
                 "INTEGER" => Kind::Integer,
@@ -141,8 +140,7 @@ impl Table {
                 _ => Kind::Text,
             };
             Ok(Column { name, kind })
-        })?;
-        columns.collect()
+        })
     }
 
     /// The statement that reads these columns of the rows of one owner, behind their numbers.
@@ -157,8 +155,7 @@ impl Table {
     pub(crate) fn numbers(&self, connection: &Connection, run: i64) -> rusqlite::Result<Vec<i64>> {
         let name = self.name;
         let sql = format!("SELECT {name} FROM {name} WHERE run = ? ORDER BY {name}");
-        let mut statement = connection.prepare_cached(&sql)?;
-        statement.query_map([run], |row| row.get(0))?.collect()
+        row::all(connection, &sql, [run], |row| row.get(0))
     }
 
     /// Appends a row with values for these columns, of an owner where it has one; its number.
@@ -180,32 +177,19 @@ impl Table {
     }
 }
 
-/// Appends the JSON object of a row whose columns are read from index `at` on: a column that
-/// is NULL is left out.
-pub(crate) fn push_object(
-    out: &mut String,
-    row: &Row<'_>,
-    columns: &[Column],
-) -> rusqlite::Result<()> {
-    out.push('{');
-    let mut first = true;
+/// The JSON object of a row with these columns: one that is NULL is left out.
+pub(crate) fn object(row: &Row<'_>, columns: &[Column]) -> rusqlite::Result<String> {
+    let mut members = Vec::new();
     for (index, column) in columns.iter().enumerate() {
         let value = row.get_ref(index)?;
-        if matches!(value, ValueRef::Null) {
-            continue;
+        if !matches!(value, ValueRef::Null) {
+            let (name, json) = (&column.name, column.json(value));
+            let json = json.map_err(|why| row::unreadable(row, index, why))?;
+            // Names are those of the schema, which has no marks in them.
+            members.push(format!("\"{name}\":{json}"));
         }
-        if !std::mem::take(&mut first) {
-            out.push(',');
-        }
-        // Names are those of the schema, which has no marks in them.
-        out.push('"');
-        out.push_str(&column.name);
-        out.push_str("\":");
-        let json = column.json(value).map_err(|why| crate::row::unreadable(row, index, why))?;
-        out.push_str(&json);
     }
-    out.push('}');
-    Ok(())
+    Ok(format!("{{{}}}", members.join(",")))
 }
 
 impl Column {

@@ -61,17 +61,16 @@ rest! {
     far_environment: Option<Environment>,
 }
 
-/// Trials of a run that were appended one after another.
+/// The trials of a run.
 pub(crate) struct Trials {
-    run: i64,
-    /// Keys of the first and of the last; `None` where there are none.
-    keys: Option<(i64, i64)>,
+    /// `None` where there are none.
+    all: Option<Stretch>,
     /// How many there are.
     pub(crate) count: u64,
 }
 
-/// A stretch of them: keys of the first and of the last.
-#[derive(Debug)]
+/// Trials that were appended one after another: keys of the first and of the last.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Stretch {
     run: i64,
     first: i64,
@@ -89,20 +88,21 @@ impl Trials {
     pub(crate) fn of(connection: &Connection, run: i64) -> rusqlite::Result<Trials> {
         let sql = "SELECT min(trial), max(trial), count(*) FROM trial WHERE run = ?";
         connection.prepare_cached(sql)?.query_row([run], |row| {
-            let keys: (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
-            Ok(Trials { run, keys: keys.0.zip(keys.1), count: row.get(2)? })
+            let first: Option<i64> = row.get(0)?;
+            let all = first.zip(row.get(1)?).map(|(first, last)| Stretch { run, first, last });
+            Ok(Trials { all, count: row.get(2)? })
         })
     }
 
     /// All of them in stretches about alike, in their order: one where they are few.
     pub(crate) fn stretches(&self) -> Vec<Stretch> {
-        let Some((first, last)) = self.keys else { return Vec::new() };
+        let Some(Stretch { run, first, last }) = self.all else { return Vec::new() };
         let number = (self.count / STRETCH_MIN).clamp(1, STRETCHES_MAX);
         // Keys rise by one, but for those of other runs that were appended between them.
         let keys = last.abs_diff(first).saturating_add(1);
         let begins = |at: u64| first.saturating_add_unsigned(keys / number * at);
         let stretch = |at| Stretch {
-            run: self.run,
+            run,
             first: begins(at),
             last: if at + 1 == number { last } else { begins(at + 1).saturating_sub(1) },
         };
@@ -115,8 +115,7 @@ impl Trials {
         connection: &Connection,
         see: impl FnMut(&TrialOutcome),
     ) -> rusqlite::Result<u64> {
-        let Some((first, last)) = self.keys else { return Ok(0) };
-        Stretch { run: self.run, first, last }.each(connection, see)
+        self.all.map_or(Ok(0), |all| all.each(connection, see))
     }
 }
 
@@ -276,7 +275,8 @@ mod tests {
     #[test]
     fn keys_at_the_ends_of_their_range_are_read_once() {
         for keys in [(i64::MIN, i64::MAX), (i64::MIN, 7), (-3, i64::MAX), (i64::MAX, i64::MAX)] {
-            let trials = Trials { run: 1, keys: Some(keys), count: 100_000 };
+            let all = Stretch { run: 1, first: keys.0, last: keys.1 };
+            let trials = Trials { all: Some(all), count: 100_000 };
             let stretches = trials.stretches();
             let ends = (stretches[0].first, stretches[stretches.len() - 1].last);
             assert_eq!(ends, keys);

@@ -1,19 +1,19 @@
 //! Upkeep of the file: what room it takes, runs that are taken out of it, and
 //! room that is given back.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolens_model::run::{Extent, StoppedBy};
 use iolens_model::units::Bytes;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::header;
+use crate::header::STORED;
 use crate::read::readable_id;
 use crate::steps::{Steps, bytes_of};
-use crate::{Store, StoreError};
+use crate::{Fault, Store, StoreError, header, row};
 
 /// What was taken out of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,7 +36,7 @@ impl Store {
     /// # Errors
     /// What the system or SQLite says.
     pub fn extent(&self) -> Result<Extent, StoreError> {
-        extent(self.connection(), &self.path)
+        self.doing("measure the results", |connection| extent(connection, &self.path))
     }
 
     /// The same of the results at `path`; nothing where there are none. Changes neither the file
@@ -48,11 +48,17 @@ impl Store {
         if !crate::open::is_ours(path)? {
             return Ok(None);
         }
-        let failed = |source| StoreError::sqlite("look at results", path, source);
-        let mut connection = open_untouched(path).map_err(failed)?;
-        Steps::limit(&mut connection, bytes_of(path)).map_err(failed)?;
-        connection.busy_timeout(Duration::ZERO).map_err(failed)?;
-        extent(&connection, path).map(Some)
+        let look = || {
+            // Nothing is missed where there is no log.
+            let mut connection = match beside(path, "-wal").exists() {
+                true => Connection::open_with_flags(path, READ_ONLY)?,
+                false => open_unchanging(path)?,
+            };
+            Steps::limit(&mut connection, bytes_of(path))?;
+            connection.busy_timeout(Duration::ZERO)?;
+            extent(&connection, path)
+        };
+        look().map(Some).map_err(|fault| fault.of("look at results", path))
     }
 
     /// Removes runs with all that is theirs, every one of them or none: the one
@@ -61,18 +67,21 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoSuchRun`] where there is none, or what SQLite says.
     pub fn remove(&mut self, run_ids: &[String]) -> Result<Removed, StoreError> {
-        let failed = self.failed("remove a run");
-        let begin = TransactionBehavior::Immediate;
-        let transaction = Transaction::new_unchecked(self.connection(), begin).map_err(&failed)?;
-        let free_before = free_bytes(&transaction).map_err(&failed)?;
-        let mut removed = Removed::default();
-        for id in run_ids {
-            remove_one(&transaction, self.run_key(id)?, &mut removed).map_err(&failed)?;
-        }
-        let free_after = free_bytes(&transaction).map_err(&failed)?;
-        removed.freed = Bytes(free_after.saturating_sub(free_before));
-        transaction.commit().map_err(&failed)?;
-        Ok(removed)
+        self.commit("remove a run", |connection| {
+            let free_before = free_bytes(connection)?;
+            let mut removed = Removed::default();
+            for id in run_ids {
+                let run = self.key(connection, id)?;
+                let count = |table| row::count(connection, table, run);
+                removed.trials += count("trial")?;
+                removed.slices += count("trial JOIN slice USING (trial)")?;
+                removed.phases += count("search_phase")?;
+                removed.profiles += count("profile")?;
+                connection.execute("DELETE FROM run WHERE run = ?", [run])?;
+            }
+            removed.freed = Bytes(free_bytes(connection)?.saturating_sub(free_before));
+            Ok(removed)
+        })
     }
 
     /// Ids of the runs that hold nothing: without a trial, a phase of a search
@@ -83,24 +92,19 @@ impl Store {
     /// What SQLite says.
     pub fn empty_runs(&self) -> Result<Vec<String>, StoreError> {
         self.snapshot("look for empty runs", |connection| {
-            let sql = "SELECT id, run FROM run \
-                       WHERE NOT EXISTS (SELECT 1 FROM trial WHERE trial.run = run.run) \
-                       AND NOT EXISTS (SELECT 1 FROM search_phase WHERE search_phase.run = run.run) \
-                       AND NOT EXISTS (SELECT 1 FROM profile WHERE profile.run = run.run) \
-                       ORDER BY run";
-            let mut statement = connection.prepare(sql)?;
-            let mut rows = statement.query([])?;
-            let mut ids = Vec::new();
-            while let Some(row) = rows.next()? {
+            let nothing = format!(
+                "WHERE {STORED} = 0 AND NOT EXISTS (SELECT 1 FROM profile WHERE profile.run = run.run) \
+                 ORDER BY run.run"
+            );
+            let cut_short = |row: &Row<'_>| {
                 // One whose end cannot be read may be anything.
-                let is_cut_short = header::end(connection, row.get(1)?, 0).is_ok_and(|end| {
+                let is_cut_short = header::end(row).is_ok_and(|end| {
                     end.is_none_or(|end| end.stopped_by == StoppedBy::Interrupted)
                 });
-                if is_cut_short {
-                    ids.push(readable_id(row)?);
-                }
-            }
-            Ok(ids)
+                is_cut_short.then(|| readable_id(row)).transpose()
+            };
+            let ids = row::all(connection, &header::select("", &nothing), [], cut_short)?;
+            Ok(ids.into_iter().flatten().collect())
         })
     }
 
@@ -111,41 +115,35 @@ impl Store {
     /// What SQLite says: a full disk, as the file is written anew before the old
     /// one goes, or somebody who writes.
     pub fn compact(&mut self) -> Result<bool, StoreError> {
-        let failed = self.failed("give free room back");
-        if free_bytes(self.connection()).map_err(&failed)? > 0 {
-            self.connection().execute_batch("VACUUM").map_err(&failed)?;
-        }
-        // The first column is 1 where somebody kept it from being done.
-        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-        let busy: i64 = self.connection().query_row(sql, [], |row| row.get(0)).map_err(&failed)?;
-        Ok(busy == 0)
+        self.doing("give free room back", |connection| {
+            if free_bytes(connection)? > 0 {
+                connection.execute_batch("VACUUM")?;
+            }
+            // The first column is 1 where somebody kept it from being done.
+            let busy: i64 = row::first(connection, "PRAGMA wal_checkpoint(TRUNCATE)", [])?;
+            Ok(busy == 0)
+        })
     }
 }
 
-/// Opens a file without leaving anything beside it. SQLite makes a log and its
-/// index also to read, unless it is told that nothing changes; and nothing is
-/// missed that way where there is no log.
-fn open_untouched(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    if log_of(path).exists() {
-        return Connection::open_with_flags(path, flags);
-    }
+/// How files are opened that are not written to.
+pub(crate) const READ_ONLY: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// Opens a file that nobody writes, without leaving anything beside it. SQLite makes a log and its
+/// index also to read, unless it is told that nothing changes.
+pub(crate) fn open_unchanging(path: &Path) -> rusqlite::Result<Connection> {
     let uri = format!("file:{}?immutable=1", escaped(path));
-    Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+    Connection::open_with_flags(uri, READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
 }
 
 /// A path within a URI: <https://www.sqlite.org/uri.html>.
-pub(crate) fn escaped(path: &Path) -> String {
+fn escaped(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
 
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-_.".contains(&b);
     let bytes = path.as_os_str().as_bytes().iter();
     bytes.map(|&b| if plain(b) { char::from(b).into() } else { format!("%{b:02X}") }).collect()
-}
-
-/// The log beside a file in WAL mode.
-fn log_of(path: &Path) -> PathBuf {
-    beside(path, "-wal")
 }
 
 /// What SQLite may keep beside a file.
@@ -158,18 +156,19 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn extent(connection: &Connection, path: &Path) -> Result<Extent, StoreError> {
-    let failed = |source| StoreError::sqlite("measure the results", path, source);
-    // `count(*)` is one step, however long it takes.
-    let count = "SELECT count(run) FROM run";
-    let runs = connection.query_row(count, [], |row| row.get(0)).map_err(failed)?;
-    let free_bytes = Bytes(free_bytes(connection).map_err(failed)?);
-    let size = |path: &Path| match fs::metadata(path) {
+fn extent(connection: &Connection, path: &Path) -> Result<Extent, Fault> {
+    let size = |path: PathBuf| match fs::metadata(&path) {
         Ok(metadata) => Ok(Bytes(metadata.len())),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Bytes(0)),
-        Err(source) => Err(StoreError::Unreadable { path: path.to_owned(), source }),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(Bytes(0)),
+        Err(source) => Err(StoreError::Unreadable { path, source }),
     };
-    Ok(Extent { runs, file_bytes: size(path)?, log_bytes: size(&log_of(path))?, free_bytes })
+    Ok(Extent {
+        // `count(*)` is one step, however long it takes.
+        runs: row::first(connection, "SELECT count(run) FROM run", [])?,
+        file_bytes: size(path.to_owned())?,
+        log_bytes: size(beside(path, "-wal"))?,
+        free_bytes: Bytes(free_bytes(connection)?),
+    })
 }
 
 /// Bytes of pages in the file that hold nothing.
@@ -178,16 +177,22 @@ fn free_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(pragma("freelist_count")? * pragma("page_size")?)
 }
 
-fn remove_one(connection: &Connection, run: i64, removed: &mut Removed) -> rusqlite::Result<()> {
-    let count = |sql| connection.query_row(sql, [run], |row| row.get::<_, u64>(0));
-    removed.trials += count("SELECT count(*) FROM trial WHERE run = ?")?;
-    removed.slices += count(
-        "SELECT count(*) FROM trial JOIN slice ON slice.trial = trial.trial WHERE trial.run = ?",
-    )?;
-    removed.phases += count("SELECT count(*) FROM search_phase WHERE run = ?")?;
-    removed.profiles += count("SELECT count(*) FROM profile WHERE run = ?")?;
-    connection.execute("DELETE FROM run WHERE run = ?", [run])?;
-    Ok(())
+/// More than SQLite makes at once: the index of a WAL is 32 KiB.
+static PROBE: [u8; 64 << 10] = [0; 64 << 10];
+
+/// Where SQLite finds no room for what it keeps beside a file it tells of an I/O error: whether the
+/// file system of a file refuses bytes for want of room. The bytes go to a file
+/// beside it that is removed again.
+pub(crate) fn is_full(path: &Path) -> bool {
+    let probe = &beside(path, &format!("-room-{}", std::process::id()));
+    let tried = File::create_new(probe).and_then(|mut file| {
+        file.write_all(&PROBE)?;
+        file.sync_all()
+    });
+    // Who could not be made need not be removed.
+    let _ = fs::remove_file(probe);
+    let is_room = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    tried.is_err_and(|why| is_room(why.kind()))
 }
 
 #[cfg(test)]
@@ -220,5 +225,13 @@ mod tests {
         );
         other.execute_batch("ROLLBACK").expect("it unlocks");
         assert_eq!(store.remove(&["0000000a".to_owned()]).expect("nobody writes").trials, 0);
+    }
+
+    #[test]
+    fn a_file_system_with_room_is_not_full_and_keeps_nothing() {
+        let directory = tempfile::tempdir().expect("a directory for the test");
+        assert!(!is_full(&directory.path().join("results.db")));
+        assert_eq!(fs::read_dir(directory.path()).expect("it lists").count(), 0);
+        assert!(!is_full(Path::new("/nowhere/results.db")), "that is another fault");
     }
 }

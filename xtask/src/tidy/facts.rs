@@ -3,7 +3,7 @@
 //! study's second home.
 
 use super::Finding;
-use super::source::Source;
+use super::source::{Source, is_of_word};
 
 /// Where findings are declared.
 const FINDINGS: &[&str] = &[
@@ -15,23 +15,8 @@ const FINDINGS: &[&str] = &[
 
 /// Fields of findings that are text: names that users or the kernel gave, and the reasons of
 /// failed trials as they were stored.
-const NAMES: &[&str] = &[
-    "arm",
-    "baseline",
-    "beside",
-    "file_system",
-    "from",
-    "high_order_alloc_disable",
-    "lowest",
-    "method",
-    "methods",
-    "name",
-    "reason",
-    "receiver",
-    "restricted",
-    "run",
-    "to",
-];
+const NAMES: &str = "arm baseline beside file_system from high_order_alloc_disable lowest method \
+                     methods name reason receiver restricted run to";
 
 /// The crate of documents and their renderers, and the only module of the model that it may use.
 const RENDERERS: &str = "document";
@@ -39,12 +24,13 @@ const RENDERERS_KNOW: &str = "iolens_model::units";
 
 /// Findings in one file.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
-    let lines = source.lines.iter().enumerate().filter(|(_, line)| !line.is_test);
     let mut found = Vec::new();
-    for (index, line) in lines {
-        let mut say = |message: String| found.push(Finding::new(&source.path, index + 1, message));
+    for line in source.own_lines() {
+        let mut say = |message: String| found.push(source.finding(line.number, message));
         if FINDINGS.contains(&source.path.as_str()) {
-            for name in text_fields(&line.code).filter(|name| !NAMES.contains(name)) {
+            for name in
+                text_fields(&line.code).filter(|name| !NAMES.split(' ').any(|known| known == *name))
+            {
                 say(format!("`{name}` of a finding is text: make it data, and words of it later"));
             }
         }
@@ -61,8 +47,7 @@ fn text_fields(code: &str) -> impl Iterator<Item = &str> {
     code.match_indices("String").filter_map(|(at, _)| {
         let before = code[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '<');
         let name = before.trim_end().strip_suffix(':')?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let name = &name[name.rfind(|c| !is_name(c)).map_or(0, |sign| sign + 1)..];
+        let name = &name[name.rfind(|c| !is_of_word(c)).map_or(0, |sign| sign + 1)..];
         (!name.is_empty()).then_some(name)
     })
 }

@@ -17,27 +17,24 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
         }
     }
     let lost = sources.iter().filter(|source| !reached.contains(source.path.as_str()));
-    lost.map(|source| Finding::new(&source.path, 0, "no module includes this file")).collect()
+    lost.map(|source| source.finding(0, "no module includes this file")).collect()
 }
 
 /// Marks files as test code whose `mod` item stands under `#[cfg(test)]`, with
 /// everything they include.
 pub(crate) fn mark_tests(sources: &mut [Source]) {
+    let is_test = |line: &Line| line.is_test;
+    let mut marked = BTreeSet::new();
     loop {
-        let is_test = |line: &Line| line.is_test;
         let targets: BTreeSet<String> =
             sources.iter().flat_map(|source| modules(source, is_test)).collect();
-        let is_new = |source: &&mut Source| {
-            targets.contains(&source.path) && source.lines.iter().any(|line| !line.is_test)
-        };
-        let mut found = false;
-        for source in sources.iter_mut().filter(is_new) {
-            source.lines.iter_mut().for_each(|line| line.is_test = true);
-            found = true;
-        }
-        if !found {
+        if targets == marked {
             return;
         }
+        for source in sources.iter_mut().filter(|source| targets.contains(&source.path)) {
+            source.lines.iter_mut().for_each(|line| line.is_test = true);
+        }
+        marked = targets;
     }
 }
 

@@ -4,6 +4,8 @@
 //! This is a scanner, not a parser: it knows comments, strings and braces,
 //! which is enough for every rule here, and rustfmt keeps the rest regular.
 
+use super::Finding;
+
 /// One file of the workspace.
 pub(crate) struct Source {
     /// Path from the root of the workspace, with `/`.
@@ -14,12 +16,12 @@ pub(crate) struct Source {
 
 /// One line of a file.
 pub(crate) struct Line {
+    /// From 1.
+    pub(crate) number: usize,
     /// As it stands.
     pub(crate) text: String,
-    /// With blanks for comments and for the insides of strings.
+    /// With blanks for comments, and [`INSIDE`] for what is in strings.
     pub(crate) code: String,
-    /// Whether a string covers a part of it.
-    pub(crate) has_string: bool,
     /// Whether it is compiled for tests only.
     pub(crate) is_test: bool,
 }
@@ -28,27 +30,43 @@ pub(crate) struct Line {
 pub(crate) struct Function {
     /// Its name.
     pub(crate) name: String,
-    /// Line of its `fn`, from 0.
+    /// The number of the line with its `fn`.
     pub(crate) first: usize,
-    /// Line of its closing brace.
+    /// That of its closing brace.
     pub(crate) last: usize,
+}
+
+impl Line {
+    /// Whether a string covers a part of it.
+    pub(crate) fn has_string(&self) -> bool {
+        self.code.contains(['"', INSIDE])
+    }
 }
 
 impl Source {
     /// Scans a file. Everything below a `tests` directory is test code.
     pub(crate) fn new(path: &str, text: &str) -> Source {
-        let (code, strings) = blank(text);
-        let in_tests = path.split('/').any(|part| part == "tests");
-        let lines = text.lines().zip(code.lines()).zip(strings.lines());
-        let lines = lines.map(|((text, code), strings)| Line {
+        let code = blank(text);
+        let is_test = path.split('/').any(|part| part == "tests");
+        let lines = (1..).zip(text.lines().zip(code.lines())).map(|(number, (text, code))| Line {
+            number,
             text: text.to_owned(),
             code: code.to_owned(),
-            has_string: strings.contains(STRING),
-            is_test: in_tests,
+            is_test,
         });
         let mut source = Source { path: path.to_owned(), lines: lines.collect() };
         source.mark_tests();
         source
+    }
+
+    /// Lines that are not compiled for tests only.
+    pub(crate) fn own_lines(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|line| !line.is_test)
+    }
+
+    /// Something on a line that breaks a rule.
+    pub(crate) fn finding(&self, line: usize, message: impl Into<String>) -> Finding {
+        Finding::new(&self.path, line, message)
     }
 
     /// The crate it belongs to: `crates/NAME/…` or `xtask/…`.
@@ -63,15 +81,14 @@ impl Source {
     /// Every function that has a body, nested ones too.
     pub(crate) fn functions(&self) -> Vec<Function> {
         let mut functions = Vec::new();
-        for (first, line) in self.lines.iter().enumerate() {
+        for line in &self.lines {
             for at in words(&line.code, "fn") {
                 let rest = line.code[at + 2..].trim_start();
-                let name: String =
-                    rest.chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect();
-                if !name.is_empty()
-                    && let Some(last) = self.body_end(first, at)
+                let name: String = rest.chars().take_while(|&c| is_of_word(c)).collect();
+                if let Some((last, true)) = self.end(line.number, at)
+                    && !name.is_empty()
                 {
-                    functions.push(Function { name, first, last });
+                    functions.push(Function { name, first: line.number, last });
                 }
             }
         }
@@ -80,39 +97,28 @@ impl Source {
 
     /// Marks items under `#[cfg(test)]` and `#[test]`.
     fn mark_tests(&mut self) {
-        for first in 0..self.lines.len() {
-            let code = self.lines[first].code.trim();
+        for at in 0..self.lines.len() {
+            let code = self.lines[at].code.trim();
             let is_attribute = code.starts_with("#[cfg(test)]") || code.starts_with("#[test]");
-            if is_attribute && let Some(last) = self.item_end(first) {
-                self.lines[first..=last].iter_mut().for_each(|line| line.is_test = true);
+            if is_attribute && let Some((last, _)) = self.end(at + 1, 0) {
+                self.lines[at..last].iter_mut().for_each(|line| line.is_test = true);
             }
         }
-    }
-
-    /// The line that closes the first brace behind this place; `None` if a
-    /// semicolon comes before any brace.
-    fn body_end(&self, first: usize, column: usize) -> Option<usize> {
-        self.end(first, column).filter(|(_, has_body)| *has_body).map(|(line, _)| line)
-    }
-
-    /// The last line of the item that begins on this line.
-    fn item_end(&self, first: usize) -> Option<usize> {
-        self.end(first, 0).map(|(line, _)| line)
     }
 
     /// The line of the first closed brace or of a semicolon before it, and
     /// whether it is the brace.
     fn end(&self, first: usize, column: usize) -> Option<(usize, bool)> {
         let (mut braces, mut others) = (0_u32, 0_u32);
-        for (number, line) in self.lines.iter().enumerate().skip(first) {
-            let from = if number == first { column } else { 0 };
+        for line in &self.lines[first - 1..] {
+            let from = if line.number == first { column } else { 0 };
             for c in line.code[from..].chars() {
                 match c {
-                    ';' if braces == 0 && others == 0 => return Some((number, false)),
+                    ';' if braces == 0 && others == 0 => return Some((line.number, false)),
                     '(' | '[' => others += 1,
                     ')' | ']' => others = others.saturating_sub(1),
                     '{' => braces += 1,
-                    '}' if braces == 1 => return Some((number, true)),
+                    '}' if braces == 1 => return Some((line.number, true)),
                     '}' => braces = braces.saturating_sub(1),
                     _ => {}
                 }
@@ -124,41 +130,36 @@ impl Source {
 
 /// Byte offsets at which `word` stands in `code` as a word of its own.
 pub(crate) fn words(code: &str, word: &str) -> Vec<usize> {
-    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let alone = |&(at, _): &(usize, &str)| {
-        !is_part(code[..at].chars().next_back()) && !is_part(code[at + word.len()..].chars().next())
+        !code[..at].ends_with(is_of_word) && !code[at + word.len()..].starts_with(is_of_word)
     };
     code.match_indices(word).filter(alone).map(|(at, _)| at).collect()
 }
 
-/// Stands for a character of a string in the second text of [`blank`].
-const STRING: char = 's';
+/// Whether a character may be part of a name.
+pub(crate) fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
 
-/// Two texts with the lines of `text`: its code with comments and the insides
-/// of strings blanked, and a map of what is in strings.
-fn blank(text: &str) -> (String, String) {
+/// Stands for a character within a string.
+const INSIDE: char = '\0';
+
+/// The code of a text, line by line as it stands, with comments and the insides of strings
+/// replaced.
+fn blank(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
-    let (mut code, mut strings) = (String::new(), String::new());
-    let mut at = 0;
+    let (mut code, mut at) = (String::new(), 0);
     while at < chars.len() {
         let (length, kind) = token(&chars[at..], at.checked_sub(1).map(|before| chars[before]));
-        for (i, &c) in chars[at..at + length].iter().enumerate() {
-            let is_edge = i == 0 || i + 1 == length;
-            code.push(match kind {
-                _ if c == '\n' => '\n',
-                Kind::Code => c,
-                Kind::String if is_edge => c,
-                Kind::String | Kind::Comment => ' ',
-            });
-            strings.push(match kind {
-                _ if c == '\n' => '\n',
-                Kind::String => STRING,
-                Kind::Code | Kind::Comment => ' ',
-            });
-        }
+        code.extend(chars[at..at + length].iter().enumerate().map(|(i, &c)| match kind {
+            _ if c == '\n' => c,
+            Kind::Comment => ' ',
+            Kind::String if i > 0 && i + 1 < length => INSIDE,
+            Kind::String | Kind::Code => c,
+        }));
         at += length;
     }
-    (code, strings)
+    code
 }
 
 #[derive(Clone, Copy)]
@@ -175,15 +176,13 @@ fn token(chars: &[char], before: Option<char>) -> (usize, Kind) {
         ['/', '/', ..] => (to_end(chars.iter().position(|&c| c == '\n')), Kind::Comment),
         ['/', '*', ..] => (block_comment(chars), Kind::Comment),
         ['"', ..] => (quoted(chars, '"'), Kind::String),
-        ['r', '"' | '#', ..]
-            if !before.is_some_and(|c| c.is_alphanumeric() && c != 'b' || c == '_') =>
-        {
+        ['r', '"' | '#', ..] if !before.is_some_and(|c| is_of_word(c) && c != 'b') => {
             let hashes = chars[1..].iter().take_while(|&&c| c == '#').count();
             if chars.get(1 + hashes) != Some(&'"') {
                 return (1, Kind::Code);
             }
-            let close: Vec<char> =
-                std::iter::once('"').chain(std::iter::repeat_n('#', hashes)).collect();
+            let close = ['"'].into_iter().chain(std::iter::repeat_n('#', hashes));
+            let close: Vec<char> = close.collect();
             let body = &chars[2 + hashes..];
             let end = body.windows(close.len()).position(|window| window == close);
             (to_end(end.map(|end| 2 + hashes + end + close.len())), Kind::String)
@@ -224,7 +223,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &str) {
-        assert_eq!(blank(text).0, expect);
+        assert_eq!(blank(text).replace(INSIDE, " "), expect);
     }
 
     #[test]
@@ -243,7 +242,7 @@ mod tests {
         let source = Source::new("crates/model/src/a.rs", text);
         let found = source.functions();
         let found: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.first, f.last)).collect();
-        assert_eq!(found, [("a", 0, 3), ("c", 7, 7), ("e", 9, 9)]);
+        assert_eq!(found, [("a", 1, 4), ("c", 8, 8), ("e", 10, 10)]);
         let tests: Vec<_> = source.lines.iter().map(|line| line.is_test).collect();
         assert_eq!(tests, [false, false, false, false, false, true, true, true, true, false]);
     }

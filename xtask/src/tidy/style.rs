@@ -3,7 +3,7 @@
 //! back later.
 
 use super::Finding;
-use super::source::{Source, words};
+use super::source::{Function, Line, Source, words};
 
 const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 70;
@@ -28,9 +28,7 @@ const MACHINE_PATHS: &[&str] = &[concat!("/wo", "rk/"), concat!("/ho", "me/")];
 /// Findings in one Rust file.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut find = |line: usize, message: String| {
-        findings.push(Finding::new(&source.path, line, message));
-    };
+    let mut find = |line: usize, message: String| findings.push(source.finding(line, message));
     if !source.lines.first().is_some_and(|line| line.text.starts_with("//!")) {
         find(1, "a file begins with `//!`: what it is for".to_owned());
     }
@@ -38,70 +36,63 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
     if length > FILE_LINES_MAX {
         find(0, format!("{length} lines, at most {FILE_LINES_MAX}: split it"));
     }
-    for function in source.functions() {
-        let (name, length) = (function.name, function.last - function.first + 1);
+    for Function { name, first, last } in source.functions() {
+        let length = last - first + 1;
         let excepted = LONG_FUNCTIONS.contains(&(source.path.as_str(), name.as_str()));
         if length > FUNCTION_LINES_MAX && !excepted {
-            let message = format!("`{name}` has {length} lines, at most {FUNCTION_LINES_MAX}");
-            find(function.first + 1, message);
+            find(first, format!("`{name}` has {length} lines, at most {FUNCTION_LINES_MAX}"));
         }
     }
-    for (index, line) in source.lines.iter().enumerate() {
+    for line in &source.lines {
+        let mut say = |message: String| find(line.number, message);
         let columns = line.text.chars().count();
-        if columns > COLUMNS_MAX && !line.has_string {
-            find(index + 1, format!("{columns} columns, at most {COLUMNS_MAX}"));
+        if columns > COLUMNS_MAX && !line.has_string() {
+            say(format!("{columns} columns, at most {COLUMNS_MAX}"));
         }
-        find_calls(source, index, &mut find);
-        find_unsafe(source, index, &mut find);
+        check_calls(source, line, &mut say);
+        check_unsafe(source, line, &mut say);
     }
     findings
 }
 
-/// Calls that may not stand on this line.
-fn find_calls(source: &Source, index: usize, find: &mut impl FnMut(usize, String)) {
-    let line = &source.lines[index];
-    let calls = |name: &str| {
+/// Calls that may not stand on a line.
+fn check_calls(source: &Source, line: &Line, say: &mut impl FnMut(String)) {
+    let calls = |name: &&str| {
         let follows = |at: &usize| line.code[at + name.len()..].starts_with('!');
         words(&line.code, name).iter().any(follows)
     };
-    for name in ["todo", "unimplemented", "dbg"] {
-        if calls(name) {
-            find(index + 1, format!("`{name}!` does not stay in the code"));
-        }
+    for name in ["todo", "unimplemented", "dbg"].iter().filter(|name| calls(name)) {
+        say(format!("`{name}!` does not stay in the code"));
     }
-    let prints = ["print", "println", "eprint", "eprintln"].into_iter().find(|name| calls(name));
-    if let Some(name) = prints
-        && !line.is_test
-        && !PRINTING_PACKAGES.contains(&source.package())
-        // Printing is how a build script talks to cargo.
-        && !source.path.ends_with("build.rs")
-    {
-        find(index + 1, format!("`{name}!`: only crates/iolens prints"));
+    // Printing is how a build script talks to cargo.
+    let may_print =
+        PRINTING_PACKAGES.contains(&source.package()) || source.path.ends_with("build.rs");
+    let prints = ["print", "println", "eprint", "eprintln"].into_iter().find(calls);
+    if let Some(name) = prints.filter(|_| !line.is_test && !may_print) {
+        say(format!("`{name}!`: only crates/iolens prints"));
     }
     if line.code.contains(".unwrap()") && !line.is_test {
-        find(index + 1, "`unwrap` outside of tests: `expect` says why it cannot fail".to_owned());
+        say("`unwrap` outside of tests: `expect` says why it cannot fail".to_owned());
     }
 }
 
-/// `unsafe` on this line that may not be there, or that nothing explains.
-fn find_unsafe(source: &Source, index: usize, find: &mut impl FnMut(usize, String)) {
-    let code = &source.lines[index].code;
-    for at in words(code, "unsafe") {
-        let next = code[at + "unsafe".len()..].trim_start();
+/// `unsafe` on a line that may not be there, or that nothing explains.
+fn check_unsafe(source: &Source, line: &Line, say: &mut impl FnMut(String)) {
+    for at in words(&line.code, "unsafe") {
+        let next = line.code[at + "unsafe".len()..].trim_start();
+        let is_block = next.starts_with('{') || next.starts_with("impl");
         if source.package() != UNSAFE_PACKAGE {
-            find(index + 1, "`unsafe` outside of crates/sys".to_owned());
-        } else if (next.starts_with('{') || next.starts_with("impl"))
-            && !is_explained(source, index)
-        {
-            find(index + 1, "`unsafe` without a `// SAFETY:` comment before it".to_owned());
+            say("`unsafe` outside of crates/sys".to_owned());
+        } else if is_block && !is_explained(&source.lines[..line.number - 1]) {
+            say("`unsafe` without a `// SAFETY:` comment before it".to_owned());
         }
     }
 }
 
-/// Whether the comment above the statement of this line names what makes it
+/// Whether the comment above a statement, whose last line comes after these, names what makes it
 /// safe.
-fn is_explained(source: &Source, index: usize) -> bool {
-    let mut above = source.lines[..index].iter().rev().map(|line| line.text.trim()).peekable();
+fn is_explained(lines: &[Line]) -> bool {
+    let mut above = lines.iter().rev().map(|line| line.text.trim()).peekable();
     // To the start of the statement: a line before it ends one, or a block.
     let continues = |text: &&str| {
         !text.starts_with("//") && !text.ends_with([';', '{', '}', ',']) && !text.is_empty()
@@ -121,7 +112,7 @@ pub(crate) fn check_roots(sources: &[Source]) -> Vec<Finding> {
     };
     let roots = sources.iter().filter(is_root);
     let lax = roots.filter(|source| source.package() != UNSAFE_PACKAGE && !forbids(source));
-    lax.map(|source| Finding::new(&source.path, 1, "add `#![forbid(unsafe_code)]`")).collect()
+    lax.map(|source| source.finding(1, "add `#![forbid(unsafe_code)]`")).collect()
 }
 
 /// Findings in any text file.
@@ -130,21 +121,14 @@ pub(crate) fn check_text(path: &str, text: &str) -> Vec<Finding> {
     if path == "Cargo.lock" {
         return Vec::new();
     }
-    let mut findings = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        for word in UNFINISHED_WORDS {
-            if !words(line, word).is_empty() {
-                findings.push(Finding::new(path, index + 1, format!("`{word}`: do it or drop it")));
-            }
-        }
-        for directory in MACHINE_PATHS {
-            if line.contains(directory) {
-                let message = format!("`{directory}`: a path of one machine");
-                findings.push(Finding::new(path, index + 1, message));
-            }
-        }
-    }
-    findings
+    let said = (1..).zip(text.lines()).flat_map(|(number, line)| {
+        let unfinished = UNFINISHED_WORDS.iter().filter(|word| !words(line, word).is_empty());
+        let unfinished = unfinished.map(|word| format!("`{word}`: do it or drop it"));
+        let places = MACHINE_PATHS.iter().filter(|path| line.contains(**path));
+        let said = unfinished.chain(places.map(|path| format!("`{path}`: a path of one machine")));
+        said.map(move |message| Finding::new(path, number, message)).collect::<Vec<_>>()
+    });
+    said.collect()
 }
 
 #[cfg(test)]

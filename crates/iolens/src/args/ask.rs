@@ -31,18 +31,18 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub(crate) size: Bytes,
     /// Connections that send at the same time, each with a thread at either end
-    #[arg(long, value_name = "N", default_value = "1", value_parser = values::asked::connections)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::asked_connections)]
     pub(crate) connections: u32,
     /// Fields that the message is made of, each allocated on its own
     #[arg(long, value_name = "N", default_value_t = NetSetting::FIELDS,
           value_parser = values::field_count)]
     pub(crate) fields: u32,
     /// stream, or rr: a response to each message before the next
-    #[arg(long, value_name = "WHICH", default_value = "stream", value_parser = values::asked::mode)]
+    #[arg(long, value_name = "WHICH", default_value = "stream", value_parser = values::one::<Mode>)]
     pub(crate) mode: Mode,
     /// loopback, veth, sink (drops everything), or auto: veth if permitted, else loopback
     #[arg(long, value_name = "WHICH", default_value = "auto",
-          value_parser = values::asked::network)]
+          value_parser = values::one::<Stand>)]
     pub(crate) network: Stand,
     /// Methods or families (iolens list methods) [default: the classic three and send]
     #[arg(long, value_name = "LIST", value_parser = values::words)]
@@ -58,7 +58,7 @@ pub(crate) struct Ask {
     #[arg(long, help_heading = FROM)]
     pub(crate) stored: bool,
     /// Begin no pass of a short run that would end later [default: 40s, or 1m of many connections]
-    #[arg(long, value_name = "TIME", value_parser = values::span,
+    #[arg(long, value_name = "TIME",
           conflicts_with_all = ["run", "stored"], help_heading = FROM)]
     pub(crate) budget: Option<Nanos>,
     /// Wait for another run to end instead of giving up

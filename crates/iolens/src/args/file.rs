@@ -94,7 +94,7 @@ pub(crate) struct FileRead {
     #[arg(long, value_name = "N", value_parser = values::block_count)]
     pub(crate) count: Option<u64>,
     /// Read it so many times, on one clock
-    #[arg(long, value_name = "N", default_value = "1", value_parser = values::loops,
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::up_to(1_000_000, "loops"),
           conflicts_with_all = ["checksum", "xor"])]
     pub(crate) loops: u32,
     /// How to read, by id (see `iolens list engines`)
@@ -108,7 +108,7 @@ pub(crate) struct FileRead {
     pub(crate) depth: Option<u32>,
     /// Order of the blocks: sequential, or random, each once
     #[arg(long, value_name = "ORDER", default_value = "sequential",
-          value_parser = values::pattern)]
+          value_parser = values::one::<Pattern>)]
     pub(crate) pattern: Pattern,
     /// Seed of a random order
     #[arg(long, value_name = "N", default_value = "1")]
@@ -166,7 +166,7 @@ pub(crate) struct FileWrite {
     pub(crate) engine: String,
     /// When it is on the device: none (when the kernel likes), fsync or fdatasync (one at the
     /// end, timed apart), dsync (each write, O_DSYNC)
-    #[arg(long, value_name = "WHEN", default_value = "none", value_parser = values::syncing)]
+    #[arg(long, value_name = "WHEN", default_value = "none", value_parser = values::one::<Syncing>)]
     pub(crate) sync: Syncing,
     /// The same as --sync fsync
     #[arg(long, conflicts_with = "sync")]

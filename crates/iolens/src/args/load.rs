@@ -44,11 +44,11 @@ pub(crate) struct Load {
     #[arg(long, value_name = "R", value_parser = values::load::rate, help_heading = PACE)]
     pub(crate) rate: Option<f64>,
     /// How requests of an open loop follow each other: poisson, fixed [default: poisson]
-    #[arg(long, value_name = "HOW", value_parser = values::load::arrivals, requires = "rate",
+    #[arg(long, value_name = "HOW", value_parser = values::one::<Arrivals>, requires = "rate",
           help_heading = PACE)]
     pub(crate) arrivals: Option<Arrivals>,
     /// Closed loop: time between a reply and the next request [default: none]
-    #[arg(long, value_name = "TIME", value_parser = values::span, conflicts_with = "rate",
+    #[arg(long, value_name = "TIME", conflicts_with = "rate",
           help_heading = PACE)]
     pub(crate) think: Option<Nanos>,
     /// Requests to make
@@ -56,16 +56,16 @@ pub(crate) struct Load {
           help_heading = PACE)]
     pub(crate) requests: Option<u64>,
     /// For how long requests are made [default: 10s; with --print a request per connection]
-    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = PACE)]
+    #[arg(long, value_name = "TIME", help_heading = PACE)]
     pub(crate) time: Option<Nanos>,
     /// Before, for how long requests are made that do not count
-    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = PACE)]
+    #[arg(long, value_name = "TIME", help_heading = PACE)]
     pub(crate) warmup: Option<Nanos>,
     /// Over which time connections are made [default: as soon as possible]
-    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = PACE)]
+    #[arg(long, value_name = "TIME", help_heading = PACE)]
     pub(crate) ramp: Option<Nanos>,
     /// Give a request up so long after it was due
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::span,
+    #[arg(long, value_name = "TIME", default_value = "10s",
           help_heading = PACE)]
     pub(crate) timeout: Nanos,
     /// What random gaps come from [default: another one each time]

@@ -66,16 +66,16 @@ pub(crate) struct NetSend {
     #[arg(long, value_name = "N", value_parser = values::messages, conflicts_with = "window")]
     pub(crate) messages: Option<u64>,
     /// Send for this long [default: 5s]
-    #[arg(long, value_name = "TIME", value_parser = values::span)]
+    #[arg(long, value_name = "TIME")]
     pub(crate) window: Option<Nanos>,
     /// Fields per message, 1 to 64
     #[arg(long, value_name = "N", default_value = "8", value_parser = values::field_count)]
     pub(crate) fields: u32,
     /// Build the iovec per-message, or once: prebuilt
-    #[arg(long, value_name = "WHEN", default_value = "per-message", value_parser = values::iovec)]
+    #[arg(long, value_name = "WHEN", default_value = "per-message", value_parser = values::one::<Iovec>)]
     pub(crate) iovec: Iovec,
     /// Memory that is sent from: hot, cold
-    #[arg(long, value_name = "HOW", default_value = "hot", value_parser = values::send_memory)]
+    #[arg(long, value_name = "HOW", default_value = "hot", value_parser = values::one::<WorkingSet>)]
     pub(crate) send_memory: WorkingSet,
     #[command(flatten)]
     pub(crate) both: BothEnds,
@@ -121,7 +121,7 @@ pub(crate) struct BothEnds {
     #[arg(long, value_name = "SIZE", value_parser = values::socket_buffer, help_heading = MACHINE)]
     pub(crate) socket_buffer: Option<Bytes>,
     /// Give up when the other end does not move for this long
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::span,
+    #[arg(long, value_name = "TIME", default_value = "10s",
           help_heading = MACHINE)]
     pub(crate) stall_limit: Nanos,
 }

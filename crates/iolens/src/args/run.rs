@@ -5,10 +5,9 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
-use iolens_engine::perf_control::PerfControl;
 use iolens_model::axes::Study;
 
-use super::{Peer, ProgressKind, ResultArgs};
+use super::Peer;
 use crate::axes::{self, Wishes};
 use crate::output;
 
@@ -53,59 +52,39 @@ Exit codes: 0 done · 1 --strict failed · 2 bad usage · 4 nothing usable · 13
 #[derive(Debug)]
 pub(crate) enum Run {
     /// A study, with its flags.
-    Study(Box<Asked>),
+    Study(Box<Wishes>),
     /// A plan by its name or path, and words that are flags of its study.
     Plan(String, Vec<OsString>),
 }
 
 /// What flags of a study ask for.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    /// What is asked of the plan.
-    pub(crate) wishes: Wishes,
-    pub(crate) peer: Peer,
-    pub(crate) perf_control: Option<PerfControl>,
-    pub(crate) dry_run: bool,
-    pub(crate) print_plan: bool,
-    pub(crate) wait: bool,
-    pub(crate) strict: bool,
-    pub(crate) progress: Option<ProgressKind>,
-    pub(crate) result: ResultArgs,
+fn asked(study: Study, matches: &ArgMatches) -> Result<Wishes, clap::Error> {
+    Wishes::of_matches(study, matches)
+        .map_err(|why| clap::Error::raw(ErrorKind::ValueValidation, format!("{why}\n")))
 }
 
-impl Asked {
-    fn of(study: Study, matches: &ArgMatches) -> Result<Asked, clap::Error> {
-        let mut wishes = Wishes::of_matches(study, matches)
-            .map_err(|why| clap::Error::raw(ErrorKind::ValueValidation, format!("{why}\n")))?;
-        Ok(Asked {
-            peer: Peer {
-                peer: wishes.peer.take(),
-                peer_binary: wishes.peer_binary.take(),
-                peer_address: wishes.peer_address.take(),
-                peer_any_build: wishes.peer_any_build,
-            },
-            perf_control: wishes.perf_control.take(),
-            dry_run: wishes.dry_run,
-            print_plan: wishes.print_plan,
-            wait: wishes.wait,
-            strict: wishes.strict,
-            progress: wishes.progress.take(),
-            result: ResultArgs { db: wishes.db.take(), json: wishes.json, verbose: wishes.verbose },
-            wishes,
-        })
-    }
+/// What words behind the name of a plan of this study ask for.
+pub(crate) fn flags_of<W: Into<OsString> + Clone>(
+    study: Study,
+    words: impl IntoIterator<Item = W>,
+) -> Result<Wishes, clap::Error> {
+    let command = super::with_signs(command(study))
+        .color(output::parser_colour())
+        .styles(super::STYLES)
+        .no_binary_name(true)
+        .bin_name(format!("iolens run {study}"));
+    asked(study, &command.try_get_matches_from(words)?)
+}
 
-    /// What words behind the name of a plan of this study ask for.
-    pub(crate) fn parse<W: Into<OsString> + Clone>(
-        study: Study,
-        words: impl IntoIterator<Item = W>,
-    ) -> Result<Asked, clap::Error> {
-        let command = super::with_signs(command(study))
-            .color(output::parser_colour())
-            .styles(super::STYLES)
-            .no_binary_name(true)
-            .bin_name(format!("iolens run {study}"));
-        Asked::of(study, &command.try_get_matches_from(words)?)
+impl Wishes {
+    /// How the other machine is reached.
+    pub(crate) fn peer(&self) -> Peer {
+        Peer {
+            peer: self.peer.clone(),
+            peer_binary: self.peer_binary.clone(),
+            peer_address: self.peer_address,
+            peer_any_build: self.peer_any_build,
+        }
     }
 }
 
@@ -127,7 +106,7 @@ impl clap::FromArgMatches for Run {
             return Err(clap::Error::new(ErrorKind::MissingSubcommand));
         };
         if let Some(study) = Study::from_word(word) {
-            return Asked::of(study, below).map(|asked| Run::Study(Box::new(asked)));
+            return asked(study, below).map(|asked| Run::Study(Box::new(asked)));
         }
         let words = below.get_many::<OsString>("").unwrap_or_default().cloned().collect();
         Ok(Run::Plan(word.to_owned(), words))

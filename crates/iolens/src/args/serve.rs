@@ -40,10 +40,10 @@ pub(crate) struct Serve {
     pub(crate) listen: Address,
     /// Threads, or spare processes, of a model that has a number of them
     /// [default: one for each processor]
-    #[arg(long, value_name = "N", value_parser = values::workers)]
+    #[arg(long, value_name = "N", value_parser = values::up_to(1024, "threads or processes"))]
     pub(crate) workers: Option<u32>,
     /// Who closes a connection: client, or server (behind its first reply)
-    #[arg(long, value_name = "WHO", default_value = "client", value_parser = values::close)]
+    #[arg(long, value_name = "WHO", default_value = "client", value_parser = values::one::<Close>)]
     pub(crate) close: Close,
     /// Print the result as JSON
     #[arg(long)]
@@ -57,7 +57,7 @@ pub(crate) struct Serve {
     pub(crate) backlog: u32,
     /// Give up a client that does not move for this long, in a model where others wait for
     /// it (iterative)
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::span,
+    #[arg(long, value_name = "TIME", default_value = "10s",
           help_heading = MACHINE)]
     pub(crate) stall_limit: Nanos,
 }

@@ -82,7 +82,7 @@ pub(crate) struct TuneCopy {
 pub(crate) struct TuneHow {
     /// What of the file is in the page cache: as-is, warm or cold
     #[arg(long, value_name = "STATE", default_value = "as-is",
-          value_parser = values::cache_wish)]
+          value_parser = values::one::<CacheWish>)]
     pub(crate) cache: CacheWish,
     /// Evict the file from the page cache: for --cache cold before each trial, else once, to
     /// read it again in large folios where it is cached in small ones
@@ -92,7 +92,7 @@ pub(crate) struct TuneHow {
     #[arg(long, value_name = "N", value_parser = values::file_threads)]
     pub(crate) threads: Option<u32>,
     /// Time for everything
-    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = values::span)]
+    #[arg(long, value_name = "TIME", default_value = "20s")]
     pub(crate) budget: Nanos,
     /// Seed of the random order
     #[arg(long, value_name = "N", default_value = "1")]

@@ -206,13 +206,13 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::args::{Args, Asked, command};
+    use crate::args::{Args, command, flags_of};
     use crate::axes::{Kind, Place, Wishes};
     use crate::request;
 
     /// What a study prints.
     fn printed(study: Study, flag: &str) -> String {
-        Asked::parse(study, [flag]).expect_err("help ends the parser").to_string()
+        flags_of(study, [flag]).expect_err("help ends the parser").to_string()
     }
 
     #[test]
@@ -309,9 +309,9 @@ mod tests {
             for line in lines {
                 let words = shlex::split(line).unwrap();
                 assert_eq!(words[..3], ["iolens", "run", study.word()]);
-                let asked = Asked::parse(study, &words[3..]).unwrap();
+                let asked = flags_of(study, &words[3..]).unwrap();
                 if !line.contains("--file ") {
-                    let complete = request::complete(asked.wishes).unwrap();
+                    let complete = request::complete(asked).unwrap();
                     request::plan(complete, 1, &|_| Ok(())).unwrap();
                 }
             }

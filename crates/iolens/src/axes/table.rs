@@ -19,7 +19,6 @@ use iolens_model::server::LoadLevel;
 use iolens_model::tuning::{RingDepth, RingFlags};
 use iolens_model::units::{Bytes, Nanos};
 
-use super::written::as_text;
 use super::{Axis, Group, Name, Place, Wish};
 use crate::args::ProgressKind;
 use crate::values::{self, List, Stand};
@@ -37,11 +36,6 @@ const DISK: &[Study] = &[Study::File, Study::Write, Study::Copy];
 const WRITING: &[Study] = &[Study::Write, Study::Copy];
 const LONG: &[Study] = &[Study::Net, Study::File];
 const LOCAL: &[Study] = &[Study::Syscall, Study::File, Study::Write, Study::Copy, Study::Server];
-
-as_text! {
-    RingDepth: ToString::to_string;
-    RingFlags: ToString::to_string;
-}
 
 /// Makes the table, and a struct with the values of all its entries.
 macro_rules! axes {
@@ -62,7 +56,10 @@ macro_rules! axes {
             pub(super) fn filled(self, below: Wishes) -> Wishes {
                 Wishes {
                     study: self.study.or(below.study),
-                    $($field: if self.$field.is_stated() { self.$field } else { below.$field },)+
+                    $($field: match self.$field.stated() {
+                        Some(_) => self.$field,
+                        None => below.$field,
+                    },)+
                 }
             }
         }
@@ -80,10 +77,8 @@ macro_rules! axes {
             needs: &[$(stringify!($needs))?],
             short: axes!(@first $($short)?),
             set: |wishes, text| {
-                let read: fn(&str) -> Result<<$type as Wish>::Item, String> = $read;
-                read(text).map(|value| wishes.$field.put(value))
+                ($read)(text).map(|value| wishes.$field.put(value))
             },
-            is_stated: |wishes| wishes.$field.is_stated(),
             stated: |wishes| wishes.$field.stated(),
             clear: |wishes| wishes.$field = <$type>::default(),
         }),+];
@@ -113,7 +108,7 @@ axes! {
         "baseline" SYSCALL "Call the others are compared with [default: getppid]"
         "baseline" SERVER "Model the others are compared with [default: epoll_lt]"
     };
-    Plan external: Vec<External>, values::external, Compare "NAME=CMD" {
+    Plan external: Vec<External>, values::server::external, Compare "NAME=CMD" {
         "external" COPY "Your own program beside the engines: mine='prog {src} {dst} {block}'; no \
             shell; repeatable"
         "external" SERVER "Your own server as a model: mine='prog {port}'; no shell; repeatable \
@@ -134,7 +129,7 @@ axes! {
     Plan connections: Option<List<u32>>, values::server::connections, Compare "LIST" {
         "connections" SERVER "Open connections [default: 1,16,256]"
     };
-    Plan keep_alive: Option<List<Length>>, values::server::keep_alive, Compare "LIST" {
+    Plan keep_alive: Option<List<Length>>, values::list, Compare "LIST" {
         "keep-alive" SERVER "yes (many requests per connection) or no (one) [default: yes]"
     } was "length";
     Plan bursts: Option<List<Option<u64>>>, values::bursts, Compare "LIST" {
@@ -149,29 +144,29 @@ axes! {
         "threads" SYSCALL "Threads that make the calls [default: 1]"
         "threads" SERVER "Workers of models that have a number of them [default: 1]"
     };
-    Plan network: Option<List<Stand>>, values::networks, Compare "LIST" {
+    Plan network: Option<List<Stand>>, values::list, Compare "LIST" {
         "network" NET "loopback, veth, sink (drops everything), peer (--peer), or auto: veth if \
             permitted, else loopback [default: auto]"
         "network" SERVER "loopback, veth, or auto: veth if permitted [default: auto]"
     } was "topologies";
-    Plan mode: Option<List<Mode>>, values::modes, Compare "LIST" {
+    Plan mode: Option<List<Mode>>, values::list, Compare "LIST" {
         "mode" NET "stream (one-way) or rr (request and response) [default: stream]"
     } was "modes";
     Plan block_size: Option<List<Bytes>>, values::blocks, Compare "LIST" {
         "block-size" COPY "Bytes that one call is asked to move [default: 128KiB]"
     } was "block";
-    Plan cache: Option<List<CacheState>>, values::caches, Compare "LIST" {
+    Plan cache: Option<List<CacheState>>, values::list, Compare "LIST" {
         "cache" FILE "Page cache before each read: warm, cold (this file evicted), dropped (all \
             caches, as root) [default: warm,cold; --quick: warm]"
         "cache" COPY "Page cache before each copy: warm, cold (the source evicted) [default: warm]"
     };
-    Plan target: Option<List<Destination>>, values::targets, Compare "LIST" {
+    Plan target: Option<List<Destination>>, values::list, Compare "LIST" {
         "target" WRITE "What is written: existing blocks, or new ones [default: existing,new]"
     } was "destination";
-    Plan pattern: Option<List<Pattern>>, values::patterns, Compare "LIST" {
+    Plan pattern: Option<List<Pattern>>, values::list, Compare "LIST" {
         "pattern" BLOCKS "sequential, random [default: sequential]"
     };
-    Plan consumer: Option<List<Consumer>>, values::consumers, Compare "LIST" {
+    Plan consumer: Option<List<Consumer>>, values::list, Compare "LIST" {
         "consumer" FILE "What is done with the bytes: none, scan (look at each), hash \
             [default: scan]"
     };
@@ -179,25 +174,25 @@ axes! {
         "queue-depth" FILE "Reads in flight per thread, for io_uring engines [default: 8]"
         "queue-depth" WRITE "Writes in flight per thread, for io_uring engines [default: 8]"
     } was "depth";
-    Plan sync: Option<List<CopySync>>, values::copy_syncs, Compare "LIST" {
+    Plan sync: Option<List<CopySync>>, values::list, Compare "LIST" {
         "sync" COPY "What belongs to the time besides copying: none, fsync [default: none]"
     };
 
-    Plan load: Option<List<LoadLevel>>, values::server::loads, Load "LIST" {
+    Plan load: Option<List<LoadLevel>>, values::each_of, Load "LIST" {
         "load" SERVER "closed (next request after the reply), or a fixed rate as a share of the \
             slowest model's maximum, such as 50% [default: closed,50%; --quick: closed]"
     };
-    Plan arrivals: Option<Arrivals>, values::load::arrivals, Load "KIND" {
+    Plan arrivals: Option<Arrivals>, values::one, Load "KIND" {
         "arrivals" SERVER "Arrivals at a fixed rate: poisson, fixed [default: poisson]"
     };
-    Plan in_flight: Option<u32>, values::server::in_flight, Load "N" {
+    Plan in_flight: Option<u32>, values::up_to(1024, "requests in flight on a connection"), Load "N" {
         "in-flight" SERVER "Requests in flight per connection, at most [default: 1]"
     };
     Plan step_time: Option<Nanos>, values::span, Load "TIME" {
         "step-time" SERVER "Time at each fixed rate; the first quarter is discarded \
             [default: 2s; --quick: 1s]"
     } was "phase";
-    Plan slo: Option<List<Slo>>, values::server::slo, Load "LIST" {
+    Plan slo: Option<List<Slo>>, values::each_of, Load "LIST" {
         "slo" SERVER "Find the highest rate that meets a latency limit, such as 'p99<2ms' (p50, \
             p90, p99, p99.9)"
     };
@@ -220,7 +215,7 @@ axes! {
     Plan allow_evict: bool, values::switch, Files "" {
         "allow-evict" READING "Allow evicting your --file from the page cache, for --cache cold"
     } was "evict";
-    Plan drop_caches: Option<List<DropMode>>, values::drop_modes, Files "LIST" {
+    Plan drop_caches: Option<List<DropMode>>, values::list, Files "LIST" {
         "drop-caches" FILE "Drop all caches, as root: 1 (pages), 2 (dentries, inodes), 3 (both); \
             slows every program on the machine; --cache dropped needs 3"
     };
@@ -258,10 +253,10 @@ axes! {
     Plan fields: Option<List<u32>>, values::fields, Messages "LIST" {
         "fields" NET "Separate buffers per message, 1 to 64 [default: 8]"
     };
-    Plan send_memory: Option<List<WorkingSet>>, values::send_memories, Messages "LIST" {
+    Plan send_memory: Option<List<WorkingSet>>, values::list, Messages "LIST" {
         "send-memory" NET "hot (fits L2) or cold (exceeds the last-level cache) [default: hot]"
     } was "working-set" "working-sets";
-    Plan iovec: Option<List<Iovec>>, values::iovecs, Messages "LIST" {
+    Plan iovec: Option<List<Iovec>>, values::list, Messages "LIST" {
         "iovec" NET "Build the iovec per-message, or once: prebuilt [default: per-message]"
     };
     Plan receivers: Option<List<String>>, values::words, Messages "LIST" {
@@ -285,7 +280,7 @@ axes! {
             defer_taskrun, sqpoll and sums [default: single_issuer+defer_taskrun]"
     };
 
-    Plan ip: Option<List<IpVersion>>, values::ips, Network "LIST" {
+    Plan ip: Option<List<IpVersion>>, values::list, Network "LIST" {
         "ip" NET "ipv4, ipv6 [default: ipv4]"
     };
     Plan mtu_bytes: Option<List<Option<u32>>>, values::mtus, Network "LIST" {
@@ -302,7 +297,7 @@ axes! {
         "peer" NET "Command that starts programs there: 'ssh user@host', 'srun -w node2', 'kubectl \
             exec -i pod --'; not passed to a shell"
     };
-    Plan local_end: Option<Direction>, values::peer::local_end, Peer "END" {
+    Plan local_end: Option<Direction>, values::one, Peer "END" {
         "local-end" NET "Which end runs here: tx, rx [default: tx]"
     } was "direction";
     Run peer_binary: Option<String>, values::peer::far_program, Peer "PATH" {
@@ -331,7 +326,7 @@ axes! {
     Plan backlog: Option<u32>, values::backlog, Machine "N" {
         "backlog" SERVER "Listen backlog [default: 65535]"
     };
-    Plan counters: Option<Counting>, values::counting, Machine "WHEN" {
+    Plan counters: Option<Counting>, values::one, Machine "WHEN" {
         "counters" EVERY "on, off, or alternate (measures the cost of counting) [default: on]"
     };
     Plan software_events: bool, values::switch, Machine "" {
@@ -358,7 +353,7 @@ axes! {
         "slice" SYSCALL "Length of a full slice [default: 2ms]"
         "slice" SERVER "Length of a closed-loop slice [default: 100ms; --quick: 50ms]"
     } not sequential_time sequential_messages;
-    Plan rounds: Option<u32>, values::rounds, Experts "N" {
+    Plan rounds: Option<u32>, values::up_to(100_000, "rounds"), Experts "N" {
         "rounds" NET "Counted rounds per trial [default: 10]"
         "rounds" DISK "Counted rounds per trial [default: 10]"
         "rounds" SYSCALL "Counted rounds per trial [default: 10]"
@@ -396,7 +391,7 @@ axes! {
     Run strict: bool, values::switch, After "" {
         "strict" EVERY "Exit 1 if anything stays undecided or invalid"
     };
-    Run progress: Option<ProgressKind>, values::progress, After "HOW" {
+    Run progress: Option<ProgressKind>, values::one, After "HOW" {
         "progress" EVERY "bar, plain (a line per trial) or none [default: bar on a terminal]"
     };
     Run db: Option<PathBuf>, values::path, After "FILE" {

@@ -2,6 +2,7 @@
 //! `compare --rerun`. A stored run is data, whoever wrote it: its plan is checked as if it had
 //! been typed, and what it does besides measuring takes consent from the command line.
 
+use iolens_model::copy::External;
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
 use iolens_model::origin::HOST_NAME;
@@ -10,7 +11,7 @@ use iolens_model::run::RunHeader;
 use iolens_model::secret;
 
 use crate::args::{Allow, Permission};
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable, usage};
 use crate::{request, runner};
 
 /// Whether `plan`, which is that of a stored run or made from it, may be measured here.
@@ -27,10 +28,7 @@ pub(crate) fn admit(
     // Before anything that the plan names is looked at: whether it is there is an answer too.
     refuse_without_consent(doing, header, plan, allow)?;
     request::check_stored(plan).map_err(|why| {
-        Failure::usage(format!(
-            "cannot {doing} run {}: its plan cannot be measured\n  {}",
-            header.id, why.message
-        ))
+        usage!("cannot {doing} run {}: its plan cannot be measured\n  {}", header.id, why.message)
     })?;
     runner::check_machine(plan, host)
 }
@@ -38,12 +36,15 @@ pub(crate) fn admit(
 /// A run that was imported belongs where it was measured.
 fn refuse_imported(doing: &str, header: &RunHeader) -> Result<(), Failure> {
     let Some(origin) = &header.origin else { return Ok(()) };
-    Err(Failure::usage(format!(
+    Err(usage!(
         "cannot {doing} run {}: it was measured on {} and imported from {}\n  numbers of two \
          machines do not belong into one run: do so where it was measured, or run its plan here \
          (`iolens show {} --json` has the command)",
-        header.id, origin.host, origin.path, header.id
-    )))
+        header.id,
+        origin.host,
+        origin.path,
+        header.id
+    ))
 }
 
 /// A database may be of another machine without having been imported. The same boot is the
@@ -57,14 +58,14 @@ fn refuse_other_machine(doing: &str, header: &RunHeader, here: &HostFacts) -> Re
     let of = |host: &HostFacts| {
         format!("{}, {}", host.fact(HOST_NAME.0, HOST_NAME.1), host.fact("cpu", "model"))
     };
-    Err(Failure::unusable(format!(
+    Err(unusable!(
         "cannot {doing} run {}: it was measured on another machine\n  the run: {}\n  here: {}\n  \
          run its plan here instead (`iolens show {} --json` has the command)",
         header.id,
         of(&header.host),
         of(here),
         header.id
-    )))
+    ))
 }
 
 fn refuse_without_consent(
@@ -82,13 +83,13 @@ fn refuse_without_consent(
     let mut words: Vec<Permission> = missing.iter().map(|(permission, _)| *permission).collect();
     words.dedup();
     let words: Vec<String> = words.iter().map(Permission::to_string).collect();
-    Err(Failure::usage(format!(
+    Err(usage!(
         "cannot {doing} run {}: its plan does more than measure: it {}\n  if that is what you \
          want, add --allow {}",
         header.id,
         deeds.join("; it "),
         words.join(",")
-    )))
+    ))
 }
 
 /// What a plan does besides measuring, by the permission that it takes.
@@ -106,24 +107,23 @@ fn takes(plan: &Plan) -> Vec<(Permission, String)> {
     };
     let drops = plan.file().is_some_and(|axes| !axes.drop_caches.is_empty())
         || cache.contains(&CacheState::Dropped);
-    let mut all: Vec<(Permission, String)> = externals
-        .iter()
-        .map(|program| {
-            (Permission::External, format!("runs `{}`", secret::redacted(&program.argv).join(" ")))
-        })
-        .collect();
-    all.extend(file.map(|path| (Permission::File, format!("reads {path}"))));
-    all.extend(dir.map(|path| (Permission::Dir, format!("writes files in {path}"))));
+    let runs = |program: &External| format!("runs `{}`", secret::redacted(&program.argv).join(" "));
+    let mut all: Vec<(Permission, String)> =
+        externals.iter().map(|program| (Permission::External, runs(program))).collect();
     let evicted = file.filter(|_| evict && cache.iter().any(|cache| cache.is_cold()));
-    all.extend(
-        evicted.map(|path| (Permission::Evict, format!("evicts {path} from the page cache"))),
-    );
-    let dropped = drops.then(|| "drops the page cache of the whole system".to_owned());
-    all.extend(dropped.map(|deed| (Permission::DropCaches, deed)));
-    let changed = plan.allow_sysctl().then(|| "changes sysctls of the whole machine".to_owned());
-    all.extend(changed.map(|deed| (Permission::Sysctl, deed)));
+    let deeds = [
+        (Permission::File, file.map(|path| format!("reads {path}"))),
+        (Permission::Dir, dir.map(|path| format!("writes files in {path}"))),
+        (Permission::Evict, evicted.map(|path| format!("evicts {path} from the page cache"))),
+        (Permission::DropCaches, drops.then(|| DROPS.to_owned())),
+        (Permission::Sysctl, plan.allow_sysctl().then(|| CHANGES.to_owned())),
+    ];
+    all.extend(deeds.into_iter().filter_map(|(permission, deed)| Some((permission, deed?))));
     all
 }
+
+const DROPS: &str = "drops the page cache of the whole system";
+const CHANGES: &str = "changes sysctls of the whole machine";
 
 #[cfg(test)]
 #[allow(dead_code, reason = "it is of other tests too")]

@@ -17,9 +17,9 @@ use iolens_store::Store;
 
 use crate::args::Ask;
 use crate::commands::report::style;
-use crate::commands::run::{How, exit_code, measured, paged, random, said_of};
+use crate::commands::run::{How, conducted, exit_code, paged, random, said_of};
 use crate::commands::stored::load;
-use crate::failure::{Failure, NOTHING_USABLE};
+use crate::failure::{Failure, NOTHING_USABLE, unusable, usage};
 use crate::request::asked as request;
 use crate::{output, places, runner, sysctls};
 
@@ -46,11 +46,11 @@ pub(crate) fn ask(args: &Ask, typed: &[String]) -> Result<ExitCode, Failure> {
             None => {}
         }
     }
-    planned.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
+    output::notes(&planned.notes);
     let look = runner::first_look(&planned.plan, &host);
     let progress = args.progress;
     let how = How { typed, database: &database, wait: args.wait, progress, perf: None };
-    let run = measured(planned, host, &look, &how)?;
+    let run = conducted(planned, (host, None), &look, &how, runner::measure)?;
     let analysis = iolens_stats::analyse_for_both(&run);
     let place = said_of(&paged(&run, &analysis, &database));
     let found = Found { run, analysis, cell: question.cell, source: Source::Measured };
@@ -80,9 +80,9 @@ fn stored(database: &Path, question: &Asked, host: &HostFacts) -> Result<Looked,
     if !database.exists() {
         return Ok(looked);
     }
-    let store = Store::open_read_only(database).map_err(Failure::unusable)?;
+    let store = Store::open_read_only(database)?;
     let mut fit = Vec::new();
-    for header in store.headers().map_err(Failure::unusable)? {
+    for header in store.headers()? {
         match question.fits(&header, host) {
             Ok(()) => fit.push(header),
             Err(why) => match looked.unfit.iter_mut().find(|(known, _)| *known == why) {
@@ -156,7 +156,7 @@ fn not_in(args: &Ask, run: &Run) -> Failure {
         known.push(format!("\n  and {} more", cells.len() - NAMED));
     }
     let fields = if args.fields == 1 { "field" } else { "fields" };
-    Failure::usage(format!(
+    usage!(
         "run {} did not measure messages of {} in {} {fields} (--mode {}) with {} threads at either \
          end, which is what connections are; it has:{}\n  without --run, a short run measures it",
         run.header.id,
@@ -165,7 +165,7 @@ fn not_in(args: &Ask, run: &Run) -> Failure {
         args.mode,
         args.connections,
         known.concat()
-    ))
+    )
 }
 
 fn nothing_stored(looked: &Looked, cell: &Cell, database: &Path) -> Failure {
@@ -180,10 +180,10 @@ fn nothing_stored(looked: &Looked, cell: &Cell, database: &Path) -> Failure {
         let ids = looked.unusable.join(", ");
         why.push(format!("\n  without usable numbers of it: {ids} (`iolens show` says why)"));
     }
-    Failure::unusable(format!(
+    unusable!(
         "no stored run answers about {cell} on this machine\n  looked in {}{}\n  without --stored, \
          a short run measures it",
         database.display(),
         why.concat()
-    ))
+    )
 }

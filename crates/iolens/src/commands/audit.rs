@@ -7,7 +7,7 @@ use iolens_audit::bounds::Bounds;
 use iolens_audit::{Audit, Refused, audit_all, text};
 
 use crate::commands::report::style;
-use crate::failure::{FOUND, Failure};
+use crate::failure::{FOUND, Failure, usage};
 use crate::{args, output};
 
 /// Audits every file, or says which cannot be.
@@ -22,7 +22,7 @@ pub(crate) fn audit(args: &args::Audit) -> Result<ExitCode, Failure> {
         empty_call_ns: args.call_cost,
         cpus: args.cpus,
     };
-    let refused = |Refused { file, error }| Failure::usage(format!("cannot audit {file}: {error}"));
+    let refused = |Refused { file, error }| usage!("cannot audit {file}: {error}");
     let audits = audit_all(&files, &args.map, &bounds).map_err(refused)?;
     let shown = if args.json {
         serde_json::to_string_pretty(&audits).map_err(Failure::unusable)?
@@ -37,7 +37,7 @@ pub(crate) fn audit(args: &args::Audit) -> Result<ExitCode, Failure> {
 /// The text of a file; bytes that are not UTF-8 are of some older encoding, and
 /// its numbers are read all the same.
 fn read(path: &Path) -> Result<String, Failure> {
-    let refused = |e| Failure::usage(format!("cannot read {}: {e}", path.display()));
+    let refused = |e| usage!("cannot read {}: {e}", path.display());
     let bytes = std::fs::read(path).map_err(refused)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -18,10 +18,10 @@ use iolens_store::Store;
 use crate::args;
 use crate::args::{Allow, Permission};
 use crate::commands::report::{self, write_new};
-use crate::commands::run::{Session, prepared};
+use crate::commands::run::{Session, paged, prepared, said_of};
 use crate::commands::stored::load;
 use crate::commands::{again, resume};
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, unusable, usage};
 use crate::runner::{self, Flow, Question, is_compared};
 use crate::sysctls::Sysctls;
 use crate::{output, places};
@@ -30,7 +30,7 @@ use crate::{output, places};
 pub(crate) fn explain(args: &args::Explain) -> Result<ExitCode, Failure> {
     let database = places::existing_database(args.result.db.as_deref())?;
     // Opened to be written: samples come into it.
-    Store::open(&database).map_err(Failure::unusable)?;
+    Store::open(&database)?;
     let mut run = load(Some(&database), &args.run)?.0;
     let analysis = iolens_stats::analyse(&run);
     let cell = chosen_cell(&run, &analysis, args.cell)?;
@@ -69,11 +69,7 @@ fn chosen_cell<'a>(
         }),
     };
     place.and_then(|place| cells.get(place)).ok_or_else(|| {
-        Failure::usage(format!(
-            "there is no such cell: run {} has cells 1 to {}",
-            run.header.id,
-            cells.len()
-        ))
+        usage!("there is no such cell: run {} has cells 1 to {}", run.header.id, cells.len())
     })
 }
 
@@ -86,11 +82,11 @@ fn chosen_arms(cell: &CellAnalysis, wanted: &[String]) -> Result<Vec<String>, Fa
     }
     match wanted.iter().find(|name| !labels().any(|label| label == **name)) {
         None => Ok(wanted.to_vec()),
-        Some(unknown) => Err(Failure::usage(format!(
+        Some(unknown) => Err(usage!(
             "there is no arm `{unknown}` in {}: it has {}",
             cell.cell,
             labels().collect::<Vec<_>>().join(", ")
-        ))),
+        )),
     }
 }
 
@@ -113,7 +109,7 @@ fn sample(
     refuse_change(&run.header, &host)?;
     if let Some(topology) = cell.topology() {
         stage::available(topology)
-            .map_err(|why| Failure::unusable(format!("cannot use --network {topology}: {why}")))?;
+            .map_err(|why| unusable!("cannot use --network {topology}: {why}"))?;
     }
     let mut session = Session::open(database, args.wait)?;
     // Put back when this function ends.
@@ -159,11 +155,11 @@ fn refuse_change(header: &RunHeader, host: &HostFacts) -> Result<(), Failure> {
     for (what, group, name) in [("kernel", "kernel", "release"), ("CPU model", "cpu", "model")] {
         let (then, now) = (header.host.fact(group, name), host.fact(group, name));
         if then != now {
-            return Err(Failure::unusable(format!(
+            return Err(unusable!(
                 "cannot explain run {} here: it has another {what}\n  the run: {then}\n  here: \
                  {now}\n  run the plan here, and explain that run",
                 header.id
-            )));
+            ));
         }
     }
     Ok(())
@@ -178,10 +174,10 @@ fn nothing(run: &Run, cell: &Cell, flow: Flow) -> Result<ExitCode, Failure> {
     let reasons = trials().filter_map(|trial| trial.reason.clone());
     let missing = trials().flat_map(|trial| &trial.not_measured).map(|entry| entry.why.clone());
     let why = reasons.chain(missing).next_back();
-    Err(Failure::unusable(format!(
+    Err(unusable!(
         "no samples of {cell}: {}",
         why.as_deref().unwrap_or("none of its arms can be measured here")
-    )))
+    ))
 }
 
 /// Prints the explanation and brings the page up to date.
@@ -196,11 +192,10 @@ fn show(args: &args::Explain, run: &Run, explanation: &Explanation, database: &P
     if !explanation.attribution.kernel {
         output::note(&advice());
     }
-    let page = places::page(database, &run.header.id);
-    match report::write_page(run, &analysis, &page) {
-        Ok(()) if args.result.json => output::note(&format!("report: {}", page.display())),
-        Ok(()) => output::result(&format!("report: {}", page.display())),
-        Err(failure) => output::note(&format!("no report: {}", failure.message)),
+    let page = paged(run, &analysis, database);
+    match page.is_ok() && !args.result.json {
+        true => output::result(&said_of(&page)),
+        false => output::note(&said_of(&page)),
     }
 }
 

@@ -75,7 +75,7 @@ fn all(args: &args::Export) -> Result<String, Failure> {
     let mut text = String::new();
     for wanted in &args.runs {
         let id = store.find(wanted).map_err(Failure::usage)?;
-        store.lines(&id, |line| text.push_str(line)).map_err(Failure::unusable)?;
+        store.lines(&id, |line| text.push_str(line))?;
     }
     Ok(text)
 }

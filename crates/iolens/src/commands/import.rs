@@ -13,7 +13,7 @@ use iolens_store::{Fate, Imported, Importing, Source, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::commands::run::take_lock;
-use crate::failure::{Failure, NOTHING_USABLE};
+use crate::failure::{Failure, NOTHING_USABLE, usage};
 use crate::{args, output, places};
 
 /// Why an import waits for a run.
@@ -38,10 +38,10 @@ pub(crate) fn import(args: &args::Import) -> Result<ExitCode, Failure> {
     refuse_itself(&args.files, &database)?;
     let here = host::read(&host::Root::real());
     let done = if args.dry_run {
-        taken(args, &mut untouched(&database).map_err(Failure::unusable)?, &here)
+        taken(args, &mut untouched(&database)?, &here)
     } else {
         let _lock = take_lock(args.wait, BUSY)?;
-        taken(args, &mut Store::open(&database).map_err(Failure::unusable)?, &here)
+        taken(args, &mut Store::open(&database)?, &here)
     };
     show(args, &database, &done);
     let refused = |fate: &Fate| matches!(fate, Fate::Refused(_));
@@ -72,11 +72,11 @@ fn refuse_itself(files: &[PathBuf], database: &Path) -> Result<(), Failure> {
     let Ok(own) = database.canonicalize() else { return Ok(()) };
     match files.iter().find(|file| file.canonicalize().is_ok_and(|file| file == own)) {
         None => Ok(()),
-        Some(file) => Err(Failure::usage(format!(
+        Some(file) => Err(usage!(
             "cannot import {}: it is the database itself\n  name another one to import into with \
              --db FILE",
             file.display()
-        ))),
+        )),
     }
 }
 

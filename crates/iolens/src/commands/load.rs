@@ -7,14 +7,13 @@ use std::process::ExitCode;
 use iolens_engine::clock;
 use iolens_engine::load::{self, Answer, Count, Expected, Form, Settings, Watch};
 use iolens_model::load::{Arrivals, Length, Pace};
-use iolens_model::outcome::Status;
 use iolens_model::units::Nanos;
 use serde_json::json;
 
 use crate::args;
-use crate::commands::net::{catch, usable_cpus};
+use crate::commands::net::{ended, usable_cpus};
 use crate::commands::report::style;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, catch};
 use crate::output;
 
 /// For how long requests are made where neither a time nor a number is asked for.
@@ -34,11 +33,7 @@ pub(crate) fn load(args: &args::Load) -> Result<ExitCode, Failure> {
         true => iolens_report::load::json(&load),
         false => iolens_report::load::text(&load, &style()),
     });
-    match (load.status, &load.reason) {
-        (Status::Ok, _) => Ok(ExitCode::SUCCESS),
-        (Status::Interrupted, _) => Ok(ExitCode::from(INTERRUPTED)),
-        (status, reason) => Err(Failure::unusable(reason.as_deref().unwrap_or(status.word()))),
-    }
+    ended(load.status, load.reason.as_deref())
 }
 
 /// What is asked for, as far as it can be.
@@ -64,8 +59,7 @@ fn settings(args: &args::Load) -> Result<Settings, Failure> {
         (None, None) if args.print => Count::Requests(u64::from(args.connections)),
         (None, None) => Count::Time(TIME),
     };
-    let cpus = args.cpus.as_ref().map(|cpus| cpus.0.clone());
-    usable_cpus(cpus.as_deref())?;
+    let cpus = usable_cpus(args.cpus.as_ref())?;
     let per_cpu = cpus.as_ref().and_then(|cpus| u32::try_from(cpus.len()).ok()).unwrap_or(1);
     Ok(Settings {
         connections: args.connections,
@@ -78,7 +72,7 @@ fn settings(args: &args::Load) -> Result<Settings, Failure> {
         timeout: args.timeout,
         threads: args.threads.unwrap_or(per_cpu.min(args.connections)),
         cpus,
-        sources: args.sources.as_ref().map(|sources| sources.0.clone()).unwrap_or_default(),
+        sources: args.sources.clone().unwrap_or_default(),
         seed: args.seed.unwrap_or_else(clock::unix_ns),
         form,
         expected,

@@ -7,7 +7,7 @@ use iolens_model::shell;
 use iolens_store::Store;
 
 use self::prompt::{Picked, Prompt};
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, unusable};
 use crate::menu::{self, Answer, Choice, Question, Stands};
 use crate::{output, places};
 
@@ -59,8 +59,8 @@ pub(crate) fn offer_page(line: &[String]) -> Result<(), Failure> {
         return Ok(());
     }
     let database = places::existing_database(None)?;
-    let store = Store::open_read_only(&database).map_err(Failure::unusable)?;
-    let id = store.find("last").map_err(Failure::unusable)?;
+    let store = Store::open_read_only(&database)?;
+    let id = store.find("last")?;
     let page = places::page(&database, &id);
     if page.exists() && output::ask("Open the report?") {
         opened(&page).map_err(Failure::unusable)?;
@@ -78,13 +78,11 @@ fn answered(prompt: &mut Prompt, question: &Question) -> Result<Picked, Failure>
         Answer::Value(value) => prompt.value(question.text, value),
     };
     asked.map_err(|e| match e.kind() {
-        std::io::ErrorKind::Interrupted => {
-            Failure { code: INTERRUPTED, message: "interrupted".to_owned() }
-        }
+        std::io::ErrorKind::Interrupted => Failure::interrupted("interrupted"),
         _ => cannot_ask(&e),
     })
 }
 
 fn cannot_ask(error: &std::io::Error) -> Failure {
-    Failure::unusable(format!("cannot ask on this terminal: {error}"))
+    unusable!("cannot ask on this terminal: {error}")
 }

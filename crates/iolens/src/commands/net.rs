@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use iolens_engine::by_hand::Conditions;
 use iolens_engine::by_hand::recv::{Connected, Wish};
 use iolens_engine::by_hand::send::{Listening, Offer};
+use iolens_engine::host;
 use iolens_engine::registry::Ends;
-use iolens_engine::{Interrupts, host};
 use iolens_model::outcome::Status;
 use iolens_model::plan::SocketOptions;
 use iolens_model::transfer::Transfer;
@@ -20,7 +20,7 @@ use iolens_report::transfer;
 
 use crate::args::{self, BothEnds, NetEnd};
 use crate::commands::report::style;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, catch, unusable, usage};
 use crate::request::CONGESTION;
 use crate::{output, request, runner};
 
@@ -57,18 +57,19 @@ fn send(args: &args::NetSend) -> Result<ExitCode, Failure> {
 fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
     let entry = request::one_primitive(&args.primitive).map_err(Failure::usage)?;
     if entry.ends == Ends::SenderOnly {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "`{}` cannot send to anybody: it is a control, whose bytes do not leave this process\n  \
              `iolens list methods` shows what sends",
             entry.id
-        )));
+        ));
     }
     if entry.transport != Transport::Tcp {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "`{}` sends over {}: by hand it is TCP, so that any program can be the other end\n  \
              `iolens list methods` shows what else sends",
-            entry.id, entry.transport
-        )));
+            entry.id,
+            entry.transport
+        ));
     }
     let work = match args.messages {
         Some(messages) => Work::Messages(messages),
@@ -116,23 +117,18 @@ fn receive_size() -> Bytes {
 fn conditions(args: &BothEnds, receive_bytes: Bytes) -> Result<Conditions, Failure> {
     let congestion = args.congestion.clone().unwrap_or_else(|| CONGESTION.to_owned());
     runner::check_congestion(&congestion)?;
-    let cpus = args.cpus.as_ref().map(|cpus| cpus.0.clone());
-    usable_cpus(cpus.as_deref())?;
+    let cpus = usable_cpus(args.cpus.as_ref())?;
     let buffer_bytes = args.socket_buffer.unwrap_or(Tuning::DEFAULT.socket_buffer_bytes);
     let socket = SocketOptions { congestion, buffer_bytes, nodelay: true, receive_bytes };
     Ok(Conditions { socket, cpus, stall_limit: args.stall_limit.as_duration() })
 }
 
-/// Refuses processors that this process may not use.
-pub(crate) fn usable_cpus(cpus: Option<&[u32]>) -> Result<(), Failure> {
-    match cpus {
-        Some(cpus) => runner::check_cpus(cpus, &host::limits(&host::Root::real()).cpus),
-        None => Ok(()),
+/// The processors that are asked for, each of which this process may use.
+pub(crate) fn usable_cpus(asked: Option<&Vec<u32>>) -> Result<Option<Vec<u32>>, Failure> {
+    if let Some(cpus) = asked {
+        runner::check_cpus(cpus, &host::limits(&host::Root::real()).cpus)?;
     }
-}
-
-pub(crate) fn catch() -> Result<Interrupts, Failure> {
-    Interrupts::catch().map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))
+    Ok(asked.cloned())
 }
 
 /// The first of a name's addresses that works, or what the system said of them.
@@ -151,12 +147,12 @@ pub(crate) fn first_that_works<T>(
 }
 
 fn cannot(what: &str, id: &str, why: &str) -> Failure {
-    Failure::unusable(format!("cannot {what} with {id} here: {why}"))
+    unusable!("cannot {what} with {id} here: {why}")
 }
 
 fn interrupted_early(connected: u32, of: u32) -> Failure {
     let message = format!("interrupted before anything moved: {connected} of {of} were connected");
-    Failure { code: INTERRUPTED, message }
+    Failure::interrupted(message)
 }
 
 /// Prints what was done, whole or not.
@@ -165,9 +161,14 @@ fn conclude(done: &Transfer, args: &BothEnds) -> Result<ExitCode, Failure> {
         true => transfer::json(done),
         false => transfer::text(done, &style()),
     });
-    match (done.status, &done.reason) {
-        (Status::Ok, _) => Ok(ExitCode::SUCCESS),
-        (Status::Interrupted, _) => Ok(ExitCode::from(INTERRUPTED)),
-        (status, reason) => Err(Failure::unusable(reason.as_deref().unwrap_or(status.word()))),
+    ended(done.status, done.reason.as_deref())
+}
+
+/// How a command ends that did one thing, whole or not.
+pub(crate) fn ended(status: Status, reason: Option<&str>) -> Result<ExitCode, Failure> {
+    match status {
+        Status::Ok => Ok(ExitCode::SUCCESS),
+        Status::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
+        status => Err(Failure::unusable(reason.unwrap_or(status.word()))),
     }
 }

@@ -17,7 +17,7 @@ use iolens_store::Store;
 
 use crate::args::{self, FigureFormat, FigurePaper};
 use crate::commands::stored::{summed, summed_in};
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable, usage};
 use crate::{output, places};
 
 /// Writes the page, or with `--figures` the figures; of several runs one page.
@@ -46,12 +46,12 @@ fn merged(args: &args::Report) -> Result<ExitCode, Failure> {
         ));
     }
     let database = places::existing_database(args.db.as_deref())?;
-    let store = Store::open_read_only(&database).map_err(Failure::unusable)?;
+    let store = Store::open_read_only(&database)?;
     let mut ids: Vec<String> = Vec::new();
     for wanted in &args.runs {
         let id = store.find(wanted).map_err(Failure::usage)?;
         if ids.contains(&id) {
-            return Err(Failure::usage(format!("run {id} is named twice")));
+            return Err(usage!("run {id} is named twice"));
         }
         ids.push(id);
     }
@@ -60,7 +60,7 @@ fn merged(args: &args::Report) -> Result<ExitCode, Failure> {
     }
     let mut runs = Vec::new();
     for id in &ids {
-        runs.push(summed_in(&store, id).map_err(Failure::unusable)?);
+        runs.push(summed_in(&store, id)?);
     }
     same_study(runs.iter().map(|(run, _)| &run.header))?;
     let html = iolens_report::html::merged(&runs);
@@ -79,10 +79,10 @@ pub(crate) fn same_study<'a>(
     }
     let all: Vec<String> =
         headers.map(|header| format!("{} is of {}", header.id, header.plan.study())).collect();
-    Err(Failure::usage(format!(
+    Err(usage!(
         "cannot put runs of different studies together: {}\n  name runs of one study",
         all.join(", ")
-    )))
+    ))
 }
 
 /// Writes a page where the user wants it, or to the place that is ours; where that is.
@@ -221,11 +221,11 @@ pub(crate) fn exists(path: &Path) -> Failure {
         true => ["it is a directory", "name a file in it"],
         false => ["it exists", "replace it with --overwrite"],
     };
-    Failure::usage(format!("cannot write {}: {what}\n  {advice}", path.display()))
+    usage!("cannot write {}: {what}\n  {advice}", path.display())
 }
 
 pub(crate) fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::unusable(format!("cannot write {}: {error}", path.display()))
+    unusable!("cannot write {}: {error}", path.display())
 }
 
 /// How text goes to stdout here.

@@ -12,8 +12,8 @@ use iolens_model::run::{Change, Run, RunHeader, StoppedBy};
 
 use crate::args;
 use crate::commands::again;
-use crate::commands::run::{PERF_LIMIT, Session, check_again, conclude, prepared};
-use crate::failure::Failure;
+use crate::commands::run::{Form, PERF_LIMIT, Session, check_again, conclude, prepared};
+use crate::failure::{Failure, unusable, usage};
 use crate::progress::Progress;
 use crate::runner::Means;
 use crate::sysctls::{self, Sysctls};
@@ -28,7 +28,7 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
     // The lock first: a run that still goes on is not one to go on with.
     let mut session = Session::open(&database, args.wait)?;
     let id = session.store.find(&args.run).map_err(Failure::usage)?;
-    let run = session.store.load(&id).map_err(Failure::unusable)?;
+    let run = session.store.load(&id)?;
     let host = host::read(&host::Root::real());
     let plan = without_drops(Plan {
         budget: args.budget.unwrap_or(run.header.plan.budget),
@@ -47,8 +47,7 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
     let means = session.means(&mut progress, args.perf_control.as_ref(), material.as_ref());
     let run = runner::resume(run, plan.budget, Means { far: far.as_mut(), ..means })?;
     drop(sysctls);
-    let result = args::ResultArgs { verbose: args.verbose, ..args.result.clone() };
-    Ok(conclude(&result, args.strict, &run, &database))
+    Ok(conclude(Form::of(args.result.json, args.verbose), args.strict, &run, &database))
 }
 
 /// What dropping caches is worth was measured when the run began.
@@ -70,12 +69,12 @@ fn trials_left(run: &Run, plan: &Plan, host: &HostFacts) -> usize {
 fn refuse_end(header: &RunHeader) -> Result<(), Failure> {
     match header.end.as_ref().map(|end| end.stopped_by) {
         None | Some(StoppedBy::Interrupted | StoppedBy::Lost | StoppedBy::Budget) => Ok(()),
-        Some(rule) => Err(Failure::usage(format!(
+        Some(rule) => Err(usage!(
             "run {} is complete ({}); there is nothing to resume\n  for more trials, start a new \
              run with more --passes",
             header.id,
             rule.word()
-        ))),
+        )),
     }
 }
 
@@ -102,11 +101,11 @@ fn reached_again(
 fn refuse(header: &RunHeader, place: &str, changes: &[Change]) -> Result<(), Failure> {
     match changes.first() {
         None => Ok(()),
-        Some(Change { part, then, now }) => Err(Failure::unusable(format!(
+        Some(Change { part, then, now }) => Err(unusable!(
             "cannot resume run {}: it has another {}\n  the run: {then}\n  {place}: {now}\n  \
              results would not be comparable; start a new run",
             header.id,
             part.word()
-        ))),
+        )),
     }
 }

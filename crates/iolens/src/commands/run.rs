@@ -27,9 +27,9 @@ use iolens_report::text;
 use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
-use crate::args::{self, Asked};
+use crate::args;
 use crate::commands::{outlook, report};
-use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE};
+use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, catch, unusable};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, FirstLook, Means};
@@ -41,49 +41,52 @@ pub(crate) const PERF_LIMIT: Duration = Duration::ZERO;
 
 /// Runs a study or a plan.
 pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure> {
-    let (asked, args) = match run {
-        args::Run::Study(args) => (args.wishes.clone(), *args),
+    let (asked, flags) = match run {
+        args::Run::Study(flags) => ((*flags).clone(), *flags),
         args::Run::Plan(name, words) => {
             let plan = request::file(&name)?;
             let study = plan.study.unwrap_or(Study::Net);
-            let args = Asked::parse(study, words).map_err(|e| misread::of_plan(e, study))?;
-            (args.wishes.clone().or(plan), args)
+            let flags = args::flags_of(study, words).map_err(|e| misread::of_plan(e, study))?;
+            (flags.clone().or(plan), flags)
         }
     };
-    let args = &args;
-    if let Some(perf) = &args.perf_control {
+    if let Some(perf) = &flags.perf_control {
         perf.open(PERF_LIMIT).map_err(Failure::usage)?;
     }
     let asked = request::complete(asked)?;
-    let asked = peer::meant(asked, &args.wishes, &args.peer);
-    let available = |topology| match (topology, &args.peer.peer) {
+    let asked = peer::meant(asked, &flags);
+    let available = |topology| match (topology, &flags.peer) {
         (Topology::Host, Some(_)) => Ok(()),
         _ => stage::available(topology),
     };
     let request = request::plan(asked, random() >> 16, &available)?;
-    request.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
+    output::notes(&request.notes);
     let host = host::read(&host::Root::real());
     runner::check(&request.plan, &host)?;
     sysctls::check(&request.plan)?;
     check_drops(&request.plan)?;
     let look = runner::first_look(&request.plan, &host);
-    let database = places::database(args.result.db.as_deref())?;
-    if args.print_plan {
-        return print_plan(&request, args.result.json);
+    let database = places::database(flags.db.as_deref())?;
+    if flags.print_plan {
+        return print_plan(&request, flags.json);
     }
-    if args.dry_run {
+    if flags.dry_run {
         let expected = outlook::Expected::read(&database, &request.plan, &host);
         let taken = calibrate::memory(request.plan.cpus.as_ref().unwrap_or(&host.cpus), &host);
-        let text = outlook::dry_run(&request.plan, &look, &expected, taken, args.result.json)?;
+        let text = outlook::dry_run(&request.plan, &look, &expected, taken, flags.json)?;
         output::result(&text);
         return Ok(ExitCode::SUCCESS);
     }
-    let perf = args.perf_control.as_ref();
-    let progress = args.progress;
-    let how = How { typed, database: &database, wait: args.wait, progress, perf };
-    let far = peer::reached(&request.plan, &args.peer, None)?;
+    let how = How {
+        typed,
+        database: &database,
+        wait: flags.wait,
+        progress: flags.progress,
+        perf: flags.perf_control.as_ref(),
+    };
+    let far = peer::reached(&request.plan, &flags.peer(), None)?;
     let run = conducted(request, (host, far), &look, &how, runner::measure)?;
-    Ok(conclude(&args.result, args.strict, &run, &database))
+    Ok(conclude(Form::of(flags.json, flags.verbose), flags.strict, &run, &database))
 }
 
 /// How a plan is measured.
@@ -98,18 +101,8 @@ pub(crate) struct How<'a> {
     pub(crate) perf: Option<&'a PerfControl>,
 }
 
-/// Measures what was planned and checked, and returns the run as it is stored.
-pub(crate) fn measured(
-    request: Request,
-    host: HostFacts,
-    look: &FirstLook,
-    how: &How<'_>,
-) -> Result<Run, Failure> {
-    conducted(request, (host, None), look, how, runner::measure)
-}
-
-/// The same with a way to measure, from what is known before to what is stored after, and with
-/// another machine, where there is one.
+/// Measures what was planned and checked, from what is known before to what is stored after, and
+/// with another machine, where there is one.
 pub(crate) fn conducted<T>(
     request: Request,
     (host, far): (HostFacts, Option<(Far, FarFacts)>),
@@ -141,7 +134,7 @@ pub(crate) fn conducted<T>(
 pub(crate) fn check_again(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     for &topology in plan.topologies().iter().filter(|topology| !topology.is_apart()) {
         stage::available(topology)
-            .map_err(|why| Failure::unusable(format!("cannot use --network {topology}: {why}")))?;
+            .map_err(|why| unusable!("cannot use --network {topology}: {why}"))?;
     }
     runner::check(plan, host)?;
     check_drops(plan)
@@ -220,10 +213,10 @@ pub(crate) fn prepared(
     session: &Session,
 ) -> Result<Option<Material>, Failure> {
     // What a killed run left is in nobody's way, but takes room.
-    Leftovers::here().sweep().iter().for_each(|said| output::note(&format!("note: {said}")));
+    output::notes(Leftovers::here().sweep());
     let stop = || session.interrupts.came();
     let material = Material::of(plan, host, stop).map_err(|why| match stop() {
-        true => Failure { code: INTERRUPTED, message: "interrupted".to_owned() },
+        true => Failure::interrupted("interrupted"),
         false => Failure::unusable(why),
     })?;
     for facts in material.iter().map(Material::facts) {
@@ -245,10 +238,9 @@ pub(crate) struct Session {
 impl Session {
     /// Opens the database and takes the machine.
     pub(crate) fn open(database: &Path, wait: bool) -> Result<Session, Failure> {
-        let store = Store::open(database).map_err(Failure::unusable)?;
+        let store = Store::open(database)?;
         let lock = take_lock(wait, "two would measure each other")?;
-        let interrupts = Interrupts::catch()
-            .map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
+        let interrupts = catch()?;
         Ok(Session { store, interrupts, _lock: lock })
     }
 
@@ -264,18 +256,13 @@ impl Session {
 }
 
 /// Answers from a run that has ended.
-pub(crate) fn conclude(
-    result: &args::ResultArgs,
-    strict: bool,
-    run: &Run,
-    database: &Path,
-) -> ExitCode {
+pub(crate) fn conclude(form: Form, strict: bool, run: &Run, database: &Path) -> ExitCode {
     let is_interrupted = |end: &RunEnd| end.stopped_by == StoppedBy::Interrupted;
     let ended = |trial: &TrialOutcome| trial.pass > 0 && trial.status != Status::Interrupted;
     if run.header.end.as_ref().is_some_and(is_interrupted)
         && run.searches.is_empty()
         && !run.trials.iter().any(ended)
-        && !result.json
+        && form != Form::Json
     {
         let id = &run.header.id;
         output::note(&format!(
@@ -285,7 +272,7 @@ pub(crate) fn conclude(
         return ExitCode::from(INTERRUPTED);
     }
     let analysis = iolens_stats::analyse(run);
-    answer(Form::of(result), run, &analysis, database);
+    answer(form, run, &analysis, database);
     ExitCode::from(exit_code(strict, run, &analysis))
 }
 
@@ -308,10 +295,10 @@ pub(crate) fn take_lock(wait: bool, why: &str) -> Result<MachineLock, Failure> {
             Ok(lock) => return Ok(lock),
             Err(LockError::Unusable(what)) => return Err(Failure::unusable(what)),
             Err(LockError::HeldBy(holder)) if !wait => {
-                return Err(Failure::unusable(format!(
+                return Err(unusable!(
                     "another run measures on this machine ({holder}); {why}\n  \
                      wait for it with --wait"
-                )));
+                ));
             }
             Err(LockError::HeldBy(holder)) => {
                 if !told {
@@ -336,8 +323,8 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    pub(crate) fn of(result: &args::ResultArgs) -> Form {
-        match (result.json, result.verbose) {
+    pub(crate) fn of(json: bool, verbose: bool) -> Form {
+        match (json, verbose) {
             (true, _) => Form::Json,
             (false, true) => Form::Everything,
             (false, false) => Form::Screen,

@@ -10,11 +10,11 @@ use iolens_model::served::Mishap;
 use iolens_report::served;
 
 use crate::args;
-use crate::commands::net::first_that_works;
+use crate::commands::net::{first_that_works, usable_cpus};
 use crate::commands::report::style;
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable, usage};
+use crate::output;
 use crate::request::known_model;
-use crate::{output, runner};
 
 /// Serves until the user ends it.
 pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
@@ -22,23 +22,19 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
     if let (Some(_), None) = (args.workers, model.workers.word()) {
         let with: Vec<&str> =
             MODELS.iter().filter(|m| m.workers.word().is_some()).map(|m| m.id).collect();
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "`{}` has no number of threads or processes to choose: --workers is for {}",
             model.id,
             with.join(", ")
-        )));
+        ));
     }
-    let usable = host::limits(&host::Root::real()).cpus;
-    let cpus = args.cpus.as_ref().map(|cpus| cpus.0.clone());
-    if let Some(cpus) = &cpus {
-        runner::check_cpus(cpus, &usable)?;
-    }
-    let all = cpus.as_ref().unwrap_or(&usable).len();
+    let cpus = usable_cpus(args.cpus.as_ref())?;
+    let all = cpus.as_ref().unwrap_or(&host::limits(&host::Root::real()).cpus).len();
     let workers = args.workers.unwrap_or_else(|| u32::try_from(all.max(1)).unwrap_or(u32::MAX));
     let addresses = args.listen.resolve().map_err(Failure::usage)?;
     // Before anybody can connect, so that the end is in order whenever it comes.
-    let interrupts = Interrupts::catch_in_scripts_too()
-        .map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
+    let interrupts =
+        Interrupts::catch_in_scripts_too().map_err(|e| unusable!("cannot catch signals: {e}"))?;
     let server = first_that_works(&addresses, |&address| {
         Server::open(Offer {
             model,
@@ -51,9 +47,8 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
             cpus: cpus.clone(),
         })
     })?;
-    let running = server
-        .start()
-        .map_err(|why| Failure::unusable(format!("cannot serve with {} here: {why}", model.id)))?;
+    let running =
+        server.start().map_err(|why| unusable!("cannot serve with {} here: {why}", model.id))?;
     output::note(&format!("listening on {}", running.address()));
     let waited = watch(&running, &interrupts);
     let served = running.stop();
@@ -73,7 +68,7 @@ fn watch(running: &Running, interrupts: &iolens_engine::Interrupts) -> Result<()
     let mut told: Vec<Mishap> = Vec::new();
     loop {
         let news = running.wait(interrupts);
-        match news.map_err(|e| Failure::unusable(format!("cannot wait for the end: {e}")))? {
+        match news.map_err(|e| unusable!("cannot wait for the end: {e}"))? {
             News::Interrupted | News::Ended => return Ok(()),
             News::Mishaps => {
                 for (mishap, _) in running.mishaps() {

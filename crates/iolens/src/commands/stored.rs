@@ -13,36 +13,41 @@ use iolens_store::{RunSummary, Store, StoreError};
 
 use crate::args;
 use crate::commands::report::style;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::{output, places};
 
 /// Opens the database without changing it.
 pub(crate) fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
     let path = places::existing_database(db)?;
-    let store = Store::open_read_only(&path).map_err(Failure::unusable)?;
+    let store = Store::open_read_only(&path)?;
     Ok((store, path))
 }
 
-/// A run by its id, the beginning of it, its name, or `last`, and its database.
-pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
+/// What `read` finds of a run by its id, the beginning of it, its name, or `last`; and the
+/// database.
+fn found<T>(
+    db: Option<&Path>,
+    wanted: &str,
+    read: impl FnOnce(&Store, &str) -> Result<T, StoreError>,
+) -> Result<(T, PathBuf), Failure> {
     let (store, path) = open(db)?;
     let id = store.find(wanted).map_err(Failure::usage)?;
-    let run = store.load(&id).map_err(Failure::unusable)?;
-    Ok((run, path))
+    Ok((read(&store, &id)?, path))
 }
 
-/// What was known of a run when it began, by its id, the beginning of it, its name, or `last`.
+/// A whole run, and its database.
+pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
+    found(db, wanted, Store::load)
+}
+
+/// What was known of a run when it began.
 pub(crate) fn header(db: Option<&Path>, wanted: &str) -> Result<RunHeader, Failure> {
-    let (store, _) = open(db)?;
-    let id = store.find(wanted).map_err(Failure::usage)?;
-    store.header(&id).map_err(Failure::unusable)
+    Ok(found(db, wanted, Store::header)?.0)
 }
 
 /// A run without its trials, with its analysis, and its database: what pages are made of.
 pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, PathBuf), Failure> {
-    let (store, path) = open(db)?;
-    let id = store.find(wanted).map_err(Failure::usage)?;
-    let (run, analysis) = summed_in(&store, &id).map_err(Failure::unusable)?;
+    let ((run, analysis), path) = found(db, wanted, summed_in)?;
     Ok((run, analysis, path))
 }
 
@@ -77,7 +82,7 @@ fn folded(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
 /// Lists the runs.
 pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode, Failure> {
     let (store, _) = open(args.result.db.as_deref())?;
-    let runs = store.runs().map_err(Failure::unusable)?;
+    let runs = store.runs()?;
     if args.result.json {
         let json = serde_json::to_string_pretty(&runs).map_err(Failure::unusable)?;
         output::result(&json);
@@ -143,11 +148,11 @@ pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
     let analysis = iolens_stats::analyse(&run);
     let index = usize::try_from(cell).unwrap_or(usize::MAX);
     let Some(chosen) = index.checked_sub(1).and_then(|index| analysis.cells.get(index)) else {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "there is no cell {cell}: run {} has cells 1 to {}",
             run.header.id,
             analysis.cells.len()
-        )));
+        ));
     };
     output::result(&text::show(&run, &analysis, chosen, &style()));
     Ok(ExitCode::SUCCESS)

@@ -29,10 +29,10 @@ const BUSY: &str = "its run may be one of those that are to go, and it would mea
 /// Removes runs.
 pub(crate) fn rm(args: &args::Rm) -> Result<ExitCode, Failure> {
     let path = places::existing_database(args.result.db.as_deref())?;
-    let mut store = Store::open(&path).map_err(Failure::unusable)?;
+    let mut store = Store::open(&path)?;
     let runs = named(&store, &args.runs)?;
     let Some(_lock) = allowed(&runs, &args.consent)? else { return Ok(ExitCode::SUCCESS) };
-    let removed = store.remove(&ids(&runs)).map_err(Failure::unusable)?;
+    let removed = store.remove(&ids(&runs))?;
     let pages = remove_pages(&path, &runs);
     if args.result.json {
         let object = json!({
@@ -64,26 +64,26 @@ pub(crate) fn rm(args: &args::Rm) -> Result<ExitCode, Failure> {
 pub(crate) fn gc(args: &args::Gc) -> Result<ExitCode, Failure> {
     let path = places::existing_database(args.result.db.as_deref())?;
     if args.dry_run {
-        let store = Store::open_read_only(&path).map_err(Failure::unusable)?;
-        let before = store.extent().map_err(Failure::unusable)?;
+        let store = Store::open_read_only(&path)?;
+        let before = store.extent()?;
         let outdated = outdated(&store, args)?;
         let empty = empty(&store, &outdated)?;
         show(args, &path, &Done { outdated, empty, before, after: None });
         return Ok(ExitCode::SUCCESS);
     }
-    let mut store = Store::open(&path).map_err(Failure::unusable)?;
+    let mut store = Store::open(&path)?;
     let outdated = outdated(&store, args)?;
     let Some(_lock) = allowed(&outdated, &args.consent)? else { return Ok(ExitCode::SUCCESS) };
-    let before = store.extent().map_err(Failure::unusable)?;
+    let before = store.extent()?;
     // Not before the lock is held: a run that has just begun holds nothing yet.
     let empty = empty(&store, &outdated)?;
-    store.remove(&[ids(&outdated), ids(&empty)].concat()).map_err(Failure::unusable)?;
+    store.remove(&[ids(&outdated), ids(&empty)].concat())?;
     remove_pages(&path, &outdated);
     remove_pages(&path, &empty);
-    if !store.compact().map_err(Failure::unusable)? {
+    if !store.compact()? {
         output::note("note: another process reads the database: its log stays until that ends");
     }
-    let after = Some(store.extent().map_err(Failure::unusable)?);
+    let after = Some(store.extent()?);
     show(args, &path, &Done { outdated, empty, before, after });
     Ok(ExitCode::SUCCESS)
 }
@@ -92,14 +92,14 @@ pub(crate) fn gc(args: &args::Gc) -> Result<ExitCode, Failure> {
 fn named(store: &Store, wanted: &[String]) -> Result<Vec<RunSummary>, Failure> {
     let find = |wanted: &String| store.find(wanted).map_err(Failure::usage);
     let ids: Vec<String> = wanted.iter().map(find).collect::<Result<_, _>>()?;
-    let mut runs = store.runs().map_err(Failure::unusable)?;
+    let mut runs = store.runs()?;
     runs.retain(|run| ids.contains(&run.id));
     Ok(runs)
 }
 
 /// The runs that the flags of `gc` name.
 fn outdated(store: &Store, args: &args::Gc) -> Result<Vec<RunSummary>, Failure> {
-    let runs = store.runs().map_err(Failure::unusable)?;
+    let runs = store.runs()?;
     let now_unix_ns = clock::unix_ns();
     let mut selected = select(runs, args.keep, args.older_than, now_unix_ns);
     selected.retain(|run| {
@@ -148,8 +148,8 @@ fn may_have_begun(run: &RunSummary, now_unix_ns: u64) -> bool {
 
 /// The runs that hold nothing, besides others that go.
 fn empty(store: &Store, others: &[RunSummary]) -> Result<Vec<RunSummary>, Failure> {
-    let ids = store.empty_runs().map_err(Failure::unusable)?;
-    let mut runs = store.runs().map_err(Failure::unusable)?;
+    let ids = store.empty_runs()?;
+    let mut runs = store.runs()?;
     let now_unix_ns = clock::unix_ns();
     runs.retain(|run| {
         ids.contains(&run.id)

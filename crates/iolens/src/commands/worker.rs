@@ -8,11 +8,11 @@ use iolens_engine::files::job;
 use iolens_engine::{far, worker};
 
 use crate::args;
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable};
 
 /// Serves until the control pipe closes.
 pub(crate) fn worker(args: &args::Worker) -> Result<ExitCode, Failure> {
-    let failed = |what: String| Failure::unusable(format!("worker: {what}"));
+    let failed = |what: String| unusable!("worker: {what}");
     worker::become_worker().map_err(failed)?;
     if args.keep {
         // Unbuffered: it is waited for.

@@ -10,7 +10,6 @@ use super::{Available, Request, SLICE, complete, plan};
 use crate::args::Ask;
 use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::values::List;
 
 /// How much smaller and larger the messages beside it are.
 const STEP: u64 = 4;
@@ -97,11 +96,11 @@ fn wishes(ask: &Ask, sizes: Vec<Bytes>, cpus: usize) -> Wishes {
     Wishes {
         quick: true,
         methods: ask.methods.clone(),
-        sizes: Some(List(sizes)),
-        threads: Some(List(vec![ask.connections])),
-        fields: Some(List(vec![ask.fields])),
-        mode: Some(List(vec![ask.mode])),
-        network: Some(List(vec![ask.network])),
+        sizes: Some(sizes),
+        threads: Some(vec![ask.connections]),
+        fields: Some(vec![ask.fields]),
+        mode: Some(vec![ask.mode]),
+        network: Some(vec![ask.network]),
         slice,
         rounds: many.then_some(ROUNDS_OF_MANY),
         budget: ask.budget.or(many.then_some(BUDGET_OF_MANY)),
@@ -173,10 +172,10 @@ mod tests {
     #[test]
     fn other_axes_of_a_stored_run_are_no_other_message() {
         let wishes = Wishes {
-            sizes: Some(List(vec![Bytes(64), Bytes(1024)])),
-            threads: Some(List(vec![1, 4])),
-            network: Some(List(vec![crate::values::Stand::Auto])),
-            ip: Some(List(vec![iolens_model::axes::IpVersion::V6])),
+            sizes: Some(vec![Bytes(64), Bytes(1024)]),
+            threads: Some(vec![1, 4]),
+            network: Some(vec![crate::values::Stand::Auto]),
+            ip: Some(vec![iolens_model::axes::IpVersion::V6]),
             ..Wishes::default()
         };
         let stored = plan(complete(wishes).unwrap(), 1, &|_| Ok(())).unwrap().plan;

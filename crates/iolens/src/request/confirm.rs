@@ -8,7 +8,7 @@ use iolens_model::run::RunHeader;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::analysis::{Analysis, Crossover};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 
 /// Sizes of a band, its ends among them, evenly spaced on the logarithm.
 const SIZES: u32 = 7;
@@ -30,28 +30,28 @@ pub(crate) fn plans(
     mut seed: impl FnMut() -> u64,
 ) -> Result<Vec<Plan>, Failure> {
     if let Some(other) = &header.confirms {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "run {} itself looks at the crossovers of run {other} anew\n  confirm that one",
             header.id
-        )));
+        ));
     }
     if header.plan.net().is_none() {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "run {} is of `{}`; points are named of `net` alone",
             header.id,
             header.plan.study().word()
-        )));
+        ));
     }
     let bands: Vec<&Crossover> =
         analysis.crossovers.iter().filter(|crossover| crossover.band().is_some()).collect();
     let mut curves: Vec<&Cell> = bands.iter().map(|crossover| &crossover.curve).collect();
     curves.dedup();
     if curves.is_empty() {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "in run {0} no way to send is ahead of another at one end of the sizes alone: there is no \
              band to look into\n  `iolens show {0}` says what is known",
             header.id
-        )));
+        ));
     }
     let share = Nanos(budget.0 / curves.len() as u64);
     let plan = |curve: &&Cell| {

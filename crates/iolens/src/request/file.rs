@@ -1,56 +1,32 @@
-//! A plan of the study `file`.
+//! What only the study `file` has.
 
 use std::path::Path;
 
-use iolens_engine::files::read::engines::{self, ENGINES};
 use iolens_engine::files::subject::Subject;
 use iolens_model::file::{CacheState, DropMode, FileAxes, FileSetting};
-use iolens_model::plan::Axes;
 
-use super::common::{Engines, block_sizes, engine_arms, known_engine};
-use super::{Chosen, Request, schedule, stated};
+use super::axes_and_wishes;
 use crate::axes::Wishes;
-use crate::failure::Failure;
-use crate::values::List;
+use crate::failure::{Failure, usage};
 
-/// The baseline of the study, unless another one is named.
-const BASELINE: &str = "read";
-
-/// The plan of these wishes.
-pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
-    let (primitives, baseline) = engine_arms::<Reading>(&asked, BASELINE)?;
-    let sizes = block_sizes(&asked)?;
-    let axes = FileAxes {
-        cache: stated(asked.cache.clone(), "cache")?.0,
-        pattern: stated(asked.pattern.clone(), "pattern")?.0,
-        consumer: stated(asked.consumer.clone(), "consumer")?.0,
-        depth: asked.queue_depth.clone().map_or(vec![FileSetting::DEPTH], |depth| depth.0),
-        file: asked.file.clone(),
-        dir: asked.dir.clone(),
-        file_bytes: asked.file_size,
-        evict: asked.allow_evict,
-        drop_caches: asked.drop_caches.clone().map_or_else(Vec::new, |modes| modes.0),
-    };
-    check(&axes)?;
-    let schedule = schedule(&asked);
-    let chosen = Chosen { axes: Axes::File(axes), primitives, baseline, sizes, schedule };
-    Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes: Vec::new() })
+axes_and_wishes! {
+    FileAxes {
+        cache: must cache;
+        pattern: must pattern;
+        consumer: must consumer;
+        depth: may queue_depth vec![FileSetting::DEPTH];
+        file: same file;
+        dir: same dir;
+        file_bytes: same file_size;
+        evict: same allow_evict;
+        drop_caches: list drop_caches;
+    }
 }
 
-/// What a plan states of these axes.
-pub(super) fn wishes(file: &FileAxes) -> Wishes {
-    Wishes {
-        cache: Some(List(file.cache.clone())),
-        pattern: Some(List(file.pattern.clone())),
-        consumer: Some(List(file.consumer.clone())),
-        queue_depth: Some(List(file.depth.clone())),
-        file: file.file.clone(),
-        dir: file.dir.clone(),
-        file_size: file.file_bytes,
-        allow_evict: file.evict,
-        drop_caches: (!file.drop_caches.is_empty()).then(|| List(file.drop_caches.clone())),
-        ..Wishes::default()
-    }
+/// The axes of these wishes.
+pub(super) fn axes(asked: &Wishes) -> Result<FileAxes, Failure> {
+    let axes = asked_for(asked)?;
+    check(&axes).map(|()| axes)
 }
 
 /// Refuses a file that cannot be read, what would be done to one without being asked for, and
@@ -69,15 +45,15 @@ fn check(axes: &FileAxes) -> Result<(), Failure> {
     Subject::open(Path::new(file)).map_err(Failure::usage)?;
     let ours = [("--dir", axes.dir.is_some()), ("--file-size", axes.file_bytes.is_some())];
     if let Some((flag, _)) = ours.into_iter().find(|(_, is_stated)| *is_stated) {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{flag} does not apply to --file {file}: it is about the test file\n  leave one of them out"
-        )));
+        ));
     }
     if axes.cache.contains(&CacheState::Cold) && !axes.evict {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "--cache cold would evict {file} from the page cache, slowing other programs that use \
              it\n  add --allow-evict, or use --cache warm"
-        )));
+        ));
     }
     Ok(())
 }
@@ -92,24 +68,4 @@ fn check_drops(axes: &FileAxes) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-/// Engines that read.
-struct Reading;
-
-impl Engines for Reading {
-    const TASK: &'static str = "reads";
-
-    fn ids() -> Vec<&'static str> {
-        ENGINES.iter().map(|entry| entry.id).collect()
-    }
-
-    fn find(id: &str) -> Option<&'static str> {
-        engines::find(id).map(|entry| entry.id)
-    }
-}
-
-/// Whether there is such an id under a field.
-pub(super) fn known(field: &str, id: &str) -> Result<(), String> {
-    known_engine::<Reading>(field, id)
 }

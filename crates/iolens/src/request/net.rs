@@ -1,178 +1,70 @@
-//! A plan of the study `net`.
+//! What only the study `net` has.
 
 use iolens_engine::{receivers, registry};
-use iolens_model::axes::{Iovec, IpVersion, Mode, Topology};
+use iolens_model::axes::{Direction, Iovec, IpVersion, Mode, Topology};
 use iolens_model::cell::NetSetting;
-use iolens_model::family::Family;
-use iolens_model::plan::{Axes, NetAxes, NetworkOptions, Schedule};
+use iolens_model::plan::{NetAxes, NetworkOptions, Schedule};
+use iolens_model::tuning::TuningAxes;
 use iolens_model::units::Bytes;
 
-use super::{ALL, Available, Chosen, Request, schedule, stands, stated, tuning};
+use super::{Available, axes_and_wishes, stated, topologies, tuning};
 use crate::axes::Wishes;
-use crate::failure::Failure;
-use crate::values::{List, Stand, unknown};
+use crate::failure::{Failure, unusable, usage};
+use crate::values::{Stand, unknown};
 
-/// The baseline of the study, unless another one is named.
-pub(super) const BASELINE: &str = "send_staged";
-
-/// The plan of these wishes.
-pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
-    let (mut primitives, baseline) = arms(&asked)?;
-    let schedule = schedule(&asked);
-    let modes = stated(asked.mode.clone(), "mode")?.0;
-    check_modes(&modes, &schedule)?;
-    let mut notes = Vec::new();
-    let stands = stated(asked.network.clone(), "network")?.0;
-    let topologies = stands::topologies(&stands, available, &mut notes)?;
-    let setting = tuning::Setting {
-        primitives: &primitives,
-        baseline: &baseline,
-        topologies: &topologies,
-        modes: &modes,
-    };
-    let tuning = tuning::axes(&asked, setting, &mut notes)?;
-    let sizes = stated(asked.sizes.clone(), "sizes")?.0;
+/// The axes of these wishes; of the arms, those that a sink cannot take stay at home.
+pub(super) fn axes(
+    asked: &Wishes,
+    (primitives, baseline): (&mut Vec<String>, &str),
+    schedule: &Schedule,
+    available: Available<'_>,
+    notes: &mut Vec<String>,
+) -> Result<NetAxes, Failure> {
+    let modes = stated(&asked.mode, "mode")?;
+    check_modes(&modes, schedule)?;
+    let topologies = topologies(asked, available, notes)?;
+    let (topologies_of, modes_of) = (&topologies[..], &modes[..]);
+    let setting =
+        tuning::Setting { primitives, baseline, topologies: topologies_of, modes: modes_of };
+    let tuning = tuning::axes(asked, setting, notes)?;
     if topologies.contains(&Topology::Sink) {
-        let named = |id: &String| asked.methods.iter().any(|List(words)| words.contains(id));
-        leave_out_of_sink(&mut primitives, &named, &mut notes);
-        check_sink(&primitives, &sizes, &modes, &tuning.ip)?;
+        let named = |id: &String| asked.methods.iter().any(|words| words.contains(id));
+        leave_out_of_sink(primitives, &named, notes);
+        check_sink(primitives, &stated(&asked.sizes, "sizes")?, &modes, &tuning.ip)?;
     }
-    let axes = NetAxes {
-        topologies,
-        modes,
-        working_sets: stated(asked.send_memory.clone(), "send_memory")?.0,
-        fields: asked.fields.clone().map_or(vec![NetSetting::FIELDS], |fields| fields.0),
-        iovec: asked.iovec.clone().map_or(vec![Iovec::PerMessage], |iovec| iovec.0),
-        receivers: receivers(asked.receivers.clone())?,
-        congestion: asked.congestion.clone().unwrap_or_else(|| tuning::CONGESTION.to_owned()),
-        tuning,
-        allow_sysctl: asked.allow_sysctl,
-        direction: asked.local_end.unwrap_or_default(),
-    };
-    let chosen = Chosen { axes: Axes::Net(axes), primitives, baseline, sizes, schedule };
-    Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes })
+    let axes = asked_for(asked, topologies, tuning)?;
+    check_receivers(&axes.receivers).map(|()| axes)
+}
+
+axes_and_wishes! {
+    NetAxes {
+        modes: must mode;
+        working_sets: must send_memory;
+        fields: may fields vec![NetSetting::FIELDS];
+        iovec: may iovec vec![Iovec::PerMessage];
+        receivers: may receivers vec![NetSetting::RECEIVER.to_owned()];
+        congestion: may congestion tuning::CONGESTION.to_owned();
+        allow_sysctl: same allow_sysctl;
+        direction: may local_end Direction::default();
+    } given topologies: Vec<Topology>, tuning: TuningAxes
 }
 
 /// What a plan states of these axes.
 pub(super) fn wishes(net: &NetAxes) -> Wishes {
     let stands = net.topologies.iter().map(|&topology| Stand::At(topology)).collect();
     let apart = net.topologies.iter().any(|topology| topology.is_apart());
-    Wishes {
-        network: Some(List(stands)),
-        mode: Some(List(net.modes.clone())),
-        send_memory: Some(List(net.working_sets.clone())),
-        receivers: Some(List(net.receivers.clone())),
-        fields: Some(List(net.fields.clone())),
-        iovec: Some(List(net.iovec.clone())),
-        local_end: apart.then_some(net.direction),
-        congestion: Some(net.congestion.clone()),
-        allow_sysctl: net.allow_sysctl,
-        ..tuning::wishes(&net.tuning)
-    }
+    let own = stated_of(net);
+    let local_end = own.local_end.filter(|_| apart);
+    Wishes { network: Some(stands), local_end, ..own.or(tuning::wishes(&net.tuning)) }
 }
 
-/// The arms and the baseline. The baseline is always measured; a single
-/// primitive is its own.
-fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let listed = selected(&stated(asked.methods.clone(), "methods")?.0)?;
-    if let Some(id) = &asked.baseline {
-        known_primitive(id).map_err(Failure::usage)?;
-    }
-    let baseline = match (&asked.baseline, &listed[..]) {
-        (Some(id), _) => id.clone(),
-        (None, [single]) => single.clone(),
-        (None, _) => BASELINE.to_owned(),
-    };
-    if registry::find(&baseline).is_some_and(|entry| entry.control) {
-        return Err(Failure::usage(format!(
-            "`{baseline}` cannot be the baseline: it is a control, which sends nothing\n  \
-             name one that sends with --baseline, such as {BASELINE}"
-        )));
-    }
-    let others = listed.into_iter().filter(|id| *id != baseline);
-    Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
-}
-
-/// The primitives of a list of ids and families, in its order, each once; a
-/// family stands for those of it that are shown, `all` for every family.
-fn selected(words: &[String]) -> Result<Vec<String>, Failure> {
-    let mut ids: Vec<String> = Vec::new();
-    for word in words {
-        let of_family = |family| registry::of_family(family).map(|entry| entry.id.to_owned());
-        let found: Vec<String> = match Family::find(word) {
-            _ if word == ALL => Family::ALL.into_iter().flat_map(of_family).collect(),
-            Some(family) => of_family(family).collect(),
-            None => {
-                known_primitive(word).map_err(Failure::usage)?;
-                vec![word.clone()]
-            }
-        };
-        let new: Vec<String> = found.into_iter().filter(|id| !ids.contains(id)).collect();
-        ids.extend(new);
-    }
-    Ok(ids)
-}
-
-/// Where all of them are.
-const LISTED: &str = "`iolens list methods` shows all of them";
-
-/// The primitive of an id, where a command takes one.
-pub(crate) fn one_primitive(id: &str) -> Result<&'static registry::Entry, String> {
-    primitive(id, || LISTED.to_owned())
-}
-
-fn primitive(
-    id: &str,
-    advice: impl FnOnce() -> String,
-) -> Result<&'static registry::Entry, String> {
-    registry::find(id).ok_or_else(|| {
-        let shown = registry::REGISTRY.iter().filter(|entry| !entry.hidden);
-        let known: Vec<&str> = shown.map(|entry| entry.id).collect();
-        unknown("method", id, &known, &advice())
-    })
-}
-
-/// The same where `--methods` takes it, and families.
-fn known_primitive(id: &str) -> Result<&'static registry::Entry, String> {
-    primitive(id, families)
-}
-
-fn families() -> String {
-    let families: Vec<&str> = Family::ALL
-        .into_iter()
-        .filter(|family| registry::of_family(*family).next().is_some())
-        .map(Family::id)
-        .collect();
-    format!("{LISTED}; --methods takes families too: {}, {ALL}", families.join(", "))
-}
-
-/// Whether a word may stand in `primitives`: an id, a family, or all of them.
-fn selects(word: &str) -> Result<(), String> {
-    if word == ALL || Family::find(word).is_some() {
-        return Ok(());
-    }
-    known_primitive(word).map(|_| ())
-}
-
-/// Whether there is such an id under a field.
-pub(super) fn known(field: &str, id: &str) -> Result<(), String> {
-    match field {
-        "receivers" => known_receiver(id).map(|_| ()),
-        "methods" => selects(id),
-        _ => known_primitive(id).map(|_| ()),
-    }
-}
-
-/// The receivers, each of which works here.
-fn receivers(asked: Option<List<String>>) -> Result<Vec<String>, Failure> {
-    let ids = asked.map_or_else(|| vec![NetSetting::RECEIVER.to_owned()], |List(ids)| ids);
-    for id in &ids {
+/// Refuses receivers that do not work here.
+fn check_receivers(ids: &[String]) -> Result<(), Failure> {
+    for id in ids {
         let entry = known_receiver(id).map_err(Failure::usage)?;
-        entry
-            .try_here()
-            .map_err(|why| Failure::unusable(format!("cannot receive with {id} here: {why}")))?;
+        entry.try_here().map_err(|why| unusable!("cannot receive with {id} here: {why}"))?;
     }
-    Ok(ids)
+    Ok(())
 }
 
 pub(crate) fn known_receiver(id: &str) -> Result<&'static receivers::Entry, String> {
@@ -191,10 +83,10 @@ fn check_modes(modes: &[Mode], schedule: &Schedule) -> Result<(), Failure> {
     if !modes.contains(&Mode::Rr) {
         return Ok(());
     }
-    Err(Failure::usage(format!(
+    Err(usage!(
         "{way} does not apply to --mode rr, which waits for a response to every request\n  leave \
          {way} out, or use --mode stream"
-    )))
+    ))
 }
 
 /// Whether a message of a primitive can be one datagram.
@@ -237,12 +129,12 @@ fn check_sink(
     for &ip in versions {
         let largest = NetworkOptions { ip, ..NetworkOptions::default() }.datagram_max();
         if let Some(size) = sizes.iter().find(|&&size| size > largest) {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "a message of {size} is too large for --network sink, where each is one UDP \
                  datagram: the largest over {ip} has {} bytes\n  use smaller --sizes, such as \
                  1KiB..64000, or another network",
                 largest.0
-            )));
+            ));
         }
     }
     let refused = primitives
@@ -251,11 +143,11 @@ fn check_sink(
     if let Some((id, why)) = refused {
         let shown = registry::REGISTRY.iter().filter(|entry| entry.datagrams && !entry.hidden);
         let known: Vec<&str> = shown.map(|entry| entry.id).collect();
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "`{id}` cannot be used with --network sink: {why}\n  use another network, or of \
              --methods: {}",
             known.join(", ")
-        )));
+        ));
     }
     Ok(())
 }

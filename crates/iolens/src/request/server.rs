@@ -1,107 +1,73 @@
-//! A plan of the study `server`.
+//! What only the study `server` has.
 
 use iolens_engine::layout::arm_groups;
 use iolens_engine::server::limits::Limits;
-use iolens_engine::server::models::{self, MODELS};
+use iolens_engine::server::models;
 use iolens_model::axes::Topology;
 use iolens_model::load::{Arrivals, Length};
-use iolens_model::plan::{Axes, Plan, Schedule};
+use iolens_model::plan::{Axes, Plan};
 use iolens_model::server::{ServerAxes, ServerSetting};
 use iolens_model::units::Nanos;
 
-use super::common::{arms_with_programs, check_external};
-use super::{Available, Chosen, Request, stated, topologies};
+use super::{Available, axes_and_wishes, topologies};
 use crate::axes::Wishes;
-use crate::built_in;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 use crate::runner::budget_with;
-use crate::values::server::OF_SERVERS;
-use crate::values::{List, Stand, unknown};
-
-/// The baseline of the study, unless another one is named.
-const BASELINE: &str = "epoll_lt";
+use crate::values::Stand;
 
 /// Rounds of slices that are thrown away: connections and memory are warm after one.
-const DISCARDED_ROUNDS: u32 = 1;
+pub(super) const DISCARDED_ROUNDS: u32 = 1;
 
-/// How long a slice is meant to last, and how many count, where a plan says nothing.
-const SLICE: Nanos = Nanos(100_000_000);
-const ROUNDS: u32 = 10;
+/// How long a slice is meant to last where a plan says nothing.
+pub(super) const SLICE: Nanos = Nanos(100_000_000);
 
 /// Connections that may wait to be taken; the kernel has a limit of its own.
 const BACKLOG: u32 = 65_535;
 
-/// The plan of these wishes.
-pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
-    let (primitives, baseline) = arms(&asked)?;
-    let mut notes = Vec::new();
-    let stands = stated(asked.network.clone(), "network")?.0;
-    let axes = ServerAxes {
-        topologies: topologies(&stands, available, &mut notes)?,
-        services: stated(asked.service.clone(), "service")?.0,
-        lengths: asked.keep_alive.clone().map_or(vec![Length::Long], |lengths| lengths.0),
-        loads: stated(asked.load.clone(), "load")?.0,
-        connections: stated(asked.connections.clone(), "connections")?.0,
-        arrivals: asked.arrivals.unwrap_or(Arrivals::Poisson),
-        in_flight: asked.in_flight.unwrap_or(1),
-        phase: stated(asked.step_time, "step_time")?,
-        backlog: asked.backlog.unwrap_or(BACKLOG),
-        client_threads: asked.client_threads,
-        server_cpus: asked.server_cpus.clone().map(|cpus| cpus.0),
-        client_cpus: asked.client_cpus.clone().map(|cpus| cpus.0),
-        external: asked.external.clone(),
-        alone_services: Vec::new(),
-        alone_connections: Vec::new(),
-        slo: asked.slo.clone().map_or_else(Vec::new, |slo| slo.0),
-        knee: asked.knee,
-    };
-    check(&axes)?;
-    let schedule = Schedule::Slices {
-        slice: asked.slice.unwrap_or(SLICE),
-        discarded_rounds: DISCARDED_ROUNDS,
-        rounds: asked.rounds.unwrap_or(ROUNDS),
-    };
-    let axes = Axes::Server(axes);
-    let chosen = Chosen { axes, primitives, baseline, sizes: Vec::new(), schedule };
-    let mut plan = with_budget(chosen, &asked, seed)?;
-    set_apart(&mut plan, &Limits::here(), &mut notes);
-    Ok(Request { plan, name: asked.name, notes })
+axes_and_wishes! {
+    ServerAxes {
+        services: must service;
+        lengths: may keep_alive vec![Length::Long];
+        loads: must load;
+        connections: must connections;
+        arrivals: may arrivals Arrivals::Poisson;
+        in_flight: may in_flight 1;
+        phase: must step_time;
+        backlog: may backlog BACKLOG;
+        client_threads: same client_threads;
+        server_cpus: same server_cpus;
+        client_cpus: same client_cpus;
+        external: same external;
+        slo: list slo;
+        knee: same knee;
+    } given topologies: Vec<Topology>, alone_services: Vec<String>, alone_connections: Vec<u32>
+}
+
+/// The axes of these wishes.
+pub(super) fn axes(
+    asked: &Wishes,
+    available: Available<'_>,
+    notes: &mut Vec<String>,
+) -> Result<ServerAxes, Failure> {
+    let topologies = topologies(asked, available, notes)?;
+    let axes = asked_for(asked, topologies, Vec::new(), Vec::new())?;
+    check(&axes).map(|()| axes)
 }
 
 /// What a plan states of these axes.
 pub(super) fn wishes(server: &ServerAxes) -> Wishes {
     let stands = server.topologies.iter().map(|&topology| Stand::At(topology)).collect();
-    Wishes {
-        network: Some(List(stands)),
-        service: Some(List(server.services.clone())),
-        connections: Some(List(server.connections.clone())),
-        keep_alive: Some(List(server.lengths.clone())),
-        load: Some(List(server.loads.clone())),
-        arrivals: Some(server.arrivals),
-        in_flight: Some(server.in_flight),
-        slo: (!server.slo.is_empty()).then(|| List(server.slo.clone())),
-        knee: server.knee,
-        step_time: Some(server.phase),
-        server_cpus: server.server_cpus.clone().map(List),
-        client_cpus: server.client_cpus.clone().map(List),
-        client_threads: server.client_threads,
-        backlog: Some(server.backlog),
-        external: server.external.clone(),
-        ..Wishes::default()
-    }
+    Wishes { network: Some(stands), ..stated_of(server) }
 }
 
-/// The plan; where no budget is stated, passes have that of the study's default, and
-/// searches what they take besides.
-fn with_budget(chosen: Chosen, asked: &Wishes, seed: u64) -> Result<Plan, Failure> {
-    if asked.budget.is_some() {
-        return chosen.plan(asked, seed);
+/// Gives searches the time that they take where no budget is stated, beside that of passes, and
+/// sets servers apart that are to be measured by themselves.
+pub(super) fn lay_out(plan: &mut Plan, is_without_budget: bool, notes: &mut Vec<String>) {
+    if is_without_budget {
+        let searches = iolens_stats::search::cells(plan).len() * plan.primitives.len();
+        plan.budget = budget_with(plan, searches);
     }
-    let default = if asked.quick { built_in::SERVER_QUICK } else { built_in::SERVER };
-    let default = super::built_in(default)?;
-    let plan = chosen.plan(&Wishes { budget: default.budget, ..asked.clone() }, seed)?;
-    let searches = iolens_stats::search::cells(&plan).len() * plan.primitives.len();
-    Ok(Plan { budget: budget_with(&plan, searches), ..plan })
+    set_apart(plan, &Limits::here(), notes);
 }
 
 /// Has servers that may not stand beside each other in a trial measured each by itself,
@@ -163,13 +129,12 @@ fn check(axes: &ServerAxes) -> Result<(), Failure> {
         ));
     }
     if axes.in_flight > 1 && axes.lengths.contains(&Length::Short) {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "--in-flight {} does not apply to --keep-alive no, where a connection carries one \
              request\n  leave --in-flight out, or use --keep-alive yes",
             axes.in_flight
-        )));
+        ));
     }
-    check_external(&axes.external, |id| models::find(id).is_some(), OF_SERVERS)?;
     let (server, client) = (axes.server_cpus.as_ref(), axes.client_cpus.as_ref());
     if server.is_some() != client.is_some() {
         return Err(Failure::usage(
@@ -178,35 +143,9 @@ fn check(axes: &ServerAxes) -> Result<(), Failure> {
     }
     let shared = server.zip(client).and_then(|(s, c)| s.iter().find(|cpu| c.contains(cpu)));
     match shared {
-        Some(cpu) => Err(Failure::usage(format!(
+        Some(cpu) => Err(usage!(
             "CPU {cpu} is in both --server-cpus and --client-cpus\n  give each end its own CPUs"
-        ))),
+        )),
         None => Ok(()),
     }
-}
-
-/// The models and programs, and the baseline.
-fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let all: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
-    let known = |id: &str| match asked.external.iter().any(|external| external.name == id) {
-        true => Ok(id.to_owned()),
-        false => model(id, OF_A_PLAN).map(|entry| entry.id.to_owned()),
-    };
-    arms_with_programs(asked, &all, known, BASELINE)
-}
-
-/// What else a plan takes for a model.
-const OF_A_PLAN: &str = "; --models takes all of them too, and --external adds a program";
-
-/// The model of an id, where a command takes one.
-pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
-    model(id, "")
-}
-
-fn model(id: &str, more: &str) -> Result<&'static models::Entry, String> {
-    models::find(id).ok_or_else(|| {
-        let known: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
-        let hint = format!("`iolens list models` shows all of them{more}");
-        unknown("model", id, &known, &hint)
-    })
 }

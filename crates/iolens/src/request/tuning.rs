@@ -6,8 +6,7 @@ use iolens_model::tuning::{ChangedAxis, Concern, Tuning, TuningAxes};
 use iolens_model::with_tuning_fields;
 
 use crate::axes::{self, Wishes};
-use crate::failure::Failure;
-use crate::values::List;
+use crate::failure::{Failure, usage};
 
 /// Of every socket unless another one is asked for: it does not pace, and every
 /// user may have it.
@@ -30,13 +29,13 @@ macro_rules! between_wishes_and_axes {
         fn asked_for(asked: &Wishes) -> TuningAxes {
             let usual = TuningAxes::default();
             TuningAxes {
-                $($field: asked.$field.clone().map_or(usual.$field, |List(values)| values),)+
+                $($field: asked.$field.clone().unwrap_or(usual.$field),)+
             }
         }
 
         /// What a plan states of these axes.
         pub(super) fn wishes(axes: &TuningAxes) -> Wishes {
-            Wishes { $($field: Some(List(axes.$field.clone())),)+ ..Wishes::default() }
+            Wishes { $($field: Some(axes.$field.clone()),)+ ..Wishes::default() }
         }
     };
 }
@@ -85,9 +84,9 @@ fn flag(field: &str) -> String {
 fn check_mtu(axes: &TuningAxes) -> Result<(), Failure> {
     let too_small = axes.mtu_bytes.iter().flatten().find(|&&mtu| mtu < IPV6_MTU_MIN);
     match too_small.filter(|_| axes.ip.contains(&IpVersion::V6)) {
-        Some(mtu) => Err(Failure::usage(format!(
+        Some(mtu) => Err(usage!(
             "an MTU of {mtu} is too small for IPv6\n  the smallest is {IPV6_MTU_MIN} (RFC 8200)"
-        ))),
+        )),
         None => Ok(()),
     }
 }
@@ -110,10 +109,10 @@ fn concerned(
             .filter(|entry| is_concerned(entry) && !entry.hidden)
             .map(|entry| entry.id)
             .collect();
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{flag} has no effect here: no arm {what}\n  leave it out, or add of --methods: {}",
             known.join(", ")
-        )));
+        ));
     }
     if changed.values > 1 && others.iter().any(|id| **id != setting.baseline) {
         let own: Vec<&str> = own.into_iter().map(String::as_str).collect();
@@ -141,16 +140,16 @@ fn check_rings(axes: &TuningAxes, setting: Setting<'_>) -> Result<(), Failure> {
     for tuning in pairs {
         let (depth, batch) = (tuning.ring_depth(), tuning.uring_batch);
         if depth < batch {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "--uring-depth {depth} is less than --uring-batch {batch}, which one call submits\n  \
                  use {batch} or more, or leave it out"
-            )));
+            ));
         }
         if let Some(topology) = stream.filter(|_| depth != batch) {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "on TCP ({topology}), --uring-depth must equal --uring-batch, because linked sends \
                  complete as one\n  drop --uring-depth, or use --network sink"
-            )));
+            ));
         }
     }
     Ok(())

@@ -1,62 +1,17 @@
-//! A plan of the study `write`.
+//! What only the study `write` has.
 
-use iolens_engine::files::write::engines::{self, ENGINES};
 use iolens_model::file::{FileSetting, WriteAxes};
-use iolens_model::plan::Axes;
 
-use super::common::{Engines, block_sizes, engine_arms, known_engine};
-use super::{Chosen, Request, schedule, stated};
+use super::axes_and_wishes;
 use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::values::List;
 
-/// The baseline of the study, unless another one is named.
-const BASELINE: &str = "write";
-
-/// The plan of these wishes.
-pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
-    let (primitives, baseline) = engine_arms::<Writing>(&asked, BASELINE)?;
-    let sizes = block_sizes(&asked)?;
-    let axes = WriteAxes {
-        destination: stated(asked.target.clone(), "target")?.0,
-        pattern: stated(asked.pattern.clone(), "pattern")?.0,
-        depth: asked.queue_depth.clone().map_or(vec![FileSetting::DEPTH], |depth| depth.0),
-        dir: asked.dir.clone(),
-        file_bytes: asked.file_size,
-    };
-    let schedule = schedule(&asked);
-    let chosen = Chosen { axes: Axes::Write(axes), primitives, baseline, sizes, schedule };
-    Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes: Vec::new() })
-}
-
-/// What a plan states of these axes.
-pub(super) fn wishes(write: &WriteAxes) -> Wishes {
-    Wishes {
-        target: Some(List(write.destination.clone())),
-        pattern: Some(List(write.pattern.clone())),
-        queue_depth: Some(List(write.depth.clone())),
-        dir: write.dir.clone(),
-        file_size: write.file_bytes,
-        ..Wishes::default()
+axes_and_wishes! {
+    WriteAxes {
+        destination: must target;
+        pattern: must pattern;
+        depth: may queue_depth vec![FileSetting::DEPTH];
+        dir: same dir;
+        file_bytes: same file_size;
     }
-}
-
-/// Engines that write.
-struct Writing;
-
-impl Engines for Writing {
-    const TASK: &'static str = "writes";
-
-    fn ids() -> Vec<&'static str> {
-        ENGINES.iter().map(|entry| entry.id).collect()
-    }
-
-    fn find(id: &str) -> Option<&'static str> {
-        engines::find(id).map(|entry| entry.id)
-    }
-}
-
-/// Whether there is such an id under a field.
-pub(super) fn known(field: &str, id: &str) -> Result<(), String> {
-    known_engine::<Writing>(field, id)
 }

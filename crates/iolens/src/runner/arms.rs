@@ -5,11 +5,11 @@ use iolens_engine::files::copy;
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, registry, transports, work};
 use iolens_model::arm::{Arm, ArmOutcome};
-use iolens_model::cell::{Cell, Setting};
+use iolens_model::cell::{Cell, Setting, SyscallSetting};
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 
-use super::{calls as calls_of, servers, writes};
+use super::{servers, writes};
 
 /// The row of an arm that took no part.
 pub(super) fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
@@ -52,7 +52,7 @@ pub(super) fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> R
         return copy::copiers::allow(&arm.primitive, cell.threads);
     }
     if let Some(setting) = cell.syscall() {
-        return calls_of::allowed(arm, setting, plan);
+        return call_allowed(arm, setting, plan);
     }
     if let Some(setting) = cell.server() {
         return servers::allowed(arm, setting);
@@ -62,4 +62,21 @@ pub(super) fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> R
         transports::allow(entry, cell, net.tuning.network(), cell.receive_size().0)?;
     }
     if entry.locks_memory { limits.allow(cell) } else { Ok(()) }
+}
+
+/// Whether slices of a call can be as the cell and the plan want them.
+///
+/// Errors: why not, with the arithmetic.
+fn call_allowed(arm: &Arm, setting: SyscallSetting, plan: &Plan) -> Result<(), String> {
+    let most = calls::find(&arm.primitive).and_then(|entry| entry.most);
+    let Some(most) = most else { return Ok(()) };
+    let calls = if most == 1 { "call" } else { "calls" };
+    let limit = format!("a slice of `{}` has {most} {calls} at most", arm.primitive);
+    match (setting.in_a_row, plan.schedule.is_sliced()) {
+        (_, false) => Err(format!("{limit}, and one arm after another has a single slice")),
+        (Some(calls), true) if calls > u64::from(most) => {
+            Err(format!("{limit}, fewer than the {calls} in a row that are asked for"))
+        }
+        _ => Ok(()),
+    }
 }

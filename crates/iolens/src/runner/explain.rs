@@ -15,7 +15,7 @@ use iolens_store::Store;
 
 use super::cells::{CellState, Place};
 use super::{Flow, launch, order_of};
-use crate::failure::Failure;
+use crate::failure::{Failure, this_program};
 use crate::output;
 
 /// CPU time from one sample to the next: a prime, so that it does not keep
@@ -55,8 +55,7 @@ pub(crate) fn explain(
     store: &mut Store,
     interrupts: &iolens_engine::Interrupts,
 ) -> Result<Flow, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
+    let program = this_program()?;
     let launch = launch(program, None);
     let header = &question.run.header;
     let mut state = CellState::new(&header.plan, question.cell.clone(), question.host)
@@ -89,7 +88,7 @@ pub(crate) fn explain(
                 trial = material.given_to(trial, plan.seed);
             }
             let profile = trial::profile(&trial, number, &launch, Some(interrupts));
-            store.append_profile(&header.id, &profile).map_err(Failure::unusable)?;
+            store.append_profile(&header.id, &profile)?;
             match profile.status {
                 Status::Ok => {
                     seen.add(&profile);

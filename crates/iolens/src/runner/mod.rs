@@ -3,7 +3,6 @@
 
 mod arms;
 mod build;
-mod calls;
 mod cells;
 mod copies;
 mod explain;
@@ -45,7 +44,7 @@ pub(crate) use self::preflight::{
 };
 pub(crate) use self::resume::resume;
 pub(crate) use self::searches::{Outlook as Searches, budget_with};
-use crate::failure::Failure;
+use crate::failure::{Failure, this_program};
 use crate::progress::Progress;
 use crate::progress::news::{News, Precision};
 
@@ -172,8 +171,7 @@ pub(crate) fn launch(program: PathBuf, perf: Option<&PerfControl>) -> Launch {
 
 impl<'a> Course<'a> {
     fn new(header: RunHeader, budget: Nanos, means: Means<'a>) -> Result<Course<'a>, Failure> {
-        let program = std::env::current_exe()
-            .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
+        let program = this_program()?;
         let cells = header.plan.cells();
         let file = means.material.map(Material::facts);
         let cells: Vec<CellState> = cells
@@ -197,7 +195,7 @@ impl<'a> Course<'a> {
     /// Stores what is known before the first trial, and what can never be measured.
     fn begin(&mut self) -> Result<(), Failure> {
         for build in &self.builds {
-            self.means.store.begin_run(&build.header).map_err(Failure::unusable)?;
+            self.means.store.begin_run(&build.header)?;
         }
         let impossible: Vec<_> = self.cells.iter().flat_map(CellState::never_began).collect();
         impossible.iter().try_for_each(|outcome| self.keep_for_all(outcome))
@@ -554,7 +552,7 @@ impl<'a> Course<'a> {
     fn keep(&mut self, build: usize, outcome: &TrialOutcome) -> Result<(), Failure> {
         let elapsed_ns = self.elapsed_ns();
         let build = &mut self.builds[build];
-        self.means.store.append_trial(&build.header.id, outcome).map_err(Failure::unusable)?;
+        self.means.store.append_trial(&build.header.id, outcome)?;
         self.means.progress.trial(outcome, elapsed_ns);
         build.fold.add(&build.header, outcome);
         Ok(())

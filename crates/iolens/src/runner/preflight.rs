@@ -9,7 +9,7 @@ use iolens_model::units::{Bytes, Nanos};
 
 use super::cells::{CellState, Group, GroupArm};
 use super::searches;
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable, usage};
 
 /// Descriptors a worker needs besides its connections.
 const DESCRIPTORS_BESIDES: u64 = 64;
@@ -133,10 +133,10 @@ pub(crate) fn check_machine(plan: &Plan, host: &HostFacts) -> Result<(), Failure
 /// Refuses a congestion control that sockets here cannot use.
 pub(crate) fn check_congestion(name: &str) -> Result<(), Failure> {
     host::try_congestion(name).map_err(|errno| {
-        Failure::usage(format!(
+        usage!(
             "cannot use the congestion control `{name}`: {errno}\n  \
              net.ipv4.tcp_available_congestion_control lists what there is"
-        ))
+        )
     })
 }
 
@@ -146,10 +146,7 @@ pub(crate) fn check_cpus(asked: &[u32], usable: &[u32]) -> Result<(), Failure> {
         None => Ok(()),
         Some(cpu) => {
             let usable: Vec<String> = usable.iter().map(u32::to_string).collect();
-            Err(Failure::usage(format!(
-                "cannot use CPU {cpu}: iolens may run on {} only",
-                usable.join(",")
-            )))
+            Err(usage!("cannot use CPU {cpu}: iolens may run on {} only", usable.join(",")))
         }
     }
 }
@@ -165,11 +162,13 @@ fn check_budget(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
         Some(_) => format!(", of which {budget} are left beside the searches,"),
         None => String::new(),
     };
-    Err(Failure::usage(format!(
+    Err(usage!(
         "a budget of {}{left} is shorter than one pass over {} cells, which takes about {}\n  \
          raise --budget, or ask for fewer sizes, threads or primitives",
-        plan.budget, look.cells, look.pass
-    )))
+        plan.budget,
+        look.cells,
+        look.pass
+    ))
 }
 
 fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
@@ -205,10 +204,10 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     if needed <= available {
         return Ok(());
     }
-    Err(Failure::unusable(format!(
+    Err(unusable!(
         "cannot open {needed} descriptors per process, which the largest cell needs: the hard \
          limit is {available}\n  raise it (ulimit -Hn), or ask for fewer threads or primitives"
-    )))
+    ))
 }
 
 fn check_memory(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
@@ -224,10 +223,10 @@ fn check_memory(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     if needed <= room {
         return Ok(());
     }
-    Err(Failure::unusable(format!(
+    Err(unusable!(
         "cannot keep the messages of {} in memory: {} need {needed}, more than {words}\n  ask for \
          smaller messages, fewer threads or fewer primitives",
         cell.cell,
         cell.memory_words()
-    )))
+    ))
 }

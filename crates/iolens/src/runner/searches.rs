@@ -224,7 +224,7 @@ impl Course<'_> {
         }
         let phase = stored(number, asked, outcome);
         let id = &self.builds[0].header.id;
-        self.means.store.append_search(id, &phase).map_err(Failure::unusable)?;
+        self.means.store.append_search(id, &phase)?;
         self.means.progress.search_phase(&phase, self.elapsed_ns());
         let is_interrupted = phase.status == Status::Interrupted;
         self.searches.push(phase);

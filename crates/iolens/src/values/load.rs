@@ -2,19 +2,18 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use iolens_model::load::Arrivals;
 use iolens_model::parse;
 use iolens_model::units::Bytes;
 
-use super::{List, Parsed, at_most, distinct, lookup, narrow};
+use super::{List, Parsed, at_most, distinct, no_larger};
 
 /// Connections of a load: a thread has very many.
 pub(crate) fn connections(text: &str) -> Parsed<u32> {
-    at_most(text, 1 << 20, "connections").and_then(narrow)
+    at_most(text, 1 << 20, "connections")
 }
 
 pub(crate) fn threads(text: &str) -> Parsed<u32> {
-    at_most(text, 1024, "threads").and_then(narrow)
+    at_most(text, 1024, "threads")
 }
 
 /// Requests per second: `20000`, `0.5`, `20k`, `1000/s`.
@@ -34,19 +33,9 @@ pub(crate) fn rate(text: &str) -> Parsed<f64> {
     }
 }
 
-pub(crate) fn arrivals(text: &str) -> Parsed<Arrivals> {
-    lookup(text.trim(), "order of arrivals", Arrivals::ALL, |arrivals| arrivals.word())
-}
-
 /// Text of a request: a server must take up to 64 KiB, and may refuse more.
 pub(crate) fn text(text: &str) -> Parsed<Bytes> {
-    const TEXT_BYTES_MAX: Bytes = Bytes(Bytes::MIB);
-    match parse::size(text).map_err(|e| e.to_string())? {
-        size if size > TEXT_BYTES_MAX => {
-            Err(format!("a text of {size} is too large: the largest is {TEXT_BYTES_MAX}"))
-        }
-        size => Ok(size),
-    }
+    no_larger(parse::size(text)?, Bytes(Bytes::MIB), "text", "the largest")
 }
 
 /// A path of HTTP, as it goes into a request.
@@ -68,7 +57,7 @@ pub(crate) fn sources(text: &str) -> Parsed<List<IpAddr>> {
         )
     };
     let mut all = Vec::new();
-    for item in parse::items(text).map_err(|e| e.to_string())? {
+    for item in parse::items(text)? {
         let Some((from, to)) = item.split_once('-') else {
             all.push(item.parse().map_err(|_| refused(item))?);
             continue;
@@ -81,7 +70,7 @@ pub(crate) fn sources(text: &str) -> Parsed<List<IpAddr>> {
             _ => return Err(refused(item)),
         }
     }
-    Ok(List(distinct(all)))
+    Ok(distinct(all))
 }
 
 #[cfg(test)]
@@ -103,7 +92,7 @@ mod tests {
     fn sources_are_addresses_and_ranges() {
         let check = |text: &str, expect: &[&str]| {
             let expect: Vec<IpAddr> = expect.iter().map(|ip| ip.parse().unwrap()).collect();
-            assert_eq!(sources(text).unwrap().0, expect, "{text}");
+            assert_eq!(sources(text).unwrap(), expect, "{text}");
         };
         check("127.0.0.9", &["127.0.0.9"]);
         check("127.0.0.255-127.0.1.1, 127.0.0.255", &["127.0.0.255", "127.0.1.0", "127.0.1.1"]);

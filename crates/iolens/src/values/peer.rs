@@ -3,14 +3,9 @@
 use std::net::IpAddr;
 
 use iolens_engine::far::Launcher;
-use iolens_model::axes::Direction;
 use iolens_model::secret;
 
-use super::{Parsed, lookup};
-
-pub(crate) fn local_end(text: &str) -> Parsed<Direction> {
-    lookup(text.trim(), "end", Direction::ALL, Direction::word)
-}
+use super::Parsed;
 
 /// A command that starts programs on another machine.
 pub(crate) fn launcher(text: &str) -> Parsed<Launcher> {

@@ -1,12 +1,10 @@
-//! The values of a study of servers as users write them.
+//! The values of a study of servers, and of programs of the user's, as users write them.
 
 use iolens_engine::server::services::Spec;
-use iolens_model::load::Length;
-use iolens_model::parse;
-use iolens_model::search::Slo;
-use iolens_model::server::LoadLevel;
+use iolens_model::copy::External;
+use iolens_model::shell;
 
-use super::{List, Parsed, at_most, distinct, list, load, narrow};
+use super::{List, Parsed, each, load};
 
 /// What a program that copies must be told, or it copies nothing that we know of.
 pub(crate) const OF_COPIES: &[&str] = &["{src}", "{dst}"];
@@ -22,44 +20,44 @@ pub(crate) fn lacking(argv: &[String], placeholders: &[&'static str]) -> Option<
 
 /// Services of a server, each as it is written.
 pub(crate) fn services(text: &str) -> Parsed<List<String>> {
-    let items = super::words(text)?;
-    items.0.iter().try_for_each(|item| Spec::parse(item).map(drop))?;
-    Ok(items)
+    each(text, |item| Spec::parse(item).map(|_| item.to_owned()))
 }
 
-/// Connections of servers.
 pub(crate) fn connections(text: &str) -> Parsed<List<u32>> {
-    let items = parse::items(text).map_err(|e| e.to_string())?;
-    let all: Vec<u32> = items.into_iter().map(load::connections).collect::<Parsed<_>>()?;
-    Ok(List(distinct(all)))
+    each(text, load::connections)
 }
 
-/// Whether connections carry many requests.
-pub(crate) fn keep_alive(text: &str) -> Parsed<List<Length>> {
-    list(text, "value of keep-alive", &[Length::Long, Length::Short], keep_alive_word)
-}
-
-pub(crate) fn keep_alive_word(length: Length) -> &'static str {
-    match length {
-        Length::Long => "yes",
-        Length::Short => "no",
+/// `NAME=prog {src} {dst}` or `NAME=prog {port}`, split as a shell would split it, of
+/// which there is none.
+pub(crate) fn external(text: &str) -> Parsed<External> {
+    let advice = "write NAME='prog {src} {dst} {block}', or of a server NAME='prog {port}'";
+    let (name, command) =
+        text.split_once('=').ok_or_else(|| format!("`{text}` names no program: {advice}"))?;
+    let name = name.trim();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return Err(format!(
+            "`{name}` is not a name of an arm: write letters, digits, `_`, `-` and `.`; {advice}"
+        ));
     }
+    let argv = shlex::split(command)
+        .ok_or_else(|| format!("`{command}` has a quotation mark that is not closed"))?;
+    if argv.is_empty() {
+        return Err(format!("`{name}` names no program: {advice}"));
+    }
+    if let Some(key) = lacking(&argv, OF_COPIES).filter(|_| lacking(&argv, OF_SERVERS).is_some()) {
+        return Err(format!(
+            "`{command}` lacks {key}, or of a server {{port}}: it would not know what to work on; \
+             {advice}"
+        ));
+    }
+    if argv[0].contains('{') {
+        return Err(format!("`{}` is not a program: {advice}", argv[0]));
+    }
+    Ok(External { name: name.to_owned(), argv })
 }
 
-/// How much is offered to servers.
-pub(crate) fn loads(text: &str) -> Parsed<List<LoadLevel>> {
-    let items = parse::items(text).map_err(|e| e.to_string())?;
-    let all: Vec<LoadLevel> = items.into_iter().map(str::parse).collect::<Parsed<_>>()?;
-    Ok(List(distinct(all)))
-}
-
-/// Limits of latency.
-pub(crate) fn slo(text: &str) -> Parsed<List<Slo>> {
-    let items = parse::items(text).map_err(|e| e.to_string())?;
-    let all: Vec<Slo> = items.into_iter().map(str::parse).collect::<Parsed<_>>()?;
-    Ok(List(distinct(all)))
-}
-
-pub(crate) fn in_flight(text: &str) -> Parsed<u32> {
-    at_most(text, 1024, "requests in flight on a connection").and_then(narrow)
+/// A program as it is asked for.
+pub(crate) fn written_external(external: &External) -> String {
+    format!("{}={}", external.name, shell::join(&external.argv))
 }

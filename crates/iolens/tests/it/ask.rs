@@ -1,6 +1,6 @@
 //! A question about one message: answered from a run that is stored, or from a short one.
 
-use crate::harness::Place;
+use crate::harness::{Place, list};
 
 const ARMS: &str = "--methods send_staged,sendmsg_iov";
 
@@ -14,13 +14,12 @@ fn with_a_run() -> Place {
     let stored = format!("ask --size 1KiB --fields 3 --network loopback {ARMS} --stored");
     for _ in 0..4 {
         let place = Place::new();
-        let done = place.run(&run);
-        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        place.run(&run).ended(0);
         let answer = place.run(&stored);
         if answer.code == Some(0) {
             return place;
         }
-        assert!(answer.stderr.contains("without usable numbers of it: "), "{}", answer.stderr);
+        answer.says("without usable numbers of it: ");
     }
     panic!("no run of four can be believed");
 }
@@ -30,11 +29,10 @@ fn a_stored_run_answers_about_its_very_message() {
     let place = with_a_run();
     let id = place.json("runs --json")[0]["id"].as_str().unwrap().to_owned();
     let question = format!("ask --size 1KiB --fields 3 --network loopback {ARMS}");
-    let done = place.run(&question);
-    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    let done = place.run(&question).ended(0);
     assert!(done.stdout.starts_with("ask · 1 KiB · 3 fields · 1 connection · "), "{}", done.stdout);
-    assert!(done.stdout.contains(&format!("from run {id} (quick look) of ")), "{}", done.stdout);
-    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 1, "nothing was measured");
+    done.prints(format!("from run {id} (quick look) of "));
+    assert_eq!(place.runs(), 1, "nothing was measured");
     let named = place.json(&format!("{question} --run last --json"));
     let stored = place.json(&format!("{question} --stored --json"));
     assert_eq!((&stored["run"], &stored["stored"]), (&id.into(), &true.into()));
@@ -45,15 +43,14 @@ fn a_stored_run_answers_about_its_very_message() {
 
 #[test]
 fn what_is_not_stored_is_refused_where_nothing_may_be_measured() {
-    let nothing = Place::new().run("ask --size 1KiB --network loopback --stored");
-    assert_eq!(nothing.code, Some(4), "{}", nothing.stdout);
-    assert!(nothing.stderr.contains("no stored run answers about 1 KiB"), "{}", nothing.stderr);
+    Place::new()
+        .run("ask --size 1KiB --network loopback --stored")
+        .ended(4)
+        .says("no stored run answers about 1 KiB");
     let place = with_a_run();
     let asked = |line: &str| place.run(&format!("ask --network loopback {ARMS} {line}"));
     let check = |line: &str, code: i32, expect: &str| {
-        let done = asked(line);
-        assert_eq!(done.code, Some(code), "{line}: {}", done.stdout);
-        assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
+        asked(line).ended(code).says(expect);
     };
     let other = "1 run without this message, threads and topology";
     check("--size 1KiB --fields 3 --connections 2 --stored", 4, other);
@@ -61,7 +58,7 @@ fn what_is_not_stored_is_refused_where_nothing_may_be_measured() {
     check("--size 2KiB --fields 3 --run last", 2, "it has:\n  1 KiB × 1 thread, loopback");
     check("--size 1KiB --connections 5000", 2, "a thread of its own at either end");
     check("--size 1KiB --run last --fresh", 2, "cannot be used with");
-    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 1);
+    assert_eq!(place.runs(), 1);
 }
 
 #[test]
@@ -70,7 +67,7 @@ fn a_short_run_measures_the_message_and_those_beside_it() {
     let question = format!("ask --size 4KiB --network loopback {ARMS} --budget 2s --progress none");
     let answer = place.json(&format!("{question} --json"));
     assert_eq!((&answer["stored"], &answer["indicative"]), (&false.into(), &true.into()));
-    let beside = answer["beside"].as_array().unwrap();
+    let beside = list(&answer["beside"]);
     let sizes: Vec<u64> = beside.iter().map(|b| b["message_bytes"].as_u64().unwrap()).collect();
     assert_eq!(sizes, [1024, 16_384]);
     let run = answer["run"].as_str().unwrap();

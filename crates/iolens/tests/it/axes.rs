@@ -3,36 +3,26 @@
 
 use std::collections::BTreeSet;
 
-use crate::harness::Place;
+use crate::harness::{Place, list};
 
 const RUN: &str = "run net --sizes 16KiB --threads 1 --network loopback --quick --passes 2 \
                    --rounds 3 --progress none";
-
-/// The rows of cells, each with these columns.
-fn rows<const N: usize>(place: &Place, columns: [&str; N]) -> Vec<[String; N]> {
-    let csv = place.run("export last --rows cells --format csv").stdout;
-    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let header = lines.next().expect("a header");
-    let at = |name: &str| header.iter().position(|column| *column == name).expect("a column");
-    let at = columns.map(at);
-    lines.map(|row| at.map(|column| row[column].to_owned())).collect()
-}
 
 #[test]
 fn fields_and_protocols_have_their_cells() {
     let place = Place::new();
     let arms = "--methods send,sendmsg_iov --baseline send --fields 1,8 --ip ipv4,ipv6";
-    let done = place.run(&format!("{RUN} {arms} --verbose"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let settings: BTreeSet<_> = rows(&place, ["fields", "ip", "mtu_bytes"]).into_iter().collect();
+    let done = place.run(&format!("{RUN} {arms} --verbose")).ended(0);
+    let settings: BTreeSet<_> =
+        place.rows("cells", ["fields", "ip", "mtu_bytes"]).into_iter().collect();
     let expected = [["1", "ipv4"], ["1", "ipv6"], ["8", "ipv4"], ["8", "ipv6"]];
     let expected = expected.map(|[fields, ip]| [fields.to_owned(), ip.to_owned(), String::new()]);
     assert_eq!(settings, expected.into_iter().collect());
     for heading in ["1 field, ipv4", "8 fields, ipv6"] {
-        assert!(done.stdout.contains(heading), "{heading}: {}", done.stdout);
+        done.prints(heading);
     }
     let json = place.json("show last --json");
-    let cells = json["cells"].as_array().expect("a list");
+    let cells = list(&json["cells"]);
     let ipv6 = cells.iter().filter(|cell| cell["ip"] == "ipv6").count();
     assert_eq!((cells.len(), ipv6), (12, 6), "two arms and the A/A arm in four cells");
     assert_eq!(json["run"]["plan"]["fields"], serde_json::json!([1, 8]));
@@ -43,11 +33,9 @@ fn fields_and_protocols_have_their_cells() {
 fn flags_of_a_ring_have_their_cells() {
     let place = Place::new();
     let arms = "--methods send,uring_send --baseline send --ring-flags none,sqpoll";
-    let done = place.run(&format!("{RUN} {arms} --verbose"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains("ring flags sqpoll"), "{}", done.stdout);
+    place.run(&format!("{RUN} {arms} --verbose")).ended(0).prints("ring flags sqpoll");
     let columns = ["ring_flags", "primitive", "status", "tx_cpu_ns_per_byte"];
-    let rows = rows(&place, columns);
+    let rows = place.rows("cells", columns);
     let settings: BTreeSet<&str> = rows.iter().map(|[flags, ..]| &**flags).collect();
     assert_eq!(settings, BTreeSet::from(["none", "sqpoll"]));
     for [flags, id, status, cpu_ns_per_byte] in &rows {
@@ -55,19 +43,16 @@ fn flags_of_a_ring_have_their_cells() {
         let is_known = status != "ok" || cpu_ns_per_byte.parse().is_ok_and(|ns: f64| ns > 0.0);
         assert!(is_known, "{flags} {id}: {cpu_ns_per_byte}");
     }
-    let refused = place.run("run net --ring-flags defer_taskrun");
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("single_issuer+defer_taskrun"), "{}", refused.stderr);
+    place.fails("run net --ring-flags defer_taskrun", 2, "single_issuer+defer_taskrun");
 }
 
 #[test]
 fn a_batch_is_that_many_messages_a_call() {
     let place = Place::new();
     let arms = "--methods send,uring_send --baseline send --uring-batch 1,4";
-    let done = place.run(&format!("{RUN} {arms}"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    place.run(&format!("{RUN} {arms}")).ended(0);
     let columns = ["primitive", "status", "uring_batch", "uring_depth", "tx_messages_per_call"];
-    for [id, status, batch, depth, per_call] in rows(&place, columns) {
+    for [id, status, batch, depth, per_call] in place.rows("cells", columns) {
         if id != "uring_send" {
             continue;
         }
@@ -86,10 +71,9 @@ fn a_batch_is_that_many_messages_a_call() {
 fn completions_are_read_in_batches() {
     let place = Place::new();
     let arms = "--methods send,sendmsg_zerocopy --baseline send --reap-batch needed,1";
-    let done = place.run(&format!("{RUN} {arms}"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    place.run(&format!("{RUN} {arms}")).ended(0);
     let columns = ["primitive", "reap_batch", "zerocopy_sends", "zerocopy_completions"];
-    let found = rows(&place, columns);
+    let found = place.rows("cells", columns);
     let zerocopy: Vec<_> = found.iter().filter(|row| row[0] == "sendmsg_zerocopy").collect();
     let batches: Vec<&str> = zerocopy.iter().map(|row| row[1].as_str()).collect();
     assert_eq!(batches, ["", "1"]);

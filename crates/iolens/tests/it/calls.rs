@@ -3,33 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::harness::Place;
+use crate::harness::{Place, list};
 
 const RUN: &str = "run syscall --calls getppid,function,read_zero,open_close,close,fsync \
                    --threads 1 --bursts full,1,100 --quick --passes 2 --rounds 3 --progress none";
 
-fn columns<const N: usize>(csv: &str, names: [&str; N]) -> Vec<[String; N]> {
-    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let header = lines.next().expect("a header");
-    let at = names.map(|name| header.iter().position(|c| *c == name).expect(name));
-    lines.map(|row| at.map(|column| row[column].to_owned())).collect()
-}
-
 #[test]
 fn calls_are_measured_and_told() {
     let place = Place::new();
-    let done = place.run(RUN);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains("into the kernel and back (getppid)"), "{}", done.stdout);
-    assert!(
-        done.stdout.contains("ns per call in a tight loop, getppid's × the ratio"),
-        "{}",
-        done.stdout
-    );
+    place
+        .run(RUN)
+        .ended(0)
+        .prints("into the kernel and back (getppid)")
+        .prints("ns per call in a tight loop, getppid's × the ratio");
 
-    let arms = place.run("export last --format csv").stdout;
     let names = ["arm", "calls_in_a_row", "status", "calls", "system_calls", "bytes", "slices"];
-    let rows = columns(&arms, names);
+    let rows = place.rows("arms", names);
     let measured: Vec<_> = rows.iter().filter(|row| row[2] == "ok").collect();
     for [arm, in_a_row, _, calls, system_calls, bytes, slices] in &measured {
         let number = |text: &str| text.parse::<u64>().expect("a count");
@@ -58,8 +47,7 @@ fn calls_are_measured_and_told() {
     let shown = place.run("show last 1").stdout;
     assert!(shown.contains("ns/call") && !shown.contains("message"), "{shown}");
     let page = place.path("page.html");
-    let written = place.run(&format!("report last -o {}", page.display()));
-    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    place.run("report last -o PLACE/page.html").ended(0);
     let page = std::fs::read_to_string(page).expect("the page");
     assert!(page.contains("getppid") && page.contains("ns per call"));
     let runs = place.json("runs --json");
@@ -76,9 +64,8 @@ fn groups_of_calls_take_turns_in_random_order() {
                 --bursts full --passes 8 --rounds 2 --progress none";
     let done = place.run(line);
     assert!([Some(0), Some(4)].contains(&done.code), "{}", done.stderr);
-    let arms = place.run("export last --format csv --rows arms").stdout;
     let mut passes: BTreeMap<String, BTreeMap<u32, String>> = BTreeMap::new();
-    for [arm, role, pass, position] in columns(&arms, ["arm", "role", "pass", "position"]) {
+    for [arm, role, pass, position] in place.rows("arms", ["arm", "role", "pass", "position"]) {
         let groups = passes.entry(pass).or_default();
         if role == "compared" {
             // Any of its arms stands for a group.
@@ -98,9 +85,8 @@ fn two_threads_share_the_work_of_a_slice() {
     // Slices so short that a gate may not believe that both threads were at work.
     let done = place.run(line);
     assert!([Some(0), Some(4)].contains(&done.code), "{}", done.stderr);
-    let slices = place.run("export last --format csv --rows slices").stdout;
-    let rows = columns(&slices, ["arm", "threads", "calls"]);
-    assert!(rows.len() >= 4 * 3, "{slices}");
+    let rows = place.rows("slices", ["arm", "threads", "calls"]);
+    assert!(rows.len() >= 4 * 3, "{rows:?}");
     assert!(rows.iter().all(|row| row[1] == "2" && row[2] == "10"), "{rows:?}");
 }
 
@@ -112,14 +98,11 @@ fn a_run_of_calls_that_was_cut_short_goes_on() {
          --rounds 3 --progress plain --precision 0.1%",
     );
     run.wait_for("committed: pass 3");
-    run.signal("KILL");
-    run.finish();
-    let resumed = place.run("resume last --progress none");
-    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    run.killed();
+    place.run("resume last --progress none").ended(0);
     let runs = place.json("runs --json");
     assert_eq!(runs[0]["end"]["stopped_by"], "passes");
-    let slices = place.run("export last --format csv --rows slices").stdout;
-    let rows = columns(&slices, ["arm", "calls_in_a_row", "isolated", "calls"]);
+    let rows = place.rows("slices", ["arm", "calls_in_a_row", "isolated", "calls"]);
     // Calls in a row are so many, and the baseline's work stays; that of another arm which fills a
     // slice follows the baseline's time.
     for row in rows.iter().filter(|row| !row[1].is_empty() || row[0] == "getppid") {
@@ -131,30 +114,30 @@ fn a_run_of_calls_that_was_cut_short_goes_on() {
 #[test]
 fn what_is_of_another_study_is_refused() {
     let place = Place::new();
-    let refused = |line: &str, expect: &str| {
-        let done = place.run(line);
-        assert_eq!(done.code, Some(2), "{line}: {}", done.stdout);
-        assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
-    };
-    refused(
-        "run syscall --network veth",
-        "run syscall has no --network; it belongs to run net and server",
+    place.fail_each(
+        2,
+        [
+            (
+                "run syscall --network veth",
+                "run syscall has no --network; it belongs to run net and server",
+            ),
+            ("run syscall --sizes 64", "run syscall has no --sizes; it belongs to run net"),
+            (
+                "run syscall --allow-sysctl",
+                "run syscall has no --allow-sysctl; it belongs to run net",
+            ),
+            ("run net --bursts 1", "run net has no --bursts; it belongs to run syscall"),
+            ("run syscall --calls opne", "unknown call `opne`, did you mean `open`?"),
+            ("run syscall --calls send", "unknown call `send`"),
+            ("run net --methods getppid", "unknown method `getppid`"),
+            ("run syscall --baseline function", "it is a control"),
+            (
+                "run syscall --sequential-time 1s --bursts 10",
+                "--bursts does not apply to --sequential-time",
+            ),
+            ("run syscall --bursts ten", "'--bursts <LIST>'"),
+        ],
     );
-    refused("run syscall --sizes 64", "run syscall has no --sizes; it belongs to run net");
-    refused(
-        "run syscall --allow-sysctl",
-        "run syscall has no --allow-sysctl; it belongs to run net",
-    );
-    refused("run net --bursts 1", "run net has no --bursts; it belongs to run syscall");
-    refused("run syscall --calls opne", "unknown call `opne`, did you mean `open`?");
-    refused("run syscall --calls send", "unknown call `send`");
-    refused("run net --methods getppid", "unknown method `getppid`");
-    refused("run syscall --baseline function", "it is a control");
-    refused(
-        "run syscall --sequential-time 1s --bursts 10",
-        "--bursts does not apply to --sequential-time",
-    );
-    refused("run syscall --bursts ten", "'--bursts <LIST>'");
 }
 
 #[test]
@@ -164,12 +147,11 @@ fn the_plan_is_printed_and_read_back() {
     let printed = place.run(&format!("{line} --print-plan"));
     assert!(printed.stdout.starts_with("study = \"syscall\"\n"), "{}", printed.stdout);
     assert!(!printed.stdout.contains("network"), "{}", printed.stdout);
-    std::fs::write(place.path("p.toml"), &printed.stdout).expect("written");
-    let again = place.run(&format!("run {} --print-plan", place.path("p.toml").display()));
+    place.write("p.toml", &printed.stdout);
+    let again = place.run("run PLACE/p.toml --print-plan");
     assert_eq!(again.stdout, printed.stdout, "{}", again.stderr);
     let look = place.json(&format!("{line} --dry-run --json"));
-    let cells: Vec<&str> =
-        look["cells"].as_array().expect("a list").iter().filter_map(|c| c.as_str()).collect();
+    let cells: Vec<&str> = list(&look["cells"]).iter().filter_map(|c| c.as_str()).collect();
     assert_eq!(cells, ["1 thread", "2 threads", "1 thread, 7 calls in a row"]);
     assert_eq!(look["arms"][0], "getppid");
 }
@@ -178,7 +160,7 @@ fn the_plan_is_printed_and_read_back() {
 fn every_call_is_listed_with_its_state_here() {
     let place = Place::new();
     let listed = place.json("list calls --json");
-    let calls = listed["calls"].as_array().expect("a list");
+    let calls = list(&listed["calls"]);
     assert!(calls.len() >= 30, "{}", calls.len());
     for call in calls {
         let explained = call["available"] == true || call["unavailable_reason"].is_string();

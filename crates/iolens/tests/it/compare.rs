@@ -1,6 +1,6 @@
 //! Two stored runs against each other.
 
-use crate::harness::Place;
+use crate::harness::{Place, list};
 use crate::skip;
 use crate::storage::in_tmpfs;
 
@@ -22,29 +22,26 @@ fn two_runs_are_compared_in_every_form() {
     assert_eq!((&json["a"]["id"], &json["b"]["id"]), (&a.as_str().into(), &b.as_str().into()));
     // One cell in common: two arms, a copy of the baseline among them, and the baseline.
     assert_eq!(json["contrasts"], 2);
-    assert_eq!(json["changes"].as_array().unwrap().len(), 3, "{json}");
+    assert_eq!(list(&json["changes"]).len(), 3, "{json}");
     assert_eq!(json["missing"][0]["cell"]["message_bytes"], 4096);
     let differs = |name: &str| {
-        let inputs = json["inputs"].as_array().unwrap().iter();
+        let inputs = list(&json["inputs"]).iter();
         inputs.clone().any(|input| input["group"] == "plan" && input["name"] == name)
     };
     assert!(differs("sizes") && !differs("delta") && !differs("seed"), "{json}");
 
     let text = place.run(&format!("compare {a} {b}"));
     assert!(text.stdout.starts_with("compare · A: "), "{}", text.stdout);
-    assert!(text.stdout.contains("settings that only B has: 4 KiB"), "{}", text.stdout);
-    let whole = place.run(&format!("compare {a} {b} --verbose"));
-    assert!(whole.stdout.contains("INPUTS THAT DIFFER"), "{}", whole.stdout);
-    let markdown = place.run(&format!("compare {a} {b} --markdown --absolute"));
-    assert!(markdown.stdout.contains("| plan: sizes | "), "{}", markdown.stdout);
-    assert!(markdown.stdout.contains("<details>"), "{}", markdown.stdout);
+    text.prints("settings that only B has: 4 KiB");
+    place.run(&format!("compare {a} {b} --verbose")).prints("INPUTS THAT DIFFER");
+    place
+        .run(&format!("compare {a} {b} --markdown --absolute"))
+        .prints("| plan: sizes | ")
+        .prints("<details>");
 
-    let same = place.run(&format!("compare {a} {a}"));
-    assert_eq!(same.code, Some(0), "{}", same.stdout);
-    assert!(same.stdout.contains("0% [0, 0]"), "{}", same.stdout);
-    assert!(same.stdout.contains("the same trials"), "{}", same.stdout);
+    place.run(&format!("compare {a} {a}")).ended(0).prints("0% [0, 0]").prints("the same trials");
 
-    assert_eq!(place.run(&format!("compare {a} ffffffff")).code, Some(2));
+    place.run(&format!("compare {a} ffffffff")).ended(2);
 }
 
 /// The other build is this one, which it does not know.
@@ -54,24 +51,25 @@ fn two_builds_measure_a_plan_in_turn() {
     let first = measured(&place, "--sizes 1KiB --baseline send");
     let iolens = env!("CARGO_BIN_EXE_iolens");
     let done = place.run(&format!("compare {first} --rerun {iolens} --progress none --json"));
-    assert!(done.stderr.contains("from fresh copies of the programs"), "{}", done.stderr);
-    assert!(done.stderr.contains("linking one source anew"), "{}", done.stderr);
-    let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    done.says("from fresh copies of the programs");
+    done.says("linking one source anew");
+    let json: serde_json::Value = done.json();
     let ids = ["a", "b"].map(|side| json[side]["id"].as_str().unwrap().to_owned());
     assert!(ids[0] != ids[1] && !ids.contains(&first), "{ids:?}");
-    let changes = json["changes"].as_array().unwrap();
+    let changes = list(&json["changes"]);
     assert!(changes.iter().all(|change| change["own"]["interleaved"] == true), "{json}");
     assert!(changes.iter().any(|change| change["own"]["pointwise"].is_object()), "{json}");
-    assert_eq!(json["inputs"].as_array().unwrap().len(), 0, "one plan, one machine: {json}");
+    assert_eq!(list(&json["inputs"]).len(), 0, "one plan, one machine: {json}");
     let runs = place.json("runs --json");
-    let runs = runs.as_array().unwrap();
+    let runs = list(&runs);
     assert_eq!(runs.len(), 3);
     let trials = |id: &str| runs.iter().find(|run| run["id"] == id).unwrap()["trials"].clone();
     assert_eq!(trials(&ids[0]), trials(&ids[1]));
     // Looked at later they are the same two runs.
-    let later = place.run(&format!("compare {} {}", ids[0], ids[1]));
-    assert!(later.stdout.contains("took turns"), "{}", later.stdout);
-    assert!(later.stdout.contains("relinking alone can change"), "{}", later.stdout);
+    place
+        .run(&format!("compare {} {}", ids[0], ids[1]))
+        .prints("took turns")
+        .prints("relinking alone can change");
 }
 
 /// The other program's own folder takes its copies; that of the first takes none, so they are
@@ -95,9 +93,9 @@ fn copies_of_programs_are_made_where_they_may_be_started() {
     if done.stdout == "refused\n" {
         return skip::note(TEST, "a user namespace may not mount a tmpfs noexec here");
     }
-    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 3, "{}", done.stderr);
+    assert_eq!(place.runs(), 3, "{}", done.stderr);
     let arms = place.json("export last --format json --rows arms");
-    let arms = arms["arms"].as_array().unwrap();
+    let arms = list(&arms["arms"]);
     assert!(arms.iter().all(|arm| arm["status"] != "failed"), "{arms:?}");
     assert!(done.stdout.starts_with("code "), "{}{}", done.stdout, done.stderr);
     assert_eq!(done.stdout.lines().count(), 1, "nothing is left: {}", done.stdout);
@@ -108,13 +106,10 @@ fn what_is_no_other_build_is_refused_before_anything_is_measured() {
     let place = Place::new();
     let first = measured(&place, "--sizes 1KiB --baseline send");
     for program in ["/bin/true", "/bin/cat", "/nowhere/iolens", "/etc/passwd"] {
-        let refused = place.run(&format!("compare {first} --rerun {program}"));
-        assert_eq!(refused.code, Some(2), "{program}: {}", refused.stderr);
-        assert!(refused.stderr.contains(program), "{}", refused.stderr);
+        place.fails(&format!("compare {first} --rerun {program}"), 2, program);
     }
-    let both = place.run(&format!("compare {first} last --rerun /bin/true"));
-    assert_eq!(both.code, Some(2));
-    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 1);
+    place.run(&format!("compare {first} last --rerun /bin/true")).ended(2);
+    assert_eq!(place.runs(), 1);
 }
 
 #[test]
@@ -123,7 +118,7 @@ fn runs_of_two_databases_are_compared() {
     let a = measured(&place, "--sizes 1KiB --baseline send");
     let elsewhere = place.path("other.db").display().to_string();
     let b = measured(&place, &format!("--sizes 1KiB --baseline send --db {elsewhere}"));
-    let json = place.json(&format!("compare last last --db-b {elsewhere} --json"));
+    let json = place.json("compare last last --db-b PLACE/other.db --json");
     assert_eq!((&json["a"]["id"], &json["b"]["id"]), (&a.as_str().into(), &b.as_str().into()));
-    assert_eq!(place.run("compare last last --db-b /nowhere/x.db").code, Some(4));
+    place.run("compare last last --db-b /nowhere/x.db").ended(4);
 }

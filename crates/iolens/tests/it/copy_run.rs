@@ -1,7 +1,7 @@
 //! The study `copy` from outside: engines and programs, one that fails among them, and
 //! what would touch somebody's file refused.
 
-use crate::harness::Place;
+use crate::harness::{Place, entries, finished, list};
 
 /// Small enough for any folder of temporary files.
 const RUN: &str = "run copy --block-size 4KiB --quick --passes 2 --rounds 3 --progress none";
@@ -9,21 +9,18 @@ const RUN: &str = "run copy --block-size 4KiB --quick --passes 2 --rounds 3 --pr
 #[test]
 fn engines_and_programs_copy_files_of_each_size() {
     let place = Place::new();
-    let dir = place.path("copies");
-    std::fs::create_dir(&dir).unwrap();
+    let dir = place.make_folder("copies");
     let run =
         format!("{RUN} --engines all --file-sizes 4KiB,70000B --dir {} --verbose", dir.display());
     let mut command = place.command(&run);
     command.arg("--external").arg("bad=sh -c 'test -s \"$0\" || : > \"$1\"; exit 7' {src} {dst}");
     command.arg("--external").arg("own=sh -c 'cat \"$0\" > \"$1\"' {src} {dst}");
-    let done = crate::harness::finished(command.output().unwrap());
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains("How were programs timed?"), "{}", done.stdout);
-    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0, "all of ours is gone");
+    finished(command.output().unwrap()).ended(0).prints("How were programs timed?");
+    assert_eq!(entries(&dir), 0, "all of ours is gone");
     let json = place.json("show last --json");
     assert_eq!(json["run"]["plan"]["study"], "copy");
     assert_eq!(json["run"]["plan"]["baseline"], "read_write");
-    let cells = json["cells"].as_array().expect("rows");
+    let cells = list(&json["cells"]);
     let of = |id: &str| -> Vec<&serde_json::Value> {
         let own = cells.iter().filter(|row| row["primitive"] == id && row["role"] != "self_check");
         own.collect()
@@ -65,34 +62,29 @@ fn somebodys_file_is_only_read_and_has_its_own_size() {
         "{RUN} --file {file} --engines read_write,copy_file_range --sync none,fsync \
          --threads 1,2"
     );
-    let done = place.run(&run);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let text = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let done = place.run(&run).ended(0);
+    let text = done.flat();
     assert!(text.contains("theirs ("), "{text}");
     assert_eq!(std::fs::read(&path).unwrap(), content);
     let json = place.json("show last --json");
-    let cells = json["cells"].as_array().expect("rows");
+    let cells = list(&json["cells"]);
     assert!(!cells.is_empty() && cells.iter().all(|row| row["file_bytes"] == 300_001));
     assert!(cells.iter().any(|row| row["sync"] == "fsync" && row["threads"] == 2));
     // What is printed is a plan of the same file again.
     let printed = place.run(&format!("{run} --print-plan"));
-    let plan = place.path("again.toml");
-    std::fs::write(&plan, &printed.stdout).unwrap();
-    let again = place.run(&format!("run {} --dry-run", plan.display()));
-    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    place.write("again.toml", &printed.stdout);
+    place.run("run PLACE/again.toml --dry-run").ended(0);
 }
 
 #[test]
 fn what_cannot_be_a_run_of_copies_is_refused() {
     let place = Place::new();
     let path = place.path("theirs");
-    std::fs::write(&path, "content").unwrap();
-    std::fs::write(place.path("empty"), "").unwrap();
+    place.write("theirs", "content");
+    place.write("empty", "");
     let (file, empty) = (path.display(), place.path("empty"));
     let refused = |rest: &str, expect: &str| {
-        let done = place.run(&format!("run copy {rest} --dry-run"));
-        assert_eq!(done.code, Some(2), "{rest}: {}", done.stderr);
-        assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
+        place.fails(&format!("run copy {rest} --dry-run"), 2, expect);
     };
     refused(&format!("--file {file} --cache cold"), "add --allow-evict");
     refused(&format!("--file {file} --file-sizes 1MiB"), "which has its own size");
@@ -110,9 +102,7 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
     let program = |study: &str, external: &[&str], expect: &str| {
         let mut command = place.command(&format!("run {study} --dry-run"));
         external.iter().for_each(|text| _ = command.args(["--external", text]));
-        let done = crate::harness::finished(command.output().unwrap());
-        assert_eq!(done.code, Some(2), "{external:?}: {}", done.stderr);
-        assert!(done.stderr.contains(expect), "{external:?}: {}", done.stderr);
+        finished(command.output().unwrap()).ended(2).says(expect);
     };
     program("copy", &["dd=x {src} {dst}"], "that is an arm already");
     program("copy", &["a=x {src}"], "lacks {dst}");
@@ -122,16 +112,13 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
         &["a=x {src} {dst}"],
         "run file has no --external; it belongs to run copy and server",
     );
-    let done = place.run(&format!("{RUN} --dir {}", place.path("nowhere").display()));
-    assert_eq!(done.code, Some(4), "{}", done.stderr);
-    assert!(done.stderr.contains("nowhere"), "{}", done.stderr);
+    place.fails(&format!("{RUN} --dir PLACE/nowhere"), 4, "nowhere");
 }
 
 #[test]
 fn what_a_killed_run_left_is_gone_after_the_next() {
     let place = Place::new();
-    let dir = place.path("copies");
-    std::fs::create_dir(&dir).unwrap();
+    let dir = place.make_folder("copies");
     let run = format!(
         "run copy --file-sizes 4MiB --engines read_write,dd --dir {} --passes 1000 --budget 60s \
          --progress plain",
@@ -139,12 +126,12 @@ fn what_a_killed_run_left_is_gone_after_the_next() {
     );
     let mut running = place.start(&run);
     running.wait_for("committed: ");
-    running.signal("KILL");
-    running.finish();
-    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "the killed one had a folder");
-    let next =
-        place.run(&format!("{RUN} --file-sizes 4KiB --engines read_write --dir {}", dir.display()));
-    assert_eq!(next.code, Some(0), "{}", next.stderr);
-    assert!(next.stderr.contains("which a killed iolens left"), "{}", next.stderr);
-    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+    running.killed();
+    assert_eq!(entries(&dir), 1, "the killed one had a folder");
+    place.fails(
+        &format!("{RUN} --file-sizes 4KiB --engines read_write --dir PLACE/copies"),
+        0,
+        "which a killed iolens left",
+    );
+    assert_eq!(entries(&dir), 0);
 }

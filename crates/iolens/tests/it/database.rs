@@ -5,10 +5,9 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use iolens_store::Store;
 use rusqlite::Connection;
 
-use crate::harness::Place;
+use crate::harness::{Place, finished};
 use crate::sample;
 
 /// Commands that need the database.
@@ -25,11 +24,8 @@ const COMMANDS: [&str; 9] = [
 ];
 
 /// A database with one run.
-fn database(path: &Path) {
-    let mut store = Store::open(path).unwrap();
-    store.begin_run(&sample::header("ab000001")).unwrap();
-    store.append_trial("ab000001", &sample::trial(1, 0)).unwrap();
-    store.end_run("ab000001", &sample::end()).unwrap();
+fn database(place: &Place) {
+    place.with_runs_in("x.db", &[sample::header("ab000001")]);
 }
 
 /// Every command refuses the database with exit code 4 and all of these parts, and leaves
@@ -37,13 +33,12 @@ fn database(path: &Path) {
 fn check_refused(place: &Place, path: &Path, parts: &[&str]) {
     let before = fs::read(path).unwrap();
     for command in COMMANDS {
-        let done = place.run(&format!("{command} --db {}", path.display()));
-        assert_eq!(done.code, Some(4), "{command}: {}{}", done.stdout, done.stderr);
+        let done = place.run(&format!("{command} --db {}", path.display())).ended(4);
         assert_eq!(done.stdout, "", "{command}");
         assert!(!done.stderr.contains("panicked"), "{command}: {}", done.stderr);
         assert!(done.stderr.starts_with("iolens: "), "{command}: {}", done.stderr);
         for part in parts.iter().chain(&[path.to_str().unwrap()]) {
-            assert!(done.stderr.contains(part), "{command}: no `{part}` in {}", done.stderr);
+            done.says(part);
         }
     }
     assert!(fs::read(path).unwrap() == before, "it was touched");
@@ -74,25 +69,25 @@ fn a_file_that_was_cut_off_is_called_damaged() {
     let (place, path) = with_database();
     let whole = fs::metadata(&path).unwrap().len();
     for bytes in [5000, whole / 2 / 4096 * 4096, whole - 4096] {
-        database_cut_to(&path, bytes);
+        database_cut_to(&place, &path, bytes);
         check_refused(&place, &path, &["malformed", ".recover"]);
     }
     // Less than the header of a database is none.
-    database_cut_to(&path, 60);
+    database_cut_to(&place, &path, 60);
     check_refused(&place, &path, &["is not a file of results", "--db FILE"]);
 }
 
 /// A place with a database in it.
 fn with_database() -> (Place, PathBuf) {
     let place = Place::new();
+    database(&place);
     let path = place.path("x.db");
-    database(&path);
     (place, path)
 }
 
-fn database_cut_to(path: &Path, bytes: u64) {
+fn database_cut_to(place: &Place, path: &Path, bytes: u64) {
     let _ = fs::remove_file(path);
-    database(path);
+    database(place);
     OpenOptions::new().write(true).open(path).unwrap().set_len(bytes).unwrap();
 }
 
@@ -104,10 +99,9 @@ fn a_file_without_its_tables_is_called_damaged() {
     connection.close().unwrap();
     let before = fs::read(&path).unwrap();
     for command in ["runs", "show last", "report last", "export last --format csv"] {
-        let done = place.run(&format!("{command} --db {}", path.display()));
-        assert_eq!(done.code, Some(4), "{command}: {}{}", done.stdout, done.stderr);
+        let done = place.run(&format!("{command} --db {}", path.display())).ended(4);
         for part in ["x.db: no such table: ", "trial\n", "damaged or was edited", "--db FILE"] {
-            assert!(done.stderr.contains(part), "{command}: no `{part}` in {}", done.stderr);
+            done.says(part);
         }
     }
     assert!(fs::read(&path).unwrap() == before, "it was touched");
@@ -119,8 +113,7 @@ fn a_database_that_another_process_writes_to_is_read_all_the_same() {
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; UPDATE run SET name = 'half written'").unwrap();
     for command in ["runs", "show last", "export last --format csv"] {
-        let done = place.run(&format!("{command} --db {}", path.display()));
-        assert_eq!(done.code, Some(0), "{command}: {}", done.stderr);
+        let done = place.run(&format!("{command} --db {}", path.display())).ended(0);
         assert!(!done.stdout.contains("half written"), "{command}: {}", done.stdout);
     }
 }
@@ -131,12 +124,13 @@ fn a_result_that_finds_no_room_is_not_lost_in_silence() {
     let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
     for line in ["show last", "show last --json", "export last --format csv"] {
         let mut command = place.command(&format!("{line} --db {}", path.display()));
-        let done = crate::harness::finished(command.stdout(full()).output().unwrap());
-        assert_eq!(done.code, Some(4), "{line}: {}", done.stderr);
+        let done = finished(command.stdout(full()).output().unwrap()).ended(4);
         let parts = ["cannot write the result to stdout", "No space left", "make room"];
         assert!(parts.iter().all(|part| done.stderr.contains(part)), "{line}: {}", done.stderr);
     }
-    let page = place.run(&format!("report last -o /dev/full --overwrite --db {}", path.display()));
-    assert_eq!(page.code, Some(4), "{}", page.stderr);
-    assert!(page.stderr.contains("cannot write /dev/full: No space left"), "{}", page.stderr);
+    place.fails(
+        &format!("report last -o /dev/full --overwrite --db {}", path.display()),
+        4,
+        "cannot write /dev/full: No space left",
+    );
 }

@@ -1,6 +1,6 @@
 //! `explain`: samples of a run's arms, in words, tables and JSON.
 
-use crate::harness::Place;
+use crate::harness::{Place, list};
 
 const RUN: &str = "run net --methods send,memcpy --sizes 16KiB --threads 1 --network loopback \
                    --quick --passes 2 --rounds 5 --progress none";
@@ -8,8 +8,7 @@ const EXPLAIN: &str = "explain last 1 --arms send,memcpy --samples 100";
 
 fn ran() -> Place {
     let place = Place::new();
-    let done = place.run(RUN);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    place.run(RUN).ended(0);
     place
 }
 
@@ -19,9 +18,9 @@ fn ran() -> Place {
 fn a_memcpy_is_user_code() {
     let place = ran();
     let explained = place.json(&format!("{EXPLAIN} --json"));
-    let arms = explained["attribution"]["arms"].as_array().unwrap();
+    let arms = list(&explained["attribution"]["arms"]);
     let memcpy = arms.iter().find(|arm| arm["arm"] == "memcpy").unwrap();
-    let classes = memcpy["both"]["classes"].as_array().unwrap();
+    let classes = list(&memcpy["both"]["classes"]);
     let user = classes.iter().find(|class| class["class"] == "user").unwrap();
     assert!(user["share"]["value"].as_f64().unwrap() > 0.9, "{user}");
     assert!(explained["attribution"]["trials"].as_u64().unwrap() >= 5);
@@ -34,17 +33,14 @@ fn a_memcpy_is_user_code() {
 #[test]
 fn samples_are_kept() {
     let place = ran();
-    let first = place.run(EXPLAIN);
-    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let first = place.run(EXPLAIN).ended(0);
     assert!(first.stdout.starts_with("explain · run "), "{}", first.stdout);
-    assert!(first.stderr.contains("sampled trial 5"), "{}", first.stderr);
+    first.says("sampled trial 5");
     let folded = place.path("stacks.txt");
-    let again = place.run(&format!("{EXPLAIN} --folded {}", folded.display()));
-    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    let again = place.run(&format!("{EXPLAIN} --folded PLACE/stacks.txt")).ended(0);
     assert!(!again.stderr.contains("sampled trial"), "{}", again.stderr);
     assert_eq!(again.stdout, first.stdout);
-    let all = place.run(&format!("{EXPLAIN} --verbose"));
-    assert!(all.stdout.contains("class of work"), "{}", all.stdout);
+    place.run(&format!("{EXPLAIN} --verbose")).prints("class of work");
     let folded = std::fs::read_to_string(folded).unwrap();
     let is_stack = |line: &str| {
         let (stack, samples) = line.rsplit_once(' ').unwrap();
@@ -54,18 +50,18 @@ fn samples_are_kept() {
     assert!(!folded.is_empty() && folded.lines().all(is_stack), "{folded}");
     // Timed figures know nothing of sampled trials.
     let shown = place.json("show last --json");
-    assert!(shown["cells"].as_array().unwrap().iter().all(|cell| cell["n"].as_u64() == Some(2)));
+    assert!(list(&shown["cells"]).iter().all(|cell| cell["n"].as_u64() == Some(2)));
 }
 
 #[test]
 fn what_cannot_be_explained_is_said() {
     let place = ran();
-    let check = |line: &str, code: i32, part: &str| {
-        let done = place.run(line);
-        assert_eq!(done.code, Some(code), "{line}: {}", done.stderr);
-        assert!(done.stderr.contains(part), "{line}: {}", done.stderr);
-    };
-    check("explain last 7", 2, "has cells 1 to 1");
-    check("explain last 1 --arms sendfile", 2, "there is no arm `sendfile`");
-    check("explain nosuchrun", 2, "no run");
+    place.fail_each(
+        2,
+        [
+            ("explain last 7", "has cells 1 to 1"),
+            ("explain last 1 --arms sendfile", "there is no arm `sendfile`"),
+            ("explain nosuchrun", "no run"),
+        ],
+    );
 }

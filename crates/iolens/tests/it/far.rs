@@ -3,9 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::Value;
-
-use crate::harness::{Finished, Place, children, is_alive};
+use crate::harness::{Finished, Place, children, entries, finished, is_alive, send_signal};
 
 /// Two arms and a size, to this machine as if it were another one.
 const SMALL: &str = "run net --progress plain --json --passes 1 --rounds 2 --threads 1 \
@@ -15,7 +13,7 @@ const SMALL: &str = "run net --progress plain --json --passes 1 --rounds 2 --thr
 /// A launcher that is a shell's words; what it is to start is `"$@"`.
 fn scripted(place: &Place, words: &str) -> String {
     let path = place.path("launcher");
-    std::fs::write(&path, format!("#!/bin/sh\n{words}\n")).unwrap();
+    place.write("launcher", format!("#!/bin/sh\n{words}\n"));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
     path.to_str().unwrap().to_owned()
 }
@@ -30,14 +28,9 @@ fn run_with(place: &Place, launcher: &str) -> Finished {
     place.run(&format!("{SMALL} --peer {launcher} --peer-binary {binary}"))
 }
 
-fn result(done: &Finished) -> Value {
-    serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stderr))
-}
-
 /// What it says when nothing can come of it.
 fn refusal(place: &Place, launcher: &str) -> String {
-    let done = run_with(place, launcher);
-    assert_eq!(done.code, Some(4), "{}", done.stderr);
+    let done = run_with(place, launcher).ended(4);
     done.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -51,7 +44,7 @@ fn both_ends_are_measured_and_known() {
             format!("{SMALL} --peer {launcher} --peer-binary {binary} --local-end {direction}");
         let done = place.run(&line);
         done.assert_ended();
-        let far = &result(&done)["run"]["far"];
+        let far = &done.json()["run"]["far"];
         assert_eq!(far["direction"], direction);
         assert_eq!(
             (far["address"].as_str(), far["launcher"].as_str()),
@@ -85,13 +78,12 @@ fn both_ends_are_measured_and_known() {
 #[test]
 fn a_program_that_is_not_there_is_brought_and_leaves_nothing() {
     let place = Place::new();
-    let brought = place.path("brought");
-    std::fs::create_dir(&brought).unwrap();
+    let brought = place.make_folder("brought");
     let launcher = scripted(&place, &format!("TMPDIR={} exec \"$@\"", brought.display()));
     let done = place.run(&format!("{SMALL} --peer {launcher}"));
     done.assert_ended();
-    assert_eq!(result(&done)["run"]["far"]["build"], result(&done)["run"]["build"]);
-    assert_eq!(std::fs::read_dir(&brought).unwrap().count(), 0);
+    assert_eq!(done.json()["run"]["far"]["build"], done.json()["run"]["build"]);
+    assert_eq!(entries(&brought), 0);
 }
 
 #[test]
@@ -116,12 +108,9 @@ fn a_launcher_that_gets_nowhere_is_named_with_what_it_said() {
 fn what_stands_in_the_way_at_the_other_end_is_named() {
     let place = Place::new();
     let launcher = scripted(&place, "exec \"$@\"");
-    let done = place.run(&format!("{SMALL} --peer {launcher} --peer-binary /nowhere/iolens"));
-    assert!(
-        done.stderr.contains("there is no program `/nowhere/iolens` behind"),
-        "{}",
-        done.stderr
-    );
+    place
+        .run(&format!("{SMALL} --peer {launcher} --peer-binary /nowhere/iolens"))
+        .says("there is no program `/nowhere/iolens` behind");
     let with_terminal = scripted(&place, "\"$@\" | sed -u 's/$/\\r/'");
     let said = refusal(&place, &with_terminal);
     assert!(said.contains("has a terminal in its way"), "{said}");
@@ -135,8 +124,7 @@ fn what_stands_in_the_way_at_the_other_end_is_named() {
     std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o700)).unwrap();
     let launcher = scripted(&place, "exec \"$@\"");
     let line = format!("{SMALL} --peer {launcher} --peer-binary {}", other.display());
-    let done = place.run(&line);
-    assert!(done.stderr.contains("(build 0.0.9) speaks protocol 99"), "{}", done.stderr);
+    place.run(&line).says("(build 0.0.9) speaks protocol 99");
 }
 
 #[test]
@@ -148,7 +136,7 @@ fn flags_that_do_not_go_together_are_refused() {
         ("run net --peer-any-build --peer env", "--peer-binary"),
     ] {
         let done = place.run(line);
-        assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
+        done.says(expect);
         assert!(matches!(done.code, Some(2 | 4)), "{line}: {:?}", done.code);
     }
 }
@@ -172,13 +160,11 @@ fn an_other_end_that_is_lost_fails_a_trial_and_not_the_run() {
         }
         std::thread::yield_now();
     };
-    crate::harness::send_signal(keeper, "KILL");
+    send_signal(keeper, "KILL");
     let failed = run.wait_for("failed:");
     assert!(failed.contains("was killed by signal 9"), "{failed}");
     run.wait_for("ok, ");
-    run.signal("INT");
-    let done = run.finish();
-    assert_eq!(done.code, Some(130), "{}", done.stderr);
+    run.interrupted();
     let keeper: u32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
     assert!(!workers.into_iter().chain([keeper]).any(is_alive));
 }
@@ -201,24 +187,24 @@ fn an_other_end_that_stays_lost_ends_the_run() {
     run.wait_for("committed: pass 1");
     std::fs::write(&gone, "").unwrap();
     let keeper = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
-    crate::harness::send_signal(keeper, "KILL");
+    send_signal(keeper, "KILL");
     let done = run.finish();
     done.assert_ended();
-    let end = &result(&done)["run"]["end"];
+    let end = &done.json()["run"]["end"];
     assert_eq!(end["stopped_by"], "lost", "{}", done.stderr);
 
-    let done = place.run("resume last");
-    assert!(done.stderr.contains("no other machine is named: add --peer"), "{}", done.stderr);
-    assert!(done.stderr.contains("the run reached it with `"), "{}", done.stderr);
+    place
+        .run("resume last")
+        .says("no other machine is named: add --peer")
+        .says("the run reached it with `");
     std::fs::remove_file(&gone).unwrap();
     let again = format!("resume last --progress plain --peer {launcher} --peer-binary {binary}");
-    let done = place.run(&format!("{again} --peer-address 127.0.0.2"));
-    assert!(done.stderr.contains("has another way between the machines"), "{}", done.stderr);
+    place
+        .run(&format!("{again} --peer-address 127.0.0.2"))
+        .says("has another way between the machines");
     let mut run = place.start(&format!("{again} --peer-address 127.0.0.1"));
     run.wait_for("committed: pass");
-    run.signal("INT");
-    let done = run.finish();
-    assert_eq!(done.code, Some(130), "{}", done.stderr);
+    run.interrupted();
 }
 
 /// What is stored, shown and sent has no secret of the launcher's, which was started with it.
@@ -231,10 +217,10 @@ fn a_secret_of_the_launcher_is_used_and_stored_nowhere() {
     let launcher = format!("{} --token={SECRET}", scripted(&place, &words));
     let mut command = place.command(&format!("{SMALL} --peer-binary {}", installed(&place)));
     command.arg("--peer").arg(&launcher);
-    let done = crate::harness::finished(command.output().unwrap());
+    let done = finished(command.output().unwrap());
     done.assert_ended();
     assert_eq!(std::fs::read_to_string(&heard).unwrap().trim(), format!("--token={SECRET}"));
-    let far = &result(&done)["run"]["far"];
+    let far = &done.json()["run"]["far"];
     assert!(far["launcher"].as_str().unwrap().ends_with(" '--token=***'"), "{far}");
     let export = place.run("export last --format json").stdout;
     for text in [&done.stdout, &done.stderr, &export] {

@@ -1,7 +1,7 @@
 //! What goes wrong while a run goes on: workers that die or hang, users who
 //! interrupt or kill, a second run.
 
-use crate::harness::{Place, Running, is_alive};
+use crate::harness::{Place, Running, is_alive, list};
 
 /// Long enough that something can happen to it, with a trial of half a second.
 const LONG: &str = "run net --methods send,sendmsg_iov --sizes 4KiB --threads 1 --network loopback \
@@ -21,10 +21,8 @@ fn a_killed_worker_is_one_failed_trial() {
         let failed = run.hit_until_it_fails("KILL", |run| run.workers()[which]);
         assert!(failed.contains("was killed by signal 9"), "{failed}");
         run.wait_for(": ok,");
-        run.signal("INT");
-        assert_eq!(run.finish().code, Some(130));
-        let csv = place.run("export last --format csv").stdout;
-        assert!(csv.contains(",failed,") && csv.contains(",ok,"), "{csv}");
+        run.interrupted();
+        place.run("export last --format csv").prints(",failed,").prints(",ok,");
     }
 }
 
@@ -38,8 +36,7 @@ fn a_hung_worker_is_one_failed_trial() {
     let reasons = ["did not move within the time limit", "did not end within its time limit"];
     assert!(reasons.iter().any(|reason| failed.contains(reason)), "{failed}");
     run.wait_for(": ok,");
-    run.signal("INT");
-    assert_eq!(run.finish().code, Some(130));
+    run.interrupted();
 }
 
 #[test]
@@ -47,10 +44,7 @@ fn an_interrupted_run_answers_with_what_it_has() {
     let place = Place::new();
     let mut run = place.start(LONG);
     run.wait_for("committed: pass 3");
-    run.signal("INT");
-    let done = run.finish();
-    assert_eq!(done.code, Some(130), "{}", done.stderr);
-    assert!(done.stdout.contains("Report "), "{}", done.stdout);
+    run.interrupted().prints("Report ");
     assert_eq!(place.json("runs --json")[0]["end"]["stopped_by"], "interrupted");
 }
 
@@ -62,8 +56,7 @@ fn a_killed_run_loses_no_committed_trial_and_leaves_nothing() {
     let workers = run.workers();
     let last = run.wait_for("committed: pass 3");
     let later = run.workers();
-    run.signal("KILL");
-    run.child.wait().unwrap();
+    run.killed();
     assert!(trials(&place) >= 3, "{last}");
     let begin = std::time::Instant::now();
     while workers.iter().chain(&later).any(|&pid| is_alive(pid)) {
@@ -75,12 +68,13 @@ fn a_killed_run_loses_no_committed_trial_and_leaves_nothing() {
         assert!(begin.elapsed().as_secs() < 60, "the next start sweeps");
         assert!(trials(&place) >= 3, "{last}");
     }
-    let next = place.run(
-        "run net --methods send --sizes 1KiB --threads 1 --network loopback --quick --passes 1",
-    );
-    assert_eq!(next.code, Some(0), "{}", next.stderr);
+    place
+        .run(
+            "run net --methods send --sizes 1KiB --threads 1 --network loopback --quick --passes 1",
+        )
+        .ended(0);
     let runs = place.json("runs --json");
-    assert_eq!((runs.as_array().unwrap().len(), runs[0]["end"].is_null()), (2, true));
+    assert_eq!((list(&runs).len(), runs[0]["end"].is_null()), (2, true));
 }
 
 #[test]
@@ -88,14 +82,12 @@ fn a_second_run_is_told_who_measures() {
     let place = Place::new();
     let mut first = place.start(LONG);
     first.wait_for("committed: pass 1");
-    let second = place.run("run net --methods send --quick");
-    assert_eq!(second.code, Some(4), "{}", second.stderr);
+    let second = place.run("run net --methods send --quick").ended(4);
     let holder = format!("pid {}", first.child.id());
-    assert!(second.stderr.contains(&holder) && second.stderr.contains("--wait"));
+    second.says(&holder).says("--wait");
     let mut third =
         place.start("run net --methods send --sizes 1KiB --threads 1 --network loopback --quick --passes 1 --wait");
     third.wait_for("waiting for another run");
-    first.signal("INT");
-    assert_eq!(first.finish().code, Some(130));
-    assert_eq!(third.finish().code, Some(0));
+    first.interrupted();
+    third.finish().ended(0);
 }

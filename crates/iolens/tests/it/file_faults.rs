@@ -7,18 +7,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Place, a_child_has_mapped, finished, may_mount, started};
+use crate::harness::{Place, a_child_has_mapped, finished, list, may_mount, started};
 use crate::skip;
 
 /// A run of somebody's file that goes on until it is interrupted.
 fn long_run(place: &Place, engines: &str) -> crate::harness::Running {
-    let path = place.path("theirs");
-    std::fs::write(&path, vec![7; 4 << 20]).unwrap();
-    let mut run = place.start(&format!(
-        "run file --file {} --block-sizes 4KiB --engines {engines} --threads 1 --cache warm \
-         --rounds 3 --passes 4000 --progress plain",
-        path.display()
-    ));
+    place.write("theirs", vec![7; 4 << 20]);
+    let mut run = place.start(&format!("run file --file PLACE/theirs --block-sizes 4KiB --engines {engines} --threads 1 --cache warm \
+         --rounds 3 --passes 4000 --progress plain"));
     run.wait_for("committed: pass 1");
     run
 }
@@ -33,8 +29,7 @@ fn a_file_that_grows_is_read_as_far_as_it_was() {
         let line = run.wait_for("committed: ");
         assert!(line.contains(": ok,"), "{line}");
     }
-    run.signal("INT");
-    assert_eq!(run.finish().code, Some(130));
+    run.interrupted();
 }
 
 #[test]
@@ -47,10 +42,9 @@ fn a_file_that_shrinks_fails_trials_until_it_is_whole_again() {
     run.wait_for("theirs was truncated: it had 4 MiB when the run began and has 3 MiB now");
     file.write_all_at(&[7; 1 << 20], 3 << 20).unwrap();
     run.wait_for(": ok,");
-    run.signal("INT");
-    assert_eq!(run.finish().code, Some(130));
+    run.interrupted();
     let arms = place.json("export last --format json --rows arms");
-    let failed = arms["arms"].as_array().unwrap().iter().filter(|arm| arm["status"] == "failed");
+    let failed = list(&arms["arms"]).iter().filter(|arm| arm["status"] == "failed");
     assert!(failed.clone().count() > 0, "{arms}");
     for arm in failed {
         let reason = arm["reason"].as_str().unwrap();
@@ -79,10 +73,9 @@ fn a_file_that_is_truncated_under_a_mapping_fails_the_arm_that_maps_it() {
     let why = "while `mmap` ran: the file was truncated while it was mapped (SIGBUS)";
     assert!(failed.contains(why), "{failed}");
     run.wait_for(": ok,");
-    run.signal("INT");
-    assert_eq!(run.finish().code, Some(130));
+    run.interrupted();
     let arms = place.json("export last --format json --rows arms");
-    let arms = arms["arms"].as_array().unwrap();
+    let arms = list(&arms["arms"]);
     let blamed = |arm: &&Value| arm["reason"].to_string().contains("SIGBUS");
     assert!(arms.iter().filter(blamed).all(|arm| arm["primitive"] == "mmap"), "{arms:?}");
 }
@@ -90,8 +83,7 @@ fn a_file_that_is_truncated_under_a_mapping_fails_the_arm_that_maps_it() {
 /// A run in a folder of 2 GiB of memory, which is given so few bytes as soon as a trial
 /// has ended; what the trials say that fail then. Null where that cannot be done.
 fn fills_up(place: &Place, run: &str, left: &str) -> Option<String> {
-    let folder = place.path("small");
-    std::fs::create_dir(&folder).unwrap();
+    let folder = place.make_folder("small");
     let mount = format!("mount -t tmpfs -o size=2G tmpfs {}", folder.display());
     if !may_mount(&mount) {
         return None;
@@ -114,7 +106,7 @@ fn fills_up(place: &Place, run: &str, left: &str) -> Option<String> {
     running.wait_for("failed:");
     running.finish();
     let arms = place.json("export last --format json --rows arms");
-    let failed = arms["arms"].as_array().unwrap().iter().filter(|arm| arm["status"] == "failed");
+    let failed = list(&arms["arms"]).iter().filter(|arm| arm["status"] == "failed");
     Some(failed.map(|arm| format!("{}: {}\n", arm["primitive"], arm["reason"])).collect())
 }
 
@@ -142,8 +134,7 @@ fn a_disk_that_is_full_in_mid_trial_is_a_failed_trial_that_says_so() {
 fn a_folder_that_takes_no_files_is_refused_by_every_run() {
     const TEST: &str = "file_faults::a_folder_that_takes_no_files_is_refused_by_every_run";
     let place = Place::new();
-    let folder = place.path("locked");
-    std::fs::create_dir(&folder).unwrap();
+    let folder = place.make_folder("locked");
     let dir = folder.display();
     let locked = format!("mount --bind {dir} {dir} && mount -o remount,bind,ro {dir}");
     if !may_mount(&locked) {
@@ -153,12 +144,11 @@ fn a_folder_that_takes_no_files_is_refused_by_every_run() {
         ["run file --dir", "run write --dir", "run copy --dir", "file size --block-size 4KiB"]
     {
         let mut command = place.in_a_mount_namespace(&locked, &format!("{run} {dir}"));
-        let done = finished(command.output().unwrap());
-        assert_eq!(done.code, Some(4), "{run}: {}", done.stderr);
+        let done = finished(command.output().unwrap()).ended(4);
         let expect = format!(
             "cannot make a file in {dir}: EROFS (read-only file system): its file system is \
              mounted read-only"
         );
-        assert!(done.stderr.contains(&expect), "{run}: {}", done.stderr);
+        done.says(&expect);
     }
 }

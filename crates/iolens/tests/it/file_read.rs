@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Place, a_child_has_mapped, children};
+use crate::harness::{Place, a_child_has_mapped, children, entries, is_alive, list, number};
 use crate::skip;
 
 /// A megabyte and three bytes, none of them like its neighbours.
@@ -40,27 +40,12 @@ fn xor(bytes: &[u8]) -> String {
 /// A place with a file `f` in it.
 fn with_file(bytes: &[u8]) -> Place {
     let place = Place::new();
-    std::fs::write(place.path("f"), bytes).unwrap();
+    place.write("f", bytes);
     place
 }
 
 fn read(place: &Place, options: &str) -> Value {
-    let path = place.path("f").display().to_string();
-    place.json(&format!("file read {path} {options} --json"))
-}
-
-fn number(value: &Value, key: &str) -> u64 {
-    value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"))
-}
-
-/// Runs a line that must fail, `FILE` being a path of the place, and looks for a
-/// text in the one message.
-fn refused(place: &Place, line: &str, code: i32, expect: &str) {
-    let line = line.replace("PLACE", &place.folder.path().display().to_string());
-    let done = place.run(&line);
-    assert_eq!(done.code, Some(code), "{line}: {}{}", done.stdout, done.stderr);
-    assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
-    assert_eq!(done.stdout, "", "{line}");
+    place.json(&format!("file read PLACE/f {options} --json"))
 }
 
 #[test]
@@ -86,7 +71,7 @@ fn every_engine_gives_the_same_checksum() {
     let bytes = content(FILE_BYTES);
     let place = with_file(&bytes);
     let listed = place.json("list engines --json");
-    let listed = listed["engines"].as_array().unwrap();
+    let listed = list(&listed["engines"]);
     let readers = listed.iter().filter(|engine| engine["task"] == "read");
     assert!(readers.clone().count() >= 12, "{listed:?}");
     for (index, engine) in readers.enumerate() {
@@ -132,13 +117,13 @@ fn a_file_is_read_again_on_one_clock() {
         assert_eq!(number(&done, "bytes"), 50_000, "{done}");
         assert_eq!((number(&done, "blocks"), number(&done, "loops")), (15, 5), "{done}");
     }
-    let path = place.path("f").display().to_string();
-    let done = place.run(&format!("file read {path} --block-size 4096 --loops 5"));
-    assert!(done.stdout.contains("50000 (48.8 KiB), all of the file 5 times"), "{}", done.stdout);
+    place
+        .run("file read PLACE/f --block-size 4096 --loops 5")
+        .prints("50000 (48.8 KiB), all of the file 5 times");
     // The same bytes at the same places again have another sum.
     for sum in ["--checksum", "--xor"] {
         let line = format!("file read PLACE/f --block-size 4096 --loops 2 {sum}");
-        refused(&place, &line, 2, "cannot be used with");
+        place.refuses(&line, 2, "cannot be used with");
     }
 }
 
@@ -148,9 +133,7 @@ fn a_seek_is_no_read() {
     let done = read(&place, "--block-size 1KiB --threads 2 --engine read");
     let counts = ["blocks", "calls", "seeks"].map(|key| number(&done, key));
     assert_eq!(counts, [32, 33, 1], "the second thread begins in the middle: {done}");
-    let path = place.path("f").display().to_string();
-    let text =
-        place.run(&format!("file read {path} --block-size 1KiB --threads 2 --engine read")).stdout;
+    let text = place.run("file read PLACE/f --block-size 1KiB --threads 2 --engine read").stdout;
     let expect = "  calls       32, 1 KiB per call; 1 more moved the position (lseek)\n";
     assert!(text.contains(expect), "{text}");
 }
@@ -158,9 +141,7 @@ fn a_seek_is_no_read() {
 #[test]
 fn a_person_sees_a_line_for_each_thing() {
     let place = with_file(&content(FILE_BYTES));
-    let path = place.path("f").display().to_string();
-    let done = place.run(&format!("file read {path} --block-size 4KiB --engine pread --checksum"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let done = place.run("file read PLACE/f --block-size 4KiB --engine pread --checksum").ended(0);
     for expect in [
         "pread: read ",
         "in blocks of 4 KiB, sequential, 1 thread\n",
@@ -171,28 +152,31 @@ fn a_person_sees_a_line_for_each_thing() {
         "  from device ",
         "  file system ",
     ] {
-        assert!(done.stdout.contains(expect), "{expect}: {}", done.stdout);
+        done.prints(expect);
     }
     assert_eq!(done.stderr, "");
-    let listed = place.run("list engines").stdout;
-    assert!(listed.contains("uring_sqpoll") && listed.contains("needs "), "{listed}");
+    place.run("list engines").prints("uring_sqpoll").prints("needs ");
 }
 
 #[test]
 fn what_is_no_readable_file_is_refused() {
     let place = with_file(&content(100));
-    std::fs::create_dir(place.path("folder")).unwrap();
+    place.make_folder("folder");
     let _listener = UnixListener::bind(place.path("socket")).unwrap();
     let fifo = Command::new("mkfifo").arg(place.path("fifo")).status().unwrap();
     assert!(fifo.success());
     let read = |what: &str| format!("file read {what} --block-size 4096");
-    refused(&place, &read("PLACE/none"), 4, "/none: ENOENT (no such file or directory)");
-    refused(&place, &read("PLACE/f/below"), 4, "ENOTDIR");
-    refused(&place, &read("PLACE/folder"), 4, "folder: it is a directory, no regular file");
-    refused(&place, &read("PLACE/socket"), 4, "it is a socket");
-    // Nobody writes to it, and nobody waits for that.
-    refused(&place, &read("PLACE/fifo"), 4, "it is a FIFO");
-    refused(&place, &read("/dev/null"), 4, "it is a character device");
+    for (what, expect) in [
+        ("PLACE/none", "/none: ENOENT (no such file or directory)"),
+        ("PLACE/f/below", "ENOTDIR"),
+        ("PLACE/folder", "folder: it is a directory, no regular file"),
+        ("PLACE/socket", "it is a socket"),
+        // Nobody writes to it, and nobody waits for that.
+        ("PLACE/fifo", "it is a FIFO"),
+        ("/dev/null", "it is a character device"),
+    ] {
+        place.refuses(&read(what), 4, expect);
+    }
     std::fs::set_permissions(place.path("f"), PermissionsExt::from_mode(0o000)).unwrap();
     if File::open(place.path("f")).is_ok() {
         return skip::note(
@@ -200,38 +184,34 @@ fn what_is_no_readable_file_is_refused() {
             "root reads all files",
         );
     }
-    refused(&place, &read("PLACE/f"), 4, "EACCES (permission denied)");
+    place.refuses(&read("PLACE/f"), 4, "EACCES (permission denied)");
 }
 
 #[test]
 fn what_cannot_be_asked_for_is_a_usage_error() {
     let place = with_file(&content(100));
-    let read = |options: &str| format!("file read PLACE/f {options}");
-    refused(&place, &read("--block-size 0"), 2, "a block of no bytes moves nothing");
-    refused(&place, &read("--block-size 65MiB"), 2, "the largest is 64 MiB");
-    refused(&place, &read("--block-size 12parsecs"), 2, "is not a size");
-    refused(&place, &read("--block-size 1 --count 0"), 2, "at least 1");
-    refused(&place, &read("--block-size 1 --threads 0"), 2, "at least 1");
-    refused(&place, &read("--block-size 1 --threads 2000"), 2, "the largest number is 1024");
-    refused(&place, &read("--block-size 1 --pattern up"), 2, "there is: sequential, random");
-    refused(
-        &place,
-        &read("--block-size 1 --engine reed"),
-        2,
-        "did you mean `read`? there is: direct, ",
-    );
-    refused(
-        &place,
-        &read("--block-size 1 --engine pread --queue-depth 4"),
-        2,
-        "`pread` has one read under way at a time: --queue-depth is for uring, ",
-    );
-    refused(&place, "file read PLACE/f", 2, "--block-size");
-    refused(&place, "file", 2, "Usage");
-    refused(&place, "file size PLACE --block-size 4096 --time 5s", 2, "like 5s..15s");
-    refused(&place, "file size PLACE --block-size 4096 --time 5s..1s", 2, "the shorter one first");
-    refused(&place, "file size PLACE/none --block-size 4096", 4, "ENOENT");
-    refused(&place, "file size PLACE/f --block-size 4096", 4, "ENOTDIR");
+    for (options, expect) in [
+        ("--block-size 0", "a block of no bytes moves nothing"),
+        ("--block-size 65MiB", "the largest is 64 MiB"),
+        ("--block-size 12parsecs", "is not a size"),
+        ("--block-size 1 --count 0", "at least 1"),
+        ("--block-size 1 --threads 0", "at least 1"),
+        ("--block-size 1 --threads 2000", "the largest number is 1024"),
+        ("--block-size 1 --pattern up", "there is: sequential, random"),
+        ("--block-size 1 --engine reed", "did you mean `read`? there is: direct, "),
+        (
+            "--block-size 1 --engine pread --queue-depth 4",
+            "`pread` has one read under way at a time: --queue-depth is for uring, ",
+        ),
+    ] {
+        place.refuses(&format!("file read PLACE/f {options}"), 2, expect);
+    }
+    place.refuses("file read PLACE/f", 2, "--block-size");
+    place.refuses("file", 2, "Usage");
+    place.refuses("file size PLACE --block-size 4096 --time 5s", 2, "like 5s..15s");
+    place.refuses("file size PLACE --block-size 4096 --time 5s..1s", 2, "the shorter one first");
+    place.refuses("file size PLACE/none --block-size 4096", 4, "ENOENT");
+    place.refuses("file size PLACE/f --block-size 4096", 4, "ENOTDIR");
 }
 
 #[test]
@@ -241,12 +221,12 @@ fn direct_reads_want_whole_sectors() {
     let works = |engine: &&Value| {
         engine["name"] == "direct" && engine["task"] == "read" && engine["available"] == true
     };
-    if !listed["engines"].as_array().unwrap().iter().any(|engine| works(&engine)) {
+    if !list(&listed["engines"]).iter().any(|engine| works(&engine)) {
         return skip::note("file_read::direct_reads_want_whole_sectors", "no O_DIRECT here");
     }
     for engine in ["direct", "uring_direct"] {
         let line = format!("file read PLACE/f --block-size 511 --engine {engine}");
-        refused(&place, &line, 4, "are of multiples of");
+        place.refuses(&line, 4, "are of multiples of");
     }
 }
 
@@ -282,7 +262,7 @@ fn what_reads_without_any_device_is_noted() {
 /// Waits until the worker of a reading has mapped its file.
 fn wait_until_mapped(tool: u32, path: &Path) {
     while !a_child_has_mapped(tool, path) {
-        assert!(crate::harness::is_alive(tool), "it ended before it had mapped the file");
+        assert!(is_alive(tool), "it ended before it had mapped the file");
         std::thread::yield_now();
     }
 }
@@ -298,10 +278,8 @@ fn a_file_that_shrinks_while_it_is_mapped_is_said_so() {
     let running = place.start(&line);
     wait_until_mapped(running.child.id(), &path);
     file.set_len(0).unwrap();
-    let done = running.finish();
-    assert_eq!(done.code, Some(4), "{}", done.stderr);
-    let expect = "the file was truncated while it was mapped (SIGBUS)";
-    assert!(done.stderr.contains(expect), "{}", done.stderr);
+    let done = running.finish().ended(4);
+    done.says("the file was truncated while it was mapped (SIGBUS)");
     assert_eq!(done.stdout, "");
 }
 
@@ -310,15 +288,11 @@ fn an_interrupt_ends_the_worker() {
     let place = with_file(&[1]);
     let path = place.path("f");
     File::options().write(true).open(&path).unwrap().set_len(4 << 30).unwrap();
-    let running =
-        place.start(&format!("file read {} --block-size 1 --engine mmap --scan", path.display()));
+    let running = place.start("file read PLACE/f --block-size 1 --engine mmap --scan");
     wait_until_mapped(running.child.id(), &path);
     let worker = children(running.child.id())[0];
-    running.signal("INT");
-    let done = running.finish();
-    assert_eq!(done.code, Some(130), "{}", done.stderr);
-    assert!(done.stderr.contains("interrupted"), "{}", done.stderr);
-    assert!(!crate::harness::is_alive(worker));
+    running.interrupted().says("interrupted");
+    assert!(!is_alive(worker));
 }
 
 #[test]
@@ -332,7 +306,7 @@ fn a_size_is_found_and_the_file_is_gone() {
     assert!(number(&found, "bytes").is_multiple_of(512), "{found}");
     assert!((5_000_000..=5_000_000_000).contains(&number(&found, "time_ns")), "{found}");
     assert_eq!(found["kept"], Value::Null);
-    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    assert_eq!(entries(&folder), 0);
 }
 
 #[test]
@@ -345,7 +319,7 @@ fn a_file_that_is_kept_has_the_size_and_no_holes() {
         let name = "file_read::a_file_that_is_kept_has_the_size_and_no_holes";
         return skip::note(name, "the file system has no O_TMPFILE");
     }
-    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    let found: Value = done.json();
     let kept = found["kept"].as_str().unwrap();
     let bytes = std::fs::read(kept).unwrap();
     assert_eq!(bytes.len() as u64, number(&found, "bytes"));
@@ -370,10 +344,10 @@ fn nothing_is_left_of_a_search_that_is_ended() {
         let worker = children(running.child.id())[0];
         running.signal(signal);
         assert_eq!(running.finish().code, code);
-        while crate::harness::is_alive(worker) {
+        while is_alive(worker) {
             std::thread::yield_now();
         }
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "{signal}");
+        assert_eq!(entries(&folder), 0, "{signal}");
     }
 }
 
@@ -398,11 +372,10 @@ fn a_file_that_has_fewer_blocks_than_were_asked_for_is_said_to() {
     let done = read(&place, "--block-size 4096 --count 4096 --loops 2");
     assert_eq!((number(&done, "blocks"), number(&done, "blocks_asked")), (2048, 8192), "{done}");
     assert_eq!(done["failure"], Value::Null, "all that there was came");
-    let path = place.path("f").display().to_string();
-    let done = place.run(&format!("file read {path} --block-size 4096 --count 4096"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let said = "1024 of the 4096 asked for: the file has no more";
-    assert!(done.stdout.contains(said), "{}", done.stdout);
+    place
+        .run("file read PLACE/f --block-size 4096 --count 4096")
+        .ended(0)
+        .prints("1024 of the 4096 asked for: the file has no more");
     let done = read(&place, "--block-size 4096 --count 1024");
     assert_eq!(number(&done, "blocks_asked"), 1024);
     assert_eq!(read(&place, "--block-size 4096")["blocks_asked"], Value::Null);

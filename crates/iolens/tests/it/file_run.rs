@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::harness::Place;
+use crate::harness::{Place, list};
 
 /// Small enough for any folder of temporary files.
 const RUN: &str = "run file --file-size 4MiB --threads 1 --quick --passes 2 --rounds 3 \
@@ -13,14 +13,12 @@ const RUN: &str = "run file --file-size 4MiB --threads 1 --quick --passes 2 --ro
 fn a_warm_file_is_read_by_every_engine() {
     let place = Place::new();
     let run = format!("{RUN} --engines all --block-sizes 1,4KiB,64KiB --cache warm --verbose");
-    let done = place.run(&run);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains("4 MiB (as asked for), made for this run"), "{}", done.stdout);
+    place.run(&run).ended(0).prints("4 MiB (as asked for), made for this run");
     let json = place.json("show last --json");
     assert_eq!(json["run"]["plan"]["study"], "file");
     assert_eq!(json["run"]["file"]["bytes"], 4 << 20);
     assert_eq!(json["run"]["engines"].as_array().map(Vec::len), Some(12));
-    let cells = json["cells"].as_array().expect("rows");
+    let cells = list(&json["cells"]);
     let ok = |id: &str| {
         let own = cells.iter().filter(|row| row["primitive"] == id && row["role"] != "self_check");
         own.filter(|row| row["status"] == "ok").count()
@@ -38,7 +36,7 @@ fn a_cold_cell_is_verified_or_not_believed() {
     let run = format!("{RUN} --engines read,mmap,direct --block-sizes 64KiB --cache cold");
     let done = place.run(&run);
     let json = place.json("show last --json");
-    for row in json["cells"].as_array().expect("rows") {
+    for row in list(&json["cells"]) {
         let (status, reason) = (row["status"].as_str(), row["reason"].as_str());
         let verified = match status {
             Some("ok") => true,
@@ -62,16 +60,13 @@ fn somebodys_file_is_only_read() {
         "run file --file {file} --block-sizes 4KiB --engines read,mmap --cache warm --quick \
          --passes 2 --rounds 3 --progress none"
     );
-    let done = place.run(&run);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let text = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let done = place.run(&run).ended(0);
+    let text = done.flat();
     assert!(text.contains("theirs ("), "{text}");
     assert_eq!(std::fs::read(&path).unwrap(), content);
 
     let refused = |rest: &str, expect: &str| {
-        let done = place.run(&format!("run file {rest} --dry-run"));
-        assert_eq!(done.code, Some(2), "{rest}: {}", done.stderr);
-        assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
+        place.fails(&format!("run file {rest} --dry-run"), 2, expect);
     };
     refused(&format!("--file {file} --cache cold"), "add --allow-evict");
     refused(&format!("--file {file} --cache warm --dir /tmp"), "it is about the test file");
@@ -87,18 +82,14 @@ fn a_file_that_cannot_be_read_is_said_before_anything_is_measured() {
     let place = Place::new();
     let refused = |file: &Path, code: i32, expect: &str| {
         let file = file.display();
-        let done = place.run(&format!("run file --file {file} --cache warm --quick"));
-        assert_eq!(done.code, Some(code), "{}", done.stderr);
-        assert!(done.stderr.contains(expect), "{}", done.stderr);
+        place.fails(&format!("run file --file {file} --cache warm --quick"), code, expect);
     };
     refused(&place.path("none"), 2, "no such file");
     refused(Path::new("/dev/zero"), 2, "it is a character device");
     let empty = place.path("empty");
-    std::fs::write(&empty, "").unwrap();
+    place.write("empty", "");
     refused(&empty, 4, "is empty");
-    let done = place.run(&format!("{RUN} --dir {}", place.path("nowhere").display()));
-    assert_eq!(done.code, Some(4), "{}", done.stderr);
-    assert!(done.stderr.contains("nowhere"), "{}", done.stderr);
+    place.fails(&format!("{RUN} --dir PLACE/nowhere"), 4, "nowhere");
 }
 
 #[test]
@@ -122,7 +113,7 @@ fn one_engine_alone_answers_with_its_rates() {
     done.assert_ended();
     assert!(!done.stdout.contains("no answer"), "{}", done.stdout);
     assert!(!done.stdout.contains("no comparison"), "{}", done.stdout);
-    let flat = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = done.flat();
     assert!(flat.contains("Fastest read at every size"), "{flat}");
     // Each size has its rate with an interval, three digits of each, in one unit.
     for size in ["1 B ", "4 KiB ", "64 KiB "] {
@@ -164,5 +155,5 @@ fn rates_of_small_blocks_have_three_digits() {
         let digits = rate.trim_start_matches(['0', '.']).replace('.', "");
         assert!(digits.len() >= 3, "{rate} in {}", done.stdout);
     }
-    assert!(done.stdout.contains("MiB/s"), "{}", done.stdout);
+    done.prints("MiB/s");
 }

@@ -5,7 +5,9 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::harness::{Finished, Place, children, is_alive, send_signal};
+use crate::harness::{
+    Finished, Place, children, finished, is_alive, list, send_signal, started_by,
+};
 use crate::skip;
 use crate::storage::in_tmpfs;
 
@@ -27,7 +29,7 @@ fn names(folder: &Path) -> Vec<String> {
 /// Runs in the folder of files.
 fn run(place: &Place, line: &str) -> Finished {
     let output = place.command(line).current_dir(folder(place)).output();
-    crate::harness::finished(output.unwrap())
+    finished(output.unwrap())
 }
 
 fn source(place: &Place, bytes: usize) -> Vec<u8> {
@@ -39,14 +41,14 @@ fn source(place: &Place, bytes: usize) -> Vec<u8> {
 #[test]
 fn what_was_written_is_what_is_read() {
     let place = Place::new();
-    let written = run(&place, "file write new --block-size 4096 --count 257 --fsync --json");
-    assert_eq!(written.code, Some(0), "{}", written.stderr);
-    let written: serde_json::Value = serde_json::from_str(&written.stdout).unwrap();
+    let written =
+        run(&place, "file write new --block-size 4096 --count 257 --fsync --json").ended(0);
+    let written: serde_json::Value = written.json();
     assert_eq!((&written["bytes"], &written["calls"]), (&(4096 * 257).into(), &257.into()));
     assert!(written["sync_time_ns"].as_u64().unwrap() > 0);
     assert_eq!(written["resident_before_share"], serde_json::Value::Null);
     let read = run(&place, "file read new --block-size 1MiB --checksum --json");
-    let read: serde_json::Value = serde_json::from_str(&read.stdout).unwrap();
+    let read: serde_json::Value = read.json();
     assert_eq!(written["checksum"], read["checksum"]);
     let text = run(&place, "file write other --block-size 1MiB --count 1 --engine pwrite").stdout;
     for words in ["pwrite: wrote other", "1048576 (1 MiB)", "seconds", "rate", "resident"] {
@@ -63,9 +65,7 @@ fn a_copy_is_the_source_at_every_block_size() {
     {
         let line =
             format!("file copy src copy-{block} --block-size {block} --engine {engine} --verify");
-        let done = run(&place, &line);
-        assert_eq!(done.code, Some(0), "{}", done.stderr);
-        assert!(done.stdout.contains("of both"), "{}", done.stdout);
+        run(&place, &line).ended(0).prints("of both");
         assert!(std::fs::read(folder(&place).join(format!("copy-{block}"))).unwrap() == content);
     }
     assert!(std::fs::read(folder(&place).join("src")).unwrap() == content, "only read");
@@ -76,7 +76,7 @@ fn every_engine_that_is_listed_as_working_works() {
     let place = Place::new();
     let content = source(&place, 300_003);
     let listed = place.json("list engines --json");
-    for engine in listed["engines"].as_array().unwrap() {
+    for engine in list(&listed["engines"]) {
         let (name, task) = (engine["name"].as_str().unwrap(), engine["task"].as_str().unwrap());
         let line = match task {
             "write" => format!("file write write-{name} --block-size 64KiB --count 3"),
@@ -158,9 +158,8 @@ fn every_refusal_is_one_clear_message_and_changes_nothing() {
 }
 
 fn refused(place: &Place, line: &str, code: i32, expect: &str) {
-    let done = run(place, line);
-    assert_eq!(done.code, Some(code), "{line}: {}{}", done.stdout, done.stderr);
-    assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
+    let done = run(place, line).ended(code);
+    done.says(expect);
     assert_eq!(done.stdout, "", "{line}");
 }
 
@@ -175,7 +174,7 @@ fn what_is_mounted_over_is_not_written_to() {
     let Some(done) = in_tmpfs(test, &place, "1m", script) else { return };
     assert_eq!(done.stdout, "code 4\ncode 4\ncode 4\nsrc\n", "{}", done.stderr);
     for words in ["it is a mount point", "it is the same file as src"] {
-        assert!(done.stderr.contains(words), "{}", done.stderr);
+        done.says(words);
     }
 }
 
@@ -193,7 +192,7 @@ fn a_full_file_system_is_said_before_and_when_it_happens() {
     let kept = format!("code 4\n{}\n", 1230 * 4096);
     assert_eq!(done.stdout, format!("code 4\n{}old\n", kept.repeat(3)), "{}", done.stderr);
     for words in ["1.17 MiB to new", "ENOSPC", "is full", "is left as it is now", "SIGBUS"] {
-        assert!(done.stderr.contains(words), "{words}: {}", done.stderr);
+        done.says(words);
     }
 }
 
@@ -202,18 +201,10 @@ fn a_limit_of_the_process_is_an_error_and_leaves_nothing() {
     let place = Place::new();
     source(&place, 100_000);
     for task in ["write new --count 99", "copy src new", "copy src new --engine sendfile"] {
-        let tool = place.command("");
-        let script = format!("ulimit -f 8; exec \"$TOOL\" file {task} --block-size 4096");
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &script]).env("TOOL", tool.get_program()).current_dir(folder(&place));
-        shell.env("IOLENS_LOCK_DIR", place.folder.path());
-        let done = crate::harness::finished(shell.output().unwrap());
-        assert_eq!(done.code, Some(4), "{}", done.stderr);
-        assert!(
-            done.stderr.contains("EFBIG") && done.stderr.contains("ulimit -f"),
-            "{}",
-            done.stderr
-        );
+        let words = ["sh", "-c", "ulimit -f 8; exec \"$@\"", "sh"];
+        let copy = place.command(&format!("file {task} --block-size 4096"));
+        let output = started_by(&words, &copy).current_dir(folder(&place)).output();
+        finished(output.unwrap()).ended(4).says("EFBIG").says("ulimit -f");
         assert_eq!(names(&folder(&place)), ["src"]);
     }
 }
@@ -235,13 +226,13 @@ fn what_is_interrupted_or_killed_leaves_nothing() {
             std::thread::yield_now();
         };
         send_signal(tool.id(), signal);
-        let done = crate::harness::finished(tool.wait_with_output().unwrap());
+        let done = finished(tool.wait_with_output().unwrap());
         while is_alive(worker) {
             std::thread::yield_now();
         }
         if signal != "KILL" {
-            assert_eq!(done.code, Some(130), "{}", done.stderr);
-            assert!(done.stderr.contains("nothing was left behind"), "{}", done.stderr);
+            done.assert_code(130);
+            done.says("nothing was left behind");
         }
         assert_eq!(names(&folder(&place)), [""; 0], "{signal}");
     }
@@ -254,9 +245,9 @@ fn an_existing_file_keeps_its_inode_and_loses_its_end() {
     let old = folder(&place).join("old");
     std::fs::write(&old, vec![1; 9000]).unwrap();
     let inode = std::fs::metadata(&old).unwrap().ino();
-    let done = run(&place, "file copy src old --overwrite --block-size 4096 --verify");
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains("copied over an existing file"), "{}", done.stdout);
+    run(&place, "file copy src old --overwrite --block-size 4096 --verify")
+        .ended(0)
+        .prints("copied over an existing file");
     assert!(std::fs::read(&old).unwrap() == content);
     assert_eq!(std::fs::metadata(&old).unwrap().ino(), inode);
 }
@@ -274,8 +265,8 @@ fn between_two_kinds_of_file_system_nothing_falls_back() {
     if done.stdout.ends_with("tmpfs\ntmpfs\n") {
         return skip::note(test, "temporary files are on a tmpfs");
     }
-    assert!(done.stdout.contains("code 4\ncode 4\ncode 0\n"), "{}", done.stdout);
+    done.prints("code 4\ncode 4\ncode 0\n");
     for words in ["EXDEV", "use --engine read_write", "there is no small/new"] {
-        assert!(done.stderr.contains(words), "{}", done.stderr);
+        done.says(words);
     }
 }

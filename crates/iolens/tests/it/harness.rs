@@ -4,7 +4,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
+use iolens_model::run::RunHeader;
+use iolens_store::Store;
 use serde_json::Value;
+
+use crate::sample;
 
 /// A folder with a database and a lock that no other test has.
 pub(crate) struct Place {
@@ -13,6 +17,8 @@ pub(crate) struct Place {
 
 /// How a finished command ended.
 pub(crate) struct Finished {
+    /// What was typed, where that is known.
+    line: String,
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -27,8 +33,26 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// The binary with these arguments, nothing inherited that could matter.
+    /// Writes a file, and returns its path as it is typed.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.path(name), content).unwrap();
+        self.path(name).display().to_string()
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Makes a folder, and returns its path.
+    pub(crate) fn make_folder(&self, name: &str) -> PathBuf {
+        std::fs::create_dir(self.path(name)).unwrap();
+        self.path(name)
+    }
+
+    /// The binary with these arguments, of which `PLACE` is the folder; nothing is inherited that
+    /// could matter.
     pub(crate) fn command(&self, line: &str) -> Command {
+        let line = line.replace("PLACE", self.folder.path().to_str().unwrap());
         let tool = std::env::var_os("IOLENS_TEST_BIN")
             .unwrap_or_else(|| env!("CARGO_BIN_EXE_iolens").into());
         let mut command = Command::new(tool);
@@ -44,13 +68,62 @@ impl Place {
 
     /// Runs to the end.
     pub(crate) fn run(&self, line: &str) -> Finished {
-        finished(self.command(line).output().unwrap())
+        Finished { line: line.to_owned(), ..finished(self.command(line).output().unwrap()) }
+    }
+
+    /// Runs a line that must fail with this code and these words.
+    #[track_caller]
+    pub(crate) fn fails(&self, line: &str, code: i32, words: &str) -> Finished {
+        let done = self.run(line).ended(code);
+        done.says(words);
+        done
+    }
+
+    /// The same, with no result.
+    #[track_caller]
+    pub(crate) fn refuses(&self, line: &str, code: i32, words: &str) {
+        assert_eq!(self.fails(line, code, words).stdout, "", "{line}");
     }
 
     /// Runs to the end and reads stdout as JSON.
     pub(crate) fn json(&self, line: &str) -> Value {
-        let done = self.run(line);
-        serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stderr))
+        self.run(line).json()
+    }
+
+    /// Runs lines that must fail with this code and the words beside them.
+    #[track_caller]
+    pub(crate) fn fail_each<const N: usize>(&self, code: i32, all: [(&str, &str); N]) {
+        all.into_iter().for_each(|(line, words)| drop(self.fails(line, code, words)));
+    }
+
+    /// Columns of the rows of a kind, as they are exported.
+    pub(crate) fn rows<const N: usize>(&self, kind: &str, names: [&str; N]) -> Vec<[String; N]> {
+        let csv = self.run(&format!("export last --format csv --rows {kind}")).stdout;
+        let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let header = lines.next().expect("a header");
+        let at = names.map(|name| header.iter().position(|column| *column == name).expect(name));
+        lines.map(|row| at.map(|column| row[column].to_owned())).collect()
+    }
+
+    /// The database in its usual place, with these runs: each with a trial, and ended.
+    pub(crate) fn with_runs(&self, headers: &[RunHeader]) -> Store {
+        self.with_runs_in("data/iolens/iolens.db", headers)
+    }
+
+    /// The same in a file.
+    pub(crate) fn with_runs_in(&self, file: &str, headers: &[RunHeader]) -> Store {
+        let mut store = Store::open(&self.path(file)).unwrap();
+        for header in headers {
+            store.begin_run(header).unwrap();
+            store.append_trial(&header.id, &sample::trial(1, 0)).unwrap();
+            store.end_run(&header.id, &sample::end()).unwrap();
+        }
+        store
+    }
+
+    /// Runs that are stored.
+    pub(crate) fn runs(&self) -> usize {
+        list(&self.json("runs --json")).len()
     }
 
     /// Starts and hands the progress lines over as they come.
@@ -63,17 +136,44 @@ impl Place {
     pub(crate) fn in_a_mount_namespace(&self, before: &str, line: &str) -> Command {
         let command = self.command(line);
         let script = format!("{before} || exit 77; exec \"$@\"");
-        let mut shell = Command::new("unshare");
-        shell.args(["--mount", "sh", "-c", &script, "sh"]);
-        shell.arg(command.get_program()).args(command.get_args());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
-            };
-        }
-        shell
+        started_by(&["unshare", "--mount", "sh", "-c", &script, "sh"], &command)
     }
+}
+
+/// These words, and behind them those of a command, with its environment.
+pub(crate) fn started_by(words: &[&str], inner: &Command) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(inner.get_program()).args(inner.get_args());
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Whether the test is root's.
+pub(crate) fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
+}
+
+/// How many entries a folder has.
+pub(crate) fn entries(folder: impl AsRef<Path>) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+/// The items of a list.
+#[track_caller]
+pub(crate) fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
+}
+
+#[track_caller]
+pub(crate) fn number(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"))
 }
 
 pub(crate) fn started(mut command: Command) -> Running {
@@ -88,6 +188,7 @@ pub(crate) fn may_mount(before: &str) -> bool {
 
 pub(crate) fn finished(output: Output) -> Finished {
     Finished {
+        line: String::new(),
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
@@ -95,6 +196,45 @@ pub(crate) fn finished(output: Output) -> Finished {
 }
 
 impl Finished {
+    #[track_caller]
+    pub(crate) fn assert_code(&self, code: i32) {
+        assert_eq!(self.code, Some(code), "{}: {}{}", self.line, self.stdout, self.stderr);
+    }
+
+    /// The same on the way.
+    #[track_caller]
+    pub(crate) fn ended(self, code: i32) -> Finished {
+        self.assert_code(code);
+        self
+    }
+
+    /// Checks that these words are on stderr.
+    #[track_caller]
+    pub(crate) fn says(&self, words: impl AsRef<str>) -> &Finished {
+        let words = words.as_ref();
+        assert!(self.stderr.contains(words), "{}: no `{words}` in {}", self.line, self.stderr);
+        self
+    }
+
+    /// Checks that these words are in the result.
+    #[track_caller]
+    pub(crate) fn prints(&self, words: impl AsRef<str>) -> &Finished {
+        let words = words.as_ref();
+        assert!(self.stdout.contains(words), "{}: no `{words}` in {}", self.line, self.stdout);
+        self
+    }
+
+    /// The result in one line, with single blanks.
+    pub(crate) fn flat(&self) -> String {
+        self.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        let Finished { line, stdout, stderr, .. } = self;
+        serde_json::from_str(stdout).unwrap_or_else(|e| panic!("{line}: {e}: {stderr}"))
+    }
+
     /// Checks that a run came to its end, whatever its numbers are worth: where others have
     /// the processors all trials may be unusable, which its exit code says.
     #[track_caller]
@@ -180,6 +320,19 @@ impl Running {
         send_signal(self.child.id(), signal);
     }
 
+    /// Interrupts it, and waits for the end.
+    #[track_caller]
+    pub(crate) fn interrupted(self) -> Finished {
+        self.signal("INT");
+        self.finish().ended(130)
+    }
+
+    /// Kills it, and waits for the end.
+    pub(crate) fn killed(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Waits for the end.
     pub(crate) fn finish(mut self) -> Finished {
         let mut stderr = String::new();
@@ -191,7 +344,7 @@ impl Running {
         });
         self.stderr.read_to_string(&mut stderr).unwrap();
         let code = self.child.wait().unwrap().code();
-        Finished { code, stdout: text.join().unwrap().unwrap(), stderr }
+        Finished { line: String::new(), code, stdout: text.join().unwrap().unwrap(), stderr }
     }
 }
 

@@ -10,9 +10,8 @@ use iolens_model::host::HostFacts;
 use iolens_model::plan::{Axes, Passes, Plan, Schedule};
 use iolens_model::run::RunHeader;
 use iolens_model::units::{Bytes, Nanos};
-use iolens_store::Store;
 
-use crate::harness::Place;
+use crate::harness::{Place, list, started_by};
 use crate::sample;
 
 const ID: &str = "ab000001";
@@ -48,14 +47,15 @@ fn here() -> HostFacts {
     read(&Root::real())
 }
 
-/// A database with this run and one trial of it.
+/// A database with this run.
 fn database(place: &Place, name: &str, header: &RunHeader) -> String {
-    let path = place.path(name);
-    let mut store = Store::open(&path).unwrap();
-    store.begin_run(header).unwrap();
-    store.append_trial(ID, &sample::trial(1, 0)).unwrap();
-    store.end_run(ID, &sample::end()).unwrap();
-    path.display().to_string()
+    place.with_runs_in(name, std::slice::from_ref(header));
+    place.path(name).display().to_string()
+}
+
+/// A run of this machine.
+fn own() -> RunHeader {
+    RunHeader { host: here(), ..sample::header(ID) }
 }
 
 /// Runs a line that must be refused with these words, and starts no program of the plan.
@@ -63,7 +63,7 @@ fn database(place: &Place, name: &str, header: &RunHeader) -> String {
 fn refused(place: &Place, line: &str, part: &str) {
     let done = place.run(line);
     assert!(matches!(done.code, Some(2 | 4)), "{line}: {:?} {}", done.code, done.stderr);
-    assert!(done.stderr.contains(part), "{line}: no `{part}` in {}", done.stderr);
+    done.says(part);
     assert!(!place.path("ran").exists(), "{line} ran a program of the stored plan");
 }
 
@@ -102,15 +102,14 @@ fn a_run_of_another_machine_is_measured_nowhere_else() {
     refused(&place, &format!("explain {ID} --db {foreign} --allow external"), "another machine");
     refused(&place, &format!("confirm {ID} --db {foreign} --allow external"), "another machine");
 
-    let imported = place.run(&format!("import {foreign} --host stranger"));
-    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    place.run(&format!("import {foreign} --host stranger")).ended(0);
     refused(&place, &rerun, "it was measured on stranger");
 }
 
 #[test]
 fn a_stored_plan_is_checked_like_a_typed_one() {
     let place = Place::new();
-    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let header = own();
     let zero_size = Plan { sizes: vec![Bytes(0)], ..header.plan.clone() };
     let zero_threads = Plan { threads: vec![0], ..header.plan.clone() };
     let unknown = Plan { primitives: vec!["nosuch".to_owned()], ..header.plan.clone() };
@@ -120,7 +119,7 @@ fn a_stored_plan_is_checked_like_a_typed_one() {
         Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: u32::MAX, rounds: 40 };
     let discards = Plan { schedule: discarded, ..header.plan.clone() };
     let file = place.path("file");
-    std::fs::write(&file, [7; 5000]).unwrap();
+    place.write("file", [7; 5000]);
     let copies = |sizes: Vec<Bytes>| {
         let mut plan = with_a_program(&place, here()).plan;
         let Axes::Copy(axes) = &mut plan.axes else { panic!("{plan:?}") };
@@ -157,7 +156,7 @@ fn a_stored_plan_is_checked_like_a_typed_one() {
 #[test]
 fn a_stored_plan_that_is_too_large_for_this_machine_is_measured_by_nobody() {
     let place = Place::new();
-    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let header = own();
     let no_cpu = Plan { cpus: Some(vec![4095]), ..header.plan.clone() };
     let large = vec![Bytes(64), Bytes(4096), Bytes(1 << 30)];
     let large = Plan { sizes: large, threads: vec![1, 512], ..header.plan.clone() };
@@ -192,15 +191,14 @@ fn a_file_that_a_stored_plan_names_is_not_looked_at_without_consent() {
         place.run(&line).stderr
     };
     let missing = said(&names("missing.db"));
-    std::fs::write(place.path("secret"), "secret").unwrap();
+    place.write("secret", "secret");
     assert_eq!(said(&names("there.db")), missing, "whether it is there is an answer too");
 }
 
 #[test]
 fn an_id_that_is_a_path_names_no_page() {
     let place = Place::new();
-    let header = RunHeader { host: here(), ..sample::header(ID) };
-    let db = database(&place, "foreign.db", &header);
+    let db = database(&place, "foreign.db", &own());
     let victim = place.path("victim");
     let page = victim.with_extension("html");
     std::fs::write(&page, "precious").unwrap();
@@ -213,72 +211,53 @@ fn an_id_that_is_a_path_names_no_page() {
     ] {
         refused(&place, &line, "its id is not one");
     }
-    let listed = place.run(&format!("runs --db {db}")).stdout;
-    assert!(listed.contains("damaged"), "{listed}");
-    let removed = place.run(&format!("rm last --yes --db {db}"));
-    assert_eq!(removed.code, Some(0), "{}", removed.stderr);
+    place.run(&format!("runs --db {db}")).prints("damaged");
+    place.run(&format!("rm last --yes --db {db}")).ended(0);
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "precious");
 }
 
 #[test]
 fn a_damaged_run_takes_no_other_with_it() {
     let place = Place::new();
+    let confirming =
+        RunHeader { id: "ab000002".to_owned(), confirms: Some(ID.to_owned()), ..own() };
+    place.with_runs_in("results.db", &[own(), confirming]);
     let path = place.path("results.db");
-    let mut store = Store::open(&path).unwrap();
-    let header = RunHeader { host: here(), ..sample::header(ID) };
-    let confirming = RunHeader { confirms: Some(ID.to_owned()), ..header.clone() };
-    for header in [header.clone(), RunHeader { id: "ab000002".to_owned(), ..confirming }] {
-        store.begin_run(&header).unwrap();
-        store.append_trial(&header.id, &sample::trial(1, 0)).unwrap();
-        store.end_run(&header.id, &sample::end()).unwrap();
-    }
-    drop(store);
     let edited = rusqlite::Connection::open(&path).unwrap();
     edited.execute("UPDATE run SET name = CAST(x'ff' AS TEXT) WHERE run = 2", []).unwrap();
-    let db = path.display();
     for line in ["show", "report", "export --format csv"] {
-        let done = place.run(&format!("{line} {ID} --db {db}"));
-        assert_eq!(done.code, Some(0), "{line}: {}", done.stderr);
+        let done = place.run(&format!("{line} {ID} --db PLACE/results.db")).ended(0);
         let says = done.stderr.contains("run ab000002, which confirms run ab000001, is left out");
         assert_eq!(says, !line.starts_with("export"), "{line}: {}", done.stderr);
     }
-    let imported = place.run(&format!("import {db} --host stranger"));
-    assert_eq!(imported.code, Some(4), "one was left out: {}", imported.stderr);
-    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 1);
+    place.run("import PLACE/results.db --host stranger").ended(4);
+    assert_eq!(place.runs(), 1);
     // By what the list calls it.
     edited.execute("UPDATE run SET id = CAST(x'1b5b324aff' AS TEXT) WHERE run = 2", []).unwrap();
-    let runs = place.json(&format!("runs --json --db {db}"));
+    let runs = place.json("runs --json --db PLACE/results.db");
     let id = runs[1]["id"].as_str().unwrap();
     assert_eq!(id, "\u{fffd}[2J\u{fffd}");
-    let gone = place.run(&format!("rm {id} --yes --db {db}"));
-    assert_eq!(gone.code, Some(0), "{}", gone.stderr);
-    let gone = place.run(&format!("rm {ID} --yes --db {db}"));
-    assert_eq!(gone.code, Some(0), "{}", gone.stderr);
+    place.run(&format!("rm {id} --yes --db PLACE/results.db")).ended(0);
+    place.run(&format!("rm {ID} --yes --db PLACE/results.db")).ended(0);
 }
 
 #[test]
 fn a_file_beside_a_page_is_the_users_and_an_interrupted_page_is_the_old_one() {
     let place = Place::new();
-    let header = RunHeader { host: here(), ..sample::header(ID) };
-    let db = database(&place, "results.db", &header);
+    let db = database(&place, "results.db", &own());
     let (page, beside) = (place.path("p.html"), place.path("p.html.new"));
     std::fs::write(&beside, "precious").unwrap();
     let line = format!("report last -o {} --db {db}", page.display());
-    assert_eq!(place.run(&line).code, Some(0));
-    assert_eq!(place.run(&format!("{line} --overwrite")).code, Some(0));
+    place.run(&line).ended(0);
+    place.run(&format!("{line} --overwrite")).ended(0);
     assert_eq!(std::fs::read_to_string(&beside).unwrap(), "precious");
 
     // A limit on the size of files, beyond which a process is killed as it writes.
     std::fs::write(&page, "old").unwrap();
-    let folder = place.path("small");
-    std::fs::create_dir(&folder).unwrap();
-    let mut shell = std::process::Command::new("sh");
+    place.make_folder("small");
     let command = place.command(&format!("{line} --overwrite"));
-    shell.args(["-c", "ulimit -f 66; exec \"$@\"", "sh"]).arg(command.get_program());
-    for (name, value) in command.get_envs().filter_map(|(name, value)| Some((name, value?))) {
-        shell.env(name, value);
-    }
-    let killed = shell.args(command.get_args()).output().unwrap();
+    let words = ["sh", "-c", "ulimit -f 66; exec \"$@\"", "sh"];
+    let killed = started_by(&words, &command).output().unwrap();
     assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stderr));
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "old");
 }
@@ -286,20 +265,18 @@ fn a_file_beside_a_page_is_the_users_and_an_interrupted_page_is_the_old_one() {
 #[test]
 fn a_planted_link_is_not_where_a_page_goes() {
     let place = Place::new();
-    let header = RunHeader { host: here(), ..sample::header(ID) };
-    let db = database(&place, "results.db", &header);
+    let db = database(&place, "results.db", &own());
     let (target, reports) = (place.path("target"), place.path("reports"));
     std::fs::write(&target, "precious").unwrap();
     std::fs::create_dir(&reports).unwrap();
     let page = reports.join(format!("{ID}.html"));
     std::os::unix::fs::symlink(&target, &page).unwrap();
-    assert_eq!(place.run(&format!("report last --db {db}")).code, Some(0));
+    place.run(&format!("report last --db {db}")).ended(0);
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
     assert!(page.symlink_metadata().unwrap().is_file(), "the page replaced the link");
 
     std::fs::remove_dir_all(&reports).unwrap();
-    let elsewhere = place.path("elsewhere");
-    std::fs::create_dir(&elsewhere).unwrap();
+    let elsewhere = place.make_folder("elsewhere");
     std::fs::write(elsewhere.join(format!("{ID}.html")), "precious").unwrap();
     std::os::unix::fs::symlink(&elsewhere, &reports).unwrap();
     refused(&place, &format!("report last --db {db}"), "cannot write");
@@ -311,24 +288,22 @@ fn a_planted_link_is_not_where_a_page_goes() {
 #[test]
 fn what_stands_in_the_place_of_the_lock_stops_nothing_but_runs() {
     let place = Place::new();
-    let header = RunHeader { host: here(), ..sample::header(ID) };
-    let db = database(&place, "results.db", &header);
+    let db = database(&place, "results.db", &own());
     let lock = place.path("iolens.lock");
     let made = std::process::Command::new("mkfifo").arg(&lock).status().unwrap();
     assert!(made.success());
     let held = std::fs::File::options().read(true).write(true).open(&lock).unwrap();
     held.lock().unwrap();
-    assert_eq!(place.run(&format!("runs --db {db}")).code, Some(0));
+    place.run(&format!("runs --db {db}")).ended(0);
     refused(&place, &format!("rm last --yes --db {db}"), "it is no regular file");
 }
 
 #[test]
 fn what_a_lock_file_or_a_database_says_is_no_command_to_the_terminal() {
     let place = Place::new();
-    let header = RunHeader { host: here(), ..sample::header(ID) };
-    let db = database(&place, "results.db", &header);
+    let db = database(&place, "results.db", &own());
     let lock = place.path("iolens.lock");
-    std::fs::write(&lock, "\x1b]0;owned\x07\x1b[2J").unwrap();
+    place.write("iolens.lock", "\x1b]0;owned\x07\x1b[2J");
     let held = std::fs::File::options().read(true).write(true).open(&lock).unwrap();
     held.lock().unwrap();
     let busy = place.run(&format!("rm last --yes --db {db}")).stderr;
@@ -351,10 +326,8 @@ fn what_a_lock_file_or_a_database_says_is_no_command_to_the_terminal() {
 #[test]
 fn a_path_is_no_command_to_the_terminal() {
     let place = Place::new();
-    let folder = place.path("ev\x1b]0;owned\x07\u{9b}2J");
-    std::fs::create_dir(&folder).unwrap();
-    let header = RunHeader { host: here(), ..sample::header(ID) };
-    let db = database(&place, "ev\x1b]0;owned\x07\u{9b}2J/results.db", &header);
+    let folder = place.make_folder("ev\x1b]0;owned\x07\u{9b}2J");
+    let db = database(&place, "ev\x1b]0;owned\x07\u{9b}2J/results.db", &own());
     let page = folder.join("page.html").display().to_string();
     let figures = folder.join("figures").display().to_string();
     for line in [
@@ -402,8 +375,8 @@ fn who_connects_to_every_nameless_socket_fails_no_trial() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         run
     });
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run.assert_code(0);
     let rows = place.json("export last --format json --rows cells");
-    let arms: Vec<_> = rows["cells"].as_array().unwrap().iter().map(|row| &row["status"]).collect();
+    let arms: Vec<_> = list(&rows["cells"]).iter().map(|row| &row["status"]).collect();
     assert!(!arms.is_empty() && arms.iter().all(|status| **status == "ok"), "{arms:?}");
 }

@@ -6,9 +6,8 @@ use iolens_model::host::{Fact, HostFacts};
 use iolens_model::origin::HOST_NAME;
 use iolens_model::reading::Reading;
 use iolens_model::run::RunHeader;
-use iolens_store::Store;
 
-use crate::harness::Place;
+use crate::harness::{Place, entries, list};
 use crate::sample;
 
 /// Hosts, their CPU models and the ids of their runs.
@@ -34,14 +33,13 @@ fn host(name: &str, model: &str) -> HostFacts {
 
 /// A database of a host, with one run.
 fn database(place: &Place, (name, model, id): (&str, &str, &str)) -> PathBuf {
-    let path = place.path(&format!("{name}.db"));
-    let mut store = Store::open(&path).unwrap();
-    store.begin_run(&RunHeader { host: host(name, model), ..sample::header(id) }).unwrap();
-    for pass in 1..=3 {
+    let header = RunHeader { host: host(name, model), ..sample::header(id) };
+    let file = format!("{name}.db");
+    let mut store = place.with_runs_in(&file, &[header]);
+    for pass in 2..=3 {
         store.append_trial(id, &sample::trial(pass, 0)).unwrap();
     }
-    store.end_run(id, &sample::end()).unwrap();
-    path
+    place.path(&file)
 }
 
 /// A place with the databases of three hosts, all imported.
@@ -50,16 +48,13 @@ fn three_hosts() -> (Place, String) {
     let files: Vec<String> =
         HOSTS.iter().map(|&host| database(&place, host).display().to_string()).collect();
     let files = files.join(" ");
-    let done = place.run(&format!("import {files}"));
-    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
-    assert!(done.stdout.contains("imported 3 runs: "), "{}", done.stdout);
+    place.run(&format!("import {files}")).ended(0).prints("imported 3 runs: ");
     (place, files)
 }
 
 /// Runs a line that must fail with this code and these words.
 fn refused(place: &Place, line: &str, code: i32, parts: &[&str]) {
-    let done = place.run(line);
-    assert_eq!(done.code, Some(code), "{line}: {}{}", done.stdout, done.stderr);
+    let done = place.run(line).ended(code);
     let said = done.stdout + &done.stderr;
     for part in parts {
         assert!(said.contains(part), "{line}: no `{part}` in {said}");
@@ -71,8 +66,7 @@ fn databases_of_three_hosts_merge_and_the_report_keeps_each_rows_origin() {
     let (place, _) = three_hosts();
     let page = place.path("all.html");
     let ids = HOSTS.map(|(.., id)| id).join(" ");
-    let done = place.run(&format!("report {ids} -o {}", page.display()));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    place.run(&format!("report {ids} -o PLACE/all.html")).ended(0);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("3 runs of 3 hosts") && page.contains("not judged here"));
     let contrasts = &page[page.find("<h2 id=\"numbers\"").unwrap()..];
@@ -96,7 +90,7 @@ fn databases_of_three_hosts_merge_and_the_report_keeps_each_rows_origin() {
     }
     let json = place.json(&format!("export {ids} --format json"));
     assert_eq!(json["runs"][1]["host"], "beta");
-    assert_eq!(json["arms"].as_array().unwrap().last().unwrap()["host"], "gamma");
+    assert_eq!(list(&json["arms"]).last().unwrap()["host"], "gamma");
 }
 
 #[test]
@@ -112,16 +106,13 @@ fn an_import_is_said_run_by_run_and_done_once() {
             "{listed}"
         );
         assert_eq!(place.json(&format!("show {id} --json"))["host"], host);
-        let shown = place.run(&format!("show {id}")).stdout;
-        assert!(shown.contains(&format!("Measured on {host} (imported from ")), "{shown}");
+        place.run(&format!("show {id}")).prints(format!("Measured on {host} (imported from "));
     }
     assert_eq!(place.json("runs --json")[2]["origin"]["host"], "gamma");
     refused(&place, "show last", 2, &["all were imported"]);
-    let gone = place.run("rm bb000002 --yes");
-    assert_eq!(gone.code, Some(0), "{}", gone.stderr);
-    let plan = place.run(&format!("import {files} --dry-run"));
-    assert!(plan.stdout.contains("would import 1 run, 2 already there: "), "{}", plan.stdout);
-    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 2);
+    place.run("rm bb000002 --yes").ended(0);
+    place.run(&format!("import {files} --dry-run")).prints("would import 1 run, 2 already there: ");
+    assert_eq!(place.runs(), 2);
     assert!(place.run(&format!("import {files}")).stdout.contains("imported 1 run, 2 already"));
 }
 
@@ -129,9 +120,10 @@ fn an_import_is_said_run_by_run_and_done_once() {
 fn a_dry_run_makes_no_database() {
     let place = Place::new();
     let file = database(&place, HOSTS[0]);
-    let plan = place.run(&format!("import {} --dry-run", file.display()));
-    assert_eq!(plan.code, Some(0), "{}", plan.stderr);
-    assert!(plan.stdout.contains("would import 1 run: "), "{}", plan.stdout);
+    place
+        .run(&format!("import {} --dry-run", file.display()))
+        .ended(0)
+        .prints("would import 1 run: ");
     assert!(!place.path("data").exists());
 }
 
@@ -142,12 +134,10 @@ fn a_whole_run_goes_through_a_file_without_loss() {
     let text = place.run(line).stdout;
     assert!(text.starts_with("{\"format\":\"iolens-run\",\"version\":2,"), "{text}");
     let file = place.path("moved.jsonl");
-    std::fs::write(&file, &text).unwrap();
-    let other = place.path("other.db");
-    let done = place.run(&format!("import {} --db {}", file.display(), other.display()));
-    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
-    assert_eq!(place.run(&format!("{line} --db {}", other.display())).stdout, text);
-    assert_eq!(place.json(&format!("runs --json --db {}", other.display()))[0]["host"], "alpha");
+    place.write("moved.jsonl", &text);
+    place.run("import PLACE/moved.jsonl --db PLACE/other.db").ended(0);
+    assert_eq!(place.run(&format!("{line} --db PLACE/other.db")).stdout, text);
+    assert_eq!(place.json("runs --json --db PLACE/other.db")[0]["host"], "alpha");
     refused(&place, "export aa000001 --format csv --rows all", 2, &["--format json"]);
     std::fs::write(&file, &text[..text.len() / 2]).unwrap();
     let line = format!("import {} --db {}", file.display(), place.path("new.db").display());
@@ -169,8 +159,7 @@ fn what_is_refused_is_named_and_others_go_on() {
     std::fs::write(&noise, [0xff, 0, 1]).unwrap();
     let line = format!("import {} {} {file}", noise.display(), fresh.display());
     refused(&place, &line, 4, &["noise.bin", "imported 1 run, 1 refused"]);
-    let named = place.run(&format!("import --host alpha-2 {file}"));
-    assert_eq!(named.code, Some(0), "{}{}", named.stdout, named.stderr);
+    place.run(&format!("import --host alpha-2 {file}")).ended(0);
     assert_eq!(place.json("show dd000004 --json")["run"]["origin"]["host"], "alpha-2");
     refused(&place, &format!("import --host {} {file}", "x".repeat(65)), 2, &["1 to 64"]);
     refused(&place, "import none.db", 4, &["none.db"]);
@@ -185,8 +174,7 @@ fn nothing_is_measured_for_a_run_of_another_machine() {
         refused(&place, line, 2, &["aa000001", "it was measured on alpha and imported from "]);
     }
     refused(&place, "report aa000001 aa000001", 2, &["named twice"]);
-    let compared = place.run("compare aa000001 bb000002");
-    assert!(compared.stdout.contains("A: aa000001 on alpha"), "{}", compared.stdout);
+    place.run("compare aa000001 bb000002").prints("A: aa000001 on alpha");
 }
 
 #[test]
@@ -197,9 +185,9 @@ fn an_import_waits_for_a_run_that_measures() {
     lock.lock().unwrap();
     let line = format!("import {}", file.display());
     refused(&place, &line, 4, &["another run measures", "wait for it with --wait"]);
-    assert_eq!(place.run(&format!("{line} --dry-run")).code, Some(0));
+    place.run(&format!("{line} --dry-run")).ended(0);
     drop(lock);
-    assert_eq!(place.run(&line).code, Some(0));
+    place.run(&line).ended(0);
 }
 
 /// The format is part of what users rely on: its version stands in the documents.
@@ -219,14 +207,13 @@ fn what_a_killed_import_left_goes_with_the_next_one() {
     // takes a while to copy.
     let log = std::fs::File::create(format!("{}-wal", file.display())).unwrap();
     log.set_len(2 << 30).unwrap();
-    let temporary = place.path("temporary");
-    std::fs::create_dir(&temporary).unwrap();
+    let temporary = place.make_folder("temporary");
     let import = || {
         let mut command = place.command(&format!("import {}", file.display()));
         command.env("TMPDIR", &temporary);
         command
     };
-    let left = || std::fs::read_dir(&temporary).unwrap().count();
+    let left = || entries(&temporary);
 
     let mut killed = import().spawn().unwrap();
     while left() == 0 {

@@ -1,6 +1,6 @@
 //! The main job at smoke size: measured, stored, answered, exported.
 
-use crate::harness::Place;
+use crate::harness::{Place, list};
 
 /// 3 discarded rounds and 20 that count.
 const SMALL: &str = "run net --methods send,sendmsg_iov,memcpy --sizes 256,16KiB \
@@ -12,21 +12,20 @@ const ARMS: &str = "--methods send_staged,send,sendmsg_iov,memcpy";
 #[test]
 fn a_run_answers_and_can_be_looked_at_again() {
     let place = Place::new();
-    let run = place.run(SMALL);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.contains("quick look: "), "{}", run.stdout);
+    let run = place.run(SMALL).ended(0);
+    run.prints("quick look: ");
     let page = run.stdout.lines().last().unwrap().strip_prefix("Report").unwrap().trim();
     let html = std::fs::read_to_string(page).unwrap();
     assert!(html.contains("sendmsg_iov") && !html.contains("src=\"http"));
 
     let runs = place.json("runs --json");
-    assert_eq!(runs.as_array().unwrap().len(), 1);
+    assert_eq!(list(&runs).len(), 1);
     let id = runs[0]["id"].as_str().unwrap();
     assert!(place.run("runs").stdout.contains(id));
     assert!(place.run(&format!("show {}", &id[..3])).stdout.contains("send_staged"));
     assert!(place.run("show last 1").stdout.contains("256 B"));
-    assert_eq!(place.run("show last 9").code, Some(2));
-    assert_eq!(place.run("show ffffffffff").code, Some(2));
+    place.run("show last 9").ended(2);
+    place.run("show ffffffffff").ended(2);
 
     exports_hold_every_row(&place);
     reports_can_be_written(&place);
@@ -51,43 +50,34 @@ fn exports_hold_every_row(place: &Place) {
     let some = place.run("export last --rows cells --columns arm,ratio,threads").stdout;
     assert!(some.starts_with("arm,ratio,threads\n"), "{some}");
     let named = place.path("cells.json");
-    place.run(&format!("export last --rows cells --columns arm -o {}", named.display()));
+    place.run("export last --rows cells --columns arm -o PLACE/cells.json");
     let text = std::fs::read_to_string(named).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["cells"][0].as_object().map(serde_json::Map::len), Some(1), "{value}");
-    let unknown = place.run("export last --columns arms");
-    assert_eq!(unknown.code, Some(2));
-    assert!(
-        unknown.stderr.contains("unknown column `arms`, did you mean `arm`?"),
-        "{}",
-        unknown.stderr
-    );
+    place.fails("export last --columns arms", 2, "unknown column `arms`, did you mean `arm`?");
     let line = format!("export last --format csv -o {}", file.display());
-    assert_eq!(place.run(&line).code, Some(0));
+    place.run(&line).ended(0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), csv);
-    assert_eq!(place.run(&line).code, Some(2), "an existing file is not replaced");
-    assert_eq!(place.run(&format!("{line} --overwrite")).code, Some(0));
+    place.run(&line).ended(2);
+    place.run(&format!("{line} --overwrite")).ended(0);
 }
 
 fn reports_can_be_written(place: &Place) {
     let page = place.path("page.html");
     let line = format!("report last -o {}", page.display());
-    assert_eq!(place.run(&line).code, Some(0));
+    place.run(&line).ended(0);
     assert!(std::fs::metadata(&page).unwrap().len() > 10_000);
     assert!(place.run(&line).stderr.contains("--overwrite"));
     let figures = place.path("figures");
     for how in ["svg", "png", "svg --paper column --overwrite", "png --paper slide --dpi 72"] {
         let figures = if how.contains("slide") { place.path("slides") } else { figures.clone() };
         let line = format!("report last --figures {} --format {how}", figures.display());
-        let done = place.run(&line);
-        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let done = place.run(&line).ended(0);
         assert!(done.stdout.lines().count() >= 2, "{}", done.stdout);
         assert!(done.stdout.lines().all(|path| std::fs::metadata(path).unwrap().len() > 1000));
     }
     let line = format!("report last --figures {} --format svg --dpi 300", figures.display());
-    let done = place.run(&line);
-    assert_eq!(done.code, Some(2));
-    assert!(done.stderr.contains("an SVG has no pixels"), "{}", done.stderr);
+    place.fails(&line, 2, "an SVG has no pixels");
     let column = std::fs::read_dir(&figures).unwrap().filter_map(|entry| {
         let path = entry.unwrap().path();
         path.extension().is_some_and(|e| e == "svg").then(|| std::fs::read_to_string(path).unwrap())
@@ -99,18 +89,17 @@ fn reports_can_be_written(place: &Place) {
 fn the_classic_ways_measure_each_arm_once() {
     let place = Place::new();
     for how in ["--sequential-time 50ms", "--sequential-messages 500"] {
-        let done = place.run(&format!(
-            "run net --methods send,sendmsg_iov --sizes 4KiB --threads 2 {how} \
+        place
+            .run(&format!(
+                "run net --methods send,sendmsg_iov --sizes 4KiB --threads 2 {how} \
              --network loopback --progress none"
-        ));
-        assert_eq!(done.code, Some(0), "{how}: {}", done.stderr);
+            ))
+            .ended(0);
         let rows = place.run("export last --format csv --rows slices").stdout;
         assert_eq!(rows.lines().count() - 1, 3, "{how}: {rows}");
     }
-    let rows = place.run("export last --format csv").stdout;
-    let column = rows.lines().next().unwrap().split(',').position(|c| c == "messages").unwrap();
-    for row in rows.lines().skip(1) {
-        assert_eq!(row.split(',').nth(column), Some("500"), "{row}");
+    for [messages] in place.rows("arms", ["messages"]) {
+        assert_eq!(messages, "500");
     }
 }
 
@@ -163,25 +152,20 @@ fn requests_are_answered_by_every_arm_and_timed_one_by_one() {
             "run net --mode rr --methods send_staged,sendmsg_iov,sendmsg_zerocopy,memcpy \
              --sizes 1KiB --threads {threads} --network loopback --quick --passes 2"
         );
-        let done = place.run(&line);
-        assert_eq!(done.code, Some(0), "{}", done.stderr);
-        let csv = place.run("export last --format csv").stdout;
-        let mut rows = csv.lines().map(|row| row.split(',').collect::<Vec<_>>());
-        let header = rows.next().unwrap();
-        let column = |name: &str| header.iter().position(|&column| column == name).unwrap();
-        let [arm, p50, messages, status] =
-            ["primitive", "latency_p50_ns", "messages", "status"].map(column);
-        let ok: Vec<_> = rows.filter(|row| row[status] == "ok").collect();
+        place.run(&line).ended(0);
+        let columns = ["status", "primitive", "latency_p50_ns", "messages"];
+        let mut rows = place.rows("arms", columns);
+        rows.retain(|row| row[0] == "ok");
         for primitive in ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"] {
-            let of_arm: Vec<_> = ok.iter().filter(|row| row[arm] == primitive).collect();
-            assert!(!of_arm.is_empty(), "{primitive} × {threads}: {csv}");
+            let of_arm: Vec<_> = rows.iter().filter(|row| row[1] == primitive).collect();
+            assert!(!of_arm.is_empty(), "{primitive} × {threads}: {rows:?}");
             for row in of_arm {
-                assert!(row[p50].parse::<f64>().unwrap() > 1000.0, "{row:?}");
-                assert!(row[messages].parse::<u64>().unwrap() > 0, "{row:?}");
+                assert!(row[2].parse::<f64>().unwrap() > 1000.0, "{row:?}");
+                assert!(row[3].parse::<u64>().unwrap() > 0, "{row:?}");
             }
         }
-        let memcpy = ok.iter().find(|row| row[arm] == "memcpy").unwrap();
-        assert_eq!(memcpy[p50], "", "a control answers no requests");
+        let memcpy = rows.iter().find(|row| row[1] == "memcpy").unwrap();
+        assert_eq!(memcpy[2], "", "a control answers no requests");
     }
 }
 
@@ -192,16 +176,15 @@ fn lists_come_from_the_registry() {
     assert!(shown.contains("send_staged") && !shown.contains("bare_send"), "{shown}");
     assert!(place.run("list methods --all").stdout.contains("bare_send"));
     let listed = place.json("list methods --json");
-    let send = listed["methods"].as_array().unwrap().iter().find(|p| p["name"] == "send");
+    let send = list(&listed["methods"]).iter().find(|p| p["name"] == "send");
     assert_eq!(send.unwrap()["available"], true, "{listed}");
-    let shown = place.run("list transports").stdout;
-    assert!(shown.contains("unix_stream") && shown.contains("vsock"), "{shown}");
+    place.run("list transports").prints("unix_stream").prints("vsock");
     let all = place.json("list --json");
-    for transport in all["transports"].as_array().unwrap() {
+    for transport in list(&all["transports"]) {
         let here = transport["available"] == true;
         assert_eq!(here, transport["unavailable_reason"].is_null(), "{transport}");
     }
-    assert!(all["metrics"].as_array().unwrap().iter().any(|m| m["name"] == "goodput_bits_per_s"));
+    assert!(list(&all["metrics"]).iter().any(|m| m["name"] == "goodput_bits_per_s"));
 }
 
 #[test]
@@ -222,14 +205,11 @@ fn shells_take_their_completions_and_pages_are_written_once() {
     let script = place.run("completions bash").stdout;
     let checked = std::process::Command::new("bash").args(["-n", "-c", &script]).output();
     assert!(checked.is_ok_and(|done| done.status.success() && done.stderr.is_empty()));
-    assert_eq!(place.run("completions tcsh").code, Some(2));
+    place.run("completions tcsh").ended(2);
     let line = format!("man {}", place.path("man/man1").display());
-    let written = place.run(&line);
-    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let written = place.run(&line).ended(0);
     assert!(written.stdout.lines().all(|path| std::path::Path::new(path).exists()));
-    let again = place.run(&line);
-    assert_eq!(again.code, Some(2), "{}", again.stderr);
-    assert!(again.stderr.contains("replace it with --overwrite"), "{}", again.stderr);
+    place.fails(&line, 2, "replace it with --overwrite");
     assert_eq!(place.run(&format!("{line} --overwrite")).stdout, written.stdout);
 }
 

@@ -16,13 +16,8 @@ fn on_a_terminal(place: &Place, term: &str, keys: &str) -> Option<Finished> {
     let tool = place.command("");
     let program = tool.get_program().to_str().unwrap();
     let mut script = Command::new("script");
-    script.args(["-qec", program, "/dev/null"]);
-    for (name, value) in tool.get_envs() {
-        match value {
-            Some(value) => script.env(name, value),
-            None => script.env_remove(name),
-        };
-    }
+    script.args(["-qec", program, "/dev/null"]).env_remove("NO_COLOR");
+    script.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
     script.env("TERM", term).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = script.spawn().ok()?;
     child.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
@@ -31,12 +26,8 @@ fn on_a_terminal(place: &Place, term: &str, keys: &str) -> Option<Finished> {
 
 #[test]
 fn without_a_terminal_it_is_help() {
-    let done = Place::new().run("");
-    assert_eq!(done.code, Some(2), "{}", done.stdout);
-    assert!(
-        done.stderr.contains("Usage: iolens")
-            && done.stderr.contains("Start here:  iolens run net --quick")
-    );
+    let done = Place::new().run("").ended(2);
+    done.says("Usage: iolens").says("Start here:  iolens run net --quick");
 }
 
 #[test]
@@ -49,9 +40,9 @@ fn a_plain_terminal_is_asked_line_by_line_and_shown_the_command() {
             "needs script(1)",
         );
     };
-    assert_eq!(done.code, Some(0), "{}", done.stdout);
+    done.assert_code(0);
     let command = "iolens run net --network loopback --quick";
-    assert!(done.stdout.contains(command), "{}", done.stdout);
+    done.prints(command);
     assert!(!done.stdout.contains('\u{1b}'), "it draws nothing: {}", done.stdout);
     assert!(!place.path("data").exists(), "nothing is measured");
 }
@@ -62,10 +53,10 @@ fn a_value_that_cannot_be_is_asked_for_again() {
     let Some(done) = on_a_terminal(&place, "dumb", "2\n12 parsecs\n12KiB\n40\n3\n\n2\n2\n") else {
         return skip::note("menu::a_value_that_cannot_be_is_asked_for_again", "needs script(1)");
     };
-    assert!(done.stdout.contains("is not a size"), "{}", done.stdout);
+    done.prints("is not a size");
     let command = "iolens ask --size 12KiB --connections 40 --fields 3 --mode stream --network \
                    loopback";
-    assert!(done.stdout.contains(command), "{}", done.stdout);
+    done.prints(command);
 }
 
 /// The menu on a terminal that can draw, waiting for its first answer.
@@ -75,6 +66,12 @@ fn drawn(place: &Place) -> (Pty, Child) {
     let (mut pty, child) = Pty::start(command, true);
     pty.until_asked(FIRST, 1);
     (pty, child)
+}
+
+/// Whether the terminal's settings are those before the menu.
+fn is_as_it_was(pty: &Pty) -> bool {
+    let shown = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+    pty.settings().local_modes.contains(shown)
 }
 
 const FIRST: &str = "What do you want to know?";
@@ -87,8 +84,7 @@ fn a_signal_ends_it_and_the_terminal_is_as_it_was() {
         let _held = pty.held_open();
         kill_process(Pid::from_child(&child), signal).unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
-        let shown = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
-        assert!(pty.settings().local_modes.contains(shown), "{signal:?}");
+        assert!(is_as_it_was(&pty), "{signal:?}");
     }
 }
 
@@ -139,8 +135,7 @@ fn esc_leaves_a_question_whose_answer_is_typed() {
     assert!(!pty.said.contains("is not a size"), "the X was taken back: {:?}", pty.said);
     pty.press("7\u{1b}");
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    let shown = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
-    assert!(pty.settings().local_modes.contains(shown), "the terminal is as it was");
+    assert!(is_as_it_was(&pty));
     drop(held);
     assert!(!pty.rest().contains("^["), "{:?}", pty.said);
 }
@@ -155,6 +150,5 @@ fn a_signal_while_a_value_is_typed_puts_the_terminal_back() {
     pty.press("12");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
-    let shown = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
-    assert!(pty.settings().local_modes.contains(shown));
+    assert!(is_as_it_was(&pty));
 }

@@ -6,8 +6,9 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 
 use serde_json::Value;
 
-use crate::harness::{Finished, Place, Running};
+use crate::harness::{Place, Running, list, number};
 use crate::limits::run_with_little_locked_memory;
+use crate::mistakes::refused;
 use crate::skip;
 
 /// A sending end on a free port, and where it listens.
@@ -19,14 +20,6 @@ fn sending_at(place: &Place, address: &str, what: &str) -> (Running, String) {
     let mut sender = place.start(&format!("net send {what} --listen {address}"));
     let line = sender.wait_for("listening on ");
     (sender, line.trim().strip_prefix("listening on ").unwrap().to_owned())
-}
-
-fn json(done: &Finished) -> Value {
-    serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stderr))
-}
-
-fn number(value: &Value, key: &str) -> u64 {
-    value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"))
 }
 
 /// Both ends of a transfer as JSON, after checking that they agree.
@@ -41,7 +34,7 @@ fn agreeing(place: &Place, send: &str, recv: &str) -> [Value; 2] {
         sent.stderr,
         received.stderr
     );
-    let [sent, received] = [json(&sent), json(&received)];
+    let [sent, received] = [sent.json(), received.json()];
     assert_eq!(sent["bytes"], received["bytes"], "{send}, {recv}");
     assert_eq!(sent["address"], received["address"]);
     assert_eq!([&sent["status"], &received["status"]], ["ok", "ok"]);
@@ -52,7 +45,7 @@ fn agreeing(place: &Place, send: &str, recv: &str) -> [Value; 2] {
 /// What sends and works here.
 fn primitives(place: &Place) -> Vec<Value> {
     let listed = place.json("list methods --all --json");
-    let all = listed["methods"].as_array().unwrap().clone();
+    let all = list(&listed["methods"]).to_vec();
     let sends = |entry: &Value| {
         entry["transport"] == "tcp" && entry["name"] != "memcpy" && entry["name"] != "null"
     };
@@ -87,7 +80,7 @@ fn both_ends_agree_for_every_primitive() {
 fn every_receiver_gets_all_of_it() {
     let place = Place::new();
     let listed = place.json("list receivers --json");
-    for entry in listed["receivers"].as_array().unwrap() {
+    for entry in list(&listed["receivers"]) {
         if entry["available"] != true {
             continue;
         }
@@ -111,13 +104,12 @@ fn each_client_has_a_stream_of_its_own() {
         sending(&place, "sendmsg_iov --size 4KiB --messages 100 --clients 3 --json");
     let two = place.start(&format!("net recv {address} --connections 2 --size 4096 --json"));
     sender.wait_for("2 of 3 connected: 127.0.0.1:");
-    let one = json(&place.run(&format!("net recv {address} --size 4096 --json")));
-    let (two, sent) = (json(&two.finish()), json(&sender.finish()));
+    let one = place.run(&format!("net recv {address} --size 4096 --json")).json();
+    let (two, sent) = (two.finish().json(), sender.finish().json());
     assert_eq!((number(&one, "messages"), number(&two, "messages")), (100, 200));
     assert_eq!((number(&sent, "messages"), number(&sent, "connections")), (300, 3), "{sent}");
     assert_eq!(number(&sent, "bytes"), 300 * 4096);
-    let late = place.run(&format!("net recv {address}"));
-    assert_eq!(late.code, Some(4), "it listens no more: {}", late.stdout);
+    place.run(&format!("net recv {address}")).ended(4);
 }
 
 #[test]
@@ -153,57 +145,52 @@ fn anybody_can_receive() {
     // Closes at the end, as `nc </dev/null` does.
     let (sender, address) = sending(&place, "send --size 1000 --messages 500 --json");
     assert_eq!(read_all(&mut TcpStream::connect(&address).unwrap()), 500_000);
-    let sent = json(&sender.finish());
+    let sent = sender.finish().json();
     assert_eq!((number(&sent, "bytes"), &sent["time_until"]), (500_000, &"receipt".into()));
     // Stays until it is ended itself.
     let (sender, address) = sending(&place, "send --size 1000 --messages 500");
     let mut stays = TcpStream::connect(&address).unwrap();
     stays.write_all(b"hello?\n").unwrap();
     assert_eq!(read_all(&mut stays), 500_000);
-    let sent = sender.finish();
-    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
-    assert!(sent.stdout.contains("no receipt, since a"), "{}", sent.stdout);
+    sender.finish().ended(0).prints("no receipt, since a");
     drop(stays);
     // Ends its own direction before it reads, as `nc -N </dev/null` does.
     let (sender, address) = sending(&place, "send --size 1000 --messages 500 --json");
     let mut silent = TcpStream::connect(&address).unwrap();
     silent.shutdown(Shutdown::Write).unwrap();
     assert_eq!(read_all(&mut silent), 500_000);
-    assert_eq!(json(&sender.finish())["status"], "ok");
-}
-
-/// Runs a line that must fail and leave nothing behind.
-fn refused(line: &str, code: i32, expect: &str) {
-    let place = Place::new();
-    let done = place.run(line);
-    assert_eq!(done.code, Some(code), "{line}: {}{}", done.stdout, done.stderr);
-    assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
-    assert_eq!(done.stdout, "", "{line}");
-    assert_eq!(std::fs::read_dir(place.folder.path()).unwrap().count(), 0, "{line}");
+    assert_eq!(sender.finish().json()["status"], "ok");
 }
 
 #[test]
 fn what_cannot_be_is_refused_before_anybody_connects() {
-    let send = |rest: &str| format!("net send {rest} --listen :0");
-    refused(&send("sendd --size 1KiB"), 2, "unknown method `sendd`, did you mean `send`?");
-    refused(&send("memcpy --size 1KiB"), 2, "`memcpy` cannot send to anybody: it is a control");
-    refused(&send("null --size 1KiB"), 2, "`null` cannot send to anybody: it is a control");
-    refused(&send("unix_stream --size 1KiB"), 2, "by hand it is TCP");
-    refused(&send("send --size 0"), 2, "a size of zero moves nothing");
-    refused(&send("send --size 2GiB"), 2, "the largest size is 1 GiB");
-    refused(&send("send"), 2, "--size <SIZE>");
-    refused(&send("send --size 1 --clients 0"), 2, "at least 1");
-    refused(&send("send --size 1 --messages 1 --window 1s"), 2, "cannot be used with");
-    refused(&send("send --size 1 --cpus 8000"), 2, "cannot use CPU 8000");
-    refused(&send("send --size 1 --congestion warp"), 2, "the congestion control `warp`: ENOENT");
-    refused(&send("send --size 1 --send-memory tepid"), 2, "unknown send memory `tepid`");
-    refused("net send send --size 1 --listen 5001", 2, "`5001` is not an address: it has no port");
-    refused("net send send --size 1 --listen ::1:0", 2, "stands in brackets");
+    for (line, expect) in [
+        ("sendd --size 1KiB", "unknown method `sendd`, did you mean `send`?"),
+        ("memcpy --size 1KiB", "`memcpy` cannot send to anybody: it is a control"),
+        ("null --size 1KiB", "`null` cannot send to anybody: it is a control"),
+        ("unix_stream --size 1KiB", "by hand it is TCP"),
+        ("send --size 0", "a size of zero moves nothing"),
+        ("send --size 2GiB", "the largest size is 1 GiB"),
+        ("send", "--size <SIZE>"),
+        ("send --size 1 --clients 0", "at least 1"),
+        ("send --size 1 --messages 1 --window 1s", "cannot be used with"),
+        ("send --size 1 --cpus 8000", "cannot use CPU 8000"),
+        ("send --size 1 --congestion warp", "the congestion control `warp`: ENOENT"),
+        ("send --size 1 --send-memory tepid", "unknown send memory `tepid`"),
+    ] {
+        refused(&format!("net send {line} --listen :0"), 2, expect);
+    }
+    for (line, expect) in [
+        ("send send --size 1 --listen 5001", "`5001` is not an address: it has no port"),
+        ("send send --size 1 --listen ::1:0", "stands in brackets"),
+        ("recv localhost", "it has no port"),
+        ("recv :1 --receiver rcv", "unknown receiver `rcv`, did you mean `recv`?"),
+        ("recv :1 --recv-size 1GiB", "the largest is 64 MiB"),
+        ("receive :1", "recv"),
+    ] {
+        refused(&format!("net {line}"), 2, expect);
+    }
     refused("net send send --size 1 --listen 192.0.2.1:0", 4, "no device of this machine");
-    refused("net recv localhost", 2, "it has no port");
-    refused("net recv :1 --receiver rcv", 2, "unknown receiver `rcv`, did you mean `recv`?");
-    refused("net recv :1 --recv-size 1GiB", 2, "the largest is 64 MiB");
-    refused("net receive :1", 2, "recv");
 }
 
 #[test]
@@ -221,11 +208,10 @@ fn an_address_that_is_taken_and_one_where_nobody_listens_are_told() {
 fn locked_memory_that_is_too_little_is_refused_with_the_arithmetic() {
     let place = Place::new();
     let line = "net send sendmsg_zerocopy --size 1MiB --listen :0";
-    let done = run_with_little_locked_memory(&place, line);
-    assert_eq!(done.code, Some(4), "{}", done.stderr);
+    let done = run_with_little_locked_memory(&place, line).ended(4);
     let said = "cannot send with sendmsg_zerocopy here: message needs 1.01 MiB of locked memory, \
                 RLIMIT_MEMLOCK is 64 KiB";
-    assert!(done.stderr.contains(said), "{}", done.stderr);
+    done.says(said);
 }
 
 /// A client that has read this much of a stream, in the middle of it.
@@ -240,19 +226,15 @@ fn a_receiver_that_goes_away_is_told_with_what_had_gone() {
     let place = Place::new();
     let (sender, address) = sending(&place, "sendmsg_iov --size 64KiB --window 1h");
     drop(client_in_the_middle(&address));
-    let sent = sender.finish();
-    assert_eq!(sent.code, Some(4), "{}", sent.stderr);
-    assert!(sent.stderr.contains("the receiver went away after "), "{}", sent.stderr);
-    assert!(sent.stderr.contains(" bytes) in ") && sent.stdout.contains("; failed\n"));
+    let sent = sender.finish().ended(4);
+    sent.says("the receiver went away after ");
+    sent.says(" bytes) in ").prints("; failed\n");
     // One of ours that is killed.
     let (mut sender, address) = sending(&place, "sendmsg_iov --size 64KiB --window 1h");
-    let mut receiver = place.start(&format!("net recv {address}"));
+    let receiver = place.start(&format!("net recv {address}"));
     sender.wait_for("1 of 1 connected");
-    receiver.child.kill().unwrap();
-    receiver.child.wait().unwrap();
-    let sent = sender.finish();
-    assert_eq!(sent.code, Some(4), "{}", sent.stderr);
-    assert!(sent.stderr.contains("the receiver went away after "), "{}", sent.stderr);
+    receiver.killed();
+    sender.finish().ended(4).says("the receiver went away after ");
 }
 
 #[test]
@@ -261,12 +243,10 @@ fn a_sender_that_is_killed_does_not_look_like_the_end() {
     let (mut sender, address) = sending(&place, "send --size 64KiB --window 1h");
     let receiver = place.start(&format!("net recv {address} --json"));
     sender.wait_for("1 of 1 connected");
-    sender.child.kill().unwrap();
-    sender.child.wait().unwrap();
-    let received = receiver.finish();
-    assert_eq!(received.code, Some(4), "{}", received.stderr);
-    assert!(received.stderr.contains("the sender went away after "), "{}", received.stderr);
-    assert_eq!(json(&received)["status"], "failed");
+    sender.killed();
+    let received = receiver.finish().ended(4);
+    received.says("the sender went away after ");
+    assert_eq!(received.json()["status"], "failed");
 }
 
 #[test]
@@ -274,20 +254,17 @@ fn whoever_does_not_move_is_given_up() {
     let place = Place::new();
     let (sender, address) = sending(&place, "send --size 64KiB --window 1h --stall-limit 50ms");
     let sleeps = TcpStream::connect(&address).unwrap();
-    let sent = sender.finish();
-    assert_eq!(sent.code, Some(4), "{}", sent.stderr);
-    let said = "the receiver did not move for 50.0 ms (--stall-limit) after ";
-    assert!(sent.stderr.contains(said), "{}", sent.stderr);
+    sender.finish().ended(4).says("the receiver did not move for 50.0 ms (--stall-limit) after ");
     drop(sleeps);
     let ours = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = ours.local_addr().unwrap();
     let receiver = place.start(&format!("net recv {address} --stall-limit 50ms"));
     let (mut silent, _) = ours.accept().unwrap();
     silent.write_all(&[1; 100]).unwrap();
-    let received = receiver.finish();
-    assert_eq!(received.code, Some(4), "{}", received.stderr);
-    let said = "the sender did not move for 50.0 ms (--stall-limit) after 100 B";
-    assert!(received.stderr.contains(said), "{}", received.stderr);
+    receiver
+        .finish()
+        .ended(4)
+        .says("the sender did not move for 50.0 ms (--stall-limit) after 100 B");
 }
 
 #[test]
@@ -299,10 +276,9 @@ fn a_message_that_was_cut_off_is_told() {
     let (mut stranger, _) = ours.accept().unwrap();
     stranger.write_all(&[1; 100]).unwrap();
     drop(stranger);
-    let received = receiver.finish();
-    assert_eq!(received.code, Some(4), "{}", received.stderr);
-    assert!(received.stderr.contains("36 bytes into a message of 64 B"), "{}", received.stderr);
-    assert_eq!((number(&json(&received), "messages"), number(&json(&received), "bytes")), (1, 100));
+    let received = receiver.finish().ended(4);
+    received.says("36 bytes into a message of 64 B");
+    assert_eq!((number(&received.json(), "messages"), number(&received.json(), "bytes")), (1, 100));
 }
 
 #[test]
@@ -313,9 +289,8 @@ fn an_interrupted_sender_ends_its_stream_and_says_what_it_did() {
     sender.signal("INT");
     let received = read_all(&mut client) + (4 << 20);
     drop(client);
-    let sent = sender.finish();
-    assert_eq!(sent.code, Some(130), "{}", sent.stderr);
-    let sent = json(&sent);
+    let sent = sender.finish().ended(130);
+    let sent = sent.json();
     assert_eq!((number(&sent, "bytes"), &sent["status"]), (received as u64, &"interrupted".into()));
 }
 
@@ -325,17 +300,11 @@ fn a_sender_that_nobody_reads_from_can_be_interrupted() {
     let (mut sender, address) = sending(&place, "sendmsg_zerocopy --size 1MiB --window 1h");
     let sleeps = TcpStream::connect(&address).unwrap();
     sender.wait_for("1 of 1 connected");
-    sender.signal("INT");
-    let sent = sender.finish();
-    assert_eq!(sent.code, Some(130), "{}", sent.stderr);
-    assert!(sent.stdout.contains("; interrupted\n"), "{}", sent.stdout);
+    sender.interrupted().prints("; interrupted\n");
     drop(sleeps);
     // Before anybody has come.
     let (sender, _) = sending(&place, "send --size 1KiB --clients 2");
-    sender.signal("INT");
-    let sent = sender.finish();
-    assert_eq!(sent.code, Some(130));
-    assert!(sent.stderr.contains("interrupted before anything moved: 0 of 2"), "{}", sent.stderr);
+    sender.interrupted().says("interrupted before anything moved: 0 of 2");
 }
 
 #[test]
@@ -350,9 +319,8 @@ fn an_interrupted_receiver_gives_no_receipt() {
     let broken = std::iter::repeat_with(|| stranger.write_all(&[1; 4096])).find_map(Result::err);
     let kinds = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::BrokenPipe];
     assert!(broken.is_some_and(|error| kinds.contains(&error.kind())));
-    let received = receiver.finish();
-    assert_eq!(received.code, Some(130), "{}", received.stderr);
-    let received = json(&received);
+    let received = receiver.finish().ended(130);
+    let received = received.json();
     assert_eq!(received["status"], "interrupted");
     assert!(number(&received, "bytes") > 1 << 20, "{received}");
 }
@@ -378,7 +346,7 @@ fn an_affinity_from_outside_stays_and_one_that_is_asked_for_is_set() {
             false => assert!(own.contains(&format!("Cpus_allowed_list:\t{list}\n")), "{list}"),
         }
         drop(client);
-        assert_eq!(sender.finish().code, Some(4));
+        sender.finish().ended(4);
     }
 }
 

@@ -49,21 +49,17 @@ fn perf_counts_the_slices_that_count() {
     let done = run(&place);
     end.write_all(b"end of test\n").unwrap();
     let heard = perf.join().unwrap();
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let rows = place.run("export last --rows slices --format csv").stdout;
-    let measured = rows.lines().filter(|line| line.contains(",measured,")).count();
-    assert!(measured > 0, "{rows}");
+    done.assert_code(0);
+    let rows = place.rows("slices", ["kind"]);
+    let measured = rows.iter().filter(|[kind]| kind == "measured").count();
+    assert!(measured > 0, "{rows:?}");
     assert_eq!(heard, ["enable", "disable"].repeat(measured));
 }
 
 #[test]
 fn pipes_that_nobody_reads_are_a_mistake_that_is_told_at_once() {
     let place = Place::new();
-    let missing = run(&place);
-    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
-    assert!(missing.stderr.contains("cannot open perf's control pipe"), "{}", missing.stderr);
+    run(&place).ended(2).says("cannot open perf's control pipe");
     drop((pipe(&place, "ctl"), pipe(&place, "ack")));
-    let nobody = run(&place);
-    assert_eq!(nobody.code, Some(2), "{}", nobody.stderr);
-    assert!(nobody.stderr.contains("start perf with --control first"), "{}", nobody.stderr);
+    run(&place).ended(2).says("start perf with --control first");
 }

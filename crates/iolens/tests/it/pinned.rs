@@ -1,8 +1,6 @@
 //! What is said of a run on one processor, and of counters that there are none of.
 
-use std::process::Command;
-
-use crate::harness::{Finished, Place, finished};
+use crate::harness::{Finished, Place, finished, started_by};
 use crate::skip;
 
 const RUN: &str = "run net --methods send --sizes 16KiB --threads 1 --network loopback \
@@ -10,7 +8,7 @@ const RUN: &str = "run net --methods send --sizes 16KiB --threads 1 --network lo
 
 /// Prose as one line.
 fn flat(done: &Finished) -> String {
-    done.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    done.flat()
 }
 
 #[test]
@@ -33,14 +31,7 @@ fn a_run_on_one_cpu_says_that_both_ends_share_it() {
 fn a_process_that_was_pinned_is_pinned_again_to_reproduce_it() {
     let place = Place::new();
     let plain = place.command(RUN);
-    let mut pinned = Command::new("taskset");
-    pinned.args(["-c", "0"]).arg(plain.get_program()).args(plain.get_args());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => pinned.env(name, value),
-            None => pinned.env_remove(name),
-        };
-    }
+    let mut pinned = started_by(&["taskset", "-c", "0"], &plain);
     let test = "pinned::a_process_that_was_pinned_is_pinned_again_to_reproduce_it";
     let Ok(output) = pinned.output() else { return skip::note(test, "needs taskset(1)") };
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();

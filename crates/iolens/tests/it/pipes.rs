@@ -3,9 +3,7 @@
 
 use std::process::Command;
 
-use iolens_store::Store;
-
-use crate::harness::{Finished, Place, finished};
+use crate::harness::{Finished, Place, finished, list};
 use crate::sample;
 
 /// Runs a command whose stdout nobody reads any more.
@@ -18,10 +16,7 @@ fn unread(mut command: Command) -> Finished {
 #[test]
 fn a_reader_that_has_gone_is_no_error() {
     let place = Place::new();
-    let mut store = Store::open(&place.path("data/iolens/iolens.db")).unwrap();
-    store.begin_run(&sample::header("ab000001")).unwrap();
-    store.append_trial("ab000001", &sample::trial(1, 0)).unwrap();
-    drop(store);
+    place.with_runs(&[sample::header("ab000001")]);
     for line in [
         "list methods",
         "list methods --json",
@@ -51,12 +46,11 @@ fn a_run_whose_answer_nobody_reads_is_stored() {
                        --quick --passes 1 --progress none";
     let place = Place::new();
     for line in [RUN.to_owned(), format!("{RUN} --json")] {
-        let done = unread(place.command(&line));
-        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let done = unread(place.command(&line)).ended(0);
         assert!(!done.stderr.contains("panicked") && !done.stderr.contains("roken pipe"));
     }
     let runs = place.json("runs --json");
-    let ends: Vec<bool> = runs.as_array().unwrap().iter().map(|run| run["end"].is_null()).collect();
+    let ends: Vec<bool> = list(&runs).iter().map(|run| run["end"].is_null()).collect();
     assert_eq!(ends, [false, false]);
 }
 

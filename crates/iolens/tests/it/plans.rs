@@ -1,6 +1,6 @@
 //! Plan files and what is said before a run: read, printed, answered.
 
-use crate::harness::Place;
+use crate::harness::{Place, list};
 
 /// A plan that any build can measure, in an instant.
 const SMALL: &str = "methods = [\"send\", \"sendmsg_iov\"]\nsizes = \"1KiB\"\nthreads = 1\n\
@@ -9,7 +9,7 @@ const SMALL: &str = "methods = [\"send\", \"sendmsg_iov\"]\nsizes = \"1KiB\"\nth
 fn with_plan(text: &str) -> (Place, String) {
     let place = Place::new();
     let path = place.path("plan.toml");
-    std::fs::write(&path, text).unwrap();
+    place.write("plan.toml", text);
     let path = path.display().to_string();
     (place, path)
 }
@@ -17,11 +17,8 @@ fn with_plan(text: &str) -> (Place, String) {
 #[test]
 fn a_plan_file_is_measured_and_flags_go_before_it() {
     let (place, file) = with_plan(SMALL);
-    let done = place.run(&format!("run {file} --sizes 2KiB --name mine --progress none"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let said = &done.stderr;
-    assert!(said.contains("1 cell, 4 trials a pass") && said.contains("expected time"), "{said}");
-    assert!(said.contains("unknown until pass 3"), "{said}");
+    let done = place.run(&format!("run {file} --sizes 2KiB --name mine --progress none")).ended(0);
+    done.says("1 cell, 4 trials a pass").says("expected time").says("unknown until pass 3");
     let runs = place.json("runs --json");
     assert_eq!((&runs[0]["name"], runs[0]["cells"].as_u64()), (&"mine".into(), Some(1)));
     assert!(place.run("show last").stdout.contains("2 KiB"));
@@ -33,8 +30,8 @@ fn a_printed_plan_is_a_plan_file_for_the_same_plan() {
     let printed = place.run(&format!("run {file} --print-plan --threshold 2% --name x")).stdout;
     assert!(printed.contains("sizes = [\"1KiB\"]\n") && printed.contains("threshold = \"2%\"\n"));
     let copy = place.path("copy.toml");
-    std::fs::write(&copy, &printed).unwrap();
-    assert_eq!(place.run(&format!("run {} --print-plan", copy.display())).stdout, printed);
+    place.write("copy.toml", &printed);
+    assert_eq!(place.run("run PLACE/copy.toml --print-plan").stdout, printed);
     let json = |file: &str| place.json(&format!("run {file} --threshold 2% --print-plan --json"));
     assert_eq!(json(&file), json(&copy.display().to_string()));
     assert_eq!(json(&file)["seed"], 7);
@@ -49,7 +46,7 @@ fn a_dry_run_names_the_cells_and_arms_and_measures_nothing() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let json = place.json(&format!("run {file} --dry-run --json"));
-    assert_eq!(json["cells"].as_array().unwrap().len(), 1);
+    assert_eq!(list(&json["cells"]).len(), 1);
     assert!(json["expected_half_width"].is_null());
     assert!(!place.path("data").exists(), "nothing is measured");
 }
@@ -69,33 +66,32 @@ fn a_dry_run_says_what_searches_take_and_have() {
     assert!(ns(&open, "share_ns") > ns(&open, "time_ns"), "{open}");
     let short = of("--slo p99<2ms --knee --budget 20s");
     assert_eq!(ns(&short, "share_ns"), 15_000_000_000);
-    let said = place.run("run server --quick --slo p99<2ms --budget 20s --dry-run").stdout;
-    assert!(said.contains("they are cut short") && said.contains("raise --budget"), "{said}");
+    place
+        .run("run server --quick --slo p99<2ms --budget 20s --dry-run")
+        .prints("they are cut short")
+        .prints("raise --budget");
 }
 
 #[test]
 fn the_width_is_expected_from_an_earlier_run_on_this_machine() {
     let (place, file) = with_plan(SMALL);
-    assert_eq!(place.run(&format!("run {file} --passes 5 --progress none")).code, Some(0));
+    place.run(&format!("run {file} --passes 5 --progress none")).ended(0);
     let json = place.json(&format!("run {file} --passes 20 --dry-run --json"));
     let wide = json["expected_half_width"].as_f64().unwrap();
     let json = place.json(&format!("run {file} --passes 5 --dry-run --json"));
     assert!(wide > 0.0 && wide < json["expected_half_width"].as_f64().unwrap());
     let other = place.json(&format!("run {file} --passes 5 --rounds 4 --dry-run --json"));
     assert!(other["expected_half_width"].is_null(), "other trials, other spread");
-    let shown = place.run(&format!("run {file} --dry-run --passes 5")).stdout;
-    assert!(
-        shown.contains("% after 5 passes, from the median spread of the 3 contrasts"),
-        "{shown}"
-    );
+    place
+        .run(&format!("run {file} --dry-run --passes 5"))
+        .prints("% after 5 passes, from the median spread of the 3 contrasts");
 }
 
 #[test]
 fn a_mistake_in_a_plan_file_is_found_for_the_user() {
     let check = |text: &str, place_and_message: &str| {
         let (place, file) = with_plan(text);
-        let done = place.run(&format!("run {file}"));
-        assert_eq!(done.code, Some(2), "{}", done.stderr);
+        let done = place.run(&format!("run {file}")).ended(2);
         let expect = format!("iolens: {file}:{place_and_message}");
         assert!(done.stderr.starts_with(&expect), "{}", done.stderr);
         assert!(!place.path("data").exists());

@@ -51,15 +51,15 @@ fn the_help_of_a_plan_is_that_of_its_study() {
     assert_eq!(of("run classic-48 --help"), of("run net --help"));
     assert_eq!(of("run copy-vs-dd -h"), of("run copy -h"));
     assert_ne!(of("run copy -h"), of("run copy --help"));
-    std::fs::write(place.path("mine.toml"), "study = \"server\"\n").unwrap();
+    place.write("mine.toml", "study = \"server\"\n");
     let mine = format!("run {} --help", place.path("mine.toml").display());
     assert_eq!(of(&mine), of("run server --help"));
 }
 
 #[test]
 fn words_of_textbooks_are_noted() {
-    let done = Place::new().run("run net --methods two-copy,zero-copy --threads 1..3 --dry-run");
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stderr.contains("two-copy is called send_staged here"), "{}", done.stderr);
-    assert!(done.stdout.contains("3 threads"), "{}", done.stdout);
+    let done =
+        Place::new().run("run net --methods two-copy,zero-copy --threads 1..3 --dry-run").ended(0);
+    done.says("two-copy is called send_staged here");
+    done.prints("3 threads");
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Finished, Place, Running, is_alive, send_signal, started};
+use crate::harness::{
+    Finished, Place, Running, is_alive, list, number, send_signal, started, started_by,
+};
 use crate::skip;
 
 mod limits;
@@ -52,7 +54,7 @@ impl Serving {
     /// Ends it, and what it says it did.
     fn stop(self) -> Value {
         let done = self.stop_with("TERM");
-        serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stderr))
+        done.json()
     }
 
     fn pid(&self) -> u32 {
@@ -66,9 +68,7 @@ impl Serving {
     }
 
     fn stop_with(self, signal: &str) -> Finished {
-        let done = self.signal(signal);
-        assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
-        done
+        self.signal(signal).ended(0)
     }
 }
 
@@ -113,7 +113,7 @@ fn models() -> &'static [String] {
     static MODELS: OnceLock<Vec<String>> = OnceLock::new();
     MODELS.get_or_init(|| {
         let listed = Place::new().json("list models --json");
-        let all = listed["models"].as_array().unwrap();
+        let all = list(&listed["models"]);
         assert!(all.len() >= 13, "{all:?}");
         let here = all.iter().filter(|model| model["available"] == true);
         let names: Vec<String> =
@@ -126,10 +126,6 @@ fn models() -> &'static [String] {
 /// Those in which clients do not wait for each other.
 fn concurrent_models() -> impl Iterator<Item = &'static str> {
     models().iter().map(String::as_str).filter(|&model| model != "iterative")
-}
-
-fn number(value: &Value, key: &str) -> u64 {
-    value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"))
 }
 
 /// Mishaps that happened, with how often.
@@ -221,7 +217,7 @@ fn conform(service: &str) {
         assert_eq!(number(&served, "requests"), CLIENTS * each, "{model}: {served}");
         assert_eq!(number(&served, "connections"), CLIENTS * (SHORT + 1), "{model}: {served}");
         assert_eq!(mishaps(&served), [], "{model}");
-        let by_task = served["requests_by_task"].as_array().unwrap();
+        let by_task = list(&served["requests_by_task"]);
         let sum: u64 = by_task.iter().map(|n| n.as_u64().unwrap()).sum();
         assert_eq!(sum, CLIENTS * each, "{model}: {served}");
         let at_once = number(&served, "tasks_at_once");
@@ -274,7 +270,7 @@ fn every_service_goes_through_load_and_through_a_run() {
                --progress none";
     place.run(run).assert_ended();
     let exported = place.json("export last --format json --rows arms");
-    for arm in exported["arms"].as_array().unwrap() {
+    for arm in list(&exported["arms"]) {
         assert_eq!(number(arm, "requests_invalid"), 0, "{arm}");
         assert!(number(arm, "requests_ok") > 0, "{arm}");
     }
@@ -437,15 +433,15 @@ fn a_port_that_is_taken_is_said_to_be() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     for model in models() {
-        let done = place.run(&format!("serve {model} --listen {address}"));
-        assert_eq!(done.code, Some(4), "{model}");
-        assert!(done.stderr.contains("EADDRINUSE"), "{model}: {}", done.stderr);
-        assert!(done.stderr.contains("another program listens there"), "{model}");
+        place
+            .run(&format!("serve {model} --listen {address}"))
+            .ended(4)
+            .says("EADDRINUSE")
+            .says("another program listens there");
     }
     // Nor do two share a port because both could.
     let serving = Serving::start(&place, "epoll_reuseport");
-    let done = place.run(&format!("serve epoll_reuseport --listen {}", serving.address));
-    assert_eq!(done.code, Some(4), "{}", done.stderr);
+    place.run(&format!("serve epoll_reuseport --listen {}", serving.address)).ended(4);
     serving.stop();
 }
 
@@ -472,11 +468,7 @@ fn it_ends_in_order_and_leaves_nobody() {
 fn an_interrupt_ends_it_also_where_a_script_started_it() {
     let place = Place::new();
     let serve = place.command("serve epoll_lt --listen 127.0.0.1:0 --json");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' INT; exec \"$@\"", "sh"]);
-    shell.arg(serve.get_program()).args(serve.get_args());
-    let set = serve.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    shell.envs(set).stdin(Stdio::null());
+    let shell = started_by(&["sh", "-c", "trap '' INT; exec \"$@\"", "sh"], &serve);
     let serving = Serving::of(started(shell));
     assert_eq!(serving.connect().ask("1 a"), "1 a");
     serving.stop_with("INT");
@@ -562,18 +554,17 @@ fn an_oracle_says_how_long_it_took() {
 
 #[test]
 fn what_cannot_be_served_is_refused_with_what_can() {
-    let place = Place::new();
-    let check = |line: &str, expect: &str| {
-        let done = place.run(line);
-        assert_eq!(done.code, Some(2), "{line}: {}", done.stderr);
-        assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
-    };
-    check("serve epol_lt --listen :0", "did you mean `epoll_lt`?");
-    check("serve epoll_lt --listen :0 --service ech", "there is: burn:MICROSECONDS, echo");
-    check("serve epoll_lt --listen :0 --workers 2", "--workers is for epoll_reuseport, prefork");
-    check("serve epoll_lt --listen :0 --cpus 8000", "cannot use CPU 8000");
-    check("serve epoll_lt --listen :0 --close both", "there is: client, server");
-    check("serve epoll_lt", "--listen");
+    Place::new().fail_each(
+        2,
+        [
+            ("serve epol_lt --listen :0", "did you mean `epoll_lt`?"),
+            ("serve epoll_lt --listen :0 --service ech", "there is: burn:MICROSECONDS, echo"),
+            ("serve epoll_lt --listen :0 --workers 2", "--workers is for epoll_reuseport, prefork"),
+            ("serve epoll_lt --listen :0 --cpus 8000", "cannot use CPU 8000"),
+            ("serve epoll_lt --listen :0 --close both", "there is: client, server"),
+            ("serve epoll_lt", "--listen"),
+        ],
+    );
 }
 
 #[test]

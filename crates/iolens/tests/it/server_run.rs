@@ -5,8 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Place, Running, children, finished, is_alive, started};
-use crate::limits::started_by;
+use crate::harness::{Place, Running, children, finished, is_alive, list, started, started_by};
 use crate::skip;
 
 /// Requests by a schedule with equal gaps: a phase has as many in every pass as the rate
@@ -57,11 +56,8 @@ fn wait_until_gone(processes: &[u32]) {
 
 /// Requests of each measured slice.
 fn requests(place: &Place) -> Vec<u64> {
-    let csv = place.run("export last --format csv --rows slices").stdout;
-    let mut lines = csv.lines();
-    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let at = header.iter().position(|column| *column == "requests_due").unwrap();
-    lines.map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
+    let rows = place.rows("slices", ["requests_due"]).into_iter();
+    rows.map(|[due]| due.parse().unwrap()).collect()
 }
 
 #[test]
@@ -73,8 +69,7 @@ fn a_server_that_dies_is_one_failed_trial_and_the_run_goes_on_at_its_rates() {
     assert!(failed.contains("the `epoll_lt` server's worker was killed by signal 9"), "{failed}");
     first.wait_for("committed: ");
     let all = everybody(&first);
-    first.signal("INT");
-    assert_eq!(first.finish().code, Some(130));
+    first.interrupted();
     wait_until_gone(&all);
     let before = requests(&place);
 
@@ -84,7 +79,7 @@ fn a_server_that_dies_is_one_failed_trial_and_the_run_goes_on_at_its_rates() {
     assert!(after.len() > before.len());
     let (least, most) = (after.iter().min().unwrap(), after.iter().max().unwrap());
     assert!(most - least <= 2, "{least} to {most} requests a phase: the rate has changed");
-    assert!(resumed.stdout.contains("mine"), "{}", resumed.stdout);
+    resumed.prints("mine");
 }
 
 #[test]
@@ -93,21 +88,19 @@ fn nothing_outlives_a_killed_run_and_a_program_that_ends_is_blamed() {
     let mut killed = started(run(&place, "--passes 40"));
     killed.wait_for("committed: pass 1");
     let all = everybody(&killed);
-    killed.signal("KILL");
-    killed.child.wait().unwrap();
+    killed.killed();
     wait_until_gone(&all);
     let mut other = started(run(&place, "--passes 40"));
     other.wait_for("committed: pass 1");
     let failed = other.hit_until_it_fails("KILL", |run| everybody(run)[4]);
     assert!(failed.contains("while `mine` ran: `mine` was killed by signal 9"), "{failed}");
-    other.signal("INT");
-    assert_eq!(other.finish().code, Some(130));
+    other.interrupted();
 }
 
 /// Status and reason of each arm of the only cell of a run.
 fn arms(run: &Value) -> Vec<(String, String, String)> {
     let word = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let rows = run["cells"].as_array().unwrap().iter();
+    let rows = list(&run["cells"]).iter();
     let rows = rows.filter(|row| row["role"] != "self_check");
     rows.map(|row| (word(row, "primitive"), word(row, "status"), word(row, "reason"))).collect()
 }
@@ -118,9 +111,8 @@ fn what_limits_do_not_allow_is_said_before_a_run() {
     let line = "run server --models select,epoll_lt --network loopback --load closed \
                 --connections 16,2000 --dry-run";
     let limited = |descriptors: &str| {
-        let mut command = Command::new("prlimit");
-        command.arg(format!("--nofile={descriptors}:{descriptors}"));
-        finished(started_by(command, &place.command(line)).output().unwrap())
+        let limit = format!("--nofile={descriptors}:{descriptors}");
+        finished(started_by(&["prlimit", &limit], &place.command(line)).output().unwrap())
     };
     let few = limited("1500").stdout;
     for model in ["select", "epoll_lt"] {
@@ -162,14 +154,13 @@ fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
     let place = Place::new();
     let run = "run server --models epoll_lt --network loopback --connections 2 --load \
                closed --rounds 2 --slice 10ms --passes 1 --slo p50<10s --progress plain";
-    let done = place.run(&format!("{run} --budget 6s"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let done = place.run(&format!("{run} --budget 6s")).ended(0);
+    let said = done.flat();
     assert!(said.contains("p50 < 10 s is kept up to, in requests/s"), "{said}");
     assert!(said.contains("so far") || said.contains("cut short"), "{said}");
     let rates = |place: &Place| {
         let rows = place.json("export last --format json --rows phases");
-        let rows = rows["phases"].as_array().unwrap().clone();
+        let rows = list(&rows["phases"]).to_vec();
         for row in &rows {
             // A busy machine may leave a phase that the gates refuse.
             let refused = row["reason"].as_str().is_some_and(|why| {
@@ -182,8 +173,7 @@ fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
     };
     let before = rates(&place);
     assert!(before.len() >= 2 && before[0].is_none() && before[1].is_some(), "{before:?}");
-    let resumed = place.run("resume last --budget 4s --progress plain");
-    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    place.run("resume last --budget 4s --progress plain").ended(0);
     let after = rates(&place);
     assert!(after.len() > before.len() && after[..before.len()] == before[..], "{after:?}");
     // Whatever it answers at once, the next rate is a higher one.

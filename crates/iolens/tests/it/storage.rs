@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::harness::{Finished, Place, finished};
+use crate::harness::{Finished, Place, finished, list};
 use crate::skip;
 
 /// Seconds at least, so that a file system can fill up under it.
@@ -41,13 +41,12 @@ fn a_full_disk_is_a_clear_end_and_loses_nothing() {
     let Some(done) = in_tmpfs(test, &place, "1m", &script) else { return };
     let (first, rest) = done.stdout.split_once('\n').unwrap();
     assert_eq!(first, "code 4", "{}", done.stderr);
-    assert!(done.stderr.contains("free space on that file system"), "{}", done.stderr);
+    done.says("free space on that file system");
     let (second, runs) = rest.split_once('\n').unwrap();
     assert_eq!(second, "code 4", "a second run into the full disk: {}", done.stderr);
     let committed = done.stderr.lines().filter(|line| line.starts_with("committed:")).count();
     let runs: serde_json::Value = serde_json::from_str(runs).unwrap();
-    let stored: u64 =
-        runs.as_array().unwrap().iter().map(|run| run["trials"].as_u64().unwrap()).sum();
+    let stored: u64 = list(&runs).iter().map(|run| run["trials"].as_u64().unwrap()).sum();
     assert!(committed > 0);
     assert_eq!(stored, committed as u64, "{}", done.stderr);
 }
@@ -65,7 +64,7 @@ fn a_database_that_may_not_be_written_is_refused_before_the_start() {
         return skip::note(test, "a user namespace may not make a tmpfs read-only here");
     }
     assert_eq!(done.stdout, "code 0\ncode 4\n", "{}", done.stderr);
-    assert!(done.stderr.contains("must be writable"), "{}", done.stderr);
+    done.says("must be writable");
     assert!(!done.stderr.contains("trials a pass"), "it began: {}", done.stderr);
 }
 
@@ -80,20 +79,19 @@ fn an_existing_database_on_a_full_file_system_says_that_it_is_full() {
                   $TOOL runs --db $DB; echo code $?";
     let test = "storage::an_existing_database_on_a_full_file_system_says_that_it_is_full";
     let Some(done) = in_tmpfs(test, &place, "8m", script) else { return };
-    assert!(done.stdout.contains("code 0\ncode 4\n"), "{}{}", done.stdout, done.stderr);
-    assert!(done.stderr.contains("the file system of that file"), "{}", done.stderr);
-    assert!(done.stderr.contains("is full"), "{}", done.stderr);
+    done.prints("code 0\ncode 4\n");
+    done.says("the file system of that file");
+    done.says("is full");
     assert!(!done.stderr.contains("dmesg"), "it is no fault of the device: {}", done.stderr);
 }
 
 #[test]
 fn an_empty_database_is_not_said_to_be_missing() {
     let place = Place::new();
-    std::fs::write(place.path("empty.db"), "").unwrap();
-    let path = place.path("empty.db").display().to_string();
+    place.write("empty.db", "");
     for line in ["runs", "show last", "report last", "export last --format csv"] {
-        let done = place.run(&format!("{line} --db {path}"));
-        assert!(done.stderr.contains("the file is empty"), "{line}: {}", done.stderr);
+        let done = place.run(&format!("{line} --db PLACE/empty.db"));
+        done.says("the file is empty");
         assert!(!done.stderr.contains("does not exist"), "{line}: {}", done.stderr);
     }
 }

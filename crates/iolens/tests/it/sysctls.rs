@@ -2,10 +2,9 @@
 //! back. One test changes the sysctl, so that no two fight over it; the place of
 //! the journal is the test's own, so that no other test's start puts it back.
 
-use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use crate::harness::{Finished, Place, finished};
+use crate::harness::{Finished, Place, finished, is_root, list};
 use crate::skip;
 
 const NAME: &str = "net.core.high_order_alloc_disable";
@@ -63,16 +62,17 @@ fn without_consent_or_need_nothing_is_changed(place: &Place) {
         run.wait_for("committed: ");
         assert_eq!(value(), "0", "{line}");
         assert!(!place.path("iolens.journal").exists());
-        run.signal("INT");
-        assert_eq!(run.finish().code, Some(130));
+        run.interrupted();
         assert!(!place.run("show last").stdout.contains(NAME) || line == RUN);
     }
 }
 
 fn a_run_says_what_it_has_changed(place: &Place) {
-    let done = place.run(&format!("{RUN} --allow-sysctl --quick --passes 2 --rounds 3"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stderr.contains(&format!("note: {NAME}=1 on the whole machine")));
+    place.fails(
+        &format!("{RUN} --allow-sysctl --quick --passes 2 --rounds 3"),
+        0,
+        &format!("note: {NAME}=1 on the whole machine"),
+    );
     assert_eq!(value(), "0");
     assert!(!place.path("iolens.journal").exists());
     let show = place.run("show last").stdout.replace("\n  ", " ");
@@ -87,8 +87,7 @@ fn an_interrupted_run_puts_it_back(place: &Place) {
     let mut run = place.start(&format!("{RUN} --allow-sysctl"));
     run.wait_for("committed: ");
     assert_eq!(value(), "1");
-    run.signal("INT");
-    assert_eq!(run.finish().code, Some(130));
+    run.interrupted();
     assert_eq!(value(), "0");
     assert!(!place.path("iolens.journal").exists());
 }
@@ -96,41 +95,29 @@ fn an_interrupted_run_puts_it_back(place: &Place) {
 fn after_a_killed_run_the_next_start_puts_it_back(place: &Place) {
     let finding = || {
         let doctor = place.json("doctor --json");
-        let all = doctor["findings"].as_array().unwrap().clone();
-        all.into_iter().find(|finding| finding["name"] == "changed sysctls").unwrap()
+        let mut all = list(&doctor["findings"]).iter();
+        let found = all.find(|finding| finding["name"] == "changed sysctls");
+        found.cloned().unwrap()
     };
     let mut run = place.start(&format!("{RUN} --allow-sysctl"));
     run.wait_for("committed: ");
     // Others that start leave it alone while the run goes on.
     assert_eq!(place.run("runs").stderr, "");
     assert_eq!((value().as_str(), &finding()["state"]), ("1", &"ok".into()));
-    run.signal("KILL");
-    run.child.wait().unwrap();
+    run.killed();
     assert_eq!(value(), "1");
     let found = finding();
     assert_eq!(found["state"], "limited", "{found}");
     assert!(found["remedy"].as_str().unwrap().contains(&format!("sudo sysctl {NAME}=0")));
-    let next = place.run("runs");
-    assert!(next.stderr.contains(&format!("note: {NAME} is 0 again")), "{}", next.stderr);
+    place.run("runs").says(format!("note: {NAME} is 0 again"));
     assert_eq!((value().as_str(), place.path("iolens.journal").exists()), ("0", false));
     assert_eq!(place.run("runs").stderr, "", "it is said once");
 }
 
 /// The binary on a machine whose /proc/sys is read-only, as in a container.
 fn run_contained(place: &Place, line: &str) -> Finished {
-    let inner = place.command(line);
-    let mut command = Command::new("unshare");
-    let script = "mount --bind /proc/sys /proc/sys && \
-                  mount -o remount,bind,ro /proc/sys && exec \"$@\"";
-    command.args(["--mount", "sh", "-c", script, "sh"]);
-    command.arg(inner.get_program()).args(inner.get_args());
-    for (name, value) in inner.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    finished(command.output().unwrap())
+    let script = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys";
+    finished(place.in_a_mount_namespace(script, line).output().unwrap())
 }
 
 /// What one test sets, another one would find set already.
@@ -141,19 +128,17 @@ fn who_may_not_change_sysctls_is_told_before_the_start() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     let line = format!("{RUN} --allow-sysctl");
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let (done, errnos) = if status.lines().any(|line| line.starts_with("Uid:\t0\t")) {
-        (run_contained(&place, &line), &["EROFS", "ENOENT"][..])
-    } else {
-        (place.run(&line), &["EACCES", "ENOENT"][..])
+    let (done, errnos) = match is_root() {
+        true => (run_contained(&place, &line), &["EROFS", "ENOENT"][..]),
+        false => (place.run(&line), &["EACCES", "ENOENT"][..]),
     };
-    if done.stderr.contains("unshare") || done.stderr.contains("mount:") {
+    if done.code == Some(77) || done.stderr.contains("unshare") {
         return skip::note(
             "sysctls::who_may_not_change_sysctls_is_told_before_the_start",
             &format!("needs a mount namespace: {}", done.stderr.trim()),
         );
     }
-    assert_eq!(done.code, Some(4), "{}", done.stderr);
+    done.assert_code(4);
     let said = format!("cannot set {NAME} to 1, which --allow-sysctl asks for: ");
     let rest = done.stderr.split_once(&said).unwrap_or_else(|| panic!("{}", done.stderr)).1;
     assert!(errnos.iter().any(|errno| rest.starts_with(errno)), "{rest}");

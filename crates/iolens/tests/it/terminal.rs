@@ -1,7 +1,5 @@
 //! A terminal: its width, its letters, what it knows of colours.
 
-use iolens_store::Store;
-
 use crate::harness::Place;
 use crate::pty::Pty;
 use crate::sample;
@@ -9,12 +7,10 @@ use crate::sample;
 /// A place with one stored run.
 fn place() -> Place {
     let place = Place::new();
-    let mut store = Store::open(&place.path("data/iolens/iolens.db")).unwrap();
-    store.begin_run(&sample::header("ab000001")).unwrap();
-    for pass in 1..=3 {
+    let mut store = place.with_runs(&[sample::header("ab000001")]);
+    for pass in 2..=3 {
         store.append_trial("ab000001", &sample::trial(pass, 0)).unwrap();
     }
-    store.end_run("ab000001", &sample::end()).unwrap();
     place
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 
 use serde_json::Value;
 
-use crate::harness::Place;
+use crate::harness::{Place, entries, list};
 use crate::skip;
 
 const FILE_BYTES: usize = (3 << 20) + 5;
@@ -14,26 +14,13 @@ const FILE_BYTES: usize = (3 << 20) + 5;
 fn with_file() -> Place {
     let place = Place::new();
     let mixed = |at: usize| (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes()[0];
-    std::fs::write(place.path("f"), (0..FILE_BYTES).map(mixed).collect::<Vec<u8>>()).unwrap();
-    std::fs::create_dir(place.path("d")).unwrap();
+    place.write("f", (0..FILE_BYTES).map(mixed).collect::<Vec<u8>>());
+    place.make_folder("d");
     place
 }
 
-/// A line in which `PLACE` stands for the folder.
-fn line(place: &Place, line: &str) -> String {
-    line.replace("PLACE", &place.folder.path().display().to_string())
-}
-
-fn refused(place: &Place, given: &str, code: i32, expect: &str) {
-    let given = line(place, given);
-    let done = place.run(&given);
-    assert_eq!(done.code, Some(code), "{given}: {}{}", done.stdout, done.stderr);
-    assert!(done.stderr.contains(expect), "{given}: {}", done.stderr);
-    assert_eq!(done.stdout, "", "{given}");
-}
-
 fn tuned(place: &Place, given: &str) -> Value {
-    place.json(&line(place, &format!("{given} --budget 1s --json")))
+    place.json(&format!("{given} --budget 1s --json"))
 }
 
 /// The command that a result prints, run: it reads or copies the whole file.
@@ -53,28 +40,28 @@ fn reading_is_tuned_and_can_be_checked_again() {
     assert_eq!(record["facts"]["file_bytes"], FILE_BYTES);
     assert_eq!(record["proof"]["winner"], record["proof"]["plain"], "{}", record["proof"]);
     assert_eq!(record["proof"]["bytes"], FILE_BYTES);
-    let trials = record["trials"].as_array().unwrap();
+    let trials = list(&record["trials"]);
     let finals = trials.iter().filter(|trial| trial["stage"] == "final").count();
     assert!(finals >= 9 && trials.iter().any(|trial| trial["stage"] == "grid"), "{finals}");
     // An ordinary user's limit may be less than what the buffers of two threads need.
     let failures = trials.iter().filter_map(|trial| trial["failure"].as_str());
     let failures: Vec<&str> = failures.filter(|why| !why.contains("RLIMIT_MEMLOCK")).collect();
     assert!(failures.is_empty(), "{failures:?}");
-    assert!(!result["verdict"]["limits"].as_array().unwrap().is_empty());
+    assert!(!list(&result["verdict"]["limits"]).is_empty());
     assert!(result["verdict"]["bytes_per_s"]["value"].as_f64().unwrap() > 0.0);
     runs(&place, &result);
 
     // The same result is in the file, which is not written over unasked.
-    let kept = std::fs::read_to_string(place.path("best.json")).unwrap();
+    let kept = place.read("best.json");
     let kept: Value = serde_json::from_str(&kept).unwrap();
     assert_eq!(kept, result);
-    refused(&place, "tune read PLACE/f -o PLACE/best.json", 2, "it exists");
+    place.refuses("tune read PLACE/f -o PLACE/best.json", 2, "it exists");
 
     // Checked with another kernel in it, the difference is named.
     let mut altered = kept;
     altered["record"]["facts"]["kernel"] = "2.6.32".into();
     altered["record"]["facts"]["file_bytes"] = 17.into();
-    std::fs::write(place.path("then.json"), altered.to_string()).unwrap();
+    place.write("then.json", altered.to_string());
     let again = tuned(&place, "tune read PLACE/f --replay PLACE/then.json");
     let drift = again["replay"]["drift"].to_string();
     assert!(drift.contains("the kernel was 2.6.32"), "{drift}");
@@ -89,7 +76,7 @@ fn copying_is_tuned_and_leaves_nothing() {
     let record = &result["record"];
     assert_eq!(record["proof"]["winner"], record["proof"]["plain"], "{}", record["proof"]);
     assert_ne!(result["verdict"]["way"], "shared blocks");
-    assert_eq!(std::fs::read_dir(place.path("d")).unwrap().count(), 0, "nothing is left");
+    assert_eq!(entries(place.path("d")), 0, "nothing is left");
     let programs = record["programs"].to_string();
     assert!(programs.contains("cp") && programs.contains("dd"), "{programs}");
     runs(&place, &result);
@@ -102,8 +89,7 @@ fn copying_is_tuned_and_leaves_nothing() {
 #[test]
 fn the_text_names_winner_bound_and_command() {
     let place = with_file();
-    let done = place.run(&line(&place, "tune read PLACE/f --consumer none --budget 1s"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let done = place.run("tune read PLACE/f --consumer none --budget 1s").ended(0);
     for expect in [
         "tune read · ",
         "bytes not looked at",
@@ -113,49 +99,54 @@ fn the_text_names_winner_bound_and_command() {
         "Run it     iolens file read",
         "bytes verified (checksum ",
     ] {
-        assert!(done.stdout.contains(expect), "{expect}: {}", done.stdout);
+        done.prints(expect);
     }
-    assert!(done.stderr.contains("final:"), "{}", done.stderr);
-    let all = place.run(&line(&place, "tune read PLACE/f --consumer none --budget 1s -v"));
-    assert!(all.stdout.contains("mmap: nobody looks at the bytes"), "{}", all.stdout);
+    done.says("final:");
+    place
+        .run("tune read PLACE/f --consumer none --budget 1s -v")
+        .prints("mmap: nobody looks at the bytes");
 }
 
 #[test]
 fn what_cannot_be_tuned_is_refused() {
     let place = with_file();
-    std::fs::write(place.path("empty"), "").unwrap();
-    std::fs::write(place.path("closed"), "abc").unwrap();
+    place.write("empty", "");
+    place.write("closed", "abc");
     std::fs::set_permissions(place.path("closed"), PermissionsExt::from_mode(0o000)).unwrap();
     let _listener = UnixListener::bind(place.path("socket")).unwrap();
-    refused(&place, "tune read PLACE/none", 4, "ENOENT");
-    refused(&place, "tune read PLACE/d", 4, "it is a directory");
-    refused(&place, "tune read PLACE/socket", 4, "it is a socket");
-    refused(&place, "tune read /dev/null", 4, "it is a character device");
-    refused(&place, "tune read PLACE/empty", 4, "is empty: there is nothing to read");
+    place.fail_each(
+        4,
+        [
+            ("tune read PLACE/none", "ENOENT"),
+            ("tune read PLACE/d", "it is a directory"),
+            ("tune read PLACE/socket", "it is a socket"),
+            ("tune read /dev/null", "it is a character device"),
+            ("tune read PLACE/empty", "is empty: there is nothing to read"),
+        ],
+    );
     // Root may read whatever it likes.
     if std::fs::File::open(place.path("closed")).is_err() {
-        refused(&place, "tune read PLACE/closed", 4, "EACCES");
+        place.refuses("tune read PLACE/closed", 4, "EACCES");
     }
-    refused(&place, "tune copy PLACE/f PLACE/none", 4, "there is no folder");
-    refused(&place, "tune copy PLACE/f PLACE/f", 4, "it is no folder");
-    refused(&place, "tune read PLACE/f --cache cold", 2, "say so with --allow-evict");
-    refused(
-        &place,
+    place.refuses("tune copy PLACE/f PLACE/none", 4, "there is no folder");
+    place.refuses("tune copy PLACE/f PLACE/f", 4, "it is no folder");
+    place.refuses("tune read PLACE/f --cache cold", 2, "say so with --allow-evict");
+    place.refuses(
         "tune copy PLACE/f PLACE/d --allow-evict",
         2,
         "--allow-evict is for --cache cold",
     );
-    refused(&place, "tune read PLACE/f --consumer hash", 2, "unknown consumer `hash`");
-    refused(&place, "tune read PLACE/f --replay PLACE/f", 2, "cannot check");
-    std::fs::write(place.path("other.json"), "{}").unwrap();
-    refused(&place, "tune read PLACE/f --replay PLACE/other.json", 2, "no result of `iolens tune`");
+    place.refuses("tune read PLACE/f --consumer hash", 2, "unknown consumer `hash`");
+    place.refuses("tune read PLACE/f --replay PLACE/f", 2, "cannot check");
+    place.write("other.json", "{}");
+    place.refuses("tune read PLACE/f --replay PLACE/other.json", 2, "no result of `iolens tune`");
 }
 
 #[test]
 fn small_folios_are_cured_where_that_is_allowed_and_the_price_is_told() {
     let place = with_file();
     let stages = |result: &Value, stage: &str| {
-        let trials = result["record"]["trials"].as_array().unwrap();
+        let trials = list(&result["record"]["trials"]);
         trials.iter().filter(|trial| trial["stage"] == stage).count()
     };
     let kept = tuned(&place, "tune read PLACE/f");
@@ -172,8 +163,7 @@ fn small_folios_are_cured_where_that_is_allowed_and_the_price_is_told() {
         assert!(stages(&done, "uncured") >= 5 && stages(&done, "cured") >= 5);
         assert_eq!(record["proof"]["winner"], record["proof"]["plain"]);
     }
-    let text = place.run(&line(&place, "tune read PLACE/f --allow-evict --budget 1s -v"));
-    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    let text = place.run("tune read PLACE/f --allow-evict --budget 1s -v").ended(0);
     assert_eq!(text.stdout.contains("the cure,"), small, "{}", text.stdout);
     // What is told of one that went well, or failed, is tested by the report too.
     const TEST: &str = "tune::small_folios_are_cured_where_that_is_allowed_and_the_price_is_told";

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use iolens_model::run::RunHeader;
 use iolens_store::Store;
 
-use crate::harness::Place;
+use crate::harness::{Place, list};
 use crate::storage::in_tmpfs;
 use crate::{sample, skip};
 
@@ -33,15 +33,13 @@ fn three_runs() -> (Place, PathBuf) {
 fn ids(place: &Place) -> Vec<String> {
     let runs = place.json("runs --json");
     let id = |run: &serde_json::Value| run["id"].as_str().unwrap().to_owned();
-    runs.as_array().unwrap().iter().map(id).collect()
+    list(&runs).iter().map(id).collect()
 }
 
 /// Runs a line that must fail with `expect` and change nothing.
 fn refused(place: &Place, line: &str, code: i32, expect: &str) {
     let before = ids(place);
-    let done = place.run(line);
-    assert_eq!(done.code, Some(code), "{line}: {}{}", done.stdout, done.stderr);
-    assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
+    place.fails(line, code, expect);
     assert_eq!(ids(place), before, "{line}");
 }
 
@@ -51,13 +49,13 @@ fn a_name_stands_for_its_run_and_for_no_two() {
     refused(&place, "show night", 2, "`night` may be any of ab000001, ab000002");
     refused(&place, "rm night --yes", 2, "`night` may be any of ab000001, ab000002");
     refused(&place, "show nigh", 2, "no run `nigh`");
-    assert_eq!(place.run("rm ab000001 --yes").code, Some(0));
+    place.run("rm ab000001 --yes").ended(0);
     assert_eq!(place.json("show night --json")["run"]["id"], "ab000002");
     let listed = place.run("runs").stdout;
     assert!(listed.lines().any(|l| l.contains("ab000002") && l.ends_with("night")), "{listed}");
-    assert_eq!(place.run("report night -o page.html --db none.db").code, Some(4));
+    place.run("report night -o page.html --db none.db").ended(4);
     let page = place.path("page.html");
-    assert_eq!(place.run(&format!("report night -o {}", page.display())).code, Some(0));
+    place.run("report night -o PLACE/page.html").ended(0);
     assert!(std::fs::read_to_string(page).unwrap().contains("<h1>night</h1>"));
 }
 
@@ -77,10 +75,8 @@ fn names_that_could_not_be_used_are_refused() {
         assert!(stderr.contains(why), "{name}: {stderr}");
     }
     let place = Place::new();
-    std::fs::write(place.path("x.toml"), "study = \"net\"\nname = \"last\"").unwrap();
-    let done = place.run(&format!("run {} --dry-run", place.path("x.toml").display()));
-    assert_eq!(done.code, Some(2), "{}", done.stderr);
-    assert!(done.stderr.contains("x.toml:2:8: name: `last` cannot name a run"), "{}", done.stderr);
+    place.write("x.toml", "study = \"net\"\nname = \"last\"");
+    place.fails("run PLACE/x.toml --dry-run", 2, "x.toml:2:8: name: `last` cannot name a run");
 }
 
 #[test]
@@ -92,19 +88,16 @@ fn runs_are_removed_with_their_pages_and_only_with_consent() {
     refused(&place, "rm ab000001 ff --yes", 2, "no run `ff`");
     refused(&place, "rm ab --yes", 2, "may be any of ab000001, ab000002");
     refused(&place, "rm", 2, "required");
-    let done = place.run("rm ab000001 ab000001 cd --yes");
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let done = place.run("rm ab000001 ab000001 cd --yes").ended(0);
     let expect = "removed ab000001 (night), cd000003: 1 trial, 2 slices, 1 phase, 1 page; ";
     assert!(done.stdout.starts_with(expect), "{}", done.stdout);
-    assert!(done.stderr.contains("iolens gc"), "{}", done.stderr);
+    done.says("iolens gc");
     assert_eq!(ids(&place), ["ab000002"]);
     assert!(!page.exists());
     let json = place.json("rm last --yes --json");
     assert_eq!((&json["removed"][0]["id"], &json["trials"]), (&"ab000002".into(), &1.into()));
-    assert!(json["freed_bytes"].is_u64() && json["pages"].as_array().unwrap().is_empty());
-    let none = place.run("rm last --yes");
-    assert_eq!(none.code, Some(2), "{}", none.stderr);
-    assert!(none.stderr.contains("there are no runs in"), "{}", none.stderr);
+    assert!(json["freed_bytes"].is_u64() && list(&json["pages"]).is_empty());
+    place.fails("rm last --yes", 2, "there are no runs in");
     assert!(path.exists());
 }
 
@@ -117,14 +110,13 @@ fn nothing_is_removed_while_a_run_measures() {
     refused(&place, "gc", 4, "wait for it with --wait");
     assert_eq!(place.json("gc --dry-run --json")["empty"][0]["id"], "cd000003");
     drop(lock);
-    assert_eq!(place.run("rm cd --yes").code, Some(0));
+    place.run("rm cd --yes").ended(0);
 }
 
 #[test]
 fn room_is_given_back_and_old_runs_go_when_told() {
     let (place, _) = three_runs();
-    let plan = place.run("gc --dry-run --keep 2 --older-than 30d");
-    assert_eq!(plan.code, Some(0), "{}", plan.stderr);
+    let plan = place.run("gc --dry-run --keep 2 --older-than 30d").ended(0);
     assert!(plan.stdout.starts_with("would remove 1 run: ab000001 (night)\n"), "{}", plan.stdout);
     refused(&place, "gc --keep 2", 2, "with --yes");
     refused(&place, "gc --keep 0", 2, "--keep");
@@ -136,8 +128,7 @@ fn room_is_given_back_and_old_runs_go_when_told() {
         (&first["after"]["free_bytes"], &first["after"]["log_bytes"]),
         (&0.into(), &0.into())
     );
-    let done = place.run("gc --older-than 1d --keep 1 --yes");
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let done = place.run("gc --older-than 1d --keep 1 --yes").ended(0);
     assert!(done.stdout.starts_with("removed 1 run: ab000001 (night)\n"), "{}", done.stdout);
     assert!(done.stdout.contains("before, ") && done.stdout.ends_with("after, 1 run\n"));
     assert_eq!(ids(&place), ["ab000002"]);
@@ -147,13 +138,10 @@ fn room_is_given_back_and_old_runs_go_when_told() {
 fn what_is_no_database_of_ours_is_left_alone() {
     for line in ["rm last --yes", "gc", "gc --dry-run"] {
         let place = Place::new();
-        let done = place.run(line);
-        assert_eq!(done.code, Some(4), "{line}: {}", done.stderr);
-        assert!(done.stderr.contains("there are no results yet"), "{line}: {}", done.stderr);
+        place.fails(line, 4, "there are no results yet");
         let file = place.path("notes.txt");
-        std::fs::write(&file, "precious").unwrap();
-        let done = place.run(&format!("{line} --db {}", file.display()));
-        assert_eq!(done.code, Some(4), "{line}: {}", done.stderr);
+        place.write("notes.txt", "precious");
+        place.run(&format!("{line} --db PLACE/notes.txt")).ended(4);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
     }
 }
@@ -192,7 +180,5 @@ fn the_doctor_counts_what_is_stored_and_leaves_no_trace() {
     assert!(place.run("doctor").stdout.contains("stored runs     3 in "));
     assert_eq!(beside(), before);
     std::fs::write(&path, "not a database").unwrap();
-    let damaged = place.run("doctor");
-    assert_eq!(damaged.code, Some(0), "{}", damaged.stderr);
-    assert!(damaged.stdout.contains("✗ stored runs"), "{}", damaged.stdout);
+    place.run("doctor").ended(0).prints("✗ stored runs");
 }

@@ -5,23 +5,23 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Place, finished, may_mount};
+use crate::harness::{Place, entries, finished, list, may_mount};
 use crate::skip;
 
 const RUN: &str = "run write --file-size 2MiB --threads 1 --quick --passes 2 --rounds 3 \
                    --progress none";
 
 fn rows(json: &Value) -> &[Value] {
-    json["cells"].as_array().expect("rows")
+    list(&json["cells"])
 }
 
 #[test]
 fn every_engine_writes_to_what_is_there_and_to_what_is_new() {
     let place = Place::new();
     let done = place
-        .run(&format!("{RUN} --engines all --block-sizes 4KiB --target existing,new --verbose"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let text = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        .run(&format!("{RUN} --engines all --block-sizes 4KiB --target existing,new --verbose"))
+        .ended(0);
+    let text = done.flat();
     assert!(text.contains("8 regions of 2 MiB, one for each engine"), "{}", done.stdout);
     assert!(text.contains("What does durability cost?"), "{text}");
     let is_memory = text.contains("has no device: nothing written there lasts");
@@ -49,7 +49,7 @@ fn every_engine_writes_to_what_is_there_and_to_what_is_new() {
         assert!(row["reason"].as_str().is_some_and(|why| !why.is_empty()), "{row}");
     }
     let slices = place.json("export last --format json --rows slices");
-    let slices = slices["slices"].as_array().expect("slices");
+    let slices = list(&slices["slices"]);
     let known = slices.iter().filter(|slice| !slice["dirty_before_bytes"].is_null());
     for slice in known {
         assert_eq!(slice["dirty_before_bytes"], 0, "{slice}");
@@ -69,11 +69,9 @@ fn an_interrupted_run_is_gone_on_with() {
         );
         let mut running = place.start(&run);
         running.wait_for("committed: pass 2");
-        running.signal("INT");
-        assert_eq!(running.finish().code, Some(130), "{own}");
+        running.interrupted();
         let before = place.json("show last --json")["passes"].as_u64().unwrap();
-        let done = place.run("resume last --budget 1s --progress none");
-        assert_eq!(done.code, Some(0), "{own}: {}", done.stderr);
+        place.run("resume last --budget 1s --progress none").ended(0);
         let after = place.json("show last --json")["passes"].as_u64().unwrap();
         assert!(after > before, "{own}: {before} passes, then {after}");
     }
@@ -83,9 +81,7 @@ fn an_interrupted_run_is_gone_on_with() {
 fn what_cannot_be_written_is_refused_before_anything_is_made() {
     let place = Place::new();
     let refused = |rest: &str, code: i32, expect: &str| {
-        let done = place.run(&format!("run write --progress none {rest}"));
-        assert_eq!(done.code, Some(code), "{rest}: {}", done.stderr);
-        assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
+        place.fails(&format!("run write --progress none {rest}"), code, expect);
     };
     refused("--file x", 2, "run write has no --file; it belongs to run file and copy");
     refused("--cache warm", 2, "run write has no --cache; it belongs to run file and copy");
@@ -95,8 +91,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_made() {
     refused("--sequential-time 1s", 2, "run write has no --sequential-time");
     refused("--file-size 4KiB --block-sizes 64KiB", 4, "is less than a block of 64 KiB");
     refused(&format!("--dir {}", place.path("none").display()), 4, "none");
-    let listed = place.run("list studies").stdout;
-    assert!(listed.contains("writes to a file of ours"), "{listed}");
+    place.run("list studies").prints("writes to a file of ours");
 }
 
 #[test]
@@ -105,24 +100,21 @@ fn a_plan_reads_back_as_it_was_asked_for() {
     let asked = "--block-sizes 512,64KiB --target new --pattern random --queue-depth 4 --seed 5 \
                  --engines write,mmap --file-size 4MiB --dir /tmp";
     let printed = place.run(&format!("run write {asked} --print-plan"));
-    let path = place.path("plan.toml");
-    std::fs::write(&path, &printed.stdout).unwrap();
-    let again = place.run(&format!("run {} --print-plan", path.display()));
+    place.write("plan.toml", &printed.stdout);
+    let again = place.run("run PLACE/plan.toml --print-plan");
     assert_eq!(again.stdout, printed.stdout);
-    let dry = place.run(&format!("run write {asked} --dry-run"));
-    assert_eq!(dry.code, Some(0), "{}", dry.stderr);
+    place.run(&format!("run write {asked} --dry-run")).ended(0);
 }
 
 /// Files in a folder.
 fn names(folder: &Path) -> usize {
-    std::fs::read_dir(folder).unwrap().count()
+    entries(folder)
 }
 
 #[test]
 fn a_killed_run_leaves_nothing() {
     let place = Place::new();
-    let folder = place.path("data-of-ours");
-    std::fs::create_dir(&folder).unwrap();
+    let folder = place.make_folder("data-of-ours");
     let line = format!(
         "run write --file-size 2MiB --threads 1 --quick --passes 40 --rounds 3 --budget 5m \
          --block-sizes 4KiB --engines write,mmap --dir {} --progress plain",
@@ -130,8 +122,7 @@ fn a_killed_run_leaves_nothing() {
     );
     let mut running = place.start(&line);
     running.wait_for("committed: pass 2");
-    running.child.kill().unwrap();
-    running.child.wait().unwrap();
+    running.killed();
     assert_eq!(names(&folder), 0);
 }
 
@@ -140,36 +131,26 @@ fn caches_are_dropped_with_consent_alone_and_everything_is_put_back() {
     const TEST: &str =
         "write_run::caches_are_dropped_with_consent_alone_and_everything_is_put_back";
     let place = Place::new();
-    let refused = place.run("run file --cache dropped --quick --progress none");
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("add --drop-caches 3"), "{}", refused.stderr);
-    let unknown = place.run("run file --drop-caches 4 --dry-run");
-    assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
+    place.fails("run file --cache dropped --quick --progress none", 2, "add --drop-caches 3");
+    place.run("run file --drop-caches 4 --dry-run").ended(2);
 
     let line = "run file --file-size 4MiB --block-sizes 64KiB --threads 1 --quick --passes 2 --rounds 3 \
                 --engines read --cache warm --drop-caches 1,2,3 --progress none --verbose";
     // Nobody's caches are dropped: a file stands where the kernel's was.
     let asked = place.path("asked");
-    std::fs::write(&asked, "").unwrap();
+    place.write("asked", "");
     let bound = format!("mount --bind {} /proc/sys/vm/drop_caches", asked.display());
     if !may_mount(&bound) {
         return skip::note(TEST, "needs a mount namespace");
     }
     let run = |before: &str| finished(place.in_a_mount_namespace(before, line).output().unwrap());
-    let done = run(&bound);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let said = "open, fstat and close of 10,000 files";
-    assert!(done.stdout.contains(said), "{}", done.stdout);
+    run(&bound).ended(0).prints("open, fstat and close of 10,000 files");
     let last = std::fs::read_to_string(&asked).unwrap();
     assert!(["1", "2", "3"].contains(&last.trim()), "{last}");
     let json = place.json("show last --json");
-    let dropped = json["run"]["file"]["dropped"].as_array().expect("what came after");
+    let dropped = list(&json["run"]["file"]["dropped"]);
     assert_eq!(dropped.len(), 4 * 12);
 
     let read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys";
-    let done = run(read_only);
-    assert_eq!(done.code, Some(4), "{}", done.stderr);
-    let said = "EROFS";
-    assert!(done.stderr.contains(said), "{}", done.stderr);
-    assert!(done.stderr.contains("mounted read-only"), "{}", done.stderr);
+    run(read_only).ended(4).says("EROFS").says("mounted read-only");
 }

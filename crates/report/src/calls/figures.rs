@@ -3,16 +3,15 @@
 
 use iolens_model::call::CallKind;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Interval};
 
 use super::tables::{estimate, hover};
 use super::{Row, by_cost, filled, rows, series, time_of};
-use crate::figure::chart::{self, Along, Chart, Kind, Panel, Point, Series};
+use crate::figure::chart::{CALLS, Chart, Kind, Panel, Point, Series};
 use crate::figure::scale::Scale;
 use crate::figure::sheet::{Drawing, Sheet};
-use crate::figure::style;
-use crate::figure::svg::Anchor;
 use crate::figure::{Figure, Medium, Paper, of_calls};
+use crate::groups::distinct;
 use crate::number::nanoseconds;
 use crate::results::interval_text;
 use crate::words;
@@ -37,7 +36,7 @@ fn bars(paper: Paper, run: &Run, cell: &CellAnalysis) -> Figure {
     let draw = |medium| draw_bars(run, cell, &rows, medium, &title);
     let threads = cell.cell.threads;
     let stem = format!("ns-per-call-{threads}-threads");
-    of_calls(paper, run, &stem, &title, draw, by_cost(run, cell, true))
+    of_calls(paper, run, &stem, draw, by_cost(run, cell, true))
 }
 
 fn draw_bars(
@@ -59,11 +58,11 @@ fn draw_bars(
     let (top, bottom) = (sheet.y, sheet.y + HEIGHT * rows.len() as f64);
     for (value, label) in scale.spaced(room, 60.0) {
         sheet.svg.line((x(*value), top), (x(*value), bottom), "grid");
-        sheet.svg.text(x(*value), bottom + 15.0, Anchor::Middle, "tk", label);
+        sheet.svg.text(x(*value), bottom + 15.0, "tk am", label);
     }
     for row in rows {
         let y = sheet.y;
-        sheet.svg.text(LEFT - 6.0, y + 13.0, Anchor::End, "tl", &row.arm.arm.label);
+        sheet.svg.text(LEFT - 6.0, y + 13.0, "tl ae", &row.arm.arm.label);
         let width = (x(row.ns.value) - LEFT).max(1.0);
         let class = format!("f c-{} part", hue(row));
         sheet.svg.tile((LEFT, y + 2.0), (width, HEIGHT - 5.0), &class, &hover(row));
@@ -74,7 +73,7 @@ fn draw_bars(
             end = end.max(x(high));
         }
         let value = nanoseconds(row.ns.value);
-        sheet.svg.text(end + 6.0, y + 13.0, Anchor::Start, "td", &value);
+        sheet.svg.text(end + 6.0, y + 13.0, "td", &value);
         sheet.y += HEIGHT;
     }
     sheet.y += 24.0;
@@ -105,7 +104,7 @@ fn legend(sheet: &mut Sheet, rows: &[Row<'_>]) {
     for kind in CallKind::ALL.iter().copied().filter(drawn) {
         let class = format!("f c-{} part", hue_of(kind));
         sheet.svg.tile((x, sheet.y - 11.0), (12.0, 12.0), &class, kind.word());
-        sheet.svg.text(x + 18.0, sheet.y, Anchor::Start, "tl", kind.word());
+        sheet.svg.text(x + 18.0, sheet.y, "tl", kind.word());
         x += 18.0 + crate::figure::svg::width(kind.word(), 12.0) + 16.0;
     }
     sheet.y += 12.0;
@@ -122,47 +121,24 @@ fn time_by_calls(paper: Paper, run: &Run, analysis: &Analysis) -> Option<Figure>
         return None;
     }
     let baseline = run.header.plan.baseline.as_str();
-    let shown = CURVES.iter().copied().chain([baseline]);
-    let mut ids: Vec<&str> = Vec::new();
-    for id in shown.filter(|id| run.header.plan.primitives.iter().any(|own| own == id)) {
-        if !ids.contains(&id) {
-            ids.push(id);
-        }
-    }
+    let shown = CURVES.into_iter().chain([baseline]);
+    let ids = distinct(shown.filter(|id| run.header.plan.primitives.iter().any(|own| own == id)));
     let mut curves: Vec<Series> = ids.iter().filter_map(|id| curve(&cells, id)).collect();
     let steady = filled(analysis).first().and_then(|cell| time_of(cell, baseline));
     curves.extend(steady.map(|ns| line(&cells, ns.value, baseline)));
-    let mut panel = Panel {
-        title: String::new(),
-        y_name: "time of all calls of a row, ns".to_owned(),
-        unit: "ns",
-        y: Scale::values(Interval { low: 1.0, high: 10.0 }),
-        series: curves,
-        bounds: Vec::new(),
-        band: None,
-    };
-    panel.y = Scale::values(panel.extent()?);
-    let panels = vec![panel];
-    let title = "Time against number of calls (ns)";
-    let cell = cells.first().map(|(_, cell)| *cell)?;
-    let drawn = Chart {
-        title: title.to_owned(),
-        subtitle: format!(
-            "a slice is one row of so many calls, a reading of the clock in it; dotted: {baseline} \
-             as in a full slice"
-        ),
-        along: Along::Calls,
-        x: chart::scale(Along::Calls, &panels),
-        caches: Vec::new(),
-        panels_by: "",
-        panels,
-        apart: 0.0,
-        columns: 1,
-        footer: words::footer(&run.header, &cell.cell),
-    };
+    let y_name = "time of all calls of a row, ns".to_owned();
+    let panel = Panel::new(String::new(), y_name, "ns", curves);
+    panel.extent()?;
+    let title = "Time against number of calls (ns)".to_owned();
+    let cell = &cells.first()?.1.cell;
+    let how = format!(
+        "a slice is one row of so many calls, a reading of the clock in it; dotted: {baseline} as \
+         in a full slice"
+    );
+    let drawn = Chart::new(run, cell, CALLS, title, how, vec![panel]);
     let draw = |medium| crate::figure::draw::draw(&drawn, medium);
     let table = super::in_a_row(run, analysis)?;
-    Some(of_calls(paper, run, "time-by-calls", title, draw, table))
+    Some(of_calls(paper, run, "time-by-calls", draw, table))
 }
 
 /// Time of one call's rows.
@@ -170,44 +146,26 @@ fn curve(cells: &[(u64, &CellAnalysis)], id: &str) -> Option<Series> {
     let point = |(calls, cell): &(u64, &CellAnalysis)| {
         let ns = time_of(cell, id)?;
         let calls = *calls as f64;
-        let all = |ns: f64| ns * calls;
-        let interval = ns.interval.map(|i| Interval { low: all(i.low), high: all(i.high) });
-        let whole = Estimate { value: all(ns.value), interval, n: ns.n };
+        let whole = ns.map(|ns| ns * calls);
         Some(Point {
             x: calls,
-            value: all(ns.value),
-            interval,
+            value: whole.value,
+            interval: whole.interval,
             open: false,
             text: interval_text(Some(ns), 1.0),
             hover: format!("{id}, {calls} in a row: {}", estimate(whole)),
         })
     };
     let points: Vec<Point> = cells.iter().filter_map(point).collect();
-    (!points.is_empty()).then(|| Series {
-        label: id.to_owned(),
-        look: style::of(id),
-        kind: Kind::Curve,
-        points,
-        missing: Vec::new(),
-    })
+    (!points.is_empty()).then(|| Series::new(id, id, Kind::Curve, points))
 }
 
 /// The same where every call costs what it does in a full slice.
 fn line(cells: &[(u64, &CellAnalysis)], ns: f64, id: &str) -> Series {
-    let point = |(calls, _): &(u64, &CellAnalysis)| Point {
-        x: *calls as f64,
-        value: *calls as f64 * ns,
-        interval: None,
-        open: false,
-        text: String::new(),
-        hover: String::new(),
+    let point = |(calls, _): &(u64, &CellAnalysis)| {
+        let x = *calls as f64;
+        Point { x, value: x * ns, ..Point::default() }
     };
     let points = cells.iter().map(point).collect();
-    Series {
-        label: id.to_owned(),
-        look: style::of(id),
-        kind: Kind::Model,
-        points,
-        missing: Vec::new(),
-    }
+    Series::new(id, id, Kind::Model, points)
 }

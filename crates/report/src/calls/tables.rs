@@ -5,12 +5,12 @@ use iolens_model::call::CallKind;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Figures, Interval};
 
 use super::{Row, filled, rows, series, time_of};
-use crate::number::{self, NONE, nanoseconds, ratio};
+use crate::number::{self, OrDash, nanoseconds, ratio};
 use crate::rates::{self, Unit};
-use crate::results::interval_text;
+use crate::results::{self, interval_text};
 use crate::table::{Column, Entry, Table};
 use crate::words;
 
@@ -18,72 +18,47 @@ use crate::words;
 /// for.
 pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
     let times = format!("× {} [95%]", run.header.plan.baseline);
-    let counted = rows(run, cell).iter().any(|row| cycles(row).is_some());
-    let moved: Vec<f64> = rows(run, cell).iter().filter_map(Row::bytes_per_s).collect();
+    let all = rows(run, cell);
+    let has_cycles = all.iter().any(|row| row.arm.figure(|f| f.cycles_per_message).is_some());
+    let moved: Vec<f64> = all.iter().filter_map(Row::bytes_per_s).collect();
     let (moves, unit) = (!moved.is_empty(), Unit::of(rates::BYTES, moved));
-    let mut columns = vec![
-        Column::left("call", ""),
-        Column::left("time", "ns per call [95%]"),
-        Column::left("time", &times),
-        Column::right("calls", "million/s"),
-    ];
-    if moves {
-        columns.push(Column::right("rate", unit.name));
-    }
-    if wide {
-        columns.push(Column::right("CPU", "ns per call"));
-    }
-    if counted {
-        columns.push(Column::right("cycles", "per call"));
-        columns.push(Column::right("instructions", "per call"));
-    }
-    if wide {
-        columns.push(Column::prose("what is done"));
-    }
-    let subject = words::subject(&run.header, &cell.cell);
-    let cpu = match wide {
-        true => "; CPU: totals of its own trials",
-        false => "",
+    let row = |row: &Row<'_>| {
+        let value = |of: fn(&Figures) -> Option<Estimate>| Entry::from(value(row.arm.figure(of)));
+        let rate = row.bytes_per_s().map(|rate| three_digits(rate / unit.size));
+        let what = row.facts.map_or("", |facts| facts.summary.as_str());
+        let all = [
+            (true, Column::left("call", ""), row.arm.shown_label().into()),
+            (
+                true,
+                Column::left("time", "ns per call [95%]"),
+                interval_text(Some(row.ns), 1.0).into(),
+            ),
+            (true, Column::left("time", &times), row.times().or_dash(with_interval).into()),
+            (true, Column::right("calls", "million/s"), three_digits(1e3 / row.ns.value).into()),
+            (moves, Column::right("rate", unit.name), rate.unwrap_or_default().into()),
+            (wide, Column::right("CPU", "ns per call"), value(|f| f.tx_cpu_ns_per_message)),
+            (has_cycles, Column::right("cycles", "per call"), value(|f| f.cycles_per_message)),
+            (
+                has_cycles,
+                Column::right("instructions", "per call"),
+                value(|f| f.instructions_per_message),
+            ),
+            (wide, Column::prose("what is done"), what.into()),
+        ];
+        all.into_iter().filter(|(has, ..)| *has).map(|(_, head, entry)| (head, entry)).collect()
     };
+    let subject = words::subject(&run.header, &cell.cell);
+    let cpu = if wide { "; CPU: totals of its own trials" } else { "" };
     let caption = format!(
         "Calls by cost (multiple of {0} in the typical slice; times are those of {0} and the \
          multiple{cpu}): {subject}",
         run.header.plan.baseline
     );
-    let mut table = Table::new(caption, columns);
-    for row in rows(run, cell) {
-        let figures = row.arm.figures.as_ref();
-        let mut entries: Vec<Entry> = vec![
-            row.arm.shown_label().into(),
-            interval_text(Some(row.ns), 1.0).into(),
-            row.times().map_or_else(|| NONE.to_owned(), with_interval).into(),
-            three_digits(1e3 / row.ns.value).into(),
-        ];
-        if moves {
-            let rate = row.bytes_per_s().map(|rate| three_digits(rate / unit.size));
-            entries.push(rate.unwrap_or_default().into());
-        }
-        if wide {
-            entries.push(value(figures.and_then(|f| f.tx_cpu_ns_per_message)).into());
-        }
-        if counted {
-            entries.push(value(cycles(&row)).into());
-            entries.push(value(figures.and_then(|f| f.instructions_per_message)).into());
-        }
-        if wide {
-            entries.push(row.facts.map_or("", |facts| facts.summary.as_str()).into());
-        }
-        table.push(entries);
-    }
-    table
-}
-
-fn cycles(row: &Row<'_>) -> Option<Estimate> {
-    row.arm.figures.as_ref()?.cycles_per_message
+    Table { caption, ..results::filled(None, &[(String::new(), all)], false, |_| None, row) }
 }
 
 fn value(estimate: Option<Estimate>) -> String {
-    estimate.map_or_else(|| NONE.to_owned(), |estimate| three_digits(estimate.value))
+    number::optional(estimate.map(|estimate| estimate.value))
 }
 
 /// So many times: a ratio, without decimals that nobody needs where it is large.
@@ -104,23 +79,19 @@ pub(crate) fn missing(analysis: &Analysis) -> Option<Table> {
         vec![Column::left("call", ""), Column::left("cell", ""), Column::prose("no figure")];
     let mut table = Table::new("Calls without figures", columns);
     for cell in &analysis.cells {
-        let without = |status| status != Status::Ok;
-        for arm in cell.arms.iter().filter(|arm| without(arm.status)) {
+        for arm in cell.arms.iter().filter(|arm| arm.status != Status::Ok) {
             let why = arm.reason.as_deref().unwrap_or(arm.status.word());
             let cell = cell.cell.to_string();
             table.push(vec![arm.arm.label.as_str().into(), cell.into(), why.into()]);
         }
     }
-    (!table.rows.is_empty()).then_some(table)
+    table.with_rows()
 }
 
 /// Time per call by how many threads make it; null where the run has one count.
 pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Option<Table> {
     let cells = filled(analysis);
-    let (first, rest) = cells.split_first()?;
-    if rest.is_empty() {
-        return None;
-    }
+    let first = cells.first().filter(|_| cells.len() > 1)?;
     let mut columns = vec![Column::left("call", "")];
     for cell in &cells {
         let name = words::threads(cell.cell.threads);
@@ -130,12 +101,10 @@ pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Option<Table> {
     let mut table = Table::new("Calls by several threads at once", columns);
     for row in rows(run, first) {
         let of = |cell: &&CellAnalysis| time_of(cell, &row.arm.arm.primitive);
-        let mut entries: Vec<Entry> = vec![row.arm.shown_label().into()];
-        entries.extend(cells.iter().map(|cell| Entry::from(interval_text(of(cell), 1.0))));
-        let last = cells.last().and_then(of);
-        let gain = last.map_or_else(|| NONE.to_owned(), |ns| ratio(row.ns.value / ns.value));
-        entries.push(gain.into());
-        table.push(entries);
+        let gain = cells.last().and_then(of).or_dash(|ns| ratio(row.ns.value / ns.value));
+        let times = cells.iter().map(|cell| interval_text(of(cell), 1.0));
+        let entries = std::iter::once(row.arm.shown_label()).chain(times).chain([gain]);
+        table.push(entries.map(Entry::from).collect());
     }
     Some(table)
 }
@@ -155,10 +124,9 @@ pub(crate) fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Table> {
     let mut table = Table::new("Time per call by calls in a row", columns);
     for row in rows(run, steady) {
         let of = |cell: &CellAnalysis| value(time_of(cell, &row.arm.arm.primitive));
-        let mut entries: Vec<Entry> = vec![row.arm.shown_label().into()];
-        entries.extend(cells.iter().map(|(_, cell)| Entry::from(of(cell))));
-        entries.push(three_digits(row.ns.value).into());
-        table.push(entries);
+        let times = cells.iter().map(|(_, cell)| of(cell)).chain([three_digits(row.ns.value)]);
+        let entries = std::iter::once(row.arm.shown_label()).chain(times);
+        table.push(entries.map(Entry::from).collect());
     }
     Some(table)
 }
@@ -184,7 +152,7 @@ pub(crate) fn kinds(run: &Run) -> Table {
                 facts.calls.to_string().into(),
                 facts.bytes.to_string().into(),
             ];
-            if i == 0 { table.push_group(entries) } else { table.push(entries) }
+            table.push_row(i == 0, entries);
         }
     }
     table

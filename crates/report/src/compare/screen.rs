@@ -10,6 +10,7 @@ use iolens_stats::analysis::{Interval, Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, BaselineMoved, CellChange, Change, Input};
 
 use super::{Compared, tables};
+use crate::groups::{distinct, grouped};
 use crate::number::{count, list, percent};
 
 /// Inputs that are named.
@@ -31,7 +32,7 @@ pub(super) fn screen(compared: &Compared<'_>) -> Screen {
         screen.blocks.push(Block::Grid(grid(compared, *quantity, quantities.len() > 1)));
     }
     if !comparison.indicative {
-        let delta = percent(comparison.delta).replace(' ', "");
+        let delta = percent(comparison.delta);
         screen.legend.push(format!("= unchanged within {delta}").into());
         screen.legend.push("? undecided".into());
     }
@@ -90,12 +91,8 @@ fn grid(compared: &Compared<'_>, quantity: Quantity, several: bool) -> Grid {
         let arms = super::by_quantity(cell, quantity);
         arms.filter(|arm| arm.arm.role == Role::Compared).cloned().collect()
     };
-    let mut labels: Vec<String> = Vec::new();
-    for arm in comparison.cells.iter().flat_map(own) {
-        if !labels.contains(&arm.arm.label) {
-            labels.push(arm.arm.label);
-        }
-    }
+    let all = comparison.cells.iter().flat_map(own);
+    let labels = distinct(all.map(|arm| arm.arm.label));
     let mut columns = vec![Column::left("")];
     columns.extend(labels.iter().map(|label| Column::of(label.clone(), &PARTS)));
     let row = |cell: &CellChange| {
@@ -109,10 +106,9 @@ fn grid(compared: &Compared<'_>, quantity: Quantity, several: bool) -> Grid {
         Row::Cells(cells)
     };
     let what = match quantity {
-        Quantity::Time => "speed".to_owned(),
-        _ => format!("economy in {}", quantity.word()),
+        _ if quantity == Quantity::Time || !several => "speed".to_owned(),
+        quantity => format!("economy in {}", quantity.word()),
     };
-    let what = if several { what } else { "speed".to_owned() };
     Grid {
         title: format!(
             "change in {what} vs {}, B against A (+ is better in B) [95%, all {} changes together]",
@@ -182,42 +178,32 @@ fn is_beyond(verdict: Verdict) -> bool {
 /// Inputs that differ: `kernel 6.12.43 → 6.13.1`.
 fn differs(compared: &Compared<'_>) -> Vec<Text> {
     let inputs = &compared.comparison.inputs;
-    let value = |value: &Option<String>| value.as_deref().map_or("not recorded".to_owned(), short);
+    let value = |value: &Option<String>| {
+        value.as_deref().map_or("not recorded".to_owned(), |value| tables::cut(value, VALUE_MAX))
+    };
     let one = |input: &Input| {
         Text::plain(format!("{} {} → {}", input.name, value(&input.a), value(&input.b)))
     };
     let mut said: Vec<Text> = inputs.iter().take(INPUTS).map(one).collect();
-    if said.is_empty() {
-        said.push("nothing that the runs have recorded".into());
-    }
-    if inputs.len() > INPUTS {
-        said.push(Text::plain(format!("{} more", inputs.len() - INPUTS)));
+    match inputs.len() {
+        0 => said.push("nothing that the runs have recorded".into()),
+        all if all > INPUTS => said.push(Text::plain(format!("{} more", all - INPUTS))),
+        _ => {}
     }
     said
 }
 
-/// What a line has room for.
-fn short(value: &str) -> String {
-    const MOST: usize = 24;
-    match value.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{}…", &value[..at]),
-        None => value.to_owned(),
-    }
-}
+/// What a line has room for of a value.
+const VALUE_MAX: usize = 24;
 
 /// The changes of each method by each quantity.
 fn by_method<'a>(compared: &Compared<'a>) -> Vec<(&'a ArmChange, Vec<&'a Change>)> {
-    let mut all: Vec<(&ArmChange, Vec<&Change>)> = Vec::new();
-    for (_, arm, change) in changes(compared) {
-        let same = |known: &&mut (&ArmChange, Vec<&Change>)| {
-            (&known.0.arm.label, known.0.quantity) == (&arm.arm.label, arm.quantity)
-        };
-        match all.iter_mut().find(same) {
-            Some((_, changes)) => changes.push(change),
-            None => all.push((arm, vec![change])),
-        }
-    }
-    all
+    let key = |arm: &ArmChange| (arm.arm.label.clone(), arm.quantity);
+    let all = changes(compared).map(|(_, arm, change)| (key(arm), (arm, change)));
+    let split = |(_, all): (_, Vec<(&'a ArmChange, &'a Change)>)| {
+        (all[0].0, all.into_iter().map(|(_, change)| change).collect())
+    };
+    grouped(all).into_iter().map(split).collect()
 }
 
 /// What a method is called, with the quantity where there are several.
@@ -257,7 +243,7 @@ fn changed(compared: &Compared<'_>) -> Option<Answer> {
         said.push(Text::plain(format!("{} by itself {by} in B", arm.arm.label)));
     }
     if said.is_empty() {
-        let delta = percent(comparison.delta).replace(' ', "");
+        let delta = percent(comparison.delta);
         let has = |is: fn(Verdict) -> bool| changes(compared).any(|(.., c)| is(c.verdict));
         let is_open = |verdict| verdict == Verdict::Inconclusive;
         said.push(Text::plain(match (has(Verdict::is_ranked), has(is_open)) {
@@ -307,10 +293,9 @@ fn moved(compared: &Compared<'_>, cell: &CellChange) -> Vec<Answer> {
 fn trust(compared: &Compared<'_>) -> Vec<Text> {
     let comparison = compared.comparison;
     let check = &comparison.self_check;
-    let pct = |of: f64| percent(of).replace(' ', "");
     let mut said = vec![match (check.floor_median, check.floor_widest) {
         (Some(median), Some(widest)) => {
-            format!("noise floor ±{}, worst ±{}", pct(median), pct(widest))
+            format!("noise floor ±{}, worst ±{}", percent(median), percent(widest))
         }
         _ => "noise floor unknown: no hidden copy of the baseline in common".to_owned(),
     }];

@@ -5,9 +5,10 @@ use iolens_model::cell::Cell;
 use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Input, Own};
 
-use super::{Compared, badge, by_quantity, label, quantities};
-use crate::number::{self, NONE};
-use crate::results;
+use super::{Compared, by_quantity, quantities};
+use crate::groups::grouped;
+use crate::number::{self, NONE, OrDash};
+use crate::results::{self, Row, filled};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
 
@@ -18,90 +19,60 @@ const VALUE_MAX: usize = 36;
 pub(super) fn inputs(compared: &Compared<'_>) -> Table {
     let columns = vec![Column::left("input", ""), Column::left("A", ""), Column::left("B", "")];
     let mut table = Table::new("", columns);
-    let mut last = None;
-    for input in &compared.comparison.inputs {
-        let Input { group, name, a, b } = input;
-        let entries =
-            vec![Entry::from(format!("{group}: {name}")), value(a).into(), value(b).into()];
-        let is_new = last.replace(group) != Some(group);
-        if is_new { table.push_group(entries) } else { table.push(entries) }
+    for group in compared.comparison.inputs.chunk_by(|a, b| a.group == b.group) {
+        for (nth, Input { group, name, a, b }) in group.iter().enumerate() {
+            let name = format!("{group}: {name}");
+            table.push_row(nth == 0, vec![name.into(), value(a).into(), value(b).into()]);
+        }
     }
     table
 }
 
 fn value(value: &Option<String>) -> String {
-    let Some(value) = value else { return "not recorded".to_owned() };
-    match value.char_indices().nth(VALUE_MAX) {
+    value.as_deref().map_or_else(|| "not recorded".to_owned(), |value| cut(value, VALUE_MAX))
+}
+
+/// A value as far as there is room.
+pub(super) fn cut(value: &str, most: usize) -> String {
+    match value.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &value[..at]),
-        None => value.clone(),
+        None => value.to_owned(),
     }
 }
 
-/// A column of a table of changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    Size,
-    Arm,
-    RatioA,
-    RatioB,
-    Change,
-    Verdict,
-    Trials,
-    Own,
-    OwnVerdict,
-}
-
-impl Detail {
-    const ALL: [Detail; 9] = [
-        Detail::Size,
-        Detail::Arm,
-        Detail::RatioA,
-        Detail::RatioB,
-        Detail::Change,
-        Detail::Verdict,
-        Detail::Trials,
-        Detail::Own,
-        Detail::OwnVerdict,
+/// A change in all columns; verdicts are only for runs that were long enough.
+fn row(comparison: &Comparison, arm: &ArmChange, judged: bool) -> Row {
+    let change = arm.change.as_ref();
+    let ratio =
+        |ratio: Option<f64>| change.map_or_else(String::new, |_| ratio.or_dash(number::ratio));
+    let shown = match (change, arm.arm.role) {
+        (Some(change), _) => interval(change).into(),
+        (None, Role::Baseline) => Entry::toned("baseline", Tone::Faint),
+        (None, _) => Entry::toned("control", Tone::Faint),
+    };
+    let n = change.map_or_else(String::new, |c| format!("{}, {}", c.trials_a, c.trials_b));
+    let label = match arm.arm.role {
+        Role::SelfCheck => "self-check",
+        _ => &arm.arm.label,
+    };
+    let turns = if comparison.interleaved { "interleaved" } else { "not interleaved" };
+    let of_own = arm.own.as_ref().and_then(|own| own.judged.as_ref());
+    let mut row = vec![
+        (Column::left("method", ""), results::toned(label, &arm.arm.primitive)),
+        (Column::decimal("A", "ratio"), ratio(arm.ratio_a).into()),
+        (Column::decimal("B", "ratio"), ratio(arm.ratio_b).into()),
+        (Column::left("B / A", "[simultaneous]"), shown),
+        (Column::left("verdict", ""), verdict(change)),
+        (Column::right("n", "A, B"), n.into()),
+        (Column::left("by itself", turns), own(arm.own.as_ref()).into()),
     ];
-
-    /// What a narrow terminal has no room for, first to go first.
-    const DROPPED: [&[Detail]; 2] = [&[Detail::Trials], &[Detail::RatioA, Detail::RatioB]];
-
-    fn column(self, comparison: &Comparison) -> Column {
-        match self {
-            Detail::Size => Column::right("size", ""),
-            Detail::Arm => Column::left("method", ""),
-            Detail::RatioA => Column::decimal("A", "ratio"),
-            Detail::RatioB => Column::decimal("B", "ratio"),
-            Detail::Change => Column::left("B / A", "[simultaneous]"),
-            Detail::Verdict => Column::left("verdict", ""),
-            Detail::Trials => Column::right("n", "A, B"),
-            Detail::Own => Column::left("by itself", badge(comparison)),
-            Detail::OwnVerdict => Column::left("verdict", ""),
-        }
+    if judged {
+        row.push((Column::left("verdict", ""), verdict(of_own)));
     }
-
-    fn entry(self, arm: &ArmChange) -> Entry {
-        let change = arm.change.as_ref();
-        let ratio = |ratio: Option<f64>| ratio.map_or_else(|| NONE.to_owned(), number::ratio);
-        match self {
-            Detail::Size | Detail::Arm => Entry::default(),
-            Detail::RatioA | Detail::RatioB if change.is_none() => Entry::default(),
-            Detail::RatioA => ratio(arm.ratio_a).into(),
-            Detail::RatioB => ratio(arm.ratio_b).into(),
-            Detail::Change => match (change, arm.arm.role) {
-                (Some(change), _) => interval(change).into(),
-                (None, Role::Baseline) => Entry::toned("baseline", Tone::Faint),
-                (None, _) => Entry::toned("control", Tone::Faint),
-            },
-            Detail::Verdict => verdict(change),
-            Detail::Trials => change
-                .map_or_else(String::new, |c| format!("{}, {}", c.trials_a, c.trials_b))
-                .into(),
-            Detail::Own => own(arm.own.as_ref()).into(),
-            Detail::OwnVerdict => verdict(arm.own.as_ref().and_then(|own| own.judged.as_ref())),
-        }
+    if comparison.indicative {
+        row.retain(|(column, _)| column.name != "verdict");
     }
+    row
 }
 
 fn verdict(change: Option<&Change>) -> Entry {
@@ -141,22 +112,16 @@ impl Rows {
     }
 }
 
-/// One table for each curve and quantity, as wide as `width` allows.
-pub(super) fn changes(compared: &Compared<'_>, width: usize) -> Vec<Table> {
-    tables(compared, width, Rows::All)
-}
-
-/// The same with some of the rows, and without tables that have none.
+/// One table for each curve and quantity with rows, as wide as `width` allows.
 pub(super) fn tables(compared: &Compared<'_>, width: usize, rows: Rows) -> Vec<Table> {
     let comparison = compared.comparison;
     let quantities = quantities(comparison);
     let mut tables = Vec::new();
-    for (curve, cells) in curves(&comparison.cells) {
+    let cells = comparison.cells.iter().map(|cell| (cell.cell.curve(), cell));
+    for (curve, cells) in grouped(cells) {
         for &quantity in &quantities {
-            let mut table = fitting(compared, &cells, quantity, width, rows);
-            if table.rows.is_empty() {
-                continue;
-            }
+            let table = fitting(compared, &cells, quantity, width, rows).with_rows();
+            let Some(mut table) = table else { continue };
             table.caption = caption(compared, &curve);
             if quantities.len() > 1 {
                 let unit = comparison.study.unit();
@@ -175,19 +140,6 @@ fn caption(compared: &Compared<'_>, curve: &Cell) -> String {
     }
 }
 
-/// Cells that differ in their size alone, in their order.
-fn curves(cells: &[CellChange]) -> Vec<(Cell, Vec<&CellChange>)> {
-    let mut curves: Vec<(Cell, Vec<&CellChange>)> = Vec::new();
-    for cell in cells {
-        let curve = cell.cell.curve();
-        match curves.iter_mut().find(|(known, _)| *known == curve) {
-            Some((_, cells)) => cells.push(cell),
-            None => curves.push((curve, vec![cell])),
-        }
-    }
-    curves
-}
-
 fn fitting(
     compared: &Compared<'_>,
     cells: &[&CellChange],
@@ -196,53 +148,16 @@ fn fitting(
     rows: Rows,
 ) -> Table {
     let comparison = compared.comparison;
-    let is_judged = |cell: &&CellChange| {
-        cell.arms.iter().any(|arm| arm.own.as_ref().is_some_and(|own| own.judged.is_some()))
+    let judged = cells.iter().flat_map(|cell| &cell.arms).filter_map(|arm| arm.own.as_ref());
+    let judged = judged.into_iter().any(|own| own.judged.is_some());
+    let arms = |cell: &&'_ CellChange| -> Vec<ArmChange> {
+        by_quantity(cell, quantity).filter(|arm| rows.has(arm)).cloned().collect()
     };
-    let (has_words, has_sizes) = (!comparison.indicative, comparison.study.has_sizes());
-    let judged = cells.iter().any(is_judged);
-    let mut details: Vec<Detail> = Detail::ALL.to_vec();
-    details.retain(|detail| match detail {
-        Detail::Size => has_sizes,
-        Detail::Verdict => has_words,
-        Detail::OwnVerdict => has_words && judged,
-        _ => true,
-    });
-    let mut table = fill(comparison, &details, (cells, quantity, rows));
-    for dropped in Detail::DROPPED {
-        if table.width() <= width {
-            break;
-        }
-        details.retain(|detail| !dropped.contains(detail));
-        table = fill(comparison, &details, (cells, quantity, rows));
-    }
-    table
-}
-
-fn fill(
-    comparison: &Comparison,
-    details: &[Detail],
-    (cells, quantity, rows): (&[&CellChange], Quantity, Rows),
-) -> Table {
-    let columns = details.iter().map(|detail| detail.column(comparison)).collect();
-    let mut table = Table::new("", columns);
-    for cell in cells {
-        let arms = by_quantity(cell, quantity).filter(|arm| rows.has(arm));
-        for (i, arm) in arms.enumerate() {
-            let note = remark(arm).map(|remark| table.note(&remark));
-            let entry = |&detail: &Detail| match detail {
-                Detail::Size if i == 0 => cell.cell.size.to_string().into(),
-                Detail::Arm => {
-                    let tone = crate::figure::style::tone(&arm.arm.primitive);
-                    Entry { note, ..Entry::toned(label(arm), tone) }
-                }
-                other => other.entry(arm),
-            };
-            let entries = details.iter().map(entry).collect();
-            if i == 0 { table.push_group(entries) } else { table.push(entries) }
-        }
-    }
-    table
+    let groups: Vec<_> =
+        cells.iter().map(|cell| (cell.cell.size.to_string(), arms(cell))).collect();
+    let size = comparison.study.has_sizes().then(|| Column::right("size", ""));
+    let table = filled(size, &groups, true, remark, |arm| row(comparison, arm, judged));
+    table.fitting(width, &[&["n"], &["A", "B"]])
 }
 
 /// Why a row has no verdict that says anything.

@@ -1,19 +1,9 @@
 //! What a chart of curves says, before anything is drawn.
 
-use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::Study;
 use iolens_model::host::HostFacts;
-use iolens_model::outcome::Status;
-use iolens_model::plan::Plan;
-use iolens_model::reading::Reading;
 use iolens_model::server::LoadLevel;
-use iolens_model::units::{Bytes, three_digits};
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
-use super::scale::Scale;
-use super::style::Look;
-use crate::number;
-use crate::table::{Column, Entry, Table, Tone};
+use super::*;
 
 /// Small multiples that share their horizontal axis.
 pub(crate) struct Chart {
@@ -31,8 +21,7 @@ pub(crate) struct Chart {
     pub(crate) panels_by: &'static str,
     /// The plots, row by row.
     pub(crate) panels: Vec<Panel>,
-    /// How far apart points of one place stand, so that their whiskers can be
-    /// read. Nothing on steep curves, where it would look like a difference.
+    /// How far apart points of one place stand.
     pub(crate) apart: f64,
     /// Panels in a row on a page.
     pub(crate) columns: usize,
@@ -41,129 +30,106 @@ pub(crate) struct Chart {
 }
 
 /// The horizontal axis of a chart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Along {
-    /// Message sizes.
-    Sizes,
-    /// Block sizes of a file.
-    Blocks,
-    /// Sizes of whole files.
-    Files,
-    /// Thread counts, of pairs.
-    Threads,
-    /// Thread counts of one end that has no other.
-    Workers,
-    /// Calls in a row, in studies of calls.
-    Calls,
-    /// Connections at a time.
-    Connections,
-    /// Share of what the slowest model takes that is offered, in percent.
-    Offered,
-    /// Requests per second that are offered in a search.
-    Rate,
+#[derive(Clone, Copy)]
+pub(crate) struct Along {
+    /// Name of the axis, which is logarithmic.
+    pub(crate) name: &'static str,
+    /// Name of the table's column.
+    column: &'static str,
+    /// What stands behind a place in words; where nothing does, the column's name is before it.
+    unit: &'static str,
+    /// Whether places are sizes in bytes.
+    is_of_bytes: bool,
+    /// How far apart points of one place stand, so that their whiskers can be
+    /// read. Nothing on steep curves, where it would look like a difference.
+    apart: f64,
+    scale: fn(&[f64]) -> Scale,
+    /// Where a cell stands on it; null where a cell has many places.
+    of: fn(&Cell) -> Option<f64>,
 }
+
+pub(crate) const MESSAGES: Along = Along {
+    name: "message size, log scale",
+    column: "size",
+    unit: "",
+    is_of_bytes: true,
+    apart: 0.0,
+    scale: Scale::sizes,
+    of: |cell| Some(cell.size.0 as f64),
+};
+const BLOCKS: Along = Along { name: "block size, log scale", column: "block size", ..MESSAGES };
+const FILES: Along = Along { name: "file size, log scale", column: "file size", ..MESSAGES };
+pub(crate) const THREADS: Along = Along {
+    name: "threads, log scale",
+    column: "threads",
+    is_of_bytes: false,
+    apart: 2.5,
+    scale: Scale::counts,
+    of: |cell| Some(cell.threads.into()),
+    ..MESSAGES
+};
+/// Of threads at both ends.
+pub(crate) const PAIRS: Along = Along { name: "thread pairs, log scale", ..THREADS };
+/// In studies of calls.
+pub(crate) const CALLS: Along = Along {
+    name: "calls in a row, log scale",
+    column: "calls in a row",
+    apart: 0.0,
+    of: |_| None,
+    ..THREADS
+};
+/// At a time.
+pub(crate) const CONNECTIONS: Along = Along {
+    name: "connections, log scale",
+    column: "connections",
+    of: |cell| Some(cell.server()?.connections.into()),
+    ..CALLS
+};
+/// Share of what the slowest model takes, in percent.
+pub(crate) const OFFERED: Along = Along {
+    name: "offered, % of what the slowest takes, log scale",
+    column: "offered (%)",
+    unit: "% offered",
+    of: |cell| match cell.server()?.load {
+        LoadLevel::Percent(share) => Some(share.into()),
+        LoadLevel::Closed | LoadLevel::Searched => None,
+    },
+    ..CALLS
+};
+/// Requests per second in a search.
+pub(crate) const RATE: Along = Along {
+    name: "requests per second offered, log scale",
+    column: "offered (requests/s)",
+    unit: " requests/s offered",
+    scale: |places| Scale::values(hull(places.iter().copied()).unwrap_or(Scale::DECADE)),
+    ..CALLS
+};
 
 impl Along {
     /// The axis of sizes in a study.
     pub(crate) fn sizes(plan: &Plan) -> Along {
         match plan.study() {
-            Study::File | Study::Write => Along::Blocks,
-            Study::Copy => Along::Files,
-            Study::Net | Study::Syscall | Study::Server => Along::Sizes,
-        }
-    }
-
-    /// The axis of thread counts in a study.
-    pub(crate) fn threads(plan: &Plan) -> Along {
-        if crate::words::is_of_files(plan) { Along::Workers } else { Along::Threads }
-    }
-
-    /// Name of the axis.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Along::Sizes => "message size, log scale",
-            Along::Blocks => "block size, log scale",
-            Along::Files => "file size, log scale",
-            Along::Threads => "thread pairs, log scale",
-            Along::Workers => "threads, log scale",
-            Along::Calls => "calls in a row, log scale",
-            Along::Connections => "connections, log scale",
-            Along::Offered => "offered, % of what the slowest takes, log scale",
-            Along::Rate => "requests per second offered, log scale",
+            Study::Copy => FILES,
+            study if study.has_blocks() => BLOCKS,
+            _ => MESSAGES,
         }
     }
 
     /// Where a cell stands on it.
     pub(crate) fn of(self, cell: &CellAnalysis) -> f64 {
-        match self {
-            Along::Sizes | Along::Blocks | Along::Files => cell.cell.size.0 as f64,
-            Along::Threads | Along::Workers => f64::from(cell.cell.threads),
-            Along::Calls => {
-                let calls = cell.cell.syscall().and_then(|setting| setting.in_a_row);
-                calls.map_or(f64::NAN, |calls| calls as f64)
-            }
-            Along::Connections => {
-                cell.cell.server().map_or(f64::NAN, |server| f64::from(server.connections))
-            }
-            Along::Offered => match cell.cell.server().map(|server| server.load) {
-                Some(LoadLevel::Percent(share)) => f64::from(share),
-                Some(LoadLevel::Closed | LoadLevel::Searched) | None => f64::NAN,
-            },
-            // A search offers many rates in a cell.
-            Along::Rate => f64::NAN,
-        }
-    }
-
-    /// The cache sizes to mark on it.
-    pub(crate) fn marks(self, host: &HostFacts) -> Vec<(&'static str, f64)> {
-        match self {
-            Along::Sizes | Along::Blocks | Along::Files => caches(host),
-            _ => Vec::new(),
-        }
-    }
-
-    fn column(self) -> &'static str {
-        match self {
-            Along::Sizes => "size",
-            Along::Blocks => "block size",
-            Along::Files => "file size",
-            Along::Threads | Along::Workers => "threads",
-            Along::Calls => "calls in a row",
-            Along::Connections => "connections",
-            Along::Offered => "offered (%)",
-            Along::Rate => "offered (requests/s)",
-        }
+        (self.of)(&cell.cell).unwrap_or(f64::NAN)
     }
 
     /// A place in words, such as `block size 4 KiB`.
     pub(crate) fn at(self, place: f64) -> String {
-        let text = self.text(place);
-        match self {
-            Along::Offered => format!("{text}% offered"),
-            Along::Rate => format!("{text} requests/s offered"),
-            _ => format!("{} {text}", self.column()),
-        }
-    }
-
-    fn scale(self, values: &[u64]) -> Scale {
-        match self {
-            Along::Sizes | Along::Blocks | Along::Files => Scale::sizes(values),
-            Along::Rate => {
-                let [first, last] = [values.first(), values.last()]
-                    .map(|value| value.map_or(1.0, |&value| value.max(1) as f64));
-                Scale::values(Interval { low: first, high: last })
-            }
-            _ => Scale::counts(values),
+        match (self.unit, self.text(place)) {
+            ("", text) => format!("{} {text}", self.column),
+            (unit, text) => format!("{text}{unit}"),
         }
     }
 
     fn text(self, x: f64) -> String {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was a u64")]
-        let x = x as u64;
-        match self {
-            Along::Sizes | Along::Blocks | Along::Files => Bytes(x).to_string(),
-            _ => x.to_string(),
-        }
+        if self.is_of_bytes { number::bytes(x).to_string() } else { x.to_string() }
     }
 }
 
@@ -211,28 +177,47 @@ pub(crate) struct Series {
     pub(crate) kind: Kind,
     /// Points in the order of their places.
     pub(crate) points: Vec<Point>,
-    /// Places at which the arm has no usable value: the curve breaks there.
-    pub(crate) missing: Vec<Missing>,
-}
-
-/// A place without a value.
-pub(crate) struct Missing {
-    /// Where, on the horizontal axis.
-    pub(crate) x: f64,
-    /// Why, in a word, such as `failed`.
-    pub(crate) word: &'static str,
+    /// Places at which the arm has no usable value, where the curve breaks, and why, in a word
+    /// such as `failed`.
+    pub(crate) missing: Vec<(f64, &'static str)>,
 }
 
 impl Series {
+    /// A curve without gaps.
+    pub(crate) fn new(label: &str, primitive: &str, kind: Kind, points: Vec<Point>) -> Series {
+        let (label, look) = (label.to_owned(), style::of(primitive));
+        Series { label, look, kind, points, missing: Vec::new() }
+    }
+
+    /// The curve of an arm over cells, in which it has such a point or none.
+    pub(crate) fn of(
+        arm: &Arm,
+        kind: Kind,
+        along: Along,
+        cells: &[&CellAnalysis],
+        point: impl Fn(&CellAnalysis, &ArmAnalysis) -> Option<Point>,
+    ) -> Series {
+        let (mut points, mut missing) = (Vec::new(), Vec::new());
+        for cell in cells {
+            let (x, own) = (along.of(cell), find(cell, &arm.label));
+            match (own.and_then(|arm| point(cell, arm)), own.map(|arm| arm.status)) {
+                (Some(point), _) => points.push(Point { x, ..point }),
+                (None, Some(Status::Ok)) => missing.push((x, "n/a")),
+                (None, status) => missing.push((x, status.map_or("", Status::word))),
+            }
+        }
+        let label = shown(cells, &arm.label);
+        Series { missing, ..Series::new(&label, &arm.primitive, kind, points) }
+    }
+
     /// The points, cut where a value is missing.
     pub(crate) fn stretches(&self) -> impl Iterator<Item = &[Point]> {
-        let between =
-            |a: &Point, b: &Point| self.missing.iter().any(|gap| a.x < gap.x && gap.x < b.x);
-        self.points.chunk_by(move |a, b| !between(a, b))
+        self.points.chunk_by(|a, b| !self.missing.iter().any(|(gap, _)| a.x < *gap && *gap < b.x))
     }
 }
 
 /// One value.
+#[derive(Default)]
 pub(crate) struct Point {
     /// Where, on the horizontal axis.
     pub(crate) x: f64,
@@ -249,152 +234,165 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// The value alone, where it has no place on the scale.
-    pub(crate) fn digits(&self) -> String {
-        if self.value == 0.0 { "0".to_owned() } else { three_digits(self.value) }
-    }
-}
-
-impl Panel {
-    /// Whether it has a value.
-    pub(crate) fn has_values(&self) -> bool {
-        self.series.iter().any(|series| !series.points.is_empty())
-    }
-}
-
-impl Panel {
-    /// Whether it has a value of an arm that is compared.
-    pub(crate) fn has_compared(&self) -> bool {
-        self.series.iter().any(|s| s.kind == Kind::Curve && !s.points.is_empty())
+    /// What a scale must have room for. An interval that says nothing is drawn to the edges,
+    /// and makes no others small.
+    pub(crate) fn drawn(&self) -> Interval {
+        let usable = self.interval.filter(Interval::is_usable);
+        usable.unwrap_or(Interval { low: self.value, high: self.value })
     }
 }
 
 impl Chart {
+    /// A chart of panels below what they have in common.
+    pub(crate) fn new(
+        run: &Run,
+        cell: &Cell,
+        along: Along,
+        title: String,
+        subtitle: String,
+        panels: Vec<Panel>,
+    ) -> Chart {
+        Chart {
+            title,
+            subtitle,
+            along,
+            x: (along.scale)(&places(&panels)),
+            caches: if along.is_of_bytes { caches(&run.header.host) } else { Vec::new() },
+            panels_by: "panel",
+            panels,
+            apart: along.apart,
+            columns: 2,
+            footer: words::footer(&run.header, cell),
+        }
+    }
+
     /// The place to which all its numbers belong, if that is one.
     pub(crate) fn only_place(&self) -> Option<f64> {
         let [place] = places(&self.panels)[..] else { return None };
         let mut gaps = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|s| &s.missing);
-        gaps.all(|gap| gap.x == place).then_some(place)
+        gaps.all(|(gap, _)| *gap == place).then_some(place)
     }
 
     /// The same numbers as a table: one row per panel and place, one column
     /// per curve. A panel is named in its first row.
     pub(crate) fn table(&self) -> Table {
-        let labels = self.labels();
-        let (along, by) = (self.along.column(), self.panels_by);
-        let mut columns = vec![Column::left(by, ""), Column::right(along, "")];
+        let mut curves = self.named();
+        curves.retain(|series| series.kind != Kind::Baseline);
         let mut units: Vec<&str> = self.panels.iter().map(|panel| panel.unit).collect();
         units.dedup();
         let unit = match units.as_slice() {
             [unit] => format!("{unit} [95%]"),
             _ => "[95%]".to_owned(),
         };
-        columns.extend(labels.iter().map(|label| Column::left(label, &unit)));
+        let mut columns =
+            vec![Column::left(self.panels_by, ""), Column::right(self.along.column, "")];
+        columns.extend(curves.iter().map(|curve| Column::left(&curve.label, &unit)));
         let mut table = Table::new(self.title.clone(), columns);
         for panel in &self.panels {
-            for (i, x) in places(std::slice::from_ref(panel)).into_iter().enumerate() {
+            let rows = places(std::slice::from_ref(panel)).into_iter().enumerate().map(|(i, x)| {
                 let name = if i == 0 { panel.title.clone() } else { String::new() };
-                let mut row: Vec<Entry> = vec![name.into(), self.along.text(x).into()];
-                row.extend(labels.iter().map(|label| panel.entry(label, x)));
-                if i == 0 { table.push_group(row) } else { table.push(row) }
-            }
+                let keys = [name.into(), self.along.text(x).into()].into_iter();
+                keys.chain(curves.iter().map(|curve| panel.entry(&curve.label, x))).collect()
+            });
+            push_group(&mut table, rows);
         }
         table
     }
 
-    /// Labels of all series with values of their own, each once.
-    fn labels(&self) -> Vec<String> {
-        let mut labels: Vec<String> = Vec::new();
-        for series in self.panels.iter().flat_map(|panel| &panel.series) {
-            let own = matches!(series.kind, Kind::Curve | Kind::Noise);
-            if own && !labels.contains(&series.label) {
-                labels.push(series.label.clone());
-            }
-        }
-        labels
+    /// The first of the series of each arm.
+    pub(crate) fn named(&self) -> Vec<&Series> {
+        let named = self.panels.iter().flat_map(Panel::named);
+        first_of_each(named.map(|series| (&series.label, series)))
     }
+}
 
-    /// Lines of different arms; a fit belongs to the line of its arm.
-    pub(crate) fn lines(&self) -> usize {
-        let series = self.panels.iter().flat_map(|panel| &panel.series);
-        let own = series.filter(|series| series.kind != Kind::Model);
-        let mut labels: Vec<&str> = own.map(|series| series.label.as_str()).collect();
-        labels.sort_unstable();
-        labels.dedup();
-        labels.len()
+/// Adds rows that belong together.
+pub(crate) fn push_group(table: &mut Table, rows: impl Iterator<Item = Vec<Entry>>) {
+    for (i, row) in rows.enumerate() {
+        if i == 0 { table.push_group(row) } else { table.push(row) }
     }
 }
 
 impl Panel {
+    /// A panel on a scale of its own.
+    pub(crate) fn new(
+        title: String,
+        y_name: String,
+        unit: &'static str,
+        series: Vec<Series>,
+    ) -> Panel {
+        let (y, bounds, band) = (Scale::default(), Vec::new(), None);
+        let mut panel = Panel { title, y_name, unit, y, series, bounds, band };
+        panel.y = Scale::values(panel.extent().unwrap_or(Scale::DECADE));
+        panel
+    }
+
+    /// The lines of arms; a fit belongs to the line of its arm.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Series> {
+        self.series.iter().filter(|series| series.kind != Kind::Model)
+    }
+
+    /// Whether it has a value.
+    pub(crate) fn has_values(&self) -> bool {
+        self.points().next().is_some()
+    }
+
+    /// Every value of an arm.
+    pub(crate) fn points(&self) -> impl Iterator<Item = &Point> {
+        self.named().flat_map(|series| &series.points)
+    }
+
     fn entry(&self, label: &str, x: f64) -> Entry {
-        let series = self.series.iter().find(|s| s.label == label && s.kind != Kind::Model);
+        let series = self.named().find(|series| series.label == label);
         let point = series.and_then(|series| series.points.iter().find(|point| point.x == x));
         match point {
             Some(point) => point.text.clone().into(),
-            None => Entry::toned(number::NONE, Tone::Faint),
+            None => Entry::toned(NONE, Tone::Faint),
         }
     }
 
     /// The range of all values, usable intervals and bounds; null without any.
     pub(crate) fn extent(&self) -> Option<Interval> {
         let points = self.series.iter().flat_map(|series| &series.points);
-        // One that says nothing is drawn to the edges, and makes no others small.
-        let usable = |point: &Point| point.interval.filter(Interval::is_usable);
-        let ends = points.flat_map(|point| match usable(point) {
-            Some(interval) => [point.value, interval.low, interval.high],
-            None => [point.value; 3],
-        });
-        let positive = |value: &f64| value.is_finite() && *value > 0.0;
-        let all: Vec<f64> = ends.filter(positive).collect();
+        let ends = points.flat_map(|point| [point.value, point.drawn().low, point.drawn().high]);
+        let all = hull(ends.filter(|value| value.is_finite() && *value > 0.0))?;
         // A bound far above what is compared is named at the edge.
-        let highest = all.iter().copied().fold(0.0, f64::max);
-        let near = |bound: &f64| positive(bound) && *bound <= BOUND_NEAR * highest;
-        let bounds: Vec<f64> = self.bounds.iter().map(|bound| bound.0).filter(near).collect();
-        all.into_iter().chain(bounds).fold(None, |all: Option<Interval>, v| {
-            let all = all.unwrap_or(Interval { low: v, high: v });
-            Some(Interval { low: all.low.min(v), high: all.high.max(v) })
-        })
+        let bounds = self.bounds.iter().map(|bound| bound.0);
+        let near = bounds.filter(|bound| 0.0 < *bound && *bound <= BOUND_NEAR * all.high);
+        hull(near.chain([all.low, all.high]))
     }
+}
+
+/// The range of some values; null without any.
+pub(crate) fn hull(values: impl Iterator<Item = f64>) -> Option<Interval> {
+    let of_one = values.map(|value| Interval { low: value, high: value });
+    of_one.reduce(|a, b| Interval { low: a.low.min(b.low), high: a.high.max(b.high) })
 }
 
 /// The range of several panels; null without a value.
 pub(crate) fn extent<'a>(panels: impl IntoIterator<Item = &'a Panel>) -> Option<Interval> {
-    panels
-        .into_iter()
-        .filter_map(Panel::extent)
-        .reduce(|a, b| Interval { low: a.low.min(b.low), high: a.high.max(b.high) })
+    hull(panels.into_iter().filter_map(Panel::extent).flat_map(|of| [of.low, of.high]))
 }
 
 /// Gives panels whose value axis has the same name the same scale.
 pub(crate) fn share_scales(panels: &mut [Panel]) {
-    let names: Vec<String> = panels.iter().map(|panel| panel.y_name.clone()).collect();
-    for name in names {
-        let same = panels.iter().filter(|panel| panel.y_name == name);
+    for i in 0..panels.len() {
+        let same = panels.iter().filter(|panel| panel.y_name == panels[i].y_name);
         if let Some(range) = extent(same) {
-            let scale = Scale::values(range);
-            for panel in panels.iter_mut().filter(|panel| panel.y_name == name) {
-                panel.y = scale.clone();
-            }
+            panels[i].y = Scale::values(range);
         }
     }
 }
 
 /// The arms of cells, each once, in the order of their first cell.
-pub(crate) fn arms(cells: &[&CellAnalysis]) -> Vec<Arm> {
-    let mut arms: Vec<Arm> = Vec::new();
-    for arm in cells.iter().flat_map(|cell| &cell.arms) {
-        if !arms.iter().any(|known| known.label == arm.arm.label) {
-            arms.push(arm.arm.clone());
-        }
-    }
-    arms
+pub(crate) fn arms<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a Arm> {
+    let arms = cells.iter().flat_map(|cell| &cell.arms).map(|of| &of.arm);
+    first_of_each(arms.map(|arm| (&arm.label, arm)))
 }
 
-/// The arms that are compared with each other.
-pub(crate) fn compared(cells: &[&CellAnalysis]) -> Vec<Arm> {
-    let mut arms = arms(cells);
-    arms.retain(|arm| matches!(arm.role, Role::Baseline | Role::Compared));
-    arms
+/// Whether an arm is compared with others.
+pub(crate) fn is_compared(arm: &Arm) -> bool {
+    matches!(arm.role, Role::Baseline | Role::Compared)
 }
 
 /// An arm of a cell.
@@ -408,50 +406,17 @@ pub(crate) fn shown(cells: &[&CellAnalysis], label: &str) -> String {
     labels.max_by_key(String::len).unwrap_or_else(|| label.to_owned())
 }
 
-/// The places at which an arm has no point.
-pub(crate) fn missing(
-    along: Along,
-    cells: &[&CellAnalysis],
-    label: &str,
-    points: &[Point],
-) -> Vec<Missing> {
-    let gap = |cell: &&CellAnalysis| {
-        let x = along.of(cell);
-        if points.iter().any(|point| point.x == x) {
-            return None;
-        }
-        let word = match find(cell, label).map(|arm| arm.status) {
-            Some(Status::Ok) => "n/a",
-            Some(status) => status.word(),
-            None => "",
-        };
-        Some(Missing { x, word })
-    };
-    cells.iter().filter_map(gap).collect()
-}
-
 /// The places of panels, rising, each once.
-pub(crate) fn places(panels: &[Panel]) -> Vec<f64> {
-    let series = || panels.iter().flat_map(|panel| &panel.series);
-    let own = series().filter(|s| s.kind != Kind::Model).flat_map(|s| &s.points);
-    let mut places: Vec<f64> = own.map(|point| point.x).collect();
+fn places(panels: &[Panel]) -> Vec<f64> {
+    let mut places: Vec<f64> = panels.iter().flat_map(Panel::points).map(|p| p.x).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     places
 }
 
-/// The horizontal scale of panels.
-pub(crate) fn scale(along: Along, panels: &[Panel]) -> Scale {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "they were u64")]
-    let places: Vec<u64> = places(panels).into_iter().map(|x| x as u64).collect();
-    along.scale(&places)
-}
-
 /// The caches of a machine whose sizes are known, as message sizes: the memory
 /// in use is larger, since rings and socket buffers belong to it.
 pub(crate) fn caches(host: &HostFacts) -> Vec<(&'static str, f64)> {
-    let caches = [("L1d", &host.l1d), ("L2", &host.l2), ("LLC", &host.llc)];
-    let known =
-        |(name, size): (&'static str, &Reading<Bytes>)| Some((name, size.value()?.0 as f64));
-    caches.into_iter().filter_map(known).collect()
+    let caches = [("L1d", &host.l1d), ("L2", &host.l2), ("LLC", &host.llc)].into_iter();
+    caches.filter_map(|(name, size)| Some((name, size.value()?.0 as f64))).collect()
 }

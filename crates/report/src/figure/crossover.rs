@@ -1,28 +1,12 @@
 //! Crossover strip: one row per curve and pair of arms, with which of the two
 //! is ahead by more than δ at which sizes, and where nobody can tell.
 
-use iolens_model::run::Run;
-use iolens_model::units::Bytes;
-use iolens_stats::analysis::{
-    Analysis, CellAnalysis, Crossover, CrossoverPoint, CrossoverShape, Estimate,
-};
+use iolens_stats::analysis::{Crossover, CrossoverPoint, CrossoverShape};
 
-use super::paper::Medium;
-use super::scale::Scale;
-use super::sheet::{Drawing, Sheet};
-use super::style::{self, Look, Marker};
-use super::svg::Anchor;
-use super::{Figure, Group, Sweep, chart, labels};
-use crate::crossing;
-use crate::table::{Column, Entry, Table};
-use crate::{number, words};
-
-/// The title, in the words of the study.
-fn title(run: &Run) -> String {
-    let plan = &run.header.plan;
-    let (arm, size) = (words::arm_of(plan), words::size_of(plan));
-    format!("Crossovers (which {arm} is ahead at which {size})")
-}
+use super::style::Marker;
+use super::*;
+use crate::crossing::{self, Ahead};
+use crate::files;
 
 /// One row: a pair of arms on one curve.
 struct Row<'a> {
@@ -36,79 +20,89 @@ struct Row<'a> {
     delta: f64,
 }
 
-/// Who is ahead at a size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ahead {
-    First,
-    Second,
-    Nobody,
-}
+/// Of what belongs to no arm.
+const NOBODY: Look = Look { hue: "grey", marker: Marker::Circle, dash: "" };
 
 /// The figure of one sweep; none without a pair.
-pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
-    let rows = sweep.curves.iter().flat_map(|(_, cells)| {
-        let curve = cells.first().map(|cell| cell.cell.curve());
-        let own = analysis.crossovers.iter().filter(move |c| Some(&c.curve) == curve.as_ref());
-        own.filter(|crossover| !crossover.points.is_empty()).map(|crossover| {
-            let arm = |label: &str| {
-                let primitive = chart::arms(cells).into_iter().find(|arm| arm.label == label);
-                let primitive = primitive.map_or_else(|| label.to_owned(), |arm| arm.primitive);
-                (chart::shown(cells, label), style::of(&primitive))
-            };
-            let arms = [arm(&crossover.first), arm(&crossover.second)];
-            let at = crossing::crossing(analysis, crossover).and_then(|found| found.at_bytes);
-            Row { crossover, at, arms, cells, delta: analysis.delta }
-        })
+pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Figure> {
+    let rows: Vec<Row> = sweep.curves.iter().flat_map(|curve| rows(sweep, curve)).collect();
+    let draw = |medium| draw(sweep, medium, &rows);
+    (!rows.is_empty()).then(|| sweep.drawn(Group::Crossover, "crossovers", draw, table(&rows)))
+}
+
+fn rows<'a>(sweep: &'a Sweep<'_>, Curve { cells, .. }: &'a Curve<'_>) -> Vec<Row<'a>> {
+    let analysis = sweep.analysis;
+    let curve = cells[0].cell.curve();
+    let own = analysis.crossovers.iter().filter(|c| c.curve == curve && !c.points.is_empty());
+    let rows = own.map(|crossover| Row {
+        crossover,
+        at: crossing::crossing(analysis, crossover).and_then(|found| found.at_bytes),
+        arms: [&crossover.first, &crossover.second].map(|label| {
+            (chart::shown(cells, label), style::of(&files::primitive(analysis, label)))
+        }),
+        cells,
+        delta: analysis.delta,
     });
-    let rows: Vec<Row> = rows.collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let draw = |medium| draw(run, sweep, analysis.delta, medium, &rows);
-    let title = sweep.title(&title(run));
-    Some(sweep.finish(run, Group::Crossover, "crossovers", &title, draw, table(&rows)))
+    rows.collect()
 }
 
 impl Row<'_> {
-    fn ahead(&self, point: &CrossoverPoint) -> Ahead {
-        match point.simultaneous {
-            Some(i) if i.low > 1.0 + self.delta => Ahead::Second,
-            Some(i) if i.high < 1.0 / (1.0 + self.delta) => Ahead::First,
-            _ => Ahead::Nobody,
-        }
-    }
-
     /// The band between the two, as short as it can be said, with what the two
     /// are called.
-    fn band(&self, names: [&str; 2]) -> String {
-        let crossover = self.crossover;
-        let size = |bytes: Option<Bytes>, open: &str| {
-            bytes.map_or_else(|| open.to_owned(), |bytes| bytes.to_string())
+    fn band(&self, [first, second]: [&str; 2]) -> String {
+        let c = self.crossover;
+        let size = |bytes: Option<Bytes>, open: &str, last: Bytes| {
+            bytes.map_or_else(|| format!("{open} {last}"), |bytes| bytes.to_string())
         };
-        let below = format!("< {}", crossover.smallest);
-        let above = format!("> {}", crossover.largest);
-        match crossover.shape {
-            CrossoverShape::FirstThroughout => format!("none: {} ahead", names[0]),
-            CrossoverShape::SecondThroughout => format!("none: {} ahead", names[1]),
+        match c.shape {
+            CrossoverShape::FirstThroughout => format!("none: {first} ahead"),
+            CrossoverShape::SecondThroughout => format!("none: {second} ahead"),
             CrossoverShape::NeitherAnywhere => "every size".to_owned(),
             CrossoverShape::Mixed => "no single band".to_owned(),
             CrossoverShape::Crosses
             | CrossoverShape::FirstThenUnknown
             | CrossoverShape::UnknownThenSecond => format!(
                 "{} to {}",
-                size(crossover.first_ahead_to, &below),
-                size(crossover.second_ahead_from, &above)
+                size(c.first_ahead_to, "<", c.smallest),
+                size(c.second_ahead_from, ">", c.largest)
             ),
         }
     }
+
+    /// The look of who is ahead, and its height: on the line of its name.
+    fn place(&self, ahead: Ahead, middle: f64) -> (Look, f64) {
+        match ahead {
+            Ahead::First => (self.arms[0].1, middle - 7.5),
+            Ahead::Second => (self.arms[1].1, middle + 8.5),
+            Ahead::Nobody => (NOBODY, middle),
+        }
+    }
+
+    fn hover(&self, point: &CrossoverPoint, ahead: Ahead) -> String {
+        let [(first, _), (second, _)] = &self.arms;
+        let verdict = match ahead {
+            Ahead::First => format!("{first} is ahead"),
+            Ahead::Second => format!("{second} is ahead"),
+            Ahead::Nobody => "tie or unknown".to_owned(),
+        };
+        // Trials that both arms have.
+        let cell = self.cells.iter().find(|cell| cell.cell.size == point.size);
+        let contrast = |label: &String| chart::find(cell?, label)?.contrast.as_ref();
+        let arms = [&self.crossover.first, &self.crossover.second];
+        let n = arms.into_iter().filter_map(contrast).map(|contrast| contrast.n).min();
+        format!(
+            "{}: time of {first} over that of {second}: {} (simultaneous), n = {}, {verdict}",
+            point.size,
+            ratio(point),
+            n.unwrap_or(0)
+        )
+    }
 }
 
-/// The rows of one thread count, beside or below those of the others: where
-/// its names, sizes and words stand.
-struct Block<'a> {
-    left: f64,
-    width: f64,
-    x: &'a Scale,
+/// `1.34 [1.29, 1.39]`.
+fn ratio(point: &CrossoverPoint) -> String {
+    let interval = point.simultaneous.map(number::bracket).unwrap_or_default();
+    format!("{} {interval}", number::ratio(point.ratio))
 }
 
 const ROW: f64 = 37.0;
@@ -124,171 +118,175 @@ const WORDS_BESIDE_MIN: f64 = 560.0;
 /// Height of a line of text.
 const LINE: f64 = 16.0;
 
-fn draw(run: &Run, sweep: &Sweep<'_>, delta: f64, medium: Medium, rows: &[Row<'_>]) -> Drawing {
-    let curves: Vec<&[Row]> =
+/// The rows of each thread count beside each other: as few as fit the height.
+fn draw(sweep: &Sweep<'_>, medium: Medium, rows: &[Row<'_>]) -> Drawing {
+    const STRIP_MIN: f64 = 120.0;
+    let blocks: Vec<&[Row]> =
         rows.chunk_by(|a, b| a.crossover.curve == b.crossover.curve).collect();
-    let beside = beside(medium, &curves);
-    let width = width_of(medium, beside);
-    let total = width.min(800.0) * beside as f64 + GAP * (beside as f64 - 1.0);
-    let width = width.min(800.0);
-    let place = if width >= WORDS_BESIDE_MIN { "at the right" } else { "below the names" };
+    let width = |beside: usize| (medium.width() + GAP) / beside as f64 - GAP;
+    let (least, most) = match medium {
+        Medium::Page => (blocks.len().min(2), blocks.len().min(2)),
+        Medium::Narrow | Medium::Column | Medium::Columns => (1, 1),
+        Medium::Slide(_) => (1, blocks.len()),
+    };
+    let draw = |beside| draw_in(sweep, medium, (beside, width(beside).min(800.0)), &blocks);
+    let wide = (least..=most).filter(|n| *n == 1 || width(*n) - NAMES >= STRIP_MIN);
+    medium.fitting(wide.map(draw)).unwrap_or_else(|| draw(1))
+}
+
+/// So many blocks of a width beside each other.
+fn draw_in(
+    sweep: &Sweep<'_>,
+    medium: Medium,
+    (beside, width): (usize, f64),
+    blocks: &[&[Row<'_>]],
+) -> Drawing {
+    let Sweep { run, analysis, setting, .. } = sweep;
+    let plan = &run.header.plan;
+    let (arm, size) = (words::arm_of(plan), words::size_of(plan));
+    let title = sweep.title(&format!("Crossovers (which {arm} is ahead at which {size})"));
+    let has_words_beside = width >= WORDS_BESIDE_MIN;
+    let rows = || blocks.iter().copied().flatten();
+    let is_looked_for = rows().any(|row| row.at.is_some());
     let how = format!(
         "each row compares two; filled: that one is ahead by more than {}; hollow: a tie, or too \
-         close to call; {place} the band between{}",
-        number::percent(delta).replace(' ', ""),
-        if rows.iter().any(|row| row.at.is_some()) {
-            "; diamond: both take the same time, from fresh trials"
-        } else {
-            ""
-        }
+         close to call; {} the band between{}",
+        number::percent(analysis.delta).replace(' ', ""),
+        if has_words_beside { "at the right" } else { "below the names" },
+        if is_looked_for { "; diamond: both take the same time, from fresh trials" } else { "" }
     );
-    let x = Scale::sizes(&sizes(rows).into_iter().map(|size| size.0).collect::<Vec<_>>());
-    let mut sheet = Sheet::new(medium, total, &sweep.title(&title(run)), &how);
-    for line in curves.chunks(beside) {
+    let x = Scale::sizes(&Vec::from_iter(sizes(rows()).iter().map(|size| size.0 as f64)));
+    let mut sheet = Sheet::new(medium, (width + GAP) * beside as f64 - GAP, &title, &how);
+    for line in blocks.chunks(beside) {
         let top = sheet.y;
         let mut bottom = top;
         for (i, rows) in line.iter().enumerate() {
-            let block = Block { left: (width + GAP) * i as f64, width, x: &x };
             sheet.y = top;
-            block.heading(&mut sheet, run, rows);
-            rows.iter().for_each(|row| block.row(&mut sheet, row));
+            let left = (width + GAP) * i as f64;
+            let right = left + width;
+            // The last size stands in the middle of its label.
+            let (behind, words) = match has_words_beside {
+                true => (WORDS, Some(right - WORDS + 10.0)),
+                false => (16.0, None),
+            };
+            let length = width - NAMES - behind;
+            Block { x: &x, left, right, length, words }.draw(&mut sheet, run, rows);
             bottom = bottom.max(sheet.y);
         }
         // Below it the names of the caches.
         sheet.y = bottom + 24.0;
     }
-    sheet.finish(&words::footer(&run.header, &sweep.setting))
+    sheet.finish(&words::footer(&run.header, setting))
 }
 
-/// Blocks beside each other: as few as fit the height.
-fn beside(medium: Medium, curves: &[&[Row<'_>]]) -> usize {
-    match medium {
-        Medium::Page => curves.len().min(2),
-        Medium::Narrow | Medium::Column | Medium::Columns => 1,
-        Medium::Slide(_) => {
-            const STRIP_MIN: f64 = 120.0;
-            const AROUND: f64 = 130.0;
-            let rows = curves.iter().map(|rows| rows.len()).max().unwrap_or(0) as f64;
-            let fits = |beside: &usize| {
-                let lines = curves.len().div_ceil(*beside) as f64;
-                let tight = width_of(medium, *beside) < WORDS_BESIDE_MIN;
-                let row = if tight { ROW + LINE } else { ROW };
-                AROUND + lines * (HEADING + RULE + 24.0 + rows * row) <= medium.height()
-            };
-            let wide = |beside: &usize| width_of(medium, *beside) - NAMES >= STRIP_MIN;
-            let possible: Vec<usize> = (1..=curves.len()).filter(wide).collect();
-            let most = possible.last().copied().unwrap_or(1);
-            possible.into_iter().find(fits).unwrap_or(most)
-        }
-    }
-}
-
-/// Width of a block with so many beside each other.
-fn width_of(medium: Medium, beside: usize) -> f64 {
-    (medium.width() - GAP * (beside as f64 - 1.0)) / beside as f64
-}
-
-/// Every size of the rows, rising.
-fn sizes(rows: &[Row<'_>]) -> Vec<Bytes> {
-    let points = rows.iter().flat_map(|row| &row.crossover.points);
+/// Every size of some rows, rising.
+fn sizes<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Vec<Bytes> {
+    let points = rows.flat_map(|row| &row.crossover.points);
     let mut sizes: Vec<Bytes> = points.map(|point| point.size).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes
 }
 
-impl Block<'_> {
-    fn x(&self, bytes: f64) -> f64 {
-        self.left + NAMES + self.length() * self.x.position(bytes)
-    }
-
-    fn has_words_beside(&self) -> bool {
-        self.width >= WORDS_BESIDE_MIN
-    }
-
+/// The rows of one thread count, beside or below those of the others.
+struct Block<'a> {
+    x: &'a Scale,
+    left: f64,
+    right: f64,
     /// Of the strip.
-    fn length(&self) -> f64 {
-        // The last size stands in the middle of its label.
-        const HALF_LABEL: f64 = 16.0;
-        self.width - NAMES - if self.has_words_beside() { WORDS } else { HALF_LABEL }
+    length: f64,
+    /// Where the words begin; null where they stand below the names.
+    words: Option<f64>,
+}
+
+impl Block<'_> {
+    /// Where a share of the strip is.
+    fn x(&self, share: f64) -> f64 {
+        self.left + NAMES + self.length * share
     }
 
-    fn row_height(&self) -> f64 {
-        ROW + if self.has_words_beside() { 0.0 } else { LINE }
+    /// Where a size stands.
+    fn at(&self, bytes: f64) -> f64 {
+        self.x(self.x.position(bytes))
     }
 
-    fn rule(&self, sheet: &mut Sheet, y: f64) {
-        sheet.svg.line((self.left, y), (self.left + self.width, y), "rule");
+    fn rule(&self, sheet: &mut Sheet) {
+        sheet.svg.line((self.left, sheet.y), (self.right, sheet.y), "rule");
     }
 
-    /// Where the words begin, beside the strip or below the names.
-    fn words(&self) -> f64 {
-        match self.has_words_beside() {
-            true => self.left + self.width - WORDS + 10.0,
-            false => self.left + 18.0,
-        }
-    }
-
-    /// The thread count, the sizes, and marks at those of the caches.
-    fn heading(&self, sheet: &mut Sheet, run: &Run, rows: &[Row<'_>]) {
-        sheet.y += HEADING;
-        let y = sheet.y;
-        let name = rows.first().map(|row| words::panel(&run.header, &row.crossover.curve));
-        sheet.svg.text(self.left, y, Anchor::Start, "tp", &name.unwrap_or_default());
-        let step = labels::step(self.x, self.length());
+    /// The thread count, the sizes, and marks at those of the caches; then the rows.
+    fn draw(&self, sheet: &mut Sheet, run: &Run, rows: &[Row<'_>]) {
+        let y = sheet.y + HEADING;
+        let name = words::panel(&run.header, &rows[0].crossover.curve);
+        sheet.svg.text(self.left, y, "tp", &name);
+        let step = self.x.step(self.length);
         for (bytes, label) in self.x.ticks.iter().step_by(step) {
-            sheet.svg.text(self.x(*bytes), y, Anchor::Middle, "tk", label);
+            sheet.svg.text(self.at(*bytes), y, "tk am", label);
         }
-        if self.has_words_beside() {
-            sheet.svg.text(self.words(), y, Anchor::Start, "tn", "tie or unknown");
+        if let Some(x) = self.words {
+            sheet.svg.text(x, y, "tn", "tie or unknown");
         }
-        self.rule(sheet, y + RULE);
-        let bottom = y + RULE + self.row_height() * rows.len() as f64;
-        let caches = chart::caches(&run.header.host).into_iter();
+        sheet.y = y + RULE;
+        self.rule(sheet);
+        let row_height = if self.words.is_some() { ROW } else { ROW + LINE };
+        let (top, bottom) = (sheet.y, sheet.y + row_height * rows.len() as f64);
         let mut before = f64::MIN;
-        for (name, bytes) in caches.filter(|(_, bytes)| self.x.contains(*bytes)) {
-            let x = self.x(bytes);
-            sheet.svg.line((x, y + RULE), (x, bottom), "cache");
-            let line = if x - before < 26.0 { 24.0 } else { 12.0 };
-            sheet.svg.text(x, bottom + line, Anchor::Middle, "td", name);
-            before = x;
+        for (name, bytes) in chart::caches(&run.header.host) {
+            let x = self.at(bytes);
+            if self.x.contains(bytes) {
+                sheet.svg.line((x, top), (x, bottom), "cache");
+                let down = if x - before < 26.0 { 24.0 } else { 12.0 };
+                sheet.svg.text(x, bottom + down, "td am", name);
+                before = x;
+            }
         }
-        sheet.y += RULE;
+        for row in rows {
+            self.row(sheet, row);
+            sheet.y += row_height;
+            self.rule(sheet);
+        }
     }
 
     fn row(&self, sheet: &mut Sheet, row: &Row<'_>) {
-        let (y, middle) = (sheet.y, sheet.y + ROW / 2.0);
+        let (y, middle, svg) = (sheet.y, sheet.y + ROW / 2.0, &mut sheet.svg);
         for ((label, look), line) in row.arms.iter().zip([y + 15.0, y + 31.0]) {
-            let class = format!("f s c-{} mark", look.hue);
-            sheet.svg.marker((self.left + 6.0, line - 4.0), look.marker, &class);
-            sheet.svg.text(self.left + 18.0, line, Anchor::Start, "tl", label);
+            svg.marker((self.left + 6.0, line - 4.0), *look, false);
+            svg.text(self.left + 18.0, line, "tl", label);
         }
-        self.line(sheet, row, middle);
-        for point in &row.crossover.points {
-            let ahead = row.ahead(point);
-            let (look, at) = row.place(ahead, middle);
-            let fill = if ahead == Ahead::Nobody { "open" } else { "f" };
-            let class = format!("{fill} s c-{} mark", look.hue);
-            let at = (self.x(point.size.0 as f64), at);
-            sheet.svg.point(at, Some(look.marker), &class, &row.hover(point));
+        // A dotted line over all sizes, and bars between sizes with one arm ahead.
+        let points = &row.crossover.points;
+        let places: Vec<_> = points
+            .iter()
+            .map(|point| (self.at(point.size.0 as f64), crossing::ahead(point, row.delta)))
+            .collect();
+        if let ([(first, _), ..], [.., (last, _)]) = (&*places, &*places) {
+            svg.polyline(&[(*first, middle), (*last, middle)], "axis", "1.5 4");
         }
-        self.crossing(sheet, row, middle);
-        let band = row.band(["upper", "lower"]);
-        let words_y = if self.has_words_beside() { middle + 4.0 } else { y + 31.0 + LINE };
-        sheet.svg.text(self.words(), words_y, Anchor::Start, "tk", &band);
-        sheet.y += self.row_height();
-        self.rule(sheet, sheet.y);
+        for pair in places.windows(2) {
+            let [(from, ahead), (to, next)] = [pair[0], pair[1]];
+            if ahead == next && ahead != Ahead::Nobody {
+                let (look, y) = row.place(ahead, middle);
+                svg.line((from, y), (to, y), &look.stroke("bar"));
+            }
+        }
+        for (point, (x, ahead)) in points.iter().zip(places) {
+            let (look, y) = row.place(ahead, middle);
+            svg.point((x, y), Some((look, ahead == Ahead::Nobody)), &row.hover(point, ahead));
+        }
+        if let Some(at) = row.at {
+            self.crossing(svg, row, at, middle);
+        }
+        let beside = self.words.map(|x| (x, middle + 4.0));
+        let (x, y) = beside.unwrap_or((self.left + 18.0, y + 31.0 + LINE));
+        svg.text(x, y, "tk", &row.band(["upper", "lower"]));
     }
 
-    /// Where both take the same time, with its interval, where that was looked for.
-    fn crossing(&self, sheet: &mut Sheet, row: &Row<'_>, middle: f64) {
-        let Some(at) = row.at else { return };
-        if let Some(interval) = at.interval {
+    /// Where both take the same time, with its interval.
+    fn crossing(&self, svg: &mut Svg, row: &Row<'_>, at: Estimate, middle: f64) {
+        if let Some(Interval { low, high }) = at.interval {
             // One that says nothing is drawn to the edges.
-            let inside =
-                |end| self.left + NAMES + self.length() * self.x.position(end).clamp(0.0, 1.0);
-            let ends = [interval.low, interval.high].map(|end| (inside(end), middle));
-            sheet.svg.line(ends[0], ends[1], "s c-grey whisker");
+            let [from, to] = [low, high].map(|end| self.x(self.x.position(end).clamp(0.0, 1.0)));
+            svg.line((from, middle), (to, middle), "s c-grey whisker");
         }
         let [(first, _), (second, _)] = &row.arms;
         let hover = format!(
@@ -297,95 +295,32 @@ impl Block<'_> {
             crossing::size(at),
             at.n
         );
-        let marker = Some(Marker::Diamond);
-        sheet.svg.point((self.x(at.value), middle), marker, "f s c-grey mark", &hover);
-    }
-
-    /// A dotted line over all sizes, and bars between sizes with one arm
-    /// ahead.
-    fn line(&self, sheet: &mut Sheet, row: &Row<'_>, middle: f64) {
-        let x = |point: &CrossoverPoint| self.x(point.size.0 as f64);
-        let points = &row.crossover.points;
-        if let (Some(first), Some(last)) = (points.first(), points.last()) {
-            sheet.svg.polyline(&[(x(first), middle), (x(last), middle)], "axis", "1.5 4");
-        }
-        for pair in points.windows(2) {
-            let ahead = row.ahead(&pair[0]);
-            if ahead == row.ahead(&pair[1]) && ahead != Ahead::Nobody {
-                let (look, at) = row.place(ahead, middle);
-                let ends = ((x(&pair[0]), at), (x(&pair[1]), at));
-                sheet.svg.line(ends.0, ends.1, &format!("s c-{} bar", look.hue));
-            }
-        }
-    }
-}
-
-impl Row<'_> {
-    /// The look of who is ahead, and its height: on the line of its name.
-    fn place(&self, ahead: Ahead, middle: f64) -> (Look, f64) {
-        match ahead {
-            Ahead::First => (self.arms[0].1, middle - 7.5),
-            Ahead::Second => (self.arms[1].1, middle + 8.5),
-            Ahead::Nobody => (Look { hue: "grey", marker: Marker::Circle, dash: "" }, middle),
-        }
-    }
-
-    fn hover(&self, point: &CrossoverPoint) -> String {
-        let [(first, _), (second, _)] = &self.arms;
-        let interval = point.simultaneous.map(number::bracket).unwrap_or_default();
-        let verdict = match self.ahead(point) {
-            Ahead::First => format!("{first} is ahead"),
-            Ahead::Second => format!("{second} is ahead"),
-            Ahead::Nobody => "tie or unknown".to_owned(),
-        };
-        format!(
-            "{}: time of {first} over that of {second}: {} {interval} (simultaneous), n = {}, \
-             {verdict}",
-            point.size,
-            number::ratio(point.ratio),
-            self.trials(point.size)
-        )
-    }
-
-    /// Trials that both arms have at a size.
-    fn trials(&self, size: Bytes) -> u32 {
-        let cell = self.cells.iter().find(|cell| cell.cell.size == size);
-        let contrast = |label: &String| chart::find(cell?, label)?.contrast.as_ref();
-        let arms = [&self.crossover.first, &self.crossover.second];
-        arms.into_iter().filter_map(contrast).map(|contrast| contrast.n).min().unwrap_or(0)
+        let look = Look { marker: Marker::Diamond, ..NOBODY };
+        svg.point((self.at(at.value), middle), Some((look, false)), &hover);
     }
 }
 
 fn table(rows: &[Row<'_>]) -> Table {
-    let sizes = sizes(rows);
+    let sizes = sizes(rows.iter());
     let mut columns =
         vec![Column::right("threads", ""), Column::left("first", ""), Column::left("second", "")];
     columns.extend(sizes.iter().map(|size| Column::left(&size.to_string(), "ratio [sim. 95%]")));
     columns.push(Column::left("tie or unknown", ""));
     let is_looked_for = rows.iter().any(|row| row.at.is_some());
-    if is_looked_for {
-        columns.push(Column::left("same time at", "[95%]"));
-    }
-    let mut table = Table::new(
-        "Time of the first arm over that of the second: above 1 the second is ahead",
-        columns,
-    );
+    columns.extend(is_looked_for.then(|| Column::left("same time at", "[95%]")));
+    let caption = "Time of the first arm over that of the second: above 1 the second is ahead";
+    let mut table = Table::new(caption, columns);
+    let or_none = |text: Option<String>| Entry::from(text.unwrap_or(NONE.to_owned()));
     for row in rows {
-        let [(first, _), (second, _)] = &row.arms;
         let threads = row.crossover.curve.threads.to_string();
-        let mut entries: Vec<Entry> = vec![threads.into(), first.into(), second.into()];
+        let mut entries: Vec<Entry> = vec![threads.into()];
+        entries.extend(row.arms.iter().map(|(label, _)| label.into()));
         entries.extend(sizes.iter().map(|size| {
             let point = row.crossover.points.iter().find(|point| point.size == *size);
-            let text = point.map(|point| {
-                let interval = point.simultaneous.map(number::bracket).unwrap_or_default();
-                format!("{} {interval}", number::ratio(point.ratio))
-            });
-            Entry::from(text.unwrap_or_else(|| number::NONE.to_owned()))
+            or_none(point.map(ratio))
         }));
         entries.push(row.band(["first", "second"]).into());
-        if is_looked_for {
-            entries.push(row.at.map_or_else(|| number::NONE.to_owned(), crossing::size).into());
-        }
+        entries.extend(is_looked_for.then(|| or_none(row.at.map(crossing::size))));
         table.push(entries);
     }
     table

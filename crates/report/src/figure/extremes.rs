@@ -1,14 +1,10 @@
 //! The best figures of a run and where they are; from where on more bytes or
 //! more threads no longer help.
 
-use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, Estimate, Extreme, ExtremeKind, Plateau, PlateauAxis};
+use iolens_stats::analysis::{Extreme, ExtremeKind, PlateauAxis};
 
-use super::chart;
-use crate::number::NONE;
+use super::*;
 use crate::results::{curves, interval_text};
-use crate::table::{Column, Entry, Table};
-use crate::words;
 
 /// Plateaus along the threads that have a row each.
 const THREAD_ROWS: usize = 4;
@@ -27,61 +23,54 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
         Column::right("n", ""),
     ];
     let mut table = Table::new("Extremes of this run", columns);
-    for extreme in &analysis.extremes {
-        table.push(extreme_row(run, analysis, extreme));
+    for Extreme { what, value, label, cell } in &analysis.extremes {
+        let (what, unit, divisor) = words_of(*what);
+        table.push(vec![
+            what.into(),
+            format!("{} {unit}", interval_text(Some(*value), divisor)).into(),
+            arm(analysis, label),
+            words::subject(&run.header, cell).into(),
+            value.n.to_string().into(),
+        ]);
     }
+    let mut by_threads = Vec::from_iter(&analysis.plateaus);
+    by_threads.retain(|plateau| plateau.axis == PlateauAxis::Threads);
     // Thread plateaus are as many as arms and sizes: more than a few are
     // counted here and listed with the question on threads.
-    let by_threads = |p: &&Plateau| p.axis == PlateauAxis::Threads;
-    let many = analysis.plateaus.iter().filter(by_threads).count() > THREAD_ROWS;
-    let shown = analysis.plateaus.iter().filter(|p| !(many && by_threads(p)));
-    for (i, plateau) in shown.enumerate() {
+    let are_many = by_threads.len() > THREAD_ROWS;
+    let mut shown = Vec::from_iter(&analysis.plateaus);
+    shown.retain(|plateau| !are_many || plateau.axis == PlateauAxis::Size);
+    let rows = shown.into_iter().map(|plateau| {
         let more = match plateau.axis {
             PlateauAxis::Size => "more bytes do not help from",
             PlateauAxis::Threads => "more threads do not help from",
         };
-        let value = |estimate| format!("{} Gbit/s", interval_text(Some(estimate), 1e9));
-        let text = format!(
-            "{}, best beyond {}",
-            value(plateau.goodput_bits_per_s),
-            value(plateau.best_beyond_bits_per_s)
-        );
-        let row = vec![
+        let best = interval_text(Some(plateau.best_beyond_bits_per_s), 1e9);
+        let value = interval_text(Some(plateau.goodput_bits_per_s), 1e9);
+        vec![
             more.into(),
-            text.into(),
+            format!("{value} Gbit/s, best beyond {best} Gbit/s").into(),
             arm(analysis, &plateau.label),
             words::subject(&run.header, &plateau.from).into(),
             plateau.goodput_bits_per_s.n.to_string().into(),
-        ];
-        if i == 0 { table.push_group(row) } else { table.push(row) }
-    }
-    if many {
-        let flat: Vec<&Plateau> = analysis.plateaus.iter().filter(by_threads).collect();
-        let from = flat.iter().map(|p| p.from.threads);
-        let (least, most) = (from.clone().min().unwrap_or(1), from.max().unwrap_or(1));
-        let from =
-            if least == most { words::threads(most) } else { format!("{least} to {most} threads") };
+        ]
+    });
+    chart::push_group(&mut table, rows);
+    if are_many {
+        let counts = || by_threads.iter().map(|plateau| plateau.from.threads);
+        let from = match (counts().min().unwrap_or(1), counts().max().unwrap_or(1)) {
+            (least, most) if least == most => words::threads(most),
+            (least, most) => format!("{least} to {most} threads"),
+        };
         table.push(vec![
             "more threads do not help from".into(),
-            format!("{from}, in {} settings of arm and size", flat.len()).into(),
+            format!("{from}, in {} settings of arm and size", by_threads.len()).into(),
             NONE.into(),
             "each under the question on threads".into(),
             NONE.into(),
         ]);
     }
     Some(table)
-}
-
-fn extreme_row(run: &Run, analysis: &Analysis, extreme: &Extreme) -> Vec<Entry> {
-    let (what, unit, divisor) = words_of(extreme.what);
-    let value = |estimate: Estimate| format!("{} {unit}", interval_text(Some(estimate), divisor));
-    vec![
-        what.into(),
-        value(extreme.value).into(),
-        arm(analysis, &extreme.label),
-        words::subject(&run.header, &extreme.cell).into(),
-        extreme.value.n.to_string().into(),
-    ]
 }
 
 /// What it is, the unit it is shown in, and the stored unit over that one.
@@ -103,7 +92,6 @@ fn words_of(kind: ExtremeKind) -> (&'static str, &'static str, f64) {
 /// The arm with its colour; copied anywhere in the run is said.
 fn arm(analysis: &Analysis, label: &str) -> Entry {
     let all: Vec<_> = curves(analysis).into_iter().flat_map(|(_, cells)| cells).collect();
-    let primitive = chart::arms(&all).into_iter().find(|arm| arm.label == label);
-    let primitive = primitive.map_or_else(|| label.to_owned(), |arm| arm.primitive);
-    Entry::toned(chart::shown(&all, label), crate::figure::style::tone(&primitive))
+    let primitive = crate::files::primitive(analysis, label);
+    Entry::toned(chart::shown(&all, label), style::tone(&primitive))
 }

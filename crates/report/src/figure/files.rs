@@ -1,229 +1,234 @@
-//! The figures of a run of `file` or `write`: the rate by block size, warm and cold, or
-//! existing and new, side by side below what memory allows; the ratio; the time of a
-//! block with the cost model; CPU time; the rate by thread count.
+//! The figures of a run of `file`, `write` or `copy`, besides those that every study with
+//! sizes has. Of files the rate stands beside that in the other state of the file, below
+//! what memory allows.
 
-use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel};
-
-use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
-use super::metric::{Metric, READ_CPU, READ_GIB, READ_MIB};
-use super::{Figure, Group, INTERVALS, Sweep, by_size, message_time, ratio, style};
+use super::chart::THREADS;
+use super::metric::plain;
+use super::*;
 use crate::bounds::{self, Bound};
-use crate::{files, rates, words};
+use crate::{files, rates};
 
-/// Every figure of some sweeps, which differ in their settings.
-pub(super) fn all(run: &Run, analysis: &Analysis, sweeps: &[Sweep<'_>]) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    for group in beside(sweeps) {
-        figures.extend(rate(run, analysis, &group));
-        figures.extend(by_threads(run, &group));
-    }
-    for sweep in sweeps {
-        figures.extend(ratio::figure(run, analysis, sweep));
-        if sweep.by_size().len() > 1 {
-            figures.extend(message_time::of_blocks(run, analysis, sweep));
-            figures.extend(cpu(run, sweep));
+/// Bytes of a file.
+const READ_GIB: Metric = Metric {
+    divisor: Bytes::GIB as f64,
+    judged: true,
+    ..plain("Rate", "GiB/s", |arm| arm.figures.as_ref()?.read_bytes_per_s)
+};
+/// The same where the typical one is below one GiB/s.
+const READ_MIB: Metric = Metric { divisor: Bytes::MIB as f64, unit: "MiB/s", ..READ_GIB };
+/// Time over blocks.
+const BLOCK_TIME: Metric = Metric {
+    judged: true,
+    ..plain("Time per block", "ns", |arm| Some(arm.figures.as_ref()?.ns_per_message))
+};
+/// Time over whole files.
+const COPY_TIME: Metric =
+    Metric { name: "Duration of a copy", unit: "ms", divisor: 1e6, ..BLOCK_TIME };
+/// CPU time of the threads that read, write or copy.
+const READ_CPU: Metric = plain("CPU", "ns/B", |arm| arm.figures.as_ref()?.tx_cpu_ns_per_byte);
+
+const BLOCK_TIMES: BySize = BySize {
+    group: Group::Main,
+    stem: "ns-per-block",
+    what: "Time per block",
+    unit: "ns",
+    how: "",
+    metrics: &[BLOCK_TIME],
+};
+const DURATIONS: BySize = BySize {
+    group: Group::Main,
+    stem: "duration",
+    what: "Time of a copy",
+    unit: "ms",
+    how: "; programs include their start",
+    metrics: &[COPY_TIME],
+};
+const CPU_TIME: BySize = BySize {
+    group: Group::Time,
+    stem: "cpu",
+    what: "CPU time per byte",
+    unit: "ns/B",
+    how: "; user and kernel, of the reading threads",
+    metrics: &[READ_CPU],
+};
+const CPU_TIME_OF_WRITES: BySize =
+    BySize { how: "; user and kernel, of the writing threads", ..CPU_TIME };
+const CPU_TIME_OF_COPIES: BySize = BySize {
+    how: "; user and kernel, of the copying threads or, as wait4(2) reports, of programs",
+    ..CPU_TIME
+};
+
+/// Every figure of a sweep by itself.
+pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Figure> {
+    let plan = &sweep.run.header.plan;
+    let figures = match (plan.copy(), plan.write()) {
+        (Some(_), _) => {
+            [copy_rate(sweep), DURATIONS.figure(sweep), CPU_TIME_OF_COPIES.figure(sweep)]
         }
-    }
-    figures
+        (None, Some(_)) => [BLOCK_TIMES.with_fits(sweep), CPU_TIME_OF_WRITES.figure(sweep), None],
+        (None, None) => [BLOCK_TIMES.with_fits(sweep), CPU_TIME.figure(sweep), None],
+    };
+    figures.into_iter().flatten().collect()
 }
 
-/// The sweeps that differ in the state of the file alone.
-fn beside<'s, 'a>(sweeps: &'s [Sweep<'a>]) -> Vec<Vec<&'s Sweep<'a>>> {
-    let first = |sweep: &Sweep<'_>| files::first_state(&sweep.setting);
-    let mut groups: Vec<Vec<&Sweep>> = Vec::new();
-    for sweep in sweeps {
-        match groups.iter_mut().find(|group| first(group[0]) == first(sweep)) {
-            Some(group) => group.push(sweep),
-            None => groups.push(vec![sweep]),
-        }
-    }
-    groups
+/// Every figure of the sweeps that differ in the state of the file alone.
+pub(super) fn beside(sweeps: &[Sweep<'_>]) -> Vec<Figure> {
+    let sweeps = sweeps.iter().filter(|sweep| words::is_of_files(&sweep.run.header.plan));
+    let groups = grouped(sweeps.map(|sweep| (files::first_state(&sweep.setting), sweep)));
+    let figures = groups.iter().filter_map(|(_, group)| {
+        let curves = group.iter().flat_map(|sweep| &sweep.curves);
+        let mut curves: Vec<Curve> = curves.cloned().collect();
+        curves.sort_by_key(|curve| curve.threads);
+        let sweep = group[0].with(curves);
+        let metric = read_rate(&sweep)?;
+        Some([rate(&sweep, &metric), by_threads(&sweep, &metric)])
+    });
+    figures.flatten().flatten().collect()
 }
 
 /// The state of the file, as this machine makes it.
-fn state(run: &Run, sweep: &Sweep<'_>) -> String {
-    let word = files::state(&sweep.setting).map(str::to_owned);
-    words::joined(words::as_found(&run.header, &sweep.setting, Vec::from_iter(word)))
+fn state(run: &Run, cell: &Cell) -> String {
+    let word = files::state(cell).map(str::to_owned);
+    words::joined(words::as_found(&run.header, cell, Vec::from_iter(word)))
 }
 
-/// The metric of rates in the unit that suits the typical one.
-pub(super) fn read_rate(cells: &[&CellAnalysis]) -> Metric {
-    if files::unit(cells).name == READ_GIB.unit { READ_GIB } else { READ_MIB }
+/// The metric of rates in the unit that suits the typical one, where there are some.
+fn read_rate(sweep: &Sweep<'_>) -> Option<Metric> {
+    let cells = sweep.cells();
+    let metric = if files::unit(&cells).name == READ_GIB.unit { READ_GIB } else { READ_MIB };
+    metric.is_in(&cells).then_some(metric)
 }
 
-/// Rate by block size: a row per thread count, warm and cold beside each other.
-fn rate(run: &Run, analysis: &Analysis, group: &[&Sweep<'_>]) -> Option<Figure> {
-    let first = *group.first()?;
-    let cells: Vec<&CellAnalysis> = group.iter().flat_map(|sweep| sweep.cells()).collect();
-    let metric = read_rate(&cells);
-    if !metric.is_in(&cells) {
+/// A bound at a rate.
+fn line(metric: &Metric, name: &str, rate: f64) -> (f64, String) {
+    (rate / metric.divisor, format!("{name}: {}", rates::rate(rate)))
+}
+
+fn marked(bound: &Bound) -> String {
+    format!("{}{}", bound.name, bound.mark())
+}
+
+/// Rate by block size: a row per thread count, warm and cold beside each other, below what
+/// memory allows; cold below the best rate there is.
+fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
+    let plan = &sweep.run.header.plan;
+    if plan.copy().is_some() {
         return None;
     }
-    let mut panels = Vec::new();
-    for (threads, _) in &first.curves {
-        for sweep in group {
-            let Some((_, cells)) = sweep.curves.iter().find(|(n, _)| n == threads) else {
-                continue;
-            };
-            let title = format!("{}, {}", words::threads(*threads), state(run, sweep));
-            let mut panel = metric.panel(run, Along::Blocks, cells, title);
-            panel.bounds = bounds(run, analysis, sweep, *threads, &metric);
-            panels.push(panel);
-        }
-    }
+    let along = Along::sizes(plan);
+    let best = files::best_cold(sweep.analysis);
+    let best = best.map(|(.., rate)| line(metric, "best cold rate here", rate.value));
+    let panels = sweep.curves.iter().map(|Curve { cells, threads, .. }| {
+        let cell = &cells[0].cell;
+        let title = format!("{}, {}", words::threads(*threads), state(sweep.run, cell));
+        let lines = bounds::rooflines(sweep.run, *threads).into_iter();
+        let bounds = match files::is_cold(cell) {
+            true => best.iter().cloned().collect(),
+            false => lines.map(|of| line(metric, &marked(&of), of.bytes_per_s)).collect(),
+        };
+        Panel { bounds, ..metric.panel(sweep.run, along, cells, title) }
+    });
+    let mut panels: Vec<Panel> = panels.collect();
     chart::share_scales(&mut panels);
-    knees(analysis, group, &metric, &mut panels);
-    let title = format!("Throughput by block size ({})", metric.unit);
-    let dashed = match run.header.plan.write() {
+    for (panel, Curve { cells, .. }) in panels.iter_mut().zip(&sweep.curves) {
+        let affine = sweep.models(cells).filter(|model| model.is_affine());
+        let knees = affine.filter_map(|model| knee(sweep, model, cells, metric, panel));
+        let knees: Vec<Series> = knees.collect();
+        panel.series.extend(knees);
+    }
+    let dashed = match plan.write() {
         Some(_) => "a copy in memory",
         None => "a scan and a copy in memory, or the best cold rate here",
     };
     let how = format!(
         "; dashed: {dashed}; dotted upright: where half of a block's time is its fixed cost"
     );
-    let mut chart = by_size::chart(run, first, &title, &how, panels);
-    chart.columns = group.len().min(2);
-    Some(of_all(run, Group::Main, "rate-by-size", chart, group))
+    let title = format!("Throughput by block size ({})", metric.unit);
+    let chart = sweep.chart(along, &title, &how, panels);
+    let columns = states(sweep).len().min(2);
+    of_all(sweep, Group::Main, "rate-by-size", Chart { columns, ..chart })
 }
 
-/// A figure of several sweeps, whose name has all their cache states.
-fn of_all(run: &Run, group: Group, metric: &str, chart: Chart, sweeps: &[&Sweep<'_>]) -> Figure {
-    let state = |sweep: &&Sweep<'_>| files::state(&sweep.setting);
-    let states: Vec<&str> = sweeps.iter().filter_map(state).collect();
-    let figure = sweeps[0].figure(run, group, metric, chart);
-    let first = states.first().copied().unwrap_or_default();
-    let (from, to) = (format!("{metric}-{first}"), format!("{metric}-{}", states.join("-")));
-    Figure { file_stem: figure.file_stem.replacen(&from, &to, 1), ..figure }
+fn states(sweep: &Sweep<'_>) -> Vec<&'static str> {
+    let states = sweep.curves.iter().filter_map(|curve| files::state(&curve.cells[0].cell));
+    first_of_each(states.map(|state| (state, state)))
 }
 
-/// Rooflines of memory where the file is warm; the best rate there is where it is cold.
-fn bounds(
-    run: &Run,
-    analysis: &Analysis,
-    sweep: &Sweep<'_>,
-    threads: u32,
-    metric: &Metric,
-) -> Vec<(f64, String)> {
-    let lines = match files::is_cold(&sweep.setting) {
-        true => {
-            let best = files::best_cold(analysis).into_iter();
-            best.map(|(.., rate)| ("best cold rate here".to_owned(), rate.value)).collect()
-        }
-        false => lines_of_memory(run, threads),
-    };
-    let line = |(name, rate): (String, f64)| {
-        (rate / metric.divisor, format!("{name}: {}", rates::rate(rate)))
-    };
-    lines.into_iter().map(line).collect()
+/// A figure whose name has all states of the file.
+fn of_all(sweep: &Sweep<'_>, group: Group, metric: &str, chart: Chart) -> Option<Figure> {
+    let figure = sweep.figure(group, metric, chart)?;
+    let states = states(sweep);
+    let (first, all) = (format!("{metric}-{}", states[0]), states.join("-"));
+    let file_stem = figure.file_stem.replacen(&first, &format!("{metric}-{all}"), 1);
+    Some(Figure { file_stem, ..figure })
 }
 
-/// What memory allows, by name.
-fn lines_of_memory(run: &Run, threads: u32) -> Vec<(String, f64)> {
-    let line = |bound: Bound| (format!("{}{}", bound.name, bound.mark()), bound.bytes_per_s);
-    bounds::rooflines(run, threads).into_iter().map(line).collect()
-}
-
-/// An upright line at n½ of each curve that is affine, up to the rate there.
-fn knees(analysis: &Analysis, group: &[&Sweep<'_>], metric: &Metric, panels: &mut [Panel]) {
-    let mut places = panels.iter_mut();
-    let Some(first) = group.first() else { return };
-    for (threads, _) in &first.curves {
-        for sweep in group {
-            let Some((_, cells)) = sweep.curves.iter().find(|(n, _)| n == threads) else {
-                continue;
-            };
-            let (Some(panel), Some(cell)) = (places.next(), cells.first()) else { return };
-            let own = |model: &&CostModel| model.curve == cell.cell.curve() && model.is_affine();
-            let drawn = analysis.cost_models.iter().filter(own);
-            let lines: Vec<Series> =
-                drawn.filter_map(|model| knee(analysis, model, cells, metric, panel)).collect();
-            panel.series.extend(lines);
-        }
-    }
-}
-
+/// An upright line at n½ of a curve, up to the rate there.
 fn knee(
-    analysis: &Analysis,
+    sweep: &Sweep<'_>,
     model: &CostModel,
     cells: &[&CellAnalysis],
     metric: &Metric,
     panel: &Panel,
 ) -> Option<Series> {
     let x = model.half_size_bytes.value;
-    let sizes = cells.iter().map(|cell| cell.cell.size.0 as f64);
-    let (least, most) = sizes.fold((f64::MAX, 0.0_f64), |(a, b), n| (a.min(n), b.max(n)));
+    let sizes = chart::hull(cells.iter().map(|cell| cell.cell.size.0 as f64))?;
     let rate = files::bandwidth(model)?.value / 2.0 / metric.divisor;
     let foot = panel.extent()?.low;
-    (least <= x && x <= most && foot < rate).then(|| Series {
-        label: model.label.clone(),
-        look: style::of(&files::primitive(analysis, &model.label)),
-        kind: Kind::Model,
-        points: [foot, rate].map(|value| bare(x, value)).into(),
-        missing: Vec::new(),
-    })
+    let points = [foot, rate].map(|value| Point { x, value, ..Point::default() }).into();
+    let primitive = files::primitive(sweep.analysis, &model.label);
+    (sizes.contains(x) && foot < rate)
+        .then(|| Series::new(&model.label, &primitive, Kind::Model, points))
 }
 
-fn bare(x: f64, value: f64) -> Point {
-    Point { x, value, interval: None, open: false, text: String::new(), hover: String::new() }
-}
-
-/// CPU time per byte by block size.
-fn cpu(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
-    READ_CPU.is_in(&sweep.cells()).then(|| {
-        let panels = by_size::panels(run, sweep, &READ_CPU);
-        let title = "CPU time per byte by block size (ns/B)";
-        let whose = match run.header.plan.write() {
-            Some(_) => "; user and kernel, of the writing threads",
-            None => "; user and kernel, of the reading threads",
-        };
-        let chart = by_size::chart(run, sweep, title, whose, panels);
-        sweep.figure(run, Group::Time, "cpu-by-size", chart)
-    })
-}
-
-/// Rate by thread count, one panel per block size and cache state.
-pub(super) fn by_threads(run: &Run, group: &[&Sweep<'_>]) -> Option<Figure> {
-    let first = *group.first()?;
-    let cells: Vec<&CellAnalysis> = group.iter().flat_map(|sweep| sweep.cells()).collect();
-    let metric = read_rate(&cells);
-    if first.curves.len() < 2 || !metric.is_in(&cells) {
-        return None;
-    }
-    let mut panels: Vec<Panel> = Vec::new();
-    for sweep in group {
-        let is_warm = !files::is_cold(&sweep.setting);
-        for (size, cells) in sweep.by_size() {
-            let title = format!("{size}, {}", state(run, sweep));
-            let mut panel = metric.panel(run, Along::Workers, &cells, title);
-            if is_warm {
-                panel.bounds = all_threads(run, &metric);
-            }
-            panels.push(panel);
+/// Rate of copies by file size, below what memory allows.
+fn copy_rate(sweep: &Sweep<'_>) -> Option<Figure> {
+    let metric = read_rate(sweep)?;
+    let shown = BySize {
+        stem: "rate",
+        what: "Throughput",
+        unit: metric.unit,
+        how: "; dashed: a copy in memory",
+        metrics: &[metric],
+        ..DURATIONS
+    };
+    let mut chart = shown.chart(sweep);
+    if sweep.setting.cache() == Some(CacheState::Warm) {
+        for (panel, curve) in chart.panels.iter_mut().zip(&sweep.curves) {
+            let limit = |(size, _)| bounds::copy_limit(sweep.run, curve.threads, size);
+            let lines = sweep.by_size().into_iter().filter_map(limit);
+            let lines = lines.map(|of| line(&metric, &marked(&of), of.bytes_per_s));
+            panel.bounds = lines.collect();
+            panel.bounds.dedup();
         }
     }
-    panels.retain(Panel::has_values);
-    chart::share_scales(&mut panels);
-    let unit = metric.unit;
-    let chart = Chart {
-        title: format!("Throughput by thread count ({unit})"),
-        subtitle: format!("{INTERVALS}; dashed: memory, with all threads at once"),
-        along: Along::Workers,
-        x: chart::scale(Along::Workers, &panels),
-        caches: Vec::new(),
-        panels_by: if run.header.plan.copy().is_some() { "file size" } else { "block size" },
-        apart: 2.5,
-        columns: panels.len().min(2),
-        panels,
-        footer: words::footer(&run.header, &first.setting),
-    };
-    Some(of_all(run, Group::Threads, "rate-by-threads", chart, group))
+    chart::share_scales(&mut chart.panels);
+    (sweep.by_size().len() > 1).then(|| shown.of(sweep, chart))?
 }
 
-fn all_threads(run: &Run, metric: &Metric) -> Vec<(f64, String)> {
-    let threads = run.header.calibration.threads;
-    let line = |(name, rate): (String, f64)| {
-        (rate / metric.divisor, format!("{name}, {}", words::threads(threads)))
-    };
-    lines_of_memory(run, threads).into_iter().map(line).collect()
+/// Rate by thread count, one panel per size and cache state.
+fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
+    let (run, plan) = (sweep.run, &sweep.run.header.plan);
+    let all = run.header.calibration.threads;
+    let lines: Vec<(f64, String)> = bounds::rooflines(run, all)
+        .iter()
+        .map(|of| {
+            (of.bytes_per_s / metric.divisor, format!("{}, {}", marked(of), words::threads(all)))
+        })
+        .collect();
+    let cells = sweep.cells().into_iter();
+    let places = grouped(cells.map(|cell| ((cell.cell.size, state(run, &cell.cell)), cell)));
+    let panels = places.into_iter().map(|((size, state), cells)| {
+        let bounds = if files::is_cold(&cells[0].cell) { Vec::new() } else { lines.clone() };
+        Panel { bounds, ..metric.panel(run, THREADS, &cells, format!("{size}, {state}")) }
+    });
+    let mut panels: Vec<Panel> = panels.collect();
+    panels.retain(Panel::has_values);
+    chart::share_scales(&mut panels);
+    let title = format!("Throughput by thread count ({})", metric.unit);
+    let how = "; dashed: memory, with all threads at once";
+    let panels_by = if plan.copy().is_some() { "file size" } else { "block size" };
+    let chart = Chart { panels_by, ..sweep.chart(THREADS, &title, how, panels) };
+    let has_several = sweep.curves.first()?.threads < sweep.curves.last()?.threads;
+    has_several.then(|| of_all(sweep, Group::Threads, "rate-by-threads", chart))?
 }

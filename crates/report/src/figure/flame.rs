@@ -7,18 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iolens_model::outcome::Status;
 use iolens_model::profile::ProfileTrial;
-use iolens_model::run::Run;
-use iolens_stats::attribution::{Class, Explanation};
+use iolens_stats::attribution::{Against, Attribution, Class};
 
-use super::attribution::{stem, tile_class};
-use super::paper::Medium;
-use super::sheet::{Drawing, Sheet};
-use super::svg::{self, Anchor};
-use super::{Figure, Group, Paper};
-use crate::table::{Column, Entry, Table};
-use crate::{number, words};
+use super::bars::{class_of, stem};
+use super::*;
 
 /// Boxes narrower than this share of an arm's samples are left out.
 const SHARE_MIN: f64 = 0.002;
@@ -32,118 +25,94 @@ const TABLE_FRAMES: usize = 4;
 
 /// The look of a function of a class, or of one that no class has to itself.
 fn look(class: Option<Class>) -> String {
-    class.map_or_else(|| "rule mixed".to_owned(), |class| format!("{} flame", tile_class(class)))
+    class.map_or_else(|| "rule mixed".to_owned(), |class| format!("{} flame", class_of(class)))
 }
 
-/// A function below its caller.
+/// What ran in a function below its callers.
 #[derive(Default)]
-struct Node {
-    samples: u64,
+struct Frame {
     by_class: BTreeMap<Class, u64>,
-    callees: BTreeMap<String, Node>,
+    /// Samples of the function itself.
+    own: u64,
 }
+
+/// The functions of an arm by their callers, outermost first: in the order in which they stand.
+type Frames<'a> = BTreeMap<Vec<&'a str>, Frame>;
 
 /// A function is coloured as what most of its samples did where they are at least so many of
 /// them: a caller of everything would have the colour of whatever was the most.
 const MOSTLY: f64 = 0.8;
 
-impl Node {
+impl Frame {
+    fn samples(&self) -> f64 {
+        self.by_class.values().sum::<u64>() as f64
+    }
+
     fn most(&self) -> (Class, u64) {
         let most = self.by_class.iter().max_by_key(|(_, samples)| **samples);
         most.map_or((Class::Unattributed, 0), |(class, samples)| (*class, *samples))
     }
 
-    fn class(&self) -> Class {
-        self.most().0
-    }
-
     /// The class that it is drawn as; none where no class has it to itself.
     fn drawn(&self) -> Option<Class> {
         let (class, samples) = self.most();
-        (samples as f64 >= MOSTLY * self.samples as f64).then_some(class)
-    }
-
-    /// Adds the classes that what it calls is drawn as.
-    fn classes(&self, least: u64, found: &mut BTreeSet<Class>) {
-        for callee in self.callees.values().filter(|callee| callee.samples >= least) {
-            found.extend(callee.drawn());
-            callee.classes(least, found);
-        }
-    }
-
-    /// The fewest samples of a function that is drawn, where this is the root.
-    fn least(&self) -> u64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounds down")]
-        let least = (SHARE_MIN * self.samples as f64) as u64;
-        least.max(1)
-    }
-
-    fn depth(&self, least: u64) -> usize {
-        let wide = self.callees.values().filter(|node| node.samples >= least);
-        wide.map(|node| 1 + node.depth(least)).max().unwrap_or(0)
+        (samples as f64 >= MOSTLY * self.samples()).then_some(class)
     }
 }
 
-/// The stacks of an arm at both ends; the first row is the end.
-fn tree(trials: &[ProfileTrial], arm: &str) -> Node {
-    let mut root = Node::default();
-    let good = trials.iter().filter(|trial| trial.status == Status::Ok);
+/// The stacks of an arm at both ends; outermost is the end.
+fn frames<'a>(trials: impl Iterator<Item = &'a ProfileTrial>, arm: &str) -> Frames<'a> {
+    let mut frames = Frames::new();
+    let good = trials.filter(|trial| trial.status == Status::Ok);
     for end in good.flat_map(|trial| &trial.ends).filter(|end| end.arm == arm) {
         for stack in &end.samples.stacks {
-            let class = Class::of(stack);
-            let side = end.side();
-            let names = std::iter::once(side).chain(stack.frames().map(|frame| frame.symbol));
-            let mut node = &mut root;
-            node.samples += stack.samples;
-            for name in names.take(DEPTH_MAX) {
-                node = node.callees.entry(name.to_owned()).or_default();
-                node.samples += stack.samples;
-                *node.by_class.entry(class).or_default() += stack.samples;
+            let mut path = vec![end.side()];
+            path.extend(stack.frames().map(|frame| frame.symbol));
+            path.truncate(DEPTH_MAX);
+            for depth in 1..=path.len() {
+                let frame = frames.entry(path[..depth].to_vec()).or_default();
+                *frame.by_class.entry(Class::of(stack)).or_default() += stack.samples;
+                frame.own += if depth == path.len() { stack.samples } else { 0 };
             }
         }
     }
-    root
+    frames
 }
 
-/// One figure per explained cell: the arm that differs most from the one it
-/// was set against, and that one.
-pub(super) fn figures(paper: Paper, run: &Run, explanations: &[Explanation]) -> Vec<Figure> {
-    explanations.iter().filter_map(|explanation| figure(paper, run, explanation)).collect()
+fn total(frames: &Frames<'_>) -> f64 {
+    frames.values().map(|frame| frame.own).sum::<u64>() as f64
 }
 
-fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> {
-    let cell = &explanation.attribution.cell;
-    let of_cell: Vec<ProfileTrial> =
-        run.profiles.iter().filter(|trial| trial.cell == *cell).cloned().collect();
-    let pair = explanation.against.iter().max_by(|a, b| {
-        let size = |x: &iolens_stats::attribution::Against| x.cpu_ns_per_message.value.abs();
-        size(a).total_cmp(&size(b))
-    });
-    let arms: Vec<String> = match pair {
-        Some(pair) => vec![pair.other.clone(), pair.arm.clone()],
-        None => explanation.attribution.arms.iter().map(|arm| arm.arm.clone()).take(1).collect(),
+/// Those that are wide enough to be drawn.
+fn is_wide(frame: &Frame, total: f64) -> bool {
+    frame.samples() >= (SHARE_MIN * total).floor().max(1.0)
+}
+
+/// The figure of an explained cell: the arm that differs most from the one it was set against,
+/// and that one.
+pub(super) fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> {
+    let Attribution { cell, arms, .. } = &explanation.attribution;
+    let of_cell = || run.profiles.iter().filter(|trial| trial.cell == *cell);
+    let differs = |pair: &&Against| pair.cpu_ns_per_message.value.abs();
+    let pair = explanation.against.iter().max_by(|a, b| differs(a).total_cmp(&differs(b)));
+    let labels = match pair {
+        Some(pair) => vec![&pair.other, &pair.arm],
+        None => arms.iter().map(|arm| &arm.arm).take(1).collect(),
     };
-    let attributed = &explanation.attribution.arms;
-    let shown = |label: &str| attributed.iter().find(|a| a.arm == label).map(|arm| arm.shown());
-    let trees: Vec<(String, Node)> = arms
-        .iter()
-        .filter_map(|arm| Some((shown(arm)?, tree(&of_cell, arm))))
-        .filter(|(_, tree)| tree.samples > 0)
-        .collect();
-    if trees.is_empty() {
-        return None;
-    }
-    let subject = words::subject(&run.header, cell);
-    let title = format!("Stacks by share of samples (%): {subject}");
-    let draw = |medium| draw(run, explanation, &trees, medium, &title);
+    let attributed = labels.iter().filter_map(|label| arms.iter().find(|arm| arm.arm == **label));
+    let stacks = attributed.map(|arm| (arm.shown(), frames(of_cell(), &arm.arm)));
+    let stacks: Vec<(String, Frames)> = stacks.filter(|(_, frames)| !frames.is_empty()).collect();
+    let title = format!("Stacks by share of samples (%): {}", words::subject(&run.header, cell));
+    let draw = |medium| draw(run, cell, &stacks, medium, &title);
     let stem = stem(&run.header, cell, "stacks");
-    Some(Figure::new(paper, Group::Time, stem, &title, draw, table(&title, &trees)))
+    let table = table(&title, &stacks);
+    (!stacks.is_empty()).then(|| Figure::new(paper, Group::Time, stem, draw, table))
 }
 
 fn draw(
     run: &Run,
-    explanation: &Explanation,
-    trees: &[(String, Node)],
+    cell: &Cell,
+    stacks: &[(String, Frames<'_>)],
     medium: Medium,
     title: &str,
 ) -> Drawing {
@@ -151,57 +120,45 @@ fn draw(
                class of work of four fifths of the samples at least; narrow boxes are left out; of \
                the arms that differ most";
     let mut sheet = Sheet::new(medium, medium.width(), title, how);
-    legend(&mut sheet, trees);
-    for (arm, tree) in trees {
+    // What the colours say, as they are here.
+    let wide = stacks.iter().flat_map(|(_, frames)| {
+        let total = total(frames);
+        frames.values().filter(move |frame| is_wide(frame, total))
+    });
+    let found: BTreeSet<Class> = wide.filter_map(Frame::drawn).collect();
+    let tiles = found.into_iter().map(|class| (look(Some(class)), class.words()));
+    sheet.tiles(tiles.chain([(look(None), "several classes")]));
+    for (arm, frames) in stacks {
         sheet.y += 18.0;
-        sheet.svg.text(0.0, sheet.y, Anchor::Start, "tp", arm);
+        sheet.svg.text(0.0, sheet.y, "tp", arm);
         sheet.y += 6.0;
-        let top = sheet.y;
-        let per_sample = sheet.width / tree.samples as f64;
-        let scale = Scale { per_sample, least: tree.least(), total: tree.samples };
-        boxes(&mut sheet, tree, (0.0, top), &scale);
-        sheet.y = top + ROW * tree.depth(scale.least) as f64 + 4.0;
-    }
-    sheet.finish(&words::footer(&run.header, &explanation.attribution.cell))
-}
-
-/// What the colours say, as they are here.
-fn legend(sheet: &mut Sheet, trees: &[(String, Node)]) {
-    let mut found = BTreeSet::new();
-    for (_, tree) in trees {
-        tree.classes(tree.least(), &mut found);
-    }
-    let tile = |class: Class| (look(Some(class)), class.words());
-    let mut tiles: Vec<(String, &str)> = found.into_iter().map(tile).collect();
-    tiles.push((look(None), "several classes"));
-    sheet.tiles(&tiles);
-}
-
-struct Scale {
-    per_sample: f64,
-    least: u64,
-    total: u64,
-}
-
-fn boxes(sheet: &mut Sheet, node: &Node, (left, top): (f64, f64), scale: &Scale) {
-    let mut x = left;
-    for (name, callee) in &node.callees {
-        let width = callee.samples as f64 * scale.per_sample;
-        if callee.samples >= scale.least {
-            let share = callee.samples as f64 / scale.total as f64;
-            let hover = format!("{name}: {}", number::percent(share));
-            let size = ((width - 0.6).max(0.4), ROW - 1.0);
-            sheet.svg.tile((x, top), size, &look(callee.drawn()), &hover);
-            if svg::width(name, 11.0) + 4.0 < width {
-                sheet.svg.text(x + 3.0, top + 11.5, Anchor::Start, "to", name);
+        let total = total(frames);
+        let per_sample = sheet.width / total;
+        // Where the next function of each depth begins.
+        let mut next = [0.0; DEPTH_MAX + 2];
+        let mut deepest = 0;
+        for (path, frame) in frames {
+            let (depth, width) = (path.len(), frame.samples() * per_sample);
+            let (x, y) = (next[depth], sheet.y + ROW * (depth as f64 - 1.0));
+            (next[depth], next[depth + 1]) = (x + width, x);
+            if is_wide(frame, total) {
+                let name = path[depth - 1];
+                let hover = format!("{name}: {}", number::percent(frame.samples() / total));
+                let size = ((width - 0.6).max(0.4), ROW - 1.0);
+                sheet.svg.tile((x, y), size, &look(frame.drawn()), &hover);
+                if svg::width(name, 11.0) + 4.0 < width {
+                    sheet.svg.text(x + 3.0, y + 11.5, "to", name);
+                }
+                deepest = deepest.max(depth);
             }
-            boxes(sheet, callee, (x, top + ROW), scale);
         }
-        x += width;
+        sheet.y += ROW * deepest as f64 + 4.0;
     }
+    sheet.finish(&words::footer(&run.header, cell))
 }
 
-fn table(title: &str, trees: &[(String, Node)]) -> Table {
+/// Every stack with the samples that ended in it.
+fn table(title: &str, stacks: &[(String, Frames<'_>)]) -> Table {
     let columns = vec![
         Column::left("arm", ""),
         Column::left("end, and the innermost functions", "callers first"),
@@ -209,36 +166,21 @@ fn table(title: &str, trees: &[(String, Node)]) -> Table {
         Column::decimal("share", "% of samples"),
     ];
     let mut table = Table::new(title, columns);
-    for (arm, tree) in trees {
-        let mut leaves: Vec<(String, &Node, u64)> = Vec::new();
-        own(tree, &mut Vec::new(), &mut leaves);
-        leaves.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
-        for (i, (stack, node, samples)) in leaves.into_iter().take(TABLE_ROWS).enumerate() {
-            let share = 100.0 * samples as f64 / tree.samples as f64;
-            let row: Vec<Entry> = vec![
-                arm.clone().into(),
-                stack.into(),
-                node.class().words().into(),
-                format!("{share:.1}").into(),
-            ];
-            if i == 0 { table.push_group(row) } else { table.push(row) }
-        }
+    for (arm, frames) in stacks {
+        let ended = frames.iter().filter(|(_, frame)| frame.own > 0);
+        let mut ended: Vec<_> = ended.map(|(path, frame)| (in_words(path), frame)).collect();
+        ended.sort_by(|a, b| b.1.own.cmp(&a.1.own).then_with(|| a.0.cmp(&b.0)));
+        let rows = ended.into_iter().take(TABLE_ROWS).map(|(stack, frame)| {
+            let share = format!("{:.1}", 100.0 * frame.own as f64 / total(frames));
+            vec![arm.into(), stack.into(), frame.most().0.words().into(), share.into()]
+        });
+        chart::push_group(&mut table, rows);
     }
     table
 }
 
-/// Every stack with the samples that ended in it.
-fn own<'a>(node: &'a Node, path: &mut Vec<&'a str>, found: &mut Vec<(String, &'a Node, u64)>) {
-    let below: u64 = node.callees.values().map(|callee| callee.samples).sum();
-    if node.samples > below && !path.is_empty() {
-        let inner = path.len().saturating_sub(TABLE_FRAMES).max(1);
-        let between = if inner > 1 { "… › " } else { "" };
-        let functions = path.get(inner..).unwrap_or_default().join(" › ");
-        found.push((format!("{}: {between}{functions}", path[0]), node, node.samples - below));
-    }
-    for (name, callee) in &node.callees {
-        path.push(name);
-        own(callee, path, found);
-        path.pop();
-    }
+fn in_words(path: &[&str]) -> String {
+    let inner = path.len().saturating_sub(TABLE_FRAMES).max(1);
+    let between = if inner > 1 { "… › " } else { "" };
+    format!("{}: {between}{}", path[0], path[inner..].join(" › "))
 }

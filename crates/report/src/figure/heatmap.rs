@@ -3,112 +3,78 @@
 //! and the markers of all that may be cheapest where nothing is.
 
 use iolens_model::family::Condition;
-use iolens_model::run::Run;
-use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast};
 
-use super::paper::Medium;
-use super::sheet::{Drawing, Sheet};
-use super::style::{self, Look};
-use super::svg::{self, Anchor};
-use super::{Figure, Group, Sweep, chart};
-use crate::number::{self, NONE};
+use super::*;
+use crate::files;
 use crate::standing::{self, Candidate, Standing, standing};
-use crate::table::{Column, Entry, Table, Tone};
-use crate::words;
-use crate::{alone, files};
 
 /// What a tile says.
-struct Tile {
-    /// Look of the winner; none where there is none.
-    winner: Option<Look>,
-    /// Looks of all that may be cheapest.
-    arms: Vec<Look>,
+struct Tile<'a> {
+    /// All that may be cheapest; the one that is, for sure, and the next.
+    arms: Vec<Candidate<'a>>,
+    is_won: bool,
     /// A word or number below the markers.
     below: String,
     /// The same in words, for the hover and the table.
     text: String,
-    /// What it rests on, for the hover.
-    evidence: String,
-}
-
-/// The title, in the words of the study.
-fn title(run: &Run, sweep: &Sweep<'_>) -> String {
-    let plan = &run.header.plan;
-    let (arm, size) = (words::arm_of(plan), words::size_of(plan));
-    let title = format!("Fastest {arm} by {size} and threads (with its speed)");
-    let state = files::state(&sweep.setting).map(str::to_owned);
-    let state = words::as_found(&run.header, &sweep.setting, Vec::from_iter(state));
-    words::joined(std::iter::once(title).chain(state).collect())
 }
 
 /// The figure of one sweep.
-pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
-    let sizes = sweep.by_size();
+pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Figure> {
     // One thread count has it in the crossovers.
-    if sizes.len() < 2 || sweep.curves.len() < 2 || alone::is_alone(sweep.cells()) {
+    if sweep.by_size().len() < 2 || sweep.curves.len() < 2 || alone::is_alone(sweep.cells()) {
         return None;
     }
-    let quick = run.header.plan.quick;
-    let tile = |cell: &CellAnalysis| tile(cell, analysis.delta, quick);
-    let draw = |medium| draw(run, sweep, medium, &tile);
-    let title = sweep.title(&title(run, sweep));
-    Some(sweep.finish(run, Group::Crossover, "cheapest", &title, draw, table(run, sweep, &tile)))
+    let draw = |medium| draw(sweep, medium);
+    Some(sweep.drawn(Group::Crossover, "cheapest", draw, table(sweep)))
 }
 
-fn tile(cell: &CellAnalysis, delta: f64, quick: bool) -> Tile {
-    let look = |arm: &Candidate| style::of(arm.primitive);
+/// The title, in the words of the study.
+fn title(Sweep { run, setting, .. }: &Sweep<'_>) -> String {
+    let plan = &run.header.plan;
+    let (arm, size) = (words::arm_of(plan), words::size_of(plan));
+    let title = format!("Fastest {arm} by {size} and threads (with its speed)");
+    let state = files::state(setting).map(str::to_owned);
+    let state = words::as_found(&run.header, setting, Vec::from_iter(state));
+    words::joined(std::iter::once(title).chain(state).collect())
+}
+
+fn tile<'a>(sweep: &Sweep<'_>, cell: &'a CellAnalysis) -> Tile<'a> {
     let name = |arm: &Candidate| chart::shown(&[cell], arm.label);
-    let several = |word: &str, best: Candidate, others: &[Candidate]| {
-        let all: Vec<Candidate> = [&[best], others].concat();
-        let names: Vec<String> = all.iter().map(name).collect();
-        Tile {
-            winner: None,
-            arms: all.iter().map(look).collect(),
-            below: word.to_owned(),
-            text: format!("{word}: {}", number::list(&names)),
-            evidence: evidence(&all),
-        }
-    };
-    match standing(cell, delta, quick) {
+    let (word, arms) = match standing(cell, sweep.analysis.delta, sweep.run.header.plan.quick) {
         Standing::Cheapest { best, nearest } => {
             let below = match best.contrast {
                 Some(contrast) => format!("{}×", number::ratio(contrast.ratio)),
                 None => "baseline".to_owned(),
             };
-            Tile {
-                winner: Some(look(&best)),
-                arms: vec![look(&best)],
-                text: format!("{}, {below}; next is {}", name(&best), name(&nearest)),
-                below,
-                evidence: evidence(&[best, nearest]),
-            }
+            let text = format!("{}, {below}; next is {}", name(&best), name(&nearest));
+            return Tile { arms: vec![best, nearest], is_won: true, below, text };
         }
-        Standing::Tie { best, others } => several("tie", best, &others),
-        Standing::Unseparated { best, others } => several("open", best, &others),
-        Standing::NoInterval { best, .. } => several("one trial", best, &[]),
-        Standing::Alone(only) => several("alone", only, &[]),
-        Standing::Nothing(why) => {
-            let below = NONE.to_owned();
-            Tile { winner: None, arms: Vec::new(), below, text: why, evidence: evidence(&[]) }
+        Standing::Nothing(text) => {
+            return Tile { arms: Vec::new(), is_won: false, below: NONE.to_owned(), text };
         }
-    }
+        Standing::Tie { best, others } => ("tie", [vec![best], others].concat()),
+        Standing::Unseparated { best, others } => ("open", [vec![best], others].concat()),
+        Standing::NoInterval { best, .. } => ("one trial", vec![best]),
+        Standing::Alone(only) => ("alone", vec![only]),
+    };
+    let text = format!("{word}: {}", number::list(&Vec::from_iter(arms.iter().map(name))));
+    Tile { arms, is_won: false, below: word.to_owned(), text }
 }
 
 /// `; send: 1.06 [1.05, 1.07], n = 12` of the arms that have a contrast.
 fn evidence(arms: &[Candidate]) -> String {
-    let one = |(label, contrast): (&str, &Contrast)| {
-        format!("; {label}: {}, n = {}", number::contrast(contrast), contrast.n)
-    };
     let judged = arms.iter().filter_map(|arm| Some((arm.label, arm.contrast?)));
-    let all: String = judged.map(one).collect();
+    let all: String = judged
+        .map(|(label, of)| format!("; {label}: {}, n = {}", number::contrast(of), of.n))
+        .collect();
     if all.is_empty() { "; n = 0".to_owned() } else { all }
 }
 
 /// `; send, which needs a contiguous message, is left out`.
 fn without(left_out: &[Candidate]) -> String {
-    let contiguous = |arm: &Candidate| arm.condition == Some(Condition::Contiguous);
-    let needs = match left_out.iter().all(contiguous) {
+    let mut conditions = left_out.iter().map(|arm| arm.condition);
+    let needs = match conditions.all(|of| of == Some(Condition::Contiguous)) {
         true => "a contiguous message",
         false => "a message of a certain kind",
     };
@@ -120,166 +86,95 @@ fn without(left_out: &[Candidate]) -> String {
     }
 }
 
-fn draw(
-    run: &Run,
-    sweep: &Sweep<'_>,
-    medium: Medium,
-    tile: &dyn Fn(&CellAnalysis) -> Tile,
-) -> Drawing {
-    let grid = Grid::of(sweep, medium);
-    let cells = sweep.cells();
-    let left_out = standing::conditional_in(cells.iter().copied());
-    let how = format!(
-        "solid: ahead of all others, with its speed vs {}; dashed: a tie, or too close to call{}",
-        run.header.plan.baseline,
-        without(&left_out)
-    );
-    let mut sheet = Sheet::new(medium, grid.width(), &sweep.title(&title(run, sweep)), &how);
-    let items = chart::compared(&cells)
-        .iter()
-        .filter(|arm| left_out.iter().all(|left_out| left_out.label != arm.label))
-        .map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label)))
-        .collect::<Vec<_>>();
-    sheet.legend(&items);
-    grid.axes(&mut sheet, run);
-    for (threads, cells) in &sweep.curves {
-        for cell in cells {
-            let (x, y) = grid.place(*threads, cell.cell.size);
-            let hover = words::subject(&run.header, &cell.cell);
-            draw_tile(&mut sheet, (x, y), (grid.pitch - GAP, HEIGHT - GAP), &tile(cell), &hover);
-        }
-    }
-    sheet.y += grid.height() + 38.0;
-    sheet.finish(&words::footer(&run.header, &sweep.setting))
-}
-
-/// Where the tiles stand: sizes from left to right, and in a column of a paper, which is too
-/// narrow for what a tile says, from top to bottom.
-struct Grid {
-    sizes: Vec<Bytes>,
-    threads: Vec<u32>,
-    sizes_go_down: bool,
-    /// Between the left edges of two tiles.
-    pitch: f64,
-}
-
 const LEFT: f64 = 66.0;
 const GAP: f64 = 4.0;
 const HEIGHT: f64 = 46.0;
 /// The name of what goes down stands above the tiles.
 const ABOVE: f64 = 22.0;
 
-impl Grid {
-    fn of(sweep: &Sweep<'_>, medium: Medium) -> Grid {
-        const PITCH_MAX: f64 = 120.0;
-        let sizes = sweep.by_size().into_iter().map(|(size, _)| size).collect();
-        let threads = sweep.curves.iter().map(|(threads, _)| *threads).collect();
-        let sizes_go_down = medium.is_narrow();
-        let mut grid = Grid { sizes, threads, sizes_go_down, pitch: PITCH_MAX };
-        let columns = grid.labels().0.len().max(1) as f64;
-        grid.pitch = ((medium.width() - LEFT) / columns).min(PITCH_MAX);
-        grid
+/// Sizes from left to right, and in a column of a paper, which is too narrow for what a tile
+/// says, from top to bottom.
+fn draw(sweep: &Sweep<'_>, medium: Medium) -> Drawing {
+    const PITCH_MAX: f64 = 120.0;
+    let (header, cells) = (&sweep.run.header, sweep.cells());
+    let sizes = sweep.by_size().iter().map(|(size, _)| size.to_string()).collect();
+    let threads = sweep.curves.iter().map(|curve| curve.threads.to_string()).collect();
+    let size = words::size_of(&header.plan);
+    let axes: [(Vec<String>, &str); 2] = match medium.is_narrow() {
+        true => [(threads, "threads"), (sizes, &size)],
+        false => [(sizes, &size), (threads, "threads")],
+    };
+    let [(columns, across), (rows, down)] = &axes;
+    let pitch = ((medium.width() - LEFT) / columns.len() as f64).min(PITCH_MAX);
+    let width = LEFT + pitch * columns.len() as f64;
+    let left_out = standing::conditional_in(cells.iter().copied());
+    let how = format!(
+        "solid: ahead of all others, with its speed vs {}; dashed: a tie, or too close to call{}",
+        header.plan.baseline,
+        without(&left_out)
+    );
+    let mut sheet = Sheet::new(medium, width, &sweep.title(&title(sweep)), &how);
+    let arms = chart::arms(&cells).into_iter().filter(|arm| {
+        chart::is_compared(arm) && left_out.iter().all(|left_out| left_out.label != arm.label)
+    });
+    sheet.legend(arms.map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label))));
+    let top = sheet.y + ABOVE;
+    let svg = &mut sheet.svg;
+    svg.text(0.0, sheet.y + 14.0, "tn", down);
+    for (i, label) in rows.iter().enumerate() {
+        svg.text(LEFT - 14.0, top + HEIGHT * i as f64 + 28.0, "tk ae", label);
     }
-
-    /// What stands below the columns and beside the rows.
-    fn labels(&self) -> (Vec<String>, Vec<String>) {
-        let sizes = self.sizes.iter().map(Bytes::to_string).collect();
-        let threads = self.threads.iter().map(u32::to_string).collect();
-        if self.sizes_go_down { (threads, sizes) } else { (sizes, threads) }
+    let bottom = top + HEIGHT * rows.len() as f64;
+    for (i, label) in columns.iter().enumerate() {
+        svg.text(LEFT + pitch * (i as f64 + 0.5) - GAP / 2.0, bottom + 14.0, "tk am", label);
     }
-
-    fn width(&self) -> f64 {
-        LEFT + self.pitch * self.labels().0.len() as f64
+    svg.text((LEFT + width) / 2.0, bottom + 32.0, "tn am", across);
+    for cell in cells {
+        let own = [cell.cell.size.to_string(), cell.cell.threads.to_string()];
+        let at = |labels: &[String]| labels.iter().position(|label| own.contains(label));
+        let [column, row] = [columns, rows].map(|labels| at(labels).unwrap_or(0) as f64);
+        let corner = (LEFT + pitch * column, top + HEIGHT * row);
+        let subject = words::subject(header, &cell.cell);
+        draw_tile(svg, corner, pitch - GAP, &tile(sweep, cell), &subject);
     }
-
-    fn height(&self) -> f64 {
-        ABOVE + HEIGHT * self.labels().1.len() as f64
-    }
-
-    /// The corner of a tile, from where the grid begins.
-    fn place(&self, threads: u32, size: Bytes) -> (f64, f64) {
-        let along = self.sizes.iter().position(|known| *known == size).unwrap_or(0);
-        let of = self.threads.iter().position(|known| *known == threads).unwrap_or(0);
-        let (column, row) = if self.sizes_go_down { (of, along) } else { (along, of) };
-        (LEFT + self.pitch * column as f64, ABOVE + HEIGHT * row as f64)
-    }
-
-    fn axes(&self, sheet: &mut Sheet, run: &Run) {
-        let (columns, rows) = self.labels();
-        let size = words::size_of(&run.header.plan);
-        let (down, across) = match self.sizes_go_down {
-            true => (size.as_str(), "threads"),
-            false => ("threads", size.as_str()),
-        };
-        let (top, bottom) = (sheet.y, sheet.y + self.height());
-        sheet.svg.text(0.0, top + 14.0, Anchor::Start, "tn", down);
-        for (i, label) in rows.iter().enumerate() {
-            let y = top + ABOVE + HEIGHT * i as f64 + 28.0;
-            sheet.svg.text(LEFT - 14.0, y, Anchor::End, "tk", label);
-        }
-        for (i, label) in columns.iter().enumerate() {
-            let x = LEFT + self.pitch * (i as f64 + 0.5) - GAP / 2.0;
-            sheet.svg.text(x, bottom + 14.0, Anchor::Middle, "tk", label);
-        }
-        let middle = LEFT + self.pitch * columns.len() as f64 / 2.0;
-        sheet.svg.text(middle, bottom + 32.0, Anchor::Middle, "tn", across);
-    }
+    sheet.y = bottom + 38.0;
+    sheet.finish(&words::footer(header, &sweep.setting))
 }
 
-/// A tile with its corner from where the grid begins.
-fn draw_tile(
-    sheet: &mut Sheet,
-    (x, y): (f64, f64),
-    (width, height): (f64, f64),
-    tile: &Tile,
-    hover: &str,
-) {
+fn draw_tile(svg: &mut Svg, (x, y): Spot, width: f64, tile: &Tile, subject: &str) {
     const APART: f64 = 14.0;
-    let y = sheet.y + y;
-    let class = match tile.winner {
-        Some(look) => format!("f c-{} tile", look.hue),
-        None => "none".to_owned(),
+    let Tile { arms, is_won, below, text } = tile;
+    let hover = format!("{subject}: {text}{}", evidence(arms));
+    let looks = arms.iter().map(|arm| style::of(arm.primitive));
+    let looks: Vec<Look> = looks.take(if *is_won { 1 } else { arms.len() }).collect();
+    let class = match looks.as_slice() {
+        [won] if *is_won => format!("f c-{} tile", won.hue),
+        _ => "none".to_owned(),
     };
-    sheet.svg.tile(
-        (x, y),
-        (width, height),
-        &class,
-        &format!("{hover}: {}{}", tile.text, tile.evidence),
-    );
+    svg.tile((x, y), (width, HEIGHT - GAP), &class, &hover);
     let middle = x + width / 2.0;
     // As many markers as fit; the hover and the table name all.
-    let room = ((width - 8.0) / APART).max(1.0);
-    let fit = tile.arms.iter().take_while({
-        let mut used = 0.0;
-        move |_| {
-            used += 1.0;
-            used <= room
-        }
-    });
-    let shown: Vec<&Look> = fit.collect();
-    let first = middle - APART * (shown.len() as f64 - 1.0) / 2.0;
-    for (i, look) in shown.into_iter().enumerate() {
-        let at = (first + APART * i as f64, y + 15.0);
-        sheet.svg.marker(at, look.marker, &format!("f s c-{} mark", look.hue));
+    let fit = (1..=looks.len()).rev().find(|n| APART * *n as f64 <= width - 8.0).unwrap_or(1);
+    let first = middle - APART * (fit.min(looks.len()) as f64 - 1.0) / 2.0;
+    for (i, look) in looks.into_iter().take(fit).enumerate() {
+        svg.marker((first + APART * i as f64, y + 15.0), look, false);
     }
-    let below = if svg::width(&tile.below, 11.5) < width { tile.below.as_str() } else { "" };
-    sheet.svg.text(middle, y + 35.0, Anchor::Middle, "tk", below);
+    let has_room = svg::width(below, 11.5) < width;
+    svg.text(middle, y + 35.0, "tk am", if has_room { below } else { "" });
 }
 
-fn table(run: &Run, sweep: &Sweep<'_>, tile: &dyn Fn(&CellAnalysis) -> Tile) -> Table {
+fn table(sweep: &Sweep<'_>) -> Table {
+    let threads = || sweep.curves.iter().map(|curve| curve.threads);
     let mut columns = vec![Column::right("size", "")];
-    columns.extend(sweep.curves.iter().map(|(n, _)| Column::left(&words::threads(*n), "")));
-    let mut table = Table::new(title(run, sweep), columns);
+    columns.extend(threads().map(|threads| Column::left(&words::threads(threads), "")));
+    let mut table = Table::new(title(sweep), columns);
     for (size, cells) in sweep.by_size() {
-        let mut row: Vec<Entry> = vec![size.to_string().into()];
-        for (threads, _) in &sweep.curves {
-            let cell = cells.iter().find(|cell| cell.cell.threads == *threads);
-            row.push(match cell {
-                Some(cell) => tile(cell).text.into(),
-                None => Entry::toned(NONE, Tone::Faint),
-            });
-        }
-        table.push(row);
+        let entry = |threads| match cells.iter().find(|cell| cell.cell.threads == threads) {
+            Some(cell) => tile(sweep, cell).text.into(),
+            None => Entry::toned(NONE, Tone::Faint),
+        };
+        let size = Entry::from(size.to_string());
+        table.push(std::iter::once(size).chain(threads().map(entry)).collect());
     }
     table
 }

@@ -1,15 +1,9 @@
-//! Metrics that are drawn: how each is read from an arm, and the curves it
-//! gives along sizes or along thread counts.
+//! Metrics that are drawn: how each is read from an arm, the curves it gives along an axis, and
+//! its figure by size, what most figures of a sweep are. Among them time, with the fit a + b·n
+//! where a curve is affine.
 
-use iolens_model::outcome::Status;
-use iolens_model::run::Run;
-use iolens_model::units::Bytes;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
-
-use super::chart::{self, Along, Kind, Panel, Point, Series};
-use super::scale::Scale;
-use super::style;
-use crate::{number, words};
+use super::*;
+use crate::results::interval_text;
 
 /// A metric of one arm.
 #[derive(Clone, Copy)]
@@ -26,10 +20,6 @@ pub(crate) struct Metric {
     pub(crate) judged: bool,
 }
 
-fn figure(arm: &ArmAnalysis, read: fn(&Figures) -> Option<Estimate>) -> Option<Estimate> {
-    arm.figures.as_ref().and_then(read)
-}
-
 /// Declares a metric that no verdict is about.
 pub(crate) const fn plain(
     name: &'static str,
@@ -39,103 +29,17 @@ pub(crate) const fn plain(
     Metric { name, unit, divisor: 1.0, read, judged: false }
 }
 
-/// Received payload.
-pub(crate) const GOODPUT: Metric = Metric {
-    divisor: 1e9,
-    judged: true,
-    ..plain("Goodput", "Gbit/s", |arm| figure(arm, |f| f.goodput_bits_per_s))
-};
-/// Bytes of a file.
-pub(crate) const READ_GIB: Metric = Metric {
-    divisor: Bytes::GIB as f64,
-    judged: true,
-    ..plain("Rate", "GiB/s", |arm| figure(arm, |f| f.read_bytes_per_s))
-};
-/// The same where the typical one is below one GiB/s.
-pub(crate) const READ_MIB: Metric =
-    Metric { divisor: Bytes::MIB as f64, unit: "MiB/s", ..READ_GIB };
-/// Time over blocks.
-pub(crate) const BLOCK_TIME: Metric = Metric { name: "Time per block", ..TIME };
-/// Time over whole files.
-pub(crate) const COPY_TIME: Metric =
-    Metric { name: "Duration of a copy", unit: "ms", divisor: 1e6, ..TIME };
-/// CPU time of the threads that read.
-pub(crate) const READ_CPU: Metric = Metric { name: "CPU", ..TX_CPU };
-/// Time over messages.
-pub(crate) const TIME: Metric = Metric {
-    judged: true,
-    ..plain("Time per message", "ns", |arm| figure(arm, |f| Some(f.ns_per_message)))
-};
-/// Speed relative to the baseline.
-pub(crate) const RATIO: Metric = Metric {
-    judged: true,
-    ..plain("Speed relative to the baseline", "×", |arm| {
-        let contrast = arm.contrast.as_ref()?;
-        Some(Estimate { value: contrast.ratio, interval: contrast.pointwise, n: contrast.n })
-    })
-};
-/// CPU time of the sending threads.
-pub(crate) const TX_CPU: Metric =
-    plain("Sender CPU", "ns/B", |arm| figure(arm, |f| f.tx_cpu_ns_per_byte));
-/// CPU time of the receiving threads.
-pub(crate) const RX_CPU: Metric =
-    plain("Receiver CPU", "ns/B", |arm| figure(arm, |f| f.rx_cpu_ns_per_byte));
-/// Time in softirq.
-pub(crate) const SOFTIRQ: Metric =
-    plain("Softirq", "ns/B", |arm| figure(arm, |f| f.softirq_ns_per_byte));
-/// Cycles of the sending end.
-pub(crate) const TX_CYCLES: Metric =
-    plain("Sender", "cycles/B", |arm| figure(arm, |f| f.tx_cycles_per_byte));
-/// Cycles of the receiving end.
-pub(crate) const RX_CYCLES: Metric =
-    plain("Receiver", "cycles/B", |arm| figure(arm, |f| f.rx_cycles_per_byte));
-/// Cycles of both ends.
-pub(crate) const CYCLES: Metric =
-    plain("Cycles of both ends", "cycles/B", |arm| figure(arm, |f| f.cycles_per_byte));
-/// First-level misses.
-pub(crate) const L1D_MISSES: Metric =
-    plain("L1d misses", "per KiB", |arm| figure(arm, |f| f.l1d_misses_per_kib));
-/// Last-level misses.
-pub(crate) const LLC_MISSES: Metric =
-    plain("LLC misses", "per KiB", |arm| figure(arm, |f| f.llc_misses_per_kib));
-/// Last-level references.
-pub(crate) const LLC_REFERENCES: Metric =
-    plain("LLC references", "per KiB", |arm| figure(arm, |f| f.llc_references_per_kib));
-/// Context switches of both ends.
-pub(crate) const SWITCHES: Metric =
-    plain("Context switches", "per message", |arm| figure(arm, |f| f.context_switches_per_message));
-/// Context switches, by block.
-pub(crate) const SWITCHES_OF_BLOCKS: Metric = Metric { unit: "per block", ..SWITCHES };
-/// Median round trip.
-pub(crate) const P50: Metric = Metric {
-    divisor: 1e3,
-    ..plain("Round trip, median", "µs", |arm| arm.latency.as_ref()?.p50_ns)
-};
-/// 99th percentile of the round trip.
-pub(crate) const P99: Metric = Metric {
-    divisor: 1e3,
-    ..plain("Round trip, 99th percentile", "µs", |arm| arm.latency.as_ref()?.p99_ns)
-};
-
 impl Metric {
     /// Whether any compared arm of the cells has it.
     pub(crate) fn is_in(&self, cells: &[&CellAnalysis]) -> bool {
-        let arms = chart::compared(cells);
-        let has = |cell: &&CellAnalysis| arms.iter().any(|arm| self.of(cell, &arm.label).is_some());
-        cells.iter().any(has)
+        let mut arms = cells.iter().flat_map(|cell| &cell.arms);
+        arms.any(|arm| chart::is_compared(&arm.arm) && self.of(arm).is_some())
     }
 
-    /// Of a usable arm of a cell, in the drawn unit.
-    pub(crate) fn of(&self, cell: &CellAnalysis, label: &str) -> Option<Estimate> {
-        let arm = chart::find(cell, label).filter(|arm| arm.status == Status::Ok)?;
-        let stored = (self.read)(arm).filter(|estimate| estimate.value.is_finite())?;
-        let scaled =
-            |i: Interval| Interval { low: i.low / self.divisor, high: i.high / self.divisor };
-        Some(Estimate {
-            value: stored.value / self.divisor,
-            interval: stored.interval.map(scaled),
-            n: stored.n,
-        })
+    /// A number of a usable arm, in the drawn unit.
+    pub(crate) fn of(&self, arm: &ArmAnalysis) -> Option<Estimate> {
+        let found = (self.read)(arm).filter(|_| arm.status == Status::Ok);
+        Some(found.filter(|found| found.value.is_finite())?.map(|value| value / self.divisor))
     }
 
     /// A plot of it over cells that differ along one axis.
@@ -146,95 +50,138 @@ impl Metric {
         cells: &[&CellAnalysis],
         title: String,
     ) -> Panel {
-        let series = self.series(run, along, cells);
-        let mut panel = Panel {
-            title,
-            y_name: format!("{}, log scale", self.unit),
-            unit: self.unit,
-            y: Scale::values(Interval { low: 1.0, high: 10.0 }),
-            series,
-            bounds: Vec::new(),
-            band: None,
+        let point = |cell: &CellAnalysis, arm: &ArmAnalysis| {
+            let found = self.of(arm)?;
+            let text = interval_text(Some(found), 1.0);
+            let said = format!("{text} {}", self.unit);
+            let contrast = arm.contrast.as_ref().filter(|_| self.judged);
+            let hover = hover(run, cell, arm, &said, found.n, contrast);
+            let Estimate { value, interval, .. } = found;
+            Some(Point { value, interval, text, hover, ..Point::default() })
         };
-        if let Some(extent) = panel.extent() {
-            panel.y = Scale::values(extent);
-        }
-        panel
-    }
-
-    fn series(&self, run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {
-        let curve = |arm: iolens_model::arm::Arm| {
-            let label = arm.label.as_str();
-            let points: Vec<Point> =
-                cells.iter().filter_map(|cell| self.point(run, along, cell, label)).collect();
-            Series {
-                missing: chart::missing(along, cells, label, &points),
-                label: chart::shown(cells, label),
-                look: style::of(&arm.primitive),
-                kind: Kind::Curve,
-                points,
-            }
-        };
-        let curves = chart::compared(cells).into_iter().map(curve);
+        let arms = chart::arms(cells).into_iter().filter(|arm| chart::is_compared(arm));
+        let curves = arms.map(|arm| Series::of(arm, Kind::Curve, along, cells, point));
         // The baseline has no ratio, and a metric may belong to some arms.
-        curves.filter(|series| !series.points.is_empty()).collect()
+        let curves = curves.filter(|series| !series.points.is_empty()).collect();
+        Panel::new(title, format!("{}, log scale", self.unit), self.unit, curves)
     }
+}
 
-    fn point(&self, run: &Run, along: Along, cell: &CellAnalysis, label: &str) -> Option<Point> {
-        let estimate = self.of(cell, label)?;
-        let contrast = chart::find(cell, label).and_then(|arm| arm.contrast.as_ref());
-        let verdict = match contrast.filter(|_| self.judged && !run.header.plan.quick) {
-            Some(contrast) => format!(", {}", contrast.verdict.word()),
-            None => String::new(),
+/// What a point says: arm, cell, value, trials, and the verdict where it is about this.
+pub(crate) fn hover(
+    run: &Run,
+    cell: &CellAnalysis,
+    arm: &ArmAnalysis,
+    value: &str,
+    n: u32,
+    contrast: Option<&Contrast>,
+) -> String {
+    let (label, cell) = (arm.shown_label(), words::subject(&run.header, &cell.cell));
+    let judged = contrast.filter(|_| !run.header.plan.quick);
+    let verdict = judged.map(|contrast| format!(", {}", contrast.verdict.word()));
+    format!("{label}, {cell}: {value}, n = {n}{}", verdict.unwrap_or_default())
+}
+
+/// What a figure by size shows.
+pub(super) struct BySize<'a> {
+    pub(super) group: Group,
+    /// The beginning of the middle of its file name.
+    pub(super) stem: &'a str,
+    /// What the title says, and the unit there.
+    pub(super) what: &'a str,
+    pub(super) unit: &'a str,
+    /// How to read it, besides the intervals.
+    pub(super) how: &'a str,
+    /// A panel each, of those that were measured.
+    pub(super) metrics: &'a [Metric],
+}
+
+impl BySize<'_> {
+    /// The chart, without a panel where nothing of it was measured.
+    pub(super) fn chart(&self, sweep: &Sweep<'_>) -> Chart {
+        let plan = &sweep.run.header.plan;
+        let along = Along::sizes(plan);
+        let panels = sweep.panels(along, self.metrics);
+        let columns = match self.metrics {
+            [_] => 2,
+            _ => panels.len() / sweep.curves.len(),
         };
-        let text = text(&estimate);
-        let lead = hover_lead(run, cell, label);
-        Some(Point {
-            x: along.of(cell),
-            value: estimate.value,
-            interval: estimate.interval,
-            open: false,
-            hover: format!("{lead}: {text} {}, n = {}{verdict}", self.unit, estimate.n),
-            text,
-        })
+        let title = format!("{} by {} ({})", self.what, words::size_of(plan), self.unit);
+        Chart { columns, ..sweep.chart(along, &title, self.how, panels) }
+    }
+
+    /// The figure; null for a single size too, of which the ratio and the summary say it all.
+    pub(super) fn figure(&self, sweep: &Sweep<'_>) -> Option<Figure> {
+        (sweep.by_size().len() > 1).then(|| self.of(sweep, self.chart(sweep)))?
+    }
+
+    /// A figure of what its chart has become.
+    pub(super) fn of(&self, sweep: &Sweep<'_>, chart: Chart) -> Option<Figure> {
+        sweep.figure(self.group, &format!("{}-by-size", self.stem), chart)
+    }
+
+    /// Times, with their fits.
+    pub(super) fn with_fits(&self, sweep: &Sweep<'_>) -> Option<Figure> {
+        if sweep.by_size().len() < 2 {
+            return None;
+        }
+        let mut chart = self.chart(sweep);
+        let mut notes = Vec::new();
+        for (panel, Curve { cells, .. }) in chart.panels.iter_mut().zip(&sweep.curves) {
+            for model in sweep.models(cells) {
+                notes.push(note(model, &chart::shown(cells, &model.label)));
+                panel.series.extend(line(model, cells).filter(|_| model.is_affine()));
+            }
+        }
+        let mut series = chart.panels.iter().flat_map(|panel| &panel.series);
+        if series.any(|series| series.kind == Kind::Model) {
+            chart.subtitle += "; dotted: the fit a + b·n, where no size is more than 10% off it";
+        }
+        let mut figure = self.of(sweep, chart)?;
+        figure.table.notes = notes;
+        Some(figure)
     }
 }
 
-/// A value with its interval, three digits each: `39.5 [39.1, 39.9]`.
-fn text(estimate: &Estimate) -> String {
-    match estimate.interval {
-        Some(i) => format!("{} {}", digits(estimate.value), number::ends(i, digits)),
-        None => digits(estimate.value),
+impl<'a> Sweep<'a> {
+    /// The fits of the arms of a curve.
+    pub(super) fn models(&self, cells: &[&CellAnalysis]) -> impl Iterator<Item = &'a CostModel> {
+        let curve = cells.first().map(|cell| cell.cell.curve());
+        self.analysis.cost_models.iter().filter(move |model| Some(&model.curve) == curve.as_ref())
     }
 }
 
-/// Three significant digits, however small the value is.
-fn digits(value: f64) -> String {
-    let size = value.abs();
-    if size == 0.0 || size >= 0.1 {
-        return iolens_model::units::three_digits(value);
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "3 to 14")]
-    let decimals = (2.0 - size.log10().floor()).clamp(3.0, 14.0) as usize;
-    format!("{value:.decimals$}")
+/// The fit between the smallest and the largest size of the arm.
+fn line(model: &CostModel, cells: &[&CellAnalysis]) -> Option<Series> {
+    const STEPS: u32 = 24;
+    let fitted = cells.iter().filter(|cell| {
+        chart::find(cell, &model.label).is_some_and(|arm| arm.status == Status::Ok)
+            && model.breaks_at.is_none_or(|end| cell.cell.size < end)
+    });
+    let mut sizes = fitted.map(|cell| cell.cell.size.0 as f64);
+    let (first, last) = (sizes.next()?, sizes.next_back()?);
+    let arm = chart::find(cells.first()?, &model.label)?;
+    let points = (0..=STEPS).map(|step| {
+        let x = first * (last / first).powf(f64::from(step) / f64::from(STEPS));
+        let value = model.fixed_ns.value + model.per_byte_ns.value * x;
+        Point { x, value, ..Point::default() }
+    });
+    Some(Series::new(&model.label, &arm.arm.primitive, Kind::Model, points.collect()))
 }
 
-/// The arm and cell of a point, for its hover.
-pub(crate) fn hover_lead(run: &Run, cell: &CellAnalysis, label: &str) -> String {
-    let label = chart::shown(&[cell], label);
-    format!("{label}, {}", words::subject(&run.header, &cell.cell))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_values_keep_three_digits() {
-        let check = |value, expect: &str| assert_eq!(digits(value), expect);
-        check(0.0, "0");
-        check(0.000_123_4, "0.000123");
-        check(0.0456, "0.0456");
-        check(12.345, "12.3");
+/// The fit in words, below the table.
+fn note(model: &CostModel, label: &str) -> String {
+    let lead = format!("{label}, {}", words::threads(model.curve.threads));
+    let residual = format!("{:+.0}% at {}", 100.0 * model.worst_residual, model.worst_at);
+    if !model.is_affine() {
+        return format!("{lead}: not affine, {residual} off the fit");
     }
+    let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
+    let half = number::bytes(model.half_size_bytes.value);
+    let below = model.breaks_at.map(|size| format!(" below {size}")).unwrap_or_default();
+    format!(
+        "{lead}: {at_most}{} ns + {} ns/B{below}, half of it fixed at {half}, {residual} at most",
+        three_digits(model.fixed_ns.value),
+        three_digits(model.per_byte_ns.value)
+    )
 }

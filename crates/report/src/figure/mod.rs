@@ -1,65 +1,64 @@
-//! Figures: each is one file that turns a run and its analysis into a
-//! `chart::Chart` and a table with the same numbers; `draw` makes SVG of
-//! a chart, once for the page and once for a paper. The writer is ours
-//! because a figure has to follow the page's light and dark through classes,
-//! label its curves directly, answer a hover with n, interval and verdict, and
-//! mark sizes at powers of two.
+//! Figures of a run and its analysis, each with a table of the same numbers. Most are charts:
+//! a [`Sweep`] of cells and a few [`Metric`]s give the panels of a [`Chart`], which says all
+//! that is drawn, and `draw` makes SVG of it, once for the page and once for a paper. The
+//! others draw on a [`Sheet`] themselves. The writer is ours because a figure has to follow the
+//! page's light and dark through classes, label its curves directly, answer a hover with n,
+//! interval and verdict, and mark sizes at powers of two.
 
 use std::borrow::Cow;
 
+// The files of this folder begin with `use super::*`: all speak of these.
+use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Study;
 use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::copy::CopySetting;
-use iolens_model::file::{FileSetting, WriteSetting};
+use iolens_model::file::{CacheState, FileSetting, WriteSetting};
+use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
 use iolens_model::server::ServerSetting;
-use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, CellAnalysis};
+use iolens_model::units::{Bytes, three_digits};
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, CostModel, Estimate, Interval,
+};
+use iolens_stats::attribution::Explanation;
 
+use crate::number::{self, NONE};
 use crate::parts::{self, Part};
-use crate::table::Table;
-use crate::words;
+use crate::table::{Column, Entry, Table, Tone};
+use crate::{alone, words};
+use chart::{Along, Chart, Kind, Panel, Point, Series};
+use metric::{BySize, Metric};
+use scale::Scale;
+use sheet::{Drawing, Sheet};
+use style::Look;
+use svg::{Spot, Svg};
 
-mod attribution;
-mod by_size;
-mod cache;
+mod bars;
 pub(crate) mod chart;
-mod clip;
-mod copies;
-mod cpu;
 mod crossover;
 pub(crate) mod draw;
 pub mod extremes;
 mod files;
 mod flame;
-mod goodput;
+mod geometry;
 mod heatmap;
-mod labels;
-mod latency;
-mod message_time;
 pub(crate) mod metric;
+mod net;
 mod paper;
-mod plot;
-mod processors;
 mod ratio;
 mod rows;
 pub(crate) mod scale;
 mod searches;
 mod servers;
 pub(crate) mod sheet;
-pub mod strip;
 pub(crate) mod style;
-mod summary;
 pub(crate) mod svg;
-mod switches;
 #[cfg(test)]
 mod tests;
-mod threads;
 
 pub(crate) use paper::Medium;
 pub use paper::Paper;
-use sheet::Drawing;
 pub(crate) use sheet::page_style;
 
 /// How every figure begins to say how it is read.
@@ -138,15 +137,6 @@ impl Group {
     }
 }
 
-/// Figures that a run has no values for, all for one reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotDrawn {
-    /// What they would show.
-    pub what: Vec<String>,
-    /// Why there are no values, one clause.
-    pub why: String,
-}
-
 /// Every figure of a run, in the order of [`Group`]; within a group the first
 /// topology and mode first. Their files are as wide as a page.
 #[must_use]
@@ -158,20 +148,18 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
 #[must_use]
 pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let analysis = &analysis.shown();
-    let mut figures = Vec::new();
-    match run.header.plan.study() {
+    let mut figures = match run.header.plan.study() {
+        Study::Syscall => crate::calls::figures(paper, run, analysis),
+        Study::Server => servers::all(paper, run, analysis),
         Study::Net | Study::File | Study::Write | Study::Copy => {
-            for (part, analysis) in shown(analysis) {
-                figures.extend(of_part(paper, run, &analysis, part.as_ref()));
-            }
+            let parts = shown(analysis);
+            let sweeps = parts.iter().map(|(part, own)| sweeps(paper, run, own, part.as_ref()));
+            sweeps.flat_map(|sweeps| of_sweeps(&sweeps)).collect()
         }
-        Study::Syscall => figures.extend(crate::calls::figures(paper, run, analysis)),
-        Study::Server => figures.extend(servers::all(paper, run, analysis)),
-    }
+    };
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
-    let mut sampled = attribution::figures(paper, run, &explained);
-    sampled.extend(flame::figures(paper, run, &explained));
-    figures.extend(sampled);
+    figures.extend(explained.iter().filter_map(|one| bars::of_classes(paper, run, one)));
+    figures.extend(explained.iter().filter_map(|one| flame::figure(paper, run, one)));
     figures.sort_by_key(|figure: &Figure| figure.group);
     figures
 }
@@ -182,15 +170,15 @@ impl Figure {
         paper: Paper,
         group: Group,
         file_stem: String,
-        title: &str,
         draw: impl Fn(Medium) -> Drawing,
         table: Table,
     ) -> Figure {
+        let on_page = draw(Medium::Page);
         Figure {
             file_stem,
-            title: title.to_owned(),
             group,
-            inline: draw(Medium::Page).inline(),
+            inline: on_page.inline(),
+            title: on_page.title,
             svg: paper.print(draw),
             narrow: None,
             table,
@@ -206,12 +194,11 @@ pub(crate) fn of_calls(
     paper: Paper,
     run: &Run,
     metric: &str,
-    title: &str,
     draw: impl Fn(Medium) -> Drawing,
     table: Table,
 ) -> Figure {
     let stem = format!("{}-{metric}", run.header.plan.study());
-    Figure { leads: true, ..Figure::new(paper, Group::Main, stem, title, draw, table) }
+    Figure { leads: true, ..Figure::new(paper, Group::Main, stem, draw, table) }
 }
 
 /// The parts of a run that have figures of their own, each with its analysis;
@@ -221,44 +208,20 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
     if parts.is_empty() {
         return vec![(None, Cow::Borrowed(analysis))];
     }
-    let own = |part: Part| {
-        let analysis = part.of(analysis);
-        (Some(part), Cow::Owned(analysis))
-    };
-    parts.into_iter().map(own).collect()
+    let own = parts.iter().map(|part| Cow::Owned(part.of(analysis))).collect::<Vec<_>>();
+    parts.into_iter().map(Some).zip(own).collect()
 }
 
-fn of_part(paper: Paper, run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = Vec::new();
-    if words::is_of_files(&run.header.plan) {
-        let sweeps = sweeps(paper, analysis, part);
-        for sweep in &sweeps {
-            figures.extend(crossover::figure(run, analysis, sweep));
-            if sweep.curves.len() > 1 {
-                figures.extend(heatmap::figure(run, analysis, sweep));
-            }
+fn of_sweeps(sweeps: &[Sweep<'_>]) -> Vec<Figure> {
+    let mut figures = files::beside(sweeps);
+    for sweep in sweeps {
+        for figure in [crossover::figure, heatmap::figure, ratio::figure] {
+            figures.extend(figure(sweep));
         }
-        figures.extend(match run.header.plan.study() {
-            Study::Copy => copies::all(run, analysis, &sweeps),
-            _ => files::all(run, analysis, &sweeps),
+        figures.extend(match words::is_of_files(&sweep.run.header.plan) {
+            true => files::all(sweep),
+            false => net::all(sweep),
         });
-        return figures;
-    }
-    for sweep in sweeps(paper, analysis, part) {
-        figures.extend(crossover::figure(run, analysis, &sweep));
-        figures.extend(heatmap::figure(run, analysis, &sweep));
-        figures.extend(ratio::figure(run, analysis, &sweep));
-        figures.extend(goodput::figure(run, &sweep));
-        // Of a single size the summary says it all.
-        if sweep.by_size().len() > 1 {
-            figures.extend(message_time::figure(run, analysis, &sweep));
-            figures.extend(cpu::figure(run, &sweep));
-            figures.extend(cache::figure(run, &sweep));
-            figures.extend(switches::figure(run, &sweep));
-            figures.extend(latency::figure(run, &sweep));
-        }
-        figures.extend(threads::figures(run, &sweep));
-        figures.extend(summary::default(run, &sweep));
     }
     figures
 }
@@ -273,116 +236,84 @@ pub fn families(analysis: &Analysis) -> Vec<(&'static str, &'static str)> {
     families
 }
 
-/// One page of all metrics of a size against the thread count, one figure per
-/// topology, mode and working set that has the size.
-#[must_use]
-pub fn summary_of_size(run: &Run, analysis: &Analysis, size: Bytes) -> Vec<Figure> {
-    let analysis = &analysis.shown();
-    let one = |sweep: &Sweep<'_>| summary::of_size(run, sweep, size);
-    summaries(analysis, &one)
-}
-
-/// The same of a thread count against the size.
-#[must_use]
-pub fn summary_of_threads(run: &Run, analysis: &Analysis, threads: u32) -> Vec<Figure> {
-    let analysis = &analysis.shown();
-    let one = |sweep: &Sweep<'_>| summary::of_threads(run, sweep, threads);
-    summaries(analysis, &one)
-}
-
-fn summaries(analysis: &Analysis, one: &dyn Fn(&Sweep<'_>) -> Option<Figure>) -> Vec<Figure> {
-    let of = |(part, analysis): &(Option<Part>, Cow<'_, Analysis>)| {
-        sweeps(Paper::Page, analysis, part.as_ref()).iter().filter_map(one).collect::<Vec<_>>()
-    };
-    shown(analysis).iter().flat_map(of).collect()
-}
-
-/// The figures that have no values in the whole run, with the reason that its
-/// ends gave.
-#[must_use]
-pub fn not_drawn(run: &Run, analysis: &Analysis) -> Vec<NotDrawn> {
-    let cells: Vec<&CellAnalysis> = analysis.cells.iter().collect();
-    let reasons = crate::json::not_measured(&analysis.told);
-    let wanted = [
-        ("cycles per byte", metric::CYCLES, "cycles_user"),
-        ("L1d misses", metric::L1D_MISSES, "l1d_misses"),
-        ("LLC references", metric::LLC_REFERENCES, "llc_references"),
-        ("LLC misses", metric::LLC_MISSES, "llc_misses"),
-        ("sender CPU time", metric::TX_CPU, "tx_cpu_ns"),
-        ("receiver CPU time", metric::RX_CPU, "rx_cpu_ns"),
-        ("softirq time", metric::SOFTIRQ, "softirq_ticks"),
-        ("context switches", metric::SWITCHES, "context_switches"),
-    ];
-    let mut lines: Vec<NotDrawn> = Vec::new();
-    let mut add = |what: &str, why: &str| match lines.iter_mut().find(|line| line.why == why) {
-        Some(line) => line.what.push(what.to_owned()),
-        None => lines.push(NotDrawn { what: vec![what.to_owned()], why: why.to_owned() }),
-    };
-    for (what, _, name) in wanted.iter().filter(|(_, metric, _)| !metric.is_in(&cells)) {
-        add(what, reasons.get(name).map_or("not measured in this run", String::as_str));
-    }
-    let plan = &run.header.plan;
-    if !metric::P50.is_in(&cells) {
-        add(
-            "round trips",
-            match plan.has_rr() {
-                true => "no trial has enough of them",
-                false => "the plan has no mode rr, so no message has an answer",
-            },
-        );
-    }
-    if plan.threads.len() < 2 {
-        add("figures against the thread count", "the plan has one thread count");
-    }
-    lines
-}
-
-/// Curves that differ in their thread count only: the panels of one figure.
-pub(crate) struct Sweep<'a> {
-    /// What they have in common; its threads and size mean nothing.
-    pub(crate) setting: Cell,
-    /// Thread count and cells of each curve.
-    pub(crate) curves: Vec<(u32, Vec<&'a CellAnalysis>)>,
+/// Cells that differ in two things at most, such as size and thread count.
+struct Sweep<'a> {
+    run: &'a Run,
+    analysis: &'a Analysis,
     /// Which arms of the run these are; null for all.
     part: Option<&'a Part>,
     /// What the files of its figures are for.
     paper: Paper,
+    /// What the cells have in common; of what they differ in it says nothing.
+    setting: Cell,
+    /// The panels of most figures.
+    curves: Vec<Curve<'a>>,
+}
+
+/// Cells that differ in one thing.
+#[derive(Clone)]
+struct Curve<'a> {
+    /// What tells them from those of other curves.
+    title: String,
+    threads: u32,
+    cells: Vec<&'a CellAnalysis>,
 }
 
 impl<'a> Sweep<'a> {
-    /// The title of the panel of a thread count.
-    fn panel(&self, run: &Run, threads: u32) -> String {
-        words::panel(&run.header, &Cell { threads, ..self.setting.clone() })
+    /// The same with other curves.
+    fn with(&self, curves: Vec<Curve<'a>>) -> Sweep<'a> {
+        Sweep { setting: self.setting.clone(), curves, ..*self }
     }
 
     /// The cells of all curves.
     fn cells(&self) -> Vec<&'a CellAnalysis> {
-        self.curves.iter().flat_map(|(_, cells)| cells).copied().collect()
+        self.curves.iter().flat_map(|curve| &curve.cells).copied().collect()
     }
 
     /// The cells by size, sizes rising.
     fn by_size(&self) -> Vec<(Bytes, Vec<&'a CellAnalysis>)> {
-        let mut sizes: Vec<(Bytes, Vec<&CellAnalysis>)> = Vec::new();
-        for cell in self.cells() {
-            let size = cell.cell.size;
-            match sizes.iter_mut().find(|(known, _)| *known == size) {
-                Some((_, cells)) => cells.push(cell),
-                None => sizes.push((size, vec![cell])),
-            }
-        }
+        let mut sizes = grouped(self.cells().into_iter().map(|cell| (cell.cell.size, cell)));
         sizes.sort_by_key(|(size, _)| *size);
         sizes
     }
 
-    /// A figure of a chart.
-    fn figure(&self, run: &Run, group: Group, metric: &str, chart: chart::Chart) -> Figure {
-        let titled = chart::Chart { title: self.title(&chart.title), ..chart };
-        let draw = |medium| draw::draw(&titled, medium);
-        let figure = self.finish(run, group, metric, &titled.title, draw, titled.table());
+    /// One row per curve, one panel in it per metric that was measured; equal units share a
+    /// scale.
+    fn panels(&self, along: Along, metrics: &[Metric]) -> Vec<Panel> {
+        let cells = self.cells();
+        let measured = || metrics.iter().filter(|metric| metric.is_in(&cells));
+        let panels = self.curves.iter().flat_map(|Curve { title, cells, .. }| {
+            measured().map(move |metric| {
+                let title = match metrics {
+                    [_] => title.clone(),
+                    _ => format!("{}, {title}", metric.name),
+                };
+                metric.panel(self.run, along, cells, title)
+            })
+        });
+        let mut panels: Vec<Panel> = panels.collect();
+        chart::share_scales(&mut panels);
+        panels
+    }
+
+    /// A chart of intervals.
+    fn chart(&self, along: Along, title: &str, how: &str, panels: Vec<Panel>) -> Chart {
+        let how = format!("{INTERVALS}{how}");
+        Chart::new(self.run, &self.setting, along, title.to_owned(), how, panels)
+    }
+
+    /// A figure of a chart, if that has a panel; `metric` is the middle of its file name.
+    fn figure(&self, group: Group, metric: &str, chart: Chart) -> Option<Figure> {
+        let chart = Chart { title: self.title(&chart.title), ..chart };
+        let draw = |medium| draw::draw(&chart, medium);
         // Pages of `net` have too many figures to draw each twice, unless they are of one size.
-        let is_drawn_twice = words::is_of_files(&run.header.plan) || titled.only_place().is_some();
-        let narrow = is_drawn_twice.then(|| draw(Medium::Narrow).inline());
-        Figure { lines: titled.lines(), narrow, ..figure }
+        let is_drawn_twice =
+            words::is_of_files(&self.run.header.plan) || chart.only_place().is_some();
+        (!chart.panels.is_empty()).then(|| Figure {
+            lines: chart.named().len(),
+            narrow: is_drawn_twice.then(|| draw(Medium::Narrow).inline()),
+            ..self.drawn(group, metric, draw, chart.table())
+        })
     }
 
     /// A title that says, behind what it shows, of which arms that is.
@@ -393,24 +324,53 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// A figure from its parts; `metric` is the middle of its file name.
-    fn finish(
+    /// A figure that is no chart.
+    fn drawn(
         &self,
-        run: &Run,
         group: Group,
         metric: &str,
-        title: &str,
         draw: impl Fn(Medium) -> Drawing,
         table: Table,
     ) -> Figure {
-        let stem = stem(&run.header.plan, &self.setting, metric);
+        let stem = stem(&self.run.header.plan, &self.setting, metric);
         let stem = stem + &self.part.map(Part::stem).unwrap_or_default();
         Figure {
             family: self.part.map(|part| part.id),
             leads: group == Group::Crossover || metric.starts_with("ratio"),
-            ..Figure::new(self.paper, group, stem, title, draw, table)
+            ..Figure::new(self.paper, group, stem, draw, table)
         }
     }
+}
+
+/// Things by what they have in common, in the order of the first of each.
+fn grouped<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, one) in all {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((key, vec![one])),
+        }
+    }
+    groups
+}
+
+/// The first thing of each key.
+fn first_of_each<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<T> {
+    grouped(all).into_iter().filter_map(|(_, group)| group.into_iter().next()).collect()
+}
+
+fn sweeps<'a>(
+    paper: Paper,
+    run: &'a Run,
+    analysis: &'a Analysis,
+    part: Option<&'a Part>,
+) -> Vec<Sweep<'a>> {
+    let curves = crate::results::curves(analysis).into_iter().map(|(curve, cells)| {
+        let (title, threads) = (words::panel(&run.header, &curve), curve.threads);
+        (Cell { threads: 0, ..curve }, Curve { title, threads, cells })
+    });
+    let sweep = |(setting, curves)| Sweep { run, analysis, part, paper, setting, curves };
+    grouped(curves).into_iter().map(sweep).collect()
 }
 
 /// The name of a figure: its study, where, what it shows, and the fixed axes.
@@ -448,19 +408,4 @@ fn stem_rest(plan: &Plan, cell: &Cell) -> String {
         format!("-{}", word.replace(' ', "-").to_lowercase())
     })
     .collect()
-}
-
-fn sweeps<'a>(paper: Paper, analysis: &'a Analysis, part: Option<&'a Part>) -> Vec<Sweep<'a>> {
-    let mut sweeps: Vec<Sweep> = Vec::new();
-    for (curve, cells) in crate::results::curves(analysis) {
-        let setting = Cell { threads: 0, ..curve.clone() };
-        match sweeps.iter_mut().find(|sweep| sweep.setting == setting) {
-            Some(sweep) => sweep.curves.push((curve.threads, cells)),
-            None => {
-                let curves = vec![(curve.threads, cells)];
-                sweeps.push(Sweep { setting, curves, part, paper });
-            }
-        }
-    }
-    sweeps
 }

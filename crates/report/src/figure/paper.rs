@@ -1,7 +1,7 @@
 //! What a figure is drawn for: a page on a screen, or a file for a paper or a slide, which
 //! has a size in millimetres and letters that can be read at that size.
 
-use super::sheet::Drawing;
+use super::*;
 
 /// What a file of a figure is printed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Paper {
             Paper::Slide => return print_slide(draw),
         };
         let drawing = draw(medium);
-        let canvas = (self.width(), drawing.height() + 2.0 * MARGIN);
+        let canvas = (self.width(), drawing.height + 2.0 * MARGIN);
         drawing.standalone(canvas, self.width_mm())
     }
 }
@@ -62,11 +62,11 @@ fn print_slide(draw: impl Fn(Medium) -> Drawing) -> String {
         let medium = Medium::Slide(width);
         let drawing = draw(medium);
         let is_last = Some(&width) == SLIDES.last();
-        (is_last || drawing.height() <= medium.height()).then_some((width, drawing))
+        (is_last || drawing.height <= medium.height()).then_some((width, drawing))
     };
     let Some((width, drawing)) = SLIDES.into_iter().find_map(drawn) else { return String::new() };
     let margin = f64::from(width) - Medium::Slide(width).width();
-    let width = f64::from(width).max((drawing.height() + margin) * SLIDE_ASPECT);
+    let width = f64::from(width).max((drawing.height + margin) * SLIDE_ASPECT);
     drawing.standalone((width, width / SLIDE_ASPECT), Paper::Slide.width_mm())
 }
 
@@ -103,6 +103,20 @@ impl Medium {
             Medium::Slide(width) => f64::from(width) / SLIDE_ASPECT - 0.05 * f64::from(width),
             _ => f64::INFINITY,
         }
+    }
+
+    /// The first drawing that has the height; where none has, the lowest.
+    pub(crate) fn fitting(self, drawings: impl Iterator<Item = Drawing>) -> Option<Drawing> {
+        let mut lowest: Option<Drawing> = None;
+        for drawing in drawings {
+            if drawing.height <= self.height() {
+                return Some(drawing);
+            }
+            if lowest.as_ref().is_none_or(|other| drawing.height < other.height) {
+                lowest = Some(drawing);
+            }
+        }
+        lowest
     }
 
     /// Whether there is room for one thing beside its name and no more.

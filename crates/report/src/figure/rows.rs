@@ -2,11 +2,8 @@
 //! size of a run: a curve of one point is none, so each arm has a row, and its value and
 //! interval lie along the scale.
 
-use super::chart::{Chart, Kind, Panel, Point, Series};
-use super::paper::Medium;
-use super::plot::{self, TITLE_LINE};
-use super::sheet::{Drawing, Sheet};
-use super::svg::{self, Anchor, Svg};
+use super::draw::TITLE_LINE;
+use super::*;
 
 /// Height of a row.
 const ROW: f64 = 22.0;
@@ -21,21 +18,10 @@ const PLOT_LEAST: f64 = 180.0;
 const PLOT_MOST: f64 = 480.0;
 
 /// Draws a chart of one place.
-pub(super) fn draw(chart: &Chart, place: f64, medium: Medium) -> Drawing {
-    // The first that fits is the best to read; where none does, the lowest.
-    let mut lowest: Option<Drawing> = None;
-    for layout in Layout::all(chart, medium) {
-        let drawing = draw_in(chart, place, medium, &layout);
-        if drawing.height() <= medium.height() {
-            return drawing;
-        }
-        lowest = match lowest {
-            Some(other) if other.height() <= drawing.height() => Some(other),
-            _ => Some(drawing),
-        };
-    }
-    let empty = || Sheet::new(medium, 0.0, &chart.title, &chart.subtitle).finish(&chart.footer);
-    lowest.unwrap_or_else(empty)
+pub(super) fn draw(chart: &Chart, place: f64, medium: Medium) -> Option<Drawing> {
+    // The first that fits is the best to read.
+    let layouts = Layout::all(chart, medium).into_iter();
+    medium.fitting(layouts.map(|layout| draw_in(chart, place, medium, &layout)))
 }
 
 fn draw_in(chart: &Chart, place: f64, medium: Medium, layout: &Layout) -> Drawing {
@@ -44,13 +30,13 @@ fn draw_in(chart: &Chart, place: f64, medium: Medium, layout: &Layout) -> Drawin
     sheet.y += 6.0;
     let at = chart.along.at(place);
     for panels in chart.panels.chunks(layout.columns) {
-        let heights = panels.iter().map(|panel| height(panel, layout));
-        let lowest = heights.fold(0.0, f64::max);
+        let mut below = sheet.y;
         for (column, panel) in panels.iter().enumerate() {
-            let left = layout.panel() * column as f64;
-            Rows::below(panel, layout, (left, sheet.y)).draw(&mut sheet.svg, &at);
+            let rows = Rows::of(panel, layout, (layout.panel() * column as f64, sheet.y));
+            rows.draw(&mut sheet.svg, &at);
+            below = below.max(rows.bottom + FOOT);
         }
-        sheet.y += lowest;
+        sheet.y = below;
     }
     sheet.finish(&chart.footer)
 }
@@ -61,194 +47,148 @@ struct Layout {
     names: f64,
     plot: f64,
     /// Room for values in digits, where there is some.
-    values: Option<f64>,
+    values: f64,
 }
 
 impl Layout {
     /// Those that have room, first with values, and of these the ones with most beside each
     /// other. One below the other has room always.
     fn all(chart: &Chart, medium: Medium) -> Vec<Layout> {
-        let series = || chart.panels.iter().flat_map(drawn);
-        let widest = |widths: &mut dyn Iterator<Item = f64>| widths.fold(0.0, f64::max) + GAP;
-        let names = widest(&mut series().map(|one| svg::width(&one.label, 12.0)));
-        let points = series().flat_map(|one| &one.points);
-        let digits = widest(&mut points.map(|point| svg::width(&point.text, 11.0)));
-        let of = |values: Option<f64>, columns: usize| {
-            let each = medium.width() / columns as f64;
-            let plot = each - names - 2.0 * GAP - values.unwrap_or(0.0);
-            let is_last = columns == 1 && values.is_none();
-            let plot_room = plot.clamp(0.0, PLOT_MOST);
-            (plot >= PLOT_LEAST || is_last).then_some(Layout {
-                columns,
-                names,
-                plot: plot_room,
-                values,
-            })
-        };
-        let columns = || (1..=chart.panels.len().max(1)).rev();
-        let with = columns().filter_map(|n| of(Some(digits), n));
-        with.chain(columns().filter_map(|n| of(None, n))).collect()
+        let labels = chart.named().into_iter().map(|series| &*series.label);
+        let texts = chart.panels.iter().flat_map(Panel::points).map(|point| &*point.text);
+        let (names, digits) = (svg::widest(labels, 12.0) + GAP, svg::widest(texts, 11.0) + GAP);
+        let mut all = Vec::new();
+        for values in [digits, 0.0] {
+            for columns in (1..=chart.panels.len()).rev() {
+                let room = medium.width() / columns as f64 - names - 2.0 * GAP - values;
+                let plot = room.clamp(0.0, PLOT_MOST);
+                if room >= PLOT_LEAST || (columns == 1 && values == 0.0) {
+                    all.push(Layout { columns, names, plot, values });
+                }
+            }
+        }
+        all
     }
 
     fn panel(&self) -> f64 {
-        self.names + self.plot + self.values.unwrap_or(0.0) + 2.0 * GAP
+        self.names + self.plot + self.values + 2.0 * GAP
     }
-}
-
-/// What has a row.
-fn drawn(panel: &Panel) -> impl Iterator<Item = &Series> {
-    panel.series.iter().filter(|series| series.kind != Kind::Model)
-}
-
-/// What stands above the rows: values or ranges and their names.
-fn notes(panel: &Panel) -> Vec<(f64, &str)> {
-    let band = panel.band.as_ref().map(|(range, name)| (range.high, name.as_str()));
-    panel.bounds.iter().map(|(value, name)| (*value, name.as_str())).chain(band).collect()
-}
-
-fn head(panel: &Panel, layout: &Layout) -> f64 {
-    let lines = plot::title(panel, layout.panel()).len() as f64;
-    TITLE_LINE * lines + NOTE * notes(panel).len() as f64 + 8.0
-}
-
-fn height(panel: &Panel, layout: &Layout) -> f64 {
-    head(panel, layout) + ROW * drawn(panel).count() as f64 + FOOT
 }
 
 /// A panel on its place.
 struct Rows<'a> {
     panel: &'a Panel,
     layout: &'a Layout,
+    /// What stands above the rows: values or ranges and their names.
+    notes: Vec<(f64, &'a str)>,
+    title: Vec<String>,
     /// Upper left corner.
-    corner: (f64, f64),
-    /// Of the rows.
+    corner: Spot,
+    /// Edges of the scale.
+    left: f64,
+    right: f64,
     top: f64,
     bottom: f64,
 }
 
 impl<'a> Rows<'a> {
-    fn below(panel: &'a Panel, layout: &'a Layout, corner: (f64, f64)) -> Rows<'a> {
-        let top = corner.1 + head(panel, layout);
-        let bottom = top + ROW * drawn(panel).count() as f64;
-        Rows { panel, layout, corner, top, bottom }
+    fn of(panel: &'a Panel, layout: &'a Layout, corner: Spot) -> Rows<'a> {
+        let band = panel.band.as_ref().map(|(range, name)| (range.high, &**name));
+        let notes: Vec<_> =
+            panel.bounds.iter().map(|(value, name)| (*value, &**name)).chain(band).collect();
+        let title = draw::title(panel, layout.panel());
+        let head = TITLE_LINE * title.len() as f64 + NOTE * notes.len() as f64 + 8.0;
+        let (left, top) = (corner.0 + layout.names, corner.1 + head);
+        let (right, bottom) = (left + layout.plot, top + ROW * panel.named().count() as f64);
+        Rows { panel, layout, notes, title, corner, left, right, top, bottom }
     }
 
     fn draw(&self, svg: &mut Svg, at: &str) {
-        for (i, line) in plot::title(self.panel, self.layout.panel()).iter().enumerate() {
-            let y = self.corner.1 + TITLE_LINE * (i as f64 + 1.0);
-            svg.text(self.corner.0, y, Anchor::Start, "tp", line);
+        for (i, line) in self.title.iter().enumerate() {
+            svg.text(self.corner.0, self.corner.1 + TITLE_LINE * (i as f64 + 1.0), "tp", line);
         }
+        let (top, bottom) = (self.top, self.bottom);
         if let Some((range, _)) = &self.panel.band {
             let (low, high) = (self.inside(range.low), self.inside(range.high));
-            let (top, bottom) = (self.top, self.bottom);
-            svg.area(&[(low, top), (high, top), (high, bottom), (low, bottom)], "delta");
+            svg.block((low, top), (high, bottom), "delta");
         }
         self.axis(svg, at);
-        self.notes(svg);
-        for (i, series) in drawn(self.panel).enumerate() {
-            self.row(svg, series, self.top + ROW * (i as f64 + 0.5));
+        // Bounds as lines, and names above them and above the band, a line each.
+        for (value, _) in &self.panel.bounds {
+            let x = self.inside(*value);
+            svg.line((x, top), (x, bottom), "bound");
         }
-    }
-
-    fn left(&self) -> f64 {
-        self.corner.0 + self.layout.names
+        for (i, (value, name)) in self.notes.iter().enumerate() {
+            let (x, y) = (self.inside(*value), top - 5.0 - NOTE * i as f64);
+            let is_right = x - self.left > self.layout.plot / 2.0;
+            svg.text(x, y, if is_right { "td ae" } else { "td" }, name);
+        }
+        for (i, series) in self.panel.named().enumerate() {
+            self.row(svg, series, top + ROW * (i as f64 + 0.5));
+        }
     }
 
     fn x(&self, value: f64) -> f64 {
-        self.left() + self.layout.plot * self.panel.y.position(value)
+        self.left + self.layout.plot * self.panel.y.position(value)
     }
 
     /// As [`Self::x`], and on the scale.
     fn inside(&self, value: f64) -> f64 {
-        self.x(value).clamp(self.left(), self.left() + self.layout.plot)
+        self.x(value).clamp(self.left, self.right)
     }
 
     fn axis(&self, svg: &mut Svg, at: &str) {
-        let scale = &self.panel.y;
-        let widest = scale.ticks.iter().map(|(_, label)| svg::width(label, 11.5));
-        let apart = widest.fold(0.0, f64::max) + 8.0;
+        let (scale, bottom) = (&self.panel.y, self.bottom);
+        let apart = svg::widest(scale.ticks.iter().map(|(_, label)| &**label), 11.5) + 8.0;
         for (value, label) in scale.spaced(self.layout.plot, apart) {
             let x = self.x(*value);
-            svg.line((x, self.top), (x, self.bottom), "grid");
-            svg.text(x, self.bottom + 16.0, Anchor::Middle, "tk", label);
+            svg.line((x, self.top), (x, bottom), "grid");
+            svg.text(x, bottom + 16.0, "tk am", label);
         }
-        let right = self.left() + self.layout.plot;
-        svg.line((self.left(), self.bottom), (right, self.bottom), "axis");
+        svg.line((self.left, bottom), (self.right, bottom), "axis");
         let name = format!("{}; {at}", self.panel.y_name);
-        let middle = (self.left() + right) / 2.0;
         // A long name is centred below the whole panel, where it has more room.
         let middle = match svg::width(&name, 12.0) > self.layout.plot {
             true => self.corner.0 + self.layout.panel() / 2.0,
-            false => middle,
+            false => (self.left + self.right) / 2.0,
         };
-        svg.text(middle, self.bottom + 33.0, Anchor::Middle, "tn", &name);
-    }
-
-    /// Bounds as lines, and names above them and above the band, a line each.
-    fn notes(&self, svg: &mut Svg) {
-        for (value, _) in &self.panel.bounds {
-            let x = self.inside(*value);
-            svg.line((x, self.top), (x, self.bottom), "bound");
-        }
-        let notes = notes(self.panel);
-        for (i, (value, name)) in notes.iter().enumerate() {
-            let (x, y) = (self.inside(*value), self.top - 5.0 - NOTE * i as f64);
-            let anchor = match x - self.left() > self.layout.plot / 2.0 {
-                true => Anchor::End,
-                false => Anchor::Start,
-            };
-            svg.text(x, y, anchor, "td", name);
-        }
+        svg.text(middle, bottom + 33.0, "tn am", &name);
     }
 
     fn row(&self, svg: &mut Svg, series: &Series, middle: f64) {
-        let hue = series.look.hue;
-        let name = format!("tl f c-{hue}");
-        svg.text(self.corner.0, middle + 4.0, Anchor::Start, &name, &series.label);
-        let word = series.missing.first().map(|gap| gap.word);
-        match (series.points.first(), word) {
-            (Some(point), _) => self.value(svg, series, point, middle),
-            (None, Some(word)) => {
-                svg.text(self.left() + 4.0, middle + 4.0, Anchor::Start, "td", word);
-            }
-            (None, None) => {}
+        let (name, y) = (format!("tl f c-{}", series.look.hue), middle + 4.0);
+        svg.text(self.corner.0, y, &name, &series.label);
+        if let Some(point) = series.points.first() {
+            self.value(svg, series, point, middle);
+        } else if let Some((_, word)) = series.missing.first() {
+            svg.text(self.left + 4.0, y, "td", word);
         }
     }
 
     /// A value with its interval; one that lies outside the scale stands at its edge in digits.
     fn value(&self, svg: &mut Svg, series: &Series, point: &Point, middle: f64) {
-        let (hue, right) = (series.look.hue, self.left() + self.layout.plot);
+        let look = series.look;
         if let Some(interval) = point.interval {
-            let (low, high) = (self.inside(interval.low), self.inside(interval.high));
+            let [low, high] = [interval.low, interval.high].map(|end| self.inside(end));
             if low < high {
-                svg.line((low, middle), (high, middle), &format!("s c-{hue} whisker"));
+                svg.line((low, middle), (high, middle), &look.stroke("whisker"));
             }
         }
-        if self.panel.y.contains(point.value) {
-            self.mark(svg, series, point, middle);
-        } else {
-            let text = point.digits();
+        let x = self.x(point.value);
+        if !self.panel.y.contains(point.value) {
+            let text = three_digits(point.value);
             let half = svg::width(&text, 11.0) / 2.0 + 2.0;
-            let x = self.inside(point.value).clamp(self.left() + half, right - half);
-            svg.edge((x, middle + 4.0), &format!("to f c-{hue}"), &text, &point.hover);
-        }
-        if self.layout.values.is_some() {
-            svg.text(right + GAP, middle + 4.0, Anchor::Start, "td", &point.text);
-        }
-    }
-
-    fn mark(&self, svg: &mut Svg, series: &Series, point: &Point, middle: f64) {
-        let (x, hue) = (self.x(point.value), series.look.hue);
-        if series.kind == Kind::Baseline {
-            let line = [(x, self.top), (x, self.bottom)];
-            svg.polyline(&line, &format!("s c-{hue} base"), series.look.dash);
-        }
-        let fill = if point.open { "open" } else { "f" };
-        let class = format!("{fill} s c-{hue} mark");
-        match point.hover.is_empty() {
+            let x = x.clamp(self.left + half, self.right - half);
+            svg.edge((x, middle + 4.0), look, &text, &point.hover);
+        } else if series.kind == Kind::Baseline {
             // What the others are compared with says nothing of itself.
-            true => svg.marker((x, middle), series.look.marker, &class),
-            false => svg.point((x, middle), Some(series.look.marker), &class, &point.hover),
+            svg.polyline(&[(x, self.top), (x, self.bottom)], &look.stroke("base"), look.dash);
+            svg.marker((x, middle), look, point.open);
+        } else {
+            svg.point((x, middle), Some((look, point.open)), &point.hover);
+        }
+        if self.layout.values > 0.0 {
+            svg.text(self.right + GAP, middle + 4.0, "td", &point.text);
         }
     }
 }

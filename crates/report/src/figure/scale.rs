@@ -1,10 +1,10 @@
 //! Logarithmic axes: where a value stands, and which ticks are worth a label.
 
-use iolens_model::units::Bytes;
-use iolens_stats::analysis::Interval;
+use super::*;
+use crate::number::bytes;
 
 /// A logarithmic axis with its ticks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Scale {
     low: f64,
     high: f64,
@@ -13,6 +13,9 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
+    /// Some range, for an axis without values.
+    pub(crate) const DECADE: Interval = Interval { low: 1.0, high: 10.0 };
+
     /// Where a value stands, 0 at the low end and 1 at the high end.
     pub(crate) fn position(&self, value: f64) -> f64 {
         // Zero and what an interval has below it stand far below the axis.
@@ -30,29 +33,50 @@ impl Scale {
     pub(crate) fn spaced(&self, length: f64, apart: f64) -> Vec<&(f64, String)> {
         let mut kept: Vec<&(f64, String)> = Vec::new();
         for tick in &self.ticks {
-            let away = |other: &&(f64, String)| {
-                (self.position(other.0) - self.position(tick.0)).abs() * length >= apart
-            };
-            if kept.iter().all(away) {
+            let place = self.position(tick.0);
+            if kept.iter().all(|kept| (self.position(kept.0) - place).abs() * length >= apart) {
                 kept.push(tick);
             }
         }
         kept
     }
 
+    /// Every how many ticks of an axis of a length a label has room.
+    pub(crate) fn step(&self, length: f64) -> usize {
+        const APART: f64 = 7.0;
+        let place = |(value, label): &(f64, String)| {
+            (length * self.position(*value), svg::width(label, 11.5) / 2.0)
+        };
+        let fits = |step: &usize| {
+            let shown: Vec<_> = self.ticks.iter().step_by(*step).map(place).collect();
+            shown.windows(2).all(|pair| pair[1].0 - pair[0].0 >= pair[0].1 + pair[1].1 + APART)
+        };
+        (1..=self.ticks.len()).find(fits).unwrap_or(1)
+    }
+
     /// Sizes with room at both ends. A label stands at those that were measured,
     /// at most about eight of them: at powers of two, where most are.
-    pub(crate) fn sizes(sizes: &[u64]) -> Scale {
+    pub(crate) fn sizes(sizes: &[f64]) -> Scale {
         const LABELS_MAX: usize = 8;
-        let first = sizes.first().copied().unwrap_or(1) as f64;
-        let last = sizes.last().copied().unwrap_or(1) as f64;
-        let room = ((last / first).ln() * 0.05).exp().max(1.35);
-        let marked: Vec<u64> =
-            sizes.iter().copied().filter(|size| size.is_power_of_two()).collect();
-        let marked = if 2 * marked.len() > sizes.len() { marked } else { sizes.to_vec() };
+        let mut round = sizes.to_vec();
+        round.retain(|size| bytes(*size).0.is_power_of_two());
+        let marked = if 2 * round.len() > sizes.len() { &round } else { sizes };
         let step = marked.len().div_ceil(LABELS_MAX).max(1);
-        let tick = |&size: &u64| (size as f64, Bytes(size).to_string());
-        let ticks = marked.iter().step_by(step).map(tick).collect();
+        let ticks = marked.iter().step_by(step).map(|&size| (size, bytes(size).to_string()));
+        Scale::around(sizes, (0.05, 1.35), ticks.collect())
+    }
+
+    /// Counts with room at both ends, every one labelled.
+    pub(crate) fn counts(counts: &[f64]) -> Scale {
+        let ticks = counts.iter().map(|&count| (count, count.to_string())).collect();
+        Scale::around(counts, (0.08, 1.2), ticks)
+    }
+
+    /// From the first value to the last, with this share of the way between them as room at
+    /// both ends, and this factor at least.
+    fn around(values: &[f64], (share, least): (f64, f64), ticks: Vec<(f64, String)>) -> Scale {
+        let [first, last] = [values.first(), values.last()].map(|v| v.copied().unwrap_or(1.0));
+        let room = ((last / first).ln() * share).exp().max(least);
         Scale { low: first / room, high: last * room, ticks }
     }
 
@@ -67,21 +91,11 @@ impl Scale {
         Scale::chosen(extent, &WANTED, |value| format!("{value}×"))
     }
 
-    /// Thread counts, every one labelled.
-    pub(crate) fn counts(counts: &[u64]) -> Scale {
-        let first = counts.first().copied().unwrap_or(1) as f64;
-        let last = counts.last().copied().unwrap_or(1) as f64;
-        let room = ((last / first).ln() * 0.08).exp().max(1.2);
-        let ticks = counts.iter().map(|&count| (count as f64, count.to_string())).collect();
-        Scale { low: first / room, high: last * room, ticks }
-    }
-
     /// Values above zero: ticks at 1, 2 and 5 times powers of ten, and where
     /// the range has few of those, at even steps.
     pub(crate) fn values(extent: Interval) -> Scale {
-        let decades = || (-9..=12).map(|exponent| 10f64.powi(exponent));
-        let wanted: Vec<f64> =
-            [1.0, 5.0, 2.0].into_iter().flat_map(|m| decades().map(move |d| m * d)).collect();
+        let wanted = [1.0, 5.0, 2.0].map(|m| (-9..=12).map(move |e| m * 10f64.powi(e)));
+        let wanted: Vec<f64> = wanted.into_iter().flatten().collect();
         let scale = Scale::chosen(extent, &wanted, tick_label);
         if scale.ticks.len() >= 3 {
             return scale;
@@ -96,17 +110,10 @@ impl Scale {
     fn chosen(extent: Interval, wanted: &[f64], label: impl Fn(f64) -> String) -> Scale {
         // A label needs one twelfth of the axis.
         const APART: f64 = 1.0 / 12.0;
-        let room = ((extent.high / extent.low).ln() * 0.06).exp().max(1.01);
-        let mut scale =
-            Scale { low: extent.low / room, high: extent.high * room, ticks: Vec::new() };
-        let mut taken: Vec<f64> = Vec::new();
-        for &value in wanted.iter().filter(|value| scale.contains(**value)) {
-            let near = |other: &f64| (scale.position(*other) - scale.position(value)).abs() < APART;
-            if !taken.iter().any(near) {
-                taken.push(value);
-            }
-        }
-        scale.ticks = taken.into_iter().map(|value| (value, label(value))).collect();
+        let mut scale = Scale::around(&[extent.low, extent.high], (0.06, 1.01), Vec::new());
+        let inside = wanted.iter().filter(|value| scale.contains(**value));
+        scale.ticks = inside.map(|&value| (value, label(value))).collect();
+        scale.ticks = scale.spaced(1.0, APART).into_iter().cloned().collect();
         scale
     }
 }
@@ -127,24 +134,12 @@ fn tick_label(value: f64) -> String {
         }
     }
     if value < 1000.0 {
-        // Two digits are enough at any step that is drawn.
-        let digits = (2.0 - value.log10().floor()).clamp(0.0, 12.0);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 12")]
-        let text = format!("{value:.*}", digits as usize);
-        return match text.contains('.') {
-            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-            false => text,
-        };
+        // Two digits behind the first are enough at any step that is drawn.
+        let digits = 10f64.powf((2.0 - value.log10().floor()).clamp(0.0, 12.0));
+        return ((value * digits).round() / digits).to_string();
     }
-    let text = format!("{value:.0}");
-    let mut out = String::new();
-    for (i, digit) in text.chars().enumerate() {
-        if i > 0 && (text.len() - i).is_multiple_of(3) {
-            out.push('\u{a0}');
-        }
-        out.push(digit);
-    }
-    out
+    let whole = value.round();
+    format!("{}\u{a0}{:03}", (whole / 1000.0).floor(), whole % 1000.0)
 }
 
 #[cfg(test)]
@@ -169,13 +164,21 @@ mod tests {
 
     #[test]
     fn sizes_are_labelled_in_iec() {
-        let scale = Scale::sizes(&[64, 256, 1024, 4096, 16384, 65536, 262_144, 1 << 20]);
+        let scale =
+            Scale::sizes(&[64, 256, 1024, 4096, 16384, 65536, 262_144, 1 << 20].map(f64::from));
         let expect = ["64 B", "256 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB"];
         assert_eq!(labels(&scale), expect);
         assert!(scale.position(64.0) > 0.0 && scale.position(1048576.0) < 1.0);
-        assert_eq!(labels(&Scale::sizes(&[100])), ["100 B"]);
-        let decades = Scale::sizes(&[1, 10, 100, 1000].map(|mib| mib << 20));
+        assert_eq!(labels(&Scale::sizes(&[100.0])), ["100 B"]);
+        let decades = Scale::sizes(&[1, 10, 100, 1000].map(|mib| f64::from(mib << 20)));
         assert_eq!(labels(&decades), ["1 MiB", "10 MiB", "100 MiB", "1000 MiB"]);
+    }
+
+    #[test]
+    fn labels_of_an_axis_are_left_out_evenly() {
+        let scale =
+            Scale::sizes(&[64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1 << 20].map(f64::from));
+        assert_eq!([600.0, 300.0, 150.0].map(|length| scale.step(length)), [1, 2, 3]);
     }
 
     #[test]

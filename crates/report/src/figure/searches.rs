@@ -1,20 +1,12 @@
 //! The percentile of each model against the rate that it was offered in searches, with the
 //! limit: a plot for each number of connections.
 
-use iolens_model::cell::Cell;
-use iolens_model::run::Run;
 use iolens_model::search::{Goal, Percentile};
-use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, Interval};
-use iolens_stats::search::{Answer, Level};
+use iolens_stats::search::Answer;
 
-use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
-use super::scale::Scale;
-use super::{Figure, Group, Paper, Sweep, style};
-use crate::parts::Part;
+use super::chart::RATE;
+use super::*;
 use crate::servers::searches::{self, Found};
-use crate::table::{Column, Entry, Table};
-use crate::words;
 
 /// The figures of the models of an analysis, one for each goal and place.
 pub(super) fn all(
@@ -23,87 +15,55 @@ pub(super) fn all(
     analysis: &Analysis,
     part: Option<&Part>,
 ) -> Vec<Figure> {
-    let mut by_place: Vec<Vec<Found>> = Vec::new();
-    for found in searches::found(run, analysis) {
-        let beside = |known: &&mut Vec<Found>| {
-            let first = &known[0];
-            first.goal == found.goal && super::servers::is_beside(&first.cell, &found.cell)
-        };
-        match by_place.iter_mut().find(beside) {
-            Some(known) => known.push(found),
-            None => by_place.push(vec![found]),
-        }
-    }
-    by_place.iter().filter_map(|place| figure(paper, run, place, part)).collect()
+    let found = searches::found(run, analysis).into_iter();
+    let places = grouped(found.map(|found| ((found.goal, servers::place(&found.cell)), found)));
+    let figures = places.iter().filter_map(|((goal, _), place)| {
+        let setting = place[0].cell.clone();
+        let sweep = Sweep { run, analysis, part, paper, setting, curves: Vec::new() };
+        figure(&sweep, *goal, place)
+    });
+    figures.collect()
 }
 
-fn figure(paper: Paper, run: &Run, place: &[Found], part: Option<&Part>) -> Option<Figure> {
-    let first = place.first()?;
-    let (cell, goal) = (&first.cell, first.goal);
-    let percentile = first.answers.first()?.percentile;
-    let mut panels: Vec<Panel> =
-        place.iter().filter_map(|found| panel(run, found, percentile)).collect();
-    if panels.is_empty() {
-        return None;
-    }
+fn figure(sweep: &Sweep<'_>, goal: Goal, place: &[Found]) -> Option<Figure> {
+    let (run, cell) = (sweep.run, &sweep.setting);
+    let percentile = place.first()?.answers.first()?.percentile;
+    let mut panels: Vec<Panel> = place.iter().map(|found| panel(run, found, percentile)).collect();
+    panels.retain(|panel| panel.has_values() && panel.extent().is_some());
     chart::share_scales(&mut panels);
-    let service = cell.server().map(|s| format!("{}, {}", s.service, s.length_in_words()));
-    let chart = Chart {
-        title: format!(
-            "{percentile} from when a request was due, by offered rate (µs): {}; {}",
-            searches::name(goal),
-            service.unwrap_or_default()
-        ),
-        subtitle: "whiskers: the least and the most of a step; hollow: more steps broke the limit \
-                   than kept it"
-            .to_owned(),
-        along: Along::Rate,
-        x: chart::scale(Along::Rate, &panels),
-        caches: Vec::new(),
-        panels_by: "connections",
-        apart: 0.0,
-        columns: panels.len().min(2),
-        panels,
-        footer: words::footer(&run.header, cell),
-    };
+    let title = format!(
+        "{percentile} from when a request was due, by offered rate (µs): {}; {}",
+        searches::name(goal),
+        servers::service(cell)
+    );
+    let how = "whiskers: the least and the most of a step; hollow: more steps broke the limit \
+               than kept it";
+    let chart = Chart::new(run, cell, RATE, title, how.to_owned(), panels);
     let stem = match goal {
         Goal::Slo(slo) => format!("search-{slo}").replace(['<', '.'], "-"),
         Goal::Knee => "search-knee".to_owned(),
     };
-    let sweep = Sweep { setting: cell.clone(), curves: Vec::new(), part, paper };
-    let figure = sweep.figure(run, Group::Latency, &stem, chart);
+    let chart = Chart { panels_by: "connections", ..chart };
+    let figure = sweep.figure(Group::Latency, &stem, chart)?;
     Some(Figure { table: table(run, place, percentile), ..figure })
 }
 
-fn panel(run: &Run, found: &Found, percentile: Percentile) -> Option<Panel> {
-    let series: Vec<Series> = found
-        .answers
-        .iter()
-        .map(|answer| series(run, &found.cell, answer))
-        .filter(|series| !series.points.is_empty())
-        .collect();
+fn panel(run: &Run, found: &Found, percentile: Percentile) -> Panel {
+    let series = found.answers.iter().map(|answer| series(run, &found.cell, answer));
+    let series = series.filter(|series| !series.points.is_empty()).collect();
     let title = found.cell.server().map(|server| server.connections_in_words());
+    let y_name = format!("{percentile}, µs, log scale");
+    let mut panel = Panel::new(title.unwrap_or_default(), y_name, "µs", series);
     // Every model has a limit of its own at the knee.
-    let limit = match found.goal {
-        Goal::Slo(slo) => Some((slo.limit.0 as f64 / 1e3, found.goal.to_string())),
-        Goal::Knee => None,
-    };
-    let mut panel = Panel {
-        title: title.unwrap_or_default(),
-        y_name: format!("{percentile}, µs, log scale"),
-        unit: "µs",
-        y: Scale::values(Interval { low: 1.0, high: 10.0 }),
-        series,
-        bounds: limit.into_iter().collect(),
-        band: None,
-    };
-    panel.y = Scale::values(panel.extent()?);
-    panel.has_values().then_some(panel)
+    if let Goal::Slo(slo) = found.goal {
+        panel.bounds = vec![(slo.limit.0 as f64 / 1e3, found.goal.to_string())];
+    }
+    panel
 }
 
 fn series(run: &Run, cell: &Cell, answer: &Answer) -> Series {
     let subject = words::subject(&run.header, cell);
-    let point = |level: &Level| {
+    let points = answer.levels.iter().filter_map(|level| {
         let value = level.value_ns?.0 as f64 / 1e3;
         let span = level.span_ns.map(|ends| ends.map(|ns| ns.0 as f64 / 1e3));
         let (kept, of) = (level.kept, level.kept + level.broken);
@@ -123,14 +83,8 @@ fn series(run: &Run, cell: &Cell, answer: &Answer) -> Series {
             ),
             text,
         })
-    };
-    Series {
-        label: answer.arm.label.clone(),
-        look: style::of(&answer.arm.primitive),
-        kind: Kind::Curve,
-        points: answer.levels.iter().filter_map(point).collect(),
-        missing: Vec::new(),
-    }
+    });
+    Series::new(&answer.arm.label, &answer.arm.primitive, Kind::Curve, points.collect())
 }
 
 /// The same numbers: each model was offered rates of its own, so that they have no rows in
@@ -148,22 +102,19 @@ fn table(run: &Run, place: &[Found], percentile: Percentile) -> Table {
     for found in place {
         let subject = words::subject(&run.header, &found.cell);
         for answer in &found.answers {
-            for (i, level) in answer.levels.iter().enumerate() {
-                let label = Entry::toned(
-                    &*answer.arm.label,
-                    crate::figure::style::tone(&answer.arm.primitive),
-                );
+            let arm = &answer.arm;
+            let rows = answer.levels.iter().map(|level| {
                 let value = level.value_ns.map(|ns| ns.0 as f64 / 1e3);
-                let row = vec![
+                vec![
                     subject.clone().into(),
-                    label,
+                    Entry::toned(&*arm.label, style::tone(&arm.primitive)),
                     searches::rate(level.rate_per_s).into(),
                     level.achieved_per_s.map(searches::rate).unwrap_or_default().into(),
                     format!("{} of {}", level.kept, level.kept + level.broken).into(),
-                    crate::number::optional(value).into(),
-                ];
-                if i == 0 { table.push_group(row) } else { table.push(row) }
-            }
+                    number::optional(value).into(),
+                ]
+            });
+            chart::push_group(&mut table, rows);
         }
     }
     table

@@ -1,9 +1,9 @@
 //! The paper a figure is drawn on: title and reading line above, machine and
 //! run below, both folded to its width; and the two forms it is written in.
 
-use super::paper::Medium;
-use super::style::{HUES, Look};
-use super::svg::{self, Anchor, Svg, escape};
+use super::style::HUES;
+use super::svg::escape;
+use super::*;
 
 /// A figure in the making: what is below `y` is empty.
 pub(crate) struct Sheet {
@@ -20,9 +20,10 @@ pub(crate) struct Sheet {
 
 /// A finished figure.
 pub(crate) struct Drawing {
-    title: String,
+    pub(super) title: String,
     width: f64,
-    height: f64,
+    /// In user units.
+    pub(super) height: f64,
     body: String,
 }
 
@@ -46,51 +47,45 @@ impl Sheet {
     fn lines(&mut self, class: &str, size: f64, line: f64, text: &str) {
         for part in svg::fold(text, size, self.width) {
             self.y += line;
-            self.svg.text(0.0, self.y, Anchor::Start, class, &part);
+            self.svg.text(0.0, self.y, class, &part);
         }
     }
 
     /// A row of markers with their labels, folded to the width.
-    pub(crate) fn legend(&mut self, items: &[(Look, String)]) {
-        let width = |(_, label): &(Look, String)| 36.0 + svg::width(label, 12.0) + 14.0;
-        self.side_by_side(items, width, |svg, (x, y), (look, label)| {
-            let (middle, hue) = (y - 4.0, look.hue);
+    pub(crate) fn legend(&mut self, items: impl Iterator<Item = (Look, String)>) {
+        let mut right = 0.0;
+        self.y += LINE;
+        for (look, label) in items {
+            let (x, y) = self.beside(&mut right, 50.0, &label);
+            let middle = y - 4.0;
             let line = [(x + 1.0, middle), (x + 29.0, middle)];
-            svg.polyline(&line, &format!("s c-{hue} curve"), look.dash);
-            svg.marker((x + 15.0, middle), look.marker, &format!("f s c-{hue} mark"));
-            svg.text(x + 36.0, y, Anchor::Start, "tl", label);
-        });
+            self.svg.polyline(&line, &look.stroke("curve"), look.dash);
+            self.svg.marker((x + 15.0, middle), look, false);
+            self.svg.text(x + 36.0, y, "tl", &label);
+        }
         self.y += 8.0;
     }
 
     /// A row of squares of a class with their words, folded to the width.
-    pub(crate) fn tiles(&mut self, items: &[(String, &str)]) {
-        let width = |(_, word): &(String, &str)| 18.0 + svg::width(word, 12.0) + 14.0;
-        self.side_by_side(items, width, |svg, (x, y), (class, word)| {
-            svg.tile((x, y - 11.0), (12.0, 12.0), class, word);
-            svg.text(x + 18.0, y, Anchor::Start, "tl", word);
-        });
+    pub(crate) fn tiles<'a>(&mut self, items: impl Iterator<Item = (String, &'a str)>) {
+        let mut right = 0.0;
+        self.y += LINE;
+        for (class, word) in items {
+            let (x, y) = self.beside(&mut right, 32.0, word);
+            self.svg.tile((x, y - 11.0), (12.0, 12.0), &class, word);
+            self.svg.text(x + 18.0, y, "tl", word);
+        }
         self.y += 14.0;
     }
 
-    /// Things of some width beside each other, in as many lines as they need.
-    fn side_by_side<T>(
-        &mut self,
-        items: &[T],
-        width: impl Fn(&T) -> f64,
-        draw: impl Fn(&mut Svg, (f64, f64), &T),
-    ) {
-        const LINE: f64 = 19.0;
-        let mut x = 0.0;
-        self.y += LINE;
-        for item in items {
-            let width = width(item);
-            if x > 0.0 && x + width > self.width {
-                (x, self.y) = (0.0, self.y + LINE);
-            }
-            draw(&mut self.svg, (x, self.y), item);
-            x += width;
+    /// Where a text and what belongs to it has room, behind the last or a line below.
+    fn beside(&mut self, right: &mut f64, room: f64, text: &str) -> Spot {
+        let width = room + svg::width(text, 12.0);
+        if *right > 0.0 && *right + width > self.width {
+            (*right, self.y) = (0.0, self.y + LINE);
         }
+        *right += width;
+        (*right - width, self.y)
     }
 
     /// The figure with the machine and the run below it.
@@ -101,13 +96,16 @@ impl Sheet {
         for text in footer {
             for part in svg::fold_at(text, " · ", 11.0, self.width) {
                 self.y += 15.0;
-                self.svg.text(0.0, self.y, Anchor::Start, "t3", &part);
+                self.svg.text(0.0, self.y, "t3", &part);
             }
         }
         let (width, height) = (self.width, self.y + 6.0);
         Drawing { title: self.title, width, height, body: self.svg.finish() }
     }
 }
+
+/// Height of a line of a legend.
+const LINE: f64 = 19.0;
 
 /// What both forms share. Hollow markers show the paper through.
 const SHAPES: &str = "\
@@ -125,11 +123,6 @@ const SHAPES: &str = "\
 .to,.td{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}";
 
 impl Drawing {
-    /// Height in user units.
-    pub(super) fn height(&self) -> f64 {
-        self.height
-    }
-
     /// With its own styles, for files: in the middle of a canvas of so many units, which is
     /// so many millimetres wide.
     pub(super) fn standalone(&self, canvas: (f64, f64), width_mm: f64) -> String {
@@ -179,8 +172,7 @@ pub(crate) fn page_style() -> String {
          .cache,.bound,.none{stroke:var(--faint)}.none,.mixed{fill:none}\
          .chart .t2,.chart .t3,.chart .tn,.chart .td,\
          .chart .tk{fill:var(--faint)}.delta{fill:var(--shade)}.s{stroke:var(--c)}\
-         .chart .f{fill:var(--c)}.chart .open{fill:var(--paper)}.chart .to,.chart .td{stroke:var(--paper)}.pt:hover .mark{stroke-width:4}\
-         .strip{vertical-align:middle}.strip path{stroke:var(--faint)}",
+         .chart .f{fill:var(--c)}.chart .open{fill:var(--paper)}.chart .to,.chart .td{stroke:var(--paper)}.pt:hover .mark{stroke-width:4}",
     );
     let colours =
         |pick: fn(&(&str, &str, &str)) -> String| HUES.iter().map(pick).collect::<String>();

@@ -2,6 +2,10 @@
 //! Okabe–Ito palette, a marker and a dash, so that neither colour vision nor
 //! colour print is needed to tell two curves apart.
 
+use Marker::{Circle, Diamond, Down, Square, Up};
+
+use super::*;
+
 /// The shape of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marker {
@@ -28,6 +32,13 @@ pub(crate) struct Look {
     pub(crate) dash: &'static str,
 }
 
+impl Look {
+    /// The class of a line of such a weight.
+    pub(crate) fn stroke(self, weight: &str) -> String {
+        format!("s c-{} {weight}", self.hue)
+    }
+}
+
 /// Hues with their colours on paper, and on a dark screen.
 ///
 /// Those of Okabe & Ito, "Color Universal Design" (2008), without yellow, which is not
@@ -46,91 +57,113 @@ pub(crate) const HUES: [(&str, &str, &str); 8] = [
     ("grey", "#7d7e82", "#91969c"),
 ];
 
-/// The looks of the primitives that are compared most; their neighbours in a
-/// default plan differ in hue and in marker.
-const LOOKS: [(&str, Look); 59] = [
-    ("send_staged", look("ink", Marker::Square, "")),
-    ("send", look("blue", Marker::Circle, "")),
-    ("sendmsg_iov", look("vermilion", Marker::Up, "")),
-    ("sendmsg_zerocopy", look("green", Marker::Diamond, "")),
-    ("send_per_field", look("purple", Marker::Down, "5 3")),
-    ("write", look("sky", Marker::Circle, "5 3")),
-    ("writev", look("orange", Marker::Up, "5 3")),
-    ("memcpy", look("grey", Marker::Diamond, "2 3")),
-    ("pipe", look("grey", Marker::Square, "2 3")),
-    ("unix_stream", look("grey", Marker::Circle, "2 3")),
-    ("uring_send", look("sky", Marker::Square, "")),
-    ("uring_sendmsg", look("orange", Marker::Square, "")),
-    ("uring_send_zc", look("green", Marker::Square, "")),
-    ("uring_send_zc_fixed", look("purple", Marker::Square, "")),
-    ("uring_sendmsg_zc", look("vermilion", Marker::Square, "")),
-    ("getppid", look("ink", Marker::Circle, "")),
-    ("read_zero", look("blue", Marker::Square, "")),
-    ("read_file", look("sky", Marker::Up, "")),
-    ("stat", look("vermilion", Marker::Circle, "")),
-    ("open_close", look("orange", Marker::Diamond, "")),
-    ("mmap_munmap", look("purple", Marker::Up, "")),
-    ("io_uring_nop", look("green", Marker::Circle, "")),
-    ("read", look("ink", Marker::Diamond, "")),
-    ("mmap", look("vermilion", Marker::Down, "")),
-    ("direct", look("blue", Marker::Up, "")),
-    ("uring", look("green", Marker::Down, "")),
-    ("pread", look("sky", Marker::Diamond, "")),
-    ("readv", look("purple", Marker::Diamond, "")),
-    ("preadv2_nowait", look("grey", Marker::Down, "")),
-    ("preadv2_dontcache", look("orange", Marker::Circle, "")),
-    ("mmap_populate", look("vermilion", Marker::Down, "5 3")),
-    ("uring_fixed", look("green", Marker::Down, "5 3")),
-    ("uring_direct", look("sky", Marker::Up, "5 3")),
-    ("uring_sqpoll", look("purple", Marker::Circle, "5 3")),
-    ("read_write", look("ink", Marker::Up, "")),
-    ("copy_file_range", look("blue", Marker::Diamond, "")),
-    ("sendfile", look("orange", Marker::Down, "")),
-    ("splice", look("purple", Marker::Square, "5 3")),
-    ("mmap_write", look("vermilion", Marker::Diamond, "")),
-    ("uring_copy", look("green", Marker::Up, "")),
-    ("reflink", look("grey", Marker::Circle, "")),
-    ("dd", look("sky", Marker::Square, "5 3")),
-    ("cp", look("grey", Marker::Up, "")),
-    ("pwrite", look("sky", Marker::Down, "")),
-    ("write_fsync", look("vermilion", Marker::Circle, "5 3")),
-    ("write_fdatasync", look("orange", Marker::Square, "5 3")),
-    ("write_dsync", look("purple", Marker::Up, "5 3")),
-    ("epoll_lt", look("ink", Marker::Down, "")),
-    ("epoll_et", look("blue", Marker::Square, "5 3")),
-    ("epoll_reuseport", look("sky", Marker::Up, "2 3")),
-    ("select", look("orange", Marker::Down, "5 3")),
-    ("select_large", look("orange", Marker::Diamond, "2 3")),
-    ("poll", look("vermilion", Marker::Square, "5 3")),
-    ("iterative", look("grey", Marker::Square, "5 3")),
-    ("thread_pool", look("purple", Marker::Diamond, "5 3")),
-    ("tokio", look("green", Marker::Diamond, "2 3")),
-    ("fork", look("vermilion", Marker::Down, "2 3")),
-    ("prefork", look("blue", Marker::Down, "2 3")),
-    ("thread_per_connection", look("green", Marker::Up, "5 3")),
+/// Primitives with hue and marker.
+type Looks = &'static [(&'static str, &'static str, Marker)];
+
+/// The looks of the primitives that are compared most, by the pattern of their dashes; their
+/// neighbours in a default plan differ in hue and in marker.
+const LOOKS: [(&str, Looks); 3] = [
+    (
+        "",
+        &[
+            ("send_staged", "ink", Square),
+            ("send", "blue", Circle),
+            ("sendmsg_iov", "vermilion", Up),
+            ("sendmsg_zerocopy", "green", Diamond),
+            ("uring_send", "sky", Square),
+            ("uring_sendmsg", "orange", Square),
+            ("uring_send_zc", "green", Square),
+            ("uring_send_zc_fixed", "purple", Square),
+            ("uring_sendmsg_zc", "vermilion", Square),
+            ("getppid", "ink", Circle),
+            ("read_zero", "blue", Square),
+            ("read_file", "sky", Up),
+            ("stat", "vermilion", Circle),
+            ("open_close", "orange", Diamond),
+            ("mmap_munmap", "purple", Up),
+            ("io_uring_nop", "green", Circle),
+            ("read", "ink", Diamond),
+            ("mmap", "vermilion", Down),
+            ("direct", "blue", Up),
+            ("uring", "green", Down),
+            ("pread", "sky", Diamond),
+            ("readv", "purple", Diamond),
+            ("preadv2_nowait", "grey", Down),
+            ("preadv2_dontcache", "orange", Circle),
+            ("read_write", "ink", Up),
+            ("copy_file_range", "blue", Diamond),
+            ("sendfile", "orange", Down),
+            ("mmap_write", "vermilion", Diamond),
+            ("uring_copy", "green", Up),
+            ("reflink", "grey", Circle),
+            ("cp", "grey", Up),
+            ("pwrite", "sky", Down),
+            ("epoll_lt", "ink", Down),
+        ],
+    ),
+    (
+        "5 3",
+        &[
+            ("send_per_field", "purple", Down),
+            ("write", "sky", Circle),
+            ("writev", "orange", Up),
+            ("mmap_populate", "vermilion", Down),
+            ("uring_fixed", "green", Down),
+            ("uring_direct", "sky", Up),
+            ("uring_sqpoll", "purple", Circle),
+            ("splice", "purple", Square),
+            ("dd", "sky", Square),
+            ("write_fsync", "vermilion", Circle),
+            ("write_fdatasync", "orange", Square),
+            ("write_dsync", "purple", Up),
+            ("epoll_et", "blue", Square),
+            ("select", "orange", Down),
+            ("poll", "vermilion", Square),
+            ("iterative", "grey", Square),
+            ("thread_pool", "purple", Diamond),
+            ("thread_per_connection", "green", Up),
+        ],
+    ),
+    (
+        "2 3",
+        &[
+            ("memcpy", "grey", Diamond),
+            ("pipe", "grey", Square),
+            ("unix_stream", "grey", Circle),
+            ("epoll_reuseport", "sky", Up),
+            ("select_large", "orange", Diamond),
+            ("tokio", "green", Diamond),
+            ("fork", "vermilion", Down),
+            ("prefork", "blue", Down),
+        ],
+    ),
 ];
 
 /// How the name of a primitive stands in a table.
-pub(crate) fn tone(primitive: &str) -> iolens_document::table::Tone {
-    iolens_document::table::Tone::Hue(of(primitive).hue)
-}
-
-const fn look(hue: &'static str, marker: Marker, dash: &'static str) -> Look {
-    Look { hue, marker, dash }
+pub(crate) fn tone(primitive: &str) -> Tone {
+    Tone::Hue(of(primitive).hue)
 }
 
 /// The look of a primitive, always the same for the same id.
 pub(crate) fn of(primitive: &str) -> Look {
-    if let Some((_, look)) = LOOKS.iter().find(|(id, _)| *id == primitive) {
-        return *look;
-    }
+    let mut known = known().filter(|(id, _)| *id == primitive);
+    known.next().map_or_else(|| mixed(primitive), |(_, look)| look)
+}
+
+fn known() -> impl Iterator<Item = (&'static str, Look)> {
+    LOOKS.iter().flat_map(|&(dash, looks)| {
+        looks.iter().map(move |&(id, hue, marker)| (id, Look { hue, marker, dash }))
+    })
+}
+
+/// The look of one that is not known.
+fn mixed(primitive: &str) -> Look {
     // FNV-1a: any mixing will do, it only has to stay the same for ever.
     let hash = primitive
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let pick = |shift: u32, n: u32| ((hash >> shift) % n) as usize;
-    const MARKERS: [Marker; 5] =
-        [Marker::Circle, Marker::Square, Marker::Up, Marker::Down, Marker::Diamond];
+    const MARKERS: [Marker; 5] = [Circle, Square, Up, Down, Diamond];
     const DASHES: [&str; 3] = ["7 3", "2 2", "7 2 2 2"];
     Look { hue: HUES[1 + pick(0, 6)].0, marker: MARKERS[pick(8, 5)], dash: DASHES[pick(16, 3)] }
 }
@@ -141,8 +174,8 @@ mod tests {
 
     #[test]
     fn looks_differ_and_name_known_hues() {
-        for (i, (id, look)) in LOOKS.iter().enumerate() {
-            assert!(LOOKS[..i].iter().all(|(_, other)| other != look), "{id}");
+        for (i, (id, look)) in known().enumerate() {
+            assert!(known().take(i).all(|(_, other)| other != look), "{id}");
             assert!(HUES.iter().any(|(hue, _, _)| *hue == look.hue));
         }
         assert_eq!(of("brand_new"), of("brand_new"));

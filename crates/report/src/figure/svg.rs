@@ -1,24 +1,15 @@
 //! SVG elements as text.
 
-use std::fmt::{self, Write as _};
-
 use super::style::Marker;
+use super::*;
 
-/// Markup under construction.
+/// A place, in user units from the upper left corner.
+pub(crate) type Spot = (f64, f64);
+
+/// Markup under construction, an element a line. Classes are those of [`super::page_style`].
 #[derive(Debug, Default)]
 pub(crate) struct Svg {
     out: String,
-}
-
-/// Where a text hangs at its point.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Anchor {
-    /// Begins there.
-    Start,
-    /// Is centred there.
-    Middle,
-    /// Ends there.
-    End,
 }
 
 impl Svg {
@@ -27,172 +18,164 @@ impl Svg {
         self.out
     }
 
-    /// A text; its content is escaped.
-    pub(crate) fn text(&mut self, x: f64, y: f64, anchor: Anchor, class: &str, text: &str) {
-        let anchor = match anchor {
-            Anchor::Start => "",
-            Anchor::Middle => " am",
-            Anchor::End => " ae",
-        };
-        let (x, y, text) = (Units(x), Units(y), escape(text));
-        self.write(format_args!(r#"<text x="{x}" y="{y}" class="{class}{anchor}">{text}</text>"#));
+    /// A text, whose content is escaped. It begins at its place, is centred there with the
+    /// class `am`, and ends there with `ae`.
+    pub(crate) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
+        self.write(text_at((x, y), class, text));
     }
 
     /// A straight line.
-    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
-        let path = path(&[from, to]);
-        self.write(format_args!(r#"<path d="{path}" class="{class}"/>"#));
+    pub(crate) fn line(&mut self, from: Spot, to: Spot, class: &str) {
+        self.polyline(&[from, to], class, "");
     }
 
     /// Vertical lines, each from its place and two heights, as one element;
     /// nothing without any.
     pub(crate) fn verticals(&mut self, lines: impl Iterator<Item = (f64, f64, f64)>, class: &str) {
-        let mut path = String::new();
-        for (x, from, to) in lines {
-            // Writing to a String cannot fail.
-            let _ = write!(path, "M{} {}V{}", Units(x), Units(from), Units(to));
-        }
-        if !path.is_empty() {
-            self.write(format_args!(r#"<path d="{path}" class="{class}"/>"#));
+        let vertical = |(x, from, to)| format!("M{} {}V{}", units(x), units(from), units(to));
+        let outline: String = lines.map(vertical).collect();
+        if !outline.is_empty() {
+            self.write(path(outline, class, ""));
         }
     }
 
-    /// A line through points.
-    pub(crate) fn polyline(&mut self, points: &[(f64, f64)], class: &str, dash: &str) {
-        let dash =
-            if dash.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dash}""#) };
-        let path = path(points);
-        self.write(format_args!(r#"<path d="{path}" class="{class}"{dash}/>"#));
+    /// A line through places, with a pattern of dashes.
+    pub(crate) fn polyline(&mut self, spots: &[Spot], class: &str, dash: &str) {
+        self.write(path(through(spots), class, dash));
     }
 
-    /// A filled area.
-    pub(crate) fn area(&mut self, points: &[(f64, f64)], class: &str) {
-        let path = path(points);
-        self.write(format_args!(r#"<path d="{path}Z" class="{class}"/>"#));
+    /// A filled area; nothing without a place.
+    pub(crate) fn area(&mut self, spots: &[Spot], class: &str) {
+        if !spots.is_empty() {
+            self.write(path(through(spots) + "Z", class, ""));
+        }
+    }
+
+    /// A filled rectangle between two corners.
+    pub(crate) fn block(&mut self, from: Spot, to: Spot, class: &str) {
+        self.area(&[from, (to.0, from.1), to, (from.0, to.1)], class);
     }
 
     /// A marker alone.
-    pub(crate) fn marker(&mut self, at: (f64, f64), marker: Marker, class: &str) {
-        let shape = shape(marker, at.0, at.1);
-        self.write(format_args!(r#"<path d="{shape}" class="{class}"/>"#));
+    pub(crate) fn marker(&mut self, at: Spot, look: Look, is_open: bool) {
+        self.write(marker(at, look, is_open));
     }
 
     /// A place with a title for the hover, and an invisible disc around it
-    /// that is easy to hit; a marker, where there is one.
-    pub(crate) fn point(
-        &mut self,
-        at: (f64, f64),
-        marker: Option<Marker>,
-        class: &str,
-        hover: &str,
-    ) {
-        let (x, y) = at;
-        let hover = escape(hover);
-        let shape = marker.map_or_else(String::new, |marker| {
-            format!(r#"<path d="{}" class="{class}"/>"#, shape(marker, x, y))
-        });
-        let (x, y) = (Units(x), Units(y));
+    /// that is easy to hit; a marker, where there is one, hollow or not.
+    pub(crate) fn point(&mut self, at: Spot, shown: Option<(Look, bool)>, hover: &str) {
+        let shape = shown.map(|(look, is_open)| marker(at, look, is_open)).unwrap_or_default();
         // A line without length and with round ends is a disc, in fewer bytes.
-        self.write(format_args!(
-            r#"<g class="pt"><title>{hover}</title><path d="M{x} {y}h.01" class="hit"/>{shape}</g>"#
-        ));
+        let disc = path(format!("M{} {}h.01", units(at.0), units(at.1)), "hit", "");
+        self.titled(hover, disc + &shape);
     }
 
     /// A centred text at the edge of a plot; with a title where it stands for
     /// a point.
-    pub(crate) fn edge(&mut self, at: (f64, f64), class: &str, text: &str, hover: &str) {
-        if hover.is_empty() {
-            return self.text(at.0, at.1, Anchor::Middle, class, text);
+    pub(crate) fn edge(&mut self, at: Spot, look: Look, text: &str, hover: &str) {
+        let text = text_at(at, &format!("to f c-{} am", look.hue), text);
+        match hover {
+            "" => self.write(text),
+            _ => self.titled(hover, format!("\n{text}\n")),
         }
-        let hover = escape(hover);
-        self.write(format_args!(r#"<g class="pt"><title>{hover}</title>"#));
-        self.text(at.0, at.1, Anchor::Middle, class, text);
-        self.write(format_args!("</g>"));
     }
 
     /// A rectangle with a title for the hover.
-    pub(crate) fn tile(&mut self, corner: (f64, f64), size: (f64, f64), class: &str, hover: &str) {
-        let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(Units);
-        let hover = escape(hover);
-        self.write(format_args!(
-            r#"<g class="pt"><title>{hover}</title><rect x="{x}" y="{y}" width="{width}" height="{height}" rx="3" class="{class}"/></g>"#
-        ));
+    pub(crate) fn tile(&mut self, corner: Spot, size: Spot, class: &str, hover: &str) {
+        let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(units);
+        let tile = format!(
+            r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="3" class="{class}"/>"#
+        );
+        self.titled(hover, tile);
     }
 
     /// Stretches one behind the other, each of a width and a hue, as thick lines and with one
     /// title for the hover of all: a page has thousands of them.
     pub(crate) fn bar(
         &mut self,
-        corner: (f64, f64),
+        corner: Spot,
         height: f64,
         stretches: &[(f64, &str)],
         hover: &str,
     ) {
-        let ((mut x, top), hover) = (corner, escape(hover));
-        let (middle, thick) = (Units(top + height / 2.0), Units(height));
+        let (mut x, middle) = (corner.0, units(corner.1 + height / 2.0));
         let mut paths = String::new();
-        for (width, hue) in stretches {
-            let (from, long) = (Units(x), Units(*width));
-            let _ = write!(paths, r#"<path d="M{from} {middle}h{long}" class="s c-{hue}"/>"#);
+        for &(width, hue) in stretches {
+            let outline = format!("M{} {middle}h{}", units(x), units(width));
+            paths += &path(outline, &format!("s c-{hue}"), "");
             x += width;
         }
-        self.write(format_args!(
+        let (thick, hover) = (units(height), escape(hover));
+        self.write(format!(
             r#"<g class="pt part" stroke-width="{thick}"><title>{hover}</title>{paths}</g>"#
         ));
     }
 
-    fn write(&mut self, element: std::fmt::Arguments<'_>) {
-        // Writing to a String cannot fail.
-        let _ = self.out.write_fmt(element);
+    fn titled(&mut self, hover: &str, inside: String) {
+        let hover = escape(hover);
+        self.write(format!(r#"<g class="pt"><title>{hover}</title>{inside}</g>"#));
+    }
+
+    fn write(&mut self, element: String) {
+        self.out += &element;
         self.out.push('\n');
     }
 }
 
-fn path(points: &[(f64, f64)]) -> String {
-    let mut path = String::new();
-    for (i, (x, y)) in points.iter().enumerate() {
-        let command = if i == 0 { 'M' } else { 'L' };
-        let _ = write!(path, "{command}{} {}", Units(*x), Units(*y));
-    }
-    path
+fn text_at((x, y): Spot, class: &str, text: &str) -> String {
+    let (x, y, text) = (units(x), units(y), escape(text));
+    format!(r#"<text x="{x}" y="{y}" class="{class}">{text}</text>"#)
 }
 
-/// The outline of a marker; all have about the same area.
-fn shape(marker: Marker, x: f64, y: f64) -> String {
-    let (dx, dy, outline) = match marker {
+fn path(outline: String, class: &str, dash: &str) -> String {
+    let dash = match dash {
+        "" => String::new(),
+        _ => format!(r#" stroke-dasharray="{dash}""#),
+    };
+    format!(r#"<path d="{outline}" class="{class}"{dash}/>"#)
+}
+
+fn through(spots: &[Spot]) -> String {
+    let spots: Vec<String> =
+        spots.iter().map(|(x, y)| format!("{} {}", units(*x), units(*y))).collect();
+    format!("M{}", spots.join("L"))
+}
+
+/// A marker; all have about the same area.
+fn marker((x, y): Spot, look: Look, is_open: bool) -> String {
+    let (dx, dy, outline) = match look.marker {
         Marker::Circle => (-3.8, 0.0, "a3.8 3.8 0 1 0 7.6 0a3.8 3.8 0 1 0-7.6 0Z"),
         Marker::Square => (-3.4, -3.4, "h6.8v6.8h-6.8Z"),
         Marker::Up => (0.0, -4.9, "l4.6 7.8h-9.2Z"),
         Marker::Down => (0.0, 4.9, "l4.6-7.8h-9.2Z"),
         Marker::Diamond => (0.0, -4.8, "l4.8 4.8-4.8 4.8-4.8-4.8Z"),
     };
-    format!("M{} {}{outline}", Units(x + dx), Units(y + dy))
+    let fill = if is_open { "open" } else { "f" };
+    let class = format!("{fill} s c-{} mark", look.hue);
+    path(format!("M{} {}{outline}", units(x + dx), units(y + dy)), &class, "")
 }
 
 /// A coordinate or a length in user units, to a tenth.
-struct Units(f64);
-
-impl fmt::Display for Units {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("{:.1}", self.0);
-        match text.strip_suffix(".0") {
-            Some("-0") => f.write_str("0"),
-            Some(whole) => f.write_str(whole),
-            None => f.write_str(&text),
-        }
-    }
+fn units(value: f64) -> String {
+    let text = format!("{value:.1}");
+    let short = text.strip_suffix(".0").unwrap_or(&text);
+    if short == "-0" { "0".to_owned() } else { short.to_owned() }
 }
 
 /// About how wide a text is at a size, both in user units: a little more than
 /// in most fonts that are used, and as wide as in DejaVu Sans, which is the widest of them.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
-    let of = |character: char| match character {
-        'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.98,
-        ' ' | '\u{a0}' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | '(' | ')' | '[' | ']' | '/'
-        | 'f' | 'i' | 'j' | 'l' | 'r' | 't' | 'I' => 0.36,
+    let of = |character| match character {
+        c if "mwMW%@".contains(c) => 0.98,
+        c if " \u{a0}.,:;'|!()[]/fijlrtI".contains(c) => 0.36,
         _ => 0.6,
     };
     text.chars().map(of).sum::<f64>() * size
+}
+
+/// Width of the widest text.
+pub(crate) fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
+    texts.map(|text| width(text, size)).fold(0.0, f64::max)
 }
 
 /// A text in lines that are no wider than `room`, cut at blanks.
@@ -207,10 +190,9 @@ pub(crate) fn fold_at(text: &str, mark: &str, size: f64, room: f64) -> Vec<Strin
     for part in text.split(mark).filter(|part| !part.is_empty()) {
         match lines.last_mut() {
             Some(line) if width(&format!("{line}{mark}{part}"), size) <= room => {
-                line.push_str(mark);
-                line.push_str(part);
+                line.extend([mark, part]);
             }
-            _ if mark != " " && width(part, size) > room => lines.extend(fold(part, size, room)),
+            _ if mark != " " => lines.extend(fold(part, size, room)),
             _ => lines.push(part.to_owned()),
         }
     }
@@ -220,18 +202,8 @@ pub(crate) fn fold_at(text: &str, mark: &str, size: f64, room: f64) -> Vec<Strin
 /// Text that is safe in XML content and attributes. Characters that XML 1.0
 /// cannot carry become blanks.
 pub(crate) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
+    let safe = text.replace(|c: char| c.is_control(), " ").replace('&', "&amp;");
+    safe.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

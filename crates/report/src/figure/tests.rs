@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use iolens_stats::analysis::Interval;
 use resvg::usvg;
 
 use super::*;
@@ -46,7 +45,6 @@ fn figures() -> &'static [Figure] {
         let own = ["-cpu-by-size-", "-summary-"];
         let differs = |figure: &Figure| own.iter().any(|part| figure.file_stem.contains(part));
         all.extend(super::all(&run, &analysis).into_iter().filter(differs));
-        all.extend(summary_of_threads(&runs[3].0, &runs[3].1, 8));
         all
     });
     &FIGURES
@@ -258,7 +256,7 @@ fn file_names_are_unique_and_plain() {
 }
 
 #[test]
-fn without_a_pmu_time_takes_the_place_of_cycles_and_the_rest_says_why() {
+fn without_a_pmu_time_takes_the_place_of_cycles() {
     let names = |(run, analysis): (Run, Analysis)| -> Vec<String> {
         all(&run, &analysis).into_iter().map(|figure| figure.file_stem).collect()
     };
@@ -267,13 +265,21 @@ fn without_a_pmu_time_takes_the_place_of_cycles_and_the_rest_says_why() {
     assert!(has(&with, "cycles-by-size") && has(&with, "cache-misses") && !has(&with, "-cpu-"));
     let without = names(fixture::without_pmu());
     assert!(has(&without, "-cpu-by-size") && !has(&without, "cycles") && !has(&without, "cache"));
-    let (run, analysis) = fixture::without_pmu();
-    let lines = not_drawn(&run, &analysis);
-    let cycles = lines.iter().find(|line| line.what[0] == "cycles per byte").expect("is said");
-    assert!(cycles.why.contains("no PMU in this guest"));
-    assert_eq!(cycles.what.len(), 4, "{:?}", cycles.what);
-    let (run, analysis) = fixture::whole();
-    assert_eq!(not_drawn(&run, &analysis), []);
+}
+
+/// The figure of a run whose name has this in it.
+fn one((run, analysis): &(Run, Analysis), part: &str) -> Figure {
+    let mut figures = all(run, analysis).into_iter();
+    figures.find(|figure| figure.file_stem.contains(part)).expect("drawn")
+}
+
+#[test]
+fn of_several_metrics_one_that_was_measured_keeps_its_name() {
+    let mut run = fixture::whole();
+    let arms = run.1.cells.iter_mut().flat_map(|cell| &mut cell.arms);
+    arms.filter_map(|arm| arm.latency.as_mut()).for_each(|latency| latency.p99_ns = None);
+    let figure = one(&run, "latency-by-size");
+    assert_eq!(figure.table.rows[0].entries[0].text, "Round trip, median, 1 thread");
 }
 
 #[test]
@@ -290,13 +296,12 @@ fn one_size_one_trial_and_no_numbers_are_drawn_too() {
 
 #[test]
 fn zero_stands_at_the_edge_of_a_logarithmic_plot() {
-    let (run, mut analysis) = fixture::run();
-    let arm = analysis.cells[0].arms[1].figures.as_mut().expect("has figures");
+    let mut run = fixture::run();
+    let arm = run.1.cells[0].arms[1].figures.as_mut().expect("has figures");
     let switches = arm.context_switches_per_message.as_mut().expect("was measured");
     switches.value = 0.0;
-    switches.interval = Some(iolens_stats::analysis::Interval { low: -0.1, high: 0.1 });
-    let figures = all(&run, &analysis);
-    let figure = figures.iter().find(|f| f.file_stem.contains("switches-by-size")).expect("drawn");
+    switches.interval = Some(Interval { low: -0.1, high: 0.1 });
+    let figure = one(&run, "switches-by-size");
     assert!(figure.svg.contains(">0</text>") && !figure.svg.contains("NaN"));
 }
 
@@ -306,29 +311,19 @@ fn a_curve_breaks_where_its_arm_failed_and_says_so() {
     for figure in all(&run, &analysis).iter().filter(|f| f.file_stem.contains("by-size")) {
         assert!(figure.svg.contains(">failed</text>"), "{}", figure.file_stem);
     }
-    let plain = |x| chart::Point {
-        x,
-        value: 1.0,
-        interval: None,
-        open: false,
-        text: String::new(),
-        hover: String::new(),
-    };
     let (_, cells) = crate::results::curves(&analysis).swap_remove(1);
-    let points: Vec<chart::Point> = [131_072.0, 1_048_576.0].map(plain).into();
-    let along = chart::Along::Sizes;
-    let missing = chart::missing(along, &cells[6..7], "send_per_field", &points);
-    let look = style::of("send_per_field");
-    let label = String::new();
-    let series = chart::Series { label, look, kind: chart::Kind::Curve, points, missing };
+    let arm = chart::arms(&cells).into_iter().find(|arm| arm.label == "send_per_field");
+    let point = |_: &CellAnalysis, arm: &ArmAnalysis| {
+        (arm.status == Status::Ok).then(chart::Point::default)
+    };
+    let (arm, along) = (arm.expect("failed once"), chart::MESSAGES);
+    let series = chart::Series::of(arm, chart::Kind::Curve, along, &cells, point);
     assert_eq!(series.stretches().count(), 2);
 }
 
 #[test]
 fn numbers_of_one_size_have_a_row_for_each_arm() {
-    let (run, analysis) = fixture::one_size();
-    let figures = all(&run, &analysis);
-    let ratio = figures.iter().find(|f| f.file_stem.contains("-ratio-")).expect("drawn");
+    let ratio = one(&fixture::one_size(), "-ratio-");
     for drawn in [Some(&ratio.svg), ratio.narrow.as_ref()] {
         let drawn = drawn.expect("also for a telephone");
         assert!(drawn.contains("; size 4 KiB</text>"), "{drawn}");
@@ -340,9 +335,7 @@ fn numbers_of_one_size_have_a_row_for_each_arm() {
 
 #[test]
 fn a_point_tells_its_interval_n_and_verdict() {
-    let (run, analysis) = fixture::run();
-    let figures = all(&run, &analysis);
-    let ratio = figures.iter().find(|f| f.file_stem.contains("-ratio-")).expect("drawn");
+    let ratio = one(&fixture::run(), "-ratio-");
     let title = "<title>send, 64 B, 1 thread: 1.06 [1.05, 1.07], n = 12, FASTER</title>";
     assert!(ratio.svg.contains(title));
 }

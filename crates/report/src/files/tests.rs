@@ -1,6 +1,6 @@
 //! A run of a file with known times, in every form that is shown.
 
-use iolens_model::arm::{Arm, ArmOutcome};
+use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::file::{
     AfterDrop, Consumer, DropMode, EngineFacts, FileAxes, FileCounts, FileFacts, Pattern,
 };
@@ -8,7 +8,7 @@ use iolens_model::outcome::{Counts, SliceOutcome, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::reading::Reading;
 use iolens_model::run::RunHeader;
-use iolens_model::units::Nanos;
+use iolens_model::units::{Bytes, Nanos};
 
 use super::*;
 use crate::export::Rows;

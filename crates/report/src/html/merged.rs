@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use iolens_document::table::{Column, Entry, Table, Tone};
 use iolens_document::{Fact, Node, Page, Section, Text};
-use iolens_model::cell::Cell;
 use iolens_model::moment;
 use iolens_model::run::{Run, RunHeader};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use crate::figure::{page_style, style};
+use crate::groups::distinct;
 use crate::number::{self, NONE};
 use crate::{results, screen, sections, words};
 
@@ -27,11 +27,8 @@ pub fn merged(runs: &[Analysed]) -> String {
     let Some((first, _)) = runs.first() else { return String::new() };
     let study = first.header.plan.study();
     let hosts: BTreeSet<&str> = runs.iter().map(|(run, _)| host(&run.header)).collect();
-    let extent = format!(
-        "{} of {}",
-        number::count(runs.len() as u64, "run"),
-        number::count(hosts.len() as u64, "host")
-    );
+    let extent =
+        format!("{} of {}", number::count(runs.len(), "run"), number::count(hosts.len(), "host"));
     let hosts: Vec<&str> = hosts.into_iter().collect();
     let ids: Vec<&str> = runs.iter().map(|(run, _)| run.header.id.as_str()).collect();
     let trust = runs.iter().flat_map(trust).collect();
@@ -81,12 +78,7 @@ fn one((run, analysis): &Analysed) -> Vec<Node> {
 
 /// Every arm of every cell of every run; the same cell of all runs stands together.
 fn contrasts(runs: &[Analysed]) -> Vec<Node> {
-    let mut cells: Vec<&Cell> = Vec::new();
-    for cell in runs.iter().flat_map(|(_, analysis)| &analysis.cells) {
-        if !cells.contains(&&cell.cell) {
-            cells.push(&cell.cell);
-        }
-    }
+    let cells = distinct(runs.iter().flat_map(|(_, analysis)| &analysis.cells).map(|c| &c.cell));
     let unit = runs.first().map_or("", |(run, _)| run.header.plan.study().unit());
     let mut table = Table::new(
         "",
@@ -107,10 +99,7 @@ fn contrasts(runs: &[Analysed]) -> Vec<Node> {
             for found in analysis.cells.iter().filter(|found| found.cell == *cell) {
                 for arm in &found.arms {
                     let row = row(&mut table, run, found, arm);
-                    match std::mem::take(&mut begins) {
-                        true => table.push_group(row),
-                        false => table.push(row),
-                    }
+                    table.push_row(std::mem::take(&mut begins), row);
                 }
             }
         }
@@ -120,7 +109,7 @@ fn contrasts(runs: &[Analysed]) -> Vec<Node> {
          method is faster. Each interval holds by itself; verdicts use those that hold for all \
          comparisons of their run together."
     );
-    vec![Node::Aside(reading.into()), Node::Table(table)]
+    vec![Node::aside(reading), Node::Table(table)]
 }
 
 fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Vec<Entry> {
@@ -128,7 +117,7 @@ fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> 
     let note = results::remark(arm).map(|remark| table.note(&remark));
     let contrast = arm.contrast.as_ref();
     let is_baseline = arm.arm.label == plan.baseline;
-    let time = arm.figures.as_ref().map(|figures| figures.ns_per_message.value);
+    let time = arm.time().map(|e| e.value);
     let ratio = match contrast {
         Some(contrast) => number::contrast(contrast),
         None if is_baseline => "baseline".to_owned(),
@@ -165,7 +154,7 @@ mod tests {
     use iolens_model::origin::Origin;
 
     use super::*;
-    use crate::{fixture, lint};
+    use crate::{fixture, tests::lint};
 
     /// The same run as of three hosts.
     fn three() -> Vec<Analysed> {

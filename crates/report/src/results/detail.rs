@@ -9,93 +9,59 @@ use iolens_stats::analysis::{
     ArmAnalysis, CellAnalysis, Estimate, Figures, LatencyFigures, Told, ZerocopyFigures,
 };
 
-use super::{Detail, entry, interval_text, label, remark};
+use super::{Of, interval_text, name, remark};
 use crate::arms::span;
-use crate::number::{self, NONE, count, percent};
+use crate::number::{OrDash, count, percent};
 use crate::rates::Unit;
-use crate::table::{Column, Entry, Table};
+use crate::table::{Column, Table};
 
-/// A figure that a table has a column for where any arm has it.
-struct Figure {
-    name: &'static str,
-    unit: &'static str,
-    of: fn(&Figures) -> Option<Estimate>,
-}
-
-const FIGURES: [Figure; 16] = [
-    Figure { name: "CPU sender", unit: "ns/B", of: |f| f.tx_cpu_ns_per_byte },
-    Figure { name: "CPU receiver", unit: "ns/B", of: |f| f.rx_cpu_ns_per_byte },
-    Figure { name: "softirq", unit: "ns/B", of: |f| f.softirq_ns_per_byte },
-    Figure { name: "calls", unit: "per msg", of: |f| f.tx_calls_per_message },
-    Figure { name: "segments", unit: "per msg", of: |f| f.tx_segments_per_message },
-    Figure { name: "waits", unit: "per msg", of: |f| f.voluntary_switches_per_message },
-    Figure { name: "preempted", unit: "per msg", of: |f| f.involuntary_switches_per_message },
-    Figure { name: "cycles", unit: "per B", of: |f| f.cycles_per_byte },
-    Figure { name: "L1d misses", unit: "per KiB", of: |f| f.l1d_misses_per_kib },
-    Figure { name: "LLC references", unit: "per KiB", of: |f| f.llc_references_per_kib },
-    Figure { name: "LLC misses", unit: "per KiB", of: |f| f.llc_misses_per_kib },
-    Figure { name: "dTLB misses", unit: "per KiB", of: |f| f.dtlb_misses_per_kib },
-    Figure { name: "branch misses", unit: "per KiB", of: |f| f.branch_misses_per_kib },
-    Figure { name: "front end stalled", unit: "per cycle", of: |f| f.stalled_frontend_per_cycle },
-    Figure { name: "back end stalled", unit: "per cycle", of: |f| f.stalled_backend_per_cycle },
-    Figure { name: "run delay", unit: "ns/msg", of: |f| f.run_delay_ns_per_message },
+const FIGURES: [(&str, &str, Of); 16] = [
+    ("CPU sender", "ns/B", |f| f.tx_cpu_ns_per_byte),
+    ("CPU receiver", "ns/B", |f| f.rx_cpu_ns_per_byte),
+    ("softirq", "ns/B", |f| f.softirq_ns_per_byte),
+    ("calls", "per msg", |f| f.tx_calls_per_message),
+    ("segments", "per msg", |f| f.tx_segments_per_message),
+    ("waits", "per msg", |f| f.voluntary_switches_per_message),
+    ("preempted", "per msg", |f| f.involuntary_switches_per_message),
+    ("cycles", "per B", |f| f.cycles_per_byte),
+    ("L1d misses", "per KiB", |f| f.l1d_misses_per_kib),
+    ("LLC references", "per KiB", |f| f.llc_references_per_kib),
+    ("LLC misses", "per KiB", |f| f.llc_misses_per_kib),
+    ("dTLB misses", "per KiB", |f| f.dtlb_misses_per_kib),
+    ("branch misses", "per KiB", |f| f.branch_misses_per_kib),
+    ("front end stalled", "per cycle", |f| f.stalled_frontend_per_cycle),
+    ("back end stalled", "per cycle", |f| f.stalled_backend_per_cycle),
+    ("run delay", "ns/msg", |f| f.run_delay_ns_per_message),
 ];
 
 /// The arms of a cell, every figure that at least one of them has.
 pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
-    let main = [
-        Detail::Arm,
-        Detail::Goodput,
-        Detail::Time,
-        Detail::Change,
-        Detail::Ends,
-        Detail::Trials,
-        Detail::Copies,
-    ];
-    let figures: Vec<&Figure> = FIGURES
-        .iter()
-        .filter(|f| cell.arms.iter().any(|a| a.figures.as_ref().and_then(f.of).is_some()))
-        .collect();
-    let goodput = super::goodput_unit(&[cell]);
-    let of = |detail, arm: &ArmAnalysis| match detail {
-        Detail::Goodput => super::goodput(arm, goodput),
-        other => entry(other, arm, quick),
-    };
-    let mut columns: Vec<Column> = main.iter().map(|detail| detail.column(goodput)).collect();
-    columns.extend(figures.iter().map(|figure| Column::decimal(figure.name, figure.unit)));
+    const MAIN: [&str; 7] =
+        ["method", "throughput", "per message", "speed", "95% interval", "n", "copies"];
+    let unit = super::goodput_unit(&[cell]);
     let mut rates = cell.arms.iter().filter_map(|arm| arm.figures.as_ref());
-    let rate = rates.any(|f| f.goodput_bits_per_s.is_some()).then_some(goodput);
-    let unit = rate.map_or("ns/msg", |unit| unit.name);
-    columns.push(Column::left("trials", &format!("least to most, {unit}")));
-    let mut table = Table::new("", columns);
-    for arm in &cell.arms {
-        let note = remark(arm).map(|remark| table.note(&remark));
-        let mut row: Vec<Entry> = main.iter().map(|&detail| of(detail, arm)).collect();
-        row[0] = Entry { note, ..name(arm) };
-        row.extend(figures.iter().map(|figure| {
-            let found = arm.figures.as_ref().and_then(figure.of);
-            Entry::from(number::optional(found.map(|estimate| estimate.value)))
-        }));
-        row.push(trials(arm, rate).into());
-        table.push(row);
-    }
-    table
-}
-
-fn name(arm: &ArmAnalysis) -> Entry {
-    Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
+    let rate = rates.any(|f| f.goodput_bits_per_s.is_some()).then_some(unit);
+    let of_trials = format!("least to most, {}", rate.map_or("ns/msg", |unit| unit.name));
+    let row = |(_, arm): &super::ArmRow<'_>| {
+        let main = super::main(arm, unit, quick);
+        let at = |name: &str| main.iter().find(|(column, _)| column.name == name).cloned();
+        let mut row: super::Row = MAIN.into_iter().filter_map(at).collect();
+        row.extend(super::figures(cell, arm, &FIGURES));
+        row.push((Column::left("trials", &of_trials), least_to_most(arm, rate).into()));
+        row
+    };
+    super::filled(None, &super::by_size(&[cell], false), false, |(_, arm)| remark(arm), row)
 }
 
 /// The least and the most of the trials behind the number; nothing for an arm
 /// whose trials have another unit than the column.
-fn trials(arm: &ArmAnalysis, rate: Option<Unit>) -> String {
+fn least_to_most(arm: &ArmAnalysis, rate: Option<Unit>) -> String {
     let own = |f: &&Figures| f.goodput_bits_per_s.is_some() == rate.is_some();
-    let Some(figures) = arm.figures.as_ref().filter(own) else { return NONE.to_owned() };
+    let figures = arm.figures.as_ref().filter(own);
     let scale = rate.map_or(1.0, |unit| unit.size);
-    span(figures.trial_values.iter().copied()).map_or_else(
-        || NONE.to_owned(),
-        |(low, high)| format!("{} to {}", three_digits(low / scale), three_digits(high / scale)),
-    )
+    figures.and_then(|figures| span(figures.trial_values.iter().copied())).or_dash(|(low, high)| {
+        format!("{} to {}", three_digits(low / scale), three_digits(high / scale))
+    })
 }
 
 /// Round trips of a cell; null in modes without requests.
@@ -121,7 +87,7 @@ pub(crate) fn latency(cell: &CellAnalysis) -> Option<Table> {
             times.samples.to_string().into(),
         ]);
     }
-    (!table.rows.is_empty()).then_some(table)
+    table.with_rows()
 }
 
 /// A percentile, or why it is not shown.
@@ -135,33 +101,30 @@ pub(crate) fn percentile(times: &LatencyFigures, value: Option<Estimate>, q: f64
 /// What the kernel did with the bytes of a cell where it decides that itself,
 /// one sentence per arm and end.
 pub(crate) fn decided(cell: &CellAnalysis, told: &Told) -> Vec<String> {
+    let receiver = cell.cell.receiver();
     let mapped = |arm: &ArmAnalysis| {
-        let share = percent(arm.mapped_share?);
-        let receiver = cell.cell.receiver()?;
-        Some(format!("{}: {receiver} mapped {share} of its bytes.", arm.shown_label()))
+        Some(format!("{} mapped {} of its bytes", receiver?, percent(arm.mapped_share?)))
     };
     let armed_again = |arm: &ArmAnalysis| {
         let MultishotCounts { rearms, enobufs } = arm.multishot?;
-        let receiver = cell.cell.receiver()?;
         Some(format!(
-            "{}: {receiver} was armed again {rearms} times, its provided buffers ran out (ENOBUFS) \
-             {enobufs} times.",
-            arm.shown_label()
+            "{} was armed again {rearms} times, its provided buffers ran out (ENOBUFS) {enobufs} \
+             times",
+            receiver?
         ))
     };
-    let mut sentences = zerocopy(cell);
+    let mut sentences = of_each(cell, |arm| Some(sends(arm.zerocopy.as_ref()?)));
     if !sentences.is_empty() {
         sentences.extend(under_way(cell, told));
     }
-    sentences.extend(cell.arms.iter().filter_map(mapped));
-    sentences.extend(cell.arms.iter().filter_map(armed_again));
+    sentences.extend(of_each(cell, mapped));
+    sentences.extend(of_each(cell, armed_again));
     sentences
 }
 
-/// What became of the zero-copy sends of a cell, one sentence per arm.
-fn zerocopy(cell: &CellAnalysis) -> Vec<String> {
-    let sentence =
-        |arm: &ArmAnalysis| Some(format!("{}: {}.", arm.shown_label(), sends(&arm.zerocopy?)));
+/// A sentence for each arm of which there is something to say.
+fn of_each(cell: &CellAnalysis, said: impl Fn(&ArmAnalysis) -> Option<String>) -> Vec<String> {
+    let sentence = |arm: &ArmAnalysis| Some(format!("{}: {}.", arm.shown_label(), said(arm)?));
     cell.arms.iter().filter_map(sentence).collect()
 }
 
@@ -247,7 +210,7 @@ mod tests {
         let table = latency(rr).expect("round trips").text(200);
         assert!(table.contains("n/a (1200 of 3700 needed)"), "{table}");
         assert_eq!(
-            zerocopy(rr),
+            of_each(rr, |arm| Some(sends(arm.zerocopy.as_ref()?))),
             [
                 "sendmsg_zerocopy (copied): 24000 zero-copy sends, 24000 completions read back in 0.25 \
               notifications per send, 100% of them reported as copied, 3 sends refused with ENOBUFS or ENOMEM and \

@@ -10,8 +10,10 @@ use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
+use super::toned;
 use crate::arms::span;
-use crate::number::NONE;
+use crate::groups::{distinct, grouped};
+use crate::number::{self, NONE, OrDash};
 use crate::parts;
 use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
@@ -46,15 +48,9 @@ pub(crate) fn ratios(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Vec<
 
 /// Arms of a curve by their families: the baseline's row begins its own.
 fn families(cells: &[&CellAnalysis]) -> Vec<(Option<Family>, Vec<String>)> {
-    let mut families: Vec<(Option<Family>, Vec<String>)> = Vec::new();
-    for arm in cells.iter().flat_map(|cell| &cell.arms) {
-        let label = &arm.arm.label;
-        match families.iter_mut().find(|(family, _)| *family == arm.family) {
-            Some((_, labels)) if labels.contains(label) => {}
-            Some((_, labels)) => labels.push(label.clone()),
-            None => families.push((arm.family, vec![label.clone()])),
-        }
-    }
+    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    let labels = distinct(arms.map(|arm| (arm.family, arm.arm.label.clone())));
+    let mut families = grouped(labels);
     families.sort_by_key(|(family, _)| parts::order(*family));
     families
 }
@@ -82,9 +78,8 @@ fn row(
     label: &str,
     with_width: bool,
 ) -> Vec<Entry> {
-    let find = |cell: &&CellAnalysis| -> Option<ArmAnalysis> {
-        cell.arms.iter().find(|arm| arm.arm.label == label).cloned()
-    };
+    let find =
+        |cell: &&'_ CellAnalysis| cell.arms.iter().find(|arm| arm.arm.label == label).cloned();
     let arms: Vec<Option<ArmAnalysis>> = cells.iter().map(find).collect();
     let shown = arms.iter().flatten().map(|arm| match arm.arm.role {
         Role::SelfCheck => "self-check".to_owned(),
@@ -93,7 +88,7 @@ fn row(
     // Copied at one size is copied.
     let shown = shown.max_by_key(String::len).unwrap_or_default();
     let primitive = arms.iter().flatten().next().map_or(label, |arm| &arm.arm.primitive);
-    let mut row = vec![Entry::toned(format!(" {shown}"), crate::figure::style::tone(primitive))];
+    let mut row = vec![toned(format!(" {shown}"), primitive)];
     row.extend(arms.iter().zip(cells).map(|(arm, cell)| match arm {
         Some(arm) => entry(plan, arm, best(cell, family) == Some(label), with_width),
         None => Entry::toned(NONE, Tone::Faint),
@@ -109,9 +104,8 @@ fn entry(plan: &Plan, arm: &ArmAnalysis, is_best: bool, with_width: bool) -> Ent
         (Some(contrast), _) => contrast,
         (None, Role::Baseline) => return "0%".into(),
         (None, _) => {
-            let time = arm.figures.as_ref().map(|figures| figures.ns_per_message.value);
-            let text =
-                time.map_or_else(|| NONE.to_owned(), |ns| format!("{} ns", three_digits(ns)));
+            let time = arm.time().map(|e| e.value);
+            let text = time.or_dash(|ns| format!("{} ns", three_digits(ns)));
             return Entry::toned(text, Tone::Faint);
         }
     };
@@ -133,20 +127,19 @@ fn entry(plan: &Plan, arm: &ArmAnalysis, is_best: bool, with_width: bool) -> Ent
 /// The compared arm of a family with the highest ratio in a cell.
 fn best(cell: &CellAnalysis, family: Option<Family>) -> Option<&str> {
     let own = cell.arms.iter().filter(|arm| arm.family == family);
-    fastest(own).map(|(label, _)| label)
+    fastest(own).map(|(arm, _)| arm.arm.label.as_str())
 }
 
-fn fastest<'a>(arms: impl Iterator<Item = &'a ArmAnalysis>) -> Option<(&'a str, f64)> {
-    let usable = |arm: &'a ArmAnalysis| match arm.arm.role {
+fn fastest<'a>(arms: impl Iterator<Item = &'a ArmAnalysis>) -> Option<(&'a ArmAnalysis, f64)> {
+    let ratio = |arm: &'a ArmAnalysis| match arm.arm.role {
         _ if arm.status != Status::Ok => None,
-        Role::Baseline => Some((arm.arm.label.as_str(), 1.0)),
+        Role::Baseline => Some((arm, 1.0)),
         Role::Compared => {
-            let contrast = arm.contrast.as_ref().filter(|c| c.verdict.is_ranked())?;
-            Some((arm.arm.label.as_str(), contrast.ratio))
+            Some((arm, arm.contrast.as_ref().filter(|c| c.verdict.is_ranked())?.ratio))
         }
         _ => None,
     };
-    arms.filter_map(usable).max_by(|a, b| a.1.total_cmp(&b.1))
+    arms.filter_map(ratio).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// What the rows of [`cheapest`] are for.
@@ -174,92 +167,58 @@ pub(crate) fn cheapest(plan: &Plan, analysis: &Analysis, each: Each) -> Table {
     };
     let mut table = Table::new(caption, columns);
     for (curve, cells) in super::curves(analysis) {
-        let mut first = true;
-        for (family, kinds) in kinds(&cells, each) {
-            for (i, kind) in kinds.iter().enumerate() {
-                let curve = if first { words::curve_brief(plan, &curve) } else { String::new() };
+        let families: Vec<Option<Family>> = match each {
+            Each::Family => families(&cells).into_iter().map(|(family, _)| family).collect(),
+            Each::Message => vec![None],
+        };
+        let mut begins = true;
+        for family in families {
+            let own = |arm: &&ArmAnalysis| each == Each::Message || arm.family == family;
+            let kinds = KINDS.iter().filter_map(|kind| winner(&cells, kind, &own));
+            for (i, found) in kinds.enumerate() {
+                let begins = std::mem::take(&mut begins);
+                let curve = if begins { words::curve_brief(plan, &curve) } else { String::new() };
                 let mut row: Vec<Entry> = vec![curve.into()];
                 if each == Each::Family {
                     let name = if i == 0 { parts::name(family) } else { "" };
                     row.push(Entry::toned(name, Tone::Group));
                 }
-                row.extend(kind.entries(cells.len()));
-                if std::mem::take(&mut first) { table.push_group(row) } else { table.push(row) }
+                row.extend(found);
+                table.push_row(begins, row);
             }
         }
     }
     table
 }
 
-/// The winners of one kind of message over the sizes of a curve.
-struct Kind {
-    condition: Option<Condition>,
-    /// Label, primitive and number of sizes.
-    winners: Vec<(String, String, usize)>,
-    ratios: Vec<f64>,
-}
+/// Kinds of messages.
+const KINDS: [(Option<Condition>, &str); 5] = [
+    (None, "any"),
+    (Some(Condition::Contiguous), "contiguous"),
+    (Some(Condition::InFile), "in a file"),
+    (Some(Condition::Datagram), "may be lost"),
+    (Some(Condition::Unchanged), "left unchanged"),
+];
 
-fn kinds(cells: &[&CellAnalysis], each: Each) -> Vec<(Option<Family>, Vec<Kind>)> {
-    let families: Vec<Option<Family>> = match each {
-        Each::Family => families(cells).into_iter().map(|(family, _)| family).collect(),
-        Each::Message => vec![None],
-    };
-    let conditions = [
-        None,
-        Some(Condition::Contiguous),
-        Some(Condition::InFile),
-        Some(Condition::Datagram),
-        Some(Condition::Unchanged),
-    ];
-    let of = |family: Option<Family>| {
-        let own = |arm: &&ArmAnalysis| each == Each::Message || arm.family == family;
-        let kind = |condition| kind(cells, condition, &own);
-        (family, conditions.into_iter().filter_map(kind).collect::<Vec<Kind>>())
-    };
-    families.into_iter().map(of).filter(|(_, kinds)| !kinds.is_empty()).collect()
-}
-
-fn kind(
+/// Who is fastest with messages of a kind at most sizes of a curve, and by how much.
+fn winner(
     cells: &[&CellAnalysis],
-    condition: Option<Condition>,
+    (condition, message): &(Option<Condition>, &str),
     own: &dyn Fn(&&ArmAnalysis) -> bool,
-) -> Option<Kind> {
-    let mut kind = Kind { condition, winners: Vec::new(), ratios: Vec::new() };
-    for cell in cells {
-        let arms = cell.arms.iter().filter(own).filter(|arm| arm.condition == condition);
-        let Some((label, ratio)) = fastest(arms) else { continue };
-        kind.ratios.push(ratio);
-        let found = cell.arms.iter().find(|arm| arm.arm.label == label)?;
-        match kind.winners.iter_mut().find(|(_, primitive, _)| *primitive == found.arm.primitive) {
-            Some((_, _, sizes)) => *sizes += 1,
-            None => {
-                kind.winners.push((found.shown_label(), found.arm.primitive.clone(), 1));
-            }
-        }
-    }
-    kind.winners.sort_by_key(|(_, _, sizes)| std::cmp::Reverse(*sizes));
-    (!kind.winners.is_empty()).then_some(kind)
-}
-
-impl Kind {
-    fn entries(&self, sizes: usize) -> [Entry; 3] {
-        let message = match self.condition {
-            None => "any",
-            Some(Condition::Contiguous) => "contiguous",
-            Some(Condition::InFile) => "in a file",
-            Some(Condition::Datagram) => "may be lost",
-            Some(Condition::Unchanged) => "left unchanged",
-        };
-        let (winner, primitive, at) = &self.winners[0];
-        // Two blanks end the name.
-        let text = format!("{winner}  {at} of {sizes}");
-        let (low, high) = span(self.ratios.iter().copied()).unwrap_or((f64::NAN, f64::NAN));
-        let ratios = match change(low) == change(high) {
-            true => change(low),
-            false => format!("{} to {}", change(low), change(high)),
-        };
-        [message.into(), Entry::toned(text, crate::figure::style::tone(primitive)), ratios.into()]
-    }
+) -> Option<[Entry; 3]> {
+    let of = |cell: &&'_ CellAnalysis| {
+        let arms = cell.arms.iter().filter(own).filter(|arm| arm.condition == *condition);
+        fastest(arms).map(|(arm, ratio)| (arm.clone(), ratio))
+    };
+    let found: Vec<(ArmAnalysis, f64)> = cells.iter().filter_map(of).collect();
+    let mut winners = grouped(found.iter().map(|(arm, _)| (&arm.arm.primitive, arm)));
+    winners.sort_by_key(|(_, arms)| std::cmp::Reverse(arms.len()));
+    let (primitive, arms) = winners.first()?;
+    // Two blanks end the name.
+    let text = format!("{}  {} of {}", arms[0].shown_label(), arms.len(), cells.len());
+    let (low, high) = span(found.iter().map(|(_, ratio)| *ratio))?;
+    let ratios = number::extent(change(low), change(high));
+    Some([(*message).into(), toned(text, primitive), ratios.into()])
 }
 
 /// The sizes and the curve of some tables, as a heading.

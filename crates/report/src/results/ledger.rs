@@ -8,9 +8,9 @@ use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
-use super::interval_text;
+use super::{interval_text, toned};
 use crate::arms::{self, Shares};
-use crate::number::{NONE, copies};
+use crate::number::{NONE, OrDash};
 use crate::table::{Column, Entry, Table};
 use crate::words;
 
@@ -50,7 +50,7 @@ pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
             if several {
                 row.insert(1, receiver.as_str().into());
             }
-            if i == 0 { table.push_group(row) } else { table.push(row) }
+            table.push_row(i == 0, row);
         }
     }
     table
@@ -68,14 +68,13 @@ fn row<'a>(
     };
     let shares = Shares::of(cells.clone(), &arm.arm.label);
     let path = arms::path(run, &arm.arm.primitive, receiver);
-    let mut row =
-        vec![Entry::toned(arm.shown_label(), crate::figure::style::tone(&arm.arm.primitive))];
+    let mut row = vec![toned(arm.shown_label(), &arm.arm.primitive)];
     let topologies = run.header.plan.topologies();
     let count = |kind| Entry::from(count(path.as_ref(), kind, shares, topologies));
     row.extend(Kind::ALL.map(count));
     row.push(range(all().map(|arm| arm.copies_sender)).into());
     row.push(range(all().map(|arm| arm.copies_end_to_end)).into());
-    row.push(interval_text(arm.figures.as_ref().and_then(|f| f.ns_per_byte), 1.0).into());
+    row.push(interval_text(arm.figure(|f| f.ns_per_byte), 1.0).into());
     row
 }
 
@@ -112,10 +111,12 @@ fn count(path: Option<&DataPath>, kind: Kind, shares: Shares, topologies: &[Topo
     let counted =
         |low: f64, high: f64| range([low, high].into_iter().map(|share| Some(share * hops as f64)));
     match (kind, hops) {
-        (Kind::Late, 1..) => shares.late.map_or_else(unknown, |(low, high)| counted(low, high)),
-        (Kind::ToUser, 1..) if path.may_map() => {
-            shares.mapped.map_or_else(unknown, |(low, high)| counted(1.0 - high, 1.0 - low))
+        (Kind::Late, 1..) => {
+            shares.late.map_or_else(|| UNKNOWN.to_owned(), |(low, high)| counted(low, high))
         }
+        (Kind::ToUser, 1..) if path.may_map() => shares
+            .mapped
+            .map_or_else(|| UNKNOWN.to_owned(), |(low, high)| counted(1.0 - high, 1.0 - low)),
         (Kind::ToUser, _) => {
             let made = |t: &Topology| if t.has_receiver() { hops as f64 } else { 0.0 };
             range(topologies.iter().map(|topology| Some(made(topology))))
@@ -124,9 +125,7 @@ fn count(path: Option<&DataPath>, kind: Kind, shares: Shares, topologies: &[Topo
     }
 }
 
-fn unknown() -> String {
-    "not measured".to_owned()
-}
+const UNKNOWN: &str = "not measured";
 
 /// The cell where bytes cost most and calls least: the largest size, fewest
 /// threads, of those the first.
@@ -137,11 +136,7 @@ fn largest<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> Option<&'a Cell
 
 fn range(values: impl Iterator<Item = Option<f64>>) -> String {
     let values: Option<Vec<f64>> = values.collect();
-    match values.and_then(|values| arms::span(values.into_iter())) {
-        None => NONE.to_owned(),
-        Some((low, high)) if low == high => copies(Some(low)),
-        Some((low, high)) => format!("{} to {}", copies(Some(low)), copies(Some(high))),
-    }
+    values.and_then(|values| arms::span(values.into_iter())).or_dash(arms::copies_range)
 }
 
 #[cfg(test)]

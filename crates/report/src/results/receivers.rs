@@ -1,12 +1,13 @@
 //! Receivers beside each other: the same cell and arm, received in each way.
 
-use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
-use super::interval_text;
-use crate::number::{NONE, copies, percent};
+use super::{interval_text, toned};
+use crate::arms::methods;
+use crate::groups::grouped;
+use crate::number::{OrDash, copies, percent};
 use crate::table::{Column, Entry, Table};
 use crate::words;
 
@@ -25,19 +26,11 @@ pub(crate) fn receivers(run: &Run, analysis: &Analysis) -> Vec<Table> {
     }
     let mut alone = plan.clone();
     alone.net_mut().into_iter().for_each(|net| net.receivers.truncate(1));
-    let mut settings: Vec<Cell> = Vec::new();
-    for cell in &analysis.cells {
-        let setting = without_receiver(&cell.cell);
-        if !settings.contains(&setting) {
-            settings.push(setting);
-        }
-    }
-    let table = |setting: &Cell| {
-        let of_it = |cell: &&CellAnalysis| without_receiver(&cell.cell) == *setting;
-        let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(of_it).collect();
-        beside_each_other(&words::subject_in(&alone, setting), &cells)
+    let cells = analysis.cells.iter().map(|cell| (without_receiver(&cell.cell), cell));
+    let table = |(setting, cells): (Cell, Vec<&CellAnalysis>)| {
+        beside_each_other(&words::subject_in(&alone, &setting), &cells)
     };
-    settings.iter().map(table).collect()
+    grouped(cells).into_iter().map(table).collect()
 }
 
 fn without_receiver(cell: &Cell) -> Cell {
@@ -55,35 +48,30 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
         Column::right("mapped", "share"),
     ];
     let mut table = Table::new(format!("Receivers beside each other: {subject}"), columns);
-    let received = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
-    for arm in cells.first().into_iter().flat_map(|cell| &cell.arms).filter(received) {
+    for arm in cells.first().into_iter().flat_map(|cell| methods(cell)) {
         let same = cells.iter().filter_map(|cell| {
             let found = cell.arms.iter().find(|other| other.arm == arm.arm)?;
             Some((cell.cell.receiver()?, found))
         });
         for (i, (receiver, arm)) in same.enumerate() {
-            let entries = row(i == 0, receiver, arm);
-            if i == 0 { table.push_group(entries) } else { table.push(entries) }
+            table.push_row(i == 0, row(i == 0, receiver, arm));
         }
     }
     table
 }
 
 fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
-    let figures = arm.figures.as_ref();
     let label = match is_first {
-        true => {
-            Entry::toned(arm.arm.label.as_str(), crate::figure::style::tone(&arm.arm.primitive))
-        }
+        true => toned(arm.arm.label.as_str(), &arm.arm.primitive),
         false => "".into(),
     };
     vec![
         label,
         receiver.into(),
-        interval_text(figures.and_then(|f| f.goodput_bits_per_s), 1e9).into(),
-        interval_text(figures.and_then(|f| f.rx_cpu_ns_per_byte), 1.0).into(),
+        interval_text(arm.figure(|f| f.goodput_bits_per_s), 1e9).into(),
+        interval_text(arm.figure(|f| f.rx_cpu_ns_per_byte), 1.0).into(),
         copies(arm.copies_end_to_end).into(),
-        arm.mapped_share.map_or_else(|| NONE.to_owned(), percent).into(),
+        arm.mapped_share.or_dash(percent).into(),
     ]
 }
 
@@ -91,6 +79,7 @@ fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
 mod tests {
     use super::*;
     use crate::fixture_findings::findings;
+    use crate::number::NONE;
 
     #[test]
     fn each_arm_has_its_receivers_together() {

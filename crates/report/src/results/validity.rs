@@ -6,8 +6,8 @@ use iolens_model::outcome::PmuCounts;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, PmuPlace, Told};
 
-use super::overlap;
-use crate::number::{self, NONE};
+use super::{overlap, toned};
+use crate::number::{self, NONE, OrDash};
 use crate::table::{Column, Entry, Table};
 use crate::words;
 
@@ -46,7 +46,7 @@ pub(crate) fn by_pmu(run: &Run, told: &Told) -> Table {
         let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         let cycles = both(counts.cycles_user, counts.cycles_kernel);
         let instructions = both(counts.instructions_user, counts.instructions_kernel);
-        let shown = |count: Option<u64>| count.map_or_else(|| NONE.to_owned(), |n| n.to_string());
+        let shown = |count: Option<u64>| count.or_dash(|n| n.to_string());
         let clock = cycles.zip(cpu_ns).filter(|&(_, ns)| ns > 0);
         let mut row: Vec<Entry> = place.map(Entry::from).to_vec();
         row.extend([
@@ -76,6 +76,10 @@ fn sums_by_pmu(run: &Run, told: &Told) -> BTreeMap<[String; 4], (Option<u64>, Pm
     sums
 }
 
+fn yes_or_no(is_so: Option<bool>) -> &'static str {
+    is_so.map_or(NONE, |is_so| if is_so { "yes" } else { "no" })
+}
+
 /// The A/A arm in every cell, and in each group of arms.
 pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
     let has_groups = analysis.cells.iter().any(|cell| cell.checks.len() > 1);
@@ -94,18 +98,10 @@ pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
             let out = contrast.and_then(|c| c.pointwise).map(|interval| !interval.contains(1.0));
             let mut row: Vec<Entry> = vec![
                 words::subject(&run.header, &cell.cell).into(),
-                contrast.map_or_else(|| NONE.to_owned(), number::contrast).into(),
-                contrast
-                    .and_then(|c| c.half_width())
-                    .map_or_else(|| NONE.to_owned(), number::either_way)
-                    .into(),
-                contrast.map_or_else(|| NONE.to_owned(), |c| c.n.to_string()).into(),
-                match out {
-                    Some(true) => "yes",
-                    Some(false) => "no",
-                    None => NONE,
-                }
-                .into(),
+                contrast.or_dash(number::contrast).into(),
+                contrast.and_then(|c| c.half_width()).or_dash(number::either_way).into(),
+                contrast.or_dash(|c| c.n.to_string()).into(),
+                yes_or_no(out).into(),
             ];
             row.extend(has_groups.then(|| Entry::from(check.arms.join(", "))));
             table.push(row);
@@ -130,16 +126,11 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
             let Some(alone) = &arm.isolated else { continue };
             table.push(vec![
                 words::subject(&run.header, &cell.cell).into(),
-                Entry::toned(&arm.arm.label, crate::figure::style::tone(&arm.arm.primitive)),
-                arm.contrast.as_ref().map_or_else(|| NONE.to_owned(), number::contrast).into(),
+                toned(&arm.arm.label, &arm.arm.primitive),
+                arm.contrast.as_ref().or_dash(number::contrast).into(),
                 number::contrast(alone).into(),
                 alone.n.to_string().into(),
-                match arm.contrast.as_ref().and_then(|shared| overlap(shared, alone)) {
-                    Some(true) => "yes",
-                    Some(false) => "no",
-                    None => NONE,
-                }
-                .into(),
+                yes_or_no(arm.contrast.as_ref().and_then(|shared| overlap(shared, alone))).into(),
             ]);
         }
     }

@@ -1,15 +1,12 @@
 //! What `iolens show` and a page say of runs of `file`, `write` and `copy`.
 
+mod besides;
 mod blocks;
-mod drops;
-mod durable;
 mod facts;
-mod limits;
 mod numbers;
-mod programs;
 
 use iolens_document::table::{Column, Entry, Table};
-use iolens_document::{Fact, Fold, Node, Section, Text, ends, unusable};
+use iolens_document::{Fact, Node, Section, Text, ends, unusable};
 use iolens_model::axes::Study;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
@@ -19,7 +16,8 @@ pub(super) use self::facts::facts as file;
 pub(crate) use self::numbers::curve;
 use super::{Form, drawn, setting};
 use crate::findings::{self, Outcome, Ranking};
-use crate::results::curves;
+use crate::groups::distinct;
+use crate::results::{curves, toned};
 use crate::{figure, files, number, screen, words};
 
 pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
@@ -30,7 +28,7 @@ pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
     }
     if form == Form::Page {
         let caches = format!("Dotted lines: {} = cache size.", words::size_of(&run.header.plan));
-        let mut nodes = vec![aside(caches)];
+        let mut nodes = vec![Node::aside(caches)];
         nodes.extend(drawn(figure::all(run, analysis)));
         sections.push(Section::new("figures", "Figures", nodes));
     }
@@ -40,26 +38,22 @@ pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
 
 /// What the screen has no room for, and what explains it: a question, its numbers.
 fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
-    let mut nodes = Vec::new();
-    let mut add = |question: &str, inside: Vec<Node>| {
-        if !inside.is_empty() {
-            nodes.push(Node::Heading(question.to_owned()));
-            nodes.extend(inside);
-        }
-    };
     let ranked = ranked(run, analysis);
     let rankings = findings::rankings(run, &ranked);
-    add("Which is fastest?", fastest(run, &rankings));
-    add("What is undecided?", undecided(run, &rankings));
-    add("What is the limit?", limits::nodes(run, analysis));
-    add("What is caching worth?", caching(run, analysis).into_iter().map(Node::Table).collect());
-    add("What is dropping caches worth?", drops::nodes(run));
-    add("What does durability cost?", durable::nodes(run, analysis));
-    let unit = run.header.plan.study().unit();
-    add(&format!("What does a {unit} cost?"), blocks::nodes(run, analysis));
-    add("Do more threads help?", blocks::threads(run, analysis));
-    add("How were programs timed?", programs::nodes(run, analysis));
-    nodes
+    let of_unit = format!("What does a {} cost?", run.header.plan.study().unit());
+    let asked: [(&str, Vec<Node>); 9] = [
+        ("Which is fastest?", fastest(run, &rankings)),
+        ("What is undecided?", undecided(run, &rankings)),
+        ("What is the limit?", besides::limits(run, analysis)),
+        ("What is caching worth?", caching(run, analysis).map(Node::Table).into_iter().collect()),
+        ("What is dropping caches worth?", besides::drops(run)),
+        ("What does durability cost?", besides::durable(run, analysis)),
+        (&of_unit, blocks::nodes(run, analysis)),
+        ("Do more threads help?", blocks::threads(run, analysis)),
+        ("How were programs timed?", besides::programs(run, analysis)),
+    ];
+    let answered = asked.into_iter().filter(|(_, nodes)| !nodes.is_empty());
+    answered.flat_map(|(ask, nodes)| std::iter::once(Node::heading(ask)).chain(nodes)).collect()
 }
 
 /// The run with what the screen ranks: of writes those that are not durable.
@@ -78,7 +72,7 @@ fn fastest(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
         return Vec::new();
     }
     let facts = all.into_iter().map(|(name, said)| Fact::new(name, said.join("; ")));
-    vec![Node::Facts(facts.collect())]
+    Node::facts(facts.collect()).into_iter().collect()
 }
 
 /// Who may be ahead, and how many trials would decide it.
@@ -91,19 +85,13 @@ fn undecided(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
         let place = screen::place(run, &ranking.setting);
         Some(Fact::new(place, format!("{}{more}", methods.join(", "))))
     };
-    let facts: Vec<Fact> = rankings.iter().filter_map(one).collect();
-    if facts.is_empty() { Vec::new() } else { vec![Node::Facts(facts)] }
+    Node::facts(rankings.iter().filter_map(one).collect()).into_iter().collect()
 }
 
 /// How many times as fast each engine reads warm as cold.
 fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
     let all = findings::caching(run, analysis);
-    let mut engines: Vec<&str> = Vec::new();
-    for worth in &all {
-        if !engines.contains(&worth.method.as_str()) {
-            engines.push(&worth.method);
-        }
-    }
+    let engines = distinct(all.iter().map(|worth| worth.method.as_str()));
     let mut columns = vec![Column::left("setting", "")];
     columns.extend(engines.iter().map(|engine| Column::left(engine, "warm over cold [95%]")));
     let caption = "Rate warm over rate cold: different settings, which did not take turns";
@@ -114,11 +102,11 @@ fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
         let mut row: Vec<Entry> = vec![format!("{}, {apart}", first.setting.size).into()];
         row.extend(engines.iter().map(|engine| {
             let of = own.iter().find(|worth| worth.method == *engine);
-            Entry::from(of.map_or_else(String::new, |worth| times(&worth.warm_over_cold)))
+            of.map_or_else(Entry::default, |worth| times(&worth.warm_over_cold).into())
         }));
         table.push(row);
     }
-    (!table.rows.is_empty()).then_some(table)
+    table.with_rows()
 }
 
 /// How numbers are read, and a table for each curve.
@@ -131,8 +119,7 @@ fn all_numbers(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
         if form == Form::Page {
             let every = |cell: &&CellAnalysis| {
                 let summary = Text::strong(cell.cell.size.to_string()).and(" every figure");
-                let inside = vec![Node::Table(numbers::further(run, cell))];
-                Node::Fold(Fold { summary, is_open: false, nodes: inside })
+                Node::fold(summary, vec![Node::Table(numbers::further(run, cell))])
             };
             nodes.extend(cells.iter().map(every));
         }
@@ -140,27 +127,21 @@ fn all_numbers(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     nodes
 }
 
-/// `71.3%`.
-fn percent(fraction: f64) -> String {
-    number::percent(fraction).replace(' ', "")
-}
-
 /// An engine by its label, in its colour.
 fn engine(analysis: &Analysis, label: &str) -> Entry {
-    Entry::toned(label, figure::style::tone(&files::primitive(analysis, label)))
+    toned(label, &files::primitive(analysis, label))
 }
 
 /// `451 [450–452]`, of what is this many times larger.
 fn scaled(estimate: &Estimate, scale: f64, unit: &str) -> String {
     let value = three_digits(estimate.value / scale);
-    let interval = match estimate.interval {
-        Some(interval) if interval.is_usable() => {
-            let Interval { low, high } = interval;
-            format!(" [{}]", ends((low / scale, high / scale)))
+    let interval = estimate.interval.map_or_else(String::new, |interval| {
+        let Interval { low, high } = interval.map(|end| end / scale);
+        match interval.is_usable() {
+            true => format!(" [{}]", ends((low, high))),
+            false => format!(" [{}]", unusable()),
         }
-        Some(_) => format!(" [{}]", unusable()),
-        None => String::new(),
-    };
+    });
     format!("{value}{unit}{interval}")
 }
 
@@ -177,9 +158,4 @@ fn time(estimate: &Estimate) -> String {
 /// `5.21× [4.98–5.45]`.
 fn times(ratio: &Estimate) -> String {
     scaled(ratio, 1.0, "×")
-}
-
-/// A paragraph that says how something is read.
-fn aside(said: impl Into<Text>) -> Node {
-    Node::Aside(said.into())
 }

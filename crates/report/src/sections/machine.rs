@@ -1,6 +1,6 @@
 //! The machine, and how to get the numbers again.
 
-use iolens_document::{Fact, Fold, Node, Section, Text};
+use iolens_document::{Fact, Node, Section, Text};
 use iolens_model::axes::Topology;
 use iolens_model::doctor::{Finding, State};
 use iolens_model::host::{Fact as HostFact, HostFacts, SwitchCost};
@@ -12,6 +12,7 @@ use iolens_model::{moment, parse, secret, shell};
 use iolens_stats::analysis::{Analysis, Told};
 
 use super::{Form, files};
+use crate::groups::grouped;
 use crate::number::{self, nanoseconds};
 use crate::{arm_facts, words};
 
@@ -84,32 +85,23 @@ fn reproduce(header: &RunHeader) -> Vec<Fact> {
 
 fn plan(header: &RunHeader) -> Node {
     let stored = serde_json::to_string_pretty(&header.plan).unwrap_or_default();
-    let summary = "The plan as stored".into();
-    Node::Fold(Fold { summary, is_open: false, nodes: vec![Node::Code(stored)] })
+    Node::fold("The plan as stored", vec![Node::Code(stored)])
 }
 
 /// What is known of the machine, by what it is about.
 fn groups(run: &Run, told: &Told) -> Vec<(String, Vec<Node>)> {
-    let mut all: Vec<(String, Vec<Node>)> = Vec::new();
-    let file = files::file(run);
-    if !file.is_empty() {
-        all.push(("file".to_owned(), vec![Node::Facts(file)]));
-    }
-    all.push(("in effect in this run".to_owned(), vec![Node::Facts(in_effect(run, told))]));
+    let file = Node::facts(files::file(run)).map(|node| ("file".to_owned(), vec![node]));
+    let facts = |name: &str, facts| (name.to_owned(), vec![Node::Facts(facts)]);
+    let mut all: Vec<(String, Vec<Node>)> = file.into_iter().collect();
+    all.push(facts("in effect in this run", in_effect(run, told)));
     all.extend(host_groups(&run.header.host));
-    all.push(("calibration".to_owned(), vec![Node::Facts(calibration(run))]));
+    all.push(facts("calibration", calibration(run)));
     all
 }
 
 fn host_groups(host: &HostFacts) -> Vec<(String, Vec<Node>)> {
-    let mut names: Vec<&str> = Vec::new();
-    for fact in &host.facts {
-        if !names.contains(&fact.group.as_str()) {
-            names.push(&fact.group);
-        }
-    }
-    let of = |name: &str| host.facts.iter().filter(|fact| fact.group == name).collect();
-    names.into_iter().map(|name| (name.to_owned(), host_facts(of(name)))).collect()
+    let facts = host.facts.iter().map(|fact| (fact.group.clone(), fact));
+    grouped(facts).into_iter().map(|(name, facts)| (name, host_facts(facts))).collect()
 }
 
 /// What is known, and folded what is not, with the reasons.
@@ -122,16 +114,9 @@ fn host_facts(facts: Vec<&HostFact>) -> Vec<Node> {
             Fact { is_faint: true, ..Fact::new(&fact.name, format!("not known: {why}")) }
         }
     };
-    let listed = |facts: &[&HostFact]| Node::Facts(facts.iter().map(one).collect());
-    let mut nodes = Vec::new();
-    if !known.is_empty() {
-        nodes.push(listed(&known));
-    }
-    if !unknown.is_empty() {
-        let summary = format!("{} not known", unknown.len()).into();
-        nodes.push(Node::Fold(Fold { summary, is_open: false, nodes: vec![listed(&unknown)] }));
-    }
-    nodes
+    let listed = |facts: &[&HostFact]| Node::facts(facts.iter().map(one).collect());
+    let folded = |list| Node::fold(format!("{} not known", unknown.len()), vec![list]);
+    listed(&known).into_iter().chain(listed(&unknown).map(folded)).collect()
 }
 
 /// The settings under which this run was measured, as it asked for them.
@@ -142,13 +127,14 @@ fn in_effect(run: &Run, told: &Told) -> Vec<Fact> {
     let mut facts = vec![Fact::new("CPUs", cpus.join(", "))];
     if let Some(net) = plan.net() {
         facts.push(Fact::new("TCP congestion control", net.congestion.clone()));
-        if net.topologies.contains(&Topology::Veth) {
-            let mtu = format!("{} bytes", words::values(net.tuning.mtu_bytes.iter().flatten()));
-            facts.push(Fact::new("MTU of veth", mtu));
-        }
-        if net.topologies.contains(&Topology::Sink) {
-            let mtu = format!("{} bytes", NetworkOptions::SINK_MTU_BYTES);
-            facts.push(Fact::new("MTU of sink", mtu));
+        let of_veth = words::values(net.tuning.mtu_bytes.iter().flatten());
+        for (topology, bytes) in [
+            (Topology::Veth, of_veth),
+            (Topology::Sink, NetworkOptions::SINK_MTU_BYTES.to_string()),
+        ] {
+            if net.topologies.contains(&topology) {
+                facts.push(Fact::new(format!("MTU of {topology}"), format!("{bytes} bytes")));
+            }
         }
     }
     facts.extend(
@@ -169,21 +155,23 @@ fn handover(switch: &SwitchCost) -> String {
 
 fn calibration(run: &Run) -> Vec<Fact> {
     let c = &run.header.calibration;
-    let all = words::threads(c.threads);
-    let rate = |what: &str, by: &str, bytes_per_s: f64| {
-        Fact::new(format!("{what}, {by}"), format!("{} GB/s", three_digits(bytes_per_s / 1e9)))
-    };
-    let costs = &c.costs;
-    let mut facts = vec![
-        rate("memcpy in cache", "1 thread", c.memcpy_hot_bytes_per_s),
-        rate("memcpy in cache", &all, c.memcpy_hot_all_bytes_per_s),
-        rate("memcpy out of cache", "1 thread", c.memcpy_cold_bytes_per_s),
-        rate("memcpy out of cache", &all, c.memcpy_cold_all_bytes_per_s),
-        rate("read in cache", "1 thread", costs.scan_hot_bytes_per_s),
-        rate("read in cache", &all, costs.scan_hot_all_bytes_per_s),
-        rate("read out of cache", "1 thread", costs.scan_cold_bytes_per_s),
-        rate("read out of cache", &all, costs.scan_cold_all_bytes_per_s),
+    let (costs, all) = (&c.costs, words::threads(c.threads));
+    let one = "1 thread";
+    let rates = [
+        ("memcpy in cache", one, c.memcpy_hot_bytes_per_s),
+        ("memcpy in cache", &all, c.memcpy_hot_all_bytes_per_s),
+        ("memcpy out of cache", one, c.memcpy_cold_bytes_per_s),
+        ("memcpy out of cache", &all, c.memcpy_cold_all_bytes_per_s),
+        ("read in cache", one, costs.scan_hot_bytes_per_s),
+        ("read in cache", &all, costs.scan_hot_all_bytes_per_s),
+        ("read out of cache", one, costs.scan_cold_bytes_per_s),
+        ("read out of cache", &all, costs.scan_cold_all_bytes_per_s),
     ];
+    let mut facts: Vec<Fact> = rates
+        .map(|(what, by, rate)| {
+            Fact::new(format!("{what}, {by}"), format!("{} GB/s", three_digits(rate / 1e9)))
+        })
+        .into();
     let start = costs.thread_start_ns.map(nanoseconds);
     facts.extend(start.map(|ns| Fact::new("starting and joining a thread", ns)));
     let counted = costs.counted_handover_ns.map(nanoseconds);
@@ -227,14 +215,11 @@ fn findings(found: &[Finding]) -> Vec<Node> {
         found.iter().partition(|finding| finding.state == State::Ok);
     let limits = |f: &&Finding| Fact::new(f.name.clone(), format!("{}; {}", f.found, f.effect));
     let found = |f: &&Finding| Fact::new(f.name.clone(), f.found.clone());
-    let summary = format!("{} that limit nothing", number::count(fine.len() as u64, "finding"));
+    let summary = format!("{} that limit nothing", number::count(fine.len(), "finding"));
+    let fine = fine.iter().map(found).collect();
     vec![
         Node::Facts(limiting.iter().map(limits).collect()),
-        Node::Fold(Fold {
-            summary: summary.into(),
-            is_open: false,
-            nodes: vec![Node::Facts(fine.iter().map(found).collect())],
-        }),
+        Node::fold(summary, vec![Node::Facts(fine)]),
     ]
 }
 

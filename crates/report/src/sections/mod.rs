@@ -2,7 +2,6 @@
 //! question, in the order in which a reader asks them. A fact has one home.
 
 pub(crate) mod files;
-mod glossary;
 mod machine;
 mod net;
 mod paths;
@@ -92,14 +91,14 @@ pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
     let answer = Section::new("answer", "Answer", vec![Node::Screen(Box::new(first))]);
     let mut sections = vec![answer];
     sections.extend(all(run, analysis, Form::Page));
+    // Of files and calls there are few, which stand among the answers.
+    let room = || FIGURES_BYTES.min(BYTES_MAX.saturating_sub(bytes(&sections)));
     let figures = match plan.study() {
-        Study::Net => Some(net::figures as fn(&Run, &Analysis, usize) -> Section),
-        Study::Server => Some(servers::figures as fn(&Run, &Analysis, usize) -> Section),
+        Study::Net => Some(net::figures(run, analysis, room())),
+        Study::Server => Some(servers::figures(run, analysis, room())),
         Study::File | Study::Write | Study::Copy | Study::Syscall => None,
     };
     if let Some(figures) = figures {
-        let room = BYTES_MAX.saturating_sub(bytes(&sections));
-        let figures = figures(run, analysis, room.min(FIGURES_BYTES));
         let before = sections.iter().position(|s| ["path", "counters"].contains(&s.id));
         sections.insert(before.map_or(1, |at| at + 1), figures);
     }
@@ -187,7 +186,7 @@ fn within(room: usize, figures: Vec<Figure>, has_families: bool) -> (Vec<Figure>
 /// Where figures are that have no room on a page.
 fn more_figures(run: &Run, left_out: usize) -> Node {
     let said = format!("{left_out} more figures would make the page too large: ");
-    Node::Aside(
+    Node::aside(
         Text::plain(said).and_code(format!("iolens report {} --figures DIR", run.header.id)),
     )
 }

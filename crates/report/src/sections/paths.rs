@@ -1,7 +1,7 @@
 //! The way of the bytes through each primitive, drawn side by side from its
 //! declared hops: lanes for user space, kernel and device, time downwards.
 
-use iolens_document::{Figure, Fold, Node, Text};
+use iolens_document::{Figure, Node, Text};
 use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
 };
@@ -35,15 +35,14 @@ pub(super) fn diagrams(run: &Run, analysis: &Analysis) -> Vec<Node> {
         known.iter().partition(|facts| !any_classic || is_classic(&facts.id));
     let mut nodes = vec![Node::Row(shown.iter().map(drawn).collect())];
     if !folded.is_empty() {
-        nodes.push(Node::Fold(Fold {
-            summary: "The other methods".into(),
-            is_open: false,
-            nodes: vec![Node::Row(folded.iter().map(drawn).collect())],
-        }));
+        nodes.push(Node::fold(
+            "The other methods",
+            vec![Node::Row(folded.iter().map(drawn).collect())],
+        ));
     }
     if run.header.receivers.len() > 1 {
         let said = format!("Above, bytes are received with {receiver}; each receiver by itself:");
-        nodes.push(Node::Aside(said.into()));
+        nodes.push(Node::aside(said));
         let all = run.header.receivers.iter().map(|facts| receiving(analysis, facts));
         nodes.push(Node::Row(all.collect()));
     }
@@ -67,15 +66,7 @@ enum Lane {
 }
 
 impl Lane {
-    const ALL: [Lane; 3] = [Lane::User, Lane::Kernel, Lane::Device];
-
-    fn name(self) -> &'static str {
-        match self {
-            Lane::User => "user space",
-            Lane::Kernel => "kernel",
-            Lane::Device => "device",
-        }
-    }
+    const NAMES: [&'static str; 3] = ["user space", "kernel", "device"];
 }
 
 /// The lane in which a hop leaves the bytes.
@@ -112,7 +103,7 @@ fn diagram(id: &str, summary: &str, path: &DataPath, shares: Shares) -> Figure {
                     0 => first_lane(path),
                     i => lane_after(&path.hops[i - 1]),
                 };
-                @if is_copied_late(hop) && before != Lane::User {
+                @if hop.movement == Movement::LateCopy && before != Lane::User {
                     // The queue held references: the bytes come from where they have been all
                     // along, into pages of its own.
                     (frame.station(i, Lane::User, &hop.from))
@@ -134,10 +125,6 @@ fn diagram(id: &str, summary: &str, path: &DataPath, shares: Shares) -> Figure {
         twin: None,
         sum: counts(path, shares),
     }
-}
-
-fn is_copied_late(hop: &Hop) -> bool {
-    hop.movement == Movement::LateCopy
 }
 
 /// The diagram for those who do not see it.
@@ -173,39 +160,39 @@ fn counts(path: &DataPath, shares: Shares) -> String {
     format!("Copies of each byte: {sender} at the sender, {all} end to end.")
 }
 
-/// The lanes of one diagram.
+/// How many lanes a diagram has.
+#[derive(Clone, Copy)]
 struct Frame {
-    lanes: Vec<Lane>,
+    lanes: usize,
 }
 
 impl Frame {
     /// The device gets a lane only where the path touches one.
     fn of(path: &DataPath) -> Frame {
-        let device = path.hops.iter().any(|hop| hop.mover == Mover::Device);
-        Frame { lanes: Lane::ALL[..if device { 3 } else { 2 }].to_vec() }
+        let has_device = path.hops.iter().any(|hop| hop.mover == Mover::Device);
+        Frame { lanes: if has_device { 3 } else { 2 } }
     }
 
-    fn lane_width(&self) -> usize {
-        WIDTH / self.lanes.len()
+    fn lane_width(self) -> usize {
+        WIDTH / self.lanes
     }
 
     /// Middle of a lane.
-    fn x(&self, lane: Lane) -> usize {
-        let index = self.lanes.iter().position(|known| *known == lane).unwrap_or(0);
-        self.lane_width() * index + self.lane_width() / 2
+    fn x(self, lane: Lane) -> usize {
+        self.lane_width() * lane as usize + self.lane_width() / 2
     }
 
-    fn lanes(&self, height: usize) -> Markup {
+    fn lanes(self, height: usize) -> Markup {
+        let width = self.lane_width();
         html! {
-            @for (i, lane) in self.lanes.iter().enumerate() {
-                rect class={ "lane l" (i) } x=(i * self.lane_width()) y="0"
-                    width=(self.lane_width()) height=(height) {}
-                text.lane x=(self.x(*lane)) y="18" { (lane.name()) }
+            @for (i, name) in Lane::NAMES.iter().enumerate().take(self.lanes) {
+                rect class={ "lane l" (i) } x=(i * width) y="0" width=(width) height=(height) {}
+                text.lane x=(width * i + width / 2) y="18" { (name) }
             }
         }
     }
 
-    fn station(&self, index: usize, lane: Lane, name: &str) -> Markup {
+    fn station(self, index: usize, lane: Lane, name: &str) -> Markup {
         let (x, y) = (self.x(lane), TOP + index * STEP);
         let width = (self.lane_width() - 16).min(140);
         html! {
@@ -215,7 +202,7 @@ impl Frame {
     }
 
     /// The arrow from one station to the next, with what happens on it.
-    fn hop(&self, index: usize, before: Lane, hop: &Hop, shares: Shares) -> Markup {
+    fn hop(self, index: usize, before: Lane, hop: &Hop, shares: Shares) -> Markup {
         let (from, to) = (self.x(before), self.x(lane_after(hop)));
         let top = TOP + index * STEP + BOX;
         let (middle, bottom) = (top + (STEP - BOX) / 2, top + STEP - BOX);
@@ -231,7 +218,7 @@ impl Frame {
         };
         let by = match (hop.mover, hop.end) {
             // Always the kernel, and there is no room for more words.
-            _ if is_copied_late(hop) => "",
+            _ if hop.movement == Movement::LateCopy => "",
             (Mover::User, _) => "by user code",
             (Mover::Kernel, End::Sender) => "by the kernel",
             // The share takes the room.
@@ -281,9 +268,9 @@ mod tests {
     fn a_device_gets_a_lane_only_where_it_takes_part() {
         let (run, _) = findings();
         let path = &run.header.primitives[0].data_path;
-        assert_eq!(Frame::of(path).lanes, [Lane::User, Lane::Kernel]);
+        assert_eq!(Frame::of(path).lanes, 2);
         let dma = Hop { mover: Mover::Device, ..path.hops[0].clone() };
         let path = DataPath { hops: vec![dma].into(), calls: path.calls };
-        assert_eq!(Frame::of(&path).lanes, Lane::ALL);
+        assert_eq!(Frame::of(&path).lanes, 3);
     }
 }

@@ -2,11 +2,12 @@
 
 use iolens_document::{Block, Column, Fact, Factor, Fold, Grid, Node, Row, Section, change};
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, CellAnalysis};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use super::{Form, drawn, setting, within};
 use crate::figure::{self, Group};
 use crate::findings::{self, Outcome};
+use crate::groups::{distinct, grouped};
 use crate::number::{self, list};
 use crate::screen::table::{self, Marks};
 use crate::servers::tables::{self, BOUNDED};
@@ -37,12 +38,14 @@ pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
 
 /// One setting with all that is known of it.
 pub(crate) fn one(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Section {
-    let told = arm_facts::of(&analysis.told, Some(&cell.cell)).into_iter();
-    let told = told.map(|told| (told.arm, format!("{}: {}", told.name, told.values.join(", "))));
     let used = format!("{} of {} used", cell.trials_used, cell.trials_started);
-    let threshold = number::percent(analysis.delta).replace(' ', "");
+    let threshold = number::percent(analysis.delta);
     let mut facts = vec![Fact::new("Trials", used), Fact::new("Threshold", threshold)];
-    facts.extend(told.map(|(name, said)| Fact::new(name, said)));
+    facts.extend(
+        arm_facts::of(&analysis.told, Some(&cell.cell))
+            .into_iter()
+            .map(|told| Fact::new(told.arm, format!("{}: {}", told.name, told.values.join(", ")))),
+    );
     facts.extend(remarks::of_cell(cell).map(|note| Fact::new("Note", note)));
     let views = servers::views_of(run, analysis, cell);
     let mut nodes = vec![Node::Facts(facts)];
@@ -78,22 +81,19 @@ fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
         return None;
     }
     let connections = |view: &View| view.cell.cell.server().map_or(0, |s| s.connections);
-    let mut all: Vec<u32> = views.iter().map(connections).collect();
+    let mut all = distinct(views.iter().map(connections));
     all.sort_unstable();
-    all.dedup();
-    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     let quick = run.header.plan.quick;
-    for view in views {
+    let cheapest = |view| {
+        let view: &View = view;
         let load = format!("{}{}", words::load(&run.header.plan, &view.cell.cell), kind(view));
-        let at = rows.iter().position(|(known, _)| *known == load).unwrap_or_else(|| {
-            rows.push((load, vec![String::new(); all.len()]));
-            rows.len() - 1
-        });
-        let nth = all.iter().position(|known| *known == connections(view)).unwrap_or_default();
-        rows[at].1[nth] = best(&findings::ranking(&view.cell.by_cpu(), delta, quick).outcome);
-    }
+        let ranking = findings::ranking(&view.cell.by_cpu(), delta, quick);
+        (load, (connections(view), best(&ranking.outcome)))
+    };
     let heads = all.iter().map(|n| Column::left(n.to_string()));
-    let cells = |(load, best): (String, Vec<String>)| {
+    let row = |(load, found): (String, Vec<(u32, String)>)| {
+        let of = |n: &u32| found.iter().rev().find(|(known, _)| known == n);
+        let best = all.iter().map(|n| of(n).map_or_else(String::new, |(_, best)| best.clone()));
         Row::Cells(std::iter::once(load).chain(best).map(|words| vec![words]).collect())
     };
     Some(Grid {
@@ -102,7 +102,7 @@ fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
             run.header.plan.baseline
         ),
         columns: std::iter::once(Column::left("")).chain(heads).collect(),
-        rows: rows.into_iter().map(cells).collect(),
+        rows: grouped(views.iter().map(cheapest)).into_iter().map(row).collect(),
     })
 }
 
@@ -125,13 +125,13 @@ fn fold(summary: impl Into<iolens_document::Text>, is_open: bool, nodes: Vec<Nod
 
 /// What was found of each goal, and on a page every rate that was tried.
 fn searched(run: &Run, analysis: &Analysis, form: Form, reading: String) -> Vec<Node> {
-    let mut nodes = vec![Node::Aside(reading.into())];
+    let mut nodes = vec![Node::aside(reading)];
     for found in searches::found(run, analysis) {
         nodes.push(Node::Table(searches::table(run, &found)));
         if form == Form::Page {
             let tried = found.answers.iter().filter_map(searches::tried).map(Node::Table);
             let goal = searches::name(found.goal);
-            nodes.push(fold(format!("Every rate that was tried: {goal}"), false, tried.collect()));
+            nodes.push(Node::fold(format!("Every rate that was tried: {goal}"), tried.collect()));
         }
     }
     nodes
@@ -157,11 +157,11 @@ fn counted(views: &[View]) -> Vec<Node> {
              rise together. Correlation, not cause.",
         );
     }
-    std::iter::once(Node::Aside(reading.into())).chain(folds).collect()
+    std::iter::once(Node::aside(reading)).chain(folds).collect()
 }
 
 fn numbers(run: &Run, analysis: &Analysis, views: &[View], form: Form) -> Vec<Node> {
-    let mut nodes = vec![Node::Aside(reading(run, analysis).into())];
+    let mut nodes = vec![Node::aside(reading(run, analysis))];
     for view in views {
         let mut own = summary(run, analysis, view);
         if form == Form::Page {
@@ -194,8 +194,9 @@ fn summary(run: &Run, analysis: &Analysis, view: &View) -> Vec<Node> {
     nodes.extend(legend.into_iter().map(Node::Aside));
     let most = findings::throughput(view, analysis.delta, run.header.plan.quick);
     let most = most.map(|ranking| screen::outcome(&ranking.outcome));
-    nodes.extend(most.map(|most| Node::Say(format!("Most requests per second: {most}").into())));
-    nodes.extend(facts(tables::invalid(view)));
+    nodes.extend(most.map(|most| Node::say(format!("Most requests per second: {most}"))));
+    let invalid = tables::invalid(view).into_iter().map(|(name, why)| Fact::new(name, why));
+    nodes.extend(Node::facts(invalid.collect()));
     nodes
 }
 
@@ -203,18 +204,12 @@ fn summary(run: &Run, analysis: &Analysis, view: &View) -> Vec<Node> {
 fn details(run: &Run, view: &View) -> Vec<Node> {
     let grids = [tables::comparisons(run, view), tables::alone(view)];
     let mut nodes: Vec<Node> = grids.map(grid).into();
-    let ends = |arm| {
-        let arm: &iolens_stats::analysis::ArmAnalysis = arm;
+    let ends = |arm: &ArmAnalysis| {
         let ends = grid(counters::ends(arm)?);
-        Some(fold(format!("{}, server and client", arm.arm.label), false, vec![ends]))
+        Some(Node::fold(format!("{}, server and client", arm.arm.label), vec![ends]))
     };
     nodes.extend(models(&view.cell).filter_map(ends));
     nodes
-}
-
-fn facts(all: Vec<(String, String)>) -> Option<Node> {
-    let facts: Vec<Fact> = all.into_iter().map(|(name, why)| Fact::new(name, why)).collect();
-    (!facts.is_empty()).then_some(Node::Facts(facts))
 }
 
 /// The figures by what they are about, that have so much room.
@@ -224,14 +219,14 @@ pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
     if all.iter().any(|figure| figure.family == Some(parts::ALONE)) {
         let said = "Models that make a process or a thread for each connection have figures of \
                     their own, as they are offered rates of their own.";
-        nodes.push(Node::Aside(said.into()));
+        nodes.push(Node::aside(said));
     }
     for group in Group::ALL {
         let own: Vec<_> = all.iter().filter(|figure| figure.group == group).cloned().collect();
         if own.is_empty() {
             continue;
         }
-        let (summary, is_open) = (number::count(own.len() as u64, "figure"), own.len() <= OPEN);
+        let (summary, is_open) = (number::count(own.len(), "figure"), own.len() <= OPEN);
         nodes.push(Node::Heading(heading(group).to_owned()));
         match group {
             Group::Crossover | Group::Main => nodes.extend(drawn(own)),

@@ -1,7 +1,6 @@
 //! What contradicts the account of a run by copies, calls and sizes.
 
 use iolens_document::{change, change_interval};
-use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
@@ -21,25 +20,20 @@ struct Behind<'a> {
 
 /// What contradicts the account by which time follows copies, or the trend along the sizes.
 pub(super) fn claims(run: &Run, analysis: &Analysis) -> Vec<String> {
-    let mut claims: Vec<String> = Vec::new();
-    let place = |found: &Behind| setting(run, &found.cell.cell);
-    if let Some(found) = farthest(analysis, copied_yet_ahead) {
-        claims.push(format!(
+    let ahead = farthest(analysis, copied_yet_ahead).map(|found| {
+        format!(
             "At {}, {} is fastest although the kernel copied its sends; the next, {}, takes {}.",
-            place(&found),
+            setting(run, &found.cell.cell),
             found.ahead,
             found.behind,
             longer(&found)
-        ));
-    }
-    if let Some(found) = farthest(analysis, alike_yet_apart) {
-        claims.push(format!(
-            "At {}, {} takes {}, with equal copies and calls.",
-            place(&found),
-            found.behind,
-            longer(&found)
-        ));
-    }
+        )
+    });
+    let apart = farthest(analysis, alike_yet_apart).map(|found| {
+        let (at, longer) = (setting(run, &found.cell.cell), longer(&found));
+        format!("At {at}, {} takes {longer}, with equal copies and calls.", found.behind)
+    });
+    let mut claims: Vec<String> = ahead.into_iter().chain(apart).collect();
     claims.extend(saves_more_than_a_copy(run, analysis));
     claims.extend(off_the_trend(run, analysis, claims.is_empty()));
     claims
@@ -47,10 +41,9 @@ pub(super) fn claims(run: &Run, analysis: &Analysis) -> Vec<String> {
 
 /// `12% longer than send`, `6.2× as long as send`.
 fn longer(found: &Behind) -> String {
-    match found.by.ratio {
+    match found.by.0 {
         ratio if ratio < 2.0 => {
-            let by = changed(&found.by).trim_start_matches('+').to_owned();
-            format!("{by} longer than {}", found.ahead)
+            format!("{} longer than {}", changed(&found.by).trim_start_matches('+'), found.ahead)
         }
         ratio => format!("{}× as long as {}", three_digits(ratio), found.ahead),
     }
@@ -62,7 +55,7 @@ fn farthest<'a>(
     find: fn(&Analysis, &'a CellAnalysis) -> Option<Behind<'a>>,
 ) -> Option<Behind<'a>> {
     let found = analysis.cells.iter().filter_map(|cell| find(analysis, cell));
-    found.max_by(|a, b| a.by.ratio.total_cmp(&b.by.ratio))
+    found.max_by(|a, b| a.by.0.total_cmp(&b.by.0))
 }
 
 /// How far `behind` is behind `ahead`, where that is surely more than the threshold.
@@ -73,13 +66,12 @@ fn surely<'a>(
     behind: &'a str,
 ) -> Option<Behind<'a>> {
     let by = arms::multiple(cell, behind, ahead)?;
-    (by.interval.low > 1.0 + analysis.delta).then_some(Behind { cell, ahead, behind, by })
+    (by.1.low > 1.0 + analysis.delta).then_some(Behind { cell, ahead, behind, by })
 }
 
-/// Baseline and compared methods of a cell that can be used.
+/// Methods of a cell that can be used.
 fn usable(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> {
-    let sends = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
-    cell.arms.iter().filter(|arm| arm.status == Status::Ok).filter(sends)
+    arms::methods(cell).filter(|arm| arm.status == Status::Ok)
 }
 
 /// Zero-copy that the kernel copied, and that is ahead of every copying method.
@@ -89,13 +81,13 @@ fn copied_yet_ahead<'a>(analysis: &Analysis, cell: &'a CellAnalysis) -> Option<B
     let others = usable(cell).filter(|other| other.zerocopy.is_none());
     let behind: Option<Vec<Behind>> =
         others.map(|other| surely(analysis, cell, &arm.arm.label, &other.arm.label)).collect();
-    behind?.into_iter().min_by(|a, b| a.by.ratio.total_cmp(&b.by.ratio))
+    behind?.into_iter().min_by(|a, b| a.by.0.total_cmp(&b.by.0))
 }
 
 /// Two methods that make as many copies and calls, and take different times.
 fn alike_yet_apart<'a>(analysis: &Analysis, cell: &'a CellAnalysis) -> Option<Behind<'a>> {
     let arms: Vec<&ArmAnalysis> = usable(cell).filter(|arm| arm.zerocopy.is_none()).collect();
-    let calls = |arm: &ArmAnalysis| Some(arm.figures.as_ref()?.tx_calls_per_message?.value);
+    let calls = |arm: &ArmAnalysis| Some(arm.figure(|f| f.tx_calls_per_message)?.value);
     let alike = |a: &ArmAnalysis, b: &ArmAnalysis| {
         let as_many = calls(a).zip(calls(b)).is_some_and(|(a, b)| (a / b - 1.0).abs() < 0.01);
         let copies = a.copies_sender.zip(b.copies_sender);
@@ -104,7 +96,7 @@ fn alike_yet_apart<'a>(analysis: &Analysis, cell: &'a CellAnalysis) -> Option<Be
     let pairs = arms.iter().flat_map(|a| arms.iter().map(move |b| (*a, *b)));
     let pairs = pairs.filter(|(a, b)| a.arm.label != b.arm.label && alike(a, b));
     let found = pairs.filter_map(|(a, b)| surely(analysis, cell, &a.arm.label, &b.arm.label));
-    found.max_by(|a, b| a.by.ratio.total_cmp(&b.by.ratio))
+    found.max_by(|a, b| a.by.0.total_cmp(&b.by.0))
 }
 
 /// An iovec that saves surely more than the `memcpy` that it removes takes.

@@ -1,6 +1,5 @@
 //! What `iolens show` and a page say of a run of `syscall`.
 
-use iolens_document::table::Table;
 use iolens_document::{Fold, Node, Section};
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
@@ -22,17 +21,14 @@ pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
 fn tables(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     let wide = form == Form::Page;
     let baseline = &run.header.plan.baseline;
-    let mut nodes: Vec<Node> = vec![Node::Aside(
-        format!(
-            "× {baseline}: in the typical slice. Times are {baseline}'s times that multiple; CPU is \
-             the total of a call's own trials."
-        )
-        .into(),
-    )];
+    let mut nodes = vec![Node::aside(format!(
+        "× {baseline}: in the typical slice. Times are {baseline}'s times that multiple; CPU is \
+         the total of a call's own trials."
+    ))];
     let beside = [calls::threads(run, analysis), calls::in_a_row(run, analysis)];
     nodes.extend(beside.into_iter().flatten().map(Node::Table));
     for cell in &analysis.cells {
-        let table = Table { caption: String::new(), ..calls::by_cost(run, cell, wide) };
+        let table = calls::by_cost(run, cell, wide).without_caption();
         nodes.push(Node::Fold(Fold {
             summary: setting(run, &cell.cell).into(),
             is_open: analysis.cells.len() == 1,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use iolens_document::table::Table;
-use iolens_document::{Fact, Fold, Node, Section};
+use iolens_document::{Fact, Node, Section};
 use iolens_model::axes::{Study, Topology};
 use iolens_model::host::{Costs, HostFacts};
 use iolens_model::metrics::METRICS;
@@ -15,7 +15,8 @@ use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::{Analysis, CellAnalysis, TimeSpent, Told};
 
 use super::{Form, setting};
-use crate::number::{self, NONE, count, nanoseconds, percent};
+use crate::groups::grouped;
+use crate::number::{self, NONE, OrDash, count, nanoseconds, percent};
 use crate::{json, remarks, results, words};
 
 pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
@@ -84,7 +85,7 @@ fn trials(run: &Run, analysis: &Analysis) -> String {
 fn precision(run: &Run) -> Option<String> {
     let end = run.header.end.as_ref()?;
     let widest = end.unmet.first()?;
-    let all = u32::try_from(end.unmet.len()).unwrap_or(u32::MAX);
+    let all = end.unmet.len();
     Some(format!("{} wider than asked for; widest: {widest}", count(all, "comparison")))
 }
 
@@ -96,11 +97,9 @@ fn processes(run: &Run, analysis: &Analysis) -> Option<String> {
         Some((cell, arm, results::overlap(shared, alone)?))
     });
     let pairs: Vec<_> = pairs.collect();
-    let off: Vec<String> = pairs
-        .iter()
-        .filter(|(.., overlaps)| !overlaps)
-        .map(|(cell, arm, _)| format!("{} ({})", arm.arm.label, setting(run, &cell.cell)))
-        .collect();
+    let off = pairs.iter().filter(|(.., overlaps)| !overlaps);
+    let off = off.map(|(cell, arm, _)| format!("{} ({})", arm.arm.label, setting(run, &cell.cell)));
+    let off: Vec<String> = off.collect();
     match (pairs.len(), off.as_slice()) {
         (0, _) => None,
         (_, []) => Some("the same result when each method has its own".to_owned()),
@@ -212,82 +211,54 @@ fn scope(run: &Run, analysis: &Analysis) -> String {
     format!("{machines} No interval covers how other boots or hosts vary.{sizes}")
 }
 
-/// A table whose fold says what it shows.
-fn bare(table: Table) -> Node {
-    Node::Table(Table { caption: String::new(), ..table })
-}
-
 /// The tables behind the lines.
 fn folds(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     let told = &*analysis.told;
-    let fold = |summary: String, nodes: Vec<Node>| {
-        Node::Fold(Fold { summary: summary.into(), is_open: false, nodes })
+    let fold = |summary: &str, table: Table| {
+        let table = table.with_rows()?.without_caption();
+        Some(Node::fold(summary, vec![Node::Table(table)]))
     };
-    let mut out = Vec::new();
+    let is_page = form == Form::Page;
+    let rejected = match analysis.rejected.len() {
+        1 => "A trial, or a part of it, not used".to_owned(),
+        all => format!("{all} trials or parts of trials not used"),
+    };
     let checks = results::self_checks(run, analysis);
-    if !checks.rows.is_empty() && (form == Form::Page || analysis.cells.len() > 1) {
-        out.push(fold("Self-check of every setting".to_owned(), vec![bare(checks)]));
-    }
-    if !analysis.rejected.is_empty() {
-        let all = u32::try_from(analysis.rejected.len()).unwrap_or(u32::MAX);
-        let summary = match all {
-            1 => "A trial, or a part of it, not used".to_owned(),
-            _ => format!("{all} trials or parts of trials not used"),
-        };
-        out.push(fold(summary, vec![bare(results::rejected(analysis))]));
-    }
-    out.extend(notes(run, analysis));
     let isolated = results::isolated(run, analysis);
-    if !isolated.rows.is_empty() {
-        let summary = "Do results depend on sharing a process?".to_owned();
-        out.push(fold(summary, vec![bare(isolated)]));
-    }
-    let kinds = results::by_pmu(run, told);
-    if !kinds.rows.is_empty() {
-        out.push(fold("Kinds of cores".to_owned(), vec![bare(kinds)]));
-    }
-    if form == Form::Page {
-        out.push(fold("Overhead of iolens".to_owned(), vec![Node::Facts(costs(run, told))]));
-    }
-    out
+    let costs = || Node::fold("Overhead of iolens", vec![Node::Facts(costs(run, told))]);
+    let all = [
+        fold("Self-check of every setting", checks).filter(|_| is_page || analysis.cells.len() > 1),
+        fold(&rejected, results::rejected(analysis)),
+        notes(run, analysis),
+        fold("Do results depend on sharing a process?", isolated),
+        fold("Kinds of cores", results::by_pmu(run, told)),
+        is_page.then(costs),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// What checks noticed and let pass: by kind where it is so in several settings, else as it is.
 fn notes(run: &Run, analysis: &Analysis) -> Option<Node> {
-    let mut kinds: Vec<(&'static str, Vec<Fact>)> = Vec::new();
-    for cell in &analysis.cells {
-        for remark in &cell.remarks {
-            let said = match &remark.arm {
-                Some(arm) => format!("{arm}: {}", remarks::kind(&remark.kind)),
-                None => remarks::kind(&remark.kind),
-            };
-            let fact = Fact::new(setting(run, &cell.cell), said);
-            let title = remarks::title(&remark.kind);
-            match kinds.iter_mut().find(|(known, _)| *known == title) {
-                Some((_, facts)) => facts.push(fact),
-                None => kinds.push((title, vec![fact])),
-            }
-        }
-    }
+    let all = analysis.cells.iter().flat_map(|cell| {
+        cell.remarks.iter().map(move |remark| {
+            let fact = Fact::new(setting(run, &cell.cell), remarks::said(remark));
+            (remarks::title(&remark.kind), fact)
+        })
+    });
+    let kinds = grouped(all);
     let all: usize = kinds.iter().map(|(_, facts)| facts.len()).sum();
     let fold = |(title, facts): (&str, Vec<Fact>)| match facts.len() {
         1 => Node::Facts(facts),
-        n => Node::Fold(Fold {
-            summary: format!("{title} ({n})").into(),
-            is_open: false,
-            nodes: vec![Node::Facts(facts)],
-        }),
+        n => Node::fold(format!("{title} ({n})"), vec![Node::Facts(facts)]),
     };
-    let summary = format!("{} of checks", count(u32::try_from(all).unwrap_or(u32::MAX), "note"));
-    let nodes: Vec<Node> = kinds.into_iter().map(fold).collect();
-    (!nodes.is_empty()).then(|| Node::Fold(Fold { summary: summary.into(), is_open: false, nodes }))
+    let summary = format!("{} of checks", count(all, "note"));
+    (all > 0).then(|| Node::fold(summary, kinds.into_iter().map(fold).collect()))
 }
 
 /// What the parts of iolens cost.
 fn costs(run: &Run, told: &Told) -> Vec<Fact> {
     let calibration = &run.header.calibration;
     let costs = &calibration.costs;
-    let known = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), nanoseconds);
     let unit = match run.header.plan.study() {
         Study::Net => "message by a method that does nothing",
         Study::File | Study::Write => "block by a method that does nothing",
@@ -295,28 +266,28 @@ fn costs(run: &Run, told: &Told) -> Vec<Fact> {
         Study::Server => "request by a client that does nothing",
         Study::Syscall => "turn of an empty loop",
     };
+    let one = format!("one {unit}");
     let rows = [
-        (format!("one {unit}"), nanoseconds(calibration.harness_message_ns)),
-        ("one slice of it".to_owned(), nanoseconds(calibration.harness_slice_ns)),
-        ("one reading of the clock".to_owned(), nanoseconds(calibration.clock_read_ns)),
-        ("one empty system call (getppid)".to_owned(), nanoseconds(calibration.empty_call_ns)),
-        ("readings next to the clock".to_owned(), known(costs.inner_readings_ns)),
-        ("slower readings around them".to_owned(), known(costs.outer_readings_ns)),
-        ("counters at each context switch".to_owned(), at_a_switch(costs)),
-        ("reading counters, outside the clock".to_owned(), reading_counters(told)),
+        (one.as_str(), Some(calibration.harness_message_ns)),
+        ("one slice of it", Some(calibration.harness_slice_ns)),
+        ("one reading of the clock", Some(calibration.clock_read_ns)),
+        ("one empty system call (getppid)", Some(calibration.empty_call_ns)),
+        ("readings next to the clock", costs.inner_readings_ns),
+        ("slower readings around them", costs.outer_readings_ns),
     ];
-    rows.into_iter().map(|(name, value)| Fact::new(name, value)).collect()
+    let mut facts: Vec<Fact> =
+        rows.map(|(name, ns)| Fact::new(name, ns.or_dash(nanoseconds))).into();
+    facts.push(Fact::new("counters at each context switch", at_a_switch(costs)));
+    facts.push(Fact::new("reading counters, outside the clock", reading_counters(told)));
+    facts
 }
 
 /// What open counters add to a hand-over of the CPU.
 fn at_a_switch(costs: &Costs) -> String {
     let bare = costs.switches.first().map(|bare| bare.handover_ns);
-    match costs.counted_handover_ns.zip(bare) {
-        Some((counted, bare)) => {
-            format!("{} with them, {} without", nanoseconds(counted), nanoseconds(bare))
-        }
-        None => NONE.to_owned(),
-    }
+    costs.counted_handover_ns.zip(bare).or_dash(|(counted, bare)| {
+        format!("{} with them, {} without", nanoseconds(counted), nanoseconds(bare))
+    })
 }
 
 /// The share of the trials' time that went into reading counters.

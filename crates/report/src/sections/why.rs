@@ -4,52 +4,56 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use iolens_document::{Fold, Node, Section, Text, change, change_interval};
-use iolens_model::arm::Role;
+use iolens_document::{Node, Section, Text, change, change_interval};
 use iolens_model::axes::WorkingSet;
 use iolens_model::cell::Cell;
 use iolens_model::data_path::{DataPath, Hop, Movement, Mover};
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, CostModel, Crossover, Estimate, Figures, Interval,
-    Plateau, PlateauAxis, RemovedCopy,
+    Analysis, CellAnalysis, CostModel, Crossover, Estimate, Figures, Interval, Plateau,
+    PlateauAxis, RemovedCopy,
 };
 
 use super::{setting, surprising};
 use crate::arms::{self, CLASSIC, Multiple, Shares};
+use crate::groups::{distinct, grouped};
 use crate::number::{count, list, percent};
+use crate::results::curves;
 use crate::{crossing, json, words};
 
 const STAGED: &str = "send_staged";
 const IOV: &str = "sendmsg_iov";
 const ZERO: &str = "sendmsg_zerocopy";
 
-/// What a run says to a question.
-struct Answer {
-    question: &'static str,
-    claim: String,
-    evidence: Vec<String>,
-}
+/// A claim, and the numbers behind it.
+type Answer = (String, Vec<String>);
+
+/// What a run answers to a question, where it can be asked.
+type Ask = fn(&Run, &Analysis) -> Option<Answer>;
+
+const QUESTIONS: [(&str, Ask); 9] = [
+    ("Where are the copies?", copies),
+    ("From which size does one copy beat two?", |run, analysis| {
+        overtaking(run, analysis, &[STAGED], IOV)
+    }),
+    ("From which size does zero-copy pay?", |run, analysis| {
+        overtaking(run, analysis, &[STAGED, IOV], ZERO)
+    }),
+    ("What does zero-copy cost?", zero_copy_cost),
+    ("What does the removed copy cost?", removed_copy),
+    ("Which cache level gains from fewer copies?", caches),
+    ("What does memory outside the caches cost?", cold),
+    ("Do more threads help?", threads),
+    ("What is surprising?", surprising),
+];
 
 /// The questions that this run can be asked.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Section {
-    let ask = [
-        copies,
-        one_copy,
-        zero_copy,
-        zero_copy_cost,
-        removed_copy,
-        caches,
-        cold,
-        threads,
-        surprising,
-    ];
-    let answers = ask.into_iter().filter_map(|ask| ask(run, analysis));
     let mut nodes = Vec::new();
-    for Answer { question, claim, evidence } in answers {
-        nodes.push(Node::Heading(question.to_owned()));
-        nodes.push(Node::Say(claim.into()));
+    for (question, ask) in QUESTIONS {
+        let Some((claim, evidence)) = ask(run, analysis) else { continue };
+        nodes.extend([Node::heading(question), Node::say(claim)]);
         nodes.extend(shown(evidence));
     }
     Section::new("why", "Why", nodes)
@@ -59,12 +63,11 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Section {
 fn shown(evidence: Vec<String>) -> Option<Node> {
     match evidence.as_slice() {
         [] => None,
-        [one] => Some(Node::Aside(Text::plain(one))),
-        _ => Some(Node::Fold(Fold {
-            summary: "Numbers".into(),
-            is_open: false,
-            nodes: vec![Node::List(evidence.into_iter().map(Text::from).collect())],
-        })),
+        [one] => Some(Node::aside(one.as_str())),
+        _ => Some(Node::fold(
+            "Numbers",
+            vec![Node::List(evidence.into_iter().map(Text::from).collect())],
+        )),
     }
 }
 
@@ -80,16 +83,14 @@ fn measured(estimate: &Estimate, unit: &str) -> String {
 /// How often each byte is copied, and by whom.
 fn copies(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let receiver = arms::receiver(run);
-    let path = |id: &str| arms::path(run, id, receiver);
-    let mut ids: Vec<&str> = CLASSIC.into_iter().filter(|id| path(id).is_some()).collect();
-    if ids.is_empty() {
-        ids = run.header.primitives.iter().map(|facts| facts.id.as_str()).collect();
-    }
     let of = |id| {
         let shares = Shares::of(arms::received_with(analysis, receiver), id);
-        Some((id, path(id)?, shares))
+        Some((id, arms::path(run, id, receiver)?, shares))
     };
-    let all: Vec<(&str, DataPath, Shares)> = ids.into_iter().filter_map(of).collect();
+    let mut all: Vec<(&str, DataPath, Shares)> = CLASSIC.into_iter().filter_map(of).collect();
+    if all.is_empty() {
+        all = run.header.primitives.iter().filter_map(|facts| of(&facts.id)).collect();
+    }
     let total = |(id, path, shares): &(&str, DataPath, Shares)| match shares.copies(path) {
         None => format!("{id} as often as the kernel decides (not measured)"),
         Some([_, all]) => format!("{id} {}", times(all)),
@@ -102,11 +103,8 @@ fn copies(run: &Run, analysis: &Analysis) -> Option<Answer> {
             false => format!("{id}: {}", made.join(", ")),
         }
     };
-    (!totals.is_empty()).then(|| Answer {
-        question: "Where are the copies?",
-        claim: format!("Each byte is copied by {}, the receiver's copy included.", list(&totals)),
-        evidence: all.iter().map(line).collect(),
-    })
+    let claim = format!("Each byte is copied by {}, the receiver's copy included.", list(&totals));
+    (!totals.is_empty()).then(|| (claim, all.iter().map(line).collect()))
 }
 
 fn times(span: (f64, f64)) -> String {
@@ -134,24 +132,8 @@ fn made_by(hop: &Hop, shares: Shares) -> Option<String> {
     Some(format!("{} → {} ({}{when})", hop.from, hop.to, hop.function))
 }
 
-fn one_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    let question = "From which size does one copy beat two?";
-    overtaking(run, analysis, question, &[STAGED], IOV)
-}
-
-fn zero_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    let question = "From which size does zero-copy pay?";
-    overtaking(run, analysis, question, &[STAGED, IOV], ZERO)
-}
-
 /// Where `second` overtakes each of `firsts`, each place once with the curves where it is so.
-fn overtaking(
-    run: &Run,
-    analysis: &Analysis,
-    question: &'static str,
-    firsts: &[&str],
-    second: &str,
-) -> Option<Answer> {
+fn overtaking(run: &Run, analysis: &Analysis, firsts: &[&str], second: &str) -> Option<Answer> {
     if run.header.plan.sizes.len() < 2 {
         return None;
     }
@@ -160,37 +142,25 @@ fn overtaking(
         (firsts.contains(&a) && b == second) || (a == second && firsts.contains(&b))
     };
     let found: Vec<&Crossover> = analysis.crossovers.iter().filter(wanted).collect();
-    let several = analysis.cells.iter().map(|cell| cell.cell.curve()).collect::<BTreeSet<_>>();
-    let mut said: Vec<(String, Vec<String>)> = Vec::new();
-    for crossover in &found {
+    let curve = |crossover: &Crossover| words::curve_brief(&run.header.plan, &crossover.curve);
+    let said = |crossover: &&Crossover| {
         let name = |label: &str| crossing::shown(analysis, crossover, label);
         let (from, to) = (name(&crossover.first), name(&crossover.second));
         let text = format!("{to} against {from}: {}", crossing::place(analysis, crossover));
-        let curve = words::curve_brief(&run.header.plan, &crossover.curve);
-        match said.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, curves)) => curves.push(curve),
-            None => said.push((text, vec![curve])),
-        }
-    }
-    let sentence = |(text, curves): (String, Vec<String>)| match several.len() > 1 {
-        true => format!("{text} ({})", curves.join("; ")),
-        false => text,
+        (text, curve(crossover))
     };
-    let claim: Vec<String> = said.into_iter().map(sentence).collect();
+    let is_one = curves(analysis).len() < 2;
+    let sentence = |(text, curves): (String, Vec<String>)| match is_one {
+        true => text,
+        false => format!("{text} ({})", curves.join("; ")),
+    };
+    let claim: Vec<String> = grouped(found.iter().map(said)).into_iter().map(sentence).collect();
     let line = |crossover: &&Crossover| {
-        let curve = words::curve_brief(&run.header.plan, &crossover.curve);
-        format!(
-            "{curve}: {} against {}: {}",
-            crossover.second,
-            crossover.first,
-            crossing::sizes(crossover)
-        )
+        let Crossover { first, second, .. } = crossover;
+        format!("{}: {second} against {first}: {}", curve(crossover), crossing::sizes(crossover))
     };
-    (!found.is_empty()).then(|| Answer {
-        question,
-        claim: format!("{}.", claim.join(". ")),
-        evidence: found.iter().map(line).collect(),
-    })
+    let evidence = found.iter().map(line).collect();
+    (!found.is_empty()).then(|| (format!("{}.", claim.join(". ")), evidence))
 }
 
 /// Both methods of a cell, where both have numbers.
@@ -223,7 +193,7 @@ fn zero_copy_cost(run: &Run, analysis: &Analysis) -> Option<Answer> {
         (refused > 0)
             .then(|| format!("refused with ENOBUFS and made again: {}", count(refused, "send"))),
     );
-    Some(Answer { question: "What does zero-copy cost?", claim, evidence })
+    Some((claim, evidence))
 }
 
 /// `1 KiB: time +33% [+30, +36], sender CPU +40%, …` against the copying method.
@@ -247,10 +217,10 @@ fn extra(run: &Run, cell: &CellAnalysis) -> Option<String> {
 
 /// `+33% [+30, +36]`.
 pub(super) fn changed(found: &Multiple) -> String {
-    let Interval { low, high } = found.interval;
-    match found.interval.is_usable() {
-        true => format!("{} {}", change(found.ratio), change_interval((low, high))),
-        false => change(found.ratio),
+    let &(ratio, interval) = found;
+    match interval.is_usable() {
+        true => format!("{} {}", change(ratio), change_interval((interval.low, interval.high))),
+        false => change(ratio),
     }
 }
 
@@ -287,75 +257,70 @@ fn removed_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
             measured(&copy.memcpy_ns_per_byte, "ns per byte")
         )
     };
-    Some(Answer {
-        question: "What does the removed copy cost?",
-        claim: format!(
-            "{} at {}; a memcpy of the same bytes alone takes {}{doubt}.",
-            measured(saved, "ns per byte"),
-            setting(run, &most.cell),
-            measured(&most.memcpy_ns_per_byte, "ns per byte")
-        ),
-        evidence: analysis.removed_copies.iter().map(line).collect(),
-    })
+    let claim = format!(
+        "{} at {}; a memcpy of the same bytes alone takes {}{doubt}.",
+        measured(saved, "ns per byte"),
+        setting(run, &most.cell),
+        measured(&most.memcpy_ns_per_byte, "ns per byte")
+    );
+    Some((claim, analysis.removed_copies.iter().map(line).collect()))
 }
 
-/// Misses per KiB at one level of the caches.
-struct Level {
-    name: &'static str,
-    metric: &'static str,
-    of: fn(&Figures) -> Option<Estimate>,
-}
+/// Misses per KiB at one level of the caches: its name, its metric, and where it is read.
+type Level = (&'static str, &'static str, fn(&Figures) -> Option<Estimate>);
 
 const LEVELS: [Level; 2] = [
-    Level { name: "L1d", metric: "l1d_misses", of: |f| f.l1d_misses_per_kib },
-    Level { name: "LLC", metric: "llc_misses", of: |f| f.llc_misses_per_kib },
+    ("L1d", "l1d_misses", |f| f.l1d_misses_per_kib),
+    ("LLC", "llc_misses", |f| f.llc_misses_per_kib),
 ];
+
+/// Misses of the staged method and of the iovec at a level.
+type Gain = (&'static str, Estimate, Estimate);
 
 /// Which cache level gains most when a copy is left out.
 fn caches(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    let question = "Which cache level gains from fewer copies?";
-    let both = |cell: &CellAnalysis| {
-        Some((arms::of(cell, STAGED)?.figures.clone()?, arms::of(cell, IOV)?.figures.clone()?))
-    };
-    let gains = |cell: &CellAnalysis| {
+    fn both(cell: &CellAnalysis) -> Option<(&Figures, &Figures)> {
+        let figures = |id| arms::of(cell, id)?.figures.as_ref();
+        figures(STAGED).zip(figures(IOV))
+    }
+    fn gains(cell: &CellAnalysis) -> Option<(&CellAnalysis, Vec<Gain>)> {
         let (staged, iov) = both(cell)?;
-        let gain = |level: &Level| Some((level.name, (level.of)(&staged)?, (level.of)(&iov)?));
-        LEVELS.iter().map(gain).collect::<Option<Vec<_>>>()
-    };
+        let gain = |(name, _, of): &Level| Some((*name, of(staged)?, of(iov)?));
+        Some((cell, LEVELS.iter().map(gain).collect::<Option<_>>()?))
+    }
     analysis.cells.iter().find_map(both)?;
-    let mut cells: Vec<_> =
-        analysis.cells.iter().filter_map(|cell| Some((cell, gains(cell)?))).collect();
+    let mut cells: Vec<_> = analysis.cells.iter().filter_map(gains).collect();
     cells.sort_by_key(|(cell, _)| (Reverse(cell.cell.size), cell.cell.threads));
     let Some((cell, largest)) = cells.first() else {
         let missing = json::not_measured(&analysis.told);
-        let reasons: BTreeSet<&str> =
-            LEVELS.iter().filter_map(|level| Some(missing.get(level.metric)?.as_str())).collect();
+        let reasons: BTreeSet<&str> = LEVELS
+            .iter()
+            .filter_map(|(_, metric, _)| Some(missing.get(metric)?.as_str()))
+            .collect();
         let why = Vec::from_iter(reasons).join("; ");
         let why = if why.is_empty() { "cache misses were not counted".to_owned() } else { why };
-        return Some(Answer { question, claim: format!("Unknown: {why}."), evidence: Vec::new() });
+        return Some((format!("Unknown: {why}."), Vec::new()));
     };
-    let sure = largest.iter().filter(|(_, from, to)| from.value > to.value && apart(from, to));
-    let most = sure.max_by(|a, b| (a.1.value - a.2.value).total_cmp(&(b.1.value - b.2.value)));
+    let fewer = |(_, from, to): &Gain| from.value - to.value;
+    let sure = largest.iter().filter(|gain| fewer(gain) > 0.0 && apart(&gain.1, &gain.2));
     let at = setting(run, &cell.cell);
-    let claim = match most {
-        Some((name, from, to)) => format!(
-            "{name}: {IOV} misses {} times less per KiB than {STAGED} at {at}.",
-            three_digits(from.value - to.value)
+    let claim = match sure.max_by(|a, b| fewer(a).total_cmp(&fewer(b))) {
+        Some(gain) => format!(
+            "{}: {IOV} misses {} times less per KiB than {STAGED} at {at}.",
+            gain.0,
+            three_digits(fewer(gain))
         ),
         None => format!("None shown at {at}."),
     };
-    let line = |(cell, gains): &(&CellAnalysis, Vec<(&str, Estimate, Estimate)>)| {
-        let one = |(name, from, to): &(&str, Estimate, Estimate)| {
-            format!(
-                "{name} {IOV} {}, {STAGED} {}",
-                measured(to, "per KiB"),
-                measured(from, "per KiB")
-            )
+    let line = |(cell, gains): &(&CellAnalysis, Vec<Gain>)| {
+        let one = |(name, from, to): &Gain| {
+            let [from, to] = [from, to].map(|misses| measured(misses, "per KiB"));
+            format!("{name} {IOV} {to}, {STAGED} {from}")
         };
         let gains: Vec<String> = gains.iter().map(one).collect();
         format!("{}: {}", setting(run, &cell.cell), gains.join("; "))
     };
-    Some(Answer { question, claim, evidence: cells.iter().map(line).collect() })
+    Some((claim, cells.iter().map(line).collect()))
 }
 
 /// Whether the intervals of two estimates leave no doubt about their order.
@@ -379,16 +344,13 @@ fn cold(_: &Run, analysis: &Analysis) -> Option<Answer> {
         Some(format!("{id} {}", change(cold.value / hot.value)))
     };
     let all: Vec<String> = CLASSIC.into_iter().filter_map(one).collect();
-    (!all.is_empty()).then(|| Answer {
-        question: "What does memory outside the caches cost?",
-        claim: format!(
-            "Time per byte against hot at {}, {}: {}; from different trials, so drift is in it.",
-            hot.cell.size,
-            words::threads(hot.cell.threads),
-            list(&all)
-        ),
-        evidence: Vec::new(),
-    })
+    let claim = format!(
+        "Time per byte against hot at {}, {}: {}; from different trials, so drift is in it.",
+        hot.cell.size,
+        words::threads(hot.cell.threads),
+        list(&all)
+    );
+    (!all.is_empty()).then(|| (claim, Vec::new()))
 }
 
 /// A method at one size over the thread counts.
@@ -410,12 +372,9 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
     };
     let most = rows.iter().filter_map(|row| row.points.last()).map(|(n, _)| *n).max()?;
     let least = rows.iter().filter_map(|row| row.points.first()).map(|(n, _)| *n).min()?;
-    let crowded = match words::crowded(run) {
-        Some(_) => ", on CPUs that they share",
-        None => "",
-    };
-    let alike = |row: &Row| Cell { threads: 0, ..row.cell.curve() };
-    let several = rows.windows(2).any(|pair| alike(&pair[0]) != alike(&pair[1]));
+    let crowded = words::crowded(run).map_or("", |_| ", on CPUs that they share");
+    let several =
+        distinct(rows.iter().map(|row| Cell { threads: 0, ..row.cell.curve() })).len() > 1;
     let line = |row: &Row| {
         let point = |(threads, rate): &(u32, Estimate)| {
             format!("{} with {threads}", crate::rates::bits(rate.value))
@@ -426,17 +385,13 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
         let setting = if several { format!(", {setting}") } else { String::new() };
         format!("{}, {}{setting}: {}{limit}", row.label, row.cell.size, points.join(", "))
     };
-    Some(Answer {
-        question: "Do more threads help?",
-        claim: format!(
-            "{} threads carry more than {least} in {} of {} settings and less in {}{crowded}.",
-            most,
-            apart_ends(true),
-            rows.len(),
-            apart_ends(false)
-        ),
-        evidence: rows.iter().map(line).collect(),
-    })
+    let claim = format!(
+        "{most} threads carry more than {least} in {} of {} settings and less in {}{crowded}.",
+        apart_ends(true),
+        rows.len(),
+        apart_ends(false)
+    );
+    Some((claim, rows.iter().map(line).collect()))
 }
 
 /// From which count on more bring no more, where that is shown.
@@ -451,52 +406,34 @@ fn plateau(analysis: &Analysis, row: &Row) -> String {
 }
 
 /// Every method at every size that has at least two thread counts.
-fn by_threads(analysis: &Analysis) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row> = Vec::new();
-    for cell in &analysis.cells {
-        let sends = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
-        for arm in cell.arms.iter().filter(sends) {
-            let label = arm.arm.label.as_str();
-            let goodput = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s);
-            let Some(goodput) = goodput else { continue };
-            let alike = |row: &&mut Row| {
-                row.label == label
-                    && Cell { threads: cell.cell.threads, ..row.cell.clone() } == cell.cell
-            };
-            match rows.iter_mut().find(alike) {
-                Some(row) => row.points.push((cell.cell.threads, goodput)),
-                None => rows.push(Row {
-                    label,
-                    cell: &cell.cell,
-                    points: vec![(cell.cell.threads, goodput)],
-                }),
-            }
-        }
-    }
-    rows.retain(|row| row.points.len() > 1);
-    rows.iter_mut().for_each(|row| row.points.sort_by_key(|(threads, _)| *threads));
-    rows
+fn by_threads<'a>(analysis: &'a Analysis) -> Vec<Row<'a>> {
+    let points = analysis.cells.iter().flat_map(|cell| {
+        arms::methods(cell).filter_map(move |arm| {
+            let goodput = arm.figure(|f| f.goodput_bits_per_s)?;
+            let key = (arm.arm.label.as_str(), Cell { threads: 0, ..cell.cell.clone() });
+            Some((key, (&cell.cell, goodput)))
+        })
+    });
+    let row = |((label, _), found): ((_, _), Vec<(&'a Cell, Estimate)>)| {
+        let mut points: Vec<_> = found.iter().map(|(cell, rate)| (cell.threads, *rate)).collect();
+        points.sort_by_key(|(threads, _)| *threads);
+        (points.len() > 1).then_some(Row { label, cell: found[0].0, points })
+    };
+    grouped(points).into_iter().filter_map(row).collect()
 }
 
 /// What is unlike the rest, beside what the sizes cost.
 fn surprising(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let claims = surprising::claims(run, analysis);
     let line = |model: &CostModel| cost_model(run, model);
-    (!claims.is_empty()).then(|| Answer {
-        question: "What is surprising?",
-        claim: claims.join(" "),
-        evidence: analysis.cost_models.iter().map(line).collect(),
-    })
+    let evidence = analysis.cost_models.iter().map(line).collect();
+    (!claims.is_empty()).then(|| (claims.join(" "), evidence))
 }
 
 /// `1 thread: send_staged takes 1100 ns per message plus 0.200 ns per byte …`.
 fn cost_model(run: &Run, model: &CostModel) -> String {
     let curve = words::curve_brief(&run.header.plan, &model.curve);
-    let off = format!(
-        "at most {} off, at {}",
-        percent(model.worst_residual.abs()).replace(' ', ""),
-        model.worst_at
-    );
+    let off = format!("at most {} off, at {}", percent(model.worst_residual.abs()), model.worst_at);
     if !model.is_affine() {
         return format!("{curve}: {} is no fixed cost plus a cost per byte ({off})", model.label);
     }

@@ -10,88 +10,91 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, EndFigures, Estimate, Sp
 use super::{COST, View, read, tables};
 use crate::number::optional;
 
-/// How a row is made of what an end spent.
+/// Where a row is read.
 #[derive(Clone, Copy)]
-enum Make {
-    /// A count, and so many per request.
-    Count(fn(&EndFigures) -> Option<Spent>),
-    /// A time, ns; per request in µs.
-    Time(fn(&EndFigures) -> Option<Spent>),
+enum Of {
+    /// What was spent, in total and per request.
+    Spent(fn(&EndFigures) -> Option<Spent>),
     /// One count over another, of which there is nothing per request.
     Over(fn(&EndFigures) -> Option<Estimate>),
-    /// The same in percent.
-    Share(fn(&EndFigures) -> Option<Estimate>),
 }
 
-/// A row: its name, and how it is made.
+/// A row: its name, the unit behind it with its size, and where it is read.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
-    make: Make,
+    unit: &'static str,
+    size: f64,
+    of: Of,
 }
 
-const fn row(name: &'static str, make: Make) -> Row {
-    Row { name, make }
+const fn count(name: &'static str, of: fn(&EndFigures) -> Option<Spent>) -> Row {
+    Row { name, unit: "", size: 1.0, of: Of::Spent(of) }
+}
+
+/// Of nanoseconds.
+const fn time(name: &'static str, of: fn(&EndFigures) -> Option<Spent>) -> Row {
+    Row { unit: ", µs", size: 1e3, ..count(name, of) }
+}
+
+const fn over(name: &'static str, of: fn(&EndFigures) -> Option<Estimate>) -> Row {
+    Row { name, unit: "", size: 1.0, of: Of::Over(of) }
 }
 
 /// In the order of perf stat.
 const ROWS: [Row; 21] = [
-    row("task-clock", Make::Time(|end| end.task_clock_ns)),
-    row("CPUs utilized", Make::Over(|end| end.cpus_utilized)),
-    row("context switches", Make::Count(|end| end.context_switches)),
-    row("involuntary switches", Make::Count(|end| end.involuntary_switches)),
-    row("migrations", Make::Count(|end| end.migrations)),
-    row("minor page faults", Make::Count(|end| end.minor_faults)),
-    row("major page faults", Make::Count(|end| end.major_faults)),
-    row("ready without a CPU", Make::Time(|end| end.run_delay_ns)),
-    row("cycles", Make::Count(|end| end.cycles)),
-    row("clock, GHz", Make::Over(|end| end.clock_ghz)),
-    row("stalled cycles, front end", Make::Count(|end| end.stalled_cycles_frontend)),
-    row("stalled cycles, back end", Make::Count(|end| end.stalled_cycles_backend)),
-    row("instructions", Make::Count(|end| end.instructions)),
-    row("instructions per cycle", Make::Over(|end| end.instructions_per_cycle)),
-    row("branches", Make::Count(|end| end.branches)),
-    row("branch misses", Make::Count(|end| end.branch_misses)),
-    row("branch misses of branches", Make::Share(|end| end.branch_miss_rate)),
-    row("L1d loads", Make::Count(|end| end.l1d_loads)),
-    row("L1d misses", Make::Count(|end| end.l1d_misses)),
-    row("LLC references", Make::Count(|end| end.llc_references)),
-    row("LLC misses", Make::Count(|end| end.llc_misses)),
+    time("task-clock", |end| end.task_clock_ns),
+    over("CPUs utilized", |end| end.cpus_utilized),
+    count("context switches", |end| end.context_switches),
+    count("involuntary switches", |end| end.involuntary_switches),
+    count("migrations", |end| end.migrations),
+    count("minor page faults", |end| end.minor_faults),
+    count("major page faults", |end| end.major_faults),
+    time("ready without a CPU", |end| end.run_delay_ns),
+    count("cycles", |end| end.cycles),
+    over("clock, GHz", |end| end.clock_ghz),
+    count("stalled cycles, front end", |end| end.stalled_cycles_frontend),
+    count("stalled cycles, back end", |end| end.stalled_cycles_backend),
+    count("instructions", |end| end.instructions),
+    over("instructions per cycle", |end| end.instructions_per_cycle),
+    count("branches", |end| end.branches),
+    count("branch misses", |end| end.branch_misses),
+    Row {
+        unit: ", %",
+        size: 0.01,
+        ..over("branch misses of branches", |end| end.branch_miss_rate)
+    },
+    count("L1d loads", |end| end.l1d_loads),
+    count("L1d misses", |end| end.l1d_misses),
+    count("LLC references", |end| end.llc_references),
+    count("LLC misses", |end| end.llc_misses),
 ];
 
 impl Row {
-    /// In total, and per request with the interval.
-    fn of(&self, end: &EndFigures) -> Option<[Vec<String>; 2]> {
-        Some(match self.make {
-            Make::Count(of) => {
-                let spent = of(end)?;
-                [vec![whole(spent.total)], tables::span(Some(spent.per_request), 1.0)]
-            }
-            Make::Time(of) => {
-                let spent = of(end)?;
-                let total = format!("{} ms", three_digits(spent.total as f64 / 1e6));
-                [vec![total], tables::span(Some(spent.per_request), 1e3)]
-            }
-            Make::Over(of) => [Vec::new(), tables::span(Some(of(end)?), 1.0)],
-            Make::Share(of) => [Vec::new(), tables::span(Some(of(end)?), 0.01)],
+    /// In total; nothing of what has no total.
+    fn total(&self, end: &EndFigures) -> Option<String> {
+        let Of::Spent(of) = self.of else { return None };
+        let total = of(end)?.total;
+        Some(match self.unit {
+            "" => whole(total),
+            _ => format!("{} ms", three_digits(total as f64 / 1e6)),
         })
+    }
+
+    /// Per request.
+    fn estimate(&self, end: &EndFigures) -> Option<Estimate> {
+        match self.of {
+            Of::Spent(of) => Some(of(end)?.per_request),
+            Of::Over(of) => of(end),
+        }
     }
 
     /// Per request; times in µs, shares in percent.
     fn value(&self, end: &EndFigures) -> Option<f64> {
-        Some(match self.make {
-            Make::Count(of) => of(end)?.per_request.value,
-            Make::Time(of) => of(end)?.per_request.value / 1e3,
-            Make::Over(of) => of(end)?.value,
-            Make::Share(of) => of(end)?.value * 100.0,
-        })
+        Some(self.estimate(end)?.value / self.size)
     }
 
     fn title(&self) -> String {
-        match self.make {
-            Make::Time(_) => format!("{}, µs", self.name),
-            Make::Share(_) => format!("{}, %", self.name),
-            Make::Count(_) | Make::Over(_) => self.name.to_owned(),
-        }
+        format!("{}{}", self.name, self.unit)
     }
 
     fn is_cost(&self) -> bool {
@@ -118,10 +121,13 @@ pub(crate) fn ends(arm: &ArmAnalysis) -> Option<Grid> {
         columns.push(Column::of("per request [95%]", &tables::SPAN).below(""));
     }
     let row = |row: &Row| {
-        let found = [&server.server, &server.client].map(|end| row.of(end));
-        let is_counted = found.iter().any(Option::is_some);
+        let ends = [&server.server, &server.client];
         let mut cells = vec![vec![row.title()]];
-        cells.extend(found.into_iter().flat_map(|end| end.unwrap_or_default()));
+        for end in ends {
+            cells.push(row.total(end).into_iter().collect());
+            cells.push(tables::span(row.estimate(end), row.size));
+        }
+        let is_counted = ends.into_iter().any(|end| row.estimate(end).is_some());
         is_counted.then_some(Line::Cells(cells))
     };
     let rows = ROWS.iter().filter_map(row).collect();

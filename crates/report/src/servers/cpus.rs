@@ -5,6 +5,7 @@
 use iolens_stats::analysis::{CellAnalysis, CpuOf, CpuShares};
 
 use super::models;
+use crate::groups::distinct;
 use crate::number::percent;
 use crate::table::{Column, Entry, Table};
 
@@ -47,9 +48,8 @@ pub(crate) fn watched(cell: &CellAnalysis) -> Vec<Watched<'_>> {
 
 /// The processors of one end taken together, in the order of [`CpuOf`].
 pub(crate) fn by_end(cpus: &[CpuShares]) -> Vec<(CpuOf, CpuShares)> {
-    let mut ends: Vec<CpuOf> = cpus.iter().map(|cpu| cpu.of).collect();
+    let mut ends = distinct(cpus.iter().map(|cpu| cpu.of));
     ends.sort_unstable();
-    ends.dedup();
     let of_end = |end: CpuOf| {
         let own = || cpus.iter().filter(move |cpu| cpu.of == end);
         let ticks: u64 = own().map(|cpu| cpu.ticks).sum();
@@ -77,13 +77,13 @@ pub(crate) fn use_of_cpus(cell: &CellAnalysis, caption: &str) -> Option<Table> {
     let mut table = Table::new(caption, columns);
     for Watched { when, cpus } in watched(cell) {
         for (i, cpu) in cpus.iter().enumerate() {
-            let share = |share: f64| Entry::from(percent(share).trim_end_matches("%").to_owned());
+            let share = |share: f64| Entry::from(percent(share).trim_end_matches('%'));
             let mut row: Vec<Entry> =
                 vec![when.as_str().into(), cpu.cpu.to_string().into(), cpu.of.word().into()];
             row.extend(KINDS.map(|(_, _, of)| share(of(cpu))));
             row.extend([share(cpu.idle), cpu.ticks.to_string().into()]);
-            if i == 0 { table.push_group(row) } else { table.push(row) }
+            table.push_row(i == 0, row);
         }
     }
-    (!table.rows.is_empty()).then_some(table)
+    table.with_rows()
 }

@@ -9,8 +9,10 @@ use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
 use iolens_stats::search::{self, Answer, CLIMB, Ended, LOW_SHARE, Level, STEP};
 
-use crate::number::{NONE, list, percent};
-use crate::table::{Column, Entry, Table};
+use crate::groups::grouped;
+use crate::number::{OrDash, list, percent};
+use crate::results::{filled, toned};
+use crate::table::{Column, Table};
 use crate::words;
 
 /// What was found of one goal in one cell: the highest rate first, those without one last.
@@ -22,18 +24,10 @@ pub(crate) struct Found {
 
 /// Everything that was searched for, by cell.
 pub(crate) fn found(run: &Run, analysis: &Analysis) -> Vec<Found> {
-    let mut all: Vec<Found> = Vec::new();
-    for answer in search::answers(&run.header.plan, &run.searches, analysis) {
-        let same = |found: &&mut Found| found.cell == answer.cell && found.goal == answer.goal;
-        match all.iter_mut().find(same) {
-            Some(found) => found.answers.push(answer),
-            None => all.push(Found {
-                cell: answer.cell.clone(),
-                goal: answer.goal,
-                answers: vec![answer],
-            }),
-        }
-    }
+    let answers = search::answers(&run.header.plan, &run.searches, analysis).into_iter();
+    let answers = answers.map(|answer| ((answer.cell.clone(), answer.goal), answer));
+    let found = |((cell, goal), answers)| Found { cell, goal, answers };
+    let mut all: Vec<Found> = grouped(answers).into_iter().map(found).collect();
     let order = |ended: Ended| match ended {
         Ended::Found | Ended::AtLeast => 0,
         Ended::CutShort => 1,
@@ -58,7 +52,7 @@ pub(crate) fn rate(per_s: f64) -> String {
 }
 
 fn rate_or_none(per_s: Option<f64>) -> String {
-    per_s.map_or_else(|| NONE.to_owned(), rate)
+    per_s.or_dash(rate)
 }
 
 /// `3 of 5`, and `+2` for those that were set aside; empty where there was none at that
@@ -104,35 +98,24 @@ fn so_far(answer: &Answer) -> String {
 /// What was found of one goal in one setting.
 pub(crate) fn table(run: &Run, found: &Found) -> Table {
     let of = found.answers.first().map_or("p50", |answer| answer.percentile.word());
-    let columns = vec![
-        Column::left("model", ""),
-        Column::right("closed loop", "req/s"),
-        Column::right("kept up to", "req/s"),
-        Column::left("steps", "that kept"),
-        Column::right(of, "µs"),
-        Column::right("broken at", "req/s"),
-        Column::left("steps", "that kept"),
-        Column::right(of, "µs"),
-    ];
-    let subject = words::subject(&run.header, &found.cell);
-    let mut table = Table::new(format!("{subject}: {}", name(found.goal)), columns);
-    for answer in &found.answers {
-        let note = note(answer).map(|note| table.note(&note));
-        let label =
-            Entry::toned(&*answer.arm.label, crate::figure::style::tone(&answer.arm.primitive));
+    let row = |answer: &Answer| {
         let (kept, broken) = (answer.kept_per_s, answer.broken_per_s);
-        table.push(vec![
-            Entry { note, ..label },
-            rate_or_none(answer.closed_loop_per_s).into(),
-            rate_or_none(kept).into(),
-            phases(answer, kept).into(),
-            value_at(answer, kept).into(),
-            rate_or_none(broken).into(),
-            phases(answer, broken).into(),
-            value_at(answer, broken).into(),
-        ]);
-    }
-    table
+        let of_closed = rate_or_none(answer.closed_loop_per_s);
+        vec![
+            (Column::left("model", ""), toned(&*answer.arm.label, &answer.arm.primitive)),
+            (Column::right("closed loop", "req/s"), of_closed.into()),
+            (Column::right("kept up to", "req/s"), rate_or_none(kept).into()),
+            (Column::left("steps", "that kept"), phases(answer, kept).into()),
+            (Column::right(of, "µs"), value_at(answer, kept).into()),
+            (Column::right("broken at", "req/s"), rate_or_none(broken).into()),
+            (Column::left("steps", "that kept"), phases(answer, broken).into()),
+            (Column::right(of, "µs"), value_at(answer, broken).into()),
+        ]
+    };
+    let subject = words::subject(&run.header, &found.cell);
+    let caption = format!("{subject}: {}", name(found.goal));
+    let answers = [(String::new(), found.answers.iter().collect())];
+    Table { caption, ..filled(None, &answers, false, |answer| note(answer), |answer| row(answer)) }
 }
 
 /// `highest rate with p99 < 2 ms`.
@@ -169,7 +152,7 @@ fn note(answer: &Answer) -> Option<String> {
 /// How the tables are read; `None` where nothing was searched for.
 pub(crate) fn reading(run: &Run) -> Option<String> {
     let goals = run.header.plan.server().map(|axes| axes.goals()).unwrap_or_default();
-    let percent = |share| percent(share).replace(' ', "");
+    let percent = |share| percent(share);
     let knee = match goals.contains(&Goal::Knee) {
         true => format!(
             " Knee: the median is more than {CLIMB} times that at {} of the closed loop.",
@@ -213,7 +196,7 @@ pub(crate) fn tried(answer: &Answer) -> Option<Table> {
             list(&level.why).into(),
         ]);
     }
-    (!table.rows.is_empty()).then_some(table)
+    table.with_rows()
 }
 
 /// `840 [810, 902]`.

@@ -53,21 +53,20 @@ fn grid(
     cell: &CellAnalysis,
     mut row: impl FnMut(&ArmAnalysis) -> Vec<Vec<String>>,
 ) -> Grid {
-    let mut rows: Vec<(Vec<String>, Vec<Vec<String>>)> =
-        by_cost(cell).into_iter().map(|arm| (name(arm), row(arm))).collect();
-    let is_empty = |parts: &Vec<String>| parts.iter().all(String::is_empty);
-    let empty = (0..columns.len())
-        .rev()
-        .filter(|&nth| rows.iter().all(|(_, cells)| cells.get(nth).is_none_or(is_empty)));
-    for nth in empty.collect::<Vec<_>>() {
-        columns.remove(nth);
-        rows.iter_mut().filter(|(_, cells)| nth < cells.len()).for_each(|(_, cells)| {
-            cells.remove(nth);
-        });
-    }
     columns.insert(0, Column::left(""));
-    let row = |(name, cells)| Row::Cells(std::iter::once(name).chain(cells).collect());
-    Grid { title: title.to_owned(), columns, rows: rows.into_iter().map(row).collect() }
+    let named = |arm| std::iter::once(name(arm)).chain(row(arm)).collect();
+    let mut rows: Vec<Vec<Vec<String>>> = by_cost(cell).into_iter().map(named).collect();
+    let is_empty = |parts: &Vec<String>| parts.iter().all(String::is_empty);
+    for nth in (1..columns.len()).rev() {
+        if rows.iter().all(|cells| cells.get(nth).is_none_or(is_empty)) {
+            columns.remove(nth);
+            for cells in rows.iter_mut().filter(|cells| nth < cells.len()) {
+                cells.remove(nth);
+            }
+        }
+    }
+    let rows = rows.into_iter().map(Row::Cells).collect();
+    Grid { title: title.to_owned(), columns, rows }
 }
 
 /// What a request costs, and how long it takes.
@@ -199,64 +198,52 @@ pub(super) fn span(estimate: Option<Estimate>, unit: f64) -> Vec<String> {
     parts
 }
 
-/// What a model is compared by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    Cost,
-    Rate,
+/// What a model is compared by: its name, which is better, and words for better and worse.
+#[derive(Clone, Copy)]
+struct By {
+    name: &'static str,
+    better: Better,
+    words: [&'static str; 2],
 }
+
+const BY_COST: By =
+    By { name: "CPU per request", better: Better::Less, words: ["cheaper", "costlier"] };
+const BY_RATE: By = By { name: "requests/s", better: Better::More, words: ["more", "fewer"] };
 
 impl By {
-    fn name(self) -> &'static str {
-        match self {
-            By::Cost => "CPU per request",
-            By::Rate => "requests/s",
-        }
-    }
-
-    fn better(self) -> Better {
-        match self {
-            By::Cost => Better::Less,
-            By::Rate => Better::More,
-        }
-    }
-
-    fn verdict(self, verdict: Verdict) -> &'static str {
-        match (verdict, self) {
-            (Verdict::Faster, By::Cost) => "cheaper",
-            (Verdict::Slower, By::Cost) => "costlier",
-            (Verdict::Faster, By::Rate) => "more",
-            (Verdict::Slower, By::Rate) => "fewer",
-            (Verdict::Small, _) => "small",
-            (Verdict::Equivalent, _) => "same",
-            (Verdict::Inconclusive, _) => "undecided",
-            (Verdict::Invalid, _) => "invalid",
-            (Verdict::Unranked, _) => "not ranked",
+    fn verdict(&self, verdict: Verdict) -> &'static str {
+        match verdict {
+            Verdict::Faster => self.words[0],
+            Verdict::Slower => self.words[1],
+            Verdict::Small => "small",
+            Verdict::Equivalent => "same",
+            Verdict::Inconclusive => "undecided",
+            Verdict::Invalid => "invalid",
+            Verdict::Unranked => "not ranked",
         }
     }
 }
 
+/// Comparisons by one quantity.
+type Comparisons<'a> = (By, Vec<(&'a ArmAnalysis, &'a Contrast)>);
+
 /// What is compared of the models of a load: the rate in a closed loop only.
-fn contrasts(view: &View) -> Vec<(By, &ArmAnalysis, &Contrast)> {
-    let of = |by: By| {
-        by_cost(&view.cell).into_iter().filter_map(move |arm| {
-            let contrast = match by {
-                By::Cost => cost_contrast(arm),
-                By::Rate => arm.contrast.as_ref(),
-            };
-            Some((by, arm, contrast?))
-        })
+fn contrasts(view: &View) -> Vec<Comparisons<'_>> {
+    let all = |of: fn(&ArmAnalysis) -> Option<&Contrast>| {
+        let arms = by_cost(&view.cell).into_iter();
+        arms.filter_map(|arm| Some((arm, of(arm)?))).collect::<Vec<_>>()
     };
-    let mut all: Vec<_> = of(By::Cost).collect();
+    let mut found = vec![(BY_COST, all(cost_contrast))];
     if !view.is_open {
-        all.extend(of(By::Rate));
+        found.push((BY_RATE, all(|arm| arm.contrast.as_ref())));
     }
-    all
+    found
 }
 
 /// Every comparison with the baseline: both intervals, how trials differ, and the verdict.
 pub(crate) fn comparisons(run: &Run, view: &View) -> Grid {
     const SPAN: [Align; 3] = [Align::Right; 3];
+    let has_verdicts = !run.header.plan.quick;
     let mut columns = vec![
         Column::left(""),
         Column::of("change, by itself", &SPAN),
@@ -264,19 +251,14 @@ pub(crate) fn comparisons(run: &Run, view: &View) -> Grid {
         Column::right("trials"),
         Column::right("spread"),
     ];
-    if !run.header.plan.quick {
-        columns.push(Column::left("verdict"));
-    }
+    columns.extend(has_verdicts.then(|| Column::left("verdict")));
     let mut rows = Vec::new();
-    let all = contrasts(view);
-    for same in all.chunk_by(|a, b| a.0 == b.0) {
-        rows.push(Row::Heading(same[0].0.name().to_owned()));
-        rows.extend(same.iter().map(|&(by, arm, contrast)| {
+    for (by, all) in contrasts(view).into_iter().filter(|(_, all)| !all.is_empty()) {
+        rows.push(Row::Heading(by.name.to_owned()));
+        rows.extend(all.into_iter().map(|(arm, contrast)| {
             let mut cells = vec![name(arm)];
             cells.extend(comparison(by, contrast));
-            if !run.header.plan.quick {
-                cells.push(vec![by.verdict(contrast.verdict).to_owned()]);
-            }
+            cells.extend(has_verdicts.then(|| vec![by.verdict(contrast.verdict).to_owned()]));
             Row::Cells(cells)
         }));
     }
@@ -288,12 +270,12 @@ fn comparison(by: By, contrast: &Contrast) -> Vec<Vec<String>> {
     let factor = |interval: Option<Interval>| {
         let interval = interval.filter(Interval::is_usable).map(|i| (i.low, i.high));
         let rate = iolens_document::Factor { typical: contrast.ratio, interval };
-        if by.better() == Better::More { rate } else { rate.inverse() }
+        if by.better == Better::More { rate } else { rate.inverse() }
     };
     let single = factor(contrast.pointwise);
     let mut change = vec![iolens_document::change(single.typical)];
     change.extend(table::changes(single.interval));
-    let spread = contrast.sd_ln.map(|sd| percent(sd.exp() - 1.0).replace(' ', ""));
+    let spread = contrast.sd_ln.map(|sd| percent(sd.exp() - 1.0));
     vec![
         change,
         table::changes(factor(contrast.simultaneous).interval).to_vec(),
@@ -304,9 +286,13 @@ fn comparison(by: By, contrast: &Contrast) -> Vec<Vec<String>> {
 
 /// Comparisons that must not be used: of which model, by what, and why.
 pub(crate) fn invalid(view: &View) -> Vec<(String, String)> {
-    let all = contrasts(view).into_iter().filter(|(.., c)| c.verdict == Verdict::Invalid);
-    all.map(|(by, arm, contrast)| {
-        (format!("{}, {}: invalid", name(arm)[0], by.name()), remarks::reason(&contrast.reason))
-    })
-    .collect()
+    let one = |(by, all): Comparisons<'_>| {
+        let invalid = all.into_iter().filter(|(_, c)| c.verdict == Verdict::Invalid);
+        let said = |(arm, contrast): (&ArmAnalysis, &Contrast)| {
+            let what = format!("{}, {}: invalid", name(arm)[0], by.name);
+            (what, remarks::reason(&contrast.reason))
+        };
+        invalid.map(said).collect::<Vec<_>>()
+    };
+    contrasts(view).into_iter().flat_map(one).collect()
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use iolens_store::{Importing, Source, Store, StoreError};
 use rusqlite::Connection;
 
-use crate::sample;
+use crate::{sample, small_run};
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
@@ -29,12 +29,11 @@ fn inner(kind: u8, child: u32) -> Vec<u8> {
     let content = PAGE - cell_bytes * usize::from(CHILDREN);
     page[0] = kind;
     page[3..5].copy_from_slice(&CHILDREN.to_be_bytes());
-    page[5..7].copy_from_slice(&u16::try_from(content).expect("a place in a page").to_be_bytes());
+    page[5..7].copy_from_slice(&u16::try_from(content).unwrap().to_be_bytes());
     page[8..12].copy_from_slice(&child.to_be_bytes());
     for cell in 0..usize::from(CHILDREN) {
         let at = content + cell_bytes * cell;
-        page[12 + 2 * cell..][..2]
-            .copy_from_slice(&u16::try_from(at).expect("a place in a page").to_be_bytes());
+        page[12 + 2 * cell..][..2].copy_from_slice(&u16::try_from(at).unwrap().to_be_bytes());
         page[at..at + 4].copy_from_slice(&child.to_be_bytes());
         page[at + 4..at + cell_bytes].copy_from_slice(key);
     }
@@ -44,22 +43,20 @@ fn inner(kind: u8, child: u32) -> Vec<u8> {
 /// A database of one run, in which tables and indexes of these names lead to their rows again
 /// and again.
 fn endless(path: &Path, names: &[(&str, u8)]) {
-    let mut store = Store::open(path).expect("it opens");
-    store.begin_run(&sample::header("0000000a")).expect("it begins");
-    store.append_trial("0000000a", &sample::trial(1, 0)).expect("it is stored");
-    store.end_run("0000000a", &sample::end()).expect("it ends");
+    let mut store = Store::open(path).unwrap();
+    small_run(&mut store, "0000000a");
     drop(store);
-    let other = Connection::open(path).expect("it opens");
-    other.pragma_update(None, "journal_mode", "delete").expect("no log stays");
+    let other = Connection::open(path).unwrap();
+    other.pragma_update(None, "journal_mode", "delete").unwrap();
     let root = |name: &str| -> u32 {
         let sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?";
-        other.query_row(sql, [name], |row| row.get(0)).expect("it is there")
+        other.query_row(sql, [name], |row| row.get(0)).unwrap()
     };
     let roots: Vec<(u32, u8)> = names.iter().map(|(name, kind)| (root(name), *kind)).collect();
     drop(other);
-    let mut file = fs::read(path).expect("it reads");
+    let mut file = fs::read(path).unwrap();
     let at = |page: u32| (page as usize - 1) * PAGE;
-    let mut last = u32::try_from(file.len() / PAGE).expect("a small file");
+    let mut last = u32::try_from(file.len() / PAGE).unwrap();
     for (root, kind) in roots {
         let rows = file[at(root)..][..PAGE].to_vec();
         file.extend(rows);
@@ -73,24 +70,24 @@ fn endless(path: &Path, names: &[(&str, u8)]) {
     // Its pages, which count as long as these two agree.
     file[28..32].copy_from_slice(&last.to_be_bytes());
     file.copy_within(24..28, 92);
-    fs::write(path, file).expect("it writes");
+    fs::write(path, file).unwrap();
 }
 
 /// An operation on such a file is given up, and says so.
 #[track_caller]
 fn given_up<T: std::fmt::Debug>(done: Result<T, StoreError>) {
-    let words = done.expect_err("nobody reads it to its end").to_string();
+    let words = done.unwrap_err().to_string();
     assert!(words.contains("more steps than a file of its size can need"), "{words}");
     assert!(words.contains(".db"), "{words}");
 }
 
 #[test]
 fn a_small_file_without_an_end_is_given_up() {
-    let directory = tempfile::tempdir().expect("a directory for the test");
+    let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("runs.db");
     endless(&path, &[("run", TABLE), ("sqlite_autoindex_run_1", INDEX)]);
-    assert!(fs::metadata(&path).expect("it is there").len() < 300_000);
-    let store = Store::open_read_only(&path).expect("its head is sound");
+    assert!(fs::metadata(&path).unwrap().len() < 300_000);
+    let store = Store::open_read_only(&path).unwrap();
     given_up(store.runs());
     given_up(store.run_ids());
     given_up(store.headers());
@@ -98,17 +95,17 @@ fn a_small_file_without_an_end_is_given_up() {
     given_up(store.empty_runs());
     given_up(store.extent());
     given_up(Store::look(&path));
-    let source = Source::open(&path).expect("its head is sound");
-    let mut own = Store::open(&directory.path().join("own.db")).expect("it opens");
+    let source = Source::open(&path).unwrap();
+    let mut own = Store::open(&directory.path().join("own.db")).unwrap();
     let here = sample::header("0000000f").host;
     let how = Importing { host: Some("stranger"), here: &here, now_unix_ns: 7 };
     given_up(own.import(&source, &how));
 
     let path = directory.path().join("slices.db");
     endless(&path, &[("slice", TABLE)]);
-    let store = Store::open_read_only(&path).expect("its head is sound");
-    let source = Source::open(&path).expect("its head is sound");
-    let imported = own.import(&source, &how).expect("one run is refused");
+    let store = Store::open_read_only(&path).unwrap();
+    let source = Source::open(&path).unwrap();
+    let imported = own.import(&source, &how).unwrap();
     assert!(matches!(&imported[0].fate, iolens_store::Fate::Refused(_)), "{imported:?}");
     assert!(store.load("0000000a").is_err());
 }

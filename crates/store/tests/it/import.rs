@@ -11,6 +11,7 @@ use iolens_model::run::{Run, RunHeader};
 use iolens_store::{Fate, Imported, Importing, Source, Store, StoreError};
 use proptest::prelude::*;
 use rusqlite::Connection;
+use tempfile::TempDir;
 
 use crate::refusal::contents;
 use crate::round_trip::append;
@@ -19,8 +20,8 @@ use crate::{arbitrary, sample};
 
 const NOW: u64 = 1_790_000_000_000_000_000;
 
-fn scratch() -> tempfile::TempDir {
-    tempfile::tempdir().expect("a directory for the test")
+fn scratch() -> TempDir {
+    tempfile::tempdir().unwrap()
 }
 
 /// A machine with this name and CPU model; null tells no name.
@@ -37,15 +38,28 @@ fn host(name: Option<&str>, model: &str) -> HostFacts {
 
 /// A database with one run of everything that small runs have.
 fn database(path: &Path, id: &str, host: HostFacts) {
-    let mut store = Store::open(path).expect("it opens");
-    store.begin_run(&RunHeader { host, ..sample::header(id) }).expect("the run begins");
+    let mut store = Store::open(path).unwrap();
+    store.begin_run(&RunHeader { host, ..sample::header(id) }).unwrap();
     for pass in 1..=2 {
         let (tx, rx) = (Some(end(pass.into(), "cubic")), Some(end(1, "bbr")));
         let trial = TrialOutcome { tx, rx, ..sample::trial(pass, 0) };
-        store.append_trial(id, &trial).expect("it is stored");
+        store.append_trial(id, &trial).unwrap();
     }
-    store.append_search(id, &sample::phase()).expect("it is stored");
-    store.end_run(id, &sample::end()).expect("the run ends");
+    store.append_search(id, &sample::phase()).unwrap();
+    store.end_run(id, &sample::end()).unwrap();
+}
+
+/// A file with one run of the machine `alpha`, in a folder for the test.
+fn source() -> (TempDir, PathBuf) {
+    let directory = scratch();
+    let path = directory.path().join("x.db");
+    database(&path, "0000000a", host(Some("alpha"), "X"));
+    (directory, path)
+}
+
+/// Results into which runs are imported.
+fn merged(directory: &TempDir) -> Store {
+    Store::open(&directory.path().join("all.db")).unwrap()
 }
 
 fn import_as(
@@ -59,12 +73,12 @@ fn import_as(
 }
 
 fn import(store: &mut Store, path: &Path) -> Vec<Imported> {
-    import_as(store, path, None).expect("it imports")
+    import_as(store, path, None).unwrap()
 }
 
 fn exported(store: &Store, id: &str) -> String {
     let mut text = String::new();
-    store.lines(id, |line| text.push_str(line)).expect("it exports");
+    store.lines(id, |line| text.push_str(line)).unwrap();
     text
 }
 
@@ -80,19 +94,19 @@ proptest! {
     fn a_run_of_any_kind_comes_back_byte_for_byte(run in arbitrary::run()) {
         let directory = scratch();
         let path = directory.path().join("source.db");
-        let mut store = Store::open(&path).expect("it opens");
+        let mut store = Store::open(&path).unwrap();
         append(&mut store, &run);
         let id = &run.header.id;
         let text = exported(&store, id);
         drop(store);
         let lines = directory.path().join("run.jsonl");
-        fs::write(&lines, &text).expect("it writes");
+        fs::write(&lines, &text).unwrap();
         for (name, from) in [("a.db", &path), ("b.db", &lines)] {
-            let mut other = Store::open(&directory.path().join(name)).expect("it opens");
+            let mut other = Store::open(&directory.path().join(name)).unwrap();
             let came = import(&mut other, from);
             prop_assert_eq!(&came[0].fate, &Fate::Imported);
             prop_assert_eq!(exported(&other, id), text.clone());
-            let Run { header, trials, profiles, searches } = other.load(id).expect("it loads");
+            let Run { header, trials, profiles, searches } = other.load(id).unwrap();
             prop_assert_eq!(header.origin.as_ref().map(|o| o.imported_unix_ns), Some(NOW));
             let header = RunHeader { origin: None, ..header };
             prop_assert_eq!(&Run { header, trials, profiles, searches }, &run);
@@ -108,27 +122,27 @@ fn three_hosts_keep_their_labels() {
     database(&of("1.db"), "0000000a", host(Some("alpha"), "X"));
     database(&of("2.db"), "0000000b", host(Some("beta"), "X"));
     database(&of("node 3.db"), "0000000c", host(None, "Z"));
-    let mut store = Store::open(&of("all.db")).expect("it opens");
-    store.begin_run(&sample::header("0000000d")).expect("a run of our own");
+    let mut store = Store::open(&of("all.db")).unwrap();
+    store.begin_run(&sample::header("0000000d")).unwrap();
     for (file, label) in [("1.db", "alpha"), ("2.db", "beta"), ("node 3.db", "node-3")] {
         let came = import(&mut store, &of(file));
         assert_eq!((came[0].host.as_str(), &came[0].fate), (label, &Fate::Imported));
         assert_eq!((came[0].trials, came[0].phases, came[0].profiles), (2, 1, 0));
     }
-    let runs = store.runs().expect("it lists");
+    let runs = store.runs().unwrap();
     let labels: Vec<_> = runs.iter().map(|run| run.host.as_deref()).collect();
     assert_eq!(labels, [None, Some("alpha"), Some("beta"), Some("node-3")]);
     assert!(runs[0].origin.is_none());
     let path = runs[3].origin.as_ref().map(|origin| origin.path.clone());
     assert_eq!(path, Some(of("node 3.db").display().to_string()));
-    assert_eq!(store.find("last").expect("it is ours"), "0000000d");
+    assert_eq!(store.find("last").unwrap(), "0000000d");
     // Whoever imports the merged file keeps the labels.
-    let mut next = Store::open(&of("next.db")).expect("it opens");
+    let mut next = Store::open(&of("next.db")).unwrap();
     drop(store);
     import(&mut next, &of("all.db"));
-    let labels: Vec<_> = next.runs().expect("it lists").into_iter().map(|run| run.host).collect();
+    let labels: Vec<_> = next.runs().unwrap().into_iter().map(|run| run.host).collect();
     assert_eq!(labels[1..], ["alpha", "beta", "node-3"].map(|label| Some(label.to_owned())));
-    let none = next.find("last").expect_err("no run is ours");
+    let none = next.find("last").unwrap_err();
     assert!(matches!(none, StoreError::NoOwnRuns { .. }), "{none}");
 }
 
@@ -139,7 +153,7 @@ fn two_machines_never_have_one_label() {
     database(&of("1.db"), "0000000a", host(Some("localhost"), "X"));
     database(&of("2.db"), "0000000b", host(Some("localhost"), "Y"));
     database(&of("3.db"), "0000000c", host(Some("here"), "Not ours"));
-    let mut store = Store::open(&of("all.db")).expect("it opens");
+    let mut store = Store::open(&of("all.db")).unwrap();
     assert_eq!(import(&mut store, &of("1.db"))[0].fate, Fate::Imported);
     for (file, who) in [("2.db", "run 0000000a"), ("3.db", "this machine")] {
         let Fate::Refused(why) = &import(&mut store, &of(file))[0].fate else {
@@ -148,15 +162,15 @@ fn two_machines_never_have_one_label() {
         assert!(why.contains(who) && why.contains("CPU model: "), "{why}");
         assert!(why.contains("--host NAME"), "{why}");
     }
-    assert_eq!(store.run_ids().expect("it lists"), ["0000000a"]);
-    let other = import_as(&mut store, &of("2.db"), Some("second")).expect("it imports");
+    assert_eq!(store.run_ids().unwrap(), ["0000000a"]);
+    let other = import_as(&mut store, &of("2.db"), Some("second")).unwrap();
     assert_eq!((other[0].host.as_str(), &other[0].fate), ("second", &Fate::Imported));
-    let taken = import_as(&mut store, &of("3.db"), Some("second")).expect("it looks");
+    let taken = import_as(&mut store, &of("3.db"), Some("second")).unwrap();
     assert!(matches!(taken[0].fate, Fate::Refused(_)), "{taken:?}");
     // Nor does a run begin under the label of another machine.
     let begin =
         |model| RunHeader { host: host(Some("second"), model), ..sample::header("0000000d") };
-    let refused = store.begin_run(&begin("Z")).expect_err("it is another one");
+    let refused = store.begin_run(&begin("Z")).unwrap_err();
     assert!(matches!(refused, StoreError::LabelTaken { .. }), "{refused}");
     assert!(refused.to_string().contains("that of run 0000000b (CPU model: "), "{refused}");
 }
@@ -166,78 +180,72 @@ fn a_run_with_other_content_is_refused_and_others_go_on() {
     let directory = scratch();
     let (source, path) = (directory.path().join("1.db"), directory.path().join("all.db"));
     database(&source, "0000000a", host(Some("alpha"), "X"));
-    let mut store = Store::open(&path).expect("it opens");
+    let mut store = Store::open(&path).unwrap();
     import(&mut store, &source);
     let before = exported(&store, "0000000a");
-    let mut theirs = Store::open(&source).expect("it opens");
-    theirs.append_trial("0000000a", &sample::trial(3, 0)).expect("it goes on");
+    let mut theirs = Store::open(&source).unwrap();
+    theirs.append_trial("0000000a", &sample::trial(3, 0)).unwrap();
     let beta = RunHeader { host: host(Some("alpha"), "X"), ..sample::header("0000000b") };
-    theirs.begin_run(&beta).expect("another begins");
+    theirs.begin_run(&beta).unwrap();
     drop(theirs);
     let came = import(&mut store, &source);
     let Fate::Refused(why) = &came[0].fate else { panic!("{came:?}") };
     assert!(why.contains("with 2 trials, and the file has 3"), "{why}");
     assert_eq!(came[1].fate, Fate::Imported);
     assert_eq!(exported(&store, "0000000a"), before);
-    store.remove(&["0000000a".to_owned()]).expect("it goes");
+    store.remove(&["0000000a".to_owned()]).unwrap();
     assert_eq!(import(&mut store, &source)[0].fate, Fate::Imported);
 }
 
 /// A count that is new in this build has no column in a file of a build before it.
 #[test]
 fn counts_that_a_file_has_no_column_for_are_no_matter() {
-    let directory = scratch();
-    let path = directory.path().join("x.db");
-    database(&path, "0000000a", host(Some("alpha"), "X"));
-    let text = exported(&Store::open(&path).expect("it opens"), "0000000a");
-    let other = Connection::open(&path).expect("it opens");
+    let (directory, path) = source();
+    let text = exported(&Store::open(&path).unwrap(), "0000000a");
+    let other = Connection::open(&path).unwrap();
     let lacks = "ALTER TABLE slice DROP COLUMN tx_softirq_ticks; PRAGMA journal_mode = DELETE";
-    other.execute_batch(lacks).expect("it is an older one");
+    other.execute_batch(lacks).unwrap();
     drop(other);
     let before = contents(directory.path());
-    let reader = Store::open_read_only(&path).expect("it is read as it is");
+    let reader = Store::open_read_only(&path).unwrap();
     assert_eq!(exported(&reader, "0000000a"), text);
-    assert_eq!(reader.load("0000000a").expect("it loads").trials.len(), 2);
+    assert_eq!(reader.load("0000000a").unwrap().trials.len(), 2);
     drop(reader);
-    let source = Source::open(&path).expect("it is sound");
+    let source = Source::open(&path).unwrap();
     assert!(contents(directory.path()) == before, "it was touched");
-    let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
+    let mut store = merged(&directory);
     let how = Importing { host: None, here: &host(Some("here"), "Ours"), now_unix_ns: NOW };
-    assert_eq!(store.import(&source, &how).expect("it imports")[0].fate, Fate::Imported);
+    assert_eq!(store.import(&source, &how).unwrap()[0].fate, Fate::Imported);
     let mut trial = sample::trial(3, 0);
     trial.slices[0].tx.softirq_ticks = Some(7);
-    let mut writer = Store::open(&path).expect("it gets the column");
-    writer.append_trial("0000000a", &trial).expect("it is stored");
-    assert_eq!(writer.load("0000000a").expect("it loads").trials[2], trial);
-    store.append_trial("0000000a", &trial).expect("it is stored");
+    let mut writer = Store::open(&path).unwrap();
+    writer.append_trial("0000000a", &trial).unwrap();
+    assert_eq!(writer.load("0000000a").unwrap().trials[2], trial);
+    store.append_trial("0000000a", &trial).unwrap();
     assert_eq!(import(&mut store, &path)[0].fate, Fate::AlreadyThere);
 }
 
 #[test]
 fn a_count_of_a_later_build_is_not_passed_over() {
-    let directory = scratch();
-    let path = directory.path().join("x.db");
-    database(&path, "0000000a", host(Some("alpha"), "X"));
-    let other = Connection::open(&path).expect("it opens");
+    let (_directory, path) = source();
+    let other = Connection::open(&path).unwrap();
     let later = "ALTER TABLE slice ADD COLUMN tx_new INTEGER; \
                  INSERT INTO run_count (run, name) VALUES (1, 'tx_new')";
-    other.execute_batch(later).expect("it is a later one");
-    let store = Store::open(&path).expect("it opens");
-    let refused = store.load("0000000a").expect_err("it has what is not known").to_string();
+    other.execute_batch(later).unwrap();
+    let store = Store::open(&path).unwrap();
+    let refused = store.load("0000000a").unwrap_err().to_string();
     assert!(refused.contains("`tx_new` is no count of this build"), "{refused}");
-    let refused = Source::open(&path).expect_err("it has another table").to_string();
+    let refused = Source::open(&path).unwrap_err().to_string();
     assert!(refused.contains("its table `slice` is not that"), "{refused}");
 }
 
 #[test]
 fn a_trial_that_shares_what_is_not_there_is_damaged() {
-    let directory = scratch();
-    let path = directory.path().join("x.db");
-    database(&path, "0000000a", host(Some("alpha"), "X"));
-    let other = Connection::open(&path).expect("it opens");
+    let (_directory, path) = source();
+    let other = Connection::open(&path).unwrap();
     for sql in ["UPDATE trial SET cell = 99", "UPDATE trial SET cell = 0, rx = NULL"] {
-        other.execute_batch(sql).expect("it is edited");
-        let refused = Store::open(&path).expect("it opens").load("0000000a").expect_err(sql);
+        other.execute_batch(sql).unwrap();
+        let refused = Store::open(&path).unwrap().load("0000000a").unwrap_err();
         assert!(matches!(refused, StoreError::Damaged { .. }), "{refused}");
     }
 }
@@ -250,59 +258,57 @@ fn what_is_only_in_the_log_is_imported_and_nothing_is_left_beside_it() {
     let live = directory.path().join("live");
     let copied = directory.path().join("copied");
     for folder in [&live, &copied] {
-        fs::create_dir(folder).expect("it is made");
+        fs::create_dir(folder).unwrap();
     }
     let path = live.join("x.db");
     database(&path, "0000000a", host(Some("alpha"), "X"));
-    let mut writer = Store::open(&path).expect("it opens");
-    writer.append_trial("0000000a", &sample::trial(3, 0)).expect("it is stored");
+    let mut writer = Store::open(&path).unwrap();
+    writer.append_trial("0000000a", &sample::trial(3, 0)).unwrap();
     for suffix in ["", "-wal"] {
         let from = live.join(format!("x.db{suffix}"));
-        fs::copy(from, copied.join(format!("x.db{suffix}"))).expect("it copies");
+        fs::copy(from, copied.join(format!("x.db{suffix}"))).unwrap();
     }
     for folder in [&live, &copied] {
         let names = || contents(folder).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
-        let (before, main) = (names(), fs::read(folder.join("x.db")).expect("it reads"));
-        let mut store = Store::open(&folder.join("../all.db")).expect("it opens");
+        let (before, main) = (names(), fs::read(folder.join("x.db")).unwrap());
+        let mut store = Store::open(&folder.join("../all.db")).unwrap();
         let came = import(&mut store, &folder.join("x.db"));
         assert_eq!(came[0].trials, 3, "{}", folder.display());
         assert_eq!(names(), before);
-        assert!(fs::read(folder.join("x.db")).expect("it reads") == main, "it was touched");
+        assert!(fs::read(folder.join("x.db")).unwrap() == main, "it was touched");
         drop(store);
-        fs::remove_file(folder.join("../all.db")).expect("it goes");
+        fs::remove_file(folder.join("../all.db")).unwrap();
     }
-    writer.append_trial("0000000a", &sample::trial(4, 0)).expect("its writer was not in the way");
+    writer.append_trial("0000000a", &sample::trial(4, 0)).unwrap();
     drop(writer);
     let before = contents(&live);
-    let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
+    let mut store = merged(&directory);
     assert_eq!(import(&mut store, &path)[0].trials, 4);
     assert!(contents(&live) == before, "it was touched");
 }
 
 #[test]
 fn a_source_that_another_process_keeps_locked_is_read_all_the_same() {
-    let directory = scratch();
-    let path = directory.path().join("x.db");
-    database(&path, "0000000a", host(Some("alpha"), "X"));
-    let other = Connection::open(&path).expect("it opens");
-    other.execute_batch("BEGIN IMMEDIATE; UPDATE run SET name = 'half'").expect("it locks");
-    let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
+    let (directory, path) = source();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; UPDATE run SET name = 'half'").unwrap();
+    let mut store = merged(&directory);
     assert_eq!(import(&mut store, &path)[0].name, None);
-    other.execute_batch("COMMIT").expect("it was not in the way");
+    other.execute_batch("COMMIT").unwrap();
 }
 
 /// Importing this is refused with all of these parts, and leaves no run.
 fn check_refused(name: &str, bytes: &[u8], parts: &[&str]) {
     let directory = scratch();
     let path = directory.path().join(name);
-    fs::write(&path, bytes).expect("it writes");
-    let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
-    let message = import_as(&mut store, &path, None).expect_err("it is refused").to_string();
+    fs::write(&path, bytes).unwrap();
+    let mut store = merged(&directory);
+    let message = import_as(&mut store, &path, None).unwrap_err().to_string();
     for part in parts.iter().chain(&[name]) {
         assert!(message.contains(part), "no `{part}` in {message}");
     }
-    assert_eq!(store.run_ids().expect("it lists"), Vec::<String>::new());
-    assert!(fs::read(&path).expect("it reads") == bytes, "it was touched");
+    assert_eq!(store.run_ids().unwrap(), Vec::<String>::new());
+    assert!(fs::read(&path).unwrap() == bytes, "it was touched");
 }
 
 #[test]
@@ -319,7 +325,7 @@ fn what_is_no_run_is_refused() {
     check_refused("x.json", deep.as_bytes(), &["line 1"]);
     let directory = scratch();
     let foreign = directory.path().join("y.db");
-    Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t (x)").expect("it is made");
+    Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
     check_refused("y.db", &fs::read(&foreign).unwrap(), &["of another program"]);
     let path = directory.path().join("z.db");
     database(&path, "0000000a", host(None, "X"));
@@ -331,10 +337,8 @@ fn what_is_no_run_is_refused() {
 
 #[test]
 fn lines_that_are_no_run_are_refused_by_their_number() {
-    let directory = scratch();
-    let path = directory.path().join("x.db");
-    database(&path, "0000000a", host(None, "X"));
-    let text = exported(&Store::open(&path).expect("it opens"), "0000000a");
+    let (_directory, path) = source();
+    let text = exported(&Store::open(&path).unwrap(), "0000000a");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 5, "run, two trials, a phase, the end");
     let check = |lines: &[&str], parts: &[&str]| {
@@ -379,10 +383,10 @@ fn the_seed_of_the_fuzzer_is_imported() {
     if std::env::var_os("IOLENS_DOCS").is_some_and(|wish| wish == "write") {
         let path = directory.path().join("x.db");
         database(&path, "0000000a", host(Some("alpha"), "X"));
-        let text = exported(&Store::open(&path).expect("it opens"), "0000000a");
-        fs::create_dir_all(seed.parent().expect("a folder")).expect("it is made");
-        fs::write(&seed, text).expect("it writes");
+        let text = exported(&Store::open(&path).unwrap(), "0000000a");
+        fs::create_dir_all(seed.parent().unwrap()).unwrap();
+        fs::write(&seed, text).unwrap();
     }
-    let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
+    let mut store = merged(&directory);
     assert_eq!(import(&mut store, &seed)[0].fate, Fate::Imported);
 }

@@ -5,21 +5,21 @@ use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_store::Store;
 use proptest::prelude::*;
 
-use crate::{arbitrary, sample};
+use crate::{arbitrary, results, sample};
 
 pub(crate) fn append(store: &mut Store, run: &Run) {
-    store.begin_run(&run.header).expect("the run begins");
+    store.begin_run(&run.header).unwrap();
     for trial in &run.trials {
-        store.append_trial(&run.header.id, trial).expect("the trial is stored");
+        store.append_trial(&run.header.id, trial).unwrap();
     }
     for profile in &run.profiles {
-        store.append_profile(&run.header.id, profile).expect("the sampled trial is stored");
+        store.append_profile(&run.header.id, profile).unwrap();
     }
     for phase in &run.searches {
-        store.append_search(&run.header.id, phase).expect("the phase is stored");
+        store.append_search(&run.header.id, phase).unwrap();
     }
     if let Some(end) = &run.header.end {
-        store.end_run(&run.header.id, end).expect("the run ends");
+        store.end_run(&run.header.id, end).unwrap();
     }
 }
 
@@ -32,16 +32,14 @@ proptest! {
 
     #[test]
     fn a_run_comes_out_as_it_went_in(run in arbitrary::run()) {
-        let directory = tempfile::tempdir().expect("a directory for the test");
-        let path = directory.path().join("results.db");
-        let mut store = Store::open(&path).expect("a new file opens");
+        let (_directory, path, mut store) = results(&[]);
         append(&mut store, &run);
-        prop_assert_eq!(&store.load(&run.header.id).expect("it loads"), &run);
+        prop_assert_eq!(&store.load(&run.header.id).unwrap(), &run);
         drop(store);
-        let store = Store::open_read_only(&path).expect("the file opens again");
-        prop_assert_eq!(&store.load(&run.header.id).expect("it loads again"), &run);
+        let store = Store::open_read_only(&path).unwrap();
+        prop_assert_eq!(&store.load(&run.header.id).unwrap(), &run);
         let begun = RunHeader { end: None, ..run.header.clone() };
-        prop_assert_eq!(&store.header(&run.header.id).expect("it has one"), &begun);
+        prop_assert_eq!(&store.header(&run.header.id).unwrap(), &begun);
     }
 }
 
@@ -76,28 +74,24 @@ pub(crate) fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
 /// Columns that no slice has are not read: which ones those are changes while a run grows.
 #[test]
 fn what_only_a_later_slice_has_is_read_too() {
-    let directory = tempfile::tempdir().expect("a directory for the test");
+    let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");
     let mut wanted = [1, 2, 3].map(|pass| sample::trial(pass, 0));
     wanted[1].slices[1].tx.softirq_ticks = Some(7);
     wanted[2].slices[0].rx = Some(wanted[2].slices[0].tx);
     wanted[2].slices[1].tx.pmu.cycles_user = Some(1_000);
     let header = sample::header("0000000a");
-    Store::open(&path).expect("it opens").begin_run(&header).expect("the run begins");
+    Store::open(&path).unwrap().begin_run(&header).unwrap();
     for (index, trial) in wanted.iter().enumerate() {
-        let mut store = Store::open(&path).expect("it opens again");
-        store.append_trial("0000000a", trial).expect("the trial is stored");
-        assert_eq!(store.load("0000000a").expect("it loads").trials, wanted[..=index]);
+        let mut store = Store::open(&path).unwrap();
+        store.append_trial("0000000a", trial).unwrap();
+        assert_eq!(store.load("0000000a").unwrap().trials, wanted[..=index]);
     }
 }
 
 #[test]
 fn trials_are_shown_one_by_one_and_let_go() {
-    let directory = tempfile::tempdir().expect("a directory for the test");
-    let mut store = Store::open(&directory.path().join("results.db")).expect("a new file opens");
-    for id in ["0000000a", "0000000b"] {
-        store.begin_run(&sample::header(id)).expect("the run begins");
-    }
+    let (_directory, _, mut store) = results(&["0000000a", "0000000b"]);
     // Of two runs in turn, and what their ends say in every way in which it may change.
     let mut wanted = Vec::new();
     for pass in 1..=8 {
@@ -114,7 +108,7 @@ fn trials_are_shown_one_by_one_and_let_go() {
             _ => {}
         }
         let id = if pass == 3 { "0000000b" } else { "0000000a" };
-        store.append_trial(id, &trial).expect("it is stored");
+        store.append_trial(id, &trial).unwrap();
         if id == "0000000a" {
             wanted.push(trial);
         }
@@ -123,21 +117,17 @@ fn trials_are_shown_one_by_one_and_let_go() {
         assert_eq!(header.id, "0000000a");
         passes.push(trial.pass);
     };
-    let (run, stretches) = store.load_folded("0000000a", see).expect("it loads");
+    let (run, stretches) = store.load_folded("0000000a", see).unwrap();
     assert_eq!(run.trials, []);
     assert_eq!(stretches, [vec![1, 2, 4, 5, 6, 7, 8]]);
-    assert_eq!(store.load("0000000a").expect("it loads").trials, wanted);
-    assert_eq!(store.load("0000000b").expect("it loads").trials.len(), 1);
+    assert_eq!(store.load("0000000a").unwrap().trials, wanted);
+    assert_eq!(store.load("0000000b").unwrap().trials.len(), 1);
 }
 
 /// By two readers at once, beside another run whose trials lie between.
 #[test]
 fn a_long_run_comes_in_stretches() {
-    let directory = tempfile::tempdir().expect("a directory for the test");
-    let mut store = Store::open(&directory.path().join("results.db")).expect("a new file opens");
-    for id in ["0000000a", "0000000b"] {
-        store.begin_run(&sample::header(id)).expect("the run begins");
-    }
+    let (_directory, _, mut store) = results(&["0000000a", "0000000b"]);
     let short = |pass: u32| TrialOutcome {
         tx: Some(end(pass.into(), "reno")),
         slices: Vec::new(),
@@ -146,59 +136,55 @@ fn a_long_run_comes_in_stretches() {
     let wanted: Vec<TrialOutcome> = (1..=1001).map(short).collect();
     for trial in &wanted {
         let id = if trial.pass % 10 == 0 { "0000000b" } else { "0000000a" };
-        store.append_trial(id, trial).expect("it is stored");
+        store.append_trial(id, trial).unwrap();
         if id == "0000000b" {
-            store.append_trial("0000000a", trial).expect("it is stored");
+            store.append_trial("0000000a", trial).unwrap();
         }
     }
     let see = |passes: &mut Vec<u32>, _: &RunHeader, trial: &TrialOutcome| {
         passes.push(trial.pass);
     };
-    let (_, stretches) = store.load_folded("0000000a", see).expect("it loads");
+    let (_, stretches) = store.load_folded("0000000a", see).unwrap();
     // Of 1101 keys, a hundred are of the other run.
     assert_eq!(stretches, [(1..=500).collect::<Vec<_>>(), (501..=1001).collect()]);
-    let run = store.load("0000000a").expect("it loads");
+    let run = store.load("0000000a").unwrap();
     assert!(run.trials == wanted, "{} trials", run.trials.len());
 }
 
 /// A run that is gone on with has no end as long as it goes on.
 #[test]
 fn a_phase_that_came_after_the_end_of_a_run_takes_it_back() {
-    let directory = tempfile::tempdir().expect("a directory for the test");
-    let mut store = Store::open(&directory.path().join("results.db")).expect("a new file opens");
-    store.begin_run(&sample::header("0000000a")).expect("the run begins");
+    let (_directory, _, mut store) = results(&["0000000a"]);
     let phase = sample::phase();
-    store.append_search("0000000a", &phase).expect("it is stored");
+    store.append_search("0000000a", &phase).unwrap();
     let end = RunEnd { finished_unix_ns: 1, stopped_by: StoppedBy::Budget, unmet: Vec::new() };
-    store.end_run("0000000a", &end).expect("the run ends");
-    let run = store.load("0000000a").expect("it loads");
+    store.end_run("0000000a", &end).unwrap();
+    let run = store.load("0000000a").unwrap();
     assert_eq!((&run.searches[..], run.header.end), (&[phase.clone()][..], Some(end.clone())));
-    assert_eq!(store.headers().expect("it reads")[0].end, Some(end.clone()));
-    assert_eq!(store.runs().expect("it lists")[0].end, Some(end));
-    store.append_search("0000000a", &phase).expect("it is stored");
-    assert_eq!(store.load("0000000a").expect("it loads").header.end, None);
-    assert_eq!(store.runs().expect("it lists")[0].end, None);
+    assert_eq!(store.headers().unwrap()[0].end, Some(end.clone()));
+    assert_eq!(store.runs().unwrap()[0].end, Some(end));
+    store.append_search("0000000a", &phase).unwrap();
+    assert_eq!(store.load("0000000a").unwrap().header.end, None);
+    assert_eq!(store.runs().unwrap()[0].end, None);
 }
 
 #[test]
 fn the_directory_is_made() {
-    let directory = tempfile::tempdir().expect("a directory for the test");
+    let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("not/yet/there/results.db");
-    let store = Store::open(&path).expect("directories are made");
+    let store = Store::open(&path).unwrap();
     assert_eq!(store.path(), path);
-    assert!(store.runs().expect("it reads").is_empty());
+    assert!(store.runs().unwrap().is_empty());
 }
 
 #[test]
 fn a_reader_sees_whole_trials_while_a_writer_appends() {
-    let directory = tempfile::tempdir().expect("a directory for the test");
-    let path = directory.path().join("results.db");
-    let mut writer = Store::open(&path).expect("a new file opens");
-    writer.begin_run(&sample::header("0000000a")).expect("the run begins");
-    let reader = Store::open_read_only(&path).expect("it opens beside the writer");
+    let (_directory, path, mut writer) = results(&[]);
+    writer.begin_run(&sample::header("0000000a")).unwrap();
+    let reader = Store::open_read_only(&path).unwrap();
     for appended in 1..=20 {
-        writer.append_trial("0000000a", &sample::trial(appended, 0)).expect("it is stored");
-        let run = reader.load("0000000a").expect("it loads");
+        writer.append_trial("0000000a", &sample::trial(appended, 0)).unwrap();
+        let run = reader.load("0000000a").unwrap();
         assert_eq!(run.trials.len(), appended as usize);
         assert!(run.trials.iter().all(|trial| trial.slices.len() == 2));
     }
@@ -206,60 +192,59 @@ fn a_reader_sees_whole_trials_while_a_writer_appends() {
 
 #[test]
 fn two_writers_take_turns() {
-    let directory = tempfile::tempdir().expect("a directory for the test");
+    let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");
     let ids = ["0000000a", "0000000b"];
     std::thread::scope(|scope| {
         for id in ids {
             let path = &path;
             scope.spawn(move || {
-                let mut store = Store::open(path).expect("the file opens");
-                store.begin_run(&sample::header(id)).expect("the run begins");
+                let mut store = Store::open(path).unwrap();
+                store.begin_run(&sample::header(id)).unwrap();
                 for pass in 1..=20 {
-                    store.append_trial(id, &sample::trial(pass, 0)).expect("it is stored");
+                    store.append_trial(id, &sample::trial(pass, 0)).unwrap();
                 }
             });
         }
     });
-    let store = Store::open_read_only(&path).expect("the file opens");
+    let store = Store::open_read_only(&path).unwrap();
     for id in ids {
-        assert_eq!(store.load(id).expect("it loads").trials.len(), 20);
+        assert_eq!(store.load(id).unwrap().trials.len(), 20);
     }
 }
 
 #[test]
 fn the_end_of_a_run_holds_until_a_trial_follows_it() {
-    let directory = tempfile::tempdir().expect("a directory for the test");
-    let mut store = Store::open(&directory.path().join("results.db")).expect("it opens");
-    let ended = |store: &Store| store.runs().expect("it reads").remove(0).ended();
-    store.begin_run(&sample::header("0000000a")).expect("the run begins");
+    let (_directory, _, mut store) = results(&[]);
+    let ended = |store: &Store| store.runs().unwrap().remove(0).ended();
+    store.begin_run(&sample::header("0000000a")).unwrap();
     assert_eq!(ended(&store), "killed or still running");
-    store.append_trial("0000000a", &sample::trial(1, 0)).expect("it is stored");
+    store.append_trial("0000000a", &sample::trial(1, 0)).unwrap();
     let interrupted = RunEnd { stopped_by: StoppedBy::Interrupted, ..sample::end() };
-    store.end_run("0000000a", &interrupted).expect("the run ends");
+    store.end_run("0000000a", &interrupted).unwrap();
     assert_eq!(ended(&store), "interrupted");
-    store.append_trial("0000000a", &sample::trial(1, 1)).expect("it is resumed");
+    store.append_trial("0000000a", &sample::trial(1, 1)).unwrap();
     assert_eq!(ended(&store), "killed or still running");
-    assert_eq!(store.load("0000000a").expect("it loads").header.end, None);
-    store.end_run("0000000a", &sample::end()).expect("it ends again");
-    assert_eq!(store.load("0000000a").expect("it loads").header.end, Some(sample::end()));
+    assert_eq!(store.load("0000000a").unwrap().header.end, None);
+    store.end_run("0000000a", &sample::end()).unwrap();
+    assert_eq!(store.load("0000000a").unwrap().header.end, Some(sample::end()));
 }
 
 #[test]
 fn a_new_file_is_its_users_alone_and_an_old_one_stays_as_open_as_it_was() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().expect("a folder for the test");
+    let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("results.db");
     let mode = |suffix: &str| {
         let path = folder.path().join(format!("results.db{suffix}"));
-        path.metadata().expect("it is there").permissions().mode() & 0o777
+        path.metadata().unwrap().permissions().mode() & 0o777
     };
-    let store = Store::open(&path).expect("a new file opens");
-    store.runs().expect("it is read");
+    let store = Store::open(&path).unwrap();
+    store.runs().unwrap();
     assert_eq!([mode(""), mode("-wal"), mode("-shm")], [0o600; 3]);
     drop(store);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).expect("it is opened");
-    let store = Store::open(&path).expect("it opens again");
-    store.runs().expect("it is read");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let store = Store::open(&path).unwrap();
+    store.runs().unwrap();
     assert_eq!([mode(""), mode("-wal"), mode("-shm")], [0o640; 3]);
 }

@@ -7,19 +7,14 @@ use iolens_model::units::Bytes;
 use iolens_store::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError};
 use rusqlite::Connection;
 
-use crate::sample;
+use crate::{sample, small_run};
 
 /// A file with two runs of one trial each.
 fn two_runs() -> (tempfile::TempDir, PathBuf, Store) {
-    let directory = tempfile::tempdir().expect("a directory for the test");
+    let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results %.db");
-    let mut store = Store::open(&path).expect("it opens");
-    for id in ["0000000a", "0000000b"] {
-        store.begin_run(&sample::header(id)).expect("the run begins");
-        store.append_trial(id, &sample::trial(1, 0)).expect("it is stored");
-        store.append_search(id, &sample::phase()).expect("it is stored");
-        store.end_run(id, &sample::end()).expect("the run ends");
-    }
+    let mut store = Store::open(&path).unwrap();
+    ["0000000a", "0000000b"].iter().for_each(|id| small_run(&mut store, id));
     (directory, path, store)
 }
 
@@ -28,14 +23,14 @@ fn ids(ids: &[&str]) -> Vec<String> {
 }
 
 fn rows(path: &Path, table: &str) -> u64 {
-    let connection = Connection::open(path).expect("it is SQLite");
+    let connection = Connection::open(path).unwrap();
     let sql = format!("SELECT count(*) FROM {table}");
-    connection.query_row(&sql, [], |row| row.get(0)).expect("it counts")
+    connection.query_row(&sql, [], |row| row.get(0)).unwrap()
 }
 
 /// Everything in the directory of a file, by name.
 fn beside(path: &Path) -> Vec<String> {
-    let entries = path.parent().and_then(|folder| folder.read_dir().ok()).expect("it lists");
+    let entries = path.parent().and_then(|folder| folder.read_dir().ok()).unwrap();
     let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
     let mut names: Vec<String> = entries.flatten().map(name).collect();
     names.sort();
@@ -45,9 +40,9 @@ fn beside(path: &Path) -> Vec<String> {
 #[test]
 fn a_removed_run_takes_all_that_is_its_own() {
     let (_directory, path, mut store) = two_runs();
-    let removed = store.remove(&ids(&["0000000a"])).expect("it is removed");
+    let removed = store.remove(&ids(&["0000000a"])).unwrap();
     assert_eq!((removed.trials, removed.slices, removed.phases, removed.profiles), (1, 2, 1, 0));
-    assert_eq!(store.run_ids().expect("it reads"), ["0000000b"]);
+    assert_eq!(store.run_ids().unwrap(), ["0000000b"]);
     drop(store);
     for table in ["run", "run_end", "trial", "arm", "search_phase"] {
         assert_eq!(rows(&path, table), 1, "{table}");
@@ -58,10 +53,10 @@ fn a_removed_run_takes_all_that_is_its_own() {
 #[test]
 fn the_run_after_a_removed_one_keeps_all_its_counts() {
     let (_directory, _, mut store) = two_runs();
-    store.remove(&ids(&["0000000b"])).expect("it is removed");
-    store.begin_run(&sample::header("0000000c")).expect("the run begins");
-    store.append_trial("0000000c", &sample::trial(1, 0)).expect("it is stored");
-    assert_eq!(store.load("0000000c").expect("it loads").trials, [sample::trial(1, 0)]);
+    store.remove(&ids(&["0000000b"])).unwrap();
+    store.begin_run(&sample::header("0000000c")).unwrap();
+    store.append_trial("0000000c", &sample::trial(1, 0)).unwrap();
+    assert_eq!(store.load("0000000c").unwrap().trials, [sample::trial(1, 0)]);
 }
 
 #[test]
@@ -69,10 +64,10 @@ fn of_several_runs_all_are_removed_or_none() {
     let (_directory, _, mut store) = two_runs();
     let refused = store.remove(&ids(&["0000000a", "0000000c"]));
     assert!(matches!(refused, Err(StoreError::NoSuchRun { .. })), "{refused:?}");
-    assert_eq!(store.run_ids().expect("it reads").len(), 2);
-    let removed = store.remove(&ids(&["0000000a", "0000000b"])).expect("both are there");
+    assert_eq!(store.run_ids().unwrap().len(), 2);
+    let removed = store.remove(&ids(&["0000000a", "0000000b"])).unwrap();
     assert_eq!(removed.trials, 2);
-    assert!(store.runs().expect("it reads").is_empty());
+    assert!(store.runs().unwrap().is_empty());
 }
 
 #[test]
@@ -83,48 +78,48 @@ fn only_runs_that_were_cut_short_with_nothing_are_empty() {
         ("0000000d", Some(StoppedBy::Interrupted)),
         ("0000000e", Some(StoppedBy::NothingUsable)),
     ] {
-        store.begin_run(&sample::header(id)).expect("the run begins");
+        store.begin_run(&sample::header(id)).unwrap();
         let end = stopped_by.map(|stopped_by| RunEnd { stopped_by, ..sample::end() });
-        end.iter().for_each(|end| store.end_run(id, end).expect("the run ends"));
+        end.iter().for_each(|end| store.end_run(id, end).unwrap());
     }
-    assert_eq!(store.empty_runs().expect("it reads"), ["0000000c", "0000000d"]);
+    assert_eq!(store.empty_runs().unwrap(), ["0000000c", "0000000d"]);
 }
 
 #[test]
 fn room_that_is_free_is_given_back_and_the_rest_stays() {
     let (_directory, path, mut store) = two_runs();
     let long = RunHeader { command: vec!["x".repeat(1 << 20)], ..sample::header("0000000c") };
-    store.begin_run(&long).expect("the run begins");
-    let before = store.load("0000000b").expect("it loads");
-    assert!(store.compact().expect("nobody is in the way"));
-    let full = store.extent().expect("it is measured");
-    let removed = store.remove(&ids(&["0000000c"])).expect("it is removed");
+    store.begin_run(&long).unwrap();
+    let before = store.load("0000000b").unwrap();
+    assert!(store.compact().unwrap());
+    let full = store.extent().unwrap();
+    let removed = store.remove(&ids(&["0000000c"])).unwrap();
     assert!(removed.freed >= Bytes(1 << 20), "{removed:?}");
-    assert_eq!(store.extent().expect("it is measured").free_bytes, removed.freed);
-    assert!(store.compact().expect("nobody is in the way"));
-    let small = store.extent().expect("it is measured");
+    assert_eq!(store.extent().unwrap().free_bytes, removed.freed);
+    assert!(store.compact().unwrap());
+    let small = store.extent().unwrap();
     assert_eq!((small.runs, small.log_bytes, small.free_bytes), (2, Bytes(0), Bytes(0)));
     assert!(small.total().0 + (1 << 20) <= full.total().0, "{small:?} {full:?}");
-    assert_eq!(store.load("0000000b").expect("it loads"), before);
+    assert_eq!(store.load("0000000b").unwrap(), before);
     drop(store);
-    let connection = Connection::open(&path).expect("it is SQLite");
+    let connection = Connection::open(&path).unwrap();
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, u32>(0));
-    assert_eq!(pragma("application_id").expect("it reads"), APPLICATION_ID);
-    assert_eq!(pragma("user_version").expect("it reads"), SCHEMA_VERSION);
+    assert_eq!(pragma("application_id").unwrap(), APPLICATION_ID);
+    assert_eq!(pragma("user_version").unwrap(), SCHEMA_VERSION);
 }
 
 #[test]
 fn to_look_leaves_nothing_and_sees_what_is_only_in_the_log() {
     let (_directory, path, mut store) = two_runs();
-    let seen = || Store::look(&path).expect("it is ours").expect("it is there");
-    store.begin_run(&sample::header("0000000c")).expect("the run begins");
-    assert_eq!(seen(), store.extent().expect("it is measured"));
+    let seen = || Store::look(&path).unwrap().unwrap();
+    store.begin_run(&sample::header("0000000c")).unwrap();
+    assert_eq!(seen(), store.extent().unwrap());
     assert_eq!(seen().runs, 3);
     drop(store);
     assert_eq!(beside(&path), ["results %.db"]);
     assert_eq!((seen().runs, seen().log_bytes), (3, Bytes(0)));
     assert_eq!(beside(&path), ["results %.db"], "looking makes no file");
     let nowhere = path.with_file_name("nothing");
-    assert_eq!(Store::look(&nowhere).expect("nothing is no error"), None);
+    assert_eq!(Store::look(&nowhere).unwrap(), None);
     assert!(!nowhere.exists());
 }

@@ -13,7 +13,7 @@ use super::Analysed;
 use crate::args::Compare;
 use crate::commands::run::{How, check_again, conducted, new_id, random};
 use crate::commands::{again, stored};
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, unusable, usage};
 use crate::request::Request;
 use crate::{output, places, runner, sysctls};
 
@@ -53,7 +53,7 @@ pub(super) fn measured(
         runner::measure_in_turn(header, (of_other, program), data, means)
     })?;
     let [a, b] = <[Run; 2]>::try_from(runs)
-        .map_err(|runs| Failure::unusable(format!("{} runs were stored, not 2", runs.len())))?;
+        .map_err(|runs| unusable!("{} runs were stored, not 2", runs.len()))?;
     let is_interrupted = |run: &Run| {
         run.header.end.as_ref().is_some_and(|end| end.stopped_by == StoppedBy::Interrupted)
     };
@@ -62,7 +62,7 @@ pub(super) fn measured(
             "interrupted; what both builds have measured is stored: `iolens compare {} {}`",
             a.header.id, b.header.id
         );
-        return Err(Failure { code: INTERRUPTED, message });
+        return Err(Failure::interrupted(message));
     }
     Ok([a, b].map(|run| {
         let analysis = iolens_stats::analyse(&run);
@@ -73,11 +73,11 @@ pub(super) fn measured(
 /// The plan of a stored run, with another order of trials and time for two builds.
 fn plan(args: &Compare, header: &RunHeader) -> Result<Plan, Failure> {
     if header.plan.server().is_some_and(|axes| !axes.goals().is_empty()) {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "run {} searches for rates, and a search of one build decides what comes next for it \
              alone\n  run its plan without --slo and --knee, and rerun that",
             header.id
-        )));
+        ));
     }
     let budget = args.rerun.budget.unwrap_or(Nanos(header.plan.budget.0.saturating_mul(2)));
     Ok(Plan { seed: random() >> 16, budget, ..header.plan.clone() })
@@ -86,10 +86,10 @@ fn plan(args: &Compare, header: &RunHeader) -> Result<Plan, Failure> {
 /// A program that is another build, where it is, and which.
 fn other_build(program: &Path) -> Result<(PathBuf, String), Failure> {
     let cannot = |why: &dyn std::fmt::Display| {
-        Failure::usage(format!(
+        usage!(
             "cannot measure with {}: {why}\n  --rerun takes the path of an iolens of another build",
             program.display()
-        ))
+        )
     };
     let found = fs::canonicalize(program).map_err(|e| cannot(&e))?;
     let build = trial::build_of(&runner::launch(found.clone(), None)).map_err(|e| cannot(&e))?;

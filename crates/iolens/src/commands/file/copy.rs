@@ -4,25 +4,24 @@ use std::process::ExitCode;
 
 use iolens_engine::files::copy::by_hand::{Done as Copying, Wish};
 use iolens_engine::files::copy::engines::{self, Class, ENGINES, Entry};
-use iolens_engine::files::job::{Done, FilePath, Job};
+use iolens_engine::files::job::{FilePath, Job};
 use iolens_engine::files::residency::Residency;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
 
-use super::page;
+use super::{answer, page};
 use crate::args::FileCopy;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 
 /// Copies.
 pub(super) fn copy(args: &FileCopy) -> Result<ExitCode, Failure> {
-    let ids: Vec<&str> = ENGINES.iter().map(|entry| entry.id).collect();
-    let entry = super::engine(&args.engine, &ids, engines::find(&args.engine))?;
+    let entry = super::engine(&args.engine, engines::find, ENGINES.iter().map(|entry| entry.id))?;
     if let (2.., Some(why)) = (args.threads, entry.one_thread) {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "`{}` is the work of one thread: {why}\n  leave --threads out",
             entry.id
-        )));
+        ));
     }
     let wish = Wish {
         source: FilePath::new(&args.source),
@@ -36,9 +35,7 @@ pub(super) fn copy(args: &FileCopy) -> Result<ExitCode, Failure> {
         bytes_max: None,
         keep: true,
     };
-    let Done::Copy(done) = super::done(&Job::Copy(wish.clone()))? else {
-        return Err(super::another_answer());
-    };
+    let done = answer!(Copy, super::done(&Job::Copy(wish.clone()))?)?;
     let text = match args.json {
         true => format!("{:#}", object(args, &wish, &done)),
         false if done.failure.is_some() && done.moved.bytes == 0 => String::new(),
@@ -54,10 +51,7 @@ fn text(args: &FileCopy, entry: &Entry, wish: &Wish, done: &Copying) -> String {
         (_, false) => "copied",
         (_, true) => "copied over an existing file:",
     };
-    let threads = match done.threads {
-        1 => "1 thread".to_owned(),
-        n => format!("{n} threads"),
-    };
+    let threads = page::threads(done.threads);
     let (from, to) = (args.source.display(), args.destination.display());
     let how = match entry.class {
         Class::Shares => "in one call".to_owned(),

@@ -9,13 +9,12 @@ mod write;
 
 use std::process::ExitCode;
 
-use iolens_engine::Interrupts;
 use iolens_engine::files::job::{self, Done, Job, Trouble};
 use iolens_engine::files::leftover::Leftovers;
 use iolens_engine::trial::Launch;
 
 use crate::args::{self, FileTask};
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, catch, this_program};
 use crate::{output, values};
 
 /// Does what is asked for.
@@ -29,56 +28,57 @@ pub(crate) fn file(args: &args::File) -> Result<ExitCode, Failure> {
 }
 
 /// The engine of an id, or which there are.
-fn engine<T>(id: &str, ids: &[&str], found: Option<T>) -> Result<T, Failure> {
-    found.ok_or_else(|| {
+fn engine<T>(
+    id: &str,
+    find: fn(&str) -> Option<T>,
+    ids: impl Iterator<Item = &'static str>,
+) -> Result<T, Failure> {
+    find(id).ok_or_else(|| {
+        let ids: Vec<&str> = ids.collect();
         let advice = format!("there is: {}", ids.join(", "));
-        Failure::usage(values::unknown("engine", id, ids, &advice))
+        Failure::usage(values::unknown("engine", id, &ids, &advice))
     })
 }
 
 /// Has a worker do a job.
 fn done(job: &Job) -> Result<Done, Failure> {
-    let interrupts =
-        Interrupts::catch().map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
+    let interrupts = catch()?;
     let launch = launch()?;
-    let leftovers = Leftovers::here();
-    say(leftovers.sweep());
+    output::notes(Leftovers::here().sweep());
     job::run(job, &launch, &interrupts, output::note).map_err(|trouble| {
         // A worker that was killed could not remove what it had made.
-        say(leftovers.sweep());
+        output::notes(Leftovers::here().sweep());
         match trouble {
             Trouble::Failed(why) => Failure::unusable(why),
-            Trouble::Interrupted => {
-                Failure { code: INTERRUPTED, message: interrupted(job).to_owned() }
-            }
+            Trouble::Interrupted => Failure::interrupted(interrupted(job)),
         }
     })
 }
 
-/// How a worker for a job is started.
-pub(crate) fn launch() -> Result<Launch, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
-    Ok(Launch { program, arguments: vec!["worker".to_owned(), "--file".to_owned()] })
+/// The answer to a job of this kind.
+macro_rules! answer {
+    ($kind:ident, $done:expr) => {
+        match $done {
+            iolens_engine::files::job::Done::$kind(done) => Ok(done),
+            _ => Err($crate::commands::file::another_answer()),
+        }
+    };
 }
 
-pub(crate) fn say(notes: Vec<String>) {
-    notes.iter().for_each(|note| output::note(&format!("note: {note}")));
+pub(crate) use answer;
+
+/// How a worker for a job is started.
+pub(crate) fn launch() -> Result<Launch, Failure> {
+    let program = this_program()?;
+    Ok(Launch { program, arguments: vec!["worker".to_owned(), "--file".to_owned()] })
 }
 
 /// What an interrupt leaves.
 fn interrupted(job: &Job) -> &'static str {
     let overwrites = match job {
-        Job::Read(_)
-        | Job::Size(_)
-        | Job::Facts(_)
-        | Job::Limit(_)
-        | Job::Program(_)
-        | Job::Cure(_) => {
-            return "interrupted, with nothing to show";
-        }
         Job::Write(wish) => wish.overwrite,
         Job::Copy(wish) => wish.overwrite,
+        _ => return "interrupted, with nothing to show",
     };
     match overwrites {
         false => "interrupted: nothing was left behind",

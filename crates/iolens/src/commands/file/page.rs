@@ -74,8 +74,13 @@ pub(super) fn calls(moved: &Moved) -> String {
     text
 }
 
+/// `1 thread`, `3 threads`.
+pub(super) fn threads(threads: u32) -> String {
+    format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
+}
+
 /// `257, 3.98 KiB per call`.
-fn calls_of(calls: u64, bytes: u64) -> String {
+pub(super) fn calls_of(calls: u64, bytes: u64) -> String {
     if calls == 0 || bytes == 0 {
         return calls.to_string();
     }

@@ -2,19 +2,18 @@
 
 use std::process::ExitCode;
 
-use iolens_engine::files::job::{Done, FilePath, Job};
+use iolens_engine::files::job::{FilePath, Job};
 use iolens_engine::files::read::by_hand::{Done as Reading, Wish};
 use iolens_engine::files::read::consume::Consumer;
 use iolens_engine::files::read::drive::Tally;
 use iolens_engine::files::read::engines::{self, ENGINES};
 use iolens_engine::files::residency::Residency;
-use iolens_model::units::{Bytes, three_digits};
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
 
-use super::page;
+use super::{answer, page};
 use crate::args::FileRead;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 
 /// Reads under way at once where an engine can have several.
 const DEPTH: u32 = 8;
@@ -22,9 +21,7 @@ const DEPTH: u32 = 8;
 /// Reads.
 pub(super) fn read(args: &FileRead) -> Result<ExitCode, Failure> {
     let wish = wish(args)?;
-    let Done::Read(done) = super::done(&Job::Read(wish.clone()))? else {
-        return Err(super::another_answer());
-    };
+    let done = answer!(Read, super::done(&Job::Read(wish.clone()))?)?;
     let text = match args.json {
         true => format!("{:#}", object(args, &wish, &done)),
         false => text(args, &wish, &done),
@@ -34,19 +31,18 @@ pub(super) fn read(args: &FileRead) -> Result<ExitCode, Failure> {
 
 /// What is asked for, as far as it can be.
 fn wish(args: &FileRead) -> Result<Wish, Failure> {
-    let ids: Vec<&str> = ENGINES.iter().map(|entry| entry.id).collect();
-    let entry = super::engine(&args.engine, &ids, engines::find(&args.engine))?;
+    let entry = super::engine(&args.engine, engines::find, ENGINES.iter().map(|entry| entry.id))?;
     let depth = match (args.depth, entry.has_depth) {
         (depth, true) => depth.unwrap_or(DEPTH),
         (None, false) => 1,
         (Some(_), false) => {
             let with: Vec<&str> =
                 ENGINES.iter().filter(|entry| entry.has_depth).map(|entry| entry.id).collect();
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "`{}` has one read under way at a time: --queue-depth is for {}",
                 entry.id,
                 with.join(", ")
-            )));
+            ));
         }
     };
     let consumer = match (args.checksum, args.xor, args.scan) {
@@ -73,10 +69,7 @@ fn wish(args: &FileRead) -> Result<Wish, Failure> {
 }
 
 fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
-    let threads = match done.threads {
-        1 => "1 thread".to_owned(),
-        n => format!("{n} threads"),
-    };
+    let threads = page::threads(done.threads);
     let times = match wish.loops {
         1 => String::new(),
         loops => format!(" {loops} times"),
@@ -101,7 +94,8 @@ fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
     ];
     rows.extend(done.checksum.map(|value| ("checksum", format!("{value:016x}"))));
     rows.extend(done.xor.map(|value| ("xor", format!("{value:08x}"))));
-    rows.push(("resident", resident(done)));
+    let before = Some(&done.resident_before);
+    rows.push(("resident", page::resident_twice(before, &done.resident_after)));
     rows.push((
         "from device",
         match done.device_bytes {
@@ -140,16 +134,7 @@ fn amount(bytes: u64, loops: u32, file_bytes: u64) -> String {
 
 /// `257, 3.98 KiB per call`, and what else was called or went otherwise than usual.
 fn calls(tally: &Tally) -> String {
-    let reads = tally.calls - tally.seeks;
-    let mut text = reads.to_string();
-    if reads > 0 {
-        let each = tally.bytes as f64 / reads as f64;
-        let each = match each {
-            small if small < 1024.0 => format!("{} B", three_digits(small)),
-            _ => Bytes(tally.bytes / reads).to_string(),
-        };
-        text.push_str(&format!(", {each} per call"));
-    }
+    let mut text = page::calls_of(tally.calls - tally.seeks, tally.bytes);
     let unusual = [
         (tally.seeks, "more moved the position (lseek)"),
         (tally.short_reads, "cut short"),
@@ -162,20 +147,8 @@ fn calls(tally: &Tally) -> String {
     text
 }
 
-/// `100 % before, 100 % after`, or why that is not known, once.
-fn resident(done: &Reading) -> String {
-    match (&done.resident_before, &done.resident_after) {
-        (Residency::Unknown(why), Residency::Unknown(_)) => format!("unknown: {why}"),
-        (before, after) => {
-            format!("{} before, {} after", page::resident(before), page::resident(after))
-        }
-    }
-}
-
 /// A reading for programs. A null is what is not known, or was not asked for.
 fn object(args: &FileRead, wish: &Wish, done: &Reading) -> Value {
-    let facts: serde_json::Map<String, Value> =
-        done.facts.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let why = |residency: &Residency| match residency {
         Residency::Unknown(why) => Some(why.clone()),
         Residency::Known { .. } => None,
@@ -211,7 +184,7 @@ fn object(args: &FileRead, wish: &Wish, done: &Reading) -> Value {
         "device_bytes": done.device_bytes,
         "cpu_user_ns": done.cpu.map(|(user, _)| user),
         "cpu_system_ns": done.cpu.map(|(_, system)| system),
-        "facts": facts,
+        "facts": page::facts(&done.facts),
         "notes": done.notes,
         "failure": done.failure,
     })

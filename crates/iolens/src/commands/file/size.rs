@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use iolens_engine::files::job::{Done, FilePath, Job};
+use iolens_engine::files::job::{FilePath, Job};
 use iolens_engine::files::size::{Done as Found, Limit, Wish};
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
 
-use super::page;
+use super::{answer, page};
 use crate::args::FileSize;
 use crate::failure::Failure;
 use crate::output;
@@ -21,9 +21,7 @@ pub(super) fn size(args: &FileSize) -> Result<ExitCode, Failure> {
         at_most: args.time.1,
         keep: args.keep,
     };
-    let Done::Size(found) = super::done(&Job::Size(wish))? else {
-        return Err(super::another_answer());
-    };
+    let found = answer!(Size, super::done(&Job::Size(wish))?)?;
     output::result(&match args.json {
         true => format!("{:#}", object(args, &found)),
         false => text(args, &found),

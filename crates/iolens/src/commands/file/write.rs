@@ -2,21 +2,21 @@
 
 use std::process::ExitCode;
 
-use iolens_engine::files::job::{Done, FilePath, Job};
+use iolens_engine::files::job::{FilePath, Job};
 use iolens_engine::files::write::by_hand::{Done as Writing, Syncing, Wish};
 use iolens_engine::files::write::engines::{self, ENGINES};
 use iolens_model::units::{Bytes, Nanos};
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
 
-use super::page;
+use super::{answer, page};
 use crate::args::FileWrite;
 use crate::failure::Failure;
 
 /// Writes.
 pub(super) fn write(args: &FileWrite) -> Result<ExitCode, Failure> {
-    let ids: Vec<&str> = ENGINES.iter().map(|entry| entry.id).collect();
-    let engine = super::engine(&args.engine, &ids, engines::find(&args.engine))?.id;
+    let engine =
+        super::engine(&args.engine, engines::find, ENGINES.iter().map(|entry| entry.id))?.id;
     let wish = Wish {
         path: FilePath::new(&args.path),
         engine: engine.to_owned(),
@@ -26,9 +26,7 @@ pub(super) fn write(args: &FileWrite) -> Result<ExitCode, Failure> {
         overwrite: args.overwrite,
         seed: args.seed,
     };
-    let Done::Write(done) = super::done(&Job::Write(wish.clone()))? else {
-        return Err(super::another_answer());
-    };
+    let done = answer!(Write, super::done(&Job::Write(wish.clone()))?)?;
     let text = match args.json {
         true => format!("{:#}", object(args, &wish, &done)),
         false if done.failure.is_some() && done.moved.bytes == 0 => String::new(),

@@ -1,14 +1,26 @@
-//! The entries of the registry as docs/primitives.md: what they are, nothing
-//! about this machine.
+//! What is listed as pages of the documentation: what it is, nothing about this machine.
 
 use std::fmt::Write;
 
-use iolens_engine::receivers::{self, RECEIVERS};
+use iolens_engine::receivers::RECEIVERS;
 use iolens_engine::registry::{Entry, REGISTRY};
+use iolens_engine::server::models::MODELS;
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::metrics::METRICS;
 
-use super::primitives::{calls, in_families};
+use super::{calls_of, in_families};
+use crate::args::Listed;
+
+/// The page of a kind; of those that have none, that of the methods.
+pub(super) fn of(what: Option<Listed>) -> String {
+    match what {
+        Some(Listed::Calls) => system_calls(),
+        Some(Listed::Models) => models(),
+        Some(Listed::Metrics) => metrics(),
+        _ => primitives(),
+    }
+}
 
 const HEAD: &str = "\
 # Primitives
@@ -32,12 +44,12 @@ EQUIVALENT to: `run net --methods send,bare_send --baseline send`.
 ";
 
 /// The whole file.
-pub(super) fn primitives() -> String {
+fn primitives() -> String {
     let mut text = HEAD.to_owned();
     let entries = in_families(REGISTRY.iter().copied());
     for family in entries.chunk_by(|a, b| a.family == b.family) {
         table(&mut text, family);
-        for path in paths(family) {
+        for path in alike(family.iter().copied(), |entry| &entry.data_path.hops) {
             let ids: Vec<&str> = path.iter().map(|entry| entry.id).collect();
             hops(&mut text, &ids, &path[0].data_path.hops);
         }
@@ -61,13 +73,7 @@ fn receivers(text: &mut String) {
     for entry in RECEIVERS {
         let _ = writeln!(text, "| `{}` | {} | {} |", entry.id, entry.summary, since(entry.since));
     }
-    let mut paths: Vec<Vec<&receivers::Entry>> = Vec::new();
-    for &entry in RECEIVERS {
-        match paths.iter_mut().find(|path| path[0].hops == entry.hops) {
-            Some(path) => path.push(entry),
-            None => paths.push(vec![entry]),
-        }
-    }
+    let paths = alike(RECEIVERS.iter().copied(), |entry| entry.hops);
     for path in paths {
         let ids: Vec<&str> = path.iter().map(|entry| entry.id).collect();
         hops(text, &ids, path[0].hops);
@@ -89,7 +95,7 @@ in `crates/engine/src/calls` by `cargo xtask docs`; a test says when it is out o
 ";
 
 /// The calls by kind.
-pub(super) fn system_calls() -> String {
+fn system_calls() -> String {
     let mut text = CALLS_HEAD.to_owned();
     let entries = super::calls_by_kind();
     for kind in entries.chunk_by(|a, b| a.kind == b.kind) {
@@ -133,7 +139,7 @@ fn table(text: &mut String, family: &[&Entry]) {
             "| `{}` | {}{hidden} | {since} | {} | {} | {} |",
             entry.id,
             entry.summary,
-            calls(path.calls),
+            calls_of(path.calls),
             copies(path, DataPath::copies_sender),
             copies(path, |path, late| path.copies_end_to_end(late, 0.0)),
         );
@@ -146,12 +152,11 @@ fn copies(path: &DataPath, of: fn(&DataPath, f64) -> f64) -> String {
     if least == most { format!("{least}") } else { format!("{least} or {most}") }
 }
 
-/// The entries of a family that have hops, those with the same ones together.
-fn paths<'a>(family: &[&'a Entry]) -> Vec<Vec<&'a Entry>> {
-    let mut paths: Vec<Vec<&Entry>> = Vec::new();
-    for &entry in family.iter().filter(|entry| !entry.data_path.hops.is_empty()) {
-        let same = |path: &&mut Vec<&Entry>| path[0].data_path.hops == entry.data_path.hops;
-        match paths.iter_mut().find(same) {
+/// Entries with the same hops together; those that have none are left out.
+fn alike<'a, T>(entries: impl Iterator<Item = &'a T>, hops: fn(&T) -> &[Hop]) -> Vec<Vec<&'a T>> {
+    let mut paths: Vec<Vec<&T>> = Vec::new();
+    for entry in entries.filter(|entry| !hops(entry).is_empty()) {
+        match paths.iter_mut().find(|path| hops(path[0]) == hops(entry)) {
             Some(path) => path.push(entry),
             None => paths.push(vec![entry]),
         }
@@ -186,4 +191,82 @@ fn sentence(hop: &Hop) -> String {
         End::Receiver => "at the receiver",
     };
     format!("{} → {}: {movement} {mover} {end} (`{}`)", hop.from, hop.to, hop.function)
+}
+
+const MODELS_HEAD: &str = "\
+# Models
+
+The concurrency models of servers that `iolens serve` runs, all with the same protocol
+(`docs/server-protocol.md`), the same buffers and the same code around them: they differ
+in who waits for what, and in which call. This file is made from the entries in
+`crates/engine/src/server/models` by `cargo xtask docs`; a test says when it is out of
+date. `iolens list models` says which of them work on a machine, and why not.
+
+- **Makes**: what it makes, or keeps, for a connection.
+- **Linux**: the first kernel that has what it needs; none where every one does.
+- **Workers**: what `--workers` is a number of.
+
+Every connection has TCP_NODELAY and the congestion control `reno`; the length of the
+queue of connections that wait to be taken is set (`--backlog`).
+
+| id | what it does | makes | workers | Linux |
+|---|---|---|---|---|
+";
+
+/// docs/models.md: what the models are, nothing about this machine.
+fn models() -> String {
+    let mut text = MODELS_HEAD.to_owned();
+    for entry in MODELS {
+        let workers = entry.workers.word().unwrap_or("-");
+        let since = since(entry.since);
+        let (id, summary, makes) = (entry.id, entry.summary, entry.makes.word());
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "| `{id}` | {summary} | {makes} | {workers} | {since} |");
+    }
+    for entry in MODELS {
+        let docs = &entry.docs;
+        let _ = writeln!(text, "\n## {}\n\nPath through the kernel:\n", entry.id);
+        for (index, step) in docs.path.iter().enumerate() {
+            let _ = writeln!(text, "{}. {step}", index + 1);
+        }
+        let _ = writeln!(text, "\n**Needs**: {}.\n", entry.needs);
+        let _ = writeln!(text, "**Compared with**: {}\n", docs.compared_with);
+        let _ = writeln!(text, "**Does not show**: {}", docs.not_shown);
+    }
+    text
+}
+
+const METRICS_HEAD: &str = "\
+# Metrics
+
+What iolens counts and derives, under the names that `iolens list metrics`, exports and
+`--json` have for it. This file is made from the table in `crates/model/src/metrics.rs` by
+`cargo xtask docs`; a test says when it is out of date.
+
+- A name ends in its unit where it has one. `tx_` is the sending end and `rx_` the
+  receiving one; what has neither is of both ends together.
+- A count of an arm in a trial is the sum over its slices that count; what a cell says is
+  made of its trials (METHOD, From a trial to a ratio).
+- **Null where**: what was not measured is null, in CSV an empty field, and never 0.
+  `not_measured` in JSON says why in this run. Every metric is null for an arm that failed
+  or was skipped, and a sum over both ends where one of them did not count; `-` says
+  that no other reason is known.
+
+| metric | unit | what it is | source | null where |
+|---|---|---|---|---|
+";
+
+/// The whole file.
+fn metrics() -> String {
+    let mut text = METRICS_HEAD.to_owned();
+    for metric in METRICS {
+        let null_where = metric.null_when.words().unwrap_or("-");
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} | {} | {null_where} |",
+            metric.name, metric.unit, metric.what, metric.source
+        );
+    }
+    text
 }

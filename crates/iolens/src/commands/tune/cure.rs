@@ -1,7 +1,7 @@
 //! The cure for small folios, tried and priced: what the file would give if it were read into
 //! the page cache again in large ones. Only where --allow-evict allows to drop it from there.
 
-use iolens_engine::files::job::{Done, Job};
+use iolens_engine::files::job::Job;
 use iolens_engine::files::tune::cure;
 use iolens_model::file::Consumer;
 use iolens_model::tune::{
@@ -11,7 +11,7 @@ use iolens_stats::tune::{Field, Visit};
 
 use super::Asked;
 use super::ground::Ground;
-use crate::commands::file::another_answer;
+use crate::commands::file::answer;
 use crate::failure::Failure;
 
 /// Readings by each configuration, before the cure and after it.
@@ -39,11 +39,10 @@ pub(super) fn tried(
     read(ground, &works, extent, Stage::Uncured)?;
     let wish = cure::Wish { source: asked.source.clone() };
     record.cure = Some(match ground.job(&Job::Cure(wish))? {
-        Ok(Done::Cure(done)) => {
-            let cure::Done { time, huge_before_share, huge_after_share } = done;
+        Ok(done) => {
+            let cure::Done { time, huge_before_share, huge_after_share } = answer!(Cure, done)?;
             Cure { time: Some(time), huge_before_share, huge_after_share, failure: None }
         }
-        Ok(_) => return Err(another_answer()),
         Err(why) => Cure { failure: Some(why), ..Cure::default() },
     });
     read(ground, &works, extent, Stage::Cured)?;

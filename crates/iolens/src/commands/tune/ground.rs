@@ -22,8 +22,8 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use crate::commands::file::{another_answer, launch, say};
-use crate::failure::{Failure, INTERRUPTED};
+use crate::commands::file::{another_answer, launch};
+use crate::failure::Failure;
 use crate::output;
 
 /// The file, and the folder of copies.
@@ -164,17 +164,16 @@ impl Ground {
     ///
     /// Errors: the user wanted everything to end.
     pub(super) fn job(&self, job: &Job) -> Result<Result<Done, String>, Failure> {
-        match job::run(job, &self.launch, &self.interrupts, output::note) {
+        let done = job::run(job, &self.launch, &self.interrupts, output::note);
+        if done.is_err() {
+            // A worker that was killed could not remove what it had made.
+            output::notes(Leftovers::here().sweep());
+        }
+        match done {
             Ok(done) => Ok(Ok(done)),
-            Err(Trouble::Failed(why)) => {
-                // A worker that was killed could not remove what it had made.
-                say(Leftovers::here().sweep());
-                Ok(Err(why))
-            }
+            Err(Trouble::Failed(why)) => Ok(Err(why)),
             Err(Trouble::Interrupted) => {
-                say(Leftovers::here().sweep());
-                let message = "interrupted: nothing was left behind".to_owned();
-                Err(Failure { code: INTERRUPTED, message })
+                Err(Failure::interrupted("interrupted: nothing was left behind"))
             }
         }
     }

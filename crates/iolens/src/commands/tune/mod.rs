@@ -6,23 +6,24 @@ mod ground;
 mod prepare;
 mod replay;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use iolens_engine::Interrupts;
 use iolens_engine::clock;
-use iolens_engine::files::job::{Done, FilePath, Job};
+use iolens_engine::files::job::{FilePath, Job};
 use iolens_engine::files::tune::{facts, watch::Watch};
 use iolens_engine::worker::protocol::BUILD;
 use iolens_model::file::Consumer;
 use iolens_model::tune::{CacheWish, Facts, Record, SCHEMA, Stop, Task, Wishes};
-use iolens_model::units::Nanos;
+use iolens_model::units::{Bytes, Nanos};
 use iolens_report::tune as report;
 use iolens_stats::tune::{Found, search, verdict};
 
 use self::ground::{Ground, Place};
 use crate::args::{self, TuneHow, TuneTask};
+use crate::commands::file::answer;
 use crate::commands::report::{exists, style, write_new};
-use crate::failure::Failure;
+use crate::failure::{Failure, catch, unusable};
 use crate::output;
 
 /// What is asked for.
@@ -31,28 +32,25 @@ struct Asked<'a> {
     source: FilePath,
     folder: Option<FilePath>,
     consumer: Consumer,
-    bytes_max: Option<iolens_model::units::Bytes>,
+    bytes_max: Option<Bytes>,
     how: &'a TuneHow,
+}
+
+impl<'a> Asked<'a> {
+    fn of(task: Task, source: &Path, how: &'a TuneHow, consumer: Consumer) -> Asked<'a> {
+        let source = FilePath::new(source);
+        Asked { task, source, folder: None, consumer, bytes_max: None, how }
+    }
 }
 
 /// Tunes, or checks again.
 pub(crate) fn tune(args: &args::Tune) -> Result<ExitCode, Failure> {
     let asked = match &args.task {
-        TuneTask::Read(read) => Asked {
-            task: Task::Read,
-            source: FilePath::new(&read.path),
-            folder: None,
-            consumer: read.consumer,
-            bytes_max: None,
-            how: &read.how,
-        },
+        TuneTask::Read(read) => Asked::of(Task::Read, &read.path, &read.how, read.consumer),
         TuneTask::Copy(copy) => Asked {
-            task: Task::Copy,
-            source: FilePath::new(&copy.source),
             folder: Some(FilePath::new(&copy.folder)),
-            consumer: Consumer::None,
             bytes_max: copy.max_bytes,
-            how: &copy.how,
+            ..Asked::of(Task::Copy, &copy.source, &copy.how, Consumer::None)
         },
     };
     check(&asked)?;
@@ -117,8 +115,7 @@ struct Begun {
 
 /// Finds out what there is.
 fn begin(asked: &Asked<'_>, budget: Nanos, then: Option<&Record>) -> Result<Begun, Failure> {
-    let interrupts =
-        Interrupts::catch().map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
+    let interrupts = catch()?;
     let (watch, began_ns) = (Watch::begin(), clock::unix_ns());
     let how = asked.how;
     let place = Place { source: asked.source.clone(), folder: asked.folder.clone() };
@@ -129,9 +126,7 @@ fn begin(asked: &Asked<'_>, budget: Nanos, then: Option<&Record>) -> Result<Begu
         consumer: asked.consumer,
         is_cold: how.cache == CacheWish::Cold,
     };
-    let Done::Facts(done) = ground.job(&Job::Facts(wish))?.map_err(Failure::unusable)? else {
-        return Err(crate::commands::file::another_answer());
-    };
+    let done = answer!(Facts, ground.job(&Job::Facts(wish))?.map_err(Failure::unusable)?)?;
     let facts::Done { facts, candidates, pruned, free_bytes } = *done;
     output::note(&report::facts_text(&facts, &pruned, candidates.len()));
     let threads_max = how.threads.unwrap_or(facts.cpus).max(1);
@@ -185,13 +180,13 @@ fn finish(asked: &Asked<'_>, begun: Begun, found: Found) -> Result<Record, Failu
         record.proof = prepare::proof(&mut ground, &record, &verdict.winner)?;
     }
     if let Some(proof) = record.proof.as_ref().filter(|proof| proof.winner != proof.plain) {
-        return Err(Failure::unusable(format!(
+        return Err(unusable!(
             "the winner brought other bytes of {} than a plain reading: checksums {} and {}; it \
              was written to meanwhile, or something on the way is broken",
             asked.source.path().display(),
             proof.winner,
             proof.plain
-        )));
+        ));
     }
     Ok(record)
 }
@@ -200,5 +195,5 @@ fn finish(asked: &Asked<'_>, begun: Begun, found: Found) -> Result<Record, Failu
 fn nothing(record: &Record) -> Failure {
     let why = record.trials.iter().rev().find_map(|trial| trial.failure.clone());
     let why = why.unwrap_or_else(|| "no trial was done".to_owned());
-    Failure::unusable(format!("nothing got through the final: {why}"))
+    unusable!("nothing got through the final: {why}")
 }

@@ -1,7 +1,7 @@
 //! What comes before a search and after it: the plan, the first readings, the device,
 //! and the proof.
 
-use iolens_engine::files::job::{Done, Job};
+use iolens_engine::files::job::Job;
 use iolens_engine::files::read::consume::Consumer;
 use iolens_engine::files::tune::program;
 use iolens_model::tune::{
@@ -11,9 +11,10 @@ use iolens_model::units::Bytes;
 use iolens_report::tune::baseline;
 use iolens_stats::tune::{Axes, Field, Plan, Visit, whole};
 
+use super::answer;
 use super::ground::{BYTES, Ground};
 use super::{Asked, Begun};
-use crate::failure::Failure;
+use crate::failure::{Failure, unusable};
 
 /// Less than this of a file says little about the rest.
 const BYTES_LEAST: u64 = 64 << 20;
@@ -40,10 +41,9 @@ pub(super) fn plan(asked: &Asked<'_>, begun: &mut Begun) -> Result<Plan, Failure
         device(begun, bytes)?;
     }
     sharing(begun, bytes)?;
-    let is_read = begun.wishes.task == Task::Read;
-    let limit = match is_read {
-        true => Some(LimitKind::Scan),
-        false => Some(LimitKind::Copy),
+    let limit = match begun.wishes.task {
+        Task::Read => LimitKind::Scan,
+        Task::Copy => LimitKind::Copy,
     };
     Ok(Plan {
         candidates: begun.ground.candidates().to_vec(),
@@ -56,7 +56,7 @@ pub(super) fn plan(asked: &Asked<'_>, begun: &mut Begun) -> Result<Plan, Failure
         },
         baseline: baseline(begun.wishes.task),
         rivals,
-        limit: limit.filter(|_| !is_cold),
+        limit: (!is_cold).then_some(limit),
         bytes,
         bytes_least: BYTES_LEAST,
         budget: begun.wishes.budget,
@@ -70,11 +70,11 @@ fn usable(asked: &Asked<'_>, begun: &mut Begun) -> Result<u64, Failure> {
     let memory = facts.memory_bytes.map_or(u64::MAX, |memory| memory / MEMORY_PART);
     let is_cold = begun.wishes.cache == CacheWish::Cold;
     if is_cold && facts.resident_share.is_none() {
-        return Err(Failure::unusable(format!(
+        return Err(unusable!(
             "cannot call {} cold: the kernel does not tell what of it is in the page cache \
              (cachestat(2) tells who owns a file or may write to it)\n  take --cache as-is",
             facts.file
-        )));
+        ));
     }
     if begun.wishes.task == Task::Copy {
         let free = begun.free_bytes.map_or(u64::MAX, |free| free - free / FREE_PART);
@@ -104,10 +104,7 @@ fn first_reading(begun: &mut Begun, bytes: u64) -> Result<u64, Failure> {
     }
     let read = |begun: &Begun, extent| {
         let wish = begun.ground.reading(&one, extent, Consumer::None);
-        match begun.ground.job(&Job::Read(wish))?.map_err(Failure::unusable)? {
-            Done::Read(done) => Ok(done),
-            _ => Err(crate::commands::file::another_answer()),
-        }
+        answer!(Read, begun.ground.job(&Job::Read(wish))?.map_err(Failure::unusable)?)
     };
     let least = BYTES_LEAST.min(bytes);
     let first = read(begun, Extent { offset: 0, bytes: least })?;
@@ -226,19 +223,14 @@ pub(super) fn proof(
     let Some(extent) = finals.map(|trial| trial.extent).next_back() else { return Ok(None) };
     let hash = |ground: &Ground, one: &Configuration| {
         let wish = ground.reading(one, extent, Consumer::Hash);
-        match ground.job(&Job::Read(wish))?.map_err(Failure::unusable)? {
-            Done::Read(done) => Ok(done.checksum),
-            _ => Err(crate::commands::file::another_answer()),
-        }
+        answer!(Read, ground.job(&Job::Read(wish))?.map_err(Failure::unusable)?)
+            .map(|done| done.checksum)
     };
     let winners = match record.wishes.task {
         Task::Read => hash(ground, winner)?,
         Task::Copy => {
             let wish = ground.copying(winner, extent, true)?;
-            match ground.job(&Job::Copy(wish))?.map_err(Failure::unusable)? {
-                Done::Copy(done) => done.checksum,
-                _ => return Err(crate::commands::file::another_answer()),
-            }
+            answer!(Copy, ground.job(&Job::Copy(wish))?.map_err(Failure::unusable)?)?.checksum
         }
     };
     let plain = Configuration { block_bytes: 1 << 20, ..baseline(Task::Read) };

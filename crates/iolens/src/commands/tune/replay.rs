@@ -8,29 +8,28 @@ use iolens_report::tune::{self as report, Replay};
 use iolens_stats::tune::{DELTA, Verdict, rematch, verdict};
 
 use super::{Asked, prepare};
-use crate::failure::{FOUND, Failure};
+use crate::failure::{FOUND, Failure, usage};
 
 /// Checks an earlier result again; ends with 1 if it is so no more.
 pub(super) fn replay(asked: &Asked<'_>, path: &Path) -> Result<ExitCode, Failure> {
     let then = read(path)?;
     if then.wishes.task != asked.task {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{} is the result of `tune {}`, not of `tune {}`",
             path.display(),
             then.wishes.task,
             asked.task
-        )));
+        ));
     }
     if then.wishes.cache != asked.how.cache {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{} is a result of --cache {}: check it with that",
             path.display(),
             then.wishes.cache
-        )));
+        ));
     }
-    let before = verdict(&then).ok_or_else(|| {
-        Failure::usage(format!("{} has no winner that could be checked", path.display()))
-    })?;
+    let before = verdict(&then)
+        .ok_or_else(|| usage!("{} has no winner that could be checked", path.display()))?;
     let mut begun = super::begin(asked, asked.how.budget, Some(&then))?;
     let plan = prepare::plan(asked, &mut begun)?;
     let found = rematch(&plan, &before.winner, &mut begun.ground)?;
@@ -46,10 +45,10 @@ pub(super) fn replay(asked: &Asked<'_>, path: &Path) -> Result<ExitCode, Failure
 
 fn read(path: &Path) -> Result<Record, Failure> {
     let cannot = |why: &dyn std::fmt::Display| {
-        Failure::usage(format!(
+        usage!(
             "cannot check {}: {why}\n  name what `iolens tune ... -o FILE` has written",
             path.display()
-        ))
+        )
     };
     let text = std::fs::read_to_string(path).map_err(|e| cannot(&e))?;
     report::record_of(&text).map_err(|why| cannot(&why))

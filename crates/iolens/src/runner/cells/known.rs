@@ -78,7 +78,7 @@ mod tests {
 
     use super::super::servers::Kind;
     use super::*;
-    use crate::args::Asked;
+    use crate::args::flags_of;
     use crate::request;
 
     fn planned(line: &str) -> Plan {
@@ -87,8 +87,8 @@ mod tests {
 
     fn planned_of(study: Study, line: &str) -> Plan {
         let words = ["--network", "loopback"].into_iter().chain(line.split_whitespace());
-        let asked = Asked::parse(study, words).unwrap();
-        request::plan(request::complete(asked.wishes).unwrap(), 1, &|_| Ok(())).unwrap().plan
+        let asked = flags_of(study, words).unwrap();
+        request::plan(request::complete(asked).unwrap(), 1, &|_| Ok(())).unwrap().plan
     }
 
     /// The cells of a plan, the arms of the first as if they had been probed.

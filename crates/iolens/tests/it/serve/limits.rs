@@ -2,20 +2,12 @@
 //! and the others are served on.
 
 use super::*;
+use crate::harness::is_root;
 
 /// A server under `prlimit` with these limits.
 fn limited(place: &Place, limits: &str, what: &str) -> Serving {
-    let inner = place.command(&format!("serve {what} --listen 127.0.0.1:0 --json"));
-    let mut command = Command::new("prlimit");
-    command.args(limits.split_whitespace());
-    started(command, &inner)
-}
-
-/// Starts `command` with the words of `inner` behind its own.
-fn started(command: Command, inner: &Command) -> Serving {
-    let mut command = crate::limits::started_by(command, inner);
-    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Serving::of(Running::of(command.spawn().unwrap()))
+    let serve = place.command(&format!("serve {what} --listen 127.0.0.1:0 --json"));
+    Serving::of(started(started_by(&["prlimit", limits], &serve)))
 }
 
 /// Connects so often, and keeps those that answer.
@@ -81,7 +73,7 @@ fn select_closes_what_is_beyond_its_sets_and_the_large_one_does_not() {
         assert!(kept.len() > 1000, "{model}: {}", kept.len());
         drop(kept);
         let done = serving.stop_with("TERM");
-        let served: Value = serde_json::from_str(&done.stdout).unwrap();
+        let served: Value = done.json();
         assert_eq!(number(&served["mishaps"], "beyond_select"), closed, "{served}");
         assert_eq!(done.stderr.contains("FD_SETSIZE, 1024"), closed > 0, "{}", done.stderr);
     }
@@ -92,8 +84,7 @@ const NOBODY_ELSE: &str = "54321";
 
 #[test]
 fn without_a_thread_or_process_connections_are_closed() {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    if !status.lines().any(|line| line.starts_with("Uid:\t0\t")) {
+    if !is_root() {
         return skip::note(
             "serve::limits::without_a_thread_or_process_connections_are_closed",
             "only root can become a user that has no other process",
@@ -128,8 +119,8 @@ fn without_a_thread_or_process_connections_are_closed() {
         }
         drop((kept, again));
         let done = serving.stop_with("INT");
-        let served: Value = serde_json::from_str(&done.stdout).unwrap();
+        let served: Value = done.json();
         assert!(number(&served["mishaps"], "no_task") >= closed, "{model}: {served}");
-        assert!(done.stderr.contains("RLIMIT_NPROC"), "{model}: {}", done.stderr);
+        done.says("RLIMIT_NPROC");
     }
 }

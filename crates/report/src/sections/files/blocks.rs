@@ -2,14 +2,15 @@
 
 use iolens_document::table::{Column, Entry, Table, Tone};
 use iolens_document::{Fact, Node};
-use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
-use super::{aside, engine, percent, scaled, setting, time};
-use crate::number::NONE;
+use super::{engine, scaled, setting, time};
+use crate::arms::methods;
+use crate::groups::{distinct, grouped};
+use crate::number::{self, NONE, OrDash, percent};
 use crate::results::curves;
 use crate::{files, words};
 
@@ -29,7 +30,7 @@ pub(super) fn nodes(run: &Run, analysis: &Analysis) -> Vec<Node> {
          at which half of the time is the fixed cost. Flat: from here on larger ones are not {more} \
          faster."
     );
-    let mut nodes = vec![aside(said)];
+    let mut nodes = vec![Node::aside(said)];
     nodes.extend(tables.into_iter().map(Node::Table));
     nodes
 }
@@ -58,44 +59,32 @@ fn table(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) 
             continue;
         }
         let note = model.and_then(holds).map(|said| table.note(&said));
-        let [fixed, bandwidth, half] = model.map_or_else(unknown, fitted);
-        let flat = flat.map_or_else(|| NONE.to_owned(), |plateau| plateau.from.size.to_string());
+        let [fixed, bandwidth, half] = model.map_or_else(|| [NONE; 3].map(Entry::from), fitted);
+        let flat = flat.or_dash(|plateau| plateau.from.size.to_string());
         let engine = Entry { note, ..engine(analysis, &label) };
         table.push(vec![engine, fixed, bandwidth, half, flat.into()]);
     }
-    (!table.rows.is_empty()).then_some(table)
+    table.with_rows()
 }
 
 /// The engines of a curve that have numbers.
 fn labels(cells: &[&CellAnalysis]) -> Vec<String> {
-    let mut labels: Vec<String> = Vec::new();
-    for arm in cells.iter().flat_map(|cell| &cell.arms) {
-        let is_compared = matches!(arm.arm.role, Role::Baseline | Role::Compared);
-        if is_compared && arm.figures.is_some() && !labels.contains(&arm.arm.label) {
-            labels.push(arm.arm.label.clone());
-        }
-    }
-    labels
-}
-
-fn unknown() -> [Entry; 3] {
-    [NONE, NONE, NONE].map(Entry::from)
+    let arms = cells.iter().flat_map(|cell| methods(cell)).filter(|arm| arm.figures.is_some());
+    distinct(arms.map(|arm| arm.arm.label.clone()))
 }
 
 /// The line, faint where points are on none.
 fn fitted(model: &CostModel) -> [Entry; 3] {
     let at_most = if model.fixed_is_upper_bound { "≤ " } else { "" };
     let bandwidth = files::bandwidth(model);
-    let half = files::rounded_bytes(model.half_size_bytes.value).to_string();
+    let half = number::bytes(model.half_size_bytes.value).to_string();
+    let tone = if model.is_affine() { Tone::Plain } else { Tone::Faint };
     let shown = [
         format!("{at_most}{}", time(&model.fixed_ns)),
-        bandwidth.map_or_else(|| NONE.to_owned(), |found| scaled(&found, Bytes::GIB as f64, "")),
+        bandwidth.or_dash(|found| scaled(&found, Bytes::GIB as f64, "")),
         half,
     ];
-    match model.is_affine() {
-        true => shown.map(Entry::from),
-        false => shown.map(|text| Entry::toned(text, Tone::Faint)),
-    }
+    shown.map(|text| Entry::toned(text, tone.clone()))
 }
 
 /// Where the line does not hold.
@@ -114,20 +103,14 @@ pub(super) fn threads(run: &Run, analysis: &Analysis) -> Vec<Node> {
         return Vec::new();
     }
     let by_threads = |plateau: &&ReadPlateau| plateau.axis == PlateauAxis::Threads;
-    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
-    for plateau in analysis.read_plateaus.iter().filter(by_threads) {
-        let place = setting(run, &plateau.from);
-        match found.iter_mut().find(|(label, _)| *label == plateau.label) {
-            Some((_, places)) => places.push(place),
-            None => found.push((&plateau.label, vec![place])),
-        }
-    }
+    let flat = analysis.read_plateaus.iter().filter(by_threads);
+    let found = grouped(flat.map(|p| (p.label.as_str(), setting(run, &p.from))));
     let more = percent(analysis.delta);
     if found.is_empty() {
         let said = format!("No setting shows that more threads bring less than {more} more.");
-        return vec![Node::Say(said.into())];
+        return vec![Node::say(said)];
     }
     let said = format!("More threads than these are not {more} faster.");
     let facts = found.into_iter().map(|(label, places)| Fact::new(label, places.join("; ")));
-    vec![aside(said), Node::Facts(facts.collect())]
+    vec![Node::aside(said), Node::Facts(facts.collect())]
 }

@@ -1,65 +1,30 @@
 //! Every number of a curve: an engine in a setting is a row.
 
 use iolens_document::table::{Column, Entry, Table, Tone};
-use iolens_document::{Node, change, change_interval, ends, unusable};
+use iolens_document::{Node, change_interval, ends, unusable};
 use iolens_model::arm::Role;
-use iolens_model::cell::Cell;
 use iolens_model::file::CacheState;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Estimate, Figures, Interval, Told, Verdict,
+    Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval, Told, Verdict,
 };
 
-use super::{aside, scaled, time};
-use crate::number::{self, NONE, list, nanoseconds};
+use super::{scaled, time};
+use crate::groups::distinct;
+use crate::number::{self, OrDash, list, nanoseconds};
 use crate::rates::Unit;
 use crate::remarks;
+use crate::results::{self, ArmRow, Of, Row, filled, name};
 use crate::screen::table::{Better, SAME, UNDECIDED, compared};
-use crate::{alone, copying, figure, files, words};
-
-/// A column; what a narrow terminal has no room for goes in the order of [`DROPPED`].
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Size,
-    Engine,
-    Throughput,
-    /// The same by totals, where rare slow slices change it.
-    Stalls,
-    Change,
-    Interval,
-    Time,
-    Cpu,
-    Device,
-    Dirty,
-    Start,
-    Trials,
-}
-
-const ALL: [Part; 12] = [
-    Part::Size,
-    Part::Engine,
-    Part::Throughput,
-    Part::Stalls,
-    Part::Change,
-    Part::Interval,
-    Part::Time,
-    Part::Cpu,
-    Part::Device,
-    Part::Dirty,
-    Part::Start,
-    Part::Trials,
-];
-
-/// First to go first; the rest always stays.
-const DROPPED: [Part; 6] =
-    [Part::Trials, Part::Cpu, Part::Device, Part::Dirty, Part::Start, Part::Time];
+use crate::{alone, copying, files, words};
 
 /// A table whose values are farther apart in a setting than this shows no changes: −98% and
 /// +250% beside each other are read wrong.
 const SPREAD_MAX: f64 = 3.0;
 
 /// What the rows of a table have in common.
+#[derive(Clone, Copy)]
 struct Rows<'a> {
     run: &'a Run,
     told: &'a Told,
@@ -70,30 +35,16 @@ struct Rows<'a> {
 
 /// The table of a curve, or of a setting, as wide as `width` allows.
 pub(crate) fn curve(run: &Run, told: &Told, cells: &[&CellAnalysis], width: usize) -> Table {
-    let is_cold = cells.iter().any(|cell| files::is_cold(&cell.cell));
-    let (is_write, is_copy) = (run.header.plan.write().is_some(), run.header.plan.copy().is_some());
     let is_alone = alone::is_alone(cells.iter().copied());
     let has_changes = !is_alone && cells.iter().all(|cell| spread(cell) <= SPREAD_MAX);
     let rows = Rows { run, told, unit: files::unit(cells), is_alone, has_changes };
-    let has = |part: &Part| match part {
-        Part::Stalls => cells.iter().flat_map(|cell| &cell.arms).any(has_stalls),
-        Part::Change => has_changes,
-        // What is copied comes from the page cache, if that is to hold it.
-        Part::Device => !is_write && (!is_copy || is_cold),
-        Part::Dirty => is_write,
-        Part::Start => is_copy,
-        _ => true,
-    };
-    let mut parts: Vec<Part> = ALL.into_iter().filter(has).collect();
-    let mut table = rows.table(&parts, cells);
-    for dropped in DROPPED {
-        if table.width() <= width {
-            break;
-        }
-        parts.retain(|part| *part != dropped);
-        table = rows.table(&parts, cells);
-    }
-    table
+    let size = Some(Column::right(&words::size_of(&run.header.plan), ""));
+    let arms = results::by_size(cells, is_alone);
+    let row = |row: &ArmRow<'_>| rows.row(cells, row);
+    let table = filled(size, &arms, !is_alone, |(_, arm)| note(arm), row);
+    let dropped: [&[&str]; 6] =
+        [&["n"], &["CPU"], &["from device"], &["left dirty"], &["start-up"], &["time"]];
+    table.fitting(width, &dropped)
 }
 
 /// The largest over the smallest rate of a setting.
@@ -110,93 +61,53 @@ fn has_stalls(arm: &ArmAnalysis) -> bool {
 }
 
 impl Rows<'_> {
-    fn column(&self, part: Part) -> Column {
+    /// An arm in a cell, in the columns that these cells have something in.
+    fn row(&self, cells: &[&CellAnalysis], (cell, arm): &ArmRow<'_>) -> Row {
         let plan = &self.run.header.plan;
-        match part {
-            Part::Size => Column::right(&words::size_of(plan), ""),
-            Part::Engine => Column::left("engine", ""),
-            Part::Throughput => Column::decimal("throughput", self.unit.name),
-            Part::Stalls => Column::decimal("with stalls", self.unit.name),
-            Part::Change => Column::right("change", ""),
-            Part::Interval if self.has_changes => Column::left("interval", "%"),
-            Part::Interval => Column::left("interval", self.unit.name),
-            Part::Time => Column::right("time", &format!("per {}", plan.study().unit())),
-            Part::Cpu => Column::decimal("CPU", "ns/B"),
-            Part::Device => Column::right("from device", "%"),
-            Part::Dirty => Column::right("left dirty", "%"),
-            Part::Start => Column::right("start-up", "%"),
-            Part::Trials => Column::right("n", ""),
-        }
+        let (is_write, is_copy) = (plan.write().is_some(), plan.copy().is_some());
+        // What is copied comes from the page cache, if that is to hold it.
+        let is_read =
+            !is_write && (!is_copy || cells.iter().any(|cell| files::is_cold(&cell.cell)));
+        let has_stalls = cells.iter().flat_map(|cell| &cell.arms).any(has_stalls);
+        let per_unit = format!("per {}", plan.study().unit());
+        let ends = if self.has_changes { "%" } else { self.unit.name };
+        let rates = |name| Column::decimal(name, self.unit.name);
+        let percents = |name| Column::right(name, "%");
+        let cpu = arm.figure(|f| f.tx_cpu_ns_per_byte).map(|e| e.value);
+        let device = arm.figure(|f| f.device_share).map(|e| e.value);
+        let dirty = self.told.dirty_share(&cell.cell, &arm.arm.label);
+        let all = [
+            (true, Column::left("engine", ""), name(arm)),
+            (true, rates("throughput"), self.rate(rate(arm))),
+            (has_stalls, rates("with stalls"), self.rate(with_stalls(arm))),
+            (self.has_changes, Column::right("change", ""), change(arm)),
+            (true, Column::left("interval", ends), self.interval(arm)),
+            (true, Column::right("time", &per_unit), self.time(arm)),
+            (true, Column::decimal("CPU", "ns/B"), number::optional(cpu).into()),
+            (is_read, percents("from device"), percent(device).into()),
+            (is_write, percents("left dirty"), percent(dirty).into()),
+            (is_copy, percents("start-up"), self.start(arm).into()),
+            (true, Column::right("n", ""), results::trials(arm)),
+        ];
+        all.into_iter().filter(|(has, ..)| *has).map(|(_, column, entry)| (column, entry)).collect()
     }
 
-    fn table(&self, parts: &[Part], cells: &[&CellAnalysis]) -> Table {
-        let mut table = Table::new("", parts.iter().map(|&part| self.column(part)).collect());
-        for cell in cells {
-            // A hidden copy of what is compared with nothing is beside nothing.
-            let is_shown = |arm: &&ArmAnalysis| !(self.is_alone && arm.arm.role == Role::SelfCheck);
-            for (nth, arm) in cell.arms.iter().filter(is_shown).enumerate() {
-                let note = note(arm).map(|said| table.note(&said));
-                let entry = |&part: &Part| match part {
-                    Part::Size if nth == 0 => cell.cell.size.to_string().into(),
-                    Part::Size => Entry::default(),
-                    Part::Engine => Entry { note, ..name(arm) },
-                    other => self.entry(other, &cell.cell, arm),
-                };
-                let entries = parts.iter().map(entry).collect();
-                match nth == 0 && !self.is_alone {
-                    true => table.push_group(entries),
-                    false => table.push(entries),
-                }
-            }
-        }
-        table
+    fn rate(&self, rate: Option<Estimate>) -> Entry {
+        number::optional(rate.map(|rate| rate.value / self.unit.size)).into()
     }
 
-    fn entry(&self, part: Part, cell: &Cell, arm: &ArmAnalysis) -> Entry {
-        let figures = arm.figures.as_ref();
-        let value = |estimate: Option<Estimate>, scale: f64| -> Entry {
-            number::optional(estimate.map(|estimate| estimate.value / scale)).into()
-        };
-        // What moves no bytes has no rate.
-        let rate = figures.and_then(|f| f.read_bytes_per_s).filter(|rate| rate.value > 0.0);
-        match part {
-            Part::Size | Part::Engine => Entry::default(),
-            Part::Throughput => value(rate, self.unit.size),
-            Part::Stalls => value(with_stalls(arm, rate), self.unit.size),
-            Part::Change => self.change(arm),
-            Part::Interval => self.interval(arm, rate),
-            Part::Time => match figures.map(|f| f.ns_per_message) {
-                Some(ns) if self.is_alone => time(&ns).into(),
-                Some(ns) => nanoseconds(ns.value).into(),
-                None => NONE.into(),
-            },
-            Part::Cpu => value(figures.and_then(|f| f.tx_cpu_ns_per_byte), 1.0),
-            Part::Device => percent(figures.and_then(|f| f.device_share).map(|e| e.value)).into(),
-            Part::Dirty => percent(self.told.dirty_share(cell, &arm.arm.label)).into(),
-            Part::Start => self.start(arm).into(),
-            Part::Trials => {
-                let n = figures.map(|f| f.ns_per_message.n);
-                n.map_or_else(|| NONE.to_owned(), |n| n.to_string()).into()
-            }
-        }
-    }
-
-    /// The change against the baseline, or why there is none.
-    fn change(&self, arm: &ArmAnalysis) -> Entry {
-        match (word(arm), &arm.contrast) {
-            (Some(word), _) => word,
-            (None, Some(contrast)) => change(contrast.ratio).into(),
-            (None, None) => Entry::default(),
-        }
+    fn time(&self, arm: &ArmAnalysis) -> Entry {
+        let shown = |ns: Estimate| if self.is_alone { time(&ns) } else { nanoseconds(ns.value) };
+        arm.time().or_dash(shown).into()
     }
 
     /// The interval that decides, of the change or of the value.
-    fn interval(&self, arm: &ArmAnalysis, rate: Option<Estimate>) -> Entry {
+    fn interval(&self, arm: &ArmAnalysis) -> Entry {
+        let rate = rate(arm);
         if self.is_alone {
             let usable = rate.and_then(|rate| rate.interval).filter(Interval::is_usable);
-            let size = self.unit.size;
-            let shown = usable.map(|i| format!("[{}]", ends((i.low / size, i.high / size))));
-            return shown.unwrap_or_else(|| NONE.to_owned()).into();
+            let shown = usable.map(|interval| interval.map(|end| end / self.unit.size));
+            return shown.or_dash(|i| format!("[{}]", ends((i.low, i.high)))).into();
         }
         if let Some(word) = word(arm) {
             return if self.has_changes { Entry::default() } else { word };
@@ -215,19 +126,24 @@ impl Rows<'_> {
     /// What of a program's time its start is.
     fn start(&self, arm: &ArmAnalysis) -> String {
         let start = copying::start_of(&self.run.header, self.told, &arm.arm.primitive);
-        let time = arm.figures.as_ref().map(|f| f.ns_per_message.value);
+        let time = arm.time().map(|e| e.value);
         let share = start.zip(time).map(|(start, time)| start.median_ns as f64 / time);
         share.map_or_else(String::new, |share| percent(Some(share)))
     }
 }
 
-/// The name of a row.
-fn name(arm: &ArmAnalysis) -> Entry {
-    let label = match arm.arm.role {
-        Role::SelfCheck => "self-check".to_owned(),
-        _ => arm.shown_label(),
-    };
-    Entry::toned(label, figure::style::tone(&arm.arm.primitive))
+/// The change against the baseline, or why there is none.
+fn change(arm: &ArmAnalysis) -> Entry {
+    match (word(arm), &arm.contrast) {
+        (Some(word), _) => word,
+        (None, Some(contrast)) => iolens_document::change(contrast.ratio).into(),
+        (None, None) => Entry::default(),
+    }
+}
+
+/// What moves no bytes has no rate.
+fn rate(arm: &ArmAnalysis) -> Option<Estimate> {
+    arm.figure(|f| f.read_bytes_per_s).filter(|rate| rate.value > 0.0)
 }
 
 /// Why a row is compared with nothing, in a word.
@@ -255,55 +171,49 @@ fn note(arm: &ArmAnalysis) -> Option<String> {
 }
 
 /// The rate by total times, of who has rare slow slices.
-fn with_stalls(arm: &ArmAnalysis, rate: Option<Estimate>) -> Option<Estimate> {
+fn with_stalls(arm: &ArmAnalysis) -> Option<Estimate> {
     let contrast = arm.contrast.as_ref().filter(|_| has_stalls(arm))?;
-    let rate = rate?;
-    let value = rate.value / contrast.ratio * contrast.total_ratio.value;
-    Some(Estimate { value, ..rate })
+    rate(arm).map(|rate| rate.map(|rate| rate / contrast.ratio * contrast.total_ratio.value))
 }
 
 fn percent(share: Option<f64>) -> String {
-    share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}", 100.0 * share))
+    share.or_dash(|share| format!("{:.0}", 100.0 * share))
 }
 
 /// How the tables are read, of what stands in them.
 pub(super) fn reading(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let plan = &run.header.plan;
     let baseline = &plan.baseline;
-    let mut said: Vec<String> = Vec::new();
-    if alone::is_alone(&analysis.cells) {
-        said.push("Intervals: 95%, each by itself.".to_owned());
-    } else {
-        said.push(format!(
+    let is_cold = analysis.cells.iter().any(|cell| files::is_cold(&cell.cell));
+    let intervals = match alone::is_alone(&analysis.cells) {
+        true => "Intervals: 95%, each by itself.".to_owned(),
+        false => format!(
             "Values: {baseline}'s value × the typical ratio. Intervals: 95%, all {} \
              comparisons together{}.",
             analysis.contrasts,
             marks(run, analysis)
-        ));
-    }
-    let stalls = analysis.arms().any(has_stalls);
-    said.extend(stalls.then(|| "With stalls: by total times, with rare slow slices.".to_owned()));
-    said.push("CPU, user and kernel: the total of an engine's own trials.".to_owned());
-    if plan.write().is_some() {
-        said.push(
+        ),
+    };
+    let all = [
+        (true, intervals.as_str()),
+        (analysis.arms().any(has_stalls), "With stalls: by total times, with rare slow slices."),
+        (true, "CPU, user and kernel: the total of an engine's own trials."),
+        (
+            plan.write().is_some(),
             "Left dirty: of the bytes written, not on the device when a slice ends and brought \
-             there outside its time; above 100% where the kernel counts large folios whole."
-                .to_owned(),
-        );
-    } else if plan.copy().is_none() || analysis.cells.iter().any(|cell| files::is_cold(&cell.cell))
-    {
-        said.push(
+             there outside its time; above 100% where the kernel counts large folios whole.",
+        ),
+        (
+            plan.write().is_none() && (plan.copy().is_none() || is_cold),
             "From device: bytes that storage delivered, of those read; above 100% with what was \
-             read ahead and not asked for."
-                .to_owned(),
-        );
-    }
-    if plan.copy().is_some() {
-        said.push("Start-up: of a program's time, not subtracted.".to_owned());
-    }
-    let mut nodes = vec![aside(said.join(" "))];
-    nodes.extend(controls(run, analysis).map(aside));
-    nodes.extend(guest_cold(run, analysis).map(aside));
+             read ahead and not asked for.",
+        ),
+        (plan.copy().is_some(), "Start-up: of a program's time, not subtracted."),
+    ];
+    let said: Vec<&str> = all.into_iter().filter(|(is, _)| *is).map(|(_, said)| said).collect();
+    let mut nodes = vec![Node::aside(said.join(" "))];
+    nodes.extend(controls(run, analysis).map(Node::aside));
+    nodes.extend(guest_cold(run, analysis).map(Node::aside));
     nodes
 }
 
@@ -313,7 +223,7 @@ fn marks(run: &Run, analysis: &Analysis) -> String {
     let contrasts = own.filter_map(|arm| arm.contrast.as_ref());
     let marks: Vec<&str> =
         contrasts.map(|c| compared(c, Better::More, run.header.plan.quick).1).collect();
-    let delta = number::percent(analysis.delta).replace(' ', "");
+    let delta = number::percent(analysis.delta);
     let mut out = String::new();
     if marks.contains(&SAME) {
         out.push_str(&format!("; = same within {delta} (interval 90%)"));
@@ -326,12 +236,8 @@ fn marks(run: &Run, analysis: &Analysis) -> String {
 
 /// Arms that are compared with nothing, and why.
 fn controls(run: &Run, analysis: &Analysis) -> Option<String> {
-    let mut labels: Vec<String> = Vec::new();
-    for arm in analysis.arms().filter(|arm| arm.arm.role == Role::Control) {
-        if !labels.contains(&arm.arm.label) {
-            labels.push(arm.arm.label.clone());
-        }
-    }
+    let controls = analysis.arms().filter(|arm| arm.arm.role == Role::Control);
+    let labels = distinct(controls.map(|arm| arm.arm.label.clone()));
     let (is_one, names) = (labels.len() == 1, list(&labels));
     (!labels.is_empty()).then(|| match run.header.plan.copy() {
         Some(_) => format!(
@@ -362,7 +268,6 @@ fn guest_cold(run: &Run, analysis: &Analysis) -> Option<String> {
 
 /// What else was measured in a setting.
 pub(super) fn further(run: &Run, cell: &CellAnalysis) -> Table {
-    type Of = fn(&Figures) -> Option<Estimate>;
     const FIGURES: [(&str, &str, Of); 9] = [
         ("system calls", "per unit", |f| f.tx_calls_per_message),
         ("switches", "per unit", |f| f.context_switches_per_message),
@@ -374,25 +279,21 @@ pub(super) fn further(run: &Run, cell: &CellAnalysis) -> Table {
         ("LLC misses", "per KiB", |f| f.llc_misses_per_kib),
         ("dTLB misses", "per KiB", |f| f.dtlb_misses_per_kib),
     ];
-    let has = |of: Of| cell.arms.iter().any(|arm| arm.figures.as_ref().and_then(of).is_some());
-    let shown: Vec<_> = FIGURES.iter().filter(|(.., of)| has(*of)).collect();
     let unit = files::unit(&[cell]);
-    let mut columns = vec![
-        Column::left("engine", ""),
-        Column::left("throughput by itself", &format!("{} [95%]", unit.name)),
-    ];
-    let of_study = |unit: &str| unit.replace("unit", run.header.plan.study().unit());
-    columns.extend(shown.iter().map(|(name, unit, _)| Column::decimal(name, &of_study(unit))));
-    let mut table = Table::new("", columns);
-    for arm in &cell.arms {
-        let figures = arm.figures.as_ref();
-        let rate = figures.and_then(|f| f.read_bytes_per_s);
-        let rate = rate.map_or_else(|| NONE.to_owned(), |rate| scaled(&rate, unit.size, ""));
-        let mut row = vec![name(arm), rate.into()];
-        row.extend(shown.iter().map(|(.., of)| {
-            Entry::from(number::optional(figures.and_then(of).map(|estimate| estimate.value)))
-        }));
-        table.push(row);
+    let own = format!("{} [95%]", unit.name);
+    let row = |(_, arm): &ArmRow<'_>| {
+        let rate = arm.figure(|f| f.read_bytes_per_s);
+        let rate = rate.or_dash(|rate| scaled(&rate, unit.size, ""));
+        let mut row = vec![
+            (Column::left("engine", ""), name(arm)),
+            (Column::left("throughput by itself", &own), rate.into()),
+        ];
+        row.extend(results::figures(cell, arm, &FIGURES));
+        row
+    };
+    let mut table = filled(None, &results::by_size(&[cell], false), false, |_| None, row);
+    for column in &mut table.columns {
+        column.unit = column.unit.replace("unit", run.header.plan.study().unit());
     }
     table
 }

@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::super::Place;
 use super::*;
-use crate::args::Asked;
+use crate::args::flags_of;
 use crate::request;
 
 const MESSAGE_NS: f64 = 1000.0;
@@ -17,8 +17,8 @@ const OVERHEAD_NS: f64 = 45_000.0;
 
 fn plan() -> Plan {
     let line = "--network loopback --methods send,write --baseline send --sizes 4KiB --threads 1";
-    let asked = Asked::parse(Study::Net, line.split_whitespace()).unwrap();
-    request::plan(request::complete(asked.wishes).unwrap(), 1, &|_| Ok(())).unwrap().plan
+    let asked = flags_of(Study::Net, line.split_whitespace()).unwrap();
+    request::plan(request::complete(asked).unwrap(), 1, &|_| Ok(())).unwrap().plan
 }
 
 /// A cell whose trials are run by the machine.

@@ -1,0 +1,199 @@
+//! Commands that measure the plan of a stored run, or compare it: `iolens compare`, `confirm` and
+//! `resume`. What stands in a database is data, whoever wrote it, and takes consent.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use iolens_engine::far::Launcher;
+use iolens_engine::perf_control::PerfControl;
+use iolens_model::units::Nanos;
+
+use crate::args::{MACHINE, ProgressKind, ResultArgs};
+use crate::values;
+
+/// What a stored plan may do besides measuring.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Allow {
+    /// Let a stored plan do more than measure: external (run the programs that it names), file
+    /// (read the file that it names), dir (write in the folder that it names), evict,
+    /// drop-caches, sysctl
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
+    pub(crate) allow: Vec<Permission>,
+}
+
+impl Allow {
+    pub(crate) fn allows(&self, what: Permission) -> bool {
+        self.allow.contains(&what)
+    }
+}
+
+/// One thing that takes consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Permission {
+    External,
+    File,
+    Dir,
+    Evict,
+    DropCaches,
+    Sysctl,
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+const PEER: &str = "The other machine";
+
+/// How it is reached.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Peer {
+    /// Command that starts programs on another machine: 'ssh user@host', 'srun -w node2',
+    /// 'kubectl exec -i pod --', 'ip netns exec b'; not passed to a shell
+    #[arg(long, value_name = "LAUNCHER", value_parser = values::peer::launcher, help_heading = PEER)]
+    pub(crate) peer: Option<Launcher>,
+    /// iolens on that machine [default: copied there for the run]
+    #[arg(long, value_name = "PATH", requires = "peer", value_parser = values::peer::far_program,
+          help_heading = PEER)]
+    pub(crate) peer_binary: Option<String>,
+    /// Its address for data [default: the one the launcher reached]
+    #[arg(long, value_name = "ADDRESS", requires = "peer", help_heading = PEER)]
+    pub(crate) peer_address: Option<IpAddr>,
+    /// Accept a different build of iolens there
+    #[arg(long, requires = "peer_binary", help_heading = PEER)]
+    pub(crate) peer_any_build: bool,
+}
+
+const COMPARE_AFTER: &str = "\
+Exit code: 1 if an arm is SLOWER in RUN_B by more than δ, 4 if nothing can be compared, 2 if
+the runs have nothing in common
+
+iolens compare before after --markdown
+iolens compare last --rerun ../candidate/target/release/iolens";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = COMPARE_AFTER)]
+pub(crate) struct Compare {
+    /// The run to compare with: an id, the beginning of one, a name, or `last`
+    #[arg(value_name = "RUN_A")]
+    pub(crate) run_a: String,
+    /// The run that is judged
+    #[arg(value_name = "RUN_B", required_unless_present = "rerun", conflicts_with = "rerun")]
+    pub(crate) run_b: Option<String>,
+    /// Judge also what each arm takes by itself, although the runs took no turns
+    #[arg(long)]
+    pub(crate) absolute: bool,
+    /// Database of RUN_B, if it is in another one
+    #[arg(long, value_name = "FILE", conflicts_with = "rerun")]
+    pub(crate) db_b: Option<PathBuf>,
+    /// Print the result for a pull request, in the Markdown of GitHub
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+    /// Print every number below the first screen
+    #[arg(short, long, conflicts_with_all = ["json", "markdown"])]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) rerun: Rerun,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+/// Two builds instead of two runs.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Two builds")]
+pub(crate) struct Rerun {
+    /// Measure the plan of RUN_A anew, each trial with this iolens and with that one, and
+    /// compare the two new runs, that one's against this one's
+    #[arg(id = "rerun", long = "rerun", value_name = "IOLENS")]
+    pub(crate) program: Option<PathBuf>,
+    /// Begin no pass that would end later [default: twice what RUN_A had]
+    #[arg(long, value_name = "TIME", requires = "rerun")]
+    pub(crate) budget: Option<Nanos>,
+    #[command(flatten)]
+    pub(crate) allow: Allow,
+    /// Wait for another run to end instead of giving up
+    #[arg(long, requires = "rerun")]
+    pub(crate) wait: bool,
+    /// Progress on stderr: plain (a line per trial), none [default: a bar on a terminal]
+    #[arg(long, value_name = "HOW", hide_possible_values = true, requires = "rerun")]
+    pub(crate) progress: Option<ProgressKind>,
+}
+
+const CONFIRM_EXAMPLE: &str = "\
+iolens confirm last
+iolens confirm before --budget 20m
+
+A run says between which two of its sizes one way to send overtakes another: a band. This
+measures sizes inside each band in fresh trials, the two ways against each other once more, and
+analyses these alone. Where the order changes once, the sentences, the page and the JSON of RUN
+name the point with its interval; where it does not, they say why there is none. Each curve's
+trials are a stored run of their own (`iolens runs`).
+
+Exit code: 0 if something was measured, 4 if nothing is usable, 130 if interrupted";
+
+/// A run whose bands are open.
+#[derive(Debug, clap::Args)]
+#[command(after_help = CONFIRM_EXAMPLE)]
+pub(crate) struct Confirm {
+    /// An id, the beginning of one, a name, or `last`
+    pub(crate) run: String,
+    /// Time for all curves together
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    pub(crate) budget: Nanos,
+    /// Wait for another run to end instead of giving up
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// As of `run`
+    #[arg(long, value_name = "HOW", hide_possible_values = true, help_heading = "Results")]
+    pub(crate) progress: Option<ProgressKind>,
+    #[command(flatten)]
+    pub(crate) allow: Allow,
+    #[command(flatten)]
+    pub(crate) peer: Peer,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+const RESUME_EXAMPLE: &str = "\
+iolens resume last
+iolens resume before --budget 20m
+
+A run goes on with the plan it began with, on the machine, the boot and the build that began it.
+
+Exit code: as of `iolens run`";
+
+/// A run that was interrupted, killed or stopped by its budget.
+#[derive(Debug, clap::Args)]
+#[command(after_help = RESUME_EXAMPLE)]
+pub(crate) struct Resume {
+    /// An id, the beginning of one, a name, or `last`
+    pub(crate) run: String,
+    /// Stop after this long [default: that of the run]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) budget: Option<Nanos>,
+    /// Wait while another run is measuring, instead of failing
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Exit 1 if anything stays undecided or invalid
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// bar, plain (a line per trial) or none [default: bar on a terminal]
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    pub(crate) progress: Option<ProgressKind>,
+    /// Print everything, as iolens show does
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) allow: Allow,
+    #[command(flatten)]
+    pub(crate) peer: Peer,
+    /// Let perf count only the measured slices
+    #[arg(long, value_name = "fifo:CTL,ACK", help_heading = MACHINE)]
+    pub(crate) perf_control: Option<PerfControl>,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
