@@ -135,8 +135,21 @@ pub fn read(path: &Path) -> Res<String> {
     fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
 
-/// Names in a folder; none where there is no folder.
-pub fn names(folder: impl AsRef<Path>) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+/// One promise.
+pub struct Line {
+    /// Says what is checked; unique within its subject.
+    pub name: &'static str,
+    pub promise: &'static str,
+    /// Names of peers, or `root`.
+    pub needs: &'static [&'static str],
+    pub check: fn(&Bench) -> Res,
+}
+
+pub const fn line(
+    name: &'static str,
+    promise: &'static str,
+    needs: &'static [&'static str],
+    check: fn(&Bench) -> Res,
+) -> Line {
+    Line { name, promise, needs, check }
 }

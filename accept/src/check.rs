@@ -5,29 +5,8 @@ use std::fmt::{Debug, Display};
 use std::ops::RangeBounds;
 use std::rc::Rc;
 
-use crate::bench::Bench;
-
 /// What ends a line early is told in words, and fails it.
 pub type Res<T = ()> = Result<T, String>;
-
-/// One promise.
-pub struct Line {
-    /// Says what is checked; unique within its subject.
-    pub name: &'static str,
-    pub promise: &'static str,
-    /// Names of peers, or `root`.
-    pub needs: &'static [&'static str],
-    pub check: fn(&Bench) -> Res,
-}
-
-pub const fn line(
-    name: &'static str,
-    promise: &'static str,
-    needs: &'static [&'static str],
-    check: fn(&Bench) -> Res,
-) -> Line {
-    Line { name, promise, needs, check }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {

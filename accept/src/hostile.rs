@@ -139,7 +139,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::bench::names;
+    use crate::process::names;
 
     #[test]
     fn every_target_is_run_and_has_its_seeds() {

@@ -31,8 +31,8 @@ mod truth;
 
 /// What every line uses.
 mod prelude {
-    pub use crate::bench::Bench;
-    pub use crate::check::{Check, Line, Res, line};
+    pub use crate::bench::{Bench, Line, line};
+    pub use crate::check::{Check, Res};
     pub use crate::json::Json;
     pub use crate::process::Job;
 }
@@ -42,8 +42,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use bench::Bench;
-use check::{Check, Line, Res, State};
+use bench::{Bench, Line};
+use check::{Check, Res, State};
 
 const HELP: &str = "\
 cargo xtask accept [SUBJECT [LINE]]   measures what was promised: all, a subject, or one line

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bench::names;
 use crate::check::{Check, Res};
 
 /// How often a child is asked whether it has ended.
@@ -347,6 +346,12 @@ pub fn status_kib(process: u32, field: &str) -> u64 {
 fn field_kib(status: &str, field: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.trim().strip_suffix(" kB"));
     line.and_then(|kib| kib.parse().ok()).unwrap_or(0)
+}
+
+/// Names in a folder; none where there is no folder.
+pub fn names(folder: impl AsRef<Path>) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //! is run here are less than 2 MiB. The bandwidths of memory are measured before the
 //! first trial, with buffers larger than every cache: what counts begins behind them.
 
-use crate::bench::names;
 use crate::prelude::*;
+use crate::process::names;
 use crate::process::status_kib;
 
 const LIMIT_KIB: u64 = 64 << 10;

@@ -9,8 +9,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::bench::names;
 use crate::prelude::*;
+use crate::process::names;
 use crate::process::{processes, until};
 
 const KILLS: u32 = 10;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::bench::{names, read};
+use crate::bench::read;
 use crate::prelude::*;
+use crate::process::names;
 use crate::process::{Finished, Running};
 
 /// How long a server may take to listen, and to answer one request, s.

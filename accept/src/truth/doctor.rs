@@ -9,8 +9,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::bench::names;
 use crate::prelude::*;
+use crate::process::names;
 use crate::process::{Finished, own_user};
 
 /// A user of no rights on every system.

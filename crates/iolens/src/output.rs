@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use iolens_report::text::Style;
+
 mod ascii;
 
 /// Why a result could not be written; the first time.
@@ -189,6 +191,11 @@ pub(crate) fn ask(question: &str) -> bool {
 
 fn is_yes(line: &str) -> bool {
     matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// How text goes to stdout here.
+pub(crate) fn style() -> Style {
+    Style { colour: stdout_takes_colour(), width: stdout_columns() }
 }
 
 #[cfg(test)]

@@ -310,6 +310,15 @@ fn edits(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// As users write it.
+impl std::str::FromStr for Nanos {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Nanos, Self::Err> {
+        span(text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

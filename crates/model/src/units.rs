@@ -41,15 +41,6 @@ impl Nanos {
     }
 }
 
-/// As users write it.
-impl std::str::FromStr for Nanos {
-    type Err = crate::parse::ParseError;
-
-    fn from_str(text: &str) -> Result<Nanos, Self::Err> {
-        crate::parse::span(text)
-    }
-}
-
 /// `1.50 s`, `250 ms`, `12 µs`, `900 ns`: three significant digits at most.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

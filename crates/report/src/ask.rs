@@ -2,22 +2,14 @@
 //! for programs. What it rests on is a run like any other.
 
 use iolens_model::family::Condition;
-use iolens_model::run::{Part, Run};
+use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
 use serde_json::{Value, json};
 
+pub use crate::screen::Source;
 use crate::standing::{Candidate, Standing, standing};
-use crate::text::Style;
 use crate::{findings, json, records, screen};
-
-/// Where the numbers of an answer come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// They were measured for it.
-    Measured,
-    /// From a run that was stored before, and what has changed since.
-    Stored(Vec<Part>),
-}
+use iolens_document::Style;
 
 /// A question with the run that answers it.
 #[derive(Debug, Clone, Copy)]

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::groups::distinct;
 use crate::named::{fields, named, object};
-use crate::text::Style;
 use crate::{json, words};
+use iolens_document::Style;
 
 mod screen;
 mod tables;

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::number;
 use crate::table::{Column, Entry, Table, Tone};
-use crate::text::Style;
+use iolens_document::Style;
 
 /// A difference is worth a word from this part of the other arm's CPU time on.
 const WORTH_SAYING: f64 = 0.02;

@@ -1,10 +1,9 @@
 //! What an export has rows of, and the columns of it that are wanted.
 
-use std::fmt;
-
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
+pub use crate::records::UnknownColumn;
 use crate::records::{self, Record};
 
 /// The rows of an export. All runs are of one study.
@@ -19,23 +18,6 @@ pub enum Rows<'a> {
     /// One per phase of a search.
     Phases(&'a [Run]),
 }
-
-/// A column that is asked for and that the rows do not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownColumn {
-    /// Its name.
-    pub name: String,
-    /// Those that there are.
-    pub known: Vec<String>,
-}
-
-impl fmt::Display for UnknownColumn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown column `{}`", self.name)
-    }
-}
-
-impl std::error::Error for UnknownColumn {}
 
 impl<'a> Rows<'a> {
     pub(crate) fn runs(self) -> &'a [Run] {

@@ -9,7 +9,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis};
 
 use crate::groups::{distinct, grouped};
 
-use crate::servers::Kind;
+use iolens_stats::analysis::Kind;
 
 /// Lines that a reader can tell apart in one figure: the arms that are
 /// compared, the baseline and its A/A copy.

@@ -5,6 +5,7 @@
 //! known, else null: half of a cost is not a cost.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::axes::Study;
@@ -17,9 +18,25 @@ use iolens_stats::analysis::LatencyFigures;
 use serde_json::{Value, json};
 
 pub(crate) use self::cells::{cells, pairs};
-use crate::export::UnknownColumn;
 use crate::named::{Named, fields, named, object, prefixed, renamed};
 use crate::totals::Counted;
+
+/// A column that is asked for and that the rows do not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownColumn {
+    /// Its name.
+    pub name: String,
+    /// Those that there are.
+    pub known: Vec<String>,
+}
+
+impl fmt::Display for UnknownColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown column `{}`", self.name)
+    }
+}
+
+impl std::error::Error for UnknownColumn {}
 
 mod arms;
 mod cells;

@@ -7,8 +7,8 @@ use iolens_model::units::three_digits;
 use crate::json;
 use crate::named::{fields, named, object};
 use crate::number::{NONE, nanoseconds, tasks};
-use crate::text::Style;
 use crate::transfer::named_rows;
+use iolens_document::Style;
 
 /// What a server did, for a terminal.
 #[must_use]

@@ -16,10 +16,10 @@ use iolens_stats::asked::{self, Asked, Unfit};
 use iolens_store::Store;
 
 use crate::args::Ask;
-use crate::commands::report::style;
 use crate::commands::run::{How, conducted, exit_code, paged, random, said_of};
 use crate::commands::stored::load;
 use crate::failure::{Failure, NOTHING_USABLE, unusable, usage};
+use crate::output::style;
 use crate::request::asked as request;
 use crate::{output, places, runner, sysctls};
 

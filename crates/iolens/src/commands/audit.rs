@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use iolens_audit::bounds::Bounds;
 use iolens_audit::{Audit, Refused, audit_all, text};
 
-use crate::commands::report::style;
 use crate::failure::{FOUND, Failure, usage};
+use crate::output::style;
 use crate::{args, output};
 
 /// Audits every file, or says which cannot be.

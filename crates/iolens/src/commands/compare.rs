@@ -10,9 +10,9 @@ use iolens_report::compare::{Compared, json, markdown, text};
 use iolens_stats::analysis::Analysis;
 use iolens_stats::compare::{Absolute, Comparison, Side};
 
-use crate::commands::report::style;
 use crate::commands::stored::summed;
 use crate::failure::{FOUND, Failure, NOTHING_USABLE};
+use crate::output::style;
 use crate::{args, output, request};
 
 /// A run and what it says.

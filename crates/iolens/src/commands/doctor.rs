@@ -9,8 +9,8 @@ use iolens_report::doctor;
 use iolens_store::Store;
 
 use crate::args;
-use crate::commands::report::style;
 use crate::failure::Failure;
+use crate::output::style;
 use crate::{output, places};
 
 /// Looks at the machine and changes nothing.

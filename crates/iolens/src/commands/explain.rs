@@ -17,7 +17,7 @@ use iolens_store::Store;
 
 use crate::args;
 use crate::args::{Allow, Permission};
-use crate::commands::report::{self, write_new};
+use crate::commands::report::write_new;
 use crate::commands::run::{Session, paged, prepared, said_of};
 use crate::commands::stored::load;
 use crate::commands::{again, resume};
@@ -187,7 +187,7 @@ fn show(args: &args::Explain, run: &Run, explanation: &Explanation, database: &P
         output::result(&rendered::json(&run.header.id, explanation, &analysis));
     } else {
         let (id, verbose) = (&run.header.id, args.verbose);
-        output::result(&rendered::text(id, explanation, &analysis, &report::style(), verbose));
+        output::result(&rendered::text(id, explanation, &analysis, &output::style(), verbose));
     }
     if !explanation.attribution.kernel {
         output::note(&advice());

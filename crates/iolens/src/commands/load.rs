@@ -12,9 +12,9 @@ use serde_json::json;
 
 use crate::args;
 use crate::commands::net::{ended, usable_cpus};
-use crate::commands::report::style;
 use crate::failure::{Failure, catch};
 use crate::output;
+use crate::output::style;
 
 /// For how long requests are made where neither a time nor a number is asked for.
 const TIME: Nanos = Nanos(10 * Nanos::SECOND.0);

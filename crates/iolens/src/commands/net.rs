@@ -19,8 +19,8 @@ use iolens_model::units::{Bytes, Nanos};
 use iolens_report::transfer;
 
 use crate::args::{self, BothEnds, NetEnd};
-use crate::commands::report::style;
 use crate::failure::{Failure, INTERRUPTED, catch, unusable, usage};
+use crate::output::style;
 use crate::request::CONGESTION;
 use crate::{output, request, runner};
 

@@ -11,7 +11,6 @@ use iolens_engine::Errno;
 use iolens_engine::durable::{self, Folder};
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::figure::Paper;
-use iolens_report::text::Style;
 use iolens_stats::analysis::Analysis;
 use iolens_store::Store;
 
@@ -226,9 +225,4 @@ pub(crate) fn exists(path: &Path) -> Failure {
 
 pub(crate) fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     unusable!("cannot write {}: {error}", path.display())
-}
-
-/// How text goes to stdout here.
-pub(crate) fn style() -> Style {
-    Style { colour: output::stdout_takes_colour(), width: output::stdout_columns() }
 }

@@ -345,9 +345,9 @@ pub(crate) fn answer(form: Form, run: &Run, analysis: &Analysis, database: &Path
     let usual = crate::request::file(run.header.plan.study().word());
     let full_run = usual.ok().and_then(|usual| usual.budget);
     let after = After { page: shown.as_deref(), full_run };
-    output::result(&text::first(run, analysis, Some(after), &report::style()));
+    output::result(&text::first(run, analysis, Some(after), &output::style()));
     if form == Form::Everything {
-        output::result(&format!("\n{}", text::run(run, analysis, &report::style())));
+        output::result(&format!("\n{}", text::run(run, analysis, &output::style())));
     }
     if page.is_err() {
         output::note(&said_of(&page));

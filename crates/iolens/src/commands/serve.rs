@@ -11,9 +11,9 @@ use iolens_report::served;
 
 use crate::args;
 use crate::commands::net::{first_that_works, usable_cpus};
-use crate::commands::report::style;
 use crate::failure::{Failure, unusable, usage};
 use crate::output;
+use crate::output::style;
 use crate::request::known_model;
 
 /// Serves until the user ends it.

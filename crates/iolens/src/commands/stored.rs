@@ -12,8 +12,8 @@ use iolens_stats::analysis::Analysis;
 use iolens_store::{RunSummary, Store, StoreError};
 
 use crate::args;
-use crate::commands::report::style;
 use crate::failure::{Failure, usage};
+use crate::output::style;
 use crate::{output, places};
 
 /// Opens the database without changing it.

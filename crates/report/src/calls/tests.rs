@@ -13,8 +13,8 @@ use super::*;
 use crate::export::Rows;
 use crate::findings::{Finding, Outcome, Ranking};
 use crate::fixture::alone;
-use crate::text::Style;
 use crate::{csv, figure, fixture, html, screen, text};
+use iolens_document::Style;
 
 const CALLS: u64 = 10_000;
 

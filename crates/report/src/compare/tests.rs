@@ -8,7 +8,7 @@ use iolens_stats::compare::{Absolute, Comparison, Side, compare};
 
 use super::{Compared, json, markdown, text};
 use crate::fixture;
-use crate::text::Style;
+use iolens_document::Style;
 
 const PLAIN: Style = Style { colour: false, width: 100 };
 

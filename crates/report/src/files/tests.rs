@@ -14,8 +14,8 @@ use super::*;
 use crate::export::Rows;
 use crate::findings::{self, Caching};
 use crate::fixture::alone;
-use crate::text::Style;
 use crate::{columns_tests, figure, fixture, html, json, text};
+use iolens_document::Style;
 
 const FILE_BYTES: u64 = 1 << 30;
 

@@ -5,16 +5,24 @@ use iolens_document::{
 };
 use iolens_model::moment;
 use iolens_model::outcome::Status;
-use iolens_model::run::Run;
+use iolens_model::run::{Part, Run};
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
 
 use super::table::{self, Better, Marks, compared};
 use super::{choices, outcome, trust};
-use crate::ask::Source;
 use crate::findings::{self, Ranking};
 use crate::number::{count, list};
 use crate::rates::{self, Unit};
+
+/// Where the numbers of an answer come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// They were measured for it.
+    Measured,
+    /// From a run that was stored before, and what has changed since.
+    Stored(Vec<Part>),
+}
 
 /// The screen of a question about messages of `cell`.
 pub(crate) fn asked(

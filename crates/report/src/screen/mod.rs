@@ -23,6 +23,7 @@ use iolens_stats::analysis::Analysis;
 use crate::findings::{self, Finding, Outcome, Ranking};
 use crate::words;
 
+pub use asked::Source;
 pub(crate) use asked::asked;
 pub(crate) use effort::spent;
 

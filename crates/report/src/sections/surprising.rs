@@ -7,7 +7,6 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval, RemovedCopy};
 
 use super::setting;
-use super::why::changed;
 use crate::arms::{self, Multiple};
 
 /// A method that is behind another by more than the threshold, against what copies and calls say.
@@ -132,5 +131,14 @@ fn off_the_trend(run: &Run, analysis: &Analysis, is_alone: bool) -> Option<Strin
             Some(format!("Nothing. The largest deviation is within noise: {facts}."))
         }
         false => None,
+    }
+}
+
+/// `+33% [+30, +36]`.
+pub(super) fn changed(found: &Multiple) -> String {
+    let &(ratio, interval) = found;
+    match interval.is_usable() {
+        true => format!("{} {}", change(ratio), change_interval((interval.low, interval.high))),
+        false => change(ratio),
     }
 }

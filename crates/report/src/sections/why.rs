@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use iolens_document::{Node, Section, Text, change, change_interval};
+use iolens_document::{Node, Section, Text, change};
 use iolens_model::axes::WorkingSet;
 use iolens_model::cell::Cell;
 use iolens_model::data_path::{DataPath, Hop, Movement, Mover};
@@ -16,7 +16,7 @@ use iolens_stats::analysis::{
 };
 
 use super::{setting, surprising};
-use crate::arms::{self, CLASSIC, Multiple, Shares};
+use crate::arms::{self, CLASSIC, Shares};
 use crate::groups::{distinct, grouped};
 use crate::number::{count, list, percent};
 use crate::results::curves;
@@ -199,7 +199,8 @@ fn zero_copy_cost(run: &Run, analysis: &Analysis) -> Option<Answer> {
 /// `1 KiB: time +33% [+30, +36], sender CPU +40%, …` against the copying method.
 fn extra(run: &Run, cell: &CellAnalysis) -> Option<String> {
     let (zero, copying) = pair(cell)?;
-    let time = arms::multiple(cell, ZERO, IOV).map(|found| format!("time {}", changed(&found)));
+    let time = arms::multiple(cell, ZERO, IOV)
+        .map(|found| format!("time {}", surprising::changed(&found)));
     let part = |what: &str, of: fn(&Figures) -> Option<Estimate>| {
         let (zero, copying) = (of(zero)?.value, of(copying)?.value);
         (copying > 0.0).then(|| format!("{what} {}", change(zero / copying)))
@@ -213,15 +214,6 @@ fn extra(run: &Run, cell: &CellAnalysis) -> Option<String> {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let at = setting(run, &cell.cell);
     (!parts.is_empty()).then(|| format!("{at}, against {IOV}: {}", parts.join(", ")))
-}
-
-/// `+33% [+30, +36]`.
-pub(super) fn changed(found: &Multiple) -> String {
-    let &(ratio, interval) = found;
-    match interval.is_usable() {
-        true => format!("{} {}", change(ratio), change_interval((interval.low, interval.high))),
-        false => change(ratio),
-    }
 }
 
 /// What a message costs whatever its size: where pinning and notification show.

@@ -16,8 +16,8 @@ use super::searches::{self, found};
 use super::tests::run;
 use super::*;
 use crate::export::Rows;
-use crate::text::Style;
 use crate::{csv, figure, html, json, text};
+use iolens_document::Style;
 
 /// Requests per second of every model in a closed loop.
 const CLOSED: f64 = 100_000.0;

@@ -24,8 +24,8 @@ use crate::export::Rows;
 use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
 use crate::findings::Finding;
 use crate::fixture::alone;
-use crate::text::Style;
 use crate::{columns_tests, figure, fixture, html, json, text};
+use iolens_document::Style;
 
 /// id, what it makes, ns of server CPU and context switches of a request.
 const ARMS: [(&str, &str, f64, f64); 4] = [

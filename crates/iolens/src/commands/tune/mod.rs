@@ -22,9 +22,10 @@ use iolens_stats::tune::{Found, search, verdict};
 use self::ground::{Ground, Place};
 use crate::args::{self, TuneHow, TuneTask};
 use crate::commands::file::answer;
-use crate::commands::report::{exists, style, write_new};
+use crate::commands::report::{exists, write_new};
 use crate::failure::{Failure, catch, unusable};
 use crate::output;
+use crate::output::style;
 
 /// What is asked for.
 struct Asked<'a> {
