@@ -45,13 +45,16 @@ const PERCENT_MAX: u64 = 5;
 /// trial of few messages, and is the same again but for so much.
 const HARNESS_NS: u64 = 1_000_000;
 
-/// And for so much at the edges of each slice, where a processor had something else to do in it.
+/// And for so much at the edges of each slice.
 const EDGES_NS: u64 = 10_000;
 
 /// Long beside that, also where others have the processors.
 const WINDOW: Nanos = Nanos(200_000_000);
 
 const FEW: Work = Work::Messages(2);
+
+/// What a busy hypervisor adds passes; what an arm leaves out is left out each time.
+const AGAIN: u32 = 8;
 
 const LIMIT: Nanos = Nanos(20_000_000_000);
 const BLOCK: Bytes = Bytes(256 << 10);
@@ -280,17 +283,13 @@ fn every_arm_shows_the_time_of_its_process() {
             Err(_) => doubtful.push((study, id.to_owned(), longer(trial))),
         }
     };
-    for entry in REGISTRY {
-        check("net", entry.id, &sending(entry.id));
-    }
+    REGISTRY.iter().for_each(|entry| check("net", entry.id, &sending(entry.id)));
     for entry in RECEIVERS {
         let mut trial = sending("send");
         trial.cell.net_mut().expect("a cell of net").receiver = entry.id.into();
         check("receiver", entry.id, &trial);
     }
-    for entry in CALLS {
-        check("syscall", entry.id, &calling(entry));
-    }
+    CALLS.iter().for_each(|entry| check("syscall", entry.id, &calling(entry)));
     let file = file_in(place.path());
     for entry in read::engines::ENGINES {
         check("file", entry.id, &reading(entry.id, &file));
@@ -299,9 +298,7 @@ fn every_arm_shows_the_time_of_its_process() {
         check("write", entry.id, &writing(entry.id, &file));
     }
     let engines = copy::engines::ENGINES.iter().map(|entry| entry.id);
-    for id in engines.chain([PROGRAM]) {
-        check("copy", id, &copying(id, &file, place.path()));
-    }
+    engines.chain([PROGRAM]).for_each(|id| check("copy", id, &copying(id, &file, place.path())));
     for entry in MODELS {
         for length in [Length::Long, Length::Short] {
             let id = format!("{} {}", entry.id, length.word());
@@ -309,8 +306,10 @@ fn every_arm_shows_the_time_of_its_process() {
         }
     }
     say(&format!("cpu_time: judged, and measured at all: {tallies:?}"));
-    // What a busy hypervisor adds at the edges of slices passes.
-    let again = doubtful.iter().map(|(study, id, one)| checked(place.path(), study, id, one));
+    let again = doubtful.iter().map(|(study, id, one)| {
+        let check = || checked(place.path(), study, id, one);
+        (0..AGAIN).map(|_| check()).find(Result::is_ok).unwrap_or_else(check)
+    });
     let wrong: Vec<String> = again.filter_map(Result::err).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     // Calls that only wait for a device have too little to judge.
