@@ -5,6 +5,26 @@ use thiserror::Error;
 
 use crate::units::{Bytes, Nanos};
 
+/// Makes a type that is stored as users write it.
+macro_rules! stored_as_text {
+    ($type:ty) => {
+        impl TryFrom<String> for $type {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<$type, String> {
+                text.parse()
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(value: $type) -> String {
+                value.to_string()
+            }
+        }
+    };
+}
+pub(crate) use stored_as_text;
+
 /// Why a written value was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseError {

@@ -73,19 +73,7 @@ impl fmt::Display for Slo {
     }
 }
 
-impl TryFrom<String> for Slo {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Slo, String> {
-        text.parse()
-    }
-}
-
-impl From<Slo> for String {
-    fn from(slo: Slo) -> String {
-        slo.to_string()
-    }
-}
+parse::stored_as_text!(Slo);
 
 /// What a search is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -255,19 +255,7 @@ impl FromStr for RingFlags {
     }
 }
 
-impl TryFrom<String> for RingFlags {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<RingFlags, String> {
-        text.parse()
-    }
-}
-
-impl From<RingFlags> for String {
-    fn from(flags: RingFlags) -> String {
-        flags.to_string()
-    }
-}
+parse::stored_as_text!(RingFlags);
 
 /// Sends through a ring at once, at most.
 pub const RING_SENDS_MAX: u32 = 256;

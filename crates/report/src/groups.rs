@@ -22,3 +22,8 @@ pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T>
     }
     found
 }
+
+/// The first value of each key.
+pub(crate) fn first_of_each<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<V> {
+    grouped(all).into_iter().filter_map(|(_, group)| group.into_iter().next()).collect()
+}

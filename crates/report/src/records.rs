@@ -4,6 +4,11 @@
 //! Columns without `tx_` or `rx_` are sums over both ends where both are
 //! known, else null: half of a cost is not a cost.
 
+mod arms;
+mod cells;
+mod servers;
+mod slices;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -37,11 +42,6 @@ impl fmt::Display for UnknownColumn {
 }
 
 impl std::error::Error for UnknownColumn {}
-
-mod arms;
-mod cells;
-mod servers;
-mod slices;
 
 /// One row. All rows of an export have the same names in the same order.
 pub(crate) struct Record {

@@ -23,6 +23,7 @@ use iolens_stats::analysis::{
 };
 use iolens_stats::attribution::Explanation;
 
+use crate::groups::{first_of_each, grouped};
 use crate::number::{self, NONE};
 use crate::parts::{self, Part};
 use crate::table::{Column, Entry, Table, Tone};
@@ -340,23 +341,6 @@ impl<'a> Sweep<'a> {
             ..Figure::new(self.paper, group, stem, draw, table)
         }
     }
-}
-
-/// Things by what they have in common, in the order of the first of each.
-fn grouped<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
-    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
-    for (key, one) in all {
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, group)) => group.push(one),
-            None => groups.push((key, vec![one])),
-        }
-    }
-    groups
-}
-
-/// The first thing of each key.
-fn first_of_each<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<T> {
-    grouped(all).into_iter().filter_map(|(_, group)| group.into_iter().next()).collect()
 }
 
 fn sweeps<'a>(

@@ -130,7 +130,7 @@ fn slice(random: &mut TestRng, seq: u32, arms: usize) -> SliceOutcome {
         seq,
         arm: below(random, arms),
         all_active_ns: random.next_u64() >> 1,
-        // Only who sends may be a program, whose calls nobody counts.
+        // Only the sender may be a program, and a program's calls are not counted.
         rx: rx.map(|rx| Counts { calls: Some(calls), ..rx }),
         ..any(random)
     }

@@ -198,7 +198,7 @@ const MODELS_HEAD: &str = "\
 
 The concurrency models of servers that `iolens serve` runs, all with the same protocol
 (`docs/server-protocol.md`), the same buffers and the same code around them: they differ
-in who waits for what, and in which call. This file is made from the entries in
+in what each thread waits for, and in which call. This file is made from the entries in
 `crates/engine/src/server/models` by `cargo xtask docs`; a test says when it is out of
 date. `iolens list models` says which of them work on a machine, and why not.
 
