@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "veth/busy_poll.rs"]
+mod busy_poll;
 #[path = "veth/hardship.rs"]
 mod hardship;
 #[path = "../../../tests/support/skip.rs"]
@@ -35,6 +37,11 @@ const TESTS: &[Test] = &[
         "every_transport_passes_between_namespaces",
         Topology::Veth,
         every_transport_passes_between_namespaces,
+    ),
+    (
+        "what_polls_the_device_finds_packets",
+        Topology::Veth,
+        busy_poll::what_polls_the_device_finds_packets,
     ),
     ("frames_pass_between_namespaces", Topology::Veth, frames_pass_between_namespaces),
     (

@@ -331,6 +331,7 @@ mod tests {
             "send_memory" => "\"hot,cold\"",
             "iovec" => "\"prebuilt\"",
             "reap_batch" => "[\"needed\", 8]",
+            "busy_poll_us" => "[\"off\", 50]",
             "ring_flags" => "[\"none\", \"sqpoll+single_issuer\"]",
             "budget" | "step_time" | "sequential_time" => "\"90s\"",
             "slice" => "\"1.5ms\"",

@@ -128,6 +128,13 @@ impl Topology {
         }
     }
 
+    /// Whether a call that receives there can poll a device: those that loop back have no NAPI
+    /// instance, and one that drops everything delivers nothing.
+    #[must_use]
+    pub fn can_be_polled(self) -> bool {
+        matches!(self, Topology::Veth | Topology::Host)
+    }
+
     /// Whether its ends are on two machines.
     #[must_use]
     pub fn is_apart(self) -> bool {

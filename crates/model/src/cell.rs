@@ -466,7 +466,8 @@ mod tests {
         let text = r#"{"topology":"veth","mode":"rr","working_set":"cold","fields":3,
             "iovec":"prebuilt","receiver":"recv_trunc","tuning":{"ip":"ipv4","mtu_bytes":1500,
             "socket_buffer_bytes":524288,"receive_size_bytes":131072,"reap_batch":null,"uring_depth":1,
-            "uring_batch":1,"ring_flags":"single_issuer+defer_taskrun"},"threads":4,
+            "uring_batch":1,"ring_flags":"single_issuer+defer_taskrun",
+            "busy_poll_us":null},"threads":4,
             "message_bytes":65536}"#;
         let cell: Cell = serde_json::from_str(text).unwrap();
         assert_eq!((cell.threads, cell.size), (4, Bytes(65536)));

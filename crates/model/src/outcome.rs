@@ -411,6 +411,10 @@ pub struct EndFacts {
     /// null where both ends are on one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_round_trip_ns: Option<u64>,
+    /// Packets that calls of this end found by polling a device (`TcpExt BusyPollRxPackets` of
+    /// its network namespace); null where none was to be polled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_polled_packets: Option<u64>,
     /// What this end could not read, and why.
     pub not_measured: Vec<NotMeasured>,
 }

@@ -337,7 +337,8 @@ mod tests {
         "congestion": "reno",
         "tuning": {"ip": ["ipv4"], "mtu_bytes": [1500], "socket_buffer_bytes": [524288],
             "receive_size_bytes": [131072], "reap_batch": [null], "uring_depth": [null],
-            "uring_batch": [1], "ring_flags": ["single_issuer+defer_taskrun"]},
+            "uring_batch": [1], "ring_flags": ["single_issuer+defer_taskrun"],
+            "busy_poll_us": [null]},
         "probes": {"counting": "on", "software": false, "tracepoints": false},
         "allow_sysctl": false, "direction": "tx"}"#;
 

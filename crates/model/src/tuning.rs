@@ -24,6 +24,8 @@ pub enum Concern {
     Completions,
     /// Arms that send through a ring of io_uring.
     Rings,
+    /// A network whose devices can be polled, whichever the arm.
+    Polled,
 }
 
 /// An axis of a plan, as far as it was changed.
@@ -171,6 +173,53 @@ settings! { $
     ring_flags: RingFlags = RingFlags::ONE_THREAD, Rings, |tuning| {
         Some(format!("ring flags {}", tuning.ring_flags))
     };
+    /// How long a call that would sleep until something arrives polls the device first.
+    busy_poll_us: BusyPoll = BusyPoll::OFF, Polled, |tuning| {
+        let us = tuning.busy_poll_us.0.map_or("", |_| " µs");
+        Some(format!("busy poll {}{us}", tuning.busy_poll_us))
+    };
+}
+
+/// `SO_BUSY_POLL` of both ends, in microseconds (socket(7)), with devices that can be polled; null
+/// leaves both as they are. 0 has the devices alone, so that the polling itself can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BusyPoll(pub Option<u32>);
+
+impl BusyPoll {
+    /// No polling, and devices as they are.
+    pub const OFF: BusyPoll = BusyPoll(None);
+
+    const WORD: &'static str = "off";
+
+    /// The longest that is taken.
+    const US_MAX: u32 = 1_000_000;
+}
+
+/// `off`, `50`.
+impl fmt::Display for BusyPoll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str(BusyPoll::WORD),
+            Some(us) => us.fmt(f),
+        }
+    }
+}
+
+impl FromStr for BusyPoll {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BusyPoll, String> {
+        match text.parse() {
+            Ok(us) if us <= BusyPoll::US_MAX => Ok(BusyPoll(Some(us))),
+            _ if text == BusyPoll::WORD => Ok(BusyPoll::OFF),
+            _ => Err(format!(
+                "`{text}` is no time to poll: write whole microseconds from 0 to {}, or `{}`",
+                BusyPoll::US_MAX,
+                BusyPoll::WORD
+            )),
+        }
+    }
 }
 
 /// Flags of io_uring_setup(2), as in include/uapi/linux/io_uring.h, in a
@@ -320,6 +369,7 @@ impl Tuning {
             mtu_bytes: self.mtu_bytes.filter(|_| topology == Topology::Veth),
             receive_size_bytes: self.receive_size_bytes.filter(|_| topology.has_receiver()),
             uring_depth: RingDepth::Sends(self.ring_depth()),
+            busy_poll_us: if topology.can_be_polled() { self.busy_poll_us } else { BusyPoll::OFF },
             ..self
         }
     }
@@ -455,6 +505,22 @@ mod tests {
         let chain =
             Tuning { uring_depth: RingDepth::Batch, uring_batch: 4, reap_batch: Some(2), ..tuning };
         assert_eq!(chain.unusual(), ["MTU 9000", "reap batch 2", "io_uring batch 4"]);
+    }
+
+    #[test]
+    fn polling_is_off_or_a_time_and_only_where_a_device_can_be_polled() {
+        for (text, polling) in [("off", None), ("0", Some(0)), ("50", Some(50))] {
+            assert_eq!(
+                (text.parse(), &*BusyPoll(polling).to_string()),
+                (Ok(BusyPoll(polling)), text)
+            );
+        }
+        let refused = ["", "-1", "1000001", "50us"].map(|text| text.parse::<BusyPoll>().is_err());
+        assert_eq!(refused, [true; 4]);
+        let polling = Tuning { busy_poll_us: BusyPoll(Some(50)), ..Tuning::DEFAULT };
+        for (topology, words) in [(Topology::Veth, "busy poll 50 µs"), (Topology::Sink, "")] {
+            assert_eq!(polling.within(topology).unusual().join(""), words);
+        }
     }
 
     #[test]

@@ -237,6 +237,7 @@ fn end(cell: &Cell) -> EndFacts {
         strange_datagrams: None,
         flows: Vec::new(),
         min_round_trip_ns: None,
+        busy_polled_packets: None,
         not_measured: Vec::new(),
     }
 }

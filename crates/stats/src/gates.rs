@@ -123,6 +123,7 @@ const GATES: &[Gate] = &[
     (Check::PacketTaps, zerocopy::taps),
     (Check::Parameters, scope::parameters),
     (Check::SocketBuffers, scope::buffers),
+    (Check::BusyPolling, scope::busy_polling),
     (Check::HotRings, scope::ring_size),
     (Check::Connections, servers::connections),
     (Check::Workers, servers::workers),

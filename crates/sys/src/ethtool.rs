@@ -1,5 +1,5 @@
-//! What a device may do by itself, by the old interface of ethtool(8). Tests
-//! take it away from a device of their own; see linux/ethtool.h, netdevice(7).
+//! What a device may do by itself, by the old interface of ethtool(8). It is
+//! set of devices of our own alone; see linux/ethtool.h, netdevice(7).
 //!
 //! # Safety
 //! The request and the value it points to live on this stack for as long as the
@@ -22,6 +22,10 @@ struct Value {
 
 /// `ETHTOOL_SSG` of linux/ethtool.h.
 const SET_SCATTER_GATHER: u32 = 0x19;
+/// `ETHTOOL_STSO`.
+const SET_TCP_SEGMENTATION: u32 = 0x1f;
+/// `ETHTOOL_SGRO`.
+const SET_RECEIVE_OFFLOAD: u32 = 0x2c;
 /// `SIOCETHTOOL` of linux/sockios.h.
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
@@ -31,9 +35,23 @@ const SIOCETHTOOL: libc::Ioctl = 0x8946;
 /// Errors: `ENODEV`, `EPERM` without CAP_NET_ADMIN, `EOPNOTSUPP` where the
 /// device cannot change, `ENAMETOOLONG`.
 pub fn switch_off_scatter_gather(device: &str) -> Result<(), Errno> {
+    set(device, SET_SCATTER_GATHER, 0)
+}
+
+/// Makes a veth device receive in a NAPI instance, which calls can poll: it has one with generic
+/// receive offload, and takes packets there that its peer did not leave unsegmented
+/// (drivers/net/veth.c, `veth_set_features`, `veth_skb_is_eligible_for_gro`). Both devices need it.
+///
+/// Errors: as above.
+pub fn make_pollable(device: &str) -> Result<(), Errno> {
+    set(device, SET_TCP_SEGMENTATION, 0)?;
+    set(device, SET_RECEIVE_OFFLOAD, 1)
+}
+
+fn set(device: &str, command: u32, data: u32) -> Result<(), Errno> {
     let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
     let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
-    let mut value = Value { command: SET_SCATTER_GATHER, data: 0 };
+    let mut value = Value { command, data };
     // SAFETY: all zero is a valid request.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if device.len() >= request.ifr_name.len() {
@@ -57,6 +75,7 @@ mod tests {
     #[test]
     fn a_device_that_is_not_there_is_an_error() {
         assert_eq!(switch_off_scatter_gather("not-there"), Err(Errno::ENODEV));
+        assert_eq!(make_pollable("not-there"), Err(Errno::ENODEV));
         let long = switch_off_scatter_gather("a-name-that-is-too-long");
         assert_eq!(long.unwrap_err().raw(), libc::ENAMETOOLONG);
     }

@@ -31,6 +31,26 @@ pub fn incoming_cpu(fd: BorrowedFd<'_>) -> Result<Option<u32>, Errno> {
     Ok(Some(cpu).filter(|cpu| i32::try_from(*cpu).is_ok()))
 }
 
+/// Has a call that would sleep until something arrives poll the device first, for so many
+/// microseconds (`SO_BUSY_POLL`, socket(7)).
+///
+/// Errors: `EPERM` where only root may ask for more than `net.core.busy_read`; `ENOPROTOOPT`
+/// without `CONFIG_NET_RX_BUSY_POLL`.
+pub fn poll_busily(fd: BorrowedFd<'_>, us: u32) -> Result<(), Errno> {
+    const LENGTH: libc::socklen_t = 4;
+    // SAFETY: pointer and length are those of `us`, which the kernel only reads.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_BUSY_POLL,
+            (&raw const us).cast(),
+            LENGTH,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(Errno::last()) }
+}
+
 /// Sends from one buffer; returns how many bytes the kernel accepted, which
 /// may be fewer. `MSG_NOSIGNAL`: a closed peer is `EPIPE`, never a signal.
 ///

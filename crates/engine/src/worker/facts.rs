@@ -90,6 +90,7 @@ pub(crate) fn end_facts<'a>(
         strange_datagrams: links.strange_datagrams(),
         flows: Vec::new(),
         min_round_trip_ns: trial.hosts.and(connection).and_then(min_round_trip_ns),
+        busy_polled_packets: None,
         not_measured: match connection {
             Some(_) => Vec::new(),
             None => ["retransmits", "segments_out"].map(not_over_tcp(&trial.cell)).to_vec(),

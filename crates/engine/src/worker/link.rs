@@ -85,6 +85,11 @@ impl Links {
         &self.by_arm[arm]
     }
 
+    /// The lanes that messages go over a network with.
+    pub(crate) fn over_network(&self) -> impl Iterator<Item = &Lane> {
+        self.by_arm.iter().flatten().filter(|lane| !is_local(lane.transport()))
+    }
+
     /// The connection on which a thread says how long its lead was. Only in
     /// trials that have leads.
     pub(crate) fn signal(&self, thread: usize) -> Option<BorrowedFd<'_>> {

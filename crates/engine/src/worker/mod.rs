@@ -3,6 +3,7 @@
 //! ends when its stdin does.
 
 pub(crate) mod bracket;
+mod busy_poll;
 mod crew;
 mod facts;
 mod family;
@@ -30,6 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use iolens_model::trial::Trial;
 use iolens_sys::{inherit, poll, process, signal};
 
+use self::busy_poll::BusyPolling;
 use self::crew::Crew;
 use self::gate::Latch;
 use self::link::{Doors, Links};
@@ -162,19 +164,24 @@ fn take_part(
     let say_ready = || {
         let _ = say(&FromWorker::Ready);
     };
+    let polling = BusyPolling::arrange(&task.trial, task.side, &links)?;
     last_word::prepare(&task.trial);
     let ground = files::open(&task.trial).map_err(Failure::cause)?;
     let mut crew = Crew::new(&task.trial, &links, &say_ready, go);
     crew.ground = ground.as_deref();
     let site = Site::of(&task.trial, ground.as_deref().and_then(Ground::read));
     crew.site = site.as_ref();
-    match task.side {
+    let mut report = match task.side {
         Side::Tx => {
             crew.perf = listener(&task.trial, perf)?;
-            tx::run(&crew)
+            tx::run(&crew)?
         }
-        Side::Rx => rx::run(&crew),
+        Side::Rx => rx::run(&crew)?,
+    };
+    if let Some(polling) = polling {
+        polling.describe(&mut report.facts);
     }
+    Ok(report)
 }
 
 /// perf, for a trial that is stored: one that finds the work of slices is not.

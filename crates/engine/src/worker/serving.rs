@@ -471,6 +471,7 @@ fn facts(cell: &Cell, family: &Family, cpus: &[u32]) -> EndFacts {
         strange_datagrams: None,
         flows: Vec::new(),
         min_round_trip_ns: None,
+        busy_polled_packets: None,
         not_measured,
     }
 }

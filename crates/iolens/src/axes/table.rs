@@ -16,7 +16,7 @@ use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::Passes;
 use iolens_model::search::Slo;
 use iolens_model::server::LoadLevel;
-use iolens_model::tuning::{RingDepth, RingFlags};
+use iolens_model::tuning::{BusyPoll, RingDepth, RingFlags};
 use iolens_model::units::{Bytes, Nanos};
 
 use super::{Axis, Group, Name, Place, Wish};
@@ -278,6 +278,10 @@ axes! {
     Plan ring_flags: Option<List<RingFlags>>, values::each_of, Messages "LIST" {
         "ring-flags" NET "Flags of rings that send: none, coop_taskrun, single_issuer, \
             defer_taskrun, sqpoll and sums [default: single_issuer+defer_taskrun]"
+    };
+    Plan busy_poll_us: Option<List<BusyPoll>>, values::each_of, Messages "LIST" {
+        "busy-poll" NET "Poll the device this many µs before a receive sleeps; 0: only devices \
+            that can be polled [default: off]"
     };
 
     Plan ip: Option<List<IpVersion>>, values::list, Network "LIST" {

@@ -9,7 +9,7 @@ use iolens_model::copy::External;
 use iolens_model::plan::Passes;
 use iolens_model::search::Slo;
 use iolens_model::server::LoadLevel;
-use iolens_model::tuning::{RingDepth, RingFlags};
+use iolens_model::tuning::{BusyPoll, RingDepth, RingFlags};
 use iolens_model::units::{Bytes, Nanos};
 use toml::Value;
 
@@ -67,6 +67,7 @@ macro_rules! as_text {
 as_text! {
     String: String::clone;
     f64: |x| values::written_fraction(*x);
+    BusyPoll: ToString::to_string;
     Bytes: |size| values::written_size(*size);
     Nanos: |span| Nanos::written(*span);
     Passes: |passes| values::written_passes(*passes);

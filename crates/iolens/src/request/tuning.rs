@@ -59,6 +59,9 @@ pub(super) fn axes(
             Concern::Receiver if setting.topologies.iter().any(|one| one.has_receiver()) => {}
             Concern::Receiver => notes
                 .push(format!("{flag} has no effect with --network sink, which has no receiver")),
+            Concern::Polled if setting.topologies.iter().any(|one| one.can_be_polled()) => {}
+            Concern::Polled => notes
+                .push(format!("{flag} has no effect without --network veth or another machine")),
             Concern::Completions => {
                 let what = "reads completions with calls of its own";
                 concerned(&changed, what, Entry::reads_completions, setting, notes)?;

@@ -46,6 +46,19 @@ fn flags_of_a_ring_have_their_cells() {
     place.fails("run net --ring-flags defer_taskrun", 2, "single_issuer+defer_taskrun");
 }
 
+/// Over loopback no device can be polled, which is said; there it makes no cells.
+#[test]
+fn polling_has_cells_where_a_device_can_be_polled() {
+    let place = Place::new();
+    let done = place.run(&format!("{RUN} --methods send --network loopback --busy-poll off,50"));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let said = "--busy-poll has no effect without --network veth or another machine";
+    assert!(done.stderr.contains(said), "{}", done.stderr);
+    let settings: BTreeSet<[String; 1]> = rows(&place, ["busy_poll_us"]).into_iter().collect();
+    assert_eq!(settings, BTreeSet::from([[String::new()]]));
+    assert_eq!(place.run("run net --busy-poll long").code, Some(2));
+}
+
 #[test]
 fn a_batch_is_that_many_messages_a_call() {
     let place = Place::new();

@@ -62,6 +62,7 @@ checks! {
     PacketTaps, "packet taps", "warns of packet sockets, which force copies";
     Parameters, "parameters as asked", "refuses an end that ran something else";
     SocketBuffers, "socket buffers as asked", "warns of buffers that were capped";
+    BusyPolling, "busy polling", "refuses polling for packets that found none";
     HotRings, "hot rings", "remarks on hot rings that do not fit the L2 cache";
     Connections, "connections as asked", "refuses fewer connections than were asked for";
     Workers, "workers as asked", "refuses more or fewer threads than the model makes";

@@ -98,9 +98,26 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
         let asked = asked.nodelay;
         return Some(format!("reads TCP_NODELAY back as {nodelay}, asked for was {asked}"));
     }
-    let asked = net.tuning.network().device_mtu_bytes(net.topology)?;
-    let mtu = facts.mtu_bytes.filter(|&mtu| mtu != asked.into())?;
-    Some(format!("has a device with an MTU of {mtu} B, asked for were {asked} B"))
+    let asked = net.tuning.network().device_mtu_bytes(net.topology);
+    if let Some((mtu, asked)) =
+        facts.mtu_bytes.zip(asked).filter(|&(mtu, asked)| mtu != asked.into())
+    {
+        return Some(format!("has a device with an MTU of {mtu} B, asked for were {asked} B"));
+    }
+    None
+}
+
+/// Where calls are to poll the device, those of the receiving end found packets so.
+pub(super) fn busy_polling(case: &Case<'_>) -> Ruling {
+    let asked = case.trial.cell.net().and_then(|net| net.tuning.busy_poll_us.0);
+    let Some(us) = asked.filter(|&us| us > 0) else { return Ruling::Pass };
+    match case.trial.rx.as_ref().and_then(|facts| facts.busy_polled_packets) {
+        Some(1..) => Ruling::Pass,
+        Some(0) => Ruling::Invalid(format!(
+            "calls were to poll the device for {us} µs, and found no packet so"
+        )),
+        None => Ruling::Invalid("nothing says whether calls polled the device".to_owned()),
+    }
 }
 
 /// The kernel grants a socket buffer of twice what was asked, up to twice
@@ -269,6 +286,7 @@ mod tests {
     use iolens_model::reading::{NotMeasured, Reading};
     use iolens_model::run::Run;
     use iolens_model::server::{LoadLevel, ServerSetting};
+    use iolens_model::tuning::BusyPoll;
     use iolens_model::units::Bytes;
 
     use super::*;
@@ -383,6 +401,22 @@ mod tests {
         check_gate(parameters, &run, Some(reason));
         device(&mut run, 1500);
         check_gate(parameters, &run, None);
+    }
+
+    #[test]
+    fn polling_has_to_find_packets() {
+        let mut run = one_arm_trial(|_| {});
+        let mut check = |asked, found, expect| {
+            run.trials[0].cell.net_mut().unwrap().tuning.busy_poll_us = BusyPoll(asked);
+            run.trials[0].rx.as_mut().unwrap().busy_polled_packets = found;
+            check_gate(busy_polling, &run, expect);
+        };
+        check(None, None, None);
+        check(Some(0), Some(0), None);
+        check(Some(50), Some(1), None);
+        let none = "calls were to poll the device for 50 µs, and found no packet so";
+        check(Some(50), Some(0), Some(none));
+        check(Some(50), None, Some("nothing says whether calls polled the device"));
     }
 
     #[test]

@@ -67,6 +67,7 @@ pub(crate) fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
         strange_datagrams: None,
         flows: Vec::new(),
         min_round_trip_ns: None,
+        busy_polled_packets: None,
         not_measured: Vec::new(),
     }
 }
