@@ -1,11 +1,11 @@
 //! Rings against the running kernel.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::*;
 use crate::ring::{self, Layout, MessageRing};
-use crate::{skip, socket, tcp};
+use crate::{clock, skip, socket, tcp};
 
 const ALL: [Opcode; 5] =
     [Opcode::Send, Opcode::Sendmsg, Opcode::SendZc, Opcode::SendZcFixed, Opcode::SendmsgZc];
@@ -73,10 +73,12 @@ fn open<'a>(
 
 /// Registers the messages; memory that a closed ring had locked comes back a while later.
 fn register(ring: &mut SendRing<'_>) -> Result<(), OpenError> {
-    let begun = Instant::now();
+    let deadline_ns = clock::monotonic_ns() + 1_000_000_000 * LIMIT.as_secs();
     loop {
         match ring.register() {
-            Err(OpenError::Register { errno: Errno::ENOMEM, .. }) if begun.elapsed() < LIMIT => {
+            Err(OpenError::Register { errno: Errno::ENOMEM, .. })
+                if clock::monotonic_ns() < deadline_ns =>
+            {
                 std::thread::yield_now();
             }
             done => return done,
