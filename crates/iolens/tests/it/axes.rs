@@ -50,13 +50,12 @@ fn flags_of_a_ring_have_their_cells() {
 #[test]
 fn polling_has_cells_where_a_device_can_be_polled() {
     let place = Place::new();
-    let done = place.run(&format!("{RUN} --methods send --network loopback --busy-poll off,50"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let done = place.run(&format!("{RUN} --methods send --busy-poll off,50")).ended(0);
     let said = "--busy-poll has no effect without --network veth or another machine";
     assert!(done.stderr.contains(said), "{}", done.stderr);
-    let settings: BTreeSet<[String; 1]> = rows(&place, ["busy_poll_us"]).into_iter().collect();
+    let settings: BTreeSet<_> = place.rows("cells", ["busy_poll_us"]).into_iter().collect();
     assert_eq!(settings, BTreeSet::from([[String::new()]]));
-    assert_eq!(place.run("run net --busy-poll long").code, Some(2));
+    place.fails("run net --busy-poll long", 2, "write whole microseconds");
 }
 
 #[test]

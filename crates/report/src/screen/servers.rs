@@ -36,7 +36,14 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     if bounded {
         screen.legend.push(BOUNDED.into());
     }
-    let closed = views.iter().take(LOADS_MAX).filter(|view| !view.is_open);
+    let mut closed = views.iter().take(LOADS_MAX).filter(|view| !view.is_open).peekable();
+    if closed.peek().is_some() {
+        let of = format!(
+            "µs/req: the mean of {} times the ratio · req/s, CPUs used: each model's own mean",
+            run.header.plan.baseline
+        );
+        screen.legend.push(of.into());
+    }
     if closed.flat_map(|view| models(&view.cell)).any(is_full) {
         let share = number::percent(iolens_stats::load::BUSY_SHARE);
         screen.legend.push(format!("full: the server used at least {share} of its CPU").into());
