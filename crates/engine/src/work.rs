@@ -73,6 +73,12 @@ pub fn guessed_block_ns(block: Bytes, cache: CacheState) -> f64 {
     GUESS_READ_NS + block.0 as f64 / bytes_per_ns
 }
 
+/// The time of the bytes of a block before anything was measured, in ns.
+#[must_use]
+pub fn guessed_copy_of_block_ns(block: Bytes) -> f64 {
+    block.0 as f64 / GUESS_BYTES_PER_NS
+}
+
 /// The time of writing one block before anything was measured, in ns.
 #[must_use]
 pub fn guessed_write_ns(block: Bytes, is_durable: bool, is_direct: bool) -> f64 {

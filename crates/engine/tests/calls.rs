@@ -8,8 +8,9 @@
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
 
-use iolens_engine::calls::{CALLS, Entry};
+use iolens_engine::calls::{Asked, CALLS, Entry};
 use iolens_engine::op::{Budget, Tally};
+use iolens_model::units::Bytes;
 use iolens_sys::usage;
 
 const CALLS_OF_A_SLICE: u64 = 7;
@@ -25,7 +26,15 @@ fn mappings() -> usize {
 const NAME: &str = "every_call_is_what_its_entry_says_and_leaves_nothing";
 
 fn check(entry: &Entry) {
-    let mut call = match (entry.open)(&entry.setup(1)) {
+    check_blocks(entry, 1);
+    if entry.bytes > 0 {
+        check_blocks(entry, 16 << 10);
+    }
+}
+
+fn check_blocks(entry: &Entry, block: u64) {
+    let asked = Asked { block: Bytes(block), ..Asked::LEAST };
+    let mut call = match (entry.open)(&entry.setup(asked)) {
         Ok(call) => call,
         Err(error) if entry.id.starts_with("io_uring") => {
             return skip::note(NAME, &error.to_string());
@@ -49,7 +58,7 @@ fn check(entry: &Entry) {
         let expected = Tally {
             messages: done,
             calls: done * u64::from(entry.calls),
-            bytes: done * u64::from(entry.bytes),
+            bytes: done * u64::from(entry.bytes) * block,
             ..Tally::default()
         };
         assert_eq!(call.tally(), expected, "{}", entry.id);

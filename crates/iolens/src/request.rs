@@ -112,7 +112,11 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
             let arms = (&mut primitives, &*baseline);
             Axes::Net(net::axes(&asked, arms, &schedule, available, &mut notes)?)
         }
-        Study::Syscall => Axes::Syscall(syscall::axes(&asked, &schedule)?),
+        Study::Syscall => {
+            let axes = syscall::axes(&asked, &schedule)?;
+            primitives = syscall::fitting(primitives, &baseline, &asked, &mut notes)?;
+            Axes::Syscall(axes)
+        }
         Study::File => Axes::File(file::axes(&asked)?),
         Study::Write => Axes::Write(write::asked_for(&asked)?),
         Study::Copy => Axes::Copy(copy::axes(&asked)?),
@@ -153,14 +157,17 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     Ok(Request { plan, name: asked.name, notes })
 }
 
-/// The sizes of a study that has some; a file of the user's that is copied has its own.
+/// The sizes of a study that has some; a file of the user's that is copied has its own, and
+/// calls that are asked for none have theirs.
 fn sizes(study: Study, asked: &Wishes) -> Result<Vec<Bytes>, Failure> {
     match (study, &asked.file) {
         (Study::Copy, Some(file)) => Ok(vec![copy::size_of(file)?]),
-        _ if !study.has_sizes() => Ok(Vec::new()),
+        (Study::Syscall, _) if asked.sizes.is_none() => Ok(Vec::new()),
+        (Study::Server, _) => Ok(Vec::new()),
         _ => {
             let sizes = stated(&asked.sizes, "sizes")?;
-            let blocks = sizes.iter().filter(|_| study.has_blocks());
+            let are_blocks = study.has_blocks() || study == Study::Syscall;
+            let blocks = sizes.iter().filter(|_| are_blocks);
             blocks.copied().try_for_each(|size| a_block(size).map(drop)).map_err(Failure::usage)?;
             Ok(sizes)
         }
@@ -213,7 +220,7 @@ pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
         quick: plan.quick,
         methods: Some(plan.primitives.clone()),
         baseline: Some(plan.baseline.clone()),
-        sizes: (plan.study().has_sizes() && !is_of_a_file).then(|| plan.sizes.clone()),
+        sizes: (!plan.sizes.is_empty() && !is_of_a_file).then(|| plan.sizes.clone()),
         threads: Some(plan.threads.clone()),
         budget: Some(plan.budget),
         precision: Some(plan.precision),

@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::axes::axis;
+use crate::cell::Cell;
 
 axis! {
     /// What a call is listed with.
     CallKind {
         /// What lies under every other call.
         Floors = "floors",
-        /// One byte to the kernel, or from it.
+        /// A block to the kernel, or from it.
         Bytes = "bytes",
         /// Descriptors made and closed.
         Descriptors = "descriptors",
@@ -33,16 +34,31 @@ pub struct CallFacts {
     pub summary: String,
     /// System calls of one unit.
     pub calls: u32,
-    /// Bytes that one unit moves.
+    /// Bytes that one unit moves where a cell has no size; 0 where it moves none.
     pub bytes: u32,
     /// Units that a thread's slice has at most; null where there is no end.
     pub most: Option<u32>,
+}
+
+impl CallFacts {
+    /// Bytes that one unit moves in a cell.
+    #[must_use]
+    pub fn bytes_in(&self, cell: &Cell) -> u64 {
+        match (self.bytes, cell.size.0) {
+            (own, 0) => own.into(),
+            (0, _) => 0,
+            (_, block) => block,
+        }
+    }
 }
 
 /// The axes of `syscall`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyscallAxes {
     /// Calls in a row that a slice is; null for as many as fill it. A number is
-    /// a question about one thread: its cells have the first thread count alone.
+    /// a question about one thread and block: its cells have the first thread count and the
+    /// first size alone.
     pub in_a_row: Vec<Option<u64>>,
+    /// A file of the user's that calls are about; null for files of ours.
+    pub file: Option<String>,
 }

@@ -25,7 +25,8 @@ pub struct Cell {
     /// connection, and a thread at the other end of it.
     pub threads: u32,
     /// Bytes of one unit of work: of a message at least 1; 0 in studies where
-    /// that is no axis, see [`Study::has_sizes`].
+    /// that is no axis, see [`Study::has_sizes`], and where calls move what they move by
+    /// themselves.
     pub size: Bytes,
 }
 
@@ -295,6 +296,12 @@ impl Cell {
         Cell { size: Bytes(0), ..self.clone() }
     }
 
+    /// Its size; null where it has none.
+    #[must_use]
+    pub fn own_size(&self) -> Option<Bytes> {
+        (self.study().has_sizes() || self.size.0 > 0).then_some(self.size)
+    }
+
     /// `4 threads`.
     #[must_use]
     pub fn threads_in_words(&self) -> String {
@@ -306,9 +313,9 @@ impl Cell {
     /// `64 KiB × 4 threads`; without the size in studies that have none.
     #[must_use]
     pub fn size_and_threads(&self) -> String {
-        match self.study().has_sizes() {
-            true => format!("{} × {}", self.size, self.threads_in_words()),
-            false => self.threads_in_words(),
+        match self.own_size() {
+            Some(size) => format!("{size} × {}", self.threads_in_words()),
+            None => self.threads_in_words(),
         }
     }
 
@@ -406,6 +413,8 @@ enum Stored {
         study: Study,
         in_a_row: Option<u64>,
         threads: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        block_bytes: Option<Bytes>,
     },
 }
 
@@ -427,9 +436,9 @@ impl From<Stored> for Cell {
             Stored::Server { setting, threads, .. } => {
                 Cell { setting: Setting::Server(setting), threads, size: Bytes(0) }
             }
-            Stored::Syscall { in_a_row, threads, .. } => {
+            Stored::Syscall { in_a_row, threads, block_bytes, .. } => {
                 let setting = Setting::Syscall(SyscallSetting { in_a_row });
-                Cell { setting, threads, size: Bytes(0) }
+                Cell { setting, threads, size: block_bytes.unwrap_or_default() }
             }
         }
     }
@@ -450,7 +459,8 @@ impl From<Cell> for Stored {
             }
             Setting::Server(setting) => Stored::Server { study: Study::Server, setting, threads },
             Setting::Syscall(SyscallSetting { in_a_row }) => {
-                Stored::Syscall { study: Study::Syscall, in_a_row, threads }
+                let block_bytes = Some(size).filter(|size| size.0 > 0);
+                Stored::Syscall { study: Study::Syscall, in_a_row, threads, block_bytes }
             }
         }
     }
@@ -523,6 +533,10 @@ mod tests {
             let written = serde_json::to_string(&cell).unwrap();
             assert!(!written.contains("bytes"), "{written}");
             assert_eq!(serde_json::from_str::<Cell>(&written).unwrap(), cell);
+            let sized = Cell { size: Bytes(4096), ..cell };
+            assert_eq!(sized.to_string(), format!("4 KiB × {words}"));
+            let written = serde_json::to_string(&sized).unwrap();
+            assert_eq!(serde_json::from_str::<Cell>(&written).unwrap(), sized, "{written}");
         }
     }
 }

@@ -26,7 +26,8 @@ pub struct Plan {
     pub primitives: Vec<String>,
     /// The arm that the others are compared with.
     pub baseline: String,
-    /// Sizes of a unit of work: of messages; empty in studies without sizes.
+    /// Sizes of a unit of work: of messages; empty in studies without sizes, and where calls
+    /// move what they move by themselves.
     pub sizes: Vec<Bytes>,
     /// Threads, or pairs of them.
     pub threads: Vec<u32>,
@@ -276,15 +277,17 @@ impl Plan {
         let cells = crossed(cells, &self.threads, |cell: &mut Cell, &threads| {
             cell.threads = threads;
         });
-        let several = |cell: &Cell| {
-            let fills = cell.syscall().is_none_or(|setting| setting.in_a_row.is_none());
-            fills || self.threads.first() == Some(&cell.threads)
-        };
-        let cells: Vec<Cell> = cells.into_iter().filter(several).collect();
-        match self.study().has_sizes() {
+        let has_sizes = self.study().has_sizes() || !self.sizes.is_empty();
+        let mut cells = match has_sizes {
             true => crossed(cells, &self.sizes, |cell, &size| cell.size = size),
             false => cells,
-        }
+        };
+        cells.retain(|cell| {
+            let fills = cell.syscall().is_none_or(|setting| setting.in_a_row.is_none());
+            let is_first = self.sizes.first().is_none_or(|first| *first == cell.size);
+            fills || is_first && self.threads.first() == Some(&cell.threads)
+        });
+        cells
     }
 
     /// What tells a cell from others of the plan besides its size and threads,

@@ -89,55 +89,57 @@ pub fn read_bad() -> Result<(), Errno> {
     }
 }
 
-/// read(2) of one byte.
+/// read(2) of as many bytes as there is room for.
 ///
-/// Errors: see read(2); `ENODATA` at the end.
+/// Errors: see read(2); `ENODATA` at the end, `EBADMSG` for fewer bytes.
 #[inline]
-pub fn read(fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    let mut byte = 0u8;
-    // SAFETY: the byte lives on this stack.
-    exactly(1, unsafe { libc::read(fd.as_raw_fd(), (&raw mut byte).cast(), 1) } as i64)
+pub fn read(fd: BorrowedFd<'_>, room: &mut [u8]) -> Result<(), Errno> {
+    let bytes = room.len();
+    // SAFETY: the room is the argument's, of this length.
+    let returned = unsafe { libc::read(fd.as_raw_fd(), room.as_mut_ptr().cast(), bytes) };
+    exactly(bytes as u64, returned as i64)
 }
 
-/// write(2) of one byte.
+/// write(2) of these bytes.
 ///
-/// Errors: see write(2).
+/// Errors: see write(2); `EBADMSG` where fewer were taken.
 #[inline]
-pub fn write(fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    let byte = 1u8;
-    // SAFETY: the byte lives on this stack.
-    exactly(1, unsafe { libc::write(fd.as_raw_fd(), (&raw const byte).cast(), 1) } as i64)
+pub fn write(fd: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Errno> {
+    // SAFETY: the bytes are the argument's, of this length.
+    let returned = unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+    exactly(bytes.len() as u64, returned as i64)
 }
 
-/// pread(2) of the first byte.
+/// pread(2) of the first bytes, as many as there is room for.
 ///
-/// Errors: see pread(2); `ENODATA` where the file is empty.
+/// Errors: see pread(2); `ENODATA` where the file is empty, `EBADMSG` where it is shorter.
 #[inline]
-pub fn pread(fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    let mut byte = 0u8;
-    // SAFETY: the byte lives on this stack.
-    exactly(1, unsafe { libc::pread(fd.as_raw_fd(), (&raw mut byte).cast(), 1, 0) } as i64)
+pub fn pread(fd: BorrowedFd<'_>, room: &mut [u8]) -> Result<(), Errno> {
+    let bytes = room.len();
+    // SAFETY: the room is the argument's, of this length.
+    let returned = unsafe { libc::pread(fd.as_raw_fd(), room.as_mut_ptr().cast(), bytes, 0) };
+    exactly(bytes as u64, returned as i64)
 }
 
-/// pwrite(2) of the first byte.
+/// pwrite(2) of these bytes over the first ones.
 ///
-/// Errors: see pwrite(2).
+/// Errors: see pwrite(2); `EBADMSG` where fewer were taken.
 #[inline]
-pub fn pwrite(fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    let byte = 1u8;
-    // SAFETY: the byte lives on this stack.
-    exactly(1, unsafe { libc::pwrite(fd.as_raw_fd(), (&raw const byte).cast(), 1, 0) } as i64)
+pub fn pwrite(fd: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Errno> {
+    // SAFETY: the bytes are the argument's, of this length.
+    let returned = unsafe { libc::pwrite(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+    exactly(bytes.len() as u64, returned as i64)
 }
 
-/// readv(2) of one byte into an iovec of one entry.
+/// readv(2) of as many bytes as there is room for, into an iovec of one entry.
 ///
-/// Errors: see readv(2); `ENODATA` at the end.
+/// Errors: see readv(2); `ENODATA` at the end, `EBADMSG` for fewer bytes.
 #[inline]
-pub fn readv(fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    let mut byte = 0u8;
-    let iovec = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-    // SAFETY: the iovec and its byte live on this stack.
-    exactly(1, unsafe { libc::readv(fd.as_raw_fd(), &raw const iovec, 1) } as i64)
+pub fn readv(fd: BorrowedFd<'_>, room: &mut [u8]) -> Result<(), Errno> {
+    let bytes = room.len();
+    let iovec = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: bytes };
+    // SAFETY: the iovec lives on this stack, and its room is the argument's.
+    exactly(bytes as u64, unsafe { libc::readv(fd.as_raw_fd(), &raw const iovec, 1) } as i64)
 }
 
 /// lseek(2) to the beginning.
@@ -440,8 +442,8 @@ mod tests {
     #[test]
     fn what_goes_wrong_is_said() {
         let null = std::fs::File::open("/dev/null").unwrap();
-        assert_eq!(read(null.as_fd()), Err(Errno::ENODATA), "the end is no byte");
-        assert_eq!(write(null.as_fd()), Err(Errno::EBADF), "it is open to read alone");
+        assert_eq!(read(null.as_fd(), &mut [0]), Err(Errno::ENODATA), "the end is no byte");
+        assert_eq!(write(null.as_fd(), &[1]), Err(Errno::EBADF), "it is open to read alone");
         assert_eq!(getppid(-1), Err(Errno::ESRCH));
         assert_eq!(function(-1), Err(Errno::EINVAL));
         let root = std::fs::File::open("/").unwrap();
@@ -451,7 +453,9 @@ mod tests {
         let (epoll, (out, into)) = (epoll().unwrap(), crate::pipe::open(4096).unwrap());
         epoll_watch(epoll.as_fd(), out.as_fd()).unwrap();
         assert_eq!(epoll_wait(epoll.as_fd()), Ok(()));
-        write(into.as_fd()).unwrap();
+        write(into.as_fd(), &[1, 2]).unwrap();
+        assert_eq!(read(out.as_fd(), &mut [0; 3]), Err(Errno::EBADMSG), "it holds two bytes");
+        write(into.as_fd(), &[1]).unwrap();
         assert_eq!(epoll_wait(epoll.as_fd()), Err(Errno::EBADMSG), "one is ready");
         assert_eq!(futex_wake(&AtomicU32::new(0)), Ok(()));
     }

@@ -7,9 +7,9 @@ use iolens_model::call::CallKind;
 use iolens_sys::calls;
 use iolens_sys::errno::Errno;
 
-use super::entry::{Call, Entry, MOST, Open, Setup, call, repeated};
+use super::entry::{Call, Entry, MOST, OfFile, Open, Setup, call, repeated};
 use super::files::Named;
-use super::transfers::small_file;
+use super::transfers::file_to_read;
 use crate::entry::SetupError;
 
 /// An entry of one call that makes or takes a descriptor.
@@ -19,8 +19,8 @@ const fn one_descriptor(
     guess_ns: f64,
     open: Open,
 ) -> Entry {
-    let (most, descriptors) = (Some(MOST), MOST + 1);
-    Entry { most, descriptors, ..call(id, CallKind::Descriptors, summary, guess_ns, open) }
+    let (most, descriptors, of_file) = (Some(MOST), MOST + 1, OfFile::Reads);
+    Entry { most, descriptors, of_file, ..call(id, CallKind::Descriptors, summary, guess_ns, open) }
 }
 
 /// The registry entry.
@@ -28,7 +28,7 @@ pub(super) static OPEN: Entry = one_descriptor(
     "open",
     "openat(2), to read, of a name in an open directory; closed after the slice",
     1_500.0,
-    |setup| Ok(repeated(&OPEN, Made::new(setup, opener()?))),
+    |setup| Ok(repeated(&OPEN, Made::new(setup, opener(setup)?))),
 );
 
 /// The registry entry.
@@ -36,7 +36,7 @@ pub(super) static CLOSE: Entry = one_descriptor(
     "close",
     "close(2) of a file's only descriptor; opened before the slice",
     500.0,
-    |setup| Ok(repeated(&CLOSE, Closed(Made::new(setup, opener()?)))),
+    |setup| Ok(repeated(&CLOSE, Closed(Made::new(setup, opener(setup)?)))),
 );
 
 /// The registry entry.
@@ -48,8 +48,8 @@ pub(super) static OPEN_CLOSE: Entry = Entry {
         "open_close",
         "openat(2), to read, of a name in an open directory, and close(2)",
         2_000.0,
-        |_| {
-            let open = opener()?;
+        |setup| {
+            let open = opener(setup)?;
             Ok(repeated(&OPEN_CLOSE, move || open().and_then(calls::close)))
         },
     )
@@ -61,14 +61,16 @@ pub(super) static DUP: Entry = one_descriptor(
     "dup(2) of an open file's descriptor; closed after the slice",
     300.0,
     |setup| {
-        let file = small_file(1)?;
+        let file = file_to_read(setup, 1)?;
         Ok(repeated(&DUP, Made::new(setup, move || calls::dup(file.as_fd()))))
     },
 );
 
 /// Opens the same name each time.
-fn opener() -> Result<impl Fn() -> Result<OwnedFd, Errno> + Send, SetupError> {
-    let Named { directory, name } = Named::open()?;
+fn opener(
+    setup: &Setup<'_>,
+) -> Result<impl Fn() -> Result<OwnedFd, Errno> + Send + use<>, SetupError> {
+    let Named { directory, name } = Named::open(setup)?;
     Ok(move || calls::open(directory.as_fd(), &name))
 }
 
@@ -80,7 +82,7 @@ struct Made<F> {
 }
 
 impl<F> Made<F> {
-    fn new(setup: &Setup, make: F) -> Made<F> {
+    fn new(setup: &Setup<'_>, make: F) -> Made<F> {
         Made { made: Vec::with_capacity(setup.most), make, most: setup.most }
     }
 }

@@ -1,29 +1,31 @@
 //! Questions about a file, and its way to the device.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use iolens_model::call::CallKind;
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::calls;
 use iolens_sys::errno::Errno;
 
-use super::entry::{Entry, at, call, repeated};
-use super::transfers::small_file;
+use super::entry::{Entry, OfFile, Setup, at, call, moving, repeated};
+use super::transfers::{Block, file_to_read, small_file};
 use crate::entry::SetupError;
 
 /// The registry entry.
 pub(super) static STAT: Entry = Entry {
     descriptors: 1,
+    of_file: OfFile::Reads,
     ..call(
         "stat",
         CallKind::Files,
         "fstatat(2), which stat(3) calls, of a name in an open directory",
         700.0,
-        |_| {
-            let Named { directory, name } = Named::open()?;
+        |setup| {
+            let Named { directory, name } = Named::open(setup)?;
             Ok(repeated(&STAT, move || calls::stat(directory.as_fd(), &name)))
         },
     )
@@ -32,14 +34,15 @@ pub(super) static STAT: Entry = Entry {
 /// The registry entry.
 pub(super) static STATX: Entry = Entry {
     descriptors: 1,
+    of_file: OfFile::Reads,
     since: Some(KernelVersion::new(4, 11, 0)),
     ..call(
         "statx",
         CallKind::Files,
         "statx(2), the basic fields, of a name in an open directory",
         700.0,
-        |_| {
-            let Named { directory, name } = Named::open()?;
+        |setup| {
+            let Named { directory, name } = Named::open(setup)?;
             Ok(repeated(&STATX, move || calls::statx(directory.as_fd(), &name)))
         },
     )
@@ -48,8 +51,9 @@ pub(super) static STATX: Entry = Entry {
 /// The registry entry.
 pub(super) static FSTAT: Entry = Entry {
     descriptors: 1,
-    ..call("fstat", CallKind::Files, "fstat(2) of an open file", 400.0, |_| {
-        let file = small_file(1)?;
+    of_file: OfFile::Reads,
+    ..call("fstat", CallKind::Files, "fstat(2) of an open file", 400.0, |setup| {
+        let file = file_to_read(setup, 1)?;
         Ok(repeated(&FSTAT, move || calls::fstat(file.as_fd())))
     })
 };
@@ -58,37 +62,41 @@ pub(super) static FSTAT: Entry = Entry {
 pub(super) static FSYNC: Entry = Entry {
     calls: 2,
     bytes: 1,
+    of_file: OfFile::Writes,
     most: Some(1),
     descriptors: 1,
     ..call(
         "fsync",
         CallKind::Files,
-        "pwrite(2) of 1 B and fsync(2) of it, to a file of our own in the folder for \
+        "pwrite(2) of a block and fsync(2) of it, to a file of our own in the folder for \
               temporary files",
         2_000_000.0,
-        |_| {
-            let file = small_file(1)?;
+        |setup| {
+            let (file, block) = (small_file(setup.block)?, Block::of(setup)?);
             let both = move || {
-                calls::pwrite(file.as_fd())?;
+                calls::pwrite(file.as_fd(), block.bytes())?;
                 calls::fsync(file.as_fd())
             };
-            Ok(repeated(&FSYNC, both))
+            Ok(moving(&FSYNC, setup, both))
         },
     )
 };
 
-/// A name in an open directory: that of the program that runs, which is there and
-/// can be read, and which nobody has to remove.
+/// A name in an open directory: that of the user's file, or of the program that runs, which is
+/// there and can be read, and which nobody has to remove.
 pub(super) struct Named {
     pub(super) directory: File,
     pub(super) name: CString,
 }
 
 impl Named {
-    pub(super) fn open() -> Result<Named, SetupError> {
-        let find = || at("find the program that runs")(Errno::ENOENT);
-        let program = std::env::current_exe().map_err(|_| find())?;
-        let (Some(folder), Some(name)) = (program.parent(), program.file_name()) else {
+    pub(super) fn open(setup: &Setup<'_>) -> Result<Named, SetupError> {
+        let find = || at("find the folder and the name of a file to open")(Errno::ENOENT);
+        let path = match setup.file {
+            Some(theirs) => Path::new(OsStr::from_bytes(theirs.path())).to_owned(),
+            None => std::env::current_exe().map_err(|_| find())?,
+        };
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(find());
         };
         let tried = format!("open the directory {}", folder.display());

@@ -7,7 +7,8 @@ use iolens_sys::calls::{self, FilePages, Mapping, PAGE_BYTES, Populate};
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
 
-use super::entry::{Call, Entry, MOST, at, call, repeated};
+use super::entry::{Asked, Call, Entry, MOST, OfFile, at, call, repeated};
+use super::transfers::file_to_read;
 
 /// Pages that are mapped at once where they are populated.
 const POPULATED: usize = 64;
@@ -60,7 +61,9 @@ pub(super) static FAULT_ANONYMOUS: Entry = Entry {
 /// The registry entry.
 pub(super) static FAULT_FILE: Entry = Entry {
     calls: 0,
+    of_file: OfFile::Reads,
     most: Some(FILE_MOST),
+    holds: Some(faults_of_file),
     descriptors: 1,
     ..call(
         "fault_file",
@@ -69,14 +72,26 @@ pub(super) static FAULT_FILE: Entry = Entry {
               table: a minor fault, which maps the 16 pages around it",
         1_500.0,
         |setup| {
+            let most = setup.most;
+            if setup.file.is_some() {
+                let file = file_to_read(setup, 1)?;
+                let pages = Mapped { file, pages: None, next: 0, most, byte: None };
+                return Ok(repeated(&FAULT_FILE, pages));
+            }
             let file = file::in_memory("iolens").map_err(at("make a file in memory"))?;
-            let bytes = setup.most * AROUND * PAGE_BYTES;
+            let bytes = most * AROUND * PAGE_BYTES;
             let filled = std::io::Write::write_all(&mut &file, &vec![1; bytes]);
             filled.map_err(|e| at(&format!("write {bytes} B to a file in memory"))(e.into()))?;
-            Ok(repeated(&FAULT_FILE, Mapped { file, pages: None, next: 0, most: setup.most }))
+            Ok(repeated(&FAULT_FILE, Mapped { file, pages: None, next: 0, most, byte: Some(1) }))
         },
     )
 };
+
+/// Places of the user's file that each thread may touch: one in so many pages.
+fn faults_of_file(Asked { threads, file, .. }: Asked) -> u64 {
+    let place = (AROUND * PAGE_BYTES) as u64;
+    file.map_or(u64::MAX, |bytes| bytes.0.div_ceil(place) / u64::from(threads.max(1)))
+}
 
 /// Memory that is new in each slice.
 struct Fresh {
@@ -109,6 +124,8 @@ struct Mapped {
     pages: Option<FilePages>,
     next: usize,
     most: usize,
+    /// What stands everywhere in it; null where that is the user's business.
+    byte: Option<u8>,
 }
 
 impl Call for Mapped {
@@ -117,7 +134,7 @@ impl Call for Mapped {
         let pages = self.pages.as_ref().filter(|_| self.next < self.most);
         let byte = pages.ok_or(Errno::ENOBUFS)?.read(self.next * AROUND);
         self.next += 1;
-        if byte == 1 { Ok(()) } else { Err(Errno::EBADMSG) }
+        if self.byte.is_none_or(|own| byte == own) { Ok(()) } else { Err(Errno::EBADMSG) }
     }
 
     fn prepare(&mut self) -> Result<(), Errno> {

@@ -16,7 +16,7 @@ mod rings;
 mod transfers;
 mod waits;
 
-pub use self::entry::{Entry, Setup};
+pub use self::entry::{Asked, Entry, OfFile, Setup};
 
 /// Every call, sorted by id.
 pub const CALLS: &[&Entry] = &[

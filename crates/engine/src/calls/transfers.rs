@@ -1,20 +1,23 @@
-//! One byte between the program and the kernel, from what costs least to give or
-//! take it, and the seek and the refusal beside them.
+//! A block between the program and the kernel, one byte where nothing else is asked for, from
+//! what costs least to give or take it, and the seek and the refusal beside them.
 
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_model::call::CallKind;
+use iolens_model::units::Bytes;
 use iolens_sys::calls;
 use iolens_sys::errno::Errno;
+use iolens_sys::file::open::{self, Caching};
+use iolens_sys::pages::{PageKind, Pages};
 use iolens_sys::{file, pipe};
 
-use super::entry::{Call, Entry, MOST, Open, at, call, repeated};
+use super::entry::{Asked, Call, Entry, MOST, OfFile, Open, Setup, at, call, moving, repeated};
 use crate::entry::SetupError;
 
-/// An entry of one call and one byte.
-const fn one_byte(id: &'static str, summary: &'static str, open: Open) -> Entry {
+/// An entry of one call and one block.
+const fn one_block(id: &'static str, summary: &'static str, open: Open) -> Entry {
     Entry { bytes: 1, descriptors: 1, ..call(id, CallKind::Bytes, summary, 300.0, open) }
 }
 
@@ -22,75 +25,112 @@ const fn one_byte(id: &'static str, summary: &'static str, open: Open) -> Entry 
 pub(super) static READ_BAD: Entry = Entry {
     bytes: 0,
     descriptors: 0,
-    ..one_byte("read_bad", "read(2) from descriptor -1: refused with EBADF at the door", |_| {
+    ..one_block("read_bad", "read(2) from descriptor -1: refused with EBADF at the door", |_| {
         Ok(repeated(&READ_BAD, calls::read_bad))
     })
 };
 
 /// The registry entry.
-pub(super) static READ_ZERO: Entry = one_byte("read_zero", "read(2) of 1 B of /dev/zero", |_| {
-    let zero = device("/dev/zero")?;
-    Ok(repeated(&READ_ZERO, move || calls::read(zero.as_fd())))
-});
+pub(super) static READ_ZERO: Entry =
+    one_block("read_zero", "read(2) of a block of /dev/zero", |setup| {
+        let (zero, mut block) = (device("/dev/zero")?, Block::of(setup)?);
+        Ok(moving(&READ_ZERO, setup, move || calls::read(zero.as_fd(), block.room())))
+    });
 
 /// The registry entry.
 pub(super) static READV: Entry =
-    one_byte("readv", "readv(2) of 1 B of /dev/zero, an iovec of one entry", |_| {
-        let zero = device("/dev/zero")?;
-        Ok(repeated(&READV, move || calls::readv(zero.as_fd())))
+    one_block("readv", "readv(2) of a block of /dev/zero, an iovec of one entry", |setup| {
+        let (zero, mut block) = (device("/dev/zero")?, Block::of(setup)?);
+        Ok(moving(&READV, setup, move || calls::readv(zero.as_fd(), block.room())))
     });
 
 /// The registry entry.
-pub(super) static WRITE_NULL: Entry =
-    one_byte("write_null", "write(2) of 1 B to /dev/null", |_| {
-        let null = device("/dev/null")?;
-        Ok(repeated(&WRITE_NULL, move || calls::write(null.as_fd())))
-    });
-
-/// The registry entry.
-pub(super) static PREAD: Entry =
-    one_byte("pread", "pread(2) of the first byte of a file in the page cache", |_| {
-        let file = small_file(1)?;
-        Ok(repeated(&PREAD, move || calls::pread(file.as_fd())))
-    });
-
-/// The registry entry.
-pub(super) static PWRITE: Entry = one_byte(
-    "pwrite",
-    "pwrite(2) of the first byte of a file, which stays in the page cache",
-    |_| {
-        let file = small_file(1)?;
-        Ok(repeated(&PWRITE, move || calls::pwrite(file.as_fd())))
+pub(super) static WRITE_NULL: Entry = one_block(
+    "write_null",
+    "write(2) of a block to /dev/null, which does not look at it",
+    |setup| {
+        let (null, block) = (device("/dev/null")?, Block::of(setup)?);
+        Ok(moving(&WRITE_NULL, setup, move || calls::write(null.as_fd(), block.bytes())))
     },
 );
 
-/// Bytes of a file that is read or written one after another.
+/// The registry entry.
+pub(super) static PREAD: Entry = Entry {
+    of_file: OfFile::Reads,
+    holds: Some(|asked| if asked.file.is_some_and(|file| file < asked.block) { 0 } else { NO_END }),
+    ..one_block("pread", "pread(2) of the first block of a file in the page cache", |setup| {
+        let (file, mut block) = (file_to_read(setup, setup.block)?, Block::of(setup)?);
+        Ok(moving(&PREAD, setup, move || calls::pread(file.as_fd(), block.room())))
+    })
+};
+
+/// The registry entry.
+pub(super) static PWRITE: Entry = Entry {
+    of_file: OfFile::Writes,
+    ..one_block(
+        "pwrite",
+        "pwrite(2) of the first block of a file, which stays in the page cache",
+        |setup| {
+            let (file, block) = (small_file(setup.block)?, Block::of(setup)?);
+            Ok(moving(&PWRITE, setup, move || calls::pwrite(file.as_fd(), block.bytes())))
+        },
+    )
+};
+
+/// Blocks of a file that is read or written one after another, at most.
 const FILE_MOST: u32 = 1 << 17;
+
+/// Bytes of such a file of ours, and of one whose blocks are large.
+const FILE_BYTES: u64 = 16 << 20;
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Blocks of the user's file, or of one of ours, that each thread may have to itself.
+fn blocks_of_file(Asked { threads, block, file }: Asked) -> u64 {
+    let each = block.0.saturating_mul(u64::from(threads.max(1)));
+    match file {
+        Some(Bytes(bytes)) => bytes / each,
+        None if each > FILE_BYTES_MAX => 0,
+        None => (FILE_BYTES / each).max(1),
+    }
+}
 
 /// The registry entry. The file is rewound before each slice.
 pub(super) static READ_FILE: Entry = Entry {
+    of_file: OfFile::Reads,
     most: Some(FILE_MOST),
-    ..one_byte("read_file", "read(2) of the next byte of a file in the page cache", |setup| {
-        let file = small_file(setup.most)?;
-        Ok(repeated(&READ_FILE, Rewound { file, call: |file: &File| calls::read(file.as_fd()) }))
+    holds: Some(blocks_of_file),
+    ..one_block("read_file", "read(2) of the next block of a file in the page cache", |setup| {
+        let file = file_to_read(setup, setup.most.saturating_mul(setup.block))?;
+        let mut block = Block::of(setup)?;
+        let call = move |file: &File| calls::read(file.as_fd(), block.room());
+        Ok(moving(&READ_FILE, setup, Rewound { file, call }))
     })
 };
 
 /// The registry entry. The file is rewound before each slice, and never longer
 /// than one.
 pub(super) static WRITE_FILE: Entry = Entry {
+    of_file: OfFile::Writes,
     most: Some(FILE_MOST),
-    ..one_byte("write_file", "write(2) of the next byte of a file, into the page cache", |setup| {
-        let file = small_file(setup.most)?;
-        Ok(repeated(&WRITE_FILE, Rewound { file, call: |file: &File| calls::write(file.as_fd()) }))
-    })
+    holds: Some(blocks_of_file),
+    ..one_block(
+        "write_file",
+        "write(2) of the next block of a file, into the page cache",
+        |setup| {
+            let file = small_file(setup.most.saturating_mul(setup.block))?;
+            let block = Block::of(setup)?;
+            let call = move |file: &File| calls::write(file.as_fd(), block.bytes());
+            Ok(moving(&WRITE_FILE, setup, Rewound { file, call }))
+        },
+    )
 };
 
 /// The registry entry.
 pub(super) static LSEEK: Entry = Entry {
     bytes: 0,
-    ..one_byte("lseek", "lseek(2) to the beginning of a file", |_| {
-        let file = small_file(1)?;
+    of_file: OfFile::Reads,
+    ..one_block("lseek", "lseek(2) to the beginning of a file", |setup| {
+        let file = file_to_read(setup, 1)?;
         Ok(repeated(&LSEEK, move || calls::lseek(file.as_fd())))
     })
 };
@@ -98,26 +138,64 @@ pub(super) static LSEEK: Entry = Entry {
 /// The registry entry. The pipe is emptied before each slice.
 pub(super) static WRITE_PIPE: Entry = Entry {
     most: Some(MOST),
+    holds: Some(blocks_of_pipe),
     descriptors: 2,
-    ..one_byte("write_pipe", "write(2) of 1 B to a pipe with room, which nobody reads", |setup| {
-        let (out, into) = roomy_pipe(setup.most)?;
-        Ok(repeated(&WRITE_PIPE, FilledPipe { out, into, held: 0, most: setup.most }))
-    })
+    ..one_block(
+        "write_pipe",
+        "write(2) of a block to a pipe with room, which nobody reads",
+        |setup| Ok(moving(&WRITE_PIPE, setup, FilledPipe::new(setup)?)),
+    )
 };
 
 /// The registry entry. The pipe is filled before each slice.
 pub(super) static READ_PIPE: Entry = Entry {
     most: Some(MOST),
+    holds: Some(blocks_of_pipe),
     descriptors: 2,
-    ..one_byte("read_pipe", "read(2) of 1 B of a pipe that holds more", |setup| {
-        let (out, into) = roomy_pipe(setup.most)?;
-        Ok(repeated(&READ_PIPE, EmptiedPipe(FilledPipe { out, into, held: 0, most: setup.most })))
+    ..one_block("read_pipe", "read(2) of a block of a pipe that holds more", |setup| {
+        Ok(moving(&READ_PIPE, setup, EmptiedPipe(FilledPipe::new(setup)?)))
     })
 };
+
+/// What a call is never short of.
+const NO_END: u64 = u32::MAX as u64;
+
+/// Memory that a call moves, all of which is there before the first one.
+pub(super) struct Block {
+    pages: Pages,
+    bytes: usize,
+}
+
+impl Block {
+    pub(super) fn of(setup: &Setup<'_>) -> Result<Block, SetupError> {
+        let bytes = setup.block;
+        let tried = format!("have memory for a block of {}", Bytes(bytes as u64));
+        let pages = Pages::new(bytes, PageKind::Plain).map_err(at(&tried))?;
+        Ok(Block { pages, bytes })
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.pages[..self.bytes]
+    }
+
+    #[inline]
+    fn room(&mut self) -> &mut [u8] {
+        &mut self.pages[..self.bytes]
+    }
+}
 
 fn device(path: &str) -> Result<File, SetupError> {
     let opened = File::options().read(true).write(true).open(path);
     opened.map_err(|e| at(&format!("open {path}"))(e.into()))
+}
+
+/// The user's file, which cannot be written to that way, or one of ours of so many bytes.
+pub(super) fn file_to_read(setup: &Setup<'_>, bytes: usize) -> Result<File, SetupError> {
+    let Some(theirs) = setup.file else { return small_file(bytes) };
+    let subject = theirs.subject();
+    let opened = open::again(subject.fd(), Caching::Buffered);
+    opened.map_err(at(&format!("open {} again", subject.name())))
 }
 
 /// A file of our own without a name, in the folder for temporary files.
@@ -135,7 +213,7 @@ struct Rewound<F> {
     call: F,
 }
 
-impl<F: Fn(&File) -> Result<(), Errno> + Send> Call for Rewound<F> {
+impl<F: FnMut(&File) -> Result<(), Errno> + Send> Call for Rewound<F> {
     #[inline]
     fn call(&mut self) -> Result<(), Errno> {
         (self.call)(&self.file)
@@ -146,19 +224,48 @@ impl<F: Fn(&File) -> Result<(), Errno> + Send> Call for Rewound<F> {
     }
 }
 
-/// A pipe that so many single bytes fit for ever. The kernel adds a byte to the last
-/// page as long as there is room behind those before it, read or not: a page of which
-/// some are read and some are not still holds its slot (`pipe_write`, fs/pipe.c).
-fn roomy_pipe(bytes: usize) -> Result<(OwnedFd, OwnedFd), SetupError> {
-    pipe::open(bytes + 2 * calls::PAGE_BYTES).map_err(at("make a pipe"))
+/// Pages of a pipe that any user may have (`fs.pipe-max-size` where nobody changed it).
+const PIPE_PAGES: u64 = 256;
+
+/// Pages that so many blocks take for ever. The kernel adds a block to the last page as long as
+/// there is room for all of it behind those before, read or not: a page of which some are read
+/// and some are not still holds its slot (`pipe_write`, fs/pipe.c), and so do the last two.
+fn pages_of(blocks: u64, block: u64) -> u64 {
+    const PAGE: u64 = calls::PAGE_BYTES as u64;
+    let pages = match PAGE / block {
+        0 => blocks.saturating_mul(block.div_ceil(PAGE)),
+        in_a_page => blocks.div_ceil(in_a_page),
+    };
+    if blocks == 1 { pages } else { pages + 2 }
+}
+
+/// Blocks of a pipe that each thread may have to itself.
+fn blocks_of_pipe(Asked { threads, block, .. }: Asked) -> u64 {
+    let fits = |each: &u64| pages_of(each * u64::from(threads.max(1)), block.0) <= PIPE_PAGES;
+    (1..=u64::from(MOST)).rev().find(fits).unwrap_or(0)
 }
 
 /// A pipe that is written to.
 struct FilledPipe {
     out: OwnedFd,
     into: OwnedFd,
+    block: Block,
     held: usize,
     most: usize,
+}
+
+impl FilledPipe {
+    fn new(setup: &Setup<'_>) -> Result<FilledPipe, SetupError> {
+        let (most, block) = (setup.most, Block::of(setup)?);
+        let pages = pages_of(most as u64, setup.block as u64);
+        let bytes = usize::try_from(pages).unwrap_or(usize::MAX).saturating_mul(calls::PAGE_BYTES);
+        let (out, into) = pipe::open(bytes).map_err(at("make a pipe"))?;
+        // A write to a pipe that is full would wait for ever.
+        if pipe::size_bytes(into.as_fd()).map_err(at("ask what a pipe holds"))? < bytes {
+            return Err(at(&format!("have a pipe of {}", Bytes(bytes as u64)))(Errno::EPERM));
+        }
+        Ok(FilledPipe { out, into, block, held: 0, most })
+    }
 }
 
 impl Call for FilledPipe {
@@ -167,14 +274,14 @@ impl Call for FilledPipe {
         if self.held == self.most {
             return Err(Errno::ENOBUFS);
         }
-        calls::write(self.into.as_fd())?;
+        calls::write(self.into.as_fd(), self.block.bytes())?;
         self.held += 1;
         Ok(())
     }
 
     fn prepare(&mut self) -> Result<(), Errno> {
         while self.held > 0 {
-            calls::read(self.out.as_fd())?;
+            calls::read(self.out.as_fd(), self.block.room())?;
             self.held -= 1;
         }
         Ok(())
@@ -190,7 +297,7 @@ impl Call for EmptiedPipe {
         if self.0.held == 0 {
             return Err(Errno::ENOBUFS);
         }
-        calls::read(self.0.out.as_fd())?;
+        calls::read(self.0.out.as_fd(), self.0.block.room())?;
         self.0.held -= 1;
         Ok(())
     }

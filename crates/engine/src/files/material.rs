@@ -1,6 +1,8 @@
 //! The files that the trials of a run need: made, or looked at, before the first of
 //! them.
 
+use std::path::Path;
+
 use iolens_model::file::FileFacts;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Axes, Plan};
@@ -32,7 +34,11 @@ impl Material {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Material>, String> {
         Ok(match &plan.axes {
-            Axes::Net(_) | Axes::Syscall(_) | Axes::Server(_) => None,
+            Axes::Net(_) | Axes::Server(_) => None,
+            Axes::Syscall(axes) => {
+                let file = axes.file.as_ref();
+                file.map(|file| Read::theirs(Path::new(file)).map(Material::Read)).transpose()?
+            }
             Axes::File(axes) => Some(Material::Read(Read::of(axes, host, plan.seed, stop)?)),
             Axes::Write(axes) => {
                 Some(Material::Written(Destinations::make(plan, axes, host, &stop)?))

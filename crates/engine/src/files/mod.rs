@@ -32,11 +32,12 @@ use iolens_model::trial::Trial;
 use self::arm::{Ground, ReadGround};
 use self::write::ground::Destined;
 
-/// Opens the file of a trial; null in studies without one.
+/// Opens the file of a trial; null in studies without one, and where calls open it themselves.
 ///
 /// Errors: as [`Subject::open`](subject::Subject::open).
 pub(crate) fn open(trial: &Trial) -> Result<Option<Box<dyn Ground>>, String> {
-    let Some(file) = &trial.file else { return Ok(None) };
+    let is_opened = trial.cell.syscall().is_none();
+    let Some(file) = trial.file.as_ref().filter(|_| is_opened) else { return Ok(None) };
     Ok(Some(match trial.cell.write() {
         Some(setting) => Box::new(Destined::open(file, setting, trial.pass)?),
         None => Box::new(ReadGround::open(file)?),

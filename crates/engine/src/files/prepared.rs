@@ -51,7 +51,7 @@ impl Prepared {
     ) -> Result<Prepared, String> {
         let folder = folder_of(axes.dir.as_deref());
         let mut made = match &axes.file {
-            Some(file) => theirs(Path::new(file)),
+            Some(file) => Prepared::theirs(Path::new(file)),
             None => ours(&folder, axes.file_bytes, host, seed, &stop),
         }?;
         if !axes.drop_caches.is_empty() {
@@ -74,28 +74,32 @@ impl Prepared {
         let (path, bytes) = (self.path.clone().into_bytes(), Some(self.facts.bytes.0));
         TrialFile { path, bytes, seed, regions: None }
     }
-}
 
-fn theirs(path: &Path) -> Result<Prepared, String> {
-    let subject = Subject::open(path)?;
-    if subject.bytes() == 0 {
-        return Err(format!("{} is empty: there is nothing to read", subject.name()));
+    /// Looks at a file of the user's.
+    ///
+    /// Errors: what it is instead, or what the system said.
+    pub(crate) fn theirs(path: &Path) -> Result<Prepared, String> {
+        let subject = Subject::open(path)?;
+        if subject.bytes() == 0 {
+            return Err(format!("{} is empty: there is nothing to read", subject.name()));
+        }
+        let facts = FileFacts {
+            place: subject.name().to_owned(),
+            is_ours: false,
+            bytes: Bytes(subject.bytes()),
+            size_reason: "the file is the user's".to_owned(),
+            destination: None,
+            file_system: subject.file_system().to_owned(),
+            first_pass: None,
+            warnings: examine(&subject)?.warnings(),
+            writing: None,
+            dropped: Vec::new(),
+        };
+        // Trials open it from wherever they are.
+        let whole =
+            path.canonicalize().map_err(|e| format!("cannot find {}: {e}", path.display()))?;
+        Ok(Prepared { _made: None, facts, path: FilePath::new(&whole) })
     }
-    let facts = FileFacts {
-        place: subject.name().to_owned(),
-        is_ours: false,
-        bytes: Bytes(subject.bytes()),
-        size_reason: "the file is the user's".to_owned(),
-        destination: None,
-        file_system: subject.file_system().to_owned(),
-        first_pass: None,
-        warnings: examine(&subject)?.warnings(),
-        writing: None,
-        dropped: Vec::new(),
-    };
-    // Trials open it from wherever they are.
-    let whole = path.canonicalize().map_err(|e| format!("cannot find {}: {e}", path.display()))?;
-    Ok(Prepared { _made: None, facts, path: FilePath::new(&whole) })
 }
 
 fn ours(

@@ -10,6 +10,7 @@ use iolens_model::cell::{NetSetting, Setting};
 use iolens_model::copy::ProgramStart;
 use iolens_model::outcome::ArmFact;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
+use iolens_model::units::Bytes;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
@@ -21,9 +22,9 @@ use super::report;
 use super::sampling::StackSampler;
 use super::thread_report::{ThreadReport, ThreadSlice};
 use super::{facts, last_word, lead, link};
-use crate::calls;
+use crate::calls::{self, Asked};
 use crate::entry::{Ends, Entry, Link, Setup, Shape};
-use crate::files::arm::{Before, Ground};
+use crate::files::arm::{Before, Ground, ReadGround};
 use crate::files::copy;
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
@@ -138,12 +139,18 @@ fn open_sender<'a>(
     Ok((Some(entry), sender))
 }
 
-/// This thread's end of an arm of `syscall`.
+/// This thread's end of an arm of `syscall`. What a call has no room for, or would do to a file
+/// of the user's, it refuses: nothing has failed.
 fn open_call(trial: &Trial, arm: usize) -> Result<Armed<'static>, Stop> {
     let id = &trial.arms[arm].primitive;
     let entry =
         calls::find(id).ok_or_else(|| Stop::cause(format!("this build knows no call `{id}`")))?;
-    let setup = entry.setup(trial.cell.threads);
+    let file = trial.file.as_ref().map(ReadGround::open).transpose().map_err(Stop::cause)?;
+    let bytes = file.as_ref().map(|file| Bytes(file.subject().bytes()));
+    let asked = Asked::by(&trial.cell, bytes);
+    // Where the work of a slice is a time, the run has asked before whether that can be.
+    entry.allow(&trial.cell, bytes, true).map_err(Stop::refused)?;
+    let setup = calls::Setup { file: file.as_ref(), ..entry.setup(asked) };
     let sender = (entry.open)(&setup).map_err(|error| Stop::not_set_up(&error))?;
     Ok((None, sender))
 }

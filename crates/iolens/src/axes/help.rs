@@ -171,7 +171,9 @@ Examples:
             "\
 Examples:
   iolens run syscall --quick
-  iolens run syscall --calls getppid,read_file,write_file --threads 1,2"
+  iolens run syscall --calls getppid,read_file,write_file --threads 1,2
+  iolens run syscall --sizes 1,512,4KiB,64KiB
+  iolens run syscall --file big.bin"
         }
         Study::Server => {
             "\

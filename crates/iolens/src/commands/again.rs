@@ -98,7 +98,8 @@ fn takes(plan: &Plan) -> Vec<(Permission, String)> {
         Axes::File(axes) => (axes.file.as_ref(), axes.dir.as_ref(), axes.evict, &axes.cache[..]),
         Axes::Copy(axes) => (axes.file.as_ref(), axes.dir.as_ref(), axes.evict, &axes.cache[..]),
         Axes::Write(axes) => (None, axes.dir.as_ref(), false, &[][..]),
-        Axes::Net(_) | Axes::Syscall(_) | Axes::Server(_) => (None, None, false, &[][..]),
+        Axes::Syscall(axes) => (axes.file.as_ref(), None, false, &[][..]),
+        Axes::Net(_) | Axes::Server(_) => (None, None, false, &[][..]),
     };
     let externals = match &plan.axes {
         Axes::Copy(axes) => &axes.external[..],

@@ -1,10 +1,15 @@
 //! What only the study `syscall` has.
 
+use std::path::Path;
+
+use iolens_engine::calls::{self, Entry, OfFile};
+use iolens_engine::files::subject::Subject;
 use iolens_model::plan::{Schedule, SyscallAxes};
+use iolens_model::units::Bytes;
 
 use super::stated;
 use crate::axes::Wishes;
-use crate::failure::Failure;
+use crate::failure::{Failure, usage};
 
 /// The axes of these wishes.
 pub(super) fn axes(asked: &Wishes, schedule: &Schedule) -> Result<SyscallAxes, Failure> {
@@ -15,10 +20,73 @@ pub(super) fn axes(asked: &Wishes, schedule: &Schedule) -> Result<SyscallAxes, F
              slices\n  leave one of them out, or use --bursts full",
         ));
     }
-    Ok(SyscallAxes { in_a_row })
+    check_file(asked)?;
+    Ok(SyscallAxes { in_a_row, file: asked.file.clone() })
 }
 
 /// What a plan states of these axes.
 pub(super) fn wishes(syscall: &SyscallAxes) -> Wishes {
-    Wishes { bursts: Some(syscall.in_a_row.clone()), ..Wishes::default() }
+    Wishes {
+        bursts: Some(syscall.in_a_row.clone()),
+        file: syscall.file.clone(),
+        ..Wishes::default()
+    }
+}
+
+/// Refuses a file that cannot be read, or is shorter than what a call is to read of it.
+fn check_file(asked: &Wishes) -> Result<(), Failure> {
+    let Some(file) = &asked.file else { return Ok(()) };
+    let bytes = Subject::open(Path::new(file)).map_err(Failure::usage)?.bytes();
+    let block = asked.sizes.iter().flatten().max().copied();
+    match block {
+        _ if bytes == 0 => Err(usage!("{file} is empty: there is nothing to read")),
+        Some(block) if bytes < block.0 => Err(usage!(
+            "{file} has {}, less than one block of {block}\n  name a longer file, or smaller --sizes",
+            Bytes(bytes)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Of these calls those that sizes and a file are about, and the baseline. Calls that were named
+/// and are not among them get a note.
+///
+/// Errors: none is left, or the baseline would write to the file.
+pub(super) fn fitting(
+    ids: Vec<String>,
+    baseline: &str,
+    asked: &Wishes,
+    notes: &mut Vec<String>,
+) -> Result<Vec<String>, Failure> {
+    let (sizes, file) = (asked.sizes.is_some(), asked.file.is_some());
+    let entry = |id: &String| calls::find(id);
+    let moves = |entry: &Entry| !sizes || entry.bytes > 0;
+    let uses = |entry: &Entry| !file || entry.of_file != OfFile::Nothing;
+    let fits = |id: &&String| entry(id).is_some_and(|entry| moves(entry) && uses(entry));
+    let is_measured = |id: &&String| entry(id).is_some_and(|entry| entry.allow_on(file).is_ok());
+    if let Some(Err(why)) = calls::find(baseline).map(|entry| entry.allow_on(file)) {
+        return Err(usage!(
+            "{why}\n  it cannot be the baseline: name another one with --baseline, such as getppid"
+        ));
+    }
+    let what = match (sizes, file) {
+        (true, true) => "--sizes with --file measures calls that move bytes of a file",
+        (true, false) => "--sizes measures calls that move bytes",
+        (false, _) => "--file measures calls that read a file or ask about one",
+    };
+    let kept = ids.iter().filter(fits);
+    if kept.filter(is_measured).next().is_none() {
+        return Err(usage!(
+            "{what}; you named {}\n  `iolens list calls` shows what each call does",
+            ids.join(", ")
+        ));
+    }
+    let named = |id: &&String| asked.methods.iter().flatten().any(|word| word == *id);
+    let (kept, left): (Vec<&String>, Vec<&String>) =
+        ids.iter().partition(|id| id.as_str() == baseline || fits(id));
+    let left: Vec<&str> = left.into_iter().filter(named).map(String::as_str).collect();
+    if !left.is_empty() {
+        notes.push(format!("{what}; left out: {}", left.join(", ")));
+    }
+    Ok(kept.into_iter().cloned().collect())
 }

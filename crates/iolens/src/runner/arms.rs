@@ -5,9 +5,10 @@ use iolens_engine::files::copy;
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, registry, transports, work};
 use iolens_model::arm::{Arm, ArmOutcome};
-use iolens_model::cell::{Cell, Setting, SyscallSetting};
+use iolens_model::cell::{Cell, Setting};
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
+use iolens_model::units::Bytes;
 
 use super::{servers, writes};
 
@@ -29,7 +30,10 @@ pub(super) fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
     match cell.setting {
         Setting::Net(_) => work::guessed_message_ns(cell),
         Setting::Server(ref setting) => servers::guess_ns(arm, setting),
-        Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| entry.guess_ns),
+        Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| {
+            let bytes = if entry.bytes > 0 { cell.size } else { Bytes(0) };
+            entry.guess_ns + work::guessed_copy_of_block_ns(bytes)
+        }),
         Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
         Setting::Write(_) => writes::guessed_ns(arm, cell),
         Setting::Copy(setting) => {
@@ -51,8 +55,11 @@ pub(super) fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> R
     if cell.copy().is_some() {
         return copy::copiers::allow(&arm.primitive, cell.threads);
     }
-    if let Some(setting) = cell.syscall() {
-        return call_allowed(arm, setting, plan);
+    if let Some(axes) = plan.syscall() {
+        let Some(entry) = calls::find(&arm.primitive) else { return Ok(()) };
+        entry.allow_on(axes.file.is_some())?;
+        // How large a file of the user's is, is asked in the worker.
+        return entry.allow(cell, None, plan.schedule.is_sliced());
     }
     if let Some(setting) = cell.server() {
         return servers::allowed(arm, setting);
@@ -62,21 +69,4 @@ pub(super) fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> R
         transports::allow(entry, cell, net.tuning.network(), cell.receive_size().0)?;
     }
     if entry.locks_memory { limits.allow(cell) } else { Ok(()) }
-}
-
-/// Whether slices of a call can be as the cell and the plan want them.
-///
-/// Errors: why not, with the arithmetic.
-fn call_allowed(arm: &Arm, setting: SyscallSetting, plan: &Plan) -> Result<(), String> {
-    let most = calls::find(&arm.primitive).and_then(|entry| entry.most);
-    let Some(most) = most else { return Ok(()) };
-    let calls = if most == 1 { "call" } else { "calls" };
-    let limit = format!("a slice of `{}` has {most} {calls} at most", arm.primitive);
-    match (setting.in_a_row, plan.schedule.is_sliced()) {
-        (_, false) => Err(format!("{limit}, and one arm after another has a single slice")),
-        (Some(calls), true) if calls > u64::from(most) => {
-            Err(format!("{limit}, fewer than the {calls} in a row that are asked for"))
-        }
-        _ => Ok(()),
-    }
 }

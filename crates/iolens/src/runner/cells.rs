@@ -5,9 +5,10 @@ mod dropouts;
 mod equal;
 mod known;
 
+use iolens_engine::calls::{self, Asked};
 use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
-use iolens_engine::{calls, work};
+use iolens_engine::work;
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Direction, Topology};
 use iolens_model::cell::Cell;
@@ -213,7 +214,11 @@ impl CellState {
     pub(crate) fn memory(&self) -> Bytes {
         let arms = self.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0) as u64;
         let rings = layout::ring_memory(&self.cell, self.ring_messages).0.saturating_mul(arms);
-        let buffers = self.cell.receive_size().0 * u64::from(self.cell.threads);
+        let each = match self.cell.syscall() {
+            Some(_) => self.cell.size.0.saturating_mul(arms),
+            None => self.cell.receive_size().0,
+        };
+        let buffers = each.saturating_mul(u64::from(self.cell.threads));
         Bytes(rings.saturating_add(buffers))
     }
 
@@ -221,6 +226,9 @@ impl CellState {
     pub(crate) fn memory_words(&self) -> String {
         let arms = self.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0);
         let Cell { threads, size, .. } = &self.cell;
+        if self.cell.syscall().is_some() {
+            return format!("{arms} calls × {threads} threads × a block of {size}");
+        }
         let fields = self.cell.net().map_or(1, |net| net.fields);
         format!(
             "{arms} arms × {threads} threads × a ring of {} messages of {size} in \
@@ -296,22 +304,23 @@ impl CellState {
             let wanted = || work::copies(target, arm.message_ns, &self.cell);
             return arm.copies.unwrap_or_else(wanted);
         }
-        if let Some(found) = &self.file {
-            let file = &found.bytes;
-            if let Some(writing) = &found.writing {
-                return writes::blocks(target, &arm.arm, arm.message_ns, &self.cell, writing);
-            }
-            return work::blocks(target, arm.message_ns, &self.cell, *file);
+        if let Some(setting) = self.cell.syscall() {
+            let threads = u64::from(self.cell.threads);
+            let asked = Asked::by(&self.cell, self.file.as_ref().map(|file| file.bytes));
+            let entry = calls::find(&arm.arm.primitive);
+            let most = entry.and_then(|entry| entry.most_of(asked)).map(u64::from);
+            return match setting.in_a_row {
+                Some(calls) => calls.saturating_mul(threads),
+                None => work::messages(target, arm.message_ns, &self.cell)
+                    .min(most.map_or(u64::MAX, |most| most.max(1) * threads)),
+            };
         }
-        let Some(setting) = self.cell.syscall() else {
+        let Some(found) = &self.file else {
             return work::messages(target, arm.message_ns, &self.cell);
         };
-        let threads = u64::from(self.cell.threads);
-        let most = calls::find(&arm.arm.primitive).and_then(|entry| entry.most);
-        match setting.in_a_row {
-            Some(calls) => calls.saturating_mul(threads),
-            None => work::messages(target, arm.message_ns, &self.cell)
-                .min(most.map_or(u64::MAX, |most| u64::from(most) * threads)),
+        match &found.writing {
+            Some(writing) => writes::blocks(target, &arm.arm, arm.message_ns, &self.cell, writing),
+            None => work::blocks(target, arm.message_ns, &self.cell, found.bytes),
         }
     }
 

@@ -94,7 +94,7 @@ fn bytes_of_a_unit(case: &Case<'_>) -> Option<Bytes> {
     if case.trial.cell.study().has_sizes() {
         return Some(case.trial.cell.size);
     }
-    call_of(case).map(|call| Bytes(call.bytes.into()))
+    call_of(case).map(|call| Bytes(call.bytes_in(&case.trial.cell)))
 }
 
 /// Of what was received, at most all of it was mapped.
@@ -247,6 +247,7 @@ mod tests {
         let run = |calls: u32, bytes: u32| {
             let mut run = one_arm_trial(|slice| slice.tx.calls = Some(2 * slice.tx.messages));
             run.trials[0].cell.setting = Setting::Syscall(SyscallSetting { in_a_row: None });
+            run.trials[0].cell.size = Bytes(0);
             let id = run.trials[0].arms[0].arm.primitive.clone();
             let (kind, summary) = (CallKind::Bytes, String::new());
             run.header.calls = vec![CallFacts { id, kind, summary, calls, bytes, most: None }];
@@ -256,6 +257,14 @@ mod tests {
         check_gate(system_calls, &run(2, 1024), None);
         check_gate(bytes_sent, &run(2, 1), Some("calls of 1 B are"));
         check_gate(system_calls, &run(1, 1024), Some("system calls, but"));
+        let sized = |bytes: u32, size: u64| {
+            let mut run = run(2, bytes);
+            run.trials[0].cell.size = Bytes(size);
+            run
+        };
+        check_gate(bytes_sent, &sized(1, 1024), None);
+        check_gate(bytes_sent, &sized(1, 4096), Some("calls of 4096 B are"));
+        check_gate(bytes_sent, &sized(0, 1024), Some("calls of 0 B are"));
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn header(random: &mut TestRng) -> RunHeader {
 fn plan(random: &mut TestRng) -> Plan {
     let axes = match below(random, 6) {
         0 => Axes::Net(any(random)),
-        1 => Axes::Syscall(SyscallAxes { in_a_row: any(random) }),
+        1 => Axes::Syscall(SyscallAxes { in_a_row: any(random), file: any(random) }),
         2 => Axes::File(any(random)),
         3 => Axes::Write(any(random)),
         4 => Axes::Copy(any(random)),
@@ -96,7 +96,7 @@ fn cell(random: &mut TestRng) -> Cell {
         4 => Cell { setting: Setting::Server(any(random)), threads, size: Bytes(0) },
         _ => {
             let setting = Setting::Syscall(SyscallSetting { in_a_row: any(random) });
-            Cell { setting, threads, size: Bytes(0) }
+            Cell { setting, threads, size }
         }
     }
 }
