@@ -7,13 +7,15 @@ pub(crate) mod tests;
 
 use iolens_model::arm::Role;
 use iolens_model::call::CallFacts;
+use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 
 use crate::arms;
+use crate::groups::grouped;
 
 pub(crate) use self::figures::all as figures;
-pub(crate) use self::tables::{by_cost, in_a_row, kinds, missing, threads};
+pub(crate) use self::tables::{by_cost, in_a_row, kinds, missing, sizes, threads};
 
 /// One call of a cell that has a figure.
 #[derive(Clone, Copy)]
@@ -22,6 +24,8 @@ pub(crate) struct Row<'a> {
     pub(crate) facts: Option<&'a CallFacts>,
     /// Time of a call, ns.
     pub(crate) ns: Estimate,
+    /// Bytes that it moves.
+    bytes: u64,
 }
 
 impl Row<'_> {
@@ -37,14 +41,13 @@ impl Row<'_> {
 
     /// Bytes per second, where a call moves any.
     pub(crate) fn bytes_per_s(&self) -> Option<f64> {
-        let bytes = self.facts.map(|facts| facts.bytes).filter(|&bytes| bytes > 0)?;
-        Some(1e9 / self.ns.value * f64::from(bytes))
+        (self.bytes > 0).then(|| 1e9 / self.ns.value * self.bytes as f64)
     }
 }
 
-/// Bytes that a call moves; null where the run does not say.
-pub(crate) fn bytes_of(run: &Run, call: &str) -> Option<u32> {
-    run.header.calls.iter().find(|facts| facts.id == call).map(|facts| facts.bytes)
+/// Bytes that a call moves in a cell; null where the run does not say.
+pub(crate) fn bytes_of(run: &Run, cell: &Cell, call: &str) -> Option<u64> {
+    run.header.calls.iter().find(|facts| facts.id == call).map(|facts| facts.bytes_in(cell))
 }
 
 /// The calls of a cell that have figures, cheapest first, without the A/A arm. By
@@ -54,7 +57,8 @@ pub(crate) fn rows<'a>(run: &'a Run, cell: &'a CellAnalysis) -> Vec<Row<'a>> {
     let row = |arm: &'a ArmAnalysis| {
         let ns = arm.time()?;
         let facts = run.header.calls.iter().find(|facts| facts.id == arm.arm.primitive);
-        (arm.arm.role != Role::SelfCheck).then_some(Row { arm, facts, ns })
+        let bytes = facts.map_or(0, |facts| facts.bytes_in(&cell.cell));
+        (arm.arm.role != Role::SelfCheck).then_some(Row { arm, facts, ns, bytes })
     };
     let mut rows: Vec<Row> = cell.arms.iter().filter_map(row).collect();
     let of_baseline = |row: &&Row| row.arm.arm.role == Role::Baseline;
@@ -67,12 +71,34 @@ pub(crate) fn rows<'a>(run: &'a Run, cell: &'a CellAnalysis) -> Vec<Row<'a>> {
     rows
 }
 
-/// The cells whose slices are filled, by thread count.
+/// The cells whose slices are filled, by thread count and block.
 pub(crate) fn filled(analysis: &Analysis) -> Vec<&CellAnalysis> {
     let fills = |cell: &&CellAnalysis| cell.cell.syscall().is_some_and(|s| s.in_a_row.is_none());
     let mut cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(fills).collect();
-    cells.sort_by_key(|cell| cell.cell.threads);
+    cells.sort_by_key(|cell| (cell.cell.threads, cell.cell.size));
     cells
+}
+
+/// The same where they differ in threads alone, for each block.
+pub(crate) fn by_threads(analysis: &Analysis) -> Vec<Vec<&CellAnalysis>> {
+    let groups = grouped(filled(analysis).into_iter().map(|cell| (cell.cell.size, cell)));
+    groups.into_iter().map(|(_, cells)| cells).filter(|cells| cells.len() > 1).collect()
+}
+
+/// The same where they differ in their blocks alone, for each thread count.
+pub(crate) fn by_size(analysis: &Analysis) -> Vec<Vec<&CellAnalysis>> {
+    let groups = grouped(filled(analysis).into_iter().map(|cell| (cell.cell.threads, cell)));
+    groups.into_iter().map(|(_, cells)| cells).filter(|cells| cells.len() > 1).collect()
+}
+
+/// The cell whose slices are filled beside cells of calls in a row.
+pub(crate) fn steady(analysis: &Analysis) -> Option<&CellAnalysis> {
+    let row = series(analysis).first().map(|(_, cell)| &cell.cell);
+    let is_its = |cell: &&CellAnalysis| {
+        let Some(row) = row else { return true };
+        (cell.cell.threads, cell.cell.size) == (row.threads, row.size)
+    };
+    filled(analysis).into_iter().find(is_its)
 }
 
 /// The cells of so many calls in a row, and how many, rising.

@@ -139,7 +139,10 @@ fn axes(cell: &Cell) -> Named {
             fields!(Some(net); receiver fields iovec working_set topology mode),
             named! { message_bytes: size },
         ],
-        Setting::Syscall(calls) => [named! { calls_in_a_row: calls.in_a_row }, Vec::new()],
+        Setting::Syscall(calls) => {
+            let block = cell.own_size().map(|size| size.0);
+            [named! { calls_in_a_row: calls.in_a_row }, named! { block_bytes: block }]
+        }
         Setting::File(file) => {
             [named! { block_bytes: size }, fields!(Some(file); cache pattern consumer depth)]
         }

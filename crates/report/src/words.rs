@@ -24,7 +24,7 @@ pub(crate) fn subject_in(plan: &Plan, cell: &Cell) -> String {
 }
 
 fn subject_parts(plan: &Plan, cell: &Cell) -> Vec<String> {
-    let size = plan.study().has_sizes().then(|| cell.size.to_string());
+    let size = cell.own_size().map(|size| size.to_string());
     size.into_iter().chain(curve_parts(plan, cell)).collect()
 }
 

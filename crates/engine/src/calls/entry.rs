@@ -67,6 +67,18 @@ pub enum OfFile {
     Writes,
 }
 
+impl OfFile {
+    /// The word of lists.
+    #[must_use]
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            OfFile::Nothing => None,
+            OfFile::Reads => Some("reads"),
+            OfFile::Writes => Some("writes"),
+        }
+    }
+}
+
 /// What a cell asks of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
@@ -194,10 +206,9 @@ impl Entry {
     /// Errors: it would write to it.
     pub fn allow_on(&self, is_theirs: bool) -> Result<(), String> {
         match self.of_file {
-            OfFile::Writes if is_theirs => Err(format!(
-                "`{}` would write to the file, and a file of yours is only read",
-                self.id
-            )),
+            OfFile::Writes if is_theirs => {
+                Err("it would write to the file, and a file of yours is only read".to_owned())
+            }
             _ => Ok(()),
         }
     }

@@ -260,6 +260,7 @@ fn call(entry: &calls::Entry) -> Value {
         "control": entry.control,
         "calls": entry.calls,
         "bytes": entry.bytes,
+        "file": entry.of_file.word(),
         "calls_per_slice_max": entry.most,
     });
     tried(since(entry.since, item), entry.try_here())

@@ -41,7 +41,8 @@ fn check_file(asked: &Wishes) -> Result<(), Failure> {
     match block {
         _ if bytes == 0 => Err(usage!("{file} is empty: there is nothing to read")),
         Some(block) if bytes < block.0 => Err(usage!(
-            "{file} has {}, less than one block of {block}\n  name a longer file, or smaller --sizes",
+            "{file} has {}, less than one block of {block}\n  name a longer file, or smaller \
+             --sizes",
             Bytes(bytes)
         )),
         _ => Ok(()),
@@ -66,7 +67,8 @@ pub(super) fn fitting(
     let is_measured = |id: &&String| entry(id).is_some_and(|entry| entry.allow_on(file).is_ok());
     if let Some(Err(why)) = calls::find(baseline).map(|entry| entry.allow_on(file)) {
         return Err(usage!(
-            "{why}\n  it cannot be the baseline: name another one with --baseline, such as getppid"
+            "`{baseline}` cannot be the baseline: {why}\n  name another one with --baseline, such \
+             as getppid"
         ));
     }
     let what = match (sizes, file) {
@@ -74,11 +76,10 @@ pub(super) fn fitting(
         (true, false) => "--sizes measures calls that move bytes",
         (false, _) => "--file measures calls that read a file or ask about one",
     };
-    let kept = ids.iter().filter(fits);
-    if kept.filter(is_measured).next().is_none() {
+    if !ids.iter().any(|id| fits(&id) && is_measured(&id)) {
         return Err(usage!(
             "{what}; you named {}\n  `iolens list calls` shows what each call does",
-            ids.join(", ")
+            asked.methods.iter().flatten().cloned().collect::<Vec<_>>().join(", ")
         ));
     }
     let named = |id: &&String| asked.methods.iter().flatten().any(|word| word == *id);

@@ -1,7 +1,7 @@
 //! The study `syscall` from outside: measured, shown, exported, gone on with, and
 //! what is not of it refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::harness::{Place, list};
 
@@ -112,6 +112,68 @@ fn a_run_of_calls_that_was_cut_short_goes_on() {
 }
 
 #[test]
+fn calls_move_blocks_of_each_size() {
+    let place = Place::new();
+    let line = "run syscall --calls lseek,read_zero,pread,write_pipe --sizes 1,16KiB --quick \
+                --bursts full --passes 2 --rounds 3 --progress none";
+    place
+        .run(line)
+        .ended(0)
+        .prints("ns per call by block size")
+        .says("--sizes measures calls that move bytes; left out: lseek");
+    let rows = place.rows("arms", ["arm", "block_bytes", "status", "calls", "bytes"]);
+    assert_eq!(rows.iter().map(|row| &row[1]).collect::<BTreeSet<_>>().len(), 2, "{rows:?}");
+    for [arm, block, status, calls, bytes] in &rows {
+        let number = |text: &str| text.parse::<u64>().expect("a count");
+        let moved = if arm.starts_with("getppid") { 0 } else { number(calls) * number(block) };
+        assert_eq!((status.as_str(), number(bytes)), ("ok", moved), "{arm} of {block}");
+    }
+    let printed = place.run(&format!("{line} --print-plan")).stdout;
+    place.write("sizes.toml", &printed);
+    assert_eq!(place.run("run PLACE/sizes.toml --print-plan").stdout, printed);
+}
+
+#[test]
+fn calls_on_a_file_of_the_users_leave_it_as_it_is() {
+    let place = Place::new();
+    let content: Vec<u8> = (0..100_000u32).map(|n| n.to_le_bytes()[0]).collect();
+    place.write("theirs", &content);
+    let path = place.path("theirs");
+    let changed = || std::fs::metadata(&path).and_then(|about| about.modified()).expect("a file");
+    let before = changed();
+    let line = "run syscall --file PLACE/theirs --bursts full,3 --quick --passes 1 --rounds 3 \
+                --progress none";
+    place
+        .run(line)
+        .ended(0)
+        .prints("fsync, pwrite and write_file not run: it would write to the file, and a file of");
+    assert!(std::fs::read(&path).expect("the file") == content && changed() == before);
+    let rows = place.rows("arms", ["arm", "status", "role"]);
+    let of = |status: &str| -> BTreeSet<&str> {
+        let own = rows.iter().filter(|row| row[1] == status && row[2] == "compared");
+        own.map(|row| row[0].as_str()).collect()
+    };
+    assert_eq!(of("skipped"), BTreeSet::from(["fsync", "pwrite", "write_file"]));
+    let read = "close dup fault_file fstat lseek open open_close pread read_file stat statx";
+    assert_eq!(of("ok"), read.split(' ').collect());
+    place.fail_each(
+        2,
+        [
+            (
+                "run syscall --file PLACE/theirs --sizes 1,1MiB",
+                "has 97.7 KiB, less than one block of 1 MiB",
+            ),
+            (
+                "run syscall --file PLACE/theirs --baseline pwrite",
+                "`pwrite` cannot be the baseline",
+            ),
+            ("run syscall --file PLACE/theirs --calls read_zero", "you named read_zero"),
+            ("run syscall --file PLACE", "it is a directory"),
+        ],
+    );
+}
+
+#[test]
 fn what_is_of_another_study_is_refused() {
     let place = Place::new();
     place.fail_each(
@@ -121,7 +183,13 @@ fn what_is_of_another_study_is_refused() {
                 "run syscall --network veth",
                 "run syscall has no --network; it belongs to run net and server",
             ),
-            ("run syscall --sizes 64", "run syscall has no --sizes; it belongs to run net"),
+            ("run server --sizes 64", "run server has no --sizes; it belongs to run net, syscall"),
+            ("run syscall --sizes 128MiB", "64 MiB"),
+            (
+                "run syscall --sizes 4KiB --calls stat,lseek",
+                "--sizes measures calls that move bytes; you named stat, lseek",
+            ),
+            ("run syscall --file PLACE/none", "PLACE/none"),
             (
                 "run syscall --allow-sysctl",
                 "run syscall has no --allow-sysctl; it belongs to run net",

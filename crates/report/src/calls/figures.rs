@@ -5,9 +5,10 @@ use iolens_model::call::CallKind;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Interval};
 
-use super::tables::{estimate, hover};
-use super::{Row, by_cost, filled, rows, series, time_of};
-use crate::figure::chart::{CALLS, Chart, Kind, Panel, Point, Series};
+use super::tables::{estimate, hover, labels, of_sizes};
+use super::{Row, by_cost, by_size, filled, rows, series, steady, time_of};
+use crate::figure::bars::size_stem;
+use crate::figure::chart::{BLOCKS, CALLS, Chart, Kind, Panel, Point, Series};
 use crate::figure::scale::Scale;
 use crate::figure::sheet::{Drawing, Sheet};
 use crate::figure::{Figure, Medium, Paper, of_calls};
@@ -20,6 +21,7 @@ use crate::words;
 pub(crate) fn all(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let cells = filled(analysis);
     let mut figures: Vec<Figure> = cells.iter().map(|cell| bars(paper, run, cell)).collect();
+    figures.extend(by_size(analysis).iter().filter_map(|cells| time_by_size(paper, run, cells)));
     figures.extend(time_by_calls(paper, run, analysis));
     figures
 }
@@ -35,7 +37,7 @@ fn bars(paper: Paper, run: &Run, cell: &CellAnalysis) -> Figure {
     let title = format!("Time per call (ns, log scale): {subject}");
     let draw = |medium| draw_bars(run, cell, &rows, medium, &title);
     let threads = cell.cell.threads;
-    let stem = format!("ns-per-call-{threads}-threads");
+    let stem = format!("ns-per-call{}-{threads}-threads", size_stem(&cell.cell));
     of_calls(paper, run, &stem, draw, by_cost(run, cell, true))
 }
 
@@ -110,6 +112,34 @@ fn legend(sheet: &mut Sheet, rows: &[Row<'_>]) {
     sheet.y += 12.0;
 }
 
+/// Time of a call against how many bytes it moves.
+fn time_by_size(paper: Paper, run: &Run, cells: &[&CellAnalysis]) -> Option<Figure> {
+    let curve = |(id, label): (String, String)| {
+        let point = |cell: &&CellAnalysis| {
+            let ns = time_of(cell, &id)?;
+            Some(Point {
+                x: cell.cell.size.0 as f64,
+                value: ns.value,
+                interval: ns.interval,
+                open: false,
+                text: interval_text(Some(ns), 1.0),
+                hover: format!("{label}, {}: {}", cell.cell.size, estimate(ns)),
+            })
+        };
+        Series::new(&label, &id, Kind::Curve, cells.iter().filter_map(point).collect())
+    };
+    let curves: Vec<Series> = labels(run, cells).into_iter().map(curve).collect();
+    let panel = Panel::new(String::new(), "time of a call, ns".to_owned(), "ns", curves);
+    panel.extent()?;
+    let cell = &cells.first()?.cell;
+    let title = "Time of a call against its block (ns)".to_owned();
+    let how = words::threads(cell.threads);
+    let drawn = Chart::new(run, cell, BLOCKS, title, how, vec![panel]);
+    let draw = |medium| crate::figure::draw::draw(&drawn, medium);
+    let stem = format!("time-by-size-{}-threads", cell.threads);
+    Some(of_calls(paper, run, &stem, draw, of_sizes(run, cells)))
+}
+
 /// Calls that a figure of curves shows, those of them that the run has.
 const CURVES: [&str; 7] =
     ["getppid", "read_zero", "read_file", "stat", "open_close", "mmap_munmap", "io_uring_nop"];
@@ -124,7 +154,7 @@ fn time_by_calls(paper: Paper, run: &Run, analysis: &Analysis) -> Option<Figure>
     let shown = CURVES.into_iter().chain([baseline]);
     let ids = distinct(shown.filter(|id| run.header.plan.primitives.iter().any(|own| own == id)));
     let mut curves: Vec<Series> = ids.iter().filter_map(|id| curve(&cells, id)).collect();
-    let steady = filled(analysis).first().and_then(|cell| time_of(cell, baseline));
+    let steady = steady(analysis).and_then(|cell| time_of(cell, baseline));
     curves.extend(steady.map(|ns| line(&cells, ns.value, baseline)));
     let y_name = "time of all calls of a row, ns".to_owned();
     let panel = Panel::new(String::new(), y_name, "ns", curves);

@@ -7,7 +7,8 @@ use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Figures, Interval};
 
-use super::{Row, filled, rows, series, time_of};
+use super::{Row, by_size, by_threads, rows, series, steady, time_of};
+use crate::groups::distinct;
 use crate::number::{self, OrDash, nanoseconds, ratio};
 use crate::rates::{self, Unit};
 use crate::results::{self, interval_text};
@@ -88,17 +89,22 @@ pub(crate) fn missing(analysis: &Analysis) -> Option<Table> {
     table.with_rows()
 }
 
-/// Time per call by how many threads make it; null where the run has one count.
-pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Option<Table> {
-    let cells = filled(analysis);
-    let first = cells.first().filter(|_| cells.len() > 1)?;
+/// Time per call by how many threads make it, a table for each block; none where the run has one
+/// count.
+pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Vec<Table> {
+    by_threads(analysis).iter().filter_map(|cells| of_threads(run, cells)).collect()
+}
+
+fn of_threads(run: &Run, cells: &[&CellAnalysis]) -> Option<Table> {
+    let first = cells.first()?;
     let mut columns = vec![Column::left("call", "")];
-    for cell in &cells {
+    for cell in cells {
         let name = words::threads(cell.cell.threads);
         columns.push(Column::left(&name, "ns per call of all [95%]"));
     }
     columns.push(Column::right("gain", "× calls per s"));
-    let mut table = Table::new("Calls by several threads at once", columns);
+    let blocks = first.cell.own_size().map_or_else(String::new, |size| format!(": {size}"));
+    let mut table = Table::new(&format!("Calls by several threads at once{blocks}"), columns);
     for row in rows(run, first) {
         let of = |cell: &&CellAnalysis| time_of(cell, &row.arm.arm.primitive);
         let gain = cells.last().and_then(of).or_dash(|ns| ratio(row.ns.value / ns.value));
@@ -109,11 +115,39 @@ pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Option<Table> {
     Some(table)
 }
 
+/// Time per call by how many bytes it moves, a table for each thread count; none where the run
+/// has one size.
+pub(crate) fn sizes(run: &Run, analysis: &Analysis) -> Vec<Table> {
+    by_size(analysis).iter().map(|cells| of_sizes(run, cells)).collect()
+}
+
+/// The same of one thread count.
+pub(super) fn of_sizes(run: &Run, cells: &[&CellAnalysis]) -> Table {
+    let size = |cell: &&CellAnalysis| cell.cell.size.to_string();
+    let mut columns = vec![Column::left("call", "")];
+    columns.extend(cells.iter().map(|cell| Column::left(&size(cell), "ns per call [95%]")));
+    let threads = cells.first().map_or(1, |cell| cell.cell.threads);
+    let caption = format!("Time per call by block size, {}", words::threads(threads));
+    let mut table = Table::new(&caption, columns);
+    for (id, label) in labels(run, cells) {
+        let times = cells.iter().map(|cell| interval_text(time_of(cell, &id), 1.0));
+        table.push(std::iter::once(label).chain(times).map(Entry::from).collect());
+    }
+    table
+}
+
+/// The calls that have a figure in some cell, those first that are cheapest in the first one:
+/// ids and labels.
+pub(super) fn labels(run: &Run, cells: &[&CellAnalysis]) -> Vec<(String, String)> {
+    let name = |row: Row<'_>| (row.arm.arm.primitive.clone(), row.arm.shown_label());
+    distinct(cells.iter().flat_map(|cell| rows(run, cell)).map(name))
+}
+
 /// Time per call by how many are made in a row; null where the plan asks for
 /// none.
 pub(crate) fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Table> {
     let cells = series(analysis);
-    let steady = *filled(analysis).first()?;
+    let steady = steady(analysis)?;
     if cells.is_empty() {
         return None;
     }
@@ -121,7 +155,8 @@ pub(crate) fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Table> {
     columns
         .extend(cells.iter().map(|(n, _)| Column::right(&format!("{n} in a row"), "ns per call")));
     columns.push(Column::right("full slice", "ns per call"));
-    let mut table = Table::new("Time per call by calls in a row", columns);
+    let block = steady.cell.own_size().map_or_else(String::new, |size| format!(": {size}"));
+    let mut table = Table::new(&format!("Time per call by calls in a row{block}"), columns);
     for row in rows(run, steady) {
         let of = |cell: &CellAnalysis| value(time_of(cell, &row.arm.arm.primitive));
         let times = cells.iter().map(|(_, cell)| of(cell)).chain([three_digits(row.ns.value)]);
@@ -145,12 +180,16 @@ pub(crate) fn kinds(run: &Run) -> Table {
         let of_kind = run.header.calls.iter().filter(|facts| facts.kind == kind);
         for (i, facts) in of_kind.enumerate() {
             let name = if i == 0 { kind.word() } else { "" };
+            let bytes = match facts.bytes {
+                own if own == 0 || run.header.plan.sizes.is_empty() => own.to_string(),
+                _ => "a block".to_owned(),
+            };
             let entries = vec![
                 name.into(),
                 facts.id.as_str().into(),
                 facts.summary.as_str().into(),
                 facts.calls.to_string().into(),
-                facts.bytes.to_string().into(),
+                bytes.into(),
             ];
             table.push_row(i == 0, entries);
         }

@@ -6,6 +6,7 @@ use iolens_model::cell::Cell;
 use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Axes, SyscallAxes};
 use iolens_model::run::{Run, RunHeader};
+use iolens_model::units::Bytes;
 
 use iolens_stats::analysis::Verdict;
 
@@ -13,6 +14,7 @@ use super::*;
 use crate::export::Rows;
 use crate::findings::{Finding, Outcome, Ranking};
 use crate::fixture::alone;
+use crate::groups::distinct;
 use crate::{csv, figure, fixture, html, screen, text};
 use iolens_document::Style;
 
@@ -29,7 +31,8 @@ const ARMS: [(&str, CallKind, u32, u32, f64); 4] = [
 fn header() -> RunHeader {
     let mut header = fixture::run().0.header;
     header.name = None;
-    header.plan.axes = Axes::Syscall(SyscallAxes { in_a_row: vec![None, Some(1), Some(100)] });
+    header.plan.axes =
+        Axes::Syscall(SyscallAxes { in_a_row: vec![None, Some(1), Some(100)], file: None });
     header.plan.primitives = ARMS.iter().map(|arm| arm.0.to_owned()).collect();
     header.plan.baseline = "getppid".to_owned();
     header.plan.sizes = Vec::new();
@@ -53,9 +56,9 @@ fn header() -> RunHeader {
 
 /// Times as they are: the first call of a row costs 80 ns more, two threads make
 /// twice the calls, and each pass strays a little.
-fn time_ns(cell: &Cell, ns: f64, pass: u32) -> f64 {
+fn time_ns(cell: &Cell, ns: f64, moved_ns: f64, pass: u32) -> f64 {
     let first = cell.syscall().and_then(|s| s.in_a_row).map_or(0.0, |calls| 80.0 / calls as f64);
-    (ns + first) / f64::from(cell.threads) * (1.0 + 0.001 * f64::from(pass % 3))
+    (ns + first + moved_ns) / f64::from(cell.threads) * (1.0 + 0.001 * f64::from(pass % 3))
 }
 
 fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
@@ -79,12 +82,15 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
             latency: None,
             server: None,
         });
+        let moved = u64::from(bytes) * cell.size.0.max(1);
+        // A byte takes 0.05 ns, and the first of a block none.
+        let moved_ns = 0.05 * moved.saturating_sub(1) as f64;
         for round in 0..if refused { 0 } else { 2 } {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let time_ns = (CALLS as f64 * time_ns(cell, ns, pass)) as u64;
+            let time_ns = (CALLS as f64 * time_ns(cell, ns, moved_ns, pass)) as u64;
             let tx = Counts {
                 messages: CALLS,
-                bytes: CALLS * u64::from(bytes),
+                bytes: CALLS * moved,
                 calls: Some(CALLS * u64::from(calls)),
                 time_ns,
                 task_clock_ns: Some(time_ns * u64::from(cell.threads)),
@@ -103,6 +109,61 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
 
 pub(crate) fn run() -> (Run, Analysis) {
     fixture::of_trials(header(), trial)
+}
+
+/// The same calls with blocks of three sizes.
+pub(crate) fn sized() -> (Run, Analysis) {
+    let mut header = header();
+    header.plan.axes = Axes::Syscall(SyscallAxes { in_a_row: vec![None], file: None });
+    header.plan.primitives = ["getppid", "read_zero", "fsync"].map(str::to_owned).to_vec();
+    header.plan.sizes = [1, 4096, 65_536].map(Bytes).to_vec();
+    header.plan.threads = vec![1];
+    header.calls.retain(|call| call.id != "function");
+    let without = |like: &TrialOutcome, cell: &Cell, pass| {
+        let mut trial = trial(like, cell, pass);
+        let at = trial.arms.iter().position(|arm| arm.arm.primitive == "function");
+        let at = at.expect("the control");
+        trial.arms.remove(at);
+        trial.slices.retain(|slice| slice.arm != at);
+        for slice in trial.slices.iter_mut().filter(|slice| slice.arm > at) {
+            slice.arm -= 1;
+        }
+        trial
+    };
+    fixture::of_trials(header, without)
+}
+
+#[test]
+fn blocks_of_several_sizes_stand_side_by_side() {
+    let (run, analysis) = sized();
+    let cells: Vec<String> = analysis.cells.iter().map(|cell| cell.cell.to_string()).collect();
+    assert_eq!(cells, ["1 B × 1 thread", "4 KiB × 1 thread", "64 KiB × 1 thread"]);
+    let largest = filled(&analysis)[2];
+    let rows = rows(&run, largest);
+    let read = rows.iter().find(|row| row.arm.arm.label == "read_zero").expect("it is measured");
+    let ns = 200.0 + 0.05 * 65_535.0;
+    assert!((read.ns.value / ns - 1.0).abs() < 0.01, "{}", read.ns.value);
+    let rate = read.bytes_per_s().expect("it moves bytes");
+    assert!((rate / (65_536e9 / ns) - 1.0).abs() < 0.01, "{rate}");
+    assert!(rows[0].arm.arm.label == "getppid" && rows[0].bytes_per_s().is_none());
+    let style = Style { colour: false, width: 100 };
+    let whole = text::whole(&run, &analysis, &style);
+    assert!(whole.contains("Time per call by block size, 1 thread"), "{whole}");
+    let arms = csv::all(Rows::Arms(std::slice::from_ref(&run)));
+    let at = arms.lines().next().expect("a header").split(',').position(|c| c == "block_bytes");
+    let at = at.expect("a column of sizes");
+    let sizes = arms.lines().skip(1).filter_map(|line| line.split(',').nth(at));
+    assert_eq!(distinct(sizes), ["1", "4096", "65536"]);
+    let figures = figure::all(&run, &analysis);
+    let stems: Vec<&str> = figures.iter().map(|figure| figure.file_stem.as_str()).collect();
+    let expected = [
+        "syscall-ns-per-call-1b-1-threads",
+        "syscall-ns-per-call-4kib-1-threads",
+        "syscall-ns-per-call-64kib-1-threads",
+        "syscall-time-by-size-1-threads",
+    ];
+    assert_eq!(stems, expected);
+    assert!(html::page(&run, &analysis).contains("Time of a call against its block"));
 }
 
 #[test]

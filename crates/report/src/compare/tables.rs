@@ -155,7 +155,8 @@ fn fitting(
     };
     let groups: Vec<_> =
         cells.iter().map(|cell| (cell.cell.size.to_string(), arms(cell))).collect();
-    let size = comparison.study.has_sizes().then(|| Column::right("size", ""));
+    let has_sizes = cells.iter().any(|cell| cell.cell.own_size().is_some());
+    let size = has_sizes.then(|| Column::right("size", ""));
     let table = filled(size, &groups, true, remark, |arm| row(comparison, arm, judged));
     table.fitting(width, &[&["n"], &["A", "B"]])
 }

@@ -15,11 +15,13 @@ use crate::servers::{self, CPU_KINDS, Watched};
 /// The name of a figure of one cell that was explained.
 pub(super) fn stem(header: &RunHeader, cell: &Cell, metric: &str) -> String {
     let stem = super::stem(&header.plan, cell, metric);
-    let size = match cell.study().has_sizes() {
-        true => format!("-{}", cell.size.to_string().replace(' ', "").to_lowercase()),
-        false => String::new(),
-    };
-    format!("{stem}{size}-{}-threads", cell.threads)
+    format!("{stem}{}-{}-threads", size_stem(cell), cell.threads)
+}
+
+/// `-64kib`; empty where a cell has no size.
+pub(crate) fn size_stem(cell: &Cell) -> String {
+    let size = cell.own_size().map(|size| size.to_string().replace(' ', "").to_lowercase());
+    size.map_or_else(String::new, |size| format!("-{size}"))
 }
 
 /// An end of an arm.

@@ -57,7 +57,8 @@ pub(crate) const MESSAGES: Along = Along {
     scale: Scale::sizes,
     of: |cell| Some(cell.size.0 as f64),
 };
-const BLOCKS: Along = Along { name: "block size, log scale", column: "block size", ..MESSAGES };
+pub(crate) const BLOCKS: Along =
+    Along { name: "block size, log scale", column: "block size", ..MESSAGES };
 const FILES: Along = Along { name: "file size, log scale", column: "file size", ..MESSAGES };
 pub(crate) const THREADS: Along = Along {
     name: "threads, log scale",

@@ -35,7 +35,7 @@ use sheet::{Drawing, Sheet};
 use style::Look;
 use svg::{Spot, Svg};
 
-mod bars;
+pub(crate) mod bars;
 pub(crate) mod chart;
 mod crossover;
 pub(crate) mod draw;

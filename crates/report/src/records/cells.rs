@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use iolens_model::axes::Study;
+use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, PairContrast, Quantity,
@@ -25,7 +26,7 @@ pub(crate) fn cells<'a>(run: &'a Run, analysis: &'a Analysis) -> impl Iterator<I
 fn row(run: &Run, analysis: &Analysis, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     let mut whole = Vec::new();
     let figures = match cell.cell.study() {
-        Study::Syscall => of_calls(run, arm),
+        Study::Syscall => of_calls(run, &cell.cell, arm),
         Study::Server => servers::figures(arm),
         study @ (Study::File | Study::Write) => of_files(arm, study),
         Study::Copy => {
@@ -108,11 +109,11 @@ macro_rules! values {
     }};
 }
 
-fn of_calls(run: &Run, arm: &ArmAnalysis) -> Named {
+fn of_calls(run: &Run, cell: &Cell, arm: &ArmAnalysis) -> Named {
     let call = arm.time();
     let rate = call.map(|call| 1e9 / call.value);
-    let bytes = bytes_of(run, &arm.arm.primitive).filter(|&bytes| bytes > 0);
-    let mib = rate.zip(bytes).map(|(rate, bytes)| rate * f64::from(bytes) / f64::from(1 << 20));
+    let bytes = bytes_of(run, cell, &arm.arm.primitive).filter(|&bytes| bytes > 0);
+    let mib = rate.zip(bytes).map(|(rate, bytes)| rate * bytes as f64 / f64::from(1 << 20));
     let further: Named = values!(arm;
         tx_calls_per_message tx_cpu_ns_per_message cycles_per_message instructions_per_message
         context_switches_per_message run_delay_ns_per_message

@@ -188,7 +188,7 @@ pub(crate) fn short(run: &Run, cell: &Cell) -> String {
 
 /// What tells a setting from others of the run: its size, and what tells its curve.
 pub(crate) fn place(run: &Run, cell: &Cell) -> String {
-    let size = run.header.plan.study().has_sizes().then(|| cell.size.to_string());
+    let size = cell.own_size().map(|size| size.to_string());
     let short = Some(short(run, cell)).filter(|words| !words.is_empty());
     size.into_iter().chain(short).collect::<Vec<_>>().join(", ")
 }

@@ -1,6 +1,6 @@
 //! The first screen of a run of `syscall`.
 
-use iolens_document::{Answer, Block, Column, Grid, Label, Listing, Row, Screen, ends};
+use iolens_document::{Align, Answer, Block, Column, Grid, Label, Listing, Row, Screen, ends};
 use iolens_model::arm::Role;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
@@ -15,6 +15,9 @@ use crate::words;
 const EMPTY: &str = "getppid";
 
 pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
+    if let Some(cells) = calls::by_size(analysis).into_iter().next() {
+        return fill_sizes(screen, run, analysis, &cells);
+    }
     let Some(cell) = calls::filled(analysis).into_iter().next() else { return };
     let rows = calls::rows(run, cell);
     let has_controls = rows.iter().any(|row| row.arm.arm.role == Role::Control);
@@ -22,13 +25,14 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let several = run.header.plan.threads.len() > 1;
     let threads =
         if several { format!("{}, ", words::threads(cell.cell.threads)) } else { String::new() };
+    let of = cell.cell.own_size().map_or_else(String::new, |size| format!(" of {size}"));
     let lines: Vec<[String; 3]> = rows.iter().map(|row| line(run, row)).collect();
     let is_told = lines.iter().any(|[.., interval]| !interval.is_empty());
     let intervals = if is_told { format!("[{INTERVALS}]") } else { "(no intervals)".to_owned() };
     let cells = lines.into_iter().map(|parts| Row::Cells(parts.map(|part| vec![part]).to_vec()));
     screen.blocks.push(Block::Listing(Listing {
         title: format!(
-            "{threads}ns per call in a tight loop, from the ratio to {baseline} {intervals}"
+            "{threads}ns per call{of} in a tight loop, from the ratio to {baseline} {intervals}"
         ),
         rows: Grid {
             columns: vec![Column::left(""), Column::decimal(""), Column::left("")],
@@ -40,7 +44,48 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         screen.legend.push("* does not enter the kernel".into());
     }
     screen.answers.extend(crossing(run, cell));
-    screen.answers.extend(alone(run, analysis, cell));
+    screen.answers.extend(alone(run, analysis));
+    screen.answers.extend(by_threads(run, analysis));
+}
+
+/// The screen of calls that move blocks of several sizes: a column for each.
+fn fill_sizes(screen: &mut Screen, run: &Run, analysis: &Analysis, cells: &[&CellAnalysis]) {
+    let Some(first) = cells.first() else { return };
+    let several = run.header.plan.threads.len() > 1;
+    let threads =
+        if several { format!("{}, ", words::threads(first.cell.threads)) } else { String::new() };
+    let baseline = &run.header.plan.baseline;
+    let size = |cell: &&CellAnalysis| {
+        Column::of(cell.cell.size.to_string(), &[Align::Decimal, Align::Left])
+    };
+    let entry = |cell: &&CellAnalysis, id: &str| -> Vec<String> {
+        let rows = calls::rows(run, cell);
+        match rows.iter().find(|row| row.arm.arm.primitive == id) {
+            Some(row) => line(run, row)[1..].to_vec(),
+            None => vec!["not run".to_owned()],
+        }
+    };
+    let mut ids: Vec<(String, String)> = Vec::new();
+    for row in cells.iter().flat_map(|cell| calls::rows(run, cell)) {
+        let id = &row.arm.arm.primitive;
+        if ids.iter().all(|(known, _)| known != id) {
+            ids.push((id.clone(), line(run, &row)[0].clone()));
+        }
+    }
+    let row = |(id, label): &(String, String)| {
+        let entries = cells.iter().map(|cell| entry(cell, id));
+        Row::Cells(std::iter::once(vec![label.clone()]).chain(entries).collect())
+    };
+    screen.blocks.push(Block::Grid(Grid {
+        title: format!(
+            "{threads}ns per call by block size, in a tight loop, from the ratio to {baseline} \
+             [{INTERVALS}]"
+        ),
+        columns: std::iter::once(Column::left("")).chain(cells.iter().map(size)).collect(),
+        rows: ids.iter().map(row).collect(),
+    }));
+    screen.answers.extend(crossing(run, first));
+    screen.answers.extend(alone(run, analysis));
     screen.answers.extend(by_threads(run, analysis));
 }
 
@@ -80,9 +125,9 @@ fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
 }
 
 /// What a call costs that stands alone, and from how many in a row on it no longer matters.
-fn alone(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Option<Answer> {
+fn alone(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let call = &run.header.plan.baseline;
-    let steady = calls::time_of(cell, call)?;
+    let steady = calls::time_of(calls::steady(analysis)?, call)?;
     let series = calls::series(analysis);
     let times = |calls: u64| {
         let (_, cell) = series.iter().find(|(known, _)| *known == calls)?;
@@ -101,11 +146,8 @@ fn alone(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Option<Answer> 
 
 /// What more threads make of it.
 fn by_threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    let cells = calls::filled(analysis);
+    let cells = calls::by_threads(analysis).into_iter().next()?;
     let (one, all) = (cells.first()?, cells.last()?);
-    if one.cell.threads == all.cell.threads {
-        return None;
-    }
     let more = f64::from(all.cell.threads) / f64::from(one.cell.threads);
     let gain = |row: &Call<'_>| {
         let then = calls::time_of(all, &row.arm.arm.primitive)?.value;
@@ -114,8 +156,9 @@ fn by_threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let gains: Vec<(f64, String)> = calls::rows(run, one).iter().filter_map(gain).collect();
     let least = gains.iter().min_by(|(a, _), (b, _)| a.total_cmp(b))?;
     let most = gains.iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let of = one.cell.own_size().map_or_else(String::new, |size| format!(" at {size}"));
     let said = format!(
-        "{} make {}× ({}) to {}× ({}) the calls of {}; {}× would be all",
+        "{} make {}× ({}) to {}× ({}) the calls of {}{of}; {}× would be all",
         words::threads(all.cell.threads),
         three_digits(least.0),
         least.1,

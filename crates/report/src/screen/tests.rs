@@ -31,6 +31,7 @@ fn all() -> Vec<(&'static str, (Run, Analysis))> {
         ("copy", copying::tests::run()),
         ("write", writes::tests::run()),
         ("syscall", calls::tests::run()),
+        ("syscall_sizes", calls::tests::sized()),
         ("server", servers::tests::run()),
     ]
 }
@@ -58,7 +59,7 @@ fn no_line_is_wider_than_the_terminal() {
 /// Up to four sizes and five methods, on a terminal of 100 columns.
 #[test]
 fn a_screen_has_24_lines_at_most() {
-    let small = ["net_quick", "net_classic", "copy", "syscall"];
+    let small = ["net_quick", "net_classic", "copy", "syscall", "syscall_sizes"];
     let style = Style { colour: false, width: 100 };
     for (name, (run, analysis)) in all().into_iter().filter(|(name, _)| small.contains(name)) {
         let after = After {

@@ -25,8 +25,9 @@ fn tables(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
         "× {baseline}: in the typical slice. Times are {baseline}'s times that multiple; CPU is \
          the total of a call's own trials."
     ))];
-    let beside = [calls::threads(run, analysis), calls::in_a_row(run, analysis)];
-    nodes.extend(beside.into_iter().flatten().map(Node::Table));
+    let by_size = calls::sizes(run, analysis).into_iter();
+    let beside = by_size.chain(calls::threads(run, analysis)).chain(calls::in_a_row(run, analysis));
+    nodes.extend(beside.map(Node::Table));
     for cell in &analysis.cells {
         let table = calls::by_cost(run, cell, wide).without_caption();
         nodes.push(Node::Fold(Fold {

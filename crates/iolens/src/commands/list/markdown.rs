@@ -89,9 +89,12 @@ in `crates/engine/src/calls` by `cargo xtask docs`; a test says when it is out o
 
 - **Linux**: the first kernel that has it; none where every one does.
 - **Calls**: system calls of one unit; 0 where the kernel is not called.
-- **Bytes**: what one unit moves between the program and the kernel.
+- **Bytes**: what one unit moves between the program and the kernel: a block, which is 1 B or
+  what `--sizes` says. `--sizes` leaves out calls that move none.
+- **File**: with `--file`, calls that *read* are on that file, those that *write* are refused,
+  and the others are left out.
 - **At most**: units that a thread's slice holds, where each uses up what is made before
-  the slice, or takes milliseconds.
+  the slice, or takes milliseconds; fewer where blocks are large.
 ";
 
 /// The calls by kind.
@@ -101,19 +104,20 @@ fn system_calls() -> String {
     for kind in entries.chunk_by(|a, b| a.kind == b.kind) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n## {}\n", kind[0].kind);
-        text.push_str("| id | what is done | Linux | calls | bytes | at most |\n");
-        text.push_str("|---|---|---|---|---|---|\n");
+        text.push_str("| id | what is done | Linux | calls | bytes | file | at most |\n");
+        text.push_str("|---|---|---|---|---|---|---|\n");
         for entry in kind {
             let control = if entry.control { " (a control)" } else { "" };
             let most = entry.most.map_or_else(|| "-".to_owned(), |most| most.to_string());
             let _ = writeln!(
                 text,
-                "| `{}` | {}{control} | {} | {} | {} | {most} |",
+                "| `{}` | {}{control} | {} | {} | {} | {} | {most} |",
                 entry.id,
                 entry.summary,
                 since(entry.since),
                 entry.calls,
-                entry.bytes
+                if entry.bytes > 0 { "a block" } else { "-" },
+                entry.of_file.word().unwrap_or("-")
             );
         }
     }
