@@ -207,7 +207,7 @@ impl Entry {
     pub fn allow_on(&self, is_theirs: bool) -> Result<(), String> {
         match self.of_file {
             OfFile::Writes if is_theirs => {
-                Err("it would write to the file, and a file of yours is only read".to_owned())
+                Err("it would write, and --file is only read".to_owned())
             }
             _ => Ok(()),
         }

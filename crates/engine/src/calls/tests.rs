@@ -166,7 +166,7 @@ fn a_file_of_the_users_is_read_and_stays_as_it_is() {
         for block in [0, 1, 4096] {
             let file = Some(Bytes(content.len() as u64));
             if let Err(why) = entry.allow(&cell(block, None), file, true) {
-                assert_eq!(why, "it would write to the file, and a file of yours is only read");
+                assert_eq!(why, "it would write, and --file is only read");
                 refused.push(entry.id);
                 break;
             }

@@ -146,7 +146,7 @@ fn calls_on_a_file_of_the_users_leave_it_as_it_is() {
     place
         .run(line)
         .ended(0)
-        .prints("fsync, pwrite and write_file not run: it would write to the file, and a file of");
+        .prints("fsync, pwrite and write_file not run: it would write, and --file is only read");
     assert!(std::fs::read(&path).expect("the file") == content && changed() == before);
     let rows = place.rows("arms", ["arm", "status", "role"]);
     let of = |status: &str| -> BTreeSet<&str> {

@@ -112,6 +112,11 @@ fn legend(sheet: &mut Sheet, rows: &[Row<'_>]) {
     sheet.y += 12.0;
 }
 
+/// Calls that a figure of curves by size shows before others, and how many curves one has.
+const SIZED: [&str; 6] =
+    ["read_zero", "read_file", "read_pipe", "write_null", "write_pipe", "write_file"];
+const SIZED_MAX: usize = 7;
+
 /// Time of a call against how many bytes it moves.
 fn time_by_size(paper: Paper, run: &Run, cells: &[&CellAnalysis]) -> Option<Figure> {
     let curve = |(id, label): (String, String)| {
@@ -128,7 +133,7 @@ fn time_by_size(paper: Paper, run: &Run, cells: &[&CellAnalysis]) -> Option<Figu
         };
         Series::new(&label, &id, Kind::Curve, cells.iter().filter_map(point).collect())
     };
-    let curves: Vec<Series> = labels(run, cells).into_iter().map(curve).collect();
+    let curves: Vec<Series> = shown(run, cells).into_iter().map(curve).collect();
     let panel = Panel::new(String::new(), "time of a call, ns".to_owned(), "ns", curves);
     panel.extent()?;
     let cell = &cells.first()?.cell;
@@ -138,6 +143,19 @@ fn time_by_size(paper: Paper, run: &Run, cells: &[&CellAnalysis]) -> Option<Figu
     let draw = |medium| crate::figure::draw::draw(&drawn, medium);
     let stem = format!("time-by-size-{}-threads", cell.threads);
     Some(of_calls(paper, run, &stem, draw, of_sizes(run, cells)))
+}
+
+/// The baseline, the calls that are shown first, and as many others as have room.
+fn shown(run: &Run, cells: &[&CellAnalysis]) -> Vec<(String, String)> {
+    let mut all = labels(run, cells);
+    let rank = |id: &str| match SIZED.iter().position(|own| *own == id) {
+        _ if id == run.header.plan.baseline => 0,
+        Some(nth) => nth + 1,
+        None => SIZED.len() + 1,
+    };
+    all.sort_by_key(|(id, _)| rank(id));
+    all.truncate(SIZED_MAX);
+    all
 }
 
 /// Calls that a figure of curves shows, those of them that the run has.

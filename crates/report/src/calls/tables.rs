@@ -104,7 +104,7 @@ fn of_threads(run: &Run, cells: &[&CellAnalysis]) -> Option<Table> {
     }
     columns.push(Column::right("gain", "× calls per s"));
     let blocks = first.cell.own_size().map_or_else(String::new, |size| format!(": {size}"));
-    let mut table = Table::new(&format!("Calls by several threads at once{blocks}"), columns);
+    let mut table = Table::new(format!("Calls by several threads at once{blocks}"), columns);
     for row in rows(run, first) {
         let of = |cell: &&CellAnalysis| time_of(cell, &row.arm.arm.primitive);
         let gain = cells.last().and_then(of).or_dash(|ns| ratio(row.ns.value / ns.value));
@@ -156,7 +156,7 @@ pub(crate) fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Table> {
         .extend(cells.iter().map(|(n, _)| Column::right(&format!("{n} in a row"), "ns per call")));
     columns.push(Column::right("full slice", "ns per call"));
     let block = steady.cell.own_size().map_or_else(String::new, |size| format!(": {size}"));
-    let mut table = Table::new(&format!("Time per call by calls in a row{block}"), columns);
+    let mut table = Table::new(format!("Time per call by calls in a row{block}"), columns);
     for row in rows(run, steady) {
         let of = |cell: &CellAnalysis| value(time_of(cell, &row.arm.arm.primitive));
         let times = cells.iter().map(|(_, cell)| of(cell)).chain([three_digits(row.ns.value)]);

@@ -21,6 +21,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("server", servers::tests::run()),
         ("server, searches", servers::searches_tests::searched()),
         ("syscall", calls::tests::run()),
+        ("syscall, sizes", calls::tests::sized()),
     ];
     runs.into_iter().map(|(name, (run, analysis))| (name, html::page(&run, &analysis))).collect()
 }
