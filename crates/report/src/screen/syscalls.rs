@@ -76,14 +76,15 @@ fn fill_sizes(screen: &mut Screen, run: &Run, analysis: &Analysis, cells: &[&Cel
         let entries = cells.iter().map(|cell| entry(cell, id));
         Row::Cells(std::iter::once(vec![label.clone()]).chain(entries).collect())
     };
-    screen.blocks.push(Block::Grid(Grid {
+    let grid = Grid {
         title: format!(
             "{threads}ns per call by block size, in a tight loop, from the ratio to {baseline} \
              [{INTERVALS}]"
         ),
         columns: std::iter::once(Column::left("")).chain(cells.iter().map(size)).collect(),
         rows: ids.iter().map(row).collect(),
-    }));
+    };
+    screen.blocks.extend((!ids.is_empty()).then_some(Block::Grid(grid)));
     screen.answers.extend(crossing(run, first));
     screen.answers.extend(alone(run, analysis));
     screen.answers.extend(by_threads(run, analysis));

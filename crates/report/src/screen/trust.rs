@@ -78,7 +78,7 @@ pub(super) fn problems(run: &Run, analysis: &Analysis) -> Vec<Text> {
             }
         }
     }
-    let cells = analysis.cells.len();
+    let cells = analysis.cells.iter().filter(is_told).count();
     let one = |problem: &Problem| {
         let at = match problem.places.as_slice() {
             places if places.len() == cells => String::new(),
