@@ -120,8 +120,8 @@ axes! {
             [default: 512,4KiB,16KiB,64KiB,256KiB,1MiB,4MiB]"
         "block-sizes" WRITE "Bytes per write; A..B steps by factors of 4 \
             [default: 512,4KiB,16KiB,64KiB,256KiB,1MiB]"
-        "sizes" SYSCALL "Bytes per call, of calls that move any; others are left out; A..B steps \
-            by factors of 4 [default: all calls, and 1 byte]"
+        "sizes" SYSCALL "Bytes per call; calls that move none are left out; A..B steps by factors \
+            of 4 [default: 1 byte, and every call]"
         "file-sizes" COPY "Sizes of the files; A..B steps by factors of 4 \
             [default: 1MiB,16MiB,256MiB]"
     } was "sizes";
@@ -212,8 +212,8 @@ axes! {
     } was "file-bytes";
     Plan file: Option<String>, values::word, Files "FILE" {
         "file" FILE "Read a file of yours instead; it is never written"
-        "file" SYSCALL "Calls on a file of yours: those that read it or ask about it; those that \
-            would write are refused"
+        "file" SYSCALL "Make the calls on a file of yours; it is never written: calls that would \
+            are refused, and calls on no file left out"
         "file" COPY "Copy a file of yours, in its own size; it is never written"
     };
     Plan allow_evict: bool, values::switch, Files "" {
