@@ -141,7 +141,7 @@ fn calls_on_a_file_of_the_users_leave_it_as_it_is() {
     let path = place.path("theirs");
     let changed = || std::fs::metadata(&path).and_then(|about| about.modified()).expect("a file");
     let before = changed();
-    let line = "run syscall --file PLACE/theirs --bursts full,3 --quick --passes 2 --rounds 3 \
+    let line = "run syscall --file PLACE/theirs --bursts full --quick --passes 2 --rounds 3 \
                 --progress none";
     place
         .run(line)
@@ -189,7 +189,7 @@ fn what_is_of_another_study_is_refused() {
                 "run syscall --sizes 4KiB --calls stat,lseek",
                 "--sizes measures calls that move bytes; you named stat, lseek",
             ),
-            ("run syscall --file PLACE/none", "PLACE/none"),
+            ("run syscall --file PLACE/none", "/none: ENOENT"),
             (
                 "run syscall --allow-sysctl",
                 "run syscall has no --allow-sysctl; it belongs to run net",
