@@ -87,11 +87,21 @@ def unescaped(name):
     return bytes(out)
 
 
+def ticks(part):
+    """`user 1.50 s`, in clock ticks."""
+    _, seconds, _ = part.split(" ")
+    return round(float(seconds) * os.sysconf("SC_CLK_TCK"))
+
+
 def parsed(reply):
     processes = []
     for process in reply.split("; "):
-        pid, name, user, kernel = process.split(" ")
-        processes.append((int(pid), unescaped(name), int(user), int(kernel)))
+        who, spent = process.split(": ")
+        _, pid, name = who.split(" ")
+        user, kernel, total = (ticks(part) for part in spent.split(", "))
+        if total != user + kernel:
+            raise SystemExit(f"total is not the sum: {reply!r}")
+        processes.append((int(pid), unescaped(name), user, kernel))
     return processes
 
 

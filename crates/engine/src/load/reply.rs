@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
-/// As much of a text that came in pieces as is kept, to be shown.
-const HEAD_BYTES_MAX: usize = 256;
+/// As much of a text that came in pieces as is kept, to be shown: two processes with names that
+/// are all escapes.
+const HEAD_BYTES_MAX: usize = 1 << 10;
 
 /// The header of an HTTP response may be so long.
 const HEADER_BYTES_MAX: usize = 16 << 10;
@@ -29,7 +30,7 @@ pub enum Expected {
     Fill(u64),
     /// The word `burned`.
     Burned,
-    /// Processes, each with its id, name and ticks.
+    /// Processes, each with its id, name and CPU time.
     Processes,
     /// The same, each with its share of a processor's time behind.
     Shares,
@@ -121,20 +122,29 @@ fn are_processes(text: &[u8], is_one: fn(&str) -> bool) -> bool {
     processes.len() <= 2 && processes.into_iter().all(is_one)
 }
 
-/// `12 name 3 4`.
+/// `pid 12 name: user 0.03 s, kernel 0.04 s, total 0.07 s`.
 fn is_process(process: &str) -> bool {
-    let is_number = |word: &str| word.parse::<f64>().is_ok_and(|n| n >= 0.0);
-    let mut words = process.split(' ').filter(|word| !word.is_empty());
-    let first = words.next().is_some_and(|pid| pid.parse::<u32>().is_ok());
-    let (last, before) = (words.next_back(), words.next_back());
-    first && words.next().is_some() && [before, last].iter().all(|w| w.is_some_and(is_number))
+    let is_seconds = |label: &str, part: Option<&str>| {
+        let part = part.and_then(|part| part.strip_prefix(label)?.strip_suffix(" s"));
+        part.is_some_and(|seconds| seconds.parse::<f64>().is_ok_and(|n| n >= 0.0))
+    };
+    let Some((who, spent)) = process.split_once(": ") else { return false };
+    let mut words = who.split(' ');
+    let mut parts = spent.split(", ");
+    words.next() == Some("pid")
+        && words.next().is_some_and(|pid| pid.parse::<u32>().is_ok())
+        && words.next().is_some_and(|name| !name.is_empty())
+        && words.next().is_none()
+        && ["user ", "kernel ", "total "].iter().all(|label| is_seconds(label, parts.next()))
+        && parts.next().is_none()
 }
 
-/// `12 name 3 4 22.2%`, or `-` where the time was too short for a share.
+/// The same and `, 22.2% of a CPU`, or why there is no share.
 fn is_share(process: &str) -> bool {
-    process.rsplit_once(' ').is_some_and(|(process, share)| {
-        let percent = share.strip_suffix('%').and_then(|share| share.parse::<f64>().ok());
-        (share == "-" || percent.is_some_and(|share| share >= 0.0)) && is_process(process)
+    process.rsplit_once(", ").is_some_and(|(process, share)| {
+        let percent = share.strip_suffix("% of a CPU").and_then(|share| share.parse::<f64>().ok());
+        let is_known = percent.is_some_and(|share| share >= 0.0);
+        (is_known || share == "too soon for a share") && is_process(process)
     })
 }
 

@@ -47,17 +47,28 @@ fn a_reply_is_right_or_it_is_not() {
     check(&line.replacen('x', "xx", 1), &fill, &[(Some(123), false)]);
     check("1 burned\n2 burnt\n", &service("burn:5", ""), &[(Some(1), true), (Some(2), false)]);
     let top = service("top2", "");
-    check("1 12 a (b) c 30 4; 7 d 0 1\n", &top, &[(Some(1), true)]);
-    check("1 12 a 30 4\n", &top, &[(Some(1), true)]);
-    check("1 a 30 4 5\n", &top, &[(Some(1), false)]);
-    check("1 12 a 30\n", &top, &[(Some(1), false)]);
-    check("1 12 a 3 4; 7 d 0 1; 8 e 0 0\n", &top, &[(Some(1), false)]);
+    let spent = |who: &str| format!("pid {who}: user 0.30 s, kernel 0.04 s, total 0.34 s");
+    let (a, b, c) = (spent("12 a)\\x20(b:"), spent("7 d,"), spent("8 e"));
+    let check_top = |text: &str, is_right: bool| {
+        check(&format!("1 {text}\n"), &top, &[(Some(1), is_right)]);
+    };
+    check_top(&format!("{a}; {b}"), true);
+    check_top(&a, true);
+    check_top(&format!("{a}; {b}; {c}"), false);
+    check_top(&spent("a 12"), false);
+    check_top(&spent("12"), false);
+    check_top(&spent("12 a b"), false);
+    check_top(&a.replace(" s,", ","), false);
+    check_top(&a.replace(", total 0.34 s", ""), false);
+    check_top(&format!("{a}, 22.2% of a CPU"), false);
     let shares = service("top2:interval", "");
-    check("1 14555 w 6 3 22.2%; 14556 w 5 4 -\n", &shares, &[(Some(1), true)]);
-    check("1 14555 w 6 3 100.0%\n", &shares, &[(Some(1), true)]);
-    check("1 14555 w 6 3; 14556 w 5 4\n", &shares, &[(Some(1), false)]);
-    check("1 14555 w 6 3 %\n", &shares, &[(Some(1), false)]);
-    check("1 14555 w 6 3 22.2%\n", &top, &[(Some(1), false)]);
+    let check_shares = |text: &str, is_right: bool| {
+        check(&format!("1 {text}\n"), &shares, &[(Some(1), is_right)]);
+    };
+    check_shares(&format!("{a}, 22.2% of a CPU; {b}, too soon for a share"), true);
+    check_shares(&format!("{a}, 100.0% of a CPU"), true);
+    check_shares(&format!("{a}; {b}"), false);
+    check_shares(&format!("{a}, % of a CPU"), false);
     let oracle = service("oracle", "");
     check("1 100 200\n", &oracle, &[(Some(1), true)]);
     check("1 200 100\n", &oracle, &[(Some(1), false)]);
@@ -93,7 +104,8 @@ fn only_the_beginning_of_a_long_text_is_kept() {
 /// piece either.
 #[test]
 fn a_long_text_is_judged_alike_however_it_comes() {
-    for (text, expected) in [("12 a 3 4", Expected::Processes), ("5 6", Expected::Record)] {
+    let top = "pid 12 a: user 0.30 s, kernel 0.04 s, total 0.34 s";
+    for (text, expected) in [(top, Expected::Processes), ("5 6", Expected::Record)] {
         for (bytes, is_right) in [(HEAD_BYTES_MAX, true), (HEAD_BYTES_MAX + 1, false)] {
             let filled = format!("7 {text:<bytes$}\n");
             check(&filled, &expected, &[(Some(7), is_right)]);

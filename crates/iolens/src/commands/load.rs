@@ -96,7 +96,7 @@ fn filler(bytes: u64) -> Vec<u8> {
     letters.cycle().take(usize::try_from(bytes).unwrap_or(usize::MAX)).collect()
 }
 
-/// `connection 3: 17 text`.
+/// `connection 3, request 17: text`.
 fn printed(answer: &Answer<'_>) -> String {
     let wrong = if answer.is_right { "" } else { " (not as expected)" };
     let text = String::from_utf8_lossy(answer.text);
@@ -105,7 +105,7 @@ fn printed(answer: &Answer<'_>) -> String {
         .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
         .collect();
     let time = Nanos(answer.received_ns - answer.due_ns);
-    format!("connection {}: {} {text} [{time}]{wrong}\n", answer.connection, answer.id)
+    format!("connection {}, request {}: {text} [{time}]{wrong}\n", answer.connection, answer.id)
 }
 
 /// The same for programs: an object on a line, times in ns on `CLOCK_MONOTONIC`.
@@ -137,7 +137,7 @@ mod tests {
             is_right: true,
             text: b"a\x1b[31m b",
         };
-        assert_eq!(printed(&answer), "connection 3: 17 a\u{fffd}[31m b [250 µs]\n");
+        assert_eq!(printed(&answer), "connection 3, request 17: a\u{fffd}[31m b [250 µs]\n");
         let wrong = Answer { is_right: false, ..answer };
         assert!(printed(&wrong).ends_with("(not as expected)\n"));
         let line = printed_json(&wrong);

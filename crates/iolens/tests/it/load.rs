@@ -54,7 +54,7 @@ fn replies_are_printed_with_the_number_of_their_connection() {
     let (place, address) = (Place::new(), echo_server());
     let done = place.run(&format!("load {address} --connections 3 --payload 5 --print")).ended(0);
     for connection in 1..=3 {
-        let expect = format!("connection {connection}: {connection} abcde [");
+        let expect = format!("connection {connection}, request {connection}: abcde [");
         assert_eq!(done.stdout.lines().filter(|line| line.starts_with(&expect)).count(), 1);
     }
     done.prints("  requests    3, all ok\n");
@@ -102,7 +102,7 @@ fn an_interrupt_ends_it_with_what_there_is() {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
-    assert!(first.starts_with("connection 1: 1 "), "{first}");
+    assert!(first.starts_with("connection 1, request 1: "), "{first}");
     send_signal(child.id(), "INT");
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -150,10 +150,13 @@ fn check_reply(service: &str, id: &str, text: &str, line: &str) {
             let processes: Vec<&str> = body.split("; ").collect();
             assert!(!processes.is_empty() && processes.len() <= 2, "{line}");
             for process in processes {
-                let fields: Vec<&str> = process.split(' ').collect();
-                assert_eq!(fields.len(), 4, "{line}");
-                let numbers = [0, 2, 3].map(|at| fields[at].parse::<u64>());
-                assert!(numbers.iter().all(Result::is_ok) && !fields[1].is_empty(), "{line}");
+                let words: Vec<&str> = process.split(' ').collect();
+                assert_eq!(words.len(), 12, "{line}");
+                let labels = [0, 3, 6, 9].map(|at| words[at]);
+                assert_eq!(labels, ["pid", "user", "kernel", "total"], "{line}");
+                let seconds = [4, 7, 10].map(|at| words[at].parse::<f64>());
+                assert!(seconds.iter().all(Result::is_ok), "{line}");
+                assert!(words[1].parse::<u32>().is_ok() && words[2].ends_with(':'), "{line}");
             }
         }
     }

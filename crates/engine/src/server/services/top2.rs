@@ -24,7 +24,7 @@ use crate::server::request::Request;
 pub(super) static ENTRY: Entry = Entry {
     id: "top2",
     form: "top2[:interval|:cached:TIME]",
-    summary: "the two processes with most CPU time: pid, name, user and kernel ticks",
+    summary: "the two processes with most CPU time: pid, name, user, kernel and total",
     parse: |rest| {
         let look = parse(rest)?;
         Ok(Arc::new(move |_| Ok(Box::new(Top2::open(Path::new("/proc"), look)?))))
@@ -175,15 +175,42 @@ impl Top2 {
         let elapsed_ns = now_ns - self.base_ns;
         for (index, process) in found.iter().flatten().enumerate() {
             reply.extend_from_slice(if index > 0 { b"; " } else { b"" });
-            write(process, reply);
+            self.write(process, reply);
             if let Look::Interval = self.look {
-                share(process.ticks(), self.ticks_per_second, elapsed_ns, reply);
+                self.share(process, elapsed_ns, reply);
             }
         }
         if matches!(self.look, Look::Interval) && elapsed_ns >= INTERVAL_NS {
             self.rebase()?;
         }
         Ok(())
+    }
+
+    /// `12 name: user 1.50 s, kernel 0.02 s, total 1.52 s`, behind `pid`.
+    fn write(&self, process: &Process, reply: &mut Vec<u8>) {
+        let seconds = |ticks: u64| ticks as f64 / self.ticks_per_second as f64;
+        // Writing to a vector cannot fail.
+        let _ = write!(reply, "pid {} ", process.pid);
+        process.name.write(reply);
+        let _ = write!(
+            reply,
+            ": user {:.2} s, kernel {:.2} s, total {:.2} s",
+            seconds(process.user_ticks),
+            seconds(process.kernel_ticks),
+            seconds(process.ticks())
+        );
+    }
+
+    /// Its ticks as a share of one processor's time.
+    fn share(&self, process: &Process, elapsed_ns: u64, reply: &mut Vec<u8>) {
+        if elapsed_ns < SHARE_MIN_NS {
+            reply.extend_from_slice(b", too soon for a share");
+            return;
+        }
+        let seconds = process.ticks() as f64 / self.ticks_per_second as f64;
+        let percent = seconds * 1e9 / elapsed_ns as f64 * 100.0;
+        // Writing to a vector cannot fail.
+        let _ = write!(reply, ", {percent:.1}% of a CPU");
     }
 }
 
@@ -259,23 +286,6 @@ impl Name {
             }
         }
     }
-}
-
-fn write(process: &Process, reply: &mut Vec<u8>) {
-    // Writing to a vector cannot fail.
-    let _ = write!(reply, "{} ", process.pid);
-    process.name.write(reply);
-    let _ = write!(reply, " {} {}", process.user_ticks, process.kernel_ticks);
-}
-
-/// Ticks as a share of one processor's time, in percent.
-fn share(ticks: u64, ticks_per_second: u64, elapsed_ns: u64, reply: &mut Vec<u8>) {
-    if elapsed_ns < SHARE_MIN_NS {
-        reply.extend_from_slice(b" -");
-        return;
-    }
-    let percent = ticks as f64 / ticks_per_second as f64 * 1e9 / elapsed_ns as f64 * 100.0;
-    let _ = write!(reply, " {percent:.1}%");
 }
 
 #[cfg(test)]

@@ -30,29 +30,48 @@ fn ask(top2: &mut Top2) -> String {
     String::from_utf8(reply).unwrap()
 }
 
-fn check(processes: &[(u32, &str, u64, u64, u64)], expect: &str) {
+/// A reply of one process, with hundredths of a second for ticks.
+fn told(who: &str, user: u64, kernel: u64) -> String {
+    let s = |ticks: u64| format!("{}.{:02} s", ticks / 100, ticks % 100);
+    format!("pid {who}: user {}, kernel {}, total {}", s(user), s(kernel), s(user + kernel))
+}
+
+fn open(folder: &Path, look: Look) -> Top2 {
+    Top2 { ticks_per_second: 100, ..Top2::open(folder, look).unwrap() }
+}
+
+fn check(processes: &[(u32, &str, u64, u64, u64)], expect: &[(&str, u64, u64)]) {
     let folder = machine(processes);
-    assert_eq!(ask(&mut Top2::open(folder.path(), Look::Total).unwrap()), expect);
+    let expect: Vec<String> = expect.iter().map(|(who, u, k)| told(who, *u, *k)).collect();
+    assert_eq!(ask(&mut open(folder.path(), Look::Total)), expect.join("; "));
 }
 
 #[test]
 fn the_two_with_most_ticks_come_first() {
     check(
         &[(5, "a", 1, 2, 0), (60, "b", 30, 40, 0), (700, "c", 90, 0, 0), (8, "d", 10, 10, 0)],
-        "700 c 90 0; 60 b 30 40",
+        &[("700 c", 90, 0), ("60 b", 30, 40)],
     );
-    check(&[(9, "x", 5, 0, 0), (10, "y", 0, 5, 0), (8, "z", 5, 0, 0)], "8 z 5 0; 9 x 5 0");
-    check(&[(3, "only", 0, 0, 0)], "3 only 0 0");
-    check(&[], "");
+    check(
+        &[(9, "x", 5, 0, 0), (10, "y", 0, 5, 0), (8, "z", 5, 0, 0)],
+        &[("8 z", 5, 0), ("9 x", 5, 0)],
+    );
+    check(&[(3, "only", 0, 0, 0)], &[("3 only", 0, 0)]);
+    check(&[], &[]);
+    let folder = machine(&[(4, "there", 1234, 56, 0)]);
+    assert_eq!(
+        ask(&mut open(folder.path(), Look::Total)),
+        "pid 4 there: user 12.34 s, kernel 0.56 s, total 12.90 s"
+    );
 }
 
 #[test]
 fn a_name_may_be_anything() {
-    check(&[(1, "a) S 1 (b", 7, 8, 0)], r"1 a)\x20S\x201\x20(b 7 8");
-    check(&[(1, "x\ny;z\\", 7, 8, 0)], r"1 x\x0ay\x3bz\x5c 7 8");
-    check(&[(1, "ü", 7, 8, 0)], r"1 \xc3\xbc 7 8");
-    check(&[(1, "", 7, 8, 0)], r"1 \x00 7 8");
-    check(&[(1, ") R 9 9 9 9 9 (", 7, 8, 0)], r"1 )\x20R\x209\x209\x209\x209\x209\x20( 7 8");
+    check(&[(1, "a) S 1 (b", 7, 8, 0)], &[(r"1 a)\x20S\x201\x20(b", 7, 8)]);
+    check(&[(1, "x\ny;z\\", 7, 8, 0)], &[(r"1 x\x0ay\x3bz\x5c", 7, 8)]);
+    check(&[(1, "ü", 7, 8, 0)], &[(r"1 \xc3\xbc", 7, 8)]);
+    check(&[(1, "", 7, 8, 0)], &[(r"1 \x00", 7, 8)]);
+    check(&[(1, ") R 9 9 9 9 9 (", 7, 8, 0)], &[(r"1 )\x20R\x209\x209\x209\x209\x209\x20(", 7, 8)]);
 }
 
 #[test]
@@ -65,7 +84,7 @@ fn what_vanishes_or_makes_no_sense_is_skipped() {
     std::fs::write(folder.path().join("6/stat"), "6 (cut) S 1").unwrap();
     std::fs::create_dir(folder.path().join("7")).unwrap();
     std::fs::write(folder.path().join("7/stat"), "").unwrap();
-    assert_eq!(ask(&mut Top2::open(folder.path(), Look::Total).unwrap()), "4 there 1 1");
+    assert_eq!(ask(&mut open(folder.path(), Look::Total)), told("4 there", 1, 1));
     let why = Top2::open(&folder.path().join("nothing"), Look::Total).map(drop).unwrap_err();
     assert!(why.contains("ENOENT"), "{why}");
 }
@@ -74,33 +93,34 @@ fn what_vanishes_or_makes_no_sense_is_skipped() {
 fn an_interval_has_the_ticks_since_and_knows_a_pid_that_was_used_again() {
     let processes = [(1, "old", 1000, 1000, 5), (2, "busy", 10, 0, 6), (3, "ended", 900, 0, 7)];
     let folder = machine(&processes);
-    let mut top2 = Top2::open(folder.path(), Look::Interval).unwrap();
+    let mut top2 = open(folder.path(), Look::Interval);
     put(folder.path(), 1, "old", [1001, 1000, 5]);
     put(folder.path(), 2, "busy", [40, 20, 6]);
     // Another process with the number of one that has ended.
     put(folder.path(), 3, "new", [3, 4, 99]);
     let text = ask(&mut top2);
-    assert!(text.starts_with("2 busy 30 20 ") && text.contains("; 3 new 3 4 "), "{text}");
+    let expect = [told("2 busy", 30, 20), told("3 new", 3, 4)];
+    let expect = expect.map(|process| format!("{process}, too soon for a share"));
+    assert_eq!(text, expect.join("; "));
     // Two seconds ago.
     top2.base_ns = top2.base_ns.saturating_sub(2_000_000_000);
     let text = ask(&mut top2);
-    let percent = text.split("; ").next().unwrap().rsplit(' ').next().unwrap();
-    let percent: f64 = percent.strip_suffix('%').unwrap().parse().unwrap();
-    let expect = 50.0 / top2.ticks_per_second as f64 / 2.0 * 100.0;
-    assert!(percent > 0.0 && percent <= expect + 0.1, "{text}");
+    let percent = text.split("; ").next().unwrap().rsplit(", ").next().unwrap();
+    let percent: f64 = percent.strip_suffix("% of a CPU").unwrap().parse().unwrap();
+    assert!(percent > 0.0 && percent <= 25.1, "{text}");
     // That look is what the next one is compared with.
-    assert!(ask(&mut top2).contains(" 0 0 "));
+    assert!(ask(&mut top2).contains("total 0.00 s"));
 }
 
 #[test]
 fn a_cache_is_read_until_it_is_old() {
     let folder = machine(&[(1, "a", 1, 1, 0)]);
-    let mut top2 = Top2::open(folder.path(), Look::Cached(u64::MAX)).unwrap();
-    assert_eq!(ask(&mut top2), "1 a 1 1");
+    let mut top2 = open(folder.path(), Look::Cached(u64::MAX));
+    assert_eq!(ask(&mut top2), told("1 a", 1, 1));
     put(folder.path(), 1, "a", [2, 2, 0]);
-    assert_eq!(ask(&mut top2), "1 a 1 1");
+    assert_eq!(ask(&mut top2), told("1 a", 1, 1));
     top2.look = Look::Cached(1);
-    assert_eq!(ask(&mut top2), "1 a 2 2");
+    assert_eq!(ask(&mut top2), told("1 a", 2, 2));
 }
 
 /// A process that runs under a name.
@@ -151,10 +171,11 @@ fn it_agrees_with_another_reading_while_hostile_names_run() {
     let chosen: Vec<(u32, u64)> = text
         .split("; ")
         .map(|process| {
-            let fields: Vec<&str> = process.split(' ').collect();
-            assert_eq!(fields.len(), 4, "{text}");
-            let ticks = |at: usize| fields[at].parse::<u64>().unwrap();
-            (fields[0].parse().unwrap(), ticks(2) + ticks(3))
+            let (who, spent) = process.split_once(": ").unwrap();
+            let pid = who.split(' ').nth(1).unwrap().parse().unwrap();
+            let total = spent.rsplit_once("total ").unwrap().1.strip_suffix(" s").unwrap();
+            let hundredths: u64 = total.replace('.', "").parse().unwrap();
+            (pid, hundredths * top2.ticks_per_second / 100)
         })
         .collect();
     // Ticks only grow: the other readings stand around this one.
