@@ -147,6 +147,9 @@ fn counted(views: &[View]) -> Vec<Node> {
     }
     let mut reading =
         "At the server, per request: all its threads and children, user and kernel.".to_owned();
+    if views.iter().any(counters::has_own_cpus) {
+        reading.push_str(" Its CPUs: their time while its requests ran, whoever used them.");
+    }
     if !never.is_empty() {
         let never: Vec<String> = never.into_iter().map(str::to_owned).collect();
         reading.push_str(&format!(" None: {}.", list(&never)));

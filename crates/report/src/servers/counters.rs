@@ -5,10 +5,12 @@
 use iolens_document::{Column, Grid, Row as Line};
 use iolens_model::arm::Role;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, EndFigures, Estimate, Spent};
+use iolens_stats::analysis::{
+    ArmAnalysis, CellAnalysis, CpuOf, CpuShares, EndFigures, Estimate, Spent,
+};
 
-use super::{COST, View, read, tables};
-use crate::number::optional;
+use super::{COST, CPU_KINDS, LATENCY, View, by_end, read, tables};
+use crate::number::{OrDash, optional};
 
 /// Where a row is read.
 #[derive(Clone, Copy)]
@@ -41,16 +43,20 @@ const fn over(name: &'static str, of: fn(&EndFigures) -> Option<Estimate>) -> Ro
 }
 
 /// In the order of perf stat.
-const ROWS: [Row; 21] = [
+const ROWS: [Row; 25] = [
     time("task-clock", |end| end.task_clock_ns),
     over("CPUs utilized", |end| end.cpus_utilized),
+    count("system calls", |end| end.system_calls),
     count("context switches", |end| end.context_switches),
+    count("voluntary switches", |end| end.voluntary_switches),
     count("involuntary switches", |end| end.involuntary_switches),
     count("migrations", |end| end.migrations),
     count("minor page faults", |end| end.minor_faults),
     count("major page faults", |end| end.major_faults),
     time("ready without a CPU", |end| end.run_delay_ns),
     count("cycles", |end| end.cycles),
+    count("cycles, user", |end| end.cycles_user),
+    count("cycles, kernel", |end| end.cycles_kernel),
     over("clock, GHz", |end| end.clock_ghz),
     count("stalled cycles, front end", |end| end.stalled_cycles_frontend),
     count("stalled cycles, back end", |end| end.stalled_cycles_backend),
@@ -151,6 +157,39 @@ pub(crate) fn never(views: &[View]) -> Vec<&'static str> {
     ROWS.iter().filter(is_never).map(|row| row.name).collect()
 }
 
+/// The shares of the server's own CPUs, where it shares none with its client.
+fn own_cpus(arm: &ArmAnalysis) -> Option<CpuShares> {
+    let ends = by_end(&arm.server.as_ref()?.cpus_in_slices);
+    ends.into_iter().find(|(end, _)| *end == CpuOf::Server).map(|(_, shares)| shares)
+}
+
+/// Whether the CPUs of any server were its alone.
+pub(crate) fn has_own_cpus(view: &View) -> bool {
+    counted(&view.cell).iter().any(|(arm, _)| own_cpus(arm).is_some())
+}
+
+/// What else is known of each model: what its CPUs did, how many requests there were and how long
+/// they took.
+fn besides(all: &[(&ArmAnalysis, &EndFigures)]) -> Vec<Line> {
+    let row = |title: String, of: &dyn Fn(&ArmAnalysis) -> Option<String>| {
+        let values: Vec<Option<String>> = all.iter().map(|(arm, _)| of(arm)).collect();
+        let is_known = values.iter().any(Option::is_some);
+        let blank = (all.len() >= ENOUGH).then(Vec::new);
+        let cells = std::iter::once(vec![title]).chain(blank);
+        let values = values.into_iter().map(|value| vec![value.or_dash(|value| value)]);
+        is_known.then(|| Line::Cells(cells.chain(values).collect()))
+    };
+    let kinds = CPU_KINDS.iter().filter_map(|(name, _, share)| {
+        let is_there =
+            |(arm, _): &(&ArmAnalysis, _)| own_cpus(arm).is_some_and(|c| share(&c) > 0.0);
+        let of = |arm: &ArmAnalysis| Some(three_digits(share(&own_cpus(arm)?) * 100.0));
+        all.iter().any(is_there).then(|| row(format!("its CPUs: {name}, %"), &of))?
+    });
+    let p99 = |arm: &ArmAnalysis| Some(three_digits(read(&LATENCY[1], arm)?.value / 1e3));
+    let rate = |arm: &ArmAnalysis| Some(tables::rate(arm)).filter(|rate| !rate.is_empty());
+    kinds.chain(row("req/s".to_owned(), &rate)).chain(row("p99, ms".to_owned(), &p99)).collect()
+}
+
 /// What was counted at the server for a request, the models side by side, without what there is
 /// `never`.
 pub(crate) fn side_by_side(view: &View, never: &[&str]) -> Option<Grid> {
@@ -173,7 +212,8 @@ pub(crate) fn side_by_side(view: &View, never: &[&str]) -> Option<Grid> {
         Some(Line::Cells(cells))
     };
     let shown = ROWS.iter().filter(|row| !never.contains(&row.name));
-    let rows: Vec<Line> = shown.filter_map(row).collect();
+    let mut rows: Vec<Line> = shown.filter_map(row).collect();
+    rows.extend(besides(&all));
     (!rows.is_empty()).then(|| Grid { title: String::new(), columns, rows })
 }
 

@@ -188,8 +188,14 @@ pub struct EndFigures {
     pub major_faults: Option<Spent>,
     /// Ready to run and without a CPU, ns.
     pub run_delay_ns: Option<Spent>,
+    /// System calls, where tracepoints counted them.
+    pub system_calls: Option<Spent>,
     /// User and kernel together, as are instructions.
     pub cycles: Option<Spent>,
+    /// In user mode.
+    pub cycles_user: Option<Spent>,
+    /// In the kernel.
+    pub cycles_kernel: Option<Spent>,
     /// Cycles over CPU time, GHz.
     pub clock_ghz: Option<Estimate>,
     /// Retired.
