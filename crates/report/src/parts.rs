@@ -50,12 +50,13 @@ pub(crate) fn parts(analysis: &Analysis) -> Vec<Part> {
 pub(crate) const ALONE: &str = "alone";
 
 /// The parts of a run of servers: the models that make a process or a thread for each
-/// connection, whose rates are apart, and the others; none where one figure can show
-/// all of one of these kinds.
+/// connection and the others; none where one figure can show all, and they were offered no
+/// rates of their own.
 pub(crate) fn of_models(analysis: &Analysis, makes: impl Fn(&Arm) -> bool) -> Vec<Part> {
     let (alone, shared): (Vec<_>, Vec<_>) =
         compared(analysis).into_iter().partition(|arm| makes(&arm.arm));
-    if (alone.is_empty() || shared.is_empty()) && !is_grouped(analysis) {
+    let are_apart = !analysis.kinds.of_kind.is_empty();
+    if (!are_apart || alone.is_empty() || shared.is_empty()) && !is_grouped(analysis) {
         return Vec::new();
     }
     let mut parts = divided("shared", Kind::Shared.name(), shared);
@@ -63,15 +64,16 @@ pub(crate) fn of_models(analysis: &Analysis, makes: impl Fn(&Arm) -> bool) -> Ve
     parts
 }
 
-/// The three servers that every textbook begins with.
-const TEXTBOOK: [&str; 3] = ["iterative", "fork", "thread_per_connection"];
+/// The textbook servers: one after the other, a process or a thread for each connection, and
+/// one thread that waits for all.
+const TEXTBOOK: [&str; 4] = ["iterative", "fork", "thread_per_connection", "select"];
 
 /// Those of them that a run compares; `None` where they are fewer than two.
 pub(crate) fn textbook(analysis: &Analysis) -> Option<Part> {
     let arms = compared(analysis).into_iter().map(|arm| &arm.arm);
     let own = arms.filter(|arm| TEXTBOOK.contains(&arm.primitive.as_str()));
     let labels: Vec<String> = own.map(|arm| arm.label.clone()).collect();
-    let group = "the three textbook servers";
+    let group = "the textbook servers";
     (labels.len() > 1).then_some(Part { id: "textbook", group, number: (1, 1), labels })
 }
 

@@ -9,17 +9,21 @@ use crate::servers::{self, COST, COUNTERS, LATENCY, THROUGHPUT, cost_contrast, i
 /// Every figure of the study.
 pub(super) fn all(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for (part, analysis) in servers::shown(analysis) {
+    let parts = servers::shown(analysis);
+    let is_divided = parts.len() > 1;
+    for (part, analysis) in parts {
         let part = part.as_ref();
         figures.extend(sweeps(paper, run, &analysis, part).iter().flat_map(of_sweep));
         figures.extend(searches::all(paper, run, &analysis, part));
     }
-    figures.extend(textbook(paper, run, analysis));
+    if is_divided {
+        figures.extend(textbook(paper, run, analysis));
+    }
     figures.extend(analysis.cells.iter().filter_map(|cell| bars::of_processors(paper, run, cell)));
     figures
 }
 
-/// The three textbook servers beside each other in a closed loop, whatever they make for each
+/// The textbook servers beside each other in a closed loop, whatever they make for each
 /// connection.
 fn textbook(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let Some(part) = parts::textbook(analysis) else { return Vec::new() };

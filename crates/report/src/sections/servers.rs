@@ -219,7 +219,8 @@ fn details(run: &Run, view: &View) -> Vec<Node> {
 pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
     let (all, left_out) = within(room, figure::all(run, analysis), false);
     let mut nodes = Vec::new();
-    if all.iter().any(|figure| figure.family == Some(parts::ALONE)) {
+    let are_apart = !analysis.kinds.of_kind.is_empty();
+    if are_apart && all.iter().any(|figure| figure.family == Some(parts::ALONE)) {
         let said = "Models that make a process or a thread for each connection have figures of \
                     their own, as they are offered rates of their own.";
         nodes.push(Node::aside(said));

@@ -371,6 +371,35 @@ fn no_page_and_no_figure_has_words_of_other_studies() {
     assert!(stems.iter().collect::<BTreeSet<_>>().len() == stems.len(), "{stems:?}");
 }
 
+/// A rate divides them into figures; in a closed loop they stand beside each other.
+#[test]
+fn servers_of_textbooks_have_one_figure_in_a_closed_loop() {
+    let (mut run, _) = run();
+    let renamed = |id: &mut String| match id.as_str() {
+        "poll" => "select".clone_into(id),
+        "prefork" => "thread_per_connection".clone_into(id),
+        _ => (),
+    };
+    run.header.plan.primitives.iter_mut().for_each(renamed);
+    for arm in run.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
+        renamed(&mut arm.arm.label);
+        renamed(&mut arm.arm.primitive);
+    }
+    let found = |run: &Run, what: &str| {
+        let figures = figure::all(run, &iolens_stats::analyse(run)).into_iter();
+        let own = figures.filter(|figure| figure.file_stem.contains(what));
+        own.map(|figure| (figure.family, figure.lines)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&run, "closed-loop-by-connections"), [(Some("textbook"), 3)]);
+    assert_eq!(found(&run, "cost-by-connections").len(), 2);
+    run.trials.retain(|trial| trial.cell.server().is_some_and(|of| !of.is_open_loop()));
+    if let Axes::Server(axes) = &mut run.header.plan.axes {
+        axes.loads = vec![LoadLevel::Closed];
+    }
+    assert_eq!(found(&run, "closed-loop-by-connections"), []);
+    assert_eq!(found(&run, "cost-by-connections"), [(None, 4)]);
+}
+
 #[test]
 fn what_every_processor_did_is_told_by_end_with_softirq_apart() {
     let (_, analysis) = run();
