@@ -8,6 +8,7 @@ use clap::{Arg, Parser, Subcommand, ValueEnum};
 use iolens_audit::bounds;
 use iolens_engine::perf_control::PerfControl;
 use iolens_model::parse;
+use iolens_model::units::Bytes;
 
 mod again;
 mod ask;
@@ -272,6 +273,14 @@ pub(crate) struct Show {
     /// Every arm of every cell, also of a run that has many
     #[arg(long, conflicts_with_all = ["cell", "json"])]
     pub(crate) all: bool,
+    /// Only the summary, of these sizes
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
+    #[arg(conflicts_with_all = ["cell", "all", "json"])]
+    pub(crate) size: Vec<Bytes>,
+    /// Only the summary, of these thread counts
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["cell", "all", "json"])]
+    pub(crate) threads: Vec<u32>,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
 }

@@ -3,12 +3,16 @@
 //! and not the typical ratio; so a table of totals may contradict its own ratios. Exports have
 //! the totals as they were counted.
 
+use std::sync::Arc;
+
 use iolens_model::arm::Role;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 
 use crate::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval};
 use crate::extremes;
 use crate::quantity::Quantity;
+use crate::told::TimeSpent;
 
 impl Analysis {
     /// The same with the costs that are shown.
@@ -16,6 +20,23 @@ impl Analysis {
     pub fn shown(&self) -> Analysis {
         let cells: Vec<CellAnalysis> = self.cells.iter().map(CellAnalysis::shown).collect();
         Analysis { extremes: extremes::of(&cells), cells, ..self.clone() }
+    }
+
+    /// The same of these cells alone, for a summary of them: what is said of curves stays where
+    /// all of a curve does.
+    #[must_use]
+    pub fn narrowed(&self, is_meant: impl Fn(&Cell) -> bool) -> Analysis {
+        let mut own = self.clone();
+        let is_whole = |curve: &Cell| {
+            let of_curve = self.cells.iter().filter(|cell| cell.cell.curve() == *curve);
+            of_curve.into_iter().all(|cell| is_meant(&cell.cell))
+        };
+        own.cells.retain(|cell| is_meant(&cell.cell));
+        // How long their trials took is not told apart from the others'.
+        Arc::make_mut(&mut own.told).spent = TimeSpent::default();
+        own.crossovers.retain(|found| is_whole(&found.curve));
+        own.crossings.retain(|found| is_whole(&found.curve));
+        own
     }
 }
 

@@ -1,10 +1,12 @@
 //! Looking at stored runs: `iolens runs` and `show`.
 
+use std::fmt::Display;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iolens_engine::clock;
+use iolens_model::cell::Cell;
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::{json, text};
 use iolens_stats::Fold;
@@ -123,11 +125,46 @@ pub(crate) fn row(run: &RunSummary) -> text::RunRow {
     }
 }
 
+/// Leaves of a run the sizes and thread counts that are asked for.
+fn narrow(
+    header: &mut RunHeader,
+    analysis: &mut Analysis,
+    args: &args::Show,
+) -> Result<(), Failure> {
+    fn keep<T: PartialEq + Display>(
+        flag: &str,
+        all: &mut Vec<T>,
+        wanted: &[T],
+    ) -> Result<(), Failure> {
+        if let Some(wrong) = wanted.iter().find(|one| !all.contains(one)) {
+            let all: Vec<String> = all.iter().map(T::to_string).collect();
+            let all = all.join(", ");
+            return Err(usage!("{flag} {wrong}: the run has none\n  it has {all}"));
+        }
+        all.retain(|one| wanted.is_empty() || wanted.contains(one));
+        Ok(())
+    }
+    keep("--size", &mut header.plan.sizes, &args.size)?;
+    keep("--threads", &mut header.plan.threads, &args.threads)?;
+    let plan = &header.plan;
+    let is_meant = |cell: &Cell| {
+        (args.size.is_empty() || plan.sizes.contains(&cell.size))
+            && (args.threads.is_empty() || plan.threads.contains(&cell.threads))
+    };
+    *analysis = analysis.narrowed(is_meant);
+    Ok(())
+}
+
 /// Shows a run, or every trial of one cell.
 pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
     let db = args.result.db.as_deref();
     let Some(cell) = args.cell.filter(|_| !args.result.json) else {
-        let (run, analysis, _) = summed(db, &args.run)?;
+        let (mut run, mut analysis, _) = summed(db, &args.run)?;
+        if !(args.size.is_empty() && args.threads.is_empty()) {
+            narrow(&mut run.header, &mut analysis, args)?;
+            output::result(&text::first(&run, &analysis, None, &style()));
+            return Ok(ExitCode::SUCCESS);
+        }
         output::result(&match args.result.json {
             true => json::run(&run, &analysis),
             false => {

@@ -25,6 +25,10 @@ fn a_run_answers_and_can_be_looked_at_again() {
     assert!(place.run(&format!("show {}", &id[..3])).stdout.contains("send_staged"));
     assert!(place.run("show last 1").stdout.contains("256 B"));
     place.run("show last 9").ended(2);
+    let summary = place.run("show last --size 256B --threads 1").stdout;
+    assert!(summary.contains("Use ") && !summary.contains("BY SIZE"), "{summary}");
+    assert!(!summary.contains("2 threads") && !summary.contains("Crossover"), "{summary}");
+    place.fails("show last --threads 64", 2, "--threads 64: the run has none");
     place.run("show ffffffffff").ended(2);
 
     exports_hold_every_row(&place);

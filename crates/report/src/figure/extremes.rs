@@ -1,10 +1,11 @@
 //! The best figures of a run and where they are; from where on more bytes or
 //! more threads no longer help.
 
-use iolens_stats::analysis::{Extreme, ExtremeKind, PlateauAxis};
+use iolens_stats::analysis::{Extreme, ExtremeKind, Figures, PlateauAxis};
 
 use super::*;
-use crate::results::{curves, interval_text};
+use crate::rates::{self, Unit};
+use crate::results::{curves, interval_text, toned};
 
 /// Plateaus along the threads that have a row each.
 const THREAD_ROWS: usize = 4;
@@ -71,6 +72,46 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
         ]);
     }
     Some(table)
+}
+
+/// The best throughput of each method and where it had it, best first; null where all have one
+/// place. Figures that are not ranked are no records.
+#[must_use]
+pub fn by_method(run: &Run, analysis: &Analysis) -> Option<Table> {
+    type Record<'a> = (&'a CellAnalysis, &'a ArmAnalysis, Estimate);
+    let (rate, units): (fn(&Figures) -> Option<Estimate>, _) = match run.header.plan.study() {
+        Study::Net => (|figures| figures.goodput_bits_per_s, rates::BITS),
+        _ => (|figures| figures.read_bytes_per_s, rates::BYTES),
+    };
+    let mut best: Vec<Record<'_>> = Vec::new();
+    for cell in &analysis.cells {
+        let ranked = cell.arms.iter().filter(|arm| chart::is_compared(&arm.arm) && arm.is_ranked());
+        for (arm, rate) in ranked.filter_map(|arm| Some((arm, arm.figure(rate)?))) {
+            match best.iter_mut().find(|(_, known, _)| known.arm.label == arm.arm.label) {
+                Some(known) if known.2.value < rate.value => *known = (cell, arm, rate),
+                Some(_) => {}
+                None => best.push((cell, arm, rate)),
+            }
+        }
+    }
+    best.sort_by(|a, b| b.2.value.total_cmp(&a.2.value));
+    let unit = Unit::of(units, best.iter().map(|(.., rate)| rate.value));
+    let columns = vec![
+        Column::left("method", ""),
+        Column::left("throughput", &format!("{} [95%]", unit.name)),
+        Column::prose("where"),
+        Column::right("n", ""),
+    ];
+    let mut table = Table::new("Best throughput of each method", columns);
+    for (cell, arm, rate) in best {
+        table.push(vec![
+            toned(arm.shown_label(), &arm.arm.primitive),
+            interval_text(Some(rate), unit.size).into(),
+            words::subject(&run.header, &cell.cell).into(),
+            rate.n.to_string().into(),
+        ]);
+    }
+    (analysis.cells.len() > 1).then(|| table.with_rows()).flatten()
 }
 
 /// What it is, the unit it is shown in, and the stored unit over that one.

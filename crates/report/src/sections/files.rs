@@ -124,6 +124,8 @@ fn all_numbers(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
             nodes.extend(cells.iter().map(every));
         }
     }
+    let records = figure::extremes::by_method(run, analysis).map(Node::Table);
+    nodes.extend(records.map(|table| Node::fold("Records", vec![table])));
     nodes
 }
 

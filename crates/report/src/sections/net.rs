@@ -76,8 +76,10 @@ fn by_size(run: &Run, analysis: &Analysis, form: Form) -> Section {
                 .and_code(format!("iolens show {} --all", run.header.id)),
         ));
     }
-    let records = figure::extremes::table(run, analysis);
-    nodes.extend(records.map(|table| Node::fold("Records", vec![bare(table)])));
+    let records = figure::extremes::table(run, analysis).map(bare).into_iter();
+    let records = records.chain(figure::extremes::by_method(run, analysis).map(Node::Table));
+    let records: Vec<Node> = records.collect();
+    nodes.extend((!records.is_empty()).then(|| Node::fold("Records", records)));
     let heading = if form == Form::Page { "All numbers" } else { "By size" };
     Section::new("numbers", heading, nodes)
 }
