@@ -128,8 +128,9 @@ const OTHERS: [BySize; 3] = [
 ];
 
 /// One panel per size of each.
-const BY_THREADS: [(Metric, &str, &str); 4] = [
+const BY_THREADS: [(Metric, &str, &str); 5] = [
     (GOODPUT, "goodput", "Goodput by thread count (Gbit/s of received payload)"),
+    (TIME, TIMES.stem, "Time per message by thread count (ns, of all threads together)"),
     (P50, "latency-p50", "Median round trip by thread count (µs)"),
     (P99, "latency-p99", "99th percentile of the round trip by thread count (µs)"),
     (SWITCHES, "context-switches", "Context switches by thread count (per message, both ends)"),
@@ -189,7 +190,11 @@ fn by_threads(sweep: &Sweep<'_>) -> Vec<Figure> {
     if sweep.curves.len() < 2 {
         return Vec::new();
     }
-    let drawn = BY_THREADS.iter().filter(|(metric, ..)| metric.is_in(&sweep.cells()));
+    // A round trip has its time by itself.
+    let is_rr = sweep.cells().iter().any(|cell| cell.cell.is_rr());
+    let drawn = BY_THREADS.iter().filter(|(metric, stem, _)| {
+        metric.is_in(&sweep.cells()) && !(is_rr && *stem == TIMES.stem)
+    });
     let figures = drawn.filter_map(|(metric, stem, title)| {
         let sizes = sweep.by_size().into_iter();
         let panels = sizes

@@ -245,6 +245,7 @@ fn file_names_are_unique_and_plain() {
     net-veth-stacks-stream-hot-1kib-1-threads
     net-veth-latency-by-size-rr-hot
     net-veth-goodput-by-threads-stream-hot
+    net-veth-ns-per-message-by-threads-stream-hot
     net-veth-context-switches-by-threads-stream-hot
     net-veth-goodput-by-threads-rr-hot
     net-veth-latency-p50-by-threads-rr-hot
