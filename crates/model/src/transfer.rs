@@ -43,9 +43,34 @@ pub struct Transfer {
     /// CPU time of this process over the transfer, set-up left out; null where
     /// it cannot be read.
     pub cpu: Option<Cpu>,
+    /// What each connection carried, in the order in which they were made.
+    pub each: Vec<OfConnection>,
     /// What the kernel made of the options of the first connection, and what
     /// the primitive says about itself: names and values.
     pub facts: Vec<(String, String)>,
+}
+
+/// What one connection of a transfer carried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfConnection {
+    /// The address at its other end.
+    pub peer: String,
+    /// Payload bytes.
+    pub bytes: u64,
+    /// From its own first call, or bytes, to what ended its time.
+    pub time: Nanos,
+}
+
+impl OfConnection {
+    /// Payload bits per second; null where no time passed.
+    #[must_use]
+    pub fn goodput_bits_per_s(&self) -> Option<f64> {
+        bits_per_s(self.bytes, self.time)
+    }
+}
+
+fn bits_per_s(bytes: u64, time: Nanos) -> Option<f64> {
+    (time.0 > 0).then(|| bytes as f64 * 8e9 / time.0 as f64)
 }
 
 /// What ended the time of a transfer.
@@ -67,7 +92,15 @@ impl Transfer {
     /// Payload bits per second; null where no time passed.
     #[must_use]
     pub fn goodput_bits_per_s(&self) -> Option<f64> {
-        (self.time.0 > 0).then(|| self.bytes as f64 * 8e9 / self.time.0 as f64)
+        bits_per_s(self.bytes, self.time)
+    }
+
+    /// Time over the messages of all connections; null where there are none, or they are not
+    /// known.
+    #[must_use]
+    pub fn ns_per_message(&self) -> Option<f64> {
+        let messages = self.messages.filter(|&messages| messages > 0)?;
+        Some(self.time.0 as f64 / messages as f64)
     }
 
     /// Messages over calls; null where messages are not known or nothing was
@@ -124,12 +157,14 @@ mod tests {
             zerocopy: None,
             mapped_bytes: Some(250),
             cpu: None,
+            each: Vec::new(),
             facts: Vec::new(),
         };
         assert_eq!(transfer.goodput_bits_per_s(), Some(4e9));
         assert_eq!((transfer.messages_per_call(), transfer.mapped_share()), (None, Some(0.25)));
         let known = Transfer { messages: Some(8), mapped_bytes: None, ..transfer.clone() };
         assert_eq!((known.messages_per_call(), known.mapped_share()), (Some(2.0), None));
+        assert_eq!((transfer.ns_per_message(), known.ns_per_message()), (None, Some(250.0)));
         let nothing =
             Transfer { bytes: 0, messages: Some(0), calls: 0, time: Nanos(0), ..transfer };
         assert_eq!((nothing.goodput_bits_per_s(), nothing.messages_per_call()), (None, None));

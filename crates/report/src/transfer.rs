@@ -5,9 +5,10 @@ use std::fmt::Write;
 
 use iolens_model::data_path::End;
 use iolens_model::outcome::{Status, ZerocopyCounts};
-use iolens_model::transfer::{Cpu, Transfer, Until};
+use iolens_model::transfer::{Cpu, OfConnection, Transfer, Until};
 use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::ZerocopyFigures;
+use serde_json::Value;
 
 use crate::json;
 use crate::named::{fields, named, object, prefixed};
@@ -60,6 +61,7 @@ pub fn json(transfer: &Transfer) -> String {
     let more = named! {
         schema: json::SCHEMA,
         messages_per_call: transfer.messages_per_call(),
+        ns_per_message: transfer.ns_per_message(),
         time_ns: transfer.time,
         time_until: transfer.until,
         goodput_bits_per_s: transfer.goodput_bits_per_s(),
@@ -67,10 +69,20 @@ pub fn json(transfer: &Transfer) -> String {
         mapped_share: transfer.mapped_share(),
         cpu_user_ns: transfer.cpu.map(|cpu| cpu.user),
         cpu_system_ns: transfer.cpu.map(|cpu| cpu.system),
+        each: transfer.each.iter().map(one).collect::<Vec<_>>(),
         facts: object(facts),
     };
     let sends = prefixed("zerocopy_", fields!(zerocopy; sends completions enobufs));
     json::print(&object([own, more, sends].concat()))
+}
+
+fn one(one: &OfConnection) -> Value {
+    object(named! {
+        peer: one.peer,
+        bytes: one.bytes,
+        time_ns: one.time,
+        goodput_bits_per_s: one.goodput_bits_per_s(),
+    })
 }
 
 /// `sendmsg_zerocopy (copied): sent messages of 64 KiB from 127.0.0.1:4000 to 1 client`.
@@ -108,9 +120,11 @@ fn rows(transfer: &Transfer) -> Vec<(&'static str, String)> {
         ("bytes", bytes(transfer.bytes)),
         ("messages", messages(transfer)),
         ("seconds", format!("{:.6}, {}", transfer.time.as_seconds(), clock(transfer))),
-        ("goodput", goodput(transfer)),
-        ("calls", calls(transfer)),
     ];
+    rows.extend(transfer.ns_per_message().map(|ns| ("per message", nanoseconds(ns))));
+    rows.push(("goodput", goodput(transfer.goodput_bits_per_s())));
+    rows.extend(each(transfer));
+    rows.push(("calls", calls(transfer)));
     if let Some(counts) = &transfer.zerocopy {
         rows.push(("zero-copy", zerocopy(counts)));
     }
@@ -160,8 +174,27 @@ fn clock(transfer: &Transfer) -> &'static str {
     }
 }
 
-fn goodput(transfer: &Transfer) -> String {
-    let rate = transfer.goodput_bits_per_s();
+/// A line for each of several connections: `1 (127.0.0.1:4002): 500 MiB in 0.312346 s, 13.4
+/// Gbit/s`. All of a receiving end lead to one address.
+fn each(transfer: &Transfer) -> impl Iterator<Item = (&'static str, String)> {
+    let name = match transfer.end {
+        End::Sender => "clients",
+        End::Receiver => "connections",
+    };
+    let names = std::iter::once(name).chain(std::iter::repeat(""));
+    let several = if transfer.each.len() > 1 { &transfer.each[..] } else { &[] };
+    names.zip((1..).zip(several)).map(|(name, (number, one))| {
+        let peer = match transfer.end {
+            End::Sender => format!(" ({})", one.peer),
+            End::Receiver => String::new(),
+        };
+        let (bytes, seconds) = (Bytes(one.bytes), one.time.as_seconds());
+        let rate = goodput(one.goodput_bits_per_s());
+        (name, format!("{number}{peer}: {bytes} in {seconds:.6} s, {rate}"))
+    })
+}
+
+fn goodput(rate: Option<f64>) -> String {
     rate.or_dash(|bits| format!("{} Gbit/s", three_digits(bits / 1e9)))
 }
 
@@ -231,8 +264,13 @@ mod tests {
             }),
             mapped_bytes: None,
             cpu: Some(Cpu { user: Nanos(12_100_000), system: Nanos(300_000_000) }),
+            each: [(4002, 312_345_678), (4004, 250_000_000)].map(client).to_vec(),
             facts: vec![("congestion control".to_owned(), "reno".to_owned())],
         }
+    }
+
+    fn client((port, ns): (u16, u64)) -> OfConnection {
+        OfConnection { peer: format!("127.0.0.1:{port}"), bytes: 500 << 20, time: Nanos(ns) }
     }
 
     fn received() -> Transfer {
@@ -246,6 +284,7 @@ mod tests {
             mapped_bytes: Some(500 << 20),
             facts: Vec::new(),
             connections: 1,
+            each: vec![client((4000, 312_345_678))],
             ..sent()
         }
     }
@@ -257,7 +296,10 @@ mod tests {
           bytes       1048576000 (1000 MiB)
           messages    16000
           seconds     0.312346, from the first call to the last receipt
+          per message 19.5 µs
           goodput     26.9 Gbit/s
+          clients     1 (127.0.0.1:4002): 500 MiB in 0.312346 s, 13.4 Gbit/s
+                      2 (127.0.0.1:4004): 500 MiB in 0.250000 s, 16.8 Gbit/s
           calls       16004, 1.00 messages per call
           zero-copy   16002 zero-copy sends, 16002 completions read back in 1.00 notifications per send,
                       100% of them reported as copied, 2 sends refused with ENOBUFS or ENOMEM and repeated
@@ -278,8 +320,14 @@ mod tests {
           mapped      50% of the bytes, 524288000 (500 MiB)
           CPU time    312 ms (0.298 ns/B), 12.1 ms of it user and 300 ms system
         "#);
+        let two = Transfer { each: sent().each, ..received() };
+        assert!(text(&two, &PLAIN).contains("connections 1: 500 MiB in 0.312346 s, 13.4 Gbit/s\n"));
         let told = Transfer { message_bytes: Some(Bytes(100)), messages: Some(7), ..received() };
-        assert!(text(&told, &PLAIN).contains("messages    7\n"));
+        let said = text(&told, &PLAIN);
+        assert!(
+            said.contains("messages    7\n") && said.contains("per message 44.6 ms\n"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -293,6 +341,7 @@ mod tests {
             until: Until::LastCall,
             zerocopy: Some(ZerocopyCounts::default()),
             cpu: None,
+            each: Vec::new(),
             ..sent()
         };
         insta::assert_snapshot!(text(&nothing, &PLAIN), @r#"
@@ -324,6 +373,20 @@ mod tests {
           "connections": 2,
           "cpu_system_ns": 300000000,
           "cpu_user_ns": 12100000,
+          "each": [
+            {
+              "bytes": 524288000,
+              "goodput_bits_per_s": 13428404154.194828,
+              "peer": "127.0.0.1:4002",
+              "time_ns": 312345678
+            },
+            {
+              "bytes": 524288000,
+              "goodput_bits_per_s": 16777216000.0,
+              "peer": "127.0.0.1:4004",
+              "time_ns": 250000000
+            }
+          ],
           "end": "sender",
           "facts": {
             "congestion control": "reno"
@@ -334,6 +397,7 @@ mod tests {
           "message_bytes": 65536,
           "messages": 16000,
           "messages_per_call": 0.9997500624843789,
+          "ns_per_message": 19521.604875,
           "primitive": "sendmsg_zerocopy",
           "reason": null,
           "schema": "iolens/2",

@@ -27,7 +27,7 @@ use std::time::Duration;
 use iolens_model::data_path::End;
 use iolens_model::outcome::Status;
 use iolens_model::plan::SocketOptions;
-use iolens_model::transfer::{Cpu, Transfer, Until};
+use iolens_model::transfer::{Cpu, OfConnection, Transfer, Until};
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
@@ -215,6 +215,11 @@ impl Done {
         let called = || served.iter().map(|s| s.span).filter(|span| span.first_call_ns > 0);
         let first = called().map(|span| span.first_call_ns).min().unwrap_or(0);
         let last = called().map(|span| span.last_call_ns).max().unwrap_or(first);
+        let each = served.iter().zip(connections).map(|(served, connection)| OfConnection {
+            peer: connection.peer.to_string(),
+            bytes: served.tally.bytes,
+            time: Nanos(served.span.last_call_ns.saturating_sub(served.span.first_call_ns)),
+        });
         let failures = failures(served, connections, name.end);
         let (status, reason) = match (self.interrupted, failures.is_empty()) {
             (true, _) => (Status::Interrupted, Some("interrupted".to_owned())),
@@ -243,6 +248,7 @@ impl Done {
             zerocopy: zerocopy.reduce(|sum, next| sum.plus(&next)),
             mapped_bytes: served.iter().filter_map(|s| s.mapped_bytes).reduce(|a, b| a + b),
             cpu: self.cpu,
+            each: each.collect(),
             facts: served.first().map(|s| s.facts.clone()).unwrap_or_default(),
         }
     }

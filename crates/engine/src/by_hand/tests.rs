@@ -115,6 +115,9 @@ fn connections_add_up_from_the_first_call_to_the_last_receipt() {
     let sum = transfer(vec![served(3, [200, 700]), served(4, [100, 600])], false);
     assert_eq!((sum.messages, sum.bytes, sum.calls), (Some(7), 70, 7));
     assert_eq!((sum.time, sum.until, sum.status), (Nanos(600), Until::Receipt, Status::Ok));
+    let each: Vec<_> =
+        sum.each.iter().map(|one| (one.peer.as_str(), one.bytes, one.time)).collect();
+    assert_eq!(each, [("127.0.0.1:1", 30, Nanos(500)), ("127.0.0.1:2", 40, Nanos(500))]);
     let unsure = Served { until: Until::Acknowledgement, ..served(4, [100, 600]) };
     assert_eq!(transfer(vec![served(3, [1, 2]), unsure], false).until, Until::Acknowledgement);
 }

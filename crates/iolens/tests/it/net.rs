@@ -363,7 +363,8 @@ fn normalised(text: &str) -> String {
     for unit in ["ns", "µs", "ms", "s"] {
         out = out
             .replace(&format!("# {unit} ("), "# T (")
-            .replace(&format!("# {unit} per"), "# T per");
+            .replace(&format!("# {unit} per"), "# T per")
+            .replace(&format!("# {unit}\n"), "# T\n");
     }
     out
 }
@@ -378,6 +379,7 @@ fn both_ends_print_the_same_things() {
       bytes       # (# MiB)
       messages    #
       seconds     #, from the first call to the last receipt
+      per message # T
       goodput     # Gbit/s
       calls       #, # messages per call
       zero-copy   # zero-copy sends, # completions read back in # notifications per send, #% of them reported as copied, # sends refused with ENOBUFS or ENOMEM and repeated
