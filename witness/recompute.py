@@ -51,7 +51,7 @@ def number(text):
 
 
 def csv_rows(program, run, kind):
-    text = asked(program, "export", run, "--format", "csv", "--rows", kind)
+    text = asked(program, "export", run, "--format", "csv", "--rows", kind, "--columns", "all")
     return [{k: number(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(text))]
 
 

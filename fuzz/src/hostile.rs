@@ -14,7 +14,7 @@ use iolens_engine::load::Expected;
 use iolens_engine::worker::protocol::{FrameBuffer, FromWorker, ToWorker, read_frame, write_frame};
 use iolens_engine::{host, load, sysctl};
 use iolens_model::run::Run;
-use iolens_report::export::Rows;
+use iolens_report::export::{Columns, Rows};
 use iolens_report::text::Style;
 use iolens_report::{csv, html, json, text};
 use iolens_store::{Source, Store};
@@ -350,7 +350,9 @@ fn show(run: Run, shown: Shown) {
     let rows =
         [Rows::Arms(runs), Rows::Slices(runs), Rows::Cells(runs, analyses), Rows::Phases(runs)];
     for rows in rows {
-        let _ = csv::of(rows, &[]);
+        let _ = csv::of(rows, Columns::Short);
+        let _ = csv::of(rows, Columns::All);
+        let _ = csv::reasons(rows, Columns::All);
     }
     let _ = html::page(&run, &analysis);
 }

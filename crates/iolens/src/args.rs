@@ -380,10 +380,11 @@ pub(crate) struct Export {
     /// What a row is
     #[arg(long, value_enum, default_value = "arms")]
     pub(crate) rows: RowKind,
-    /// Columns in this order, with commas between (docs/export.md) [default: all]
+    /// Columns in this order, with commas between, or all (docs/export.md) [default: csv a short
+    /// set, json all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
-    /// Write here instead of to stdout
+    /// Write here instead of to stdout; of a csv also why fields are empty, to FILE.reasons.csv
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace the file if it exists

@@ -117,6 +117,7 @@ metrics! {
     "softirq_ticks", "ticks", "timer ticks in softirq on the CPUs of both ends, whoever caused them", "/proc/stat cpuN softirq", NotTold;
     "cycles_user", "cycles", "CPU cycles of the threads of both ends in user mode", "perf_event_open(2) cycles:u", Pmu;
     "cycles_kernel", "cycles", "CPU cycles of the threads of both ends in the kernel, with the interrupts and softirq work that ran in their context", "perf_event_open(2) cycles:k", Pmu;
+    "cycles", "cycles", "CPU cycles of the threads of both ends, user and kernel; null unless both are known", "cycles_user + cycles_kernel", Parts;
     "instructions_user", "instructions", "instructions retired by the threads of both ends in user mode", "perf_event_open(2) instructions:u", Pmu;
     "instructions_kernel", "instructions", "instructions retired by the threads of both ends in the kernel", "perf_event_open(2) instructions:k", Pmu;
     "l1d_loads", "loads", "loads of the threads of both ends that looked into the first-level data cache, user and kernel", "perf_event_open(2) L1-dcache-loads", Pmu;

@@ -4,7 +4,18 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 pub use crate::records::UnknownColumn;
-use crate::records::{self, Record};
+use crate::records::{self, Record, short};
+
+/// Which columns are wanted.
+#[derive(Debug, Clone, Copy)]
+pub enum Columns<'a> {
+    /// Those that most readers need: which row it is, what came of it, what it cost.
+    Short,
+    /// All that there are.
+    All,
+    /// These, in this order.
+    Named(&'a [String]),
+}
 
 /// The rows of an export. All runs are of one study.
 #[derive(Debug, Clone, Copy)]
@@ -38,18 +49,35 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The rows, each with these columns in their order; with all of them where none is named.
+    /// The rows, each with these columns in their order.
     ///
     /// Errors: the first column that they do not have.
     pub(crate) fn records(
         self,
-        columns: &'a [String],
+        columns: Columns<'_>,
     ) -> Result<impl Iterator<Item = Record> + 'a, UnknownColumn> {
+        let names = match columns {
+            Columns::Short => self.short(),
+            Columns::All => Vec::new(),
+            Columns::Named(names) => names.to_vec(),
+        };
         let mut all = self.all().peekable();
         if let Some(first) = all.peek() {
-            first.check(columns)?;
+            first.check(&names)?;
         }
-        Ok(all.map(|record| record.only(columns)))
+        Ok(all.map(move |record| record.only(&names)))
+    }
+
+    /// The columns of the short set, in the order that rows have.
+    pub(crate) fn short(self) -> Vec<String> {
+        let wanted = match self {
+            Rows::Arms(_) => short::ARMS,
+            Rows::Slices(_) => short::SLICES,
+            Rows::Cells(..) => short::CELLS,
+            Rows::Phases(_) => short::PHASES,
+        };
+        let cell = self.runs().first().and_then(|run| run.header.plan.cells().into_iter().next());
+        short::of(self.all(), cell.as_ref(), wanted)
     }
 
     fn all(self) -> Box<dyn Iterator<Item = Record> + 'a> {

@@ -9,17 +9,17 @@ use iolens_stats::analysis::{Analysis, Told};
 use iolens_stats::search;
 use serde_json::{Value, json};
 
-use crate::export::{Rows, UnknownColumn};
+use crate::export::{Columns, Rows, UnknownColumn};
 use crate::named::{fields, named, object};
 use crate::records::{self, Record};
 
 /// Version of the layout: raised when a key changes its meaning or goes.
 pub const SCHEMA: &str = "iolens/2";
 
-/// One object per row, with these columns, or with all where none is named.
+/// One object per row, with these columns.
 ///
 /// Errors: a column that the rows do not have.
-pub fn of(rows: Rows<'_>, columns: &[String]) -> Result<String, UnknownColumn> {
+pub fn of(rows: Rows<'_>, columns: Columns<'_>) -> Result<String, UnknownColumn> {
     Ok(listed(rows, rows.records(columns)?))
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn print(value: &Value) -> String {
 /// All columns, for tests.
 #[cfg(test)]
 pub(crate) fn all(rows: Rows<'_>) -> String {
-    of(rows, &[]).expect("every column")
+    of(rows, Columns::All).expect("every column")
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 mod arms;
 mod cells;
 mod servers;
+pub(crate) mod short;
 mod slices;
 
 use std::borrow::Cow;
@@ -49,6 +50,8 @@ pub(crate) struct Record {
     pub(crate) columns: Named,
     /// What has no place in a column: whole histograms.
     whole: Named,
+    /// Id of its run.
+    pub(crate) run: String,
 }
 
 impl Record {
@@ -56,7 +59,7 @@ impl Record {
     /// rows.
     fn new(run: &Run, mut columns: Named, whole: Named) -> Record {
         columns.extend(named! { host: run.header.host_label() });
-        Record { columns, whole }
+        Record { columns, whole, run: run.header.id.clone() }
     }
 
     /// Errors: the first of these that it has no column of.
@@ -77,7 +80,8 @@ impl Record {
             return self;
         }
         let find = |name: &String| self.columns.iter().find(|(own, _)| own == name).cloned();
-        Record { columns: columns.iter().filter_map(find).collect(), whole: Vec::new() }
+        let columns = columns.iter().filter_map(find).collect();
+        Record { columns, whole: Vec::new(), run: self.run }
     }
 
     /// The row as a JSON object.

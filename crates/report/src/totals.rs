@@ -64,6 +64,11 @@ impl Counted {
             "context_switches" => {
                 return Some(self.get("voluntary_switches")? + self.get("involuntary_switches")?);
             }
+            "cycles" => {
+                let end = &column[..column.len() - name.len()];
+                let part = |mode| self.get(&format!("{end}cycles_{mode}"));
+                return Some(part("user")? + part("kernel")?);
+            }
             "softirq_ticks" if name == column => return self.softirq_ticks,
             "cpu_ns" => "task_clock_ns",
             "zerocopy_enobufs" => "enobufs",
@@ -89,7 +94,7 @@ impl Counted {
     /// Cycles of both ends, user and kernel, over payload bytes received; sent
     /// where there is no receiver.
     pub(crate) fn cycles_per_byte(&self) -> Option<f64> {
-        let cycles = self.get("cycles_user")? + self.get("cycles_kernel")?;
+        let cycles = self.get("cycles")?;
         let bytes = self.get("rx_bytes").or(self.get("tx_bytes")).filter(|bytes| *bytes > 0)?;
         Some(cycles as f64 / bytes as f64)
     }

@@ -1,16 +1,16 @@
 //! `iolens export`: the numbers of stored runs, or all that is stored of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use iolens_model::run::Run;
-use iolens_report::export::{Rows, UnknownColumn};
+use iolens_report::export::{Columns, Rows, UnknownColumn};
 use iolens_report::{csv, json};
 use iolens_stats::analysis::Analysis;
 
 use crate::args::{self, RowFormat, RowKind};
-use crate::commands::report::{same_study, write_new};
+use crate::commands::report::{exists, same_study, write_new};
 use crate::commands::stored::{load, open};
 use crate::failure::Failure;
 use crate::output;
@@ -18,15 +18,35 @@ use crate::values::unknown;
 
 /// Writes rows.
 pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
-    let text = match args.rows {
-        RowKind::All => all(args)?,
+    let (text, reasons) = match args.rows {
+        RowKind::All => (all(args)?, String::new()),
         kind => rows(args, kind)?,
     };
-    match &args.output {
-        Some(path) => write_new(path, text.as_bytes(), args.overwrite)?,
-        None => output::rows(&text),
+    let Some(path) = &args.output else {
+        output::rows(&text);
+        return Ok(ExitCode::SUCCESS);
+    };
+    // Reasons of an older table would be wrong beside this one.
+    let is_wanted = |beside: &PathBuf| !reasons.is_empty() || args.overwrite && beside.is_file();
+    let beside = companion(path).filter(is_wanted);
+    // Both or none.
+    for file in std::iter::once(path).chain(&beside) {
+        if !args.overwrite && file.symlink_metadata().is_ok() {
+            return Err(exists(file));
+        }
+    }
+    write_new(path, text.as_bytes(), args.overwrite)?;
+    if let Some(beside) = beside {
+        write_new(&beside, reasons.as_bytes(), args.overwrite)?;
+        output::note(&format!("{} says why fields are empty", beside.display()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where the reasons of empty fields go: beside a file, and nowhere beside a pipe.
+fn companion(path: &Path) -> Option<PathBuf> {
+    let is_pipe = path.metadata().is_ok_and(|found| !found.is_file());
+    (!is_pipe).then(|| path.with_extension("reasons.csv"))
 }
 
 const ALL_AS_CSV: &str =
@@ -40,8 +60,9 @@ fn named_format(args: &args::Export) -> Option<RowFormat> {
     args.format.or_else(|| RowFormat::from_str(extension?.to_str()?, true).ok())
 }
 
-/// Rows of the analysed or the raw numbers.
-fn rows(args: &args::Export, kind: RowKind) -> Result<String, Failure> {
+/// Rows of the analysed or the raw numbers, and why fields of them are empty, where that has
+/// a file of its own.
+fn rows(args: &args::Export, kind: RowKind) -> Result<(String, String), Failure> {
     let runs = loaded(args)?;
     let analyses: Vec<Analysis> = match kind {
         RowKind::Cells => runs.iter().map(iolens_stats::analyse).collect(),
@@ -53,9 +74,18 @@ fn rows(args: &args::Export, kind: RowKind) -> Result<String, Failure> {
         RowKind::Phases => Rows::Phases(&runs),
         RowKind::Cells => Rows::Cells(&runs, &analyses),
     };
-    let written = match named_format(args).unwrap_or(RowFormat::Csv) {
-        RowFormat::Csv => csv::of(rows, &args.columns),
-        RowFormat::Json => json::of(rows, &args.columns),
+    let format = named_format(args).unwrap_or(RowFormat::Csv);
+    let columns = match &args.columns[..] {
+        [] if format == RowFormat::Csv => Columns::Short,
+        [] => Columns::All,
+        [all] if all == "all" => Columns::All,
+        named => Columns::Named(named),
+    };
+    let written = match format {
+        RowFormat::Csv => {
+            csv::of(rows, columns).and_then(|table| Ok((table, csv::reasons(rows, columns)?)))
+        }
+        RowFormat::Json => json::of(rows, columns).map(|objects| (objects, String::new())),
     };
     written.map_err(|UnknownColumn { name, known }| {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();

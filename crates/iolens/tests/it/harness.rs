@@ -98,7 +98,7 @@ impl Place {
 
     /// Columns of the rows of a kind, as they are exported.
     pub(crate) fn rows<const N: usize>(&self, kind: &str, names: [&str; N]) -> Vec<[String; N]> {
-        let csv = self.run(&format!("export last --format csv --rows {kind}")).stdout;
+        let csv = self.run(&format!("export last --columns all --rows {kind}")).stdout;
         let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let header = lines.next().expect("a header");
         let at = names.map(|name| header.iter().position(|column| *column == name).expect(name));

@@ -41,9 +41,12 @@ fn exports_hold_every_row(place: &Place) {
     let mut lines = csv.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
     assert_eq!(lines.count(), 4 * 2 * 5 + 2 * 3);
-    for column in ["run", "pass", "primitive", "message_bytes", "time_ns", "goodput_bits_per_s"] {
+    for column in ["run", "pass", "arm", "message_bytes", "time_ns", "goodput_bits_per_s", "cycles"]
+    {
         assert!(header.contains(&column), "{column}");
     }
+    let all = place.run("export last --columns all").stdout;
+    assert!(all.split_once('\n').unwrap().0.split(',').count() > 3 * header.len());
     let slices = place.run("export last --format csv --rows slices").stdout;
     assert_eq!(slices.lines().count() - 1, (4 * 2 * 5 + 2 * 3) * 13);
     let cells = place.run("export last --format csv --rows cells").stdout;
@@ -64,6 +67,23 @@ fn exports_hold_every_row(place: &Place) {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), csv);
     place.run(&line).ended(2);
     place.run(&format!("{line} --overwrite")).ended(0);
+    reasons_stand_beside_a_table(place);
+}
+
+/// Nobody counts tracepoints unasked, and no receiver here maps anything.
+fn reasons_stand_beside_a_table(place: &Place) {
+    let line = "export last --columns arm,sys_enter,rx_mapped_bytes -o PLACE/why.csv";
+    place.run(line).ended(0).says("why.reasons.csv says why fields are empty");
+    let reasons = std::fs::read_to_string(place.path("why.reasons.csv")).unwrap();
+    let rows = 4 * 2 * 5 + 2 * 3;
+    let expected = format!("1,{rows},sys_enter,not asked for: --tracepoints counts them\n");
+    assert_eq!(reasons, format!("first_row,last_row,column,reason\n{expected}"));
+    // One of the user's is left alone, and then the table is not written either.
+    place.write("mine.reasons.csv", "mine");
+    place.fails(&line.replace("why.csv", "mine.csv"), 2, "mine.reasons.csv: it exists");
+    assert!(!place.path("mine.csv").exists());
+    place.run("export last --columns arm -o PLACE/mine.csv").ended(0);
+    assert_eq!(std::fs::read_to_string(place.path("mine.reasons.csv")).unwrap(), "mine");
 }
 
 fn reports_can_be_written(place: &Place) {

@@ -68,8 +68,8 @@ pub(super) fn of_two_ends(run: &Run, trial: &TrialOutcome, index: usize) -> Reco
 }
 
 /// Sums that nobody was promised.
-const FURTHER: [&str; 4] =
-    ["voluntary_switches", "involuntary_switches", "major_faults", "softirq_ticks"];
+const FURTHER: [&str; 5] =
+    ["cycles", "voluntary_switches", "involuntary_switches", "major_faults", "softirq_ticks"];
 
 /// What came later. Counts of CPUs are left to the slices, since both ends may count the same CPU.
 fn later() -> impl Iterator<Item = &'static str> {

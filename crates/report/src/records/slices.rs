@@ -80,6 +80,7 @@ pub(super) fn ends(counts: Option<&Counted>) -> Named {
         both(&ACCOUNTS),
         zerocopy.map(|name| format!("tx_zerocopy_{name}")).to_vec(),
         both(promised),
+        both(&["cycles"]),
         both(&later),
         both(&["segments_out"]),
         OF_ONE.map(str::to_owned).to_vec(),

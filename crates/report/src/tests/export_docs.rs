@@ -15,14 +15,16 @@ const HEAD: &str = "\
 # Columns of exports
 
 What `iolens export RUN… --format csv|json --rows arms|slices|cells|phases` writes, by study.
-Without `--format` the name of `--output` decides, else it is CSV; `--columns arm,ratio` writes
-these alone, in this order.
+Without `--format` the name of `--output` decides, else it is CSV. JSON has every column. CSV has
+a short set, listed below as *short*: which row it is, what came of it, what it cost. An axis is
+in it where rows differ in it, and so is `host`. `--columns all` writes every column,
+`--columns arm,ratio` these alone, in this order.
 A test of `crates/report` compares this file with what is written, and makes it anew where
 `IOLENS_DOCS=write` is set (`cargo xtask docs` does so).
 
 - A row of **arms** is an arm in a trial, of **slices** a slice, of **cells** an arm in a
   cell with its contrast, of **phases** a phase of a search (`run server --slo`, `--knee`).
-- The runs of one export are of one study. **`host`**, the last column of every row, is the
+- The runs of one export are of one study. **`host`**, the last of all columns, is the
   label of the machine that measured it: its host name, or what `iolens import --host` gave
   it; null where its name could not be read.
 - Columns are to be read by name: new ones may come, and one study has not those of
@@ -30,6 +32,9 @@ A test of `crates/report` compares this file with what is written, and makes it 
 - CSV is RFC 4180 with line feeds; an empty field is null: not measured, never 0. JSON has
   the same names as keys, `not_measured` with the reasons, and whole histograms
   (`latency_histogram`), which have no column.
+- With `--output FILE.csv` the reasons of empty fields go to **`FILE.reasons.csv`**, where the run
+  knows any: `first_row` and `last_row` (counted from 1, without the header), `column`, `reason`.
+  An arm that failed says why in its own column `reason`.
 - Units stand in the names: `_ns`, `_bytes`, `_bits_per_s`, `_per_byte`; what has none is a
   count, a ratio, a word, or a share from 0 to 1. `_low` and `_high` mark the ends of the
   95% interval of the column that is named without them. `tx_` is the sending end and
@@ -77,19 +82,16 @@ fn export() -> String {
         assert_eq!(run.header.plan.study().word(), *study);
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n## {study}");
-        let tables = [
-            ("arms", csv::all(Rows::Arms(std::slice::from_ref(run)))),
-            ("slices", csv::all(Rows::Slices(std::slice::from_ref(run)))),
-            (
-                "cells",
-                csv::all(Rows::Cells(std::slice::from_ref(run), std::slice::from_ref(analysis))),
-            ),
-            ("phases", csv::all(Rows::Phases(std::slice::from_ref(run)))),
-        ];
-        for (rows, table) in tables {
+        let (runs, analyses) = (std::slice::from_ref(run), std::slice::from_ref(analysis));
+        for rows in
+            [Rows::Arms(runs), Rows::Slices(runs), Rows::Cells(runs, analyses), Rows::Phases(runs)]
+        {
+            let table = csv::all(rows);
             let Some(header) = table.lines().next() else { continue };
-            let columns: Vec<String> = header.split(',').map(shown).collect();
-            let _ = writeln!(text, "\n**{rows}**: {}.", columns.join(", "));
+            let all: Vec<String> = header.split(',').map(shown).collect();
+            let short: Vec<String> = rows.short().iter().map(|column| shown(column)).collect();
+            let _ = writeln!(text, "\n**{}**: {}.", rows.word(), all.join(", "));
+            let _ = writeln!(text, "\n*short*: {}.", short.join(", "));
         }
     }
     text
