@@ -10,6 +10,7 @@ mod modules;
 mod registry;
 mod source;
 mod style;
+mod tables;
 
 use std::fmt;
 use std::fs;
@@ -115,6 +116,7 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Finding> {
     findings.extend(sources.iter().flat_map(facts::check));
     findings.extend(sources.iter().flat_map(style::check));
     findings.extend(style::check_roots(&sources));
+    findings.extend(tables::check(&sources));
     findings.extend(workspace.files.iter().flat_map(|(path, text)| style::check_text(path, text)));
     findings.sort();
     findings
