@@ -245,7 +245,8 @@ fn changed(compared: &Compared<'_>) -> Option<Answer> {
     if said.is_empty() {
         let delta = percent(comparison.delta);
         let has = |is: fn(Verdict) -> bool| changes(compared).any(|(.., c)| is(c.verdict));
-        let is_open = |verdict| verdict == Verdict::Inconclusive;
+        // The interval of a small one reaches beyond the threshold too.
+        let is_open = |verdict| matches!(verdict, Verdict::Inconclusive | Verdict::Small);
         said.push(Text::plain(match (has(Verdict::is_ranked), has(is_open)) {
             (false, _) => "nothing can be compared".to_owned(),
             (true, true) => format!("nothing is shown to differ by more than {delta}"),

@@ -5,6 +5,7 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, Interval};
 use iolens_stats::compare::{Absolute, Comparison, Side, compare};
+use iolens_stats::verdict::Verdict;
 
 use super::{Compared, json, markdown, text};
 use crate::fixture;
@@ -161,4 +162,23 @@ fn nothing_is_called_the_same_that_was_not_shown_to_be() {
     }
     let nothing = with(&a, &b, Absolute::Shown, |c| text(c, true, &PLAIN));
     assert!(nothing.contains("nothing can be compared"), "{nothing}");
+}
+
+/// The interval of a small change reaches beyond the threshold.
+#[test]
+fn a_small_change_may_be_one_beyond_the_threshold() {
+    let (a, b) = (fixture::run(), second());
+    let said = |last| {
+        let mut comparison = compared(&a, &b, Absolute::Shown);
+        let arms = comparison.cells.iter_mut().flat_map(|cell| &mut cell.arms);
+        let mut changes: Vec<_> = arms.filter_map(|arm| arm.change.as_mut()).collect();
+        changes.iter_mut().for_each(|change| change.verdict = Verdict::Equivalent);
+        changes.last_mut().expect("arms in common").verdict = last;
+        let of = Compared { a: &a.0.header, b: &b.0.header, comparison: &comparison };
+        text(&of, true, &PLAIN)
+    };
+    let shown = said(Verdict::Equivalent);
+    assert!(shown.contains("nothing by more than 3%"), "{shown}");
+    let open = said(Verdict::Small);
+    assert!(open.contains("nothing is shown to differ by more than 3%"), "{open}");
 }
