@@ -160,7 +160,7 @@ metrics! {
     "enobufs", "calls", "zero-copy sends that were refused for lack of locked memory and made again", "ENOBUFS of the sending calls, ENOMEM of io_uring", NoZeroCopy;
     "calls", "calls", "of syscall: units done by all threads, each of them what its entry says", "count of the loop", Never;
     "system_calls", "calls", "of syscall: system calls of those units", "calls × the entry's system calls", Never;
-    "bytes", "bytes", "of syscall: bytes that those units moved", "calls × the entry's bytes", Never;
+    "bytes", "bytes", "of syscall: bytes that those units moved", "calls × the block, or the entry's bytes", Never;
     "ns_per_call", "ns", "of syscall: time over calls; by several threads the time in which all of them made one", "time_ns / calls", Never;
     "calls_per_s", "calls/s", "of syscall: calls of all threads per second", "calls / time_ns", Never;
     "mib_per_s", "MiB/s", "of syscall: bytes moved by calls that move any, per second", "bytes / time_ns", NoBytes;
