@@ -152,8 +152,9 @@ fn a_send_that_nobody_takes_is_cancelled_with_its_ring() {
         let (tx, _rx) = tcp::loopback_pair(4096);
         let test = "a_send_that_nobody_takes_is_cancelled_with_its_ring";
         let patience = Duration::from_millis(5);
-        // More than both buffers hold, and less than an ordinary user may lock.
-        let ring = open(flags, test, opcode, &tx, 256 << 10, patience);
+        // More than both buffers hold, also of large pages that are not copied, and less than an
+        // ordinary user may lock.
+        let ring = open(flags, test, opcode, &tx, 1 << 20, patience);
         let Some(mut ring) = ring else { continue };
         ring.send(0, 0, 0).unwrap();
         assert_eq!(ring.completion(), None, "{flags} {opcode:?}");
