@@ -21,7 +21,7 @@ use crate::process::{Running, tests};
 pub const LINES: &[Line] = &[
     line(
         "simulations",
-        "the simulations of METHOD 2.10 pass: coverage within three binomial standard errors for \
+        "the simulations of METHOD.md pass: coverage within three binomial standard errors for \
          normal and log-normal trials, stated for slow ones, A/A rates likewise",
         &[],
         |bench| {

@@ -1,11 +1,11 @@
 //! What is printed of two made-up runs.
 
+use iolens_model::arm::Role;
 use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, Interval};
+use iolens_stats::analysis::{Analysis, Interval, Verdict};
 use iolens_stats::compare::{Absolute, Comparison, Side, compare};
-use iolens_stats::verdict::Verdict;
 
 use super::{Compared, json, markdown, text};
 use crate::fixture;
@@ -171,7 +171,8 @@ fn a_small_change_may_be_one_beyond_the_threshold() {
     let said = |last| {
         let mut comparison = compared(&a, &b, Absolute::Shown);
         let arms = comparison.cells.iter_mut().flat_map(|cell| &mut cell.arms);
-        let mut changes: Vec<_> = arms.filter_map(|arm| arm.change.as_mut()).collect();
+        let compared = arms.filter(|arm| arm.arm.role == Role::Compared);
+        let mut changes: Vec<_> = compared.filter_map(|arm| arm.change.as_mut()).collect();
         changes.iter_mut().for_each(|change| change.verdict = Verdict::Equivalent);
         changes.last_mut().expect("arms in common").verdict = last;
         let of = Compared { a: &a.0.header, b: &b.0.header, comparison: &comparison };
