@@ -81,13 +81,17 @@ pub(crate) fn filled(analysis: &Analysis) -> Vec<&CellAnalysis> {
 
 /// The same where they differ in threads alone, for each block.
 pub(crate) fn by_threads(analysis: &Analysis) -> Vec<Vec<&CellAnalysis>> {
-    let groups = grouped(filled(analysis).into_iter().map(|cell| (cell.cell.size, cell)));
-    groups.into_iter().map(|(_, cells)| cells).filter(|cells| cells.len() > 1).collect()
+    apart(analysis, |cell| cell.size)
 }
 
 /// The same where they differ in their blocks alone, for each thread count.
 pub(crate) fn by_size(analysis: &Analysis) -> Vec<Vec<&CellAnalysis>> {
-    let groups = grouped(filled(analysis).into_iter().map(|cell| (cell.cell.threads, cell)));
+    apart(analysis, |cell| cell.threads)
+}
+
+/// The same in groups that have a value in common, those of several cells.
+fn apart<K: PartialEq>(analysis: &Analysis, common: fn(&Cell) -> K) -> Vec<Vec<&CellAnalysis>> {
+    let groups = grouped(filled(analysis).into_iter().map(|cell| (common(&cell.cell), cell)));
     groups.into_iter().map(|(_, cells)| cells).filter(|cells| cells.len() > 1).collect()
 }
 

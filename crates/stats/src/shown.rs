@@ -32,7 +32,7 @@ impl Analysis {
             of_curve.into_iter().all(|cell| is_meant(&cell.cell))
         };
         own.cells.retain(|cell| is_meant(&cell.cell));
-        // How long their trials took is not told apart from the others'.
+        // The time of trials is known for all settings together only.
         Arc::make_mut(&mut own.told).spent = TimeSpent::default();
         own.crossovers.retain(|found| is_whole(&found.curve));
         own.crossings.retain(|found| is_whole(&found.curve));

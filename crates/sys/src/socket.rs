@@ -37,17 +37,23 @@ pub fn incoming_cpu(fd: BorrowedFd<'_>) -> Result<Option<u32>, Errno> {
 /// Errors: `EPERM` where only root may ask for more than `net.core.busy_read`; `ENOPROTOOPT`
 /// without `CONFIG_NET_RX_BUSY_POLL`.
 pub fn poll_busily(fd: BorrowedFd<'_>, us: u32) -> Result<(), Errno> {
-    const LENGTH: libc::socklen_t = 4;
-    // SAFETY: pointer and length are those of `us`, which the kernel only reads.
-    let result = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_BUSY_POLL,
-            (&raw const us).cast(),
-            LENGTH,
-        )
-    };
+    set_option(fd, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &us.to_ne_bytes())
+}
+
+/// Sets an option that rustix does not know, to a value without pointers.
+///
+/// Errors: see setsockopt(2).
+pub(crate) fn set_option(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &[u8],
+) -> Result<(), Errno> {
+    #[expect(clippy::cast_possible_truncation, reason = "an int, or a name of the kernel's")]
+    let length = value.len() as libc::socklen_t;
+    // SAFETY: pointer and length are those of `value`, which the kernel only reads.
+    let result =
+        unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, value.as_ptr().cast(), length) };
     if result == 0 { Ok(()) } else { Err(Errno::last()) }
 }
 

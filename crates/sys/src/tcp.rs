@@ -17,6 +17,7 @@ use rustix::net::{
 };
 
 use crate::errno::Errno;
+use crate::socket;
 
 /// Options that both ends of a connection are given before it exists, so that
 /// the handshake already knows the buffer sizes (tcp(7)).
@@ -100,20 +101,9 @@ fn socket(address: &SocketAddr, options: &Options) -> Result<OwnedFd, SetupError
 ///
 /// Errors: `ENOENT` where there is no such one.
 pub fn try_ulp(connection: &OwnedFd, name: &str) -> Result<(), SetupError> {
-    #[expect(clippy::cast_possible_truncation, reason = "a kernel's name has 16 bytes at most")]
-    let length = name.len() as libc::socklen_t;
-    // SAFETY: pointer and length are those of `name`, which the kernel only reads.
-    let result = unsafe {
-        libc::setsockopt(
-            connection.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_ULP,
-            name.as_ptr().cast(),
-            length,
-        )
-    };
-    let tried = || format!("set TCP_ULP to `{name}`");
-    if result == 0 { Ok(()) } else { Err(SetupError { tried: tried(), errno: Errno::last() }) }
+    let fd = connection.as_fd();
+    socket::set_option(fd, libc::IPPROTO_TCP, libc::TCP_ULP, name.as_bytes())
+        .map_err(|errno| SetupError { tried: format!("set TCP_ULP to `{name}`"), errno })
 }
 
 /// Whether a socket here may use a congestion control; root's attempt also

@@ -1,18 +1,14 @@
 //! TCP connections that are opened and used without waiting, by clients that
 //! have very many of them.
-//!
-//! # Safety
-//! The option's value lives on the stack of the caller for the whole call.
-
-#![expect(unsafe_code, reason = "see the safety note above")]
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
 use crate::errno::Errno;
+use crate::socket;
 use crate::tcp::{SetupError, step};
 
 /// How far a connection has come.
@@ -63,22 +59,9 @@ pub fn begin(fd: BorrowedFd<'_>, address: &SocketAddr) -> Result<Progress, Errno
 /// Leaves the port of a bound address open until the socket connects.
 fn choose_port_late(fd: &OwnedFd) -> Result<(), SetupError> {
     let on: libc::c_int = 1;
-    #[expect(clippy::cast_possible_truncation, reason = "four bytes")]
-    let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: pointer and length are those of `on`, which the kernel only reads.
-    let result = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_BIND_ADDRESS_NO_PORT,
-            (&raw const on).cast(),
-            length,
-        )
-    };
-    if result == 0 {
-        return Ok(());
-    }
-    Err(SetupError { tried: "set IP_BIND_ADDRESS_NO_PORT".into(), errno: Errno::last() })
+    let option = libc::IP_BIND_ADDRESS_NO_PORT;
+    socket::set_option(fd.as_fd(), libc::IPPROTO_IP, option, &on.to_ne_bytes())
+        .map_err(|errno| SetupError { tried: "set IP_BIND_ADDRESS_NO_PORT".into(), errno })
 }
 
 /// What became of a connection that was begun: null while it has not failed.

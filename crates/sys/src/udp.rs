@@ -18,7 +18,7 @@ use rustix::net::{
 };
 
 use crate::errno::Errno;
-use crate::socket::count;
+use crate::socket::{self, count};
 use crate::tcp::{SetupError, limit_waits, step};
 
 /// Most datagrams that one segmented send can be cut into with every kernel that
@@ -229,18 +229,8 @@ pub fn unfragmented_bytes(fd: BorrowedFd<'_>) -> Result<usize, SetupError> {
 /// Errors: `ENOPROTOOPT` where the kernel has no such option.
 pub fn segment(fd: BorrowedFd<'_>, bytes: u16) -> Result<(), SetupError> {
     let value = libc::c_int::from(bytes);
-    // SAFETY: the kernel reads one int, which lives on this stack.
-    let result = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_UDP,
-            libc::UDP_SEGMENT,
-            (&raw const value).cast(),
-            INT_BYTES,
-        )
-    };
-    let tried = || format!("set UDP_SEGMENT to {bytes}");
-    if result == 0 { Ok(()) } else { Err(SetupError { tried: tried(), errno: Errno::last() }) }
+    socket::set_option(fd, libc::SOL_UDP, libc::UDP_SEGMENT, &value.to_ne_bytes())
+        .map_err(|errno| SetupError { tried: format!("set UDP_SEGMENT to {bytes}"), errno })
 }
 
 /// The size of an int as the kernel's interface counts it.

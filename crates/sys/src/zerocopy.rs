@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::errno::Errno;
+use crate::socket;
 
 /// Room for the one control message that an error queue's entry has: header,
 /// `sock_extended_err`, and the offender's address, which is empty here.
@@ -48,19 +49,7 @@ pub struct Completion {
 /// Errors: see setsockopt(2); `EOPNOTSUPP` where the option did not stay set.
 pub fn enable(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     let on: libc::c_int = 1;
-    // SAFETY: the option's value is one int that lives on this stack.
-    let result = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ZEROCOPY,
-            (&raw const on).cast(),
-            INT_BYTES,
-        )
-    };
-    if result != 0 {
-        return Err(Errno::last());
-    }
+    socket::set_option(fd, libc::SOL_SOCKET, libc::SO_ZEROCOPY, &on.to_ne_bytes())?;
     let mut set: libc::c_int = 0;
     let mut length = INT_BYTES;
     // SAFETY: the kernel writes at most `length` bytes to `set`.
