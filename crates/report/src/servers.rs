@@ -42,6 +42,22 @@ pub(crate) struct View {
     pub(crate) is_open: bool,
 }
 
+impl View {
+    /// Its load, and its kind where the kinds have rates of their own.
+    pub(crate) fn heading(&self) -> String {
+        format!("{}{}", self.load, self.of_kind())
+    }
+
+    /// What follows the words for its load.
+    pub(crate) fn of_kind(&self) -> &'static str {
+        match self.kind {
+            None => "",
+            Some(Kind::Shared) => ", shared threads",
+            Some(Kind::Alone) => ", one process or thread per connection",
+        }
+    }
+}
+
 /// Every load of a run, first those at a fixed rate, where all models do the same work.
 pub(crate) fn views(run: &Run, analysis: &Analysis) -> Vec<View> {
     let (open, closed): (Vec<&CellAnalysis>, Vec<&CellAnalysis>) =

@@ -102,7 +102,7 @@ pub(super) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
     let plan = &run.header.plan;
     let quick = if plan.quick { "quick look: " } else { "" };
     let per = match plan.study() {
-        Study::Net | Study::File | Study::Write | Study::Copy => " of each size",
+        Study::Net | Study::File | Study::Write | Study::Copy => " per size",
         Study::Syscall | Study::Server => " each",
     };
     let each = each_trial(analysis).map_or_else(String::new, |time| format!(" × {time}"));

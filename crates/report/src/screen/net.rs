@@ -221,7 +221,9 @@ fn zero_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
             percent(least).replace(' ', "")
         ))];
         if !effort::is_on(run, Topology::Sink) {
-            said.push(Text::code("iolens run net --quick --network sink").and(" can"));
+            said.push(
+                Text::plain("to test it: ").and_code("iolens run net --quick --network sink"),
+            );
         }
         return Some(Answer { label: Label::ZeroCopy, said });
     }

@@ -13,6 +13,7 @@ use iolens_stats::search::{self, Ended};
 use super::choices;
 use super::table::{self, Better, INTERVALS, Marks};
 use crate::findings::Ranking;
+use crate::groups::grouped;
 use crate::servers::tables::{BOUNDED, by_cost, rate};
 use crate::servers::{self, View, searches};
 use crate::servers::{COST, LATENCY, cost_contrast, is_bounded, is_open, models, read};
@@ -25,19 +26,20 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let mut marks = Marks::default();
     let views = servers::views(run, analysis);
     let bounded = views.iter().any(|view| models(&view.cell).any(is_bounded));
-    let shown = views.iter().take(LOADS_MAX).map(|view| block(run, view, &mut marks));
+    let has_closed = views.iter().take(LOADS_MAX).any(|view| !view.is_open);
+    let shown = views.iter().take(LOADS_MAX).map(|view| block(run, view, has_closed, &mut marks));
     let blocks: Vec<Vec<Row>> = shown.collect();
     screen.blocks.push(Block::Grid(Grid {
         title: format!("server CPU per request, lower is better [{INTERVALS}]"),
-        columns: columns(run),
+        columns: columns(run, has_closed),
         rows: blocks.join(&Row::Gap),
     }));
     screen.legend = table::legend(marks, &run.header.plan.baseline, &[]);
     if bounded {
         screen.legend.push(BOUNDED.into());
     }
-    let mut closed = views.iter().take(LOADS_MAX).filter(|view| !view.is_open).peekable();
-    if closed.peek().is_some() {
+    let closed = views.iter().take(LOADS_MAX).filter(|view| !view.is_open);
+    if has_closed {
         let of = format!(
             "µs/req: the mean of {} times the ratio · req/s, CPUs used: each model's own mean",
             run.header.plan.baseline
@@ -52,24 +54,25 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     if more > 0 {
         screen.legend.push(Text::plain(format!("{more} more loads: ")).and_code(super::show(run)));
     }
-    screen.answers = answers(run, analysis, views.iter().any(|view| view.is_open));
+    screen.answers = answers(run, analysis, &views);
 }
 
-fn columns(run: &Run) -> Vec<Column> {
-    vec![
+fn columns(run: &Run, has_closed: bool) -> Vec<Column> {
+    let mut columns = vec![
         Column::left(""),
         Column::decimal("µs/req"),
         table::against_column(format!("against {}", run.header.plan.baseline)),
         Column::decimal("p99 ms"),
-        Column::right("req/s"),
-        Column::decimal("CPUs used"),
-        Column::left(""),
-    ]
+    ];
+    if has_closed {
+        columns.extend([Column::right("req/s"), Column::decimal("CPUs used"), Column::left("")]);
+    }
+    columns
 }
 
 /// The models under one load, the cheapest first.
-fn block(run: &Run, view: &View, marks: &mut Marks) -> Vec<Row> {
-    let mut rows = vec![Row::Heading(view.load.clone())];
+fn block(run: &Run, view: &View, has_closed: bool, marks: &mut Marks) -> Vec<Row> {
+    let mut rows = vec![Row::Heading(view.heading())];
     for arm in by_cost(&view.cell).into_iter().filter(|arm| arm.arm.role != Role::SelfCheck) {
         let own = if arm.arm.role == Role::Baseline { " (baseline)" } else { "" };
         let p99 = read(&LATENCY[1], arm).map(|p99| three_digits(p99.value / 1e3));
@@ -80,9 +83,10 @@ fn block(run: &Run, view: &View, marks: &mut Marks) -> Vec<Row> {
             table::against(cost, Better::Less, run.header.plan.quick, marks),
             vec![p99.unwrap_or_default()],
         ];
-        match view.is_open {
-            true => cells.extend([vec![], vec![], vec![]]),
-            false => cells.extend(closed_parts(arm)),
+        match (has_closed, view.is_open) {
+            (false, _) => {}
+            (true, true) => cells.extend([vec![], vec![], vec![]]),
+            (true, false) => cells.extend(closed_parts(arm)),
         }
         rows.push(Row::Cells(cells));
     }
@@ -107,15 +111,22 @@ fn closed_parts(arm: &ArmAnalysis) -> [Vec<String>; 3] {
     ]
 }
 
-fn answers(run: &Run, analysis: &Analysis, has_open: bool) -> Vec<Answer> {
+fn answers(run: &Run, analysis: &Analysis, views: &[View]) -> Vec<Answer> {
     // Where there is a fixed rate, that is what ranks.
-    let mut own = analysis.clone();
-    if has_open {
-        own.cells.retain(is_open);
-    }
-    let subject = |ranking: &Ranking| words::subject(&run.header, &ranking.setting);
+    let has_open = views.iter().any(|view| view.is_open);
+    let ranked: Vec<&View> = views.iter().filter(|view| view.is_open == has_open).collect();
     let mut out = searched(run, analysis);
-    out.extend(choices(Label::Cheapest, run, &own, subject));
+    for (kind, of_kind) in grouped(ranked.into_iter().map(|view| (view.of_kind(), view))) {
+        let cells = of_kind.iter().map(|view| view.cell.clone()).collect();
+        let own = Analysis { cells, ..analysis.clone() };
+        let subject = |ranking: &Ranking| words::subject(&run.header, &ranking.setting);
+        let mut own = choices(Label::Cheapest, run, &own, subject);
+        let words = kind.trim_start_matches(", ");
+        if let Some(first) = own.first_mut().filter(|_| !words.is_empty()) {
+            first.said.push(Text::plain(format!("at the rates for {words}")));
+        }
+        out.extend(own);
+    }
     out.extend(unknown(analysis));
     out
 }

@@ -8,6 +8,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use super::table::{self, Better, INTERVALS};
 use crate::calls::{self, Row as Call};
+use crate::groups::distinct;
 use crate::number::nanoseconds;
 use crate::words;
 
@@ -22,9 +23,7 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let rows = calls::rows(run, cell);
     let has_controls = rows.iter().any(|row| row.arm.arm.role == Role::Control);
     let baseline = &run.header.plan.baseline;
-    let several = run.header.plan.threads.len() > 1;
-    let threads =
-        if several { format!("{}, ", words::threads(cell.cell.threads)) } else { String::new() };
+    let threads = threads_of(run, cell);
     let of = cell.cell.own_size().map_or_else(String::new, |size| format!(" of {size}"));
     let lines: Vec<[String; 3]> = rows.iter().map(|row| line(run, row)).collect();
     let is_told = lines.iter().any(|[.., interval]| !interval.is_empty());
@@ -48,12 +47,18 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     screen.answers.extend(by_threads(run, analysis));
 }
 
+/// The threads that a table is of, where the run has several counts.
+fn threads_of(run: &Run, cell: &CellAnalysis) -> String {
+    match run.header.plan.threads.len() {
+        0 | 1 => String::new(),
+        _ => format!("{}, ", words::threads(cell.cell.threads)),
+    }
+}
+
 /// The screen of calls that move blocks of several sizes: a column for each.
 fn fill_sizes(screen: &mut Screen, run: &Run, analysis: &Analysis, cells: &[&CellAnalysis]) {
     let Some(first) = cells.first() else { return };
-    let several = run.header.plan.threads.len() > 1;
-    let threads =
-        if several { format!("{}, ", words::threads(first.cell.threads)) } else { String::new() };
+    let threads = threads_of(run, first);
     let baseline = &run.header.plan.baseline;
     let size = |cell: &&CellAnalysis| {
         Column::of(cell.cell.size.to_string(), &[Align::Decimal, Align::Left])
@@ -65,13 +70,9 @@ fn fill_sizes(screen: &mut Screen, run: &Run, analysis: &Analysis, cells: &[&Cel
             None => vec!["not run".to_owned()],
         }
     };
-    let mut ids: Vec<(String, String)> = Vec::new();
-    for row in cells.iter().flat_map(|cell| calls::rows(run, cell)) {
-        let id = &row.arm.arm.primitive;
-        if ids.iter().all(|(known, _)| known != id) {
-            ids.push((id.clone(), line(run, &row)[0].clone()));
-        }
-    }
+    let all = cells.iter().flat_map(|cell| calls::rows(run, cell));
+    let of_call = |row: Call<'_>| (row.arm.arm.primitive.clone(), line(run, &row)[0].clone());
+    let ids = distinct(all.map(of_call));
     let row = |(id, label): &(String, String)| {
         let entries = cells.iter().map(|cell| entry(cell, id));
         Row::Cells(std::iter::once(vec![label.clone()]).chain(entries).collect())
@@ -114,7 +115,7 @@ fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
     let on = on.map(|all| all.split(';').filter(|one| !one.trim().is_empty()).count());
     let mitigations = on.map_or_else(String::new, |n| {
         let n = u32::try_from(n).unwrap_or(u32::MAX);
-        format!(", with {}", crate::number::count(n, "CPU mitigation"))
+        format!(", with {}", crate::number::count(n, "CPU vulnerability mitigation"))
     });
     let guest = words::fact(host, &["virtualization"]).filter(|_| words::is_guest(host));
     let guest = guest.map_or_else(String::new, |name| format!(", under {name}"));

@@ -156,7 +156,7 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
             )
         }
         Finding::Neighbours { widened, .. } => format!(
-            "trials resemble those just before them: intervals are widened by {}",
+            "successive trials are correlated: intervals were widened by {}",
             change(*widened).trim_start_matches('+')
         ),
         _ => return None,
@@ -167,16 +167,16 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
 pub(super) fn trust(run: &Run, analysis: &Analysis) -> Answer {
     let check = findings::self_check(run, analysis);
     let mut said: Vec<String> = Vec::new();
-    let twice = format!("{} measured twice", check.baseline);
+    let copy = format!("{}'s hidden copy", check.baseline);
     said.push(match (check.checks, check.farthest, check.span) {
         (0, Some(_), _) => "too few trials to check itself".to_owned(),
         (_, None, _) => "the baseline was not measured twice".to_owned(),
-        (_, Some(_), None) => format!("{twice}: no usable interval"),
+        (_, Some(_), None) => format!("{copy}: no usable interval"),
         (_, Some(farthest), Some(span)) => {
             let by = change(farthest).trim_start_matches('+').to_owned();
             let span = change_interval((span.low, span.high));
-            let worst = if check.checks > 1 { " at worst" } else { "" };
-            format!("{twice} differs by {by}{worst} {span}")
+            let most = if check.checks > 1 { " at most" } else { "" };
+            format!("{copy} differs by {by}{most} {span}")
         }
     });
     let cells = u32::try_from(analysis.cells.len()).unwrap_or(u32::MAX);

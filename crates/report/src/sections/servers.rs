@@ -11,7 +11,7 @@ use crate::groups::{distinct, grouped};
 use crate::number::{self, list};
 use crate::screen::table::{self, Marks};
 use crate::servers::tables::{self, BOUNDED};
-use crate::servers::{self, Kind, View, counters, is_bounded, models, searches};
+use crate::servers::{self, View, counters, is_bounded, models, searches};
 use crate::{arm_facts, parts, remarks, screen, words};
 
 /// Settings, or figures, up to which all of them are open.
@@ -50,24 +50,12 @@ pub(crate) fn one(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sectio
     let views = servers::views_of(run, analysis, cell);
     let mut nodes = vec![Node::Facts(facts)];
     for view in &views {
-        nodes.extend((views.len() > 1).then(|| Node::Heading(load(view))));
+        nodes.extend((views.len() > 1).then(|| Node::Heading(view.heading())));
         nodes.extend(summary(run, analysis, view));
         nodes.extend(counters::side_by_side(view, &[]).map(grid));
         nodes.extend(details(run, view));
     }
     Section::new("setting", setting(run, &cell.cell), nodes)
-}
-
-fn load(view: &View) -> String {
-    format!("{}{}", view.load, kind(view))
-}
-
-fn kind(view: &View) -> &'static str {
-    match view.kind {
-        None => "",
-        Some(Kind::Shared) => ", shared threads",
-        Some(Kind::Alone) => ", one process or thread per connection",
-    }
 }
 
 fn grid(grid: Grid) -> Node {
@@ -86,7 +74,7 @@ fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
     let quick = run.header.plan.quick;
     let cheapest = |view| {
         let view: &View = view;
-        let load = format!("{}{}", words::load(&run.header.plan, &view.cell.cell), kind(view));
+        let load = format!("{}{}", words::load(&run.header.plan, &view.cell.cell), view.of_kind());
         let ranking = findings::ranking(&view.cell.by_cpu(), delta, quick);
         (load, (connections(view), best(&ranking.outcome)))
     };
@@ -140,7 +128,9 @@ fn searched(run: &Run, analysis: &Analysis, form: Form, reading: String) -> Vec<
 /// The counters of every load.
 fn counted(views: &[View]) -> Vec<Node> {
     let never = counters::never(views);
-    let of = |view| Some(fold(load(view), true, vec![grid(counters::side_by_side(view, &never)?)]));
+    let of = |view: &View| {
+        Some(fold(view.heading(), true, vec![grid(counters::side_by_side(view, &never)?)]))
+    };
     let folds: Vec<Node> = views.iter().filter_map(of).collect();
     if folds.is_empty() {
         return folds;
@@ -170,7 +160,7 @@ fn numbers(run: &Run, analysis: &Analysis, views: &[View], form: Form) -> Vec<No
         if form == Form::Page {
             own.extend(details(run, view));
         }
-        nodes.push(fold(load(view), views.len() <= OPEN, own));
+        nodes.push(fold(view.heading(), views.len() <= OPEN, own));
     }
     nodes
 }
