@@ -18,8 +18,9 @@ pub use self::curves::{
     Neighbours, Plateau, PlateauAxis, ReadPlateau, RemovedCopy, Unexpected,
 };
 pub use self::latency::LatencyFigures;
-pub use self::servers::{CpuOf, CpuShares, EndFigures, Limits, Saturated, ServerFigures, Spent};
+pub use self::servers::{CpuOf, CpuShares, Limits, Saturated, ServerFigures};
 pub use crate::figures::Figures;
+pub use crate::figures::servers::{EndFigure, EndFigures, EndMetric};
 use crate::gates::Check;
 pub use crate::kinds::{Kind, Kinds};
 pub use crate::quantity::Quantity;

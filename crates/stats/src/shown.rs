@@ -9,7 +9,9 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 
-use crate::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval};
+use crate::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, EndMetric, Estimate, Interval,
+};
 use crate::extremes;
 use crate::quantity::Quantity;
 use crate::told::TimeSpent;
@@ -106,10 +108,11 @@ fn by(quantity: Quantity, contrast: &Contrast, baseline: &ArmAnalysis, shown: &m
             ends.into_iter().flatten().for_each(|end| *end = scaled(*end, factor));
         }
         Quantity::ServerCpu => {
+            let cpu = EndMetric::TaskClock;
             let both = servers.and_then(|(own, base)| {
-                own.server.task_clock_ns.as_mut().zip(base.server.task_clock_ns)
+                own.server.0[cpu as usize].as_mut().zip(base.server.value(cpu))
             });
-            both.into_iter().for_each(|(own, base)| cost(&mut own.per_request, base.per_request));
+            both.into_iter().for_each(|(own, base)| cost(&mut own.value, base));
         }
     }
 }

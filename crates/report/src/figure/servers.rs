@@ -85,7 +85,7 @@ fn of_sweep(sweep: &Sweep<'_>) -> Vec<Figure> {
     figures.extend(by_connections(&closed, &THROUGHPUT, Group::Main, "throughput"));
     figures.extend(latency_by_offered(sweep));
     figures.extend(latency(sweep, ("connections", "latency-by-connections"), CONNECTIONS));
-    for (metric, stem, _) in &COUNTERS {
+    for (metric, stem) in &COUNTERS {
         figures.extend(by_connections(sweep, metric, Group::Time, stem));
     }
     figures

@@ -9,7 +9,7 @@ use iolens_model::search::SearchPhase;
 use iolens_model::server::{OfferedSlice, ServerArm};
 use iolens_model::trial::SliceKind;
 use iolens_stats::analysis::{
-    ArmAnalysis, CpuOf, CpuShares, EndFigures, LatencyFigures, Limits, ServerFigures,
+    ArmAnalysis, CpuOf, CpuShares, EndFigures, EndMetric, LatencyFigures, Limits, ServerFigures,
 };
 use iolens_stats::remark::Limited;
 use serde_json::{Value, json};
@@ -250,29 +250,16 @@ fn percentiles(prefix: &str, times: Option<&LatencyFigures>) -> Named {
 
 /// What one end spent: totals, and per request with intervals.
 fn end(whose: &str, end: Option<&EndFigures>) -> Named {
-    macro_rules! spent {
-        ($($name:ident)+) => {
-            [$((stringify!($name), end.and_then(|end| end.$name))),+]
-        };
-    }
-    let counts = spent!(
-        task_clock_ns context_switches voluntary_switches involuntary_switches migrations
-        minor_faults major_faults run_delay_ns cycles instructions branches branch_misses
-        stalled_cycles_frontend stalled_cycles_backend l1d_loads l1d_misses llc_references
-        llc_misses dtlb_loads dtlb_misses
-    );
     let mut columns = Named::new();
-    for (name, spent) in counts {
-        let name = if name == "task_clock_ns" { "cpu_ns" } else { name };
-        columns.push((name.into(), json!(spent.map(|spent| spent.total))));
-        let per_request = spent.map(|spent| spent.per_request);
-        columns.extend(estimate(&format!("{name}_per_request"), "", per_request));
+    for &metric in EndMetric::ALL {
+        let (name, found) = (metric.name(), end.and_then(|end| end.get(metric)));
+        if metric.is_per_request() {
+            columns.push((name.into(), json!(found.and_then(|found| found.total))));
+            let per_request = found.map(|found| found.value);
+            columns.extend(estimate(&format!("{name}_per_request"), "", per_request));
+        } else {
+            columns.push((name.into(), json!(found.map(|found| found.value.value))));
+        }
     }
-    columns.extend(named! {
-        cpus_utilized: end.and_then(|end| end.cpus_utilized).map(|e| e.value),
-        clock_ghz: end.and_then(|end| end.clock_ghz).map(|e| e.value),
-        instructions_per_cycle: end.and_then(|end| end.instructions_per_cycle).map(|e| e.value),
-        branch_miss_rate: end.and_then(|end| end.branch_miss_rate).map(|e| e.value),
-    });
     prefixed(whose, columns)
 }

@@ -7,7 +7,7 @@ use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::search::Goal;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, Saturated};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, EndMetric, Saturated};
 use iolens_stats::search::{self, Ended};
 
 use super::choices;
@@ -102,7 +102,7 @@ fn is_full(arm: &ArmAnalysis) -> bool {
 /// The rate of a closed loop, and who had no time left.
 fn closed_parts(arm: &ArmAnalysis) -> [Vec<String>; 3] {
     let server = arm.server.as_ref();
-    let used = server.and_then(|server| server.server.cpus_utilized);
+    let used = server.and_then(|server| server.server.value(EndMetric::CpusUtilized));
     let full = if is_full(arm) { "full" } else { "" };
     [
         vec![rate(arm)],

@@ -6,92 +6,72 @@ use iolens_document::{Column, Grid, Row as Line};
 use iolens_model::arm::Role;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
-    ArmAnalysis, CellAnalysis, CpuOf, CpuShares, EndFigures, Estimate, Spent,
+    ArmAnalysis, CellAnalysis, CpuOf, CpuShares, EndFigures, EndMetric, Estimate,
 };
 
 use super::{COST, CPU_KINDS, LATENCY, View, by_end, read, tables};
 use crate::number::{OrDash, optional};
 
-/// Where a row is read.
-#[derive(Clone, Copy)]
-enum Of {
-    /// What was spent, in total and per request.
-    Spent(fn(&EndFigures) -> Option<Spent>),
-    /// One count over another, of which there is nothing per request.
-    Over(fn(&EndFigures) -> Option<Estimate>),
-}
-
-/// A row: its name, the unit behind it with its size, and where it is read.
+/// A row: its metric and name, and the unit behind it with its size.
 pub(crate) struct Row {
+    metric: EndMetric,
     pub(crate) name: &'static str,
     unit: &'static str,
     size: f64,
-    of: Of,
 }
 
-const fn count(name: &'static str, of: fn(&EndFigures) -> Option<Spent>) -> Row {
-    Row { name, unit: "", size: 1.0, of: Of::Spent(of) }
+const fn row(metric: EndMetric, name: &'static str) -> Row {
+    Row { metric, name, unit: "", size: 1.0 }
 }
 
 /// Of nanoseconds.
-const fn time(name: &'static str, of: fn(&EndFigures) -> Option<Spent>) -> Row {
-    Row { unit: ", µs", size: 1e3, ..count(name, of) }
+const fn time(metric: EndMetric, name: &'static str) -> Row {
+    Row { unit: ", µs", size: 1e3, ..row(metric, name) }
 }
 
-const fn over(name: &'static str, of: fn(&EndFigures) -> Option<Estimate>) -> Row {
-    Row { name, unit: "", size: 1.0, of: Of::Over(of) }
-}
+use EndMetric::*;
 
 /// In the order of perf stat.
 const ROWS: [Row; 25] = [
-    time("task-clock", |end| end.task_clock_ns),
-    over("CPUs utilized", |end| end.cpus_utilized),
-    count("system calls", |end| end.system_calls),
-    count("context switches", |end| end.context_switches),
-    count("voluntary switches", |end| end.voluntary_switches),
-    count("involuntary switches", |end| end.involuntary_switches),
-    count("migrations", |end| end.migrations),
-    count("minor page faults", |end| end.minor_faults),
-    count("major page faults", |end| end.major_faults),
-    time("ready without a CPU", |end| end.run_delay_ns),
-    count("cycles", |end| end.cycles),
-    count("cycles, user", |end| end.cycles_user),
-    count("cycles, kernel", |end| end.cycles_kernel),
-    over("clock, GHz", |end| end.clock_ghz),
-    count("stalled cycles, front end", |end| end.stalled_cycles_frontend),
-    count("stalled cycles, back end", |end| end.stalled_cycles_backend),
-    count("instructions", |end| end.instructions),
-    over("instructions per cycle", |end| end.instructions_per_cycle),
-    count("branches", |end| end.branches),
-    count("branch misses", |end| end.branch_misses),
-    Row {
-        unit: ", %",
-        size: 0.01,
-        ..over("branch misses of branches", |end| end.branch_miss_rate)
-    },
-    count("L1d loads", |end| end.l1d_loads),
-    count("L1d misses", |end| end.l1d_misses),
-    count("LLC references", |end| end.llc_references),
-    count("LLC misses", |end| end.llc_misses),
+    time(TaskClock, "task-clock"),
+    row(CpusUtilized, "CPUs utilized"),
+    row(SystemCalls, "system calls"),
+    row(ContextSwitches, "context switches"),
+    row(VoluntarySwitches, "voluntary switches"),
+    row(InvoluntarySwitches, "involuntary switches"),
+    row(Migrations, "migrations"),
+    row(MinorFaults, "minor page faults"),
+    row(MajorFaults, "major page faults"),
+    time(RunDelay, "ready without a CPU"),
+    row(Cycles, "cycles"),
+    row(CyclesUser, "cycles, user"),
+    row(CyclesKernel, "cycles, kernel"),
+    row(ClockGhz, "clock, GHz"),
+    row(StalledFrontend, "stalled cycles, front end"),
+    row(StalledBackend, "stalled cycles, back end"),
+    row(Instructions, "instructions"),
+    row(InstructionsPerCycle, "instructions per cycle"),
+    row(Branches, "branches"),
+    row(BranchMisses, "branch misses"),
+    Row { unit: ", %", size: 0.01, ..row(BranchMissRate, "branch misses of branches") },
+    row(L1dLoads, "L1d loads"),
+    row(L1dMisses, "L1d misses"),
+    row(LlcReferences, "LLC references"),
+    row(LlcMisses, "LLC misses"),
 ];
 
 impl Row {
     /// In total; nothing of what has no total.
     fn total(&self, end: &EndFigures) -> Option<String> {
-        let Of::Spent(of) = self.of else { return None };
-        let total = of(end)?.total;
+        let total = end.get(self.metric)?.total?;
         Some(match self.unit {
             "" => whole(total),
             _ => format!("{} ms", three_digits(total as f64 / 1e6)),
         })
     }
 
-    /// Per request.
     fn estimate(&self, end: &EndFigures) -> Option<Estimate> {
-        match self.of {
-            Of::Spent(of) => Some(of(end)?.per_request),
-            Of::Over(of) => of(end),
-        }
+        end.value(self.metric)
     }
 
     /// Per request; times in µs, shares in percent.

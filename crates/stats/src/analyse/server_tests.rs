@@ -8,7 +8,7 @@ use iolens_model::server::{LoadLevel, MAKES, MAKES_NOTHING};
 use iolens_model::units::Nanos;
 
 use super::analyse;
-use crate::analysis::{Analysis, ArmAnalysis, Kind, Quantity, Saturated, Verdict};
+use crate::analysis::{Analysis, ArmAnalysis, EndMetric, Kind, Quantity, Saturated, Verdict};
 use crate::fixture::servers::{self, Served, passes, served};
 use crate::reason::VerdictReason;
 use crate::remark::{Limited, Remark, RemarkKind};
@@ -87,15 +87,15 @@ fn a_closed_loop_compares_times_and_says_what_they_cost() {
     let server = found.server.as_ref().unwrap();
     near(server.requests_per_s.value, 125_000.0);
     assert_eq!(server.offered_per_s, None);
-    near(server.server.task_clock_ns.unwrap().per_request.value, 7500.0);
-    near(server.client.task_clock_ns.unwrap().per_request.value, 4000.0);
+    near(server.server.value(EndMetric::TaskClock).unwrap().value, 7500.0);
+    near(server.client.value(EndMetric::TaskClock).unwrap().value, 4000.0);
     near(server.server_busy.unwrap().value, 0.9375);
     near(server.client_busy.unwrap().value, 0.5);
     assert_eq!(server.saturated, Some(Saturated::Server));
     assert_eq!(server.outcomes.ok, 12 * 40_000);
     assert!(server.from_sent.as_ref().unwrap().p99_ns.is_some());
     // Two voluntary ones in a slice of 10 000 requests, at the server alone.
-    near(server.server.context_switches.unwrap().per_request.value, 2.0 / 10_000.0);
+    near(server.server.value(EndMetric::ContextSwitches).unwrap().value, 2.0 / 10_000.0);
     let check = arm(&analysis, "base (A/A)").cpu_contrast.as_ref().unwrap();
     assert_eq!(check.verdict, Verdict::Equivalent);
 }
@@ -264,7 +264,7 @@ fn servers_measured_alone_meet_the_baseline_of_their_own_rate() {
     }
     // What it cost at the rate of the others is no figure of its own.
     let base = arm(&analysis, "base").server.as_ref().unwrap();
-    let cpu = base.server.task_clock_ns.unwrap();
-    near(cpu.per_request.value, 5000.0);
-    assert_eq!((cpu.per_request.n, base.rates_asked.as_slice()), (4, &[1e5][..]));
+    let cpu = base.server.get(EndMetric::TaskClock).unwrap();
+    near(cpu.value.value, 5000.0);
+    assert_eq!((cpu.value.n, base.rates_asked.as_slice()), (4, &[1e5][..]));
 }

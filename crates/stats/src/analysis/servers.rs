@@ -4,7 +4,7 @@
 use iolens_model::load::Outcomes;
 use serde::Serialize;
 
-use super::{Estimate, LatencyFigures};
+use super::{EndFigures, Estimate, LatencyFigures};
 use crate::quantity::Quantity;
 use crate::remark::Limited;
 
@@ -165,74 +165,4 @@ impl Limits {
             Quantity::Cpu => None,
         }
     }
-}
-
-/// What one end spent, as perf-stat(1) lays it out. Each is null where it was not counted.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct EndFigures {
-    /// CPU time, user and kernel, ns.
-    pub task_clock_ns: Option<Spent>,
-    /// CPU time over the time of the slices: how many processors were in use.
-    pub cpus_utilized: Option<Estimate>,
-    /// Voluntary and involuntary ones together.
-    pub context_switches: Option<Spent>,
-    /// It waited.
-    pub voluntary_switches: Option<Spent>,
-    /// The scheduler took the CPU.
-    pub involuntary_switches: Option<Spent>,
-    /// Moves to another CPU.
-    pub migrations: Option<Spent>,
-    /// Page faults served without I/O.
-    pub minor_faults: Option<Spent>,
-    /// Page faults that waited for I/O.
-    pub major_faults: Option<Spent>,
-    /// Ready to run and without a CPU, ns.
-    pub run_delay_ns: Option<Spent>,
-    /// System calls, where tracepoints counted them.
-    pub system_calls: Option<Spent>,
-    /// User and kernel together, as are instructions.
-    pub cycles: Option<Spent>,
-    /// In user mode.
-    pub cycles_user: Option<Spent>,
-    /// In the kernel.
-    pub cycles_kernel: Option<Spent>,
-    /// Cycles over CPU time, GHz.
-    pub clock_ghz: Option<Estimate>,
-    /// Retired.
-    pub instructions: Option<Spent>,
-    /// Instructions over cycles.
-    pub instructions_per_cycle: Option<Estimate>,
-    /// Branches retired.
-    pub branches: Option<Spent>,
-    /// Branches that were predicted wrong.
-    pub branch_misses: Option<Spent>,
-    /// Their share.
-    pub branch_miss_rate: Option<Estimate>,
-    /// Loads that looked into the first-level data cache.
-    pub l1d_loads: Option<Spent>,
-    /// Those that did not find their data there.
-    pub l1d_misses: Option<Spent>,
-    /// References to the last-level cache.
-    pub llc_references: Option<Spent>,
-    /// Those that missed.
-    pub llc_misses: Option<Spent>,
-    /// Loads that looked into the first-level data TLB.
-    pub dtlb_loads: Option<Spent>,
-    /// Those that missed.
-    pub dtlb_misses: Option<Spent>,
-    /// Cycles in which the front end issued nothing.
-    pub stalled_cycles_frontend: Option<Spent>,
-    /// Cycles in which the back end took nothing.
-    pub stalled_cycles_backend: Option<Spent>,
-}
-
-/// A count over the used trials in which it was counted: counters that do not fit
-/// together take turns, and n of the estimate says in how many trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Spent {
-    /// In all these trials.
-    pub total: u64,
-    /// Over the requests of these trials: those that a server answered, or right
-    /// replies at a client.
-    pub per_request: Estimate,
 }

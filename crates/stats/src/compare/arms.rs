@@ -4,7 +4,9 @@ use iolens_model::arm::{Arm, Role};
 use iolens_model::outcome::Status;
 
 use super::{Absolute, ArmChange, Change, Own};
-use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Verdict};
+use crate::analysis::{
+    ArmAnalysis, CellAnalysis, Contrast, EndMetric, Estimate, Interval, Verdict,
+};
 use crate::claim::{Claim, Known};
 use crate::quantity::Quantity;
 use crate::reason::{Unusable, VerdictReason};
@@ -122,7 +124,7 @@ fn error(n: u32, interval: Option<Interval>) -> Option<f64> {
 fn own(arm: &ArmAnalysis, quantity: Quantity) -> Option<Estimate> {
     match quantity {
         Quantity::Time => Some(arm.figures.as_ref()?.ns_per_message),
-        Quantity::ServerCpu => Some(arm.server.as_ref()?.server.task_clock_ns?.per_request),
+        Quantity::ServerCpu => arm.server.as_ref()?.server.value(EndMetric::TaskClock),
         Quantity::Cpu => arm.figures.as_ref()?.cpu_ns_per_message,
     }
 }

@@ -6,11 +6,10 @@ use iolens_model::latency::Histogram;
 use iolens_model::load::Outcomes;
 use iolens_model::outcome::Counts;
 use iolens_model::server::{CpuTime, CpuUse, ServerArm};
+use serde::{Serialize, Serializer};
 
-use super::{Counted, estimate_of, misses, parts};
-use crate::analysis::{
-    CpuOf, CpuShares, EndFigures, Estimate, Limits, Saturated, ServerFigures, Spent,
-};
+use super::{estimate_of, misses, parts};
+use crate::analysis::{CpuOf, CpuShares, Estimate, Limits, Saturated, ServerFigures};
 use crate::interval::Parts;
 use crate::latency;
 use crate::offered::Offered;
@@ -138,68 +137,168 @@ fn end(
 ) -> EndFigures {
     let ends: Vec<(u32, &Counts)> =
         visits.iter().filter_map(|v| Some((v.pass, of(&v.sums)?))).collect();
-    let mut spent = |count: fn(&Counts) -> Option<u64>| {
-        let counted =
-            ends.iter().filter_map(|&(pass, end)| Some((pass, count(end)?, end.messages)));
-        let counted: Vec<(u32, u64, u64)> = counted.collect();
-        let of = counted.iter().map(|&(pass, count, of)| (pass, parts(count, of))).collect();
-        let total = counted.iter().map(|(_, count, _)| count).sum();
-        Some(Spent { total, per_request: estimate_of(of, table)? })
-    };
-    let mut figures = EndFigures {
-        task_clock_ns: spent(|c| c.task_clock_ns),
-        context_switches: spent(|c| {
-            Some(c.voluntary_switches?.saturating_add(c.involuntary_switches?))
-        }),
-        voluntary_switches: spent(|c| c.voluntary_switches),
-        involuntary_switches: spent(|c| c.involuntary_switches),
-        migrations: spent(|c| c.migrations.or(c.kernel.perf_migrations)),
-        minor_faults: spent(|c| c.minor_faults),
-        major_faults: spent(|c| c.major_faults),
-        run_delay_ns: spent(|c| c.run_delay_ns),
-        system_calls: spent(|c| c.kernel.sys_enter),
-        cycles: spent(cycles),
-        cycles_user: spent(|c| c.pmu.cycles_user.filter(|&n| n > 0)),
-        cycles_kernel: spent(|c| c.pmu.cycles_kernel.filter(|&n| n > 0)),
-        instructions: spent(instructions),
-        branches: spent(|c| c.pmu.branches.filter(|&n| n > 0)),
-        branch_misses: spent(|c| misses(c.pmu.branch_misses, c.pmu.branches)),
-        l1d_loads: spent(|c| c.pmu.l1d_loads.filter(|&n| n > 0)),
-        l1d_misses: spent(|c| misses(c.pmu.l1d_misses, c.pmu.l1d_loads)),
-        llc_references: spent(|c| c.pmu.llc_references),
-        llc_misses: spent(|c| misses(c.pmu.llc_misses, c.pmu.llc_references)),
-        dtlb_loads: spent(|c| c.pmu.dtlb_loads.filter(|&n| n > 0)),
-        dtlb_misses: spent(|c| misses(c.pmu.dtlb_misses, c.pmu.dtlb_loads)),
-        stalled_cycles_frontend: spent(|c| c.pmu.stalled_cycles_frontend),
-        stalled_cycles_backend: spent(|c| c.pmu.stalled_cycles_backend),
-        ..EndFigures::default()
-    };
-    let mut ratio = |over: fn(&Counts) -> Option<u64>, under: &dyn Fn(&Counts) -> Option<u64>| {
-        let of = ends
-            .iter()
-            .filter_map(|&(pass, end)| Some((pass, parts(over(end)?, under(end)?.number()))));
-        estimate_of(of.collect(), table)
-    };
-    figures.cpus_utilized = ratio(|c| c.task_clock_ns, &|c| Some(c.time_ns));
-    figures.clock_ghz = ratio(cycles, &|c| c.task_clock_ns);
-    figures.instructions_per_cycle = ratio(instructions, &cycles);
-    figures.branch_miss_rate = ratio(|c| misses(c.pmu.branch_misses, c.pmu.branches), &|c| {
-        c.pmu.branches.filter(|&n| n > 0)
-    });
-    figures
+    EndFigures(std::array::from_fn(|at| match EndMetric::ALL[at].of() {
+        EndPart::PerRequest(count) => {
+            let counted: Vec<(u32, u64, u64)> = ends
+                .iter()
+                .filter_map(|&(pass, end)| Some((pass, count(end)?, end.messages)))
+                .collect();
+            let of = counted.iter().map(|&(pass, count, of)| (pass, parts(count, of))).collect();
+            let total = counted.iter().map(|(_, count, _)| count).sum();
+            Some(EndFigure { total: Some(total), value: estimate_of(of, table)? })
+        }
+        EndPart::Over(over, under) => {
+            let of =
+                ends.iter().filter_map(|&(pass, end)| Some((pass, parts(over(end)?, under(end)?))));
+            Some(EndFigure { total: None, value: estimate_of(of.collect(), table)? })
+        }
+    }))
 }
 
-/// Cycles in user mode and the kernel. A server and its client work in both for every
-/// request, so that a counter at zero did not run.
+/// Makes the catalogue of what an end of a server spends, as perf-stat(1) lays it out. An entry is
+/// ```text
+/// Id "name in exports": what it is made of;
+/// ```
+macro_rules! end_metrics {
+    ($($id:ident $name:literal: $of:expr;)+) => {
+        /// Something that an end of a server spends on its requests.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum EndMetric {
+            $(#[doc = $name] $id,)+
+        }
+
+        impl EndMetric {
+            /// Each of them.
+            pub const ALL: &'static [EndMetric] = &[$(EndMetric::$id),+];
+
+            /// Its name in exports.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(EndMetric::$id => $name,)+
+                }
+            }
+
+            /// Whether it is a count over requests, with a total of its own.
+            #[must_use]
+            pub fn is_per_request(self) -> bool {
+                matches!(self.of(), PerRequest(_))
+            }
+
+            /// What it is made of.
+            fn of(self) -> EndPart {
+                match self {
+                    $(EndMetric::$id => $of,)+
+                }
+            }
+        }
+    };
+}
+
+/// A count of one end; `None` where it was not counted.
+type EndCount = fn(&Counts) -> Option<u64>;
+
+/// What a metric of an end is made of.
+enum EndPart {
+    /// A count, over the requests of the trials that have it.
+    PerRequest(EndCount),
+    /// A count over another.
+    Over(EndCount, EndCount),
+}
+
+use EndPart::{Over, PerRequest};
+
+end_metrics! {
+    TaskClock "cpu_ns": PerRequest(|c| c.task_clock_ns);
+    ContextSwitches "context_switches": PerRequest(|c| {
+        Some(c.voluntary_switches?.saturating_add(c.involuntary_switches?))
+    });
+    VoluntarySwitches "voluntary_switches": PerRequest(|c| c.voluntary_switches);
+    InvoluntarySwitches "involuntary_switches": PerRequest(|c| c.involuntary_switches);
+    Migrations "migrations": PerRequest(|c| c.migrations.or(c.kernel.perf_migrations));
+    MinorFaults "minor_faults": PerRequest(|c| c.minor_faults);
+    MajorFaults "major_faults": PerRequest(|c| c.major_faults);
+    RunDelay "run_delay_ns": PerRequest(|c| c.run_delay_ns);
+    Cycles "cycles": PerRequest(cycles);
+    Instructions "instructions": PerRequest(instructions);
+    Branches "branches": PerRequest(branches);
+    BranchMisses "branch_misses": PerRequest(branch_misses);
+    StalledFrontend "stalled_cycles_frontend": PerRequest(|c| c.pmu.stalled_cycles_frontend);
+    StalledBackend "stalled_cycles_backend": PerRequest(|c| c.pmu.stalled_cycles_backend);
+    L1dLoads "l1d_loads": PerRequest(|c| above_zero(c.pmu.l1d_loads));
+    L1dMisses "l1d_misses": PerRequest(|c| misses(c.pmu.l1d_misses, c.pmu.l1d_loads));
+    LlcReferences "llc_references": PerRequest(|c| c.pmu.llc_references);
+    LlcMisses "llc_misses": PerRequest(|c| misses(c.pmu.llc_misses, c.pmu.llc_references));
+    DtlbLoads "dtlb_loads": PerRequest(|c| above_zero(c.pmu.dtlb_loads));
+    DtlbMisses "dtlb_misses": PerRequest(|c| misses(c.pmu.dtlb_misses, c.pmu.dtlb_loads));
+    SystemCalls "system_calls": PerRequest(|c| c.kernel.sys_enter);
+    CyclesUser "cycles_user": PerRequest(|c| above_zero(c.pmu.cycles_user));
+    CyclesKernel "cycles_kernel": PerRequest(|c| above_zero(c.pmu.cycles_kernel));
+    CpusUtilized "cpus_utilized": Over(|c| c.task_clock_ns, |c| Some(c.time_ns));
+    ClockGhz "clock_ghz": Over(cycles, |c| c.task_clock_ns);
+    InstructionsPerCycle "instructions_per_cycle": Over(instructions, cycles);
+    BranchMissRate "branch_miss_rate": Over(branch_misses, branches);
+}
+
+/// A server and its client work in user mode and in the kernel for every request, so that a
+/// counter at zero did not run.
+fn above_zero(count: Option<u64>) -> Option<u64> {
+    count.filter(|&n| n > 0)
+}
+
+/// In user mode and in the kernel.
+fn both(user: Option<u64>, kernel: Option<u64>) -> Option<u64> {
+    Some(above_zero(user)?.saturating_add(above_zero(kernel)?))
+}
+
 fn cycles(counts: &Counts) -> Option<u64> {
     both(counts.pmu.cycles_user, counts.pmu.cycles_kernel)
 }
 
-/// Instructions likewise.
 fn instructions(counts: &Counts) -> Option<u64> {
     both(counts.pmu.instructions_user, counts.pmu.instructions_kernel)
 }
 
-fn both(user: Option<u64>, kernel: Option<u64>) -> Option<u64> {
-    Some(user.filter(|&n| n > 0)?.saturating_add(kernel.filter(|&n| n > 0)?))
+fn branches(counts: &Counts) -> Option<u64> {
+    above_zero(counts.pmu.branches)
+}
+
+fn branch_misses(counts: &Counts) -> Option<u64> {
+    misses(counts.pmu.branch_misses, counts.pmu.branches)
+}
+
+/// What one end spent: its metrics, as far as they were counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndFigures(pub(crate) [Option<EndFigure>; EndMetric::ALL.len()]);
+
+/// A metric over the used trials in which it was counted: counters that do not fit together take
+/// turns, and n of the estimate says in how many trials.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct EndFigure {
+    /// The count in all these trials; `None` where one count is over another.
+    pub total: Option<u64>,
+    /// Over the requests of these trials (those that a server answered, or right replies at a
+    /// client), or over the other count.
+    pub value: Estimate,
+}
+
+impl EndFigures {
+    /// This metric; `None` where it was not counted.
+    #[must_use]
+    pub fn get(&self, metric: EndMetric) -> Option<EndFigure> {
+        self.0[metric as usize]
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn value(&self, metric: EndMetric) -> Option<Estimate> {
+        Some(self.get(metric)?.value)
+    }
+}
+
+impl Serialize for EndFigures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer
+            .collect_map(EndMetric::ALL.iter().map(|&metric| (metric.name(), self.get(metric))))
+    }
 }
