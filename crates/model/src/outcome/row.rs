@@ -4,40 +4,103 @@
 use super::{Counts, KernelCounts, MultishotCounts, PmuCounts, ZerocopyCounts};
 use crate::file::FileCounts;
 
-/// Counts that no other list names. Of the first four, all but the calls of programs are
-/// always counted.
-const ACCOUNTS: [&str; 30] = [
-    "messages",
-    "bytes",
-    "calls",
-    "time_ns",
-    "task_clock_ns",
-    "voluntary_switches",
-    "involuntary_switches",
-    "migrations",
-    "minor_faults",
-    "major_faults",
-    "retransmits",
-    "softirq_ticks",
-    "run_delay_ns",
-    "zerocopy_sends",
-    "zerocopy_completions",
-    "zerocopy_copied",
-    "enobufs",
-    "segments_out",
-    "mapped_bytes",
-    "zerocopy_notifications",
-    "rearms",
-    "ring_enobufs",
-    "resident_before_bytes",
-    "resident_after_bytes",
-    "device_bytes",
-    "short_reads",
-    "would_block",
-    "dirty_before_bytes",
-    "dirty_after_bytes",
-    "size_error_bytes",
-];
+/// Makes the rows: each column with where it is read, and the counts made of the columns again.
+macro_rules! columns {
+    ($counts:ident: $($name:ident = $read:expr;)+ => $back:expr) => {
+        /// Columns that are no counts of the PMU and not the kernel's own.
+        const ACCOUNTS: &[&str] = &[$(stringify!($name)),+];
+
+        fn accounts($counts: &Counts) -> [Option<u64>; PMU_AT] {
+            [$($read),+]
+        }
+
+        /// Counts whose PMU and kernel counted nothing; null where a column is missing that is
+        /// always counted, alone or beside the others of its kind.
+        fn of_accounts(row: [Option<u64>; PMU_AT]) -> Option<Counts> {
+            let [$($name),+] = row;
+            Some($back)
+        }
+    };
+}
+
+columns! {
+    c:
+    messages = Some(c.messages);
+    bytes = Some(c.bytes);
+    calls = c.calls;
+    time_ns = Some(c.time_ns);
+    task_clock_ns = c.task_clock_ns;
+    voluntary_switches = c.voluntary_switches;
+    involuntary_switches = c.involuntary_switches;
+    migrations = c.migrations;
+    minor_faults = c.minor_faults;
+    major_faults = c.major_faults;
+    retransmits = c.retransmits;
+    softirq_ticks = c.softirq_ticks;
+    run_delay_ns = c.run_delay_ns;
+    zerocopy_sends = c.zerocopy.map(|z| z.sends);
+    zerocopy_completions = c.zerocopy.map(|z| z.completions);
+    zerocopy_copied = c.zerocopy.and_then(|z| z.copied);
+    enobufs = c.zerocopy.map(|z| z.enobufs);
+    segments_out = c.segments_out;
+    mapped_bytes = c.mapped_bytes;
+    zerocopy_notifications = c.zerocopy.map(|z| z.notifications);
+    rearms = c.multishot.map(|m| m.rearms);
+    ring_enobufs = c.multishot.map(|m| m.enobufs);
+    resident_before_bytes = c.file.and_then(|file| file.resident_before_bytes);
+    resident_after_bytes = c.file.and_then(|file| file.resident_after_bytes);
+    device_bytes = c.file.and_then(|file| file.device_bytes);
+    short_reads = c.file.map(|file| file.short_reads);
+    would_block = c.file.map(|file| file.would_block);
+    dirty_before_bytes = c.file.and_then(|file| file.dirty_before_bytes);
+    dirty_after_bytes = c.file.and_then(|file| file.dirty_after_bytes);
+    size_error_bytes = c.file.and_then(|file| file.size_error_bytes);
+    => Counts {
+        messages: messages?,
+        bytes: bytes?,
+        calls,
+        time_ns: time_ns?,
+        task_clock_ns,
+        voluntary_switches,
+        involuntary_switches,
+        migrations,
+        minor_faults,
+        major_faults,
+        retransmits,
+        softirq_ticks,
+        run_delay_ns,
+        zerocopy: match zerocopy_sends {
+            None => None,
+            Some(sends) => Some(ZerocopyCounts {
+                sends,
+                completions: zerocopy_completions?,
+                notifications: zerocopy_notifications?,
+                copied: zerocopy_copied,
+                enobufs: enobufs?,
+            }),
+        },
+        segments_out,
+        mapped_bytes,
+        multishot: match rearms {
+            None => None,
+            Some(rearms) => Some(MultishotCounts { rearms, enobufs: ring_enobufs? }),
+        },
+        file: match short_reads {
+            None => None,
+            Some(short_reads) => Some(FileCounts {
+                resident_before_bytes,
+                resident_after_bytes,
+                device_bytes,
+                short_reads,
+                would_block: would_block?,
+                dirty_before_bytes,
+                dirty_after_bytes,
+                size_error_bytes,
+            }),
+        },
+        ..Counts::default()
+    }
+}
 
 /// Where the PMU's counts begin, and where the kernel's do.
 const PMU_AT: usize = ACCOUNTS.len();
@@ -67,41 +130,9 @@ impl Counts {
     /// The counts in the order of [`Counts::NAMES`].
     #[must_use]
     pub fn values(&self) -> [Option<u64>; Self::COUNT] {
-        let accounts = [
-            Some(self.messages),
-            Some(self.bytes),
-            self.calls,
-            Some(self.time_ns),
-            self.task_clock_ns,
-            self.voluntary_switches,
-            self.involuntary_switches,
-            self.migrations,
-            self.minor_faults,
-            self.major_faults,
-            self.retransmits,
-            self.softirq_ticks,
-            self.run_delay_ns,
-            self.zerocopy.map(|z| z.sends),
-            self.zerocopy.map(|z| z.completions),
-            self.zerocopy.and_then(|z| z.copied),
-            self.zerocopy.map(|z| z.enobufs),
-            self.segments_out,
-            self.mapped_bytes,
-            self.zerocopy.map(|z| z.notifications),
-            self.multishot.map(|m| m.rearms),
-            self.multishot.map(|m| m.enobufs),
-            self.file.and_then(|file| file.resident_before_bytes),
-            self.file.and_then(|file| file.resident_after_bytes),
-            self.file.and_then(|file| file.device_bytes),
-            self.file.map(|file| file.short_reads),
-            self.file.map(|file| file.would_block),
-            self.file.and_then(|file| file.dirty_before_bytes),
-            self.file.and_then(|file| file.dirty_after_bytes),
-            self.file.and_then(|file| file.size_error_bytes),
-        ];
         // In three pieces: one by one takes several times as long, and a long run has a million.
         let mut all = [None; Self::COUNT];
-        all[..PMU_AT].copy_from_slice(&accounts);
+        all[..PMU_AT].copy_from_slice(&accounts(self));
         all[PMU_AT..KERNEL_AT].copy_from_slice(&self.pmu.values());
         all[KERNEL_AT..].copy_from_slice(&self.kernel.values());
         all
@@ -111,52 +142,10 @@ impl Counts {
     /// is always counted, alone or beside the others of its kind.
     #[must_use]
     pub fn from_values(values: &[Option<u64>; Self::COUNT]) -> Option<Counts> {
-        let v = values;
         Some(Counts {
-            messages: v[0]?,
-            bytes: v[1]?,
-            calls: v[2],
-            time_ns: v[3]?,
-            task_clock_ns: v[4],
-            voluntary_switches: v[5],
-            involuntary_switches: v[6],
-            migrations: v[7],
-            minor_faults: v[8],
-            major_faults: v[9],
-            retransmits: v[10],
-            softirq_ticks: v[11],
-            run_delay_ns: v[12],
-            zerocopy: match v[13] {
-                Some(sends) => Some(ZerocopyCounts {
-                    sends,
-                    completions: v[14]?,
-                    notifications: v[19]?,
-                    copied: v[15],
-                    enobufs: v[16]?,
-                }),
-                None => None,
-            },
-            segments_out: v[17],
-            mapped_bytes: v[18],
-            multishot: match v[20] {
-                Some(rearms) => Some(MultishotCounts { rearms, enobufs: v[21]? }),
-                None => None,
-            },
-            file: match v[25] {
-                Some(short_reads) => Some(FileCounts {
-                    resident_before_bytes: v[22],
-                    resident_after_bytes: v[23],
-                    device_bytes: v[24],
-                    short_reads,
-                    would_block: v[26]?,
-                    dirty_before_bytes: v[27],
-                    dirty_after_bytes: v[28],
-                    size_error_bytes: v[29],
-                }),
-                None => None,
-            },
-            pmu: PmuCounts::from_values(std::array::from_fn(|at| v[PMU_AT + at])),
-            kernel: KernelCounts::from_values(std::array::from_fn(|at| v[KERNEL_AT + at])),
+            pmu: PmuCounts::from_values(std::array::from_fn(|at| values[PMU_AT + at])),
+            kernel: KernelCounts::from_values(std::array::from_fn(|at| values[KERNEL_AT + at])),
+            ..of_accounts(std::array::from_fn(|at| values[at]))?
         })
     }
 }
