@@ -4,7 +4,7 @@
 
 use iolens_model::file::{AfterDrop, DropMode};
 
-use crate::analysis::Estimate;
+use crate::estimate::Estimate;
 use crate::interval::Moments;
 use crate::student::StudentTable;
 

@@ -2,6 +2,7 @@
 //! and what is to be remarked.
 
 mod cell;
+mod draft;
 #[cfg(test)]
 mod group_tests;
 mod limits;
@@ -27,13 +28,11 @@ pub use self::unused::unused;
 use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
-use iolens_model::run::{Run, RunHeader};
+use iolens_model::run::RunHeader;
 
-use crate::analysis::{Analysis, CellAnalysis};
-use crate::fold::Fold;
+use crate::analysis::{Analysis, CellAnalysis, Kinds};
 use crate::groups::Groups;
 use crate::interval::count;
-use crate::kinds::Kinds;
 use crate::passes::{self, Visits};
 use crate::quantity::Quantity;
 use crate::roster;
@@ -43,33 +42,15 @@ use crate::told::Told;
 use crate::tracks::Track;
 use crate::values::TrialValues;
 use crate::{
-    cost_model, crossing, crossover, drift, extremes, gates, neighbours, plateaus, removed_copy,
+    across, cost_model, crossing, crossover, drift, extremes, neighbours, plateaus, removed_copy,
     unexpected,
 };
-
-/// Analyses a run.
-///
-/// Never fails: what cannot be used is listed with the reason, and an empty
-/// run has cells without numbers.
-#[must_use]
-pub fn analyse(run: &Run) -> Analysis {
-    Fold::of(&run.header, &run.trials).analysis(&run.header)
-}
-
-/// Analyses a run of which somebody asks who is ahead by time and by CPU time: both answers
-/// hold together.
-#[must_use]
-pub fn analyse_for_both(run: &Run) -> Analysis {
-    let fold = Fold::of(&run.header, &run.trials);
-    let analysis = analyse_claims(&run.header, fold.values(), |cell| Quantity::all(cell).len());
-    Analysis { told: fold.told(), ..analysis }
-}
 
 /// Analyses the values of a run's trials, in the order in which they ran, and adds what all
 /// of them told.
 pub(crate) fn whole(header: &RunHeader, trials: &[TrialValues], told: &Arc<Told>) -> Analysis {
     let analysis = analyse_values(header, trials);
-    let kinds = Kinds::of(header, trials, told, &analysis);
+    let kinds = Kinds::of(header, trials, told, &analysis, |some| analyse_values(header, some));
     Analysis { told: Arc::clone(told), kinds: Arc::new(kinds), ..analysis }
 }
 
@@ -80,19 +61,19 @@ pub(crate) fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Anal
 }
 
 /// The same, `claimed` being by how many quantities somebody is said to be ahead in a cell.
-fn analyse_claims(
+pub(crate) fn analyse_claims(
     header: &RunHeader,
     trials: &[TrialValues],
     claimed: impl Fn(&Cell) -> usize,
 ) -> Analysis {
     let plan = &header.plan;
-    let cells = distinct(plan.cells());
+    let cells = roster::cells(plan);
     let arms = roster::arms(plan, trials);
     let passes = passes::sort(header, &cells, trials);
     let mut by_cell = by_cell(&cells, trials, plan);
     let visits = cells.iter().map(|cell| {
         let (primary, secondary) = by_cell.remove(cell).unwrap_or_default();
-        let visits = cell::CellVisits {
+        let visits = draft::CellVisits {
             groups: Groups::of(&arms, &primary),
             primary: Visits::of(primary, &passes.complete),
             // Shared trials of what is measured by itself would answer no question of it.
@@ -100,7 +81,7 @@ fn analyse_claims(
         };
         (cell, visits)
     });
-    let visits: Vec<(&Cell, cell::CellVisits<'_>)> = visits.collect();
+    let visits: Vec<(&Cell, draft::CellVisits<'_>)> = visits.collect();
     let contrasts = comparisons(&arms, &visits, claimed);
     let mut rejected: Vec<_> =
         visits.iter().flat_map(|(_, visits)| remarks::rejected(visits)).collect();
@@ -120,7 +101,7 @@ fn analyse_claims(
     let tracks: Vec<Track> = tracks.into_iter().flatten().collect();
     let self_check = self_check::of(&analyses, plan.delta);
     let mut warnings = remarks::warnings(header, &cells, trials, &passes, &self_check);
-    warnings.extend(gates::across_cells(&analyses, &tracks));
+    warnings.extend(across::of(&analyses, &tracks));
     warnings.extend(resembling.and_then(remarks::neighbours));
     let table = &mut StudentTable::of_neighbours(contrasts, resembling);
     let cost_models = cost_model::of(&tracks, table);
@@ -154,7 +135,7 @@ fn analyse_claims(
 /// how arms share their trials.
 fn comparisons(
     arms: &[Arm],
-    visits: &[(&Cell, cell::CellVisits<'_>)],
+    visits: &[(&Cell, draft::CellVisits<'_>)],
     claimed: impl Fn(&Cell) -> usize,
 ) -> u32 {
     let with = |role: Role| arms.iter().filter(|arm| arm.role == role).count();
@@ -205,9 +186,4 @@ fn by_cell<'a>(cells: &'a [Cell], trials: &'a [TrialValues], plan: &Plan) -> ByC
         }
     }
     groups
-}
-
-fn distinct(cells: Vec<Cell>) -> Vec<Cell> {
-    let mut seen = std::collections::BTreeSet::new();
-    cells.into_iter().filter(|cell| seen.insert(cell.clone())).collect()
 }

@@ -2,9 +2,8 @@
 //! and never stored.
 
 mod curves;
-mod latency;
-mod servers;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use iolens_model::arm::{Arm, Role};
@@ -15,17 +14,19 @@ use serde::Serialize;
 
 pub use self::curves::{
     CostModel, Crossing, Crossover, CrossoverPoint, CrossoverShape, Drift, Extreme, ExtremeKind,
-    Neighbours, Plateau, PlateauAxis, ReadPlateau, RemovedCopy, Unexpected,
+    Plateau, PlateauAxis, ReadPlateau, RemovedCopy, Unexpected,
 };
-pub use self::latency::LatencyFigures;
-pub use self::servers::{CpuOf, CpuShares, Limits, Saturated, ServerFigures};
-pub use crate::figures::Figures;
-pub use crate::figures::servers::{EndFigure, EndFigures, EndMetric};
-use crate::gates::Check;
-pub use crate::kinds::{Kind, Kinds};
+use crate::check::Check;
+pub use crate::estimate::{Estimate, Interval, Verdict};
+pub use crate::figures::servers::{
+    CpuOf, CpuShares, EndFigure, EndFigures, EndMetric, Limits, Saturated, ServerFigures,
+};
+pub use crate::figures::{Figures, ZerocopyFigures};
+pub use crate::latency::LatencyFigures;
 pub use crate::quantity::Quantity;
 use crate::reason::VerdictReason;
 use crate::remark::{Remark, UnequalSlices, Warning};
+pub use crate::student::Neighbours;
 pub use crate::told::{PmuPlace, TimeSpent, Told, ToldFact};
 
 /// The analysis of one run.
@@ -187,32 +188,6 @@ pub struct ArmAnalysis {
     pub server: Option<ServerFigures>,
 }
 
-/// Zero-copy sends of an arm in a cell, summed over its used trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct ZerocopyFigures {
-    /// As [`ZerocopyCounts::sends`](iolens_model::outcome::ZerocopyCounts::sends).
-    pub sends: u64,
-    /// Ids whose completion came.
-    pub completions: u64,
-    /// Notifications that the kernel delivered over sends; null where they were not counted.
-    pub notifications_per_send: Option<f64>,
-    /// Share of the completions that the kernel reported as copied, 0 to 1.
-    pub copied_share: Option<f64>,
-    /// Calls refused with `ENOBUFS` and made again.
-    pub enobufs: u64,
-}
-
-impl ZerocopyFigures {
-    /// Above this reported share a row is "copied", not "zero-copy".
-    pub const COPIED_SHARE_MAX: f64 = 0.05;
-
-    /// Whether the row is labelled "copied".
-    #[must_use]
-    pub fn is_copied(&self) -> bool {
-        self.copied_share.is_some_and(|share| share > ZerocopyFigures::COPIED_SHARE_MAX)
-    }
-}
-
 impl ArmAnalysis {
     /// The arm's label for tables and figures: what the kernel copied after
     /// all says so.
@@ -253,82 +228,6 @@ impl ArmAnalysis {
                 Some(self.contrast.as_ref().map_or(Verdict::Invalid, |contrast| contrast.verdict))
             }
         }
-    }
-}
-
-/// A value with its 95 % t interval over trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Estimate {
-    /// Totals over totals of the used trials.
-    pub value: f64,
-    /// The interval; null under two trials.
-    pub interval: Option<Interval>,
-    /// Trials.
-    pub n: u32,
-}
-
-impl Estimate {
-    /// The same by a function that rises: in another unit.
-    #[must_use]
-    pub fn map(self, of: impl Fn(f64) -> f64) -> Estimate {
-        Estimate {
-            value: of(self.value),
-            interval: self.interval.map(|interval| interval.map(&of)),
-            n: self.n,
-        }
-    }
-}
-
-/// A closed interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Interval {
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Interval {
-    /// Whether a value lies inside.
-    #[must_use]
-    pub fn contains(&self, value: f64) -> bool {
-        self.low <= value && value <= self.high
-    }
-
-    /// Upper end over lower end beyond which the interval of a positive number says nothing.
-    const ENDS_MAX: f64 = 10.0;
-
-    /// Whether it says anything. That of two trials may span a factor of 10²⁰, and its ends
-    /// printed, or drawn, would look like figures. An end at or below 0 is no ratio's.
-    #[must_use]
-    pub fn is_usable(&self) -> bool {
-        let is_ratio = self.low > 0.0 || self.high.is_infinite();
-        !is_ratio || self.high <= self.low * Interval::ENDS_MAX
-    }
-
-    /// Whether a half-width, as [`Self::half_width`] gives it, is that of a usable interval.
-    #[must_use]
-    pub fn is_half_usable(half: f64) -> bool {
-        half <= Interval::ENDS_MAX.sqrt() - 1.0
-    }
-
-    /// Both ends by a function that rises.
-    #[must_use]
-    pub fn map(self, of: impl Fn(f64) -> f64) -> Interval {
-        Interval { low: of(self.low), high: of(self.high) }
-    }
-
-    /// Of the inverse of a positive ratio.
-    #[must_use]
-    pub fn inverse(self) -> Interval {
-        Interval { low: 1.0 / self.high, high: 1.0 / self.low }
-    }
-
-    /// Half-width of the interval of a ratio as a fraction of it: exp(half-width of ln)
-    /// − 1.
-    #[must_use]
-    pub fn half_width(&self) -> f64 {
-        (self.high / self.low).sqrt() - 1.0
     }
 }
 
@@ -402,50 +301,6 @@ impl PairContrast {
     }
 }
 
-/// What can be concluded of a contrast.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Verdict {
-    /// The data cannot be used.
-    Invalid,
-    /// The data shows who measured and not what was measured, as a floor (see [`Limits`]), or
-    /// what slices hold besides their messages, where they are not equal in time.
-    Unranked,
-    /// The difference is smaller than δ, either way.
-    Equivalent,
-    /// Faster than the baseline by more than δ.
-    Faster,
-    /// Slower than the baseline by more than δ.
-    Slower,
-    /// A real difference that may be smaller than δ.
-    Small,
-    /// None of these.
-    Inconclusive,
-}
-
-impl Verdict {
-    /// Whether the contrast says something of the arm: it is neither invalid nor what somebody
-    /// or something else did.
-    #[must_use]
-    pub fn is_ranked(self) -> bool {
-        !matches!(self, Verdict::Invalid | Verdict::Unranked)
-    }
-
-    /// The word in tables.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Invalid => "INVALID",
-            Verdict::Unranked => "UNRANKED",
-            Verdict::Equivalent => "EQUIVALENT",
-            Verdict::Faster => "FASTER",
-            Verdict::Slower => "SLOWER",
-            Verdict::Small => "SMALL",
-            Verdict::Inconclusive => "INCONCLUSIVE",
-        }
-    }
-}
-
 /// What the hidden second copies of the baseline say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SelfCheck {
@@ -489,4 +344,37 @@ pub struct Rejected {
     pub check: Option<Check>,
     /// In its words, with the numbers.
     pub reason: String,
+}
+
+/// The two kinds of models, each of which is offered a rate of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Connections share threads.
+    Shared,
+    /// Each connection has a process or a thread.
+    Alone,
+}
+
+impl Kind {
+    /// `a process or a thread for each connection`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Shared => "connections share threads",
+            Kind::Alone => "a process or a thread for each connection",
+        }
+    }
+}
+
+/// The models of a run of servers by their kinds; empty in other studies.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Kinds {
+    /// Models that make something for each connection, by their ids.
+    pub(crate) makers: BTreeSet<String>,
+    /// The analysis of the trials of one kind alone, in cells that offer a rate; empty where
+    /// all models are of one kind.
+    pub of_kind: Vec<(Kind, Analysis)>,
+    /// Requests per second that were offered: the least and the most by cell, and by what
+    /// the trials were about.
+    pub(crate) offered: BTreeMap<(Cell, Option<Kind>), (f64, f64)>,
 }

@@ -13,7 +13,8 @@ use iolens_model::profile::{ProfileEnd, ProfileTrial};
 use serde::Serialize;
 
 pub use self::classes::Class;
-use crate::analysis::{Estimate, Interval, ZerocopyFigures};
+use crate::analysis::ZerocopyFigures;
+use crate::estimate::{Estimate, Interval};
 use crate::interval::{Moments, count};
 use crate::student::quantile;
 

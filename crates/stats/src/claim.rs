@@ -1,7 +1,7 @@
 //! What is claimed of a logarithm before it is judged: an estimate with its intervals,
 //! from the trials of one run or as the difference between two.
 
-use crate::analysis::Interval;
+use crate::estimate::Interval;
 use crate::interval::{Moments, around};
 use crate::student::{Multipliers, StudentTable};
 

@@ -24,7 +24,8 @@ use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
 use serde::Serialize;
 
-use crate::analysis::{Analysis, CellAnalysis, Interval, SelfCheck, Verdict};
+use crate::analysis::{Analysis, CellAnalysis, SelfCheck};
+use crate::estimate::{Interval, Verdict};
 use crate::interval::count;
 use crate::quantity::Quantity;
 use crate::reason::VerdictReason;

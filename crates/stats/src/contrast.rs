@@ -1,8 +1,9 @@
 //! An arm against the baseline over trials: the typical ratio with its
 //! intervals, and the ratio of totals beside it.
 
-use crate::analysis::{Contrast, Estimate};
+use crate::analysis::Contrast;
 use crate::claim::Claim;
+use crate::estimate::Estimate;
 use crate::interval::{Moments, Parts, Totals};
 use crate::student::StudentTable;
 use crate::verdict::{self, Context};
@@ -76,7 +77,7 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Interval;
+    use crate::estimate::Interval;
 
     /// Trials with this typical ln ratio whose totals say the same.
     fn pairs(typical: &[f64]) -> Vec<Pair> {

@@ -7,7 +7,8 @@ use iolens_model::cell::Cell;
 use iolens_model::units::Bytes;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use crate::analysis::{CostModel, Estimate, Interval};
+use crate::analysis::CostModel;
+use crate::estimate::{Estimate, Interval};
 use crate::interval::{Moments, Parts, count};
 use crate::student::{StudentTable, quantile};
 use crate::tracks::{Track, grouped};

@@ -14,7 +14,8 @@ use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
 use iolens_model::units::Bytes;
 
-use crate::analysis::{Analysis, Crossing, Crossover, CrossoverShape, Estimate, Interval};
+use crate::analysis::{Analysis, Crossing, Crossover, CrossoverShape};
+use crate::estimate::{Estimate, Interval};
 use crate::interval::{Moments, count, median};
 use crate::student::StudentTable;
 use crate::tracks::{Point, Track};

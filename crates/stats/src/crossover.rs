@@ -5,9 +5,8 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::units::Bytes;
 
-use crate::analysis::{
-    ArmAnalysis, CellAnalysis, Crossover, CrossoverPoint, CrossoverShape, Interval,
-};
+use crate::analysis::{ArmAnalysis, CellAnalysis, Crossover, CrossoverPoint, CrossoverShape};
+use crate::estimate::Interval;
 use crate::tracks::grouped;
 
 /// Pairs of primitives that are looked at whatever the baseline is, the one

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::{Drift, Interval};
+use crate::analysis::Drift;
+use crate::estimate::Interval;
 use crate::interval::count;
 use crate::student::quantile;
 use crate::tracks::{Point, Track};

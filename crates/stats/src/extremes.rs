@@ -3,9 +3,8 @@
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 
-use crate::analysis::{
-    ArmAnalysis, CellAnalysis, Estimate, Extreme, ExtremeKind, Figures, Interval,
-};
+use crate::analysis::{ArmAnalysis, CellAnalysis, Extreme, ExtremeKind, Figures};
+use crate::estimate::{Estimate, Interval};
 
 /// The best of each kind that anything has; of equals the first in the order
 /// of the plan. Self-checks and controls do not compete.

@@ -6,11 +6,13 @@ use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Counts, MultishotCounts, ZerocopyCounts};
 use serde::Serialize;
 
-use crate::analysis::{Estimate, ZerocopyFigures};
+use crate::estimate::Estimate;
 use crate::gates::{cycles, instructions};
-use crate::interval::{Parts, Totals, by_pass, count};
+use crate::interval::{InPass, Parts, estimate_of};
+use crate::quantity::Quantity;
 use crate::student::StudentTable;
-use crate::values::{ArmValues, Sums};
+use crate::sums::Sums;
+use crate::values::ArmValues;
 
 /// What makes up a figure in one trial; null where that was not counted.
 type Part = fn(&ArmValues, &Sums) -> Option<Parts>;
@@ -125,6 +127,32 @@ figures! {
     softirq_ns_per_byte: Every, |arm, s| softirq_time(arm, s);
 }
 
+/// Zero-copy sends of an arm in a cell, summed over its used trials.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ZerocopyFigures {
+    /// As [`ZerocopyCounts::sends`](iolens_model::outcome::ZerocopyCounts::sends).
+    pub sends: u64,
+    /// Ids whose completion came.
+    pub completions: u64,
+    /// Notifications that the kernel delivered over sends; null where they were not counted.
+    pub notifications_per_send: Option<f64>,
+    /// Share of the completions that the kernel reported as copied, 0 to 1.
+    pub copied_share: Option<f64>,
+    /// Calls refused with `ENOBUFS` and made again.
+    pub enobufs: u64,
+}
+
+impl ZerocopyFigures {
+    /// Above this reported share a row is "copied", not "zero-copy".
+    pub const COPIED_SHARE_MAX: f64 = 0.05;
+
+    /// Whether the row is labelled "copied".
+    #[must_use]
+    pub fn is_copied(&self) -> bool {
+        self.copied_share.is_some_and(|share| share > ZerocopyFigures::COPIED_SHARE_MAX)
+    }
+}
+
 /// The parts of each trial, by figure; null where one that is needed lacks them.
 struct Found {
     time: Option<Vec<InPass>>,
@@ -144,14 +172,14 @@ pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option
     for &(pass, arm) in arms {
         let sums = arm.sums();
         let with_pass = |parts: Option<Parts>| Some((pass, parts?));
-        add(&mut found.time, with_pass(sums.time_per_message()));
+        add(&mut found.time, with_pass(Quantity::Time.of_trial(&sums)));
         for ((of, part), column) in PARTS.iter().zip(&mut found.columns) {
             match (of, with_pass(part(arm, &sums))) {
                 (Of::Having, None) => {}
                 (_, counted) => add(column, counted),
             }
         }
-        let value = goodput(&sums).or_else(|| sums.time_per_message());
+        let value = goodput(&sums).or_else(|| Quantity::Time.of_trial(&sums));
         found.trial_values.extend(value.map(|parts| parts.over / parts.under));
     }
     named(found, table)
@@ -235,27 +263,7 @@ fn per_cycle(sums: &Sums, of: fn(&Counts) -> Option<u64>) -> Option<Parts> {
 const TICK_NS: f64 = 1e9 / 100.0;
 
 fn softirq_time(arm: &ArmValues, sums: &Sums) -> Option<Parts> {
-    Some(parts(arm.softirq_ticks? as f64 * TICK_NS, sums.tx.bytes))
-}
-
-/// What a trial of this pass counted.
-pub(crate) type InPass = (u32, Parts);
-
-/// Total over total with its interval over passes; null without trials.
-///
-/// A count that was zero in every trial is zero, without an interval: it has
-/// no logarithm.
-pub(crate) fn estimate_of(trials: Vec<InPass>, table: &mut StudentTable) -> Option<Estimate> {
-    let parts = by_pass(trials);
-    if let Some(totals) = Totals::of(&parts) {
-        return Some(totals.estimate(table));
-    }
-    let nothing = parts.iter().all(|part| part.over == 0.0 && part.under > 0.0);
-    (nothing && !parts.is_empty()).then(|| Estimate {
-        value: 0.0,
-        interval: None,
-        n: count(parts.len()),
-    })
+    Some(parts(arm.softirq? as f64 * TICK_NS, sums.tx.bytes))
 }
 
 /// Zero-copy sends of all trials; null where one of them has none to count.

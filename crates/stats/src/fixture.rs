@@ -17,7 +17,7 @@ use iolens_model::units::{Bytes, Nanos};
 
 use crate::gates::{Case, Flag, Ruling};
 use crate::remark::Circumstance;
-use crate::values;
+use crate::sums;
 
 /// Messages of one slice.
 pub(crate) const MESSAGES: u64 = 10_000;
@@ -273,7 +273,7 @@ pub(crate) fn said_once(gate: fn(&Case<'_>) -> Ruling, run: &Run) -> Circumstanc
 
 fn asked(gate: fn(&Case<'_>) -> Ruling, run: &Run) -> Ruling {
     let trial = &run.trials[0];
-    let sums = values::sums(trial);
+    let sums = sums::sums(trial);
     gate(&Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] })
 }
 

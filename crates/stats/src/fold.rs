@@ -4,12 +4,31 @@
 use std::sync::Arc;
 
 use iolens_model::outcome::TrialOutcome;
-use iolens_model::run::RunHeader;
+use iolens_model::run::{Run, RunHeader};
 
-use crate::analyse;
+use crate::analyse::{analyse_claims, whole};
 use crate::analysis::Analysis;
+use crate::quantity::Quantity;
 use crate::told::Told;
 use crate::values::{Known, TrialValues};
+
+/// Analyses a run.
+///
+/// Never fails: what cannot be used is listed with the reason, and an empty
+/// run has cells without numbers.
+#[must_use]
+pub fn analyse(run: &Run) -> Analysis {
+    Fold::of(&run.header, &run.trials).analysis(&run.header)
+}
+
+/// Analyses a run of which somebody asks who is ahead by time and by CPU time: both answers
+/// hold together.
+#[must_use]
+pub fn analyse_for_both(run: &Run) -> Analysis {
+    let fold = Fold::of(&run.header, &run.trials);
+    let analysis = analyse_claims(&run.header, fold.values(), |cell| Quantity::all(cell).len());
+    Analysis { told: fold.told(), ..analysis }
+}
 
 /// The trials of a run so far.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +75,7 @@ impl Fold {
     /// ended.
     #[must_use]
     pub fn analysis(&self, header: &RunHeader) -> Analysis {
-        analyse::whole(header, &self.values, &self.told)
+        whole(header, &self.values, &self.told)
     }
 }
 

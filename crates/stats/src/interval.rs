@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::{Estimate, Interval};
+use crate::estimate::{Estimate, Interval};
 use crate::student::{Multipliers, StudentTable};
 
 /// A count of things that cannot exceed what fits in memory.
@@ -152,6 +152,26 @@ pub(crate) fn weighted_half_width(
     let values: Vec<f64> = (0..n).map(sum).collect::<Option<_>>()?;
     let moments = Moments::of(&values)?;
     moments.half_width(choose(&table.multipliers(moments.n)?))
+}
+
+/// What a trial of this pass counted.
+pub(crate) type InPass = (u32, Parts);
+
+/// Total over total with its interval over passes; null without trials.
+///
+/// A count that was zero in every trial is zero, without an interval: it has
+/// no logarithm.
+pub(crate) fn estimate_of(trials: Vec<InPass>, table: &mut StudentTable) -> Option<Estimate> {
+    let parts = by_pass(trials);
+    if let Some(totals) = Totals::of(&parts) {
+        return Some(totals.estimate(table));
+    }
+    let nothing = parts.iter().all(|part| part.over == 0.0 && part.under > 0.0);
+    (nothing && !parts.is_empty()).then(|| Estimate {
+        value: 0.0,
+        interval: None,
+        n: count(parts.len()),
+    })
 }
 
 #[cfg(test)]

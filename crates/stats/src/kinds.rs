@@ -9,51 +9,18 @@ use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
 use iolens_model::server::{MAKES, MAKES_NOTHING, ServerSetting};
 
-use crate::analyse::analyse_values;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Kind, Kinds};
 use crate::told::Told;
 use crate::values::{ArmValues, TrialValues};
 
-/// The two kinds of models, each of which is offered a rate of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Connections share threads.
-    Shared,
-    /// Each connection has a process or a thread.
-    Alone,
-}
-
-impl Kind {
-    /// `a process or a thread for each connection`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Shared => "connections share threads",
-            Kind::Alone => "a process or a thread for each connection",
-        }
-    }
-}
-
-/// The models of a run of servers by their kinds; empty in other studies.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Kinds {
-    /// Models that make something for each connection, by their ids.
-    makers: BTreeSet<String>,
-    /// The analysis of the trials of one kind alone, in cells that offer a rate; empty where
-    /// all models are of one kind.
-    pub of_kind: Vec<(Kind, Analysis)>,
-    /// Requests per second that were offered: the least and the most by cell, and by what
-    /// the trials were about.
-    offered: BTreeMap<(Cell, Option<Kind>), (f64, f64)>,
-}
-
 impl Kinds {
-    /// Of the trials of a run, and their analysis.
+    /// Of the trials of a run, and their analysis; `analyse` has that of some of them.
     pub(crate) fn of(
         header: &RunHeader,
         trials: &[TrialValues],
         told: &Told,
         analysis: &Analysis,
+        analyse: impl Fn(&[TrialValues]) -> Analysis,
     ) -> Kinds {
         if header.plan.server().is_none() {
             return Kinds::default();
@@ -74,7 +41,7 @@ impl Kinds {
             let own = trials.iter().filter(|trial| {
                 is_open(&trial.cell) && kind_of(trial, &makers).is_none_or(|found| found == kind)
             });
-            (kind, analyse_values(header, &own.cloned().collect::<Vec<_>>()))
+            (kind, analyse(&own.cloned().collect::<Vec<_>>()))
         };
         let of_kind = kinds.iter().map(one).collect();
         Kinds { of_kind, offered: offered(trials, &makers), makers }

@@ -5,11 +5,42 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use iolens_model::latency::Histogram;
+use serde::Serialize;
 
-use crate::analysis::{Estimate, Interval, LatencyFigures};
-use crate::figures;
-use crate::interval::{Moments, Parts, count};
+use crate::estimate::{Estimate, Interval};
+use crate::interval::{Moments, Parts, count, estimate_of};
 use crate::student::StudentTable;
+
+/// Round-trip times of an arm in a cell. A percentile is null where there are
+/// fewer than 3.7 / (1 − q) times; its interval is null where one trial has
+/// fewer than that.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LatencyFigures {
+    /// Times recorded.
+    pub samples: u64,
+    /// Mean, ns.
+    pub mean_ns: Estimate,
+    /// Median, ns.
+    pub p50_ns: Option<Estimate>,
+    /// 99th percentile, ns.
+    pub p99_ns: Option<Estimate>,
+    /// 99.9th percentile, ns.
+    pub p999_ns: Option<Estimate>,
+    /// All times, pooled by adding counts.
+    pub histogram: Histogram,
+}
+
+impl LatencyFigures {
+    /// Whether so many times are enough to show the quantile `q` (0 to 1):
+    /// 3.7 / (1 − q), which is 370 for p99. One set in forty of that size has
+    /// no time beyond its true quantile.
+    #[must_use]
+    pub fn enough(samples: u64, q: f64) -> bool {
+        // 1 − 0.99 is not quite 0.01, and 370 times are meant to do.
+        const ROUNDING: f64 = 1e-9;
+        samples as f64 * (1.0 - q) >= 3.7 * (1.0 - ROUNDING)
+    }
+}
 
 /// The figures of an arm from one histogram per used trial, with its pass; null without a
 /// time in each.
@@ -18,7 +49,7 @@ pub(crate) fn of(trials: &[(u32, &Histogram)], table: &mut StudentTable) -> Opti
         let times = histogram.total() as f64;
         Some((*pass, Parts { over: histogram.mean_ns()? * times, under: times }))
     };
-    let mean_ns = figures::estimate_of(trials.iter().map(means).collect::<Option<_>>()?, table)?;
+    let mean_ns = estimate_of(trials.iter().map(means).collect::<Option<_>>()?, table)?;
     let passes = by_pass(trials);
     let passes: Vec<&Histogram> = passes.iter().map(Cow::as_ref).collect();
     let histogram = pooled(&passes);

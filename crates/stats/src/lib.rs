@@ -12,11 +12,13 @@
 
 #![forbid(unsafe_code)]
 
+mod across;
 pub mod after_drop;
 pub mod analyse;
 pub mod analysis;
 pub mod asked;
 pub mod attribution;
+mod check;
 mod claim;
 pub mod compare;
 mod contrast;
@@ -24,6 +26,7 @@ mod cost_model;
 mod crossing;
 mod crossover;
 mod drift;
+mod estimate;
 mod extremes;
 mod figures;
 #[cfg(test)]
@@ -56,6 +59,7 @@ mod shown;
 mod simulation;
 pub mod stopping;
 mod student;
+mod sums;
 mod told;
 mod tracks;
 pub mod tune;
@@ -65,10 +69,11 @@ pub mod values;
 mod verdict;
 mod wording;
 
-pub use analyse::{analyse, analyse_for_both, unused};
-pub use fold::Fold;
+pub use analyse::unused;
+pub use check::Check;
+pub use fold::{Fold, analyse, analyse_for_both};
 pub use forecast::Forecast;
-pub use gates::{Check, invalid_arms};
+pub use gates::invalid_arms;
 pub use reached::{Reached, reached};
 pub use stopping::{Decision, PassSummary, decide, unmet};
 pub use values::TrialValues;

@@ -10,7 +10,7 @@ use iolens_model::latency::Histogram;
 use iolens_model::load::{Load, Pace};
 use iolens_model::units::Nanos;
 
-use crate::analysis::LatencyFigures;
+use crate::latency::LatencyFigures;
 
 /// From this share of its time on a thread of the client may have had no more.
 pub const BUSY_SHARE: f64 = 0.9;

@@ -9,7 +9,7 @@ use iolens_model::outcome::{EndFacts, TrialOutcome};
 use iolens_model::units::Nanos;
 
 use crate::interval::Parts;
-use crate::values::measured;
+use crate::sums::measured;
 
 /// Sums over the measured slices of an arm.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -4,7 +4,8 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 
-use crate::analysis::{CellAnalysis, Estimate, Figures, Plateau, PlateauAxis, ReadPlateau};
+use crate::analysis::{CellAnalysis, Figures, Plateau, PlateauAxis, ReadPlateau};
+use crate::estimate::Estimate;
 use crate::tracks::grouped;
 
 /// The plateaus of every arm along sizes and along threads. None where the

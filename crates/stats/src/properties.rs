@@ -9,8 +9,9 @@ use iolens_model::units::{Bytes, Nanos};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::analysis::{Analysis, ArmAnalysis, Contrast, Estimate, Interval, Verdict};
+use crate::analysis::{Analysis, ArmAnalysis, Contrast};
 use crate::compare::{Absolute, Change, Side, compare};
+use crate::estimate::{Estimate, Interval, Verdict};
 use crate::fixture::{self, ArmTime};
 use crate::{Check, PassSummary, analyse, decide, invalid_arms, unmet};
 

@@ -7,7 +7,7 @@ use iolens_model::outcome::{Counts, SliceOutcome};
 use serde::Serialize;
 
 use crate::interval::Parts;
-use crate::values::{Sums, arrived};
+use crate::sums::{Sums, arrived};
 
 /// A quantity of which an arm takes so much for each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -106,7 +106,8 @@ impl Quantity {
 mod tests {
     use iolens_model::run::Run;
 
-    use crate::analysis::{ArmAnalysis, Verdict};
+    use crate::analysis::ArmAnalysis;
+    use crate::estimate::Verdict;
     use crate::{analyse, fixture};
 
     /// The compared arm of a run in which it takes 1 / 1.25 of the baseline's time, and its

@@ -4,8 +4,8 @@
 use iolens_model::outcome::Status;
 use serde::Serialize;
 
-use crate::analysis::Interval;
-use crate::gates::Check;
+use crate::check::Check;
+use crate::estimate::Interval;
 use crate::remark::{Limited, UnequalSlices};
 
 /// The rule behind a verdict, and its numbers.

@@ -6,8 +6,8 @@ use iolens_model::cell::Cell;
 use iolens_model::host::SysctlChange;
 use serde::Serialize;
 
-use crate::analysis::Interval;
-use crate::gates::Check;
+use crate::check::Check;
+use crate::estimate::Interval;
 
 /// A remark on numbers that are used.
 #[derive(Debug, Clone, PartialEq, Serialize)]

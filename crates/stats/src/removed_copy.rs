@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 
-use crate::analysis::{ArmAnalysis, CellAnalysis, Estimate, Interval, RemovedCopy};
+use crate::analysis::{ArmAnalysis, CellAnalysis, RemovedCopy};
+use crate::estimate::{Estimate, Interval};
 use crate::interval::Moments;
 use crate::student::{Multipliers, StudentTable};
 use crate::tracks::{Track, grouped};

@@ -2,7 +2,10 @@
 //! never ran in one of them still has its row and its place among the
 //! contrasts.
 
+use std::collections::BTreeSet;
+
 use iolens_model::arm::{Arm, Role};
+use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 
 use crate::values::TrialValues;
@@ -42,4 +45,10 @@ fn push_new(arms: &mut Vec<Arm>, arm: &Arm) {
 /// Whether an arm is compared with the baseline, and so counts in J.
 pub(crate) fn has_contrast(arm: &Arm) -> bool {
     matches!(arm.role, Role::Compared | Role::SelfCheck)
+}
+
+/// The cells of a plan, each once.
+pub(crate) fn cells(plan: &Plan) -> Vec<Cell> {
+    let mut seen = BTreeSet::new();
+    plan.cells().into_iter().filter(|cell| seen.insert(cell.clone())).collect()
 }

@@ -3,7 +3,8 @@
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use crate::analysis::{CellAnalysis, Contrast, Interval, SelfCheck};
+use crate::analysis::{CellAnalysis, Contrast, SelfCheck};
+use crate::estimate::Interval;
 use crate::interval::{count, median};
 
 /// Trials under which a self-check says nothing about the run.

@@ -9,9 +9,8 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 
-use crate::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, EndMetric, Estimate, Interval,
-};
+use crate::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, EndMetric};
+use crate::estimate::{Estimate, Interval};
 use crate::extremes;
 use crate::quantity::Quantity;
 use crate::told::TimeSpent;

@@ -6,8 +6,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::analysis::{Contrast, Interval, Verdict};
+use crate::analysis::Contrast;
 use crate::contrast::{Measured, Pair};
+use crate::estimate::{Interval, Verdict};
 use crate::interval::{Moments, Parts};
 use crate::student::StudentTable;
 use crate::verdict::Context;

@@ -4,7 +4,8 @@ use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::run::StoppedBy;
 
-use crate::analysis::{Analysis, ArmAnalysis, Interval};
+use crate::analysis::{Analysis, ArmAnalysis};
+use crate::estimate::Interval;
 use crate::interval::median;
 use crate::roster;
 use crate::wording::{cell_in, percent, percent_above, trials};

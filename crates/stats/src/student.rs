@@ -3,9 +3,24 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::analysis::Neighbours;
+/// How much the values of contrasts resemble those of the passes before them (METHOD, Drift).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Neighbours {
+    /// Autocorrelation from one pass to the next, pooled over the contrasts, 0 by chance.
+    pub lag1: f64,
+    /// Variance of a mean over the passes, over that of a mean of independent values.
+    pub inflation: f64,
+    /// Passes.
+    pub passes: u32,
+    /// Contrasts that are pooled.
+    pub contrasts: u32,
+    /// Whether that is more than chance gives and widens intervals: all of the run are then
+    /// wider by it.
+    pub matters: bool,
+}
 
 /// The quantile `p` of t with `freedom` degrees of freedom, which need not be whole;
 /// null where there are none, or where `p` is not inside (0.5, 1).

@@ -10,7 +10,7 @@ use iolens_model::outcome::{EndFacts, PmuCounts, SliceOutcome, Status, TrialOutc
 use iolens_model::reading::NotMeasured;
 use iolens_model::units::Bytes;
 
-use crate::values::measured;
+use crate::sums::measured;
 
 /// What all trials told, also those whose numbers are not used.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -47,7 +47,7 @@ impl Point {
     /// What an arm's values in a trial say; null without what is compared.
     pub(crate) fn of(trial: &TrialValues, arm: &ArmValues) -> Option<Point> {
         let Brief { bytes, switches, slices, .. } = arm.brief;
-        let time = arm.parts(Quantity::Time).or_else(|| arm.sums().time_per_message())?;
+        let time = arm.parts(Quantity::Time).or_else(|| Quantity::Time.of_trial(&arm.sums()))?;
         Some(Point {
             pass: trial.pass,
             position: trial.position,

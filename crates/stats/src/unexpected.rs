@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 
-use crate::analysis::{CellAnalysis, CostModel, Estimate, Interval, Neighbours, Unexpected};
+use crate::analysis::{CellAnalysis, CostModel, Neighbours, Unexpected};
 use crate::cost_model::parts_by_pass;
+use crate::estimate::{Estimate, Interval};
 use crate::interval::{Parts, Totals, count, weighted_half_width};
 use crate::student::StudentTable;
 use crate::tracks::Track;

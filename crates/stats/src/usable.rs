@@ -3,7 +3,8 @@
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 
-use crate::analysis::{Analysis, ArmAnalysis, Verdict};
+use crate::analysis::{Analysis, ArmAnalysis};
+use crate::estimate::Verdict;
 
 impl Analysis {
     /// The verdicts that answer what the user asked: all but the self-check's.

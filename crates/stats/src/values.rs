@@ -12,14 +12,16 @@ use std::sync::Arc;
 
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::cell::{Cell, SyscallSetting};
-use iolens_model::outcome::{Counts, EndFacts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
-use iolens_model::trial::SliceKind;
 
-use crate::gates::{self, Case, Check, Flag};
+use crate::check::Check;
+use crate::gates::{self, Case, Flag};
 use crate::interval::{Parts, median};
 use crate::offered::Offered;
 use crate::quantity::Quantity;
+pub use crate::sums::softirq_of;
+use crate::sums::{SharedCpus, Sums, add_up, measured, slice_ns, softirq_of_ends};
 
 pub(crate) use self::known::Known;
 pub(crate) use self::packed::Packed;
@@ -52,7 +54,7 @@ pub(crate) struct ArmValues {
     pub(crate) offered: Option<Box<Offered>>,
     /// Ticks in softirq on the CPUs of both ends, each CPU once; null where
     /// they are not known.
-    pub(crate) softirq_ticks: Option<u64>,
+    pub(crate) softirq: Option<u64>,
     /// Each quantity that is compared, as far as it was counted.
     pub(crate) compared: [Option<Compared>; Quantity::MOST],
     /// Why this arm's numbers cannot be used.
@@ -140,97 +142,6 @@ pub(crate) struct Refusal {
     pub(crate) check: Option<Check>,
 }
 
-/// Sums over the measured slices of an arm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Sums {
-    /// Measured slices.
-    pub(crate) slices: u32,
-    /// Of these, slices that the receiving end counted too.
-    pub(crate) rx_slices: u32,
-    /// Sum of [`SliceOutcome::all_active_ns`].
-    pub(crate) all_active_ns: u64,
-    /// Sending end. A counter is null where one slice lacks it.
-    pub(crate) tx: Counts,
-    /// Receiving end.
-    pub(crate) rx: Counts,
-}
-
-impl Sums {
-    /// Time over messages that arrived; null where either is zero.
-    pub(crate) fn time_per_message(&self) -> Option<Parts> {
-        Quantity::Time.of_trial(self)
-    }
-
-    /// Voluntary and involuntary context switches of both ends; of the one
-    /// end where the arm has no receiver.
-    pub(crate) fn switches(&self) -> Option<u64> {
-        let of = |counts: &Counts| {
-            Some(counts.voluntary_switches?.saturating_add(counts.involuntary_switches?))
-        };
-        self.both_ends(of)
-    }
-
-    /// A count of both ends together; of the one end where the arm has no
-    /// receiver; null where a part is.
-    pub(crate) fn both_ends(&self, of: impl Fn(&Counts) -> Option<u64>) -> Option<u64> {
-        let received = if self.rx_slices == 0 { 0 } else { of(self.received()?)? };
-        Some(of(&self.tx)?.saturating_add(received))
-    }
-
-    /// The receiving end, where it counted every measured slice.
-    pub(crate) fn received(&self) -> Option<&Counts> {
-        (self.slices > 0 && self.rx_slices == self.slices).then_some(&self.rx)
-    }
-
-    fn add(&mut self, slice: &SliceOutcome) {
-        let first = self.slices == 0;
-        self.slices += 1;
-        self.all_active_ns = self.all_active_ns.saturating_add(slice.all_active_ns);
-        self.tx = if first { slice.tx } else { plus(&self.tx, &slice.tx) };
-        if let Some(rx) = &slice.rx {
-            self.rx = if self.rx_slices == 0 { *rx } else { plus(&self.rx, rx) };
-            self.rx_slices += 1;
-        }
-    }
-}
-
-/// Messages that arrived: those that were sent, less the share of the bytes that
-/// was lost on the way, which only some transports may do. Without a receiver, all.
-pub(crate) fn arrived(tx: &Counts, rx: Option<&Counts>) -> f64 {
-    let share = rx.filter(|rx| rx.bytes < tx.bytes).map_or(1.0, |rx| {
-        // Smaller than what was sent, so that is not zero.
-        rx.bytes as f64 / tx.bytes as f64
-    });
-    tx.messages as f64 * share
-}
-
-/// Sum of two counts, saturating; null where either is null.
-fn plus(a: &Counts, b: &Counts) -> Counts {
-    let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-    Counts {
-        messages: a.messages.saturating_add(b.messages),
-        bytes: a.bytes.saturating_add(b.bytes),
-        calls: both(a.calls, b.calls),
-        time_ns: a.time_ns.saturating_add(b.time_ns),
-        task_clock_ns: both(a.task_clock_ns, b.task_clock_ns),
-        voluntary_switches: both(a.voluntary_switches, b.voluntary_switches),
-        involuntary_switches: both(a.involuntary_switches, b.involuntary_switches),
-        migrations: both(a.migrations, b.migrations),
-        minor_faults: both(a.minor_faults, b.minor_faults),
-        major_faults: both(a.major_faults, b.major_faults),
-        retransmits: both(a.retransmits, b.retransmits),
-        segments_out: both(a.segments_out, b.segments_out),
-        softirq_ticks: both(a.softirq_ticks, b.softirq_ticks),
-        run_delay_ns: both(a.run_delay_ns, b.run_delay_ns),
-        mapped_bytes: both(a.mapped_bytes, b.mapped_bytes),
-        multishot: a.multishot.zip(b.multishot).map(|(a, b)| a.plus(&b)),
-        zerocopy: a.zerocopy.zip(b.zerocopy).map(|(a, b)| a.plus(&b)),
-        file: a.file.zip(b.file).map(|(a, b)| a.and_later(&b)),
-        pmu: a.pmu.plus(&b.pmu),
-        kernel: a.kernel.plus(&b.kernel),
-    }
-}
-
 impl TrialValues {
     /// The values of a trial of the run with this header.
     #[must_use]
@@ -269,7 +180,7 @@ impl TrialValues {
                 ArmValues {
                     outcome: known.outcome(outcome),
                     offered: Offered::of(trial, outcome).map(Box::new),
-                    softirq_ticks: softirq_ticks(shared, sums),
+                    softirq: softirq_of_ends(shared, sums),
                     packed: known.packed(sums),
                     brief: Brief::of(sums, slice_ns(trial, index)),
                     compared: of_arm(index, sums),
@@ -322,97 +233,6 @@ fn slice_overhead_ns(header: &RunHeader, trial: &TrialOutcome) -> Option<f64> {
         }
         _ => Some(header.calibration.harness_slice_ns),
     }
-}
-
-/// Median time of an arm's measured slices, ns; 0 without any.
-fn slice_ns(trial: &TrialOutcome, arm: usize) -> u64 {
-    let of_arm = measured(trial).filter(|slice| slice.arm == arm);
-    let mut times: Vec<u64> = of_arm.map(|slice| slice.tx.time_ns).collect();
-    let middle = times.len() / 2;
-    if times.is_empty() { 0 } else { *times.select_nth_unstable(middle).1 }
-}
-
-/// Which CPUs the two ends of a trial may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SharedCpus {
-    /// None that both may, or there is one end.
-    None,
-    /// Those of the receiver are some of the sender's.
-    OfTx,
-    /// Those of the sender are some of the receiver's.
-    OfRx,
-    /// Some of each, or they are not known.
-    Unknown,
-}
-
-impl SharedCpus {
-    fn of(trial: &TrialOutcome) -> SharedCpus {
-        let cpus = |end: &Option<EndFacts>| -> Vec<u32> {
-            end.iter().flat_map(|end| end.thread_cpus.iter().flatten().copied()).collect()
-        };
-        let (tx, rx) = (cpus(&trial.tx), cpus(&trial.rx));
-        if trial.cell.net().is_some_and(|net| net.topology.is_apart()) {
-            // Two machines have none in common, whatever the numbers of theirs.
-            SharedCpus::None
-        } else if tx.is_empty() || rx.is_empty() {
-            SharedCpus::Unknown
-        } else if tx.iter().all(|cpu| !rx.contains(cpu)) {
-            SharedCpus::None
-        } else if rx.iter().all(|cpu| tx.contains(cpu)) {
-            SharedCpus::OfTx
-        } else if tx.iter().all(|cpu| rx.contains(cpu)) {
-            SharedCpus::OfRx
-        } else {
-            SharedCpus::Unknown
-        }
-    }
-}
-
-/// Softirq ticks of both ends. An end counts those of its CPUs, so where both
-/// may use the same ones, the larger set has them all; sets that overlap in
-/// part have no sum.
-fn softirq_ticks(shared: SharedCpus, sums: &Sums) -> Option<u64> {
-    let (sent, received) = (sums.tx.softirq_ticks?, sums.received().map(|rx| rx.softirq_ticks));
-    let Some(received) = received else {
-        return (sums.rx_slices == 0).then_some(sent);
-    };
-    let received = received?;
-    match shared {
-        SharedCpus::None => Some(sent.saturating_add(received)),
-        SharedCpus::OfTx => Some(sent),
-        SharedCpus::OfRx => Some(received),
-        SharedCpus::Unknown => None,
-    }
-}
-
-/// Ticks in softirq on the CPUs of both ends while an arm ran, each CPU once; null where they
-/// are not known.
-#[must_use]
-pub fn softirq_of(trial: &TrialOutcome, arm: usize) -> Option<u64> {
-    softirq_ticks(SharedCpus::of(trial), sums(trial).get(arm)?)
-}
-
-/// Measured sums per arm of a trial, in the order of its arms.
-pub(crate) fn sums(trial: &TrialOutcome) -> Vec<Sums> {
-    let mut sums = Vec::new();
-    add_up(trial, &mut sums);
-    sums
-}
-
-/// The same in place of those of another trial: they are large, and a run may have very many.
-fn add_up(trial: &TrialOutcome, sums: &mut Vec<Sums>) {
-    sums.clear();
-    sums.resize(trial.arms.len(), Sums::default());
-    for slice in measured(trial) {
-        if let Some(sums) = sums.get_mut(slice.arm) {
-            sums.add(slice);
-        }
-    }
-}
-
-/// The slices that count.
-pub(crate) fn measured(trial: &TrialOutcome) -> impl Iterator<Item = &SliceOutcome> {
-    trial.slices.iter().filter(|slice| slice.kind == SliceKind::Measured)
 }
 
 fn baseline_index(trial: &TrialOutcome) -> Option<usize> {
@@ -488,12 +308,12 @@ fn arm_refusal(
         let check = check.filter(|_| outcome.status == Status::Invalid);
         return Some(Refusal { status: outcome.status, reason, check });
     }
-    if sums.time_per_message().is_none() {
-        let reason = format!(
-            "{} messages in {} ns of {} measured slices",
-            sums.tx.messages, sums.tx.time_ns, sums.slices
-        );
-        return Some(Refusal { status: Status::Invalid, reason, check: Some(Check::NoData) });
+    if Quantity::Time.of_trial(sums).is_none() {
+        return Some(Refusal {
+            status: Status::Invalid,
+            reason: sums.words(),
+            check: Some(Check::NoData),
+        });
     }
     gate.map(|(_, reason)| Refusal { status: Status::Invalid, reason, check })
 }

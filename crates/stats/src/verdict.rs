@@ -2,8 +2,8 @@
 
 use iolens_model::arm::Role;
 
-use crate::analysis::{Interval, Verdict};
 use crate::claim::{Claim, Source};
+use crate::estimate::{Interval, Verdict};
 use crate::reason::{Noise, VerdictReason};
 use crate::student::StudentTable;
 

@@ -9,8 +9,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use crate::beside::beside;
 use crate::open::is_log;
-use crate::upkeep::beside;
 
 /// What the name of such a folder begins with; sixteen hexadecimal digits follow.
 const PREFIX: &str = "iolens-import-";

@@ -4,10 +4,10 @@ use iolens_model::host::HostFacts;
 use iolens_model::origin::Origin;
 use iolens_model::run::{RunEnd, RunHeader};
 use rusqlite::Row;
+use rusqlite::types::{Type, ValueRef};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::read::id_of;
 use crate::{StoreError, row};
 
 /// What is not in the JSON: it has a column, or a table of its own.
@@ -83,4 +83,44 @@ pub(crate) fn whole(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
 
 pub(crate) fn end(row: &Row<'_>) -> rusqlite::Result<Option<RunEnd>> {
     row::get_json(row, "run_end_json")
+}
+
+pub(crate) fn id_of(row: &Row<'_>) -> rusqlite::Result<String> {
+    let id = text_of(row.get_ref("id")?);
+    match is_id(&id) {
+        true => Ok(id),
+        false => Err(rusqlite::Error::FromSqlConversionFailure(1, Type::Text, NO_ID.into())),
+    }
+}
+
+/// An id as the first column, whatever stands there: what a terminal cannot show, or is no text
+/// in UTF-8, is shown as such. It names the run also where it is damaged.
+pub(crate) fn readable_id(row: &Row<'_>) -> rusqlite::Result<String> {
+    let mut text = text_of(row.get_ref(0)?);
+    if !is_id(&text) {
+        text = text.replace(char::is_control, "\u{fffd}");
+    }
+    Ok(text)
+}
+
+/// As much of a value as is text.
+pub(crate) fn text_of(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Null => String::new(),
+    }
+}
+
+/// Why a run with any other id is damaged.
+pub(crate) const NO_ID: &str = "its id is not one: eight hexadecimal digits";
+
+/// Digits of an id.
+const ID_DIGITS: usize = 8;
+
+/// Whether a text is the id of a run: eight hexadecimal digits. It becomes the name of a file.
+#[must_use]
+pub fn is_id(text: &str) -> bool {
+    text.len() == ID_DIGITS && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod beside;
 mod copy;
 mod counted;
 mod error;
@@ -48,9 +49,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use error::Fault;
 pub use error::StoreError;
+pub use header::is_id;
 pub use import::{Fate, Imported, Importing};
 pub use lines::{FORMAT, FORMAT_VERSION};
-pub use read::{RunSummary, is_id};
+pub use read::RunSummary;
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use source::Source;
 use steps::Steps;

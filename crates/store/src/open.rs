@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::beside::{LOGS, beside};
 use crate::schema::{self, APPLICATION_ID, EARLIER_ID, SCHEMA_VERSION};
 use crate::steps::{Steps, bytes_of};
-use crate::upkeep::{LOGS, beside};
 use crate::{Fault, Store, StoreError};
 
 /// How long an operation waits for another process that is writing. A trial is

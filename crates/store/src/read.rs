@@ -10,12 +10,12 @@ use iolens_model::outcome::TrialOutcome;
 use iolens_model::profile::ProfileTrial;
 use iolens_model::run::{Run, RunEnd, RunHeader};
 use iolens_model::search::SearchPhase;
-use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::said;
+use crate::header::{id_of, is_id, readable_id, text_of};
 use crate::trial::{Stretch, Trials};
 use crate::{Fault, Store, StoreError, header, row};
 
@@ -311,46 +311,6 @@ fn in_stretches<F: Send>(
         Ok(folded)
     });
     whole.collect()
-}
-
-/// Digits of an id.
-const ID_DIGITS: usize = 8;
-
-/// Whether a text is the id of a run: eight hexadecimal digits. It becomes the name of a file.
-#[must_use]
-pub fn is_id(text: &str) -> bool {
-    text.len() == ID_DIGITS && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// Why a run with any other id is damaged.
-pub(crate) const NO_ID: &str = "its id is not one: eight hexadecimal digits";
-
-pub(crate) fn id_of(row: &Row<'_>) -> rusqlite::Result<String> {
-    let id = text_of(row.get_ref("id")?);
-    match is_id(&id) {
-        true => Ok(id),
-        false => Err(rusqlite::Error::FromSqlConversionFailure(1, Type::Text, NO_ID.into())),
-    }
-}
-
-/// An id as the first column, whatever stands there: what a terminal cannot show, or is no text
-/// in UTF-8, is shown as such. It names the run also where it is damaged.
-pub(crate) fn readable_id(row: &Row<'_>) -> rusqlite::Result<String> {
-    let mut text = text_of(row.get_ref(0)?);
-    if !is_id(&text) {
-        text = text.replace(char::is_control, "\u{fffd}");
-    }
-    Ok(text)
-}
-
-/// As much of a value as is text.
-fn text_of(value: ValueRef<'_>) -> String {
-    match value {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into(),
-        ValueRef::Integer(number) => number.to_string(),
-        ValueRef::Real(number) => number.to_string(),
-        ValueRef::Null => String::new(),
-    }
 }
 
 /// What can still be said of a run that cannot be read.

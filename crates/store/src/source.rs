@@ -21,16 +21,18 @@ use std::time::{Duration, SystemTime};
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
 
+use crate::beside::beside;
 use crate::copy::{self, Copy};
 use crate::error::said;
+use crate::header::{NO_ID, is_id};
 use crate::lines::{self, Taken};
 use crate::open::{BUSY_LIMIT, beginning, is_database, is_ours, refuse_version};
-use crate::read::{NO_ID, is_id, profiles, searches};
+use crate::read::{profiles, searches};
 use crate::schema;
 use crate::steps::{Steps, bytes_of};
 use crate::tables::Schema;
 use crate::trial::Trials;
-use crate::upkeep::{READ_ONLY, beside, open_unchanging};
+use crate::upkeep::{READ_ONLY, open_unchanging};
 use crate::{Fault, Store, StoreError};
 
 /// How often a file is read anew that has changed meanwhile.

@@ -1,8 +1,8 @@
 //! Upkeep of the file: what room it takes, runs that are taken out of it, and
 //! room that is given back.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,8 +10,9 @@ use iolens_model::run::{Extent, StoppedBy};
 use iolens_model::units::Bytes;
 use rusqlite::{Connection, OpenFlags, Row};
 
+use crate::beside::beside;
 use crate::header::STORED;
-use crate::read::readable_id;
+use crate::header::readable_id;
 use crate::steps::{Steps, bytes_of};
 use crate::{Fault, Store, StoreError, header, row};
 
@@ -146,16 +147,6 @@ fn escaped(path: &Path) -> String {
     bytes.map(|&b| if plain(b) { char::from(b).into() } else { format!("%{b:02X}") }).collect()
 }
 
-/// What SQLite may keep beside a file.
-pub(crate) const LOGS: [&str; 3] = ["-wal", "-journal", "-shm"];
-
-/// What SQLite keeps beside a file under this suffix.
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
 fn extent(connection: &Connection, path: &Path) -> Result<Extent, Fault> {
     let size = |path: PathBuf| match fs::metadata(&path) {
         Ok(metadata) => Ok(Bytes(metadata.len())),
@@ -175,24 +166,6 @@ fn extent(connection: &Connection, path: &Path) -> Result<Extent, Fault> {
 fn free_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
     Ok(pragma("freelist_count")? * pragma("page_size")?)
-}
-
-/// More than SQLite makes at once: the index of a WAL is 32 KiB.
-static PROBE: [u8; 64 << 10] = [0; 64 << 10];
-
-/// Where SQLite finds no room for what it keeps beside a file it tells of an I/O error: whether the
-/// file system of a file refuses bytes for want of room. The bytes go to a file
-/// beside it that is removed again.
-pub(crate) fn is_full(path: &Path) -> bool {
-    let probe = &beside(path, &format!("-room-{}", std::process::id()));
-    let tried = File::create_new(probe).and_then(|mut file| {
-        file.write_all(&PROBE)?;
-        file.sync_all()
-    });
-    // Who could not be made need not be removed.
-    let _ = fs::remove_file(probe);
-    let is_room = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
-    tried.is_err_and(|why| is_room(why.kind()))
 }
 
 #[cfg(test)]
@@ -230,8 +203,8 @@ mod tests {
     #[test]
     fn a_file_system_with_room_is_not_full_and_keeps_nothing() {
         let directory = tempfile::tempdir().expect("a directory for the test");
-        assert!(!is_full(&directory.path().join("results.db")));
+        assert!(!crate::beside::is_full(&directory.path().join("results.db")));
         assert_eq!(fs::read_dir(directory.path()).expect("it lists").count(), 0);
-        assert!(!is_full(Path::new("/nowhere/results.db")), "that is another fault");
+        assert!(!crate::beside::is_full(Path::new("/nowhere/results.db")), "that is another fault");
     }
 }

@@ -45,7 +45,7 @@ const MORE: &[(&str, usize)] = &[
     ("minor_faults", 17),
     ("major_faults", 19),
     ("segments_out", 14),
-    ("softirq_ticks", 12),
+    ("softirq_ticks", 11),
     ("cycles_user", 7),
     ("cycles_kernel", 7),
     ("instructions_user", 7),

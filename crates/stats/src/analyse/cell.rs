@@ -8,6 +8,7 @@ use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
+use super::draft::{CellVisits, Check, Draft, Partner, Ratios, Standing, Used};
 use super::{limits, pairs, remarks, unequal};
 use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, GroupCheck, Limits};
 use crate::contrast::{Measured, Pair};
@@ -25,127 +26,6 @@ use crate::student::StudentTable;
 use crate::tracks::{Point, Track};
 use crate::values::{ArmValues, Refusal, TrialValues};
 use crate::verdict::Context;
-
-/// The trials of one cell.
-pub(super) struct CellVisits<'a> {
-    /// Which arms share the primary ones.
-    pub(super) groups: Groups,
-    /// Those that the plan's contrasts rest on.
-    pub(super) primary: Visits<'a>,
-    /// Isolated trials beside shared ones; null where they are the primary.
-    pub(super) isolated: Option<Visits<'a>>,
-}
-
-/// Trials whose numbers of an arm are used, with these.
-pub(super) type Used<'a> = Vec<(&'a TrialValues, &'a ArmValues)>;
-
-/// One arm of the cell before it is judged.
-pub(super) struct Draft<'a> {
-    pub(super) arm: &'a Arm,
-    pub(super) used: Used<'a>,
-    pub(super) standing: Standing,
-    /// What decides in the cell, of the trials that the plan's contrasts rest on.
-    pub(super) primary: Ratios,
-    /// CPU time of the same trials; empty where none is compared.
-    pub(super) cpu: Ratios,
-    /// What the copy of the baseline shows in each group; empty for all other arms.
-    checks: Vec<Check>,
-    /// What decides, of isolated trials beside shared ones.
-    pub(super) isolated: Option<Measured>,
-    /// How the arm stands in the isolated trials beside the shared ones.
-    pub(super) isolated_standing: Option<Standing>,
-    /// Those trials of it; none where isolated ones are the primary.
-    isolated_used: Used<'a>,
-    /// What bounded its load, where it is a server.
-    pub(super) limits: Limits,
-}
-
-/// One quantity of an arm against the baseline.
-#[derive(Default)]
-pub(super) struct Ratios {
-    pub(super) measured: Option<Measured>,
-    /// Typical ln ratios of the trials behind it, by what pairs them with those of
-    /// other arms.
-    pub(super) typical: Vec<(Partner, f64)>,
-}
-
-impl Ratios {
-    fn of(pairs: Vec<(Partner, Pair)>, table: &mut StudentTable) -> Ratios {
-        let typical = pairs.iter().map(|(partner, pair)| (*partner, pair.typical_ln)).collect();
-        let pairs: Vec<Pair> = pairs.into_iter().map(|(_, pair)| pair).collect();
-        Ratios { measured: Measured::of(&pairs, table), typical }
-    }
-
-    /// Of what meets no other arm.
-    fn alone(measured: Option<&Measured>) -> Ratios {
-        Ratios { measured: measured.cloned(), typical: Vec::new() }
-    }
-}
-
-/// What pairs the values of two arms: one trial, or in isolated plans one pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Partner {
-    Trial { pass: u32, position: u32 },
-    Pass(u32),
-}
-
-impl Partner {
-    /// Its pass.
-    fn pass(self) -> u32 {
-        match self {
-            Partner::Trial { pass, .. } | Partner::Pass(pass) => pass,
-        }
-    }
-
-    /// Its pass, whatever the trial.
-    pub(super) fn of_pass(self) -> Partner {
-        Partner::Pass(self.pass())
-    }
-}
-
-/// The copy of the baseline in one group: what is measured there is no surer than this.
-struct Check {
-    primary: Option<Measured>,
-    cpu: Option<Measured>,
-}
-
-impl Check {
-    /// Of a copy's trials in each group.
-    fn of_groups<'t>(
-        cell: &Cell,
-        copy: &Used<'t>,
-        groups: &Groups,
-        mut ratios: impl FnMut(&Used<'t>, Quantity) -> Ratios,
-    ) -> Vec<Check> {
-        let own = |group: usize| -> Used<'t> {
-            copy.iter().copied().filter(|(trial, _)| groups.is_of(trial, group)).collect()
-        };
-        let mut check = |used: &Used<'t>| Check {
-            primary: ratios(used, Quantity::of(cell)).measured,
-            cpu: Quantity::cpu_of(cell).and_then(|cpu| ratios(used, cpu).measured),
-        };
-        (0..groups.count()).map(|group| check(&own(group))).collect()
-    }
-
-    /// The widest of those with an interval, else any.
-    fn widest<'a>(
-        checks: &'a [Check],
-        of: impl Fn(&'a Check) -> Option<&'a Measured>,
-    ) -> Option<&'a Measured> {
-        let width = |measured: &&Measured| measured.typical.half_width().unwrap_or(-1.0);
-        checks.iter().filter_map(of).max_by(|a, b| width(a).total_cmp(&width(b)))
-    }
-}
-
-/// How an arm stands after all trials.
-pub(super) struct Standing {
-    /// Why the numbers, if any, cannot be used.
-    pub(super) refusal: Option<Refusal>,
-    /// Complete passes in which the arm ran and was refused.
-    pub(super) passes_refused: u32,
-    /// The latest of their reasons.
-    pub(super) latest: Option<Refusal>,
-}
 
 /// The typical ln ratios of every contrast of the cell, by pass.
 pub(super) fn series(

@@ -5,12 +5,13 @@ use iolens_model::arm::Role;
 use iolens_model::run::Run;
 
 use super::tests::{self, base, cell_of, compared, near, spoil};
-use super::{analyse, analyse_for_both};
-use crate::analysis::{Analysis, ArmAnalysis, Interval, Verdict};
+use crate::analysis::{Analysis, ArmAnalysis};
+use crate::estimate::{Interval, Verdict};
 use crate::fixture::{self, ArmTime};
 use crate::reason::VerdictReason;
 use crate::simulation::Normal;
 use crate::student::StudentTable;
+use crate::{analyse, analyse_for_both};
 
 const PASSES: u32 = 10;
 

@@ -1,7 +1,7 @@
 //! What bounded the load on a server in most of its trials, and which comparisons that
 //! leaves without a verdict.
 
-use super::cell::Draft;
+use super::draft::Draft;
 use crate::analysis::Limits;
 use crate::gates::{Flag, Limit};
 use crate::interval::count;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::arm::Role;
 
-use super::cell::{Draft, Partner, Ratios};
+use super::draft::{Draft, Partner, Ratios};
 use crate::analysis::PairContrast;
 use crate::interval::Moments;
 use crate::student::StudentTable;

@@ -10,7 +10,7 @@ use iolens_model::host::Fact;
 use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
-use super::cell::{CellVisits, Draft};
+use super::draft::{CellVisits, Draft};
 use super::limits;
 use crate::analysis::{ArmAnalysis, GroupCheck, Neighbours, Rejected, SelfCheck};
 use crate::gates::{Flag, Limit};

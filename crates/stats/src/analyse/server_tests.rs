@@ -7,8 +7,9 @@ use iolens_model::run::Run;
 use iolens_model::server::{LoadLevel, MAKES, MAKES_NOTHING};
 use iolens_model::units::Nanos;
 
-use super::analyse;
-use crate::analysis::{Analysis, ArmAnalysis, EndMetric, Kind, Quantity, Saturated, Verdict};
+use crate::analyse;
+use crate::analysis::{Analysis, ArmAnalysis, EndMetric, Kind, Quantity, Saturated};
+use crate::estimate::Verdict;
 use crate::fixture::servers::{self, Served, passes, served};
 use crate::reason::VerdictReason;
 use crate::remark::{Limited, Remark, RemarkKind};

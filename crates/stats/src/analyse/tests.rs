@@ -10,8 +10,9 @@ use iolens_model::run::{Run, RunEnd, StoppedBy};
 use iolens_model::trial::SliceKind;
 use iolens_model::units::{Bytes, Nanos};
 
-use super::analyse;
-use crate::analysis::{Analysis, ArmAnalysis, Verdict};
+use crate::analyse;
+use crate::analysis::{Analysis, ArmAnalysis};
+use crate::estimate::Verdict;
 use crate::fixture::{self, ArmTime, MESSAGES};
 use crate::reason::VerdictReason;
 use crate::remark::{Circumstance, Event, Remark, RemarkKind, Warning, Whose};

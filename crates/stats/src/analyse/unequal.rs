@@ -2,7 +2,7 @@
 //! messages weighs more in a short one, so a ratio of the two holds a part of it: c/T of the
 //! baseline less c/T of the arm, with c for that time and T for the slice's.
 
-use super::cell::Used;
+use super::draft::Used;
 use crate::interval::median;
 use crate::reason::VerdictReason;
 use crate::remark::UnequalSlices;

@@ -5,8 +5,9 @@ use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 
-use super::analyse;
-use crate::analysis::{Analysis, Contrast, CrossoverShape, Verdict};
+use crate::analyse;
+use crate::analysis::{Analysis, Contrast, CrossoverShape};
+use crate::estimate::Verdict;
 use crate::fixture::{self, ArmTime, MESSAGES};
 use crate::reason::VerdictReason;
 use crate::remark::RemarkKind;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 
-use super::distinct;
 use crate::passes::{self, Visits};
+use crate::roster;
 use crate::values::{Known, TrialValues};
 
 /// For each trial of a run, of each of its arms: why its numbers are used for nothing;
@@ -17,7 +17,7 @@ pub fn unused(run: &Run) -> Vec<Vec<Option<String>>> {
     let (header, known) = (&run.header, &mut Known::default());
     let values = run.trials.iter().map(|trial| TrialValues::sharing(header, trial, known));
     let values: Vec<TrialValues> = values.collect();
-    let cells = distinct(header.plan.cells());
+    let cells = roster::cells(&header.plan);
     let passes = passes::sort(header, &cells, &values);
     let mut trials: BTreeMap<&Cell, Vec<&TrialValues>> = BTreeMap::new();
     for trial in &values {

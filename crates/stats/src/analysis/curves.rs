@@ -244,22 +244,6 @@ pub struct Unexpected {
     pub beyond_interval: bool,
 }
 
-/// How much the values of contrasts resemble those of the passes before them (METHOD, Drift).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Neighbours {
-    /// Autocorrelation from one pass to the next, pooled over the contrasts, 0 by chance.
-    pub lag1: f64,
-    /// Variance of a mean over the passes, over that of a mean of independent values.
-    pub inflation: f64,
-    /// Passes.
-    pub passes: u32,
-    /// Contrasts that are pooled.
-    pub contrasts: u32,
-    /// Whether that is more than chance gives and widens intervals: all of the run are then
-    /// wider by it.
-    pub matters: bool,
-}
-
 /// Slope of single-arm figures over the run's time (METHOD, Drift).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Drift {

@@ -3,7 +3,7 @@
 use iolens_model::profile::ProfileTrial;
 
 use super::SamplingCost;
-use crate::analysis::Estimate;
+use crate::estimate::Estimate;
 use crate::interval::{Moments, around};
 use crate::student::quantile;
 

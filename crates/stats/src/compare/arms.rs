@@ -4,10 +4,9 @@ use iolens_model::arm::{Arm, Role};
 use iolens_model::outcome::Status;
 
 use super::{Absolute, ArmChange, Change, Own};
-use crate::analysis::{
-    ArmAnalysis, CellAnalysis, Contrast, EndMetric, Estimate, Interval, Verdict,
-};
+use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, EndMetric};
 use crate::claim::{Claim, Known};
+use crate::estimate::{Estimate, Interval, Verdict};
 use crate::quantity::Quantity;
 use crate::reason::{Unusable, VerdictReason};
 use crate::roster::has_contrast;

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::{Absolute, ArmChange, Comparison, Refused, Side, compare};
 use crate::analyse;
-use crate::analysis::Verdict;
+use crate::estimate::Verdict;
 use crate::fixture::servers::{self, Served, served};
 use crate::fixture::{self, ArmTime};
 use crate::quantity::Quantity;

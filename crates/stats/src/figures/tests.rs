@@ -4,7 +4,8 @@ use iolens_model::axes::Topology;
 use iolens_model::outcome::{PmuCounts, SliceOutcome, ZerocopyCounts};
 
 use crate::analyse;
-use crate::analysis::{ArmAnalysis, Estimate};
+use crate::analysis::ArmAnalysis;
+use crate::estimate::Estimate;
 use crate::fixture::{MESSAGES, one_arm_trial};
 
 /// The only arm of a run whose slices were changed: 10 000 messages of 1 KiB

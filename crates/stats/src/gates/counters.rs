@@ -2,7 +2,7 @@
 
 use iolens_model::outcome::{Counts, PmuCounts};
 
-use super::{Case, Flag, Ruling, copies};
+use super::case::{Case, Flag, Ruling, copies};
 use crate::physics::{self, ClockRange};
 use crate::remark::{Circumstance, Event};
 
@@ -164,7 +164,7 @@ pub(super) fn agree(case: &Case<'_>) -> Ruling {
 fn partly(case: &Case<'_>) -> Vec<&'static str> {
     let trial = case.trial;
     let index = trial.arms.iter().position(|arm| std::ptr::eq(arm, case.outcome));
-    let measured = super::values::measured(trial).filter(|slice| Some(slice.arm) == index);
+    let measured = crate::sums::measured(trial).filter(|slice| Some(slice.arm) == index);
     // At each end, in how many of the slices each counter is known.
     let mut known = [[0; PmuCounts::NAMES.len()]; 2];
     let mut slices = 0;
@@ -190,7 +190,7 @@ mod tests {
     use crate::analyse;
     use crate::fixture::{check_gate, check_gates, one_arm_trial};
     use crate::remark::Warning;
-    use crate::values;
+    use crate::sums;
 
     /// Both ends run at `ghz` in their CPU time, with `per_cycle` instructions.
     fn run(ghz: u64, per_cycle: u64) -> Run {
@@ -269,7 +269,7 @@ mod tests {
             let what = Event::AccountsDisagree;
             let flag = expect.map(|count| Flag::Events { what, count });
             let trial = &run.trials[0];
-            let sums = values::sums(trial);
+            let sums = sums::sums(trial);
             let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
             assert_eq!(agree(&case), flag.map_or(Ruling::Pass, Ruling::Flag));
         };

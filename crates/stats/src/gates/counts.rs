@@ -5,7 +5,7 @@ use iolens_model::data_path::PrimitiveFacts;
 use iolens_model::plan::Schedule;
 use iolens_model::units::Bytes;
 
-use super::{Case, Flag, Ruling, in_flight_bytes, parallel};
+use super::case::{Case, Flag, Ruling, in_flight_bytes, parallel};
 use crate::physics;
 use crate::remark::Share;
 
@@ -220,8 +220,9 @@ mod tests {
             data_path: DataPath { hops: Vec::new().into(), calls: CallsPerMessage::Fixed(1) },
         }];
         check_gate(received_bytes, &less, Some("flag"));
-        let [whole, lossy] = [&one_arm_trial(|_| {}), &less]
-            .map(|run| crate::values::sums(&run.trials[0])[0].time_per_message().unwrap());
+        let [whole, lossy] = [&one_arm_trial(|_| {}), &less].map(|run| {
+            crate::quantity::Quantity::Time.of_trial(&crate::sums::sums(&run.trials[0])[0]).unwrap()
+        });
         assert_eq!((whole.over, whole.under * 0.75), (lossy.over, lossy.under));
     }
 

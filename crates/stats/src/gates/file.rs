@@ -7,7 +7,7 @@ use iolens_model::outcome::SliceOutcome;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Bytes;
 
-use super::{Case, Ruling};
+use super::case::{Case, Ruling};
 use crate::remark::Circumstance;
 
 /// Share of the file that may be there and still count as evicted, or not be there and

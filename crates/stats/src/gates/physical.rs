@@ -3,7 +3,7 @@
 use iolens_model::axes::Direction;
 use iolens_model::outcome::Counts;
 
-use super::{Case, Flag, Ruling, copies, end_here, parallel, speedup};
+use super::case::{Case, Flag, Ruling, copies, end_here, parallel, speedup};
 use crate::physics;
 use crate::remark::Excess;
 

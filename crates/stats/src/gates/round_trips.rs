@@ -3,8 +3,9 @@
 
 use iolens_model::latency::Histogram;
 
-use super::{Case, Flag, Ruling, copies, speedup};
+use super::case::{Case, Flag, Ruling, copies, speedup};
 use crate::physics;
+use crate::quantity::Quantity;
 use crate::remark::Share;
 
 /// The round trips of an arm that makes requests.
@@ -32,7 +33,7 @@ pub(super) fn count(case: &Case<'_>) -> Ruling {
 /// thread waits for a CPU in between, so it is flagged.
 pub(super) fn little(case: &Case<'_>) -> Ruling {
     let (Some(mean_ns), Some(time)) =
-        (times(case).and_then(Histogram::mean_ns), case.sums.time_per_message())
+        (times(case).and_then(Histogram::mean_ns), Quantity::Time.of_trial(case.sums))
     else {
         return Ruling::Pass;
     };
@@ -71,7 +72,7 @@ pub(super) fn median(case: &Case<'_>) -> Ruling {
         });
     }
     let (Some(median_ns), Some(time)) =
-        (times(case).and_then(|times| times.quantile_ns(0.5)), case.sums.time_per_message())
+        (times(case).and_then(|times| times.quantile_ns(0.5)), Quantity::Time.of_trial(case.sums))
     else {
         return Ruling::Pass;
     };

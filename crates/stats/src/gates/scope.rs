@@ -4,7 +4,7 @@ use iolens_model::arm::Role;
 use iolens_model::axes::WorkingSet;
 use iolens_model::outcome::{Counts, EndFacts, Environment};
 
-use super::{Case, Flag, Ruling, in_flight_bytes};
+use super::case::{Case, Flag, Ruling, in_flight_bytes};
 use crate::offered::Offered;
 use crate::remark::{Circumstance, Event, Excess, Share, Whose};
 

@@ -5,7 +5,7 @@ use iolens_model::latency::Histogram;
 use iolens_model::load::Length;
 use iolens_model::server::{ServerArm, ServerSetting};
 
-use super::{Case, Flag, Limit, Ruling};
+use super::case::{Case, Flag, Limit, Ruling};
 use crate::load;
 use crate::offered::Offered;
 use crate::physics;

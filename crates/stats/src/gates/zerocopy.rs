@@ -1,6 +1,6 @@
 //! What became of zero-copy sends.
 
-use super::{Case, Flag, Ruling};
+use super::case::{Case, Flag, Ruling};
 use crate::physics;
 use crate::remark::{Circumstance, Event};
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::Interval;
+use crate::estimate::Interval;
 use crate::interval::Moments;
 use crate::student::StudentTable;
 

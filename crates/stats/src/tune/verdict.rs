@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::paired::{Ratio, Rounds};
 use super::{BOUND_SHARE, DELTA, pairs_of};
-use crate::analysis::Interval;
+use crate::estimate::Interval;
 use crate::interval::count;
 
 /// The winner against something else in the final.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use iolens_model::arm::ArmOutcome;
 use iolens_model::cell::Cell;
 
-use super::{Packed, Sums};
+use super::Packed;
 use crate::gates::Flag;
 use crate::remark::Circumstance;
+use crate::sums::Sums;
 
 /// Cells, outcomes of arms and circumstances of a run so far.
 #[derive(Debug, Clone, Default)]

@@ -3,7 +3,7 @@
 
 use iolens_model::outcome::Counts;
 
-use super::Sums;
+use crate::sums::Sums;
 
 /// The numbers of [`Sums`], with those that are null left out.
 #[derive(Debug, Clone, PartialEq, Eq)]

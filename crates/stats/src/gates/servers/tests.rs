@@ -188,7 +188,7 @@ fn retransmits_of_one_namespace_count_once() {
         slice.rx.as_mut().unwrap().retransmits = Some(3);
     }
     let trial = &run.trials[0];
-    let sums = crate::values::sums(trial);
+    let sums = crate::sums::sums(trial);
     let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
     let expect = Ruling::Flag(Flag::Events { what: crate::remark::Event::Retransmits, count: 3 });
     assert_eq!(scope::retransmits(&case), expect);
@@ -270,7 +270,7 @@ fn what_a_cgroup_held_back_is_flagged_once() {
     check_gate(throttled, &held(0, 0), None);
     for run in [held(2, 3), held(3, 0)] {
         let trial = &run.trials[0];
-        let sums = crate::values::sums(trial);
+        let sums = crate::sums::sums(trial);
         let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
         let Ruling::Flag(Flag::Events { count: 3, .. }) = throttled(&case) else {
             panic!("{:?}", throttled(&case));

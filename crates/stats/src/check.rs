@@ -95,7 +95,7 @@ mod tests {
     /// METHOD.md lists them as they are here.
     #[test]
     fn the_method_has_the_table_of_checks() {
-        let page = include_str!("../../../../METHOD.md");
+        let page = include_str!("../../../METHOD.md");
         let rows: Vec<String> = Check::ALL
             .iter()
             .map(|check| format!("| {} | {} |", check.name(), check.what()))

@@ -1,0 +1,123 @@
+//! A number with its interval, and what can be concluded of a ratio.
+
+use serde::Serialize;
+
+/// A value with its 95 % t interval over trials.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Totals over totals of the used trials.
+    pub value: f64,
+    /// The interval; null under two trials.
+    pub interval: Option<Interval>,
+    /// Trials.
+    pub n: u32,
+}
+
+impl Estimate {
+    /// The same by a function that rises: in another unit.
+    #[must_use]
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Estimate {
+        Estimate {
+            value: of(self.value),
+            interval: self.interval.map(|interval| interval.map(&of)),
+            n: self.n,
+        }
+    }
+}
+
+/// A closed interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether a value lies inside.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// Upper end over lower end beyond which the interval of a positive number says nothing.
+    const ENDS_MAX: f64 = 10.0;
+
+    /// Whether it says anything. That of two trials may span a factor of 10²⁰, and its ends
+    /// printed, or drawn, would look like figures. An end at or below 0 is no ratio's.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        let is_ratio = self.low > 0.0 || self.high.is_infinite();
+        !is_ratio || self.high <= self.low * Interval::ENDS_MAX
+    }
+
+    /// Whether a half-width, as [`Self::half_width`] gives it, is that of a usable interval.
+    #[must_use]
+    pub fn is_half_usable(half: f64) -> bool {
+        half <= Interval::ENDS_MAX.sqrt() - 1.0
+    }
+
+    /// Both ends by a function that rises.
+    #[must_use]
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Interval {
+        Interval { low: of(self.low), high: of(self.high) }
+    }
+
+    /// Of the inverse of a positive ratio.
+    #[must_use]
+    pub fn inverse(self) -> Interval {
+        Interval { low: 1.0 / self.high, high: 1.0 / self.low }
+    }
+
+    /// Half-width of the interval of a ratio as a fraction of it: exp(half-width of ln)
+    /// − 1.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.high / self.low).sqrt() - 1.0
+    }
+}
+
+/// What can be concluded of a contrast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Verdict {
+    /// The data cannot be used.
+    Invalid,
+    /// The data shows who measured and not what was measured, as a floor (see [`Limits`]), or
+    /// what slices hold besides their messages, where they are not equal in time.
+    Unranked,
+    /// The difference is smaller than δ, either way.
+    Equivalent,
+    /// Faster than the baseline by more than δ.
+    Faster,
+    /// Slower than the baseline by more than δ.
+    Slower,
+    /// A real difference that may be smaller than δ.
+    Small,
+    /// None of these.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// Whether the contrast says something of the arm: it is neither invalid nor what somebody
+    /// or something else did.
+    #[must_use]
+    pub fn is_ranked(self) -> bool {
+        !matches!(self, Verdict::Invalid | Verdict::Unranked)
+    }
+
+    /// The word in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Invalid => "INVALID",
+            Verdict::Unranked => "UNRANKED",
+            Verdict::Equivalent => "EQUIVALENT",
+            Verdict::Faster => "FASTER",
+            Verdict::Slower => "SLOWER",
+            Verdict::Small => "SMALL",
+            Verdict::Inconclusive => "INCONCLUSIVE",
+        }
+    }
+}
