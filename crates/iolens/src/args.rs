@@ -163,7 +163,7 @@ pub(crate) fn with_signs(command: clap::Command) -> clap::Command {
 /// One end of a trial.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Worker {
-    /// As of `run`
+    /// bar, plain (a line per trial) or none [default: bar on a terminal]
     #[arg(long)]
     pub(crate) perf_control: Option<PerfControl>,
     /// Do one job of `iolens file` instead
@@ -203,7 +203,7 @@ impl ProgressKind {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ResultArgs {
-    /// Database of results [default: iolens/iolens.db in the XDG data directory]
+    /// Results database [default: ~/.local/share/iolens/iolens.db]
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) db: Option<PathBuf>,
     /// Print the result as JSON
@@ -214,33 +214,33 @@ pub(crate) struct ResultArgs {
 /// What to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listed {
-    /// What can be studied
+    /// Studies
     Studies,
-    /// How messages can be sent
+    /// Ways to send messages
     Methods,
-    /// How messages can be received
+    /// Ways to receive messages
     Receivers,
-    /// System calls that can be compared
+    /// System calls to compare
     Calls,
-    /// How a file can be read
+    /// Ways to read a file
     Engines,
-    /// How a server can look after its connections
+    /// Concurrency models of servers
     Models,
-    /// What messages can travel over
+    /// Transports that carry messages
     Transports,
-    /// Where the ends can stand
+    /// Networks between the two ends
     Networks,
-    /// Runs that are planned already
+    /// Built-in plans
     Plans,
-    /// What is counted
+    /// Metrics
     Metrics,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
-    /// What to list [default: all of them]
+    /// What to list [default: everything]
     pub(crate) what: Option<Listed>,
-    /// Also what iolens uses to check itself
+    /// Include what iolens uses to check itself
     #[arg(long)]
     pub(crate) all: bool,
     /// Print docs/primitives.md, docs/calls.md, docs/models.md or docs/metrics.md
@@ -265,19 +265,19 @@ pub(crate) struct Runs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// An id, the beginning of one, a name, or `last`
+    /// Run ID, the start of one, a name, or `last`
     pub(crate) run: String,
-    /// A cell by its number in the run's list, from 1: every trial of it
+    /// Print every trial of this setting, by its number in the run's list, from 1
     #[arg(value_parser = parse::count)]
     pub(crate) cell: Option<u64>,
-    /// Every arm of every cell, also of a run that has many
+    /// Print every method in every setting, even if there are many
     #[arg(long, conflicts_with_all = ["cell", "json"])]
     pub(crate) all: bool,
-    /// Only the summary, of these sizes
+    /// Print only the summary of these sizes
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
     #[arg(conflicts_with_all = ["cell", "all", "json"])]
     pub(crate) size: Vec<Bytes>,
-    /// Only the summary, of these thread counts
+    /// Print only the summary of these thread counts
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["cell", "all", "json"])]
     pub(crate) threads: Vec<u32>,
@@ -287,30 +287,30 @@ pub(crate) struct Show {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
-    /// An id, the beginning of one, a name, or `last`
+    /// Run ID, the start of one, a name, or `last`
     pub(crate) run: String,
-    /// A cell by its number in the run's list, from 1 [default: the largest
-    /// message with the fewest threads]
+    /// Setting, by its number in the run's list, from 1 [default: the largest message with the
+    /// fewest threads]
     #[arg(value_parser = parse::count)]
     pub(crate) cell: Option<u64>,
-    /// Arms to sample, with commas between [default: all that are compared]
+    /// Methods to sample, separated by commas [default: all compared methods]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) arms: Vec<String>,
-    /// Samples of each arm, over both ends; sampling also ends after 10 s of it
+    /// Samples per method, both ends together; sampling stops after 10 s in any case
     #[arg(long, value_name = "N", default_value = "4000", value_parser = parse::count)]
     pub(crate) samples: u64,
-    /// Sample again where there are samples already, and add to them
+    /// Add to the samples that are already stored
     #[arg(long)]
     pub(crate) again: bool,
     #[command(flatten)]
     pub(crate) allow: Allow,
-    /// Write the stacks of the cell, folded, for tools that draw flame graphs
+    /// Write folded stacks, for flame graph tools
     #[arg(long, value_name = "FILE")]
     pub(crate) folded: Option<PathBuf>,
     /// Replace the file if it exists
     #[arg(long, requires = "folded")]
     pub(crate) overwrite: bool,
-    /// Wait for another run to end instead of giving up
+    /// Wait while another run is measuring, instead of failing
     #[arg(long)]
     pub(crate) wait: bool,
     /// Print each end with its intervals, and the functions
@@ -322,19 +322,19 @@ pub(crate) struct Explain {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
-    /// An id, the beginning of one, a name, or `last`; several make one page of all
+    /// Run ID, the start of one, a name, or `last`; several share one page
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// Write the page here instead of beside the database
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) output: Option<PathBuf>,
-    /// Write every figure into this folder instead of a page
+    /// Write every figure to this folder instead of a page
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     pub(crate) figures: Option<PathBuf>,
     /// Format of the figures
     #[arg(long, value_enum, default_value = "svg", requires = "figures")]
     pub(crate) format: FigureFormat,
-    /// What the figures are printed on, which sets their size
+    /// Paper the figures are for, which sets their size
     #[arg(long, value_enum, default_value = "page", requires = "figures")]
     pub(crate) paper: FigurePaper,
     /// Pixels per inch of a PNG, 72 to 1200 [default: 300]
@@ -344,7 +344,7 @@ pub(crate) struct Report {
     /// Replace files that exist
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// Database of results [default: iolens/iolens.db in the XDG data directory]
+    /// Results database [default: ~/.local/share/iolens/iolens.db]
     #[arg(long, value_name = "FILE")]
     pub(crate) db: Option<PathBuf>,
 }
@@ -354,75 +354,76 @@ pub(crate) struct Report {
 pub(crate) enum FigureFormat {
     /// Scalable, for papers and pages
     Svg,
-    /// Pixels, with their size noted in the file
+    /// Pixels, with the resolution stored in the file
     Png,
 }
 
 /// What a figure is printed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FigurePaper {
-    /// One of two columns of a paper: 89 mm (3.5 in) wide, text of 6.4 pt or more
+    /// One column of a two-column paper: 89 mm (3.5 in) wide, text 6.4 pt or larger
     Column,
-    /// Both columns of a paper: 183 mm (7.2 in) wide, text of 6.4 pt or more
+    /// Both columns of a paper: 183 mm (7.2 in) wide, text 6.4 pt or larger
     Page,
-    /// A slide of 16:9, 339 mm (13.33 in) wide
+    /// A 16:9 slide, 339 mm (13.33 in) wide
     Slide,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// An id, the beginning of one, a name, or `last`; of several the rows stand in one list
+    /// Run ID, the start of one, a name, or `last`; rows of several runs follow each other
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// Format of the rows [default: by the name of --output, else csv]
+    /// Format [default: by the name of --output, else csv]
     #[arg(long, value_enum)]
     pub(crate) format: Option<RowFormat>,
     /// What a row is
     #[arg(long, value_enum, default_value = "arms")]
     pub(crate) rows: RowKind,
-    /// Columns in this order, with commas between, or all (docs/export.md) [default: csv a short
-    /// set, json all]
+    /// Columns in this order, separated by commas, or all (see docs/export.md) [default: a short
+    /// set for csv, all for json]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
-    /// Write here instead of to stdout; of a csv also why fields are empty, to FILE.reasons.csv
+    /// Write to this file instead of stdout; for csv, also write FILE.reasons.csv, which says why
+    /// fields are empty
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace the file if it exists
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// Database of results [default: iolens/iolens.db in the XDG data directory]
+    /// Results database [default: ~/.local/share/iolens/iolens.db]
     #[arg(long, value_name = "FILE")]
     pub(crate) db: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Audit {
-    /// Tables (CSV) or texts of perf stat
+    /// Tables (CSV), or output of perf stat
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// What a column holds, as in throughput:Gbit/s=Speed; may be repeated
+    /// What a column holds, such as throughput:Gbit/s=Speed; may be repeated
     #[arg(long, value_name = "OURS=THEIRS")]
     pub(crate) map: Vec<iolens_audit::Mapping>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Lowest frequency of the machine that was measured, as in 800MHz
+    /// Lowest frequency of the machine that was measured, such as 800MHz
     #[arg(long, value_name = "HZ", value_parser = bounds::frequency, help_heading = "Bounds")]
     pub(crate) clock_min: Option<f64>,
-    /// Its highest frequency, as in 5GHz
+    /// Highest frequency of that machine, such as 5GHz
     #[arg(long, value_name = "HZ", value_parser = bounds::frequency, help_heading = "Bounds")]
     pub(crate) clock_max: Option<f64>,
-    /// What all its threads copy together, as in 25GB/s
+    /// Memory bandwidth of that machine, all threads together, such as 25GB/s
     #[arg(long, value_name = "RATE", value_parser = bounds::byte_rate, help_heading = "Bounds")]
     pub(crate) memory_bandwidth: Option<f64>,
-    /// What its link carries, as in 10Gbit/s
+    /// Link speed of that machine, such as 10Gbit/s
     #[arg(long, value_name = "RATE", value_parser = bounds::byte_rate, help_heading = "Bounds")]
     pub(crate) link: Option<f64>,
-    /// What its empty system call takes, as in 100ns
+    /// Cost of its cheapest system call, such as 100ns
     #[arg(long, value_name = "TIME", value_parser = bounds::span_ns, help_heading = "Bounds")]
     pub(crate) call_cost: Option<f64>,
-    /// Its CPUs
+    /// Number of its CPUs
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Bounds")]
     pub(crate) cpus: Option<u32>,
 }
@@ -430,24 +431,24 @@ pub(crate) struct Audit {
 /// Formats of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RowFormat {
-    /// RFC 4180, units in the column names, empty for null
+    /// RFC 4180, units in the column names, empty fields for missing values
     Csv,
-    /// With reasons for what is null
+    /// With the reasons for missing values
     Json,
 }
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RowKind {
-    /// One arm in one trial
+    /// One method in one trial
     Arms,
     /// One slice
     Slices,
-    /// One arm in one cell, analysed
+    /// One method in one setting, analysed
     Cells,
-    /// One phase of a search of run server
+    /// One load step of a server search
     Phases,
-    /// All that is stored, for `iolens import`; as JSON alone
+    /// Everything stored, for `iolens import`; JSON only
     All,
 }
 

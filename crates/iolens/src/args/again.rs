@@ -16,9 +16,8 @@ use crate::values;
 /// What a stored plan may do besides measuring.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Allow {
-    /// Let a stored plan do more than measure: external (run the programs that it names), file
-    /// (read the file that it names), dir (write in the folder that it names), evict,
-    /// drop-caches, sysctl
+    /// Let a stored plan do more than measure: external (run the programs it names), file (read the
+    /// file it names), dir (write to the folder it names), evict, drop-caches, sysctl
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) allow: Vec<Permission>,
 }
@@ -69,8 +68,8 @@ pub(crate) struct Peer {
 }
 
 const COMPARE_AFTER: &str = "\
-Exit code: 1 if an arm is SLOWER in RUN_B by more than δ, 4 if nothing can be compared, 2 if
-the runs have nothing in common
+Exit codes: 1 a method got slower in RUN_B by more than the threshold · 2 the runs have nothing in
+common · 4 nothing can be compared
 
 iolens compare before after --markdown
 iolens compare last --rerun ../candidate/target/release/iolens";
@@ -78,22 +77,22 @@ iolens compare last --rerun ../candidate/target/release/iolens";
 #[derive(Debug, clap::Args)]
 #[command(after_help = COMPARE_AFTER)]
 pub(crate) struct Compare {
-    /// The run to compare with: an id, the beginning of one, a name, or `last`
+    /// Run to compare with: ID, start of one, name, or `last`
     #[arg(value_name = "RUN_A")]
     pub(crate) run_a: String,
-    /// The run that is judged
+    /// The run to judge
     #[arg(value_name = "RUN_B", required_unless_present = "rerun", conflicts_with = "rerun")]
     pub(crate) run_b: Option<String>,
-    /// Judge also what each arm takes by itself, although the runs took no turns
+    /// Also compare absolute times, although the runs did not alternate
     #[arg(long)]
     pub(crate) absolute: bool,
-    /// Database of RUN_B, if it is in another one
+    /// Database of RUN_B, if it is not in --db
     #[arg(long, value_name = "FILE", conflicts_with = "rerun")]
     pub(crate) db_b: Option<PathBuf>,
-    /// Print the result for a pull request, in the Markdown of GitHub
+    /// Print the result as GitHub Markdown, for a pull request
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
-    /// Print every number below the first screen
+    /// Print every number
     #[arg(short, long, conflicts_with_all = ["json", "markdown"])]
     pub(crate) verbose: bool,
     #[command(flatten)]
@@ -106,19 +105,19 @@ pub(crate) struct Compare {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Two builds")]
 pub(crate) struct Rerun {
-    /// Measure the plan of RUN_A anew, each trial with this iolens and with that one, and
-    /// compare the two new runs, that one's against this one's
+    /// Measure RUN_A's plan again, alternating this build of iolens with IOLENS trial by trial, and
+    /// compare IOLENS's run with this build's
     #[arg(id = "rerun", long = "rerun", value_name = "IOLENS")]
     pub(crate) program: Option<PathBuf>,
-    /// Begin no pass that would end later [default: twice what RUN_A had]
+    /// Stop after this long [default: twice RUN_A's budget]
     #[arg(long, value_name = "TIME", requires = "rerun")]
     pub(crate) budget: Option<Nanos>,
     #[command(flatten)]
     pub(crate) allow: Allow,
-    /// Wait for another run to end instead of giving up
+    /// Wait while another run is measuring, instead of failing
     #[arg(long, requires = "rerun")]
     pub(crate) wait: bool,
-    /// Progress on stderr: plain (a line per trial), none [default: a bar on a terminal]
+    /// bar, plain (a line per trial) or none [default: bar on a terminal]
     #[arg(long, value_name = "HOW", hide_possible_values = true, requires = "rerun")]
     pub(crate) progress: Option<ProgressKind>,
 }
@@ -127,27 +126,26 @@ const CONFIRM_EXAMPLE: &str = "\
 iolens confirm last
 iolens confirm before --budget 20m
 
-A run says between which two of its sizes one way to send overtakes another: a band. This
-measures sizes inside each band in fresh trials, the two ways against each other once more, and
-analyses these alone. Where the order changes once, the sentences, the page and the JSON of RUN
-name the point with its interval; where it does not, they say why there is none. Each curve's
-trials are a stored run of their own (`iolens runs`).
+A run can only say that one method overtakes another between two of the sizes it measured. This
+measures sizes in between, in fresh trials of just these two methods. If the order changes once,
+RUN's screen, report and JSON then name the size with its interval; if not, they say why there is
+none. The new trials are stored as runs of their own (`iolens runs`).
 
-Exit code: 0 if something was measured, 4 if nothing is usable, 130 if interrupted";
+Exit codes: 0 something was measured · 4 nothing is usable · 130 interrupted";
 
 /// A run whose bands are open.
 #[derive(Debug, clap::Args)]
 #[command(after_help = CONFIRM_EXAMPLE)]
 pub(crate) struct Confirm {
-    /// An id, the beginning of one, a name, or `last`
+    /// Run ID, the start of one, a name, or `last`
     pub(crate) run: String,
-    /// Time for all curves together
+    /// Time for all crossovers together
     #[arg(long, value_name = "TIME", default_value = "10m")]
     pub(crate) budget: Nanos,
-    /// Wait for another run to end instead of giving up
+    /// Wait while another run is measuring, instead of failing
     #[arg(long)]
     pub(crate) wait: bool,
-    /// As of `run`
+    /// bar, plain (a line per trial) or none [default: bar on a terminal]
     #[arg(long, value_name = "HOW", hide_possible_values = true, help_heading = "Results")]
     pub(crate) progress: Option<ProgressKind>,
     #[command(flatten)]
@@ -162,17 +160,17 @@ const RESUME_EXAMPLE: &str = "\
 iolens resume last
 iolens resume before --budget 20m
 
-A run goes on with the plan it began with, on the machine, the boot and the build that began it.
+A run continues with its own plan, on the same machine, boot and build that started it.
 
-Exit code: as of `iolens run`";
+Exit codes: as of `iolens run`";
 
 /// A run that was interrupted, killed or stopped by its budget.
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESUME_EXAMPLE)]
 pub(crate) struct Resume {
-    /// An id, the beginning of one, a name, or `last`
+    /// Run ID, the start of one, a name, or `last`
     pub(crate) run: String,
-    /// Stop after this long [default: that of the run]
+    /// Stop after this long [default: the run's own budget]
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<Nanos>,
     /// Wait while another run is measuring, instead of failing

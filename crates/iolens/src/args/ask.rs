@@ -12,14 +12,14 @@ iolens ask --size 12KiB --connections 40
 iolens ask --size 12KiB --connections 40 --fields 3 --mode rr
 iolens ask --size 1MiB --methods classic,io_uring --fresh
 
-A run that is stored answers if it has this very message on this machine, one with verdicts
-before a first look, a later one before an earlier. Where there is none, a short run measures
-the message, a quarter of it and four times as much; it is stored like any other.
+If a stored run of this machine has this very message, the answer comes from it: from a full run
+before a quick look, from a newer run before an older one. If none has, a short run measures the
+message, a quarter of its size and four times its size, and is stored too.
 
-Each connection has a thread of its own at either end. One thread with many connections is
-a server: `iolens run server --connections 1000`.
+Each connection has its own thread at both ends. For one thread with many connections, use
+`iolens run server --connections 1000`.
 
-Exit code: 0 if there is an answer, 4 if nothing is usable, 130 if interrupted";
+Exit codes: 0 answered · 4 nothing is usable · 130 interrupted";
 
 const FROM: &str = "Where the answer comes from";
 
@@ -30,17 +30,17 @@ pub(crate) struct Ask {
     /// Size of the message
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub(crate) size: Bytes,
-    /// Connections that send at the same time, each with a thread at either end
+    /// Connections that send at once, each with a thread at both ends
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::asked_connections)]
     pub(crate) connections: u32,
-    /// Fields that the message is made of, each allocated on its own
+    /// Separately allocated fields in a message
     #[arg(long, value_name = "N", default_value_t = NetSetting::FIELDS,
           value_parser = values::field_count)]
     pub(crate) fields: u32,
-    /// stream, or rr: a response to each message before the next
+    /// stream, or rr (a response to each message before the next)
     #[arg(long, value_name = "WHICH", default_value = "stream", value_parser = values::one::<Mode>)]
     pub(crate) mode: Mode,
-    /// loopback, veth, sink (drops everything), or auto: veth if permitted, else loopback
+    /// loopback, veth, sink (drops everything) or auto (veth if permitted, else loopback)
     #[arg(long, value_name = "WHICH", default_value = "auto",
           value_parser = values::one::<Stand>)]
     pub(crate) network: Stand,
@@ -48,24 +48,24 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "LIST", value_parser = values::words)]
     pub(crate) methods: Option<List<String>>,
 
-    /// Answer from this run: an id, its beginning, a name, or `last`
+    /// Answer from this run: ID, start of one, name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with_all = ["fresh", "stored"], help_heading = FROM)]
     pub(crate) run: Option<String>,
-    /// Measure, whatever is stored
+    /// Measure, even if a stored run has the answer
     #[arg(long, conflicts_with = "stored", help_heading = FROM)]
     pub(crate) fresh: bool,
-    /// Never measure: answer from a stored run or not at all
+    /// Never measure: answer from a stored run, or not at all
     #[arg(long, help_heading = FROM)]
     pub(crate) stored: bool,
-    /// Begin no pass of a short run that would end later [default: 40s, or 1m of many connections]
+    /// Stop measuring after this long [default: 40s; 1m for many connections]
     #[arg(long, value_name = "TIME",
           conflicts_with_all = ["run", "stored"], help_heading = FROM)]
     pub(crate) budget: Option<Nanos>,
-    /// Wait for another run to end instead of giving up
+    /// Wait while another run is measuring, instead of failing
     #[arg(long, help_heading = FROM)]
     pub(crate) wait: bool,
 
-    /// As of `run`
+    /// bar, plain (a line per trial) or none [default: bar on a terminal]
     #[arg(long, value_name = "HOW", hide_possible_values = true, help_heading = "Results")]
     pub(crate) progress: Option<ProgressKind>,
     #[command(flatten)]

@@ -16,21 +16,21 @@ iolens file write new.bin --block-size 1MiB --count 1000 --sync fsync
 iolens file copy big.bin copy.bin --block-size 256KiB --engine copy_file_range --verify";
 
 const READ_EXAMPLE: &str = "\
-The checksum is a hash of the file's 64-bit words in which each has its place: it is
-the same for every engine, block size, order and number of threads. In Python:
+The checksum hashes the file's 64-bit words by position, so it is the same for every
+engine, block size, order and number of threads. In Python:
   h, p = 0, 2**61 - 1
   for at in reversed(range(0, len(b), 8)):
       h = (h + int.from_bytes(b[at:at+8], \"little\")) * 0x1e3779b97f4a7c1a % p
   print(\"%016x\" % ((h + len(b)) % p))
 
-Each thread reads a range of its own, with a descriptor of its own. The file is never
-written to, and never evicted from the page cache without --evict. A process of its
-own reads, so that strace sees the calls with -f.";
+Each thread reads its own range through its own descriptor. The file is never changed,
+and never evicted from the page cache without --evict. A separate process does the
+reading; to trace it, use strace -f.";
 
 const SIZE_EXAMPLE: &str = "\
-The file is read with read(2) as it is after it was written, which is from memory
-where it fits there. It has no name while it is used, so that nothing is left of it
-however this ends. A tenth of the free space stays free, and 1 GiB at least.";
+The file is read with read(2) right after it was written, so from memory if it fits.
+It has no name while in use, so nothing is left behind however this ends. At least a
+tenth of the free space, and at least 1 GiB, stays free.";
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = FILE_EXAMPLE)]
@@ -40,89 +40,86 @@ pub(crate) struct File {
 }
 
 const WRITE_EXAMPLE: &str = "\
-The content is made as it is written, outside of the time: 64-bit words that look like
-chance and never repeat, so that nothing on the way can compress them or find them twice.
-The checksum is that of `iolens file read --checksum`.
+The content is generated while writing, outside the timed part: 64-bit words that look random and
+never repeat, so nothing can compress or deduplicate them. The checksum is the one
+`iolens file read --checksum` prints.
 
-A new file has no name until it is whole: one that could not be finished, or was
-interrupted, is not there. Devices, symbolic links, directories, mount points, FIFOs and
-sockets are never written to.
+A new file has no name until it is complete: if writing fails or is interrupted, nothing is left.
+Devices, symbolic links, directories, mount points, FIFOs and sockets are never written to.
 
---overwrite writes an existing file in place: it keeps its blocks, owner, mode and hard
-links, and is cut behind its new end. If that fails on the way it is left partly new and
-partly as it was.";
+--overwrite writes to an existing file in place: it keeps its blocks, owner, mode and hard links,
+and is truncated to the new size. If that fails midway, the file is left partly overwritten.";
 
 const COPY_EXAMPLE: &str = "\
-Engines never fall back to another: what a file system refuses is an error that says what
-to use instead. `reflink` shares blocks and moves no bytes; copy_file_range may do so, and
-the result says whether it did. With --threads each copies a range of its own.
+An engine never falls back to another: if the file system refuses it, the error says what to use
+instead. `reflink` shares blocks and moves no bytes; copy_file_range may do the same, and the
+result says whether it did. With --threads, each thread copies its own range.
 
-The source is only read. A new destination has no name until it is whole: a copy that could
-not be finished, or was interrupted, is not there. Devices, symbolic links, directories,
-mount points, FIFOs and sockets are never written to, nor the source by another name.
+The source is never changed. A new destination has no name until it is complete: if copying fails
+or is interrupted, nothing is left. Devices, symbolic links, directories, mount points, FIFOs and
+sockets are never written to, nor is the source under another name.
 
---overwrite writes an existing file in place: it keeps its blocks, owner, mode and hard
-links, and is cut behind its new end. If that fails on the way it is left partly new and
-partly as it was.";
+--overwrite writes to an existing file in place: it keeps its blocks, owner, mode and hard links,
+and is truncated to the new size. If that fails midway, the file is left partly overwritten.";
 
 /// What is done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FileTask {
-    /// Read a file once and say what that took
+    /// Read a file once and print what it cost
     #[command(after_help = READ_EXAMPLE)]
     Read(FileRead),
-    /// Find the size of a file whose reading takes a wanted time
+    /// Find the file size that takes a given time to read
     #[command(after_help = SIZE_EXAMPLE)]
     Size(FileSize),
-    /// Write a new file and say what that took
+    /// Write a new file and print what it cost
     #[command(after_help = WRITE_EXAMPLE)]
     Write(FileWrite),
-    /// Copy a file and say what that took
+    /// Copy a file and print what it cost
     #[command(after_help = COPY_EXAMPLE)]
     Copy(FileCopy),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FileRead {
-    /// The file, which is only read
+    /// File to read; it is never changed
     #[arg(value_name = "FILE")]
     pub(crate) path: PathBuf,
-    /// Bytes asked of one call, 1 to 64MiB
+    /// Bytes per call, 1 to 64MiB
     #[arg(long = "block-size", value_name = "SIZE", value_parser = values::block_size)]
     pub(crate) block: Bytes,
-    /// Blocks to read, from the beginning [default: all]
+    /// Blocks to read, from the start [default: all]
     #[arg(long, value_name = "N", value_parser = values::block_count)]
     pub(crate) count: Option<u64>,
-    /// Read it so many times, on one clock
+    /// Read the file this many times, timed together
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::up_to(1_000_000, "loops"),
           conflicts_with_all = ["checksum", "xor"])]
     pub(crate) loops: u32,
-    /// How to read, by id (see `iolens list engines`)
+    /// How to read (see `iolens list engines`)
     #[arg(long, value_name = "ID", default_value = "read", value_parser = values::word)]
     pub(crate) engine: String,
-    /// Threads, each with a range of the file
+    /// Threads, each with its own range of the file
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::file_threads)]
     pub(crate) threads: u32,
-    /// Reads under way at once in each thread, for engines of io_uring [default: 8]
+    /// Reads in flight per thread, for io_uring engines [default: 8]
     #[arg(long = "queue-depth", value_name = "N", value_parser = values::depth)]
     pub(crate) depth: Option<u32>,
-    /// Order of the blocks: sequential, or random, each once
+    /// Block order: sequential or random (each block once)
     #[arg(long, value_name = "ORDER", default_value = "sequential",
           value_parser = values::one::<Pattern>)]
     pub(crate) pattern: Pattern,
-    /// Seed of a random order
+    /// Seed of the random order
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
-    /// Look at every byte, and make nothing of it
+    /// Look at every byte, without using it
     #[arg(long, conflicts_with_all = ["checksum", "xor"])]
     pub(crate) scan: bool,
-    /// Print a checksum of what was read
+    /// Print a checksum of the bytes read
     #[arg(long)]
     pub(crate) checksum: bool,
-    /// Print the XOR of its 32-bit little-endian words, which blocks out of order do not change
+    /// Print the XOR of all 32-bit little-endian words, which does not depend on block order
     #[arg(long)]
     pub(crate) xor: bool,
-    /// Bring the file out of the page cache first; other programs that use it pay for that too
+    /// Evict the file from the page cache first (other programs using it slow down too)
     #[arg(long)]
     pub(crate) evict: bool,
     /// Print the result as JSON
@@ -132,17 +129,17 @@ pub(crate) struct FileRead {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FileSize {
-    /// Where the file is made
+    /// Folder for the file
     #[arg(value_name = "DIR", default_value = ".")]
     pub(crate) folder: PathBuf,
-    /// Bytes asked of one call, 1 to 64MiB
+    /// Bytes per call, 1 to 64MiB
     #[arg(long = "block-size", value_name = "SIZE", value_parser = values::block_size)]
     pub(crate) block: Bytes,
-    /// How long reading it is to take
+    /// How long reading should take
     #[arg(long, value_name = "FROM..TO", default_value = "5s..15s",
           value_parser = values::time_range)]
     pub(crate) time: (Nanos, Nanos),
-    /// Keep the file, under a name that says its size
+    /// Keep the file, with its size in its name
     #[arg(long)]
     pub(crate) keep: bool,
     /// Print the result as JSON
@@ -152,26 +149,26 @@ pub(crate) struct FileSize {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FileWrite {
-    /// The file, which is not there yet
+    /// File to create
     #[arg(value_name = "FILE")]
     pub(crate) path: PathBuf,
-    /// Bytes given to one call, 1 to 64MiB
+    /// Bytes per call, 1 to 64MiB
     #[arg(long = "block-size", value_name = "SIZE", value_parser = values::block_size)]
     pub(crate) block: Bytes,
     /// Blocks to write
     #[arg(long, value_name = "N", value_parser = values::block_count)]
     pub(crate) count: u64,
-    /// How to write, by id: direct, mmap, pwrite, uring_fixed, write, writev
+    /// How to write: direct, mmap, pwrite, uring_fixed, write, writev
     #[arg(long, value_name = "ID", default_value = "write", value_parser = values::word)]
     pub(crate) engine: String,
-    /// When it is on the device: none (when the kernel likes), fsync or fdatasync (one at the
-    /// end, timed apart), dsync (each write, O_DSYNC)
+    /// When to sync to the device: none, fsync or fdatasync (once at the end, timed separately), or
+    /// dsync (every write, O_DSYNC)
     #[arg(long, value_name = "WHEN", default_value = "none", value_parser = values::one::<Syncing>)]
     pub(crate) sync: Syncing,
-    /// The same as --sync fsync
+    /// Same as --sync fsync
     #[arg(long, conflicts_with = "sync")]
     pub(crate) fsync: bool,
-    /// Write over the file if it exists, in place
+    /// Overwrite an existing file in place
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// Seed of the content
@@ -184,29 +181,29 @@ pub(crate) struct FileWrite {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FileCopy {
-    /// The file to copy, which is only read
+    /// File to copy; it is never changed
     #[arg(value_name = "SRC")]
     pub(crate) source: PathBuf,
-    /// The copy, which is not there yet
+    /// File to create
     #[arg(value_name = "DST")]
     pub(crate) destination: PathBuf,
-    /// Bytes asked of one call, 1 to 64MiB
+    /// Bytes per call, 1 to 64MiB
     #[arg(long = "block-size", value_name = "SIZE", value_parser = values::block_size)]
     pub(crate) block: Bytes,
-    /// How to copy, by id: copy_file_range, direct, mmap_write, read_write, reflink, sendfile,
-    /// splice, uring_copy
+    /// How to copy: copy_file_range, direct, mmap_write, read_write, reflink, sendfile, splice,
+    /// uring_copy
     #[arg(long, value_name = "ID", default_value = "read_write", value_parser = values::word)]
     pub(crate) engine: String,
-    /// Threads, each with a range of the file
+    /// Threads, each with its own range of the file
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::file_threads)]
     pub(crate) threads: u32,
-    /// Write over the destination if it exists, in place
+    /// Overwrite an existing destination in place
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// Read both files afterwards, through the page cache, and compare their checksums
+    /// Read both files afterwards, through the page cache, and compare checksums
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Bring the copy to its device at the end (fsync), timed apart
+    /// Sync the copy to its device at the end (fsync), timed separately
     #[arg(long)]
     pub(crate) fsync: bool,
     /// Print the result as JSON

@@ -14,12 +14,12 @@ Open loop:       iolens load :7001 --connections 64 --rate 20000
 See replies:     iolens load :7001 --connections 3 --print
 Another server:  iolens load :80 --connections 64 --http /
 
-In a closed loop a connection sends its next request when it has its reply, so a
-server that stalls is asked less. In an open loop (--rate) requests are due by a
-schedule that waits for nobody; times are given from when a request was due, with
-what it waited for a free connection, and from when it was sent, without.
+In a closed loop, a connection sends its next request after its reply, so a server
+that stalls gets fewer requests. In an open loop (--rate), requests follow a fixed
+schedule. Times are then counted twice: from when a request was due, which includes
+waiting for a free connection, and from when it was sent.
 
-Processors that taskset sets are kept unless --cpus names others.";
+CPUs set with taskset are kept unless --cpus names others.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
@@ -27,78 +27,78 @@ pub(crate) struct Load {
     /// The server: 127.0.0.1:7001, [::1]:7001, NAME:7001, or :7001 for 127.0.0.1
     #[arg(value_name = "ADDR")]
     pub(crate) address: Address,
-    /// Connections at a time
+    /// Concurrent connections
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::load::connections)]
     pub(crate) connections: u32,
-    /// Requests in flight on each connection, at most
+    /// Most requests in flight per connection
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::depth)]
     pub(crate) in_flight: u32,
-    /// A connection for every request
+    /// One request per connection
     #[arg(long, conflicts_with = "long")]
     pub(crate) short: bool,
-    /// Connections that last [default]
+    /// Keep-alive connections [default]
     #[arg(long)]
     pub(crate) long: bool,
 
-    /// Open loop: so many requests per second, whatever becomes of them
+    /// Open loop: this many requests per second, replies or not
     #[arg(long, value_name = "R", value_parser = values::load::rate, help_heading = PACE)]
     pub(crate) rate: Option<f64>,
-    /// How requests of an open loop follow each other: poisson, fixed [default: poisson]
+    /// Open loop: spacing of requests, poisson or fixed [default: poisson]
     #[arg(long, value_name = "HOW", value_parser = values::one::<Arrivals>, requires = "rate",
           help_heading = PACE)]
     pub(crate) arrivals: Option<Arrivals>,
-    /// Closed loop: time between a reply and the next request [default: none]
+    /// Closed loop: pause between a reply and the next request [default: none]
     #[arg(long, value_name = "TIME", conflicts_with = "rate",
           help_heading = PACE)]
     pub(crate) think: Option<Nanos>,
-    /// Requests to make
+    /// Stop after this many requests
     #[arg(long, value_name = "N", value_parser = values::messages, conflicts_with = "time",
           help_heading = PACE)]
     pub(crate) requests: Option<u64>,
-    /// For how long requests are made [default: 10s; with --print a request per connection]
+    /// Stop after this long [default: 10s; with --print, one request per connection]
     #[arg(long, value_name = "TIME", help_heading = PACE)]
     pub(crate) time: Option<Nanos>,
-    /// Before, for how long requests are made that do not count
+    /// Send uncounted requests for this long first
     #[arg(long, value_name = "TIME", help_heading = PACE)]
     pub(crate) warmup: Option<Nanos>,
-    /// Over which time connections are made [default: as soon as possible]
+    /// Open the connections over this long [default: as fast as possible]
     #[arg(long, value_name = "TIME", help_heading = PACE)]
     pub(crate) ramp: Option<Nanos>,
-    /// Give a request up so long after it was due
+    /// Give up on a request this long after it was due
     #[arg(long, value_name = "TIME", default_value = "10s",
           help_heading = PACE)]
     pub(crate) timeout: Nanos,
-    /// What random gaps come from [default: another one each time]
+    /// Seed of random gaps [default: new each time]
     #[arg(long, value_name = "N", help_heading = PACE)]
     pub(crate) seed: Option<u64>,
 
-    /// Check that replies are those of a service: echo, payload:N, burn:µs, top2, oracle
+    /// Check replies against a service: echo, payload:N, burn:µs, top2, oracle
     #[arg(long, value_name = "SERVICE", value_parser = values::word, help_heading = REQUEST)]
     pub(crate) service: Option<String>,
-    /// Bytes of text in each request
+    /// Bytes of text per request
     #[arg(long, value_name = "N", value_parser = values::load::text, help_heading = REQUEST)]
     pub(crate) payload: Option<Bytes>,
-    /// Ask for this path with HTTP/1.1 GET instead
+    /// Send HTTP/1.1 GET requests for this path instead
     #[arg(long, value_name = "PATH", value_parser = values::load::http_path,
           conflicts_with_all = ["service", "payload"], help_heading = REQUEST)]
     pub(crate) http: Option<String>,
 
-    /// Print each reply with the number of its connection, with --json as an object a
-    /// line; slows down what is measured
+    /// Print each reply with its connection and request number, with --json as one object per line;
+    /// this slows down what is measured
     #[arg(long)]
     pub(crate) print: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Threads of the client [default: one, or one per processor of --cpus]
+    /// Client threads [default: one, or one per CPU in --cpus]
     #[arg(long, value_name = "N", value_parser = values::load::threads, help_heading = MACHINE)]
     pub(crate) threads: Option<u32>,
-    /// Processors to bind the threads to, in turn [default: none is bound]
+    /// Bind threads to these CPUs, in turn [default: not bound]
     #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
     pub(crate) cpus: Option<List<u32>>,
-    /// Addresses of this machine to connect from, in turn, as in 127.0.0.1-127.0.0.16;
-    /// with many short connections that spares the kernel a long search for a free port
+    /// Local addresses to connect from, in turn, such as 127.0.0.1-127.0.0.16; with many short
+    /// connections this keeps free ports easy to find
     #[arg(long, value_name = "LIST", value_parser = values::load::sources, help_heading = MACHINE)]
     pub(crate) sources: Option<List<std::net::IpAddr>>,
 }

@@ -10,10 +10,10 @@ use iolens_model::units::Nanos;
 use crate::args::ResultArgs;
 
 const IMPORT_AFTER: &str = "\
-A FILE is a database of iolens, or what `iolens export RUN --format json --rows all` wrote. It is
-only read. Runs are known by their ids: one that is here already is not imported again.
+A FILE is an iolens database, or the output of `iolens export RUN --format json --rows all`. It is
+never changed. A run whose ID is here already is not imported again.
 
-Exit code: 4 if a file or a run of one was refused
+Exit codes: 0 done · 4 a file, or a run in one, was refused
 
 iolens import node1.db node2.db
 iolens import --host rack7-left results.db";
@@ -21,17 +21,17 @@ iolens import --host rack7-left results.db";
 #[derive(Debug, clap::Args)]
 #[command(after_help = IMPORT_AFTER)]
 pub(crate) struct Import {
-    /// Databases and runs exported whole
+    /// Databases, or runs exported with --rows all
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Label of the machine that measured the runs [default: its host name as stored with
-    /// them, else the name of the file]
+    /// Name of the machine that measured the runs [default: the stored host name, else the file's
+    /// name]
     #[arg(long, value_name = "NAME", value_parser = origin::label)]
     pub(crate) host: Option<String>,
-    /// Say what would be imported, and do nothing
+    /// Print what would be imported; change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Wait for a run that measures instead of giving up
+    /// Wait while a run is measuring, instead of failing
     #[arg(long)]
     pub(crate) wait: bool,
     #[command(flatten)]
@@ -39,16 +39,16 @@ pub(crate) struct Import {
 }
 
 const GC_EXAMPLE: &str = "\
-Without flags nothing is lost: runs that were cut short before their first trial go, and
-room that is free in the file is given back. --keep and --older-than remove runs; given
-together, only those that both name.
+Without flags no result is lost: runs that were interrupted before their first trial are deleted,
+and free space in the file goes back to the file system. --keep and --older-than delete runs;
+together they delete only runs that both select.
 
 iolens gc --dry-run
 iolens gc --older-than 90d --keep 20";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rm {
-    /// Ids, beginnings of them, names, or `last`
+    /// Run IDs, starts of IDs, names, or `last`
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     #[command(flatten)]
@@ -60,13 +60,13 @@ pub(crate) struct Rm {
 #[derive(Debug, clap::Args)]
 #[command(after_help = GC_EXAMPLE)]
 pub(crate) struct Gc {
-    /// Remove all runs of this machine but the latest N; imported runs stay
+    /// Delete all but the latest N runs of this machine; keep imported runs
     #[arg(long, value_name = "N", value_parser = parse::count)]
     pub(crate) keep: Option<u64>,
-    /// Remove runs that began longer ago, as in 30d
+    /// Delete runs older than this, such as 30d
     #[arg(long, value_name = "AGE", value_parser = parse::age)]
     pub(crate) older_than: Option<Nanos>,
-    /// Say what would be done, and do nothing
+    /// Print what would be deleted; change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -78,10 +78,10 @@ pub(crate) struct Gc {
 /// What is asked before runs are removed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Consent {
-    /// Remove runs without asking
+    /// Delete without asking
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Wait for a run that measures instead of giving up
+    /// Wait while a run is measuring, instead of failing
     #[arg(long)]
     pub(crate) wait: bool,
 }
@@ -116,7 +116,7 @@ pub(crate) enum Shell {
 #[derive(Debug, clap::Args)]
 #[command(after_help = MAN_EXAMPLE)]
 pub(crate) struct Man {
-    /// Folder for the pages, one for each command; made where there is none
+    /// Folder for the pages, one per command; created if missing
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
     /// Replace pages that exist

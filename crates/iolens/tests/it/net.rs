@@ -410,8 +410,8 @@ fn the_help_of_both_ends_has_examples() {
     Usage: iolens net <COMMAND>
 
     Commands:
-      send  Listen, send to those who connect, and say what that took
-      recv  Connect, receive to the end, and say what that took
+      send  Listen, send to each client that connects, and print what it cost
+      recv  Connect, receive to the end, and print what it cost
       help  Print this message or the help of the given subcommand(s)
 
     Options:
@@ -426,48 +426,50 @@ fn the_help_of_both_ends_has_examples() {
 #[test]
 fn the_help_of_the_sending_end_says_who_is_a_client() {
     insta::assert_snapshot!(help("net send --help"), @r#"
-    Listen, send to those who connect, and say what that took
+    Listen, send to each client that connects, and print what it cost
 
     Usage: iolens net send [OPTIONS] --listen <ADDR> --size <SIZE> <METHOD>
 
     Arguments:
-      <METHOD>  How to send, by id (see `iolens list methods`)
+      <METHOD>  How to send (see `iolens list methods`)
 
     Options:
           --listen <ADDR>      Where to listen: 127.0.0.1:5001, [::1]:5001, NAME:5001, or :5001 for
-                               127.0.0.1; port 0 is a free one, which stderr names
-          --size <SIZE>        Size of a message
-          --clients <N>        Connections to take, each with a thread and a stream of its own [default:
-                               1]
-          --messages <N>       Messages for each client
+                               127.0.0.1; port 0 picks a free port and prints it to stderr
+          --size <SIZE>        Message size
+          --clients <N>        Clients to wait for, each with its own thread and stream [default: 1]
+          --messages <N>       Messages to send to each client
           --window <TIME>      Send for this long [default: 5s]
           --fields <N>         Fields per message, 1 to 64 [default: 8]
-          --iovec <WHEN>       Build the iovec per-message, or once: prebuilt [default: per-message]
-          --send-memory <HOW>  Memory that is sent from: hot, cold [default: hot]
+          --iovec <WHEN>       When to build the iovec: per-message, or prebuilt (once) [default:
+                               per-message]
+          --send-memory <HOW>  Memory to send from: hot (fits L2) or cold (exceeds the last-level cache)
+                               [default: hot]
           --json               Print the result as JSON
       -h, --help               Print help
 
     The machine and its network:
-          --cpus <LIST>           Processors to bind the threads to, in turn [default: none is bound]
+          --cpus <LIST>           Bind threads to these CPUs, in turn [default: not bound]
           --congestion <NAME>     TCP congestion control [default: reno]
           --socket-buffer <SIZE>  SO_SNDBUF and SO_RCVBUF [default: 512KiB]
-          --stall-limit <TIME>    Give up when the other end does not move for this long [default: 10s]
+          --stall-limit <TIME>    Give up when the other end stalls for this long [default: 10s]
 
-    Any program that connects and reads is a client: nothing travels but messages.
-    `nc 127.0.0.1 5001 </dev/null | wc -c` is one. The clock ends when every client
-    has read the end of its stream and closed its own end. One that does not close
-    (some `nc` wait for the end of their own input first) is not waited for: then the
-    clock ends with its kernel's last acknowledgement, and the result says so.
+    Any program that connects and reads can be a client, such as
+    `nc 127.0.0.1 5001 </dev/null | wc -c`: only messages are sent. The clock stops
+    when every client has read to the end and closed its connection. A client that
+    does not close (some versions of `nc` wait for their own input first) is not
+    waited for: the clock then stops at its kernel's last acknowledgement, and the
+    result says so.
 
-    With one client all of it happens on the main thread, which `strace -c` sees
-    without -f. Processors that taskset sets are kept unless --cpus names others.
+    With one client everything runs on the main thread, so `strace -c` works without
+    -f. CPUs set with taskset are kept unless --cpus names others.
     "#);
 }
 
 #[test]
 fn the_help_of_the_receiving_end_says_what_counts_messages() {
     insta::assert_snapshot!(help("net recv --help"), @r#"
-    Connect, receive to the end, and say what that took
+    Connect, receive to the end, and print what it cost
 
     Usage: iolens net recv [OPTIONS] <ADDR>
 
@@ -475,22 +477,22 @@ fn the_help_of_the_receiving_end_says_what_counts_messages() {
       <ADDR>  Where `net send` listens: 127.0.0.1:5001, [::1]:5001, NAME:5001, or :5001 for 127.0.0.1
 
     Options:
-          --receiver <ID>     How to receive, by id (see `iolens list receivers`) [default: recv]
-          --size <SIZE>       Size of a message, to count them
-          --connections <N>   Connections to make, each with a thread of its own [default: 1]
-          --recv-size <SIZE>  Bytes asked of one call, whatever the message size [default: 128KiB]
-          --fields <N>        Fields per message, for a receiver that scatters, 1 to 64 [default: 8]
+          --receiver <ID>     How to receive (see `iolens list receivers`) [default: recv]
+          --size <SIZE>       Message size, to count messages
+          --connections <N>   Connections to open, each with its own thread [default: 1]
+          --recv-size <SIZE>  Bytes to ask for per call, whatever the message size [default: 128KiB]
+          --fields <N>        Fields per message for scattering receivers, 1 to 64 [default: 8]
           --json              Print the result as JSON
       -h, --help              Print help
 
     The machine and its network:
-          --cpus <LIST>           Processors to bind the threads to, in turn [default: none is bound]
+          --cpus <LIST>           Bind threads to these CPUs, in turn [default: not bound]
           --congestion <NAME>     TCP congestion control [default: reno]
           --socket-buffer <SIZE>  SO_SNDBUF and SO_RCVBUF [default: 512KiB]
-          --stall-limit <TIME>    Give up when the other end does not move for this long [default: 10s]
+          --stall-limit <TIME>    Give up when the other end stalls for this long [default: 10s]
 
-    A stream has no messages in it: --size says how large they are, to count them.
-    With one connection all of it happens on the main thread, which `strace -c` sees
-    without -f. Processors that taskset sets are kept unless --cpus names others.
+    A TCP stream does not mark messages; give --size to count them.
+    With one connection everything runs on the main thread, so `strace -c` works
+    without -f. CPUs set with taskset are kept unless --cpus names others.
     "#);
 }
