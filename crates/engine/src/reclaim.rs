@@ -42,10 +42,10 @@ impl Reclaim {
         match self {
             Reclaim::Off => "off".to_owned(),
             Reclaim::On { idle_s: Some(s) } => {
-                format!("DAMON pages out what was not used for {s:.0} s")
+                format!("DAMON pages out memory unused for {s:.0} s")
             }
-            Reclaim::On { idle_s: None } => "DAMON pages out what is not used".to_owned(),
-            Reclaim::NotTold => "told to root alone".to_owned(),
+            Reclaim::On { idle_s: None } => "DAMON pages out unused memory".to_owned(),
+            Reclaim::NotTold => "only root can see it".to_owned(),
         }
     }
 }

@@ -48,7 +48,7 @@ fn accounts(patient: &Patient<'_>) -> Finding {
             ok(NAME, found, "getrusage(2)")
         }
         None => ok(NAME, "CPU time, switches, faults", "/proc/self/sched").limits(
-            "a thread that changed its CPU is not seen by that",
+            "threads that change CPU go unnoticed",
             "none: the kernel is built without CONFIG_SCHED_DEBUG",
         ),
     }
@@ -76,11 +76,11 @@ fn events(patient: &Patient<'_>) -> Finding {
     match (tried.count_kernel, tried.count_user) {
         (Ok(()), _) => made("counted"),
         (Err(errno), Ok(())) => made("user time only").limits(
-            "what our threads do in the kernel is counted by no event",
+            "no event counts what our threads do in the kernel",
             remedy(patient, errno, LEVEL_KERNEL),
         ),
         (Err(errno), Err(_)) => made("refused").lacks(
-            "no events at all; the accounts above are what remains",
+            "no events at all, only the accounts above",
             remedy(patient, errno, LEVEL_KERNEL),
         ),
     }
@@ -95,7 +95,7 @@ fn pmu(patient: &Patient<'_>) -> Finding {
             ok(PMU, names.join(", "), SOURCES)
         }
         Err(why) => ok(PMU, why.replacen("no PMU in this machine", "none", 1), SOURCES).lacks(
-            "no cycles, instructions or cache misses, nor stand-ins",
+            "no cycles, instructions or cache misses",
             virtual_pmu(patient.guest.hypervisor),
         ),
     }
@@ -109,14 +109,12 @@ fn virtual_pmu(hypervisor: Hypervisor) -> &'static str {
             "[wsl2] hardwarePerformanceCounters=true in .wslconfig, then wsl --shutdown"
         }
         Hypervisor::HyperV => "on the host: Set-VMProcessor NAME -Perfmon @(\"pmu\")",
-        Hypervisor::VirtualBox => "none: VirtualBox gives its guests no PMU",
+        Hypervisor::VirtualBox => "none: VirtualBox gives guests no PMU",
         Hypervisor::Vmware => "vpmc.enable = \"TRUE\" in the .vmx file of this guest",
         Hypervisor::Xen => "vpmu=1 on Xen's command line",
         Hypervisor::Parallels => "prlctl set NAME --pmu-virt on",
-        Hypervisor::Kvm => {
-            "where the host is yours: qemu -cpu host,pmu=on; or else none: it is not"
-        }
-        Hypervisor::Unnamed => "none: it is the host that would have to give one",
+        Hypervisor::Kvm => "if you control the host: qemu -cpu host,pmu=on",
+        Hypervisor::Unnamed => "none: the host would have to provide one",
     }
 }
 
@@ -129,7 +127,7 @@ fn pmu_counters(patient: &Patient<'_>) -> Option<Finding> {
     let found = ok(PMU_COUNTERS, found, CALL);
     let Some(first) = missing.first() else { return Some(found) };
     let names: Vec<&str> = missing.iter().map(|entry| entry.metric.as_str()).collect();
-    let effect = format!("null: {}", names.join(", "));
+    let effect = format!("not counted: {}", names.join(", "));
     let remedy = match patient.tried.count_kernel {
         Err(errno) => remedy(patient, errno, LEVEL_KERNEL),
         Ok(()) => format!("none: {}", first.why),
@@ -147,12 +145,12 @@ fn watchdog(patient: &Patient<'_>) -> Finding {
     let has_pmu = counters::core_pmus(patient.root).is_ok();
     match (patient.root.read(&SOURCE[1..]).as_deref(), has_pmu) {
         (Ok("1"), true) => ok(NAME, "on", SOURCE).limits(
-            "it keeps one counter of each CPU: large groups may not fit",
+            "it uses one counter per CPU: large groups may not fit",
             "sudo sysctl kernel.nmi_watchdog=0",
         ),
-        (Ok("1"), false) => ok(NAME, "on; there is no PMU to keep busy", SOURCE),
+        (Ok("1"), false) => ok(NAME, "on, but there is no PMU", SOURCE),
         (Ok("0"), _) => ok(NAME, "off", SOURCE),
-        _ => ok(NAME, "none in this kernel", SOURCE),
+        _ => ok(NAME, "not in this kernel", SOURCE),
     }
 }
 
@@ -161,7 +159,7 @@ fn whole_cpu(patient: &Patient<'_>) -> Finding {
     match patient.tried.count_cpu {
         Ok(()) => ok(NAME, "can be counted", CALL),
         Err(errno) => ok(NAME, format!("refused: {errno}"), CALL).limits(
-            "softirq work in other threads shows in /proc/stat alone",
+            "softirq work in other threads shows only in /proc/stat",
             remedy(patient, errno, LEVEL_CPU),
         ),
     }
@@ -173,12 +171,12 @@ fn sampling(patient: &Patient<'_>) -> Finding {
         (Ok(()), _) => ok(KERNEL_SAMPLING, "cpu-clock at 1 kHz, call chains", CALL),
         (Err(errno), Ok(())) => {
             ok(KERNEL_SAMPLING, format!("refused: {errno}; user time can be"), CALL).lacks(
-                "no attribution of kernel time: copies and pinning unseen",
+                "no profile of kernel time: copies and pinning stay unseen",
                 remedy(patient, errno, LEVEL_KERNEL),
             )
         }
         (Err(errno), Err(_)) => ok(KERNEL_SAMPLING, format!("refused: {errno}"), CALL)
-            .lacks("no attribution at all", remedy(patient, errno, LEVEL_KERNEL)),
+            .lacks("no profiles at all", remedy(patient, errno, LEVEL_KERNEL)),
     }
 }
 
@@ -189,7 +187,7 @@ const SYMBOLS_BYTES: usize = 64 << 10;
 fn symbols(patient: &Patient<'_>) -> Finding {
     const SOURCE: &str = "/proc/kallsyms";
     let (found, is_there) = match patient.root.beginning(&SOURCE[1..], SYMBOLS_BYTES) {
-        Err(_) => ("no list of symbols", false),
+        Err(_) => ("no symbol list", false),
         Ok(list) => {
             let address = |line: &str| u64::from_str_radix(line.split(' ').next()?, 16).ok();
             let addresses: Vec<u64> = list.lines().filter_map(address).collect();
@@ -204,13 +202,12 @@ fn symbols(patient: &Patient<'_>) -> Finding {
         true => rights::for_symbols(patient),
         false => "none: needs a kernel built with CONFIG_KALLSYMS".to_owned(),
     };
-    ok(KERNEL_SYMBOLS, found, SOURCE)
-        .lacks("kernel time cannot be split by what the kernel did", remedy)
+    ok(KERNEL_SYMBOLS, found, SOURCE).lacks("kernel time cannot be split by function", remedy)
 }
 
 fn tracepoints(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "tracepoints";
-    const EFFECT: &str = "no event counts of copies, retransmissions and switches";
+    const EFFECT: &str = "no event counts of copies, retransmits and switches";
     let root = patient.root;
     let Some(folder) = tracefs::seen(root) else {
         let (found, remedy) = unseen_tracing(patient);
@@ -219,18 +216,18 @@ fn tracepoints(patient: &Patient<'_>) -> Finding {
     let source = format!("/{folder}/events");
     let of_use = || counters::tracepoints().map(|name| tracefs::event(folder, name));
     let read = of_use().filter(|event| root.read(&format!("{event}/id")).is_ok()).count();
-    let list = format!("{read} of {} that are of use", of_use().count());
+    let list = format!("{read} of {} that iolens uses", of_use().count());
     match (read, patient.tried.tracepoint) {
         (0, _) if of_use().any(|event| !root.names(&event).is_empty()) => {
-            ok(NAME, "their ids may not be read", &source).lacks(EFFECT, tracefs::remount(folder))
+            ok(NAME, "their IDs are not readable", &source).lacks(EFFECT, tracefs::remount(folder))
         }
-        (0, _) => ok(NAME, "none that is of use", &source)
-            .lacks(EFFECT, "none: needs a kernel built with those of skb, tcp and sched"),
+        (0, _) => ok(NAME, "none that iolens uses", &source)
+            .lacks(EFFECT, "none: needs a kernel with tracepoints of skb, tcp and sched"),
         (_, Some(Ok(()))) => ok(NAME, list, &source),
         (_, Some(Err(errno))) => ok(NAME, format!("{list}, refused: {errno}"), CALL)
             .lacks(EFFECT, remedy(patient, errno, LEVEL_KERNEL)),
-        (_, None) => ok(NAME, format!("{list}, of which no id is a number"), &source)
-            .lacks(EFFECT, "none: the kernel does not tell"),
+        (_, None) => ok(NAME, format!("{list}, but no ID is a number"), &source)
+            .lacks(EFFECT, "none: the kernel does not report it"),
     }
 }
 
@@ -244,7 +241,7 @@ fn unseen_tracing(patient: &Patient<'_>) -> (&'static str, String) {
     let mounts = patient.root.read("proc/self/mounts").unwrap_or_default();
     let is_mounted = mounts.lines().any(|line| line.split(' ').nth(2) == Some("tracefs"));
     if is_mounted {
-        return ("tracefs may not be read", tracefs::remount(tracefs::MOUNTS[0]));
+        return ("tracefs is not readable", tracefs::remount(tracefs::MOUNTS[0]));
     }
     let remedy = patient.started_with("-v /sys/kernel/tracing:/sys/kernel/tracing:ro");
     ("tracefs is not mounted", remedy.unwrap_or_else(tracefs::mount))

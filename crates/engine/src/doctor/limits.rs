@@ -47,13 +47,15 @@ fn descriptors(patient: &Patient<'_>) -> Finding {
     let remedy = patient.started_with("--ulimit nofile=20000:20000").unwrap_or_else(|| {
         "sudo prlimit --pid $$ --nofile=20000:20000, in the shell that starts iolens".to_owned()
     });
-    found.limits("fewer than 10 000 connections to a server", remedy)
+    found.limits("servers get fewer than 10 000 connections", remedy)
 }
 
 fn io_uring(patient: &Patient<'_>) -> Finding {
     const CALL: &str = "io_uring_setup(2)";
-    let Err(errno) = patient.tried.io_uring else { return ok(IO_URING, "a ring was made", CALL) };
-    let effect = "nothing that uses a ring: neither messages, files nor servers by io_uring";
+    let Err(errno) = patient.tried.io_uring else {
+        return ok(IO_URING, "rings can be created", CALL);
+    };
+    let effect = "no io_uring methods, engines or servers";
     if let Some(level) = refusal::denied_by_sysctl(errno, patient.root) {
         let found = format!("refused: kernel.io_uring_disabled is {level}");
         let source = format!("/{}", refusal::SYSCTL);
@@ -61,7 +63,7 @@ fn io_uring(patient: &Patient<'_>) -> Finding {
     }
     let without = match errno {
         Errno::EPERM => "none: a seccomp filter or a security module forbids it",
-        _ => "none: this kernel has none, or has no memory for it",
+        _ => "none: this kernel has no io_uring, or no memory for a ring",
     };
     let remedy = patient.started_with("--security-opt seccomp=unconfined");
     let remedy = remedy.unwrap_or_else(|| without.to_owned());
@@ -72,7 +74,7 @@ fn io_uring(patient: &Patient<'_>) -> Finding {
 const ROOM_LIMITED: Bytes = Bytes(256 * Bytes::MIB);
 const ROOM_MISSING: Bytes = Bytes(16 * Bytes::MIB);
 
-const ELSEWHERE: &str = "name a file elsewhere: --db FILE";
+const ELSEWHERE: &str = "choose another place: --db FILE";
 
 fn database(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "database";
@@ -85,7 +87,7 @@ fn database(patient: &Patient<'_>) -> Finding {
     let source = format!("statvfs(3) {}", storage.place);
     if let Err(errno) = storage.writable {
         let source = format!("faccessat(2) {}", storage.place);
-        return ok(NAME, format!("may not be written: {errno}"), &source)
+        return ok(NAME, format!("not writable: {errno}"), &source)
             .lacks("no run can be stored", ELSEWHERE);
     }
     match storage.free {
@@ -95,7 +97,7 @@ fn database(patient: &Patient<'_>) -> Finding {
         Ok(free) if free < ROOM_LIMITED => ok(NAME, format!("{free} free"), &source)
             .limits("a long run may end when the disk is full", ELSEWHERE),
         Ok(free) => ok(NAME, format!("{free} free"), &source),
-        Err(errno) => ok(NAME, format!("room unknown: {errno}"), &source)
+        Err(errno) => ok(NAME, format!("free space unknown: {errno}"), &source)
             .limits("a long run may end when the disk is full", ELSEWHERE),
     }
 }
@@ -103,14 +105,14 @@ fn database(patient: &Patient<'_>) -> Finding {
 fn stored(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "stored runs";
     let Ok(storage) = &patient.tried.storage else {
-        return ok(NAME, "none, as they have no place", NO_PLACE);
+        return ok(NAME, "none: there is no place for them", NO_PLACE);
     };
     let source = storage.database.as_str();
     match &storage.stored {
         Ok(None) => ok(NAME, "none yet", source),
         Ok(Some(extent)) => {
             let free = extent.free_bytes;
-            ok(NAME, format!("{} in {}, of it {free} free", extent.runs, extent.total()), source)
+            ok(NAME, format!("{} in {} ({free} of it free)", extent.runs, extent.total()), source)
         }
         Err(why) => ok(NAME, why.as_str(), source).lacks("no run can be stored", ELSEWHERE),
     }
@@ -120,11 +122,11 @@ fn others(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "other runs";
     let (source, seen) = &patient.tried.lock;
     match seen {
-        Ok(None) => ok(NAME, "none is measuring", source),
-        Ok(Some(holder)) => ok(NAME, format!("one is: {holder}"), source)
-            .limits("nothing can be measured until it has ended", "iolens run … --wait"),
+        Ok(None) => ok(NAME, "none", source),
+        Ok(Some(holder)) => ok(NAME, format!("one is measuring: {holder}"), source)
+            .limits("no run can start until it ends", "iolens run … --wait"),
         Err(why) => ok(NAME, why.as_str(), source)
-            .lacks("no run can begin", format!("sudo rm {source}, if nothing measures")),
+            .lacks("no run can start", format!("sudo rm {source}, if nothing is measuring")),
     }
 }
 
@@ -132,18 +134,18 @@ fn sysctls(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "changed sysctls";
     let (source, seen) = &patient.tried.journal;
     match seen {
-        Ok(Leftover::Nothing) => ok(NAME, "none is left", source),
+        Ok(Leftover::Nothing) => ok(NAME, "none left over", source),
         Ok(Leftover::InUse(changes)) => {
-            ok(NAME, format!("until a run ends: {}", sysctl::list(changes)), source)
+            ok(NAME, format!("changed until a run ends: {}", sysctl::list(changes)), source)
         }
         Ok(Leftover::Left(changes)) => {
             ok(NAME, format!("left by a killed run: {}", sysctl::list(changes)), source).limits(
-                "whatever runs on this machine, and is measured, is under that setting",
-                format!("{}; or any command of iolens with sudo", sysctl::remedy(changes)),
+                "everything on this machine runs with that setting",
+                format!("{}; or run any iolens command with sudo", sysctl::remedy(changes)),
             )
         }
         Err(why) => ok(NAME, why.as_str(), source).limits(
-            "what a killed run has changed is not known",
+            "what a killed run changed is unknown",
             format!("sudo rm {source}, once the sysctls are as they should be"),
         ),
     }

@@ -33,8 +33,8 @@ fn hypervisor(patient: &Patient<'_>) -> Finding {
         return found;
     }
     found.limits(
-        "others share it: single-arm figures drift, ratios stand",
-        "none: figures of hardware need hardware",
+        "other guests share it: absolute times drift, ratios hold",
+        "none: absolute times of the hardware need bare metal",
     )
 }
 
@@ -47,12 +47,12 @@ fn container(patient: &Patient<'_>) -> Finding {
     let apart = container.apart.as_deref().unwrap_or_default().join(", ");
     let found = match (container.is_one(), named) {
         (true, None) if !patient.is_contained() => {
-            ok("container", "none but the namespaces that WSL2 makes", namespaces)
+            ok("container", "none, apart from WSL2's own namespaces", namespaces)
         }
         (true, _) if apart.is_empty() => ok("container", name, source),
-        (true, _) => ok("container", format!("{name}; of its own: {apart}"), source),
+        (true, _) => ok("container", format!("{name}; own namespaces: {apart}"), source),
         (false, Some((name, source))) => {
-            ok("container", format!("none: {name}'s mark without its namespaces"), source)
+            ok("container", format!("none ({name} left a mark, but no namespaces)"), source)
         }
         (false, None) => ok("container", "none", namespaces),
     };
@@ -60,8 +60,8 @@ fn container(patient: &Patient<'_>) -> Finding {
         return found;
     }
     Finding { source: "/proc/self/uid_map".to_owned(), ..found }.limits(
-        "rights held in here are none on the machine: no kernel events, no CAP_IPC_LOCK",
-        "none from in here: run outside of this user namespace",
+        "capabilities held in here do not count outside: no kernel events, no CAP_IPC_LOCK",
+        "none from in here: run outside this user namespace",
     )
 }
 
@@ -69,13 +69,13 @@ fn seccomp(patient: &Patient<'_>) -> Finding {
     const SOURCE: &str = "/proc/self/status";
     match patient.rights.seccomp {
         Some(0) => ok("seccomp", "no filter", SOURCE),
-        Some(_) => ok("seccomp", "a filter runs at each system call", SOURCE).limits(
-            "every call takes longer, in all arms alike; some may be refused",
+        Some(_) => ok("seccomp", "a filter runs on every system call", SOURCE).limits(
+            "every call takes longer, for all methods alike; some may be refused",
             patient.started_with("--security-opt seccomp=unconfined").unwrap_or_else(|| {
-                "none from in here: whoever started this process has put it there".to_owned()
+                "none from in here: the filter came from whatever started this process".to_owned()
             }),
         ),
-        None => ok("seccomp", "the kernel is built without", SOURCE),
+        None => ok("seccomp", "not in this kernel", SOURCE),
     }
 }
 
@@ -99,9 +99,9 @@ fn mitigations(patient: &Patient<'_>) -> Finding {
             ok("mitigations", format!("for {active} of {flaws} flaws"), SOURCE)
         }
         Reading::Exact(text) => ok("mitigations", text, SOURCE),
-        Reading::NotMeasured { .. } => ok("mitigations", "not told", SOURCE).limits(
-            "whether a crossing holds the cost of mitigations is not known",
-            "none: the kernel does not tell",
+        Reading::NotMeasured { .. } => ok("mitigations", "not reported", SOURCE).limits(
+            "system calls may or may not include the cost of mitigations",
+            "none: the kernel does not report it",
         ),
     }
 }
@@ -126,7 +126,7 @@ fn clock(patient: &Patient<'_>) -> Finding {
         _ => "none: the kernel trusts no faster clock here".to_owned(),
     };
     ok("clock", found, source)
-        .limits("each round trip holds two readings; slices are hardly longer", remedy)
+        .limits("each round trip includes two readings; slices are hardly affected", remedy)
 }
 
 fn steal(patient: &Patient<'_>) -> Finding {
@@ -134,13 +134,13 @@ fn steal(patient: &Patient<'_>) -> Finding {
     let stat = patient.root.read("proc/stat").unwrap_or_default();
     let blind = |found: &str, remedy: &str| {
         ok("stolen time", found, SOURCE)
-            .limits("time that the hypervisor takes away looks like a slower machine", remedy)
+            .limits("time taken by the hypervisor looks like a slower machine", remedy)
     };
     match cpu_ticks(&stat, "cpu") {
-        None => blind("the kernel does not tell", "none: /proc/stat has no such column"),
+        None => blind("not reported", "none: /proc/stat has no such column"),
         Some(ticks) if ticks.steal > 0 => {
             let percent = 100.0 * ticks.steal as f64 / ticks.total.max(1) as f64;
-            ok("stolen time", format!("told; {}% since boot", three_digits(percent)), SOURCE)
+            ok("stolen time", format!("reported; {}% since boot", three_digits(percent)), SOURCE)
         }
         Some(_) if patient.guest.is_virtual() => {
             blind("none in this guest since boot", "none: the hypervisor may not report it")
@@ -154,9 +154,9 @@ fn pressure(patient: &Patient<'_>) -> Finding {
     let source = format!("/{FILE}");
     let text = patient.root.read(FILE).unwrap_or_default();
     match pressure_some_us(&text) {
-        Some(_) => ok("pressure (PSI)", "told", &source),
-        None => ok("pressure (PSI)", "not told", &source).limits(
-            "waiting for a CPU is not recorded beside a trial",
+        Some(_) => ok("pressure (PSI)", "reported", &source),
+        None => ok("pressure (PSI)", "not reported", &source).limits(
+            "time spent waiting for a CPU is not recorded",
             "boot with psi=1 (a kernel built with CONFIG_PSI)",
         ),
     }
@@ -172,9 +172,9 @@ fn reclaim(patient: &Patient<'_>) -> Finding {
     let found = ok("proactive reclaim", reclaim.words(), &format!("/{KDAMONDS}"));
     match reclaim {
         Reclaim::On { .. } => found.limits(
-            "a file that is only read leaves the page cache by itself: warm trials of files are \
-             refused (cache state) when it does",
-            "whoever set it up can turn it off: echo off in that daemon's state",
+            "files that are only read drop out of the page cache; warm trials are then refused \
+             (cache state)",
+            "to disable it: echo off > /sys/kernel/mm/damon/admin/kdamonds/N/state",
         ),
         Reclaim::Off | Reclaim::NotTold => found,
     }

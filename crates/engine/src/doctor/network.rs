@@ -34,13 +34,13 @@ fn ok(name: &str, found: impl Into<String>, source: &str) -> Finding {
 }
 
 const CALL: &str = "unshare(2)";
-const NO_VETH: &str = "no topology veth: both ends share one network stack, over lo";
+const NO_VETH: &str = "no veth: both ends share one network stack over lo";
 
 fn namespaces(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "namespaces";
     let how = match patient.tried.user {
-        0 => "network, by right",
-        _ => "user and network, made and left",
+        0 => "network, as root",
+        _ => "user and network",
     };
     match &patient.tried.veth {
         // What comes after the namespaces.
@@ -54,27 +54,23 @@ fn namespaces(patient: &Patient<'_>) -> Finding {
 fn veth(patient: &Patient<'_>) -> Finding {
     const SOURCE: &str = "rtnetlink(7)";
     match &patient.tried.veth {
-        Ok(()) => ok(VETH, "made in a namespace, and gone with it", SOURCE),
+        Ok(()) => ok(VETH, "can be created in a namespace", SOURCE),
         Err(refused) if matches!(refused.step, Step::VethPair | Step::Setting) => {
             ok(VETH, refused.why.as_str(), SOURCE).lacks(NO_VETH, in_container(patient, refused))
         }
-        Err(_) => {
-            ok(VETH, "not tried without a namespace", SOURCE).lacks(NO_VETH, "that of namespaces")
-        }
+        Err(_) => ok(VETH, "not tried: needs a namespace", SOURCE).lacks(NO_VETH, "see namespaces"),
     }
 }
 
 fn sink(patient: &Patient<'_>) -> Finding {
     const SOURCE: &str = "rtnetlink(7)";
-    const NO_SINK: &str = "no topology sink: no zero-copy send is free of the copy here";
+    const NO_SINK: &str = "no sink: every zero-copy send on this machine is copied anyway";
     match &patient.tried.sink {
-        Ok(()) => ok(SINK, "made in a namespace, and gone with it", SOURCE),
+        Ok(()) => ok(SINK, "can be created in a namespace", SOURCE),
         Err(refused) if matches!(refused.step, Step::SinkDevice | Step::Setting) => {
             ok(SINK, refused.why.as_str(), SOURCE).lacks(NO_SINK, in_container(patient, refused))
         }
-        Err(_) => {
-            ok(SINK, "not tried without a namespace", SOURCE).lacks(NO_SINK, "that of namespaces")
-        }
+        Err(_) => ok(SINK, "not tried: needs a namespace", SOURCE).lacks(NO_SINK, "see namespaces"),
     }
 }
 
@@ -91,7 +87,7 @@ fn in_container(patient: &Patient<'_>, refused: &stage::Refused) -> String {
 fn zerocopy(patient: &Patient<'_>) -> Finding {
     const SOURCE: &str = "setsockopt(2) SO_ZEROCOPY";
     match patient.tried.zerocopy {
-        Ok(()) => ok(ZEROCOPY, "TCP takes it", SOURCE),
+        Ok(()) => ok(ZEROCOPY, "supported by TCP", SOURCE),
         Err(errno) => ok(ZEROCOPY, format!("refused: {errno}"), SOURCE)
             .lacks("no sendmsg_zerocopy", "none: needs Linux 4.14 or later"),
     }
@@ -105,7 +101,7 @@ fn locked_memory(patient: &Patient<'_>) -> Finding {
     const SOURCE: &str = "getrlimit(2) RLIMIT_MEMLOCK";
     let limits = patient.tried.locked_memory;
     let (Some(locked), Some(largest)) = (limits.locked, limits.largest_message()) else {
-        return ok(LOCKED_MEMORY, "not limited", SOURCE);
+        return ok(LOCKED_MEMORY, "unlimited", SOURCE);
     };
     let found = ok(LOCKED_MEMORY, locked.to_string(), SOURCE);
     if largest.0 >= MESSAGE_MAX.0 * THREADS {
@@ -115,7 +111,7 @@ fn locked_memory(patient: &Patient<'_>) -> Finding {
         "sudo prlimit --pid $$ --memlock=unlimited, in the shell that starts iolens".to_owned()
     });
     found.limits(
-        &format!("zero-copy messages above {largest} are skipped, or fewer on several threads"),
+        &format!("zero-copy messages above {largest} are not run (less with several threads)"),
         remedy,
     )
 }
@@ -129,9 +125,9 @@ fn notifications(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "optmem_max";
     const SOURCE: &str = "/proc/sys/net/core/optmem_max";
     match patient.tried.locked_memory.optmem {
-        None => ok(NAME, "not told", SOURCE).limits(
-            "how many zero-copy sends may be in flight is not known",
-            "none: the kernel does not tell",
+        None => ok(NAME, "not reported", SOURCE).limits(
+            "the limit on zero-copy sends in flight is unknown",
+            "none: the kernel does not report it",
         ),
         Some(bytes) if bytes < NOTIFICATIONS_MIN => ok(NAME, bytes.to_string(), SOURCE).limits(
             "few zero-copy sends can be in flight: some are refused and sent again",
@@ -150,8 +146,8 @@ fn congestion(patient: &Patient<'_>) -> Finding {
     let refused: Vec<&str> =
         tried.iter().filter(|(_, result)| result.is_err()).map(|(name, _)| name.as_str()).collect();
     match (usable.is_empty(), refused.is_empty()) {
-        (true, _) => ok(NAME, "none can be chosen", SOURCE).lacks(
-            "no run over TCP: the plan names one",
+        (true, _) => ok(NAME, "none available", SOURCE).lacks(
+            "no runs over TCP: every plan sets one",
             "sudo sysctl net.ipv4.tcp_allowed_congestion_control=reno",
         ),
         (false, true) => ok(NAME, usable.join(", "), SOURCE),
@@ -175,12 +171,12 @@ fn taps(patient: &Patient<'_>) -> Finding {
     match stage::packet_taps(patient.root) {
         Some(0) => ok(NAME, "none", SOURCE),
         Some(taps) => ok(NAME, format!("{taps} in this namespace"), SOURCE).limits(
-            "over loopback each packet is handed to them too, and zero-copy sends are copied",
-            "sudo ss --packet --processes, and end what it shows; or topology veth",
+            "over loopback they get every packet too, so zero-copy sends are copied",
+            "sudo ss --packet --processes, and stop what it shows; or --network veth",
         ),
-        None => ok(NAME, "not told", SOURCE).limits(
-            "whether somebody captures packets is not known",
-            "none: the kernel does not tell",
+        None => ok(NAME, "not reported", SOURCE).limits(
+            "unknown whether something captures packets",
+            "none: the kernel does not report it",
         ),
     }
 }

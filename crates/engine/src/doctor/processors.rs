@@ -25,11 +25,11 @@ fn cpus(patient: &Patient<'_>) -> Finding {
     let found = ok("CPUs", format!("{usable} of {count} online"), "sched_getaffinity(2)");
     match (usable, count) {
         (0 | 1, 0 | 1) => found.limits(
-            "both ends take turns on one CPU: times hold a context switch each",
-            "none: give the machine a second CPU",
+            "both ends take turns on one CPU: each time includes a context switch",
+            "none: the machine needs a second CPU",
         ),
         (usable, count) if usable < count => {
-            let effect = "more threads than that share CPUs, and such cells say so";
+            let effect = "more threads than that share CPUs; their settings say so";
             let effect = if usable <= 1 { "both ends take turns on one CPU" } else { effect };
             found.limits(effect, widen(patient, &online))
         }
@@ -46,11 +46,11 @@ fn widen(patient: &Patient<'_>, online: &str) -> String {
 fn quota(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "CPU quota";
     match cgroup::cpu_limit(patient.root) {
-        Err(_) => ok(NAME, "none: no cgroup limits it", "/proc/self/cgroup"),
+        Err(_) => ok(NAME, "none", "/proc/self/cgroup"),
         Ok(limit) => match limit.cpus {
             Some(cpus) if cpus < patient.tried.cpus.len() as f64 => {
                 ok(NAME, limit.words(), &limit.source).limits(
-                    "threads are stopped within slices once the quota is used up",
+                    "threads stop mid-slice once the quota is used up",
                     patient.started_with("--cpus=0").unwrap_or_else(|| {
                         format!("echo {} | sudo tee {}", limit.no_limit(), limit.source)
                     }),
@@ -66,14 +66,14 @@ fn smt(patient: &Patient<'_>) -> Finding {
     let source = format!("/{file}");
     match patient.root.read(&file).as_deref() {
         Ok("1") => ok("SMT", "on", &source).limits(
-            "two threads may share a core: neither then has all of it",
-            "echo off | sudo tee /sys/devices/system/cpu/smt/control, or --cpus of other cores",
+            "two threads may share one core",
+            "echo off | sudo tee /sys/devices/system/cpu/smt/control, or --cpus on different cores",
         ),
-        Ok("0") if patient.guest.is_virtual() => ok("SMT", "off, as a guest sees it", &source),
+        Ok("0") if patient.guest.is_virtual() => ok("SMT", "off, as seen by a guest", &source),
         Ok("0") => ok("SMT", "off", &source),
-        _ => ok("SMT", "not told", &source).limits(
-            "whether two threads share a core is not known",
-            "none: the kernel does not tell",
+        _ => ok("SMT", "not reported", &source).limits(
+            "unknown whether two threads share a core",
+            "none: the kernel does not report it",
         ),
     }
 }
@@ -91,22 +91,22 @@ fn isolated(patient: &Patient<'_>) -> Finding {
         return found;
     }
     found.limits(
-        "trials run among other tasks, although there are CPUs without",
+        "trials run among other tasks, although isolated CPUs exist",
         format!("taskset -c {text} iolens … --cpus {text}"),
     )
 }
 
 fn frequency(patient: &Patient<'_>) -> Vec<Finding> {
     let read = |file: &str| patient.root.read(&format!("{CPUS}/{file}"));
-    let effect = "single-arm figures follow the clock, ratios stand";
+    let effect = "absolute times follow the clock, ratios hold";
     let governor_file = "cpu0/cpufreq/scaling_governor";
     let source = format!("/{CPUS}/{governor_file}");
     let Ok(governor) = read(governor_file) else {
-        let found = ok("frequency", "not told", &source);
+        let found = ok("frequency", "not reported", &source);
         return vec![match patient.guest.is_virtual() {
             true => found.limits(
-                "the host sets it: single-arm figures follow, ratios stand",
-                "none: it is the host's",
+                "the host sets it: absolute times follow, ratios hold",
+                "none: the host controls it",
             ),
             false => found.limits(effect, "none: the kernel has no cpufreq driver here"),
         }];

@@ -76,7 +76,7 @@ pub(super) fn for_events(patient: &Patient<'_>, level: i32) -> String {
     if rights.may_watch() || current_level(patient.root).is_some_and(|now| now <= level) {
         return match sandboxed(patient) {
             Some(command) => command,
-            None => "none: its rights suffice, so a security module forbids it".to_owned(),
+            None => "none: its capabilities suffice, so a security module forbids it".to_owned(),
         };
     }
     if !rights.has_machines_users() {
@@ -104,7 +104,7 @@ pub(super) fn for_symbols(patient: &Patient<'_>) -> String {
         };
     }
     if patient.rights.may_see_addresses() {
-        return "none: its rights suffice, so the kernel has no list to show".to_owned();
+        return "none: its capabilities suffice, so the kernel has no list".to_owned();
     }
     // Everybody sees them where both permit it (kernel/ksyms_common.c).
     let sysctls = match restrict.as_str() {

@@ -81,29 +81,29 @@ impl Known<'_> {
 
     fn loopback(&self) -> Remains {
         match self.cpus() {
-            0 | 1 => some("every arm, both ends on one CPU"),
-            cpus => all(format!("every arm; {} without sharing a CPU", pairs(cpus / 2))),
+            0 | 1 => some("every method, both ends on one CPU"),
+            cpus => all(format!("every method; {} without sharing a CPU", pairs(cpus / 2))),
         }
     }
 
     fn veth(&self) -> Remains {
         match &self.patient.tried.veth {
-            Ok(()) => all("every arm, each end in a network namespace of its own"),
-            Err(_) => nothing("not possible; topology loopback instead"),
+            Ok(()) => all("every method, each end in its own network namespace"),
+            Err(_) => nothing("not possible; use loopback"),
         }
     }
 
     fn sink(&self) -> Remains {
         match (&self.patient.tried.sink, self.has(Area::Network, network::ZEROCOPY)) {
-            (Ok(()), true) => all("sending alone; zero-copy sends are not copied there"),
-            (Ok(()), false) => some("sending alone; sockets take no zero-copy sends"),
+            (Ok(()), true) => all("sending only; zero-copy sends are not copied"),
+            (Ok(()), false) => some("sending only; no zero-copy sends"),
             (Err(_), _) => nothing("not possible; zero-copy sends are copied everywhere else"),
         }
     }
 
     fn stream(&self) -> Remains {
         match self.cpus() {
-            0 | 1 => some("ratios; times hold the switches of one CPU"),
+            0 | 1 => some("ratios; times include context switches of the shared CPU"),
             _ => all("ratios and times per message"),
         }
     }
@@ -111,9 +111,9 @@ impl Known<'_> {
     fn rr(&self) -> Remains {
         let clock = self.state(Area::Machine, "clock");
         match (self.cpus(), clock) {
-            (0 | 1, _) => some("round trips, each with the switches of one CPU"),
-            (_, State::Ok) => all("every round trip is timed, percentiles with intervals"),
-            _ => some("every round trip is timed, by a clock that takes long to read"),
+            (0 | 1, _) => some("round trips, including context switches of the shared CPU"),
+            (_, State::Ok) => all("every round trip timed, percentiles with intervals"),
+            _ => some("every round trip timed, by a slow clock"),
         }
     }
 
@@ -121,15 +121,15 @@ impl Known<'_> {
     /// (`skb_orphan_frags_rx`), so its gain is nowhere to be seen but in sink.
     fn zerocopy(&self) -> Remains {
         if !self.has(Area::Network, network::ZEROCOPY) {
-            return nothing("sockets do not take it");
+            return nothing("not supported by sockets");
         }
         let copied = match self.patient.tried.sink {
-            Ok(()) => "copied late wherever there is a receiver here, free of the copy in sink",
-            Err(_) => "cost without gain: the kernel copies late on one machine",
+            Ok(()) => "copied anyway on this machine, except into sink",
+            Err(_) => "cost without gain: copied anyway on one machine",
         };
         match self.patient.tried.locked_memory.largest_message() {
             Some(largest) if self.state(Area::Network, network::LOCKED_MEMORY) != State::Ok => {
-                some(format!("messages to {largest}; {copied}"))
+                some(format!("messages up to {largest}; {copied}"))
             }
             _ => all(copied),
         }
@@ -148,7 +148,7 @@ impl Known<'_> {
                 some("all over loopback; no cycles over veth, in a user namespace")
             }
             State::Ok => all(format!("{ACCOUNTS}, cycles, instructions, caches")),
-            _ => some(format!("{ACCOUNTS}; some of the PMU's")),
+            _ => some(format!("{ACCOUNTS}; some PMU counters")),
         }
     }
 
@@ -166,11 +166,11 @@ impl Known<'_> {
         let named = self.has(Area::Counters, counters::KERNEL_SYMBOLS);
         match (sampled, named, self.patient.tried.sample_user) {
             (true, true, _) if self.only_over_loopback() => {
-                some("kernel symbols over loopback; user code alone over veth")
+                some("kernel functions over loopback; only user code over veth")
             }
-            (true, true, _) => all("copies, pinning, softirq and the rest by kernel symbol"),
-            (true, false, _) => some("kernel against user time, without the kernel's symbols"),
-            (false, _, Ok(())) => some("user code alone"),
+            (true, true, _) => all("copies, pinning, softirq and so on, by kernel function"),
+            (true, false, _) => some("kernel and user time, without kernel functions"),
+            (false, _, Ok(())) => some("only user code"),
             (false, _, Err(_)) => nothing("no samples at all"),
         }
     }
@@ -193,8 +193,8 @@ impl Known<'_> {
 
     fn syscall(&self) -> Remains {
         match self.patient.rights.seccomp {
-            None | Some(0) => all("the cost of a crossing"),
-            Some(_) => some("the cost of a crossing and of the filter together"),
+            None | Some(0) => all("the cost of a system call"),
+            Some(_) => some("the cost of a system call, seccomp filter included"),
         }
     }
 

@@ -69,7 +69,7 @@ fn held_rights_count_at_any_level() {
         case.check_possible("attribution", State::Limited, "over loopback");
         let root = case.tried(|tried| tried.user = 0);
         root.check_possible("counters", State::Ok, "cycles");
-        root.check_possible("attribution", State::Ok, "kernel symbol");
+        root.check_possible("attribution", State::Ok, "kernel function");
     }
     let everybody = Case::healthy().unprivileged("1");
     everybody.check_possible("counters", State::Ok, "cycles");
@@ -93,7 +93,7 @@ fn setcap_is_not_advised_where_it_has_no_effect() {
 fn a_refusal_that_no_level_explains_is_not_blamed_on_it() {
     let case = Case::healthy().unprivileged("1");
     let case = case.tried(|tried| tried.count_kernel = Err(Errno::EPERM));
-    case.check("kernel events", State::Limited, "paranoid 1", "none: its rights suffice");
+    case.check("kernel events", State::Limited, "paranoid 1", "none: its capabilities suffice");
     case.in_docker().check("kernel events", State::Limited, "", "seccomp=unconfined");
     let built_without = |tried: &mut Tried| tried.sample_kernel = Err(Errno::from_raw(38));
     let case = Case::healthy().tried(built_without);
@@ -138,8 +138,8 @@ fn a_pmu_of_which_not_all_counts_says_what_is_null() {
     let some = Case::healthy()
         .tried(|tried| tried.counters = (vec!["cycles_user"], missing("read 0 in its self-test")));
     some.check("PMU counters", State::Limited, "1 of 14 pass", "none: read 0 in its self-test");
-    assert_eq!(some.finding("PMU counters").effect, "null: llc_misses");
-    some.check_possible("counters", State::Limited, "some of the PMU's");
+    assert_eq!(some.finding("PMU counters").effect, "not counted: llc_misses");
+    some.check_possible("counters", State::Limited, "some PMU counters");
     let none = Case::healthy()
         .unprivileged("2")
         .tried(|tried| tried.counters = (vec![], missing("kernel.perf_event_paranoid is 2")));
@@ -153,7 +153,7 @@ fn the_watchdog_matters_where_there_is_a_pmu() {
     on().check("NMI watchdog", State::Limited, "on", "sudo sysctl kernel.nmi_watchdog=0");
     on().without_pmu().check("NMI watchdog", State::Ok, "no PMU", "nothing");
     let none = Case::healthy().without("proc/sys/kernel/nmi_watchdog");
-    none.check("NMI watchdog", State::Ok, "none in this kernel", "nothing");
+    none.check("NMI watchdog", State::Ok, "not in this kernel", "nothing");
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn kernel_symbols_are_zeroed_missing_or_there() {
     let zeroed = "0000000000000000 T _stext\n0000000000000000 T _text\n";
     let case = Case::healthy().unprivileged("2").with(KALLSYMS, zeroed);
     case.check("kernel symbols", State::Missing, "every address reads 0", SETCAP);
-    case.check_possible("attribution", State::Limited, "user code alone");
+    case.check_possible("attribution", State::Limited, "only user code");
     let case = case.tried(|tried| tried.sample_kernel = Ok(()));
-    case.check_possible("attribution", State::Limited, "without the kernel's symbols");
+    case.check_possible("attribution", State::Limited, "without kernel functions");
     let strict = Case::healthy().with(KALLSYMS, zeroed);
     let strict = strict.with("proc/sys/kernel/kptr_restrict", "2");
     strict.check("kernel symbols", State::Missing, "", "sudo sysctl kernel.kptr_restrict=1");
@@ -185,14 +185,14 @@ fn tracing_files_are_mounted_closed_or_missing() {
     };
     gone().check("tracepoints", State::Missing, "not mounted", "sudo mount -t tracefs -o mode=750");
     let closed = gone().with("proc/self/mounts", "nodev /sys/kernel/tracing tracefs rw 0 0\n");
-    closed.check("tracepoints", State::Missing, "may not be read", "sudo mount -o remount");
+    closed.check("tracepoints", State::Missing, "not readable", "sudo mount -o remount");
     let none = gone().with("proc/filesystems", "nodev\tproc\n");
     none.check("tracepoints", State::Missing, "no tracefs", "none: needs a kernel");
     gone().in_docker().check("tracepoints", State::Missing, "not mounted", "docker run -v");
     let ids = gone().with("sys/kernel/tracing/events/sched/sched_switch/format", "");
-    ids.check("tracepoints", State::Missing, "ids may not be read", "remount,mode=750,gid");
+    ids.check("tracepoints", State::Missing, "IDs are not readable", "remount,mode=750,gid");
     let others = gone().with("sys/kernel/tracing/events/drm/id", "1");
-    others.check("tracepoints", State::Missing, "none that is of use", "none: needs a kernel");
+    others.check("tracepoints", State::Missing, "none that iolens uses", "none: needs a kernel");
     let odd = gone().with("sys/kernel/tracing/events/sched/sched_switch/id", "x");
     odd.check("tracepoints", State::Missing, "no id is a number", "none");
 }
@@ -207,9 +207,9 @@ fn namespaces_are_refused_with_the_sysctl() {
     let why = "user namespaces are refused (sysctl …)";
     let case = Case::healthy().tried(|t| t.veth = Err(refused(Step::Root, why, sysctl)));
     case.check("namespaces", State::Missing, "refused", "apparmor_restrict_unprivileged_userns=0");
-    case.check("veth pair", State::Missing, "not tried", "that of namespaces");
-    case.check_possible("veth", State::Missing, "loopback instead");
-    case.check_possible("loopback", State::Ok, "every arm");
+    case.check("veth pair", State::Missing, "not tried", "see namespaces");
+    case.check_possible("veth", State::Missing, "use loopback");
+    case.check_possible("loopback", State::Ok, "every method");
     // The sysctl is the machine's, in a container too.
     case.in_docker().check("namespaces", State::Missing, "", "sudo sysctl");
     let sandbox = refused(Step::UserNamespace, "refused: EPERM", "outside the sandbox");
@@ -222,26 +222,26 @@ fn namespaces_are_refused_with_the_sysctl() {
 fn a_kernel_without_veth_still_has_namespaces() {
     let lacks = refused(Step::VethPair, "this kernel has no veth devices", "`sudo modprobe veth`");
     let case = Case::healthy().tried(|tried| tried.veth = Err(lacks));
-    case.check("namespaces", State::Ok, "made and left", "nothing");
+    case.check("namespaces", State::Ok, "user and network", "nothing");
     case.check("veth pair", State::Missing, "no veth devices", "modprobe veth");
-    case.check("sink device", State::Ok, "made in a namespace", "nothing");
+    case.check("sink device", State::Ok, "can be created", "nothing");
     let root = Case::healthy().tried(|tried| tried.user = 0);
-    root.check("namespaces", State::Ok, "by right", "nothing");
+    root.check("namespaces", State::Ok, "as root", "nothing");
 }
 
 #[test]
 fn a_kernel_without_a_device_that_drops_has_no_sink() {
-    Case::healthy().check_possible("sink", State::Ok, "not copied there");
+    Case::healthy().check_possible("sink", State::Ok, "not copied");
     let why = "this kernel has neither dummy nor ifb devices";
     let lacks = refused(Step::SinkDevice, why, "`sudo modprobe dummy`");
     let case = Case::healthy().tried(|tried| tried.sink = Err(lacks));
     case.check("sink device", State::Missing, "neither dummy nor ifb", "modprobe dummy");
-    case.check("veth pair", State::Ok, "made in a namespace", "nothing");
+    case.check("veth pair", State::Ok, "can be created", "nothing");
     case.check_possible("sink", State::Missing, "copied everywhere else");
     case.check_possible("zero-copy", State::Ok, "cost without gain");
     let sandbox = refused(Step::UserNamespace, "refused: EPERM", "outside the sandbox");
     let case = Case::healthy().tried(|tried| tried.sink = Err(sandbox));
-    case.check("sink device", State::Missing, "not tried", "that of namespaces");
+    case.check("sink device", State::Missing, "not tried", "see namespaces");
 }
 
 #[test]
@@ -250,18 +250,18 @@ fn zero_copy_needs_locked_memory_and_notifications() {
         let limits = Limits { locked: locked.map(Bytes), optmem: optmem.map(Bytes) };
         Case::healthy().tried(|tried| tried.locked_memory = limits)
     };
-    with(None, Some(131_072)).check("locked memory", State::Ok, "not limited", "nothing");
+    with(None, Some(131_072)).check("locked memory", State::Ok, "unlimited", "nothing");
     with(Some(8 << 20), None).check("locked memory", State::Ok, "8 MiB", "nothing");
-    with(Some(8 << 20), None).check("optmem_max", State::Limited, "not told", "none");
+    with(Some(8 << 20), None).check("optmem_max", State::Limited, "not reported", "none");
     let small = with(Some(64 << 10), Some(20_480));
     small.check("locked memory", State::Limited, "64 KiB", "sudo prlimit --pid $$ --memlock");
     small.check("optmem_max", State::Limited, "20 KiB", "net.core.optmem_max=131072");
-    assert!(small.finding("locked memory").effect.contains("above 56 KiB are skipped"));
-    small.check_possible("zero-copy", State::Limited, "messages to 56 KiB");
+    assert!(small.finding("locked memory").effect.contains("above 56 KiB are not run"));
+    small.check_possible("zero-copy", State::Limited, "messages up to 56 KiB");
     small.in_docker().check("locked memory", State::Limited, "", "--ulimit memlock=-1");
     let old = Case::healthy().tried(|tried| tried.zerocopy = Err(Errno::ENOPROTOOPT));
     old.check("MSG_ZEROCOPY", State::Missing, "ENOPROTOOPT", "Linux 4.14");
-    old.check_possible("zero-copy", State::Missing, "do not take it");
+    old.check_possible("zero-copy", State::Missing, "not supported");
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn congestion_controls_and_taps_are_told() {
     let tapped = Case::healthy().with("proc/net/packet", tap);
     tapped.check("packet taps", State::Limited, "1 in this namespace", "sudo ss --packet");
     let blind = Case::healthy().without("proc/net/packet");
-    blind.check("packet taps", State::Limited, "not told", "none");
+    blind.check("packet taps", State::Limited, "not reported", "none");
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn servers_need_descriptors_and_processors() {
     Case::healthy().check_possible("server", State::Ok, "10 000 connections");
     let one = Case::healthy().with("sys/devices/system/cpu/online", "0");
     let one = one.tried(|tried| tried.cpus = vec![0]);
-    one.check("CPUs", State::Limited, "1 of 1", "none: give the machine");
+    one.check("CPUs", State::Limited, "1 of 1", "none: the machine needs");
     for part in ["loopback", "stream", "rr", "server"] {
         one.check_possible(part, State::Limited, "CPU");
     }
@@ -346,7 +346,7 @@ fn what_is_stored_is_said_with_its_size() {
         free_bytes: Bytes(1 << 20),
     };
     let case = with(Ok(Some(extent)));
-    case.check("stored runs", State::Ok, "12 in 34 MiB, of it 1 MiB free", "nothing");
+    case.check("stored runs", State::Ok, "12 in 34 MiB (1 MiB of it free)", "nothing");
     assert_eq!(case.diagnose().stored, Some(extent));
     let damaged = with(Err("cannot look at results: malformed".to_owned()));
     damaged.check("stored runs", State::Missing, "malformed", "--db FILE");
@@ -368,7 +368,7 @@ fn a_sysctl_that_a_killed_run_left_is_named_with_its_command() {
         let (name, before, value) = ("net.core.x".into(), "0".into(), "1".into());
         vec![SysctlChange { name, before, value }]
     };
-    Case::healthy().check("changed sysctls", State::Ok, "none is left", "nothing");
+    Case::healthy().check("changed sysctls", State::Ok, "none left over", "nothing");
     let in_use = journal(Ok(Leftover::InUse(changes())));
     in_use.check("changed sysctls", State::Ok, "until a run ends: net.core.x=1 (0 before)", "");
     let left = journal(Ok(Leftover::Left(changes())));
@@ -380,14 +380,14 @@ fn a_sysctl_that_a_killed_run_left_is_named_with_its_command() {
 #[test]
 fn what_stands_between_is_named() {
     let docker = Case::healthy().in_docker();
-    docker.check("container", State::Ok, "docker; of its own: pid", "nothing");
+    docker.check("container", State::Ok, "docker; own namespaces: pid", "nothing");
     let mapped = docker.with("proc/self/uid_map", "0 100000 65536\n");
     mapped.check("container", State::Limited, "docker", "none from in here");
     // Rights in a user namespace open no events, whatever is held in it.
     let mapped = mapped.with(PARANOID, "2").tried(|t| t.count_kernel = Err(Errno::EACCES));
     mapped.check("kernel events", State::Limited, "", "outside this container: sudo sysctl");
     Case::healthy().check("container", State::Ok, "none", "nothing");
-    Case::healthy().with(".dockerenv", "").check("container", State::Ok, "docker's mark", "");
+    Case::healthy().with(".dockerenv", "").check("container", State::Ok, "docker left a mark", "");
     let filtered = Case::healthy().with(STATUS, "Seccomp:\t2\nCapEff:\t0\n");
     filtered.check("seccomp", State::Limited, "a filter", "none from in here");
     filtered.check_possible("syscall", State::Limited, "filter");
@@ -406,7 +406,7 @@ fn a_remedy_speaks_the_language_of_the_runtime() {
     assert!(events(pod).starts_with("start the container with what docker run calls --cap-add"));
     let wsl2 = Case::healthy().in_docker().without(".dockerenv");
     let wsl2 = wsl2.with("proc/version", "Linux version 5.15.167.4-microsoft-standard-WSL2");
-    wsl2.check("container", State::Ok, "namespaces that WSL2 makes", "nothing");
+    wsl2.check("container", State::Ok, "WSL2's own namespaces", "nothing");
     assert!(events(wsl2).starts_with(SETCAP));
 }
 
@@ -418,16 +418,16 @@ fn clocks_and_steal_are_judged() {
         .with(&format!("{clocksource}/current_clocksource"), "hpet")
         .tried(|tried| tried.clock_read_ns = 1_400.0);
     slow.check("clock", State::Limited, "hpet, 1400 ns", "none: the kernel trusts no faster");
-    slow.check_possible("rr", State::Limited, "takes long to read");
+    slow.check_possible("rr", State::Limited, "slow clock");
     let tsc = slow.with(&format!("{clocksource}/available_clocksource"), "tsc hpet acpi_pm");
     tsc.check("clock", State::Limited, "hpet", "echo tsc | sudo tee /sys/devices/system/clock");
     let stolen = Case::healthy().with("proc/stat", "cpu  10 0 0 80 0 0 5 5 0 0\n");
-    stolen.check("stolen time", State::Ok, "told; 5.00%", "nothing");
+    stolen.check("stolen time", State::Ok, "reported; 5.00%", "nothing");
     Case::healthy().check("stolen time", State::Ok, "no hypervisor", "nothing");
     let old = Case::healthy().with("proc/stat", "cpu 1 2 3\n");
-    old.check("stolen time", State::Limited, "does not tell", "none");
+    old.check("stolen time", State::Limited, "not reported", "none");
     let quiet = Case::healthy().without("proc/pressure/cpu");
-    quiet.check("pressure (PSI)", State::Limited, "not told", "boot with psi=1");
+    quiet.check("pressure (PSI)", State::Limited, "not reported", "boot with psi=1");
 }
 
 #[test]
@@ -452,7 +452,7 @@ fn processors_are_limited_by_many_things() {
     let intel = cpu("intel_pstate/no_turbo", "0").without("sys/devices/system/cpu/cpufreq/boost");
     intel.check("turbo", State::Limited, "on", "echo 1 | sudo tee");
     let untold = || Case::healthy().without(&format!("sys/devices/system/cpu/{governor}"));
-    untold().check("frequency", State::Limited, "not told", "no cpufreq driver");
+    untold().check("frequency", State::Limited, "not reported", "no cpufreq driver");
     let guest = untold().tried(|tried| tried.hypervisor = Some("KVMKVMKVM".to_owned()));
-    guest.check("frequency", State::Limited, "not told", "none: it is the host's");
+    guest.check("frequency", State::Limited, "not reported", "none: the host controls it");
 }

@@ -61,7 +61,7 @@ impl Workers {
             Workers::None => None,
             Workers::Threads | Workers::Runtime => Some("threads"),
             Workers::Processes => Some("spare processes"),
-            Workers::Shards => Some("threads with a listening socket each"),
+            Workers::Shards => Some("threads, each with its own listening socket"),
         }
     }
 }

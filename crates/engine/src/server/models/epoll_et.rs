@@ -12,21 +12,21 @@ use crate::server::Context;
 
 /// The registry entry.
 pub(super) static ENTRY: Entry =
-    never_waits("epoll_et", "one thread with epoll(7), told once when something came", run, DOCS);
+    never_waits("epoll_et", "one thread, epoll(7), edge-triggered", run, DOCS);
 
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "entered once: epoll_ctl(2), `ep_insert`, with `EPOLLET`",
-        "epoll_wait(2) for up to 256 connections: `ep_poll`; what came is put on the list \
-         by `ep_poll_callback`, and taken off it when it was told (`ep_send_events`)",
-        "recv(2) of at most 16 KiB until a call brings less than it could: `tcp_recvmsg`",
-        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "registered once: epoll_ctl(2), `ep_insert`, with `EPOLLET`",
+        "epoll_wait(2) for up to 256 connections: `ep_poll`; `ep_poll_callback` puts ready ones \
+         on a list, `ep_send_events` reports them and takes them off",
+        "recv(2) of at most 16 KiB, until a call returns less than it could: `tcp_recvmsg`",
+        "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
     ],
-    compared_with: "epoll_lt, which differs in nothing but the trigger: what being told once saves, \
-         and what reading until there is no more costs.",
-    not_shown: "A saving of calls, where each request is short: one that brings less than the \
-         buffer holds ends the reading, so both models make the same calls for it.",
+    compared_with: "epoll_lt, which differs only in the trigger: what a single notification \
+        saves, and what reading until the socket is empty costs.",
+    not_shown: "Fewer calls for short requests: a read that does not fill the buffer is the last \
+        one, so both models make the same calls.",
 };
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {

@@ -17,26 +17,21 @@ use crate::server::ready::{Peer, Peers, Until, number};
 use crate::server::{Context, Hands, NEVER, cannot};
 
 /// The registry entry.
-pub(super) static ENTRY: Entry = never_waits(
-    "epoll_lt",
-    "one thread with epoll(7), told as long as there is something to read",
-    run,
-    DOCS,
-);
+pub(super) static ENTRY: Entry =
+    never_waits("epoll_lt", "one thread, epoll(7), level-triggered", run, DOCS);
 
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "entered once: epoll_ctl(2), `ep_insert`",
-        "epoll_wait(2) for up to 256 connections: `ep_poll`; what came is put on the list \
-         by `ep_poll_callback`, and stays on it to be asked again with `tcp_poll` \
-         (`ep_send_events`)",
+        "registered once: epoll_ctl(2), `ep_insert`",
+        "epoll_wait(2) for up to 256 connections: `ep_poll`; `ep_poll_callback` puts ready ones \
+         on a list, where they stay until `tcp_poll` finds nothing to read (`ep_send_events`)",
         "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
-        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
     ],
-    compared_with: "poll and select: what it saves that the kernel remembers who is waited for. \
-         uring: what two or three calls for a request cost. It is the baseline.",
-    not_shown: "More than one processor: whatever one thread can do is its end.",
+    compared_with: "poll and select: what it saves that the kernel remembers the descriptors. \
+        uring: what two or three calls per request cost. It is the baseline.",
+    not_shown: "More than one CPU: it can do no more than one thread can.",
 };
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {

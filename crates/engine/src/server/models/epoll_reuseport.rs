@@ -14,10 +14,10 @@ use crate::server::Context;
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
     workers: Workers::Shards,
-    needs: "many connections, which the kernel shares out by hash",
+    needs: "many connections: the kernel spreads them by hash",
     ..never_waits(
         "epoll_reuseport",
-        "threads that share a port (SO_REUSEPORT), each with epoll(7) as epoll_lt",
+        "several threads share a port (SO_REUSEPORT), each like epoll_lt",
         run,
         DOCS,
     )
@@ -26,14 +26,14 @@ pub(super) static ENTRY: Entry = Entry {
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "a new connection goes to one of the listening sockets by the hash of its \
-         addresses and ports: `reuseport_select_sock`",
-        "then as epoll_lt, in each thread with its own epoll instance",
+        "a hash of its addresses and ports assigns each new connection to a listening socket: \
+         `reuseport_select_sock`",
+        "then like epoll_lt, in each thread with its own epoll instance",
     ],
-    compared_with: "epoll_lt with one thread: what more processors bring where nothing is shared. \
-         thread_pool and tokio: what handing work over costs.",
-    not_shown: "An even load: the hash knows nothing of who is busy, and with few connections \
-         some threads have none. `requests_by_task` says how uneven it was.",
+    compared_with: "epoll_lt: what more CPUs bring where nothing is shared. thread_pool and \
+        tokio: what handing over work costs.",
+    not_shown: "An even load: the hash does not know who is busy, and with few connections some \
+        threads get none. `requests_by_task` shows how uneven it was.",
 };
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {

@@ -22,14 +22,14 @@ use crate::server::{BLOCKING, Context, Hands, blocking, cannot};
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
     id: "fork",
-    summary: "a process for each connection, which waits in its calls",
+    summary: "one process per connection, blocking calls",
     makes: Makes::Process,
     workers: Workers::None,
     needs: "processes: RLIMIT_NPROC, kernel.pid_max, a cgroup's pids.max",
     descriptors_end: None,
     since: None,
     waiting: BLOCKING,
-    many_that_stay: Err("it keeps a child for each connection, as `prefork` does"),
+    many_that_stay: Err("it keeps one child per connection, like `prefork`"),
     others_wait: false,
     docs: DOCS,
     run,
@@ -38,19 +38,18 @@ pub(super) static ENTRY: Entry = Entry {
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "accept4(2), which waits: `inet_csk_accept`, `inet_csk_wait_for_connect`",
-        "fork(2): `kernel_clone`, `copy_process`, `dup_mm`: page tables and descriptors \
-         are copied, and pages that are then written to",
-        "the child: recv(2) of at most 16 KiB, which waits: `tcp_recvmsg`, \
-         `sk_wait_data`, woken by `sock_def_readable`",
-        "the child: one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
-        "exit_group(2): `do_exit`; the parent takes note with wait4(2) before its next \
-         connection",
+        "accept4(2), blocking: `inet_csk_accept`, `inet_csk_wait_for_connect`",
+        "fork(2): `kernel_clone`, `copy_process`, `dup_mm`: copies page tables and descriptors, \
+         and later every page that is written to",
+        "the child: recv(2) of at most 16 KiB, blocking: `tcp_recvmsg`, `sk_wait_data`, woken by \
+         `sock_def_readable`",
+        "the child: one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
+        "exit_group(2): `do_exit`; the parent reaps it with wait4(2) before its next connection",
     ],
-    compared_with: "thread_per_connection: what an address space of its own costs. prefork: what it \
-         saves to have made it before.",
-    not_shown: "What forking costs a program with much memory: this one has little, so its page \
-         tables are short.",
+    compared_with: "thread_per_connection: what a separate address space costs. prefork: what \
+        forking ahead of time saves.",
+    not_shown: "What forking costs a large program: this one uses little memory, so its page \
+        tables are short.",
 };
 
 /// Children that have not ended, with the rows they count in.

@@ -14,10 +14,10 @@ use crate::server::{BLOCKING, Context, blocking, cannot};
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
     id: "iterative",
-    summary: "one thread, one connection after the other",
+    summary: "one thread, one connection at a time",
     makes: Makes::Nothing,
     workers: Workers::None,
-    needs: "short connections, or one",
+    needs: "one request per connection, or a single connection",
     descriptors_end: None,
     since: None,
     waiting: BLOCKING,
@@ -30,16 +30,16 @@ pub(super) static ENTRY: Entry = Entry {
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "accept4(2), which waits: `inet_csk_accept`, `inet_csk_wait_for_connect`",
-        "recv(2) of at most 16 KiB, which waits: `tcp_recvmsg`, `sk_wait_data`, woken by \
+        "accept4(2), blocking: `inet_csk_accept`, `inet_csk_wait_for_connect`",
+        "recv(2) of at most 16 KiB, blocking: `tcp_recvmsg`, `sk_wait_data`, woken by \
          `sock_def_readable`",
-        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
-        "close(2), and the next connection",
+        "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
+        "close(2), then the next connection",
     ],
-    compared_with: "fork and thread_per_connection with one connection at a time: what making a \
-         process or a thread for it costs.",
-    not_shown: "Anything at more than one long connection: the others stand in the kernel's \
-         queue, and their times are its.",
+    compared_with: "fork and thread_per_connection with one connection at a time: what creating a \
+        process or a thread for it costs.",
+    not_shown: "Anything about several keep-alive connections: all but one wait in the kernel's \
+        queue, and that wait is their latency.",
 };
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {

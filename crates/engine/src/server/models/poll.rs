@@ -16,12 +16,8 @@ use crate::server::ready::{Peer, Until};
 use crate::server::{Context, Hands, NEVER, cannot};
 
 /// The registry entry.
-pub(super) static ENTRY: Entry = never_waits(
-    "poll",
-    "one thread with poll(2): an array of every connection, each time",
-    run,
-    DOCS,
-);
+pub(super) static ENTRY: Entry =
+    never_waits("poll", "one thread, poll(2) over an array of all connections", run, DOCS);
 
 /// Places of the listener and of what says when to end; connections follow.
 const LISTENER: usize = 0;
@@ -30,17 +26,16 @@ const FIRST_PEER: usize = 2;
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "poll(2) with an array of every connection: `do_sys_poll` copies it in, `do_poll` \
-         asks `tcp_poll` of each and enters the thread in the wait queue of each, and \
-         takes it out again",
-        "the whole array is looked through for those that are ready",
+        "poll(2) with an array of all connections: `do_sys_poll` copies it in, `do_poll` calls \
+         `tcp_poll` for each, joins each wait queue, and leaves it again",
+        "the program searches the whole array for ready ones",
         "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
-        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
     ],
-    compared_with: "epoll_lt: what it costs to name every connection each time. select: the same \
-         with another kind of list.",
-    not_shown: "How it would be if most connections were busy: then one call brings many of \
-         them, and naming all costs little for each.",
+    compared_with: "epoll_lt: what it costs to pass every connection on every call. select: the \
+        same with another kind of list.",
+    not_shown: "Many busy connections: then one call returns many of them, and passing all costs \
+        little for each.",
 };
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {

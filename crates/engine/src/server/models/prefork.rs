@@ -22,7 +22,7 @@ use crate::server::{BLOCKING, Context, Hands, blocking, cannot};
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
     id: "prefork",
-    summary: "processes made before they are needed, one for each connection at once",
+    summary: "processes forked ahead of time, one per connection, blocking calls",
     makes: Makes::Process,
     workers: Workers::Processes,
     needs: "processes: RLIMIT_NPROC, kernel.pid_max, a cgroup's pids.max",
@@ -38,19 +38,17 @@ pub(super) static ENTRY: Entry = Entry {
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "accept4(2), which waits: `inet_csk_accept`, `inet_csk_wait_for_connect`; all \
-         processes wait on the same socket, and one is woken for a connection \
-         (`prepare_to_wait_exclusive`)",
-        "recv(2) of at most 16 KiB, which waits: `tcp_recvmsg`, `sk_wait_data`, woken by \
+        "accept4(2), blocking: `inet_csk_accept`, `inet_csk_wait_for_connect`; all processes wait \
+         on the same socket, and a connection wakes one (`prepare_to_wait_exclusive`)",
+        "recv(2) of at most 16 KiB, blocking: `tcp_recvmsg`, `sk_wait_data`, woken by \
          `sock_def_readable`",
-        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
-        "close(2), and accept4(2) again",
+        "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
+        "close(2), then accept4(2) again",
     ],
-    compared_with: "fork: what it saves that the process is there. thread_per_connection: what \
-         changing between address spaces costs, where connections are as many as \
-         processes.",
-    not_shown: "Making processes, once there are as many as connections at once. Until then it \
-         is in the first requests.",
+    compared_with: "fork: what it saves that the process exists already. thread_per_connection: \
+        what switching address spaces costs, with as many connections as processes.",
+    not_shown: "The cost of forking, once there are as many processes as concurrent connections. \
+        Until then it is part of the first requests.",
 };
 
 /// Time between two looks whether children have ended by themselves, which tell nobody.

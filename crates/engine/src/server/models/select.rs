@@ -20,11 +20,11 @@ use crate::server::{Context, Hands, NEVER, cannot};
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
-    needs: "descriptors below 1024 (FD_SETSIZE); connections beyond are closed and counted",
+    needs: "descriptors below 1024 (FD_SETSIZE); further connections are closed and counted",
     descriptors_end: Some(FD_SETSIZE),
     ..never_waits(
         "select",
-        "one thread with select(2): sets of every descriptor, each time",
+        "one thread, select(2) over sets of all descriptors",
         |context, listeners| run(context, listeners, FD_SETSIZE),
         DOCS,
     )
@@ -33,16 +33,16 @@ pub(super) static ENTRY: Entry = Entry {
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "select(2) with sets of bits up to the largest descriptor: `core_sys_select` \
-         copies them in and out, `do_select` asks `tcp_poll` of each that is in one",
-        "the sets are looked through for those that are ready",
+        "select(2) with bit sets up to the largest descriptor: `core_sys_select` copies them in \
+         and out, `do_select` calls `tcp_poll` for each member",
+        "the program searches the sets for ready ones",
         "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
-        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
     ],
-    compared_with: "poll: bits against an array. epoll_lt: what it costs to name every connection \
-         each time.",
-    not_shown: "Anything beyond descriptor 1023. select_large goes on from there, with sets that \
-         no C library has.",
+    compared_with: "poll: bits against an array. epoll_lt: what it costs to pass every connection \
+        on every call.",
+    not_shown: "Anything beyond descriptor 1023. select_large goes further, with sets that no C \
+        library has.",
 };
 
 /// A thread whose sets hold descriptors below a number.

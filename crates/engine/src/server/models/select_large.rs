@@ -11,7 +11,7 @@ use super::select;
 /// The registry entry.
 pub(super) static ENTRY: Entry = never_waits(
     "select_large",
-    "as select, with sets of any length, which the C library has not",
+    "select with larger sets than the C library has",
     |context, listeners| select::run(context, listeners, usize::MAX),
     DOCS,
 );
@@ -19,11 +19,12 @@ pub(super) static ENTRY: Entry = never_waits(
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "as select, with sets as long as the largest descriptor",
+        "like select, with sets as long as the largest descriptor needs",
         "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
-        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
     ],
-    compared_with: "select below 1024 descriptors, which it should not differ from, and poll above.",
-    not_shown: "What a portable program could do: the kernel takes longer sets, POSIX and the C \
-         library do not have them.",
+    compared_with: "select below 1024 descriptors, where the two should not differ, and poll \
+        above.",
+    not_shown: "What a portable program can do: the kernel takes larger sets, POSIX and the C \
+        library do not.",
 };

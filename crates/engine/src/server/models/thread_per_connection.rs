@@ -16,7 +16,7 @@ use crate::server::{BLOCKING, Context, blocking, cannot};
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
     id: "thread_per_connection",
-    summary: "a thread for each connection, which waits in its calls",
+    summary: "one thread per connection, blocking calls",
     makes: Makes::Thread,
     workers: Workers::None,
     needs: "threads: RLIMIT_NPROC, kernel.threads-max, a cgroup's pids.max",
@@ -32,18 +32,17 @@ pub(super) static ENTRY: Entry = Entry {
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "accept4(2), which waits: `inet_csk_accept`, `inet_csk_wait_for_connect`",
-        "a thread: clone3(2), `kernel_clone`, with a stack of 128 KiB that is touched as \
-         far as it is needed",
-        "recv(2) of at most 16 KiB, which waits: `tcp_recvmsg`, `sk_wait_data`, woken by \
+        "accept4(2), blocking: `inet_csk_accept`, `inet_csk_wait_for_connect`",
+        "a thread: clone3(2), `kernel_clone`, with a stack of 128 KiB, touched only as far as \
+         needed",
+        "recv(2) of at most 16 KiB, blocking: `tcp_recvmsg`, `sk_wait_data`, woken by \
          `sock_def_readable`",
-        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
-        "its end: `do_exit`, munmap(2) or the C library's cache of stacks",
+        "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
+        "its end: `do_exit`, munmap(2) or the C library's stack cache",
     ],
-    compared_with: "fork: what sharing an address space saves. epoll_lt: what a change of threads \
-         for each request costs beside a call that names who is ready.",
-    not_shown: "A stack of the usual size: 2 to 8 MiB of addresses each would be a limit of \
-         their own.",
+    compared_with: "fork: what sharing an address space saves. epoll_lt: what a thread switch per \
+        request costs, against a call that says who is ready.",
+    not_shown: "Stacks of the usual 2 to 8 MiB: their address space would be a limit of its own.",
 };
 
 /// A stack that nothing here comes near; the usual 2 MiB of ten thousand threads

@@ -26,7 +26,7 @@ pub(super) static ENTRY: Entry = Entry {
     workers: Workers::Threads,
     ..never_waits(
         "thread_pool",
-        "threads that take ready connections from a queue, filled by one with epoll(7)",
+        "one thread in epoll(7) queues ready connections for a pool of threads",
         run,
         DOCS,
     )
@@ -35,17 +35,16 @@ pub(super) static ENTRY: Entry = Entry {
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "entered with `EPOLLONESHOT`; one thread waits with epoll_wait(2): `ep_poll`",
-        "those that are ready go through a queue, and a thread is woken for each: \
-         futex(2), `futex_wake`",
+        "registered with `EPOLLONESHOT`; one thread waits in epoll_wait(2): `ep_poll`",
+        "ready connections go into a queue, and each wakes a thread: futex(2), `futex_wake`",
         "that thread: one recv(2) of at most 16 KiB: `tcp_recvmsg`",
-        "that thread: one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
-        "that thread has it waited for again: epoll_ctl(2), `ep_modify`",
+        "that thread: one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
+        "that thread arms the connection again: epoll_ctl(2), `ep_modify`",
     ],
     compared_with: "epoll_lt: what handing each request to another thread costs. epoll_reuseport: \
-         what it costs to share at all.",
-    not_shown: "What the threads are for: a service that takes long or waits. With echo there is \
-         nothing that they could do at the same time.",
+        what sharing at all costs.",
+    not_shown: "What the threads are for: a service that computes or waits. With echo they have \
+        nothing to do in parallel.",
 };
 
 /// Descriptors that are reported by one call at most.

@@ -26,28 +26,23 @@ use crate::server::{Context, Hands, NEVER, cannot};
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
     workers: Workers::Runtime,
-    ..never_waits(
-        "tokio",
-        "a task for each connection on tokio's runtime of several threads",
-        run,
-        DOCS,
-    )
+    ..never_waits("tokio", "one task per connection on tokio's multi-threaded runtime", run, DOCS)
 };
 
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "entered once, edge-triggered; a thread of the runtime waits with epoll_wait(2): \
+        "registered once, edge-triggered; a thread of the runtime waits in epoll_wait(2): \
          `ep_poll`",
-        "a task that can go on is run by a thread, or taken over by one that has none; \
-         who sleeps is woken with futex(2)",
+        "a thread runs each ready task, and idle threads steal tasks; futex(2) wakes sleeping \
+         ones",
         "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
-        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
     ],
     compared_with: "epoll_reuseport and thread_pool: what a runtime costs that does for a program \
-         what they do by hand.",
-    not_shown: "Other runtimes, and tokio's with one thread (`current_thread`). --workers sets \
-         the threads; their number moves the result.",
+        what they do by hand.",
+    not_shown: "Other runtimes, or tokio with one thread (`current_thread`). --workers sets the \
+        number of threads, which changes the result.",
 };
 
 thread_local! {

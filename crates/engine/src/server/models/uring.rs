@@ -24,11 +24,12 @@ use crate::uring::refusal;
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
-    needs: "io_uring with multishot receive: kernel.io_uring_disabled 0, no filter against it",
+    needs: "io_uring with multishot receive: kernel.io_uring_disabled=0, no seccomp filter \
+        against it",
     since: Some(KernelVersion::new(6, 1, 0)),
     ..never_waits(
         "uring",
-        "one thread with io_uring(7): multishot accept and receive, provided buffers",
+        "one thread, io_uring(7): multishot accept and receive, provided buffers",
         run,
         DOCS,
     )
@@ -37,17 +38,17 @@ pub(super) static ENTRY: Entry = Entry {
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
-        "one io_uring_enter(2) hands over all that is to be done and waits for what has \
-         come; the kernel's part is done within it (`io_run_local_work`)",
-        "connections: one request that stays (`IORING_ACCEPT_MULTISHOT`, `io_accept`)",
-        "bytes: one request for each connection that stays (`IORING_RECV_MULTISHOT`, \
-         `io_recv`), woken by `io_poll_wake`, into one of 512 provided buffers of 16 KiB",
-        "replies: a send for each connection at a time (`io_send`, `tcp_sendmsg`), tried \
-         at once when it is handed over",
+        "one io_uring_enter(2) submits all requests and waits for completions; the kernel does \
+         its part within that call (`io_run_local_work`)",
+        "connections: one multishot accept (`IORING_ACCEPT_MULTISHOT`, `io_accept`)",
+        "bytes: one multishot receive per connection (`IORING_RECV_MULTISHOT`, `io_recv`), woken \
+         by `io_poll_wake`, into one of 512 provided buffers of 16 KiB",
+        "replies: one send at a time per connection (`io_send`, `tcp_sendmsg`), tried as soon as \
+         it is submitted",
     ],
-    compared_with: "epoll_lt: what it saves to have one call for as much as there is.",
-    not_shown: "A thread of the kernel that polls (`IORING_SETUP_SQPOLL`), registered files, \
-         zero-copy sends: each is another design, with another bill.",
+    compared_with: "epoll_lt: what one call for everything saves.",
+    not_shown: "A polling kernel thread (`IORING_SETUP_SQPOLL`), registered files, zero-copy \
+        sends: each is another design with costs of its own.",
 };
 
 /// Buffers of all connections together, of the size of everybody's.
