@@ -26,7 +26,7 @@ const fn one_descriptor(
 /// The registry entry.
 pub(super) static OPEN: Entry = one_descriptor(
     "open",
-    "openat(2), to read, of a name in an open directory; closed after the slice",
+    "openat(2) for reading, relative to an open directory; closed after the slice",
     1_500.0,
     |setup| Ok(repeated(&OPEN, Made::new(setup, opener(setup)?))),
 );
@@ -46,7 +46,7 @@ pub(super) static OPEN_CLOSE: Entry = Entry {
     descriptors: 2,
     ..one_descriptor(
         "open_close",
-        "openat(2), to read, of a name in an open directory, and close(2)",
+        "openat(2) for reading, relative to an open directory, and close(2)",
         2_000.0,
         |setup| {
             let open = opener(setup)?;

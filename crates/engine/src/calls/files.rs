@@ -22,7 +22,7 @@ pub(super) static STAT: Entry = Entry {
     ..call(
         "stat",
         CallKind::Files,
-        "fstatat(2), which stat(3) calls, of a name in an open directory",
+        "fstatat(2), as stat(3) calls it, relative to an open directory",
         700.0,
         |setup| {
             let Named { directory, name } = Named::open(setup)?;
@@ -39,7 +39,7 @@ pub(super) static STATX: Entry = Entry {
     ..call(
         "statx",
         CallKind::Files,
-        "statx(2), the basic fields, of a name in an open directory",
+        "statx(2) of the basic fields, relative to an open directory",
         700.0,
         |setup| {
             let Named { directory, name } = Named::open(setup)?;
@@ -68,8 +68,7 @@ pub(super) static FSYNC: Entry = Entry {
     ..call(
         "fsync",
         CallKind::Files,
-        "pwrite(2) of a block and fsync(2) of it, to a file of our own in the folder for \
-              temporary files",
+        "pwrite(2) of a block and fsync(2), on our own file in the temporary folder",
         2_000_000.0,
         |setup| {
             let (file, block) = (small_file(setup.block)?, Block::of(setup)?);

@@ -14,7 +14,7 @@ pub(super) static FUNCTION: Entry = Entry {
     ..call(
         "function",
         CallKind::Floors,
-        "a function of the program that does nothing: the measuring loop, and no kernel",
+        "an empty function of the program: the loop without the kernel",
         2.0,
         |_| Ok(repeated(&FUNCTION, || calls::function(1).map(drop))),
     )
@@ -27,8 +27,7 @@ pub(super) static CLOCK_GETTIME_VDSO: Entry = Entry {
     ..call(
         "clock_gettime_vdso",
         CallKind::Floors,
-        "CLOCK_MONOTONIC through the vDSO: the kernel's code and data, and no crossing \
-              where the clock source allows that",
+        "CLOCK_MONOTONIC through the vDSO: no system call, if the clock source allows it",
         40.0,
         |_| Ok(repeated(&CLOCK_GETTIME_VDSO, calls::clock_gettime_vdso)),
     )
@@ -36,7 +35,7 @@ pub(super) static CLOCK_GETTIME_VDSO: Entry = Entry {
 
 /// The registry entry.
 pub(super) static CLOCK_GETTIME: Entry =
-    call("clock_gettime", CallKind::Floors, "the same clock by system call", 200.0, |_| {
+    call("clock_gettime", CallKind::Floors, "CLOCK_MONOTONIC by system call", 200.0, |_| {
         Ok(repeated(&CLOCK_GETTIME, calls::clock_gettime))
     });
 
@@ -44,7 +43,7 @@ pub(super) static CLOCK_GETTIME: Entry =
 pub(super) static GETPPID: Entry = call(
     "getppid",
     CallKind::Floors,
-    "the empty call: into the kernel, one pointer read, and back",
+    "the cheapest call: enter the kernel, read one pointer, return",
     150.0,
     |_| {
         let parent = null_call::getppid();

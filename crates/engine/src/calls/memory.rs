@@ -27,7 +27,7 @@ pub(super) static MMAP_MUNMAP: Entry = Entry {
     ..call(
         "mmap_munmap",
         CallKind::Memory,
-        "mmap(2) of one anonymous page and munmap(2); it is never touched",
+        "mmap(2) of one anonymous page, then munmap(2), never touched",
         1_500.0,
         |_| Ok(repeated(&MMAP_MUNMAP, || calls::map_and_unmap(1, Populate::No))),
     )
@@ -52,7 +52,7 @@ pub(super) static FAULT_ANONYMOUS: Entry = Entry {
     ..call(
         "fault_anonymous",
         CallKind::Memory,
-        "a write to an anonymous page that is not there: a minor fault, and a page zeroed",
+        "first write to an anonymous page: a minor fault and a zeroed page",
         700.0,
         |setup| Ok(repeated(&FAULT_ANONYMOUS, Fresh { memory: None, next: 0, most: setup.most })),
     )
@@ -68,8 +68,8 @@ pub(super) static FAULT_FILE: Entry = Entry {
     ..call(
         "fault_file",
         CallKind::Memory,
-        "a read from a mapped file's page that is in the page cache and not in the page \
-              table: a minor fault, which maps the 16 pages around it",
+        "first read of a mapped page in the page cache: a minor fault that maps 16 pages around \
+         it",
         1_500.0,
         |setup| {
             let most = setup.most;

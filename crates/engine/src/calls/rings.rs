@@ -16,7 +16,7 @@ pub(super) static IO_URING_ENTER: Entry = Entry {
     ..call(
         "io_uring_enter",
         CallKind::Waits,
-        "io_uring_enter(2) that hands over nothing and waits for nothing",
+        "io_uring_enter(2) that submits nothing and waits for nothing",
         300.0,
         |_| {
             let ring = NopRing::open().map_err(at("make a ring of io_uring"))?;
@@ -32,7 +32,7 @@ pub(super) static IO_URING_NOP: Entry = Entry {
     ..call(
         "io_uring_nop",
         CallKind::Waits,
-        "IORING_OP_NOP handed over, and its completion taken, in one io_uring_enter(2)",
+        "submit an IORING_OP_NOP and reap its completion in one io_uring_enter(2)",
         500.0,
         |_| {
             let mut ring = NopRing::open().map_err(at("make a ring of io_uring"))?;

@@ -25,34 +25,31 @@ const fn one_block(id: &'static str, summary: &'static str, open: Open) -> Entry
 pub(super) static READ_BAD: Entry = Entry {
     bytes: 0,
     descriptors: 0,
-    ..one_block("read_bad", "read(2) from descriptor -1: refused with EBADF at the door", |_| {
+    ..one_block("read_bad", "read(2) on a bad descriptor: returns EBADF at once", |_| {
         Ok(repeated(&READ_BAD, calls::read_bad))
     })
 };
 
 /// The registry entry.
 pub(super) static READ_ZERO: Entry =
-    one_block("read_zero", "read(2) of a block of /dev/zero", |setup| {
+    one_block("read_zero", "read(2) of a block from /dev/zero", |setup| {
         let (zero, mut block) = (device("/dev/zero")?, Block::of(setup)?);
         Ok(moving(&READ_ZERO, setup, move || calls::read(zero.as_fd(), block.room())))
     });
 
 /// The registry entry.
 pub(super) static READV: Entry =
-    one_block("readv", "readv(2) of a block of /dev/zero, an iovec of one entry", |setup| {
+    one_block("readv", "readv(2) of a block from /dev/zero, one iovec entry", |setup| {
         let (zero, mut block) = (device("/dev/zero")?, Block::of(setup)?);
         Ok(moving(&READV, setup, move || calls::readv(zero.as_fd(), block.room())))
     });
 
 /// The registry entry.
-pub(super) static WRITE_NULL: Entry = one_block(
-    "write_null",
-    "write(2) of a block to /dev/null, which does not look at it",
-    |setup| {
+pub(super) static WRITE_NULL: Entry =
+    one_block("write_null", "write(2) of a block to /dev/null, which ignores it", |setup| {
         let (null, block) = (device("/dev/null")?, Block::of(setup)?);
         Ok(moving(&WRITE_NULL, setup, move || calls::write(null.as_fd(), block.bytes())))
-    },
-);
+    });
 
 /// The registry entry.
 pub(super) static PREAD: Entry = Entry {
@@ -140,11 +137,9 @@ pub(super) static WRITE_PIPE: Entry = Entry {
     most: Some(MOST),
     holds: Some(blocks_of_pipe),
     descriptors: 2,
-    ..one_block(
-        "write_pipe",
-        "write(2) of a block to a pipe with room, which nobody reads",
-        |setup| Ok(moving(&WRITE_PIPE, setup, FilledPipe::new(setup)?)),
-    )
+    ..one_block("write_pipe", "write(2) of a block to a pipe with room", |setup| {
+        Ok(moving(&WRITE_PIPE, setup, FilledPipe::new(setup)?))
+    })
 };
 
 /// The registry entry. The pipe is filled before each slice.
@@ -152,7 +147,7 @@ pub(super) static READ_PIPE: Entry = Entry {
     most: Some(MOST),
     holds: Some(blocks_of_pipe),
     descriptors: 2,
-    ..one_block("read_pipe", "read(2) of a block of a pipe that holds more", |setup| {
+    ..one_block("read_pipe", "read(2) of a block from a pipe that holds more", |setup| {
         Ok(moving(&READ_PIPE, setup, EmptiedPipe(FilledPipe::new(setup)?)))
     })
 };

@@ -14,7 +14,7 @@ pub(super) static EPOLL_WAIT: Entry = Entry {
     ..call(
         "epoll_wait",
         CallKind::Waits,
-        "epoll_wait(2) with a time-out of 0 on one pipe that is empty",
+        "epoll_wait(2) with timeout 0 on one empty pipe",
         400.0,
         |_| {
             let (out, into) = pipe::open(4096).map_err(at("make a pipe"))?;
@@ -31,13 +31,8 @@ pub(super) static EPOLL_WAIT: Entry = Entry {
 };
 
 /// The registry entry.
-pub(super) static FUTEX_WAKE: Entry = call(
-    "futex_wake",
-    CallKind::Waits,
-    "FUTEX_WAKE, private, of a word for which nobody waits",
-    250.0,
-    |_| {
+pub(super) static FUTEX_WAKE: Entry =
+    call("futex_wake", CallKind::Waits, "FUTEX_WAKE (private) with no waiter", 250.0, |_| {
         let word = Box::new(AtomicU32::new(0));
         Ok(repeated(&FUTEX_WAKE, move || calls::futex_wake(&word)))
-    },
-);
+    });
