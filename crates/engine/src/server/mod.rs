@@ -1,7 +1,7 @@
 //! Servers: one protocol and one service under many concurrency models. A model
 //! is an entry in [`models`], what it does for a request one in [`services`].
-//! All take connections, read requests, answer and count with the same code
-//! here; what differs is who waits for what, and in which call.
+//! All accept connections, read requests, answer and count with the same code
+//! here; they differ in which thread waits, for what, and in which call.
 //!
 //! A server is a thread that runs its model, with the threads and children that
 //! the model makes, so that counters opened before [`Server::start`] count all of

@@ -1,6 +1,6 @@
 //! The concurrency models: one file each, named after its id, and one line in
-//! [`MODELS`]. The file's own documentation says who waits for what, and in which
-//! calls; everything else is the same in all of them.
+//! [`MODELS`]. The file's own documentation says which thread waits, for what, and in
+//! which calls; everything else is the same in all of them.
 
 mod entry;
 mod epoll_et;
