@@ -145,7 +145,7 @@ impl<C: Consume> Sink<C> {
     }
 }
 
-/// One block with one engine; what a file in `engines` implements. What is one call
+/// One block with one engine; what the engines in `files::ways` implement. What is one call
 /// is inlined into the loop whatever its size: a call more would be a percent of the
 /// cheapest read.
 pub(crate) trait Fetch: Send {

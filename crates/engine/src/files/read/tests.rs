@@ -314,16 +314,6 @@ fn nothing_is_allocated_within_a_slice() {
 }
 
 #[test]
-fn engines_are_found_by_their_ids() {
-    assert!(ENGINES.is_sorted_by_key(|entry| entry.id));
-    for entry in ENGINES {
-        assert!(std::ptr::eq(find(entry.id).unwrap(), *entry));
-        assert!(!entry.summary.is_empty() && !entry.needs.is_empty() && !entry.path.is_empty());
-    }
-    assert!(find("reed").is_none());
-}
-
-#[test]
 fn the_bare_loop_makes_the_calls_of_read() {
     let subject = made(40).subject();
     let part = Part { block_bytes: 10, start: 10, end: 40 };

@@ -135,7 +135,7 @@ impl Destined {
     fn empty(&self, entry: &Entry) -> Result<(), String> {
         let fd = self.subject.fd();
         create::truncate(fd, 0).map_err(self.cannot("empty"))?;
-        if entry.needs_size {
+        if entry.own.needs_size {
             let size = create::truncate(fd, self.regions.bytes);
             size.map_err(self.cannot("give its size to"))?;
         }
@@ -217,7 +217,7 @@ impl Ground for Destined {
 
     fn after(&self, trial: &Trial, arm: usize, before: &Before) -> FileCounts {
         let found = self.cached(self.start(arm));
-        let needs_size = Destined::entry(trial, arm).is_ok_and(|entry| entry.needs_size);
+        let needs_size = Destined::entry(trial, arm).is_ok_and(|entry| entry.own.needs_size);
         let expected = match self.setting.destination {
             Destination::Existing => self.subject.bytes(),
             Destination::New if needs_size => self.regions.bytes,

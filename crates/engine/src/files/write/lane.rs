@@ -16,11 +16,11 @@ use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::create::{self, How};
 use iolens_sys::file::read::pread;
-use iolens_sys::pages::{PageKind, Pages};
 
 use crate::files::moved::{Broken, Moved};
 use crate::files::part::{Part, Place, Random, Sequential, Walk};
 use crate::files::test_file::fill;
+use crate::files::ways::memory;
 use crate::op::{Budget, Fact, Span};
 
 /// What one thread's writing is made from.
@@ -48,7 +48,7 @@ impl LaneSetup<'_> {
     /// Bytes of a block.
     ///
     /// Errors: they are more than memory can have.
-    pub(super) fn block(&self) -> Result<usize, String> {
+    pub(crate) fn block(&self) -> Result<usize, String> {
         let bytes = self.part.block_bytes;
         usize::try_from(bytes)
             .map_err(|_| format!("blocks of {} are too large for memory", Bytes(bytes)))
@@ -79,7 +79,7 @@ pub trait Lane: Send {
 
 /// The content of one slice of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     seed: u64,
 }
 
@@ -88,13 +88,13 @@ const MARK_BYTES: usize = 8;
 
 impl Stamp {
     /// The content of a block without its mark.
-    pub(super) fn base(&self, block: &mut [u8]) {
+    pub(crate) fn base(&self, block: &mut [u8]) {
         fill(self.seed, 0, block);
     }
 
     /// Marks the block that belongs at an offset.
     #[inline(always)]
-    pub(super) fn mark(&self, offset: u64, block: &mut [u8]) {
+    pub(crate) fn mark(&self, offset: u64, block: &mut [u8]) {
         let mark = self.at(offset);
         match block.first_chunk_mut::<MARK_BYTES>() {
             Some(begin) => *begin = mark,
@@ -104,7 +104,7 @@ impl Stamp {
 
     /// The mark of a block, for memory that is no slice.
     #[inline(always)]
-    pub(super) fn of(&self, place: Place) -> Mark {
+    pub(crate) fn of(&self, place: Place) -> Mark {
         Mark { mark: self.at(place.offset), bytes: place.bytes.min(MARK_BYTES) }
     }
 
@@ -120,7 +120,7 @@ impl Stamp {
 
 /// The first bytes of a block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     mark: [u8; MARK_BYTES],
     bytes: usize,
 }
@@ -128,13 +128,13 @@ pub(super) struct Mark {
 impl Mark {
     /// They.
     #[inline(always)]
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.mark[MARK_BYTES - self.bytes..]
     }
 }
 
 /// One block with one engine.
-pub(super) trait Put: Send {
+pub(crate) trait Put: Send {
     /// Makes the content of the next slice.
     fn prepare(&mut self, stamp: &Stamp);
 
@@ -178,7 +178,7 @@ struct Writing<'a, P, W> {
 }
 
 /// Puts an engine together with the order that is asked for; the file is opened again.
-pub(super) fn assemble<'a, P: Put + 'a>(
+pub(crate) fn assemble<'a, P: Put + 'a>(
     setup: LaneSetup<'a>,
     put: P,
 ) -> Result<Box<dyn Lane + 'a>, String> {
@@ -236,7 +236,7 @@ impl<P: Put, W: Walk + Clone> Lane for Writing<'_, P, W> {
         let file = create::reopen(self.setup.file, How::READS)
             .map_err(|errno| format!("cannot open the file again to check it: {errno}"))?;
         let block = self.setup.block()?;
-        let (mut expect, mut found) = (memory(block)?, memory(block)?);
+        let (mut expect, mut found) = (memory(block as u64)?, memory(block as u64)?);
         let (expect, found) = (&mut expect[..block], &mut found[..block]);
         self.stamp.base(expect);
         let mut walk = self.before.clone();
@@ -314,13 +314,4 @@ fn read_block(file: &File, offset: u64, into: &mut [u8]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Pages to write from.
-///
-/// Errors: there are not so many.
-pub(super) fn memory(bytes: usize) -> Result<Pages, String> {
-    Pages::new(bytes, PageKind::Plain).map_err(|errno| {
-        format!("cannot have {} of memory to write from: {errno}", Bytes(bytes as u64))
-    })
 }

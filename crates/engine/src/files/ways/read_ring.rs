@@ -1,30 +1,115 @@
-//! Reading through a ring of io_uring: what the engines that do so share. A block is
-//! asked for as soon as a slot is free, and looked at when it is there, in the order
-//! in which blocks arrive.
+//! Engines that read through a ring of io_uring, several blocks under way at once, and what
+//! they share.
 
+use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::open::Caching;
 use iolens_sys::io_uring::{OpenError, ReadRing, ReadWishes};
 
-use super::consume::Consume;
-use super::direct;
-use super::drive::{Fetch, Reader, Setup, Sink, assemble};
+use super::direct::{offset_alignment, rounded_up};
+use super::{COPIED_OUT, Entry, engine};
 use crate::files::part::Place;
+use crate::files::read::consume::Consume;
+use crate::files::read::drive::{Fetch, Reader, Setup, Sink, assemble};
+use crate::files::read::engines::{Open, Reads};
 use crate::uring::patiently;
 use crate::uring::refusal::setup_error;
 
-/// What a ring is like.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Kind {
-    /// Whether its buffers are registered.
-    pub(crate) registered: bool,
-    /// Whether a thread of the kernel's takes its requests.
-    pub(crate) poll_thread: bool,
-    /// Whether it reads around the page cache.
-    pub(crate) direct: bool,
+/// An engine that reads with several reads under way.
+const fn reads(id: &'static str, summary: &'static str, open: Open) -> Entry<Reads> {
+    Entry {
+        since: Some(KernelVersion::new(6, 1, 0)),
+        has_depth: true,
+        ..engine(Way::Ring, id, summary, COPIED_OUT, Reads { open })
+    }
 }
 
-struct Ringed {
+/// `uring`: `IORING_OP_READ`: several reads under way in each thread.
+///
+/// Path through the kernel: io_uring_enter(2) → `io_read`; what is in the page cache
+/// is copied within that call, what is not arrives later.
+/// Needs: io_uring with `IORING_SETUP_DEFER_TASKRUN`.
+/// Compared with: `pread`, which has one read under way; `uring_fixed`.
+/// Does not show: reads that the kernel gives to threads of its own (io-wq), but in
+/// the CPU time, which has theirs.
+pub(crate) static READ: Entry<Reads> = Entry {
+    needs: "io_uring",
+    ..reads("uring", "IORING_OP_READ, several under way", |setup| {
+        open_reader(setup, Kind::default())
+    })
+};
+
+/// `uring_fixed`: `IORING_OP_READ_FIXED` into buffers that were registered.
+///
+/// Path through the kernel: as `uring`, with buffers whose pages were looked up and
+/// pinned once.
+/// Needs: as `uring`, and memory that may be locked.
+/// Compared with: `uring`.
+/// Does not show: much on a warm file, where the pages of the buffer do not matter to
+/// a copy.
+pub(crate) static READ_FIXED: Entry<Reads> = Entry {
+    needs: "io_uring, and memory that may be locked",
+    locks_memory: true,
+    ..reads(
+        "uring_fixed",
+        "IORING_OP_READ_FIXED into registered buffers, several under way",
+        |setup| open_reader(setup, Kind { registered: true, ..Kind::default() }),
+    )
+};
+
+/// `uring_direct`: `IORING_OP_READ_FIXED` of a file opened with `O_DIRECT`.
+///
+/// Path through the kernel: as `direct`, several reads under way, into buffers that
+/// were pinned once.
+/// Needs: what `direct` and `uring_fixed` need.
+/// Compared with: `direct`, which waits for each read.
+/// Does not show: polled completions (`IORING_SETUP_IOPOLL`), which need queues that
+/// few devices have.
+pub(crate) static READ_DIRECT: Entry<Reads> = Entry {
+    needs: "io_uring, O_DIRECT of the file system, and blocks of whole sectors",
+    path: "device → buffer: written by the device",
+    way: Way::Direct,
+    is_direct: true,
+    locks_memory: true,
+    ..reads("uring_direct", "IORING_OP_READ_FIXED with O_DIRECT, several under way", |setup| {
+        open_reader(setup, Kind { registered: true, direct: true, ..Kind::default() })
+    })
+};
+
+/// `uring_sqpoll`: `IORING_OP_READ`, handed over without a call (`IORING_SETUP_SQPOLL`).
+///
+/// Path through the kernel: a thread of the kernel's finds the requests in memory and
+/// does the reading, the copy too.
+/// Needs: io_uring, and a CPU that has nothing else to do.
+/// Compared with: `uring`, which makes a call.
+/// Does not show: the kernel's thread in the calls. Its time is in the CPU time of the
+/// slice; it runs on any CPU, whatever taskset(1) says, and looks for more requests for
+/// 1 ms before it sleeps, which is waited for before the next slice.
+pub(crate) static READ_SQPOLL: Entry<Reads> = Entry {
+    needs: "io_uring, and a CPU for the kernel's thread",
+    since: Some(KernelVersion::new(5, 11, 0)),
+    ..reads(
+        "uring_sqpoll",
+        "IORING_OP_READ, taken by a thread of the kernel's (SQPOLL) without a call",
+        |setup| open_reader(setup, Kind { poll_thread: true, ..Kind::default() }),
+    )
+};
+
+/// What a ring is like.
+#[derive(Debug, Clone, Copy, Default)]
+struct Kind {
+    /// Whether its buffers are registered.
+    registered: bool,
+    /// Whether a thread of the kernel's takes its requests.
+    poll_thread: bool,
+    /// Whether it reads around the page cache.
+    direct: bool,
+}
+
+/// A block is asked for as soon as a slot is free, and looked at when it is there, in the
+/// order in which blocks arrive.
+struct RingReader {
     ring: ReadRing,
     /// What each slot is for, and how much of it is there.
     slots: Vec<(Place, usize)>,
@@ -33,10 +118,9 @@ struct Ringed {
     alignment: u32,
 }
 
-/// Makes one thread's reading.
-pub(crate) fn open<'a>(setup: Setup<'a>, kind: Kind) -> Result<Box<dyn Reader + 'a>, String> {
+fn open_reader<'a>(setup: Setup<'a>, kind: Kind) -> Result<Box<dyn Reader + 'a>, String> {
     let (caching, alignment) = match kind.direct {
-        true => (Caching::Direct, direct::offset_alignment(&setup)?),
+        true => (Caching::Direct, offset_alignment(&setup)?),
         false => (Caching::Buffered, 1),
     };
     let file = setup.subject.reopen(caching)?;
@@ -52,15 +136,15 @@ pub(crate) fn open<'a>(setup: Setup<'a>, kind: Kind) -> Result<Box<dyn Reader + 
     let depth = ring.depth();
     let nothing = (Place { offset: 0, bytes: 0 }, 0);
     let (slots, free) = (vec![nothing; depth], (0..depth).rev().collect());
-    Ok(assemble(&setup, Ringed { ring, slots, free, alignment }))
+    Ok(assemble(&setup, RingReader { ring, slots, free, alignment }))
 }
 
-impl Ringed {
+impl RingReader {
     /// Asks for what is missing of a slot's block.
     #[inline]
     fn ask(&mut self, slot: usize) -> Result<(), Errno> {
         let (place, filled) = self.slots[slot];
-        let bytes = direct::rounded_up(place.bytes, self.alignment) - filled;
+        let bytes = rounded_up(place.bytes, self.alignment) - filled;
         self.ring.push(slot, filled, bytes, place.offset + filled as u64)
     }
 
@@ -137,7 +221,7 @@ impl Ringed {
     }
 }
 
-impl Fetch for Ringed {
+impl Fetch for RingReader {
     #[inline]
     fn fetch<C: Consume>(&mut self, place: Place, sink: &mut Sink<C>) -> Result<(), Errno> {
         let slot = loop {
