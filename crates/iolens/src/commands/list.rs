@@ -10,7 +10,7 @@ use iolens_engine::availability;
 use iolens_engine::calls::{self, CALLS};
 use iolens_engine::files::subject::Subject;
 use iolens_engine::files::test_file::TestFile;
-use iolens_engine::files::{copy, read, ways, write};
+use iolens_engine::files::{copy, read, write};
 use iolens_engine::receivers::RECEIVERS;
 use iolens_engine::registry::{self, Entry};
 use iolens_engine::server::models::MODELS;
@@ -219,6 +219,7 @@ fn in_families(entries: impl Iterator<Item = &'static Entry>) -> Vec<&'static En
 }
 
 fn method(entry: &Entry) -> Value {
+    let path = entry.data_path();
     let item = json!({
         "name": entry.id,
         "summary": entry.summary,
@@ -228,10 +229,10 @@ fn method(entry: &Entry) -> Value {
         "control": entry.control,
         "hidden": entry.hidden,
         "datagrams": entry.datagrams,
-        "calls_per_message": calls_of(entry.data_path.calls),
-        "copies_sender": entry.data_path.copies_sender(1.0),
-        "copies_end_to_end": entry.data_path.copies_end_to_end(1.0, 0.0),
-        "data_path": entry.data_path,
+        "calls_per_message": calls_of(entry.calls),
+        "copies_sender": path.copies_sender(1.0),
+        "copies_end_to_end": path.copies_end_to_end(1.0, 0.0),
+        "data_path": path,
     });
     tried(since(entry.since, item), availability::try_here(entry))
 }
@@ -304,24 +305,36 @@ fn engines() -> Vec<Value> {
         file.subject()
     });
     let file_system = made.as_ref().ok().map(Subject::file_system);
-    let file = || made.as_ref().map_err(String::clone);
-    let reads = read::engines::ENGINES.iter().map(|entry| {
-        let more = [("has_depth", entry.has_depth.into())];
-        engine("read", entry, file_system, more, file().and_then(|file| entry.try_on(file)))
-    });
-    let writes = write::engines::ENGINES.iter().map(|entry| {
-        let more = [
-            ("has_depth", entry.has_depth.into()),
-            ("durable", entry.is_durable.into()),
-            ("by_hand", entry.own.by_hand.into()),
-        ];
-        engine("write", entry, file_system, more, file().and_then(|_| entry.try_in(&folder)))
-    });
-    let copies = copy::engines::ENGINES.iter().map(|entry| {
-        let here = file().and_then(|file| entry.try_on(file, &folder));
-        engine("copy", entry, file_system, [], here)
-    });
-    let mut items: Vec<Value> = reads.chain(writes).chain(copies).collect();
+    /// What all engines have in common, of three types.
+    macro_rules! item {
+        ($task:literal, $entry:ident, $try:expr, $($more:tt)*) => {{
+            let item = json!({
+                "name": $entry.id,
+                "task": $task,
+                "summary": $entry.summary,
+                "needs": $entry.needs,
+                "path": $entry.path,
+                "direct": $entry.is_direct,
+                "file_system": file_system,
+                $($more)*
+            });
+            let here = made.as_ref().map_err(String::clone).and_then($try);
+            tried(since($entry.since, item), here)
+        }};
+    }
+    let mut items = Vec::new();
+    items.extend(read::engines::ENGINES.iter().map(
+        |entry| item!("read", entry, |file| entry.try_on(file), "has_depth": entry.has_depth),
+    ));
+    items.extend(write::engines::ENGINES.iter().map(|entry| {
+        item!("write", entry, |_| entry.try_in(&folder), "has_depth": entry.has_depth,
+            "durable": entry.is_durable, "by_hand": entry.own.by_hand)
+    }));
+    items.extend(
+        copy::engines::ENGINES
+            .iter()
+            .map(|entry| item!("copy", entry, |file| entry.try_on(file, &folder),)),
+    );
     items.extend(copy::copiers::PROGRAMS.iter().map(|program| {
         let item = json!({
             "name": program.id,
@@ -335,29 +348,6 @@ fn engines() -> Vec<Value> {
         tried(since(None, item), program.try_here())
     }));
     items
-}
-
-/// An engine, what only those have that do the same, and whether it works here.
-fn engine<O, const N: usize>(
-    task: &str,
-    entry: &ways::Entry<O>,
-    file_system: Option<&str>,
-    more: [(&str, Value); N],
-    here: Result<(), String>,
-) -> Value {
-    let mut item = json!({
-        "name": entry.id,
-        "task": task,
-        "summary": entry.summary,
-        "needs": entry.needs,
-        "path": entry.path,
-        "direct": entry.is_direct,
-        "file_system": file_system,
-    });
-    for (key, value) in more {
-        item[key] = value;
-    }
-    tried(since(entry.since, item), here)
 }
 
 #[cfg(test)]

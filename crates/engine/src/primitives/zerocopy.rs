@@ -1,61 +1,52 @@
-//! `sendmsg_zerocopy`: sendmsg(2) with `MSG_ZEROCOPY` and an iovec that points
-//! at the fields.
-//!
-//! Path through the kernel: sendmsg(2) → `tcp_sendmsg_locked` →
-//! `skb_zerocopy_iter_stream`, which pins the pages of every field and puts
-//! them into the socket buffer; when the bytes were acknowledged, a completion
-//! comes over the error queue. Whatever is delivered on this machine is copied
-//! on its way all the same (`skb_orphan_frags_rx` → `skb_copy_ubufs`), late
-//! and with cold caches, and the completion says so.
-//! Needs: `SO_ZEROCOPY`, locked memory (`RLIMIT_MEMLOCK`), notifications
-//! (`net.core.optmem_max`).
-//! Compared with: `send_staged` and `sendmsg_iov`, which copy at once.
-//! Completions are read when a message of the ring is to be used again, with
-//! `--reap-batch N` also after every N sends, as many as have come, and all of
-//! them before a slice ends. There is no fallback to a copying send.
-//! Does not show: what happens to a device that takes references: see the
-//! topologies.
+//! sendmsg(2) without a copy, and its completions from the error queue.
 
-use std::borrow::Cow;
 use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use iolens_model::axes::Iovec;
-use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::family::Family;
 use iolens_model::kernel::KernelVersion;
-use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 use iolens_sys::zerocopy::{self, Completion};
 
-use crate::entry::{Ends, Entry, Setup, SetupError};
+use super::{PINNED, tcp};
+use crate::entry::{Entry, Setup, SetupError};
 use crate::inflight::{IDS_MAX, InFlight, Patience, Releases};
 use crate::op::{Op, Sender, Tally};
-use crate::primitives::{COPY_OUT, HAND_OVER, LATE_COPY, PIN};
 use crate::stream::Stream;
 use crate::transmit::Iovecs;
 
-/// The registry entry.
-pub(crate) static ENTRY: Entry = Entry {
-    id: "sendmsg_zerocopy",
-    family: Family::Classic,
-    condition: None,
-    summary: "sendmsg(2) with MSG_ZEROCOPY straight over the fields, completions awaited",
-    ends: Ends::Pair,
-    transport: Transport::Tcp,
-    control: false,
-    hidden: false,
+/// `sendmsg_zerocopy`: sendmsg(2) with `MSG_ZEROCOPY` and an iovec that points
+/// at the fields.
+///
+/// Path through the kernel: sendmsg(2) → `tcp_sendmsg_locked` →
+/// `skb_zerocopy_iter_stream`, which pins the pages of every field and puts
+/// them into the socket buffer; when the bytes were acknowledged, a completion
+/// comes over the error queue. Whatever is delivered on this machine is copied
+/// on its way all the same (`skb_orphan_frags_rx` → `skb_copy_ubufs`), late
+/// and with cold caches, and the completion says so.
+/// Needs: `SO_ZEROCOPY`, locked memory (`RLIMIT_MEMLOCK`), notifications
+/// (`net.core.optmem_max`).
+/// Compared with: `send_staged` and `sendmsg_iov`, which copy at once.
+/// Completions are read when a message of the ring is to be used again, with
+/// `--reap-batch N` also after every N sends, as many as have come, and all of
+/// them before a slice ends. There is no fallback to a copying send.
+/// Does not show: what happens to a device that takes references: see the
+/// topologies.
+pub(crate) static SENDMSG_ZEROCOPY: Entry = Entry {
     datagrams: true,
     locks_memory: true,
-    descriptors: 0,
     since: Some(KernelVersion::new(4, 14, 0)),
-    data_path: DataPath {
-        hops: Cow::Borrowed(&[PIN, HAND_OVER, LATE_COPY, COPY_OUT]),
-        calls: CallsPerMessage::Fixed(1),
-    },
-    open,
+    ..tcp(
+        "sendmsg_zerocopy",
+        Family::Classic,
+        None,
+        "sendmsg(2) with MSG_ZEROCOPY straight over the fields, completions awaited",
+        PINNED,
+        open,
+    )
 };
 
 struct SendmsgZerocopy<'a> {
