@@ -56,12 +56,8 @@ mod tests {
 
     fn check(registry: &str, expect: &[&str]) {
         let model = |name| Source::new(&format!("{MODELS}{name}.rs"), "");
-        let sources = [
-            model("entry"),
-            model("fork"),
-            model("uring"),
-            Source::new(REGISTRY, registry),
-        ];
+        let sources =
+            [model("entry"), model("fork"), model("uring"), Source::new(REGISTRY, registry)];
         let findings = super::check(&sources);
         let messages: Vec<_> = findings.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(messages, expect);

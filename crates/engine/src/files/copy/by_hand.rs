@@ -3,10 +3,8 @@
 use std::os::fd::AsFd;
 
 use iolens_model::units::Nanos;
-use iolens_sys::errno::Errno;
 use iolens_sys::file::create;
 use iolens_sys::file::read::pread;
-use iolens_sys::pages::{PageKind, Pages};
 use iolens_sys::usage::process_cpu;
 use serde::{Deserialize, Serialize};
 
@@ -349,21 +347,8 @@ fn holes(source: &Findings, copy: &Findings) -> Option<String> {
 
 /// The hash of a file, or of its first `bytes_max` bytes, read through the page cache.
 pub(crate) fn checksum(file: &Subject, bytes_max: u64) -> Result<u64, String> {
-    const PIECE_BYTES: usize = 256 << 10;
-    let again = file.reopen_unnoticed()?;
-    let cannot = |errno: Errno| format!("cannot read {} to compare it: {errno}", file.name());
-    let mut piece = Pages::new(PIECE_BYTES, PageKind::Plain).map_err(cannot)?;
-    let (mut checksum, mut at) = (Checksum::new(), 0);
-    loop {
-        let left = usize::try_from(bytes_max - at).unwrap_or(usize::MAX).min(PIECE_BYTES);
-        match pread(again.as_fd(), &mut piece[..left], at) {
-            Ok(0) => return Ok(checksum.value(at)),
-            Ok(n) => {
-                checksum.take(at, &piece[..n]);
-                at += n as u64;
-            }
-            Err(Errno::EINTR) => {}
-            Err(errno) => return Err(cannot(errno)),
-        }
-    }
+    let mut checksum = Checksum::new();
+    let take = |at, piece: &[u8]| checksum.take(at, piece);
+    let bytes = file.read_pieces(&file.reopen_unnoticed()?, 0..bytes_max, take)?;
+    Ok(checksum.value(bytes))
 }

@@ -65,20 +65,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What came on top since `earlier`.
-    #[must_use]
-    pub fn since(self, earlier: Tally) -> Tally {
-        Tally {
-            blocks: self.blocks - earlier.blocks,
-            bytes: self.bytes - earlier.bytes,
-            calls: self.calls - earlier.calls,
-            seeks: self.seeks - earlier.seeks,
-            short_reads: self.short_reads - earlier.short_reads,
-            interrupted: self.interrupted - earlier.interrupted,
-            would_block: self.would_block - earlier.would_block,
-        }
-    }
-
     /// Both together.
     #[must_use]
     pub fn and(self, other: Tally) -> Tally {

@@ -24,8 +24,8 @@ use crate::files::read::drive::{Fetch, Reader, Setup, Sink, Tally, assemble, fil
 use crate::files::read::engines::Reads;
 use crate::files::subject::Subject;
 use crate::files::write::engines::{Setup as WriterSetup, Writer, Writes};
-use crate::files::write::lane::{self, Lane, LaneSetup, Put, Stamp};
-use crate::op::Span;
+use crate::files::write::lane::{self, LaneSetup, Put, Stamp};
+use crate::op::{Sender, Span};
 
 /// Pieces of a block for calls that take several, as many as a message of `run net` has
 /// fields.
@@ -489,7 +489,7 @@ impl<K: WriteCall> Writer for CalledWriter<'_, K> {
 /// One thread's writing in the slices of a trial.
 ///
 /// Errors: no memory.
-pub(super) fn lane<'a, K: WriteCall>(setup: LaneSetup<'a>) -> Result<Box<dyn Lane + 'a>, String> {
+pub(super) fn lane<'a, K: WriteCall>(setup: LaneSetup<'a>) -> Result<Box<dyn Sender + 'a>, String> {
     let block = setup.block()?;
     let source = memory(block as u64)?;
     let put = CalledLane::<K> { source, block, position: None, call: PhantomData };

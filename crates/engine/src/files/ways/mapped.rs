@@ -26,8 +26,8 @@ use crate::files::read::consume::Consume;
 use crate::files::read::drive::{Fetch, Reader, Setup, Sink, Tally, assemble};
 use crate::files::read::engines::Reads;
 use crate::files::write::engines::{Setup as WriterSetup, Writer, Writes};
-use crate::files::write::lane::{self, Lane, LaneSetup, Put, Stamp};
-use crate::op::Span;
+use crate::files::write::lane::{self, LaneSetup, Put, Stamp};
+use crate::op::{Sender, Span};
 
 /// `mmap`: mmap(2), and pages mapped by the faults of who touches them.
 ///
@@ -301,7 +301,7 @@ impl Writer for MappedWriter {
 }
 
 /// One thread's writing in the slices of a trial.
-fn lane<'a>(setup: LaneSetup<'a>) -> Result<Box<dyn Lane + 'a>, String> {
+fn lane<'a>(setup: LaneSetup<'a>) -> Result<Box<dyn Sender + 'a>, String> {
     let block = setup.block()?;
     let base = page_of(setup.part.start);
     let source = memory(block as u64)?;

@@ -16,8 +16,8 @@ use crate::files::copy::engines::{Copies, Setup as CopySetup};
 use crate::files::moved::{Broken, Call, Moved};
 use crate::files::part::{Place, Sequential, Walk};
 use crate::files::write::engines::{Setup as WriterSetup, Writer, Writes};
-use crate::files::write::lane::{self, Lane, LaneSetup, Put, Stamp};
-use crate::op::{Budget, Fact, Span};
+use crate::files::write::lane::{self, LaneSetup, Put, Stamp};
+use crate::op::{Budget, Fact, Sender, Span};
 use crate::uring::patiently;
 use crate::uring::refusal::setup_error;
 
@@ -149,7 +149,7 @@ impl Writer for RingWriter<'_> {
 }
 
 /// One thread's writing in the slices of a trial.
-fn lane<'a>(setup: LaneSetup<'a>) -> Result<Box<dyn Lane + 'a>, String> {
+fn lane<'a>(setup: LaneSetup<'a>) -> Result<Box<dyn Sender + 'a>, String> {
     let (block, depth) = (setup.block()?, setup.depth.max(1));
     let ring = transfer_ring(depth, block.saturating_mul(depth as usize))?;
     let slots = vec![Rest::default(); depth as usize];

@@ -6,10 +6,10 @@ use std::path::Path;
 use iolens_model::arm::Role;
 use iolens_sys::file::create::How;
 
-use super::lane::{Lane, LaneSetup};
+use super::lane::LaneSetup;
 use crate::files::moved::{Broken, Moved};
 use crate::files::ways::{self, TRIED_BYTES, called, direct, file_in, mapped, ring};
-use crate::op::{Fact, Span};
+use crate::op::{Fact, Sender, Span};
 
 /// One engine that writes.
 pub type Entry = ways::Entry<Writes>;
@@ -40,7 +40,7 @@ pub struct Writes {
 pub type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Writer + 'a>, String>;
 
 /// How a thread's writing is made.
-pub type OpenLane = for<'a> fn(LaneSetup<'a>) -> Result<Box<dyn Lane + 'a>, String>;
+pub type OpenLane = for<'a> fn(LaneSetup<'a>) -> Result<Box<dyn Sender + 'a>, String>;
 
 impl Writes {
     /// A file as it comes, opened as any other.
@@ -128,7 +128,7 @@ impl Entry {
     /// The same for one thread in the slices of a trial.
     ///
     /// Errors: as [`Self::start`].
-    pub fn start_lane<'a>(&self, setup: LaneSetup<'a>) -> Result<Box<dyn Lane + 'a>, String> {
+    pub fn start_lane<'a>(&self, setup: LaneSetup<'a>) -> Result<Box<dyn Sender + 'a>, String> {
         (self.own.lane)(setup).map_err(|why| self.refused(why))
     }
 
@@ -148,7 +148,8 @@ impl Entry {
     /// Errors: why not: what was tried and what the system said.
     pub fn try_in(&self, folder: &Path) -> Result<(), String> {
         let file = file_in(folder, self.how())?;
-        let (block_bytes, total_bytes) = (TRIED_BYTES as usize, 2 * TRIED_BYTES);
+        let block_bytes = usize::try_from(TRIED_BYTES).unwrap_or(usize::MAX);
+        let total_bytes = 2 * TRIED_BYTES;
         let setup = Setup { file: file.as_fd(), block_bytes, total_bytes, slice_blocks: 2 };
         let written = self.start(setup)?.run(2 * block_bytes);
         written.map(drop).map_err(|broken| self.broken(broken))

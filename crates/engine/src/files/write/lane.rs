@@ -1,5 +1,5 @@
 //! Writing in the slices of a trial: one thread's way through its part of a file.
-//! Dispatch is erased once per slice, at [`Lane::run`]; inside, the loop is compiled
+//! Dispatch is erased once per slice, at [`Sender::run`]; inside, the loop is compiled
 //! for its engine and its order of blocks, and allocates, locks and logs nothing.
 //!
 //! What is written can be told from what was there: each slice has a content of its
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iolens_model::file::{Destination, Pattern};
+use iolens_model::file::{Destination, FileCounts, Pattern};
 use iolens_model::units::Bytes;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
@@ -21,7 +21,7 @@ use crate::files::moved::{Broken, Moved};
 use crate::files::part::{Part, Place, Random, Sequential, Walk};
 use crate::files::test_file::fill;
 use crate::files::ways::memory;
-use crate::op::{Budget, Fact, Span};
+use crate::op::{Budget, Fact, Sender, Span, Tally};
 
 /// What one thread's writing is made from.
 #[derive(Debug, Clone, Copy)]
@@ -53,28 +53,6 @@ impl LaneSetup<'_> {
         usize::try_from(bytes)
             .map_err(|_| format!("blocks of {} are too large for memory", Bytes(bytes)))
     }
-}
-
-/// One thread's writing: erased, one virtual call per slice.
-pub trait Lane: Send {
-    /// Makes the content of the next slice, outside its clock.
-    fn prepare(&mut self);
-
-    /// Writes as many blocks as the budget has messages.
-    ///
-    /// Errors: the first call that failed for good; what it wrote is counted.
-    fn run(&mut self, budget: &Budget) -> Result<Span, Errno>;
-
-    /// What was done so far.
-    fn moved(&self) -> Moved;
-
-    /// Reads what the last slice wrote, and compares it with what it should be.
-    ///
-    /// Errors: where it is not, or what the system said.
-    fn check(&self) -> Result<(), String>;
-
-    /// What a reader of its numbers should know.
-    fn facts(&self) -> Vec<Fact>;
 }
 
 /// The content of one slice of one thread.
@@ -153,7 +131,7 @@ pub(crate) trait Put: Send {
         Ok(())
     }
 
-    /// As [`Lane::facts`].
+    /// As [`Sender::facts`].
     fn facts(&self) -> Vec<Fact> {
         Vec::new()
     }
@@ -181,7 +159,7 @@ struct Writing<'a, P, W> {
 pub(crate) fn assemble<'a, P: Put + 'a>(
     setup: LaneSetup<'a>,
     put: P,
-) -> Result<Box<dyn Lane + 'a>, String> {
+) -> Result<Box<dyn Sender + 'a>, String> {
     let file = create::reopen(setup.file, setup.how)
         .map_err(|errno| format!("cannot open the file again to write to it: {errno}"))?;
     let file = OwnedFd::from(file);
@@ -196,7 +174,7 @@ fn with_walk<'a, P: Put + 'a, W: Walk + Clone + 'a>(
     file: OwnedFd,
     put: P,
     walk: W,
-) -> Box<dyn Lane + 'a> {
+) -> Box<dyn Sender + 'a> {
     Box::new(Writing {
         file,
         put,
@@ -210,8 +188,9 @@ fn with_walk<'a, P: Put + 'a, W: Walk + Clone + 'a>(
     })
 }
 
-impl<P: Put, W: Walk + Clone> Lane for Writing<'_, P, W> {
-    fn prepare(&mut self) {
+impl<P: Put, W: Walk + Clone> Sender for Writing<'_, P, W> {
+    /// Makes the content of the next slice, which is so in the cache.
+    fn touch(&mut self) {
         if self.setup.destination == Destination::New {
             self.walk = self.fresh.clone();
         }
@@ -228,10 +207,13 @@ impl<P: Put, W: Walk + Clone> Lane for Writing<'_, P, W> {
         span
     }
 
-    fn moved(&self) -> Moved {
-        self.moved
+    fn tally(&self) -> Tally {
+        let Moved { blocks, bytes, calls, short_calls } = self.moved;
+        let file = FileCounts { short_reads: short_calls, ..FileCounts::default() };
+        Tally { messages: blocks, bytes, calls, file: Some(file), ..Tally::default() }
     }
 
+    /// Reads what the last slice wrote, and compares it with what it should be.
     fn check(&self) -> Result<(), String> {
         let file = create::reopen(self.setup.file, How::READS)
             .map_err(|errno| format!("cannot open the file again to check it: {errno}"))?;
