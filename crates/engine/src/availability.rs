@@ -106,7 +106,6 @@ mod tests {
     use super::*;
     use crate::entry::SetupError;
     use crate::registry::{REGISTRY, find};
-    use iolens_model::family::Family;
 
     #[test]
     fn what_needs_nothing_special_works_here() {
@@ -129,22 +128,12 @@ mod tests {
     fn a_refusal_names_what_was_tried_and_the_kernel_that_has_it() {
         let mut entry = Entry {
             id: "later",
-            family: Family::Controls,
-            condition: None,
-            summary: "what no kernel has yet",
             since: Some(KernelVersion::new(999, 0, 0)),
             open: |_| {
                 let tried = "take the bytes along".to_owned();
                 Err(SetupError { tried, errno: Errno::EOPNOTSUPP })
             },
-            data_path: find("send").unwrap().data_path.clone(),
-            ends: Ends::Pair,
-            transport: Transport::Tcp,
-            control: false,
-            hidden: false,
-            datagrams: true,
-            locks_memory: false,
-            descriptors: 0,
+            ..*find("send").unwrap()
         };
         let why = try_here(&entry).unwrap_err();
         assert_eq!(open_here(&entry), Err(why.clone()));

@@ -1,6 +1,7 @@
 //! What the [registry](crate::registry) is made of: a way to send, and what an arm of it is
 //! made from.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use iolens_model::arm::Role;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
-use iolens_model::data_path::{DataPath, PrimitiveFacts};
+use iolens_model::data_path::{CallsPerMessage, DataPath, Hop, PrimitiveFacts};
 use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
@@ -56,12 +57,17 @@ pub struct Entry {
     /// The first kernel that has what it needs; null where it needs none.
     pub since: Option<KernelVersion>,
     /// The path of the bytes.
-    pub data_path: DataPath,
+    pub hops: &'static [Hop],
+    /// System calls of the sender for each message.
+    pub calls: CallsPerMessage,
     /// Makes one thread's end of an arm.
     ///
     /// Errors: an option that the arm cannot do without was refused.
-    pub open: for<'a> fn(Setup<'a>) -> Result<Box<dyn Sender + 'a>, SetupError>,
+    pub open: Open,
 }
+
+/// How a thread's end of an arm is made.
+pub(crate) type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Sender + 'a>, SetupError>;
 
 /// What a thread's end of an arm is made from.
 #[derive(Debug, Clone, Copy)]
@@ -96,6 +102,12 @@ impl<'a> Link<'a> {
 }
 
 impl Entry {
+    /// The path of the bytes, and the calls that cause it.
+    #[must_use]
+    pub fn data_path(&self) -> DataPath {
+        DataPath { hops: Cow::Borrowed(self.hops), calls: self.calls }
+    }
+
     /// What a run in these topologies keeps of the entry.
     #[must_use]
     pub fn facts(&self, topologies: &[Topology]) -> PrimitiveFacts {
@@ -107,8 +119,8 @@ impl Entry {
             condition: self.condition,
             transport: self.transport,
             data_path: match received || self.ends == Ends::SenderOnly {
-                true => self.data_path.clone(),
-                false => dropped(&self.data_path),
+                true => self.data_path(),
+                false => dropped(&self.data_path()),
             },
         }
     }
@@ -147,14 +159,14 @@ impl Entry {
     /// they need to.
     #[must_use]
     pub fn reads_completions(&self) -> bool {
-        self.data_path.may_copy_late() && self.family != Family::IoUring && !self.hidden
+        self.data_path().may_copy_late() && self.family != Family::IoUring && !self.hidden
     }
 
     /// Whether it gives frames to the device, which no protocol of the kernel's
     /// has seen.
     #[must_use]
     pub fn makes_frames(&self) -> bool {
-        self.data_path.hops.contains(&COPY_IN_FRAME)
+        self.hops.contains(&COPY_IN_FRAME)
     }
 
     /// Where it can be tried within this machine: frames with addresses of IPv4's

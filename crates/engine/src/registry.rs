@@ -1,43 +1,39 @@
 //! What exists: every primitive as an entry. Help, lists, labels and the
-//! conformance tests follow from this table; adding a primitive is one file
-//! and one line here.
+//! conformance tests follow from this table; adding a primitive is one entry in the file
+//! of its mechanism and one line here.
 
 use iolens_model::family::Family;
 
 pub use crate::entry::{Ends, Entry, Link, Setup, SetupError, Shape};
 
-use crate::primitives::{
-    bare, memcpy, mptcp, null, pipe, send, send_per_field, send_staged, sendfile, sendfile_file,
-    sendmmsg, sendmsg_iov, sendmsg_zerocopy, sendto, splice, udp_gso, unix_stream, uring_send,
-    uring_send_zc, uring_send_zc_fixed, uring_sendmsg, uring_sendmsg_zc, write, writev, xdp_tx,
-};
+use crate::primitives::{bare, controls, copying, datagram, pages, ring, xdp_tx, zerocopy};
 
 /// Every primitive, sorted by id. [`all`] has their bare loops too.
 pub const REGISTRY: &[&Entry] = &[
-    &memcpy::ENTRY,
-    &mptcp::ENTRY,
-    &null::ENTRY,
-    &pipe::ENTRY,
-    &send::ENTRY,
-    &send_per_field::ENTRY,
-    &send_staged::ENTRY,
-    &sendfile::ENTRY,
-    &sendfile_file::ENTRY,
-    &sendmmsg::ENTRY,
-    &sendmsg_iov::ENTRY,
-    &sendmsg_zerocopy::ENTRY,
-    &sendto::ENTRY,
-    &splice::ENTRY,
-    &udp_gso::ENTRY,
-    &unix_stream::ENTRY,
-    &uring_send::ENTRY,
-    &uring_send_zc::ENTRY,
-    &uring_send_zc_fixed::ENTRY,
-    &uring_sendmsg::ENTRY,
-    &uring_sendmsg_zc::ENTRY,
-    &write::ENTRY,
-    &writev::ENTRY,
-    &xdp_tx::ENTRY,
+    &controls::MEMCPY,
+    &controls::MPTCP,
+    &controls::NULL,
+    &controls::PIPE,
+    &copying::SEND,
+    &copying::SEND_PER_FIELD,
+    &copying::SEND_STAGED,
+    &pages::SENDFILE,
+    &pages::SENDFILE_FILE,
+    &datagram::SENDMMSG,
+    &copying::SENDMSG_IOV,
+    &zerocopy::SENDMSG_ZEROCOPY,
+    &datagram::SENDTO,
+    &pages::SPLICE,
+    &datagram::UDP_GSO,
+    &controls::UNIX_STREAM,
+    &ring::SEND,
+    &ring::SEND_ZC,
+    &ring::SEND_ZC_FIXED,
+    &ring::SENDMSG,
+    &ring::SENDMSG_ZC,
+    &copying::WRITE,
+    &copying::WRITEV,
+    &xdp_tx::XDP_TX,
 ];
 
 /// Every primitive, and the bare loop of each that makes system calls to send,

@@ -24,7 +24,7 @@ impl Taken {
     }
 }
 
-/// One way of receiving; what a file in `receivers` implements.
+/// One way of receiving; what those in `receivers` implement.
 pub(crate) trait Take: Send {
     /// Whether it maps bytes, so that how many is counted.
     const MAPS: bool = false;

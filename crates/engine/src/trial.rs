@@ -176,7 +176,7 @@ fn arms(trial: &Trial) -> Vec<ArmOutcome> {
 /// from there on.
 fn path(primitive: &str, cell: &Cell) -> Option<DataPath> {
     let receiver = receivers::find(cell.receiver()?)?;
-    Some(registry::find(primitive)?.data_path.received_by(receiver.hops))
+    Some(registry::find(primitive)?.data_path().received_by(receiver.hops))
 }
 
 /// Copies at the sender and end to end. Without a receiver the path ends at

@@ -49,7 +49,7 @@ fn expected_calls(entry: &Entry, shape: &Shape, tuning: Tuning, messages: u64) -
         assert!(tuning.uring_batch as usize <= RING_MESSAGES);
         return slices * (MESSAGES as u64).div_ceil(tuning.uring_batch.into());
     }
-    match entry.data_path.calls {
+    match entry.calls {
         CallsPerMessage::Fixed(calls) => u64::from(calls) * messages,
         CallsPerMessage::PerField => shape.fields.min(shape.message_bytes) as u64 * messages,
         // The messages of a slice go together.
@@ -178,7 +178,7 @@ fn two_slices(entry: &Entry, shape: &Shape, tuning: Tuning, way: Way, sender: &m
 
 /// After a slice nothing is in flight, and over loopback all was copied.
 fn check_zerocopy(entry: &Entry, tally: &Tally, tuning: Tuning) {
-    assert_eq!(tally.zerocopy.is_some(), entry.data_path.may_copy_late(), "{}", entry.id);
+    assert_eq!(tally.zerocopy.is_some(), entry.data_path().may_copy_late(), "{}", entry.id);
     if let Some(counts) = tally.zerocopy {
         assert_eq!(counts.completions, counts.sends, "{}: {counts:?}", entry.id);
         let some = u64::from(counts.sends > 0)..=counts.completions;

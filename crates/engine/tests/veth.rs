@@ -406,7 +406,7 @@ fn what_is_sent_into_a_sink_is_not_copied() {
                 assert_eq!((messages, bytes), (8, 8 * message_bytes), "{arm:?}");
                 let entry = registry::find(&arm.arm.primitive).unwrap();
                 let calls = calls.expect("a primitive counts its calls");
-                match entry.data_path.calls {
+                match entry.calls {
                     CallsPerMessage::Shared(_) => assert!((1..=8).contains(&calls), "{arm:?}"),
                     _ => assert_eq!(calls, 8, "{arm:?}"),
                 }

@@ -1,5 +1,4 @@
-//! Rule: the registries of primitives, receivers, engines, models and services are
-//! complete and sorted.
+//! Rule: the registries of models and services are complete and sorted.
 //! Each is one file and one line; a file without its line would never be
 //! measured.
 
@@ -8,11 +7,6 @@ use super::source::{Source, is_of_word};
 
 /// A list, and the folder of its entries.
 const LISTS: &[(&str, &str)] = &[
-    ("crates/engine/src/registry.rs", "crates/engine/src/primitives/"),
-    ("crates/engine/src/receivers/mod.rs", "crates/engine/src/receivers/"),
-    ("crates/engine/src/files/copy/engines/mod.rs", "crates/engine/src/files/copy/engines/"),
-    ("crates/engine/src/files/read/engines/mod.rs", "crates/engine/src/files/read/engines/"),
-    ("crates/engine/src/files/write/engines/mod.rs", "crates/engine/src/files/write/engines/"),
     ("crates/engine/src/server/models/mod.rs", "crates/engine/src/server/models/"),
     ("crates/engine/src/server/services/mod.rs", "crates/engine/src/server/services/"),
 ];
@@ -56,18 +50,14 @@ fn entries(registry: &Source) -> Vec<(usize, &str)> {
 mod tests {
     use super::*;
 
-    const REGISTRY: &str = "crates/engine/src/registry.rs";
-    const PRIMITIVES: &str = "crates/engine/src/primitives/";
-    const RECEIVERS: &str = "crates/engine/src/receivers/";
+    const REGISTRY: &str = "crates/engine/src/server/models/mod.rs";
+    const MODELS: &str = "crates/engine/src/server/models/";
+    const SERVICES: &str = "crates/engine/src/server/services/";
 
     fn check(registry: &str, expect: &[&str]) {
-        let primitive = |name| Source::new(&format!("{PRIMITIVES}{name}.rs"), "");
-        let sources = [
-            primitive("mod"),
-            primitive("send"),
-            primitive("write"),
-            Source::new(REGISTRY, registry),
-        ];
+        let model = |name| Source::new(&format!("{MODELS}{name}.rs"), "");
+        let sources =
+            [model("entry"), model("fork"), model("uring"), Source::new(REGISTRY, registry)];
         let findings = super::check(&sources);
         let messages: Vec<_> = findings.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(messages, expect);
@@ -75,8 +65,8 @@ mod tests {
 
     #[test]
     fn a_registry_that_lists_every_file_once_in_order_is_tidy() {
-        check("&send::ENTRY,\n&primitives::write::ENTRY,\n", &[]);
-        check("[&send::ENTRY, &write::ENTRY]\n// &ghost::ENTRY\n", &[]);
+        check("&fork::ENTRY,\n&models::uring::ENTRY,\n", &[]);
+        check("[&fork::ENTRY, &uring::ENTRY]\n// &ghost::ENTRY\n", &[]);
         assert_eq!(super::check(&[Source::new("crates/engine/src/lib.rs", "")]), []);
     }
 
@@ -84,20 +74,20 @@ mod tests {
     fn gaps_repeats_ghosts_and_disorder_are_found() {
         let belongs = |found: &str, file: &str| {
             format!(
-                "`{found}` where `{file}` belongs: list each file of {PRIMITIVES} once and in order"
+                "`{found}` where `{file}` belongs: list each file of {MODELS} once and in order"
             )
         };
-        check("&send::ENTRY", &[&belongs("nothing", "write")]);
-        check("&send::ENTRY, &send::ENTRY, &write::ENTRY", &[&belongs("send", "write")]);
-        check("&write::ENTRY, &send::ENTRY", &[&belongs("write", "send")]);
-        check("&ghost::ENTRY, &send::ENTRY, &write::ENTRY", &[&belongs("ghost", "send")]);
-        check("&send::ENTRY, &write::ENTRY, &x::ENTRY", &[&belongs("x", "the end")]);
-        let alone = [Source::new(&format!("{PRIMITIVES}send.rs"), "")];
+        check("&fork::ENTRY", &[&belongs("nothing", "uring")]);
+        check("&fork::ENTRY, &fork::ENTRY, &uring::ENTRY", &[&belongs("fork", "uring")]);
+        check("&uring::ENTRY, &fork::ENTRY", &[&belongs("uring", "fork")]);
+        check("&ghost::ENTRY, &fork::ENTRY, &uring::ENTRY", &[&belongs("ghost", "fork")]);
+        check("&fork::ENTRY, &uring::ENTRY, &x::ENTRY", &[&belongs("x", "the end")]);
+        let alone = [Source::new(&format!("{MODELS}fork.rs"), "")];
         assert_eq!(super::check(&alone).len(), 1);
-        let receivers = [
-            Source::new(&format!("{RECEIVERS}recv.rs"), ""),
-            Source::new(&format!("{RECEIVERS}mod.rs"), "&recv::ENTRY, &ghost::ENTRY"),
+        let services = [
+            Source::new(&format!("{SERVICES}echo.rs"), ""),
+            Source::new(&format!("{SERVICES}mod.rs"), "&echo::ENTRY, &ghost::ENTRY"),
         ];
-        assert_eq!(super::check(&receivers).len(), 1, "a ghost");
+        assert_eq!(super::check(&services).len(), 1, "a ghost");
     }
 }

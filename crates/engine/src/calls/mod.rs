@@ -12,7 +12,6 @@ mod entry;
 mod files;
 mod floors;
 mod memory;
-mod rings;
 mod transfers;
 mod waits;
 
@@ -32,8 +31,8 @@ pub const CALLS: &[&Entry] = &[
     &floors::FUNCTION,
     &waits::FUTEX_WAKE,
     &floors::GETPPID,
-    &rings::IO_URING_ENTER,
-    &rings::IO_URING_NOP,
+    &waits::IO_URING_ENTER,
+    &waits::IO_URING_NOP,
     &transfers::LSEEK,
     &memory::MMAP_MUNMAP,
     &memory::MMAP_POPULATE,

@@ -1,9 +1,12 @@
-//! Waiting and waking where there is nothing to wait for and nobody to wake.
+//! Waiting and waking where there is nothing to wait for and nobody to wake; and io_uring:
+//! the call that enters, and a request that does nothing.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU32;
 
 use iolens_model::call::CallKind;
+use iolens_model::kernel::KernelVersion;
+use iolens_sys::io_uring::NopRing;
 use iolens_sys::{calls, pipe};
 
 use super::entry::{Entry, at, call, repeated};
@@ -36,3 +39,35 @@ pub(super) static FUTEX_WAKE: Entry =
         let word = Box::new(AtomicU32::new(0));
         Ok(repeated(&FUTEX_WAKE, move || calls::futex_wake(&word)))
     });
+
+/// The registry entry.
+pub(super) static IO_URING_ENTER: Entry = Entry {
+    descriptors: 1,
+    since: Some(KernelVersion::new(5, 1, 0)),
+    ..call(
+        "io_uring_enter",
+        CallKind::Waits,
+        "io_uring_enter(2) that submits nothing and waits for nothing",
+        300.0,
+        |_| {
+            let ring = NopRing::open().map_err(at("make a ring of io_uring"))?;
+            Ok(repeated(&IO_URING_ENTER, move || calls::io_uring_enter(ring.as_fd())))
+        },
+    )
+};
+
+/// The registry entry.
+pub(super) static IO_URING_NOP: Entry = Entry {
+    descriptors: 1,
+    since: Some(KernelVersion::new(5, 1, 0)),
+    ..call(
+        "io_uring_nop",
+        CallKind::Waits,
+        "submit an IORING_OP_NOP and reap its completion in one io_uring_enter(2)",
+        500.0,
+        |_| {
+            let mut ring = NopRing::open().map_err(at("make a ring of io_uring"))?;
+            Ok(repeated(&IO_URING_NOP, move || ring.nop()))
+        },
+    )
+};

@@ -37,12 +37,16 @@ impl Moved {
     /// Counts a call that moved nothing: an error, if it was not interrupted.
     #[inline]
     pub(crate) fn nothing(&mut self, call: Call, errno: Errno) -> Result<(), Broken> {
+        let broken = self.failed(call, errno);
+        if errno == Errno::EINTR { Ok(()) } else { Err(broken) }
+    }
+
+    /// The same for who makes the call again, or does not.
+    #[inline]
+    pub(crate) fn failed(&mut self, call: Call, errno: Errno) -> Broken {
         self.calls += 1;
-        if errno == Errno::EINTR {
-            self.short_calls += 1;
-            return Ok(());
-        }
-        Err(Broken { call, errno })
+        self.short_calls += u64::from(errno == Errno::EINTR);
+        Broken { call, errno }
     }
 }
 

@@ -2,6 +2,7 @@
 //! thread that reads it, whatever becomes of its name.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
@@ -150,21 +151,39 @@ impl Subject {
     ///
     /// Errors: as [`Subject::read_through`].
     pub(crate) fn read_range(&self, start: u64, end: u64) -> Result<(), String> {
-        const PIECE_BYTES: usize = 1 << 20;
         let file = self.reopen(Caching::Buffered)?;
+        match self.read_pieces(&file, start..end, |_, _| ())? {
+            reached if reached < end => Err(format!("{} has become shorter", self.name())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has `look` see a range piece by piece, or as much of it as there is; where that ends.
+    ///
+    /// Errors: what the system said.
+    pub(crate) fn read_pieces(
+        &self,
+        file: &OwnedFd,
+        range: Range<u64>,
+        mut look: impl FnMut(u64, &[u8]),
+    ) -> Result<u64, String> {
+        const PIECE_BYTES: usize = 1 << 20;
         let mut piece = Pages::new(PIECE_BYTES, PageKind::Plain)
             .map_err(|e| format!("cannot have a buffer of {PIECE_BYTES} bytes: {e}"))?;
-        let mut offset = start;
-        while offset < end {
-            let left = usize::try_from(end - offset).unwrap_or(usize::MAX).min(PIECE_BYTES);
+        let mut offset = range.start;
+        while offset < range.end {
+            let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX).min(PIECE_BYTES);
             match pread(file.as_fd(), &mut piece[..left], offset) {
-                Ok(0) => return Err(format!("{} has become shorter", self.name())),
-                Ok(n) => offset += n as u64,
+                Ok(0) => break,
+                Ok(n) => {
+                    look(offset, &piece[..n]);
+                    offset += n as u64;
+                }
                 Err(Errno::EINTR) => {}
                 Err(errno) => return Err(format!("cannot read {}: {errno}", self.name())),
             }
         }
-        Ok(())
+        Ok(offset)
     }
 }
 

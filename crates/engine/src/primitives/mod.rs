@@ -1,36 +1,53 @@
-//! The primitives: one file each, named after its id. The file's own
-//! documentation says which path the bytes take through the kernel, what it
-//! needs, what it is compared with, and what it does not show.
+//! The primitives, a file for each mechanism: its entries, each with a line in the
+//! [registry](crate::registry), beside what they share. An entry's own documentation says
+//! which path the bytes take through the kernel, what it needs, what it is compared with, and
+//! what it does not show.
 
 pub(crate) mod bare;
-pub(crate) mod memcpy;
-pub(crate) mod mptcp;
-pub(crate) mod null;
-pub(crate) mod pipe;
-pub(crate) mod send;
-pub(crate) mod send_per_field;
-pub(crate) mod send_staged;
-pub(crate) mod sendfile;
-pub(crate) mod sendfile_file;
-pub(crate) mod sendmmsg;
-pub(crate) mod sendmsg_iov;
-pub(crate) mod sendmsg_zerocopy;
-pub(crate) mod sendto;
-pub(crate) mod splice;
-pub(crate) mod udp_gso;
-pub(crate) mod unix_stream;
-pub(crate) mod uring_send;
-pub(crate) mod uring_send_zc;
-pub(crate) mod uring_send_zc_fixed;
-pub(crate) mod uring_sendmsg;
-pub(crate) mod uring_sendmsg_zc;
-pub(crate) mod write;
-pub(crate) mod writev;
+pub(crate) mod controls;
+pub(crate) mod copying;
+pub(crate) mod datagram;
+pub(crate) mod pages;
+pub(crate) mod ring;
 pub(crate) mod xdp_tx;
+pub(crate) mod zerocopy;
 
 use std::borrow::Cow;
 
-use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
+use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
+use iolens_model::family::{Condition, Family};
+use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
+
+use crate::entry::{Ends, Entry, Open};
+
+/// A primitive that sends each message over TCP with one call, as the oldest kernels could.
+const fn tcp(
+    id: &'static str,
+    family: Family,
+    condition: Option<Condition>,
+    summary: &'static str,
+    hops: &'static [Hop],
+    open: Open,
+) -> Entry {
+    Entry {
+        id,
+        family,
+        condition,
+        summary,
+        ends: Ends::Pair,
+        transport: Transport::Tcp,
+        control: false,
+        hidden: false,
+        datagrams: false,
+        locks_memory: false,
+        descriptors: 0,
+        since: Some(KernelVersion::new(2, 0, 0)),
+        hops,
+        calls: CallsPerMessage::Fixed(1),
+        open,
+    }
+}
 
 /// The gather that a program makes which first collects its fields.
 pub(crate) const GATHER: Hop = Hop {
@@ -67,43 +84,33 @@ pub(crate) const COPY_IN_FRAME: Hop = Hop {
 /// (`MSG_SPLICE_PAGES`, Linux 6.5; `tcp_sendpage` before).
 pub(crate) const SPLICE_PAGES: Hop = Hop {
     from: Cow::Borrowed("pipe"),
-    to: Cow::Borrowed("socket buffer"),
-    end: End::Sender,
-    mover: Mover::Kernel,
     function: Cow::Borrowed("skb_splice_from_iter"),
     movement: Movement::Reference,
+    ..COPY_IN
 };
 
 /// What a zero-copy send does instead: the pages are pinned, and the socket
 /// buffer refers to them.
 pub(crate) const PIN: Hop = Hop {
-    from: Cow::Borrowed("user memory"),
-    to: Cow::Borrowed("socket buffer"),
-    end: End::Sender,
-    mover: Mover::Kernel,
     function: Cow::Borrowed("skb_zerocopy_iter_stream"),
     movement: Movement::Reference,
+    ..COPY_IN
 };
 
 /// The same from a registered buffer, whose pages are pinned already.
 pub(crate) const REFER: Hop = Hop {
     from: Cow::Borrowed("registered buffer"),
-    to: Cow::Borrowed("socket buffer"),
-    end: End::Sender,
-    mover: Mover::Kernel,
     function: Cow::Borrowed("io_sg_from_iter"),
-    movement: Movement::Reference,
+    ..PIN
 };
 
 /// The copy that the kernel makes of such pages when they are delivered on
 /// this machine.
 pub(crate) const LATE_COPY: Hop = Hop {
-    from: Cow::Borrowed("user memory"),
     to: Cow::Borrowed("receive queue"),
-    end: End::Sender,
-    mover: Mover::Kernel,
     function: Cow::Borrowed("skb_copy_ubufs"),
     movement: Movement::LateCopy,
+    ..COPY_IN
 };
 
 /// Over `lo` and veth the socket buffer itself changes hands
@@ -111,10 +118,9 @@ pub(crate) const LATE_COPY: Hop = Hop {
 pub(crate) const HAND_OVER: Hop = Hop {
     from: Cow::Borrowed("send queue"),
     to: Cow::Borrowed("receive queue"),
-    end: End::Sender,
-    mover: Mover::Kernel,
     function: Cow::Borrowed("dev_hard_start_xmit"),
     movement: Movement::Reference,
+    ..COPY_IN
 };
 
 /// The same for a frame, which meets no queueing discipline on its way.
@@ -129,21 +135,17 @@ pub(crate) const COPY_OUT: Hop = Hop {
     from: Cow::Borrowed("receive queue"),
     to: Cow::Borrowed("receiver's buffer"),
     end: End::Receiver,
-    mover: Mover::Kernel,
     function: Cow::Borrowed("skb_copy_datagram_iter"),
-    movement: Movement::Copy,
+    ..COPY_IN
 };
+
+/// The way of a send that copies, and of one that does not but for what the kernel does late.
+pub(crate) const COPIED: &[Hop] = &[COPY_IN, HAND_OVER, COPY_OUT];
+pub(crate) const PINNED: &[Hop] = &[PIN, HAND_OVER, LATE_COPY, COPY_OUT];
 
 /// Into a device that drops it the socket buffer goes as it is (`dummy_xmit`,
 /// `ifb_xmit`).
-const DROP: Hop = Hop {
-    from: Cow::Borrowed("send queue"),
-    to: Cow::Borrowed("device that drops it"),
-    end: End::Sender,
-    mover: Mover::Kernel,
-    function: Cow::Borrowed("dev_hard_start_xmit"),
-    movement: Movement::Reference,
-};
+const DROP: Hop = Hop { to: Cow::Borrowed("device that drops it"), ..HAND_OVER };
 
 /// The path of the bytes over UDP into a device that drops everything, from
 /// that over TCP to a receiver: UDP has functions of its own (net/ipv4/udp.c,
@@ -175,15 +177,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_registry_is_sorted_by_id() {
+        assert!(REGISTRY.is_sorted_by(|a, b| a.id < b.id));
+    }
+
+    #[test]
     fn what_is_dropped_is_copied_at_the_sender_alone() {
         for entry in REGISTRY.iter().filter(|entry| entry.datagrams) {
-            let path = dropped(&entry.data_path);
+            let path = dropped(&entry.data_path());
             assert!(path.hops.iter().all(|hop| hop.end == End::Sender), "{}", entry.id);
             assert!(path.hops.iter().any(|hop| hop.to == DROP.to), "{}", entry.id);
             let handed_over = |hop: &Hop| [HAND_OVER, HAND_OVER_FRAME].contains(hop);
             assert!(!path.hops.iter().any(handed_over), "{}", entry.id);
             for share in [0.0, 1.0] {
-                let before = entry.data_path.copies_sender(share);
+                let before = entry.data_path().copies_sender(share);
                 assert_eq!(path.copies_sender(share), before, "{}", entry.id);
                 assert_eq!(path.copies_end_to_end(share, 0.0), before, "{}", entry.id);
             }

@@ -20,45 +20,35 @@
 //! Does not show: zero-copy, which takes a driver that has it; reliability: what the
 //! device drops or the receiver has no room for is lost.
 
-use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use iolens_model::data_path::{CallsPerMessage, DataPath};
-use iolens_model::family::{Condition, Family};
+use iolens_model::data_path::CallsPerMessage;
 use iolens_model::kernel::KernelVersion;
-use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::netlink::Route;
 use iolens_sys::xdp::{BATCH_MAX, CHUNK_BYTES, FrameSocket};
 use iolens_sys::{ring, tcp, udp};
 
-use crate::entry::{Ends, Entry, Setup, SetupError, Shape};
+use super::datagram::datagram;
+use super::{COPY_IN_FRAME, COPY_OUT, HAND_OVER_FRAME};
+use crate::entry::{Entry, Setup, SetupError, Shape};
 use crate::frame::{Addresses, headers_bytes};
 use crate::inflight::Deadline;
 use crate::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
-use crate::primitives::{COPY_IN_FRAME, COPY_OUT, HAND_OVER_FRAME};
 use crate::several;
 
 /// The registry entry.
-pub(crate) static ENTRY: Entry = Entry {
-    id: "xdp_tx",
-    family: Family::Datagram,
-    condition: Some(Condition::Datagram),
-    summary: "sendto(2) for up to 32 UDP datagrams that lie as frames in an AF_XDP ring",
-    ends: Ends::Pair,
-    transport: Transport::Udp,
-    control: false,
-    hidden: false,
-    datagrams: true,
+pub(crate) static XDP_TX: Entry = Entry {
     locks_memory: true,
-    descriptors: 1,
-    since: Some(KernelVersion::new(5, 4, 0)),
-    data_path: DataPath {
-        hops: Cow::Borrowed(&[COPY_IN_FRAME, HAND_OVER_FRAME, COPY_OUT]),
-        calls: CallsPerMessage::Shared(32),
-    },
-    open,
+    hops: &[COPY_IN_FRAME, HAND_OVER_FRAME, COPY_OUT],
+    ..datagram(
+        "xdp_tx",
+        "sendto(2) for up to 32 UDP datagrams that lie as frames in an AF_XDP ring",
+        KernelVersion::new(5, 4, 0),
+        CallsPerMessage::Shared(32),
+        open,
+    )
 };
 
 /// How long a queue is waited for that another socket has: one that was closed

@@ -1,24 +1,30 @@
-//! The receivers: one file each, named after its id, and one line in
-//! [`RECEIVERS`]. A receiver is an axis of the cell: every arm of a trial is
-//! received the same way. The file's own documentation says which path the
-//! bytes take, what it needs and what it does not show.
+//! The receivers. A receiver is an axis of the cell: every arm of a trial is received the
+//! same way. The documentation of its entry says which path the bytes take, what it needs
+//! and what it does not show.
 
-mod entry;
-pub(crate) mod recv;
-mod recv_trunc;
-mod recvmsg_iov;
-mod splice_rx;
+mod called;
 mod tcp_zerocopy_receive;
 mod uring_recv_multishot;
 
-pub use self::entry::Entry;
+use std::borrow::Cow;
+
+use iolens_model::data_path::{Hop, ReceiverFacts};
+use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
+use iolens_sys::tcp::SetupError;
+
+use crate::availability;
+use crate::receive::{Receiver, Setup};
+
+#[cfg(test)]
+pub(crate) use self::called::Recv;
 
 /// Every receiver, sorted by id.
 pub const RECEIVERS: &[&Entry] = &[
-    &recv::ENTRY,
-    &recv_trunc::ENTRY,
-    &recvmsg_iov::ENTRY,
-    &splice_rx::ENTRY,
+    &called::RECV,
+    &called::RECV_TRUNC,
+    &called::RECVMSG_IOV,
+    &called::SPLICE_RX,
     &tcp_zerocopy_receive::ENTRY,
     &uring_recv_multishot::ENTRY,
 ];
@@ -27,6 +33,76 @@ pub const RECEIVERS: &[&Entry] = &[
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
     RECEIVERS.iter().copied().find(|entry| entry.id == id)
+}
+
+/// One receiver.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its id: the kernel's own word where there is one.
+    pub id: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// The first kernel that has what it needs; null where every one does.
+    pub since: Option<KernelVersion>,
+    /// Its hops, which take the place of those of `recv` in a cell's path.
+    pub hops: &'static [Hop],
+    /// What it can receive from.
+    pub transports: &'static [Transport],
+    /// Whether this process has the bytes in the end.
+    pub has_bytes: bool,
+    /// Descriptors that it opens for each connection.
+    pub descriptors: u32,
+    /// Tries whether it works here; why not.
+    available: fn() -> Result<(), String>,
+    /// Makes the receiving end of one thread.
+    ///
+    /// Errors: what it cannot do without was refused.
+    pub(crate) open: Open,
+}
+
+/// How a receiver is made.
+pub(crate) type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Receiver + 'a>, SetupError>;
+
+/// One that receives from everything and has the bytes, which every kernel can that iolens
+/// runs on.
+const fn receiver(
+    id: &'static str,
+    summary: &'static str,
+    since: KernelVersion,
+    hops: &'static [Hop],
+    open: Open,
+) -> Entry {
+    Entry {
+        id,
+        summary,
+        since: Some(since),
+        hops,
+        transports: &Transport::ALL,
+        has_bytes: true,
+        descriptors: 0,
+        available: || Ok(()),
+        open,
+    }
+}
+
+impl Entry {
+    /// Tries it.
+    ///
+    /// Errors: why it does not work here, and the kernel that it needs where
+    /// this one is older.
+    pub fn try_here(&self) -> Result<(), String> {
+        (self.available)().map_err(|why| availability::with_version(why, self.since))
+    }
+
+    /// What a run keeps of the entry.
+    #[must_use]
+    pub fn facts(&self) -> ReceiverFacts {
+        ReceiverFacts {
+            id: self.id.to_owned(),
+            summary: self.summary.to_owned(),
+            hops: Cow::Borrowed(self.hops),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@
 use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
-use iolens_model::data_path::{End, Hop, Movement, Mover};
+use iolens_model::data_path::{Hop, Movement};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
@@ -32,29 +32,29 @@ use iolens_sys::tcp::SetupError;
 use iolens_sys::zerocopy_receive::{self, Brought, PAGE_BYTES, Window};
 use iolens_sys::{poll, socket};
 
-use super::entry::Entry;
+use super::{Entry, receiver};
+use crate::primitives::COPY_OUT;
 use crate::receive::{Setup, Take, Taken, Turn};
 
 const MAP: Hop = Hop {
     from: Cow::Borrowed("socket buffer"),
     to: Cow::Borrowed("receiver's pages"),
-    end: End::Receiver,
-    mover: Mover::Kernel,
     function: Cow::Borrowed("tcp_zerocopy_receive"),
     movement: Movement::Mapped,
+    ..COPY_OUT
 };
 
 /// The registry entry.
-pub(crate) static ENTRY: Entry = Entry {
-    id: "tcp_zerocopy_receive",
-    summary: "getsockopt(2) with TCP_ZEROCOPY_RECEIVE: maps whole pages, copies the rest",
-    since: Some(KernelVersion::new(5, 11, 0)),
-    hops: &[MAP],
+pub(super) static ENTRY: Entry = Entry {
     transports: &[Transport::Tcp],
-    has_bytes: true,
-    descriptors: 0,
     available: || Linux::try_here().map_err(refusal),
-    open: |setup| Ok(Box::new(ZerocopyReceive::<Linux>::open(setup)?)),
+    ..receiver(
+        "tcp_zerocopy_receive",
+        "getsockopt(2) with TCP_ZEROCOPY_RECEIVE: maps whole pages, copies the rest",
+        KernelVersion::new(5, 11, 0),
+        &[MAP],
+        |setup| Ok(Box::new(ZerocopyReceive::<Linux>::open(setup)?)),
+    )
 };
 
 /// What the kernel does here; tests put something else in its place.

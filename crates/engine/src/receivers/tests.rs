@@ -13,9 +13,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{ring, signal, socket, tcp};
 
-use super::RECEIVERS;
-use super::entry::Entry;
-use super::recv::Recv;
+use super::{Entry, RECEIVERS, Recv};
 use crate::entry::{Link, Shape};
 use crate::op::{Budget, Sender};
 use crate::receive::{Quota, Receiver, Setup, Take, Taken};
@@ -323,6 +321,7 @@ fn signals_while_it_waits_lose_nothing() {
 
 #[test]
 fn every_receiver_says_what_it_is() {
+    assert!(RECEIVERS.is_sorted_by(|a, b| a.id < b.id));
     for entry in RECEIVERS {
         assert!(!entry.summary.is_empty() && entry.since.is_some(), "{}", entry.id);
         assert!(entry.hops.iter().all(|hop| hop.end == End::Receiver), "{}", entry.id);

@@ -31,7 +31,7 @@ use iolens_sys::io_uring::{Arrived, Buffers, ReceiveRings};
 use iolens_sys::socket;
 use iolens_sys::tcp::SetupError;
 
-use super::entry::Entry;
+use super::{Entry, receiver};
 use crate::primitives::COPY_OUT;
 use crate::receive::{Receiver, Setup, Take, Taken};
 use crate::uring::refusal;
@@ -43,18 +43,19 @@ use crate::worker::link::connected_pair;
 const COUNT: u16 = 8;
 
 /// The registry entry.
-pub(crate) static ENTRY: Entry = Entry {
-    id: "uring_recv_multishot",
-    summary: "io_uring, IORING_OP_RECV with IORING_RECV_MULTISHOT into provided buffers",
-    since: Some(KernelVersion::new(6, 1, 0)),
-    hops: &[COPY_OUT],
+pub(super) static ENTRY: Entry = Entry {
     // A datagram that is larger than a buffer would be cut, and a pipe is no
     // socket.
     transports: &[Transport::Tcp, Transport::Mptcp, Transport::UnixStream],
-    has_bytes: true,
     descriptors: 1,
     available: try_here,
-    open,
+    ..receiver(
+        "uring_recv_multishot",
+        "io_uring, IORING_OP_RECV with IORING_RECV_MULTISHOT into provided buffers",
+        KernelVersion::new(6, 1, 0),
+        &[COPY_OUT],
+        open,
+    )
 };
 
 /// The rule for the buffers; of a size less than [`COUNT`] there are fewer.

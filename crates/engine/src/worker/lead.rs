@@ -95,7 +95,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
-    use crate::receivers::recv::Recv;
+    use crate::receivers::Recv;
 
     const SOON: Duration = Duration::from_millis(20);
 

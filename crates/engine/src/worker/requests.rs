@@ -86,7 +86,7 @@ mod tests {
     use iolens_sys::socket;
 
     use super::*;
-    use crate::receivers::recv::Recv;
+    use crate::receivers::Recv;
 
     #[test]
     fn each_request_is_one_recorded_time() {

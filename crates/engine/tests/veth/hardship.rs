@@ -73,7 +73,7 @@ fn beside_the_sender(word: &str) -> Child {
 /// every arm that is not copied in a sink by itself.
 fn zerocopy_after_a_while() -> Trial {
     let mut trial = trial(Topology::Sink, NetworkOptions::default());
-    let is_zerocopy = |id: &str| find(id).is_some_and(|entry| entry.data_path.may_copy_late());
+    let is_zerocopy = |id: &str| find(id).is_some_and(|entry| entry.data_path().may_copy_late());
     trial.arms.retain(|arm| is_zerocopy(&arm.primitive));
     trial.cell.net_mut().unwrap().fields = 1;
     trial.stall_limit = Nanos(60_000_000_000);

@@ -219,6 +219,7 @@ fn in_families(entries: impl Iterator<Item = &'static Entry>) -> Vec<&'static En
 }
 
 fn method(entry: &Entry) -> Value {
+    let path = entry.data_path();
     let item = json!({
         "name": entry.id,
         "summary": entry.summary,
@@ -228,10 +229,10 @@ fn method(entry: &Entry) -> Value {
         "control": entry.control,
         "hidden": entry.hidden,
         "datagrams": entry.datagrams,
-        "calls_per_message": calls_of(entry.data_path.calls),
-        "copies_sender": entry.data_path.copies_sender(1.0),
-        "copies_end_to_end": entry.data_path.copies_end_to_end(1.0, 0.0),
-        "data_path": entry.data_path,
+        "calls_per_message": calls_of(entry.calls),
+        "copies_sender": path.copies_sender(1.0),
+        "copies_end_to_end": path.copies_end_to_end(1.0, 0.0),
+        "data_path": path,
     });
     tried(since(entry.since, item), availability::try_here(entry))
 }
@@ -327,7 +328,7 @@ fn engines() -> Vec<Value> {
     ));
     items.extend(write::engines::ENGINES.iter().map(|entry| {
         item!("write", entry, |_| entry.try_in(&folder), "has_depth": entry.has_depth,
-            "durable": entry.is_durable, "by_hand": entry.by_hand)
+            "durable": entry.is_durable, "by_hand": entry.own.by_hand)
     }));
     items.extend(
         copy::engines::ENGINES

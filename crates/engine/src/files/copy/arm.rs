@@ -11,7 +11,6 @@ use iolens_model::file::FileCounts;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::create::{self, How};
-use iolens_sys::file::open::Caching;
 
 use super::drive::Copier;
 use super::engines::{Class, Entry, Setup};
@@ -55,11 +54,7 @@ impl<'a> Engine<'a> {
         thread: usize,
     ) -> Result<Engine<'a>, Trouble> {
         let (bytes, block) = (site.source().bytes(), site.setting.block_bytes);
-        let parts = match entry.class {
-            // One call, whatever the size.
-            Class::Shares => vec![Part { block_bytes: bytes.max(1), start: 0, end: bytes }],
-            Class::Copies | Class::MayShare => Part::split(bytes, block.0, cell.threads),
-        };
+        let parts = entry.parts(bytes, block.0, cell.threads);
         let part = parts.get(thread).copied().ok_or_else(|| {
             let (blocks, threads) = (bytes.div_ceil(block.0.max(1)), cell.threads_in_words());
             Trouble::refused(format!("the file has {blocks} blocks of {block} for {threads}"))
@@ -81,8 +76,7 @@ impl<'a> Engine<'a> {
     /// Opens one copy; descriptors of this thread's own have positions of its own.
     fn open(&self, number: usize) -> Result<Open, Trouble> {
         let entry = self.entry;
-        let caching = if entry.is_direct { Caching::Direct } else { Caching::Buffered };
-        let how = How { direct: entry.is_direct, ..How::WRITES };
+        let (caching, how) = entry.opened();
         let again = |how| {
             let file = self.site.with_copy(number, |file| create::reopen(file.as_fd(), how));
             let file = file.ok_or_else(|| Trouble::failed("there is no file to copy into"))?;
@@ -153,7 +147,7 @@ impl Sender for Engine<'_> {
         self.site.measure()?;
         if !std::mem::replace(&mut self.is_compared, true) {
             let shared = self.site.compare()?.filter(|&bytes| bytes > 0);
-            if let Some(bytes) = shared.filter(|_| self.entry.class == Class::MayShare) {
+            if let Some(bytes) = shared.filter(|_| self.entry.own.class == Class::MayShare) {
                 return Err(Trouble::refused(format!(
                     "reflinked: {bytes} bytes of the copy are blocks of its source, and did not \
                      move; `reflink` is the arm for that"
@@ -170,7 +164,7 @@ impl Sender for Engine<'_> {
             source: Some(self.site.source()),
             destination: &place,
             file_system: self.site.file_system(),
-            instead: self.entry.instead,
+            instead: self.entry.own.instead,
         };
         let what = ends.explain(broken, self.moved.bytes);
         // What these calls cannot do here, they have not failed at.

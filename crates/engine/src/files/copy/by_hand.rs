@@ -3,11 +3,8 @@
 use std::os::fd::AsFd;
 
 use iolens_model::units::Nanos;
-use iolens_sys::errno::Errno;
-use iolens_sys::file::create::{self, How};
-use iolens_sys::file::open::Caching;
+use iolens_sys::file::create;
 use iolens_sys::file::read::pread;
-use iolens_sys::pages::{PageKind, Pages};
 use iolens_sys::usage::process_cpu;
 use serde::{Deserialize, Serialize};
 
@@ -117,7 +114,7 @@ pub fn copy(wish: &Wish) -> Result<Done, String> {
     let existing = if wish.overwrite { Existing::Overwrite } else { Existing::Refuse };
     let destination = Destination::check(&path, existing, Some(&source))?;
     let bytes = wish.bytes_of(&source);
-    if entry.class == Class::Copies {
+    if entry.own.class == Class::Copies {
         destination.check_room(bytes)?;
     }
     let file_system = destination.file_system()?;
@@ -131,7 +128,7 @@ pub fn copy(wish: &Wish) -> Result<Done, String> {
         source: Some(&source),
         destination: &path,
         file_system: &file_system,
-        instead: entry.instead,
+        instead: entry.own.instead,
     };
     let outcome = copy_parts(entry, &source, &target, wish)?;
     let cpu = cpu.zip(process_cpu().ok()).map(|(before, after)| spent(before, after));
@@ -143,7 +140,7 @@ pub fn copy(wish: &Wish) -> Result<Done, String> {
         threads: outcome.threads,
         moved: outcome.moved,
         shared_bytes: None,
-        is_reflinked: entry.class == Class::Shares,
+        is_reflinked: entry.own.class == Class::Shares,
         time: outcome.time,
         sync_time: None,
         checksum: None,
@@ -196,15 +193,10 @@ fn copy_parts(
     wish: &Wish,
 ) -> Result<Outcome, String> {
     let bytes = wish.bytes_of(source);
-    let parts = match entry.class {
-        // One call, whatever the size, and also for nothing.
-        Class::Shares => vec![Part { block_bytes: bytes.max(1), start: 0, end: bytes }],
-        _ => Part::split(bytes, wish.block_bytes, wish.threads),
-    };
+    let parts = entry.parts(bytes, wish.block_bytes, wish.threads);
     // Descriptors of each thread's own: they have positions.
     let open = |part: Part| {
-        let caching = if entry.is_direct { Caching::Direct } else { Caching::Buffered };
-        let how = How { direct: entry.is_direct, ..How::WRITES };
+        let (caching, how) = entry.opened();
         let destination = create::reopen(target.file().as_fd(), how).map_err(|errno| {
             format!("cannot open {} for {}: {errno}", target.path().display(), entry.id)
         })?;
@@ -285,7 +277,7 @@ impl Copy<'_> {
         done.shared_bytes = copy.shared_bytes;
         let bytes = copy.file_bytes;
         let shared = copy.shared_bytes.unwrap_or(0);
-        if self.entry.class == Class::MayShare && shared > 0 {
+        if self.entry.own.class == Class::MayShare && shared > 0 {
             let data = bytes.saturating_sub(copy.hole_bytes.unwrap_or(0));
             done.is_reflinked = shared >= data;
             done.notes.push(match done.is_reflinked {
@@ -355,21 +347,8 @@ fn holes(source: &Findings, copy: &Findings) -> Option<String> {
 
 /// The hash of a file, or of its first `bytes_max` bytes, read through the page cache.
 pub(crate) fn checksum(file: &Subject, bytes_max: u64) -> Result<u64, String> {
-    const PIECE_BYTES: usize = 256 << 10;
-    let again = file.reopen_unnoticed()?;
-    let cannot = |errno: Errno| format!("cannot read {} to compare it: {errno}", file.name());
-    let mut piece = Pages::new(PIECE_BYTES, PageKind::Plain).map_err(cannot)?;
-    let (mut checksum, mut at) = (Checksum::new(), 0);
-    loop {
-        let left = usize::try_from(bytes_max - at).unwrap_or(usize::MAX).min(PIECE_BYTES);
-        match pread(again.as_fd(), &mut piece[..left], at) {
-            Ok(0) => return Ok(checksum.value(at)),
-            Ok(n) => {
-                checksum.take(at, &piece[..n]);
-                at += n as u64;
-            }
-            Err(Errno::EINTR) => {}
-            Err(errno) => return Err(cannot(errno)),
-        }
-    }
+    let mut checksum = Checksum::new();
+    let take = |at, piece: &[u8]| checksum.take(at, piece);
+    let bytes = file.read_pieces(&file.reopen_unnoticed()?, 0..bytes_max, take)?;
+    Ok(checksum.value(bytes))
 }

@@ -66,7 +66,7 @@ pub fn is_built_in(id: &str) -> bool {
 /// Whether an arm moves no bytes, and is therefore compared with none.
 #[must_use]
 pub fn is_control(id: &str) -> bool {
-    engines::find(id).is_some_and(|entry| entry.class == Class::Shares)
+    engines::find(id).is_some_and(|entry| entry.own.class == Class::Shares)
 }
 
 /// The part of an arm; null where a plan has no such thing.
@@ -86,15 +86,7 @@ pub fn program(id: &str, axes: &CopyAxes) -> Option<External> {
 #[must_use]
 pub fn facts(id: &str, axes: &CopyAxes) -> Option<EngineFacts> {
     if let Some(entry) = engines::find(id) {
-        return Some(EngineFacts {
-            id: id.to_owned(),
-            summary: entry.summary.to_owned(),
-            path: entry.path.to_owned(),
-            is_direct: entry.is_direct,
-            has_depth: false,
-            is_durable: false,
-            program: None,
-        });
+        return Some(entry.facts());
     }
     let known = PROGRAMS.iter().find(|program| program.id == id);
     let summary = known.map_or("a program that was given with --external", |known| known.summary);

@@ -29,7 +29,7 @@ pub trait Copier: Send {
 }
 
 /// One engine that copies a piece at a time.
-pub(super) trait Piecewise: Send {
+pub(crate) trait Piecewise: Send {
     /// Copies at most `piece.bytes` from `piece.offset` on, and counts its calls and
     /// the bytes that the destination took. 0 says that the source ends there.
     ///
@@ -49,7 +49,7 @@ pub(super) trait Piecewise: Send {
 }
 
 /// An engine and its blocks.
-pub(super) struct Blocks<P> {
+pub(crate) struct Blocks<P> {
     engine: P,
     walk: Sequential,
     start: u64,
@@ -61,7 +61,7 @@ pub(super) struct Blocks<P> {
 impl<P> Blocks<P> {
     /// The blocks of a part, one at least, copied by `engine`. `ends` is the call
     /// that reads the source.
-    pub(super) fn of(part: Part, engine: P, ends: Call) -> Blocks<P> {
+    pub(crate) fn of(part: Part, engine: P, ends: Call) -> Blocks<P> {
         let walk = Sequential::of(part);
         Blocks { engine, walk, start: part.start, ends, moved: Moved::default() }
     }
@@ -122,26 +122,19 @@ fn copy_block<P: Piecewise>(
 }
 
 /// An engine with one call for a piece.
-pub(super) struct OneCall<F> {
+pub(crate) struct OneCall<F> {
     /// What its manual calls it.
-    pub(super) call: Call,
+    pub(crate) call: Call,
     /// Copies at most so many bytes from an offset on.
-    pub(super) copy: F,
+    pub(crate) copy: F,
 }
 
 impl<F: FnMut(Place) -> Result<usize, Errno> + Send> Piecewise for OneCall<F> {
     #[inline]
     fn piece(&mut self, piece: Place, moved: &mut Moved) -> Result<usize, Broken> {
-        match (self.copy)(piece) {
-            Ok(n) => {
-                moved.call(piece.bytes, n);
-                Ok(n)
-            }
-            Err(errno) => {
-                moved.nothing(self.call, errno)?;
-                Err(Broken { call: self.call, errno })
-            }
-        }
+        let n = (self.copy)(piece).map_err(|errno| moved.failed(self.call, errno))?;
+        moved.call(piece.bytes, n);
+        Ok(n)
     }
 }
 

@@ -64,7 +64,7 @@ fn can(name: &str, entry: &Entry, result: &Result<Done, String>) -> bool {
     let Some(why) = why else { return true };
     let lacks_ring = entry.id == "uring_copy" && why.contains("io_uring");
     let lacks_direct = entry.is_direct && why.contains("EINVAL");
-    let lacks_clones = entry.class == Class::Shares
+    let lacks_clones = entry.own.class == Class::Shares
         && ["EOPNOTSUPP", "ENOTTY", "EINVAL"].iter().any(|errno| why.contains(errno));
     assert!(lacks_ring || lacks_direct || lacks_clones, "{}: {why}", entry.id);
     if lacks_clones {
@@ -110,7 +110,7 @@ fn check(entry: &Entry, done: &Done, bytes: u64, block: u64) {
     assert_eq!(done.failure, None, "{case}");
     let blocks = bytes.div_ceil(block);
     let moved = &done.moved;
-    if entry.class == Class::Shares {
+    if entry.own.class == Class::Shares {
         assert_eq!((moved.bytes, moved.calls), (0, 1), "{case}");
         return;
     }
@@ -200,7 +200,8 @@ fn a_file_that_the_kernel_makes_is_no_copy_and_said_to_be_none() {
 #[test]
 fn a_source_that_shrinks_meanwhile_is_an_error_with_every_engine() {
     const BYTES: usize = 64 << 10;
-    for entry in ENGINES.iter().filter(|entry| entry.class != Class::Shares && !entry.is_direct) {
+    for entry in ENGINES.iter().filter(|entry| entry.own.class != Class::Shares && !entry.is_direct)
+    {
         let place = Place::with(&content(BYTES));
         let source = File::options().read(true).write(true).open(&place.source).unwrap();
         let destination = iolens_sys::file::in_folder(place.folder.path()).unwrap();
@@ -229,7 +230,8 @@ fn a_source_that_shrinks_meanwhile_is_an_error_with_every_engine() {
 #[test]
 fn a_part_is_copied_again_from_its_beginning() {
     const BYTES: usize = 20_000;
-    for entry in ENGINES.iter().filter(|entry| entry.class != Class::Shares && !entry.is_direct) {
+    for entry in ENGINES.iter().filter(|entry| entry.own.class != Class::Shares && !entry.is_direct)
+    {
         let place = Place::with(&content(BYTES));
         let source = File::open(&place.source).unwrap();
         let destination = iolens_sys::file::in_folder(place.folder.path()).unwrap();

@@ -8,12 +8,13 @@ use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::{read, seek};
-use iolens_sys::pages::{PageKind, Pages};
+use iolens_sys::pages::Pages;
 
 use super::consume::{Consumer, Digest};
 use super::drive::{Reader, Setup, Tally};
-use super::engines::entry::Entry;
+use super::engines::{Entry, Reads};
 use crate::files::part::{Part, Pattern};
+use crate::files::ways::{COPIED_OUT, engine, memory};
 use crate::op::{Budget, Fact, Span};
 
 /// The loop, by its id.
@@ -22,16 +23,14 @@ pub(crate) fn find(id: &str) -> Option<&'static Entry> {
 }
 
 static ENTRY: Entry = Entry {
-    id: "bare_read",
-    summary: "the calls of `read` in a bare loop, to check the harness",
     needs: "consumer none, sequential",
-    since: None,
-    path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
-    has_depth: false,
-    is_direct: false,
-    locks_memory: false,
-    way: Way::Called,
-    open,
+    ..engine(
+        Way::Called,
+        "bare_read",
+        "the calls of `read` in a bare loop, to check the harness",
+        COPIED_OUT,
+        Reads { open },
+    )
 };
 
 struct Bare {
@@ -53,8 +52,7 @@ fn open<'a>(setup: Setup<'a>) -> Result<Box<dyn Reader + 'a>, String> {
     }
     let part = setup.part;
     let block = usize::try_from(part.block_bytes).map_err(|e| e.to_string())?;
-    let buffer = Pages::new(block, PageKind::Plain)
-        .map_err(|errno| format!("cannot have a buffer of {block} bytes: {errno}"))?;
+    let buffer = memory(part.block_bytes)?;
     let file = setup.subject.reopen(Caching::Buffered)?;
     let offset = part.start + setup.first * part.block_bytes;
     seek(file.as_fd(), offset).map_err(|errno| format!("cannot seek: {errno}"))?;

@@ -65,20 +65,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What came on top since `earlier`.
-    #[must_use]
-    pub fn since(self, earlier: Tally) -> Tally {
-        Tally {
-            blocks: self.blocks - earlier.blocks,
-            bytes: self.bytes - earlier.bytes,
-            calls: self.calls - earlier.calls,
-            seeks: self.seeks - earlier.seeks,
-            short_reads: self.short_reads - earlier.short_reads,
-            interrupted: self.interrupted - earlier.interrupted,
-            would_block: self.would_block - earlier.would_block,
-        }
-    }
-
     /// Both together.
     #[must_use]
     pub fn and(self, other: Tally) -> Tally {
@@ -145,7 +131,7 @@ impl<C: Consume> Sink<C> {
     }
 }
 
-/// One block with one engine; what a file in `engines` implements. What is one call
+/// One block with one engine; what the engines in `files::ways` implement. What is one call
 /// is inlined into the loop whatever its size: a call more would be a percent of the
 /// cheapest read.
 pub(crate) trait Fetch: Send {

@@ -3,12 +3,8 @@
 
 mod bare;
 pub mod by_hand;
-mod called;
 pub mod consume;
-mod direct;
 pub mod drive;
 pub mod engines;
-mod mapped;
-mod ringed;
 #[cfg(test)]
 mod tests;

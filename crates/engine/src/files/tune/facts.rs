@@ -20,8 +20,9 @@ use crate::files::examine::examine;
 use crate::files::file_path::FilePath;
 use crate::files::read::engines as reading;
 use crate::files::residency::{REMAINDER_MAX, Residency};
-use crate::files::ring::locked_bytes_max;
 use crate::files::subject::Subject;
+use crate::files::ways::Entry;
+use crate::files::ways::ring::locked_bytes_max;
 use crate::{cgroup, host, surroundings};
 
 /// What is asked about.
@@ -209,46 +210,39 @@ fn beyond(most: u64) -> Pruned {
 }
 
 fn readers(subject: &Subject, wish: &Wish) -> (Vec<Candidate>, Vec<Pruned>) {
-    let (mut good, mut pruned) = (Vec::new(), Vec::new());
     let locked = locked_bytes_max();
-    for entry in reading::ENGINES {
-        let why = senseless(entry.id, entry.way, wish).or_else(|| entry.try_on(subject).err());
-        match why.or_else(|| cached(entry.is_direct, wish.is_cold)) {
+    let (candidates, mut pruned) = candidates(reading::ENGINES, wish.is_cold, locked, |entry| {
+        senseless(entry.id, entry.way, wish).or_else(|| entry.try_on(subject).err())
+    });
+    if candidates.iter().any(|candidate| candidate.locked_bytes_max.is_some()) {
+        pruned.extend(locked.map(beyond));
+    }
+    (candidates, pruned)
+}
+
+fn copiers(subject: &Subject, folder: &Path, is_cold: bool) -> (Vec<Candidate>, Vec<Pruned>) {
+    candidates(copying::ENGINES, is_cold, None, |entry| entry.try_on(subject, folder).err())
+}
+
+/// The engines that can work on the file, those first that ask for least, and the others.
+fn candidates<O>(
+    engines: &[&Entry<O>],
+    is_cold: bool,
+    locked: Option<u64>,
+    unfit: impl Fn(&Entry<O>) -> Option<String>,
+) -> (Vec<Candidate>, Vec<Pruned>) {
+    let (mut good, mut pruned) = (Vec::new(), Vec::new());
+    for entry in engines {
+        match unfit(entry).or_else(|| cached(entry.is_direct, is_cold)) {
             Some(why) => pruned.push(Pruned { what: entry.id.to_owned(), why }),
             None => good.push((
                 Candidate {
                     engine: entry.id.to_owned(),
                     way: entry.way,
                     has_depth: entry.has_depth,
-                    is_shared: true,
-                    calls: entry.summary.to_owned(),
-                    locked_bytes_max: locked.filter(|_| entry.locks_memory),
-                },
-                entry.since,
-            )),
-        }
-    }
-    if good.iter().any(|(candidate, _)| candidate.locked_bytes_max.is_some()) {
-        pruned.extend(locked.map(beyond));
-    }
-    simplest_first(&mut good);
-    (good.into_iter().map(|(candidate, _)| candidate).collect(), pruned)
-}
-
-fn copiers(subject: &Subject, folder: &Path, is_cold: bool) -> (Vec<Candidate>, Vec<Pruned>) {
-    let (mut good, mut pruned) = (Vec::new(), Vec::new());
-    for entry in copying::ENGINES {
-        let why = entry.try_on(subject, folder).err();
-        match why.or_else(|| cached(entry.is_direct, is_cold)) {
-            Some(why) => pruned.push(Pruned { what: entry.id.to_owned(), why }),
-            None => good.push((
-                Candidate {
-                    engine: entry.id.to_owned(),
-                    way: entry.way,
-                    has_depth: false,
                     is_shared: entry.one_thread.is_none(),
                     calls: entry.summary.to_owned(),
-                    locked_bytes_max: None,
+                    locked_bytes_max: locked.filter(|_| entry.locks_memory),
                 },
                 entry.since,
             )),

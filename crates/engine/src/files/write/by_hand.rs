@@ -19,10 +19,10 @@ use crate::files::leftover::Leftovers;
 use crate::files::moved::{Broken, Moved};
 use crate::files::read::by_hand::{fallen_back, spent};
 use crate::files::residency::Residency;
-use crate::files::ring::{DEPTH, memory_bytes_max};
 use crate::files::subject::Subject;
 use crate::files::test_file::fill;
 use crate::files::together::timed;
+use crate::files::ways::ring::{DEPTH, memory_bytes_max};
 
 /// Bytes that are made and written in turn: they stay in the second cache from one
 /// to the other.
@@ -114,10 +114,10 @@ pub struct Done {
 pub fn write(wish: &Wish) -> Result<Done, String> {
     let entry = engines::find(&wish.engine)
         .ok_or_else(|| format!("this build has no engine `{}` that writes", wish.engine))?;
-    if let Some(words) = entry.by_hand {
+    if let Some(words) = entry.own.by_hand {
         return Err(format!("one file is written with {} by the words {words}", entry.id));
     }
-    if let (Syncing::Dsync, Some(why)) = (wish.syncing, entry.ignores_dsync) {
+    if let (Syncing::Dsync, Some(why)) = (wish.syncing, entry.own.ignores_dsync) {
         return Err(format!(
             "cannot write with {} and O_DSYNC: {why}\n  use --sync fdatasync",
             entry.id

@@ -1,4 +1,4 @@
-//! The file of a trial that writes, and an engine as an arm of it.
+//! The file of a trial that writes.
 //!
 //! Each arm has a region of the file to itself, another one in each pass, so that the
 //! state in which its slice begins is its own: blocks that are there are clean, and in
@@ -18,49 +18,14 @@ use iolens_sys::file::sync;
 use iolens_sys::pages::PAGE_BYTES;
 
 use super::engines::{self, Entry};
-use super::lane::{Lane, LaneSetup};
+use super::lane::LaneSetup;
 use crate::files::arm::{Before, Ground, OWN_FILE, whole_blocks};
 use crate::files::failure::{of_writing, said_of_writing};
 use crate::files::file_path::FilePath;
 use crate::files::part::Part;
 use crate::files::residency::{is_stacked, persistently};
 use crate::files::subject::Subject;
-use crate::op::{Budget, Fact, Sender, Span, Tally};
-
-/// One thread's writing with an engine.
-struct Arm<'a>(Box<dyn Lane + 'a>);
-
-impl Sender for Arm<'_> {
-    fn run(&mut self, budget: &Budget) -> Result<Span, Errno> {
-        self.0.run(budget)
-    }
-
-    /// What is written is made anew for each slice, and so in the cache.
-    fn touch(&mut self) {
-        self.0.prepare();
-    }
-
-    fn tally(&self) -> Tally {
-        let moved = self.0.moved();
-        let file = FileCounts { short_reads: moved.short_calls, ..FileCounts::default() };
-        Tally {
-            messages: moved.blocks,
-            bytes: moved.bytes,
-            calls: moved.calls,
-            zerocopy: None,
-            file: Some(file),
-            children: None,
-        }
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.0.check()
-    }
-
-    fn facts(&self) -> Vec<Fact> {
-        self.0.facts()
-    }
-}
+use crate::op::Sender;
 
 /// The file of a trial that writes.
 #[derive(Debug)]
@@ -135,7 +100,7 @@ impl Destined {
     fn empty(&self, entry: &Entry) -> Result<(), String> {
         let fd = self.subject.fd();
         create::truncate(fd, 0).map_err(self.cannot("empty"))?;
-        if entry.needs_size {
+        if entry.own.needs_size {
             let size = create::truncate(fd, self.regions.bytes);
             size.map_err(self.cannot("give its size to"))?;
         }
@@ -181,7 +146,7 @@ impl Ground for Destined {
         // Threads in different orders; arms, and trials, with content of their own.
         let own = (arm as u64) << 32 | thread as u64;
         let pass = u64::from(trial.pass) << 48;
-        let lane = entry.start_lane(LaneSetup {
+        entry.start_lane(LaneSetup {
             file: self.subject.fd(),
             how: entry.how(),
             part,
@@ -190,8 +155,7 @@ impl Ground for Destined {
             depth: if entry.has_depth { depth } else { 1 },
             destination,
             reached: &self.reached,
-        })?;
-        Ok(Box::new(Arm(lane)))
+        })
     }
 
     fn before(&self, trial: &Trial, arm: usize) -> Result<Before, String> {
@@ -217,7 +181,7 @@ impl Ground for Destined {
 
     fn after(&self, trial: &Trial, arm: usize, before: &Before) -> FileCounts {
         let found = self.cached(self.start(arm));
-        let needs_size = Destined::entry(trial, arm).is_ok_and(|entry| entry.needs_size);
+        let needs_size = Destined::entry(trial, arm).is_ok_and(|entry| entry.own.needs_size);
         let expected = match self.setting.destination {
             Destination::Existing => self.subject.bytes(),
             Destination::New if needs_size => self.regions.bytes,

@@ -1,5 +1,5 @@
 //! Writing in the slices of a trial: one thread's way through its part of a file.
-//! Dispatch is erased once per slice, at [`Lane::run`]; inside, the loop is compiled
+//! Dispatch is erased once per slice, at [`Sender::run`]; inside, the loop is compiled
 //! for its engine and its order of blocks, and allocates, locks and logs nothing.
 //!
 //! What is written can be told from what was there: each slice has a content of its
@@ -10,18 +10,18 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iolens_model::file::{Destination, Pattern};
+use iolens_model::file::{Destination, FileCounts, Pattern};
 use iolens_model::units::Bytes;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::create::{self, How};
 use iolens_sys::file::read::pread;
-use iolens_sys::pages::{PageKind, Pages};
 
 use crate::files::moved::{Broken, Moved};
 use crate::files::part::{Part, Place, Random, Sequential, Walk};
 use crate::files::test_file::fill;
-use crate::op::{Budget, Fact, Span};
+use crate::files::ways::memory;
+use crate::op::{Budget, Fact, Sender, Span, Tally};
 
 /// What one thread's writing is made from.
 #[derive(Debug, Clone, Copy)]
@@ -48,38 +48,16 @@ impl LaneSetup<'_> {
     /// Bytes of a block.
     ///
     /// Errors: they are more than memory can have.
-    pub(super) fn block(&self) -> Result<usize, String> {
+    pub(crate) fn block(&self) -> Result<usize, String> {
         let bytes = self.part.block_bytes;
         usize::try_from(bytes)
             .map_err(|_| format!("blocks of {} are too large for memory", Bytes(bytes)))
     }
 }
 
-/// One thread's writing: erased, one virtual call per slice.
-pub trait Lane: Send {
-    /// Makes the content of the next slice, outside its clock.
-    fn prepare(&mut self);
-
-    /// Writes as many blocks as the budget has messages.
-    ///
-    /// Errors: the first call that failed for good; what it wrote is counted.
-    fn run(&mut self, budget: &Budget) -> Result<Span, Errno>;
-
-    /// What was done so far.
-    fn moved(&self) -> Moved;
-
-    /// Reads what the last slice wrote, and compares it with what it should be.
-    ///
-    /// Errors: where it is not, or what the system said.
-    fn check(&self) -> Result<(), String>;
-
-    /// What a reader of its numbers should know.
-    fn facts(&self) -> Vec<Fact>;
-}
-
 /// The content of one slice of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     seed: u64,
 }
 
@@ -88,13 +66,13 @@ const MARK_BYTES: usize = 8;
 
 impl Stamp {
     /// The content of a block without its mark.
-    pub(super) fn base(&self, block: &mut [u8]) {
+    pub(crate) fn base(&self, block: &mut [u8]) {
         fill(self.seed, 0, block);
     }
 
     /// Marks the block that belongs at an offset.
     #[inline(always)]
-    pub(super) fn mark(&self, offset: u64, block: &mut [u8]) {
+    pub(crate) fn mark(&self, offset: u64, block: &mut [u8]) {
         let mark = self.at(offset);
         match block.first_chunk_mut::<MARK_BYTES>() {
             Some(begin) => *begin = mark,
@@ -104,7 +82,7 @@ impl Stamp {
 
     /// The mark of a block, for memory that is no slice.
     #[inline(always)]
-    pub(super) fn of(&self, place: Place) -> Mark {
+    pub(crate) fn of(&self, place: Place) -> Mark {
         Mark { mark: self.at(place.offset), bytes: place.bytes.min(MARK_BYTES) }
     }
 
@@ -120,7 +98,7 @@ impl Stamp {
 
 /// The first bytes of a block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     mark: [u8; MARK_BYTES],
     bytes: usize,
 }
@@ -128,13 +106,13 @@ pub(super) struct Mark {
 impl Mark {
     /// They.
     #[inline(always)]
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.mark[MARK_BYTES - self.bytes..]
     }
 }
 
 /// One block with one engine.
-pub(super) trait Put: Send {
+pub(crate) trait Put: Send {
     /// Makes the content of the next slice.
     fn prepare(&mut self, stamp: &Stamp);
 
@@ -153,7 +131,7 @@ pub(super) trait Put: Send {
         Ok(())
     }
 
-    /// As [`Lane::facts`].
+    /// As [`Sender::facts`].
     fn facts(&self) -> Vec<Fact> {
         Vec::new()
     }
@@ -178,10 +156,10 @@ struct Writing<'a, P, W> {
 }
 
 /// Puts an engine together with the order that is asked for; the file is opened again.
-pub(super) fn assemble<'a, P: Put + 'a>(
+pub(crate) fn assemble<'a, P: Put + 'a>(
     setup: LaneSetup<'a>,
     put: P,
-) -> Result<Box<dyn Lane + 'a>, String> {
+) -> Result<Box<dyn Sender + 'a>, String> {
     let file = create::reopen(setup.file, setup.how)
         .map_err(|errno| format!("cannot open the file again to write to it: {errno}"))?;
     let file = OwnedFd::from(file);
@@ -196,7 +174,7 @@ fn with_walk<'a, P: Put + 'a, W: Walk + Clone + 'a>(
     file: OwnedFd,
     put: P,
     walk: W,
-) -> Box<dyn Lane + 'a> {
+) -> Box<dyn Sender + 'a> {
     Box::new(Writing {
         file,
         put,
@@ -210,8 +188,9 @@ fn with_walk<'a, P: Put + 'a, W: Walk + Clone + 'a>(
     })
 }
 
-impl<P: Put, W: Walk + Clone> Lane for Writing<'_, P, W> {
-    fn prepare(&mut self) {
+impl<P: Put, W: Walk + Clone> Sender for Writing<'_, P, W> {
+    /// Makes the content of the next slice, which is so in the cache.
+    fn touch(&mut self) {
         if self.setup.destination == Destination::New {
             self.walk = self.fresh.clone();
         }
@@ -228,15 +207,18 @@ impl<P: Put, W: Walk + Clone> Lane for Writing<'_, P, W> {
         span
     }
 
-    fn moved(&self) -> Moved {
-        self.moved
+    fn tally(&self) -> Tally {
+        let Moved { blocks, bytes, calls, short_calls } = self.moved;
+        let file = FileCounts { short_reads: short_calls, ..FileCounts::default() };
+        Tally { messages: blocks, bytes, calls, file: Some(file), ..Tally::default() }
     }
 
+    /// Reads what the last slice wrote, and compares it with what it should be.
     fn check(&self) -> Result<(), String> {
         let file = create::reopen(self.setup.file, How::READS)
             .map_err(|errno| format!("cannot open the file again to check it: {errno}"))?;
         let block = self.setup.block()?;
-        let (mut expect, mut found) = (memory(block)?, memory(block)?);
+        let (mut expect, mut found) = (memory(block as u64)?, memory(block as u64)?);
         let (expect, found) = (&mut expect[..block], &mut found[..block]);
         self.stamp.base(expect);
         let mut walk = self.before.clone();
@@ -314,13 +296,4 @@ fn read_block(file: &File, offset: u64, into: &mut [u8]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Pages to write from.
-///
-/// Errors: there are not so many.
-pub(super) fn memory(bytes: usize) -> Result<Pages, String> {
-    Pages::new(bytes, PageKind::Plain).map_err(|errno| {
-        format!("cannot have {} of memory to write from: {errno}", Bytes(bytes as u64))
-    })
 }

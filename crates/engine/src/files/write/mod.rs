@@ -10,6 +10,5 @@ pub mod destinations;
 pub mod engines;
 pub(crate) mod ground;
 pub mod lane;
-mod plain;
 #[cfg(test)]
 mod tests;

@@ -27,7 +27,7 @@ fn wish(engine: &str, path: &Path, block_bytes: u64, count: u64) -> Wish {
 
 /// Engines that have a word by hand.
 fn by_hand() -> impl Iterator<Item = &'static Entry> {
-    ENGINES.iter().copied().filter(|entry| entry.by_hand.is_none())
+    ENGINES.iter().copied().filter(|entry| entry.own.by_hand.is_none())
 }
 
 /// What a file of so many bytes holds.
@@ -105,7 +105,7 @@ fn every_sync_is_made_and_timed_apart() {
             let path = folder.path().join(format!("{}-{}", entry.id, syncing.word()));
             let wish = Wish { syncing, ..wish(entry.id, &path, 4096, 3) };
             let written = write(&wish);
-            if let (Syncing::Dsync, Some(why)) = (syncing, entry.ignores_dsync) {
+            if let (Syncing::Dsync, Some(why)) = (syncing, entry.own.ignores_dsync) {
                 assert!(written.unwrap_err().contains(why));
                 continue;
             }

@@ -15,8 +15,7 @@ use iolens_sys::{clock, fault, socket, splice, tcp, zerocopy};
 use super::{Bare, Loop};
 use crate::entry::{Setup, SetupError};
 use crate::op::Sender;
-use crate::primitives::sendfile;
-use crate::primitives::splice::pipe_for;
+use crate::primitives::pages::{self, pipe_for};
 use crate::transmit::FIELDS_MAX;
 
 /// How long an acknowledgement is asked for again and again, and how long the
@@ -193,7 +192,7 @@ struct OfFile<'a> {
 /// Errors: the file cannot be written.
 pub(super) fn file<'a>(setup: &Setup<'a>, file: File) -> Result<Box<dyn Sender + 'a>, SetupError> {
     let (messages, bytes) = (setup.shape.messages, setup.shape.message_bytes);
-    sendfile::fill(&file, &setup.shape)?;
+    pages::fill(&file, &setup.shape)?;
     let of_file = OfFile { fd: setup.link.socket(), file, bytes };
     Ok(Box::new(Loop::over(messages, bytes, of_file)))
 }
@@ -209,7 +208,7 @@ impl Bare for OfFile<'_> {
     }
 
     fn touch(&self) {
-        sendfile::touch(&self.file);
+        pages::touch(&self.file);
     }
 }
 

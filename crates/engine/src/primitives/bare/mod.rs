@@ -21,10 +21,8 @@ mod uring;
 mod xdp;
 mod zerocopy;
 
-use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
-use iolens_model::data_path::DataPath;
 use iolens_model::outcome::ZerocopyCounts;
 use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{Opcode, PlainRing};
@@ -32,79 +30,62 @@ use iolens_sys::ring::MessageRing;
 use iolens_sys::udp::{self, Batch, Destination, SEGMENTS_MAX};
 use iolens_sys::{clock, socket};
 
-use crate::entry::{Entry, Setup, SetupError};
+use crate::entry::{Entry, Open};
 use crate::op::{Budget, REQUEST, Sender, Span, Tally};
-use crate::primitives::{
-    send, send_per_field, send_staged, sendfile, sendfile_file, sendmmsg, sendmsg_iov,
-    sendmsg_zerocopy, sendto, splice, udp_gso, uring_send, uring_send_zc, uring_send_zc_fixed,
-    uring_sendmsg, uring_sendmsg_zc, write, writev, xdp_tx,
-};
+use crate::primitives::{copying, datagram, pages, ring, xdp_tx, zerocopy as zerocopies};
 
 /// The bare loops, sorted by id: [`registry`](crate::registry) finds them beside
 /// its own entries.
 pub(crate) static TWINS: &[Entry] = &[
-    twin("bare_send", &send::ENTRY, |s| Ok(calls::contiguous(&s, socket::send))),
-    twin("bare_send_per_field", &send_per_field::ENTRY, |s| Ok(calls::per_field(&s))),
-    twin("bare_send_staged", &send_staged::ENTRY, |s| Ok(calls::staged(&s))),
-    twin("bare_sendfile", &sendfile::ENTRY, |s| calls::file(&s, sendfile::in_memory()?)),
-    twin("bare_sendfile_file", &sendfile_file::ENTRY, |s| {
-        calls::file(&s, sendfile_file::in_folder()?)
-    }),
-    twin("bare_sendmmsg", &sendmmsg::ENTRY, |s| {
+    twin("bare_send", &copying::SEND, |s| Ok(calls::contiguous(&s, socket::send))),
+    twin("bare_send_per_field", &copying::SEND_PER_FIELD, |s| Ok(calls::per_field(&s))),
+    twin("bare_send_staged", &copying::SEND_STAGED, |s| Ok(calls::staged(&s))),
+    twin("bare_sendfile", &pages::SENDFILE, |s| calls::file(&s, pages::in_memory()?)),
+    twin("bare_sendfile_file", &pages::SENDFILE_FILE, |s| calls::file(&s, pages::in_folder()?)),
+    twin("bare_sendmmsg", &datagram::SENDMMSG, |s| {
         let mut batch = Batch::of(SEGMENTS_MAX);
         Ok(several::open(&s, SEGMENTS_MAX, move |fd, messages| batch.send(fd, messages)))
     }),
-    twin("bare_sendmsg_iov", &sendmsg_iov::ENTRY, |s| Ok(calls::fields(&s, socket::sendmsg))),
-    twin("bare_sendmsg_zerocopy", &sendmsg_zerocopy::ENTRY, |s| zerocopy::open(&s)),
-    twin("bare_sendto", &sendto::ENTRY, |s| {
+    twin("bare_sendmsg_iov", &copying::SENDMSG_IOV, |s| Ok(calls::fields(&s, socket::sendmsg))),
+    twin("bare_sendmsg_zerocopy", &zerocopies::SENDMSG_ZEROCOPY, |s| zerocopy::open(&s)),
+    twin("bare_sendto", &datagram::SENDTO, |s| {
         let to = Destination::of(s.link.socket())?;
         Ok(calls::contiguous(&s, move |fd, bytes| udp::sendto(fd, bytes, &to)))
     }),
-    twin("bare_splice", &splice::ENTRY, |s| calls::splice(&s)),
-    twin("bare_udp_gso", &udp_gso::ENTRY, |s| {
-        let (bytes, together) = (s.shape.message_bytes, udp_gso::prepare(&s)?);
+    twin("bare_splice", &pages::SPLICE, |s| calls::splice(&s)),
+    twin("bare_udp_gso", &datagram::UDP_GSO, |s| {
+        let (bytes, together) = (s.shape.message_bytes, datagram::segment(&s)?);
         Ok(several::open(&s, together, move |fd, messages| {
             socket::sendmsg(fd, messages).map(|sent| sent / bytes)
         }))
     }),
-    twin("bare_uring_send", &uring_send::ENTRY, |s| uring::open(&s, Opcode::Send, PlainRing::send)),
-    twin("bare_uring_send_zc", &uring_send_zc::ENTRY, |s| {
+    twin("bare_uring_send", &ring::SEND, |s| uring::open(&s, Opcode::Send, PlainRing::send)),
+    twin("bare_uring_send_zc", &ring::SEND_ZC, |s| {
         uring::open(&s, Opcode::SendZc, PlainRing::send_zc)
     }),
-    twin("bare_uring_send_zc_fixed", &uring_send_zc_fixed::ENTRY, |s| {
+    twin("bare_uring_send_zc_fixed", &ring::SEND_ZC_FIXED, |s| {
         uring::open(&s, Opcode::SendZcFixed, PlainRing::send_zc_fixed)
     }),
-    twin("bare_uring_sendmsg", &uring_sendmsg::ENTRY, |s| {
+    twin("bare_uring_sendmsg", &ring::SENDMSG, |s| {
         uring::open(&s, Opcode::Sendmsg, PlainRing::sendmsg)
     }),
-    twin("bare_uring_sendmsg_zc", &uring_sendmsg_zc::ENTRY, |s| {
+    twin("bare_uring_sendmsg_zc", &ring::SENDMSG_ZC, |s| {
         uring::open(&s, Opcode::SendmsgZc, PlainRing::sendmsg_zc)
     }),
-    twin("bare_write", &write::ENTRY, |s| Ok(calls::contiguous(&s, socket::write))),
-    twin("bare_writev", &writev::ENTRY, |s| Ok(calls::fields(&s, socket::writev))),
-    twin("bare_xdp_tx", &xdp_tx::ENTRY, |s| xdp::open(&s)),
+    twin("bare_write", &copying::WRITE, |s| Ok(calls::contiguous(&s, socket::write))),
+    twin("bare_writev", &copying::WRITEV, |s| Ok(calls::fields(&s, socket::writev))),
+    twin("bare_xdp_tx", &xdp_tx::XDP_TX, |s| xdp::open(&s)),
 ];
-
-type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Sender + 'a>, SetupError>;
 
 /// The entry of the bare loop of a primitive.
 const fn twin(id: &'static str, of: &Entry, open: Open) -> Entry {
-    let Cow::Borrowed(hops) = of.data_path.hops else { panic!("entries are constant") };
     Entry {
         id,
-        family: of.family,
-        condition: of.condition,
         summary: "the calls of the primitive in a bare loop, to check the harness",
-        ends: of.ends,
-        transport: of.transport,
         control: false,
         hidden: true,
-        datagrams: of.datagrams,
-        locks_memory: of.locks_memory,
-        descriptors: of.descriptors,
-        since: of.since,
-        data_path: DataPath { hops: Cow::Borrowed(hops), calls: of.data_path.calls },
         open,
+        ..*of
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn copy(args: &FileCopy) -> Result<ExitCode, Failure> {
 }
 
 fn text(args: &FileCopy, entry: &Entry, wish: &Wish, done: &Copying) -> String {
-    let verb = match (entry.class, done.was_there) {
+    let verb = match (entry.own.class, done.was_there) {
         (Class::Shares, false) => "cloned",
         (Class::Shares, true) => "cloned over an existing file:",
         (_, false) => "copied",
@@ -53,7 +53,7 @@ fn text(args: &FileCopy, entry: &Entry, wish: &Wish, done: &Copying) -> String {
     };
     let threads = page::threads(done.threads);
     let (from, to) = (args.source.display(), args.destination.display());
-    let how = match entry.class {
+    let how = match entry.own.class {
         Class::Shares => "in one call".to_owned(),
         _ => format!("{threads}, in blocks of {}", args.block),
     };
@@ -65,7 +65,7 @@ fn text(args: &FileCopy, entry: &Entry, wish: &Wish, done: &Copying) -> String {
         () if moved.bytes == done.source_bytes => ("bytes", of),
         () => ("bytes", format!("{} of {of}", page::bytes(moved.bytes))),
     }];
-    if entry.class != Class::Shares {
+    if entry.own.class != Class::Shares {
         rows.push(("blocks", moved.blocks.to_string()));
     }
     rows.push(("calls", page::calls(moved)));

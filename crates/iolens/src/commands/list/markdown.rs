@@ -49,9 +49,9 @@ fn primitives() -> String {
     let entries = in_families(REGISTRY.iter().copied());
     for family in entries.chunk_by(|a, b| a.family == b.family) {
         table(&mut text, family);
-        for path in alike(family.iter().copied(), |entry| &entry.data_path.hops) {
+        for path in alike(family.iter().copied(), |entry| entry.hops) {
             let ids: Vec<&str> = path.iter().map(|entry| entry.id).collect();
-            hops(&mut text, &ids, &path[0].data_path.hops);
+            hops(&mut text, &ids, path[0].hops);
         }
     }
     receivers(&mut text);
@@ -137,15 +137,15 @@ fn table(text: &mut String, family: &[&Entry]) {
     for entry in family {
         let hidden = if entry.hidden { " (shown by `list --all`)" } else { "" };
         let since = since(entry.since);
-        let path = &entry.data_path;
+        let path = entry.data_path();
         let _ = writeln!(
             text,
             "| `{}` | {}{hidden} | {since} | {} | {} | {} |",
             entry.id,
             entry.summary,
-            calls_of(path.calls),
-            copies(path, DataPath::copies_sender),
-            copies(path, |path, late| path.copies_end_to_end(late, 0.0)),
+            calls_of(entry.calls),
+            copies(&path, DataPath::copies_sender),
+            copies(&path, |path, late| path.copies_end_to_end(late, 0.0)),
         );
     }
 }

@@ -110,7 +110,7 @@ fn every_engine_copies_whole_files_and_leaves_none() {
             if tally.messages == 0 {
                 continue;
             }
-            let bytes = if entry.class == Class::Shares { 0 } else { 4 * BYTES as u64 };
+            let bytes = if entry.own.class == Class::Shares { 0 } else { 4 * BYTES as u64 };
             assert_eq!((tally.messages, tally.bytes), (4, bytes), "{}", entry.id);
             let synced = if sync == CopySync::Fsync { 4 } else { 0 };
             assert!(tally.calls >= 4 + synced && tally.children.is_none(), "{}", entry.id);

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::FileExt;
 
-use iolens_model::arm::{Arm as ModelArm, Role};
+use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::Pattern;
 use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
@@ -14,6 +14,7 @@ use crate::files::open;
 use crate::files::test_file::TestFile;
 use crate::files::write::destinations::REGION_MULTIPLE;
 use crate::files::write::engines::ENGINES;
+use crate::op::{Budget, Tally};
 use crate::skip;
 
 const REGION: u64 = REGION_MULTIPLE;
@@ -28,7 +29,7 @@ fn file(destination: Destination) -> TestFile {
 }
 
 fn trial(file: &TestFile, id: &str, setting: WriteSetting, threads: u32, size: u64) -> Trial {
-    let arm = |role| ModelArm { label: id.to_owned(), primitive: id.to_owned(), role };
+    let arm = |role| Arm { label: id.to_owned(), primitive: id.to_owned(), role };
     Trial {
         pass: 1,
         position: 0,
