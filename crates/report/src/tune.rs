@@ -17,6 +17,7 @@ mod cure;
 mod drift;
 mod screen;
 
+pub(crate) use code::size_argument;
 pub use code::{baseline, command};
 pub use drift::{Replay, drift, replay_json, replay_text};
 

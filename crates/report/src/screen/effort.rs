@@ -5,6 +5,7 @@ use iolens_model::axes::{Study, Topology};
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::host::HostFacts;
 use iolens_model::run::{Run, StoppedBy};
+use iolens_model::shell;
 use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::Analysis;
 
@@ -174,7 +175,7 @@ pub(super) fn next(run: &Run, analysis: &Analysis, full_run: Option<Nanos>) -> O
         said.push(command(format!("iolens resume {id}"), "the rest"));
     } else if plan.quick {
         let time = full_run.map_or_else(String::new, |time| format!(", up to {}", spent(time.0)));
-        said.push(command(format!("iolens run {study}"), &format!("verdicts{time}")));
+        said.push(command(again(run), &format!("verdicts{time}")));
     }
     if !cut_short && !findings::crossovers(analysis).is_empty() && study == Study::Net {
         said.push(command(format!("iolens confirm {id}"), "the exact size"));
@@ -190,6 +191,20 @@ pub(super) fn next(run: &Run, analysis: &Analysis, full_run: Option<Nanos>) -> O
     }
     said.push(Text::code(format!("iolens show {id}")));
     Some(Answer { label: Label::Next, said })
+}
+
+/// The command that measures longer; of calls with the sizes and the file that they were made on.
+fn again(run: &Run) -> String {
+    let plan = &run.header.plan;
+    let mut words = vec![format!("iolens run {}", plan.study())];
+    if let Some(axes) = plan.syscall() {
+        let sizes: Vec<String> =
+            plan.sizes.iter().map(|size| crate::tune::size_argument(size.0)).collect();
+        words.extend((!sizes.is_empty()).then(|| format!("--sizes {}", sizes.join(","))));
+        let file = axes.file.as_ref();
+        words.extend(file.map(|file| format!("--file {}", shell::quoted(file))));
+    }
+    words.join(" ")
 }
 
 /// Whether any network of the plan is one.

@@ -17,7 +17,7 @@ pub fn baseline(task: Task) -> Configuration {
 }
 
 /// A size as the command line takes it: `128KiB`.
-fn size(bytes: u64) -> String {
+pub(crate) fn size_argument(bytes: u64) -> String {
     match bytes {
         _ if bytes.is_multiple_of(Bytes::MIB) => format!("{}MiB", bytes / Bytes::MIB),
         _ if bytes.is_multiple_of(Bytes::KIB) => format!("{}KiB", bytes / Bytes::KIB),
@@ -30,7 +30,7 @@ fn size(bytes: u64) -> String {
 pub fn command(record: &Record, winner: &Configuration) -> String {
     let file = quoted(&record.facts.file);
     let Configuration { engine, block_bytes, threads, depth } = winner;
-    let block = size(*block_bytes);
+    let block = size_argument(*block_bytes);
     let mut text = match (record.wishes.task, &record.facts.folder) {
         (Task::Copy, Some((folder, _))) => {
             let name = record.facts.file.rsplit('/').next().unwrap_or("copy");
@@ -79,6 +79,6 @@ mod tests {
 
     #[test]
     fn sizes_are_as_the_command_line_takes_them() {
-        assert_eq!([size(4096), size(8 << 20), size(100)], ["4KiB", "8MiB", "100"]);
+        assert_eq!([4096, 8 << 20, 100].map(size_argument), ["4KiB", "8MiB", "100"]);
     }
 }
