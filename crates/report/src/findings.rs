@@ -17,7 +17,7 @@ use iolens_stats::remark::{Remark, Warning};
 use serde::Serialize;
 
 pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
-use crate::servers::{self, Kind, View, counters};
+use crate::servers::{self, View, counters};
 use crate::standing::{Candidate, Standing, conditional, standing};
 use crate::words;
 
@@ -95,6 +95,10 @@ pub enum Finding {
 pub struct Ranking {
     /// The setting.
     pub setting: Cell,
+    /// Whether these servers make a process or a thread for each connection, where those that do
+    /// were offered a rate of their own; `None` elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_per_connection: Option<bool>,
     /// By what.
     pub quantity: Quantity,
     /// Who is ahead.
@@ -268,15 +272,24 @@ pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     out
 }
 
-/// Who is ahead in each setting, by what the study compares.
+/// Who is ahead in each setting, by what the study compares; of servers among those that had one
+/// rate.
 pub(crate) fn rankings(run: &Run, analysis: &Analysis) -> Vec<Ranking> {
-    let delta = analysis.delta;
-    let quick = run.header.plan.quick;
-    let one = |cell: &CellAnalysis| ranking(cell, delta, quick);
+    let (delta, quick) = (analysis.delta, run.header.plan.quick);
+    let cells = analysis.cells.iter();
     match run.header.plan.server() {
-        Some(_) => analysis.cells.iter().map(|cell| one(&cell.by_cpu())).collect(),
-        None => analysis.cells.iter().map(one).collect(),
+        Some(_) => {
+            let views = cells.flat_map(|cell| servers::views_of(run, analysis, cell));
+            views.map(|view| cheapest(&view, delta, quick)).collect()
+        }
+        None => cells.map(|cell| ranking(cell, delta, quick)).collect(),
     }
+}
+
+/// Which server takes least CPU time for a request.
+pub(crate) fn cheapest(view: &View, delta: f64, quick: bool) -> Ranking {
+    let one_per_connection = view.one_per_connection();
+    Ranking { one_per_connection, ..ranking(&view.cell.by_cpu(), delta, quick) }
 }
 
 /// Which server answers most requests in a closed loop, among those whose client was not the
@@ -292,7 +305,7 @@ fn going_with_cost(view: &View) -> impl Iterator<Item = GoesWithCost> {
     counters::going_with_cost(view).into_iter().map(|(counter, rank_correlation, models)| {
         GoesWithCost {
             setting: view.cell.cell.clone(),
-            one_per_connection: view.kind.map(|kind| kind == Kind::Alone),
+            one_per_connection: view.one_per_connection(),
             counter,
             rank_correlation,
             models,
@@ -304,7 +317,13 @@ fn going_with_cost(view: &View) -> impl Iterator<Item = GoesWithCost> {
 pub(crate) fn ranking(cell: &CellAnalysis, delta: f64, quick: bool) -> Ranking {
     let restricted = conditional(cell).iter().map(|one| one.label.to_owned()).collect();
     let outcome = outcome(&standing(cell, delta, quick));
-    Ranking { setting: cell.cell.clone(), quantity: cell.compared, outcome, restricted }
+    Ranking {
+        setting: cell.cell.clone(),
+        one_per_connection: None,
+        quantity: cell.compared,
+        outcome,
+        restricted,
+    }
 }
 
 fn outcome(standing: &Standing<'_>) -> Outcome {

@@ -49,13 +49,19 @@ impl View {
     }
 
     /// What follows the words for its load.
-    pub(crate) fn of_kind(&self) -> &'static str {
-        match self.kind {
-            None => "",
-            Some(Kind::Shared) => ", shared threads",
-            Some(Kind::Alone) => ", one process or thread per connection",
-        }
+    pub(crate) fn of_kind(&self) -> String {
+        let kind = self.one_per_connection().map(kind_words);
+        kind.map_or_else(String::new, |words| format!(", {words}"))
     }
+
+    pub(crate) fn one_per_connection(&self) -> Option<bool> {
+        self.kind.map(|kind| kind == Kind::Alone)
+    }
+}
+
+/// What is said of models that make a process or a thread for each connection, and of others.
+pub(crate) fn kind_words(one_per_connection: bool) -> &'static str {
+    if one_per_connection { "one process or thread per connection" } else { "shared threads" }
 }
 
 /// Every load of a run, first those at a fixed rate, where all models do the same work.

@@ -10,8 +10,8 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
 
 use super::table::{self, Better, Marks, compared};
-use super::{choices, outcome, trust};
-use crate::findings::{self, Ranking};
+use super::{outcome, trust};
+use crate::findings;
 use crate::number::{count, list};
 use crate::rates::{self, Unit};
 
@@ -151,32 +151,20 @@ fn quantity(
 
 /// Which method, by time and by CPU time, and what is at the sizes beside.
 fn answers(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Vec<Answer> {
-    let here = Analysis { cells: vec![cell.clone()], ..analysis.clone() };
-    let mut out = choices(Label::Use, run, &here, |_| String::new());
-    // What has no size to its left stands alone.
-    out.truncate(1);
-    if let Some(first) = out.first_mut() {
-        let by_time = findings::rankings(run, &here).first().map(|r| outcome(&r.outcome));
-        first.said = by_time.into_iter().map(Text::from).collect();
-        let by_cpu = Analysis { cells: vec![cell.by_cpu()], ..analysis.clone() };
-        let by_cpu = findings::rankings(run, &by_cpu).first().map(|r| outcome(&r.outcome));
-        first.said.extend(by_cpu.map(|said| Text::plain(format!("least CPU: {said}"))));
-    }
+    let standing = |cell: &CellAnalysis| {
+        outcome(&findings::ranking(cell, analysis.delta, run.header.plan.quick).outcome)
+    };
+    let least_cpu = format!("least CPU: {}", standing(&cell.by_cpu()));
+    let used = vec![standing(cell).into(), least_cpu.into()];
     let curve = cell.cell.curve();
-    let others = analysis.cells.iter().filter(|other| other.cell != cell.cell);
-    let nearby: Vec<CellAnalysis> =
-        others.filter(|other| other.cell.curve() == curve).cloned().collect();
-    let nearby = Analysis { cells: nearby, ..analysis.clone() };
-    let rankings: Vec<Ranking> = findings::rankings(run, &nearby);
-    let one = |ranking: &Ranking| {
-        Text::plain(format!("{}: {}", ranking.setting.size, outcome(&ranking.outcome)))
-    };
-    let said: Vec<Text> = match rankings.as_slice() {
-        [] => vec!["no other size was measured: how far this holds is not known".into()],
-        some => some.iter().map(one).collect(),
-    };
-    out.push(Answer { label: Label::Nearby, said });
-    out
+    let is_nearby = |other: &&CellAnalysis| other.cell != cell.cell && other.cell.curve() == curve;
+    let others = analysis.cells.iter().filter(is_nearby);
+    let mut nearby: Vec<Text> =
+        others.map(|other| format!("{}: {}", other.cell.size, standing(other)).into()).collect();
+    if nearby.is_empty() {
+        nearby.push("no other size was measured: how far this holds is not known".into());
+    }
+    vec![Answer { label: Label::Use, said: used }, Answer { label: Label::Nearby, said: nearby }]
 }
 
 fn next(run: &Run, source: &Source) -> Answer {

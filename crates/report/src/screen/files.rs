@@ -59,7 +59,7 @@ fn by_time(arm: &ArmAnalysis) -> Option<&Contrast> {
 
 fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
     let curve = |ranking: &Ranking| short(run, &ranking.setting);
-    let mut out = choices(Label::Fastest, run, analysis, curve);
+    let mut out = choices(Label::Fastest, run, &findings::rankings(run, analysis), curve);
     out.extend(stalls(run, analysis));
     match run.header.plan.study() {
         Study::Copy => out.extend(starts(run, analysis)),

@@ -80,11 +80,10 @@ pub fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -> Scree
 fn choices(
     label: Label,
     run: &Run,
-    analysis: &Analysis,
+    rankings: &[Ranking],
     curve: impl Fn(&Ranking) -> String,
 ) -> Vec<Answer> {
-    let rankings: Vec<Ranking> = findings::rankings(run, analysis);
-    let mut curves = by_curve(&rankings, curve);
+    let mut curves = by_curve(rankings, curve);
     let several = curves.len() > 1;
     if several && curves.iter().all(|(_, said)| *said == curves[0].1) {
         curves.truncate(1);

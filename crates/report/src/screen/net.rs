@@ -156,7 +156,7 @@ fn matrix(
 
 fn answers(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Vec<Answer> {
     let curve = |ranking: &findings::Ranking| short(run, &ranking.setting);
-    let mut out = choices(Label::Use, run, analysis, curve);
+    let mut out = choices(Label::Use, run, &findings::rankings(run, analysis), curve);
     out.extend(crossover(run, analysis, methods));
     out.extend(zero_copy(run, analysis));
     out

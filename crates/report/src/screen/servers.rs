@@ -3,20 +3,22 @@
 
 use iolens_document::{Answer, Block, Column, Grid, Label, Row, Screen, Text};
 use iolens_model::arm::Role;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::search::Goal;
+use iolens_model::server::ServerSetting;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, Saturated};
 use iolens_stats::search::{self, Ended};
 
 use super::choices;
 use super::table::{self, Better, INTERVALS, Marks};
-use crate::findings::Ranking;
+use crate::findings::{self, Ranking};
 use crate::groups::grouped;
 use crate::servers::tables::{BOUNDED, by_cost, rate};
 use crate::servers::{self, View, searches};
-use crate::servers::{COST, LATENCY, cost_contrast, is_bounded, is_open, models, read};
+use crate::servers::{COST, LATENCY, cost_contrast, is_bounded, kind_words, models, read};
 use crate::{number, words};
 
 /// Loads that are shown; the others are in `iolens show`.
@@ -114,16 +116,15 @@ fn closed_parts(arm: &ArmAnalysis) -> [Vec<String>; 3] {
 fn answers(run: &Run, analysis: &Analysis, views: &[View]) -> Vec<Answer> {
     // Where there is a fixed rate, that is what ranks.
     let has_open = views.iter().any(|view| view.is_open);
-    let ranked: Vec<&View> = views.iter().filter(|view| view.is_open == has_open).collect();
+    let is_open = |cell: &Cell| cell.server().is_some_and(ServerSetting::is_open_loop);
+    let mut ranked = findings::rankings(run, analysis);
+    ranked.retain(|ranking| is_open(&ranking.setting) == has_open);
     let mut out = searched(run, analysis);
-    for (kind, of_kind) in grouped(ranked.into_iter().map(|view| (view.of_kind(), view))) {
-        let cells = of_kind.iter().map(|view| view.cell.clone()).collect();
-        let own = Analysis { cells, ..analysis.clone() };
+    for (kind, own) in grouped(ranked.into_iter().map(|one| (one.one_per_connection, one))) {
         let subject = |ranking: &Ranking| words::subject(&run.header, &ranking.setting);
         let mut own = choices(Label::Cheapest, run, &own, subject);
-        let words = kind.trim_start_matches(", ");
-        if let Some(first) = own.first_mut().filter(|_| !words.is_empty()) {
-            first.said.push(Text::plain(format!("at the rates for {words}")));
+        if let (Some(kind), Some(first)) = (kind, own.first_mut()) {
+            first.said.push(Text::plain(format!("at the rates for {}", kind_words(kind))));
         }
         out.extend(own);
     }
@@ -163,7 +164,7 @@ fn searched(run: &Run, analysis: &Analysis) -> Vec<Answer> {
 
 /// What the client kept from being seen.
 fn unknown(analysis: &Analysis) -> Option<Answer> {
-    let closed = analysis.cells.iter().filter(|cell| !is_open(cell));
+    let closed = analysis.cells.iter().filter(|cell| !servers::is_open(cell));
     let arms: Vec<&ArmAnalysis> =
         closed.flat_map(models).filter(|a| a.status == Status::Ok).collect();
     let bounded = arms.iter().filter(|arm| is_bounded(arm)).count();

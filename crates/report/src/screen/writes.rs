@@ -10,7 +10,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
 use super::choices;
 use super::table::{self, Better, INTERVALS, UNDECIDED};
-use crate::findings::Ranking;
+use crate::findings::{self, Ranking};
 use crate::standing::standing_among;
 use crate::words;
 
@@ -139,13 +139,13 @@ fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
     let curve = |ranking: &Ranking| super::short(run, &ranking.setting);
     let mut out = match durable.cells.iter().any(|cell| cell.arms.len() > 1) {
         true => {
-            let mut out = choices(Label::Fastest, run, &lazy, curve);
+            let mut out = choices(Label::Fastest, run, &findings::rankings(run, &lazy), curve);
             let durable = durability(run, analysis);
             out.truncate(2);
             out.extend(durable);
             out
         }
-        false => choices(Label::Fastest, run, analysis, curve),
+        false => choices(Label::Fastest, run, &findings::rankings(run, analysis), curve),
     };
     out.extend(flush_unproven(run));
     out

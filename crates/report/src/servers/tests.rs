@@ -262,6 +262,24 @@ fn the_baseline_of_each_kind_is_that_at_the_rate_of_the_kind() {
     assert!(closed.iter().all(|view| view.kind.is_none()));
 }
 
+/// At a rate for each kind the baseline is ranked with each, and in a closed loop all together.
+#[test]
+fn servers_are_ranked_among_those_that_had_one_rate() {
+    let (run, analysis) = run();
+    let rankings = crate::findings::rankings(&run, &analysis);
+    for cell in &analysis.cells {
+        let own = rankings.iter().filter(|ranking| ranking.setting == cell.cell);
+        let kinds: Vec<Option<bool>> = own.map(|ranking| ranking.one_per_connection).collect();
+        let expected = if is_open(cell) { vec![Some(false), Some(true)] } else { vec![None] };
+        assert_eq!(kinds, expected, "{}", cell.cell);
+    }
+    let of = |kind| {
+        let own = rankings.iter().find(|ranking| ranking.one_per_connection == kind);
+        crate::screen::outcome(&own.expect("a ranking").outcome)
+    };
+    assert_eq!([of(Some(false)), of(Some(true)), of(None)], ["uring", "epoll_lt", "uring"]);
+}
+
 /// What stands below the first screen, and of one setting.
 #[test]
 fn what_is_shown_below_the_first_screen() {
