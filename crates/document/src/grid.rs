@@ -25,19 +25,19 @@ impl Column {
     /// A column of words.
     #[must_use]
     pub fn left(head: impl Into<String>) -> Column {
-        Column { head: vec![head.into()], parts: vec![Align::Left] }
+        Column::of(head, &[Align::Left])
     }
 
     /// A column of numbers without a point.
     #[must_use]
     pub fn right(head: impl Into<String>) -> Column {
-        Column { head: vec![head.into()], parts: vec![Align::Right] }
+        Column::of(head, &[Align::Right])
     }
 
     /// A column of numbers.
     #[must_use]
     pub fn decimal(head: impl Into<String>) -> Column {
-        Column { head: vec![head.into()], parts: vec![Align::Decimal] }
+        Column::of(head, &[Align::Decimal])
     }
 
     /// A column with these parts.
@@ -85,6 +85,69 @@ pub struct Grid {
 const BETWEEN: &str = "  ";
 
 impl Grid {
+    /// A table of rows of which each says what columns its cells are in; all have the same. What
+    /// a column has in it is a list of its parts.
+    #[must_use]
+    pub fn filled(
+        title: impl Into<String>,
+        rows: impl IntoIterator<Item = Vec<(Column, Vec<String>)>>,
+    ) -> Grid {
+        let mut grid = Grid { title: title.into(), ..Grid::default() };
+        for row in rows {
+            let (columns, cells) = row.into_iter().unzip();
+            grid.columns = columns;
+            grid.rows.push(Row::Cells(cells));
+        }
+        grid
+    }
+
+    /// Tables of the same columns below each other, each below its heading; `between` them an
+    /// empty line or nothing.
+    pub fn headed(
+        title: impl Into<String>,
+        parts: impl IntoIterator<Item = (String, Grid)>,
+        between: Option<Row>,
+    ) -> Grid {
+        let mut grid = Grid { title: title.into(), ..Grid::default() };
+        for (heading, part) in parts {
+            if !grid.rows.is_empty() {
+                grid.rows.extend(between.clone());
+            }
+            grid.columns = part.columns;
+            grid.rows.push(Row::Heading(heading));
+            grid.rows.extend(part.rows);
+        }
+        grid
+    }
+
+    /// The same with more lines below a heading, and an empty line between.
+    #[must_use]
+    pub fn and(mut self, heading: impl Into<String>, rows: Vec<Row>) -> Grid {
+        self.rows.extend([Row::Gap, Row::Heading(heading.into())]);
+        self.rows.extend(rows);
+        self
+    }
+
+    /// The same without the columns that no row has anything in.
+    #[must_use]
+    pub fn without_empty(mut self) -> Grid {
+        let has = |row: &Row, nth: usize| match row {
+            Row::Cells(cells) => cells[nth].iter().any(|part| !part.is_empty()),
+            Row::Heading(_) | Row::Gap => false,
+        };
+        for nth in (0..self.columns.len()).rev() {
+            if !self.rows.iter().any(|row| has(row, nth)) {
+                self.columns.remove(nth);
+                for row in &mut self.rows {
+                    if let Row::Cells(cells) = row {
+                        cells.remove(nth);
+                    }
+                }
+            }
+        }
+        self
+    }
+
     /// The same in as many tables as have room, each with the columns without a head that name
     /// its rows.
     pub(crate) fn within(&self, width: usize) -> Vec<Grid> {

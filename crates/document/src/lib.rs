@@ -20,7 +20,7 @@ mod wrap;
 
 pub use grid::{Align, Column, Grid, Row};
 pub use matrix::{Cell, Head, Matrix, MatrixRow, Section as MatrixSection};
-pub use number::{Factor, change, change_ends, change_interval, ends, unusable};
+pub use number::{Factor, change, change_by, change_interval, ends, unusable};
 pub use screen::{Answer, Block, Label, Listing, Screen};
 pub use section::{Fact, Figure, Fold, Node, Page, Section};
 pub use terminal::Style;

@@ -8,6 +8,7 @@ use iolens_stats::analysis::{
 
 use crate::arms::{self, CLASSIC};
 use crate::groups::grouped;
+use crate::number::usable;
 use crate::results::{curves, toned};
 use crate::table::{Column, Entry, Table};
 use crate::{number, words};
@@ -83,9 +84,8 @@ pub(crate) fn place(analysis: &Analysis, crossover: &Crossover) -> String {
 
 /// `1 KiB −9% [−12, −6]`: what the second does against the first at a size.
 pub(crate) fn at(point: &CrossoverPoint) -> String {
-    let usable = point.simultaneous.filter(Interval::is_usable);
-    let ends =
-        usable.map_or_else(String::new, |i| format!(" {}", change_interval((i.low, i.high))));
+    let ends = usable(point.simultaneous).map(|ends| format!(" {}", change_interval(ends)));
+    let ends = ends.unwrap_or_default();
     format!("{} {}{ends}", point.size, change(point.ratio))
 }
 

@@ -11,7 +11,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Interval};
 use crate::arms;
 
 /// Whether an engine brings each block to the device, as the run knew it.
-fn is_durable(run: &Run, engine: &str) -> bool {
+pub(crate) fn is_durable(run: &Run, engine: &str) -> bool {
     run.header.engines.iter().any(|facts| facts.id == engine && facts.is_durable)
 }
 

@@ -1,17 +1,18 @@
 //! What is shown of two runs: what changed, what did not, what is open, and how sure.
 
 use iolens_document::{
-    Align, Answer, Block, Column, Factor, Grid, Label, Row, Screen, Text, change as percents,
+    Align, Answer, Block, Column, Factor, Grid, Label, Screen, Text, change as percents, change_by,
     change_interval,
 };
 use iolens_model::arm::Role;
 use iolens_model::run::RunHeader;
-use iolens_stats::analysis::{Interval, Quantity, Verdict};
+use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, BaselineMoved, CellChange, Change, Input};
 
 use super::{Compared, tables};
 use crate::groups::{distinct, grouped};
-use crate::number::{count, list, percent};
+use crate::number::{count, list, percent, usable};
+use crate::screen::{table::mark, told as told_of};
 
 /// Inputs that are named.
 const INPUTS: usize = 3;
@@ -93,30 +94,26 @@ fn grid(compared: &Compared<'_>, quantity: Quantity, several: bool) -> Grid {
     };
     let all = comparison.cells.iter().flat_map(own);
     let labels = distinct(all.map(|arm| arm.arm.label));
-    let mut columns = vec![Column::left("")];
-    columns.extend(labels.iter().map(|label| Column::of(label.clone(), &PARTS)));
     let row = |cell: &CellChange| {
         let arms = own(cell);
-        let mut cells = vec![vec![compared.subject(&cell.cell)]];
-        cells.extend(labels.iter().map(|label| {
+        let one = |label: &String| {
             let arm = arms.iter().find(|arm| arm.arm.label == *label);
-            arm.and_then(|arm| arm.change.as_ref())
-                .map_or_else(|| vec![String::new()], |change| shown(change, comparison.indicative))
-        }));
-        Row::Cells(cells)
+            let change = arm.and_then(|arm| arm.change.as_ref());
+            let shown = change.map(|change| shown(change, comparison.indicative));
+            (Column::of(label, &PARTS), shown.unwrap_or_else(|| vec![String::new()]))
+        };
+        let subject = (Column::left(""), vec![compared.subject(&cell.cell)]);
+        std::iter::once(subject).chain(labels.iter().map(one)).collect()
     };
     let what = match quantity {
         _ if quantity == Quantity::Time || !several => "speed".to_owned(),
         quantity => format!("economy in {}", quantity.word()),
     };
-    Grid {
-        title: format!(
-            "change in {what} vs {}, B against A (+ is better in B) [95%, all {} changes together]",
-            comparison.baseline, comparison.contrasts
-        ),
-        columns,
-        rows: comparison.cells.iter().map(row).collect(),
-    }
+    let title = format!(
+        "change in {what} vs {}, B against A (+ is better in B) [95%, all {} changes together]",
+        comparison.baseline, comparison.contrasts
+    );
+    Grid::filled(title, comparison.cells.iter().map(row))
 }
 
 /// `−17%  [−19, −15]`, and a mark.
@@ -124,16 +121,10 @@ fn shown(change: &Change, indicative: bool) -> Vec<String> {
     let Some(ratio) = change.ratio.filter(|_| change.verdict.is_ranked()) else {
         return vec![change.verdict.word().to_lowercase()];
     };
-    let usable = change.simultaneous.filter(Interval::is_usable);
-    let ends = usable.map_or_else(String::new, |i| change_interval((i.low, i.high)));
-    let factor = Factor { typical: ratio, interval: usable.map(|i| (i.low, i.high)) };
-    let mark = match change.verdict {
-        _ if indicative && factor.is_open() => "?",
-        _ if indicative => "",
-        Verdict::Equivalent => "=",
-        Verdict::Inconclusive => "?",
-        _ => "",
-    };
+    let factor = Factor { typical: ratio, interval: usable(change.simultaneous) };
+    let ends = factor.interval.map_or_else(String::new, change_interval);
+    let is_it = |verdict| !indicative && change.verdict == verdict;
+    let mark = mark(factor, is_it(Verdict::Equivalent), is_it(Verdict::Inconclusive));
     vec![percents(ratio), ends, mark.to_owned()]
 }
 
@@ -146,9 +137,8 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
             all.iter().all(|change| change.verdict == Verdict::Equivalent)
         }));
         out.extend(told(compared, Label::Undecided, |all| {
-            let is_open = |change: &&&Change| change.verdict == Verdict::Inconclusive;
-            let is_changed = |change: &&&Change| is_beyond(change.verdict);
-            all.iter().filter(is_open).count() > 0 && all.iter().filter(is_changed).count() == 0
+            all.iter().any(|change| change.verdict == Verdict::Inconclusive)
+                && !all.iter().any(|change| is_beyond(change.verdict))
         }));
     }
     if let (true, slower @ 1..) = (comparison.indicative, comparison.slower()) {
@@ -184,13 +174,10 @@ fn differs(compared: &Compared<'_>) -> Vec<Text> {
     let one = |input: &Input| {
         Text::plain(format!("{} {} → {}", input.name, value(&input.a), value(&input.b)))
     };
-    let mut said: Vec<Text> = inputs.iter().take(INPUTS).map(one).collect();
-    match inputs.len() {
-        0 => said.push("nothing that the runs have recorded".into()),
-        all if all > INPUTS => said.push(Text::plain(format!("{} more", all - INPUTS))),
-        _ => {}
+    match inputs.as_slice() {
+        [] => vec!["nothing that the runs have recorded".into()],
+        inputs => told_of(inputs.iter().map(one).collect(), INPUTS),
     }
-    said
 }
 
 /// What a line has room for of a value.
@@ -227,7 +214,7 @@ fn changed(compared: &Compared<'_>) -> Option<Answer> {
             else {
                 continue;
             };
-            let by = percents(most).trim_start_matches(['+', '−']).to_owned();
+            let by = change_by(most);
             let at = match (own.len(), all.len()) {
                 (_, 1) => String::new(),
                 (n, of) if n == of => format!(" at most, in all {of} settings"),

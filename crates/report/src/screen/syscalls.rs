@@ -9,7 +9,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 use super::table::{self, Better, INTERVALS};
 use crate::calls::{self, Row as Call};
 use crate::groups::distinct;
-use crate::number::nanoseconds;
+use crate::number::{nanoseconds, usable};
 use crate::words;
 
 /// The empty call, which most are told in.
@@ -98,8 +98,7 @@ fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
     let ns = call.ns.value;
     let interval = call.arm.contrast.as_ref().and_then(|contrast| {
         let (factor, _) = table::compared(contrast, Better::Less, run.header.plan.quick);
-        let base = ns / factor.typical;
-        factor.interval.map(|(low, high)| format!("[{}]", ends((base * low, base * high))))
+        factor.ends_of(ns).map(|ends| format!("[{ends}]"))
     });
     [format!("{}{star}{own}", call.arm.arm.label), three_digits(ns), interval.unwrap_or_default()]
 }
@@ -107,8 +106,7 @@ fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
 /// What a call into the kernel and back costs.
 fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
     let ns = calls::time_of(cell, EMPTY)?;
-    let usable = ns.interval.filter(iolens_stats::analysis::Interval::is_usable);
-    let interval = usable.map_or_else(String::new, |i| format!(" [{}]", ends((i.low, i.high))));
+    let interval = usable(ns.interval).map_or_else(String::new, |i| format!(" [{}]", ends(i)));
     let host = &run.header.host;
     let on = words::fact(host, &["mitigations"]);
     // The kernel lists one for each weakness, by commas.
