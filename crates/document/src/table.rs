@@ -3,8 +3,7 @@
 
 use maud::{Markup, html};
 
-use crate::csv;
-use crate::markdown::escaped;
+use crate::plain::{escaped, push_row};
 
 /// How the cells of a column line up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -379,12 +378,12 @@ impl Table {
         };
         let noted = !self.notes.is_empty();
         let last = |text: &str| noted.then(|| text.to_owned());
-        csv::push_row(&mut out, self.columns.iter().map(name).chain(last("note")));
+        push_row(&mut out, self.columns.iter().map(name).chain(last("note")));
         for row in &self.rows {
             let notes: Vec<&str> =
                 row.entries.iter().filter_map(|e| Some(self.notes[e.note?].as_str())).collect();
             let texts = row.entries.iter().map(|entry| entry.text.clone());
-            csv::push_row(&mut out, texts.chain(last(&notes.join("; "))));
+            push_row(&mut out, texts.chain(last(&notes.join("; "))));
         }
         out
     }

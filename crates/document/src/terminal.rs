@@ -2,11 +2,10 @@
 
 use crate::fold;
 use crate::grid::{Grid, Row};
-use crate::screen::{Answer, Block, Label, Listing, Screen};
-use crate::section::{Fact, Node, Section};
 use crate::table::{Ink, Table};
-use crate::text::{Span, Text};
-use crate::wrap;
+use crate::tree::{Answer, Block, Label, Listing, Screen};
+use crate::tree::{Fact, Node, Section};
+use crate::tree::{Span, Text};
 
 /// How the terminal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +70,7 @@ const INDENT: usize = 11;
 pub fn draw(screen: &Screen, style: &Style) -> String {
     let mut parts: Vec<String> = vec![header(screen, style)];
     if let Some(alarm) = &screen.alarm {
-        let lines = wrap::lines(std::slice::from_ref(alarm), SEPARATOR, style.columns());
+        let lines = fold::lines(std::slice::from_ref(alarm), SEPARATOR, style.columns());
         let lines = lines.iter().map(|line| style.paint(RED, &plain(line)));
         parts.push(lines.collect::<Vec<_>>().join("\n"));
     }
@@ -83,7 +82,7 @@ pub fn draw(screen: &Screen, style: &Style) -> String {
     }
     if !screen.problems.is_empty() {
         let problem = |text: &Text| {
-            let lines = wrap::lines(std::slice::from_ref(text), SEPARATOR, style.columns() - 2);
+            let lines = fold::lines(std::slice::from_ref(text), SEPARATOR, style.columns() - 2);
             lines.iter().map(|line| plain(line)).collect::<Vec<_>>().join("\n  ")
         };
         parts.push(screen.problems.iter().map(problem).collect::<Vec<_>>().join("\n"));
@@ -187,7 +186,7 @@ fn painted(lines: &str, escape: &str, style: &Style) -> String {
 
 /// A sentence, indented, in as many lines as it takes.
 fn folded(text: &Text, width: usize, indent: &str) -> String {
-    let lines = wrap::lines(std::slice::from_ref(text), SEPARATOR, width);
+    let lines = fold::lines(std::slice::from_ref(text), SEPARATOR, width);
     lines.iter().map(|line| format!("{indent}{}", plain(line))).collect::<Vec<_>>().join("\n")
 }
 
@@ -214,15 +213,15 @@ fn facts(all: &[Fact], style: &Style) -> String {
     all.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn plain(line: &[wrap::Word]) -> String {
-    wrap::line(line, |span| span.words().to_owned())
+fn plain(line: &[fold::Word]) -> String {
+    fold::line(line, |span| span.words().to_owned())
 }
 
 fn header(screen: &Screen, style: &Style) -> String {
     let lines = [(&screen.header, BOLD), (&screen.effort, "")];
     let mut out: Vec<String> = Vec::new();
     for (parts, escape) in lines.into_iter().filter(|(parts, _)| !parts.is_empty()) {
-        for line in wrap::lines(parts, SEPARATOR, style.columns()) {
+        for line in fold::lines(parts, SEPARATOR, style.columns()) {
             let text = plain(&line);
             out.push(if escape.is_empty() { text } else { style.paint(escape, &text) });
         }
@@ -248,7 +247,7 @@ fn title(words: &str, style: &Style) -> Vec<String> {
     if words.is_empty() {
         return Vec::new();
     }
-    let lines = wrap::lines(&[Text::plain(words)], SEPARATOR, style.columns());
+    let lines = fold::lines(&[Text::plain(words)], SEPARATOR, style.columns());
     lines.iter().map(|line| style.paint(BOLD, &plain(line))).collect()
 }
 
@@ -290,7 +289,7 @@ fn listing(listing: &Listing, style: &Style) -> String {
 }
 
 fn legend(screen: &Screen, style: &Style) -> String {
-    let lines = wrap::lines(&screen.legend, "   ", style.columns().saturating_sub(2));
+    let lines = fold::lines(&screen.legend, "   ", style.columns().saturating_sub(2));
     let lines = lines.iter().filter(|line| !line.is_empty());
     let lines = lines.map(|line| style.paint(DIM, &format!("  {}", plain(line))));
     lines.collect::<Vec<_>>().join("\n")
@@ -298,7 +297,7 @@ fn legend(screen: &Screen, style: &Style) -> String {
 
 /// A labelled line; of several with one label the first has it.
 fn answer(answer: &Answer, is_first: bool, style: &Style) -> String {
-    let lines = wrap::lines(&answer.said, SEPARATOR, style.columns() - INDENT);
+    let lines = fold::lines(&answer.said, SEPARATOR, style.columns() - INDENT);
     let shown = |span: &Span| match span {
         Span::File(path) if style.colour && path.starts_with('/') => link(path),
         span => span.words().to_owned(),
@@ -307,7 +306,7 @@ fn answer(answer: &Answer, is_first: bool, style: &Style) -> String {
     for (nth, line) in lines.iter().enumerate() {
         let label = if nth == 0 && is_first { answer.label.word() } else { "" };
         let label = format!("{label:<INDENT$}");
-        let words = wrap::line(line, shown);
+        let words = fold::line(line, shown);
         out.push(match answer.label {
             Label::Caution => format!("{}{words}", style.paint(YELLOW, &label)),
             _ => format!("{}{words}", style.paint(BOLD, &label)),

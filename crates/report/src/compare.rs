@@ -1,7 +1,7 @@
 //! Two runs against each other: what a terminal, a pull request and a program read of a
 //! [`Comparison`]. What differs between the runs besides their numbers always comes first.
 
-use iolens_document::markdown::{escaped, folded};
+use iolens_document::plain::{escaped, folded};
 use iolens_document::{Answer, Label, Node, Section, Text, terminal};
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;

@@ -72,7 +72,7 @@ fn effort(compared: &Compared<'_>) -> Vec<Text> {
         true => "trials of both took turns".to_owned(),
         false => "runs one after the other".to_owned(),
     });
-    parts.into_iter().map(Text::from).collect()
+    Text::parts(parts)
 }
 
 /// Changes of methods against the baseline.
@@ -149,7 +149,7 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     out.extend(comparison.cells.iter().flat_map(|cell| moved(compared, cell)));
     let missing = tables::missing(compared);
     out.extend(missing.into_iter().map(|line| Answer::one(Label::Caution, line)));
-    out.push(Answer { label: Label::Trust, said: trust(compared) });
+    out.push(trust(compared));
     let ids = format!("{} {}", compared.a.id, compared.b.id);
     out.push(Answer {
         label: Label::Next,
@@ -278,7 +278,7 @@ fn moved(compared: &Compared<'_>, cell: &CellChange) -> Vec<Answer> {
     cell.baseline_moved.iter().map(one).collect()
 }
 
-fn trust(compared: &Compared<'_>) -> Vec<Text> {
+fn trust(compared: &Compared<'_>) -> Answer {
     let comparison = compared.comparison;
     let check = &comparison.self_check;
     let mut said = vec![match (check.floor_median, check.floor_widest) {
@@ -302,5 +302,5 @@ fn trust(compared: &Compared<'_>) -> Vec<Text> {
         true => "one boot; relinking alone can change a build's speed by some percent".to_owned(),
         false => "run-to-run variance not included: repeat both if it is close".to_owned(),
     });
-    said.into_iter().map(Text::from).collect()
+    Answer::of(Label::Trust, said)
 }

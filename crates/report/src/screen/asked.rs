@@ -71,7 +71,7 @@ fn header(cell: &CellAnalysis) -> Vec<Text> {
         parts.extend(cell.words());
         parts.extend(cell.unusual().into_iter().filter(|word| *word != fields));
     }
-    parts.into_iter().map(Text::from).collect()
+    Text::parts(parts)
 }
 
 /// Where the numbers come from.

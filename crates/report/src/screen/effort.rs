@@ -10,6 +10,7 @@ use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::Analysis;
 
 use crate::findings;
+use crate::groups::distinct;
 use crate::number::count;
 use crate::words;
 
@@ -20,7 +21,7 @@ pub(super) fn header(run: &Run) -> Vec<Text> {
     let cells = plan.cells();
     parts.extend(shared(run, &cells));
     parts.extend(machine(run));
-    parts.into_iter().map(Text::from).collect()
+    Text::parts(parts)
 }
 
 /// What all settings have in common, in words.
@@ -47,13 +48,7 @@ fn shared(run: &Run, cells: &[Cell]) -> Vec<String> {
     if let ([threads], true) = (plan.threads.as_slice(), plan.study() != Study::Server) {
         parts.push(words::threads(*threads));
     }
-    let mut known: Vec<String> = Vec::new();
-    for part in parts {
-        if !known.contains(&part) {
-            known.push(part);
-        }
-    }
-    known
+    distinct(parts)
 }
 
 /// The words of a setting.
@@ -72,10 +67,9 @@ fn of_setting(cell: &Cell) -> Vec<String> {
 /// `AMD EPYC 9B14, 2 CPUs (VM), Linux 6.18`.
 fn machine(run: &Run) -> Option<String> {
     let host = &run.header.host;
-    let cpus = u32::try_from(host.cpus.len()).unwrap_or(u32::MAX);
     let guest = if words::is_guest(host) { " (VM)" } else { "" };
     let model = words::fact(host, &["model", "model name", "cpu model"]).map(short_model);
-    let cpus = format!("{}{guest}", count(cpus, "CPU"));
+    let cpus = format!("{}{guest}", count(host.cpus.len(), "CPU"));
     let parts = [model, Some(cpus), kernel(host)];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
@@ -124,7 +118,7 @@ pub(super) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
         Some(StoppedBy::Stalled) => Some("more passes did not help".to_owned()),
         Some(StoppedBy::Precision | StoppedBy::Passes | StoppedBy::NothingUsable) => None,
     });
-    parts.into_iter().map(Text::from).collect()
+    Text::parts(parts)
 }
 
 /// `20 trials`, `12 to 20 trials`.

@@ -96,7 +96,7 @@ fn choices(
         if let (true, Some(first)) = (several, said.first_mut()) {
             *first = format!("{name}: {first}");
         }
-        answers.push(Answer { label, said: said.into_iter().map(Text::from).collect() });
+        answers.push(Answer::of(label, said));
     }
     if let Some(last) = answers.last_mut() {
         last.said.extend(more);

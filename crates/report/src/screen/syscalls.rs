@@ -112,7 +112,6 @@ fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
     // The kernel lists one for each weakness, by commas.
     let on = on.map(|all| all.split(';').filter(|one| !one.trim().is_empty()).count());
     let mitigations = on.map_or_else(String::new, |n| {
-        let n = u32::try_from(n).unwrap_or(u32::MAX);
         format!(", with {}", crate::number::count(n, "CPU vulnerability mitigation"))
     });
     let guest = words::fact(host, &["virtualization"]).filter(|_| words::is_guest(host));

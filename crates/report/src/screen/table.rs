@@ -245,7 +245,7 @@ pub(crate) fn legend(marks: Marks, baseline: &str, methods: &[&ArmAnalysis]) -> 
             format!("* {}: only if {}", labels.join(", "), only_if(*condition))
         })),
     }
-    out.into_iter().map(Text::from).collect()
+    Text::parts(out)
 }
 
 fn only_if(condition: Condition) -> &'static str {

@@ -155,11 +155,13 @@ pub(super) fn trust(run: &Run, analysis: &Analysis) -> Answer {
             format!("{copy} differs by {by}{most} {span}")
         }
     });
-    let cells = u32::try_from(analysis.cells.len()).unwrap_or(u32::MAX);
     let is_lost = |cell: &&CellAnalysis| cell.trials_used == 0;
     let lost = analysis.cells.iter().filter(is_lost).count();
     if lost > 0 {
-        said.push(format!("{lost} of {} without a usable trial", count(cells, "setting")));
+        said.push(format!(
+            "{lost} of {} without a usable trial",
+            count(analysis.cells.len(), "setting")
+        ));
     }
     let rejected = analysis.rejected.len();
     if rejected > 0 {
@@ -171,8 +173,7 @@ pub(super) fn trust(run: &Run, analysis: &Analysis) -> Answer {
     }
     let more = findings::cautions(run, analysis).len().saturating_sub(CAUTIONS_MAX);
     if more > 0 {
-        let more = u32::try_from(more).unwrap_or(u32::MAX);
         said.push(count(more, "more caution"));
     }
-    Answer { label: Label::Trust, said: said.into_iter().map(Text::from).collect() }
+    Answer::of(Label::Trust, said)
 }

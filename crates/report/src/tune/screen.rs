@@ -8,7 +8,7 @@ use iolens_model::tune::{Configuration, FOLIOS_SMALL, LimitKind, Record, Stage, 
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_stats::tune::{Against, DELTA, Ratio, Verdict};
 
-use super::{code, command, cure, limit_share, name, state};
+use super::{command, cure, in_code, limit_share, name, state};
 use crate::number::{count, list, percent, usable};
 use crate::rates::{self, Unit};
 use crate::screen::table::{Marks, beside, change_column, legend, mark};
@@ -123,7 +123,7 @@ fn answers(record: &Record, verdict: &Verdict) -> Vec<Answer> {
     bound.extend(
         limits.map(|share| format!("{}: {}", share.kind, limit_share(share, false)).into()),
     );
-    let code = code::in_code(record, &verdict.winner).into_iter().map(Text::from);
+    let code = in_code(record, &verdict.winner).into_iter().map(Text::from);
     vec![
         Answer { label: Label::Use, said: used },
         Answer { label: Label::Limit, said: bound },
@@ -235,10 +235,7 @@ fn next(record: &Record, verbose: bool) -> Answer {
     if !verbose {
         let pruned = match record.pruned.len() {
             0 => "notes".to_owned(),
-            n => format!(
-                "notes, {} not tried",
-                count(u32::try_from(n).unwrap_or(u32::MAX), "engine")
-            ),
+            n => format!("notes, {} not tried", count(n, "engine")),
         };
         said.push(Text::code("--verbose").and(format!(" ({pruned})")));
     }
