@@ -30,24 +30,28 @@ pub struct Column {
 }
 
 impl Column {
+    fn new(name: &str, unit: &str, align: Align) -> Column {
+        Column { name: name.into(), unit: unit.into(), align }
+    }
+
     /// A column of words.
     pub fn left(name: &str, unit: &str) -> Column {
-        Column { name: name.into(), unit: unit.into(), align: Align::Left }
+        Column::new(name, unit, Align::Left)
     }
 
     /// A column of sentences.
     pub fn prose(name: &str) -> Column {
-        Column { name: name.into(), unit: String::new(), align: Align::Prose }
+        Column::new(name, "", Align::Prose)
     }
 
     /// A column of whole numbers.
     pub fn right(name: &str, unit: &str) -> Column {
-        Column { name: name.into(), unit: unit.into(), align: Align::Right }
+        Column::new(name, unit, Align::Right)
     }
 
     /// A column of numbers lined up on their decimal points.
     pub fn decimal(name: &str, unit: &str) -> Column {
-        Column { name: name.into(), unit: unit.into(), align: Align::Decimal }
+        Column::new(name, unit, Align::Decimal)
     }
 }
 
@@ -135,14 +139,28 @@ impl Table {
         Table { caption: caption.into(), columns, rows: Vec::new(), notes: Vec::new() }
     }
 
+    /// A table of rows of which each says what columns its cells are in; all have the same.
+    pub fn filled(
+        caption: impl Into<String>,
+        rows: impl IntoIterator<Item = Vec<(Column, Entry)>>,
+    ) -> Table {
+        let mut table = Table::new(caption, Vec::new());
+        for row in rows {
+            let (columns, entries) = row.into_iter().unzip();
+            table.columns = columns;
+            table.push(entries);
+        }
+        table
+    }
+
     /// Adds a row to the current group.
     pub fn push(&mut self, entries: Vec<Entry>) {
-        self.rows.push(Row { entries, starts_group: false });
+        self.push_row(false, entries);
     }
 
     /// Adds a row that begins a group.
     pub fn push_group(&mut self, entries: Vec<Entry>) {
-        self.rows.push(Row { entries, starts_group: true });
+        self.push_row(true, entries);
     }
 
     /// Adds a row that begins a group, or goes on with one.

@@ -69,11 +69,8 @@ const INDENT: usize = 11;
 #[must_use]
 pub fn draw(screen: &Screen, style: &Style) -> String {
     let mut parts: Vec<String> = vec![header(screen, style)];
-    if let Some(alarm) = &screen.alarm {
-        let lines = fold::lines(std::slice::from_ref(alarm), SEPARATOR, style.columns());
-        let lines = lines.iter().map(|line| style.paint(RED, &plain(line)));
-        parts.push(lines.collect::<Vec<_>>().join("\n"));
-    }
+    let alarm = screen.alarm.iter().map(|alarm| folded(alarm, style.columns(), ""));
+    parts.extend(alarm.map(|alarm| painted(&alarm, RED, style)));
     parts.extend(screen.blocks.iter().map(|block| self::block(block, style)));
     let legend = legend(screen, style);
     if let (Some(last), false) = (parts.last_mut(), legend.is_empty()) {
@@ -82,8 +79,7 @@ pub fn draw(screen: &Screen, style: &Style) -> String {
     }
     if !screen.problems.is_empty() {
         let problem = |text: &Text| {
-            let lines = fold::lines(std::slice::from_ref(text), SEPARATOR, style.columns() - 2);
-            lines.iter().map(|line| plain(line)).collect::<Vec<_>>().join("\n  ")
+            lines(std::slice::from_ref(text), SEPARATOR, style.columns() - 2).join("\n  ")
         };
         parts.push(screen.problems.iter().map(problem).collect::<Vec<_>>().join("\n"));
     }
@@ -148,14 +144,12 @@ fn node(node: &Node, style: &Style) -> Option<String> {
         Node::Aside(text) => painted(&said(text), DIM, style),
         Node::Alarm(text) => painted(&said(text), RED, style),
         Node::List(all) => all.iter().map(said).collect::<Vec<_>>().join("\n"),
-        Node::Heading(words) => style.paint(BOLD, &fold::hanging(words, style.columns(), 2)),
+        Node::Heading(words) => heading(words, style),
         Node::Screen(screen) => draw(screen, style),
         Node::Table(table) => {
-            let caption = match table.caption.is_empty() {
-                true => String::new(),
-                false => {
-                    style.paint(BOLD, &fold::hanging(&table.caption, style.columns(), 2)) + "\n"
-                }
+            let caption = match table.caption.as_str() {
+                "" => String::new(),
+                caption => heading(caption, style) + "\n",
             };
             format!("{caption}{}\n", self::table(table, style))
         }
@@ -180,14 +174,26 @@ fn node(node: &Node, style: &Style) -> Option<String> {
     })
 }
 
+/// What stands above a table.
+#[must_use]
+pub fn heading(words: &str, style: &Style) -> String {
+    style.paint(BOLD, &fold::hanging(words, style.columns(), 2))
+}
+
 fn painted(lines: &str, escape: &str, style: &Style) -> String {
     lines.lines().map(|line| style.paint(escape, line)).collect::<Vec<_>>().join("\n")
 }
 
+/// Parts of a line in as many lines as they take.
+fn lines(parts: &[Text], separator: &str, width: usize) -> Vec<String> {
+    let plain = |line: &Vec<fold::Word>| fold::line(line, |span| span.words().to_owned());
+    fold::lines(parts, separator, width).iter().map(plain).collect()
+}
+
 /// A sentence, indented, in as many lines as it takes.
 fn folded(text: &Text, width: usize, indent: &str) -> String {
-    let lines = fold::lines(std::slice::from_ref(text), SEPARATOR, width);
-    lines.iter().map(|line| format!("{indent}{}", plain(line))).collect::<Vec<_>>().join("\n")
+    let lines = lines(std::slice::from_ref(text), SEPARATOR, width).into_iter();
+    lines.map(|line| format!("{indent}{line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// Characters of a name beside its value, at most.
@@ -213,20 +219,12 @@ fn facts(all: &[Fact], style: &Style) -> String {
     all.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn plain(line: &[fold::Word]) -> String {
-    fold::line(line, |span| span.words().to_owned())
-}
-
 fn header(screen: &Screen, style: &Style) -> String {
-    let lines = [(&screen.header, BOLD), (&screen.effort, "")];
-    let mut out: Vec<String> = Vec::new();
-    for (parts, escape) in lines.into_iter().filter(|(parts, _)| !parts.is_empty()) {
-        for line in fold::lines(parts, SEPARATOR, style.columns()) {
-            let text = plain(&line);
-            out.push(if escape.is_empty() { text } else { style.paint(escape, &text) });
-        }
-    }
-    out.join("\n")
+    let header = lines(&screen.header, SEPARATOR, style.columns()).into_iter();
+    let header = header.map(|line| style.paint(BOLD, &line));
+    let effort = lines(&screen.effort, SEPARATOR, style.columns());
+    let all = header.chain(effort).filter(|line| !line.is_empty());
+    all.collect::<Vec<_>>().join("\n")
 }
 
 fn block(block: &Block, style: &Style) -> String {
@@ -247,8 +245,8 @@ fn title(words: &str, style: &Style) -> Vec<String> {
     if words.is_empty() {
         return Vec::new();
     }
-    let lines = fold::lines(&[Text::plain(words)], SEPARATOR, style.columns());
-    lines.iter().map(|line| style.paint(BOLD, &plain(line))).collect()
+    let lines = lines(&[Text::plain(words)], SEPARATOR, style.columns()).into_iter();
+    lines.map(|line| style.paint(BOLD, &line)).collect()
 }
 
 fn grid(grid: &Grid, style: &Style) -> String {
@@ -289,10 +287,9 @@ fn listing(listing: &Listing, style: &Style) -> String {
 }
 
 fn legend(screen: &Screen, style: &Style) -> String {
-    let lines = fold::lines(&screen.legend, "   ", style.columns().saturating_sub(2));
-    let lines = lines.iter().filter(|line| !line.is_empty());
-    let lines = lines.map(|line| style.paint(DIM, &format!("  {}", plain(line))));
-    lines.collect::<Vec<_>>().join("\n")
+    let lines = lines(&screen.legend, "   ", style.columns().saturating_sub(2)).into_iter();
+    let lines = lines.filter(|line| !line.is_empty());
+    lines.map(|line| style.paint(DIM, &format!("  {line}"))).collect::<Vec<_>>().join("\n")
 }
 
 /// A labelled line; of several with one label the first has it.
@@ -302,17 +299,13 @@ fn answer(answer: &Answer, is_first: bool, style: &Style) -> String {
         Span::File(path) if style.colour && path.starts_with('/') => link(path),
         span => span.words().to_owned(),
     };
-    let mut out: Vec<String> = Vec::new();
-    for (nth, line) in lines.iter().enumerate() {
+    let escape = if answer.label == Label::Caution { YELLOW } else { BOLD };
+    let one = |(nth, line): (usize, &Vec<fold::Word>)| {
         let label = if nth == 0 && is_first { answer.label.word() } else { "" };
-        let label = format!("{label:<INDENT$}");
-        let words = fold::line(line, shown);
-        out.push(match answer.label {
-            Label::Caution => format!("{}{words}", style.paint(YELLOW, &label)),
-            _ => format!("{}{words}", style.paint(BOLD, &label)),
-        });
-    }
-    out.join("\n")
+        let label = style.paint(escape, &format!("{label:<INDENT$}"));
+        format!("{label}{}", fold::line(line, shown))
+    };
+    lines.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
 }
 
 /// A hyperlink, which terminals without any show as its text (OSC 8).
