@@ -11,12 +11,14 @@ use iolens_model::plan::Schedule;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
-    Analysis, CellAnalysis, Contrast, Crossover, CrossoverShape, Estimate, Interval, Quantity,
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, Crossover, CrossoverShape, Estimate, Interval,
+    Quantity,
 };
 use iolens_stats::remark::{Remark, Warning};
 use serde::Serialize;
 
 pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
+use crate::crossing::crossing;
 use crate::servers::{self, View, counters};
 use crate::standing::{Candidate, Standing, conditional, standing};
 use crate::words;
@@ -358,56 +360,51 @@ pub(crate) fn crossovers(analysis: &Analysis) -> Vec<Passing> {
 }
 
 fn passing(analysis: &Analysis, crossover: &Crossover) -> Option<Passing> {
-    let is_it = |found: &&iolens_stats::analysis::Crossing| {
-        (&found.curve, &found.first, &found.second)
-            == (&crossover.curve, &crossover.first, &crossover.second)
-    };
     Some(Passing {
         curve: crossover.curve.clone(),
         from: crossover.first.clone(),
         to: crossover.second.clone(),
         above: crossover.first_ahead_to?,
         below: crossover.second_ahead_from?,
-        at_bytes: analysis.crossings.iter().rev().find(is_it).and_then(|found| found.at_bytes),
+        at_bytes: crossing(analysis, crossover).and_then(|found| found.at_bytes),
     })
 }
 
 /// Sends without a copy, in each setting that has some.
 pub(crate) fn zero_copies(analysis: &Analysis) -> Vec<ZeroCopy> {
-    let of_cell = |cell: &CellAnalysis| {
-        let arms = cell.arms.iter().filter(|arm| arm.status == Status::Ok);
-        let one = |arm: &iolens_stats::analysis::ArmAnalysis| {
-            let zerocopy = arm.zerocopy?;
-            Some(ZeroCopy {
-                setting: cell.cell.clone(),
-                method: arm.arm.label.clone(),
-                copied_share: zerocopy.copied_share,
-                is_copied: zerocopy.is_copied(),
-                against: arm.contrast.as_ref().map(Against::of),
-            })
-        };
-        arms.filter_map(one).collect::<Vec<_>>()
+    let one = |(cell, arm): (&CellAnalysis, &ArmAnalysis)| {
+        let zerocopy = arm.zerocopy?;
+        Some(ZeroCopy {
+            setting: cell.cell.clone(),
+            method: arm.arm.label.clone(),
+            copied_share: zerocopy.copied_share,
+            is_copied: zerocopy.is_copied(),
+            against: arm.contrast.as_ref().map(Against::of),
+        })
     };
-    analysis.cells.iter().flat_map(of_cell).collect()
+    usable_arms(analysis).filter_map(one).collect()
+}
+
+/// The arms that have usable numbers, each with its cell.
+fn usable_arms(analysis: &Analysis) -> impl Iterator<Item = (&CellAnalysis, &ArmAnalysis)> {
+    let cells = analysis.cells.iter();
+    let all = cells.flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
+    all.filter(|(_, arm)| arm.status == Status::Ok)
 }
 
 /// Methods with rare slices that are much slower, or whose baseline has them.
 pub(crate) fn stalls(analysis: &Analysis) -> Vec<Stalls> {
-    let of_cell = |cell: &CellAnalysis| {
-        let own = cell.arms.iter().filter(|arm| arm.status == Status::Ok);
-        let own = own.filter(|arm| arm.arm.role == Role::Compared);
-        let one = |arm: &iolens_stats::analysis::ArmAnalysis| {
-            let contrast = arm.contrast.as_ref().filter(|contrast| contrast.tail)?;
-            Some(Stalls {
-                setting: cell.cell.clone(),
-                method: arm.arm.label.clone(),
-                typical: contrast.ratio,
-                with_stalls: contrast.total_ratio.value,
-            })
-        };
-        own.filter_map(one).collect::<Vec<_>>()
+    let one = |(cell, arm): (&CellAnalysis, &ArmAnalysis)| {
+        let contrast = arm.contrast.as_ref().filter(|contrast| contrast.tail)?;
+        Some(Stalls {
+            setting: cell.cell.clone(),
+            method: arm.arm.label.clone(),
+            typical: contrast.ratio,
+            with_stalls: contrast.total_ratio.value,
+        })
     };
-    analysis.cells.iter().flat_map(of_cell).collect()
+    let compared = usable_arms(analysis).filter(|(_, arm)| arm.arm.role == Role::Compared);
+    compared.filter_map(one).collect()
 }
 
 /// How far hidden copies of the baseline are from it.

@@ -3,7 +3,7 @@
 use iolens_model::arm::ArmOutcome;
 use iolens_model::call::CallKind;
 use iolens_model::cell::Cell;
-use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::{Axes, SyscallAxes};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Bytes;
@@ -53,37 +53,31 @@ fn time_ns(cell: &Cell, ns: f64, moved_ns: f64, pass: u32) -> f64 {
     (ns + first + moved_ns) / f64::from(cell.threads) * (1.0 + 0.001 * f64::from(pass % 3))
 }
 
-fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
+fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, calls: usize) -> TrialOutcome {
     let roles = [Role::Baseline, Role::Compared, Role::Compared, Role::Control];
-    let mut arms: Vec<ArmOutcome> = Vec::new();
-    let mut slices: Vec<SliceOutcome> = Vec::new();
-    let copy = (ARMS[0], Role::SelfCheck);
-    for ((id, _, calls, bytes, ns), role) in ARMS.into_iter().zip(roles).chain([copy]) {
+    let arm = |((id, _, calls, bytes, ns), role): ((&str, CallKind, u32, u32, f64), Role)| {
         let refused = id == "fsync" && cell.syscall().is_some_and(|s| s.in_a_row == Some(100));
         let (status, reason) = match refused {
             true => (Status::Skipped, Some("a slice of `fsync` has 10 calls at most".to_owned())),
             false => (Status::Ok, None),
         };
-        arms.push(ArmOutcome { status, reason, ..alone::arm(id, role) });
         let moved = u64::from(bytes) * cell.size.0.max(1);
         // A byte takes 0.05 ns, and the first of a block none.
         let moved_ns = 0.05 * moved.saturating_sub(1) as f64;
-        for round in 0..if refused { 0 } else { 2 } {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let time_ns = (CALLS as f64 * time_ns(cell, ns, moved_ns, pass)) as u64;
-            let tx = Counts {
-                calls: Some(CALLS * u64::from(calls)),
-                task_clock_ns: Some(time_ns * u64::from(cell.threads)),
-                ..alone::counts(CALLS, CALLS * moved, time_ns)
-            };
-            slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
-        }
-    }
-    alone::trial(like, cell, pass, arms, slices)
+        let time_ns = alone::whole(CALLS as f64 * time_ns(cell, ns, moved_ns, pass));
+        let tx = Counts {
+            calls: Some(CALLS * u64::from(calls)),
+            task_clock_ns: Some(time_ns * u64::from(cell.threads)),
+            ..alone::counts(CALLS, CALLS * moved, time_ns)
+        };
+        (ArmOutcome { status, reason, ..alone::arm(id, role) }, tx)
+    };
+    let all = ARMS.into_iter().zip(roles).take(calls).chain([(ARMS[0], Role::SelfCheck)]);
+    alone::measured(like, cell, pass, all.map(arm))
 }
 
 pub(crate) fn run() -> (Run, Analysis) {
-    fixture::of_trials(header(), trial)
+    fixture::of_trials(header(), |like, cell, pass| trial(like, cell, pass, ARMS.len()))
 }
 
 /// The same calls with blocks of three sizes.
@@ -94,18 +88,8 @@ pub(crate) fn sized() -> (Run, Analysis) {
     header.plan.sizes = [1, 4096, 65_536].map(Bytes).to_vec();
     header.plan.threads = vec![1];
     header.calls.retain(|call| call.id != "function");
-    let without = |like: &TrialOutcome, cell: &Cell, pass| {
-        let mut trial = trial(like, cell, pass);
-        let at = trial.arms.iter().position(|arm| arm.arm.primitive == "function");
-        let at = at.expect("the control");
-        trial.arms.remove(at);
-        trial.slices.retain(|slice| slice.arm != at);
-        for slice in trial.slices.iter_mut().filter(|slice| slice.arm > at) {
-            slice.arm -= 1;
-        }
-        trial
-    };
-    fixture::of_trials(header, without)
+    // All but the control.
+    fixture::of_trials(header, |like, cell, pass| trial(like, cell, pass, 3))
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! A run that copies with known times, in every form that is shown.
 
-use iolens_model::arm::{ArmOutcome, Role};
+use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::copy::{CopyAxes, CopySync};
 use iolens_model::file::{CacheState, DestinationFacts, EngineFacts, FileCounts, FileFacts};
-use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Bytes;
@@ -54,36 +54,30 @@ fn header() -> RunHeader {
 
 fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
     let roles = [Role::Baseline, Role::Compared, Role::Compared, Role::Control];
-    let mut arms: Vec<ArmOutcome> = Vec::new();
-    let mut slices: Vec<SliceOutcome> = Vec::new();
-    for (arm, role) in ARMS.into_iter().zip(roles).chain([(ARMS[0], Role::SelfCheck)]) {
-        let (id, is_program, start, per_byte) = arm;
-        arms.push(alone::arm(id, role));
-        for round in 0..2 {
-            let copy_ns = start + per_byte * cell.size.0 as f64;
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let time_ns = (2.0 * copy_ns * (1.0 + 0.001 * f64::from(pass % 3))) as u64;
-            let calls = match role {
-                _ if is_program => None,
-                Role::Control => Some(2),
-                _ => Some(cell.size.0 / 4096),
-            };
-            let bytes = if role == Role::Control { 0 } else { 2 * cell.size.0 };
-            let tx = Counts {
-                calls,
-                migrations: (!is_program).then_some(0),
-                file: Some(FileCounts {
-                    resident_before_bytes: Some(cell.size.0),
-                    resident_after_bytes: Some(cell.size.0),
-                    device_bytes: Some(0),
-                    ..FileCounts::default()
-                }),
-                ..alone::counts(2, bytes, time_ns)
-            };
-            slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
-        }
-    }
-    let mut trial = alone::trial(like, cell, pass, arms, slices);
+    let arm = |((id, is_program, start, per_byte), role): ((&str, bool, f64, f64), Role)| {
+        let copy_ns = start + per_byte * cell.size.0 as f64;
+        let time_ns = alone::whole(2.0 * copy_ns * (1.0 + 0.001 * f64::from(pass % 3)));
+        let calls = match role {
+            _ if is_program => None,
+            Role::Control => Some(2),
+            _ => Some(cell.size.0 / 4096),
+        };
+        let bytes = if role == Role::Control { 0 } else { 2 * cell.size.0 };
+        let tx = Counts {
+            calls,
+            migrations: (!is_program).then_some(0),
+            file: Some(FileCounts {
+                resident_before_bytes: Some(cell.size.0),
+                resident_after_bytes: Some(cell.size.0),
+                device_bytes: Some(0),
+                ..FileCounts::default()
+            }),
+            ..alone::counts(2, bytes, time_ns)
+        };
+        (alone::arm(id, role), tx)
+    };
+    let all = ARMS.into_iter().zip(roles).chain([(ARMS[0], Role::SelfCheck)]);
+    let mut trial = alone::measured(like, cell, pass, all.map(arm));
     let start = |arm| ProgramStart {
         arm,
         runs: 21,

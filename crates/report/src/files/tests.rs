@@ -1,10 +1,10 @@
 //! A run of a file with known times, in every form that is shown.
 
-use iolens_model::arm::{ArmOutcome, Role};
+use iolens_model::arm::Role;
 use iolens_model::file::{
     AfterDrop, Consumer, DropMode, EngineFacts, FileAxes, FileCounts, FileFacts, Pattern,
 };
-use iolens_model::outcome::{Counts, SliceOutcome, TrialOutcome};
+use iolens_model::outcome::{Counts, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::reading::Reading;
 use iolens_model::run::RunHeader;
@@ -95,26 +95,19 @@ pub(crate) fn trial_of(
     blocks: u64,
     engines: &[(&str, f64, FileCounts)],
 ) -> TrialOutcome {
-    let role = |place| if place == 0 { Role::Baseline } else { Role::Compared };
-    let shown = engines.iter().enumerate().map(|(place, engine)| (engine, role(place)));
-    let mut arms: Vec<ArmOutcome> = Vec::new();
-    let mut slices: Vec<SliceOutcome> = Vec::new();
-    for (engine, role) in shown.chain([(&engines[0], Role::SelfCheck)]) {
-        let id = engine.0;
-        arms.push(alone::arm(id, role));
-        for round in 0..2 {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let time_ns = (blocks as f64 * engine.1) as u64;
-            let tx = Counts {
-                calls: Some(blocks),
-                task_clock_ns: Some(time_ns * u64::from(cell.threads)),
-                file: Some(engine.2),
-                ..alone::counts(blocks, blocks * cell.size.0, time_ns)
-            };
-            slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
-        }
-    }
-    alone::trial(like, cell, pass, arms, slices)
+    let roles = [Role::Baseline].into_iter().chain(std::iter::repeat(Role::Compared));
+    let arm = |((id, ns, found), role): (&(&str, f64, FileCounts), Role)| {
+        let time_ns = alone::whole(blocks as f64 * ns);
+        let tx = Counts {
+            calls: Some(blocks),
+            task_clock_ns: Some(time_ns * u64::from(cell.threads)),
+            file: Some(*found),
+            ..alone::counts(blocks, blocks * cell.size.0, time_ns)
+        };
+        (alone::arm(id, role), tx)
+    };
+    let all = engines.iter().zip(roles).chain([(&engines[0], Role::SelfCheck)]);
+    alone::measured(like, cell, pass, all.map(arm))
 }
 
 pub(crate) fn run() -> (Run, Analysis) {

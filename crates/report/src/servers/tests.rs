@@ -100,8 +100,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, kind: Kind) -> TrialOutcom
 
 /// One second in which so many requests a second are answered.
 fn slice(round: u32, arm: usize, requests: f64, cpu: f64, switches: f64) -> SliceOutcome {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-    let count = |value: f64| value as u64;
+    let count = alone::whole;
     let server = Counts {
         messages: count(requests),
         bytes: count(requests * 8.0),
@@ -127,12 +126,10 @@ fn outcome(
     first: u32,
     requests: f64,
 ) -> ArmOutcome {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-    let ok = requests as u64;
+    let ok = alone::whole(requests);
     // By Little's law, in a closed loop.
     let each = if rate.is_some() { 4e4 } else { f64::from(connections) / requests * 1e9 };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-    let times = Histogram { buckets: vec![(each as u64, 2 * ok)] };
+    let times = Histogram { buckets: vec![(alone::whole(each), 2 * ok)] };
     let seen = |seq: u32| OfferedSlice {
         seq,
         scheduled: ok,
