@@ -51,6 +51,22 @@ impl Column {
         self.head.iter().map(|line| line.chars().count()).max().unwrap_or(0)
     }
 
+    /// One of so many lines of heads; those of fewer lines stand at the bottom.
+    pub(crate) fn line(&self, nth: usize, heads: usize) -> &str {
+        let at = nth.checked_sub(heads - self.head.len());
+        at.and_then(|at| self.head.get(at)).map_or("", String::as_str)
+    }
+
+    /// Whether it has numbers and nothing beside them.
+    pub(crate) fn is_of_numbers(&self) -> bool {
+        matches!(self.parts.as_slice(), [Align::Right | Align::Decimal])
+    }
+
+    /// Whether a cell has one part, in a column of several.
+    pub(crate) fn is_across(&self, cell: &[String]) -> bool {
+        cell.len() == 1 && self.parts.len() > 1
+    }
+
     /// The same below another line.
     #[must_use]
     pub fn below(mut self, line: impl Into<String>) -> Column {
@@ -227,7 +243,7 @@ impl Grid {
         for row in &self.rows {
             let Row::Cells(cells) = row else { continue };
             for ((cell, column), widths) in cells.iter().zip(&self.columns).zip(&mut all) {
-                if is_across(cell, column) {
+                if column.is_across(cell) {
                     continue;
                 }
                 for ((part, align), width) in cell.iter().zip(&column.parts).zip(widths) {
@@ -248,14 +264,11 @@ impl Grid {
 
     fn head(&self, nth: usize, heads: usize, widths: &[Vec<Width>]) -> String {
         let cell = |(column, widths): (&Column, &Vec<Width>)| {
-            // Heads of fewer lines stand at the bottom.
-            let skipped = heads - column.head.len();
-            let words = nth.checked_sub(skipped).and_then(|at| column.head.get(at));
-            let words = words.map(String::as_str).unwrap_or_default();
+            let words = column.line(nth, heads);
             let width = total(widths).max(column.width());
-            match column.parts.as_slice() {
-                [Align::Right | Align::Decimal] => format!("{words:>width$}"),
-                _ => format!("{words:<width$}"),
+            match column.is_of_numbers() {
+                true => format!("{words:>width$}"),
+                false => format!("{words:<width$}"),
             }
         };
         let cells: Vec<String> = self.columns.iter().zip(widths).map(cell).collect();
@@ -265,7 +278,7 @@ impl Grid {
     fn cells(&self, cells: &[Vec<String>], widths: &[Vec<Width>]) -> String {
         let mut out: Vec<String> = Vec::new();
         for ((column, widths), cell) in self.columns.iter().zip(widths).zip(cells) {
-            if let ([words], true) = (cell.as_slice(), is_across(cell, column)) {
+            if let ([words], true) = (cell.as_slice(), column.is_across(cell)) {
                 let width = total(widths).max(column.width());
                 out.push(format!("{words:<width$}"));
                 continue;
@@ -280,11 +293,6 @@ impl Grid {
         }
         out.join(BETWEEN).trim_end().to_owned()
     }
-}
-
-/// Whether a cell has one part, in a column of several.
-fn is_across(cell: &[String], column: &Column) -> bool {
-    cell.len() == 1 && column.parts.len() > 1
 }
 
 /// Characters that a part takes, before its point and from it on.

@@ -56,6 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_field_is_quoted_where_it_has_to_be() {
+        let mut out = String::new();
+        push_row(&mut out, ["send", "a, \"b\"", "=1+1", "-2"].map(String::from).into_iter());
+        assert_eq!(out, "send,\"a, \"\"b\"\"\",'=1+1,-2\n");
+    }
+
+    #[test]
     fn a_name_cannot_break_out_of_its_cell() {
         assert_eq!(escaped("a|b_c\n<img>"), "a\\|b\\_c \\<img\\>");
     }

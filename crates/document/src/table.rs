@@ -1,9 +1,9 @@
 //! One table model for every place a table stands: a header with units, rows
-//! of cells with footnotes; drawn as text, HTML or CSV.
+//! of cells with footnotes; drawn as text, HTML or Markdown.
 
 use maud::{Markup, html};
 
-use crate::plain::{escaped, push_row};
+use crate::plain::escaped;
 
 /// How the cells of a column line up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -385,26 +385,6 @@ impl Table {
         }
         out
     }
-
-    /// CSV with one header line; footnotes become a last column.
-    #[must_use]
-    pub fn csv(&self) -> String {
-        let mut out = String::new();
-        let name = |c: &Column| match c.unit.as_str() {
-            "" => c.name.clone(),
-            unit => format!("{} ({unit})", c.name),
-        };
-        let noted = !self.notes.is_empty();
-        let last = |text: &str| noted.then(|| text.to_owned());
-        push_row(&mut out, self.columns.iter().map(name).chain(last("note")));
-        for row in &self.rows {
-            let notes: Vec<&str> =
-                row.entries.iter().filter_map(|e| Some(self.notes[e.note?].as_str())).collect();
-            let texts = row.entries.iter().map(|entry| entry.text.clone());
-            push_row(&mut out, texts.chain(last(&notes.join("; "))));
-        }
-        out
-    }
 }
 
 /// Words are the rule, so they need no class; a large page has many cells.
@@ -579,15 +559,5 @@ mod tests {
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
             insta::assert_snapshot!(format!("text_at_{width}"), text);
         }
-    }
-
-    #[test]
-    fn csv_quotes_and_carries_the_note() {
-        insta::assert_snapshot!(sample().csv(), @r#"
-        arm,goodput (Gbit/s),n,note
-        send,1.25,12,
-        "a, ""b""",failed,–,"ECONNRESET, twice"
-        send,31.0,12,
-        "#);
     }
 }

@@ -113,10 +113,7 @@ pub fn sections(all: &[Section], style: &Style) -> String {
 /// Parts below each other, with an empty line around those that are more than lines.
 fn nodes(all: &[Node], style: &Style) -> String {
     let is_block = |node: &Node| {
-        !matches!(
-            node,
-            Node::Say(_) | Node::Aside(_) | Node::Alarm(_) | Node::List(_) | Node::Facts(_)
-        )
+        !matches!(node, Node::Say(_) | Node::Aside(_) | Node::List(_) | Node::Facts(_))
     };
     let mut out = String::new();
     let mut after_heading = true;
@@ -142,7 +139,6 @@ fn node(node: &Node, style: &Style) -> Option<String> {
     Some(match node {
         Node::Say(text) => said(text),
         Node::Aside(text) => painted(&said(text), DIM, style),
-        Node::Alarm(text) => painted(&said(text), RED, style),
         Node::List(all) => all.iter().map(said).collect::<Vec<_>>().join("\n"),
         Node::Heading(words) => heading(words, style),
         Node::Screen(screen) => draw(screen, style),

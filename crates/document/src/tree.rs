@@ -280,8 +280,6 @@ pub enum Node {
     Say(Text),
     /// One that matters less.
     Aside(Text),
-    /// Why numbers must not be used.
-    Alarm(Text),
     /// Sentences that stand by themselves.
     List(Vec<Text>),
     /// A heading within the section.
