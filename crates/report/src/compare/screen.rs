@@ -132,7 +132,7 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     let comparison = compared.comparison;
     let mut out = vec![Answer { label: Label::Differs, said: differs(compared) }];
     if !comparison.indicative {
-        out.extend(changed(compared));
+        out.push(changed(compared));
         out.extend(told(compared, Label::Same, |all| {
             all.iter().all(|change| change.verdict == Verdict::Equivalent)
         }));
@@ -201,49 +201,63 @@ fn name(compared: &Compared<'_>, arm: &ArmChange) -> String {
     }
 }
 
+/// What is not as it was, or that nothing is shown to be.
+fn changed(compared: &Compared<'_>) -> Answer {
+    let mut said = beyond(compared);
+    said.extend(slower_alone(compared));
+    if said.is_empty() {
+        said.push(nothing_beyond(compared));
+    }
+    if compared.comparison.slower() > 0 {
+        said.push("exit code 1".to_owned());
+    }
+    Answer::of(Label::Changed, said)
+}
+
 /// Methods beyond the threshold, slower ones first.
-fn changed(compared: &Compared<'_>) -> Option<Answer> {
-    let comparison = compared.comparison;
-    let mut said: Vec<Text> = Vec::new();
+fn beyond(compared: &Compared<'_>) -> Vec<String> {
+    let mut said = Vec::new();
     for (verdict, word) in [(Verdict::Slower, "slower"), (Verdict::Faster, "faster")] {
         for (arm, all) in by_method(compared) {
-            let own: Vec<f64> =
-                all.iter().filter(|c| c.verdict == verdict).filter_map(|c| c.ratio).collect();
-            let Some(most) =
-                own.iter().copied().reduce(|a, b| if a.ln().abs() > b.ln().abs() { a } else { b })
-            else {
-                continue;
-            };
-            let by = change_by(most);
+            let own = all.iter().filter(|change| change.verdict == verdict);
+            let own: Vec<f64> = own.filter_map(|change| change.ratio).collect();
+            let most = own.iter().max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()));
             let at = match (own.len(), all.len()) {
                 (_, 1) => String::new(),
                 (n, of) if n == of => format!(" at most, in all {of} settings"),
                 (n, of) => format!(" at most, in {n} of {of} settings"),
             };
-            said.push(Text::plain(format!("{} is {by} {word} in B{at}", name(compared, arm))));
+            said.extend(most.map(|most| {
+                format!("{} is {} {word} in B{at}", name(compared, arm), change_by(*most))
+            }));
         }
     }
-    let own = comparison.cells.iter().flat_map(|cell| &cell.arms);
-    let own = own.filter_map(|arm| Some((arm, arm.own.as_ref()?.judged.as_ref()?)));
-    for (arm, change) in own.filter(|(_, change)| change.verdict == Verdict::Slower).take(3) {
+    said
+}
+
+/// Methods that are slower by themselves, where that was judged.
+fn slower_alone(compared: &Compared<'_>) -> impl Iterator<Item = String> {
+    /// Of which so many are told.
+    const TOLD: usize = 3;
+    let all = compared.comparison.cells.iter().flat_map(|cell| &cell.arms);
+    let judged = all.filter_map(|arm| Some((arm, arm.own.as_ref()?.judged.as_ref()?)));
+    let slower = judged.filter(|(_, change)| change.verdict == Verdict::Slower).take(TOLD);
+    slower.map(|(arm, change)| {
         let by = change.ratio.map_or_else(String::new, percents);
-        said.push(Text::plain(format!("{} by itself {by} in B", arm.arm.label)));
+        format!("{} by itself {by} in B", arm.arm.label)
+    })
+}
+
+fn nothing_beyond(compared: &Compared<'_>) -> String {
+    let delta = percent(compared.comparison.delta);
+    let has = |is: fn(Verdict) -> bool| changes(compared).any(|(.., c)| is(c.verdict));
+    // The interval of a small one reaches beyond the threshold too.
+    let is_open = |verdict| matches!(verdict, Verdict::Inconclusive | Verdict::Small);
+    match (has(Verdict::is_ranked), has(is_open)) {
+        (false, _) => "nothing can be compared".to_owned(),
+        (true, true) => format!("nothing is shown to differ by more than {delta}"),
+        (true, false) => format!("nothing by more than {delta}"),
     }
-    if said.is_empty() {
-        let delta = percent(comparison.delta);
-        let has = |is: fn(Verdict) -> bool| changes(compared).any(|(.., c)| is(c.verdict));
-        // The interval of a small one reaches beyond the threshold too.
-        let is_open = |verdict| matches!(verdict, Verdict::Inconclusive | Verdict::Small);
-        said.push(Text::plain(match (has(Verdict::is_ranked), has(is_open)) {
-            (false, _) => "nothing can be compared".to_owned(),
-            (true, true) => format!("nothing is shown to differ by more than {delta}"),
-            (true, false) => format!("nothing by more than {delta}"),
-        }));
-    }
-    if comparison.slower() > 0 {
-        said.push("exit code 1".into());
-    }
-    Some(Answer { label: Label::Changed, said })
 }
 
 /// Methods of which something holds, in one line.
