@@ -1,6 +1,122 @@
-//! Lines of text folded at blanks, for a terminal.
+//! Sentences and text broken into lines at blanks. Widths count characters.
 
-use crate::wrap::is_unit;
+use crate::tree::{Span, Text};
+
+/// What a line is made of: a word, or a piece that is never broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub(crate) span: Span,
+    /// Whether it follows the one before it without a blank.
+    joined: bool,
+    /// Whether no line ends before it: it is the unit of a number.
+    is_unit: bool,
+}
+
+/// Units that stay with their number, as one says them.
+const UNITS: [&str; 17] = [
+    "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "B/s", "KiB/s", "MiB/s",
+    "GiB/s", "Gbit/s", "req/s",
+];
+
+/// Whether a word is the unit of the number before it.
+pub(crate) fn is_unit(number: &str, word: &str) -> bool {
+    number.ends_with(|c: char| c.is_ascii_digit())
+        && UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')', ']', '?']))
+}
+
+impl Word {
+    fn width(&self) -> usize {
+        self.span.words().chars().count()
+    }
+}
+
+/// The words of a text, in its order.
+fn words(text: &Text) -> Vec<Word> {
+    let mut all: Vec<Word> = Vec::new();
+    // Whether what was last ends with a blank, or nothing was.
+    let mut apart = true;
+    for span in &text.0 {
+        match span {
+            Span::Plain(plain) => {
+                let begins_apart = plain.starts_with(' ');
+                let mut before = "";
+                for (nth, word) in plain.split_whitespace().enumerate() {
+                    let joined = nth == 0 && !apart && !begins_apart;
+                    let is_unit = is_unit(before, word);
+                    all.push(Word { span: Span::Plain(word.to_owned()), joined, is_unit });
+                    before = word;
+                }
+                if !plain.is_empty() {
+                    apart = plain.ends_with(' ');
+                }
+            }
+            whole => {
+                all.push(Word { span: whole.clone(), joined: !apart, is_unit: false });
+                apart = false;
+            }
+        }
+    }
+    all
+}
+
+/// The lines of items that follow each other with a separator, such as ` · `, at the end of a
+/// line without it; no line is wider than `width` unless a word is.
+pub(crate) fn lines(items: &[Text], separator: &str, width: usize) -> Vec<Vec<Word>> {
+    let mut lines: Vec<Vec<Word>> = vec![Vec::new()];
+    let mut used = 0;
+    let mark = separator.trim();
+    for (nth, item) in items.iter().enumerate() {
+        let mut item = words(item);
+        let whole: usize = item.iter().map(|w| w.width() + usize::from(!w.joined)).sum();
+        if nth > 0 {
+            let room = width.saturating_sub(used + separator.chars().count());
+            // An item that fits a line of its own is not broken.
+            if whole.saturating_sub(1) > room && (whole <= width + 1 || room < width / 4) {
+                lines.push(Vec::new());
+                used = 0;
+            } else {
+                let span = Span::Plain(mark.to_owned());
+                item.insert(0, Word { span, joined: false, is_unit: false });
+            }
+        }
+        for chunk in chunks(item) {
+            let blanks = chunk.iter().filter(|word| word.is_unit).count();
+            let wide = chunk.iter().map(Word::width).sum::<usize>() + blanks;
+            let blank = usize::from(used > 0);
+            if used > 0 && used + blank + wide > width {
+                lines.push(Vec::new());
+                used = 0;
+            }
+            used += wide + usize::from(used > 0);
+            lines.last_mut().into_iter().for_each(|line| line.extend(chunk.clone()));
+        }
+    }
+    lines
+}
+
+/// Words with those that stay with them.
+fn chunks(words: Vec<Word>) -> Vec<Vec<Word>> {
+    let mut chunks: Vec<Vec<Word>> = Vec::new();
+    for word in words {
+        match chunks.last_mut() {
+            Some(chunk) if word.joined || word.is_unit => chunk.push(word),
+            _ => chunks.push(vec![word]),
+        }
+    }
+    chunks
+}
+
+/// A line as text, each span as `shown` writes it.
+pub(crate) fn line(words: &[Word], shown: impl Fn(&Span) -> String) -> String {
+    let mut out = String::new();
+    for (nth, word) in words.iter().enumerate() {
+        if nth > 0 && !word.joined {
+            out.push(' ');
+        }
+        out.push_str(&shown(&word.span));
+    }
+    out
+}
 
 /// Folds a text at blanks to `width` characters; lines after the first are
 /// indented by `indent`. The text's own leading blanks stay; control characters
@@ -37,11 +153,66 @@ pub fn hanging(text: &str, width: usize, indent: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn folded(items: &[Text], width: usize) -> Vec<String> {
+        let plain = |span: &Span| span.words().to_owned();
+        lines(items, " · ", width).iter().map(|words| line(words, plain)).collect()
+    }
+
+    #[test]
+    fn lines_break_between_items_and_never_within_a_command() {
+        let items = [
+            Text::code("iolens run net").and(" (verdicts)"),
+            Text::code("iolens confirm last").and(" (exact size)"),
+            Text::plain("x"),
+        ];
+        assert_eq!(
+            folded(&items, 34),
+            ["iolens run net (verdicts)", "iolens confirm last (exact size)", "x"]
+        );
+        assert_eq!(
+            folded(&items, 60),
+            ["iolens run net (verdicts) · iolens confirm last (exact size)", "x"]
+        );
+        assert_eq!(folded(&items[..1], 10), ["iolens run net", "(verdicts)"]);
+    }
+
+    #[test]
+    fn what_follows_without_a_blank_stays_with_it() {
+        let text = Text::plain("narrow it with `").and_code("iolens confirm last").and("`; then");
+        assert_eq!(folded(&[text], 24), ["narrow it with", "`iolens confirm last`;", "then"]);
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        let text = "starting dd takes 1.05 ms of 2 s, so 3 copies";
+        assert_eq!(
+            folded(&[Text::plain(text)], 22),
+            ["starting dd takes", "1.05 ms of 2 s, so 3", "copies"]
+        );
+    }
+
     #[test]
     fn folds_at_blanks_with_an_indent() {
-        assert_eq!(super::hanging("  a bc def ghij", 9, 4), "  a bc\n    def\n    ghij");
-        assert_eq!(super::hanging("  a of 12 GiB", 9, 4), "  a of\n    12 GiB");
-        assert_eq!(super::hanging("", 9, 4), "");
-        assert_eq!(super::hanging("a\x1b[2Jb", 9, 4), "a [2Jb");
+        assert_eq!(hanging("  a bc def ghij", 9, 4), "  a bc\n    def\n    ghij");
+        assert_eq!(hanging("  a of 12 GiB", 9, 4), "  a of\n    12 GiB");
+        assert_eq!(hanging("", 9, 4), "");
+        assert_eq!(hanging("a\x1b[2Jb", 9, 4), "a [2Jb");
+    }
+
+    proptest! {
+        #[test]
+        fn no_word_is_lost_and_no_line_is_too_wide(
+            items in proptest::collection::vec("[a-z]{1,8}( [a-z]{1,8}){0,9}", 1..5),
+            width in 12..60usize,
+        ) {
+            let texts: Vec<Text> = items.iter().map(|item| Text::plain(item.clone())).collect();
+            let lines = folded(&texts, width);
+            let kept = lines.join(" ").replace("· ", "");
+            prop_assert_eq!(kept, items.join(" "));
+            prop_assert!(lines.iter().all(|line| line.chars().count() <= width));
+        }
     }
 }

@@ -25,19 +25,19 @@ impl Column {
     /// A column of words.
     #[must_use]
     pub fn left(head: impl Into<String>) -> Column {
-        Column { head: vec![head.into()], parts: vec![Align::Left] }
+        Column::of(head, &[Align::Left])
     }
 
     /// A column of numbers without a point.
     #[must_use]
     pub fn right(head: impl Into<String>) -> Column {
-        Column { head: vec![head.into()], parts: vec![Align::Right] }
+        Column::of(head, &[Align::Right])
     }
 
     /// A column of numbers.
     #[must_use]
     pub fn decimal(head: impl Into<String>) -> Column {
-        Column { head: vec![head.into()], parts: vec![Align::Decimal] }
+        Column::of(head, &[Align::Decimal])
     }
 
     /// A column with these parts.
@@ -49,6 +49,22 @@ impl Column {
     /// Characters of its widest head.
     fn width(&self) -> usize {
         self.head.iter().map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
+    /// One of so many lines of heads; those of fewer lines stand at the bottom.
+    pub(crate) fn line(&self, nth: usize, heads: usize) -> &str {
+        let at = nth.checked_sub(heads - self.head.len());
+        at.and_then(|at| self.head.get(at)).map_or("", String::as_str)
+    }
+
+    /// Whether it has numbers and nothing beside them.
+    pub(crate) fn is_of_numbers(&self) -> bool {
+        matches!(self.parts.as_slice(), [Align::Right | Align::Decimal])
+    }
+
+    /// Whether a cell has one part, in a column of several.
+    pub(crate) fn is_across(&self, cell: &[String]) -> bool {
+        cell.len() == 1 && self.parts.len() > 1
     }
 
     /// The same below another line.
@@ -85,6 +101,69 @@ pub struct Grid {
 const BETWEEN: &str = "  ";
 
 impl Grid {
+    /// A table of rows of which each says what columns its cells are in; all have the same. What
+    /// a column has in it is a list of its parts.
+    #[must_use]
+    pub fn filled(
+        title: impl Into<String>,
+        rows: impl IntoIterator<Item = Vec<(Column, Vec<String>)>>,
+    ) -> Grid {
+        let mut grid = Grid { title: title.into(), ..Grid::default() };
+        for row in rows {
+            let (columns, cells) = row.into_iter().unzip();
+            grid.columns = columns;
+            grid.rows.push(Row::Cells(cells));
+        }
+        grid
+    }
+
+    /// Tables of the same columns below each other, each below its heading; `between` them an
+    /// empty line or nothing.
+    pub fn headed(
+        title: impl Into<String>,
+        parts: impl IntoIterator<Item = (String, Grid)>,
+        between: Option<Row>,
+    ) -> Grid {
+        let mut grid = Grid { title: title.into(), ..Grid::default() };
+        for (heading, part) in parts {
+            if !grid.rows.is_empty() {
+                grid.rows.extend(between.clone());
+            }
+            grid.columns = part.columns;
+            grid.rows.push(Row::Heading(heading));
+            grid.rows.extend(part.rows);
+        }
+        grid
+    }
+
+    /// The same with more lines below a heading, and an empty line between.
+    #[must_use]
+    pub fn and(mut self, heading: impl Into<String>, rows: Vec<Row>) -> Grid {
+        self.rows.extend([Row::Gap, Row::Heading(heading.into())]);
+        self.rows.extend(rows);
+        self
+    }
+
+    /// The same without the columns that no row has anything in.
+    #[must_use]
+    pub fn without_empty(mut self) -> Grid {
+        let has = |row: &Row, nth: usize| match row {
+            Row::Cells(cells) => cells[nth].iter().any(|part| !part.is_empty()),
+            Row::Heading(_) | Row::Gap => false,
+        };
+        for nth in (0..self.columns.len()).rev() {
+            if !self.rows.iter().any(|row| has(row, nth)) {
+                self.columns.remove(nth);
+                for row in &mut self.rows {
+                    if let Row::Cells(cells) = row {
+                        cells.remove(nth);
+                    }
+                }
+            }
+        }
+        self
+    }
+
     /// The same in as many tables as have room, each with the columns without a head that name
     /// its rows.
     pub(crate) fn within(&self, width: usize) -> Vec<Grid> {
@@ -164,7 +243,7 @@ impl Grid {
         for row in &self.rows {
             let Row::Cells(cells) = row else { continue };
             for ((cell, column), widths) in cells.iter().zip(&self.columns).zip(&mut all) {
-                if is_across(cell, column) {
+                if column.is_across(cell) {
                     continue;
                 }
                 for ((part, align), width) in cell.iter().zip(&column.parts).zip(widths) {
@@ -185,14 +264,11 @@ impl Grid {
 
     fn head(&self, nth: usize, heads: usize, widths: &[Vec<Width>]) -> String {
         let cell = |(column, widths): (&Column, &Vec<Width>)| {
-            // Heads of fewer lines stand at the bottom.
-            let skipped = heads - column.head.len();
-            let words = nth.checked_sub(skipped).and_then(|at| column.head.get(at));
-            let words = words.map(String::as_str).unwrap_or_default();
+            let words = column.line(nth, heads);
             let width = total(widths).max(column.width());
-            match column.parts.as_slice() {
-                [Align::Right | Align::Decimal] => format!("{words:>width$}"),
-                _ => format!("{words:<width$}"),
+            match column.is_of_numbers() {
+                true => format!("{words:>width$}"),
+                false => format!("{words:<width$}"),
             }
         };
         let cells: Vec<String> = self.columns.iter().zip(widths).map(cell).collect();
@@ -202,7 +278,7 @@ impl Grid {
     fn cells(&self, cells: &[Vec<String>], widths: &[Vec<Width>]) -> String {
         let mut out: Vec<String> = Vec::new();
         for ((column, widths), cell) in self.columns.iter().zip(widths).zip(cells) {
-            if let ([words], true) = (cell.as_slice(), is_across(cell, column)) {
+            if let ([words], true) = (cell.as_slice(), column.is_across(cell)) {
                 let width = total(widths).max(column.width());
                 out.push(format!("{words:<width$}"));
                 continue;
@@ -217,11 +293,6 @@ impl Grid {
         }
         out.join(BETWEEN).trim_end().to_owned()
     }
-}
-
-/// Whether a cell has one part, in a column of several.
-fn is_across(cell: &[String], column: &Column) -> bool {
-    cell.len() == 1 && column.parts.len() > 1
 }
 
 /// Characters that a part takes, before its point and from it on.

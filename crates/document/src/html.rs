@@ -4,9 +4,9 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::grid::{Align, Column, Grid, Row};
-use crate::screen::{Answer, Block, Screen};
-use crate::section::{Fact, Figure, Fold, Node, Page, Section};
-use crate::text::{Span, Text};
+use crate::tree::{Answer, Block, Screen};
+use crate::tree::{Fact, Figure, Fold, Node, Page, Section};
+use crate::tree::{Span, Text};
 
 const STYLE: &str = include_str!("html/style.css");
 
@@ -80,7 +80,6 @@ fn node(node: &Node) -> Markup {
         @match node {
             Node::Say(said) => { p { (text(said)) } }
             Node::Aside(said) => { p.aside { (text(said)) } }
-            Node::Alarm(said) => { p.alarm { (text(said)) } }
             Node::List(all) => { ul.remarks { @for one in all { li { (text(one)) } } } }
             Node::Heading(words) => { h3 { (words) } }
             Node::Screen(screen) => { (self::screen(screen)) }
@@ -294,19 +293,14 @@ fn padded(grid: &Grid) -> Vec<Row> {
 }
 
 fn head(column: &Column, nth: usize, heads: usize) -> Markup {
-    // Heads of fewer lines stand at the bottom.
-    let skipped = heads - column.head.len();
-    let words = nth.checked_sub(skipped).and_then(|at| column.head.get(at));
-    let is_right = matches!(column.parts.as_slice(), [Align::Right | Align::Decimal]);
-    let class = if is_right { "r" } else { "l" };
-    html! { th.(class) colspan=(column.parts.len()) { (words.map_or("", String::as_str)) } }
+    let class = if column.is_of_numbers() { "r" } else { "l" };
+    html! { th.(class) colspan=(column.parts.len()) { (column.line(nth, heads)) } }
 }
 
 fn cell(cell: &[String], column: &Column) -> Markup {
-    let across = cell.len() == 1 && column.parts.len() > 1;
     let class = |align: &Align| if *align == Align::Left { "l" } else { "r" };
     html! {
-        @if across {
+        @if column.is_across(cell) {
             td colspan=(column.parts.len()) { (cell[0]) }
         } @else {
             @for (nth, align) in column.parts.iter().enumerate() {

@@ -4,24 +4,20 @@
 
 #![forbid(unsafe_code)]
 
-pub mod csv;
 pub mod fold;
 mod grid;
 pub mod html;
-pub mod markdown;
 mod matrix;
 mod number;
-mod screen;
-mod section;
+pub mod plain;
 pub mod table;
 pub mod terminal;
-mod text;
-mod wrap;
+mod tree;
 
 pub use grid::{Align, Column, Grid, Row};
 pub use matrix::{Cell, Head, Matrix, MatrixRow, Section as MatrixSection};
-pub use number::{Factor, change, change_ends, change_interval, ends, unusable};
-pub use screen::{Answer, Block, Label, Listing, Screen};
-pub use section::{Fact, Figure, Fold, Node, Page, Section};
+pub use number::{Factor, change, change_by, change_interval, ends, unusable};
 pub use terminal::Style;
-pub use text::{Span, Text};
+pub use tree::{
+    Answer, Block, Fact, Figure, Fold, Label, Listing, Node, Page, Screen, Section, Span, Text,
+};

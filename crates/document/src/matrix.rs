@@ -4,7 +4,7 @@
 use iolens_model::units::three_digits;
 
 use crate::grid::{Align, Column, Grid, Row};
-use crate::number::{Factor, change, change_ends, ends, unusable};
+use crate::number::{Factor, ends, unusable};
 
 /// A table of values by settings and methods.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,20 +140,25 @@ impl Matrix {
 
     /// One quantity after the other, for who has no room for two.
     fn stacked(&self, shown: Shown, width: usize) -> Grid {
-        let fits = |shown: &Shown| self.listed_alone(0, *shown).width() <= width;
+        let alone = |section: &Section, shown| {
+            Matrix { sections: vec![section.clone()], ..self.clone() }.listed(shown)
+        };
+        let Some(first) = self.sections.first() else { return Grid::default() };
+        let fits = |shown: &Shown| alone(first, *shown).width() <= width;
         let shown = [shown, Shown::Values].into_iter().find(fits).unwrap_or(Shown::Bare);
-        let mut all = (0..self.sections.len()).map(|nth| self.listed_alone(nth, shown));
-        let Some(mut first) = all.next() else { return Grid::default() };
-        for grid in all {
-            first.rows.extend([Row::Gap, Row::Heading(grid.title)]);
-            first.rows.extend(grid.rows);
-        }
-        first
+        self.sectioned(shown, alone(first, shown).columns, |section| alone(section, shown).rows)
     }
 
-    fn listed_alone(&self, nth: usize, shown: Shown) -> Grid {
-        let sections = self.sections.get(nth).cloned().into_iter().collect();
-        Matrix { sections, ..self.clone() }.listed(shown)
+    /// The rows of every section below its title.
+    fn sectioned(
+        &self,
+        shown: Shown,
+        columns: Vec<Column>,
+        rows: impl Fn(&Section) -> Vec<Row>,
+    ) -> Grid {
+        let Some((first, others)) = self.sections.split_first() else { return Grid::default() };
+        let grid = Grid { title: self.title(first, shown), columns, rows: rows(first) };
+        others.iter().fold(grid, |grid, one| grid.and(self.title(one, shown), rows(one)))
     }
 
     /// Whether any value has one; a table of single trials has none.
@@ -205,31 +210,22 @@ impl Matrix {
             let all = self.rows().filter_map(|row| row.cells.get(nth));
             column(head.shown(), all)
         }));
-        let mut grid = Grid { columns, ..Grid::default() };
-        for (nth, section) in self.sections.iter().enumerate() {
-            let title = self.title(section, shown);
-            if nth == 0 {
-                grid.title = title;
-            } else {
-                grid.rows.extend([Row::Gap, Row::Heading(title)]);
-            }
+        self.sectioned(shown, columns, |section| {
+            let mut rows: Vec<Row> = Vec::new();
             let mut above = "";
-            for (at, row) in section.rows.iter().enumerate() {
-                if at > 0 && is_grouped && row.group != above {
-                    grid.rows.push(Row::Gap);
+            for row in &section.rows {
+                if !rows.is_empty() && is_grouped && row.group != above {
+                    rows.push(Row::Gap);
                 }
-                let mut cells: Vec<Vec<String>> = Vec::new();
-                if is_grouped {
-                    cells.push(vec![if row.group == above { "" } else { &row.group }.to_owned()]);
-                }
+                let group = if row.group == above { "" } else { &row.group };
+                let mut cells = Vec::from_iter(is_grouped.then(|| vec![group.to_owned()]));
                 cells.push(vec![row.label.clone()]);
-                let parts = |cell: &Cell| parts(cell, shown, section.is_compared);
-                cells.extend(row.cells.iter().map(parts));
-                grid.rows.push(Row::Cells(cells));
+                cells.extend(row.cells.iter().map(|cell| parts(cell, shown, section.is_compared)));
+                rows.push(Row::Cells(cells));
                 above = &row.group;
             }
-        }
-        grid
+            rows
+        })
     }
 
     fn rows(&self) -> impl Iterator<Item = &MatrixRow> {
@@ -238,33 +234,22 @@ impl Matrix {
 
     /// Methods as rows, settings as columns.
     fn by_method(&self, shown: Shown) -> Grid {
-        let mut grid = Grid::default();
         let first = self.sections.first().map(|section| section.rows.as_slice());
-        let settings = first.unwrap_or_default();
-        grid.columns.push(Column::left(""));
-        for (nth, row) in settings.iter().enumerate() {
+        let setting = |(nth, row): (usize, &MatrixRow)| {
             let all = self.sections.iter().filter_map(|section| section.rows.get(nth));
             let column = column(row.label.clone(), all.flat_map(|row| &row.cells));
-            grid.columns.push(match row.group.is_empty() {
-                true => column,
-                false => column.below(row.group.clone()),
-            });
-        }
-        for (nth, section) in self.sections.iter().enumerate() {
-            let title = self.title(section, shown);
-            if nth == 0 {
-                grid.title = title;
-            } else {
-                grid.rows.extend([Row::Gap, Row::Heading(title)]);
-            }
-            for (at, head) in self.heads.iter().enumerate() {
-                let own = section.rows.iter().map(|row| row.cells.get(at).unwrap_or(&Cell::Empty));
-                let parts = |cell: &Cell| parts(cell, shown, section.is_compared);
-                let cells = std::iter::once(vec![head.shown()]).chain(own.map(parts));
-                grid.rows.push(Row::Cells(cells.collect()));
-            }
-        }
-        grid
+            if row.group.is_empty() { column } else { column.below(row.group.clone()) }
+        };
+        let settings = first.unwrap_or_default().iter().enumerate().map(setting);
+        let columns = std::iter::once(Column::left("")).chain(settings).collect();
+        self.sectioned(shown, columns, |section| {
+            let row = |(nth, head): (usize, &Head)| {
+                let own = section.rows.iter().map(|row| row.cells.get(nth).unwrap_or(&Cell::Empty));
+                let own = own.map(|cell| parts(cell, shown, section.is_compared));
+                Row::Cells(std::iter::once(vec![head.shown()]).chain(own).collect())
+            };
+            self.heads.iter().enumerate().map(row).collect()
+        })
     }
 
     /// A row for each method in each setting, one quantity beside the other.
@@ -328,28 +313,18 @@ fn parts(cell: &Cell, shown: Shown, is_compared: bool) -> Vec<String> {
             values(*value, format!("[{interval}]"))
         }
         Cell::Compared { value, .. } if !is_compared => values(*value, String::new()),
-        Cell::Compared { value, factor, mark } => match (shown, factor.interval) {
-            (Shown::Bare, _) => values(*value, (*mark).to_owned()),
-            (Shown::Values, Some((low, high))) => {
-                let base = value / factor.typical;
-                values(*value, marked(&ends((base * low, base * high)), mark))
+        Cell::Compared { value, factor, mark } => match shown {
+            Shown::Bare => values(*value, (*mark).to_owned()),
+            Shown::Values => {
+                let interval = factor.ends_of(*value).unwrap_or_else(|| unusable().to_owned());
+                values(*value, format!("[{interval}] {mark}").trim_end().to_owned())
             }
-            (Shown::Values, None) => values(*value, marked(unusable(), mark)),
-            (Shown::Changes, interval) => {
-                let [low, high] = match interval.map(change_ends) {
-                    Some([low, high]) => [format!("[{low},"), format!("{high}]")],
-                    None => [String::new(), format!("[{}]", unusable())],
-                };
-                let mark = (*mark).to_owned();
-                vec![three_digits(*value), change(factor.typical), low, high, mark]
+            Shown::Changes => {
+                let change = factor.parts().into_iter().chain([(*mark).to_owned()]);
+                std::iter::once(three_digits(*value)).chain(change).collect()
             }
         },
     }
-}
-
-/// An interval in brackets, and its mark.
-fn marked(interval: &str, mark: &str) -> String {
-    format!("[{interval}] {mark}").trim_end().to_owned()
 }
 
 /// The parts of a cell without a change.

@@ -19,6 +19,29 @@ impl Factor {
         Factor { typical: 1.0 / self.typical, interval }
     }
 
+    /// The change, and both ends of its interval: `+16%`, `[+13,`, `+19]`.
+    #[must_use]
+    pub fn parts(self) -> [String; 3] {
+        let [low, high] = self.end_parts();
+        [change(self.typical), low, high]
+    }
+
+    /// Both ends of the interval of changes: `[+13,`, `+19]`.
+    #[must_use]
+    pub fn end_parts(self) -> [String; 2] {
+        match self.interval.map(change_ends) {
+            Some([low, high]) => [format!("[{low},"), format!("{high}]")],
+            None => [String::new(), format!("[{}]", unusable())],
+        }
+    }
+
+    /// The interval of a value that is the reference's times this: `57.4–78.1`.
+    #[must_use]
+    pub fn ends_of(self, value: f64) -> Option<String> {
+        let reference = value / self.typical;
+        self.interval.map(|(low, high)| ends((reference * low, reference * high)))
+    }
+
     /// Whether the interval leaves open which of the two is larger.
     #[must_use]
     pub fn is_open(self) -> bool {
@@ -35,19 +58,23 @@ pub fn unusable() -> &'static str {
 /// A factor as a signed change: `+16%`, `−9%`, `0%`.
 #[must_use]
 pub fn change(factor: f64) -> String {
-    let percent = (factor - 1.0) * 100.0;
-    let shown = format!("{:.0}", percent.abs());
-    let sign = match percent {
-        _ if shown == "0" => "",
-        p if p < 0.0 => "−",
+    let shown = change_by(factor);
+    let sign = match factor {
+        _ if shown == "0%" => "",
+        factor if factor < 1.0 => "−",
         _ => "+",
     };
-    format!("{sign}{shown}%")
+    format!("{sign}{shown}")
+}
+
+/// How large a change is, either way: `16%`.
+#[must_use]
+pub fn change_by(factor: f64) -> String {
+    format!("{:.0}%", ((factor - 1.0) * 100.0).abs())
 }
 
 /// The ends of an interval of changes, without the sign of percent: `−12` and `+6`.
-#[must_use]
-pub fn change_ends((low, high): (f64, f64)) -> [String; 2] {
+fn change_ends((low, high): (f64, f64)) -> [String; 2] {
     [low, high].map(|end| change(end).trim_end_matches('%').to_owned())
 }
 

@@ -1,10 +1,9 @@
 //! One table model for every place a table stands: a header with units, rows
-//! of cells with footnotes; drawn as text, HTML or CSV.
+//! of cells with footnotes; drawn as text, HTML or Markdown.
 
 use maud::{Markup, html};
 
-use crate::csv;
-use crate::markdown::escaped;
+use crate::plain::escaped;
 
 /// How the cells of a column line up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,24 +30,28 @@ pub struct Column {
 }
 
 impl Column {
+    fn new(name: &str, unit: &str, align: Align) -> Column {
+        Column { name: name.into(), unit: unit.into(), align }
+    }
+
     /// A column of words.
     pub fn left(name: &str, unit: &str) -> Column {
-        Column { name: name.into(), unit: unit.into(), align: Align::Left }
+        Column::new(name, unit, Align::Left)
     }
 
     /// A column of sentences.
     pub fn prose(name: &str) -> Column {
-        Column { name: name.into(), unit: String::new(), align: Align::Prose }
+        Column::new(name, "", Align::Prose)
     }
 
     /// A column of whole numbers.
     pub fn right(name: &str, unit: &str) -> Column {
-        Column { name: name.into(), unit: unit.into(), align: Align::Right }
+        Column::new(name, unit, Align::Right)
     }
 
     /// A column of numbers lined up on their decimal points.
     pub fn decimal(name: &str, unit: &str) -> Column {
-        Column { name: name.into(), unit: unit.into(), align: Align::Decimal }
+        Column::new(name, unit, Align::Decimal)
     }
 }
 
@@ -136,14 +139,28 @@ impl Table {
         Table { caption: caption.into(), columns, rows: Vec::new(), notes: Vec::new() }
     }
 
+    /// A table of rows of which each says what columns its cells are in; all have the same.
+    pub fn filled(
+        caption: impl Into<String>,
+        rows: impl IntoIterator<Item = Vec<(Column, Entry)>>,
+    ) -> Table {
+        let mut table = Table::new(caption, Vec::new());
+        for row in rows {
+            let (columns, entries) = row.into_iter().unzip();
+            table.columns = columns;
+            table.push(entries);
+        }
+        table
+    }
+
     /// Adds a row to the current group.
     pub fn push(&mut self, entries: Vec<Entry>) {
-        self.rows.push(Row { entries, starts_group: false });
+        self.push_row(false, entries);
     }
 
     /// Adds a row that begins a group.
     pub fn push_group(&mut self, entries: Vec<Entry>) {
-        self.rows.push(Row { entries, starts_group: true });
+        self.push_row(true, entries);
     }
 
     /// Adds a row that begins a group, or goes on with one.
@@ -368,26 +385,6 @@ impl Table {
         }
         out
     }
-
-    /// CSV with one header line; footnotes become a last column.
-    #[must_use]
-    pub fn csv(&self) -> String {
-        let mut out = String::new();
-        let name = |c: &Column| match c.unit.as_str() {
-            "" => c.name.clone(),
-            unit => format!("{} ({unit})", c.name),
-        };
-        let noted = !self.notes.is_empty();
-        let last = |text: &str| noted.then(|| text.to_owned());
-        csv::push_row(&mut out, self.columns.iter().map(name).chain(last("note")));
-        for row in &self.rows {
-            let notes: Vec<&str> =
-                row.entries.iter().filter_map(|e| Some(self.notes[e.note?].as_str())).collect();
-            let texts = row.entries.iter().map(|entry| entry.text.clone());
-            csv::push_row(&mut out, texts.chain(last(&notes.join("; "))));
-        }
-        out
-    }
 }
 
 /// Words are the rule, so they need no class; a large page has many cells.
@@ -562,15 +559,5 @@ mod tests {
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
             insta::assert_snapshot!(format!("text_at_{width}"), text);
         }
-    }
-
-    #[test]
-    fn csv_quotes_and_carries_the_note() {
-        insta::assert_snapshot!(sample().csv(), @r#"
-        arm,goodput (Gbit/s),n,note
-        send,1.25,12,
-        "a, ""b""",failed,–,"ECONNRESET, twice"
-        send,31.0,12,
-        "#);
     }
 }

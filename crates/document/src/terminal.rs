@@ -2,11 +2,10 @@
 
 use crate::fold;
 use crate::grid::{Grid, Row};
-use crate::screen::{Answer, Block, Label, Listing, Screen};
-use crate::section::{Fact, Node, Section};
 use crate::table::{Ink, Table};
-use crate::text::{Span, Text};
-use crate::wrap;
+use crate::tree::{Answer, Block, Label, Listing, Screen};
+use crate::tree::{Fact, Node, Section};
+use crate::tree::{Span, Text};
 
 /// How the terminal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,11 +69,8 @@ const INDENT: usize = 11;
 #[must_use]
 pub fn draw(screen: &Screen, style: &Style) -> String {
     let mut parts: Vec<String> = vec![header(screen, style)];
-    if let Some(alarm) = &screen.alarm {
-        let lines = wrap::lines(std::slice::from_ref(alarm), SEPARATOR, style.columns());
-        let lines = lines.iter().map(|line| style.paint(RED, &plain(line)));
-        parts.push(lines.collect::<Vec<_>>().join("\n"));
-    }
+    let alarm = screen.alarm.iter().map(|alarm| folded(alarm, style.columns(), ""));
+    parts.extend(alarm.map(|alarm| painted(&alarm, RED, style)));
     parts.extend(screen.blocks.iter().map(|block| self::block(block, style)));
     let legend = legend(screen, style);
     if let (Some(last), false) = (parts.last_mut(), legend.is_empty()) {
@@ -83,8 +79,7 @@ pub fn draw(screen: &Screen, style: &Style) -> String {
     }
     if !screen.problems.is_empty() {
         let problem = |text: &Text| {
-            let lines = wrap::lines(std::slice::from_ref(text), SEPARATOR, style.columns() - 2);
-            lines.iter().map(|line| plain(line)).collect::<Vec<_>>().join("\n  ")
+            lines(std::slice::from_ref(text), SEPARATOR, style.columns() - 2).join("\n  ")
         };
         parts.push(screen.problems.iter().map(problem).collect::<Vec<_>>().join("\n"));
     }
@@ -118,10 +113,7 @@ pub fn sections(all: &[Section], style: &Style) -> String {
 /// Parts below each other, with an empty line around those that are more than lines.
 fn nodes(all: &[Node], style: &Style) -> String {
     let is_block = |node: &Node| {
-        !matches!(
-            node,
-            Node::Say(_) | Node::Aside(_) | Node::Alarm(_) | Node::List(_) | Node::Facts(_)
-        )
+        !matches!(node, Node::Say(_) | Node::Aside(_) | Node::List(_) | Node::Facts(_))
     };
     let mut out = String::new();
     let mut after_heading = true;
@@ -147,16 +139,13 @@ fn node(node: &Node, style: &Style) -> Option<String> {
     Some(match node {
         Node::Say(text) => said(text),
         Node::Aside(text) => painted(&said(text), DIM, style),
-        Node::Alarm(text) => painted(&said(text), RED, style),
         Node::List(all) => all.iter().map(said).collect::<Vec<_>>().join("\n"),
-        Node::Heading(words) => style.paint(BOLD, &fold::hanging(words, style.columns(), 2)),
+        Node::Heading(words) => heading(words, style),
         Node::Screen(screen) => draw(screen, style),
         Node::Table(table) => {
-            let caption = match table.caption.is_empty() {
-                true => String::new(),
-                false => {
-                    style.paint(BOLD, &fold::hanging(&table.caption, style.columns(), 2)) + "\n"
-                }
+            let caption = match table.caption.as_str() {
+                "" => String::new(),
+                caption => heading(caption, style) + "\n",
             };
             format!("{caption}{}\n", self::table(table, style))
         }
@@ -181,14 +170,26 @@ fn node(node: &Node, style: &Style) -> Option<String> {
     })
 }
 
+/// What stands above a table.
+#[must_use]
+pub fn heading(words: &str, style: &Style) -> String {
+    style.paint(BOLD, &fold::hanging(words, style.columns(), 2))
+}
+
 fn painted(lines: &str, escape: &str, style: &Style) -> String {
     lines.lines().map(|line| style.paint(escape, line)).collect::<Vec<_>>().join("\n")
 }
 
+/// Parts of a line in as many lines as they take.
+fn lines(parts: &[Text], separator: &str, width: usize) -> Vec<String> {
+    let plain = |line: &Vec<fold::Word>| fold::line(line, |span| span.words().to_owned());
+    fold::lines(parts, separator, width).iter().map(plain).collect()
+}
+
 /// A sentence, indented, in as many lines as it takes.
 fn folded(text: &Text, width: usize, indent: &str) -> String {
-    let lines = wrap::lines(std::slice::from_ref(text), SEPARATOR, width);
-    lines.iter().map(|line| format!("{indent}{}", plain(line))).collect::<Vec<_>>().join("\n")
+    let lines = lines(std::slice::from_ref(text), SEPARATOR, width).into_iter();
+    lines.map(|line| format!("{indent}{line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// Characters of a name beside its value, at most.
@@ -214,20 +215,12 @@ fn facts(all: &[Fact], style: &Style) -> String {
     all.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn plain(line: &[wrap::Word]) -> String {
-    wrap::line(line, |span| span.words().to_owned())
-}
-
 fn header(screen: &Screen, style: &Style) -> String {
-    let lines = [(&screen.header, BOLD), (&screen.effort, "")];
-    let mut out: Vec<String> = Vec::new();
-    for (parts, escape) in lines.into_iter().filter(|(parts, _)| !parts.is_empty()) {
-        for line in wrap::lines(parts, SEPARATOR, style.columns()) {
-            let text = plain(&line);
-            out.push(if escape.is_empty() { text } else { style.paint(escape, &text) });
-        }
-    }
-    out.join("\n")
+    let header = lines(&screen.header, SEPARATOR, style.columns()).into_iter();
+    let header = header.map(|line| style.paint(BOLD, &line));
+    let effort = lines(&screen.effort, SEPARATOR, style.columns());
+    let all = header.chain(effort).filter(|line| !line.is_empty());
+    all.collect::<Vec<_>>().join("\n")
 }
 
 fn block(block: &Block, style: &Style) -> String {
@@ -248,8 +241,8 @@ fn title(words: &str, style: &Style) -> Vec<String> {
     if words.is_empty() {
         return Vec::new();
     }
-    let lines = wrap::lines(&[Text::plain(words)], SEPARATOR, style.columns());
-    lines.iter().map(|line| style.paint(BOLD, &plain(line))).collect()
+    let lines = lines(&[Text::plain(words)], SEPARATOR, style.columns()).into_iter();
+    lines.map(|line| style.paint(BOLD, &line)).collect()
 }
 
 fn grid(grid: &Grid, style: &Style) -> String {
@@ -290,30 +283,25 @@ fn listing(listing: &Listing, style: &Style) -> String {
 }
 
 fn legend(screen: &Screen, style: &Style) -> String {
-    let lines = wrap::lines(&screen.legend, "   ", style.columns().saturating_sub(2));
-    let lines = lines.iter().filter(|line| !line.is_empty());
-    let lines = lines.map(|line| style.paint(DIM, &format!("  {}", plain(line))));
-    lines.collect::<Vec<_>>().join("\n")
+    let lines = lines(&screen.legend, "   ", style.columns().saturating_sub(2)).into_iter();
+    let lines = lines.filter(|line| !line.is_empty());
+    lines.map(|line| style.paint(DIM, &format!("  {line}"))).collect::<Vec<_>>().join("\n")
 }
 
 /// A labelled line; of several with one label the first has it.
 fn answer(answer: &Answer, is_first: bool, style: &Style) -> String {
-    let lines = wrap::lines(&answer.said, SEPARATOR, style.columns() - INDENT);
+    let lines = fold::lines(&answer.said, SEPARATOR, style.columns() - INDENT);
     let shown = |span: &Span| match span {
         Span::File(path) if style.colour && path.starts_with('/') => link(path),
         span => span.words().to_owned(),
     };
-    let mut out: Vec<String> = Vec::new();
-    for (nth, line) in lines.iter().enumerate() {
+    let escape = if answer.label == Label::Caution { YELLOW } else { BOLD };
+    let one = |(nth, line): (usize, &Vec<fold::Word>)| {
         let label = if nth == 0 && is_first { answer.label.word() } else { "" };
-        let label = format!("{label:<INDENT$}");
-        let words = wrap::line(line, shown);
-        out.push(match answer.label {
-            Label::Caution => format!("{}{words}", style.paint(YELLOW, &label)),
-            _ => format!("{}{words}", style.paint(BOLD, &label)),
-        });
-    }
-    out.join("\n")
+        let label = style.paint(escape, &format!("{label:<INDENT$}"));
+        format!("{label}{}", fold::line(line, shown))
+    };
+    lines.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
 }
 
 /// A hyperlink, which terminals without any show as its text (OSC 8).

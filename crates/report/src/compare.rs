@@ -1,7 +1,7 @@
 //! Two runs against each other: what a terminal, a pull request and a program read of a
 //! [`Comparison`]. What differs between the runs besides their numbers always comes first.
 
-use iolens_document::markdown::{escaped, folded};
+use iolens_document::plain::{escaped, folded};
 use iolens_document::{Answer, Label, Node, Section, Text, terminal};
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
@@ -89,22 +89,19 @@ pub fn markdown(compared: &Compared<'_>) -> String {
         all.push_str(&format!("{}\n\n{}\n", escaped(&table.caption), table.markdown()));
     }
     out.push_str(&folded("Every method in every setting", &all));
-    out.push_str(&folded("Inputs that differ", &tables::inputs(compared).markdown()));
+    let inputs = tables::inputs(compared).map(|inputs| inputs.markdown()).unwrap_or_default();
+    out.push_str(&folded("Inputs that differ", &inputs));
     out.push_str(&folded("How to read it", &escaped(&reading(compared))));
     out
 }
 
 /// Every input that differs, and every number.
 fn sections(compared: &Compared<'_>, width: usize) -> Vec<Section> {
-    let mut all = Vec::new();
-    let inputs = tables::inputs(compared);
-    if !inputs.rows.is_empty() {
-        all.push(Section::new("inputs", "Inputs that differ", vec![Node::Table(inputs)]));
-    }
+    let inputs = tables::inputs(compared).map(|inputs| vec![Node::Table(inputs)]);
+    let inputs = inputs.map(|nodes| Section::new("inputs", "Inputs that differ", nodes));
     let mut numbers = vec![Node::aside(reading(compared))];
     numbers.extend(tables::tables(compared, width, tables::Rows::All).into_iter().map(Node::Table));
-    all.push(Section::new("numbers", "All numbers", numbers));
-    all
+    inputs.into_iter().chain([Section::new("numbers", "All numbers", numbers)]).collect()
 }
 
 /// How the tables are read.

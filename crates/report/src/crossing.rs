@@ -8,6 +8,7 @@ use iolens_stats::analysis::{
 
 use crate::arms::{self, CLASSIC};
 use crate::groups::grouped;
+use crate::number::usable;
 use crate::results::{curves, toned};
 use crate::table::{Column, Entry, Table};
 use crate::{number, words};
@@ -83,9 +84,8 @@ pub(crate) fn place(analysis: &Analysis, crossover: &Crossover) -> String {
 
 /// `1 KiB −9% [−12, −6]`: what the second does against the first at a size.
 pub(crate) fn at(point: &CrossoverPoint) -> String {
-    let usable = point.simultaneous.filter(Interval::is_usable);
-    let ends =
-        usable.map_or_else(String::new, |i| format!(" {}", change_interval((i.low, i.high))));
+    let ends = usable(point.simultaneous).map(|ends| format!(" {}", change_interval(ends)));
+    let ends = ends.unwrap_or_default();
     format!("{} {}{ends}", point.size, change(point.ratio))
 }
 
@@ -119,15 +119,14 @@ fn chosen(analysis: &Analysis, all: bool) -> Vec<&Crossover> {
 
 /// The table of the pairs of the classic three, or of all.
 pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
-    let columns = vec![
+    let of = curves(analysis).len();
+    let mut columns = vec![
         Column::left("from", ""),
         Column::left("to", ""),
         Column::left("where the second is ahead", ""),
-        Column::prose("setting"),
     ];
-    let of = curves(analysis).len();
+    columns.extend((of > 1).then(|| Column::prose("setting")));
     let several = |settings: &[String]| match settings.len() {
-        _ if of == 1 => String::new(),
         n if n == of => "all".to_owned(),
         n if n > NAMED => format!("{n} of {of}"),
         _ => settings.join("; "),
@@ -147,8 +146,9 @@ pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
                 0 => toned(text, primitive(analysis, label)),
                 _ => Entry::default(),
             };
-            let (from, to) = (name(from, &first), name(to, &second));
-            table.push(vec![from, to, place.into(), several(&settings).into()]);
+            let mut entries = vec![name(from, &first), name(to, &second), place.into()];
+            entries.extend((of > 1).then(|| several(&settings).into()));
+            table.push(entries);
         }
     }
     table
@@ -158,4 +158,26 @@ pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
 fn primitive<'a>(analysis: &'a Analysis, label: &'a str) -> &'a str {
     let mut arms = analysis.arms();
     arms.find(|arm| arm.arm.label == label).map_or(label, |arm| &arm.arm.primitive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture_findings;
+
+    #[test]
+    fn a_setting_is_named_where_there_are_several() {
+        let names = |(run, analysis): &(Run, Analysis)| {
+            let table = table(run, analysis, true);
+            assert!(!table.rows.is_empty());
+            table.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>()
+        };
+        let (run, mut analysis) = fixture_findings::findings();
+        let several = names(&(run.clone(), analysis.clone()));
+        assert_eq!(several, ["from", "to", "where the second is ahead", "setting"]);
+        let first = analysis.cells[0].cell.curve();
+        analysis.cells.retain(|cell| cell.cell.curve() == first);
+        analysis.crossovers.retain(|crossover| crossover.curve == first);
+        assert_eq!(names(&(run, analysis)), several[..3]);
+    }
 }

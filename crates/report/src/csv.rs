@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use iolens_document::csv::push_row;
+use iolens_document::plain::push_row;
 use iolens_stats::analysis::Told;
 use serde_json::Value;
 

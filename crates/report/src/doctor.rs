@@ -63,11 +63,12 @@ fn headline(diagnosis: &Diagnosis) -> String {
     )
 }
 
-fn mark(state: State) -> &'static str {
+/// The mark of a state, and its colour.
+fn mark(state: State) -> (&'static str, &'static str) {
     match state {
-        State::Ok => "✓",
-        State::Limited => "~",
-        State::Missing => "✗",
+        State::Ok => ("✓", "32"),
+        State::Limited => ("~", YELLOW),
+        State::Missing => ("✗", RED),
     }
 }
 
@@ -122,11 +123,8 @@ impl Page {
     }
 
     fn line(&self, out: &mut String, state: State, name: &str, folded: &str) {
-        let mark = match state {
-            State::Ok => self.style.paint("32", mark(state)),
-            State::Limited => self.style.paint(YELLOW, mark(state)),
-            State::Missing => self.style.paint(RED, mark(state)),
-        };
+        let (mark, escape) = mark(state);
+        let mark = self.style.paint(escape, mark);
         let width = INDENT - 5;
         let _ = writeln!(out, "  {mark} {name:width$} {folded}");
     }

@@ -4,7 +4,7 @@
 pub(crate) mod tests;
 
 use iolens_model::cell::{Cell, Setting};
-use iolens_model::file::{CacheState, Destination, FileSetting, WriteSetting};
+use iolens_model::file::{CacheState, Destination, EngineFacts, FileSetting, WriteSetting};
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval};
@@ -35,9 +35,14 @@ pub(crate) fn primitive(analysis: &Analysis, label: &str) -> String {
     found.map_or_else(|| label.to_owned(), |arm| arm.arm.primitive.clone())
 }
 
+/// What the run knew of an engine.
+pub(crate) fn engine<'a>(run: &'a Run, id: &str) -> Option<&'a EngineFacts> {
+    run.header.engines.iter().find(|facts| facts.id == id)
+}
+
 /// Whether an engine reads around the page cache, as the run knew it.
 pub(crate) fn is_direct(run: &Run, engine: &str) -> bool {
-    run.header.engines.iter().any(|facts| facts.id == engine && facts.is_direct)
+    self::engine(run, engine).is_some_and(|facts| facts.is_direct)
 }
 
 /// The same setting with this of the file in the page cache.

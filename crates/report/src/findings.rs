@@ -11,13 +11,15 @@ use iolens_model::plan::Schedule;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
-    Analysis, CellAnalysis, Contrast, Crossover, CrossoverShape, Estimate, Interval, Quantity,
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, Crossover, CrossoverShape, Estimate, Interval,
+    Quantity,
 };
 use iolens_stats::remark::{Remark, Warning};
 use serde::Serialize;
 
 pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
-use crate::servers::{self, Kind, View, counters};
+use crate::crossing::crossing;
+use crate::servers::{self, View, counters};
 use crate::standing::{Candidate, Standing, conditional, standing};
 use crate::words;
 
@@ -95,6 +97,10 @@ pub enum Finding {
 pub struct Ranking {
     /// The setting.
     pub setting: Cell,
+    /// Whether these servers make a process or a thread for each connection, where those that do
+    /// were offered a rate of their own; `None` elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_per_connection: Option<bool>,
     /// By what.
     pub quantity: Quantity,
     /// Who is ahead.
@@ -268,15 +274,24 @@ pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     out
 }
 
-/// Who is ahead in each setting, by what the study compares.
+/// Who is ahead in each setting, by what the study compares; of servers among those that had one
+/// rate.
 pub(crate) fn rankings(run: &Run, analysis: &Analysis) -> Vec<Ranking> {
-    let delta = analysis.delta;
-    let quick = run.header.plan.quick;
-    let one = |cell: &CellAnalysis| ranking(cell, delta, quick);
+    let (delta, quick) = (analysis.delta, run.header.plan.quick);
+    let cells = analysis.cells.iter();
     match run.header.plan.server() {
-        Some(_) => analysis.cells.iter().map(|cell| one(&cell.by_cpu())).collect(),
-        None => analysis.cells.iter().map(one).collect(),
+        Some(_) => {
+            let views = cells.flat_map(|cell| servers::views_of(run, analysis, cell));
+            views.map(|view| cheapest(&view, delta, quick)).collect()
+        }
+        None => cells.map(|cell| ranking(cell, delta, quick)).collect(),
     }
+}
+
+/// Which server takes least CPU time for a request.
+pub(crate) fn cheapest(view: &View, delta: f64, quick: bool) -> Ranking {
+    let one_per_connection = view.one_per_connection();
+    Ranking { one_per_connection, ..ranking(&view.cell.by_cpu(), delta, quick) }
 }
 
 /// Which server answers most requests in a closed loop, among those whose client was not the
@@ -292,7 +307,7 @@ fn going_with_cost(view: &View) -> impl Iterator<Item = GoesWithCost> {
     counters::going_with_cost(view).into_iter().map(|(counter, rank_correlation, models)| {
         GoesWithCost {
             setting: view.cell.cell.clone(),
-            one_per_connection: view.kind.map(|kind| kind == Kind::Alone),
+            one_per_connection: view.one_per_connection(),
             counter,
             rank_correlation,
             models,
@@ -304,7 +319,13 @@ fn going_with_cost(view: &View) -> impl Iterator<Item = GoesWithCost> {
 pub(crate) fn ranking(cell: &CellAnalysis, delta: f64, quick: bool) -> Ranking {
     let restricted = conditional(cell).iter().map(|one| one.label.to_owned()).collect();
     let outcome = outcome(&standing(cell, delta, quick));
-    Ranking { setting: cell.cell.clone(), quantity: cell.compared, outcome, restricted }
+    Ranking {
+        setting: cell.cell.clone(),
+        one_per_connection: None,
+        quantity: cell.compared,
+        outcome,
+        restricted,
+    }
 }
 
 fn outcome(standing: &Standing<'_>) -> Outcome {
@@ -339,56 +360,51 @@ pub(crate) fn crossovers(analysis: &Analysis) -> Vec<Passing> {
 }
 
 fn passing(analysis: &Analysis, crossover: &Crossover) -> Option<Passing> {
-    let is_it = |found: &&iolens_stats::analysis::Crossing| {
-        (&found.curve, &found.first, &found.second)
-            == (&crossover.curve, &crossover.first, &crossover.second)
-    };
     Some(Passing {
         curve: crossover.curve.clone(),
         from: crossover.first.clone(),
         to: crossover.second.clone(),
         above: crossover.first_ahead_to?,
         below: crossover.second_ahead_from?,
-        at_bytes: analysis.crossings.iter().rev().find(is_it).and_then(|found| found.at_bytes),
+        at_bytes: crossing(analysis, crossover).and_then(|found| found.at_bytes),
     })
 }
 
 /// Sends without a copy, in each setting that has some.
 pub(crate) fn zero_copies(analysis: &Analysis) -> Vec<ZeroCopy> {
-    let of_cell = |cell: &CellAnalysis| {
-        let arms = cell.arms.iter().filter(|arm| arm.status == Status::Ok);
-        let one = |arm: &iolens_stats::analysis::ArmAnalysis| {
-            let zerocopy = arm.zerocopy?;
-            Some(ZeroCopy {
-                setting: cell.cell.clone(),
-                method: arm.arm.label.clone(),
-                copied_share: zerocopy.copied_share,
-                is_copied: zerocopy.is_copied(),
-                against: arm.contrast.as_ref().map(Against::of),
-            })
-        };
-        arms.filter_map(one).collect::<Vec<_>>()
+    let one = |(cell, arm): (&CellAnalysis, &ArmAnalysis)| {
+        let zerocopy = arm.zerocopy?;
+        Some(ZeroCopy {
+            setting: cell.cell.clone(),
+            method: arm.arm.label.clone(),
+            copied_share: zerocopy.copied_share,
+            is_copied: zerocopy.is_copied(),
+            against: arm.contrast.as_ref().map(Against::of),
+        })
     };
-    analysis.cells.iter().flat_map(of_cell).collect()
+    usable_arms(analysis).filter_map(one).collect()
+}
+
+/// The arms that have usable numbers, each with its cell.
+fn usable_arms(analysis: &Analysis) -> impl Iterator<Item = (&CellAnalysis, &ArmAnalysis)> {
+    let cells = analysis.cells.iter();
+    let all = cells.flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
+    all.filter(|(_, arm)| arm.status == Status::Ok)
 }
 
 /// Methods with rare slices that are much slower, or whose baseline has them.
 pub(crate) fn stalls(analysis: &Analysis) -> Vec<Stalls> {
-    let of_cell = |cell: &CellAnalysis| {
-        let own = cell.arms.iter().filter(|arm| arm.status == Status::Ok);
-        let own = own.filter(|arm| arm.arm.role == Role::Compared);
-        let one = |arm: &iolens_stats::analysis::ArmAnalysis| {
-            let contrast = arm.contrast.as_ref().filter(|contrast| contrast.tail)?;
-            Some(Stalls {
-                setting: cell.cell.clone(),
-                method: arm.arm.label.clone(),
-                typical: contrast.ratio,
-                with_stalls: contrast.total_ratio.value,
-            })
-        };
-        own.filter_map(one).collect::<Vec<_>>()
+    let one = |(cell, arm): (&CellAnalysis, &ArmAnalysis)| {
+        let contrast = arm.contrast.as_ref().filter(|contrast| contrast.tail)?;
+        Some(Stalls {
+            setting: cell.cell.clone(),
+            method: arm.arm.label.clone(),
+            typical: contrast.ratio,
+            with_stalls: contrast.total_ratio.value,
+        })
     };
-    analysis.cells.iter().flat_map(of_cell).collect()
+    let compared = usable_arms(analysis).filter(|(_, arm)| arm.arm.role == Role::Compared);
+    compared.filter_map(one).collect()
 }
 
 /// How far hidden copies of the baseline are from it.

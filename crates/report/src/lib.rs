@@ -52,14 +52,12 @@ mod words;
 mod writes;
 
 #[cfg(test)]
-mod columns_tests;
-#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod fixture_findings;
 #[cfg(test)]
-mod tests;
+mod studies_tests;
 #[cfg(test)]
-mod trials_tests;
+mod tests;
 #[cfg(test)]
 mod two_trials_tests;

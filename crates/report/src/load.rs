@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use crate::json;
 use crate::named::{fields, named, object, prefixed};
-use crate::number::{NONE, OrDash, count, percent};
+use crate::number::{OrDash, count, percent};
 use crate::text::{BOLD, Style, YELLOW};
-use crate::transfer::listing;
+use crate::transfer::{cpu_ns, listing, unread};
 use iolens_document::fold;
 
 /// A load for a terminal.
@@ -176,7 +176,7 @@ fn connections(load: &Load) -> String {
 
 /// CPU time of the client: its own, which no server is to be charged with.
 fn client(load: &Load) -> String {
-    let Some(cpu) = load.cpu else { return format!("{NONE}, getrusage(2) failed") };
+    let Some(cpu) = load.cpu else { return unread() };
     let answered = load.outcomes.ok.max(1);
     let spun: u64 = load.threads.iter().map(|thread| thread.spinning.0).sum();
     let worked = cpu.sum().0.saturating_sub(spun);
@@ -294,8 +294,6 @@ pub fn json(load: &Load) -> String {
         lag: summary(&load.lag),
         mean_in_flight: load.mean_in_flight(),
         ramp_ns: load.connects.ramp,
-        cpu_user_ns: load.cpu.map(|cpu| cpu.user),
-        cpu_system_ns: load.cpu.map(|cpu| cpu.system),
         threads: load.threads.iter().map(thread).collect::<Vec<Value>>(),
         achieved_share: judgement.achieved,
         client_limited: judgement.is_client_limited(),
@@ -305,7 +303,7 @@ pub fn json(load: &Load) -> String {
     let kind = if rate.is_some() { "open" } else { "closed" };
     let connects = prefixed("connections_", fields!(Some(&load.connects); made failed slow));
     let kind = ("loop".into(), kind.into());
-    json::print(&object([own, more, connects, vec![kind]].concat()))
+    json::print(&object([own, more, cpu_ns(load.cpu), connects, vec![kind]].concat()))
 }
 
 /// What a thread of the client spent.

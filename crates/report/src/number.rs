@@ -38,6 +38,11 @@ pub(crate) fn interval(
     }
 }
 
+/// Both ends, unless they say nothing.
+pub(crate) fn usable(interval: Option<Interval>) -> Option<(f64, f64)> {
+    interval.filter(Interval::is_usable).map(|i| (i.low, i.high))
+}
+
 /// Both ends as `digits` writes them, with this between them.
 fn joined(interval: Interval, between: &str, digits: impl Fn(f64) -> String) -> String {
     match interval.is_usable() {

@@ -6,8 +6,8 @@ use iolens_model::units::three_digits;
 
 use crate::json;
 use crate::named::{fields, named, object};
-use crate::number::{NONE, nanoseconds, tasks};
-use crate::transfer::named_rows;
+use crate::number::{nanoseconds, tasks};
+use crate::transfer::{cpu_ns, named_rows, unread};
 use iolens_document::Style;
 
 /// What a server did, for a terminal.
@@ -32,10 +32,8 @@ pub fn json(served: &Served) -> String {
         schema: json::SCHEMA,
         time_ns: served.time,
         mishaps: object(mishaps),
-        cpu_user_ns: served.cpu.map(|cpu| cpu.user),
-        cpu_system_ns: served.cpu.map(|cpu| cpu.system),
     };
-    json::print(&object([own, more].concat()))
+    json::print(&object([own, more, cpu_ns(served.cpu)].concat()))
 }
 
 fn rows(served: &Served) -> Vec<(&'static str, String)> {
@@ -72,7 +70,7 @@ fn requests(served: &Served) -> String {
 
 /// All of it, also what it does to begin and to wait.
 fn cpu_time(served: &Served) -> String {
-    let Some(cpu) = served.cpu else { return format!("{NONE}, getrusage(2) failed") };
+    let Some(cpu) = served.cpu else { return unread() };
     let sum_ns = cpu.sum().0 as f64;
     let per_request = match served.requests {
         0 => String::new(),

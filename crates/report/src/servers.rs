@@ -9,15 +9,18 @@ use iolens_model::run::Run;
 use iolens_model::server::ServerSetting;
 use iolens_model::units::three_digits;
 pub(crate) use iolens_stats::analysis::Kind;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate};
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, CpuOf, CpuShares, Estimate,
+};
 
 pub(crate) use crate::arms::methods as models;
 use crate::figure::metric::Metric;
+use crate::groups::distinct;
 use crate::parts::{self, Part};
+use crate::table::{Column, Entry, Table};
 use crate::{number, words};
 
 pub(crate) mod counters;
-mod cpus;
 #[cfg(test)]
 mod group_tests;
 mod metrics;
@@ -28,7 +31,6 @@ pub(crate) mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use self::cpus::{KINDS as CPU_KINDS, Watched, by_end, use_of_cpus, watched};
 pub(crate) use self::metrics::{COST, COUNTERS, LATENCY, THROUGHPUT};
 
 /// Models under one load that can be ranked together.
@@ -49,13 +51,19 @@ impl View {
     }
 
     /// What follows the words for its load.
-    pub(crate) fn of_kind(&self) -> &'static str {
-        match self.kind {
-            None => "",
-            Some(Kind::Shared) => ", shared threads",
-            Some(Kind::Alone) => ", one process or thread per connection",
-        }
+    pub(crate) fn of_kind(&self) -> String {
+        let kind = self.one_per_connection().map(kind_words);
+        kind.map_or_else(String::new, |words| format!(", {words}"))
     }
+
+    pub(crate) fn one_per_connection(&self) -> Option<bool> {
+        self.kind.map(|kind| kind == Kind::Alone)
+    }
+}
+
+/// What is said of models that make a process or a thread for each connection, and of others.
+pub(crate) fn kind_words(one_per_connection: bool) -> &'static str {
+    if one_per_connection { "one process or thread per connection" } else { "shared threads" }
 }
 
 /// Every load of a run, first those at a fixed rate, where all models do the same work.
@@ -149,4 +157,87 @@ pub(crate) fn cost_contrast(arm: &ArmAnalysis) -> Option<&Contrast> {
 /// A metric of a model in the unit that is shown.
 pub(crate) fn read(metric: &Metric, arm: &ArmAnalysis) -> Option<Estimate> {
     metric.of(arm)
+}
+
+// Use of every processor of the machine in a cell: before its servers were started, when they
+// stood and nobody asked, and in the slices of each. Softirq stands apart: on loopback and veth it
+// moves the packets of both ends, whoever is charged for it.
+
+/// A kind of a processor's time: its word, its hue, and its share.
+type KindOfTime = (&'static str, &'static str, fn(&CpuShares) -> f64);
+
+/// The kinds that are told apart.
+pub(crate) const CPU_KINDS: [KindOfTime; 5] = [
+    ("user", "blue", |cpu| cpu.user),
+    ("kernel", "orange", |cpu| cpu.system),
+    ("interrupts", "purple", |cpu| cpu.irq),
+    ("softirq", "green", |cpu| cpu.softirq),
+    ("steal", "vermilion", |cpu| cpu.steal),
+];
+
+/// When processors were watched.
+pub(crate) struct Watched<'a> {
+    /// `before`, `idle`, or the model in whose slices.
+    pub(crate) when: String,
+    pub(crate) cpus: &'a [CpuShares],
+}
+
+/// Every time in a cell; none where nothing could be read. What was before any server
+/// stood, and idle, is that of the first model: all stand ready at the same time, but for
+/// those that are measured by themselves.
+pub(crate) fn watched(cell: &CellAnalysis) -> Vec<Watched<'_>> {
+    let servers = || models(cell).filter_map(|arm| Some((arm, arm.server.as_ref()?)));
+    let mut all: Vec<Watched<'_>> = Vec::new();
+    if let Some((_, first)) = servers().next() {
+        all.push(Watched { when: "before the servers".to_owned(), cpus: &first.cpus_before });
+        all.push(Watched { when: "idle, all connected".to_owned(), cpus: &first.cpus_idle });
+    }
+    all.extend(servers().map(|(arm, server)| Watched {
+        when: arm.arm.label.clone(),
+        cpus: &server.cpus_in_slices,
+    }));
+    all.retain(|watched| !watched.cpus.is_empty());
+    all
+}
+
+/// The processors of one end taken together, in the order of [`CpuOf`].
+pub(crate) fn by_end(cpus: &[CpuShares]) -> Vec<(CpuOf, CpuShares)> {
+    let mut ends = distinct(cpus.iter().map(|cpu| cpu.of));
+    ends.sort_unstable();
+    let of_end = |end: CpuOf| {
+        let own = || cpus.iter().filter(move |cpu| cpu.of == end);
+        let ticks: u64 = own().map(|cpu| cpu.ticks).sum();
+        let mean = |kind: fn(&CpuShares) -> f64| {
+            own().map(|cpu| kind(cpu) * cpu.ticks as f64).sum::<f64>() / ticks as f64
+        };
+        let (user, system, irq) = (mean(|c| c.user), mean(|c| c.system), mean(|c| c.irq));
+        let (softirq, steal, idle) = (mean(|c| c.softirq), mean(|c| c.steal), mean(|c| c.idle));
+        let cpu = own().map(|cpu| cpu.cpu).min().unwrap_or(0);
+        (end, CpuShares { cpu, of: end, user, system, irq, softirq, steal, idle, ticks })
+    };
+    ends.into_iter().map(of_end).collect()
+}
+
+/// A row for each processor at each time; null where nothing could be read.
+pub(crate) fn use_of_cpus(cell: &CellAnalysis, caption: &str) -> Option<Table> {
+    let mut columns = vec![
+        Column::left("when", "or in whose slices"),
+        Column::right("CPU", ""),
+        Column::left("of", ""),
+    ];
+    columns.extend(CPU_KINDS.map(|(name, ..)| Column::right(name, "%")));
+    columns.push(Column::right("idle", "%"));
+    columns.push(Column::right("watched for", "ticks of 10 ms"));
+    let mut table = Table::new(caption, columns);
+    for Watched { when, cpus } in watched(cell) {
+        for (i, cpu) in cpus.iter().enumerate() {
+            let share = |share: f64| Entry::from(number::percent(share).trim_end_matches('%'));
+            let mut row: Vec<Entry> =
+                vec![when.as_str().into(), cpu.cpu.to_string().into(), cpu.of.word().into()];
+            row.extend(CPU_KINDS.map(|(_, _, of)| share(of(cpu))));
+            row.extend([share(cpu.idle), cpu.ticks.to_string().into()]);
+            table.push_row(i == 0, row);
+        }
+    }
+    table.with_rows()
 }

@@ -13,7 +13,7 @@ use iolens_model::family::Condition;
 use iolens_model::outcome::Status;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
 
-use crate::alone;
+use crate::{alone, arms};
 
 /// An arm that can be cheapest.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -237,10 +237,7 @@ fn all_equivalent(cell: &CellAnalysis, named: &[Candidate], delta: f64) -> bool 
 /// Simultaneous interval of `a` against `b`, two arms that are not the
 /// baseline.
 fn between(cell: &CellAnalysis, a: &Candidate, b: &Candidate) -> Option<Interval> {
-    let of = |first: &str, second: &str| {
-        cell.pairs.iter().find(|pair| pair.first == first && pair.second == second)
-    };
-    of(a.label, b.label).or_else(|| of(b.label, a.label))?.interval_of(a.label)
+    arms::pair(cell, a.label, b.label)?.0.interval_of(a.label)
 }
 
 #[cfg(test)]

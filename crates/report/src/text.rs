@@ -13,12 +13,12 @@ use crate::arm_facts;
 use crate::number::{self, OrDash};
 use crate::results;
 use crate::screen::After;
-use crate::table::Column;
+use crate::table::{Column, Table};
 use crate::{remarks, sections};
 use iolens_document::fold;
 
 pub use iolens_document::Style;
-pub(crate) use iolens_document::terminal::{BOLD, DIM, RED, YELLOW};
+pub(crate) use iolens_document::terminal::{BOLD, DIM, RED, YELLOW, heading};
 
 /// The first screen of a run that has just been measured, or of a stored one.
 #[must_use]
@@ -42,11 +42,6 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
 fn below(run: &Run, analysis: &Analysis, is_whole: bool, style: &Style) -> String {
     let form = sections::Form::Terminal { columns: style.columns(), is_whole };
     iolens_document::terminal::sections(&sections::all(run, analysis, form), style)
-}
-
-/// What stands above a table.
-pub(crate) fn heading(text: &str, style: &Style) -> String {
-    style.paint(BOLD, &fold::hanging(text, style.columns(), 2))
 }
 
 /// One cell in detail: every arm with its contrast and all its trials.
@@ -173,22 +168,23 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
     let row = |row: &RunRow| {
         let took = row.finished_unix_ns.map(|end| end.saturating_sub(row.started_unix_ns));
         let when = iolens_model::moment::relative(row.started_unix_ns, now_unix_ns);
-        let all: [(Column, String); 9] = [
-            (Column::left("run", ""), row.id.clone()),
-            (Column::left("host", ""), row.host.clone().or_dash(|host| host)),
-            (Column::left("when (UTC)", ""), when),
-            (Column::left("study", ""), row.study.clone()),
-            (Column::right("settings", ""), row.cells.to_string()),
-            (Column::right("trials", ""), row.trials.to_string()),
-            (Column::left("took", ""), took.map_or_else(String::new, crate::screen::spent)),
-            (Column::left("state", ""), row.ended.clone()),
-            (Column::left("name", ""), one_line(row.name.as_deref().unwrap_or_default())),
+        let words = |name, words: String| (Column::left(name, ""), words.into());
+        let number = |name, number: u64| (Column::right(name, ""), number.to_string().into());
+        let mut all = vec![
+            words("run", row.id.clone()),
+            words("host", row.host.clone().or_dash(|host| host)),
+            words("when (UTC)", when),
+            words("study", row.study.clone()),
+            number("settings", row.cells),
+            number("trials", row.trials),
+            words("took", took.map_or_else(String::new, crate::screen::spent)),
+            words("state", row.ended.clone()),
+            words("name", one_line(row.name.as_deref().unwrap_or_default())),
         ];
-        let shown = all.into_iter().filter(|(column, _)| hosts.len() > 1 || column.name != "host");
-        shown.map(|(column, text)| (column, text.into())).collect()
+        all.retain(|(column, _)| hosts.len() > 1 || column.name != "host");
+        all
     };
-    let table = results::filled(None, &[(String::new(), rows.to_vec())], false, |_| None, row);
-    table.text(style.columns())
+    Table::filled("", rows.iter().map(row)).text(style.columns())
 }
 
 /// Where a run came from that was imported, as one line; null for others.

@@ -11,7 +11,7 @@ use iolens_stats::analysis::ZerocopyFigures;
 use serde_json::Value;
 
 use crate::json;
-use crate::named::{fields, named, object, prefixed};
+use crate::named::{Named, fields, named, object, prefixed};
 use crate::number::{NONE, OrDash, count, nanoseconds, percent};
 use crate::results;
 use crate::text::{BOLD, Style};
@@ -67,13 +67,19 @@ pub fn json(transfer: &Transfer) -> String {
         goodput_bits_per_s: transfer.goodput_bits_per_s(),
         zerocopy_copied_share: zerocopy.and_then(|z| z.copied_share()),
         mapped_share: transfer.mapped_share(),
-        cpu_user_ns: transfer.cpu.map(|cpu| cpu.user),
-        cpu_system_ns: transfer.cpu.map(|cpu| cpu.system),
         each: transfer.each.iter().map(one).collect::<Vec<_>>(),
         facts: object(facts),
     };
     let sends = prefixed("zerocopy_", fields!(zerocopy; sends completions enobufs));
-    json::print(&object([own, more, sends].concat()))
+    json::print(&object([own, more, cpu_ns(transfer.cpu), sends].concat()))
+}
+
+/// CPU time of a process, for programs.
+pub(crate) fn cpu_ns(cpu: Option<Cpu>) -> Named {
+    named! {
+        cpu_user_ns: cpu.map(|cpu| cpu.user),
+        cpu_system_ns: cpu.map(|cpu| cpu.system),
+    }
 }
 
 fn one(one: &OfConnection) -> Value {
@@ -141,7 +147,8 @@ fn rows(transfer: &Transfer) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn unread() -> String {
+/// What stands for the CPU time of a process where it could not be read.
+pub(crate) fn unread() -> String {
     format!("{NONE}, getrusage(2) failed")
 }
 

@@ -2,23 +2,22 @@
 //! since an earlier result.
 
 use iolens_document::{Style, terminal};
-use iolens_model::shell;
-use iolens_model::tune::{CacheWish, Facts, Pruned, Record, Work};
+use iolens_model::file::Consumer;
+use iolens_model::shell::{self, quoted};
+use iolens_model::tune::{CacheWish, Configuration, Facts, Pruned, Record, Task, Way, Work};
 use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::tune::{Ratio, Share, Verdict};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::bounds;
 use crate::number;
 use crate::rates::rate;
 
-mod code;
 mod cure;
-mod drift;
 mod screen;
-
-pub use code::{baseline, command};
-pub use drift::{Replay, drift, replay_json, replay_text};
+#[cfg(test)]
+mod tests;
 
 /// `1.96 (1.90–2.03)`.
 fn times(ratio: &Ratio) -> String {
@@ -34,7 +33,7 @@ fn times(ratio: &Ratio) -> String {
 /// What was compared with, as people would type it, without paths.
 fn name(record: &Record, work: &Work) -> String {
     match work {
-        Work::Engine(one) if *one == code::baseline(record.wishes.task) => {
+        Work::Engine(one) if *one == baseline(record.wishes.task) => {
             format!("plain {}, {}", one.engine, Bytes(one.block_bytes))
         }
         Work::Program(program) => {
@@ -59,7 +58,7 @@ pub fn text(record: &Record, verdict: &Verdict, style: &Style, verbose: bool) ->
 fn is_rival(record: &Record, work: &Work) -> bool {
     match work {
         Work::Program(_) => true,
-        Work::Engine(one) => *one == code::baseline(record.wishes.task),
+        Work::Engine(one) => *one == baseline(record.wishes.task),
         Work::Limit { .. } => false,
     }
 }
@@ -97,7 +96,7 @@ pub fn json(record: &Record, verdict: &Verdict) -> Value {
         "verdict": verdict,
         "command": command(record, &verdict.winner),
         "state": state(record),
-        "code": code::in_code(record, &verdict.winner),
+        "code": in_code(record, &verdict.winner),
         "record": record,
     })
 }
@@ -137,5 +136,148 @@ pub fn facts_text(facts: &Facts, pruned: &[Pruned], candidates: usize) -> String
     )
 }
 
-#[cfg(test)]
-mod tests;
+/// What a program does that does nothing special.
+#[must_use]
+pub fn baseline(task: Task) -> Configuration {
+    let engine = match task {
+        Task::Read => "read",
+        Task::Copy => "read_write",
+    };
+    Configuration { engine: engine.to_owned(), block_bytes: 128 << 10, threads: 1, depth: 1 }
+}
+
+/// A size as the command line takes it: `128KiB`.
+pub(crate) fn size_argument(bytes: u64) -> String {
+    match bytes {
+        _ if bytes.is_multiple_of(Bytes::MIB) => format!("{}MiB", bytes / Bytes::MIB),
+        _ if bytes.is_multiple_of(Bytes::KIB) => format!("{}KiB", bytes / Bytes::KIB),
+        _ => bytes.to_string(),
+    }
+}
+
+/// The command that does again what a configuration does.
+#[must_use]
+pub fn command(record: &Record, winner: &Configuration) -> String {
+    let file = quoted(&record.facts.file);
+    let Configuration { engine, block_bytes, threads, depth } = winner;
+    let block = size_argument(*block_bytes);
+    let mut text = match (record.wishes.task, &record.facts.folder) {
+        (Task::Copy, Some((folder, _))) => {
+            let name = record.facts.file.rsplit('/').next().unwrap_or("copy");
+            let copy = quoted(&format!("{}/{name}.copy", folder.trim_end_matches('/')));
+            format!("iolens file copy {file} {copy} --engine {engine} --block-size {block}")
+        }
+        _ => format!("iolens file read {file} --engine {engine} --block-size {block}"),
+    };
+    if *threads > 1 {
+        text.push_str(&format!(" --threads {threads}"));
+    }
+    if *depth > 1 {
+        text.push_str(&format!(" --queue-depth {depth}"));
+    }
+    if record.wishes.task == Task::Read && record.wishes.consumer == Consumer::Scan {
+        text.push_str(" --scan");
+    }
+    text
+}
+
+/// The same for who writes the program: calls and flags, block, threads.
+#[must_use]
+fn in_code(record: &Record, winner: &Configuration) -> Vec<String> {
+    let found = record.candidates.iter().find(|candidate| candidate.engine == winner.engine);
+    let calls = found.map_or_else(|| winner.engine.clone(), |candidate| candidate.calls.clone());
+    let threads = match winner.threads {
+        1 => "1 thread".to_owned(),
+        n => format!("{n} threads, each with a contiguous range and a descriptor of its own"),
+    };
+    let depth = match winner.depth {
+        1 => String::new(),
+        n => format!(", {n} under way in each"),
+    };
+    let mut lines =
+        vec![calls, format!("blocks of {}, {threads}{depth}", Bytes(winner.block_bytes))];
+    let is_direct = found.is_some_and(|candidate| candidate.way == Way::Direct);
+    if let Some(alignment) = record.facts.direct_alignment_bytes.filter(|_| is_direct) {
+        lines.push(format!("offsets, lengths and buffers multiples of {alignment} bytes"));
+    }
+    lines
+}
+
+/// What came of a check.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Replay {
+    /// What is another than it was then.
+    pub drift: Vec<String>,
+    /// Whether the earlier winner still wins.
+    pub is_so: bool,
+    /// In a sentence.
+    pub words: String,
+}
+
+/// What is another than it was then: kernel, file system, device, processor, file.
+#[must_use]
+pub fn drift(then: &Facts, now: &Facts) -> Vec<String> {
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+    let folder = |facts: &Facts| facts.folder.as_ref().map(|(_, file_system)| file_system.clone());
+    let share = |facts: &Facts| facts.resident_share.map(|share| format!("{:.0}%", share * 100.0));
+    let pairs = [
+        ("the file", then.file.clone(), now.file.clone()),
+        ("the file's size", Bytes(then.file_bytes).to_string(), Bytes(now.file_bytes).to_string()),
+        ("the kernel", then.kernel.clone(), now.kernel.clone()),
+        ("the file system", then.file_system.clone(), now.file_system.clone()),
+        ("the folder's file system", text(&folder(then)), text(&folder(now))),
+        ("the device", then.device.clone(), now.device.clone()),
+        ("the processor", then.cpu.clone(), now.cpu.clone()),
+        ("the number of processors", then.cpus.to_string(), now.cpus.to_string()),
+        ("the hypervisor", text(&then.hypervisor), text(&now.hypervisor)),
+        ("the share in the page cache", text(&share(then)), text(&share(now))),
+    ];
+    let mut all: Vec<String> = pairs
+        .into_iter()
+        .filter(|(_, then, now)| then != now)
+        .map(|(what, then, now)| format!("{what} was {then} and is {now}"))
+        .collect();
+    if then.file_bytes == now.file_bytes && then.changed_ns != now.changed_ns {
+        all.push("the file was written to since".to_owned());
+    }
+    all
+}
+
+/// The check for a person.
+#[must_use]
+pub fn replay_text(replay: &Replay, record: &Record, then: &Verdict, now: &Verdict) -> String {
+    let mut text = format!("{}\n", replay.words);
+    let winner = then.winner.words();
+    text.push_str(&format!("  then      {winner}: {}\n", rate(then.bytes_per_s.value)));
+    let same = match now.winner == then.winner {
+        true => "the same".to_owned(),
+        false => now.winner.words(),
+    };
+    text.push_str(&format!("  now       {same}: {}\n", rate(now.bytes_per_s.value)));
+    for (when, verdict) in [("then", then), ("now", now)] {
+        for other in verdict.against.iter().filter(|other| is_rival(record, &other.work)) {
+            let name = name(record, &other.work);
+            text.push_str(&format!("  {when:10}{} × {name}\n", times(&other.ratio)));
+        }
+    }
+    if replay.drift.is_empty() {
+        text.push_str("  no drift: kernel, file system, device, processor and file are as then\n");
+    }
+    for drift in &replay.drift {
+        text.push_str(&format!("  drift: {drift}\n"));
+    }
+    text
+}
+
+/// The check for programs.
+#[must_use]
+pub fn replay_json(replay: &Replay, record: &Record, then: &Verdict, now: &Verdict) -> Value {
+    json!({
+        "schema": crate::json::SCHEMA,
+        "kind": "tune_replay",
+        "replay": replay,
+        "then": then,
+        "now": now,
+        "record": record,
+    })
+}

@@ -8,11 +8,11 @@ use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Interval};
 
-use crate::arms;
+use crate::{arms, files};
 
 /// Whether an engine brings each block to the device, as the run knew it.
-fn is_durable(run: &Run, engine: &str) -> bool {
-    run.header.engines.iter().any(|facts| facts.id == engine && facts.is_durable)
+pub(crate) fn is_durable(run: &Run, engine: &str) -> bool {
+    files::engine(run, engine).is_some_and(|facts| facts.is_durable)
 }
 
 /// The durable arms of a cell that have usable numbers.

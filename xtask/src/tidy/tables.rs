@@ -38,7 +38,7 @@ const MORE: &[(&str, usize)] = &[
     ("time_ns", 47),
     ("tx_bytes", 5),
     ("goodput_bits_per_s", 21),
-    ("ns_per_message", 22),
+    ("ns_per_message", 20),
     ("voluntary_switches", 19),
     ("involuntary_switches", 22),
     ("context_switches", 6),

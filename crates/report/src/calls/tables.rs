@@ -1,11 +1,11 @@
 //! The calls as tables.
 
 use iolens_model::arm::Role;
-use iolens_model::call::CallKind;
+use iolens_model::call::{CallFacts, CallKind};
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Figures, Interval};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
 
 use super::{Row, by_size, by_threads, rows, series, steady, time_of};
 use crate::groups::distinct;
@@ -27,26 +27,26 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
         let value = |of: fn(&Figures) -> Option<Estimate>| Entry::from(value(row.arm.figure(of)));
         let rate = row.bytes_per_s().map(|rate| three_digits(rate / unit.size));
         let what = row.facts.map_or("", |facts| facts.summary.as_str());
-        let all = [
-            (true, Column::left("call", ""), row.arm.shown_label().into()),
-            (
-                true,
-                Column::left("time", "ns per call [95%]"),
-                interval_text(Some(row.ns), 1.0).into(),
-            ),
-            (true, Column::left("time", &times), row.times().or_dash(with_interval).into()),
-            (true, Column::right("calls", "million/s"), three_digits(1e3 / row.ns.value).into()),
-            (moves, Column::right("rate", unit.name), rate.unwrap_or_default().into()),
-            (wide, Column::right("CPU", "ns per call"), value(|f| f.tx_cpu_ns_per_message)),
-            (has_cycles, Column::right("cycles", "per call"), value(|f| f.cycles_per_message)),
-            (
-                has_cycles,
-                Column::right("instructions", "per call"),
-                value(|f| f.instructions_per_message),
-            ),
-            (wide, Column::prose("what is done"), what.into()),
+        let times_of = row.times().or_dash(with_interval);
+        let mut all = vec![
+            (Column::left("call", ""), row.arm.shown_label().into()),
+            (Column::left("time", "ns per call [95%]"), interval_text(Some(row.ns), 1.0).into()),
+            (Column::left("time", &times), times_of.into()),
+            (Column::right("calls", "million/s"), three_digits(1e3 / row.ns.value).into()),
         ];
-        all.into_iter().filter(|(has, ..)| *has).map(|(_, head, entry)| (head, entry)).collect()
+        if moves {
+            all.push((Column::right("rate", unit.name), rate.unwrap_or_default().into()));
+        }
+        if wide {
+            all.push((Column::right("CPU", "ns per call"), value(|f| f.tx_cpu_ns_per_message)));
+        }
+        if has_cycles {
+            let instructions = value(|f| f.instructions_per_message);
+            all.push((Column::right("cycles", "per call"), value(|f| f.cycles_per_message)));
+            all.push((Column::right("instructions", "per call"), instructions));
+        }
+        all.extend(wide.then(|| (Column::prose("what is done"), what.into())));
+        all
     };
     let subject = words::subject(&run.header, &cell.cell);
     let cpu = if wide { "; CPU: totals of its own trials" } else { "" };
@@ -55,7 +55,7 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
          multiple{cpu}): {subject}",
         run.header.plan.baseline
     );
-    Table { caption, ..results::filled(None, &[(String::new(), all)], false, |_| None, row) }
+    Table::filled(caption, all.iter().map(row))
 }
 
 fn value(estimate: Option<Estimate>) -> String {
@@ -76,17 +76,39 @@ fn with_interval((times, interval): (f64, Option<Interval>)) -> String {
 
 /// Calls of a cell without figures, and why.
 pub(crate) fn missing(analysis: &Analysis) -> Option<Table> {
-    let columns =
-        vec![Column::left("call", ""), Column::left("cell", ""), Column::prose("no figure")];
-    let mut table = Table::new("Calls without figures", columns);
-    for cell in &analysis.cells {
-        for arm in cell.arms.iter().filter(|arm| arm.status != Status::Ok) {
-            let why = arm.reason.as_deref().unwrap_or(arm.status.word());
-            let cell = cell.cell.to_string();
-            table.push(vec![arm.arm.label.as_str().into(), cell.into(), why.into()]);
-        }
-    }
-    table.with_rows()
+    let all = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
+    let row = |(cell, arm): (&CellAnalysis, &ArmAnalysis)| {
+        let why = arm.reason.as_deref().unwrap_or(arm.status.word());
+        vec![
+            (Column::left("call", ""), arm.arm.label.as_str().into()),
+            (Column::left("cell", ""), cell.cell.to_string().into()),
+            (Column::prose("no figure"), why.into()),
+        ]
+    };
+    let rows = all.filter(|(_, arm)| arm.status != Status::Ok).map(row);
+    Table::filled("Calls without figures", rows).with_rows()
+}
+
+/// The time of each call in several cells, in columns beside each other, and what follows from it.
+fn side_by_side(
+    caption: String,
+    calls: Vec<(String, String)>,
+    cells: &[(Column, &CellAnalysis)],
+    shown: fn(Option<Estimate>) -> String,
+    more: impl Fn(&str) -> Option<(Column, Entry)>,
+) -> Table {
+    let row = |(id, label): (String, String)| {
+        let time = |(column, cell): &(Column, &CellAnalysis)| {
+            (column.clone(), shown(time_of(cell, &id)).into())
+        };
+        let named = (Column::left("call", ""), label.into());
+        std::iter::once(named).chain(cells.iter().map(time)).chain(more(&id)).collect()
+    };
+    Table::filled(caption, calls.into_iter().map(row))
+}
+
+fn with_ends(ns: Option<Estimate>) -> String {
+    interval_text(ns, 1.0)
 }
 
 /// Time per call by how many threads make it, a table for each block; none where the run has one
@@ -96,44 +118,35 @@ pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Vec<Table> {
 }
 
 fn of_threads(run: &Run, cells: &[&CellAnalysis]) -> Option<Table> {
-    let first = cells.first()?;
-    let mut columns = vec![Column::left("call", "")];
-    for cell in cells {
-        let name = words::threads(cell.cell.threads);
-        columns.push(Column::left(&name, "ns per call of all [95%]"));
-    }
-    columns.push(Column::right("gain", "× calls per s"));
+    let (first, last) = (cells.first()?, cells.last()?);
+    let column = |cell: &&CellAnalysis| {
+        Column::left(&words::threads(cell.cell.threads), "ns per call of all [95%]")
+    };
+    let columns: Vec<_> = cells.iter().map(|cell| (column(cell), *cell)).collect();
+    let gain = |id: &str| {
+        let times = time_of(first, id).zip(time_of(last, id));
+        let gain = times.or_dash(|(one, all)| ratio(one.value / all.value));
+        Some((Column::right("gain", "× calls per s"), gain.into()))
+    };
     let blocks = first.cell.own_size().map_or_else(String::new, |size| format!(": {size}"));
-    let mut table = Table::new(format!("Calls by several threads at once{blocks}"), columns);
-    for row in rows(run, first) {
-        let of = |cell: &&CellAnalysis| time_of(cell, &row.arm.arm.primitive);
-        let gain = cells.last().and_then(of).or_dash(|ns| ratio(row.ns.value / ns.value));
-        let times = cells.iter().map(|cell| interval_text(of(cell), 1.0));
-        let entries = std::iter::once(row.arm.shown_label()).chain(times).chain([gain]);
-        table.push(entries.map(Entry::from).collect());
-    }
-    Some(table)
+    let caption = format!("Calls by several threads at once{blocks}");
+    side_by_side(caption, labels(run, &cells[..1]), &columns, with_ends, gain).with_rows()
 }
 
 /// Time per call by how many bytes it moves, a table for each thread count; none where the run
 /// has one size.
 pub(crate) fn sizes(run: &Run, analysis: &Analysis) -> Vec<Table> {
-    by_size(analysis).iter().map(|cells| of_sizes(run, cells)).collect()
+    by_size(analysis).iter().filter_map(|cells| of_sizes(run, cells).with_rows()).collect()
 }
 
 /// The same of one thread count.
 pub(super) fn of_sizes(run: &Run, cells: &[&CellAnalysis]) -> Table {
-    let size = |cell: &&CellAnalysis| cell.cell.size.to_string();
-    let mut columns = vec![Column::left("call", "")];
-    columns.extend(cells.iter().map(|cell| Column::left(&size(cell), "ns per call [95%]")));
+    let column =
+        |cell: &&CellAnalysis| Column::left(&cell.cell.size.to_string(), "ns per call [95%]");
+    let columns: Vec<_> = cells.iter().map(|cell| (column(cell), *cell)).collect();
     let threads = cells.first().map_or(1, |cell| cell.cell.threads);
     let caption = format!("Time per call by block size, {}", words::threads(threads));
-    let mut table = Table::new(&caption, columns);
-    for (id, label) in labels(run, cells) {
-        let times = cells.iter().map(|cell| interval_text(time_of(cell, &id), 1.0));
-        table.push(std::iter::once(label).chain(times).map(Entry::from).collect());
-    }
-    table
+    side_by_side(caption, labels(run, cells), &columns, with_ends, |_| None)
 }
 
 /// The calls that have a figure in some cell, those first that are cheapest in the first one:
@@ -151,50 +164,36 @@ pub(crate) fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Table> {
     if cells.is_empty() {
         return None;
     }
-    let mut columns = vec![Column::left("call", "")];
-    columns
-        .extend(cells.iter().map(|(n, _)| Column::right(&format!("{n} in a row"), "ns per call")));
-    columns.push(Column::right("full slice", "ns per call"));
+    let column = |n: &u64| Column::right(&format!("{n} in a row"), "ns per call");
+    let mut columns: Vec<_> = cells.iter().map(|(n, cell)| (column(n), *cell)).collect();
+    columns.push((Column::right("full slice", "ns per call"), steady));
     let block = steady.cell.own_size().map_or_else(String::new, |size| format!(": {size}"));
-    let mut table = Table::new(format!("Time per call by calls in a row{block}"), columns);
-    for row in rows(run, steady) {
-        let of = |cell: &CellAnalysis| value(time_of(cell, &row.arm.arm.primitive));
-        let times = cells.iter().map(|(_, cell)| of(cell)).chain([three_digits(row.ns.value)]);
-        let entries = std::iter::once(row.arm.shown_label()).chain(times);
-        table.push(entries.map(Entry::from).collect());
-    }
-    Some(table)
+    let caption = format!("Time per call by calls in a row{block}");
+    side_by_side(caption, labels(run, &[steady]), &columns, value, |_| None).with_rows()
 }
 
 /// What was called, by kind.
 pub(crate) fn kinds(run: &Run) -> Table {
-    let columns = vec![
-        Column::left("kind", ""),
-        Column::left("call", ""),
-        Column::prose("what is done"),
-        Column::right("system calls", "count"),
-        Column::right("bytes", "count"),
-    ];
-    let mut table = Table::new("What each call is", columns);
-    for &kind in CallKind::ALL {
-        let of_kind = run.header.calls.iter().filter(|facts| facts.kind == kind);
-        for (i, facts) in of_kind.enumerate() {
-            let name = if i == 0 { kind.word() } else { "" };
-            let bytes = match facts.bytes {
-                own if own == 0 || run.header.plan.sizes.is_empty() => own.to_string(),
-                _ => "a block".to_owned(),
-            };
-            let entries = vec![
-                name.into(),
-                facts.id.as_str().into(),
-                facts.summary.as_str().into(),
-                facts.calls.to_string().into(),
-                bytes.into(),
-            ];
-            table.push_row(i == 0, entries);
-        }
-    }
-    table
+    let row = |facts: &CallFacts| {
+        let bytes = match facts.bytes {
+            own if own == 0 || run.header.plan.sizes.is_empty() => own.to_string(),
+            _ => "a block".to_owned(),
+        };
+        vec![
+            (Column::left("call", ""), facts.id.as_str().into()),
+            (Column::prose("what is done"), facts.summary.as_str().into()),
+            (Column::right("system calls", "count"), facts.calls.to_string().into()),
+            (Column::right("bytes", "count"), bytes.into()),
+        ]
+    };
+    let of_kind = |kind: &CallKind| {
+        let own = run.header.calls.iter().filter(|facts| facts.kind == *kind);
+        (kind.word().to_owned(), own.collect())
+    };
+    let kinds: Vec<_> = CallKind::ALL.iter().map(of_kind).collect();
+    let head = Some(Column::left("kind", ""));
+    let caption = "What each call is".to_owned();
+    Table { caption, ..results::filled(head, &kinds, true, |_| None, |facts| row(facts)) }
 }
 
 /// A time with its interval and how many trials it is of.

@@ -1,9 +1,9 @@
 //! A run of calls with known times, in every form that is shown.
 
-use iolens_model::arm::{Arm, ArmOutcome};
+use iolens_model::arm::ArmOutcome;
 use iolens_model::call::CallKind;
 use iolens_model::cell::Cell;
-use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::{Axes, SyscallAxes};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Bytes;
@@ -29,17 +29,9 @@ const ARMS: [(&str, CallKind, u32, u32, f64); 4] = [
 ];
 
 fn header() -> RunHeader {
-    let mut header = fixture::run().0.header;
-    header.name = None;
-    header.plan.axes =
-        Axes::Syscall(SyscallAxes { in_a_row: vec![None, Some(1), Some(100)], file: None });
-    header.plan.primitives = ARMS.iter().map(|arm| arm.0.to_owned()).collect();
-    header.plan.baseline = "getppid".to_owned();
-    header.plan.sizes = Vec::new();
-    header.plan.threads = vec![1, 2];
-    header.primitives = Vec::new();
+    let axes = Axes::Syscall(SyscallAxes { in_a_row: vec![None, Some(1), Some(100)], file: None });
+    let mut header = alone::header(axes, ARMS.map(|arm| arm.0), &[], &[1, 2]);
     header.calibration.empty_call_ns = 90.0;
-    header.end.as_mut().expect("it ended").unmet = Vec::new();
     header.calls = ARMS
         .iter()
         .map(|&(id, kind, calls, bytes, _)| CallFacts {
@@ -61,54 +53,31 @@ fn time_ns(cell: &Cell, ns: f64, moved_ns: f64, pass: u32) -> f64 {
     (ns + first + moved_ns) / f64::from(cell.threads) * (1.0 + 0.001 * f64::from(pass % 3))
 }
 
-fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
+fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, calls: usize) -> TrialOutcome {
     let roles = [Role::Baseline, Role::Compared, Role::Compared, Role::Control];
-    let mut arms: Vec<ArmOutcome> = Vec::new();
-    let mut slices: Vec<SliceOutcome> = Vec::new();
-    let copy = (ARMS[0], Role::SelfCheck);
-    for ((id, _, calls, bytes, ns), role) in ARMS.into_iter().zip(roles).chain([copy]) {
-        let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
+    let arm = |((id, _, calls, bytes, ns), role): ((&str, CallKind, u32, u32, f64), Role)| {
         let refused = id == "fsync" && cell.syscall().is_some_and(|s| s.in_a_row == Some(100));
         let (status, reason) = match refused {
             true => (Status::Skipped, Some("a slice of `fsync` has 10 calls at most".to_owned())),
             false => (Status::Ok, None),
         };
-        arms.push(ArmOutcome {
-            arm: Arm { label, primitive: id.to_owned(), role },
-            status,
-            reason,
-            copies_sender: None,
-            copies_end_to_end: None,
-            latency: None,
-            server: None,
-        });
         let moved = u64::from(bytes) * cell.size.0.max(1);
         // A byte takes 0.05 ns, and the first of a block none.
         let moved_ns = 0.05 * moved.saturating_sub(1) as f64;
-        for round in 0..if refused { 0 } else { 2 } {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let time_ns = (CALLS as f64 * time_ns(cell, ns, moved_ns, pass)) as u64;
-            let tx = Counts {
-                messages: CALLS,
-                bytes: CALLS * moved,
-                calls: Some(CALLS * u64::from(calls)),
-                time_ns,
-                task_clock_ns: Some(time_ns * u64::from(cell.threads)),
-                voluntary_switches: Some(0),
-                involuntary_switches: Some(0),
-                migrations: Some(0),
-                minor_faults: Some(0),
-                major_faults: Some(0),
-                ..Counts::default()
-            };
-            slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
-        }
-    }
-    alone::trial(like, cell, pass, arms, slices)
+        let time_ns = alone::whole(CALLS as f64 * time_ns(cell, ns, moved_ns, pass));
+        let tx = Counts {
+            calls: Some(CALLS * u64::from(calls)),
+            task_clock_ns: Some(time_ns * u64::from(cell.threads)),
+            ..alone::counts(CALLS, CALLS * moved, time_ns)
+        };
+        (ArmOutcome { status, reason, ..alone::arm(id, role) }, tx)
+    };
+    let all = ARMS.into_iter().zip(roles).take(calls).chain([(ARMS[0], Role::SelfCheck)]);
+    alone::measured(like, cell, pass, all.map(arm))
 }
 
 pub(crate) fn run() -> (Run, Analysis) {
-    fixture::of_trials(header(), trial)
+    fixture::of_trials(header(), |like, cell, pass| trial(like, cell, pass, ARMS.len()))
 }
 
 /// The same calls with blocks of three sizes.
@@ -119,18 +88,8 @@ pub(crate) fn sized() -> (Run, Analysis) {
     header.plan.sizes = [1, 4096, 65_536].map(Bytes).to_vec();
     header.plan.threads = vec![1];
     header.calls.retain(|call| call.id != "function");
-    let without = |like: &TrialOutcome, cell: &Cell, pass| {
-        let mut trial = trial(like, cell, pass);
-        let at = trial.arms.iter().position(|arm| arm.arm.primitive == "function");
-        let at = at.expect("the control");
-        trial.arms.remove(at);
-        trial.slices.retain(|slice| slice.arm != at);
-        for slice in trial.slices.iter_mut().filter(|slice| slice.arm > at) {
-            slice.arm -= 1;
-        }
-        trial
-    };
-    fixture::of_trials(header, without)
+    // All but the control.
+    fixture::of_trials(header, |like, cell, pass| trial(like, cell, pass, 3))
 }
 
 #[test]
@@ -167,6 +126,18 @@ fn blocks_of_several_sizes_stand_side_by_side() {
 }
 
 #[test]
+fn the_longer_run_has_the_sizes_and_the_file_of_the_quick_one() {
+    let (mut run, analysis) = sized();
+    run.header.plan.quick = true;
+    let axes = SyscallAxes { in_a_row: vec![None], file: Some("/data/a b".to_owned()) };
+    run.header.plan.axes = Axes::Syscall(axes);
+    let after = screen::After { page: None, full_run: None };
+    let shown = screen::screen(&run, &analysis, Some(after));
+    let next = shown.answers.last().expect("what to do next").said[0].words();
+    assert_eq!(next, "iolens run syscall --sizes 1,4KiB,64KiB --file '/data/a b' (verdicts)");
+}
+
+#[test]
 fn cells_of_calls_in_a_row_are_of_one_thread() {
     let (_, analysis) = run();
     let cells: Vec<String> = analysis.cells.iter().map(|cell| cell.cell.to_string()).collect();
@@ -196,58 +167,31 @@ fn what_was_put_in_comes_out() {
 }
 
 #[test]
-fn the_answer_in_words() {
+fn what_stands_below_the_first_screen() {
     let (run, analysis) = run();
     let style = Style { colour: false, width: 100 };
-    let shown = text::run(&run, &analysis, &style);
-    insta::assert_snapshot!(shown);
-    assert!(!shown.contains(" 0 B") && !shown.contains("message"), "{shown}");
     let whole = text::whole(&run, &analysis, &style);
     for heading in
         ["Calls by several threads at once", "Time per call by calls in a row", "without figures"]
     {
         assert!(whole.contains(heading), "{heading}: {whole}");
     }
-    let cell = text::show(&run, &analysis, &analysis.cells[0], &style);
-    assert!(cell.contains("ns/call") && !cell.contains("message"), "{cell}");
+    assert!(text::show(&run, &analysis, &analysis.cells[0], &style).contains("ns/call"));
 }
 
 #[test]
-fn exports_have_calls_and_no_message() {
+fn exports_have_verdicts() {
     let (run, analysis) = run();
-    for rows in [
-        csv::all(Rows::Arms(std::slice::from_ref(&run))),
-        csv::all(Rows::Slices(std::slice::from_ref(&run))),
-        csv::all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis))),
-    ] {
-        let header = rows.lines().next().expect("a header");
-        let columns: Vec<&str> = header.split(',').collect();
-        assert!(columns.contains(&"calls_in_a_row") && columns.contains(&"primitive"), "{header}");
-        let foreign = ["message", "topology", "rx_", "zerocopy", "mtu", "receiver"];
-        assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
-        assert!(rows.lines().all(|line| line.split(',').count() >= columns.len()));
-    }
     let cells = csv::all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)));
     let row = cells.lines().find(|line| line.contains(",read_zero,")).expect("a row");
     assert!(row.contains(",FASTER,") || row.contains(",SLOWER,"), "{row}");
 }
 
 #[test]
-fn the_page_has_its_sections_and_figures() {
+fn the_page_asks_what_a_call_costs() {
     let (run, analysis) = run();
     let page = html::page(&run, &analysis);
-    for id in ["answer", "figures", "numbers", "trust", "machine"] {
-        assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}");
-        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
-    }
     assert!(page.contains("<h1>What does a system call cost?</h1>"));
-    assert!(!page.contains("message"), "a run of calls has none");
-    let figures = figure::all(&run, &analysis);
-    let stems: Vec<&str> = figures.iter().map(|figure| figure.file_stem.as_str()).collect();
-    let expected =
-        ["syscall-ns-per-call-1-threads", "syscall-ns-per-call-2-threads", "syscall-time-by-calls"];
-    assert_eq!(stems, expected);
-    assert!(figures.iter().all(|figure| !figure.table.rows.is_empty()));
 }
 
 /// `read_zero` is the lowest of those that enter the kernel, and its interval cannot say so: the

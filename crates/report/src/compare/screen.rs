@@ -1,17 +1,18 @@
 //! What is shown of two runs: what changed, what did not, what is open, and how sure.
 
 use iolens_document::{
-    Align, Answer, Block, Column, Factor, Grid, Label, Row, Screen, Text, change as percents,
+    Align, Answer, Block, Column, Factor, Grid, Label, Screen, Text, change as percents, change_by,
     change_interval,
 };
 use iolens_model::arm::Role;
 use iolens_model::run::RunHeader;
-use iolens_stats::analysis::{Interval, Quantity, Verdict};
+use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, BaselineMoved, CellChange, Change, Input};
 
 use super::{Compared, tables};
 use crate::groups::{distinct, grouped};
-use crate::number::{count, list, percent};
+use crate::number::{count, list, percent, usable};
+use crate::screen::{table::mark, told as told_of};
 
 /// Inputs that are named.
 const INPUTS: usize = 3;
@@ -71,7 +72,7 @@ fn effort(compared: &Compared<'_>) -> Vec<Text> {
         true => "trials of both took turns".to_owned(),
         false => "runs one after the other".to_owned(),
     });
-    parts.into_iter().map(Text::from).collect()
+    Text::parts(parts)
 }
 
 /// Changes of methods against the baseline.
@@ -93,30 +94,26 @@ fn grid(compared: &Compared<'_>, quantity: Quantity, several: bool) -> Grid {
     };
     let all = comparison.cells.iter().flat_map(own);
     let labels = distinct(all.map(|arm| arm.arm.label));
-    let mut columns = vec![Column::left("")];
-    columns.extend(labels.iter().map(|label| Column::of(label.clone(), &PARTS)));
     let row = |cell: &CellChange| {
         let arms = own(cell);
-        let mut cells = vec![vec![compared.subject(&cell.cell)]];
-        cells.extend(labels.iter().map(|label| {
+        let one = |label: &String| {
             let arm = arms.iter().find(|arm| arm.arm.label == *label);
-            arm.and_then(|arm| arm.change.as_ref())
-                .map_or_else(|| vec![String::new()], |change| shown(change, comparison.indicative))
-        }));
-        Row::Cells(cells)
+            let change = arm.and_then(|arm| arm.change.as_ref());
+            let shown = change.map(|change| shown(change, comparison.indicative));
+            (Column::of(label, &PARTS), shown.unwrap_or_else(|| vec![String::new()]))
+        };
+        let subject = (Column::left(""), vec![compared.subject(&cell.cell)]);
+        std::iter::once(subject).chain(labels.iter().map(one)).collect()
     };
     let what = match quantity {
         _ if quantity == Quantity::Time || !several => "speed".to_owned(),
         quantity => format!("economy in {}", quantity.word()),
     };
-    Grid {
-        title: format!(
-            "change in {what} vs {}, B against A (+ is better in B) [95%, all {} changes together]",
-            comparison.baseline, comparison.contrasts
-        ),
-        columns,
-        rows: comparison.cells.iter().map(row).collect(),
-    }
+    let title = format!(
+        "change in {what} vs {}, B against A (+ is better in B) [95%, all {} changes together]",
+        comparison.baseline, comparison.contrasts
+    );
+    Grid::filled(title, comparison.cells.iter().map(row))
 }
 
 /// `−17%  [−19, −15]`, and a mark.
@@ -124,16 +121,10 @@ fn shown(change: &Change, indicative: bool) -> Vec<String> {
     let Some(ratio) = change.ratio.filter(|_| change.verdict.is_ranked()) else {
         return vec![change.verdict.word().to_lowercase()];
     };
-    let usable = change.simultaneous.filter(Interval::is_usable);
-    let ends = usable.map_or_else(String::new, |i| change_interval((i.low, i.high)));
-    let factor = Factor { typical: ratio, interval: usable.map(|i| (i.low, i.high)) };
-    let mark = match change.verdict {
-        _ if indicative && factor.is_open() => "?",
-        _ if indicative => "",
-        Verdict::Equivalent => "=",
-        Verdict::Inconclusive => "?",
-        _ => "",
-    };
+    let factor = Factor { typical: ratio, interval: usable(change.simultaneous) };
+    let ends = factor.interval.map_or_else(String::new, change_interval);
+    let is_it = |verdict| !indicative && change.verdict == verdict;
+    let mark = mark(factor, is_it(Verdict::Equivalent), is_it(Verdict::Inconclusive));
     vec![percents(ratio), ends, mark.to_owned()]
 }
 
@@ -141,14 +132,13 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     let comparison = compared.comparison;
     let mut out = vec![Answer { label: Label::Differs, said: differs(compared) }];
     if !comparison.indicative {
-        out.extend(changed(compared));
+        out.push(changed(compared));
         out.extend(told(compared, Label::Same, |all| {
             all.iter().all(|change| change.verdict == Verdict::Equivalent)
         }));
         out.extend(told(compared, Label::Undecided, |all| {
-            let is_open = |change: &&&Change| change.verdict == Verdict::Inconclusive;
-            let is_changed = |change: &&&Change| is_beyond(change.verdict);
-            all.iter().filter(is_open).count() > 0 && all.iter().filter(is_changed).count() == 0
+            all.iter().any(|change| change.verdict == Verdict::Inconclusive)
+                && !all.iter().any(|change| is_beyond(change.verdict))
         }));
     }
     if let (true, slower @ 1..) = (comparison.indicative, comparison.slower()) {
@@ -159,7 +149,7 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     out.extend(comparison.cells.iter().flat_map(|cell| moved(compared, cell)));
     let missing = tables::missing(compared);
     out.extend(missing.into_iter().map(|line| Answer::one(Label::Caution, line)));
-    out.push(Answer { label: Label::Trust, said: trust(compared) });
+    out.push(trust(compared));
     let ids = format!("{} {}", compared.a.id, compared.b.id);
     out.push(Answer {
         label: Label::Next,
@@ -184,13 +174,10 @@ fn differs(compared: &Compared<'_>) -> Vec<Text> {
     let one = |input: &Input| {
         Text::plain(format!("{} {} → {}", input.name, value(&input.a), value(&input.b)))
     };
-    let mut said: Vec<Text> = inputs.iter().take(INPUTS).map(one).collect();
-    match inputs.len() {
-        0 => said.push("nothing that the runs have recorded".into()),
-        all if all > INPUTS => said.push(Text::plain(format!("{} more", all - INPUTS))),
-        _ => {}
+    match inputs.as_slice() {
+        [] => vec!["nothing that the runs have recorded".into()],
+        inputs => told_of(inputs.iter().map(one).collect(), INPUTS),
     }
-    said
 }
 
 /// What a line has room for of a value.
@@ -214,49 +201,63 @@ fn name(compared: &Compared<'_>, arm: &ArmChange) -> String {
     }
 }
 
+/// What is not as it was, or that nothing is shown to be.
+fn changed(compared: &Compared<'_>) -> Answer {
+    let mut said = beyond(compared);
+    said.extend(slower_alone(compared));
+    if said.is_empty() {
+        said.push(nothing_beyond(compared));
+    }
+    if compared.comparison.slower() > 0 {
+        said.push("exit code 1".to_owned());
+    }
+    Answer::of(Label::Changed, said)
+}
+
 /// Methods beyond the threshold, slower ones first.
-fn changed(compared: &Compared<'_>) -> Option<Answer> {
-    let comparison = compared.comparison;
-    let mut said: Vec<Text> = Vec::new();
+fn beyond(compared: &Compared<'_>) -> Vec<String> {
+    let mut said = Vec::new();
     for (verdict, word) in [(Verdict::Slower, "slower"), (Verdict::Faster, "faster")] {
         for (arm, all) in by_method(compared) {
-            let own: Vec<f64> =
-                all.iter().filter(|c| c.verdict == verdict).filter_map(|c| c.ratio).collect();
-            let Some(most) =
-                own.iter().copied().reduce(|a, b| if a.ln().abs() > b.ln().abs() { a } else { b })
-            else {
-                continue;
-            };
-            let by = percents(most).trim_start_matches(['+', '−']).to_owned();
+            let own = all.iter().filter(|change| change.verdict == verdict);
+            let own: Vec<f64> = own.filter_map(|change| change.ratio).collect();
+            let most = own.iter().max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()));
             let at = match (own.len(), all.len()) {
                 (_, 1) => String::new(),
                 (n, of) if n == of => format!(" at most, in all {of} settings"),
                 (n, of) => format!(" at most, in {n} of {of} settings"),
             };
-            said.push(Text::plain(format!("{} is {by} {word} in B{at}", name(compared, arm))));
+            said.extend(most.map(|most| {
+                format!("{} is {} {word} in B{at}", name(compared, arm), change_by(*most))
+            }));
         }
     }
-    let own = comparison.cells.iter().flat_map(|cell| &cell.arms);
-    let own = own.filter_map(|arm| Some((arm, arm.own.as_ref()?.judged.as_ref()?)));
-    for (arm, change) in own.filter(|(_, change)| change.verdict == Verdict::Slower).take(3) {
+    said
+}
+
+/// Methods that are slower by themselves, where that was judged.
+fn slower_alone(compared: &Compared<'_>) -> impl Iterator<Item = String> {
+    /// Of which so many are told.
+    const TOLD: usize = 3;
+    let all = compared.comparison.cells.iter().flat_map(|cell| &cell.arms);
+    let judged = all.filter_map(|arm| Some((arm, arm.own.as_ref()?.judged.as_ref()?)));
+    let slower = judged.filter(|(_, change)| change.verdict == Verdict::Slower).take(TOLD);
+    slower.map(|(arm, change)| {
         let by = change.ratio.map_or_else(String::new, percents);
-        said.push(Text::plain(format!("{} by itself {by} in B", arm.arm.label)));
+        format!("{} by itself {by} in B", arm.arm.label)
+    })
+}
+
+fn nothing_beyond(compared: &Compared<'_>) -> String {
+    let delta = percent(compared.comparison.delta);
+    let has = |is: fn(Verdict) -> bool| changes(compared).any(|(.., c)| is(c.verdict));
+    // The interval of a small one reaches beyond the threshold too.
+    let is_open = |verdict| matches!(verdict, Verdict::Inconclusive | Verdict::Small);
+    match (has(Verdict::is_ranked), has(is_open)) {
+        (false, _) => "nothing can be compared".to_owned(),
+        (true, true) => format!("nothing is shown to differ by more than {delta}"),
+        (true, false) => format!("nothing by more than {delta}"),
     }
-    if said.is_empty() {
-        let delta = percent(comparison.delta);
-        let has = |is: fn(Verdict) -> bool| changes(compared).any(|(.., c)| is(c.verdict));
-        // The interval of a small one reaches beyond the threshold too.
-        let is_open = |verdict| matches!(verdict, Verdict::Inconclusive | Verdict::Small);
-        said.push(Text::plain(match (has(Verdict::is_ranked), has(is_open)) {
-            (false, _) => "nothing can be compared".to_owned(),
-            (true, true) => format!("nothing is shown to differ by more than {delta}"),
-            (true, false) => format!("nothing by more than {delta}"),
-        }));
-    }
-    if comparison.slower() > 0 {
-        said.push("exit code 1".into());
-    }
-    Some(Answer { label: Label::Changed, said })
 }
 
 /// Methods of which something holds, in one line.
@@ -291,7 +292,7 @@ fn moved(compared: &Compared<'_>, cell: &CellChange) -> Vec<Answer> {
     cell.baseline_moved.iter().map(one).collect()
 }
 
-fn trust(compared: &Compared<'_>) -> Vec<Text> {
+fn trust(compared: &Compared<'_>) -> Answer {
     let comparison = compared.comparison;
     let check = &comparison.self_check;
     let mut said = vec![match (check.floor_median, check.floor_widest) {
@@ -315,5 +316,5 @@ fn trust(compared: &Compared<'_>) -> Vec<Text> {
         true => "one boot; relinking alone can change a build's speed by some percent".to_owned(),
         false => "run-to-run variance not included: repeat both if it is close".to_owned(),
     });
-    said.into_iter().map(Text::from).collect()
+    Answer::of(Label::Trust, said)
 }

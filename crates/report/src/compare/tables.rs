@@ -16,16 +16,18 @@ use crate::words;
 const VALUE_MAX: usize = 36;
 
 /// What differs besides the numbers.
-pub(super) fn inputs(compared: &Compared<'_>) -> Table {
-    let columns = vec![Column::left("input", ""), Column::left("A", ""), Column::left("B", "")];
-    let mut table = Table::new("", columns);
-    for group in compared.comparison.inputs.chunk_by(|a, b| a.group == b.group) {
-        for (nth, Input { group, name, a, b }) in group.iter().enumerate() {
-            let name = format!("{group}: {name}");
-            table.push_row(nth == 0, vec![name.into(), value(a).into(), value(b).into()]);
-        }
-    }
-    table
+pub(super) fn inputs(compared: &Compared<'_>) -> Option<Table> {
+    let row = |input: &&Input| {
+        let name = format!("{}: {}", input.group, input.name);
+        vec![
+            (Column::left("input", ""), name.into()),
+            (Column::left("A", ""), value(&input.a).into()),
+            (Column::left("B", ""), value(&input.b).into()),
+        ]
+    };
+    let groups = compared.comparison.inputs.chunk_by(|a, b| a.group == b.group);
+    let groups: Vec<_> = groups.map(|all| (String::new(), all.iter().collect())).collect();
+    filled(None, &groups, true, |_| None, row).with_rows()
 }
 
 fn value(value: &Option<String>) -> String {

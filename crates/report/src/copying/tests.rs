@@ -1,20 +1,19 @@
 //! A run that copies with known times, in every form that is shown.
 
-use iolens_model::arm::{Arm, ArmOutcome, Role};
+use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::copy::{CopyAxes, CopySync};
 use iolens_model::file::{CacheState, DestinationFacts, EngineFacts, FileCounts, FileFacts};
-use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::Analysis;
 
 use super::*;
-use crate::export::Rows;
-use crate::files::tests::{has_none_of, has_sections, page_and_figures_have_none_of, shown};
+use crate::fixture;
 use crate::fixture::alone;
-use crate::{columns_tests, figure, fixture, json};
+use crate::studies_tests::cells_as_json;
 
 /// id, whether it is a program, ns of a start, ns per byte.
 const ARMS: [(&str, bool, f64, f64); 4] = [
@@ -25,9 +24,7 @@ const ARMS: [(&str, bool, f64, f64); 4] = [
 ];
 
 fn header() -> RunHeader {
-    let mut header = fixture::run().0.header;
-    header.name = None;
-    header.plan.axes = Axes::Copy(CopyAxes {
+    let axes = Axes::Copy(CopyAxes {
         block: vec![Bytes(4096)],
         cache: vec![CacheState::Warm],
         sync: vec![CopySync::None],
@@ -36,90 +33,51 @@ fn header() -> RunHeader {
         evict: false,
         external: Vec::new(),
     });
-    header.plan.primitives = ARMS.iter().map(|arm| arm.0.to_owned()).collect();
-    header.plan.baseline = "dd".to_owned();
-    header.plan.sizes = [1 << 20, 10 << 20, 100 << 20].map(Bytes).to_vec();
-    header.plan.threads = vec![1];
-    header.primitives = Vec::new();
+    let sizes = [1 << 20, 10 << 20, 100 << 20];
+    let mut header = alone::header(axes, ARMS.map(|arm| arm.0), &sizes, &[1]);
     header.calibration.empty_call_ns = 90.0;
     header.calibration.receipt_round_trip_ns = None;
-    header.end.as_mut().expect("it ended").unmet = Vec::new();
     let facts = |&(id, is_program, ..): &(&str, bool, f64, f64)| EngineFacts {
-        id: id.to_owned(),
-        summary: format!("what {id} does"),
-        path: String::new(),
-        is_direct: false,
-        has_depth: false,
-        is_durable: false,
         program: is_program.then(|| vec![id.to_owned(), "{src}".to_owned(), "a b".to_owned()]),
+        ..alone::engine(id)
     };
     header.engines = ARMS.iter().map(facts).collect();
     header.file = Some(FileFacts {
-        place: "/scratch".to_owned(),
-        is_ours: true,
-        bytes: Bytes(111 << 20),
-        size_reason: "one file of each size of the plan".to_owned(),
-        file_system: "ext4".to_owned(),
-        first_pass: None,
-        warnings: Vec::new(),
         destination: Some(DestinationFacts {
             place: "/scratch".to_owned(),
             file_system: "ext4".to_owned(),
         }),
-        writing: None,
-        dropped: Vec::new(),
+        ..alone::file(111 << 20, "one file of each size of the plan")
     });
     header
 }
 
 fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
     let roles = [Role::Baseline, Role::Compared, Role::Compared, Role::Control];
-    let mut arms: Vec<ArmOutcome> = Vec::new();
-    let mut slices: Vec<SliceOutcome> = Vec::new();
-    for (arm, role) in ARMS.into_iter().zip(roles).chain([(ARMS[0], Role::SelfCheck)]) {
-        let (id, is_program, start, per_byte) = arm;
-        let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
-        arms.push(ArmOutcome {
-            arm: Arm { label, primitive: id.to_owned(), role },
-            status: Status::Ok,
-            reason: None,
-            copies_sender: None,
-            copies_end_to_end: None,
-            latency: None,
-            server: None,
-        });
-        for round in 0..2 {
-            let copy_ns = start + per_byte * cell.size.0 as f64;
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let time_ns = (2.0 * copy_ns * (1.0 + 0.001 * f64::from(pass % 3))) as u64;
-            let calls = match role {
-                _ if is_program => None,
-                Role::Control => Some(2),
-                _ => Some(cell.size.0 / 4096),
-            };
-            let tx = Counts {
-                messages: 2,
-                bytes: if role == Role::Control { 0 } else { 2 * cell.size.0 },
-                calls,
-                time_ns,
-                task_clock_ns: Some(time_ns),
-                voluntary_switches: Some(0),
-                involuntary_switches: Some(0),
-                migrations: (!is_program).then_some(0),
-                minor_faults: Some(0),
-                major_faults: Some(0),
-                file: Some(FileCounts {
-                    resident_before_bytes: Some(cell.size.0),
-                    resident_after_bytes: Some(cell.size.0),
-                    device_bytes: Some(0),
-                    ..FileCounts::default()
-                }),
-                ..Counts::default()
-            };
-            slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
-        }
-    }
-    let mut trial = alone::trial(like, cell, pass, arms, slices);
+    let arm = |((id, is_program, start, per_byte), role): ((&str, bool, f64, f64), Role)| {
+        let copy_ns = start + per_byte * cell.size.0 as f64;
+        let time_ns = alone::whole(2.0 * copy_ns * (1.0 + 0.001 * f64::from(pass % 3)));
+        let calls = match role {
+            _ if is_program => None,
+            Role::Control => Some(2),
+            _ => Some(cell.size.0 / 4096),
+        };
+        let bytes = if role == Role::Control { 0 } else { 2 * cell.size.0 };
+        let tx = Counts {
+            calls,
+            migrations: (!is_program).then_some(0),
+            file: Some(FileCounts {
+                resident_before_bytes: Some(cell.size.0),
+                resident_after_bytes: Some(cell.size.0),
+                device_bytes: Some(0),
+                ..FileCounts::default()
+            }),
+            ..alone::counts(2, bytes, time_ns)
+        };
+        (alone::arm(id, role), tx)
+    };
+    let all = ARMS.into_iter().zip(roles).chain([(ARMS[0], Role::SelfCheck)]);
+    let mut trial = alone::measured(like, cell, pass, all.map(arm));
     let start = |arm| ProgramStart {
         arm,
         runs: 21,
@@ -147,42 +105,9 @@ fn every_arm_is_usable_and_what_shares_blocks_is_judged_by_nobody() {
 }
 
 #[test]
-fn what_show_prints() {
-    let (run, analysis) = run();
-    let text = shown(&run, &analysis, 100);
-    has_none_of(&FOREIGN, &text);
-    shown(&run, &analysis, 80);
-    insta::assert_snapshot!(text);
-    let page = crate::html::page(&run, &analysis);
-    has_sections(&page, &["answer", "why", "figures", "numbers", "trust", "machine"]);
-}
-
-/// Words of messages and of blocks that are read have no place where files are copied.
-const FOREIGN: [&str; 7] =
-    ["message", "goodput", "per block", "gbit/s", "receiver", "thread pairs", "copys"];
-
-#[test]
-fn no_page_and_no_figure_has_words_of_other_studies() {
-    let (run, analysis) = run();
-    page_and_figures_have_none_of(&FOREIGN, &run, &analysis);
-    let figures = figure::all(&run, &analysis);
-    let stems: Vec<&str> = figures.iter().map(|figure| &*figure.file_stem).collect();
-    insta::assert_snapshot!("figures_by_name", stems.join("\n"));
-}
-
-#[test]
 fn calls_of_programs_are_null_and_their_starts_are_told() {
     let (run, analysis) = run();
-    let foreign = ["message", "topology", "rx_", "zerocopy", "mtu", "receiver", "goodput"];
-    for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
-        insta::assert_snapshot!(format!("columns_of_{name}"), header);
-    }
-    let cells: serde_json::Value = serde_json::from_str(&json::all(Rows::Cells(
-        std::slice::from_ref(&run),
-        std::slice::from_ref(&analysis),
-    )))
-    .expect("our own JSON");
-    let rows = cells["cells"].as_array().expect("rows");
+    let rows = cells_as_json(&run, &analysis);
     let of = |id: &str| rows.iter().find(|row| row["primitive"] == id).expect("a row");
     assert!(of("dd")["system_calls_per_copy"].is_null(), "{}", of("dd"));
     assert!(of("copy_file_range")["system_calls_per_copy"].is_number());

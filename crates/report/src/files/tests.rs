@@ -1,20 +1,20 @@
 //! A run of a file with known times, in every form that is shown.
 
-use iolens_model::arm::{Arm, ArmOutcome, Role};
+use iolens_model::arm::Role;
 use iolens_model::file::{
     AfterDrop, Consumer, DropMode, EngineFacts, FileAxes, FileCounts, FileFacts, Pattern,
 };
-use iolens_model::outcome::{Counts, SliceOutcome, TrialOutcome};
+use iolens_model::outcome::{Counts, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::reading::Reading;
 use iolens_model::run::RunHeader;
 use iolens_model::units::{Bytes, Nanos};
 
 use super::*;
-use crate::export::Rows;
 use crate::findings::{self, Caching};
 use crate::fixture::alone;
-use crate::{columns_tests, figure, fixture, html, json, text};
+use crate::studies_tests::{cells_as_json, shown};
+use crate::{fixture, html, json, text};
 use iolens_document::Style;
 
 const FILE_BYTES: u64 = 1 << 30;
@@ -24,9 +24,7 @@ const ENGINES: [(&str, bool, f64, f64); 3] =
     [("read", false, 300.0, 0.100), ("mmap", false, 150.0, 0.105), ("direct", true, 9000.0, 0.5)];
 
 pub(crate) fn header() -> RunHeader {
-    let mut header = fixture::run().0.header;
-    header.name = None;
-    header.plan.axes = Axes::File(FileAxes {
+    let axes = Axes::File(FileAxes {
         cache: vec![CacheState::Warm, CacheState::Cold],
         pattern: vec![Pattern::Sequential],
         consumer: vec![Consumer::Scan],
@@ -37,43 +35,24 @@ pub(crate) fn header() -> RunHeader {
         evict: false,
         drop_caches: Vec::new(),
     });
-    header.plan.primitives = ENGINES.iter().map(|engine| engine.0.to_owned()).collect();
-    header.plan.baseline = "read".to_owned();
-    header.plan.sizes = [512, 4096, 65536, 1 << 20, 4 << 20].map(Bytes).to_vec();
-    header.plan.threads = vec![1, 2];
-    header.primitives = Vec::new();
+    let sizes = [512, 4096, 65536, 1 << 20, 4 << 20];
+    let mut header = alone::header(axes, ENGINES.map(|engine| engine.0), &sizes, &[1, 2]);
     header.calibration.empty_call_ns = 90.0;
     header.calibration.threads = 2;
     header.calibration.receipt_round_trip_ns = None;
-    header.end.as_mut().expect("it ended").unmet = Vec::new();
     header.host.facts.push(iolens_model::host::Fact {
         group: "cpu".to_owned(),
         name: "virtualization".to_owned(),
         value: Reading::Exact("KVM".to_owned()),
     });
-    header.engines = ENGINES
-        .iter()
-        .map(|&(id, is_direct, ..)| EngineFacts {
-            id: id.to_owned(),
-            summary: format!("what {id} does"),
-            path: String::new(),
-            is_direct,
-            has_depth: false,
-            is_durable: false,
-            program: None,
-        })
-        .collect();
+    let engine = |&(id, is_direct, ..): &(&str, bool, f64, f64)| EngineFacts {
+        is_direct,
+        ..alone::engine(id)
+    };
+    header.engines = ENGINES.iter().map(engine).collect();
     header.file = Some(FileFacts {
-        place: "/scratch".to_owned(),
-        is_ours: true,
-        bytes: Bytes(FILE_BYTES),
-        size_reason: "four times the last-level cache".to_owned(),
-        file_system: "ext4".to_owned(),
         first_pass: Some(Nanos(1_000_000_000)),
-        warnings: Vec::new(),
-        writing: None,
-        dropped: Vec::new(),
-        destination: None,
+        ..alone::file(FILE_BYTES, "four times the last-level cache")
     });
     header
 }
@@ -116,43 +95,19 @@ pub(crate) fn trial_of(
     blocks: u64,
     engines: &[(&str, f64, FileCounts)],
 ) -> TrialOutcome {
-    let role = |place| if place == 0 { Role::Baseline } else { Role::Compared };
-    let shown = engines.iter().enumerate().map(|(place, engine)| (engine, role(place)));
-    let mut arms: Vec<ArmOutcome> = Vec::new();
-    let mut slices: Vec<SliceOutcome> = Vec::new();
-    for (engine, role) in shown.chain([(&engines[0], Role::SelfCheck)]) {
-        let id = engine.0;
-        let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
-        arms.push(ArmOutcome {
-            arm: Arm { label, primitive: id.to_owned(), role },
-            status: Status::Ok,
-            reason: None,
-            copies_sender: None,
-            copies_end_to_end: None,
-            latency: None,
-            server: None,
-        });
-        for round in 0..2 {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let time_ns = (blocks as f64 * engine.1) as u64;
-            let tx = Counts {
-                messages: blocks,
-                bytes: blocks * cell.size.0,
-                calls: Some(blocks),
-                time_ns,
-                task_clock_ns: Some(time_ns * u64::from(cell.threads)),
-                voluntary_switches: Some(0),
-                involuntary_switches: Some(0),
-                migrations: Some(0),
-                minor_faults: Some(0),
-                major_faults: Some(0),
-                file: Some(engine.2),
-                ..Counts::default()
-            };
-            slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
-        }
-    }
-    alone::trial(like, cell, pass, arms, slices)
+    let roles = [Role::Baseline].into_iter().chain(std::iter::repeat(Role::Compared));
+    let arm = |((id, ns, found), role): (&(&str, f64, FileCounts), Role)| {
+        let time_ns = alone::whole(blocks as f64 * ns);
+        let tx = Counts {
+            calls: Some(blocks),
+            task_clock_ns: Some(time_ns * u64::from(cell.threads)),
+            file: Some(*found),
+            ..alone::counts(blocks, blocks * cell.size.0, time_ns)
+        };
+        (alone::arm(id, role), tx)
+    };
+    let all = engines.iter().zip(roles).chain([(&engines[0], Role::SelfCheck)]);
+    alone::measured(like, cell, pass, all.map(arm))
 }
 
 pub(crate) fn run() -> (Run, Analysis) {
@@ -182,92 +137,14 @@ fn what_was_put_in_comes_out() {
     assert_eq!((arm.arm.label.as_str(), cell.cell.threads), ("direct", 2));
 }
 
-/// What `iolens show` prints of a run, and one setting of it.
-pub(crate) fn shown(run: &Run, analysis: &Analysis, width: usize) -> String {
-    let style = Style { colour: false, width };
-    let whole = text::run(run, analysis, &style);
-    foreign(&text::show(run, analysis, &analysis.cells[0], &style));
-    for line in whole.lines() {
-        assert!(line.chars().count() <= width, "wider than {width}: {line}");
-    }
-    whole
-}
-
-/// Each section once, with an entry in the contents.
-pub(crate) fn has_sections(page: &str, ids: &[&str]) {
-    let headings = page.split("<h2 id=\"").skip(1).filter_map(|part| part.split('"').next());
-    assert_eq!(headings.collect::<Vec<_>>(), ids);
-    for id in ids {
-        assert_eq!(page.matches(&format!("href=\"#{id}\"")).count(), 1, "{id}");
-    }
-}
-
 #[test]
-fn what_show_prints() {
-    let (run, analysis) = run();
-    let text = shown(&run, &analysis, 100);
-    foreign(&text);
-    shown(&run, &analysis, 80);
-    insta::assert_snapshot!(text);
-}
-
-/// Words of messages have no place where a file is read or written.
-const FOREIGN: [&str; 7] =
-    ["message", "goodput", "copies", "received by nobody", "gbit/s", "receiver", "thread pairs"];
-
-/// No word of [`FOREIGN`].
-pub(crate) fn foreign(text: &str) {
-    has_none_of(&FOREIGN, text);
-}
-
-/// None of these words, which are in small letters.
-pub(crate) fn has_none_of(words: &[&str], text: &str) {
-    let lower = text.to_lowercase();
-    for word in words {
-        let at = lower.find(word);
-        let near = at.map(|at| lower[..at].chars().rev().take(80).collect::<String>());
-        let near = near.map(|near| near.chars().rev().collect::<String>());
-        assert!(at.is_none(), "{word} after: {near:?}");
-    }
-}
-
-/// The same of a page, but for the plan as it is stored, and of every figure and its
-/// table, which has rows.
-pub(crate) fn page_and_figures_have_none_of(words: &[&str], run: &Run, analysis: &Analysis) {
-    let page = html::page(run, analysis);
-    let end = page.find("The plan as stored").expect("how to reproduce");
-    let start = page.find("<body").expect("a body");
-    has_none_of(words, &page[start..end]);
-    for figure in figure::all(run, analysis) {
-        has_none_of(words, &figure.svg);
-        has_none_of(words, &figure.table.text(200));
-        assert!(!figure.table.rows.is_empty(), "{}", figure.file_stem);
-    }
-}
-
-#[test]
-fn no_page_and_no_figure_has_words_of_messages() {
-    let (run, analysis) = run();
-    page_and_figures_have_none_of(&FOREIGN, &run, &analysis);
-}
-
-#[test]
-fn the_page_has_its_sections_and_the_facts_of_the_file() {
+fn the_page_has_the_facts_of_the_file() {
     let (run, analysis) = run();
     let page = html::page(&run, &analysis);
-    has_sections(&page, &["answer", "why", "figures", "numbers", "trust", "machine"]);
     for text in ["made for this run", "four times the last-level cache", "First pass"] {
         assert!(page.contains(text), "{text}");
     }
     assert!(page.contains("guest-cold") && !page.contains("href=\"#words\""));
-}
-
-#[test]
-fn figures_by_name() {
-    let (run, analysis) = run();
-    let stems: Vec<String> =
-        figure::all(&run, &analysis).into_iter().map(|figure| figure.file_stem).collect();
-    insta::assert_snapshot!(stems.join("\n"));
 }
 
 #[test]
@@ -290,18 +167,10 @@ fn what_is_wrong_with_a_file_comes_first() {
 }
 
 #[test]
-fn exports_have_blocks_and_what_was_found_of_the_file() {
+fn programs_get_what_was_found_of_the_file() {
     let (run, analysis) = run();
-    let foreign = ["message", "topology", "rx_", "zerocopy", "mtu", "receiver", "goodput"];
-    for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
-        insta::assert_snapshot!(format!("columns_of_{name}"), header);
-    }
-    let cells: serde_json::Value = serde_json::from_str(&json::all(Rows::Cells(
-        std::slice::from_ref(&run),
-        std::slice::from_ref(&analysis),
-    )))
-    .expect("our own JSON");
-    insta::assert_snapshot!("a_cell_as_json", format!("{:#}", cells["cells"][0]));
+    let cells = cells_as_json(&run, &analysis);
+    insta::assert_snapshot!("a_cell_as_json", format!("{:#}", cells[0]));
     let whole: serde_json::Value =
         serde_json::from_str(&json::run(&run, &analysis)).expect("our own JSON");
     assert!(whole["read_plateaus"].as_array().is_some_and(|all| !all.is_empty()));

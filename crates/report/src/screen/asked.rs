@@ -1,17 +1,17 @@
 //! What is shown of one message that somebody asked for.
 
 use iolens_document::{
-    Align, Answer, Block, Column, Grid, Label, Row, Screen, Text, change, change_interval,
+    Align, Answer, Block, Column, Grid, Label, Screen, Text, change, change_interval,
 };
 use iolens_model::moment;
 use iolens_model::outcome::Status;
 use iolens_model::run::{Part, Run};
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate};
 
 use super::table::{self, Better, Marks, compared};
-use super::{choices, outcome, trust};
-use crate::findings::{self, Ranking};
+use super::{outcome, trust};
+use crate::findings;
 use crate::number::{count, list};
 use crate::rates::{self, Unit};
 
@@ -71,7 +71,7 @@ fn header(cell: &CellAnalysis) -> Vec<Text> {
         parts.extend(cell.words());
         parts.extend(cell.unusual().into_iter().filter(|word| *word != fields));
     }
-    parts.into_iter().map(Text::from).collect()
+    Text::parts(parts)
 }
 
 /// Where the numbers come from.
@@ -91,38 +91,28 @@ fn from(run: &Run, source: &Source) -> String {
 const PARTS: [Align; 4] = [Align::Decimal, Align::Right, Align::Left, Align::Left];
 
 fn grid(run: &Run, methods: &[&ArmAnalysis], marks: &mut Marks) -> Grid {
-    let goodput = |arm: &ArmAnalysis| arm.figures.as_ref()?.goodput_bits_per_s;
-    let rates = methods.iter().filter_map(|arm| goodput(arm)).map(|rate| rate.value);
-    let unit = Unit::of(rates::BITS, rates);
+    let goodput = |arm: &ArmAnalysis| Some(arm.figure(|f| f.goodput_bits_per_s)?.value);
+    let unit = Unit::of(rates::BITS, methods.iter().filter_map(|arm| goodput(arm)));
     let has_rate = methods.iter().any(|arm| goodput(arm).is_some());
-    let speed = match has_rate {
-        true => format!("throughput, {}", unit.name),
-        false => "time per message, µs".to_owned(),
+    let (speed, better) = match has_rate {
+        true => (format!("throughput, {}", unit.name), Better::More),
+        false => ("time per message, µs".to_owned(), Better::Less),
     };
     let row = |arm: &&ArmAnalysis| {
         let star = if arm.condition.is_some() { "*" } else { "" };
-        let figures = arm.figures.as_ref();
-        let value = match goodput(arm) {
-            Some(rate) => Some(rate.value / unit.size),
-            None => figures.map(|figures| figures.ns_per_message.value / 1e3),
-        };
-        let better = if has_rate { Better::More } else { Better::Less };
-        let cpu = figures.and_then(|f| Some(f.cpu_ns_per_message?.value / 1e3));
-        Row::Cells(vec![
-            vec![format!("{}{star}", arm.arm.label)],
-            quantity(run, arm, value, arm.contrast.as_ref(), better, marks),
-            quantity(run, arm, cpu, arm.cpu_contrast.as_ref(), Better::Less, marks),
-        ])
+        let us = |time: Option<Estimate>| Some(time?.value / 1e3);
+        let value = goodput(arm).map(|rate| rate / unit.size).or_else(|| us(arm.time()));
+        let cpu = us(arm.figure(|f| f.cpu_ns_per_message));
+        let by_time = quantity(run, arm, value, arm.contrast.as_ref(), better, marks);
+        let by_cpu = quantity(run, arm, cpu, arm.cpu_contrast.as_ref(), Better::Less, marks);
+        vec![
+            (Column::left(""), vec![format!("{}{star}", arm.arm.label)]),
+            (Column::of(&speed, &PARTS), by_time),
+            (Column::of("CPU of both ends, µs per message", &PARTS), by_cpu),
+        ]
     };
-    Grid {
-        title: format!("change against {} [{}]", run.header.plan.baseline, table::INTERVALS),
-        columns: vec![
-            Column::left(""),
-            Column::of(speed, &PARTS),
-            Column::of("CPU of both ends, µs per message", &PARTS),
-        ],
-        rows: methods.iter().map(row).collect(),
-    }
+    let title = format!("change against {} [{}]", run.header.plan.baseline, table::INTERVALS);
+    Grid::filled(title, methods.iter().map(row))
 }
 
 /// A value, its change, the interval that decides, and a mark.
@@ -151,32 +141,20 @@ fn quantity(
 
 /// Which method, by time and by CPU time, and what is at the sizes beside.
 fn answers(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Vec<Answer> {
-    let here = Analysis { cells: vec![cell.clone()], ..analysis.clone() };
-    let mut out = choices(Label::Use, run, &here, |_| String::new());
-    // What has no size to its left stands alone.
-    out.truncate(1);
-    if let Some(first) = out.first_mut() {
-        let by_time = findings::rankings(run, &here).first().map(|r| outcome(&r.outcome));
-        first.said = by_time.into_iter().map(Text::from).collect();
-        let by_cpu = Analysis { cells: vec![cell.by_cpu()], ..analysis.clone() };
-        let by_cpu = findings::rankings(run, &by_cpu).first().map(|r| outcome(&r.outcome));
-        first.said.extend(by_cpu.map(|said| Text::plain(format!("least CPU: {said}"))));
-    }
+    let standing = |cell: &CellAnalysis| {
+        outcome(&findings::ranking(cell, analysis.delta, run.header.plan.quick).outcome)
+    };
+    let least_cpu = format!("least CPU: {}", standing(&cell.by_cpu()));
+    let used = vec![standing(cell).into(), least_cpu.into()];
     let curve = cell.cell.curve();
-    let others = analysis.cells.iter().filter(|other| other.cell != cell.cell);
-    let nearby: Vec<CellAnalysis> =
-        others.filter(|other| other.cell.curve() == curve).cloned().collect();
-    let nearby = Analysis { cells: nearby, ..analysis.clone() };
-    let rankings: Vec<Ranking> = findings::rankings(run, &nearby);
-    let one = |ranking: &Ranking| {
-        Text::plain(format!("{}: {}", ranking.setting.size, outcome(&ranking.outcome)))
-    };
-    let said: Vec<Text> = match rankings.as_slice() {
-        [] => vec!["no other size was measured: how far this holds is not known".into()],
-        some => some.iter().map(one).collect(),
-    };
-    out.push(Answer { label: Label::Nearby, said });
-    out
+    let is_nearby = |other: &&CellAnalysis| other.cell != cell.cell && other.cell.curve() == curve;
+    let others = analysis.cells.iter().filter(is_nearby);
+    let mut nearby: Vec<Text> =
+        others.map(|other| format!("{}: {}", other.cell.size, standing(other)).into()).collect();
+    if nearby.is_empty() {
+        nearby.push("no other size was measured: how far this holds is not known".into());
+    }
+    vec![Answer { label: Label::Use, said: used }, Answer { label: Label::Nearby, said: nearby }]
 }
 
 fn next(run: &Run, source: &Source) -> Answer {

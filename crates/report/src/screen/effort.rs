@@ -5,10 +5,12 @@ use iolens_model::axes::{Study, Topology};
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::host::HostFacts;
 use iolens_model::run::{Run, StoppedBy};
+use iolens_model::shell;
 use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::Analysis;
 
 use crate::findings;
+use crate::groups::distinct;
 use crate::number::count;
 use crate::words;
 
@@ -19,7 +21,7 @@ pub(super) fn header(run: &Run) -> Vec<Text> {
     let cells = plan.cells();
     parts.extend(shared(run, &cells));
     parts.extend(machine(run));
-    parts.into_iter().map(Text::from).collect()
+    Text::parts(parts)
 }
 
 /// What all settings have in common, in words.
@@ -46,13 +48,7 @@ fn shared(run: &Run, cells: &[Cell]) -> Vec<String> {
     if let ([threads], true) = (plan.threads.as_slice(), plan.study() != Study::Server) {
         parts.push(words::threads(*threads));
     }
-    let mut known: Vec<String> = Vec::new();
-    for part in parts {
-        if !known.contains(&part) {
-            known.push(part);
-        }
-    }
-    known
+    distinct(parts)
 }
 
 /// The words of a setting.
@@ -71,10 +67,9 @@ fn of_setting(cell: &Cell) -> Vec<String> {
 /// `AMD EPYC 9B14, 2 CPUs (VM), Linux 6.18`.
 fn machine(run: &Run) -> Option<String> {
     let host = &run.header.host;
-    let cpus = u32::try_from(host.cpus.len()).unwrap_or(u32::MAX);
     let guest = if words::is_guest(host) { " (VM)" } else { "" };
     let model = words::fact(host, &["model", "model name", "cpu model"]).map(short_model);
-    let cpus = format!("{}{guest}", count(cpus, "CPU"));
+    let cpus = format!("{}{guest}", count(host.cpus.len(), "CPU"));
     let parts = [model, Some(cpus), kernel(host)];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
@@ -123,7 +118,7 @@ pub(super) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
         Some(StoppedBy::Stalled) => Some("more passes did not help".to_owned()),
         Some(StoppedBy::Precision | StoppedBy::Passes | StoppedBy::NothingUsable) => None,
     });
-    parts.into_iter().map(Text::from).collect()
+    Text::parts(parts)
 }
 
 /// `20 trials`, `12 to 20 trials`.
@@ -174,7 +169,7 @@ pub(super) fn next(run: &Run, analysis: &Analysis, full_run: Option<Nanos>) -> O
         said.push(command(format!("iolens resume {id}"), "the rest"));
     } else if plan.quick {
         let time = full_run.map_or_else(String::new, |time| format!(", up to {}", spent(time.0)));
-        said.push(command(format!("iolens run {study}"), &format!("verdicts{time}")));
+        said.push(command(again(run), &format!("verdicts{time}")));
     }
     if !cut_short && !findings::crossovers(analysis).is_empty() && study == Study::Net {
         said.push(command(format!("iolens confirm {id}"), "the exact size"));
@@ -190,6 +185,20 @@ pub(super) fn next(run: &Run, analysis: &Analysis, full_run: Option<Nanos>) -> O
     }
     said.push(Text::code(format!("iolens show {id}")));
     Some(Answer { label: Label::Next, said })
+}
+
+/// The command that measures longer; of calls with the sizes and the file that they were made on.
+fn again(run: &Run) -> String {
+    let plan = &run.header.plan;
+    let mut words = vec![format!("iolens run {}", plan.study())];
+    if let Some(axes) = plan.syscall() {
+        let sizes: Vec<String> =
+            plan.sizes.iter().map(|size| crate::tune::size_argument(size.0)).collect();
+        words.extend((!sizes.is_empty()).then(|| format!("--sizes {}", sizes.join(","))));
+        let file = axes.file.as_ref();
+        words.extend(file.map(|file| format!("--file {}", shell::quoted(file))));
+    }
+    words.join(" ")
 }
 
 /// Whether any network of the plan is one.

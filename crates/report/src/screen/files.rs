@@ -1,19 +1,19 @@
 //! The first screens of runs of `file` and `copy`.
 
-use iolens_document::{Answer, Block, Label, Matrix, Screen, Text, change};
+use iolens_document::{Answer, Label, Screen, Text, change};
 use iolens_model::axes::Study;
 use iolens_model::copy::ProgramStart;
 use iolens_model::file::CacheState;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
+use iolens_stats::analysis::{Analysis, CellAnalysis};
 
-use super::table::{self, Better, INTERVALS, Marks, Measure};
-use super::{choices, short, show};
+use super::table::{self, Better, Marks, Measure};
+use super::{choices, more, short, told};
 use crate::bounds;
 use crate::findings::{self, Limit, Limiting, Ranking, Reach, Stalls};
 use crate::number::nanoseconds;
-use crate::rates::{self, Unit, rate};
+use crate::rates::rate;
 use crate::{copying, files, results};
 
 /// Curves that are shown; the others are in `iolens show`.
@@ -25,41 +25,21 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         curves.iter().take(CURVES_MAX).flat_map(|(_, cells)| cells.iter().copied()).collect();
     let methods = table::methods(&shown);
     let mut marks = Marks::default();
-    let values = shown.iter().flat_map(|cell| &cell.arms).filter_map(files::rate_of);
-    let unit = Unit::of(rates::BYTES, values.map(|rate| rate.value));
-    let measure = Measure {
-        title: format!("throughput, {}", unit.name),
-        read: files::rate_of,
-        contrast: by_time,
-        unit: unit.size,
-        better: Better::More,
-        is_compared: true,
-    };
+    let unit = files::unit(&shown);
+    let title = format!("throughput, {}", unit.name);
+    let measure = Measure::compared(title, files::rate_of, unit.size, Better::More);
     let section = table::section(run, &shown, &methods, &measure, &mut marks);
-    screen.blocks.push(Block::Matrix(Matrix {
-        heads: table::heads(&methods, &[]),
-        reference: Some(run.header.plan.baseline.clone()),
-        intervals: INTERVALS.to_owned(),
-        elsewhere: super::show(run),
-        sections: vec![section],
-    }));
+    screen.blocks.push(table::matrix(run, table::heads(&methods, &[]), vec![section]));
     screen.legend = table::legend(marks, &run.header.plan.baseline, &methods);
-    let more = curves.len().saturating_sub(CURVES_MAX);
-    if more > 0 {
-        screen.legend.push(Text::plain(format!("{more} more settings: ")).and_code(show(run)));
-    }
+    screen.legend.extend(more(run, curves.len(), CURVES_MAX, " settings"));
     let warnings = run.header.file.iter().flat_map(|file| &file.warnings);
     screen.problems.splice(0..0, warnings.map(|why| Text::plain(format!("✗ the file: {why}"))));
     screen.answers = answers(run, analysis);
 }
 
-fn by_time(arm: &ArmAnalysis) -> Option<&Contrast> {
-    arm.contrast.as_ref()
-}
-
 fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
     let curve = |ranking: &Ranking| short(run, &ranking.setting);
-    let mut out = choices(Label::Fastest, run, analysis, curve);
+    let mut out = choices(Label::Fastest, run, &findings::rankings(run, analysis), curve);
     out.extend(stalls(run, analysis));
     match run.header.plan.study() {
         Study::Copy => out.extend(starts(run, analysis)),
@@ -84,10 +64,7 @@ fn stalls(run: &Run, analysis: &Analysis) -> Option<Answer> {
             change(stalls.typical)
         )
     };
-    let mut said: Vec<Text> = all.iter().take(TOLD).map(|stalls| one(stalls).into()).collect();
-    if all.len() > TOLD {
-        said.push(Text::plain(format!("{} more", all.len() - TOLD)));
-    }
+    let said = told(all.iter().map(|stalls| one(stalls).into()).collect(), TOLD);
     (!said.is_empty()).then_some(Answer { label: Label::Stalls, said })
 }
 

@@ -21,6 +21,7 @@ use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::analysis::Analysis;
 
 use crate::findings::{self, Finding, Outcome, Ranking};
+use crate::groups::grouped;
 use crate::words;
 
 pub use asked::Source;
@@ -80,26 +81,25 @@ pub fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -> Scree
 fn choices(
     label: Label,
     run: &Run,
-    analysis: &Analysis,
+    rankings: &[Ranking],
     curve: impl Fn(&Ranking) -> String,
 ) -> Vec<Answer> {
-    let rankings: Vec<Ranking> = findings::rankings(run, analysis);
-    let mut curves = by_curve(&rankings, curve);
+    let mut curves = by_curve(rankings, curve);
     let several = curves.len() > 1;
     if several && curves.iter().all(|(_, said)| *said == curves[0].1) {
         curves.truncate(1);
         curves[0].0 = "every setting".to_owned();
     }
     let mut answers: Vec<Answer> = Vec::new();
-    let more = curves.len().saturating_sub(CURVES_MAX);
+    let more = more(run, curves.len(), CURVES_MAX, "");
     for (name, mut said) in curves.into_iter().take(CURVES_MAX) {
         if let (true, Some(first)) = (several, said.first_mut()) {
             *first = format!("{name}: {first}");
         }
-        answers.push(Answer { label, said: said.into_iter().map(Text::from).collect() });
+        answers.push(Answer::of(label, said));
     }
-    if let (true, Some(last)) = (more > 0, answers.last_mut()) {
-        last.said.push(Text::plain(format!("{more} more: ")).and_code(show(run)));
+    if let Some(last) = answers.last_mut() {
+        last.said.extend(more);
     }
     answers
 }
@@ -112,35 +112,23 @@ pub(crate) fn by_curve(
     rankings: &[Ranking],
     curve: impl Fn(&Ranking) -> String,
 ) -> Vec<(String, Vec<String>)> {
-    let mut curves: Vec<(String, Vec<&Ranking>)> = Vec::new();
-    for ranking in rankings {
-        let name = curve(ranking);
-        match curves.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, all)) => all.push(ranking),
-            None => curves.push((name, vec![ranking])),
-        }
-    }
+    let curves = grouped(rankings.iter().map(|ranking| (curve(ranking), ranking)));
     curves.into_iter().map(|(name, rankings)| (name, spans(&rankings))).collect()
 }
 
 /// What is said of a curve, one part for each stretch of sizes.
 fn spans(rankings: &[&Ranking]) -> Vec<String> {
-    let mut spans: Vec<(String, Vec<Bytes>)> = Vec::new();
-    for ranking in rankings {
-        let said = outcome(&ranking.outcome);
-        match spans.last_mut() {
-            Some((known, sizes)) if *known == said => sizes.push(ranking.setting.size),
-            _ => spans.push((said, vec![ranking.setting.size])),
-        }
-    }
+    let all = rankings.iter().map(|ranking| (outcome(&ranking.outcome), ranking.setting.size));
+    let all: Vec<(String, Bytes)> = all.collect();
+    let spans: Vec<&[(String, Bytes)]> = all.chunk_by(|(a, _), (b, _)| a == b).collect();
     let has_sizes = rankings.iter().any(|ranking| ranking.setting.size.0 > 0);
     let one = spans.len() == 1 && rankings.len() > 1;
-    let span = |(said, sizes): &(String, Vec<Bytes>)| match (sizes.as_slice(), has_sizes) {
-        (_, false) => said.clone(),
-        (_, true) if one => format!("{said} at every size"),
-        ([size], true) => format!("{size} {said}"),
-        ([first, .., last], true) => format!("{} {said}", span_of(*first, *last)),
-        ([], true) => said.clone(),
+    let span = |span: &&[(String, Bytes)]| match **span {
+        [(ref said, _), ..] if !has_sizes => said.clone(),
+        [(ref said, _), ..] if one => format!("{said} at every size"),
+        [(ref said, size)] => format!("{size} {said}"),
+        [(ref said, first), .., (_, last)] => format!("{} {said}", span_of(first, last)),
+        [] => String::new(),
     };
     spans.iter().map(span).collect()
 }
@@ -191,6 +179,19 @@ pub(crate) fn place(run: &Run, cell: &Cell) -> String {
     let size = cell.own_size().map(|size| size.to_string());
     let short = Some(short(run, cell)).filter(|words| !words.is_empty());
     size.into_iter().chain(short).collect::<Vec<_>>().join(", ")
+}
+
+/// Where the rest is of what has room for so many: `3 more settings: iolens show 4f1c09ab`.
+fn more(run: &Run, all: usize, room: usize, what: &str) -> Option<Text> {
+    let more = all.saturating_sub(room);
+    (more > 0).then(|| Text::plain(format!("{more} more{what}: ")).and_code(show(run)))
+}
+
+/// As many of these as have room, and how many there are besides.
+pub(crate) fn told(all: Vec<Text>, room: usize) -> Vec<Text> {
+    let more = all.len().saturating_sub(room);
+    let rest = (more > 0).then(|| Text::plain(format!("{more} more")));
+    all.into_iter().take(room).chain(rest).collect()
 }
 
 /// The command that shows the rest of this run.

@@ -1,13 +1,13 @@
 //! The first screen of a run of `net`.
 
-use iolens_document::{Answer, Block, Label, Matrix, Screen, Text};
+use iolens_document::{Answer, Block, Label, Screen, Text};
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate};
 
-use super::table::{self, Better, INTERVALS, Marks, Measure};
-use super::{choices, effort, short, two_sizes};
+use super::table::{self, Better, Marks, Measure};
+use super::{choices, effort, more, short, told, two_sizes};
 use crate::findings::{self, Passing, ZeroCopy};
 use crate::number::percent;
 use crate::rates::{self, Unit};
@@ -34,8 +34,8 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         let own: Vec<&CellAnalysis> =
             shown.iter().copied().filter(|cell| Kind::of(&cell.cell) == kind).collect();
         if !own.is_empty() {
-            let matrix = matrix(run, analysis, (kind, &own), &methods, &mut marks);
-            screen.blocks.push(Block::Matrix(matrix));
+            let block = block(run, analysis, (kind, &own), &methods, &mut marks);
+            screen.blocks.push(block);
         }
     }
     screen.legend = table::legend(marks, &run.header.plan.baseline, &methods);
@@ -43,11 +43,7 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         let said = format!("{} copied by the kernel here: no zero-copy", table::COPIED);
         screen.legend.push(said.into());
     }
-    let more = curves.len().saturating_sub(most);
-    if more > 0 {
-        let more = Text::plain(format!("{more} more settings: ")).and_code(super::show(run));
-        screen.legend.push(more);
-    }
+    screen.legend.extend(more(run, curves.len(), most, " settings"));
     screen.answers = answers(run, analysis, &methods);
 }
 
@@ -69,20 +65,8 @@ impl Kind {
     }
 }
 
-fn by_time(arm: &ArmAnalysis) -> Option<&Contrast> {
-    arm.contrast.as_ref()
-}
-
-fn none(_: &ArmAnalysis) -> Option<&Contrast> {
-    None
-}
-
-fn time(arm: &ArmAnalysis) -> Option<Estimate> {
-    Some(arm.figures.as_ref()?.ns_per_message)
-}
-
 fn goodput(arm: &ArmAnalysis) -> Option<Estimate> {
-    arm.figures.as_ref()?.goodput_bits_per_s
+    arm.figure(|figures| figures.goodput_bits_per_s)
 }
 
 fn p99(arm: &ArmAnalysis) -> Option<Estimate> {
@@ -90,7 +74,7 @@ fn p99(arm: &ArmAnalysis) -> Option<Estimate> {
 }
 
 fn cpu_per_message(arm: &ArmAnalysis) -> Option<Estimate> {
-    arm.figures.as_ref()?.cpu_ns_per_message
+    arm.figure(|figures| figures.cpu_ns_per_message)
 }
 
 fn cpu_per_byte(arm: &ArmAnalysis) -> Option<Estimate> {
@@ -102,61 +86,41 @@ fn cpu_per_byte(arm: &ArmAnalysis) -> Option<Estimate> {
 
 /// What is compared, and what stands below it.
 fn measures(kind: Kind, unit: Unit) -> [Measure; 2] {
-    let compared = |title: String, read, unit, better| Measure {
-        title,
-        read,
-        contrast: by_time,
-        unit,
-        better,
-        is_compared: true,
-    };
-    let beside = |title: &str, read, unit| Measure {
-        title: title.to_owned(),
-        read,
-        contrast: none,
-        unit,
-        better: Better::Less,
-        is_compared: false,
+    let throughput = format!("throughput, {}", unit.name);
+    let time = |what: &str| {
+        let title = format!("{what}, µs, lower is better");
+        Measure::compared(title, ArmAnalysis::time, 1e3, Better::Less)
     };
     match kind {
         Kind::Stream => [
-            compared(format!("throughput, {}", unit.name), goodput, unit.size, Better::More),
-            beside("CPU of both ends, ns per byte", cpu_per_byte, 1.0),
+            Measure::compared(throughput, goodput, unit.size, Better::More),
+            Measure::beside("CPU of both ends, ns per byte", cpu_per_byte, 1.0),
         ],
-        Kind::Requests => [
-            compared("round trip, µs, lower is better".to_owned(), time, 1e3, Better::Less),
-            beside("p99 of round trips, µs", p99, 1e3),
-        ],
-        Kind::Sink => [
-            compared("time per message, µs, lower is better".to_owned(), time, 1e3, Better::Less),
-            beside("CPU, µs per message", cpu_per_message, 1e3),
-        ],
+        Kind::Requests => [time("round trip"), Measure::beside("p99 of round trips, µs", p99, 1e3)],
+        Kind::Sink => {
+            [time("time per message"), Measure::beside("CPU, µs per message", cpu_per_message, 1e3)]
+        }
     }
 }
 
-fn matrix(
+fn block(
     run: &Run,
     analysis: &Analysis,
     (kind, cells): (Kind, &[&CellAnalysis]),
     methods: &[&ArmAnalysis],
     marks: &mut Marks,
-) -> Matrix {
+) -> Block {
     let rates = cells.iter().flat_map(|cell| &cell.arms).filter_map(goodput);
     let unit = Unit::of(rates::BITS, rates.map(|rate| rate.value));
-    let is_told = |measure: &&Measure| measure.is_compared || cells.len() <= ROWS_WITH_CPU;
+    let is_told = |measure: &&Measure| measure.is_compared() || cells.len() <= ROWS_WITH_CPU;
     let section = |measure: &Measure| table::section(run, cells, methods, measure, marks);
-    Matrix {
-        heads: table::heads(methods, &copied(analysis)),
-        reference: Some(run.header.plan.baseline.clone()),
-        intervals: INTERVALS.to_owned(),
-        elsewhere: super::show(run),
-        sections: measures(kind, unit).iter().filter(is_told).map(section).collect(),
-    }
+    let sections = measures(kind, unit).iter().filter(is_told).map(section).collect();
+    table::matrix(run, table::heads(methods, &copied(analysis)), sections)
 }
 
 fn answers(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Vec<Answer> {
     let curve = |ranking: &findings::Ranking| short(run, &ranking.setting);
-    let mut out = choices(Label::Use, run, analysis, curve);
+    let mut out = choices(Label::Use, run, &findings::rankings(run, analysis), curve);
     out.extend(crossover(run, analysis, methods));
     out.extend(zero_copy(run, analysis));
     out
@@ -189,22 +153,16 @@ fn crossover(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Option
         return (first != last && compares).then(|| Answer::one(Label::Crossover, none));
     }
     let several = results::curves(analysis).len() > 1;
-    let mut said: Vec<Text> = all
-        .iter()
-        .take(TOLD)
-        .map(|passing| {
-            let at = match passing.at_bytes {
-                Some(at) => format!("at {}", crate::crossing::size(at)),
-                None => format!("between {}", two_sizes(passing.above, passing.below, "and")),
-            };
-            let curve = short(run, &passing.curve);
-            let curve = if several { format!("{curve}: ") } else { String::new() };
-            Text::plain(format!("{curve}{} passes {} {at}", passing.to, passing.from))
-        })
-        .collect();
-    if all.len() > TOLD {
-        said.push(Text::plain(format!("{} more", all.len() - TOLD)));
-    }
+    let one = |passing: &Passing| {
+        let at = match passing.at_bytes {
+            Some(at) => format!("at {}", crate::crossing::size(at)),
+            None => format!("between {}", two_sizes(passing.above, passing.below, "and")),
+        };
+        let curve = short(run, &passing.curve);
+        let curve = if several { format!("{curve}: ") } else { String::new() };
+        Text::plain(format!("{curve}{} passes {} {at}", passing.to, passing.from))
+    };
+    let said = told(all.iter().map(one).collect(), TOLD);
     Some(Answer { label: Label::Crossover, said })
 }
 

@@ -3,20 +3,22 @@
 
 use iolens_document::{Answer, Block, Column, Grid, Label, Row, Screen, Text};
 use iolens_model::arm::Role;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::search::Goal;
+use iolens_model::server::ServerSetting;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, EndMetric, Saturated};
 use iolens_stats::search::{self, Ended};
 
-use super::choices;
 use super::table::{self, Better, INTERVALS, Marks};
-use crate::findings::Ranking;
+use super::{choices, more};
+use crate::findings::{self, Ranking};
 use crate::groups::grouped;
 use crate::servers::tables::{BOUNDED, by_cost, rate};
 use crate::servers::{self, View, searches};
-use crate::servers::{COST, LATENCY, cost_contrast, is_bounded, is_open, models, read};
+use crate::servers::{COST, LATENCY, cost_contrast, is_bounded, kind_words, models, read};
 use crate::{number, words};
 
 /// Loads that are shown; the others are in `iolens show`.
@@ -26,19 +28,17 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let mut marks = Marks::default();
     let views = servers::views(run, analysis);
     let bounded = views.iter().any(|view| models(&view.cell).any(is_bounded));
-    let has_closed = views.iter().take(LOADS_MAX).any(|view| !view.is_open);
-    let shown = views.iter().take(LOADS_MAX).map(|view| block(run, view, has_closed, &mut marks));
-    let blocks: Vec<Vec<Row>> = shown.collect();
-    screen.blocks.push(Block::Grid(Grid {
-        title: format!("server CPU per request, lower is better [{INTERVALS}]"),
-        columns: columns(run, has_closed),
-        rows: blocks.join(&Row::Gap),
-    }));
+    let shown = &views[..views.len().min(LOADS_MAX)];
+    let has_closed = shown.iter().any(|view| !view.is_open);
+    let block = |view: &View| (view.heading(), block(run, view, has_closed, &mut marks));
+    let title = format!("server CPU per request, lower is better [{INTERVALS}]");
+    let grid = Grid::headed(title, shown.iter().map(block), Some(Row::Gap));
+    screen.blocks.push(Block::Grid(grid));
     screen.legend = table::legend(marks, &run.header.plan.baseline, &[]);
     if bounded {
         screen.legend.push(BOUNDED.into());
     }
-    let closed = views.iter().take(LOADS_MAX).filter(|view| !view.is_open);
+    let closed = shown.iter().filter(|view| !view.is_open);
     if has_closed {
         let of = format!(
             "µs/req: the mean of {} times the ratio · req/s, CPUs used: each model's own mean",
@@ -50,47 +50,38 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         let share = number::percent(iolens_stats::load::BUSY_SHARE);
         screen.legend.push(format!("full: the server used at least {share} of its CPU").into());
     }
-    let more = views.len().saturating_sub(LOADS_MAX);
-    if more > 0 {
-        screen.legend.push(Text::plain(format!("{more} more loads: ")).and_code(super::show(run)));
-    }
+    screen.legend.extend(more(run, views.len(), LOADS_MAX, " loads"));
     screen.answers = answers(run, analysis, &views);
 }
 
-fn columns(run: &Run, has_closed: bool) -> Vec<Column> {
-    let mut columns = vec![
-        Column::left(""),
-        Column::decimal("µs/req"),
-        table::against_column(format!("against {}", run.header.plan.baseline)),
-        Column::decimal("p99 ms"),
-    ];
-    if has_closed {
-        columns.extend([Column::right("req/s"), Column::decimal("CPUs used"), Column::left("")]);
-    }
-    columns
-}
-
 /// The models under one load, the cheapest first.
-fn block(run: &Run, view: &View, has_closed: bool, marks: &mut Marks) -> Vec<Row> {
-    let mut rows = vec![Row::Heading(view.heading())];
-    for arm in by_cost(&view.cell).into_iter().filter(|arm| arm.arm.role != Role::SelfCheck) {
+fn block(run: &Run, view: &View, has_closed: bool, marks: &mut Marks) -> Grid {
+    let arms = by_cost(&view.cell).into_iter().filter(|arm| arm.arm.role != Role::SelfCheck);
+    let row = |arm: &ArmAnalysis| {
         let own = if arm.arm.role == Role::Baseline { " (baseline)" } else { "" };
-        let p99 = read(&LATENCY[1], arm).map(|p99| three_digits(p99.value / 1e3));
-        let cost = cost_contrast(arm);
-        let mut cells = vec![
-            vec![format!("  {}{own}", arm.arm.label)],
-            vec![read(&COST, arm).map_or_else(String::new, |cost| three_digits(cost.value))],
-            table::against(cost, Better::Less, run.header.plan.quick, marks),
-            vec![p99.unwrap_or_default()],
+        let digits = |value: Option<f64>| vec![value.map_or_else(String::new, three_digits)];
+        let cost = read(&COST, arm).map(|cost| cost.value);
+        let p99 = read(&LATENCY[1], arm).map(|p99| p99.value / 1e3);
+        let mut row = vec![
+            (Column::left(""), vec![format!("  {}{own}", arm.arm.label)]),
+            (Column::decimal("µs/req"), digits(cost)),
+            table::against(run, cost_contrast(arm), Better::Less, marks),
+            (Column::decimal("p99 ms"), digits(p99)),
         ];
-        match (has_closed, view.is_open) {
-            (false, _) => {}
-            (true, true) => cells.extend([vec![], vec![], vec![]]),
-            (true, false) => cells.extend(closed_parts(arm)),
-        }
-        rows.push(Row::Cells(cells));
-    }
-    rows
+        let used =
+            arm.server.as_ref().and_then(|server| server.server.value(EndMetric::CpusUtilized));
+        let full = if is_full(arm) { "full" } else { "" };
+        let of_closed = [
+            (Column::right("req/s"), vec![rate(arm)]),
+            (Column::decimal("CPUs used"), digits(used.map(|used| used.value))),
+            (Column::left(""), vec![full.to_owned()]),
+        ];
+        let empty = |parts| if view.is_open { Vec::new() } else { parts };
+        let of_closed = of_closed.map(|(column, parts)| (column, empty(parts)));
+        row.extend(of_closed.into_iter().filter(|_| has_closed));
+        row
+    };
+    Grid::filled("", arms.map(row))
 }
 
 /// Whether the server had no time left.
@@ -99,31 +90,18 @@ fn is_full(arm: &ArmAnalysis) -> bool {
     matches!(saturated, Some(Saturated::Server | Saturated::Both))
 }
 
-/// The rate of a closed loop, and who had no time left.
-fn closed_parts(arm: &ArmAnalysis) -> [Vec<String>; 3] {
-    let server = arm.server.as_ref();
-    let used = server.and_then(|server| server.server.value(EndMetric::CpusUtilized));
-    let full = if is_full(arm) { "full" } else { "" };
-    [
-        vec![rate(arm)],
-        vec![used.map_or_else(String::new, |used| three_digits(used.value))],
-        vec![full.to_owned()],
-    ]
-}
-
 fn answers(run: &Run, analysis: &Analysis, views: &[View]) -> Vec<Answer> {
     // Where there is a fixed rate, that is what ranks.
     let has_open = views.iter().any(|view| view.is_open);
-    let ranked: Vec<&View> = views.iter().filter(|view| view.is_open == has_open).collect();
+    let is_open = |cell: &Cell| cell.server().is_some_and(ServerSetting::is_open_loop);
+    let mut ranked = findings::rankings(run, analysis);
+    ranked.retain(|ranking| is_open(&ranking.setting) == has_open);
     let mut out = searched(run, analysis);
-    for (kind, of_kind) in grouped(ranked.into_iter().map(|view| (view.of_kind(), view))) {
-        let cells = of_kind.iter().map(|view| view.cell.clone()).collect();
-        let own = Analysis { cells, ..analysis.clone() };
+    for (kind, own) in grouped(ranked.into_iter().map(|one| (one.one_per_connection, one))) {
         let subject = |ranking: &Ranking| words::subject(&run.header, &ranking.setting);
         let mut own = choices(Label::Cheapest, run, &own, subject);
-        let words = kind.trim_start_matches(", ");
-        if let Some(first) = own.first_mut().filter(|_| !words.is_empty()) {
-            first.said.push(Text::plain(format!("at the rates for {words}")));
+        if let (Some(kind), Some(first)) = (kind, own.first_mut()) {
+            first.said.push(Text::plain(format!("at the rates for {}", kind_words(kind))));
         }
         out.extend(own);
     }
@@ -163,7 +141,7 @@ fn searched(run: &Run, analysis: &Analysis) -> Vec<Answer> {
 
 /// What the client kept from being seen.
 fn unknown(analysis: &Analysis) -> Option<Answer> {
-    let closed = analysis.cells.iter().filter(|cell| !is_open(cell));
+    let closed = analysis.cells.iter().filter(|cell| !servers::is_open(cell));
     let arms: Vec<&ArmAnalysis> =
         closed.flat_map(models).filter(|a| a.status == Status::Ok).collect();
     let bounded = arms.iter().filter(|arm| is_bounded(arm)).count();

@@ -1,6 +1,6 @@
 //! The first screen of a run of `syscall`.
 
-use iolens_document::{Align, Answer, Block, Column, Grid, Label, Listing, Row, Screen, ends};
+use iolens_document::{Align, Answer, Block, Column, Grid, Label, Listing, Screen, ends};
 use iolens_model::arm::Role;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
@@ -9,42 +9,52 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 use super::table::{self, Better, INTERVALS};
 use crate::calls::{self, Row as Call};
 use crate::groups::distinct;
-use crate::number::nanoseconds;
+use crate::number::{nanoseconds, usable};
 use crate::words;
 
 /// The empty call, which most are told in.
 const EMPTY: &str = "getppid";
 
 pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
-    if let Some(cells) = calls::by_size(analysis).into_iter().next() {
-        return fill_sizes(screen, run, analysis, &cells);
+    let sized = calls::by_size(analysis).into_iter().next();
+    let filled = calls::filled(analysis).into_iter().next();
+    let Some(first) = sized.as_ref().and_then(|cells| cells.first().copied()).or(filled) else {
+        return;
+    };
+    let rows = calls::rows(run, first);
+    screen.blocks.extend(match sized {
+        Some(cells) => sizes(run, &cells).map(Block::Grid),
+        None => Some(Block::Listing(listing(run, first, &rows))),
+    });
+    if rows.iter().any(|row| row.arm.arm.role == Role::Control) {
+        screen.legend.push("* does not enter the kernel".into());
     }
-    let Some(cell) = calls::filled(analysis).into_iter().next() else { return };
-    let rows = calls::rows(run, cell);
-    let has_controls = rows.iter().any(|row| row.arm.arm.role == Role::Control);
-    let baseline = &run.header.plan.baseline;
-    let threads = threads_of(run, cell);
-    let of = cell.cell.own_size().map_or_else(String::new, |size| format!(" of {size}"));
+    screen.answers.extend(crossing(run, first));
+    screen.answers.extend(alone(run, analysis));
+    screen.answers.extend(by_threads(run, analysis));
+}
+
+/// The calls of one cell, as many beside each other as have room.
+fn listing(run: &Run, cell: &CellAnalysis, rows: &[Call<'_>]) -> Listing {
+    let row = |[call, ns, interval]: [String; 3]| {
+        vec![
+            (Column::left(""), vec![call]),
+            (Column::decimal(""), vec![ns]),
+            (Column::left(""), vec![interval]),
+        ]
+    };
     let lines: Vec<[String; 3]> = rows.iter().map(|row| line(run, row)).collect();
     let is_told = lines.iter().any(|[.., interval]| !interval.is_empty());
     let intervals = if is_told { format!("[{INTERVALS}]") } else { "(no intervals)".to_owned() };
-    let cells = lines.into_iter().map(|parts| Row::Cells(parts.map(|part| vec![part]).to_vec()));
-    screen.blocks.push(Block::Listing(Listing {
+    let of = cell.cell.own_size().map_or_else(String::new, |size| format!(" of {size}"));
+    Listing {
         title: format!(
-            "{threads}ns per call{of} in a tight loop, from the ratio to {baseline} {intervals}"
+            "{}ns per call{of} in a tight loop, from the ratio to {} {intervals}",
+            threads_of(run, cell),
+            run.header.plan.baseline
         ),
-        rows: Grid {
-            columns: vec![Column::left(""), Column::decimal(""), Column::left("")],
-            rows: cells.collect(),
-            ..Grid::default()
-        },
-    }));
-    if has_controls {
-        screen.legend.push("* does not enter the kernel".into());
+        rows: Grid::filled("", lines.into_iter().map(row)),
     }
-    screen.answers.extend(crossing(run, cell));
-    screen.answers.extend(alone(run, analysis));
-    screen.answers.extend(by_threads(run, analysis));
 }
 
 /// The threads that a table is of, where the run has several counts.
@@ -55,40 +65,28 @@ fn threads_of(run: &Run, cell: &CellAnalysis) -> String {
     }
 }
 
-/// The screen of calls that move blocks of several sizes: a column for each.
-fn fill_sizes(screen: &mut Screen, run: &Run, analysis: &Analysis, cells: &[&CellAnalysis]) {
-    let Some(first) = cells.first() else { return };
-    let threads = threads_of(run, first);
-    let baseline = &run.header.plan.baseline;
-    let size = |cell: &&CellAnalysis| {
-        Column::of(cell.cell.size.to_string(), &[Align::Decimal, Align::Left])
-    };
-    let entry = |cell: &&CellAnalysis, id: &str| -> Vec<String> {
+/// Calls that move blocks of several sizes: a column for each.
+fn sizes(run: &Run, cells: &[&CellAnalysis]) -> Option<Grid> {
+    let threads = cells.first().map_or_else(String::new, |cell| threads_of(run, cell));
+    let entry = |cell: &&CellAnalysis, id: &str| {
         let rows = calls::rows(run, cell);
-        match rows.iter().find(|row| row.arm.arm.primitive == id) {
-            Some(row) => line(run, row)[1..].to_vec(),
-            None => vec!["not run".to_owned()],
-        }
+        let own = rows.iter().find(|row| row.arm.arm.primitive == id);
+        let parts =
+            own.map_or_else(|| vec!["not run".to_owned()], |row| line(run, row)[1..].into());
+        (Column::of(cell.cell.size.to_string(), &[Align::Decimal, Align::Left]), parts)
     };
     let all = cells.iter().flat_map(|cell| calls::rows(run, cell));
     let of_call = |row: Call<'_>| (row.arm.arm.primitive.clone(), line(run, &row)[0].clone());
-    let ids = distinct(all.map(of_call));
-    let row = |(id, label): &(String, String)| {
-        let entries = cells.iter().map(|cell| entry(cell, id));
-        Row::Cells(std::iter::once(vec![label.clone()]).chain(entries).collect())
+    let row = |(id, label): (String, String)| {
+        let entries = cells.iter().map(|cell| entry(cell, &id));
+        std::iter::once((Column::left(""), vec![label])).chain(entries).collect()
     };
-    let grid = Grid {
-        title: format!(
-            "{threads}ns per call by block size, in a tight loop, from the ratio to {baseline} \
-             [{INTERVALS}]"
-        ),
-        columns: std::iter::once(Column::left("")).chain(cells.iter().map(size)).collect(),
-        rows: ids.iter().map(row).collect(),
-    };
-    screen.blocks.extend((!ids.is_empty()).then_some(Block::Grid(grid)));
-    screen.answers.extend(crossing(run, first));
-    screen.answers.extend(alone(run, analysis));
-    screen.answers.extend(by_threads(run, analysis));
+    let title = format!(
+        "{threads}ns per call by block size, in a tight loop, from the ratio to {} [{INTERVALS}]",
+        run.header.plan.baseline
+    );
+    let calls = distinct(all.map(of_call));
+    (!calls.is_empty()).then(|| Grid::filled(title, calls.into_iter().map(row)))
 }
 
 /// A call, its time, and the interval of that against the baseline.
@@ -98,8 +96,7 @@ fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
     let ns = call.ns.value;
     let interval = call.arm.contrast.as_ref().and_then(|contrast| {
         let (factor, _) = table::compared(contrast, Better::Less, run.header.plan.quick);
-        let base = ns / factor.typical;
-        factor.interval.map(|(low, high)| format!("[{}]", ends((base * low, base * high))))
+        factor.ends_of(ns).map(|ends| format!("[{ends}]"))
     });
     [format!("{}{star}{own}", call.arm.arm.label), three_digits(ns), interval.unwrap_or_default()]
 }
@@ -107,14 +104,12 @@ fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
 /// What a call into the kernel and back costs.
 fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
     let ns = calls::time_of(cell, EMPTY)?;
-    let usable = ns.interval.filter(iolens_stats::analysis::Interval::is_usable);
-    let interval = usable.map_or_else(String::new, |i| format!(" [{}]", ends((i.low, i.high))));
+    let interval = usable(ns.interval).map_or_else(String::new, |i| format!(" [{}]", ends(i)));
     let host = &run.header.host;
     let on = words::fact(host, &["mitigations"]);
     // The kernel lists one for each weakness, by commas.
     let on = on.map(|all| all.split(';').filter(|one| !one.trim().is_empty()).count());
     let mitigations = on.map_or_else(String::new, |n| {
-        let n = u32::try_from(n).unwrap_or(u32::MAX);
         format!(", with {}", crate::number::count(n, "CPU vulnerability mitigation"))
     });
     let guest = words::fact(host, &["virtualization"]).filter(|_| words::is_guest(host));

@@ -1,16 +1,17 @@
 //! Values of methods in settings, as the tables of a screen have them.
 
 use iolens_document::{
-    Align, Cell as Entry, Column, Factor, Head, MatrixRow, MatrixSection, Text, change,
-    change_ends, unusable,
+    Align, Block, Cell as Entry, Column, Factor, Head, Matrix, MatrixRow, MatrixSection, Text,
 };
 use iolens_model::arm::Role;
 use iolens_model::family::Condition;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Verdict};
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Verdict};
 
 use crate::alone;
+use crate::groups::grouped;
+use crate::number::usable;
 
 /// What the intervals on a screen are.
 pub(crate) const INTERVALS: &str = "95%, adjusted for all comparisons, this run";
@@ -25,15 +26,29 @@ pub(crate) enum Better {
 /// A quantity of arms.
 pub(super) struct Measure {
     /// With its unit: `throughput, Gbit/s`.
-    pub(super) title: String,
+    title: String,
     /// Its value in base units.
-    pub(super) read: fn(&ArmAnalysis) -> Option<Estimate>,
-    /// What compares it.
-    pub(super) contrast: fn(&ArmAnalysis) -> Option<&Contrast>,
+    read: Read,
     /// Base units in one that is shown.
-    pub(super) unit: f64,
-    pub(super) better: Better,
-    pub(super) is_compared: bool,
+    unit: f64,
+    /// By which methods are compared; `None` of one that stands beside what they are compared by.
+    better: Option<Better>,
+}
+
+type Read = fn(&ArmAnalysis) -> Option<Estimate>;
+
+impl Measure {
+    pub(super) fn compared(title: String, read: Read, unit: f64, better: Better) -> Measure {
+        Measure { title, read, unit, better: Some(better) }
+    }
+
+    pub(super) fn beside(title: &str, read: Read, unit: f64) -> Measure {
+        Measure { title: title.to_owned(), read, unit, better: None }
+    }
+
+    pub(super) fn is_compared(&self) -> bool {
+        self.better.is_some()
+    }
 }
 
 /// Marks that occur on a screen.
@@ -79,6 +94,17 @@ pub(super) fn heads(methods: &[&ArmAnalysis], copied: &[String]) -> Vec<Head> {
     methods.iter().map(head).collect()
 }
 
+/// Values of methods against the baseline.
+pub(super) fn matrix(run: &Run, heads: Vec<Head>, sections: Vec<MatrixSection>) -> Block {
+    Block::Matrix(Matrix {
+        heads,
+        reference: Some(run.header.plan.baseline.clone()),
+        intervals: INTERVALS.to_owned(),
+        elsewhere: super::show(run),
+        sections,
+    })
+}
+
 /// A section of a table: these cells as rows.
 pub(super) fn section(
     run: &Run,
@@ -111,33 +137,49 @@ pub(super) fn section(
             marks.note(mark);
         }
     }
-    MatrixSection { title: measure.title.clone(), rows, is_compared: measure.is_compared }
+    let (title, is_compared) = (measure.title.clone(), measure.is_compared());
+    MatrixSection { title, rows, is_compared }
 }
 
 pub(crate) const UNDECIDED: &str = "?";
 pub(crate) const SAME: &str = "=";
 
-/// One value of a table.
-pub(super) fn entry(arm: &ArmAnalysis, measure: &Measure, quick: bool, is_alone: bool) -> Entry {
+/// Why an arm has no value, in a word.
+pub(super) fn without_value(arm: &ArmAnalysis) -> Option<&'static str> {
     match arm.status {
-        Status::Ok => {}
-        Status::Skipped => return Entry::Word("not run".to_owned()),
-        status => return Entry::Word(status.word().to_owned()),
+        Status::Ok => None,
+        Status::Skipped => Some("not run"),
+        status => Some(status.word()),
+    }
+}
+
+/// Why a contrast has no change, in a word.
+fn without_change(contrast: &Contrast) -> Option<&'static str> {
+    match contrast.verdict {
+        Verdict::Invalid => Some("invalid"),
+        Verdict::Unranked => Some("not ranked"),
+        _ => None,
+    }
+}
+
+/// One value of a table.
+fn entry(arm: &ArmAnalysis, measure: &Measure, quick: bool, is_alone: bool) -> Entry {
+    if let Some(word) = without_value(arm) {
+        return Entry::Word(word.to_owned());
     }
     let Some(found) = (measure.read)(arm) else { return Entry::Empty };
     let value = found.value / measure.unit;
     if is_alone {
-        let usable = found.interval.filter(Interval::is_usable);
-        let scaled = usable.map(|i| (i.low / measure.unit, i.high / measure.unit));
-        return Entry::Alone(value, scaled);
+        let ends = usable(found.interval);
+        return Entry::Alone(value, ends.map(|(a, b)| (a / measure.unit, b / measure.unit)));
     }
-    let Some(contrast) = (measure.contrast)(arm) else { return Entry::Plain(value) };
-    match contrast.verdict {
-        Verdict::Invalid => return Entry::Word("invalid".to_owned()),
-        Verdict::Unranked => return Entry::Word("not ranked".to_owned()),
-        _ => {}
+    let (Some(contrast), Some(better)) = (&arm.contrast, measure.better) else {
+        return Entry::Plain(value);
+    };
+    if let Some(word) = without_change(contrast) {
+        return Entry::Word(word.to_owned());
     }
-    let (factor, mark) = compared(contrast, measure.better, quick);
+    let (factor, mark) = compared(contrast, better, quick);
     Entry::Compared { value, factor, mark }
 }
 
@@ -145,55 +187,48 @@ pub(super) fn entry(arm: &ArmAnalysis, measure: &Measure, quick: bool, is_alone:
 pub(crate) fn compared(contrast: &Contrast, better: Better, quick: bool) -> (Factor, &'static str) {
     let is_same = !quick && contrast.verdict == Verdict::Equivalent;
     let interval = if is_same { contrast.pointwise90 } else { contrast.simultaneous };
-    let usable = interval.filter(Interval::is_usable).map(|i| (i.low, i.high));
-    let factor = Factor { typical: contrast.ratio, interval: usable };
+    let factor = Factor { typical: contrast.ratio, interval: usable(interval) };
     let factor = if better == Better::More { factor } else { factor.inverse() };
-    let mark = match contrast.verdict {
-        _ if is_same => SAME,
-        Verdict::Inconclusive if !quick => UNDECIDED,
-        _ if factor.is_open() => UNDECIDED,
-        _ => "",
-    };
-    (factor, mark)
+    let is_undecided = !quick && contrast.verdict == Verdict::Inconclusive;
+    (factor, mark(factor, is_same, is_undecided))
 }
 
-/// A column of [`against`].
-pub(crate) fn against_column(head: impl Into<String>) -> Column {
+/// The mark of a change.
+pub(crate) fn mark(factor: Factor, is_same: bool, is_undecided: bool) -> &'static str {
+    match is_undecided || factor.is_open() {
+        _ if is_same => SAME,
+        true => UNDECIDED,
+        false => "",
+    }
+}
+
+/// A column of [`beside`].
+pub(crate) fn change_column(head: impl Into<String>) -> Column {
     Column::of(head, &[Align::Right, Align::Right, Align::Right, Align::Left])
 }
 
 /// The change of a quantity against the baseline, both ends of its interval, and its mark.
 pub(crate) fn against(
+    run: &Run,
     contrast: Option<&Contrast>,
     better: Better,
-    quick: bool,
     marks: &mut Marks,
-) -> Vec<String> {
-    let Some(contrast) = contrast else { return Vec::new() };
-    match contrast.verdict {
-        Verdict::Invalid => return vec!["invalid".to_owned()],
-        Verdict::Unranked => return vec!["not ranked".to_owned()],
-        _ => {}
-    }
-    let (factor, mark) = compared(contrast, better, quick);
-    beside(factor, mark, marks)
+) -> (Column, Vec<String>) {
+    let plan = &run.header.plan;
+    let parts = contrast.map(|contrast| match without_change(contrast) {
+        Some(word) => vec![word.to_owned()],
+        None => {
+            let (factor, mark) = compared(contrast, better, plan.quick);
+            beside(factor, mark, marks)
+        }
+    });
+    (change_column(format!("against {}", plan.baseline)), parts.unwrap_or_default())
 }
 
-/// A change, both ends of its interval, and its mark: parts of [`against_column`].
+/// A change, both ends of its interval, and its mark: parts of [`change_column`].
 pub(crate) fn beside(factor: Factor, mark: &str, marks: &mut Marks) -> Vec<String> {
     marks.note(mark);
-    let mut parts = vec![change(factor.typical)];
-    parts.extend(changes(factor.interval));
-    parts.push(mark.to_owned());
-    parts
-}
-
-/// Both ends of an interval of changes.
-pub(crate) fn changes(interval: Option<(f64, f64)>) -> [String; 2] {
-    match interval.map(change_ends) {
-        Some([low, high]) => [format!("[{low},"), format!("{high}]")],
-        None => [String::new(), format!("[{}]", unusable())],
-    }
+    factor.parts().into_iter().chain([mark.to_owned()]).collect()
 }
 
 /// What the marks mean that occur, and who is restricted to what.
@@ -201,14 +236,8 @@ pub(crate) fn legend(marks: Marks, baseline: &str, methods: &[&ArmAnalysis]) -> 
     let mut out: Vec<String> = Vec::new();
     out.extend(marks.same.then(|| "= same within 3% (its interval is 90%)".to_owned()));
     out.extend(marks.undecided.then(|| format!("? undecided against {baseline}")));
-    let mut by_condition: Vec<(Condition, Vec<&str>)> = Vec::new();
-    for arm in methods {
-        let Some(condition) = arm.condition else { continue };
-        match by_condition.iter_mut().find(|(known, _)| *known == condition) {
-            Some((_, labels)) => labels.push(&arm.arm.label),
-            None => by_condition.push((condition, vec![&arm.arm.label])),
-        }
-    }
+    let restricted = methods.iter().filter_map(|arm| Some((arm.condition?, &*arm.arm.label)));
+    let by_condition: Vec<(Condition, Vec<&str>)> = grouped(restricted);
     match by_condition.as_slice() {
         [] => {}
         [(condition, _)] => out.push(format!("* only if {}, not ranked", only_if(*condition))),
@@ -216,7 +245,7 @@ pub(crate) fn legend(marks: Marks, baseline: &str, methods: &[&ArmAnalysis]) -> 
             format!("* {}: only if {}", labels.join(", "), only_if(*condition))
         })),
     }
-    out.into_iter().map(Text::from).collect()
+    Text::parts(out)
 }
 
 fn only_if(condition: Condition) -> &'static str {

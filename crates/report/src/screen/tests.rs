@@ -7,7 +7,8 @@ use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
 
 use super::After;
-use crate::{calls, copying, files, fixture, fixture_findings, html, servers, text, writes};
+use crate::studies_tests::studies;
+use crate::{calls, fixture, fixture_findings, html, text};
 
 fn drawn((run, analysis): &(Run, Analysis), width: usize) -> String {
     let style = Style { colour: false, width };
@@ -20,20 +21,16 @@ fn drawn((run, analysis): &(Run, Analysis), width: usize) -> String {
 
 /// The screens of every study, by name.
 fn all() -> Vec<(&'static str, (Run, Analysis))> {
-    vec![
+    let of_net = [
         ("net", fixture_findings::findings()),
         ("net_quick", fixture::quick()),
         ("net_whole", fixture::whole()),
         ("net_one_size", fixture::one_size()),
         ("net_classic", fixture::classic()),
         ("net_families", fixture::families()),
-        ("file", files::tests::run()),
-        ("copy", copying::tests::run()),
-        ("write", writes::tests::run()),
-        ("syscall", calls::tests::run()),
         ("syscall_sizes", calls::tests::sized()),
-        ("server", servers::tests::run()),
-    ]
+    ];
+    of_net.into_iter().chain(studies()).collect()
 }
 
 #[test]

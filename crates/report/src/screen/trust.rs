@@ -1,13 +1,15 @@
 //! How far the numbers are to be trusted: self-checks, what has no number and why, and without
 //! which a decision could go wrong.
 
-use iolens_document::{Answer, Label, Text, change, change_interval};
+use iolens_document::{Answer, Label, Text, change_by, change_interval};
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
+use super::show;
 use crate::findings::{self, Finding};
+use crate::groups::{distinct, grouped};
 use crate::number::{count, list};
 use crate::words;
 
@@ -22,14 +24,8 @@ pub(super) fn alarm(analysis: &Analysis) -> Option<Text> {
     let check = &analysis.self_check;
     if !analysis.is_usable() {
         let reasons = analysis.arms().filter_map(|arm| arm.reason.as_deref());
-        let mut by_reason: Vec<(&str, u32)> = Vec::new();
-        for reason in reasons {
-            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, times)) => *times += 1,
-                None => by_reason.push((reason, 1)),
-            }
-        }
-        let most = by_reason.iter().rev().max_by_key(|(_, times)| *times);
+        let by_reason = grouped(reasons.map(|reason| (reason, ())));
+        let most = by_reason.iter().rev().max_by_key(|(_, times)| times.len());
         let why = most.map_or("nothing was measured", |(reason, _)| reason);
         let often = if by_reason.len() > 1 { " Most often:" } else { "" };
         return Some(Text::plain(format!("No result.{often} {why}")));
@@ -45,55 +41,35 @@ pub(super) fn alarm(analysis: &Analysis) -> Option<Text> {
     )))
 }
 
-/// What has no number that can be used, and why: once for each reason.
-#[derive(Debug, PartialEq)]
-struct Problem {
-    what: &'static str,
-    why: String,
-    methods: Vec<String>,
-    places: Vec<String>,
-}
-
 /// What has no usable number, by method and reason.
 pub(super) fn problems(run: &Run, analysis: &Analysis) -> Vec<Text> {
-    let mut all: Vec<Problem> = Vec::new();
     // A call that cannot be made so often in a row is none that failed.
     let is_told = |cell: &&CellAnalysis| cell.cell.syscall().is_none_or(|s| s.in_a_row.is_none());
-    for cell in analysis.cells.iter().filter(is_told) {
+    let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(is_told).collect();
+    let of_cell = |cell: &&CellAnalysis| {
         let place = super::place(run, &cell.cell);
-        for arm in cell.arms.iter().filter(|arm| arm.arm.role != Role::SelfCheck) {
-            let Some((what, why)) = unusable(run, arm) else { continue };
-            let known = all.iter().position(|known| known.what == what && known.why == why);
-            let at = known.unwrap_or_else(|| {
-                all.push(Problem { what, why, methods: Vec::new(), places: Vec::new() });
-                all.len() - 1
-            });
-            let problem = &mut all[at];
-            for (list, word) in
-                [(&mut problem.methods, &arm.arm.label), (&mut problem.places, &place)]
-            {
-                if !list.contains(word) {
-                    list.push(word.clone());
-                }
-            }
-        }
-    }
-    let cells = analysis.cells.iter().filter(is_told).count();
-    let one = |problem: &Problem| {
-        let at = match problem.places.as_slice() {
-            places if places.len() == cells => String::new(),
-            [place] => format!(" at {place}"),
-            places => format!(" in {} of {cells} settings", places.len()),
-        };
-        let why = if problem.why.is_empty() { String::new() } else { format!(": {}", problem.why) };
-        Text::plain(format!("✗ {} {}{at}{why}", list(&problem.methods), problem.what))
+        let own = cell.arms.iter().filter(|arm| arm.arm.role != Role::SelfCheck);
+        let one =
+            |arm: &ArmAnalysis| Some((unusable(run, arm)?, (arm.arm.label.clone(), place.clone())));
+        own.filter_map(one).collect::<Vec<_>>()
     };
-    let mut out: Vec<Text> = all.iter().take(PROBLEMS_MAX).map(one).collect();
-    if all.len() > PROBLEMS_MAX {
-        let more = format!("✗ {} more: ", all.len() - PROBLEMS_MAX);
-        out.push(Text::plain(more).and_code(super::show(run)));
-    }
-    out
+    let all = grouped(cells.iter().flat_map(of_cell));
+    let one = |((what, why), found): &((&str, String), Vec<(String, String)>)| {
+        let (methods, places): (Vec<&String>, Vec<&String>) =
+            found.iter().map(|(method, place)| (method, place)).unzip();
+        let places = distinct(places);
+        let at = match places.as_slice() {
+            places if places.len() == cells.len() => String::new(),
+            [place] => format!(" at {place}"),
+            places => format!(" in {} of {} settings", places.len(), cells.len()),
+        };
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        let methods = list(&distinct(methods.into_iter().cloned()));
+        Text::plain(format!("✗ {methods} {what}{at}{why}"))
+    };
+    let more = all.len().saturating_sub(PROBLEMS_MAX);
+    let rest = (more > 0).then(|| Text::plain(format!("✗ {more} more: ")).and_code(show(run)));
+    all.iter().take(PROBLEMS_MAX).map(one).chain(rest).collect()
 }
 
 /// What is wrong with the numbers of an arm, and why; `None` where nothing is.
@@ -149,7 +125,7 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
             .to_owned(),
         Finding::Drift { over_run } => {
             let faster = if *over_run < 0.0 { "sped up" } else { "slowed down" };
-            let by = change(1.0 + over_run.abs()).trim_start_matches('+').to_owned();
+            let by = change_by(1.0 + over_run.abs());
             format!(
                 "the machine {faster} by {by} during the run: trust the changes, not the absolute \
                  values"
@@ -157,7 +133,7 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
         }
         Finding::Neighbours { widened, .. } => format!(
             "successive trials are correlated: intervals were widened by {}",
-            change(*widened).trim_start_matches('+')
+            change_by(*widened)
         ),
         _ => return None,
     })
@@ -173,17 +149,19 @@ pub(super) fn trust(run: &Run, analysis: &Analysis) -> Answer {
         (_, None, _) => "the baseline was not measured twice".to_owned(),
         (_, Some(_), None) => format!("{copy}: no usable interval"),
         (_, Some(farthest), Some(span)) => {
-            let by = change(farthest).trim_start_matches('+').to_owned();
+            let by = change_by(farthest);
             let span = change_interval((span.low, span.high));
             let most = if check.checks > 1 { " at most" } else { "" };
             format!("{copy} differs by {by}{most} {span}")
         }
     });
-    let cells = u32::try_from(analysis.cells.len()).unwrap_or(u32::MAX);
     let is_lost = |cell: &&CellAnalysis| cell.trials_used == 0;
     let lost = analysis.cells.iter().filter(is_lost).count();
     if lost > 0 {
-        said.push(format!("{lost} of {} without a usable trial", count(cells, "setting")));
+        said.push(format!(
+            "{lost} of {} without a usable trial",
+            count(analysis.cells.len(), "setting")
+        ));
     }
     let rejected = analysis.rejected.len();
     if rejected > 0 {
@@ -195,8 +173,7 @@ pub(super) fn trust(run: &Run, analysis: &Analysis) -> Answer {
     }
     let more = findings::cautions(run, analysis).len().saturating_sub(CAUTIONS_MAX);
     if more > 0 {
-        let more = u32::try_from(more).unwrap_or(u32::MAX);
         said.push(count(more, "more caution"));
     }
-    Answer { label: Label::Trust, said: said.into_iter().map(Text::from).collect() }
+    Answer::of(Label::Trust, said)
 }

@@ -1,18 +1,19 @@
 //! The first screen of a run of `write`: what a block takes, and what it takes that it is on
 //! the device.
 
-use iolens_document::{Align, Answer, Block, Column, Grid, Label, Row, Screen, Text, ends};
+use iolens_document::{Align, Answer, Block, Column, Grid, Label, Row, Screen};
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
-use super::choices;
 use super::table::{self, Better, INTERVALS, UNDECIDED};
-use crate::findings::Ranking;
+use super::{choices, more};
+use crate::findings::{self, Ranking};
+use crate::groups::grouped;
 use crate::standing::standing_among;
-use crate::words;
+use crate::{words, writes};
 
 /// Columns that are shown; the others are in `iolens show`.
 const COLUMNS_MAX: usize = 4;
@@ -26,11 +27,7 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         }
         screen.blocks.push(Block::Grid(grid));
     }
-    let more = cells.len().saturating_sub(2 * COLUMNS_MAX);
-    if more > 0 {
-        let more = Text::plain(format!("{more} more settings: ")).and_code(super::show(run));
-        screen.legend.push(more);
-    }
+    screen.legend.extend(more(run, cells.len(), 2 * COLUMNS_MAX, " settings"));
     if is_any_open(run, &cells) {
         screen.legend.push(format!("? undecided against {}", run.header.plan.baseline).into());
     }
@@ -38,7 +35,7 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
 }
 
 fn is_durable(run: &Run, arm: &ArmAnalysis) -> bool {
-    run.header.engines.iter().any(|facts| facts.id == arm.arm.primitive && facts.is_durable)
+    writes::is_durable(run, &arm.arm.primitive)
 }
 
 /// Engines as rows, settings as columns; those that leave a block to the kernel first.
@@ -51,34 +48,22 @@ fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
         let column = Column::of(size, &[Align::Decimal, Align::Left]);
         columns.push(if curve.is_empty() { column } else { column.below(curve) });
     }
+    let line = |name: String, label: &str, of: &dyn Fn(&ArmAnalysis) -> Vec<String>| {
+        let own = |cell: &&CellAnalysis| {
+            cell.arms.iter().find(|arm| arm.arm.label == label).map_or_else(Vec::new, of)
+        };
+        Row::Cells(std::iter::once(vec![name]).chain(cells.iter().map(own)).collect())
+    };
     let mut rows: Vec<Row> = Vec::new();
-    for durable in [false, true] {
+    for (durable, words) in [(false, "not durable"), (true, "durable")] {
         let own: Vec<&&ArmAnalysis> =
             methods.iter().filter(|arm| is_durable(run, arm) == durable).collect();
-        if own.is_empty() {
-            continue;
-        }
-        let words = if durable { "durable" } else { "not durable" };
-        rows.push(Row::Heading(words.to_owned()));
-        for method in own {
-            let label = &method.arm.label;
-            let find = |cell: &&CellAnalysis| {
-                cell.arms.iter().find(|arm| arm.arm.label == *label).cloned()
-            };
-            let arms: Vec<Option<ArmAnalysis>> = cells.iter().map(find).collect();
-            let typical = |arm: &Option<ArmAnalysis>| {
-                arm.as_ref().map_or_else(Vec::new, |arm| entry(run, arm))
-            };
-            let first = vec![format!("  {label}")];
-            rows.push(Row::Cells(std::iter::once(first).chain(arms.iter().map(typical)).collect()));
-            if arms.iter().flatten().any(has_stalls) {
-                let total = |arm: &Option<ArmAnalysis>| {
-                    arm.as_ref().filter(|arm| has_stalls(arm)).map_or_else(Vec::new, with_stalls)
-                };
-                let first = vec!["    with stalls".to_owned()];
-                rows.push(Row::Cells(
-                    std::iter::once(first).chain(arms.iter().map(total)).collect(),
-                ));
+        rows.extend((!own.is_empty()).then(|| Row::Heading(words.to_owned())));
+        for label in own.into_iter().map(|method| &method.arm.label) {
+            rows.push(line(format!("  {label}"), label, &|arm| entry(run, arm)));
+            let mut arms = cells.iter().flat_map(|cell| &cell.arms);
+            if arms.any(|arm| arm.arm.label == *label && has_stalls(arm)) {
+                rows.push(line("    with stalls".to_owned(), label, &with_stalls));
             }
         }
     }
@@ -104,33 +89,29 @@ fn has_stalls(arm: &ArmAnalysis) -> bool {
 
 /// The typical time of a block with its interval.
 fn entry(run: &Run, arm: &ArmAnalysis) -> Vec<String> {
-    match arm.status {
-        Status::Ok => {}
-        Status::Skipped => return vec!["not run".to_owned()],
-        status => return vec![status.word().to_owned()],
+    if let Some(word) = table::without_value(arm) {
+        return vec![word.to_owned()];
     }
-    let Some(figures) = &arm.figures else { return Vec::new() };
-    let us = figures.ns_per_message.value / 1e3;
+    let Some(time) = arm.time() else { return Vec::new() };
+    let us = time.value / 1e3;
     let Some(contrast) = &arm.contrast else { return vec![three_digits(us), String::new()] };
     if contrast.verdict == Verdict::Invalid {
         return vec!["invalid".to_owned()];
     }
     let (factor, mark) = table::compared(contrast, Better::Less, run.header.plan.quick);
     let mark = if mark == UNDECIDED { mark } else { "" };
-    let base = us / factor.typical;
-    let interval = factor.interval.map(|(low, high)| ends((base * low, base * high)));
-    let interval = interval.unwrap_or_else(|| iolens_document::unusable().to_owned());
+    let interval = factor.ends_of(us).unwrap_or_else(|| iolens_document::unusable().to_owned());
     vec![three_digits(us), format!("[{interval}] {mark}").trim_end().to_owned()]
 }
 
 /// The same by total times.
 fn with_stalls(arm: &ArmAnalysis) -> Vec<String> {
-    let time = arm.figures.as_ref().zip(arm.contrast.as_ref()).map(|(figures, contrast)| {
+    let time = arm.time().zip(arm.contrast.as_ref().filter(|_| has_stalls(arm)));
+    let us = time.map(|(time, contrast)| {
         // What is shown is the baseline's mean over the typical ratio.
-        let base = figures.ns_per_message.value * contrast.ratio;
-        base / contrast.total_ratio.value / 1e3
+        time.value * contrast.ratio / contrast.total_ratio.value / 1e3
     });
-    time.map_or_else(Vec::new, |us| vec![three_digits(us), String::new()])
+    us.map_or_else(Vec::new, |us| vec![three_digits(us), String::new()])
 }
 
 fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
@@ -139,13 +120,13 @@ fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
     let curve = |ranking: &Ranking| super::short(run, &ranking.setting);
     let mut out = match durable.cells.iter().any(|cell| cell.arms.len() > 1) {
         true => {
-            let mut out = choices(Label::Fastest, run, &lazy, curve);
+            let mut out = choices(Label::Fastest, run, &findings::rankings(run, &lazy), curve);
             let durable = durability(run, analysis);
             out.truncate(2);
             out.extend(durable);
             out
         }
-        false => choices(Label::Fastest, run, analysis, curve),
+        false => choices(Label::Fastest, run, &findings::rankings(run, analysis), curve),
     };
     out.extend(flush_unproven(run));
     out
@@ -167,32 +148,24 @@ fn of_engines(run: &Run, analysis: &Analysis, durable: bool) -> Analysis {
 
 /// Which way of having a block on the device is fastest.
 fn durability(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    let mut fastest: Vec<(String, u32)> = Vec::new();
-    let (mut open, mut cells) = (0, 0);
+    let mut found: Vec<Option<&str>> = Vec::new();
     for cell in &analysis.cells {
         let own = cell.arms.iter().filter(|arm| is_durable(run, arm) && arm.status == Status::Ok);
         let labels: Vec<&str> = own.map(|arm| arm.arm.label.as_str()).collect();
-        if labels.len() < 2 {
-            continue;
-        }
-        cells += 1;
-        let Some(label) = standing_among(cell, &labels) else {
-            open += 1;
-            continue;
-        };
-        match fastest.iter_mut().find(|(known, _)| known == label) {
-            Some((_, columns)) => *columns += 1,
-            None => fastest.push((label.to_owned(), 1)),
-        }
+        found.extend((labels.len() > 1).then(|| standing_among(cell, &labels)));
     }
+    let cells = found.len();
+    let fastest = grouped(found.into_iter().flatten().map(|label| (label, ())));
+    let open = cells - fastest.iter().map(|(_, columns)| columns.len()).sum::<usize>();
     let said = match fastest.as_slice() {
         _ if cells == 0 => return None,
         [] => "undecided in every column: choose by what each promises, not by speed".to_owned(),
         [(label, _)] if open == 0 => format!("{label} in every column"),
         several => {
-            let told =
-                several.iter().map(|(label, n)| format!("{label} in {n} of {cells} columns"));
-            let told = told.collect::<Vec<_>>().join(", ");
+            let one = |(label, own): &(&str, Vec<()>)| {
+                format!("{label} in {} of {cells} columns", own.len())
+            };
+            let told = several.iter().map(one).collect::<Vec<_>>().join(", ");
             let rest = if open > 0 { format!(", undecided in {open}") } else { String::new() };
             format!("{told}{rest}")
         }

@@ -75,7 +75,7 @@ fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
     let cheapest = |view| {
         let view: &View = view;
         let load = format!("{}{}", words::load(&run.header.plan, &view.cell.cell), view.of_kind());
-        let ranking = findings::ranking(&view.cell.by_cpu(), delta, quick);
+        let ranking = findings::cheapest(view, delta, quick);
         (load, (connections(view), best(&ranking.outcome)))
     };
     let heads = all.iter().map(|n| Column::left(n.to_string()));

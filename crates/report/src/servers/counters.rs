@@ -101,23 +101,21 @@ fn whole(count: u64) -> String {
 /// Server and client of one model, in total and per request; `None` where no trial is used.
 pub(crate) fn ends(arm: &ArmAnalysis) -> Option<Grid> {
     let server = arm.server.as_ref()?;
-    let mut columns = vec![Column::left("")];
-    for end in ["server", "client"] {
-        columns.push(Column::right("total").below(end));
-        columns.push(Column::of("per request [95%]", &tables::SPAN).below(""));
-    }
+    let ends = [("server", &server.server), ("client", &server.client)];
+    let is_counted = |row: &&Row| ends.iter().any(|(_, end)| row.estimate(end).is_some());
     let row = |row: &Row| {
-        let ends = [&server.server, &server.client];
-        let mut cells = vec![vec![row.title()]];
-        for end in ends {
-            cells.push(row.total(end).into_iter().collect());
-            cells.push(tables::span(row.estimate(end), row.size));
-        }
-        let is_counted = ends.into_iter().any(|end| row.estimate(end).is_some());
-        is_counted.then_some(Line::Cells(cells))
+        let of_end = |(name, end): (&str, &EndFigures)| {
+            let total = row.total(end).into_iter().collect();
+            let each = tables::span(row.estimate(end), row.size);
+            [
+                (Column::right("total").below(name), total),
+                (Column::of("per request [95%]", &tables::SPAN).below(""), each),
+            ]
+        };
+        let named = (Column::left(""), vec![row.title()]);
+        std::iter::once(named).chain(ends.into_iter().flat_map(of_end)).collect()
     };
-    let rows = ROWS.iter().filter_map(row).collect();
-    Some(Grid { title: String::new(), columns, rows })
+    Some(Grid::filled("", ROWS.iter().filter(is_counted).map(row)))
 }
 
 /// The models that were counted, the cheapest first.

@@ -11,6 +11,7 @@ use super::tables;
 use super::tests::run;
 use super::{View, is_open, views};
 use crate::findings::{self, Finding, Outcome, Ranking};
+use crate::fixture::alone;
 use crate::screen::table::Marks;
 use crate::text::{self, Style};
 
@@ -24,9 +25,7 @@ fn on_two_machines() -> (Run, Analysis) {
         for slice in &mut trial.slices {
             let own = if arms[slice.arm] == "prefork" { 9_500.0 / 20_000.0 } else { 1.0 };
             let cpu = slice.tx.task_clock_ns.as_mut().expect("it is counted");
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let found = (*cpu as f64 * machine * own) as u64;
-            *cpu = found;
+            *cpu = alone::whole(*cpu as f64 * machine * own);
         }
     }
     let analysis = iolens_stats::analyse(&run);

@@ -175,28 +175,20 @@ pub(crate) fn reading(run: &Run) -> Option<String> {
 /// Every rate that was tried with a model; `None` without one.
 pub(crate) fn tried(answer: &Answer) -> Option<Table> {
     let of = answer.percentile.word();
-    let columns = vec![
-        Column::right("offered", "req/s"),
-        Column::right("achieved", "req/s"),
-        Column::left("steps", "that kept"),
-        Column::right("not counted", ""),
-        Column::left(of, "µs, middle step [least, most]"),
-        Column::prose("why not"),
-    ];
     let limit = answer.limit_ns.map(|limit| format!(", limit {limit}")).unwrap_or_default();
     let caption = format!("{}: {}{limit}", answer.arm.label, name(answer.goal));
-    let mut table = Table::new(caption, columns);
-    for level in &answer.levels {
-        table.push(vec![
-            rate(level.rate_per_s).into(),
-            rate_or_none(level.achieved_per_s).into(),
-            format!("{} of {}", level.kept, level.kept + level.broken).into(),
-            level.set_aside.to_string().into(),
-            span(level).into(),
-            list(&level.why).into(),
-        ]);
-    }
-    table.with_rows()
+    let row = |level: &Level| {
+        let kept = format!("{} of {}", level.kept, level.kept + level.broken);
+        vec![
+            (Column::right("offered", "req/s"), rate(level.rate_per_s).into()),
+            (Column::right("achieved", "req/s"), rate_or_none(level.achieved_per_s).into()),
+            (Column::left("steps", "that kept"), kept.into()),
+            (Column::right("not counted", ""), level.set_aside.to_string().into()),
+            (Column::left(of, "µs, middle step [least, most]"), span(level).into()),
+            (Column::prose("why not"), list(&level.why).into()),
+        ]
+    };
+    Table::filled(caption, answer.levels.iter().map(row)).with_rows()
 }
 
 /// `840 [810, 902]`.

@@ -28,8 +28,7 @@ const LOW: i32 = -47;
 /// A phase of a model in which every request took so long.
 fn phase(arm: &Arm, cell: &Cell, step: Option<i32>, us: u64) -> SearchPhase {
     let rate = CLOSED * 1.05f64.powi(step.unwrap_or(0));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-    let due = (rate * 1.5) as u64;
+    let due = crate::fixture::alone::whole(rate * 1.5);
     let latency = Histogram { buckets: vec![(us * 1_000, due)] };
     let seen = OfferedSlice {
         scheduled: due,

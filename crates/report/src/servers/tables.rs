@@ -1,17 +1,18 @@
 //! The models under one load as tables, the cheapest request first.
 
-use iolens_document::{Align, Column, Grid, Row};
+use iolens_document::{Align, Column, Factor, Grid};
 use iolens_model::arm::Role;
 use iolens_model::load::Outcomes;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
-    ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, LatencyFigures, Saturated, Verdict,
+    ArmAnalysis, CellAnalysis, Contrast, Estimate, LatencyFigures, Saturated, ServerFigures,
+    Verdict,
 };
 
 use super::{COST, LATENCY, THROUGHPUT, View, cost_contrast, is_bounded, read};
-use crate::number::{per_second, percent};
+use crate::number::{per_second, percent, usable};
 use crate::remarks;
 use crate::screen::table::{self, Better, Marks};
 
@@ -49,80 +50,50 @@ fn digits(value: Option<f64>) -> Vec<String> {
 /// A table with a row for each model, without the columns that none has anything in.
 fn grid(
     title: &str,
-    mut columns: Vec<Column>,
     cell: &CellAnalysis,
-    mut row: impl FnMut(&ArmAnalysis) -> Vec<Vec<String>>,
+    mut row: impl FnMut(&ArmAnalysis) -> Vec<(Column, Vec<String>)>,
 ) -> Grid {
-    columns.insert(0, Column::left(""));
-    let named = |arm| std::iter::once(name(arm)).chain(row(arm)).collect();
-    let mut rows: Vec<Vec<Vec<String>>> = by_cost(cell).into_iter().map(named).collect();
-    let is_empty = |parts: &Vec<String>| parts.iter().all(String::is_empty);
-    for nth in (1..columns.len()).rev() {
-        if rows.iter().all(|cells| cells.get(nth).is_none_or(is_empty)) {
-            columns.remove(nth);
-            for cells in rows.iter_mut().filter(|cells| nth < cells.len()) {
-                cells.remove(nth);
-            }
-        }
-    }
-    let rows = rows.into_iter().map(Row::Cells).collect();
-    Grid { title: title.to_owned(), columns, rows }
+    let named = |arm| std::iter::once((Column::left(""), name(arm))).chain(row(arm)).collect();
+    Grid::filled(title, by_cost(cell).into_iter().map(named)).without_empty()
 }
 
 /// What a request costs, and how long it takes.
 pub(crate) fn cost(run: &Run, view: &View, marks: &mut Marks) -> Grid {
-    let columns = vec![
-        Column::decimal("CPU µs/req"),
-        table::against_column(format!("against {}", run.header.plan.baseline)),
-        Column::decimal("p50 ms"),
-        Column::decimal("p99 ms"),
-        Column::decimal("p99.9 ms"),
-    ];
-    grid("", columns, &view.cell, |arm| {
-        let mut cells = vec![
-            digits(read(&COST, arm).map(|cost| cost.value)),
-            table::against(cost_contrast(arm), Better::Less, run.header.plan.quick, marks),
-        ];
-        let times = LATENCY.iter().map(|p| digits(read(p, arm).map(|time| time.value / 1e3)));
-        cells.extend(times);
-        cells
+    let percentiles = ["p50 ms", "p99 ms", "p99.9 ms"].into_iter().zip(LATENCY);
+    grid("", &view.cell, |arm| {
+        let cost = read(&COST, arm).map(|cost| cost.value);
+        let against = table::against(run, cost_contrast(arm), Better::Less, marks);
+        let time = |(name, of)| {
+            (Column::decimal(name), digits(read(&of, arm).map(|time| time.value / 1e3)))
+        };
+        let first = [(Column::decimal("CPU µs/req"), digits(cost)), against];
+        first.into_iter().chain(percentiles.clone().map(time)).collect()
     })
 }
 
 /// Requests per second, and which end had no time left.
 pub(crate) fn load(run: &Run, view: &View, marks: &mut Marks) -> Grid {
-    let mut columns = vec![Column::right("req/s")];
-    if !view.is_open {
-        columns.push(table::against_column(format!("against {}", run.header.plan.baseline)));
-    }
-    columns.extend([
-        Column::decimal("server busy"),
-        Column::decimal("client busy"),
-        Column::left("full"),
-        Column::right("tasks"),
-        Column::right("replies"),
-        Column::left("failed"),
-    ]);
-    grid("", columns, &view.cell, |arm| {
-        let mut cells = vec![vec![rate(arm)]];
+    grid("", &view.cell, |arm| {
+        let mut row = vec![(Column::right("req/s"), vec![rate(arm)])];
         if !view.is_open {
-            let quick = run.header.plan.quick;
-            cells.push(table::against(arm.contrast.as_ref(), Better::More, quick, marks));
+            row.push(table::against(run, arm.contrast.as_ref(), Better::More, marks));
         }
-        let Some(server) = &arm.server else { return cells };
-        let share = |share: Option<Estimate>| {
-            share.map(|share| three_digits(share.value * 100.0) + "%").into_iter().collect()
-        };
-        cells.extend([
-            share(server.server_busy),
-            share(server.client_busy),
-            vec![full(server.saturated).to_owned()],
-            vec![server.tasks_max.to_string()],
-            vec![server.outcomes.ok.to_string()],
-            vec![failed(&server.outcomes)],
+        let server = arm.server.as_ref();
+        let of = |words: fn(&ServerFigures) -> String| server.map(words).into_iter().collect();
+        row.extend([
+            (Column::decimal("server busy"), of(|server| busy(server.server_busy))),
+            (Column::decimal("client busy"), of(|server| busy(server.client_busy))),
+            (Column::left("full"), of(|server| full(server.saturated).to_owned())),
+            (Column::right("tasks"), of(|server| server.tasks_max.to_string())),
+            (Column::right("replies"), of(|server| server.outcomes.ok.to_string())),
+            (Column::left("failed"), of(|server| failed(&server.outcomes))),
         ]);
-        cells
+        row
     })
+}
+
+fn busy(share: Option<Estimate>) -> String {
+    share.map_or_else(String::new, |share| three_digits(share.value * 100.0) + "%")
 }
 
 fn full(saturated: Option<Saturated>) -> &'static str {
@@ -148,34 +119,31 @@ fn failed(outcomes: &Outcomes) -> String {
 
 /// Each model by itself, with intervals.
 pub(crate) fn alone(view: &View) -> Grid {
-    let times =
-        ["mean ms", "p50 ms", "p99 ms", "p99.9 ms", "p99 from sending, ms", "p99 client late, ms"];
-    let mut columns = vec![Column::of("CPU µs/req", &SPAN), Column::of("req/s", &SPAN)];
-    columns.extend(times.map(|name| Column::of(name, &SPAN)));
-    columns.push(Column::right("requests timed"));
-    grid("each model by itself [95%]", columns, &view.cell, |arm| {
+    grid("each model by itself [95%]", &view.cell, |arm| {
         let server = arm.server.as_ref();
         let times = arm.latency.as_ref();
-        let time = |times: Option<&LatencyFigures>, of: fn(&LatencyFigures) -> Option<Estimate>| {
-            match times.map(of) {
+        // In a closed loop a request is due when it is sent.
+        let sent = server.and_then(|server| server.from_sent.as_ref()).filter(|_| view.is_open);
+        let lag = server.and_then(|server| server.lag.as_ref());
+        let rate = server.map(|server| server.requests_per_s);
+        let samples = times.map(|times| times.samples.to_string());
+        let time = |name, times: Option<&LatencyFigures>, of: fn(&LatencyFigures) -> _| {
+            let parts = match times.map(of) {
                 Some(None) => vec!["too few".to_owned()],
                 found => span(found.flatten(), 1e6),
-            }
+            };
+            (Column::of(name, &SPAN), parts)
         };
         vec![
-            span(read(&COST, arm), 1.0),
-            span(server.map(|server| server.requests_per_s), 1.0),
-            time(times, |times| Some(times.mean_ns)),
-            time(times, |times| times.p50_ns),
-            time(times, |times| times.p99_ns),
-            time(times, |times| times.p999_ns),
-            time(
-                // In a closed loop a request is due when it is sent.
-                server.and_then(|server| server.from_sent.as_ref()).filter(|_| view.is_open),
-                |times| times.p99_ns,
-            ),
-            time(server.and_then(|server| server.lag.as_ref()), |times| times.p99_ns),
-            times.map(|times| times.samples.to_string()).into_iter().collect(),
+            (Column::of("CPU µs/req", &SPAN), span(read(&COST, arm), 1.0)),
+            (Column::of("req/s", &SPAN), span(rate, 1.0)),
+            time("mean ms", times, |times| Some(times.mean_ns)),
+            time("p50 ms", times, |times| times.p50_ns),
+            time("p99 ms", times, |times| times.p99_ns),
+            time("p99.9 ms", times, |times| times.p999_ns),
+            time("p99 from sending, ms", sent, |times| times.p99_ns),
+            time("p99 client late, ms", lag, |times| times.p99_ns),
+            (Column::right("requests timed"), samples.into_iter().collect()),
         ]
     })
 }
@@ -187,15 +155,14 @@ pub(super) const SPAN: [Align; 3] = [Align::Decimal, Align::Right, Align::Right]
 pub(super) fn span(estimate: Option<Estimate>, unit: f64) -> Vec<String> {
     let Some(estimate) = estimate else { return Vec::new() };
     let shown = |value: f64| three_digits(value / unit);
-    let mut parts = vec![shown(estimate.value)];
-    parts.extend(match estimate.interval {
-        Some(i) if i.is_usable() => {
-            vec![format!("[{},", shown(i.low)), format!("{}]", shown(i.high))]
-        }
-        Some(_) => vec![String::new(), format!("[{}]", iolens_document::unusable())],
+    let ends = match estimate.interval {
+        Some(interval) => match usable(Some(interval)) {
+            Some((low, high)) => vec![format!("[{},", shown(low)), format!("{}]", shown(high))],
+            None => vec![String::new(), format!("[{}]", iolens_document::unusable())],
+        },
         None => Vec::new(),
-    });
-    parts
+    };
+    std::iter::once(shown(estimate.value)).chain(ends).collect()
 }
 
 /// What a model is compared by: its name, which is better, and words for better and worse.
@@ -244,44 +211,32 @@ fn contrasts(view: &View) -> Vec<Comparisons<'_>> {
 pub(crate) fn comparisons(run: &Run, view: &View) -> Grid {
     const SPAN: [Align; 3] = [Align::Right; 3];
     let has_verdicts = !run.header.plan.quick;
-    let mut columns = vec![
-        Column::left(""),
-        Column::of("change, by itself", &SPAN),
-        Column::of("all together", &SPAN[1..]),
-        Column::right("trials"),
-        Column::right("spread"),
-    ];
-    columns.extend(has_verdicts.then(|| Column::left("verdict")));
-    let mut rows = Vec::new();
-    for (by, all) in contrasts(view).into_iter().filter(|(_, all)| !all.is_empty()) {
-        rows.push(Row::Heading(by.name.to_owned()));
-        rows.extend(all.into_iter().map(|(arm, contrast)| {
-            let mut cells = vec![name(arm)];
-            cells.extend(comparison(by, contrast));
-            cells.extend(has_verdicts.then(|| vec![by.verdict(contrast.verdict).to_owned()]));
-            Row::Cells(cells)
-        }));
-    }
-    let title = format!("against {} [95%, by itself and all together]", run.header.plan.baseline);
-    Grid { title, columns, rows }
-}
-
-fn comparison(by: By, contrast: &Contrast) -> Vec<Vec<String>> {
-    let factor = |interval: Option<Interval>| {
-        let interval = interval.filter(Interval::is_usable).map(|i| (i.low, i.high));
-        let rate = iolens_document::Factor { typical: contrast.ratio, interval };
-        if by.better == Better::More { rate } else { rate.inverse() }
+    let row = |by: By, arm: &ArmAnalysis, contrast: &Contrast| {
+        let factor = |interval| {
+            let rate = Factor { typical: contrast.ratio, interval: usable(interval) };
+            if by.better == Better::More { rate } else { rate.inverse() }
+        };
+        let spread = contrast.sd_ln.map(|sd| percent(sd.exp() - 1.0));
+        let verdict = (Column::left("verdict"), vec![by.verdict(contrast.verdict).to_owned()]);
+        let row = [
+            (Column::left(""), name(arm)),
+            (Column::of("change, by itself", &SPAN), factor(contrast.pointwise).parts().into()),
+            (
+                Column::of("all together", &SPAN[1..]),
+                factor(contrast.simultaneous).end_parts().into(),
+            ),
+            (Column::right("trials"), vec![contrast.n.to_string()]),
+            (Column::right("spread"), spread.into_iter().collect()),
+        ];
+        row.into_iter().chain(has_verdicts.then_some(verdict)).collect()
     };
-    let single = factor(contrast.pointwise);
-    let mut change = vec![iolens_document::change(single.typical)];
-    change.extend(table::changes(single.interval));
-    let spread = contrast.sd_ln.map(|sd| percent(sd.exp() - 1.0));
-    vec![
-        change,
-        table::changes(factor(contrast.simultaneous).interval).to_vec(),
-        vec![contrast.n.to_string()],
-        spread.into_iter().collect(),
-    ]
+    let title = format!("against {} [95%, by itself and all together]", run.header.plan.baseline);
+    let compared = contrasts(view).into_iter().filter(|(_, all)| !all.is_empty());
+    let parts = compared.map(|(by, all)| {
+        let rows = all.into_iter().map(|(arm, contrast)| row(by, arm, contrast));
+        (by.name.to_owned(), Grid::filled("", rows))
+    });
+    Grid::headed(title, parts, None)
 }
 
 /// Comparisons that must not be used: of which model, by what, and why.

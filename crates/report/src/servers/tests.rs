@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iolens_model::arm::{Arm, ArmOutcome};
+use iolens_model::arm::ArmOutcome;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::latency::Histogram;
@@ -20,11 +20,10 @@ use iolens_stats::compare::{self, Side};
 
 use super::*;
 use crate::compare::Compared;
-use crate::export::Rows;
-use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
 use crate::findings::Finding;
 use crate::fixture::alone;
-use crate::{columns_tests, figure, fixture, html, json, text};
+use crate::studies_tests::{cells_as_json, foreign, has_none_of};
+use crate::{figure, fixture, html, text};
 use iolens_document::Style;
 
 /// id, what it makes, ns of server CPU and context switches of a request.
@@ -39,9 +38,7 @@ const ARMS: [(&str, &str, f64, f64); 4] = [
 const RATES: [f64; 2] = [20_000.0, 5_000.0];
 
 fn header() -> RunHeader {
-    let mut header = fixture::run().0.header;
-    header.name = None;
-    header.plan.axes = Axes::Server(ServerAxes {
+    let axes = Axes::Server(ServerAxes {
         topologies: vec![Topology::Veth],
         services: vec!["echo".to_owned()],
         lengths: vec![Length::Long],
@@ -60,14 +57,9 @@ fn header() -> RunHeader {
         slo: Vec::new(),
         knee: false,
     });
-    header.plan.primitives =
-        ARMS.iter().map(|arm| arm.0).chain(["iterative"]).map(str::to_owned).collect();
-    header.plan.baseline = "epoll_lt".to_owned();
-    header.plan.sizes = Vec::new();
-    header.plan.threads = vec![1];
-    header.primitives = Vec::new();
+    let ids = ARMS.iter().map(|arm| arm.0).chain(["iterative"]);
+    let mut header = alone::header(axes, ids, &[], &[1]);
     header.calibration.receipt_round_trip_ns = None;
-    header.end.as_mut().expect("it ended").unmet = Vec::new();
     header
 }
 
@@ -85,7 +77,6 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, kind: Kind) -> TrialOutcom
         .chain([(ARMS[0], Role::SelfCheck)]);
     let (mut arms, mut slices, mut facts) = (Vec::new(), Vec::<SliceOutcome>::new(), Vec::new());
     for ((id, makes, cpu, switches), role) in all {
-        let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
         facts.push(ArmFact { arm: arms.len(), name: MAKES.to_owned(), value: makes.to_owned() });
         // The more connections, the longer `poll` looks.
         let looked = if id == "poll" { f64::from(setting.connections) * 20.0 } else { 0.0 };
@@ -93,7 +84,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, kind: Kind) -> TrialOutcom
         let seq = u32::try_from(slices.len()).unwrap_or(0);
         let requests = rate.map_or(1e9 / cpu, |rate| rate);
         slices.extend([0, 1].map(|round| slice(seq + round, arms.len(), requests, cpu, switches)));
-        arms.push(outcome(&label, id, role, rate, setting.connections, seq, requests));
+        arms.push(outcome(id, role, rate, setting.connections, seq, requests));
     }
     let mut trial = alone::trial(like, cell, pass, arms, slices);
     let end = trial.tx.as_mut().expect("its end answered");
@@ -109,8 +100,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, kind: Kind) -> TrialOutcom
 
 /// One second in which so many requests a second are answered.
 fn slice(round: u32, arm: usize, requests: f64, cpu: f64, switches: f64) -> SliceOutcome {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-    let count = |value: f64| value as u64;
+    let count = alone::whole;
     let server = Counts {
         messages: count(requests),
         bytes: count(requests * 8.0),
@@ -129,7 +119,6 @@ fn slice(round: u32, arm: usize, requests: f64, cpu: f64, switches: f64) -> Slic
 }
 
 fn outcome(
-    label: &str,
     id: &str,
     role: Role,
     rate: Option<f64>,
@@ -137,12 +126,10 @@ fn outcome(
     first: u32,
     requests: f64,
 ) -> ArmOutcome {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-    let ok = requests as u64;
+    let ok = alone::whole(requests);
     // By Little's law, in a closed loop.
     let each = if rate.is_some() { 4e4 } else { f64::from(connections) / requests * 1e9 };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-    let times = Histogram { buckets: vec![(each as u64, 2 * ok)] };
+    let times = Histogram { buckets: vec![(alone::whole(each), 2 * ok)] };
     let seen = |seq: u32| OfferedSlice {
         seq,
         scheduled: ok,
@@ -158,11 +145,6 @@ fn outcome(
         ..OfferedSlice::default()
     };
     ArmOutcome {
-        arm: Arm { label: label.to_owned(), primitive: id.to_owned(), role },
-        status: Status::Ok,
-        reason: None,
-        copies_sender: None,
-        copies_end_to_end: None,
         latency: Some(times.clone()),
         server: Some(Box::new(ServerArm {
             rate,
@@ -178,6 +160,7 @@ fn outcome(
             },
             ..ServerArm::default()
         })),
+        ..alone::arm(id, role)
     }
 }
 
@@ -203,11 +186,7 @@ pub(crate) fn run() -> (Run, Analysis) {
                 (Status::Skipped, Some("by design: one connection at a time".to_owned()));
         }
         let only = skipped.arms.swap_remove(1);
-        let arm = Arm {
-            label: "iterative".to_owned(),
-            primitive: "iterative".to_owned(),
-            role: Role::Compared,
-        };
+        let arm = alone::arm("iterative", Role::Compared).arm;
         skipped.arms = vec![ArmOutcome { arm, ..only }];
         let (status, reason) = (Status::Skipped, skipped.arms[0].reason.clone());
         TrialOutcome { pass: 0, position: 2, status, reason, ..skipped }
@@ -218,22 +197,6 @@ pub(crate) fn run() -> (Run, Analysis) {
     let analysis = iolens_stats::analyse(&run);
     (run, analysis)
 }
-
-/// Words of messages, blocks and copies have no place where requests are answered.
-const FOREIGN: [&str; 12] = [
-    "message",
-    "goodput",
-    "gbit/s",
-    "receiver",
-    "per block",
-    "block size",
-    "ns/msg",
-    "0 b,",
-    "copies",
-    "thread pairs",
-    "round trip",
-    "zero-copy",
-];
 
 #[test]
 fn every_model_is_usable_at_each_load_but_the_one_that_cannot_be() {
@@ -262,6 +225,24 @@ fn the_baseline_of_each_kind_is_that_at_the_rate_of_the_kind() {
     assert!(closed.iter().all(|view| view.kind.is_none()));
 }
 
+/// At a rate for each kind the baseline is ranked with each, and in a closed loop all together.
+#[test]
+fn servers_are_ranked_among_those_that_had_one_rate() {
+    let (run, analysis) = run();
+    let rankings = crate::findings::rankings(&run, &analysis);
+    for cell in &analysis.cells {
+        let own = rankings.iter().filter(|ranking| ranking.setting == cell.cell);
+        let kinds: Vec<Option<bool>> = own.map(|ranking| ranking.one_per_connection).collect();
+        let expected = if is_open(cell) { vec![Some(false), Some(true)] } else { vec![None] };
+        assert_eq!(kinds, expected, "{}", cell.cell);
+    }
+    let of = |kind| {
+        let own = rankings.iter().find(|ranking| ranking.one_per_connection == kind);
+        crate::screen::outcome(&own.expect("a ranking").outcome)
+    };
+    assert_eq!([of(Some(false)), of(Some(true)), of(None)], ["uring", "epoll_lt", "uring"]);
+}
+
 /// What stands below the first screen, and of one setting.
 #[test]
 fn what_is_shown_below_the_first_screen() {
@@ -276,7 +257,7 @@ fn what_is_shown_below_the_first_screen() {
         all.push(text::whole(&run, &analysis, &style(width)));
         all.extend(analysis.cells.iter().map(|c| text::show(&run, &analysis, c, &style(width))));
         for text in all {
-            has_none_of(&FOREIGN, &text);
+            has_none_of(foreign("server"), &text);
             let is_wide = |line: &&str| line.chars().count() > width;
             let wide: Vec<&str> = text.lines().filter(is_wide).collect();
             assert!(wide.is_empty(), "{width} columns: {wide:#?}");
@@ -354,21 +335,15 @@ fn what_goes_with_the_cost_is_a_finding_and_a_column() {
 }
 
 #[test]
-fn no_page_and_no_figure_has_words_of_other_studies() {
+fn the_page_says_why_something_is_missing() {
     let (run, analysis) = run();
-    page_and_figures_have_none_of(&FOREIGN, &run, &analysis);
     let page = html::page(&run, &analysis);
-    for id in ["answer", "cheapest", "counters", "figures", "numbers", "trust", "machine"] {
-        assert_eq!(page.matches(&format!("<h2 id=\"{id}\"")).count(), 1, "{id}");
-        assert_eq!(page.matches(&format!("href=\"#{id}\"")).count(), 1, "{id}");
-    }
     assert!(page.contains("no such PMU"), "why cycles are null");
     assert!(page.contains("by design: one connection at a time"));
     let figures = figure::all(&run, &analysis);
-    let stems: Vec<&str> = figures.iter().map(|figure| &*figure.file_stem).collect();
-    insta::assert_snapshot!("figures_by_name", stems.join("\n"));
+    let stems: BTreeSet<&str> = figures.iter().map(|figure| &*figure.file_stem).collect();
     assert!(figures.iter().all(|figure| figure.lines <= parts::LINES_MAX));
-    assert!(stems.iter().collect::<BTreeSet<_>>().len() == stems.len(), "{stems:?}");
+    assert_eq!(stems.len(), figures.len(), "{stems:?}");
 }
 
 /// A rate divides them into figures; in a closed loop they stand beside each other.
@@ -420,18 +395,9 @@ fn what_every_processor_did_is_told_by_end_with_softirq_apart() {
 }
 
 #[test]
-fn columns_are_those_of_the_study_and_each_end_has_its_own() {
+fn programs_get_what_a_request_costs() {
     let (run, analysis) = run();
-    let foreign = ["message", "tx_", "rx_", "zerocopy", "mtu", "receiver", "goodput", "copies"];
-    for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
-        insta::assert_snapshot!(format!("columns_of_{name}"), header);
-    }
-    let cells: serde_json::Value = serde_json::from_str(&json::all(Rows::Cells(
-        std::slice::from_ref(&run),
-        std::slice::from_ref(&analysis),
-    )))
-    .expect("our own JSON");
-    let rows = cells["cells"].as_array().expect("rows");
+    let rows = cells_as_json(&run, &analysis);
     let is_closed = |row: &&serde_json::Value| row["load"] == "closed" && row["connections"] == 16;
     let of =
         |id: &str| rows.iter().filter(is_closed).find(|row| row["primitive"] == id).expect("a row");

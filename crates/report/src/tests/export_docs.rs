@@ -9,7 +9,8 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 use crate::export::Rows;
-use crate::{calls, copying, csv, files, fixture, servers, writes};
+use crate::studies_tests::studies;
+use crate::{csv, fixture, servers};
 
 const HEAD: &str = "\
 # Columns of exports
@@ -69,14 +70,11 @@ so anew. Lines of several runs may stand behind one another.
 
 /// The whole file.
 fn export() -> String {
-    let studies: [(&str, (Run, Analysis)); 6] = [
-        ("net", fixture::whole()),
-        ("file", files::tests::run()),
-        ("write", writes::tests::run()),
-        ("copy", copying::tests::run()),
-        ("syscall", calls::tests::run()),
-        ("server", servers::searches_tests::searched()),
-    ];
+    let net = ("net", fixture::whole());
+    let of_searches = ("server", servers::searches_tests::searched());
+    let studies =
+        std::iter::once(net).chain(studies().into_iter().filter(|(study, _)| *study != "server"));
+    let studies: Vec<(&str, (Run, Analysis))> = studies.chain([of_searches]).collect();
     let mut text = HEAD.to_owned();
     for (study, (run, analysis)) in &studies {
         assert_eq!(run.header.plan.study().word(), *study);

@@ -1,18 +1,17 @@
 //! A result as a screen: the winner beside what people would use instead, what bounds it, how
 //! to run it and how to write it.
 
-use iolens_document::{Answer, Block, Column, Factor, Grid, Label, Row, Screen, Text};
+use iolens_document::{Answer, Block, Column, Factor, Grid, Label, Screen, Text};
 use iolens_model::file::Consumer;
 use iolens_model::shell;
 use iolens_model::tune::{Configuration, FOLIOS_SMALL, LimitKind, Record, Stage, Stop, Task, Work};
 use iolens_model::units::{Bytes, Nanos, three_digits};
-use iolens_stats::analysis::Interval;
 use iolens_stats::tune::{Against, DELTA, Ratio, Verdict};
 
-use super::{code, command, cure, limit_share, name, state};
-use crate::number::{count, list, percent};
+use super::{command, cure, in_code, limit_share, name, state};
+use crate::number::{count, list, percent, usable};
 use crate::rates::{self, Unit};
-use crate::screen::table::{Marks, SAME, UNDECIDED, against_column, beside, legend};
+use crate::screen::table::{Marks, beside, change_column, legend, mark};
 
 /// The screen.
 pub(super) fn screen(record: &Record, verdict: &Verdict, verbose: bool) -> Screen {
@@ -73,46 +72,36 @@ fn grid(record: &Record, verdict: &Verdict, marks: &mut Marks) -> Grid {
     let others = || verdict.against.iter().filter(|one| !matches!(one.work, Work::Limit { .. }));
     let rates = std::iter::once(verdict.bytes_per_s.value).chain(others().map(|o| o.bytes_per_s));
     let unit = Unit::of(rates::BYTES, rates);
-    let rate = |bytes_per_s: f64| vec![three_digits(bytes_per_s / unit.size)];
-    let cpu = |seconds: Option<f64>| vec![seconds.map_or_else(String::new, three_digits)];
-    let mut rows = vec![Row::Cells(vec![
-        vec![verdict.winner.words()],
-        rate(verdict.bytes_per_s.value),
-        Vec::new(),
-        cpu(verdict.cpu_s_per_gib),
-    ])];
+    let row = |name: String, bytes_per_s: f64, change, cpu: Option<f64>| {
+        vec![
+            (Column::left(""), vec![name]),
+            (
+                Column::decimal("throughput").below(unit.name),
+                vec![three_digits(bytes_per_s / unit.size)],
+            ),
+            (change_column("change"), change),
+            (
+                Column::decimal("CPU").below("s per GiB"),
+                vec![cpu.map_or_else(String::new, three_digits)],
+            ),
+        ]
+    };
+    let (bytes_per_s, cpu) = (verdict.bytes_per_s.value, verdict.cpu_s_per_gib);
+    let mut rows = vec![row(verdict.winner.words(), bytes_per_s, Vec::new(), cpu)];
     rows.extend(others().map(|other| {
-        Row::Cells(vec![
-            vec![name(record, &other.work)],
-            rate(other.bytes_per_s),
-            against_winner(&other.ratio, marks),
-            cpu(other.cpu_s_per_gib),
-        ])
+        let change = against_winner(&other.ratio, marks);
+        row(name(record, &other.work), other.bytes_per_s, change, other.cpu_s_per_gib)
     }));
-    Grid {
-        title: format!("change against {} [95%, all comparisons together]", verdict.winner.engine),
-        columns: vec![
-            Column::left(""),
-            Column::decimal("throughput").below(unit.name),
-            against_column("change"),
-            Column::decimal("CPU").below("s per GiB"),
-        ],
-        rows,
-    }
+    let winner = &verdict.winner.engine;
+    Grid::filled(format!("change against {winner} [95%, all comparisons together]"), rows)
 }
 
 /// What another has of the winner's rate, whose ratio to it this is.
 fn against_winner(ratio: &Ratio, marks: &mut Marks) -> Vec<String> {
     let is_same = ratio.is_equivalent(DELTA);
     let interval = if is_same { ratio.interval90 } else { ratio.interval };
-    let usable = interval.filter(Interval::is_usable).map(|i| (i.low, i.high));
-    let factor = Factor { typical: ratio.value, interval: usable }.inverse();
-    let mark = match () {
-        () if is_same => SAME,
-        () if factor.is_open() => UNDECIDED,
-        () => "",
-    };
-    beside(factor, mark, marks)
+    let factor = Factor { typical: ratio.value, interval: usable(interval) }.inverse();
+    beside(factor, mark(factor, is_same, false), marks)
 }
 
 fn answers(record: &Record, verdict: &Verdict) -> Vec<Answer> {
@@ -134,7 +123,7 @@ fn answers(record: &Record, verdict: &Verdict) -> Vec<Answer> {
     bound.extend(
         limits.map(|share| format!("{}: {}", share.kind, limit_share(share, false)).into()),
     );
-    let code = code::in_code(record, &verdict.winner).into_iter().map(Text::from);
+    let code = in_code(record, &verdict.winner).into_iter().map(Text::from);
     vec![
         Answer { label: Label::Use, said: used },
         Answer { label: Label::Limit, said: bound },
@@ -246,10 +235,7 @@ fn next(record: &Record, verbose: bool) -> Answer {
     if !verbose {
         let pruned = match record.pruned.len() {
             0 => "notes".to_owned(),
-            n => format!(
-                "notes, {} not tried",
-                count(u32::try_from(n).unwrap_or(u32::MAX), "engine")
-            ),
+            n => format!("notes, {} not tried", count(n, "engine")),
         };
         said.push(Text::code("--verbose").and(format!(" ({pruned})")));
     }

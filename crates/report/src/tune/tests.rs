@@ -230,3 +230,8 @@ fn no_end_of_an_interval_that_says_nothing_is_printed() {
     assert!(told.contains("[no interval]"), "{told}");
     assert!(two_trials_tests::absurd(&told).is_empty(), "{told}");
 }
+
+#[test]
+fn sizes_are_as_the_command_line_takes_them() {
+    assert_eq!([4096, 8 << 20, 100].map(super::size_argument), ["4KiB", "8MiB", "100"]);
+}

@@ -11,9 +11,10 @@ use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::analysis::Analysis;
 
 use super::*;
-use crate::export::Rows;
-use crate::files::tests::{foreign, has_sections, header as header_of_reads, shown, trial_of};
-use crate::{csv, figure, findings, fixture, html, json};
+use crate::files::tests::{header as header_of_reads, trial_of};
+use crate::fixture::alone;
+use crate::studies_tests::shown;
+use crate::{findings, fixture, html, json};
 
 const REGION: u64 = 64 << 20;
 
@@ -27,39 +28,31 @@ const ENGINES: [(&str, bool, bool, f64, f64); 5] = [
 ];
 
 fn header() -> RunHeader {
-    let mut header = header_of_reads();
-    header.plan.axes = Axes::Write(WriteAxes {
+    let axes = Axes::Write(WriteAxes {
         destination: Destination::ALL.to_vec(),
         pattern: vec![Pattern::Sequential],
         depth: vec![1],
         dir: Some("/scratch".to_owned()),
         file_bytes: None,
     });
-    header.plan.primitives = ENGINES.iter().map(|engine| engine.0.to_owned()).collect();
-    header.plan.baseline = "write".to_owned();
-    header.plan.sizes = [512, 4096, 65536, 1 << 20].map(Bytes).to_vec();
-    header.plan.threads = vec![1];
+    let reads = header_of_reads();
+    let sizes = [512, 4096, 65536, 1 << 20];
+    let mut header = alone::header(axes, ENGINES.map(|engine| engine.0), &sizes, &[1]);
+    (header.calibration, header.host) = (reads.calibration, reads.host);
     let engine = |&(id, is_direct, is_durable, ..): &(&str, bool, bool, f64, f64)| EngineFacts {
-        id: id.to_owned(),
-        summary: format!("what {id} does"),
-        path: String::new(),
         is_direct,
-        has_depth: false,
         is_durable,
-        program: None,
+        ..alone::engine(id)
     };
     header.engines = ENGINES.iter().map(engine).collect();
     header.file = Some(FileFacts {
-        bytes: Bytes(6 * REGION),
-        size_reason: "more than is written in many slices".to_owned(),
-        first_pass: None,
         writing: Some(WritingFacts {
             region: Bytes(REGION),
             regions: 6,
             dirty_background: Some(Bytes(2 << 30)),
             flushes: [400, 450, 500].map(|us| Nanos(us * 1000)).to_vec(),
         }),
-        ..header.file.expect("a file")
+        ..alone::file(6 * REGION, "more than is written in many slices")
     });
     header
 }
@@ -104,16 +97,6 @@ fn what_was_put_in_comes_out() {
 }
 
 #[test]
-fn what_show_prints() {
-    let (run, analysis) = run();
-    let text = shown(&run, &analysis, 100);
-    foreign(&text);
-    assert!(!text.contains("from device") && !text.contains("warm"), "{text}");
-    shown(&run, &analysis, 80);
-    insta::assert_snapshot!(text);
-}
-
-#[test]
 fn one_call_over_another_is_of_what_they_were_measured_in_together() {
     let (run, mut analysis) = run();
     let ratio = |cell: &CellAnalysis| {
@@ -153,31 +136,19 @@ fn a_flush_that_cannot_be_one_is_said_to_be_none() {
 }
 
 #[test]
-fn rows_and_columns_are_of_writes() {
+fn a_cell_has_its_rate_and_its_destination() {
     let (run, analysis) = run();
     let whole: serde_json::Value =
         serde_json::from_str(&json::run(&run, &analysis)).expect("our own JSON parses");
     let cell = &whole["cells"][0];
     assert!(cell["write_bytes_per_s"].is_number() && cell["destination"] == "existing", "{cell}");
-    let columns = |text: String| text.lines().next().unwrap_or_default().replace(',', "\n");
-    insta::assert_snapshot!(
-        "columns_of_arms",
-        columns(csv::all(Rows::Arms(std::slice::from_ref(&run))))
-    );
-    insta::assert_snapshot!(
-        "columns_of_slices",
-        columns(csv::all(Rows::Slices(std::slice::from_ref(&run))))
-    );
 }
 
 #[test]
-fn figures_and_page_are_of_writes() {
+fn page_and_text_are_of_writes() {
     let (run, analysis) = run();
-    let names: Vec<String> =
-        figure::all(&run, &analysis).into_iter().map(|figure| figure.file_stem).collect();
-    insta::assert_snapshot!("figures_by_name", names.join("\n"));
-    let page = html::page(&run, &analysis);
-    has_sections(&page, &["answer", "why", "figures", "numbers", "trust", "machine"]);
+    let (page, text) = (html::page(&run, &analysis), shown(&run, &analysis, 100));
     assert!(page.contains("Which way to write a file is fastest?") && page.contains("left dirty"));
     assert!(!page.contains("From device") && !page.contains("warm"));
+    assert!(!text.contains("from device") && !text.contains("warm"), "{text}");
 }

@@ -1,0 +1,75 @@
+//! Text for CSV and for the Markdown of GitHub.
+
+/// Adds one line of CSV after RFC 4180, with a line feed at its end. Quoting is four lines, so it
+/// is ours and not a crate's.
+pub fn push_row(out: &mut String, fields: impl Iterator<Item = String>) {
+    for (i, field) in fields.enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        out.push_str(&quote(&field));
+    }
+    out.push('\n');
+}
+
+/// A field, quoted where it has to be: RFC 4180, section 2, rules 5 to 7. A name that a
+/// spreadsheet would take for a formula has a `'` before it.
+fn quote(field: &str) -> String {
+    let is_formula = field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
+    let shielded = if is_formula { format!("'{field}") } else { field.to_owned() };
+    let field = &shielded;
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+/// Text that is shown as it is: names come from users.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '[' | ']' | '#' | '\\' | '`' | '~' | '<' | '>' | '&' => {
+                out.extend(['\\', c]);
+            }
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A part that opens when clicked; nothing where it is empty. Markdown within HTML wants
+/// empty lines around it.
+#[must_use]
+pub fn folded(summary: &str, text: &str) -> String {
+    match text.trim_end() {
+        "" => String::new(),
+        text => format!("\n<details><summary>{summary}</summary>\n\n{text}\n\n</details>\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_quoted_where_it_has_to_be() {
+        let mut out = String::new();
+        push_row(&mut out, ["send", "a, \"b\"", "=1+1", "-2"].map(String::from).into_iter());
+        assert_eq!(out, "send,\"a, \"\"b\"\"\",'=1+1,-2\n");
+    }
+
+    #[test]
+    fn a_name_cannot_break_out_of_its_cell() {
+        assert_eq!(escaped("a|b_c\n<img>"), "a\\|b\\_c \\<img\\>");
+    }
+
+    #[test]
+    fn what_is_empty_is_not_folded() {
+        assert_eq!(folded("more", "\n"), "");
+        assert!(folded("more", "text\n").ends_with("text\n\n</details>\n"));
+    }
+}
