@@ -9,7 +9,7 @@ use iolens_stats::analysis::{
 use crate::arms::{self, CLASSIC};
 use crate::groups::grouped;
 use crate::results::{curves, toned};
-use crate::table::{Column, Entry, Table};
+use crate::table::{Entry, Table, left, prose};
 use crate::{number, words};
 
 /// What fresh trials inside the band of a crossover have shown, the latest first.
@@ -119,12 +119,6 @@ fn chosen(analysis: &Analysis, all: bool) -> Vec<&Crossover> {
 
 /// The table of the pairs of the classic three, or of all.
 pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
-    let columns = vec![
-        Column::left("from", ""),
-        Column::left("to", ""),
-        Column::left("where the second is ahead", ""),
-        Column::prose("setting"),
-    ];
     let of = curves(analysis).len();
     let several = |settings: &[String]| match settings.len() {
         _ if of == 1 => String::new(),
@@ -132,7 +126,7 @@ pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
         n if n > NAMED => format!("{n} of {of}"),
         _ => settings.join("; "),
     };
-    let mut table = Table::new("Crossovers", columns);
+    let mut table = Table::of("Crossovers", []);
     let of_pair = |crossover: &Crossover| (crossover.first.clone(), crossover.second.clone());
     let pairs = chosen(analysis, all).into_iter().map(|crossover| (of_pair(crossover), crossover));
     for ((first, second), crossovers) in grouped(pairs) {
@@ -147,8 +141,13 @@ pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
                 0 => toned(text, primitive(analysis, label)),
                 _ => Entry::default(),
             };
-            let (from, to) = (name(from, &first), name(to, &second));
-            table.push(vec![from, to, place.into(), several(&settings).into()]);
+            let row = vec![
+                left("from", "", name(from, &first)),
+                left("to", "", name(to, &second)),
+                left("where the second is ahead", "", place),
+                prose("setting", several(&settings)),
+            ];
+            table.fill(false, row);
         }
     }
     table
