@@ -240,7 +240,7 @@ fn the_page_has_its_sections_and_figures() {
         assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}");
         assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
     }
-    assert!(page.contains("<h1>What does a system call cost?</h1>"));
+    assert!(page.contains("<h1>A call of getppid takes 100 ns</h1>"));
     assert!(!page.contains("message"), "a run of calls has none");
     let figures = figure::all(&run, &analysis);
     let stems: Vec<&str> = figures.iter().map(|figure| figure.file_stem.as_str()).collect();

@@ -178,6 +178,6 @@ fn figures_and_page_are_of_writes() {
     insta::assert_snapshot!("figures_by_name", names.join("\n"));
     let page = html::page(&run, &analysis);
     has_sections(&page, &["answer", "why", "figures", "numbers", "trust", "machine"]);
-    assert!(page.contains("Which way to write a file is fastest?") && page.contains("left dirty"));
+    assert!(page.contains("<h1>write wins in all 8 settings</h1>") && page.contains("left dirty"));
     assert!(!page.contains("From device") && !page.contains("warm"));
 }
