@@ -182,19 +182,41 @@ fn path(figure: &Figure) -> Markup {
     }
 }
 
-/// The first screen: its tables, what marks mean, what has no number, what follows.
+/// The first screen: what follows, with its picture beside it where there is room, the tables,
+/// what marks mean, what has no number.
 fn screen(screen: &Screen) -> Markup {
     html! {
         @if let Some(alarm) = &screen.alarm { p.alarm { (text(alarm)) } }
-        @for one in &screen.blocks { (block(one)) }
-        @if !screen.legend.is_empty() {
-            p.aside.legend { @for (nth, part) in screen.legend.iter().enumerate() {
-                @if nth > 0 { "\u{2003}" }
-                (text(part))
-            } }
+        div.first {
+            @if let Some(one) = screen.figure.as_ref().filter(|one| one.narrow.is_some()) {
+                (picture("beside", one))
+            }
+            @if !screen.answers.is_empty() { dl.lead { (answers(&screen.answers)) } }
+            @if let Some(one) = screen.figure.as_ref().filter(|one| one.narrow.is_none()) {
+                (picture("below", one))
+            }
+            @for one in &screen.blocks { div.block { (block(one)) } }
+            @if !screen.legend.is_empty() {
+                p.aside.legend { @for (nth, part) in screen.legend.iter().enumerate() {
+                    @if nth > 0 { "\u{2003}" }
+                    (text(part))
+                } }
+            }
+            @for problem in &screen.problems { p.problem { (text(problem)) } }
         }
-        @for problem in &screen.problems { p.problem { (text(problem)) } }
-        @if !screen.answers.is_empty() { dl.lead { (answers(&screen.answers)) } }
+    }
+}
+
+/// A drawing with what it shows, where there is one as it is for a narrow screen.
+fn picture(class: &str, figure: &Figure) -> Markup {
+    let drawn = figure.narrow.as_ref().unwrap_or(&figure.wide);
+    html! {
+        figure.(class) id=(figure.id) data-lines=(figure.lines) {
+            div.scroll { (PreEscaped(drawn)) }
+            @if let Some(twin) = &figure.twin {
+                details { summary { "Numbers" } (twin.html()) }
+            }
+        }
     }
 }
 

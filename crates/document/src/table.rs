@@ -111,6 +111,29 @@ impl<T: Into<String>> From<T> for Entry {
     }
 }
 
+/// A cell with the column that it stands in.
+pub type Filled = (Column, Entry);
+
+/// Words, with their column.
+pub fn left(name: &str, unit: &str, entry: impl Into<Entry>) -> Filled {
+    (Column::left(name, unit), entry.into())
+}
+
+/// A sentence, with its column.
+pub fn prose(name: &str, entry: impl Into<Entry>) -> Filled {
+    (Column::prose(name), entry.into())
+}
+
+/// A whole number, with its column.
+pub fn right(name: &str, unit: &str, entry: impl Into<Entry>) -> Filled {
+    (Column::right(name, unit), entry.into())
+}
+
+/// A number with decimals, with its column.
+pub fn decimal(name: &str, unit: &str, entry: impl Into<Entry>) -> Filled {
+    (Column::decimal(name, unit), entry.into())
+}
+
 /// A row; groups are set apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
@@ -139,18 +162,18 @@ impl Table {
         Table { caption: caption.into(), columns, rows: Vec::new(), notes: Vec::new() }
     }
 
-    /// A table of rows of which each says what columns its cells are in; all have the same.
-    pub fn filled(
-        caption: impl Into<String>,
-        rows: impl IntoIterator<Item = Vec<(Column, Entry)>>,
-    ) -> Table {
+    /// A table of rows that have the same columns.
+    pub fn of(caption: impl Into<String>, rows: impl IntoIterator<Item = Vec<Filled>>) -> Table {
         let mut table = Table::new(caption, Vec::new());
-        for row in rows {
-            let (columns, entries) = row.into_iter().unzip();
-            table.columns = columns;
-            table.push(entries);
-        }
+        rows.into_iter().for_each(|row| table.fill(false, row));
         table
+    }
+
+    /// Adds a row, with its columns, that begins a group or goes on with one.
+    pub fn fill(&mut self, starts_group: bool, row: Vec<Filled>) {
+        let (columns, entries) = row.into_iter().unzip();
+        self.columns = columns;
+        self.push_row(starts_group, entries);
     }
 
     /// Adds a row to the current group.

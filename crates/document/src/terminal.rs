@@ -335,6 +335,7 @@ mod tests {
             ],
             effort: vec!["quick look: 25 trials × 0.1 s".into(), "24 s".into()],
             alarm: None,
+            figure: None,
             blocks: vec![Block::Listing(Listing {
                 title: "cost of a call, ns".to_owned(),
                 rows: Grid {

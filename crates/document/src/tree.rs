@@ -107,6 +107,8 @@ pub struct Screen {
     pub effort: Vec<Text>,
     /// Why no number here may be used; stands above all of them.
     pub alarm: Option<Text>,
+    /// The picture of the answer, for forms that can show one.
+    pub figure: Option<Figure>,
     /// Tables.
     pub blocks: Vec<Block>,
     /// What marks mean that occur.

@@ -10,7 +10,7 @@ use crate::arms::{self, CLASSIC};
 use crate::groups::grouped;
 use crate::number::usable;
 use crate::results::{curves, toned};
-use crate::table::{Column, Entry, Table};
+use crate::table::{Entry, Table, left, prose};
 use crate::{number, words};
 
 /// What fresh trials inside the band of a crossover have shown, the latest first.
@@ -120,18 +120,12 @@ fn chosen(analysis: &Analysis, all: bool) -> Vec<&Crossover> {
 /// The table of the pairs of the classic three, or of all.
 pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
     let of = curves(analysis).len();
-    let mut columns = vec![
-        Column::left("from", ""),
-        Column::left("to", ""),
-        Column::left("where the second is ahead", ""),
-    ];
-    columns.extend((of > 1).then(|| Column::prose("setting")));
     let several = |settings: &[String]| match settings.len() {
         n if n == of => "all".to_owned(),
         n if n > NAMED => format!("{n} of {of}"),
         _ => settings.join("; "),
     };
-    let mut table = Table::new("Crossovers", columns);
+    let mut table = Table::of("Crossovers", []);
     let of_pair = |crossover: &Crossover| (crossover.first.clone(), crossover.second.clone());
     let pairs = chosen(analysis, all).into_iter().map(|crossover| (of_pair(crossover), crossover));
     for ((first, second), crossovers) in grouped(pairs) {
@@ -146,9 +140,13 @@ pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
                 0 => toned(text, primitive(analysis, label)),
                 _ => Entry::default(),
             };
-            let mut entries = vec![name(from, &first), name(to, &second), place.into()];
-            entries.extend((of > 1).then(|| several(&settings).into()));
-            table.push(entries);
+            let mut row = vec![
+                left("from", "", name(from, &first)),
+                left("to", "", name(to, &second)),
+                left("where the second is ahead", "", place),
+            ];
+            row.extend((of > 1).then(|| prose("setting", several(&settings))));
+            table.fill(false, row);
         }
     }
     table

@@ -4,7 +4,8 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 pub use crate::records::UnknownColumn;
-use crate::records::{self, Record, short};
+use crate::records::columns::{self, Kind};
+use crate::records::{self, Record};
 
 /// Which columns are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -70,14 +71,14 @@ impl<'a> Rows<'a> {
 
     /// The columns of the short set, in the order that rows have.
     pub(crate) fn short(self) -> Vec<String> {
-        let wanted = match self {
-            Rows::Arms(_) => short::ARMS,
-            Rows::Slices(_) => short::SLICES,
-            Rows::Cells(..) => short::CELLS,
-            Rows::Phases(_) => short::PHASES,
+        let kind = match self {
+            Rows::Arms(_) => Kind::Arms,
+            Rows::Slices(_) => Kind::Slices,
+            Rows::Cells(..) => Kind::Cells,
+            Rows::Phases(_) => Kind::Phases,
         };
-        let cell = self.runs().first().and_then(|run| run.header.plan.cells().into_iter().next());
-        short::of(self.all(), cell.as_ref(), wanted)
+        let study = self.runs().first().map(|run| run.header.plan.study());
+        columns::short(kind, study, self.all())
     }
 
     fn all(self) -> Box<dyn Iterator<Item = Record> + 'a> {

@@ -43,6 +43,39 @@ mod tests {
         }
     }
 
+    /// The part of a page that everybody sees.
+    fn first(run: &Run, analysis: &Analysis) -> String {
+        let page = page(run, analysis);
+        let start = page.find("<h1>").expect("a heading");
+        page[start..].split("</section>").next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_page_begins_with_what_was_found_and_its_picture() {
+        let (run, mut one_curve) = fixture::run();
+        let curve = one_curve.cells[0].cell.curve();
+        one_curve.cells.retain(|cell| cell.cell.curve() == curve);
+        let (mut one_size, mut tied) = (one_curve.clone(), one_curve.clone());
+        one_size.cells.truncate(1);
+        for contrast in tied.cells[0].arms.iter_mut().filter_map(|arm| arm.contrast.as_mut()) {
+            contrast.simultaneous = None;
+        }
+        tied.cells.truncate(1);
+        let claims = [
+            (first(&run, &one_curve), "send_staged wins at 64 B, sendmsg_iov from 4 to 256 KiB"),
+            (first(&run, &one_size), "send_staged wins at 64 B"),
+            (first(&run, &tied), "Which way to send is fastest?"),
+        ];
+        for (first, claim) in claims {
+            assert!(first.starts_with(&format!("<h1>{claim}</h1>")), "{}", &first[..200]);
+            assert_eq!(first.matches("<figure").count(), 1);
+        }
+        let (run, analysis) = fixture::classic();
+        assert!(first(&run, &analysis).starts_with("<h1>Which way to send is fastest?"));
+        let figure = first(&run, &one_curve).split("<figure").nth(1).map(|f| f[..120].to_owned());
+        assert!(figure.is_some_and(|figure| figure.contains("-ratio-by-size-")));
+    }
+
     #[test]
     fn five_hundred_cells_leave_room_for_the_figures_in_two_megabytes() {
         let (run, analysis) = many(500);

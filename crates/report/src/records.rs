@@ -1,30 +1,23 @@
-//! The rows of exports, once: CSV writes them as lines, JSON as objects. A
-//! column name carries its unit; what was not measured is null.
+//! The rows of exports, once: CSV writes them as lines, JSON as objects. Which columns a row has,
+//! and in which order, stands in [`columns`] alone; a name says where the value is found.
 //!
 //! Columns without `tx_` or `rx_` are sums over both ends where both are
 //! known, else null: half of a cost is not a cost.
 
-mod arms;
 mod cells;
-mod servers;
-pub(crate) mod short;
-mod slices;
+pub(crate) mod columns;
+mod trials;
 
-use std::borrow::Cow;
 use std::fmt;
 
-use iolens_model::arm::ArmOutcome;
-use iolens_model::axes::Study;
-use iolens_model::cell::{Cell, Setting};
-use iolens_model::latency::Histogram;
-use iolens_model::outcome::{SliceOutcome, TrialOutcome};
+use iolens_model::cell::Cell;
 use iolens_model::run::Run;
-use iolens_model::tuning::Tuning;
-use iolens_stats::analysis::LatencyFigures;
 use serde_json::{Value, json};
 
 pub(crate) use self::cells::{cells, pairs};
-use crate::named::{Named, fields, named, object, prefixed, renamed};
+use self::columns::{Column, Columns};
+pub(crate) use self::trials::{arms, phases, slices};
+use crate::named::{Named, named, object};
 use crate::totals::Counted;
 
 /// A column that is asked for and that the rows do not have.
@@ -55,13 +48,6 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The columns, and behind them the label of the machine that measured, the last one of all
-    /// rows.
-    fn new(run: &Run, mut columns: Named, whole: Named) -> Record {
-        columns.extend(named! { host: run.header.host_label() });
-        Record { columns, whole, run: run.header.id.clone() }
-    }
-
     /// Errors: the first of these that it has no column of.
     pub(crate) fn check(&self, columns: &[String]) -> Result<(), UnknownColumn> {
         let has = |name: &String| self.columns.iter().any(|(own, _)| own == name);
@@ -90,160 +76,60 @@ impl Record {
     }
 }
 
-/// One row per arm and trial.
-pub(crate) fn arms(run: &Run) -> impl Iterator<Item = Record> {
-    run.trials.iter().flat_map(move |trial| {
-        (0..trial.arms.len()).map(move |index| match trial.cell.study() {
-            Study::Net => arms::of_two_ends(run, trial, index),
-            Study::Server => servers::arm_row(run, trial, index),
-            _ => arms::of_one_end(run, trial, index),
-        })
-    })
+/// Where the values of a row are: objects, each with what the names of its columns begin with
+/// before a key, and counts.
+struct Source {
+    objects: Vec<(&'static str, Value)>,
+    counts: Option<Counted>,
 }
 
-/// One row per slice.
-pub(crate) fn slices(run: &Run) -> impl Iterator<Item = Record> {
-    run.trials.iter().zip(iolens_stats::unused(run)).flat_map(move |(trial, unused)| {
-        let row = move |slice: &SliceOutcome| {
-            slices::row(run, trial, slice, unused.get(slice.arm).and_then(Option::as_deref))
+impl Source {
+    /// What a row says of itself, and the axes of its cell.
+    fn new(cell: &Cell, own: Named) -> Source {
+        let mut axes = json!(cell);
+        let tuning = axes["tuning"].take();
+        let objects = vec![("", object(own)), ("", axes), ("", tuning)];
+        Source { objects, counts: None }
+    }
+
+    fn with(mut self, objects: impl IntoIterator<Item = (&'static str, Value)>) -> Source {
+        self.objects.extend(objects);
+        self
+    }
+
+    fn record(mut self, run: &Run, columns: &Columns) -> Record {
+        let header = named! {
+            run: run.header.id,
+            study: run.header.plan.study().word(),
+            host: run.header.host_label(),
         };
-        trial.slices.iter().map(row)
-    })
-}
-
-/// One row per phase of a search.
-pub(crate) fn phases(run: &Run) -> impl Iterator<Item = Record> {
-    run.searches.iter().map(move |phase| servers::phase_row(run, phase))
-}
-
-/// Whose row it is: the run, the trial and the arm.
-fn whose(run: &Run, trial: &TrialOutcome, outcome: &ArmOutcome) -> Named {
-    named! {
-        run: run.header.id,
-        pass: trial.pass,
-        position: trial.position,
-        study: run.header.plan.study().word(),
-        arm: outcome.arm.label,
-        primitive: outcome.arm.primitive,
+        self.objects.push(("", object(header)));
+        Record {
+            columns: self.named(&columns.named),
+            whole: self.named(&columns.whole),
+            run: run.header.id.clone(),
+        }
     }
-}
 
-fn status(trial: &TrialOutcome, outcome: &ArmOutcome) -> Named {
-    named! {
-        status: outcome.status.word(),
-        reason: outcome.reason.as_ref().or(trial.reason.as_ref()),
+    fn named(&self, columns: &[Column]) -> Named {
+        columns.iter().map(|column| (column.name.clone().into(), self.value(column))).collect()
     }
-}
 
-/// The axes of a cell.
-fn axes(cell: &Cell) -> Named {
-    let size = cell.size.0;
-    let own: [Named; 2] = match &cell.setting {
-        Setting::Net(net) => [
-            fields!(Some(net); receiver fields iovec working_set topology mode),
-            named! { message_bytes: size },
-        ],
-        Setting::Syscall(calls) => {
-            let block = cell.own_size().map(|size| size.0);
-            [named! { calls_in_a_row: calls.in_a_row }, named! { block_bytes: block }]
+    /// The value of a column: of an estimate the value, or the end of its interval.
+    fn value(&self, Column { name, end, whole, key, is_count }: &Column) -> Value {
+        if let Some(counts) = self.counts.as_ref().filter(|_| *is_count) {
+            return json!(counts.get(key));
         }
-        Setting::File(file) => {
-            [named! { block_bytes: size }, fields!(Some(file); cache pattern consumer depth)]
-        }
-        Setting::Write(write) => {
-            [named! { block_bytes: size }, fields!(Some(write); destination pattern depth)]
-        }
-        Setting::Copy(copy) => {
-            [named! { file_bytes: size }, fields!(Some(copy); block_bytes cache sync)]
-        }
-        Setting::Server(server) => [
-            fields!(Some(server); service length topology load connections),
-            named! { workers: cell.threads },
-        ],
-    };
-    let threads = match cell.setting {
-        Setting::Server(_) => Vec::new(),
-        _ => named! { threads: cell.threads },
-    };
-    [own.concat(), threads].concat()
-}
-
-/// The axes that most plans leave alone.
-fn tuning(cell: &Cell) -> Named {
-    let Some(net) = cell.net() else { return Vec::new() };
-    let values = json!(net.tuning);
-    Tuning::FIELDS.iter().map(|field| (Cow::Borrowed(*field), values[field].clone())).collect()
-}
-
-/// Counts by their names.
-fn counted<'a>(
-    counts: Option<&Counted>,
-    names: impl IntoIterator<Item = impl Into<Cow<'static, str>> + 'a>,
-) -> Named {
-    let column = |name: Cow<'static, str>| {
-        let value = json!(counts.and_then(|counts| counts.get(&name)));
-        (name, value)
-    };
-    names.into_iter().map(|name| column(name.into())).collect()
-}
-
-/// Counts of the PMU whose columns stand where they were promised; the others
-/// came later and stand at the end.
-const PROMISED: usize = 8;
-
-/// Columns of an end without those of the end that is not there, under the
-/// names that they have in a study of one end, whose units are what net calls
-/// messages.
-fn in_units(mut columns: Named, study: Study) -> Named {
-    const OF_MESSAGES: [&str; 5] = ["segments_out", "retransmits", "zerocopy", "skb_", "tcp_"];
-    columns.retain(|(name, _)| {
-        let bare = name.strip_prefix("tx_").unwrap_or(name);
-        !name.starts_with("rx_") && !OF_MESSAGES.iter().any(|own| bare.starts_with(own))
-    });
-    renamed(columns, |name| match name.strip_prefix("tx_").unwrap_or(name) {
-        "messages" => study.units().to_owned(),
-        name => {
-            let system = if name.starts_with("calls") { "system_" } else { "" };
-            let per_unit = format!("per_{}", study.unit());
-            format!("{system}{}", name.replace("per_message", &per_unit))
-        }
-    })
-}
-
-/// What bytes per second are called in a study of files.
-fn rate_of(study: Study) -> &'static str {
-    match study {
-        Study::Write => "write",
-        Study::Copy => "copied",
-        _ => "read",
+        let found = self.find(name).or_else(|| self.find(whole)).or_else(|| self.find(key));
+        let part = match end {
+            Some(end) => found.and_then(|found| Some(&found.get("interval")?[*end])),
+            None => found.and_then(|found| found.get("value")),
+        };
+        part.or(found).cloned().unwrap_or_default()
     }
-}
 
-/// How many times there are, and their percentiles: null where there are too few, as in a cell.
-fn times(what: &str, times: Option<&Histogram>) -> Named {
-    let quantile = |q| times.and_then(|times| quantile_ns(times, q));
-    let columns = named! {
-        samples: times.map(Histogram::total),
-        mean_ns: times.and_then(Histogram::mean_ns),
-        p50_ns: quantile(0.5),
-        p99_ns: quantile(0.99),
-        p999_ns: quantile(0.999),
-    };
-    prefixed(&format!("{what}_"), columns)
-}
-
-fn quantile_ns(times: &Histogram, q: f64) -> Option<u64> {
-    times.quantile_ns(q).filter(|_| LatencyFigures::enough(times.total(), q))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_percentile_needs_as_many_times_in_a_trial_as_in_a_cell() {
-        let times = |n| Histogram { buckets: vec![(100, n)] };
-        assert_eq!(quantile_ns(&times(369), 0.99), None);
-        assert_eq!(quantile_ns(&times(370), 0.99), Some(100));
+    fn find(&self, name: &str) -> Option<&Value> {
+        let mut objects = self.objects.iter();
+        objects.find_map(|(prefix, object)| object.get(name.strip_prefix(prefix)?))
     }
 }

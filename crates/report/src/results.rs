@@ -19,7 +19,7 @@ use crate::number::{self, OrDash, copies};
 use crate::rates::{self, Unit};
 use crate::remarks;
 use crate::screen::table::{Better, compared};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Filled, Table, Tone, decimal, left, right};
 
 mod detail;
 mod families;
@@ -39,7 +39,7 @@ pub(crate) fn curves(analysis: &Analysis) -> Vec<(Cell, Vec<&CellAnalysis>)> {
 }
 
 /// What stands in a row, each with its column.
-pub(crate) type Row = Vec<(Column, Entry)>;
+pub(crate) type Row = Vec<Filled>;
 
 /// A table of rows in groups, each of which names itself in its first row where there is a
 /// column for that. Footnotes stand at the first of the other columns.
@@ -57,9 +57,7 @@ pub(crate) fn filled<R>(
             row[0].1.note = note(one).map(|said| table.note(&said));
             let name = if nth == 0 { name.as_str() } else { "" };
             let head = head.iter().map(|head| (head.clone(), Entry::from(name)));
-            let (columns, entries) = head.chain(row).unzip();
-            table.columns = columns;
-            table.push_row(nth == 0 && is_apart, entries);
+            table.fill(nth == 0 && is_apart, head.chain(row).collect());
         }
     }
     table
@@ -83,18 +81,15 @@ pub(crate) fn by_size<'a>(
 fn main(arm: &ArmAnalysis, unit: Unit, quick: bool) -> Row {
     let copied = [arm.copies_sender, arm.copies_end_to_end].map(copies).join("/");
     vec![
-        (Column::left("method", ""), name(arm)),
-        (Column::decimal("throughput", unit.name), goodput(arm, unit)),
-        (Column::left("", "[95%]"), goodput_interval(arm, unit)),
-        (
-            Column::decimal("per message", "ns"),
-            number::optional(arm.time().map(|e| e.value)).into(),
-        ),
-        (Column::right("speed", ""), change(arm, quick)),
-        (Column::left("95% interval", ""), ends(arm, quick)),
-        (Column::decimal("CPU, both", "ns/B"), number::optional(cpu(arm)).into()),
-        (Column::left("copies", ""), copied.into()),
-        (Column::right("n", ""), trials(arm)),
+        left("method", "", name(arm)),
+        decimal("throughput", unit.name, goodput(arm, unit)),
+        left("", "[95%]", goodput_interval(arm, unit)),
+        decimal("per message", "ns", number::optional(arm.time().map(|e| e.value))),
+        right("speed", "", change(arm, quick)),
+        left("95% interval", "", ends(arm, quick)),
+        decimal("CPU, both", "ns/B", number::optional(cpu(arm))),
+        left("copies", "", copied),
+        right("n", "", trials(arm)),
     ]
 }
 
@@ -106,8 +101,7 @@ pub(crate) fn figures(cell: &CellAnalysis, arm: &ArmAnalysis, all: &[(&str, &str
     let read = |arm: &ArmAnalysis, of: Of| arm.figure(of).map(|e| e.value);
     let has = |of| cell.arms.iter().any(|arm| read(arm, of).is_some());
     let of_any = all.iter().filter(|(.., of)| has(*of));
-    let entry = |of| number::optional(read(arm, of)).into();
-    of_any.map(|(name, unit, of)| (Column::decimal(name, unit), entry(*of))).collect()
+    of_any.map(|(name, unit, of)| decimal(name, unit, number::optional(read(arm, *of)))).collect()
 }
 
 /// How many trials its numbers are of.

@@ -184,7 +184,7 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
         all.retain(|(column, _)| hosts.len() > 1 || column.name != "host");
         all
     };
-    Table::filled("", rows.iter().map(row)).text(style.columns())
+    Table::of("", rows.iter().map(row)).text(style.columns())
 }
 
 /// Where a run came from that was imported, as one line; null for others.

@@ -37,7 +37,8 @@ impl Counted {
     pub(crate) fn of(slice: &SliceOutcome) -> Counted {
         let (tx, rx) = (slice.tx.values(), slice.rx.map(|rx| rx.values()));
         let both = rx.map_or(tx, |rx| added(&tx, &rx));
-        Counted { slices: 1, tx, rx, both, softirq_ticks: None }
+        let softirq_ticks = if rx.is_none() { slice.tx.softirq_ticks } else { None };
+        Counted { slices: 1, tx, rx, both, softirq_ticks }
     }
 
     fn plus(self, other: Counted) -> Counted {
@@ -48,6 +49,14 @@ impl Counted {
             both: added(&self.both, &other.both),
             softirq_ticks: None,
         }
+    }
+
+    /// Whether a column is a count.
+    pub(crate) fn has(column: &str) -> bool {
+        let ends = ["tx_", "rx_"].into_iter();
+        let name = ends.filter_map(|end| column.strip_prefix(end)).next().unwrap_or(column);
+        Counts::NAMES.contains(&name)
+            || ["context_switches", "cycles", "cpu_ns", "zerocopy_enobufs"].contains(&name)
     }
 
     /// By the name of a column: with `tx_` or `rx_` of that end, else of both.

@@ -55,7 +55,7 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
          multiple{cpu}): {subject}",
         run.header.plan.baseline
     );
-    Table::filled(caption, all.iter().map(row))
+    Table::of(caption, all.iter().map(row))
 }
 
 fn value(estimate: Option<Estimate>) -> String {
@@ -86,7 +86,7 @@ pub(crate) fn missing(analysis: &Analysis) -> Option<Table> {
         ]
     };
     let rows = all.filter(|(_, arm)| arm.status != Status::Ok).map(row);
-    Table::filled("Calls without figures", rows).with_rows()
+    Table::of("Calls without figures", rows).with_rows()
 }
 
 /// The time of each call in several cells, in columns beside each other, and what follows from it.
@@ -104,7 +104,7 @@ fn side_by_side(
         let named = (Column::left("call", ""), label.into());
         std::iter::once(named).chain(cells.iter().map(time)).chain(more(&id)).collect()
     };
-    Table::filled(caption, calls.into_iter().map(row))
+    Table::of(caption, calls.into_iter().map(row))
 }
 
 fn with_ends(ns: Option<Estimate>) -> String {

@@ -307,9 +307,11 @@ impl<'a> Sweep<'a> {
     fn figure(&self, group: Group, metric: &str, chart: Chart) -> Option<Figure> {
         let chart = Chart { title: self.title(&chart.title), ..chart };
         let draw = |medium| draw::draw(&chart, medium);
-        // Pages of `net` have too many figures to draw each twice, unless they are of one size.
-        let is_drawn_twice =
-            words::is_of_files(&self.run.header.plan) || chart.only_place().is_some();
+        // Pages of `net` have too many figures to draw each twice, unless they are of one size or
+        // one curve.
+        let is_drawn_twice = words::is_of_files(&self.run.header.plan)
+            || chart.only_place().is_some()
+            || self.curves.len() == 1;
         (!chart.panels.is_empty()).then(|| Figure {
             lines: chart.named().len(),
             narrow: is_drawn_twice.then(|| draw(Medium::Narrow).inline()),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use iolens_document::table::{Column, Entry, Table, Tone};
+use iolens_document::table::{Entry, Filled, Table, Tone, decimal, left, right};
 use iolens_document::{Fact, Node, Page, Section, Text};
 use iolens_model::moment;
 use iolens_model::run::{Run, RunHeader};
@@ -80,26 +80,14 @@ fn one((run, analysis): &Analysed) -> Vec<Node> {
 fn contrasts(runs: &[Analysed]) -> Vec<Node> {
     let cells = distinct(runs.iter().flat_map(|(_, analysis)| &analysis.cells).map(|c| &c.cell));
     let unit = runs.first().map_or("", |(run, _)| run.header.plan.study().unit());
-    let mut table = Table::new(
-        "",
-        vec![
-            Column::left("host", ""),
-            Column::left("run", ""),
-            Column::left("setting", ""),
-            Column::left("method", ""),
-            Column::decimal("time", &format!("ns/{unit}")),
-            Column::left("ratio", "[95%]"),
-            Column::right("n", ""),
-            Column::left("verdict", ""),
-        ],
-    );
+    let mut table = Table::default();
     for cell in cells {
         let mut begins = true;
         for (run, analysis) in runs {
             for found in analysis.cells.iter().filter(|found| found.cell == *cell) {
                 for arm in &found.arms {
                     let row = row(&mut table, run, found, arm);
-                    table.push_row(std::mem::take(&mut begins), row);
+                    table.fill(std::mem::take(&mut begins), row);
                 }
             }
         }
@@ -112,7 +100,7 @@ fn contrasts(runs: &[Analysed]) -> Vec<Node> {
     vec![Node::aside(reading), Node::Table(table)]
 }
 
-fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Vec<Entry> {
+fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Vec<Filled> {
     let plan = &run.header.plan;
     let note = results::remark(arm).map(|remark| table.note(&remark));
     let contrast = arm.contrast.as_ref();
@@ -130,14 +118,14 @@ fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> 
     let n = contrast.map(|contrast| contrast.n.to_string());
     let label = style::tone(&arm.arm.primitive);
     vec![
-        host(&run.header).into(),
-        run.header.id.as_str().into(),
-        words::subject(&run.header, &cell.cell).into(),
-        Entry { note, ..Entry::toned(arm.shown_label(), label) },
-        number::optional(time).into(),
-        ratio.into(),
-        n.unwrap_or_default().into(),
-        Entry::toned(verdict.unwrap_or_default(), Tone::Verdict(None)),
+        left("host", "", host(&run.header)),
+        left("run", "", run.header.id.as_str()),
+        left("setting", "", words::subject(&run.header, &cell.cell)),
+        left("method", "", Entry { note, ..Entry::toned(arm.shown_label(), label) }),
+        decimal("time", &format!("ns/{}", plan.study().unit()), number::optional(time)),
+        left("ratio", "[95%]", ratio),
+        right("n", "", n.unwrap_or_default()),
+        left("verdict", "", Entry::toned(verdict.unwrap_or_default(), Tone::Verdict(None))),
     ]
 }
 

@@ -13,7 +13,7 @@ use super::{Of, interval_text, name, remark};
 use crate::arms::span;
 use crate::number::{OrDash, count, percent};
 use crate::rates::Unit;
-use crate::table::{Column, Table};
+use crate::table::{Table, left, right};
 
 const FIGURES: [(&str, &str, Of); 16] = [
     ("CPU sender", "ns/B", |f| f.tx_cpu_ns_per_byte),
@@ -47,7 +47,7 @@ pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
         let at = |name: &str| main.iter().find(|(column, _)| column.name == name).cloned();
         let mut row: super::Row = MAIN.into_iter().filter_map(at).collect();
         row.extend(super::figures(cell, arm, &FIGURES));
-        row.push((Column::left("trials", &of_trials), least_to_most(arm, rate).into()));
+        row.push(left("trials", &of_trials, least_to_most(arm, rate)));
         row
     };
     super::filled(None, &super::by_size(&[cell], false), false, |(_, arm)| remark(arm), row)
@@ -66,28 +66,20 @@ fn least_to_most(arm: &ArmAnalysis, rate: Option<Unit>) -> String {
 
 /// Round trips of a cell; null in modes without requests.
 pub(crate) fn latency(cell: &CellAnalysis) -> Option<Table> {
-    let columns = vec![
-        Column::left("arm", ""),
-        Column::left("mean", "µs [95%]"),
-        Column::left("p50", "µs [95%]"),
-        Column::left("p99", "µs [95%]"),
-        Column::left("p99.9", "µs [95%]"),
-        Column::right("round trips", ""),
-    ];
-    let mut table =
-        Table::new("Round trips, from request to the last byte of its response", columns);
-    for arm in cell.arms.iter().filter(|arm| arm.arm.role != Role::Control) {
-        let Some(times) = &arm.latency else { continue };
-        table.push(vec![
-            name(arm),
-            interval_text(Some(times.mean_ns), 1e3).into(),
-            percentile(times, times.p50_ns, 0.5).into(),
-            percentile(times, times.p99_ns, 0.99).into(),
-            percentile(times, times.p999_ns, 0.999).into(),
-            times.samples.to_string().into(),
-        ]);
-    }
-    table.with_rows()
+    let row = |arm: &ArmAnalysis| {
+        let times = arm.latency.as_ref()?;
+        Some(vec![
+            left("arm", "", name(arm)),
+            left("mean", "µs [95%]", interval_text(Some(times.mean_ns), 1e3)),
+            left("p50", "µs [95%]", percentile(times, times.p50_ns, 0.5)),
+            left("p99", "µs [95%]", percentile(times, times.p99_ns, 0.99)),
+            left("p99.9", "µs [95%]", percentile(times, times.p999_ns, 0.999)),
+            right("round trips", "", times.samples.to_string()),
+        ])
+    };
+    let arms = cell.arms.iter().filter(|arm| arm.arm.role != Role::Control);
+    Table::of("Round trips, from request to the last byte of its response", arms.filter_map(row))
+        .with_rows()
 }
 
 /// A percentile, or why it is not shown.

@@ -16,7 +16,7 @@ use crate::groups::{distinct, grouped};
 use crate::number::{self, NONE, OrDash};
 use crate::parts;
 use crate::screen::table::{Better, compared};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table, Tone, left};
 use crate::words;
 
 /// How [`ratios`] is to be read.
@@ -154,18 +154,12 @@ pub(crate) enum Each {
 /// The arm that is fastest at most sizes of each curve, for each family or over
 /// all, and for each kind of message.
 pub(crate) fn cheapest(plan: &Plan, analysis: &Analysis, each: Each) -> Table {
-    let mut columns = vec![Column::left("curve", "")];
-    if each == Each::Family {
-        columns.push(Column::left("family", ""));
-    }
-    columns.push(Column::left("message", ""));
-    columns.push(Column::left("fastest in this run", "at so many of the sizes"));
-    columns.push(Column::left(&format!("against {}", plan.baseline), "change, over the sizes"));
+    let against = format!("against {}", plan.baseline);
     let caption = match each {
         Each::Family => "Fastest of each family, by the kind of message that it can send",
         Each::Message => "Fastest of all families, by the kind of message",
     };
-    let mut table = Table::new(caption, columns);
+    let mut table = Table::of(caption, []);
     for (curve, cells) in super::curves(analysis) {
         let families: Vec<Option<Family>> = match each {
             Each::Family => families(&cells).into_iter().map(|(family, _)| family).collect(),
@@ -178,13 +172,18 @@ pub(crate) fn cheapest(plan: &Plan, analysis: &Analysis, each: Each) -> Table {
             for (i, found) in kinds.enumerate() {
                 let begins = std::mem::take(&mut begins);
                 let curve = if begins { words::curve_brief(plan, &curve) } else { String::new() };
-                let mut row: Vec<Entry> = vec![curve.into()];
+                let mut row = vec![left("curve", "", curve)];
                 if each == Each::Family {
                     let name = if i == 0 { parts::name(family) } else { "" };
-                    row.push(Entry::toned(name, Tone::Group));
+                    row.push(left("family", "", Entry::toned(name, Tone::Group)));
                 }
-                row.extend(found);
-                table.push_row(begins, row);
+                let [message, fastest, ratios] = found;
+                row.extend([
+                    left("message", "", message),
+                    left("fastest in this run", "at so many of the sizes", fastest),
+                    left(&against, "change, over the sizes", ratios),
+                ]);
+                table.fill(begins, row);
             }
         }
     }

@@ -8,39 +8,25 @@ use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
-use super::{interval_text, toned};
+use super::{Row, interval_text, toned};
 use crate::arms::{self, Shares};
 use crate::number::{NONE, OrDash};
-use crate::table::{Column, Entry, Table};
+use crate::table::{Table, left, right};
 use crate::words;
 
 /// One row per arm, for each receiver. Copies that differ between cells are
 /// given as a range.
 pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
-    let mut table = Table::default();
     let receivers = run.header.plan.receivers();
     let several = receivers.len() > 1;
     let Some(first) = largest(arms::received_with(analysis, arms::receiver(run))) else {
-        return table;
+        return Table::default();
     };
     let at = match several {
         true => format!("{}, {}", first.cell.size, words::threads(first.cell.threads)),
         false => words::subject(&run.header, &first.cell),
     };
-    table.caption = format!("CPU copies of each byte; time at {at}");
-    table.columns = vec![
-        Column::left("method", ""),
-        Column::right("gather", "copies"),
-        Column::right("at send", "copies"),
-        Column::right("late", "copies"),
-        Column::right("at recv", "copies"),
-        Column::right("sender", "copies"),
-        Column::right("total", "copies"),
-        Column::left("time", "ns/byte [95%]"),
-    ];
-    if several {
-        table.columns.insert(1, Column::left("receiver", ""));
-    }
+    let mut table = Table::of(format!("CPU copies of each byte; time at {at}"), []);
     for receiver in receivers {
         let cells = arms::received_with(analysis, receiver);
         let Some(largest) = largest(cells.clone()) else { continue };
@@ -48,9 +34,9 @@ pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
         for (i, arm) in shown.enumerate() {
             let mut row = row(run, cells.clone(), arm, receiver);
             if several {
-                row.insert(1, receiver.as_str().into());
+                row.insert(1, left("receiver", "", receiver.as_str()));
             }
-            table.push_row(i == 0, row);
+            table.fill(i == 0, row);
         }
     }
     table
@@ -61,21 +47,25 @@ fn row<'a>(
     cells: impl Iterator<Item = &'a CellAnalysis> + Clone,
     arm: &ArmAnalysis,
     receiver: &str,
-) -> Vec<Entry> {
+) -> Row {
     let all = || {
         let arms = cells.clone().flat_map(|cell| &cell.arms);
         arms.filter(|other| other.arm.label == arm.arm.label)
     };
     let shares = Shares::of(cells.clone(), &arm.arm.label);
     let path = arms::path(run, &arm.arm.primitive, receiver);
-    let mut row = vec![toned(arm.shown_label(), &arm.arm.primitive)];
     let topologies = run.header.plan.topologies();
-    let count = |kind| Entry::from(count(path.as_ref(), kind, shares, topologies));
-    row.extend(Kind::ALL.map(count));
-    row.push(range(all().map(|arm| arm.copies_sender)).into());
-    row.push(range(all().map(|arm| arm.copies_end_to_end)).into());
-    row.push(interval_text(arm.figure(|f| f.ns_per_byte), 1.0).into());
-    row
+    let count = |kind| count(path.as_ref(), kind, shares, topologies);
+    vec![
+        left("method", "", toned(arm.shown_label(), &arm.arm.primitive)),
+        right("gather", "copies", count(Kind::Gather)),
+        right("at send", "copies", count(Kind::ToKernel)),
+        right("late", "copies", count(Kind::Late)),
+        right("at recv", "copies", count(Kind::ToUser)),
+        right("sender", "copies", range(all().map(|arm| arm.copies_sender))),
+        right("total", "copies", range(all().map(|arm| arm.copies_end_to_end))),
+        left("time", "ns/byte [95%]", interval_text(arm.figure(|f| f.ns_per_byte), 1.0)),
+    ]
 }
 
 /// The kinds of copies, in the order in which bytes meet them.
@@ -88,8 +78,6 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [Kind::Gather, Kind::ToKernel, Kind::Late, Kind::ToUser];
-
     /// The kind of copy that a hop is; null where only a reference moves.
     fn of(hop: &Hop) -> Option<Kind> {
         match (hop.movement, hop.mover, hop.end) {

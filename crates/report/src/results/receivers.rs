@@ -4,11 +4,11 @@ use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
-use super::{interval_text, toned};
+use super::{Row, interval_text, toned};
 use crate::arms::methods;
 use crate::groups::grouped;
 use crate::number::{OrDash, copies, percent};
-use crate::table::{Column, Entry, Table};
+use crate::table::{Table, left, right};
 use crate::words;
 
 /// How the table is to be read.
@@ -39,39 +39,33 @@ fn without_receiver(cell: &Cell) -> Cell {
 
 /// The receivers of one setting.
 fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
-    let columns = vec![
-        Column::left("arm", ""),
-        Column::left("receiver", ""),
-        Column::left("goodput", "Gbit/s [95%]"),
-        Column::left("CPU receiver", "ns/B [95%]"),
-        Column::right("copies", "end to end"),
-        Column::right("mapped", "share"),
-    ];
-    let mut table = Table::new(format!("Receivers beside each other: {subject}"), columns);
+    let mut table = Table::of(format!("Receivers beside each other: {subject}"), []);
     for arm in cells.first().into_iter().flat_map(|cell| methods(cell)) {
         let same = cells.iter().filter_map(|cell| {
             let found = cell.arms.iter().find(|other| other.arm == arm.arm)?;
             Some((cell.cell.receiver()?, found))
         });
         for (i, (receiver, arm)) in same.enumerate() {
-            table.push_row(i == 0, row(i == 0, receiver, arm));
+            table.fill(i == 0, row(i == 0, receiver, arm));
         }
     }
     table
 }
 
-fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
+fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Row {
     let label = match is_first {
         true => toned(arm.arm.label.as_str(), &arm.arm.primitive),
         false => "".into(),
     };
+    let (goodput, cpu) =
+        (arm.figure(|f| f.goodput_bits_per_s), arm.figure(|f| f.rx_cpu_ns_per_byte));
     vec![
-        label,
-        receiver.into(),
-        interval_text(arm.figure(|f| f.goodput_bits_per_s), 1e9).into(),
-        interval_text(arm.figure(|f| f.rx_cpu_ns_per_byte), 1.0).into(),
-        copies(arm.copies_end_to_end).into(),
-        arm.mapped_share.or_dash(percent).into(),
+        left("arm", "", label),
+        left("receiver", "", receiver),
+        left("goodput", "Gbit/s [95%]", interval_text(goodput, 1e9)),
+        left("CPU receiver", "ns/B [95%]", interval_text(cpu, 1.0)),
+        right("copies", "end to end", copies(arm.copies_end_to_end)),
+        right("mapped", "share", arm.mapped_share.or_dash(percent)),
     ]
 }
 

@@ -4,59 +4,48 @@ use std::collections::BTreeMap;
 
 use iolens_model::outcome::PmuCounts;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, PmuPlace, Told};
+use iolens_stats::analysis::{Analysis, CellAnalysis, GroupCheck, PmuPlace, Rejected, Told};
 
-use super::{overlap, toned};
+use super::{ArmRow, overlap, toned};
 use crate::number::{self, NONE, OrDash};
-use crate::table::{Column, Entry, Table};
-use crate::words;
+use crate::table::{Table, decimal, left, prose, right};
+use crate::{remarks, words};
 
 /// What was rejected, and why.
 pub(crate) fn rejected(analysis: &Analysis) -> Table {
-    let columns = vec![
-        Column::left("pass", ""),
-        Column::prose("cell"),
-        Column::left("arm", ""),
-        Column::left("status", ""),
-        Column::prose("reason"),
-    ];
-    let mut table = Table::new("Trials that are kept and not used", columns);
-    for rejected in &analysis.rejected {
-        table.push(vec![
-            rejected.pass.to_string().into(),
-            rejected.cell.clone().into(),
-            rejected.arm.clone().unwrap_or_else(|| "all".to_owned()).into(),
-            crate::remarks::status(rejected.status),
-            rejected.reason.clone().into(),
-        ]);
-    }
-    table
+    let row = |rejected: &Rejected| {
+        vec![
+            left("pass", "", rejected.pass.to_string()),
+            prose("cell", rejected.cell.as_str()),
+            left("arm", "", rejected.arm.as_deref().unwrap_or("all")),
+            left("status", "", remarks::status(rejected.status)),
+            prose("reason", rejected.reason.as_str()),
+        ]
+    };
+    Table::of("Trials that are kept and not used", analysis.rejected.iter().map(row))
 }
 
 /// What each kind of cores counted, where threads of one end ran on several.
 pub(crate) fn by_pmu(run: &Run, told: &Told) -> Table {
-    let mut columns = ["cell", "arm", "end", "PMU"].map(|name| Column::left(name, "")).to_vec();
-    columns.extend([
-        Column::right("cycles", ""),
-        Column::right("instructions", ""),
-        Column::decimal("clock", "GHz"),
-    ]);
-    let mut table = Table::new("Counts by kind of core", columns);
-    for (place, (cpu_ns, counts)) in sums_by_pmu(run, told) {
+    let row = |(place, (cpu_ns, counts)): ([String; 4], (Option<u64>, PmuCounts))| {
         let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         let cycles = both(counts.cycles_user, counts.cycles_kernel);
         let instructions = both(counts.instructions_user, counts.instructions_kernel);
         let shown = |count: Option<u64>| count.or_dash(|n| n.to_string());
         let clock = cycles.zip(cpu_ns).filter(|&(_, ns)| ns > 0);
-        let mut row: Vec<Entry> = place.map(Entry::from).to_vec();
-        row.extend([
-            shown(cycles).into(),
-            shown(instructions).into(),
-            number::optional(clock.map(|(cycles, ns)| cycles as f64 / ns as f64)).into(),
-        ]);
-        table.push(row);
-    }
-    table
+        let clock = clock.map(|(cycles, ns)| cycles as f64 / ns as f64);
+        let [cell, arm, end, pmu] = place;
+        vec![
+            left("cell", "", cell),
+            left("arm", "", arm),
+            left("end", "", end),
+            left("PMU", "", pmu),
+            right("cycles", "", shown(cycles)),
+            right("instructions", "", shown(instructions)),
+            decimal("clock", "GHz", number::optional(clock)),
+        ]
+    };
+    Table::of("Counts by kind of core", sums_by_pmu(run, told).into_iter().map(row))
 }
 
 /// CPU time and counts by the words of a cell, arm, end and PMU.
@@ -83,58 +72,41 @@ fn yes_or_no(is_so: Option<bool>) -> &'static str {
 /// The A/A arm in every cell, and in each group of arms.
 pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
     let has_groups = analysis.cells.iter().any(|cell| cell.checks.len() > 1);
-    let mut columns = vec![
-        Column::left("cell", ""),
-        Column::left("A/A ratio", "[95%]"),
-        Column::right("half-width", ""),
-        Column::right("n", ""),
-        Column::left("excludes 1", ""),
-    ];
-    columns.extend(has_groups.then(|| Column::prose("in the trials of")));
-    let mut table = Table::new("The baseline against its hidden second copy", columns);
-    for cell in &analysis.cells {
-        for check in &cell.checks {
-            let contrast = check.contrast.as_ref();
-            let out = contrast.and_then(|c| c.pointwise).map(|interval| !interval.contains(1.0));
-            let mut row: Vec<Entry> = vec![
-                words::subject(&run.header, &cell.cell).into(),
-                contrast.or_dash(number::contrast).into(),
-                contrast.and_then(|c| c.half_width()).or_dash(number::either_way).into(),
-                contrast.or_dash(|c| c.n.to_string()).into(),
-                yes_or_no(out).into(),
-            ];
-            row.extend(has_groups.then(|| Entry::from(check.arms.join(", "))));
-            table.push(row);
-        }
-    }
-    table
+    let row = |(cell, check): (&CellAnalysis, &GroupCheck)| {
+        let contrast = check.contrast.as_ref();
+        let out = contrast.and_then(|c| c.pointwise).map(|interval| !interval.contains(1.0));
+        let half = contrast.and_then(|c| c.half_width());
+        let mut row = vec![
+            left("cell", "", words::subject(&run.header, &cell.cell)),
+            left("A/A ratio", "[95%]", contrast.or_dash(number::contrast)),
+            right("half-width", "", half.or_dash(number::either_way)),
+            right("n", "", contrast.or_dash(|c| c.n.to_string())),
+            left("excludes 1", "", yes_or_no(out)),
+        ];
+        row.extend(has_groups.then(|| prose("in the trials of", check.arms.join(", "))));
+        row
+    };
+    let cells = analysis.cells.iter();
+    let checks = cells.flat_map(|cell| cell.checks.iter().map(move |check| (cell, check)));
+    Table::of("The baseline against its hidden second copy", checks.map(row))
 }
 
 /// The same ratio from arms that share a process and from isolated trials.
 pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
-    let columns = vec![
-        Column::left("cell", ""),
-        Column::left("arm", ""),
-        Column::left("alternating in one process", "ratio [95%]"),
-        Column::left("each in its own", "ratio [95%]"),
-        Column::right("n", "isolated"),
-        Column::left("intervals overlap", ""),
-    ];
-    let mut table = Table::new("Does sharing a process change the ratio?", columns);
-    for cell in &analysis.cells {
-        for arm in &cell.arms {
-            let Some(alone) = &arm.isolated else { continue };
-            table.push(vec![
-                words::subject(&run.header, &cell.cell).into(),
-                toned(&arm.arm.label, &arm.arm.primitive),
-                arm.contrast.as_ref().or_dash(number::contrast).into(),
-                number::contrast(alone).into(),
-                alone.n.to_string().into(),
-                yes_or_no(arm.contrast.as_ref().and_then(|shared| overlap(shared, alone))).into(),
-            ]);
-        }
-    }
-    table
+    let row = |(cell, arm): ArmRow<'_>| {
+        let (shared, alone) = (arm.contrast.as_ref(), arm.isolated.as_ref()?);
+        let overlaps = shared.and_then(|shared| overlap(shared, alone));
+        Some(vec![
+            left("cell", "", words::subject(&run.header, &cell.cell)),
+            left("arm", "", toned(&arm.arm.label, &arm.arm.primitive)),
+            left("alternating in one process", "ratio [95%]", shared.or_dash(number::contrast)),
+            left("each in its own", "ratio [95%]", number::contrast(alone)),
+            right("n", "isolated", alone.n.to_string()),
+            left("intervals overlap", "", yes_or_no(overlaps)),
+        ])
+    };
+    let arms = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
+    Table::of("Does sharing a process change the ratio?", arms.filter_map(row))
 }
 
 #[cfg(test)]

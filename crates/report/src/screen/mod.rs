@@ -134,7 +134,7 @@ fn spans(rankings: &[&Ranking]) -> Vec<String> {
 }
 
 /// `64 B to 4 KiB`, `4 to 16 KiB`.
-fn span_of(first: Bytes, last: Bytes) -> String {
+pub(crate) fn span_of(first: Bytes, last: Bytes) -> String {
     two_sizes(first, last, "to")
 }
 

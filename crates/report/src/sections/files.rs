@@ -26,14 +26,18 @@ pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
     if !why.is_empty() {
         sections.push(Section::new("why", "Why", why));
     }
-    if form == Form::Page {
-        let caches = format!("Dotted lines: {} = cache size.", words::size_of(&run.header.plan));
-        let mut nodes = vec![Node::aside(caches)];
-        nodes.extend(drawn(figure::all(run, analysis)));
-        sections.push(Section::new("figures", "Figures", nodes));
-    }
     sections.push(Section::new("numbers", "All numbers", all_numbers(run, analysis, form)));
     sections
+}
+
+pub(super) fn figures(
+    run: &Run,
+    _: &Analysis,
+    figures: Vec<figure::Figure>,
+    _: usize,
+) -> Vec<Node> {
+    let caches = format!("Dotted lines: {} = cache size.", words::size_of(&run.header.plan));
+    std::iter::once(Node::aside(caches)).chain(drawn(figures)).collect()
 }
 
 /// What the screen has no room for, and what explains it: a question, its numbers.
@@ -57,7 +61,7 @@ fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
 }
 
 /// The run with what the screen ranks: of writes those that are not durable.
-fn ranked(run: &Run, analysis: &Analysis) -> Analysis {
+pub(super) fn ranked(run: &Run, analysis: &Analysis) -> Analysis {
     match run.header.plan.study() {
         Study::Write => screen::writes::not_durable(run, analysis),
         _ => analysis.clone(),

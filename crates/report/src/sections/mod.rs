@@ -11,13 +11,19 @@ mod syscalls;
 mod trust;
 mod why;
 
+use std::cmp::Reverse;
+
 use iolens_document::{Node, Page, Section, Text};
 use iolens_model::axes::Study;
+use iolens_model::cell::{Cell, Setting};
 use iolens_model::run::Run;
-use iolens_stats::analysis::Analysis;
+use iolens_model::server::ServerSetting;
+use iolens_stats::analysis::{Analysis, Quantity};
 
-use crate::figure::{Figure, Group};
-use crate::{screen, words};
+use crate::figure::{self, Figure, Group};
+use crate::findings::{self, Outcome, Ranking};
+use crate::groups::grouped;
+use crate::{arms, number, screen, words};
 
 /// Where sections are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,26 +54,60 @@ impl Form {
     }
 }
 
+/// What a study has on pages.
+struct StudyPage {
+    /// What it asks.
+    question: &'static str,
+    sections: fn(&Run, &Analysis, Form) -> Vec<Section>,
+    /// The figures in their order, as many as have room in so many bytes.
+    figures: fn(&Run, &Analysis, Vec<Figure>, usize) -> Vec<Node>,
+    /// After which section they stand.
+    after: &'static str,
+}
+
+impl StudyPage {
+    fn of(study: Study) -> StudyPage {
+        let of_files = |question| StudyPage {
+            question,
+            sections: files::sections,
+            figures: files::figures,
+            after: "why",
+        };
+        match study {
+            Study::Net => StudyPage {
+                question: "Which way to send is fastest?",
+                sections: net::sections,
+                figures: net::figures,
+                after: "path",
+            },
+            Study::File => of_files("Which way to read a file is fastest?"),
+            Study::Write => of_files("Which way to write a file is fastest?"),
+            Study::Copy => of_files("Which way to copy a file is fastest?"),
+            Study::Syscall => StudyPage {
+                question: "What does a system call cost?",
+                sections: syscalls::sections,
+                figures: |_, _, figures, _| drawn(figures),
+                after: "answer",
+            },
+            Study::Server => StudyPage {
+                question: "What does a request cost?",
+                sections: servers::sections,
+                figures: servers::figures,
+                after: "counters",
+            },
+        }
+    }
+}
+
 /// What the study asks.
 pub(crate) fn question(run: &Run) -> &'static str {
-    match run.header.plan.study() {
-        Study::Net => "Which way to send is fastest?",
-        Study::File => "Which way to read a file is fastest?",
-        Study::Write => "Which way to write a file is fastest?",
-        Study::Copy => "Which way to copy a file is fastest?",
-        Study::Syscall => "What does a system call cost?",
-        Study::Server => "What does a request cost?",
-    }
+    StudyPage::of(run.header.plan.study()).question
 }
 
 /// The sections of a run.
 pub(crate) fn all(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
-    let mut sections = match run.header.plan.study() {
-        Study::File | Study::Write | Study::Copy => files::sections(run, analysis, form),
-        Study::Net => net::sections(run, analysis, form),
-        Study::Syscall => syscalls::sections(run, analysis, form),
-        Study::Server => servers::sections(run, analysis, form),
-    };
+    let own = StudyPage::of(run.header.plan.study());
+    let mut sections = (own.sections)(run, analysis, form);
     sections.extend(common(run, analysis, form));
     if (form, run.header.plan.study()) == (Form::Page, Study::Net) {
         sections.push(net::last(run, analysis));
@@ -83,37 +123,140 @@ pub(crate) fn common(run: &Run, analysis: &Analysis, form: Form) -> [Section; 2]
 /// The page of a run.
 pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
     let plan = &run.header.plan;
-    let first = screen::screen(run, analysis, None);
+    let mut first = screen::screen(run, analysis, None);
+    let claim = claim(run, analysis).filter(|_| first.alarm.is_none());
+    let mut figures = figure::all(run, analysis);
+    first.figure = main_figure(run, analysis, &mut figures);
     let mut meta: Vec<Text> = vec![iolens_model::moment::utc(run.header.started_unix_ns).into()];
     meta.extend(run.header.host_label().map(|host| Text::plain(format!("on {host}"))));
     meta.extend(first.header.iter().chain(&first.effort).cloned());
-    let name = run.header.name.as_deref();
+    let mut mark = vec![
+        Text::strong("iolens").and(format!(" {} run ", plan.study())).and_code(&run.header.id),
+    ];
+    mark.extend(run.header.name.as_deref().map(Text::from));
     let answer = Section::new("answer", "Answer", vec![Node::Screen(Box::new(first))]);
     let mut sections = vec![answer];
     sections.extend(all(run, analysis, Form::Page));
-    // Of files and calls there are few, which stand among the answers.
-    let room = || FIGURES_BYTES.min(BYTES_MAX.saturating_sub(bytes(&sections)));
-    let figures = match plan.study() {
-        Study::Net => Some(net::figures(run, analysis, room())),
-        Study::Server => Some(servers::figures(run, analysis, room())),
-        Study::File | Study::Write | Study::Copy | Study::Syscall => None,
-    };
-    if let Some(figures) = figures {
-        let before = sections.iter().position(|s| ["path", "counters"].contains(&s.id));
-        sections.insert(before.map_or(1, |at| at + 1), figures);
+    let own = StudyPage::of(plan.study());
+    let room = FIGURES_BYTES.min(BYTES_MAX.saturating_sub(bytes(&sections)));
+    if !figures.is_empty() {
+        let nodes = (own.figures)(run, analysis, figures, room);
+        let before = sections.iter().position(|section| section.id == own.after);
+        let at = before.map_or(1, |at| at + 1);
+        sections.insert(at, Section::new("figures", "Figures", nodes));
     }
     Page {
         generator: run.header.build.clone(),
         title: title(run),
-        mark: vec![
-            Text::strong("iolens").and(format!(" {} run ", plan.study())).and_code(&run.header.id),
-        ],
-        heading: name.unwrap_or(question(run)).to_owned(),
+        mark,
+        heading: claim.unwrap_or_else(|| own.question.to_owned()),
         meta,
         style: crate::figure::page_style(),
         sections,
         footer: format!("{} · run {}", run.header.build, run.header.id),
     }
+}
+
+/// The longest claim that is a heading.
+const CLAIM_MAX: usize = 70;
+
+/// What a run answers, in a few words: who wins at which sizes, or in how many settings; `None`
+/// where that takes more words, or nobody does.
+fn claim(run: &Run, analysis: &Analysis) -> Option<String> {
+    if run.header.plan.study() == Study::Syscall {
+        let baseline = arms::methods(analysis.cells.first()?).next()?;
+        let ns = number::nanoseconds(baseline.time()?.value);
+        return Some(format!("A call of {} takes {ns}", baseline.arm.label));
+    }
+    let rankings = findings::rankings(run, &files::ranked(run, analysis));
+    let is_by_cpu = rankings.iter().any(|ranking| ranking.quantity != Quantity::Time);
+    let verb = if is_by_cpu { "needs least CPU per request" } else { "wins" };
+    let claims = [by_size(&rankings), by_settings(&rankings)];
+    let worded = claims.into_iter().flatten().filter_map(|won| {
+        let ((first, place), rest) = won.split_first()?;
+        let rest: String = rest.iter().map(|(name, place)| format!(", {name} {place}")).collect();
+        Some(format!("{first} {verb} {place}{rest}").trim_end().to_owned())
+    });
+    worded.into_iter().find(|claim| claim.chars().count() <= CLAIM_MAX)
+}
+
+/// Who wins in a ranking.
+fn winner(ranking: &Ranking) -> Option<&str> {
+    match &ranking.outcome {
+        Outcome::Fastest { method, .. } => Some(method),
+        _ => None,
+    }
+}
+
+/// Winners, each with the sizes of its stretch; `None` of several curves.
+fn by_size(rankings: &[Ranking]) -> Option<Vec<(&str, String)>> {
+    let first = rankings.first()?;
+    if rankings.iter().any(|own| own.setting.curve() != first.setting.curve()) {
+        return None;
+    }
+    let stretches = rankings.chunk_by(|a, b| winner(a) == winner(b));
+    let won = stretches.filter_map(|own| {
+        let (first, last) = (own.first()?, own.last()?);
+        let place = match (own.len(), first.setting.own_size()) {
+            (_, None) => String::new(),
+            (1, Some(size)) => format!("at {size}"),
+            (n, _) if n == rankings.len() => "at every size".to_owned(),
+            _ => format!("from {}", screen::span_of(first.setting.size, last.setting.size)),
+        };
+        Some((winner(first)?, place))
+    });
+    Some(won.collect())
+}
+
+/// Winners, the most frequent first, each with the number of settings.
+fn by_settings(rankings: &[Ranking]) -> Option<Vec<(&str, String)>> {
+    let all = rankings.len();
+    let mut won = grouped(rankings.iter().filter_map(winner).map(|name| (name, ())));
+    won.sort_by_key(|(_, settings)| Reverse(settings.len()));
+    let place = |(nth, (name, own)): (usize, (_, Vec<()>))| {
+        let place = match own.len() {
+            n if n == all => format!("in all {all} settings"),
+            n if nth == 0 => format!("in {n} of {all} settings"),
+            n => format!("in {n}"),
+        };
+        (name, place)
+    };
+    Some(won.into_iter().enumerate().map(place).collect())
+}
+
+/// The figure that shows the answer: of a run of one curve it is taken from the others, of more
+/// the first curve has one of its own.
+fn main_figure(
+    run: &Run,
+    analysis: &Analysis,
+    figures: &mut Vec<Figure>,
+) -> Option<iolens_document::Figure> {
+    let curve = |cell: &Cell| match cell.curve() {
+        Cell { setting: Setting::Server(own), threads, size } => {
+            let setting = Setting::Server(ServerSetting { connections: 0, ..own });
+            Cell { setting, threads, size }
+        }
+        other => other,
+    };
+    let first = curve(&analysis.cells.first()?.cell);
+    let mut own = analysis.clone();
+    own.cells.retain(|cell| curve(&cell.cell) == first);
+    let is_whole = own.cells.len() == analysis.cells.len();
+    let shows = |figure: &Figure| match figure.file_stem.contains("-ratio-by-") {
+        true => 0,
+        false => 1 + usize::from(figure.group != Group::Main),
+    };
+    let main = match is_whole {
+        true => figures.iter().min_by_key(|figure| shows(figure))?.clone(),
+        false => figure::all(run, &own).into_iter().min_by_key(shows)?,
+    };
+    let before = figures.len();
+    figures.retain(|figure| figure.inline != main.inline);
+    let mut figure = shown(main);
+    if figures.len() == before {
+        figure.id = format!("main-{}", figure.id);
+    }
+    Some(figure)
 }
 
 /// For the tab of a browser.
@@ -125,18 +268,19 @@ pub(crate) fn title(run: &Run) -> String {
 
 /// Figures as parts of a section.
 fn drawn(figures: Vec<Figure>) -> Vec<Node> {
-    let one = |figure: Figure| {
-        Node::Figure(iolens_document::Figure {
-            id: figure.file_stem,
-            caption: Text::default(),
-            wide: figure.inline,
-            narrow: figure.narrow,
-            lines: figure.lines,
-            twin: Some(figure.table),
-            sum: String::new(),
-        })
-    };
-    figures.into_iter().map(one).collect()
+    figures.into_iter().map(|figure| Node::Figure(shown(figure))).collect()
+}
+
+fn shown(figure: Figure) -> iolens_document::Figure {
+    iolens_document::Figure {
+        id: figure.file_stem,
+        caption: Text::default(),
+        wide: figure.inline,
+        narrow: figure.narrow,
+        lines: figure.lines,
+        twin: Some(figure.table),
+        sum: String::new(),
+    }
 }
 
 /// Bytes that a page may have, without its style and headings.
@@ -192,6 +336,6 @@ fn more_figures(run: &Run, left_out: usize) -> Node {
 }
 
 /// `4 KiB, 2 threads`: what tells a setting from the others.
-fn setting(run: &Run, cell: &iolens_model::cell::Cell) -> String {
+fn setting(run: &Run, cell: &Cell) -> String {
     words::subject(&run.header, cell)
 }

@@ -156,9 +156,14 @@ fn path(run: &Run, analysis: &Analysis, form: Form) -> Section {
 }
 
 /// Figures by what they are about, as many as have room in so many bytes.
-pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
+pub(super) fn figures(
+    run: &Run,
+    analysis: &Analysis,
+    figures: Vec<Figure>,
+    room: usize,
+) -> Vec<Node> {
     let families = figure::families(analysis);
-    let (figures, left_out) = within(room, figure::all(run, analysis), !families.is_empty());
+    let (figures, left_out) = within(room, figures, !families.is_empty());
     let mut nodes: Vec<Node> = Vec::new();
     let host = &run.header.host;
     if [&host.l1d, &host.l2, &host.llc].iter().any(|cache| cache.value().is_some()) {
@@ -191,7 +196,7 @@ pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
         nodes.extend(drawn(own));
     }
     nodes.extend((left_out > 0).then(|| super::more_figures(run, left_out)));
-    Section::new("figures", "Figures", nodes)
+    nodes
 }
 
 /// What the samples say, or how to get some.

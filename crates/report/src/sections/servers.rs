@@ -5,7 +5,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use super::{Form, drawn, setting, within};
-use crate::figure::{self, Group};
+use crate::figure::{Figure, Group};
 use crate::findings::{self, Outcome};
 use crate::groups::{distinct, grouped};
 use crate::number::{self, list};
@@ -206,8 +206,13 @@ fn details(run: &Run, view: &View) -> Vec<Node> {
 }
 
 /// The figures by what they are about, that have so much room.
-pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
-    let (all, left_out) = within(room, figure::all(run, analysis), false);
+pub(super) fn figures(
+    run: &Run,
+    analysis: &Analysis,
+    figures: Vec<Figure>,
+    room: usize,
+) -> Vec<Node> {
+    let (all, left_out) = within(room, figures, false);
     let mut nodes = Vec::new();
     let are_apart = !analysis.kinds.of_kind.is_empty();
     if are_apart && all.iter().any(|figure| figure.family == Some(parts::ALONE)) {
@@ -228,7 +233,7 @@ pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
         }
     }
     nodes.extend((left_out > 0).then(|| super::more_figures(run, left_out)));
-    Section::new("figures", "Figures", nodes)
+    nodes
 }
 
 fn heading(group: Group) -> &'static str {

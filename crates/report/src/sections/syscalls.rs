@@ -4,17 +4,11 @@ use iolens_document::{Fold, Node, Section};
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
-use super::{Form, drawn, setting};
-use crate::{calls, figure};
+use super::{Form, setting};
+use crate::calls;
 
 pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
-    let mut sections = Vec::new();
-    if form == Form::Page {
-        let figures = drawn(figure::all(run, analysis));
-        sections.push(Section::new("figures", "Figures", figures));
-    }
-    sections.push(Section::new("numbers", "All numbers", tables(run, analysis, form)));
-    sections
+    vec![Section::new("numbers", "All numbers", tables(run, analysis, form))]
 }
 
 /// Every number: by threads, by calls in a row, by setting; what each call is.

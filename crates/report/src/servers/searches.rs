@@ -188,7 +188,7 @@ pub(crate) fn tried(answer: &Answer) -> Option<Table> {
             (Column::prose("why not"), list(&level.why).into()),
         ]
     };
-    Table::filled(caption, answer.levels.iter().map(row)).with_rows()
+    Table::of(caption, answer.levels.iter().map(row)).with_rows()
 }
 
 /// `840 [810, 902]`.

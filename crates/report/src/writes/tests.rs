@@ -148,7 +148,7 @@ fn a_cell_has_its_rate_and_its_destination() {
 fn page_and_text_are_of_writes() {
     let (run, analysis) = run();
     let (page, text) = (html::page(&run, &analysis), shown(&run, &analysis, 100));
-    assert!(page.contains("Which way to write a file is fastest?") && page.contains("left dirty"));
+    assert!(page.contains("<h1>write wins in all 8 settings</h1>") && page.contains("left dirty"));
     assert!(!page.contains("From device") && !page.contains("warm"));
     assert!(!text.contains("from device") && !text.contains("warm"), "{text}");
 }

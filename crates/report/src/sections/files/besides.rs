@@ -1,6 +1,6 @@
 //! What runs of files answer besides which engine is fastest.
 
-use iolens_document::table::{Column, Table};
+use iolens_document::table::{Table, left, right};
 use iolens_document::{Fact, Node, Text};
 use iolens_model::copy::ProgramStart;
 use iolens_model::file::AfterDrop;
@@ -98,16 +98,8 @@ pub(super) fn drops(run: &Run) -> Vec<Node> {
 
 /// Every mode with what came after it.
 fn after_drop(found: &[AfterDrop], (what, of, reads): &Timed) -> Table {
-    let columns = vec![
-        Column::left("dropped", ""),
-        Column::left("time", "[95%]"),
-        Column::left("over nothing", "[95%]"),
-        Column::right("cached", "%"),
-        Column::right("dentries", "%"),
-    ];
-    let mut table = Table::new(*what, columns);
     let pages = found.iter().filter_map(|one| one.resident_bytes).max();
-    for one in worth(found, of) {
+    let row = |one: Worth| {
         let percent = |of: &dyn Fn(&AfterDrop) -> Option<f64>| -> String {
             let own = found.iter().filter(|drop| drop.mode == one.mode);
             let shares: Option<Vec<f64>> = own.map(of).collect();
@@ -122,15 +114,15 @@ fn after_drop(found: &[AfterDrop], (what, of, reads): &Timed) -> Table {
             Some(now as f64 / all.max(1) as f64)
         };
         let unused = |drop: &AfterDrop| Some(drop.unused_dentries_permille? as f64 / 1000.0);
-        table.push(vec![
-            mode(&one).into(),
-            time(&one.time_ns).into(),
-            one.ratio.as_ref().or_dash(times).into(),
-            if *reads { percent(&resident) } else { NONE.to_owned() }.into(),
-            percent(&unused).into(),
-        ]);
-    }
-    table
+        vec![
+            left("dropped", "", mode(&one)),
+            left("time", "[95%]", time(&one.time_ns)),
+            left("over nothing", "[95%]", one.ratio.as_ref().or_dash(times)),
+            right("cached", "%", if *reads { percent(&resident) } else { NONE.to_owned() }),
+            right("dentries", "%", percent(&unused)),
+        ]
+    };
+    Table::of(*what, worth(found, of).into_iter().map(row))
 }
 
 /// `1 (pages)`.
@@ -158,31 +150,27 @@ pub(super) fn durable(run: &Run, analysis: &Analysis) -> Vec<Node> {
 
 /// A table for each curve that has durable engines; their times stand with all numbers.
 fn over_others(run: &Run, analysis: &Analysis) -> Vec<Table> {
-    let baseline = &run.header.plan.baseline;
+    let over_baseline = format!("time over {}'s", run.header.plan.baseline);
+    let together = "[95%, all together]";
     let mut tables = Vec::new();
     for (curve, cells) in curves(analysis) {
-        let columns = vec![
-            Column::right("block size", ""),
-            Column::left("engine", ""),
-            Column::left(&format!("time over {baseline}'s"), "[95%, all together]"),
-            Column::left("over another's", "[95%, all together]"),
-        ];
-        let mut table = Table::new(words::curve(&run.header, &curve), columns);
+        let mut table = Table::of(words::curve(&run.header, &curve), []);
         for cell in cells {
             let is_lazy = writes::is_lazy(run, cell);
             for (nth, arm) in writes::durable(run, cell).into_iter().enumerate() {
                 let over = writes::over_baseline(arm).filter(|_| is_lazy);
-                let next = writes::over_next(run, cell, arm);
-                let row = vec![
-                    if nth == 0 { cell.cell.size.to_string() } else { String::new() }.into(),
-                    engine(analysis, &arm.arm.label),
-                    over.or_dash(|over| times(&over)).into(),
-                    next.map_or_else(String::new, |(other, ratio)| {
+                let next = writes::over_next(run, cell, arm)
+                    .map_or_else(String::new, |(other, ratio)| {
                         format!("{} {other}", times(&ratio))
-                    })
-                    .into(),
+                    });
+                let size = if nth == 0 { cell.cell.size.to_string() } else { String::new() };
+                let row = vec![
+                    right("block size", "", size),
+                    left("engine", "", engine(analysis, &arm.arm.label)),
+                    left(&over_baseline, together, over.or_dash(|over| times(&over))),
+                    left("over another's", together, next),
                 ];
-                table.push_row(nth == 0, row);
+                table.fill(nth == 0, row);
             }
         }
         tables.extend(table.with_rows());

@@ -1,6 +1,6 @@
 //! What a block costs by the cost model, and where larger blocks or more threads bring no more.
 
-use iolens_document::table::{Column, Entry, Table, Tone};
+use iolens_document::table::{Entry, Table, Tone, left, right};
 use iolens_document::{Fact, Node};
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
@@ -37,14 +37,8 @@ pub(super) fn nodes(run: &Run, analysis: &Analysis) -> Vec<Node> {
 
 fn table(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Table> {
     let size = words::size_of(&run.header.plan);
-    let columns = vec![
-        Column::left("engine", ""),
-        Column::left("fixed cost", &format!("per {} [95%]", run.header.plan.study().unit())),
-        Column::left("bandwidth", "GiB/s [95%]"),
-        Column::right("half", &size),
-        Column::right("flat", &size),
-    ];
-    let mut table = Table::new(words::curve(&run.header, curve), columns);
+    let per_unit = format!("per {} [95%]", run.header.plan.study().unit());
+    let mut table = Table::of(words::curve(&run.header, curve), []);
     for label in labels(cells) {
         let is_its = |model: &&CostModel| model.curve == *curve && model.label == label;
         let model = analysis.cost_models.iter().find(is_its);
@@ -62,7 +56,14 @@ fn table(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) 
         let [fixed, bandwidth, half] = model.map_or_else(|| [NONE; 3].map(Entry::from), fitted);
         let flat = flat.or_dash(|plateau| plateau.from.size.to_string());
         let engine = Entry { note, ..engine(analysis, &label) };
-        table.push(vec![engine, fixed, bandwidth, half, flat.into()]);
+        let row = vec![
+            left("engine", "", engine),
+            left("fixed cost", &per_unit, fixed),
+            left("bandwidth", "GiB/s [95%]", bandwidth),
+            right("half", &size, half),
+            right("flat", &size, flat),
+        ];
+        table.fill(false, row);
     }
     table.with_rows()
 }

@@ -1,6 +1,6 @@
 //! Every number of a curve: an engine in a setting is a row.
 
-use iolens_document::table::{Column, Entry, Table, Tone};
+use iolens_document::table::{Column, Entry, Table, Tone, decimal, left, right};
 use iolens_document::{Node, change_interval, ends, unusable};
 use iolens_model::arm::Role;
 use iolens_model::file::CacheState;
@@ -70,26 +70,25 @@ impl Rows<'_> {
             !is_write && (!is_copy || cells.iter().any(|cell| files::is_cold(&cell.cell)));
         let has_stalls = cells.iter().flat_map(|cell| &cell.arms).any(has_stalls);
         let per_unit = format!("per {}", plan.study().unit());
-        let ends = if self.has_changes { "%" } else { self.unit.name };
-        let rates = |name| Column::decimal(name, self.unit.name);
-        let percents = |name| Column::right(name, "%");
+        let rate_unit = self.unit.name;
+        let ends = if self.has_changes { "%" } else { rate_unit };
         let cpu = arm.figure(|f| f.tx_cpu_ns_per_byte).map(|e| e.value);
         let device = arm.figure(|f| f.device_share).map(|e| e.value);
         let dirty = self.told.dirty_share(&cell.cell, &arm.arm.label);
         let all = [
-            (true, Column::left("engine", ""), name(arm)),
-            (true, rates("throughput"), self.rate(rate(arm))),
-            (has_stalls, rates("with stalls"), self.rate(with_stalls(arm))),
-            (self.has_changes, Column::right("change", ""), change(arm)),
-            (true, Column::left("interval", ends), self.interval(arm)),
-            (true, Column::right("time", &per_unit), self.time(arm)),
-            (true, Column::decimal("CPU", "ns/B"), number::optional(cpu).into()),
-            (is_read, percents("from device"), percent(device).into()),
-            (is_write, percents("left dirty"), percent(dirty).into()),
-            (is_copy, percents("start-up"), self.start(arm).into()),
-            (true, Column::right("n", ""), results::trials(arm)),
+            (true, left("engine", "", name(arm))),
+            (true, decimal("throughput", rate_unit, self.rate(rate(arm)))),
+            (has_stalls, decimal("with stalls", rate_unit, self.rate(with_stalls(arm)))),
+            (self.has_changes, right("change", "", change(arm))),
+            (true, left("interval", ends, self.interval(arm))),
+            (true, right("time", &per_unit, self.time(arm))),
+            (true, decimal("CPU", "ns/B", number::optional(cpu))),
+            (is_read, right("from device", "%", percent(device))),
+            (is_write, right("left dirty", "%", percent(dirty))),
+            (is_copy, right("start-up", "%", self.start(arm))),
+            (true, right("n", "", results::trials(arm))),
         ];
-        all.into_iter().filter(|(has, ..)| *has).map(|(_, column, entry)| (column, entry)).collect()
+        all.into_iter().filter_map(|(has, filled)| has.then_some(filled)).collect()
     }
 
     fn rate(&self, rate: Option<Estimate>) -> Entry {
@@ -284,10 +283,7 @@ pub(super) fn further(run: &Run, cell: &CellAnalysis) -> Table {
     let row = |(_, arm): &ArmRow<'_>| {
         let rate = arm.figure(|f| f.read_bytes_per_s);
         let rate = rate.or_dash(|rate| scaled(&rate, unit.size, ""));
-        let mut row = vec![
-            (Column::left("engine", ""), name(arm)),
-            (Column::left("throughput by itself", &own), rate.into()),
-        ];
+        let mut row = vec![left("engine", "", name(arm)), left("throughput by itself", &own, rate)];
         row.extend(results::figures(cell, arm, &FIGURES));
         row
     };

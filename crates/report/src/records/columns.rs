@@ -1,0 +1,374 @@
+//! The columns of every export, in their order: the only list of them.
+//!
+//! `{name}` stands for the columns of [`part`], `{prefix:name}` for those of [`group`] with the
+//! prefix before each.
+
+use iolens_model::axes::Study;
+use iolens_model::outcome::{KernelCounts, PmuCounts};
+use iolens_model::tuning::Tuning;
+use iolens_stats::analysis::EndMetric;
+use serde_json::Value;
+
+use super::Record;
+use crate::totals::Counted;
+
+/// What rows are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Arms,
+    Slices,
+    Cells,
+    Phases,
+    Pairs,
+}
+
+/// What rows of a study have.
+pub(crate) struct Columns {
+    pub(super) named: Vec<Column>,
+    /// What has no place in a column, so that only JSON has it.
+    pub(super) whole: Vec<Column>,
+}
+
+/// A column, and where its value is.
+pub(super) struct Column {
+    pub(super) name: String,
+    /// The end of an interval that it is.
+    pub(super) end: Option<&'static str>,
+    /// The estimate whose end it is, or itself.
+    pub(super) whole: String,
+    /// What that is called in what it is made from.
+    pub(super) key: String,
+    /// Whether it is counted in slices.
+    pub(super) is_count: bool,
+}
+
+impl Column {
+    fn new(study: Study, name: String) -> Column {
+        let end = ["low", "high"].into_iter().find(|end| name.contains(&format!("_{end}")));
+        let whole = end.map_or(name.clone(), |end| name.replacen(&format!("_{end}"), "", 1));
+        let key = key(study, &whole);
+        // What is found of a file around several slices is no sum.
+        let is_count = Counted::has(&key) && !names(study, "{file}").contains(&name);
+        Column { name, end, whole, key, is_count }
+    }
+}
+
+/// The columns of such rows in a study.
+pub(crate) fn of(kind: Kind, study: Study) -> Columns {
+    let template = match (kind, study) {
+        (Kind::Arms, Study::Net) => ARMS_OF_NET,
+        (Kind::Arms, Study::Server) => ARMS_OF_SERVERS,
+        (Kind::Arms, _) => ARMS,
+        (Kind::Slices, _) => SLICES,
+        (Kind::Cells, _) => CELLS,
+        (Kind::Phases, _) => PHASES,
+        (Kind::Pairs, _) => PAIRS,
+    };
+    let whole = match (kind, study) {
+        (Kind::Arms, Study::Net) => "latency_histogram facts",
+        (Kind::Arms, Study::Server) => "latency_histogram from_sent_histogram cpu_ticks facts",
+        (Kind::Arms, Study::File | Study::Write | Study::Copy) => "facts",
+        (Kind::Cells, Study::Net) => "latency_histogram",
+        (Kind::Phases, _) => "latency_histogram from_sent_histogram",
+        _ => "",
+    };
+    let columns = |template| {
+        names(study, template).into_iter().map(|name| Column::new(study, name)).collect()
+    };
+    Columns { named: columns(template), whole: columns(whole) }
+}
+
+/// What a column is called in what it is made from, whose units are messages and whose ends are
+/// `tx_` and `rx_`; a study of one end has only the first.
+fn key(study: Study, column: &str) -> String {
+    let whole = match (study, column) {
+        (Study::Server, "workers") => "threads",
+        (Study::Server, "server_requests") => "tx_messages",
+        (Study::Server, "client_replies") => "rx_messages",
+        (Study::Server, "client_system_calls") => "rx_calls",
+        (Study::Server, _) => {
+            return column.replacen("server_", "tx_", 1).replacen("client_", "rx_", 1);
+        }
+        (Study::Net, _) => column,
+        (Study::Syscall, "calls_in_a_row") => "in_a_row",
+        (Study::Write, "short_writes") => "short_reads",
+        (_, "write_bytes_per_s" | "copied_bytes_per_s") => "read_bytes_per_s",
+        (_, "bytes") => "tx_bytes",
+        (_, units) if units == study.units() => "tx_messages",
+        _ => {
+            let column = column.replacen(&format!("per_{}", study.unit()), "per_message", 1);
+            return match (column.strip_prefix("system_calls"), column.strip_prefix("cpu_ns")) {
+                (Some(per), _) => format!("tx_calls{per}"),
+                (_, Some(per)) => format!("tx_cpu_ns{per}"),
+                (None, None) => column,
+            };
+        }
+    };
+    whole.to_owned()
+}
+
+fn names(study: Study, template: &str) -> Vec<String> {
+    let one = |word: &str| -> Vec<String> {
+        let Some((before, (name, after))) =
+            word.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        else {
+            return vec![word.to_owned()];
+        };
+        let (prefix, found) = match name.split_once(':') {
+            Some((prefix, name)) => (prefix, group(study, name)),
+            None => ("", names(study, part(study, name))),
+        };
+        found.iter().map(|name| format!("{before}{prefix}{name}{after}")).collect()
+    };
+    template.split_ascii_whitespace().flat_map(one).collect()
+}
+
+/// The columns that scripts may rely on come first, in the order in which they were promised.
+const ARMS_OF_NET: &str = "run pass position study arm primitive receiver fields working_set slices
+    topology mode message_bytes threads status reason time_ns rx_bytes tx_bytes messages
+    goodput_bits_per_s ns_per_message latency_mean_ns latency_p50_ns latency_p99_ns latency_p999_ns
+    tx_cpu_ns rx_cpu_ns context_switches migrations minor_faults retransmits {:pmu} cycles_per_byte
+    copies_sender copies_end_to_end zerocopy_sends zerocopy_completions zerocopy_copied_share
+    role iovec isolated tx_calls rx_calls cycles voluntary_switches involuntary_switches
+    major_faults softirq_ticks latency_samples zerocopy_enobufs {:sums} segments_out
+    rx_mapped_bytes zerocopy_notifications_per_send {:tuning} rx_rearms rx_ring_enobufs host";
+
+const ARMS: &str = "{arm} {units} system_calls bytes ns_per_{unit} {rate} {file} cpu_ns
+    context_switches migrations minor_faults {:pmu} {per_byte} cycles voluntary_switches
+    involuntary_switches major_faults softirq_ticks {:sums} {start} {starts} host";
+
+const ARMS_OF_SERVERS: &str = "{arm} rate_per_s {client} {ends} {latency_:times} {server} host";
+
+const SLICES: &str = "run pass position seq round kind arm primitive {axes} isolated time_ns
+    all_active_ns {slice} role unused {at_rate} host";
+
+const PHASES: &str = "run phase arm primitive {axes} step rate_per_s achieved_per_s phase_ns
+    dropped_ns duration_ns status reason {client} {ends} {latency_:times} {server} steal_ticks
+    host";
+
+const CELLS: &str = "run study arm primitive role {axes} status reason baseline trials_started
+    trials_used n {:ratio} ratio_sd_ln total_ratio tail delta indicative verdict verdict_reason
+    trials_needed isolated_ratio {figures} host";
+
+const PAIRS: &str = "{axes} {pair_tuning} by first second n ratio ratio_simultaneous_low
+    ratio_simultaneous_high";
+
+/// Columns that not all studies have, or have under names of their own.
+fn part(study: Study, name: &str) -> &'static str {
+    use Study::{Copy, File, Net, Server, Syscall, Write};
+    match (name, study) {
+        ("unit", _) => study.unit(),
+        ("units", _) => study.units(),
+        ("axes", Net) => "receiver fields iovec working_set topology mode message_bytes threads",
+        ("axes", Syscall) => "calls_in_a_row block_bytes threads",
+        ("axes", File) => "block_bytes cache pattern consumer depth threads",
+        ("axes", Write) => "block_bytes destination pattern depth threads",
+        ("axes", Copy) => "file_bytes block_bytes cache sync threads",
+        ("axes", Server) => "service length topology load connections workers",
+        ("arm", _) => {
+            "run pass position study arm primitive role isolated slices {axes} status reason unit
+             time_ns"
+        }
+        ("bytes", File) => "read",
+        ("bytes", Write) => "write",
+        ("bytes", _) => "copied",
+        ("rate", Syscall) => "calls_per_s",
+        ("rate", _) => "{bytes}_bytes_per_s",
+        // Per byte there is nothing to say of most calls.
+        ("per_byte", File | Write | Copy) => "cycles_per_byte",
+        ("file", File | Copy) => {
+            "resident_before_bytes resident_after_bytes device_bytes short_reads would_block"
+        }
+        ("file", Write) => {
+            "resident_before_bytes resident_after_bytes dirty_before_bytes dirty_after_bytes
+             size_error_bytes short_writes"
+        }
+        ("start", Copy) => "start_median_ns start_min_ns start_max_ns",
+        ("starts", Copy) => "starts",
+        // The clock of a slice is the sender's, which has a column by itself.
+        ("slice", Net) => {
+            "tx_messages tx_bytes tx_calls {tx_:accounts} rx_messages rx_bytes rx_calls rx_time_ns
+             {rx_:accounts} tx_zerocopy_sends tx_zerocopy_completions tx_zerocopy_copied
+             tx_zerocopy_enobufs {tx_:pmu} {rx_:pmu} tx_cycles rx_cycles {tx_:later} {rx_:later}
+             tx_segments_out rx_segments_out rx_mapped_bytes tx_zerocopy_notifications rx_rearms
+             rx_ring_enobufs {:tuning}"
+        }
+        ("slice", Server) => "rate_per_s {client} {ends}",
+        ("slice", _) => {
+            "{file} {units} bytes system_calls cpu_ns voluntary_switches involuntary_switches
+             migrations minor_faults major_faults softirq_ticks {:pmu} cycles {:later}"
+        }
+        ("at_rate", Server) => "at_others_rate",
+        ("client", _) => {
+            "requests_due window_ns replies_in_window requests_ok requests_timeout requests_refused
+             requests_reset requests_invalid requests_abandoned late_replies listen_overflows
+             listen_drops processes server_throttled_periods server_throttled_ns
+             client_throttled_periods client_throttled_ns"
+        }
+        ("ends", _) => {
+            "server_requests {server_:accounts} client_replies client_bytes client_system_calls
+             {client_:accounts} {server_:pmu} {client_:pmu} server_cycles client_cycles
+             {server_:later} {client_:later}"
+        }
+        ("server", _) => {
+            "{from_sent_:times} {lag_:times} connections_made connections_failed connections_slow
+             ramp_ns tasks_max failures"
+        }
+        ("pair_tuning", Net) => "{:tuning}",
+        ("percentiles", _) => {
+            "latency_samples latency_mean_ns latency_p50_ns latency_p50_low_ns latency_p50_high_ns
+             latency_p99_ns latency_p99_low_ns latency_p99_high_ns latency_p999_ns"
+        }
+        ("figures", Net) => {
+            "goodput_bits_per_s goodput_low_bits_per_s goodput_high_bits_per_s {ns_per_message:ends}
+             ns_per_byte tx_cpu_ns_per_byte rx_cpu_ns_per_byte tx_calls_per_message
+             context_switches_per_message cycles_per_byte tx_cycles_per_byte rx_cycles_per_byte
+             l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib softirq_ns_per_byte
+             copies_sender copies_end_to_end zerocopy_sends zerocopy_completions
+             zerocopy_copied_share zerocopy_enobufs {percentiles} branch_misses_per_kib
+             dtlb_misses_per_kib stalled_frontend_per_cycle stalled_backend_per_cycle
+             run_delay_ns_per_message tx_messages_per_call tx_segments_per_message
+             voluntary_switches_per_message involuntary_switches_per_message rx_mapped_share
+             zerocopy_notifications_per_send {:tuning} rx_rearms rx_ring_enobufs {cpu_:ratio}"
+        }
+        ("figures", Syscall) => {
+            "{ns_per_call:ends} calls_per_s mib_per_s system_calls_per_call cpu_ns_per_call
+             cycles_per_call instructions_per_call context_switches_per_call run_delay_ns_per_call"
+        }
+        ("figures", File | Write | Copy) => {
+            "{bytes}_bytes_per_s {bytes}_low_bytes_per_s {bytes}_high_bytes_per_s ns_per_{unit}
+             ns_per_{unit}_low ns_per_{unit}_high device_share ns_per_byte cpu_ns_per_byte
+             system_calls_per_{unit} context_switches_per_{unit} run_delay_ns_per_{unit}
+             cycles_per_byte l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib
+             softirq_ns_per_byte {start}"
+        }
+        ("figures", Server) => {
+            "{cpu_:ratio} rates_asked_per_s {requests_per_s:ends} {offered_per_s:ends}
+             {server_busy:ends} {client_busy:ends} saturated client_was_the_limit client_was_late
+             rate_not_kept tasks_max {server_cpus_:shares} {client_cpus_:shares} requests_ok
+             requests_timeout requests_refused requests_reset requests_invalid requests_abandoned
+             {percentiles} from_sent_p50_ns from_sent_p99_ns from_sent_p999_ns lag_p50_ns lag_p99_ns
+             lag_p999_ns {server_:spent} {client_:spent}"
+        }
+        _ => "",
+    }
+}
+
+/// Counts of the PMU whose columns stand where they were promised; the others
+/// came later and stand at the end.
+const PROMISED: usize = 8;
+
+/// Columns that stand in several places, there each with a prefix.
+fn group(study: Study, name: &str) -> Vec<String> {
+    let (promised, later) = PmuCounts::NAMES.split_at(PROMISED);
+    let words: Vec<&str> = match name {
+        "ends" => vec!["", "_low", "_high"],
+        "pmu" => promised.to_vec(),
+        "tuning" => Tuning::FIELDS.to_vec(),
+        // Of each CPU: left to the slices, since both ends may count the same one.
+        "sums" => {
+            let later = group(study, "later").into_iter();
+            return later.filter(|name| !name.starts_with("cpu_")).collect();
+        }
+        "later" => {
+            let is_own = |name: &&str| {
+                study == Study::Net || !["skb_", "tcp_"].iter().any(|of| name.starts_with(of))
+            };
+            let kernel = KernelCounts::NAMES.into_iter().filter(is_own);
+            std::iter::once("run_delay_ns").chain(later.iter().copied()).chain(kernel).collect()
+        }
+        "spent" => return EndMetric::ALL.iter().flat_map(|&metric| spent(metric)).collect(),
+        "accounts" => split(
+            "cpu_ns voluntary_switches involuntary_switches migrations minor_faults major_faults
+             retransmits softirq_ticks",
+        )
+        .collect(),
+        "times" => split("samples mean_ns p50_ns p99_ns p999_ns").collect(),
+        "ratio" => {
+            split("ratio ratio_low ratio_high ratio_simultaneous_low ratio_simultaneous_high")
+                .collect()
+        }
+        "shares" => split(
+            "busy_before_share busy_idle_share user_share kernel_share interrupts_share
+             softirq_share steal_share idle_share",
+        )
+        .collect(),
+        _ => Vec::new(),
+    };
+    words.into_iter().map(str::to_owned).collect()
+}
+
+fn split(words: &'static str) -> impl Iterator<Item = &'static str> {
+    words.split_ascii_whitespace()
+}
+
+/// What an end of a server's connections spent, in all and per request.
+fn spent(metric: EndMetric) -> Vec<String> {
+    let parts: &[&str] = match metric.is_per_request() {
+        true => &["", "_per_request", "_per_request_low", "_per_request_high"],
+        false => &[""],
+    };
+    parts.iter().map(|part| format!("{}{part}", metric.name())).collect()
+}
+
+/// The columns of a table where none are asked for: those that most readers need. Of these each
+/// study has some.
+fn wanted(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Arms => {
+            "run pass arm message_bytes block_bytes file_bytes calls_in_a_row connections threads
+             workers status reason time_ns messages blocks copies calls requests_ok
+             goodput_bits_per_s read_bytes_per_s write_bytes_per_s copied_bytes_per_s calls_per_s
+             ns_per_message ns_per_block ns_per_copy ns_per_call tx_cpu_ns rx_cpu_ns cpu_ns
+             server_cpu_ns client_cpu_ns cycles server_cycles"
+        }
+        Kind::Slices => {
+            "run pass round kind arm message_bytes block_bytes file_bytes calls_in_a_row connections
+             threads workers time_ns tx_messages rx_bytes blocks copies calls bytes requests_ok
+             tx_cpu_ns rx_cpu_ns cpu_ns server_cpu_ns client_cpu_ns tx_cycles rx_cycles cycles
+             server_cycles unused"
+        }
+        Kind::Cells => {
+            "run arm message_bytes block_bytes file_bytes calls_in_a_row connections threads workers
+             status reason n ratio ratio_simultaneous_low ratio_simultaneous_high verdict
+             goodput_bits_per_s read_bytes_per_s write_bytes_per_s copied_bytes_per_s calls_per_s
+             ns_per_message ns_per_block ns_per_copy ns_per_call requests_per_s tx_cpu_ns_per_byte
+             rx_cpu_ns_per_byte cpu_ns_per_byte cpu_ns_per_call server_cpu_ns_per_request
+             cycles_per_byte cycles_per_call server_cycles_per_request"
+        }
+        Kind::Phases => {
+            "run phase arm connections workers step rate_per_s achieved_per_s duration_ns status
+             reason requests_ok server_cpu_ns client_cpu_ns server_cycles"
+        }
+        Kind::Pairs => "",
+    }
+}
+
+/// Where requests were timed.
+const TIMED: [&str; 2] = ["latency_p50_ns", "latency_p99_ns"];
+
+/// Those of these rows, in their order: what is wanted, what requests took, where some were timed,
+/// and what tells rows apart where they differ in it.
+pub(crate) fn short(
+    kind: Kind,
+    study: Option<Study>,
+    mut rows: impl Iterator<Item = Record>,
+) -> Vec<String> {
+    let (Some(study), Some(first)) = (study, rows.next()) else { return Vec::new() };
+    let apart = names(study, "{axes} {:tuning} isolated host");
+    let is_timed = |name: &str, value: &Value| !value.is_null() && TIMED.contains(&name);
+    let own = first.columns.iter();
+    let is_wanted = |name: &str| split(wanted(kind)).any(|word| word == name);
+    let mut kept: Vec<bool> =
+        own.map(|(name, value)| is_wanted(name) || is_timed(name, value)).collect();
+    for row in rows {
+        for ((kept, (name, value)), (_, of_first)) in
+            kept.iter_mut().zip(&row.columns).zip(&first.columns)
+        {
+            let differs = value != of_first && apart.iter().any(|axis| axis == name);
+            *kept = *kept || differs || is_timed(name, value);
+        }
+    }
+    let named = first.columns.iter().zip(kept).filter(|(_, kept)| *kept);
+    named.map(|((name, _), _)| name.to_string()).collect()
+}
