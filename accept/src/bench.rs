@@ -134,22 +134,3 @@ fn create(directory: &Path) -> Res {
 pub fn read(path: &Path) -> Res<String> {
     fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
-
-/// One promise.
-pub struct Line {
-    /// Says what is checked; unique within its subject.
-    pub name: &'static str,
-    pub promise: &'static str,
-    /// Names of peers, or `root`.
-    pub needs: &'static [&'static str],
-    pub check: fn(&Bench) -> Res,
-}
-
-pub const fn line(
-    name: &'static str,
-    promise: &'static str,
-    needs: &'static [&'static str],
-    check: fn(&Bench) -> Res,
-) -> Line {
-    Line { name, promise, needs, check }
-}

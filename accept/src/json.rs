@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::check::{Check, Res};
+use crate::check::Res;
 
 /// A part by its path, `run/host/facts/0`; what is not there is an empty list or text, no number
 /// (NaN, which is in no range), and a count of 0.
@@ -71,55 +71,6 @@ pub fn is_judged(row: &Value, verdicts: &[&str]) -> bool {
     verdicts.contains(&row.word("verdict"))
 }
 
-pub const DIFFERENT: [&str; 2] = ["FASTER", "SLOWER"];
-
-/// Half-width of the pointwise interval of the ratio, as a fraction.
-pub fn half_width(row: &Value) -> f64 {
-    (row.num("ratio_high") / row.num("ratio_low")).sqrt() - 1.0
-}
-
-/// The size and threads of a row.
-pub fn cell_words(row: &Value) -> String {
-    let bytes = row.int("message_bytes").max(row.int("block_bytes"));
-    let size = match bytes >= 1024 && bytes.is_multiple_of(1024) {
-        true => format!("{} KiB", bytes / 1024),
-        false => format!("{bytes} B"),
-    };
-    format!("{size} × {}", row.int("threads"))
-}
-
-/// `4 KiB × 1 EQUIVALENT 0.9990 [0.9950, 1.0040]`.
-pub fn ratio_words(row: &Value) -> String {
-    let (cell, parts) = (cell_words(row), ["ratio", "ratio_low", "ratio_high"]);
-    match parts.map(|part| row.num(part)).iter().any(|number| number.is_nan()) {
-        true => format!("{cell} has no ratio: {}", row.word("reason")),
-        false => format!("{cell} {} {}", row.word("verdict"), row.interval(parts)),
-    }
-}
-
-/// An arm that has to be EQUIVALENT to the baseline in each of so many cells.
-pub fn equivalent(check: &Check, json: &Value, arm: &str, cells: usize) {
-    let rows = json.rows_where("primitive", arm);
-    check.same("cells", rows.len(), cells);
-    for row in rows {
-        check.judge(arm, is_judged(row, &["EQUIVALENT"]), ratio_words(row));
-    }
-}
-
-/// Which methods are ahead by a quantity, of the settings with this size if one is asked for.
-pub fn ranked<'a>(json: &'a Value, quantity: &str, bytes: Option<u64>) -> Vec<&'a str> {
-    let is_meant = |finding: &&Value| {
-        finding["finding"] == "ranking"
-            && (quantity.is_empty() || finding["quantity"] == quantity)
-            && bytes.is_none_or(|bytes| finding.int("setting/message_bytes") == bytes)
-    };
-    let named = |finding: &'a Value| {
-        let one = [&finding["method"], &finding["lowest"]];
-        finding.list("methods").iter().chain(one).filter_map(Value::as_str)
-    };
-    json.list("findings").iter().filter(is_meant).flat_map(named).collect()
-}
-
 /// The slices that count, of an export.
 pub fn measured(export: &Value) -> Vec<&Value> {
     export.list("slices").iter().filter(|slice| slice["kind"] == "measured").collect()
@@ -137,16 +88,5 @@ mod tests {
         assert_eq!((json.num("cells/0/n/a/1"), json.int("cells/0/n/a/0")), (2.5, 1));
         assert!(json.num("cells/1").is_nan() && json.need("none").is_err());
         assert!(json.row_of("send").is_ok() && json.row_of("write").is_err());
-    }
-
-    #[test]
-    fn rows_are_told_in_words() {
-        let row = json!({"message_bytes": 4096, "threads": 4, "ratio": 0.9, "ratio_low": 0.81,
-                         "ratio_high": 1.0, "verdict": "INCONCLUSIVE"});
-        assert_eq!(ratio_words(&row), "4 KiB × 4 INCONCLUSIVE 0.9000 [0.8100, 1.0000]");
-        assert!((half_width(&row) - 1.0 / 9.0).abs() < 1e-9);
-        let none = json!({"block_bytes": 1, "threads": 1, "reason": "why"});
-        assert_eq!(ratio_words(&none), "1 B × 1 has no ratio: why");
-        assert!(half_width(&none).is_nan());
     }
 }

@@ -36,16 +36,16 @@ fn table() -> Res<BTreeMap<String, Peer>> {
 }
 
 /// Makes sure that a line has what it needs; in words, the versions.
-pub fn provide(needs: &[&str], directory: &Path) -> Res<String> {
+pub fn provide(needs: &[String], directory: &Path) -> Res<String> {
     let (table, mut versions) = (table()?, Vec::new());
     for name in needs {
-        if *name == ROOT {
+        if name == ROOT {
             if own_user()? != 0 {
                 return Err("it changes the machine, which needs root".to_owned());
             }
             continue;
         }
-        let peer = table.get(*name);
+        let peer = table.get(name);
         let peer = peer.ok_or_else(|| format!("{name} is not in the table of peers"))?;
         if peer.version(directory).is_none() {
             peer.install(name, directory).map_err(|why| format!("{name} cannot be had: {why}"))?;
@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn what_lines_need_is_in_the_table_which_has_nothing_else() {
         let table = table().expect("it reads");
-        let needed: Vec<&str> = crate::lines().flat_map(|(_, line)| line.needs).copied().collect();
-        let is_there = |name: &&str| *name == ROOT || table.contains_key(*name);
+        let needed: Vec<String> = crate::lines().into_iter().flat_map(|line| line.needs).collect();
+        let is_there = |name: &String| name == ROOT || table.contains_key(name);
         assert!(needed.iter().all(is_there), "{needed:?}");
-        let unused = table.keys().find(|name| !needed.contains(&name.as_str()));
+        let unused = table.keys().find(|name| !needed.contains(name));
         assert_eq!(unused, None, "nobody needs it");
         for peer in table.values() {
             assert!(!matches!(&peer.from, Source::StandIn(p) if !crate::root().join(p).exists()));
@@ -137,6 +137,6 @@ mod tests {
         assert_eq!(built.install("x", directory.path()), Ok(()));
         assert_eq!(built.version(directory.path()).as_deref(), Some("1.0"));
         assert!(peer("false", "exit 3").install("lost", directory.path()).is_err());
-        assert!(provide(&["nobody's"], directory.path()).is_err());
+        assert!(provide(&["nobody's".to_owned()], directory.path()).is_err());
     }
 }

@@ -12,65 +12,15 @@ use crate::bench::read;
 use crate::json::measured;
 use crate::pairs::Median;
 use crate::prelude::*;
-use crate::process::{Running, tests};
+use crate::process::Running;
 
-pub const NEEDS: &[&str] =
-    &["root", "sshd", "ssh", "ip", "tc", "nsenter", "unshare", "python3", "srun", "kubectl"];
-
-pub const LINES: &[Line] = &[
-    line(
-        "ssh",
-        "two namespaces as two hosts with a real sshd in one of them: `run net --peer \"ssh …\"` \
-         completes in both directions with counters from both ends",
-        NEEDS,
-        ssh,
-    ),
-    line(
-        "losses",
-        "killing sshd, the worker or the link in mid-run gives failed trials with reasons, no hang, \
-         nothing left on either side",
-        NEEDS,
-        losses,
-    ),
-    line(
-        "import",
-        "databases from three hosts merge, and the merged report keeps each row's origin",
-        &[],
-        |bench| tests(bench, "--workspace --test it import::").map(drop),
-    ),
-    line(
-        "launchers",
-        "the launchers that docs/clusters.md shows, between two namespaces, with programs that \
-         stand in for srun and kubectl",
-        NEEDS,
-        launchers,
-    ),
-    line(
-        "manifests",
-        "the manifests are as the schemas of Kubernetes have them",
-        &["python3", "kubernetes-validate"],
-        manifests,
-    ),
-    line(
-        "launcher-faults",
-        "a launcher that is missing or asks for a password, a binary that is missing or of another \
-         version, a banner: each named, no hang",
-        &[],
-        |bench| tests(bench, "--workspace --test it far::").map(drop),
-    ),
-    line(
-        "firewall",
-        "a firewall that lets control through and drops data is named as such",
-        NEEDS,
-        firewall,
-    ),
-    line(
-        "slow-link",
-        "over a link of 8 Mbit/s a run completes with valid trials, none of them timed out, and \
-         large messages go at the rate of the link less headers",
-        NEEDS,
-        slow_link,
-    ),
+pub const FUNCTIONS: Functions = &[
+    ("ssh", ssh),
+    ("losses", losses),
+    ("launchers", launchers),
+    ("manifests", manifests),
+    ("firewall", firewall),
+    ("slow-link", slow_link),
 ];
 
 /// How long a lost end may keep a run, s.

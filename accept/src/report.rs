@@ -9,63 +9,19 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::bench::read;
-use crate::json::ranked;
-use crate::network::CLASSIC;
 use crate::page;
 use crate::pairs::Median;
 use crate::prelude::*;
 use crate::process::{Finished, Said};
+use crate::query::ask;
 
-pub const LINES: &[Line] = &[
-    line(
-        "first-run",
-        "`cargo run --release -- run net --quick` ends within 45 s in indicative sentences, a table \
-         and the path of a page without network references; on veth it names the cheapest of the \
-         classic three at each size",
-        &[],
-        first_run,
-    ),
-    line(
-        "tests",
-        "`cargo test` passes as root and as an ordinary user, all skips expected",
-        &["root"],
-        cargo_tests,
-    ),
-    line(
-        "clean-build",
-        "a clean release build takes under 4 minutes, its dependencies under 2",
-        &[],
-        clean_build,
-    ),
-    line("help", "`iolens --help` takes under 50 ms (median)", &[], help),
-    line(
-        "families",
-        "a run of all families is readable: its families have headings, no figure has more than \
-         seven lines, its page is under 1.5 MiB, its text under 120 lines, and no arm is lost",
-        &[],
-        families::check,
-    ),
-    line(
-        "speed",
-        "the report of a run with 100 000 trials in under 2 s and 200 MB, `show last` in under 100 \
-         ms, the first line of a run on the screen in under 100 ms",
-        &["time"],
-        speed::check,
-    ),
-    line(
-        "menu",
-        "`iolens` alone on a terminal leads from a question to a report in under ten key presses \
-         and shows the equivalent command (by hand)",
-        &[],
-        |bench| {
-            bench.missing(
-                "by hand: start `iolens` in a terminal of 80x24, count the keys to a report, then \
-                 again with TERM=dumb, NO_COLOR=1, LANG=C; leave with Ctrl-C and Esc, `stty -a` \
-                 before and after",
-            );
-            Ok(())
-        },
-    ),
+pub const FUNCTIONS: Functions = &[
+    ("first-run", first_run),
+    ("tests", cargo_tests),
+    ("clean-build", clean_build),
+    ("help", help),
+    ("families", families::check),
+    ("speed", speed::check),
 ];
 
 fn first_run(bench: &Bench) -> Res {
@@ -88,9 +44,8 @@ fn first_run(bench: &Bench) -> Res {
     let json = bench.last()?;
     bench.same("network", json.word("cells/0/topology"), "veth");
     for size in [1 << 10, 16 << 10, 256 << 10] {
-        let ranked = ranked(&json, "", Some(size));
-        let named = ranked.iter().any(|method| CLASSIC.contains(method));
-        bench.judge(format!("named at {size} B"), named, format!("{ranked:?}"));
+        let filter = format!("classic_ranked({size})");
+        ask(bench, [&json, &Value::Null], [&format!("ahead at {size} B"), &filter, "!= []"]);
     }
     Ok(())
 }

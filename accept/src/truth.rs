@@ -3,257 +3,29 @@
 
 mod doctor;
 mod groups;
-mod overhead;
 mod perf_stat;
 mod repeated;
 mod thread_cpu;
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
-use crate::json::{DIFFERENT, half_width, is_judged, ratio_words};
 use crate::network::plan;
 use crate::prelude::*;
-use crate::process::{Running, tests};
 
-pub const LINES: &[Line] = &[
-    line(
-        "simulations",
-        "the simulations of METHOD.md pass: coverage within three binomial standard errors for \
-         normal and log-normal trials, stated for slow ones, A/A rates likewise",
-        &[],
-        |bench| {
-            let kinds = [("nominal", 18..=99), ("A/A", 1..=99), ("slower", 1..=99)];
-            rates(bench, "iolens-stats --lib simulation", "%", &kinds)
-        },
-    ),
-    line(
-        "neighbours",
-        "trials that resemble those of the passes before them (AR(1) at 0.4) are said to in over \
-         90% of runs, and intervals then cover 93%; states of ten passes are said too",
-        &[],
-        |bench| {
-            let kinds = [("AR(1)", 2..=99), ("independent", 3..=99), ("states of", 2..=99)];
-            rates(bench, "iolens-stats --lib simulation::neighbours", "%", &kinds)
-        },
-    ),
-    line(
-        "tune-finals",
-        "4000 finals of `tune` between equally fast arms, for each of six settings: one is \
-         called faster in at most 5%",
-        &[],
-        |bench| rates(bench, "iolens-stats --lib tune::finals", "%", &[("equal arms", 6..=99)]),
-    ),
-    line(
-        "virtual-time",
-        "in virtual time, 10⁶ arrivals: the mean wait within 1% of M/D/1 at ρ 0.5 and 0.8, gaps \
-         exponential by a Kolmogorov-Smirnov test",
-        &[],
-        |bench| {
-            let kinds = [("M/D/1", 4..=4), ("Kolmogorov", 4..=4), ("stall", 2..=2)];
-            rates(bench, "iolens-engine --lib load::", "figure: ", &kinds)
-        },
-    ),
-    line(
-        "noise-floor",
-        "over 256 B, 4, 16, 64 KiB × 1 and 4 threads the A/A half-width is under 4% in at least 6 \
-         of 8 cells within 15 s a cell, and no A/A arm is FASTER or SLOWER",
-        &[],
-        noise_floor,
-    ),
-    line(
-        "self-check",
-        "over 20 cells of one full run the A/A arm is FASTER or SLOWER in none and excludes 1 \
-         pointwise in at most 4",
-        &[],
-        self_check,
-    ),
-    line(
-        "equal-time",
-        "two busy loops beside it, 20 cells: no arm that makes the baseline's call, the A/A arm and \
-         its bare loop, is judged FASTER or SLOWER",
-        &[],
-        equal_time,
-    ),
-    line(
-        "stated-time",
-        "`run plans/classic-72.toml` keeps to the time it states within a quarter",
-        &[],
-        stated_time,
-    ),
-    line(
-        "perf-stat",
-        "a single arm under `--isolate`, with `perf stat --control` around our own bracket, agrees \
-         with our counts within 1% for task-clock, context switches and faults (and cycles where \
-         there is a PMU)",
-        &["perf"],
-        perf_stat::check,
-    ),
-    line(
-        "explain",
-        "`explain` on veth shows the late copy and page pinning for `sendmsg_zerocopy` and neither \
-         for `send`; over 95% of `memcpy` falls in user code",
-        &[],
-        explain,
-    ),
-    line(
-        "audit",
-        "`audit` flags, in a file of planted rows, every impossible one and no possible one; the \
-         perf text with \"0.131 GHz\" and 305 switches at 520/s over 21.14 ms is flagged on both \
-         counts",
-        &[],
-        audit,
-    ),
-    line(
-        "doctor",
-        "`doctor` is right on this machine as root and as an ordinary user: each claim that can be \
-         tried again is so, and the command it advises first has its effect",
-        &["python3", "setpriv", "setcap", "unshare", "prlimit"],
-        doctor::check,
-    ),
-    line(
-        "counters",
-        "counters open cost less than 2% of a slice's time (upper end of the interval, alternated \
-         slices), reading them less than 5% of a trial's and none within a slice's clock",
-        &[],
-        overhead::counters,
-    ),
-    line(
-        "sampling",
-        "sampling at 1 kHz costs less than 2% of a slice's time (upper end of the interval, \
-         alternated slices)",
-        &[],
-        overhead::sampling,
-    ),
-    line(
-        "thread-cpu",
-        "CPU time has that of the kernel's threads that work for an arm (io_uring): of what the \
-         process spends less than 5% is left out, for every arm of every study",
-        &[],
-        thread_cpu::check,
-    ),
-    line(
-        "groups",
-        "cells with several groups of arms: n is the contrast's, tables are in the order of their \
-         ratios, each arm is judged beside the A/A of its own group",
-        &[],
-        groups::check,
-    ),
-    line(
-        "recompute",
-        "runs of net, file, write, syscall and server, several of them with more arms than a trial \
-         holds, computed again from their exported slices by a program that shares no code: \
-         contrasts, pairs, intervals, verdicts and figures agree to six digits, and one changed \
-         slice does not",
-        &["python3"],
-        recompute,
-    ),
-    line(
-        "repetitions",
-        "five repetitions of one plan, compared pairwise, give no SLOWER in ten comparisons",
-        &[],
-        repeated::repetitions,
-    ),
-    line(
-        "handicap",
-        "an arm that takes 20% longer in a second run is SLOWER in the comparison, it alone, with \
-         the right ratio in its interval",
-        &[],
-        repeated::handicap,
-    ),
-    line(
-        "fresh-copies",
-        "a build measured in turn with a copy of itself differs from it in none of twenty \
-         comparisons",
-        &[],
-        repeated::fresh_copies,
-    ),
+pub const FUNCTIONS: Functions = &[
+    ("stated-time", stated_time),
+    ("perf-stat", perf_stat::check),
+    ("audit", audit),
+    ("doctor", doctor::check),
+    ("thread-cpu", thread_cpu::check),
+    ("groups", groups::check),
+    ("recompute", recompute),
+    ("repetitions", repeated::repetitions),
+    ("handicap", repeated::handicap),
+    ("fresh-copies", repeated::fresh_copies),
 ];
-
-/// Runs simulations, tests that are always run; they must pass, and print as many lines of each
-/// kind as are asked for. `mark` stands in every such line.
-fn rates(check: &Check, words: &str, mark: &str, kinds: &[(&str, RangeInclusive<usize>)]) -> Res {
-    let done = tests(check, &format!("--package {words} -- --nocapture"))?;
-    let lines = done.out_lines().filter(|line| line.contains(mark));
-    // A test's name may stand in front of its first line.
-    let rates: Vec<&str> =
-        lines.map(|line| line.split_once("figure: ").map_or(line, |(_, rate)| rate)).collect();
-    for (kind, count) in kinds {
-        let of_kind: Vec<&str> = rates.iter().copied().filter(|rate| rate.contains(kind)).collect();
-        check.judge(kind, count.contains(&of_kind.len()), of_kind.join("\n"));
-    }
-    Ok(())
-}
-
-fn noise_floor(bench: &Bench) -> Res {
-    let run = bench.run(
-        "run net --sizes 256,4KiB,16KiB,64KiB --threads 1,4 --methods send_staged,sendmsg_iov \
-         --budget 2m --json",
-    )?;
-    let json = run.json()?;
-    let copies = copies(bench, &json, 8);
-    copies.iter().for_each(|row| bench.note("A/A", ratio_words(row)));
-    let narrow = copies.iter().filter(|row| half_width(row) < 0.04).count();
-    bench.within("cells under ±4%", narrow, 6..);
-    bench.within("seconds", run.seconds(), ..=8.0 * 15.0);
-    Ok(())
-}
-
-fn self_check(bench: &Bench) -> Res {
-    let json = bench.json(
-        "run net --methods send_staged,sendmsg_iov,sendmsg_zerocopy --threads 1,2,4,8 --sizes \
-         256,1KiB,4KiB,16KiB,64KiB --network veth --budget 5m --json",
-    )?;
-    let excludes = |row: &&Value| row.num("ratio_low") > 1.0 || row.num("ratio_high") < 1.0;
-    let excluding = copies(bench, &json, 20).into_iter().filter(excludes).count();
-    bench.within("exclude 1 pointwise", excluding, ..=4);
-    Ok(())
-}
-
-/// The baseline's copies in all cells, none of which may be judged different from it.
-fn copies<'a>(check: &Check, json: &'a Value, cells: usize) -> Vec<&'a Value> {
-    let copies = json.rows_where("role", "self_check");
-    check.same("cells", copies.len(), cells);
-    let different = copies.iter().filter(|row| is_judged(row, &DIFFERENT)).count();
-    check.same("A/A arms FASTER or SLOWER", different, 0);
-    copies
-}
-
-/// The baseline, a bare loop of the same call, and the hidden copy; 20 cells.
-/// Not a quick run: those have no verdicts.
-const EQUAL: &str = "run net --methods send,bare_send --baseline send \
-                     --sizes 64,512,4KiB,16KiB,64KiB --threads 1,2,3,4 --network loopback \
-                     --passes 12 --budget 5m --json";
-
-/// On a machine whose processors others want too: two loops that want one each, as many as the
-/// machine of the promise has.
-fn equal_time(bench: &Bench) -> Res {
-    let busy = || Job::shell("while :; do :; done").start();
-    let _loops: [Running; 2] = [busy()?, busy()?];
-    judge_equal_time(bench, &bench.json(EQUAL)?);
-    Ok(())
-}
-
-fn judge_equal_time(check: &Check, json: &Value) {
-    for role in ["self_check", "compared"] {
-        let rows = json.rows_where("role", role);
-        check.same(format!("cells of {role}"), rows.len(), 20);
-        for row in &rows {
-            // The copy is never called a winner, but the cell invalid.
-            let is_invalid = role == "self_check" && is_judged(row, &["INVALID"]);
-            if is_invalid || is_judged(row, &DIFFERENT) || row.word("verdict").is_empty() {
-                check.judge(role, false, ratio_words(row));
-            }
-        }
-        for word in ["EQUIVALENT", "SMALL", "INCONCLUSIVE", "UNRANKED"] {
-            check.note(word, rows.iter().filter(|row| is_judged(row, &[word])).count());
-        }
-    }
-    let remarks = json.to_string().matches("slices are not equal in time").count();
-    check.note("remarks on slices of unequal length", remarks);
-}
 
 fn stated_time(bench: &Bench) -> Res {
     let run = plan(bench, "classic-72.toml").minutes(40).success()?;
@@ -284,34 +56,6 @@ fn stated_seconds(line: &str) -> Option<f64> {
         rest = behind.trim();
     }
     Some(seconds)
-}
-
-/// The late copy and the pinning of a zero-copy send, and neither elsewhere.
-fn explain(bench: &Bench) -> Res {
-    bench.run(
-        "run net --methods send,sendmsg_zerocopy,memcpy --baseline send --sizes 64KiB --threads 1 \
-         --network veth --quick --json",
-    )?;
-    let explained = bench.json("explain last 1 --arms send,sendmsg_zerocopy,memcpy --json")?;
-    if explained["attribution"]["kernel"] != true {
-        bench.missing("this user may not sample the kernel");
-        return Ok(());
-    }
-    // The share of a class in the CPU time of an arm's both ends.
-    let share = |arm: &str, class: &str| {
-        let arm = explained.find("attribution/arms", "arm", arm);
-        // Where there is none it has no part.
-        arm.find("both/classes", "class", class).num("share/value").max(0.0)
-    };
-    for class in ["late_copy", "page_pinning"] {
-        // What a share has to reach to be shown, and what one may have by accident.
-        let of = |arm| format!("{class} of {arm}");
-        bench.within(of("sendmsg_zerocopy"), share("sendmsg_zerocopy", class), 0.02..);
-        bench.within(of("send"), share("send", class), ..=0.002);
-    }
-    bench.within("user code of memcpy", share("memcpy", "user"), 0.95..);
-    explained.list("sentences").iter().for_each(|sentence| bench.note("it says", sentence));
-    Ok(())
 }
 
 /// The plausibility gates on tables of others: planted rows and texts.
@@ -393,10 +137,7 @@ fn run_id(json: &Value) -> Res<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::check::passes;
 
     #[test]
     fn a_stated_time_is_read() {
@@ -407,23 +148,5 @@ mod tests {
         assert_eq!(seconds("38.5 s"), Some(38.5));
         assert_eq!(seconds("soon"), None);
         assert_eq!(stated_seconds("nothing is said"), None);
-    }
-
-    #[test]
-    fn a_copy_that_is_judged_different_fails_the_line() {
-        let arms = |role: &str, verdict: &str| {
-            vec![json!({"primitive": "send", "role": role, "verdict": verdict}); 20]
-        };
-        let with = |copy: &str, twin: &str| {
-            let rows = [arms("self_check", copy), arms("compared", twin)].concat();
-            passes(|check| judge_equal_time(check, &json!({ "cells": rows })))
-        };
-        assert!(with("EQUIVALENT", "INCONCLUSIVE"));
-        assert!(with("SMALL", "UNRANKED"));
-        assert!(!with("INVALID", "EQUIVALENT"));
-        assert!(!with("", "EQUIVALENT"), "no verdict");
-        assert!(!with("EQUIVALENT", "SLOWER"));
-        let half = json!({"cells": arms("self_check", "EQUIVALENT")});
-        assert!(!passes(|check| judge_equal_time(check, &half)), "half of the arms");
     }
 }

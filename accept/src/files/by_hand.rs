@@ -1,7 +1,6 @@
 //! The plain tools for files, against arithmetic of our own.
 
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::fs;
 
 use serde_json::Value;
 
@@ -96,31 +95,6 @@ fn xor(bytes: &[u8]) -> String {
         u32::from_le_bytes(word)
     };
     format!("{:08x}", bytes.chunks(4).map(word).fold(0, |sum, word| sum ^ word))
-}
-
-/// Files that are unfit to be timed, and what has to be said of them.
-pub fn unfit(bench: &Bench) -> Res {
-    let make = |name: &str, bytes: &[u8], size: u64| {
-        let file = File::create(bench.path(name));
-        let made = file.and_then(|file| {
-            file.set_len(size)?;
-            file.write_all_at(bytes, 0)?;
-            file.sync_all()
-        });
-        made.map_err(|e| format!("cannot make {name}: {e}"))
-    };
-    make("holes", &[1; 4096], 4 << 20)?;
-    make("zeros", &vec![0; 4 << 20], 0)?;
-    bench.at_home(Job::of("fallocate -l 4MiB unwritten")).success()?;
-    for (name, word) in [("holes", "holes"), ("unwritten", "never written"), ("zeros", "zeros")] {
-        let run = format!(
-            "run file --file {} --cache warm --quick --block-sizes 4KiB --engines read --passes 2 \
-             --rounds 3 --progress none",
-            bench.path(name).display()
-        );
-        bench.said(name, bench.iolens(&run).run()?.noted(word));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

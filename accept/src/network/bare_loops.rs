@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use crate::json::{is_judged, ratio_words};
+use crate::json::is_judged;
 use crate::prelude::*;
+use crate::query::query;
 
 /// Of a run with the primitive as baseline. On `sink` there is one process and
 /// nothing else to wait for, so that the loop is the largest share it ever is;
@@ -77,9 +78,9 @@ fn settings(entry: &Value) -> Vec<&'static str> {
 fn measure(bench: &Bench, primitive: &str, options: &str) -> Res<(Verdict, String)> {
     let arms = format!("--methods {primitive},bare_{primitive} --baseline {primitive}");
     let json = bench.json(format!("{RUN} {options} {arms}"))?;
-    let cells = json.rows_where("primitive", &format!("bare_{primitive}"));
-    let words: Vec<String> = cells.iter().map(|row| ratio_words(row)).collect();
-    Ok((verdict(&cells), words.join(", ")))
+    let bare = format!("bare_{primitive}");
+    let words = query([&json, &Value::Null], &format!("rows(\"{bare}\") | map(words)"))?;
+    Ok((verdict(&json.rows_where("primitive", &bare)), format!("{words:?}")))
 }
 
 fn verdict(cells: &[&Value]) -> Verdict {

@@ -6,8 +6,6 @@ use std::collections::BTreeSet;
 use crate::prelude::*;
 use crate::process::processes;
 
-pub const NEEDS: &[&str] = &["root", "tc", "nsenter"];
-
 const RATE_BITS_PER_S: f64 = 100e6;
 
 /// How far from the expected goodput a reading may be.

@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::run_id;
 use crate::json::measured;
 use crate::prelude::*;
-use crate::process::tests;
 
 /// Runs, and the ratio by which the table of their first cell is ordered.
 const RUNS: [(&str, &str); 2] = [
@@ -20,10 +19,6 @@ const RUNS: [(&str, &str); 2] = [
 ];
 
 pub fn check(bench: &Bench) -> Res {
-    // Known answers: fixtures of two groups.
-    for package in ["iolens-stats", "iolens-report"] {
-        tests(bench, &format!("--package {package} --lib group_tests"))?;
-    }
     for (command, ratio) in RUNS {
         let run = bench.json(command)?;
         bench.note("run", command);
