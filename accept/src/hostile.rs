@@ -3,8 +3,6 @@
 mod clients;
 mod kill;
 
-use std::fs;
-
 use crate::prelude::*;
 use crate::process::Finished;
 use crate::remote;
@@ -42,8 +40,7 @@ const TARGETS: [(&str, &str); 14] = [
 fn fuzzing(bench: &Bench) -> Res {
     for (target, seeds) in TARGETS {
         let corpus = format!("fuzz/corpus/{target}");
-        let made = fs::create_dir_all(crate::root().join(&corpus));
-        made.map_err(|e| format!("cannot create {corpus}: {e}"))?;
+        fs::create_dir_all(crate::root().join(&corpus))?;
         // The nightly cargo: the sanitizer's options are its alone.
         let job = format!(
             "rustup run nightly cargo fuzz run {target} {corpus} {seeds} -- -max_total_time=60 \
@@ -85,7 +82,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::process::names;
 
     #[test]
     fn every_target_is_run_and_has_its_seeds() {

@@ -2,12 +2,10 @@
 //! what is run, and what has to be said then. What takes more is a function of the same name.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::process::{Job, tests};
-use crate::query::ask;
+use crate::bench::Asks;
+use crate::prelude::*;
+use crate::process::tests;
 
 /// Functions that show what a line promises, by its name.
 pub type Functions = &'static [(&'static str, fn(&Bench) -> Res)];
@@ -26,6 +24,9 @@ pub struct Line {
     pub needs: Vec<String>,
     #[serde(default)]
     steps: Vec<Step>,
+    /// What the function asks of documents.
+    #[serde(default)]
+    pub asks: Asks,
     /// What somebody has to do.
     by_hand: Option<String>,
     /// After the steps.
@@ -40,10 +41,14 @@ struct Step {
     /// Scripts that run meanwhile.
     #[serde(default)]
     beside: Vec<String>,
-    /// A script that comes before.
+    /// A script that comes before, with the tool as `$IOLENS`.
     prepare: Option<String>,
     /// Words of the tool. The JSON that it prints is what filters are asked about.
     run: Option<String>,
+    /// Its exit code, if not 0.
+    code: Option<i32>,
+    /// A file in the workspace whose text stands beside the JSON, instead of what was before.
+    file: Option<String>,
     /// How often it is run, if not once.
     times: Option<u32>,
     /// A condition on the time it took, s.
@@ -99,7 +104,7 @@ impl Step {
         let beside = self.beside.iter().map(|script| Job::shell(script).start());
         let _beside = beside.collect::<Res<Vec<_>>>()?;
         if let Some(script) = &self.prepare {
-            bench.at_home(Job::shell(script)).success()?;
+            bench.at_home(Job::shell(script)).env("IOLENS", &bench.tool).success()?;
         }
         if let Some(words) = &self.tests {
             self.test(bench, words)?;
@@ -114,20 +119,30 @@ impl Step {
             bench.said(part, run()?.noted(part));
             return Ok(Some(Value::Null));
         }
-        let mut done = run()?.success()?;
+        let mut done = run()?;
         for _ in 1..self.times.unwrap_or(1) {
-            done = run()?.success()?;
+            done = done.success().and_then(|_| run())?;
+        }
+        match self.code {
+            Some(code) => bench.same("exit code", done.status.code(), Some(code)),
+            None => done = done.success()?,
         }
         if let Some(condition) = &self.seconds {
             let seconds = json!(done.seconds());
             ask(bench, [&seconds, before], ["seconds", ".", condition]);
         }
-        self.judge(bench, [&done.json()?, before])
+        match &self.file {
+            Some(file) => {
+                let text = fs::read_to_string(crate::root().join(file))?;
+                self.judge(bench, [&done.json()?, &json!(text)])
+            }
+            None => self.judge(bench, [&done.json()?, before]),
+        }
     }
 
     fn judge(&self, check: &Check, documents: [&Value; 2]) -> Res<Option<Value>> {
         if let Some([why, filter]) = &self.unless
-            && crate::query::query(documents, filter)? != [true]
+            && query(documents, filter)? != [true]
         {
             check.missing(why);
             return Ok(None);
@@ -155,10 +170,20 @@ impl Step {
     }
 }
 
+/// Whether what a function of a line asks of documents is so.
+#[cfg(test)]
+pub fn asked(name: &str, what: &str, json: &Value, beside: &Value) -> bool {
+    let lines = crate::lines();
+    let line = lines.iter().find(|line| format!("{} {}", line.subject, line.name) == name);
+    let asks = &line.expect("there is such a line").asks;
+    crate::check::passes(|check| Bench::default().of_line(check, asks).ask(what, json, beside))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::passes;
+    use crate::query::judging;
 
     /// Whether a line's last step that judges is content with such documents.
     fn good(name: &str, json: &Value, before: &Value) -> bool {
@@ -184,11 +209,14 @@ mod tests {
     /// The filters of all lines compile.
     #[test]
     fn every_filter_is_one() {
-        for step in crate::lines().iter().flat_map(|line| &line.steps) {
-            let filters = step.expect.iter().map(|[_, filter, _]| filter);
-            for filter in filters.chain(step.unless.iter().map(|[_, filter]| filter)) {
-                let said = crate::query::query([&Value::Null, &Value::Null], filter);
-                let why = said.err().unwrap_or_default();
+        for line in crate::lines() {
+            let unless = line.steps.iter().filter_map(|step| step.unless.as_ref());
+            let expected = line.steps.iter().flat_map(|step| &step.expect);
+            let asked = expected.chain(line.asks.values().flatten());
+            let asked = asked.map(|[_, filter, condition]| judging(filter, condition));
+            for filter in asked.chain(unless.map(|[_, filter]| filter.clone())) {
+                let said = query([&Value::Null, &Value::Null], &filter);
+                let why = said.err().map(|why| why.to_string()).unwrap_or_default();
                 assert!(!why.contains("is no filter"), "{why}");
             }
         }
@@ -275,14 +303,169 @@ mod tests {
         let judged = |json: Value| good("truth counters", &json, &json!(0));
         assert!(judged(run(1.02, 2)));
         assert!(!judged(run(1.03, 2)) && !judged(run(1.02, 6)) && !judged(run(1.02, 11)));
-        let query = |filter| crate::query::query([&run(1.02, 2), &json!(0)], filter);
-        assert_eq!(query("open_counters"), Ok(vec![json!(["cycles_user"])]));
+        let query = |filter| query([&run(1.02, 2), &json!(0)], filter).ok();
+        assert_eq!(query("open_counters"), Some(vec![json!(["cycles_user"])]));
         let words = json!("rr 64 B × 1: SMALL 1.01 [1.0, 1.02] ");
-        assert_eq!(query("in_role(\"self_check\")[] | words"), Ok(vec![words]));
+        assert_eq!(query("in_role(\"self_check\")[] | words"), Some(vec![words]));
         assert!(!judged(with(run(1.02, 2), &json!({"cells": []}))), "no cell");
         assert!(
             !judged(with(run(1.02, 2), &json!({"run": {"host": {"facts": []}}}))),
             "no counter"
         );
+    }
+
+    #[test]
+    fn comparisons_rest_on_as_many_trials_as_there_are_passes() {
+        let row = |arm: &str, role: &str, n: u64| json!({"arm": arm, "role": role, "status": "ok", "n": n});
+        let second = [row("b", "baseline", 3), row("z", "compared", 9)];
+        let rows = [row("b", "baseline", 3), row("x", "compared", 3), row("y", "self_check", 2)];
+        let run = |rows: &[Value], n: u64| {
+            let findings = json!([{"method": "x", "against": {"n": n}}, {"method": "y"}]);
+            let cells = [rows, &second].concat();
+            json!({"cells": cells, "findings": findings})
+        };
+        let slice = |pass: u64, arm: &str| json!({"kind": "measured", "pass": pass, "position": 0, "arm": arm});
+        let slices =
+            json!({"slices": [slice(0, "x"), slice(1, "x"), slice(2, "y"), slice(3, "x")]});
+        let good = |rows: &[Value], n| asked("truth groups", "a run", &run(rows, n), &slices);
+        assert!(good(&rows, 3) && !good(&rows, 6));
+        assert!(!good(&[rows[0].clone(), row("x", "compared", 4)], 3));
+        assert!(!good(&[rows[0].clone(), row("x", "compared", 0)], 3));
+        assert!(asked("truth groups", "slices", &slices, &json!(0)), "two groups");
+        assert!(!asked("truth groups", "slices", &json!({"slices": [slice(1, "x")]}), &json!(0)));
+    }
+
+    #[test]
+    fn what_goes_wrong_at_a_server_is_told_without_what_does_not() {
+        let served = json!({"mishaps": {"reset": 3, "cut_off": 0}});
+        let good = |most: u64| asked("hostile clients", "the server", &served, &json!(most));
+        assert!(good(3) && !good(2));
+        let other = json!({"mishaps": {"no_task": 1}});
+        assert!(!asked("hostile clients", "the server", &other, &json!(3)));
+        let none = json!({"mishaps": {"cut_off": 0}});
+        assert!(asked("servers echo-in-c", "our server", &none, &json!(0)));
+        assert!(!asked("servers echo-in-c", "our server", &served, &json!(0)));
+        assert!(!asked("servers echo-in-c", "another", &none, &json!(0)), "nothing is asked");
+    }
+
+    #[test]
+    fn a_stall_is_seen_by_who_waits_and_not_by_who_sends() {
+        let load = |sent: u64, max: f64| {
+            json!({"outcomes": {"ok": 6000}, "from_due": {"max_ns": max, "p99_ns": 1160e6},
+                   "from_sent": {"p99_ns": sent, "buckets": [[1_000_000, 5999], [1_400_000_000, 1]]},
+                   "client_limited": false})
+        };
+        let good = |load: Value| {
+            let schedule = json!({"p99_ns": 1160e6});
+            asked("servers oracle", "a server that stalls", &load, &schedule)
+        };
+        assert!(good(load(2_000_000, 1.4e9)));
+        assert!(!good(load(1_160_000_000, 1.4e9)) && !good(load(2_000_000, 1.3e9)));
+    }
+
+    #[test]
+    fn a_change_that_is_known_is_found_and_no_other() {
+        let change = |primitive: &str, verdict: &str, low: f64| {
+            json!({"primitive": primitive, "arm": primitive, "quantity": "time", "verdict": verdict,
+                   "ratio": 0.8337, "pointwise": {"low": low, "high": 0.8344},
+                   "own": {"ns_a": 40_080_000}})
+        };
+        let good = |changes: [Value; 2]| {
+            asked("truth handicap", "two runs", &json!({ "changes": changes }), &json!(0))
+        };
+        let same = || change("same", "EQUIVALENT", 0.8);
+        assert!(good([same(), change("slow", "SLOWER", 0.833)]));
+        assert!(!good([same(), change("slow", "SMALL", 0.833)]));
+        assert!(!good([same(), change("slow", "SLOWER", 0.834)]), "the right ratio is not in it");
+        assert!(!good([change("same", "SLOWER", 0.8), change("slow", "SLOWER", 0.833)]));
+        assert!(!good([same(), same()]));
+    }
+
+    fn said(code: i32, err: &str) -> Value {
+        json!({"code": code, "err": err, "out": ""})
+    }
+
+    fn of_file_systems(what: &str, all: Value, left: &str) -> bool {
+        asked("files file-systems", what, &all, &json!({"left": left, "changed": false}))
+    }
+
+    #[test]
+    fn on_a_file_system_each_tool_gives_a_result_or_one_message() {
+        let printed = |json: Value| with(said(0, ""), &json!({"out": json.to_string()}));
+        let good = |more: Value, left: &str| {
+            let all = json!({
+                "read-read": printed(json!({"checksum": "7"})),
+                "copy-read_write": said(0, ""),
+                "show": printed(json!({"cells": [{"status": "ok", "cache": "warm"}]})),
+            });
+            of_file_systems("all works, or says why not", with(all, &more), left)
+        };
+        let reader = |sum: &str| json!({"read-mmap": printed(json!({"checksum": sum}))});
+        assert!(good(reader("7"), "f") && !good(reader("8"), "f") && !good(reader("7"), "f w"));
+        let one = |code, err| json!({"read-x": said(code, err)});
+        assert!(good(one(4, "iolens: no\n  do\n"), "f"));
+        assert!(!good(one(4, ""), "f") && !good(one(0, "iolens: a\n"), "f"));
+        assert!(!good(one(4, "iolens: a\niolens: b\n"), "f") && !good(one(-1, "iolens: a\n"), "f"));
+        assert!(!good(json!({"read-x": {"code": null, "err": ""}}), "f"), "it was not started");
+        let cells = |more: &[Value]| {
+            let cells = [&[json!({"status": "ok", "cache": "warm"})], more].concat();
+            good(json!({"show": printed(json!({ "cells": cells }))}), "f")
+        };
+        assert!(cells(&[]) && cells(&[json!({"status": "skipped", "reason": "why"})]));
+        assert!(!cells(&[json!({"status": "failed", "reason": "why"})]));
+        assert!(!cells(&[json!({"status": "invalid"})]));
+        assert!(!good(json!({"show": printed(json!({"cells": []}))}), "f"));
+    }
+
+    #[test]
+    fn a_quota_is_named_by_all_and_nothing_stays() {
+        let good = |name: &str, last: Value, left: &str| {
+            let met = || said(4, "iolens: cannot write w: EDQUOT\n");
+            let mut all: serde_json::Map<String, Value> =
+                (0..5).map(|n| (format!("write-{n}"), met())).collect();
+            all.insert(name.to_owned(), last);
+            of_file_systems("a quota that is used up", all.into(), left)
+        };
+        let elsewhere = || said(4, "iolens: it failed: EXDEV\n");
+        assert!(good("copy-reflink", elsewhere(), "") && !good("copy-reflink", elsewhere(), "w"));
+        assert!(!good("copy-read_write", elsewhere(), ""));
+        assert!(!good("copy-reflink", said(4, "iolens: oh\n"), ""));
+        assert!(!good("write-x", said(0, ""), ""));
+    }
+
+    #[test]
+    fn a_device_that_fails_is_named_by_all() {
+        let named = || said(4, "iolens: cannot read f: EIO\n");
+        let failed = "committed: failed: `read`: cannot read f: EIO\n";
+        let numbers = "committed: : ok, \n";
+        let good = |read: Value, midway: Value| {
+            let all = json!({"read-read": read, "read-direct": named(), "read-mmap": named(),
+                             "run": said(4, failed), "midway": midway});
+            of_file_systems("a device that fails", all, "")
+        };
+        let midway = |code| said(code, &format!("{numbers}{failed}"));
+        assert!(good(named(), midway(0)));
+        assert!(!good(named(), midway(101)) && !good(named(), Value::Null));
+        assert!(!good(named(), said(0, numbers)));
+        assert!(!good(said(4, "iolens: oh\n"), midway(0)));
+    }
+
+    #[test]
+    fn copies_are_warm_and_cold_and_what_shares_blocks_is_not_compared() {
+        let good = |reflink: Value, code: i32| {
+            let row = |cache: &str, id: &str, more: &Value| {
+                with(json!({"cache": cache, "primitive": id, "status": "ok"}), more)
+            };
+            let rate = json!({"copied_bytes_per_s": 1e9});
+            let cells = ["warm", "cold"]
+                .map(|cache| [row(cache, "read_write", &rate), row(cache, "reflink", &reflink)]);
+            let shown = json!({ "cells": cells.concat() }).to_string();
+            let all = json!({"shown": {"code": 0, "out": shown, "err": ""},
+                             "interrupted": said(130, ""), "resumed": said(code, "committed: x\n")});
+            of_file_systems("a run of copies", all, "f")
+        };
+        assert!(good(json!({}), 0) && good(json!({"status": "skipped"}), 0));
+        assert!(!good(json!({}), 1) && !good(json!({"status": "failed"}), 0));
+        assert!(!good(json!({"copied_bytes_per_s": 1e12}), 0));
     }
 }

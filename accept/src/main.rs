@@ -33,21 +33,26 @@ mod truth;
 
 /// What every line uses.
 mod prelude {
+    pub use std::time::Duration;
+
+    pub use anyhow::{Context, bail, ensure};
+    pub use fs_err as fs;
+    pub use serde_json::{Value, json};
+
     pub use crate::bench::Bench;
     pub use crate::check::{Check, Res};
     pub use crate::json::Json;
     pub use crate::lines::Functions;
-    pub use crate::process::Job;
+    pub use crate::process::{Job, names};
+    pub use crate::query::{ask, query};
 }
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Instant;
 
-use bench::Bench;
-use check::{Check, Res, State};
-use lines::{Functions, Line};
+use check::State;
+use lines::Line;
+use prelude::*;
 
 const HELP: &str = "\
 cargo xtask accept [SUBJECT [LINE]]   measures what was promised: all, a subject, or one line
@@ -64,15 +69,9 @@ const SUBJECTS: [(&str, &str, Functions); 7] = [
     ("report", include_str!("../lines/report.toml"), report::FUNCTIONS),
 ];
 
-fn main() -> ExitCode {
+fn main() -> Res {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("accept: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    run(&args.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// The root of the workspace; the variable lets tests run on a copy.
@@ -92,7 +91,7 @@ fn run(args: &[&str]) -> Res {
     };
     let lines: Vec<Line> = lines().into_iter().filter(is_meant).collect();
     if lines.is_empty() {
-        return Err("no such line; `cargo xtask accept --list` names them".to_owned());
+        bail!("no such line; `cargo xtask accept --list` names them");
     }
     match options.as_slice() {
         [] => measure(&lines, &table),
@@ -103,11 +102,11 @@ fn run(args: &[&str]) -> Res {
             Ok(())
         }
         ["--peers"] => {
-            let directory = tempfile::tempdir().map_err(|e| format!("no directory: {e}"))?;
+            let directory = tempfile::tempdir()?;
             println!("{}", peers::listed(directory.path())?);
             Ok(())
         }
-        _ => Err(HELP.to_owned()),
+        _ => bail!(HELP),
     }
 }
 
@@ -139,21 +138,22 @@ fn measure(lines: &[Line], name: &str) -> Res {
     }
     print!("{table}");
     let path = bench::target().join(format!("{name}.md"));
-    fs::write(&path, table).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    fs::write(&path, table)?;
     eprintln!("written to {}", path.display());
-    if open == 0 { Ok(()) } else { Err(format!("{open} lines did not pass")) }
+    ensure!(open == 0, "{open} lines did not pass");
+    Ok(())
 }
 
 /// What a line finds, in a directory of its own.
 fn judge(bench: &Bench, name: &str, line: &Line) -> Check {
     let check = Check::default();
     match peers::provide(&line.needs, &bench.peers) {
-        Err(missing) => check.missing(missing),
+        Err(missing) => check.missing(format!("{missing:#}")),
         Ok(versions) => {
             check.note("with", versions);
-            let room = bench.telling(&check).room(&name.replace(' ', "-"));
+            let room = bench.of_line(&check, &line.asks).room(&name.replace(' ', "-"));
             if let Err(why) = room.and_then(|room| line.check(&room)) {
-                check.judge("ended early", false, why);
+                check.judge("ended early", false, format!("{why:#}"));
             }
         }
     }

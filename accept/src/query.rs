@@ -2,12 +2,12 @@
 
 use std::fmt::Debug;
 
+use anyhow::anyhow;
+
+use crate::prelude::*;
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, data::JustLut, unwrap_valr};
 use jaq_json::{Val, read};
-use serde_json::Value;
-
-use crate::check::{Check, Res};
 
 /// Names for parts of our JSON.
 const DEFINITIONS: &str = include_str!("../lines/defs.jq");
@@ -22,37 +22,42 @@ pub fn query([json, before]: [&Value; 2], filter: &str) -> Res<Vec<Value>> {
     let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     let compiler = Compiler::default().with_funs(funs).with_global_vars(["$before"]);
     let compiled = compiler.compile(modules).map_err(|why| no_filter(filter, why))?;
-    let value = |json: &Value| {
-        read::parse_single(json.to_string().as_bytes()).map_err(|e| format!("no JSON: {e}"))
-    };
+    let value =
+        |json: &Value| read::parse_single(json.to_string().as_bytes()).context("it is JSON");
     let context = Ctx::<JustLut<Val>>::new(&compiled.lut, Vars::new([value(before)?]));
     let outputs = compiled.id.run((context, value(json)?)).map(unwrap_valr);
     let output = |output: Result<Val, _>| {
-        let text = output.map_err(|e| format!("`{filter}`: {e}"))?.to_string();
-        serde_json::from_str(&text).map_err(|e| format!("`{filter}` makes {text}: {e}"))
+        let text = output.map_err(|why| anyhow!("`{filter}`: {why}"))?.to_string();
+        serde_json::from_str(&text).with_context(|| format!("`{filter}` makes {text}"))
     };
     outputs.map(output).collect()
 }
 
-fn no_filter<F>(filter: &str, errors: Vec<(F, impl Debug)>) -> String {
+fn no_filter<F>(filter: &str, errors: Vec<(F, impl Debug)>) -> anyhow::Error {
     let why: Vec<_> = errors.into_iter().map(|(_, why)| why).collect();
-    format!("`{filter}` is no filter: {why:?}")
+    anyhow!("`{filter}` is no filter: {why:?}")
+}
+
+/// The filter that makes each value and whether the condition holds for it.
+pub fn judging(filter: &str, condition: &str) -> String {
+    format!("({filter}) | [., (. {condition})]")
 }
 
 /// Judges every value that a filter makes by a condition as `<= 0.08`, one at least; without a
 /// condition they are evidence. What is not there is null, which jq would sort before all numbers.
 pub fn ask(check: &Check, documents: [&Value; 2], [name, filter, condition]: [&str; 3]) {
-    match query(documents, filter) {
-        Err(why) => check.judge(name, false, why),
-        Ok(values) if condition.is_empty() => values.iter().for_each(|one| check.note(name, one)),
-        Ok(values) => {
-            check.expect(!values.is_empty(), name, "nothing to be judged");
-            for value in values {
-                let holds = query([&value, &Value::Null], &format!(". {condition}"));
-                let good = !value.is_null() && holds == Ok(vec![Value::Bool(true)]);
-                check.judge(name, good, format!("{value} (asked: {condition})"));
-            }
-        }
+    let judged = match query(documents, &judging(filter, condition)) {
+        Ok(judged) => judged,
+        Err(why) => return check.judge(name, false, format!("{why:#}")),
+    };
+    if condition.is_empty() {
+        judged.iter().for_each(|one| check.note(name, &one[0]));
+        return;
+    }
+    check.expect(!judged.is_empty(), name, "nothing to be judged");
+    for one in judged {
+        let good = !one[0].is_null() && one[1] == true;
+        check.judge(name, good, format!("{} (asked: {condition})", one[0]));
     }
 }
 

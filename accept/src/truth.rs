@@ -5,21 +5,14 @@ mod doctor;
 mod groups;
 mod perf_stat;
 mod repeated;
-mod thread_cpu;
 
-use std::collections::BTreeSet;
-
-use serde_json::Value;
-
-use crate::network::plan;
 use crate::prelude::*;
 
 pub const FUNCTIONS: Functions = &[
     ("stated-time", stated_time),
     ("perf-stat", perf_stat::check),
-    ("audit", audit),
     ("doctor", doctor::check),
-    ("thread-cpu", thread_cpu::check),
+    ("thread-cpu", thread_cpu),
     ("groups", groups::check),
     ("recompute", recompute),
     ("repetitions", repeated::repetitions),
@@ -28,9 +21,10 @@ pub const FUNCTIONS: Functions = &[
 ];
 
 fn stated_time(bench: &Bench) -> Res {
-    let run = plan(bench, "classic-72.toml").minutes(40).success()?;
+    let plan = crate::root().join("plans/classic-72.toml");
+    let run = bench.iolens("run").arg(plan).minutes(40).success()?;
     let stated = run.err_lines().find_map(stated_seconds);
-    let stated = stated.ok_or("the run did not say how long it would take")?;
+    let stated = stated.context("the run did not say how long it would take")?;
     bench.note("stated", format!("{stated:.0} s, took {:.0} s", run.seconds()));
     bench.within("of it", run.seconds() / stated, 0.75..=1.25);
     Ok(())
@@ -56,49 +50,6 @@ fn stated_seconds(line: &str) -> Option<f64> {
         rest = behind.trim();
     }
     Some(seconds)
-}
-
-/// The plausibility gates on tables of others: planted rows and texts.
-fn audit(bench: &Bench) -> Res {
-    for name in ["planted.csv", "planted_files.csv"] {
-        let text = crate::bench::read(&fixture(name))?;
-        let lines = |word: &str| -> BTreeSet<u64> {
-            let numbered = (1..).zip(text.lines());
-            numbered.filter(|(_, line)| line.starts_with(word)).map(|(number, _)| number).collect()
-        };
-        let (planted, sound) = (lines("impossible"), lines("possible"));
-        bench.judge(name, !planted.is_empty() && !sound.is_empty(), "has rows of both kinds");
-        let (code, file) = audited(bench, name)?;
-        bench.same("exit code", code, Some(1));
-        bench.same("flagged of those that are impossible", flagged(&file), planted);
-    }
-    let file = audited(bench, "perf_impossible.txt")?.1;
-    let impossible = file.list("findings").iter().filter(|one| one["severity"] == "impossible");
-    let texts: Vec<&str> = impossible.map(|finding| finding.word("text")).collect();
-    let has = |part: &str| texts.iter().any(|text| text.contains(part));
-    let both = has("hold 11.00, not 305") && has("a clock of 0.1310 GHz");
-    bench.judge("perf_impossible.txt", both && texts.len() == 2, texts.join("; "));
-    let (code, file) = audited(bench, "perf_possible.txt")?;
-    bench.same("perf_possible.txt, exit code", code, Some(0));
-    bench.same("flagged", flagged(&file), BTreeSet::new());
-    Ok(())
-}
-
-/// A fixture of the crate that audits.
-fn fixture(name: &str) -> std::path::PathBuf {
-    crate::root().join("crates/audit/fixtures").join(name)
-}
-
-/// Exit code and findings of one fixture.
-fn audited(bench: &Bench, name: &str) -> Res<(Option<i32>, Value)> {
-    let done = bench.iolens("audit --json").arg(fixture(name)).run()?;
-    Ok((done.status.code(), done.json()?.at("files/0").clone()))
-}
-
-/// Lines in any finding that is more than a remark.
-fn flagged(file: &Value) -> BTreeSet<u64> {
-    let findings = file.list("findings").iter().filter(|found| found["severity"] != "remark");
-    findings.flat_map(|found| found.list("lines")).filter_map(Value::as_u64).collect()
 }
 
 /// Runs of seconds. `--passes` makes them short, and unlike `--quick` leaves them verdicts. All
@@ -132,7 +83,49 @@ fn recompute(bench: &Bench) -> Res {
 }
 
 fn run_id(json: &Value) -> Res<String> {
-    Ok(json.at("run/id").as_str().ok_or("the JSON names no run")?.to_owned())
+    Ok(json.at("run/id").as_str().context("the JSON names no run")?.to_owned())
+}
+
+/// Arms whose work threads of the kernel's do, in part at least, on every kernel that has them.
+const RINGS: [&str; 4] =
+    ["file uring_sqpoll", "write uring_fixed", "copy uring_copy", "net uring_send"];
+
+/// CPU time that threads of the kernel's spend for an arm: as the conformance test of the engine
+/// compares it with that of the process, and as the tool shows it beside what `file write` reads of
+/// its own process.
+fn thread_cpu(bench: &Bench) -> Res {
+    let done = Job::cargo("test --release --package iolens-engine --test cpu_time").run()?;
+    let compared = done.out_lines().filter(|line| line.starts_with("cpu_time "));
+    bench.note("arms compared with their processes", compared.count());
+    for ring in RINGS {
+        match done.line(&format!("{ring}:")) {
+            line if line.starts_with("cpu_time ") => bench.note(ring, line),
+            _ => bench.missing(format!("{ring} was not measured\n{}", done.stderr())),
+        }
+    }
+    bench.part("conformance", done.success().map(|_| "it passes"));
+    let run = "run write --engines write,uring_fixed --baseline write --block-sizes 256KiB \
+               --threads 1 --target new --quick --passes 5 --json";
+    let json = bench.json(run)?;
+    let whole = whole(bench, "uring_fixed")? / whole(bench, "write")?;
+    bench.ask("the study", &json, &json!(whole));
+    Ok(())
+}
+
+/// CPU time of whole processes that write with an engine, per byte, with the making of the blocks
+/// in it: of three the one which was disturbed least. Its parts are told apart by the clock's ticks
+/// alone.
+fn whole(bench: &Bench, engine: &str) -> Res<f64> {
+    let line = format!(
+        "file write whole-{engine} --engine {engine} --block-size 256KiB --count 2048 --overwrite \
+         --json"
+    );
+    let mut least = f64::INFINITY;
+    for _ in 0..3 {
+        let per_byte = "(.cpu_user_ns + .cpu_system_ns) / .bytes";
+        least = least.min(bench.json(&line)?.number(per_byte)?);
+    }
+    Ok(least)
 }
 
 #[cfg(test)]
