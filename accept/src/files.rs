@@ -23,7 +23,8 @@ pub const FUNCTIONS: Functions = &[
 /// The plan of block sizes, judged by what each slice counted.
 fn block_sizes(bench: &Bench) -> Res {
     let plan = crate::root().join("plans/file-block-sizes.toml");
-    let json = bench.iolens("run --progress none --budget 5m --json").arg(plan).json()?;
+    let run = bench.iolens("run").arg(plan).words("--progress none --budget 5m --json");
+    let json = run.json()?;
     bench.ask("the run", &json, &Value::Null);
     let arms = bench.json("export last --format json --rows arms")?;
     bench.ask("slices", &json!(used(&arms, &bench.slices()?)), &json);

@@ -48,6 +48,7 @@ mod prelude {
 }
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use check::State;
@@ -69,9 +70,15 @@ const SUBJECTS: [(&str, &str, Functions); 7] = [
     ("report", include_str!("../lines/report.toml"), report::FUNCTIONS),
 ];
 
-fn main() -> Res {
+fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    run(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    match run(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("accept: {why:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// The root of the workspace; the variable lets tests run on a copy.

@@ -21,8 +21,8 @@ pub const FUNCTIONS: Functions = &[
     ("liburing", rivals::liburing),
 ];
 
-// A link whose rate is known: a token bucket on the sending end's veth, put there from outside while
-// the run goes on.
+// A link whose rate is known: a token bucket on the sending end's veth, put there from outside
+// while the run goes on.
 
 const RATE_BITS_PER_S: f64 = 100e6;
 

@@ -26,12 +26,21 @@ cargo xtask docs                      make docs/{primitives,calls,models,metrics
 cargo xtask release                   static binaries with their papers, in target/packages
 cargo xtask accept [SUBJECT [LINE]]   what was promised, measured, as a table; --list names it";
 
-fn main() -> Result<ExitCode> {
+fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match run(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(code) => code,
+        Err(why) => {
+            eprintln!("xtask: {why:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[&str]) -> Result<ExitCode> {
     let sh = &Shell::new()?;
     sh.change_dir(root());
-    match args.as_slice() {
+    match args {
         ["tidy"] => run_tidy()?,
         ["test", rest @ ..] => testing::run(sh, rest)?,
         ["test-unprivileged", rest @ ..] => testing::run_unprivileged(sh, rest)?,
