@@ -13,8 +13,8 @@ def width: (.ratio_high / .ratio_low | sqrt) - 1;
 # `4096 B × 1: EQUIVALENT 0.999 [0.995, 1.004]`.
 def words:
   def short: if type == "number" then . * 10000 | round / 10000 else . end;
-  "\(.mode // "") \(.message_bytes // .block_bytes) B × \(.threads): \(.verdict) \(.ratio | short) " +
-  "[\(.ratio_low | short), \(.ratio_high | short)] \(.reason // "")";
+  "\(.mode // "") \(.message_bytes // .block_bytes) B × \(.threads): \(.verdict) " +
+  "\(.ratio | short) [\(.ratio_low | short), \(.ratio_high | short)] \(.reason // "")";
 
 # The methods that are ahead by a quantity, or at a size.
 def ahead: (.methods // [])[], .method, .lowest | strings;
@@ -40,7 +40,8 @@ def contrast_widths:
 # The share of a class in the CPU time of both ends of an arm, of `explain`. Where there is none it
 # has no part.
 def share($arm; $class):
-  [.attribution.arms[] | select(.arm == $arm).both.classes[]? | select(.class == $class).share.value]
+  [.attribution.arms[] | select(.arm == $arm).both.classes[]?
+   | select(.class == $class).share.value]
   | .[0] // 0;
 
 # The counters that the machine gives a thread.
@@ -60,7 +61,8 @@ def wrong: [.requests_timeout, .requests_refused, .requests_reset, .requests_inv
 def is_crowd: .status == "ok" and .requests_ok >= 10000 and wrong == 0
               and .server_cpu_ns_per_request > 0;
 def names_limit: .status == "skipped"
-  and ([.reason // "" | contains("RLIMIT_NOFILE", "ip_local_port_range", "nf_conntrack_max")] | any);
+  and ([.reason // ""
+        | contains("RLIMIT_NOFILE", "ip_local_port_range", "nf_conntrack_max")] | any);
 
 # Of `tune`.
 def over_dd: [.verdict.against[] | select(.work.program == "dd").ratio][0];
@@ -77,7 +79,8 @@ def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
 # The comparisons of the first cell.
 def contrasts_of_first_cell:
   .cells as $rows
-  | ([range(1; $rows | length) | select($rows[.].role == "baseline")][0] // ($rows | length)) as $end
+  | ($rows | length) as $all
+  | ([range(1; $all) | select($rows[.].role == "baseline")][0] // $all) as $end
   | [$rows[:$end][] | select(.role | IN("compared", "self_check")) | select(.status == "ok")];
 
 # Of `compare`: `slow, time: SLOWER 0.8337 [0.833, 0.8344]`.
@@ -143,11 +146,13 @@ def state_wrong:
 
 # Of searches for a rate.
 def search($goal): [.searches[] | select((.goal == "knee") == ($goal == "knee"))][0];
-def search_words: "\(.ended): kept at \(.kept_per_s), broken at \(.broken_per_s) per second, over " +
+def search_words:
+  "\(.ended): kept at \(.kept_per_s), broken at \(.broken_per_s) per second, over " +
   "\(.levels // [] | length) rates \(.why // "")";
 def holds($known): .kept_per_s / 1.05 <= $known and
   if .ended == "found"
-  then .kept_per_s >= $known / 1.05 / 1.05 and .broken_per_s != null and $known <= .broken_per_s * 1.05
+  then .kept_per_s >= $known / 1.05 / 1.05
+    and .broken_per_s != null and $known <= .broken_per_s * 1.05
   else .ended == "at_least" and .kept_per_s >= 0.8 * $known end;
 
 # Of `doctor`, beside it what was possible when it was tried.

@@ -183,7 +183,7 @@ pub fn asked(name: &str, what: &str, json: &Value, beside: &Value) -> bool {
 mod tests {
     use super::*;
     use crate::check::passes;
-    use crate::query::judging;
+    use crate::json::judging;
 
     /// Whether a line's last step that judges is content with such documents.
     fn good(name: &str, json: &Value, before: &Value) -> bool {

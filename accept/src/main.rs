@@ -25,7 +25,6 @@ mod page;
 mod pairs;
 mod peers;
 mod process;
-mod query;
 mod remote;
 mod report;
 mod servers;
@@ -41,10 +40,9 @@ mod prelude {
 
     pub use crate::bench::Bench;
     pub use crate::check::{Check, Res};
-    pub use crate::json::Json;
+    pub use crate::json::{Json, ask, query};
     pub use crate::lines::Functions;
     pub use crate::process::{Job, names};
-    pub use crate::query::{ask, query};
 }
 
 use std::path::{Path, PathBuf};
