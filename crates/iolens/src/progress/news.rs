@@ -95,6 +95,7 @@ impl News {
         };
         match self.precision.unmet.as_slice() {
             _ if self.pass < self.passes.minimum => String::new(),
+            [] if self.precision.widest.is_none() => String::new(),
             [] => format!(" · every ratio within ±{}", percent(self.precision.target)),
             [widest, rest @ ..] => format!(" · not precise enough: {widest}{}", more(rest)),
         }
@@ -168,6 +169,10 @@ mod tests {
         for (news, how_far, precision) in lines {
             assert_eq!(news.line(), format!("pass {how_far} · {precision}"));
         }
+        let mut unusable = news([1, 1], 1, 6, &[]);
+        unusable.precision.widest = None;
+        let line = "pass 1 of 1 · 6.00 s, no pass left · widest n/a, noise n/a";
+        assert_eq!(unusable.line(), line, "no ratio is within anything");
     }
 
     #[test]
