@@ -1,18 +1,21 @@
 //! What every line gets: the built tool, and a directory for what it makes.
 
-use std::fs;
+use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::check::{Check, Res};
-use crate::process::{Finished, Job};
+use crate::prelude::*;
+use crate::process::Finished;
+
+/// What is asked of a document: name, filter and condition of each figure, by what it is.
+pub type Asks = BTreeMap<String, Vec<[String; 3]>>;
 
 /// The tool, with a directory where it works and keeps its files, results included.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Bench {
     /// The release build.
     pub tool: PathBuf,
@@ -23,6 +26,8 @@ pub struct Bench {
     home: PathBuf,
     /// What the line has found so far.
     check: Check,
+    /// What it asks of documents.
+    asks: Asks,
 }
 
 /// A line tells its bench what it finds.
@@ -45,24 +50,36 @@ impl Bench {
                 target().join("release/iolens")
             }
         };
-        let all = fs::Permissions::from_mode(0o755);
-        let scratch = tempfile::Builder::new().prefix("iolens-accept-").permissions(all).tempdir();
-        let scratch = scratch.map_err(|e| format!("no temporary directory: {e}"))?;
+        let all = Permissions::from_mode(0o755);
+        let scratch =
+            tempfile::Builder::new().prefix("iolens-accept-").permissions(all).tempdir()?;
         let [path, peers] = [scratch.path().to_owned(), scratch.path().join("peers")];
-        create(&peers)?;
-        let check = Check::default();
-        Ok((Bench { tool, peers, home: path.clone(), scratch: path, check }, scratch))
+        fs::create_dir_all(&peers)?;
+        let bench = Bench { tool, peers, home: path.clone(), scratch: path, ..Bench::default() };
+        Ok((bench, scratch))
     }
 
-    /// The same bench for evidence of its own.
+    /// The same bench for a line, with evidence of its own.
+    pub fn of_line(&self, check: &Check, asks: &Asks) -> Bench {
+        Bench { check: check.clone(), asks: asks.clone(), ..self.clone() }
+    }
+
+    /// The same for evidence alone.
     pub fn telling(&self, check: &Check) -> Bench {
-        Bench { check: check.clone(), ..self.clone() }
+        self.of_line(check, &self.asks)
+    }
+
+    /// Asks a document, and beside it another, what the table of the line has under this name.
+    pub fn ask(&self, what: &str, json: &Value, beside: &Value) {
+        let all = self.asks.get(what).map_or(&[][..], Vec::as_slice);
+        self.expect(!all.is_empty(), what, "nothing is asked");
+        all.iter().for_each(|one| ask(self, [json, beside], one.each_ref().map(String::as_str)));
     }
 
     /// The same tool with another directory, which is made where it is not there.
     pub fn room(&self, name: &str) -> Res<Bench> {
         let home = self.scratch.join(name);
-        create(&home.join("tmp"))?;
+        fs::create_dir_all(home.join("tmp"))?;
         Ok(Bench { home, ..self.clone() })
     }
 
@@ -72,11 +89,11 @@ impl Bench {
     }
 
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> Res {
-        fs::write(self.path(name), content).map_err(|e| format!("cannot write {name}: {e}"))
+        Ok(fs::write(self.path(name), content)?)
     }
 
     pub fn read(&self, name: &str) -> Res<String> {
-        read(&self.path(name))
+        Ok(fs::read_to_string(self.path(name))?)
     }
 
     /// A command of the tool.
@@ -112,8 +129,8 @@ impl Bench {
     /// A copy of the tool in the directory.
     pub fn copy_tool(&self, name: &str) -> Res<PathBuf> {
         let copy = self.path(name);
-        let made = fs::copy(&self.tool, &copy);
-        made.map(|_| copy).map_err(|e| format!("cannot copy the tool: {e}"))
+        fs::copy(&self.tool, &copy)?;
+        Ok(copy)
     }
 
     /// The slices of the last run.
@@ -125,31 +142,4 @@ impl Bench {
 /// Where cargo builds.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from)
-}
-
-fn create(directory: &Path) -> Res {
-    fs::create_dir_all(directory).map_err(|e| format!("cannot create {}: {e}", directory.display()))
-}
-
-pub fn read(path: &Path) -> Res<String> {
-    fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
-}
-
-/// One promise.
-pub struct Line {
-    /// Says what is checked; unique within its subject.
-    pub name: &'static str,
-    pub promise: &'static str,
-    /// Names of peers, or `root`.
-    pub needs: &'static [&'static str],
-    pub check: fn(&Bench) -> Res,
-}
-
-pub const fn line(
-    name: &'static str,
-    promise: &'static str,
-    needs: &'static [&'static str],
-    check: fn(&Bench) -> Res,
-) -> Line {
-    Line { name, promise, needs, check }
 }

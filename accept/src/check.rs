@@ -6,7 +6,7 @@ use std::ops::RangeBounds;
 use std::rc::Rc;
 
 /// What ends a line early is told in words, and fails it.
-pub type Res<T = ()> = Result<T, String>;
+pub type Res<T = ()> = anyhow::Result<T>;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
@@ -74,7 +74,11 @@ impl Check {
     /// A part whose error fails the line; the parts behind it are tried all the same.
     pub fn part(&self, name: impl Display, part: Res<impl Display>) {
         let good = part.is_ok();
-        self.judge(name, good, part.map_or_else(|why| why, |words| words.to_string()));
+        self.judge(
+            name,
+            good,
+            part.map_or_else(|why| format!("{why:#}"), |words| words.to_string()),
+        );
     }
 
     fn row(&self, state: State, name: impl Display, words: impl Display) {

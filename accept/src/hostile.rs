@@ -3,74 +3,18 @@
 mod clients;
 mod kill;
 
-use std::fs;
-
 use crate::prelude::*;
-use crate::process::{Finished, tests};
+use crate::process::Finished;
 use crate::remote;
 
-pub const LINES: &[Line] = &[
-    line(
-        "kill",
-        "ten SIGKILLs at random moments lose no committed trial and leave no process or file once \
-         the tool has started again",
-        &[],
-        |bench| kill::check(bench, "loopback"),
-    ),
-    line(
-        "kill-veth",
-        "ten SIGKILLs during veth runs leave no namespace, device, process or file and lose no \
-         committed trial",
-        &[],
-        |bench| kill::check(bench, "veth"),
-    ),
-    line(
-        "clients",
-        "port in use, ports that run out, a backlog that overflows, clients that die, vanish, do \
-         not read, send garbage or too much: a clear message or a counted outcome, and the others \
-         are served on",
-        &["root", "python3", "unshare", "nsenter", "ip"],
-        clients::check,
-    ),
-    line(
-        "faults",
-        "a database that is locked, cut off, foreign, of a later version or without room, a plan \
-         with a typo, a reader that goes, a terminal without UTF-8 or colours: a clear message, \
-         nothing lost",
-        &[],
-        faults,
-    ),
-    line(
-        "fuzzing",
-        "fuzzing whatever reads what others wrote (plans, databases, workers, servers, tables, the \
-         machine) for a minute each finds nothing",
-        &["cargo-fuzz"],
-        fuzzing,
-    ),
-    line(
-        "planted",
-        "an ordinary user plants plans with programs, ids that are paths, links, lock files that \
-         are none, old and damaged runs, and calls every socket: no command of root's takes a \
-         second longer, and nothing changes but root's own runs",
-        &["root", "unshare", "python3"],
-        planted,
-    ),
-    line(
-        "strangers",
-        "strangers that connect, send garbage or flood the data port during a trial change no byte \
-         count, and the trial is invalid and says so",
-        remote::NEEDS,
-        remote::strangers,
-    ),
+pub const FUNCTIONS: Functions = &[
+    ("kill", |bench| kill::check(bench, "loopback")),
+    ("kill-veth", |bench| kill::check(bench, "veth")),
+    ("clients", clients::check),
+    ("fuzzing", fuzzing),
+    ("planted", planted),
+    ("strangers", remote::strangers),
 ];
-
-/// The tests of each fault.
-fn faults(bench: &Bench) -> Res {
-    for module in ["database::", "storage::", "mistakes::", "pipes::", "terminal::", "faults::"] {
-        tests(bench, &format!("--package iolens --test it {module}"))?;
-    }
-    tests(bench, "--package iolens --lib plan_file::").map(drop)
-}
 
 /// Targets, each with what its seeds are, from the root of the workspace.
 const TARGETS: [(&str, &str); 14] = [
@@ -96,8 +40,7 @@ const TARGETS: [(&str, &str); 14] = [
 fn fuzzing(bench: &Bench) -> Res {
     for (target, seeds) in TARGETS {
         let corpus = format!("fuzz/corpus/{target}");
-        let made = fs::create_dir_all(crate::root().join(&corpus));
-        made.map_err(|e| format!("cannot create {corpus}: {e}"))?;
+        fs::create_dir_all(crate::root().join(&corpus))?;
         // The nightly cargo: the sanitizer's options are its alone.
         let job = format!(
             "rustup run nightly cargo fuzz run {target} {corpus} {seeds} -- -max_total_time=60 \
@@ -139,7 +82,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::process::names;
 
     #[test]
     fn every_target_is_run_and_has_its_seeds() {

@@ -1,9 +1,14 @@
-//! What lines read from the JSON of the tool and of others: the one place that knows the shape
-//! of ours.
+//! What lines read from JSON, of the tool and of others: parts by their paths, and filters of
+//! jq(1).
 
-use serde_json::Value;
+use std::fmt::Debug;
 
-use crate::check::{Check, Res};
+use anyhow::anyhow;
+use jaq_core::load::{Arena, File, Loader};
+use jaq_core::{Compiler, Ctx, Vars, data::JustLut, unwrap_valr};
+use jaq_json::{Val, read};
+
+use crate::prelude::*;
 
 /// A part by its path, `run/host/facts/0`; what is not there is an empty list or text, no number
 /// (NaN, which is in no range), and a count of 0.
@@ -21,39 +26,8 @@ pub trait Json {
     fn word(&self, path: &str) -> &str {
         self.at(path).as_str().unwrap_or("")
     }
-    /// A number that has to be there.
-    fn need(&self, path: &str) -> Res<f64> {
-        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        let found = self.at(path).as_f64();
-        found.ok_or_else(|| format!("no {path} in {:.300}", self.at(parent).to_string()))
-    }
-    /// The first one in a list whose `key` is this word.
-    fn find(&self, path: &str, key: &str, word: &str) -> &Value {
-        self.list(path).iter().find(|one| one.word(key) == word).unwrap_or(&Value::Null)
-    }
-    /// An estimate by the paths of its value and of its ends: `0.999 [0.995, 1.004]`.
-    fn interval(&self, paths: [&str; 3]) -> String {
-        let [value, low, high] = paths.map(|path| self.num(path));
-        format!("{value:.4} [{low:.4}, {high:.4}]")
-    }
-    /// The rows of all cells.
-    fn rows(&self) -> &[Value] {
-        self.list("cells")
-    }
-    /// Rows whose `key` is this word.
-    fn rows_where<'a>(&'a self, key: &str, word: &str) -> Vec<&'a Value> {
-        self.rows().iter().filter(|row| row[key] == word).collect()
-    }
-    fn row_of(&self, arm: &str) -> Res<&Value> {
-        let row = Some(self.find("cells", "arm", arm)).filter(|row| !row.is_null());
-        row.ok_or_else(|| format!("no row of {arm}"))
-    }
-    /// The first row of a method that is not the baseline's copy.
-    fn own_row(&self, method: &str) -> Res<&Value> {
-        let own = self.rows_where("primitive", method).into_iter();
-        let mut own = own.filter(|row| row["role"] != "self_check");
-        own.next().ok_or_else(|| format!("no row of {method}"))
-    }
+    /// A number that a filter makes, and has to.
+    fn number(&self, filter: &str) -> Res<f64>;
     /// Names of what `iolens list` lists under a heading.
     fn names(&self, heading: &str, is_meant: impl Fn(&Value) -> bool) -> Vec<&str> {
         self.list(heading).iter().filter(|e| is_meant(e)).map(|entry| entry.word("name")).collect()
@@ -64,60 +38,11 @@ impl Json for Value {
     fn at(&self, path: &str) -> &Value {
         self.pointer(&format!("/{path}")).unwrap_or(&Value::Null)
     }
-}
-
-/// Whether one of these words is the verdict of a row, or of a change between runs.
-pub fn is_judged(row: &Value, verdicts: &[&str]) -> bool {
-    verdicts.contains(&row.word("verdict"))
-}
-
-pub const DIFFERENT: [&str; 2] = ["FASTER", "SLOWER"];
-
-/// Half-width of the pointwise interval of the ratio, as a fraction.
-pub fn half_width(row: &Value) -> f64 {
-    (row.num("ratio_high") / row.num("ratio_low")).sqrt() - 1.0
-}
-
-/// The size and threads of a row.
-pub fn cell_words(row: &Value) -> String {
-    let bytes = row.int("message_bytes").max(row.int("block_bytes"));
-    let size = match bytes >= 1024 && bytes.is_multiple_of(1024) {
-        true => format!("{} KiB", bytes / 1024),
-        false => format!("{bytes} B"),
-    };
-    format!("{size} × {}", row.int("threads"))
-}
-
-/// `4 KiB × 1 EQUIVALENT 0.9990 [0.9950, 1.0040]`.
-pub fn ratio_words(row: &Value) -> String {
-    let (cell, parts) = (cell_words(row), ["ratio", "ratio_low", "ratio_high"]);
-    match parts.map(|part| row.num(part)).iter().any(|number| number.is_nan()) {
-        true => format!("{cell} has no ratio: {}", row.word("reason")),
-        false => format!("{cell} {} {}", row.word("verdict"), row.interval(parts)),
+    fn number(&self, filter: &str) -> Res<f64> {
+        let found = query([self, &Value::Null], filter)?;
+        let number = found.first().and_then(Value::as_f64);
+        number.with_context(|| format!("no {filter} in {:.300}", self.to_string()))
     }
-}
-
-/// An arm that has to be EQUIVALENT to the baseline in each of so many cells.
-pub fn equivalent(check: &Check, json: &Value, arm: &str, cells: usize) {
-    let rows = json.rows_where("primitive", arm);
-    check.same("cells", rows.len(), cells);
-    for row in rows {
-        check.judge(arm, is_judged(row, &["EQUIVALENT"]), ratio_words(row));
-    }
-}
-
-/// Which methods are ahead by a quantity, of the settings with this size if one is asked for.
-pub fn ranked<'a>(json: &'a Value, quantity: &str, bytes: Option<u64>) -> Vec<&'a str> {
-    let is_meant = |finding: &&Value| {
-        finding["finding"] == "ranking"
-            && (quantity.is_empty() || finding["quantity"] == quantity)
-            && bytes.is_none_or(|bytes| finding.int("setting/message_bytes") == bytes)
-    };
-    let named = |finding: &'a Value| {
-        let one = [&finding["method"], &finding["lowest"]];
-        finding.list("methods").iter().chain(one).filter_map(Value::as_str)
-    };
-    json.list("findings").iter().filter(is_meant).flat_map(named).collect()
 }
 
 /// The slices that count, of an export.
@@ -125,28 +50,85 @@ pub fn measured(export: &Value) -> Vec<&Value> {
     export.list("slices").iter().filter(|slice| slice["kind"] == "measured").collect()
 }
 
+/// Names for parts of our JSON.
+const DEFINITIONS: &str = include_str!("../lines/defs.jq");
+
+/// What a filter makes of a document, with the one before it as `$before`.
+pub fn query([json, before]: [&Value; 2], filter: &str) -> Res<Vec<Value>> {
+    let code = format!("{DEFINITIONS}\n{filter}");
+    let file = File { code: &*code, path: () };
+    let arena = Arena::default();
+    let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    let modules = Loader::new(defs).load(&arena, file).map_err(|why| no_filter(filter, why))?;
+    let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let compiler = Compiler::default().with_funs(funs).with_global_vars(["$before"]);
+    let compiled = compiler.compile(modules).map_err(|why| no_filter(filter, why))?;
+    let value =
+        |json: &Value| read::parse_single(json.to_string().as_bytes()).context("it is JSON");
+    let context = Ctx::<JustLut<Val>>::new(&compiled.lut, Vars::new([value(before)?]));
+    let outputs = compiled.id.run((context, value(json)?)).map(unwrap_valr);
+    let output = |output: Result<Val, _>| {
+        let text = output.map_err(|why| anyhow!("`{filter}`: {why}"))?.to_string();
+        serde_json::from_str(&text).with_context(|| format!("`{filter}` makes {text}"))
+    };
+    outputs.map(output).collect()
+}
+
+fn no_filter<F>(filter: &str, errors: Vec<(F, impl Debug)>) -> anyhow::Error {
+    let why: Vec<_> = errors.into_iter().map(|(_, why)| why).collect();
+    anyhow!("`{filter}` is no filter: {why:?}")
+}
+
+/// The filter that makes each value and whether the condition holds for it.
+pub fn judging(filter: &str, condition: &str) -> String {
+    format!("({filter}) | [., (. {condition})]")
+}
+
+/// Judges every value that a filter makes by a condition as `<= 0.08`, one at least; without a
+/// condition they are evidence. What is not there is null, which jq would sort before all numbers.
+pub fn ask(check: &Check, documents: [&Value; 2], [name, filter, condition]: [&str; 3]) {
+    let judged = match query(documents, &judging(filter, condition)) {
+        Ok(judged) => judged,
+        Err(why) => return check.judge(name, false, format!("{why:#}")),
+    };
+    if condition.is_empty() {
+        judged.iter().for_each(|one| check.note(name, &one[0]));
+        return;
+    }
+    check.expect(!judged.is_empty(), name, "nothing to be judged");
+    for one in judged {
+        let good = !one[0].is_null() && one[1] == true;
+        check.judge(name, good, format!("{} (asked: {condition})", one[0]));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::check::passes;
 
     #[test]
     fn parts_are_found_by_their_path() {
         let json = json!({"cells": [{"arm": "send", "n": {"a": [1, 2.5]}}]});
         assert_eq!((json.num("cells/0/n/a/1"), json.int("cells/0/n/a/0")), (2.5, 1));
-        assert!(json.num("cells/1").is_nan() && json.need("none").is_err());
-        assert!(json.row_of("send").is_ok() && json.row_of("write").is_err());
+        assert!(json.num("cells/1").is_nan() && json.number(".none").is_err());
+        assert_eq!(json.number(".cells[0].n.a | add").ok(), Some(3.5));
     }
 
     #[test]
-    fn rows_are_told_in_words() {
-        let row = json!({"message_bytes": 4096, "threads": 4, "ratio": 0.9, "ratio_low": 0.81,
-                         "ratio_high": 1.0, "verdict": "INCONCLUSIVE"});
-        assert_eq!(ratio_words(&row), "4 KiB × 4 INCONCLUSIVE 0.9000 [0.8100, 1.0000]");
-        assert!((half_width(&row) - 1.0 / 9.0).abs() < 1e-9);
-        let none = json!({"block_bytes": 1, "threads": 1, "reason": "why"});
-        assert_eq!(ratio_words(&none), "1 B × 1 has no ratio: why");
-        assert!(half_width(&none).is_nan());
+    fn every_value_is_judged_and_nothing_is_not_enough() {
+        let good = |json: Value, filter, condition| {
+            passes(|check| ask(check, [&json, &json!({"a": 7})], ["x", filter, condition]))
+        };
+        assert!(good(json!([1, 2]), ".[]", "<= 2") && !good(json!([1, 3]), ".[]", "<= 2"));
+        assert!(good(json!([0.0]), ".", "== [0]"));
+        assert!(good(json!(8), ". - $before.a", "== 1"));
+        assert!(!good(json!([]), ".[]", "<= 2"), "nothing");
+        assert!(!good(json!({}), ".a", "<= 2"), "null");
+        assert!(!good(json!([0, 0]), ".[0] / .[1]", "<= 2"), "not a number");
+        assert!(!good(json!({}), ".a[]", "== 0") && !good(json!(1), "a b", "== 1"), "errors");
+        assert!(!good(json!(1), ".", ""), "evidence shows nothing");
     }
 }

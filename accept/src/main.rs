@@ -18,6 +18,7 @@ mod check;
 mod files;
 mod hostile;
 mod json;
+mod lines;
 mod network;
 #[path = "../../crates/report/src/tests/lint/references.rs"]
 mod page;
@@ -31,41 +32,48 @@ mod truth;
 
 /// What every line uses.
 mod prelude {
-    pub use crate::bench::{Bench, Line, line};
+    pub use std::time::Duration;
+
+    pub use anyhow::{Context, bail, ensure};
+    pub use fs_err as fs;
+    pub use serde_json::{Value, json};
+
+    pub use crate::bench::Bench;
     pub use crate::check::{Check, Res};
-    pub use crate::json::Json;
-    pub use crate::process::Job;
+    pub use crate::json::{Json, ask, query};
+    pub use crate::lines::Functions;
+    pub use crate::process::{Job, names};
 }
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use bench::{Bench, Line};
-use check::{Check, Res, State};
+use check::State;
+use lines::Line;
+use prelude::*;
 
 const HELP: &str = "\
 cargo xtask accept [SUBJECT [LINE]]   measures what was promised: all, a subject, or one line
 cargo xtask accept --list             subjects and lines with their promises
 cargo xtask accept --peers            the programs compared with: their versions and sources";
 
-const SUBJECTS: [(&str, &[Line]); 7] = [
-    ("network", network::LINES),
-    ("files", files::LINES),
-    ("servers", servers::LINES),
-    ("truth", truth::LINES),
-    ("hostile", hostile::LINES),
-    ("remote", remote::LINES),
-    ("report", report::LINES),
+const SUBJECTS: [(&str, &str, Functions); 7] = [
+    ("network", include_str!("../lines/network.toml"), network::FUNCTIONS),
+    ("files", include_str!("../lines/files.toml"), files::FUNCTIONS),
+    ("servers", include_str!("../lines/servers.toml"), servers::FUNCTIONS),
+    ("truth", include_str!("../lines/truth.toml"), truth::FUNCTIONS),
+    ("hostile", include_str!("../lines/hostile.toml"), hostile::FUNCTIONS),
+    ("remote", include_str!("../lines/remote.toml"), remote::FUNCTIONS),
+    ("report", include_str!("../lines/report.toml"), report::FUNCTIONS),
 ];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match run(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("accept: {message}");
+        Err(why) => {
+            eprintln!("accept: {why:#}");
             ExitCode::FAILURE
         }
     }
@@ -82,41 +90,44 @@ fn run(args: &[&str]) -> Res {
     let (options, named): (Vec<&str>, Vec<&str>) = args.iter().partition(|a| a.starts_with('-'));
     // One line alone does not replace the table of all.
     let table = ["accept"].iter().chain(&named).copied().collect::<Vec<_>>().join("-");
-    let is_meant = |(subject, line): &(&str, &Line)| {
-        let own = [*subject, line.name];
+    let is_meant = |line: &Line| {
+        let own = [line.subject, &line.name];
         named.len() <= own.len() && named.iter().zip(own).all(|(named, own)| *named == own)
     };
-    let lines: Vec<(&str, &Line)> = lines().filter(is_meant).collect();
+    let lines: Vec<Line> = lines().into_iter().filter(is_meant).collect();
     if lines.is_empty() {
-        return Err("no such line; `cargo xtask accept --list` names them".to_owned());
+        bail!("no such line; `cargo xtask accept --list` names them");
     }
     match options.as_slice() {
         [] => measure(&lines, &table),
         ["--list"] => {
-            lines.iter().for_each(|(of, line)| println!("{of} {}  {}", line.name, line.promise));
+            lines.iter().for_each(|Line { subject, name, promise, .. }| {
+                println!("{subject} {name}  {promise}");
+            });
             Ok(())
         }
         ["--peers"] => {
-            let directory = tempfile::tempdir().map_err(|e| format!("no directory: {e}"))?;
+            let directory = tempfile::tempdir()?;
             println!("{}", peers::listed(directory.path())?);
             Ok(())
         }
-        _ => Err(HELP.to_owned()),
+        _ => bail!(HELP),
     }
 }
 
-/// Every line there is, with its subject.
-fn lines() -> impl Iterator<Item = (&'static str, &'static Line)> {
-    SUBJECTS.iter().flat_map(|(subject, lines)| lines.iter().map(move |line| (*subject, line)))
+/// Every line there is.
+fn lines() -> Vec<Line> {
+    let of = |&(subject, text, functions): &(_, _, _)| lines::of(subject, text, functions);
+    SUBJECTS.iter().flat_map(of).collect()
 }
 
-fn measure(lines: &[(&str, &Line)], name: &str) -> Res {
+fn measure(lines: &[Line], name: &str) -> Res {
     let (bench, _scratch) = Bench::new()?;
     let mut table =
         String::from("| line | result | promise | evidence | s |\n|---|---|---|---|---|\n");
     let mut open = 0;
-    for (subject, line) in lines {
-        let name = format!("{subject} {}", line.name);
+    for line in lines {
+        let name = format!("{} {}", line.subject, line.name);
         eprintln!("== {name}: {}", line.promise);
         let (begin, check) = (Instant::now(), judge(&bench, &name, line));
         let word = match check.state() {
@@ -127,26 +138,27 @@ fn measure(lines: &[(&str, &Line)], name: &str) -> Res {
         eprintln!("   {word}");
         open += usize::from(word != "pass");
         let seconds = begin.elapsed().as_secs().to_string();
-        let cells = [&name, word, line.promise, &check.evidence(), &seconds].map(cell);
+        let cells = [&name, word, &line.promise, &check.evidence(), &seconds].map(cell);
         table += &format!("| {} |\n", cells.join(" | "));
     }
     print!("{table}");
     let path = bench::target().join(format!("{name}.md"));
-    fs::write(&path, table).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    fs::write(&path, table)?;
     eprintln!("written to {}", path.display());
-    if open == 0 { Ok(()) } else { Err(format!("{open} lines did not pass")) }
+    ensure!(open == 0, "{open} lines did not pass");
+    Ok(())
 }
 
 /// What a line finds, in a directory of its own.
 fn judge(bench: &Bench, name: &str, line: &Line) -> Check {
     let check = Check::default();
-    match peers::provide(line.needs, &bench.peers) {
-        Err(missing) => check.missing(missing),
+    match peers::provide(&line.needs, &bench.peers) {
+        Err(missing) => check.missing(format!("{missing:#}")),
         Ok(versions) => {
             check.note("with", versions);
-            let room = bench.telling(&check).room(&name.replace(' ', "-"));
-            if let Err(why) = room.and_then(|room| (line.check)(&room)) {
-                check.judge("ended early", false, why);
+            let room = bench.of_line(&check, &line.asks).room(&name.replace(' ', "-"));
+            if let Err(why) = room.and_then(|room| line.check(&room)) {
+                check.judge("ended early", false, format!("{why:#}"));
             }
         }
     }
@@ -175,7 +187,7 @@ mod tests {
     ];
 
     fn names() -> Vec<String> {
-        lines().map(|(subject, line)| format!("{subject} {}", line.name)).collect()
+        lines().iter().map(|line| format!("{} {}", line.subject, line.name)).collect()
     }
 
     #[test]
@@ -193,7 +205,7 @@ mod tests {
         let page = fs::read_to_string(root().join("docs/evidence.md")).unwrap();
         let is_line = |word: &&str| {
             let (subject, name) = word.split_once(' ').unwrap_or(("", ""));
-            SUBJECTS.iter().any(|(word, _)| *word == subject) && !name.contains(' ')
+            SUBJECTS.iter().any(|(word, ..)| *word == subject) && !name.contains(' ')
         };
         let quoted: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_line).collect();
         assert!(quoted.len() >= 40, "{quoted:?}");

@@ -1,180 +1,193 @@
 //! Sending and receiving: beside others and bare loops, over links that are known.
 
 mod bare_loops;
-mod mapped;
 mod rivals;
-mod throttle;
 
-use serde_json::Value;
+use std::collections::BTreeSet;
 
-use crate::json::{equivalent, half_width, ratio_words};
+use procfs::process::Process;
+
 use crate::prelude::*;
+use crate::process::processes;
 
 pub use rivals::free_port;
 
-pub const LINES: &[Line] = &[
-    line(
-        "iperf3",
-        "with reno, 64 KiB and one flow our goodput is at least 0.97 of iperf3's (median of paired \
-         ratios)",
-        &["iperf3"],
-        rivals::iperf3,
-    ),
-    line(
-        "bare-send",
-        "our `send` is EQUIVALENT (δ = 3%) to a bare loop of the same calls",
-        &[],
-        bare_send,
-    ),
-    line(
-        "bare-loops",
-        "each primitive that sends is EQUIVALENT (δ = 3%) to a bare loop of the same calls run as \
-         an arm",
-        &[],
-        bare_loops::check,
-    ),
-    line(
-        "classic-48",
-        "`run plans/classic-48.toml` gives all 48 arm-cells or the reason within 5 minutes, every \
-         zero-copy row copied with completions equal to sends, the crossover of one-copy and \
-         two-copy as a band, and of 48 contrasts at least 40 within ±3% and none beyond ±8%",
-        &[],
-        classic_48,
-    ),
-    line(
-        "throttle",
-        "a tbf of 100 Mbit/s on the veth reads as that rate less the headers within 1% with \
-         `--sequential-time 4s`",
-        throttle::NEEDS,
-        throttle::send,
-    ),
-    line(
-        "throttle-all",
-        "a tbf of 100 Mbit/s on the veth reads as that rate less the headers within 1% for every \
-         stream primitive",
-        throttle::NEEDS,
-        throttle::all,
-    ),
-    line(
-        "sink",
-        "`run net --network sink` shows a copied share of 0 for zero-copy sends and a crossover \
-         band, and veth 100%",
-        &[],
-        sink,
-    ),
-    line(
-        "mapped",
-        "`tcp_zerocopy_receive` maps over 90% at 1 MiB on loopback, and where nothing maps its row \
-         says why; a sysctl is touched only with `--allow-sysctl`, and put back, after a SIGKILL by \
-         the next start",
-        &["root"],
-        mapped::check,
-    ),
-    line(
-        "fixed-buffer",
-        "on `sink` at 64 000 B `uring_send_zc_fixed` is at least 1.3 times as fast as a sendto(2) \
-         (lower end of the interval)",
-        &[],
-        fixed_buffer,
-    ),
-    line(
-        "liburing",
-        "on `sink` at 64 000 B `uring_send_zc_fixed` reaches at least the rate of liburing's own \
-         send-zerocopy example with the same settings",
-        &["root", "gcc", "make", "ip", "tc", "taskset", "liburing-send-zerocopy"],
-        rivals::liburing,
-    ),
+pub const FUNCTIONS: Functions = &[
+    ("iperf3", rivals::iperf3),
+    ("bare-loops", bare_loops::check),
+    ("throttle", throttle),
+    ("throttle-all", throttle_all),
+    ("mapped", mapped),
+    ("liburing", rivals::liburing),
 ];
 
-pub const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"];
+// A link whose rate is known: a token bucket on the sending end's veth, put there from outside
+// while the run goes on.
 
-/// A run of a plan of this repository.
-pub fn plan(bench: &Bench, name: &str) -> Job {
-    let plan = crate::root().join("plans").join(name);
-    bench.iolens("run --progress plain").arg(plan)
+const RATE_BITS_PER_S: f64 = 100e6;
+
+/// How far from the expected goodput a reading may be.
+const TOLERANCE: f64 = 0.01;
+
+const MTU_BYTES: f64 = 1500.0;
+
+/// A message size, and what of a frame is payload. Of each frame of MTU and Ethernet header
+/// (14 B), which is what tbf counts, the segment carries MTU less 20 B of IP, 20 B of TCP and 12 B
+/// of its timestamps.
+const STREAM: (&str, f64) = ("16KiB", (MTU_BYTES - 52.0) / (MTU_BYTES + 14.0));
+
+/// A datagram has 20 B of IP and 8 B of UDP, and is a frame of its own.
+const DATAGRAM: (&str, f64) = ("1400", 1400.0 / (1400.0 + 28.0 + 14.0));
+
+/// `send` over a throttled link.
+fn throttle(bench: &Bench) -> Res {
+    judge_throttled(bench, &["send"], 3, STREAM)
 }
 
-fn bare_send(bench: &Bench) -> Res {
-    let run = "run net --methods send,bare_send --baseline send --sizes 1,4KiB,64KiB \
-               --threads 1 --threshold 3% --precision 1% --budget 5m --json";
-    equivalent(bench, &bench.json(run)?, "bare_send", 3);
+/// Every primitive that sends over TCP here, and those that send datagrams, over a
+/// throttled link.
+fn throttle_all(bench: &Bench) -> Res {
+    let listed = bench.json("list methods --json")?;
+    let over = |transport: &str| {
+        listed.names("methods", |entry| {
+            entry["control"] == false
+                && entry["available"] == true
+                && entry["transport"] == transport
+        })
+    };
+    judge_throttled(bench, &over("tcp"), 1, STREAM)?;
+    // Each datagram waits for a timer of its own, which a guest has late: shown, and
+    // not judged.
+    let datagrams = Check::default();
+    judge_throttled(&bench.telling(&datagrams), &over("udp"), 1, DATAGRAM)?;
+    bench.note("not judged", datagrams.evidence());
     Ok(())
 }
 
-fn classic_48(bench: &Bench) -> Res {
-    let run = plan(bench, "classic-48.toml").success()?;
+/// Each primitive reads as the rate of the link less the headers.
+fn judge_throttled(
+    bench: &Bench,
+    primitives: &[&str],
+    passes: usize,
+    (size, share): (&str, f64),
+) -> Res {
+    let baseline = if primitives.contains(&"send") { "send" } else { primitives[0] };
+    let run = format!(
+        "run net --threads 1 --network veth --sequential-time 4s --baseline {baseline} --sizes \
+         {size} --methods {} --passes {passes}",
+        primitives.join(",")
+    );
+    let mut throttled = BTreeSet::new();
+    let run = bench.iolens(&run).minutes(5).start()?;
+    let done = run.finish_watched(|_| {
+        for worker in processes().filter(is_worker) {
+            if !throttled.contains(&worker.pid) && put(worker.pid).is_ok() {
+                throttled.insert(worker.pid);
+            }
+        }
+    })?;
+    done.success()?;
     let json = bench.last()?;
-    let is_meant =
-        |row: &&&Value| CLASSIC.contains(&row.word("primitive")) && row["role"] != "self_check";
-    let classic: Vec<&Value> = json.rows().iter().filter(|row| is_meant(&row)).collect();
-    let given = |row: &&&Value| row["goodput_bits_per_s"].is_number() || row["reason"].is_string();
-    let is_copied = |row: &&&Value| {
-        let sends = row.int("zerocopy_sends");
-        sends > 0 && row["zerocopy_completions"] == sends && row.num("zerocopy_copied_share") > 0.05
-    };
-    let zerocopy = || classic.iter().filter(|row| row["primitive"] == CLASSIC[2]);
-    let is_contrast = |row: &&Value| ["compared", "self_check"].contains(&row.word("role"));
-    let widths = json.rows().iter().filter(is_contrast).map(half_width);
-    let widths: Vec<f64> = widths.filter(|width| !width.is_nan()).collect();
-    bench.within("seconds", run.seconds(), ..=300.0);
-    bench.same("arm-cells", classic.len(), 48);
-    bench.same("given or explained", classic.iter().filter(given).count(), 48);
-    bench.same("zero-copy rows", zerocopy().count(), 16);
-    bench.same("copied, completions = sends", zerocopy().filter(is_copied).count(), 16);
-    bench.same("contrasts", widths.len(), 48);
-    bench.within("within ±3%", widths.iter().filter(|width| **width <= 0.03).count(), 40..);
-    bench.within("widest", widths.iter().copied().fold(0.0, f64::max), ..=0.08);
-    bench.note("noise floor", run.line("oise floor"));
-    let shapes = ["crosses", "first_then_unknown", "unknown_then_second"];
-    band(bench, &json, "sendmsg_iov", &shapes, "");
-    Ok(())
-}
-
-/// A band of sizes in which a method overtakes the one with two copies, on a topology if one is
-/// named.
-fn band(check: &Check, json: &Value, method: &str, shapes: &[&str], topology: &str) {
-    let is_one = |found: &&Value| {
-        found["first"] == "send_staged"
-            && found["second"] == method
-            && shapes.contains(&found.word("shape"))
-            && found.word("curve/topology").contains(topology)
-    };
-    let bands = json.list("crossovers").iter().filter(is_one);
-    let words = |b: &Value| {
-        let (from, to) = (&b["first_ahead_to"], &b["second_ahead_from"]);
-        format!("{} on {}: {from} to {to} B", b["shape"], b["curve"]["topology"])
-    };
-    check.said(format!("{method} overtakes"), &bands.map(words).collect::<Vec<_>>().join("; "));
-}
-
-/// A message of one field: several lie on more pages than one datagram's
-/// references hold.
-const SINK: &str = "run net --network sink,veth --fields 1 --threads 1 --quick --methods \
-                    send_staged,sendmsg_iov,sendmsg_zerocopy,uring_send_zc --sizes \
-                    1KiB,4KiB,16KiB,32KiB,64000";
-
-fn sink(bench: &Bench) -> Res {
-    bench.run(SINK)?;
-    let json = bench.last()?;
-    let sends = json.rows().iter().filter(|row| !row["zerocopy_sends"].is_null());
-    let complete = |row: &Value| row["zerocopy_sends"] == row["zerocopy_completions"];
-    bench.judge("completions = sends", sends.clone().all(complete), sends.count());
-    for (topology, expected) in [("sink", 0.0), ("veth", 1.0)] {
-        let rows = json.rows_where("topology", topology).into_iter();
-        let shares: Vec<f64> =
-            rows.filter_map(|row| row["zerocopy_copied_share"].as_f64()).collect();
-        bench.same(format!("copied shares on {topology}"), shares, vec![expected; 10]);
+    // The arms of a pass take turns in one pair of workers.
+    bench.within("workers throttled", throttled.len(), passes..);
+    let expected = RATE_BITS_PER_S * share;
+    bench.note("Mbit/s expected", expected / 1e6);
+    for primitive in primitives {
+        let goodput = json.number(&format!("own(\"{primitive}\").goodput_bits_per_s"))?;
+        let name = format!("{primitive}, {:.3} received, of it", goodput / 1e6);
+        bench.within(name, goodput / expected, 1.0 - TOLERANCE..=1.0 + TOLERANCE);
     }
-    band(bench, &json, "sendmsg_zerocopy", &["crosses"], "sink");
     Ok(())
 }
 
-fn fixed_buffer(bench: &Bench) -> Res {
-    let run = "run net --network sink --fields 1 --threads 1 --quick --methods \
-               sendto,uring_send_zc_fixed --baseline sendto --sizes 64000 --json";
-    let json = bench.json(run)?;
-    let row = json.row_of("uring_send_zc_fixed")?;
-    bench.note(ratio_words(row), format!("copied share {}", row["zerocopy_copied_share"]));
-    bench.within("lower end", row.need("ratio_low")?, 1.3..);
+/// Whether a process is a worker of the tool.
+fn is_worker(process: &Process) -> bool {
+    let words = process.cmdline().unwrap_or_default();
+    matches!(&words[..], [program, what, ..] if program.ends_with("iolens") && what == "worker")
+}
+
+/// Puts the token bucket on a worker's device; an error where the worker has
+/// no such device (yet). The bucket lasts for 10 ms: a guest's timers may be late by as much as a
+/// small one holds, and what overflows is lost to the rate.
+fn put(pid: i32) -> Res {
+    let bucket = "dev iolens-tx root tbf rate 100mbit burst 128kb latency 400ms";
+    Job::of(format!("nsenter -t {pid} -n tc qdisc add {bucket}")).success().map(drop)
+}
+
+const SYSCTL: &str = "/proc/sys/net/core/high_order_alloc_disable";
+
+const MAPPED_RUN: &str = "run net --network loopback --threads 1 --baseline send --sizes 1MiB --receivers \
+                   tcp_zerocopy_receive";
+const QUICK: &str = "--quick --methods send,sendmsg_zerocopy --json";
+const SHARE_MIN: f64 = 0.9;
+
+/// What a receiver maps, without a setting of the machine touched and with one changed by consent,
+/// and that it is put back.
+fn mapped(bench: &Bench) -> Res {
+    let before = sysctl()?;
+    if before != "0" {
+        bench.missing(format!("{SYSCTL} is {before} on this machine, 0 is needed"));
+        return Ok(());
+    }
+    let json = bench.json(format!("{MAPPED_RUN} {QUICK}"))?;
+    bench.judge("without consent untouched", sysctl()? == before && changed(&json) == 0, &before);
+    bench.within(
+        "sendmsg_zerocopy mapped",
+        mapped_share(&json, "sendmsg_zerocopy")?,
+        SHARE_MIN.next_up()..,
+    );
+    let said = bench.run("show last 1")?.stdout().replace("\n  ", " ");
+    let why = said.lines().find(|line| line.contains("mapped") && line.contains("page"));
+    let of_send = mapped_share(&json, "send")?;
+    let words = format!("{of_send:.3}: {}", why.unwrap_or("no reason").trim());
+    bench.judge("send mapped", of_send > SHARE_MIN || why.is_some(), words);
+    let rest = consent(bench, &before).and_then(|()| kill(bench, &before));
+    // Whatever was found: nothing of it is left on the machine.
+    let _ = fs::write(SYSCTL, &before);
+    rest
+}
+
+/// A run with consent maps what `send` sends, says so, and puts it back.
+fn consent(bench: &Bench, before: &str) -> Res {
+    let json = bench.json(format!("{MAPPED_RUN} {QUICK} --allow-sysctl"))?;
+    bench.within(
+        "send mapped with --allow-sysctl",
+        mapped_share(&json, "send")?,
+        SHARE_MIN.next_up()..,
+    );
+    bench.same("the sysctl afterwards", sysctl()?, before);
+    bench.same("sysctls changed", changed(&json), 1);
+    let said = bench.run("show last")?.stdout().replace("\n  ", " ");
+    let beside = said.contains("of the bytes with net.core.high_order_alloc_disable=1");
+    bench.holds("it is said beside the rows", beside);
     Ok(())
+}
+
+/// A run that is killed leaves it to the next start.
+fn kill(bench: &Bench, before: &str) -> Res {
+    let run = format!("{MAPPED_RUN} --methods send,write --progress plain --allow-sysctl");
+    let mut running = bench.iolens(&run).minutes(1).start()?;
+    running.watch(|_| sysctl().is_ok_and(|now| now != before));
+    let during = sysctl()?;
+    running.kill()?;
+    bench.same("while a run goes on", during, "1");
+    bench.same("after its SIGKILL", sysctl()?, "1");
+    let next = bench.run("runs")?;
+    bench.same("after the next start", sysctl()?, before);
+    bench.said("which says so", next.noted("again: a run that was"));
+    Ok(())
+}
+
+fn sysctl() -> Res<String> {
+    Ok(fs::read_to_string(SYSCTL)?.trim().to_owned())
+}
+
+/// Sysctls that the run says were changed for it.
+fn changed(json: &Value) -> usize {
+    json.list("run/host/changed").len()
+}
+
+/// Share of an arm's bytes that was mapped.
+fn mapped_share(json: &Value, arm: &str) -> Res<f64> {
+    json.number(&format!(".cells[] | select(.arm == \"{arm}\").rx_mapped_share"))
 }

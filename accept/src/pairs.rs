@@ -4,7 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::fmt::Display;
 use std::hash::BuildHasher;
 
-use crate::check::{Check, Res};
+use crate::prelude::*;
 
 /// Pairs of runs of a second or more; with 9 the ranks 2 and 8 cover the median with
 /// 96.1 %.

@@ -2,15 +2,14 @@
 //! `peers.toml`.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::bench::read;
-use crate::check::Res;
-use crate::process::{Job, own_user};
+use crate::prelude::*;
+use crate::process::own_user;
 
 /// Needed by who changes the machine. It cannot be installed.
 const ROOT: &str = "root";
@@ -32,26 +31,26 @@ enum Source {
 
 /// All of them by their names.
 fn table() -> Res<BTreeMap<String, Peer>> {
-    toml::from_str(include_str!("peers.toml")).map_err(|e| format!("the table of peers: {e}"))
+    toml::from_str(include_str!("peers.toml")).context("the table of peers")
 }
 
 /// Makes sure that a line has what it needs; in words, the versions.
-pub fn provide(needs: &[&str], directory: &Path) -> Res<String> {
+pub fn provide(needs: &[String], directory: &Path) -> Res<String> {
     let (table, mut versions) = (table()?, Vec::new());
     for name in needs {
-        if *name == ROOT {
+        if name == ROOT {
             if own_user()? != 0 {
-                return Err("it changes the machine, which needs root".to_owned());
+                bail!("it changes the machine, which needs root");
             }
             continue;
         }
-        let peer = table.get(*name);
-        let peer = peer.ok_or_else(|| format!("{name} is not in the table of peers"))?;
+        let peer = table.get(name);
+        let peer = peer.with_context(|| format!("{name} is not in the table of peers"))?;
         if peer.version(directory).is_none() {
-            peer.install(name, directory).map_err(|why| format!("{name} cannot be had: {why}"))?;
+            peer.install(name, directory).with_context(|| format!("{name} cannot be had"))?;
         }
         let version = peer.version(directory);
-        let version = version.ok_or_else(|| format!("{name} was installed, and is not there"))?;
+        let version = version.with_context(|| format!("{name} was installed, and is not there"))?;
         versions.push(if version.contains(name) { version } else { format!("{name} {version}") });
     }
     Ok(if versions.is_empty() { "no peers".to_owned() } else { versions.join(", ") })
@@ -67,7 +66,7 @@ impl Peer {
     fn install(&self, name: &str, directory: &Path) -> Res {
         match &self.from {
             Source::Apt(package) if own_user()? != 0 => {
-                Err(format!("it is missing: `apt-get install {package}` as root"))
+                bail!("it is missing: `apt-get install {package}` as root")
             }
             Source::Apt(package) => {
                 let apt = |words: &str| {
@@ -80,11 +79,9 @@ impl Peer {
                 shell(&format!("set -e\n{script}"), directory).success().map(drop)
             }
             Source::StandIn(program) => {
-                let program = read(&crate::root().join(program))?;
-                let (path, runs) = (directory.join(name), fs::Permissions::from_mode(0o755));
-                let made =
-                    fs::write(&path, program).and_then(|()| fs::set_permissions(&path, runs));
-                made.map_err(|e| format!("cannot write {}: {e}", path.display()))
+                let path = directory.join(name);
+                fs::copy(crate::root().join(program), &path)?;
+                Ok(fs::set_permissions(&path, Permissions::from_mode(0o755))?)
             }
         }
     }
@@ -115,10 +112,10 @@ mod tests {
     #[test]
     fn what_lines_need_is_in_the_table_which_has_nothing_else() {
         let table = table().expect("it reads");
-        let needed: Vec<&str> = crate::lines().flat_map(|(_, line)| line.needs).copied().collect();
-        let is_there = |name: &&str| *name == ROOT || table.contains_key(*name);
+        let needed: Vec<String> = crate::lines().into_iter().flat_map(|line| line.needs).collect();
+        let is_there = |name: &String| name == ROOT || table.contains_key(name);
         assert!(needed.iter().all(is_there), "{needed:?}");
-        let unused = table.keys().find(|name| !needed.contains(&name.as_str()));
+        let unused = table.keys().find(|name| !needed.contains(name));
         assert_eq!(unused, None, "nobody needs it");
         for peer in table.values() {
             assert!(!matches!(&peer.from, Source::StandIn(p) if !crate::root().join(p).exists()));
@@ -134,9 +131,9 @@ mod tests {
         };
         let built = peer("cat made", "echo 1.0 >>made");
         assert_eq!(built.version(directory.path()), None);
-        assert_eq!(built.install("x", directory.path()), Ok(()));
+        assert!(built.install("x", directory.path()).is_ok());
         assert_eq!(built.version(directory.path()).as_deref(), Some("1.0"));
         assert!(peer("false", "exit 3").install("lost", directory.path()).is_err());
-        assert!(provide(&["nobody's"], directory.path()).is_err());
+        assert!(provide(&["nobody's".to_owned()], directory.path()).is_err());
     }
 }

@@ -1,19 +1,17 @@
 //! Commands with a time limit, whose output is kept with the time of each line.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use serde_json::Value;
+use procfs::process::Process;
 
-use crate::check::{Check, Res};
+use crate::prelude::*;
 
 /// How often a child is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(5);
@@ -130,7 +128,7 @@ impl Job {
         let (begin, words, limit) = (Instant::now(), self.name(), self.limit);
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.command.process_group(0).spawn();
-        let mut child = child.map_err(|e| format!("cannot start `{words}`: {e}"))?;
+        let mut child = child.with_context(|| format!("cannot start `{words}`"))?;
         let (sender, says) = channel();
         follow(child.stdout.take(), false, begin, sender.clone());
         follow(child.stderr.take(), true, begin, sender);
@@ -160,9 +158,9 @@ impl Running {
         let until = Instant::now() + Duration::from_secs(seconds);
         loop {
             let next = self.says.recv_timeout(until.saturating_duration_since(Instant::now()));
-            let next = next.map_err(|why| {
+            let next = next.with_context(|| {
                 let said: Vec<&str> = self.said.iter().map(|said| &*said.text).collect();
-                format!("`{}` said no `{part}`: {why}\n{}", self.words, said.join("\n"))
+                format!("`{}` said no `{part}`\n{}", self.words, said.join("\n"))
             })?;
             let text = next.text.clone();
             self.said.push(next);
@@ -201,7 +199,7 @@ impl Running {
 
     /// SIGKILL to this process alone, and everything it had written.
     pub fn kill(mut self) -> Res<Finished> {
-        self.child.kill().map_err(|e| format!("cannot kill `{}`: {e}", self.words))?;
+        self.child.kill()?;
         self.limit = Duration::MAX;
         self.finish()
     }
@@ -217,13 +215,12 @@ impl Running {
             look(running);
             false
         });
-        let status = self.child.try_wait();
-        let status = status.map_err(|e| format!("cannot wait for `{}`: {e}", self.words))?;
+        let status = self.child.try_wait()?;
         let (elapsed, words) = (self.begin.elapsed(), self.words.clone());
         let Some(status) = status else {
             // The whole process group.
             let _ = Job::of(format!("kill -KILL -- -{}", self.id())).run();
-            return Err(format!("`{words}` did not end within {:?}", self.limit));
+            bail!("`{words}` did not end within {:?}", self.limit);
         };
         // A grandchild may hold the pipes for ever; then what came is taken.
         let patience = Instant::now() + Duration::from_secs(5);
@@ -254,7 +251,7 @@ impl Finished {
             lines[lines.len().saturating_sub(12)..].join("\n")
         };
         let said = [tail(false), tail(true)].join("\n");
-        Err(format!("`{}`: {}\n{}", self.words, self.status, said.trim()))
+        bail!("`{}`: {}\n{}", self.words, self.status, said.trim())
     }
 
     fn lines(&self, is_stderr: bool) -> impl Iterator<Item = &str> {
@@ -279,8 +276,8 @@ impl Finished {
     }
 
     pub fn json(&self) -> Res<Value> {
-        serde_json::from_str(&self.stdout()).map_err(|e| {
-            format!("`{}` printed no JSON ({}): {e}\n{}", self.words, self.status, self.stderr())
+        serde_json::from_str(&self.stdout()).with_context(|| {
+            format!("`{}` printed no JSON ({})\n{}", self.words, self.status, self.stderr())
         })
     }
 
@@ -329,27 +326,21 @@ pub fn tests(check: &Check, words: &str) -> Res<Finished> {
 
 /// The user this process runs as.
 pub fn own_user() -> Res<u32> {
-    let own = fs::metadata("/proc/self").map_err(|e| format!("no /proc/self: {e}"))?;
-    Ok(own.uid())
+    Ok(Process::myself()?.uid()?)
 }
 
-/// Every process, by its number.
-pub fn processes() -> impl Iterator<Item = u32> {
-    names("/proc").into_iter().filter_map(|name| name.parse().ok())
+/// Every process.
+pub fn processes() -> impl Iterator<Item = Process> {
+    procfs::process::all_processes().into_iter().flatten().flatten()
 }
 
-/// A field of a process in kB, as `RssAnon:`; 0 when it has gone.
-pub fn status_kib(process: u32, field: &str) -> u64 {
-    field_kib(&fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default(), field)
-}
-
-fn field_kib(status: &str, field: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix(field)?.trim().strip_suffix(" kB"));
-    line.and_then(|kib| kib.parse().ok()).unwrap_or(0)
+/// What the kernel tells of a process by its number; nothing when it has gone.
+pub fn process(id: u32) -> Option<Process> {
+    Process::new(id.try_into().ok()?).ok()
 }
 
 /// Names in a folder; none where there is no folder.
-pub fn names(folder: impl AsRef<Path>) -> Vec<String> {
+pub fn names(folder: impl Into<PathBuf>) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
@@ -363,14 +354,14 @@ mod tests {
         let finished = Job::shell("echo a; echo b >&2; exit 3").run().expect("it runs");
         assert_eq!(finished.status.code(), Some(3));
         assert_eq!((finished.line("a"), finished.noted("b"), finished.noted("a")), ("a", "b", ""));
-        let message = finished.success().err().expect("3 is no success");
+        let message = finished.success().err().expect("3 is no success").to_string();
         assert!(message.contains("exit status: 3") && message.contains('b'), "{message}");
     }
 
     #[test]
     fn a_limit_ends_what_does_not_end() {
         let message = Job::of("tail -f /dev/null").minutes(0).run().err();
-        assert!(message.is_some_and(|message| message.contains("did not end within")));
+        assert!(message.is_some_and(|why| why.to_string().contains("did not end within")));
     }
 
     #[test]
@@ -383,15 +374,8 @@ mod tests {
     }
 
     #[test]
-    fn the_status_of_a_process_is_read() {
-        assert_eq!(field_kib("Name:\tx\nRssAnon:\t    1234 kB\n", "RssAnon:"), 1234);
-        assert_eq!(field_kib("Name:\tx\n", "RssAnon:"), 0);
-        assert!(status_kib(std::process::id(), "VmHWM:") > 100);
-    }
-
-    #[test]
     fn what_is_missing_is_named() {
         let missing = Job::new("no-such-program-here").run().err();
-        assert!(missing.is_some_and(|message| message.contains("no-such-program-here")));
+        assert!(missing.is_some_and(|why| why.to_string().contains("no-such-program-here")));
     }
 }

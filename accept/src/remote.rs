@@ -1,76 +1,19 @@
 //! The other end on another machine: a run between two network namespaces that stand for two
 //! hosts, through a real sshd; what becomes of it when sshd, a worker or the link goes; launchers.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use serde_json::Value;
-
-use crate::bench::read;
-use crate::json::measured;
-use crate::pairs::Median;
 use crate::prelude::*;
-use crate::process::{Running, tests};
+use crate::process::Running;
 
-pub const NEEDS: &[&str] =
-    &["root", "sshd", "ssh", "ip", "tc", "nsenter", "unshare", "python3", "srun", "kubectl"];
-
-pub const LINES: &[Line] = &[
-    line(
-        "ssh",
-        "two namespaces as two hosts with a real sshd in one of them: `run net --peer \"ssh …\"` \
-         completes in both directions with counters from both ends",
-        NEEDS,
-        ssh,
-    ),
-    line(
-        "losses",
-        "killing sshd, the worker or the link in mid-run gives failed trials with reasons, no hang, \
-         nothing left on either side",
-        NEEDS,
-        losses,
-    ),
-    line(
-        "import",
-        "databases from three hosts merge, and the merged report keeps each row's origin",
-        &[],
-        |bench| tests(bench, "--workspace --test it import::").map(drop),
-    ),
-    line(
-        "launchers",
-        "the launchers that docs/clusters.md shows, between two namespaces, with programs that \
-         stand in for srun and kubectl",
-        NEEDS,
-        launchers,
-    ),
-    line(
-        "manifests",
-        "the manifests are as the schemas of Kubernetes have them",
-        &["python3", "kubernetes-validate"],
-        manifests,
-    ),
-    line(
-        "launcher-faults",
-        "a launcher that is missing or asks for a password, a binary that is missing or of another \
-         version, a banner: each named, no hang",
-        &[],
-        |bench| tests(bench, "--workspace --test it far::").map(drop),
-    ),
-    line(
-        "firewall",
-        "a firewall that lets control through and drops data is named as such",
-        NEEDS,
-        firewall,
-    ),
-    line(
-        "slow-link",
-        "over a link of 8 Mbit/s a run completes with valid trials, none of them timed out, and \
-         large messages go at the rate of the link less headers",
-        NEEDS,
-        slow_link,
-    ),
+pub const FUNCTIONS: Functions = &[
+    ("ssh", ssh),
+    ("losses", losses),
+    ("launchers", launchers),
+    ("manifests", manifests),
+    ("firewall", firewall),
+    ("slow-link", slow_link),
 ];
 
 /// How long a lost end may keep a run, s.
@@ -98,14 +41,14 @@ struct Hosts<'a> {
 impl Hosts<'_> {
     fn start<'a>(bench: &'a Bench, name: &str) -> Res<Hosts<'a>> {
         let folder = bench.path(name);
-        fs::create_dir_all(&folder).map_err(|e| format!("cannot create {folder:?}: {e}"))?;
+        fs::create_dir_all(&folder)?;
         let apart = "unshare --net --mount --pid --fork --mount-proc --kill-child sh -c";
         let job = Job::of(apart).arg(include_str!("remote/hosts.sh")).arg("sh").arg(&folder);
         let mut running = job.start()?;
         running.wait_for("ready", 60)?;
-        let first = read(format!("/proc/{0}/task/{0}/children", running.id()).as_ref())?;
-        let first = first.split_whitespace().next().ok_or("the first host has no process")?;
-        let far = read(&folder.join("far.pid"))?.trim().to_owned();
+        let first = fs::read_to_string(format!("/proc/{0}/task/{0}/children", running.id()))?;
+        let first = first.split_whitespace().next().context("the first host has no process")?;
+        let far = fs::read_to_string(folder.join("far.pid"))?.trim().to_owned();
         Ok(Hosts { bench, _running: running, first: first.to_owned(), far, folder })
     }
 
@@ -156,17 +99,8 @@ fn ssh(bench: &Bench) -> Res {
     for direction in ["tx", "rx"] {
         let more = format!("--sizes 1KiB,64KiB --passes 4 --local-end {direction}");
         let json = hosts.run(&more).minutes(10).json()?;
-        let far = json.at("run/far");
-        bench.same("direction", far.word("direction"), direction);
-        let words = format!("by `{}` to {}", far.word("launcher"), far.word("address"));
-        bench.judge("rows", !json.rows().is_empty(), format!("{} {words}", json.rows().len()));
-        let export = hosts.slices()?;
-        let counts = ["tx_calls", "rx_calls", "tx_cpu_ns", "rx_cpu_ns"];
-        let is_counted = |slice: &&Value| counts.iter().all(|name| slice.int(name) > 0);
-        let (counted, others): (Vec<_>, Vec<_>) =
-            measured(&export).into_iter().partition(|slice| is_counted(slice));
-        bench.within("slices with calls and CPU time of both ends", counted.len(), 1..);
-        bench.same("without", others.len(), 0);
+        bench.ask("a run", &json, &json!(direction));
+        bench.ask("slices", &hosts.slices()?, &Value::Null);
         hosts.nothing_left(bench)?;
     }
     Ok(())
@@ -220,18 +154,8 @@ pub fn strangers(bench: &Bench) -> Res {
     let stranger = hosts.here().words("python3 -c").arg(include_str!("remote/stranger.py"));
     let made = stranger.arg(&hosts.far).arg("6").success()?.stdout();
     bench.judge("connections of strangers", made.trim() != "0", made);
-    let answer = run.finish()?.json()?;
-    let rejected = answer.list("rejected").iter().map(|trial| trial.word("reason"));
-    let said: BTreeSet<&str> = rejected.filter(|reason| reason.contains("not ours")).collect();
-    bench.judge("it says", !said.is_empty(), format!("{said:?}"));
-    let export = hosts.slices()?;
-    let slices = measured(&export);
-    let is_wrong = |slice: &&&Value| {
-        let sent = slice.int("tx_bytes");
-        sent != slice.int("rx_bytes") || sent != slice.int("tx_messages") * 1024
-    };
-    bench.within("slices", slices.len(), 1..);
-    bench.same("with other bytes than were sent", slices.iter().filter(is_wrong).count(), 0);
+    bench.ask("a run", &run.finish()?.json()?, &Value::Null);
+    bench.ask("slices", &hosts.slices()?, &Value::Null);
     Ok(())
 }
 
@@ -242,7 +166,7 @@ const STAND_INS: [&str; 2] = ["srun", "kubectl"];
 /// kubectl(1) and start what they are given in the other namespace.
 fn launchers(bench: &Bench) -> Res {
     let hosts = Hosts::start(bench, "hosts")?;
-    let guide = read(&crate::root().join("docs/clusters.md"))?;
+    let guide = fs::read_to_string(crate::root().join("docs/clusters.md"))?;
     let named = guide.split("--peer '").skip(1).filter_map(|rest| rest.split('\'').next());
     let is_stood_in = |peer: &&str| STAND_INS.iter().any(|program| peer.starts_with(program));
     let stood_in: Vec<&str> = named.filter(is_stood_in).collect();
@@ -256,8 +180,7 @@ fn launchers(bench: &Bench) -> Res {
     for peer in stood_in.into_iter().chain(["ip netns exec far"]) {
         let job = hosts.run_by(peer, "--sizes 1KiB --passes 2").minutes(3);
         let json = job.env("PATH", &path).env("FAR_PID", &hosts.far).json()?;
-        bench.within(format!("rows by `{peer}`"), json.rows().len(), 1..);
-        bench.same("launcher", json.word("run/far/launcher"), peer);
+        bench.ask("a run", &json, &json!(peer));
         hosts.nothing_left(bench)?;
     }
     Ok(())
@@ -268,20 +191,13 @@ fn manifests(bench: &Bench) -> Res {
     let validate = Job::new(bench.peers.join("venv/bin/kubernetes-validate")).arg("--strict");
     let done = validate.arg(&manifests).run()?;
     let said = [done.stdout(), done.stderr()].concat();
-    let objects = read(&manifests)?.lines().filter(|line| line.starts_with("kind:")).count();
+    let objects =
+        fs::read_to_string(&manifests)?.lines().filter(|line| line.starts_with("kind:")).count();
     bench.within("objects", objects, 1..);
     bench.same("passed", said.matches("passed for resource ").count(), objects);
     bench.judge("kubernetes-validate", done.status.success(), said);
     Ok(())
 }
-
-/// What the link is given, bits in a second, as tc(8) is told below; a burst is no more than two
-/// packets.
-const LINK_BITS_PER_S: f64 = 8e6;
-
-/// Payload of a full packet, with the timestamps of TCP (RFC 7323), of what the link counts of it:
-/// 1500 bytes and the header of Ethernet.
-const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
 
 fn slow_link(bench: &Bench) -> Res {
     let hosts = Hosts::start(bench, "hosts")?;
@@ -289,22 +205,8 @@ fn slow_link(bench: &Bench) -> Res {
     hosts.here().words(slow).success()?;
     let done = hosts.run("--sizes 1KiB,256KiB --passes 2").minutes(20).success()?;
     bench.note("seconds", done.seconds());
-    let json = done.json()?;
-    bench.same("rejected", json["rejected"].as_array().map(Vec::len), Some(0));
     bench.same("timed out", done.noted("time limit"), "");
-    let export = hosts.slices()?;
-    // Bits that arrived in a second. Large messages: a slice has many packets for each round trip.
-    let rates = |bytes: u64| -> Vec<f64> {
-        let own = measured(&export).into_iter().filter(|slice| slice["message_bytes"] == bytes);
-        own.map(|slice| slice.num("rx_bytes") * 8e9 / slice.num("time_ns").max(1.0)).collect()
-    };
-    let (small, large) = (rates(1 << 10), rates(256 << 10));
-    bench.within("slices of 1 KiB", small.len(), 1..);
-    bench.within("slices of 256 KiB", large.len(), 1..);
-    let most = large.iter().copied().fold(0.0, f64::max);
-    bench.within("bit/s at most", most, ..=LINK_BITS_PER_S);
-    let carried = LINK_BITS_PER_S * PAYLOAD_SHARE;
-    let median = if large.is_empty() { f64::NAN } else { Median::of(large).value };
-    bench.within("in the median, of what the link carries", median / carried, 0.9..=1.1);
+    bench.ask("a run", &done.json()?, &Value::Null);
+    bench.ask("slices", &hosts.slices()?, &Value::Null);
     hosts.nothing_left(bench)
 }

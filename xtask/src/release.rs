@@ -8,17 +8,19 @@
 //! SQLite is C, so a target is built where a C compiler for it is at hand, and is left
 //! out, by name, where none is.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::env::consts::ARCH;
+use std::path::{Path, PathBuf};
 
-use crate::program::{self, build_directory, cargo, output, write};
-use crate::root;
+use anyhow::{Context, Result, ensure};
+use object::LittleEndian;
+use object::elf::{FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader};
+use xshell::{Shell, cmd};
 
-/// Where it is built for, and C compilers for that, the one that surely is for it first.
-const TARGETS: [(&str, &[&str]); 2] = [
-    ("x86_64-unknown-linux-gnu", &["x86_64-linux-gnu-gcc"]),
-    ("aarch64-unknown-linux-gnu", &["aarch64-linux-gnu-gcc"]),
+/// Where it is built for, and the C compiler that surely is for it.
+const TARGETS: [(&str, &str); 2] = [
+    ("x86_64-unknown-linux-gnu", "x86_64-linux-gnu-gcc"),
+    ("aarch64-unknown-linux-gnu", "aarch64-linux-gnu-gcc"),
 ];
 
 /// What goes with the binary.
@@ -30,101 +32,71 @@ const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 /// Builds every target that can be built here.
 ///
 /// Errors: none could be, or one that can did not come out as it should.
-pub(crate) fn run() -> Result<(), String> {
-    let out = build_directory().join("packages");
-    fs::create_dir_all(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
+pub(crate) fn run(sh: &Shell) -> Result<()> {
+    let built = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    let out = sh.create_dir(built.join("packages"))?;
     let mut archives = Vec::new();
-    for (target, compilers) in TARGETS {
-        let own = target.starts_with(std::env::consts::ARCH).then_some(&"cc");
-        match compilers.iter().chain(own).find(|compiler| program::is_there(compiler)) {
-            Some(compiler) => archives.push(package(target, compiler, &out)?),
-            None => println!("{target}: left out, no C compiler ({})", compilers.join(", ")),
+    for (target, compiler) in TARGETS {
+        let own = target.starts_with(ARCH).then_some("cc");
+        let is_there = |compiler: &&str| {
+            cmd!(sh, "{compiler} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok()
+        };
+        match [compiler].into_iter().chain(own).find(is_there) {
+            Some(compiler) => archives.push(package(sh, target, compiler, &built, &out)?),
+            None => println!("{target}: left out, no C compiler ({compiler})"),
         }
     }
-    if archives.is_empty() {
-        return Err("nothing could be built: on Debian `apt-get install gcc libc6-dev`".to_owned());
-    }
-    let sums = output(Command::new("sha256sum").args(&archives).current_dir(&out))?;
-    write(&out.join("SHA256SUMS"), &sums)?;
-    print!("{}", String::from_utf8_lossy(&sums));
-    println!("in {}", out.display());
+    let is_any = !archives.is_empty();
+    ensure!(is_any, "nothing could be built: on Debian `apt-get install gcc libc6-dev`");
+    let _in_out = sh.push_dir(&out);
+    let sums = cmd!(sh, "sha256sum {archives...}").read()?;
+    sh.write_file("SHA256SUMS", format!("{sums}\n"))?;
+    println!("{sums}\nin {}", out.display());
     Ok(())
 }
 
 /// Builds a target and packs it; the name of the archive.
-fn package(target: &str, compiler: &str, out: &Path) -> Result<String, String> {
-    output(Command::new("rustup").args(["target", "add", target]).current_dir(root()))?;
+fn package(sh: &Shell, target: &str, cc: &str, built: &Path, out: &Path) -> Result<String> {
+    cmd!(sh, "rustup target add {target}").run()?;
     let name = target.replace('-', "_");
     let linker = format!("CARGO_TARGET_{}_LINKER", name.to_uppercase());
-    let build = ["build", "--profile", "dist", "--package", "iolens", "--target", target];
-    let mut build = cargo(build);
-    build.env(format!("CC_{name}"), compiler).env(linker, compiler);
-    program::run(build.env("RUSTFLAGS", "-C target-feature=+crt-static"))?;
-    let binary = build_directory().join(target).join("dist/iolens");
-    check_static(&binary)?;
+    let build = cmd!(sh, "cargo build --profile dist --package iolens --target {target}");
+    let build = build.env(format!("CC_{name}"), cc).env(linker, cc);
+    build.env("RUSTFLAGS", "-C target-feature=+crt-static").run()?;
+    let binary = sh.current_dir().join(built).join(target).join("dist/iolens");
+    let is_static = !asks_for_interpreter(&sh.read_binary_file(&binary)?)?;
+    ensure!(is_static, "{} is not static", binary.display());
     let name = format!("iolens-{}-{target}", env!("CARGO_PKG_VERSION"));
-    let folder = out.join(&name);
-    fill(&folder, &binary, target)?;
+    fill(sh, &out.join(&name), &binary, target)?;
     let archive = format!("{name}.tar.gz");
-    let packed = ["--owner=0", "--group=0", "--sort=name", "-czf", &archive, &name];
-    output(Command::new("tar").args(packed).current_dir(out))?;
+    let _in_out = sh.push_dir(out);
+    cmd!(sh, "tar --owner=0 --group=0 --sort=name -czf {archive} {name}").run()?;
     Ok(archive)
 }
 
 /// Puts the binary and what belongs to it into a folder of its own.
-fn fill(folder: &Path, binary: &Path, target: &str) -> Result<(), String> {
-    let man = folder.join("man");
-    let copy = || {
-        if folder.exists() {
-            fs::remove_dir_all(folder)?;
-        }
-        fs::create_dir_all(&man)?;
-        fs::copy(binary, folder.join("iolens"))?;
-        PAPERS
-            .iter()
-            .try_for_each(|paper| fs::copy(root().join(paper), folder.join(paper)).map(|_| ()))
-    };
-    copy().map_err(|e: std::io::Error| format!("cannot fill {}: {e}", folder.display()))?;
-    // What runs here says itself what it understands.
-    if !target.starts_with(std::env::consts::ARCH) {
-        return Ok(());
+fn fill(sh: &Shell, folder: &Path, binary: &Path, target: &str) -> Result<()> {
+    sh.remove_path(folder)?;
+    let man = sh.create_dir(folder.join("man"))?;
+    for file in PAPERS.iter().map(Path::new).chain([binary]) {
+        sh.copy_file(file, folder)?;
     }
-    output(Command::new(binary).arg("man").arg(&man))?;
-    for shell in SHELLS {
-        let completions = output(Command::new(binary).args(["completions", shell]))?;
-        write(&folder.join(format!("iolens.{shell}")), completions)?;
+    // What runs here says itself what it understands.
+    if target.starts_with(ARCH) {
+        cmd!(sh, "{binary} man {man}").run()?;
+        for shell in SHELLS {
+            let completions = cmd!(sh, "{binary} completions {shell}").output()?.stdout;
+            sh.write_file(folder.join(format!("iolens.{shell}")), completions)?;
+        }
     }
     Ok(())
 }
 
-/// That a binary asks for no interpreter, and so for no shared library.
-fn check_static(binary: &Path) -> Result<(), String> {
-    let bytes = fs::read(binary).map_err(|e| format!("cannot read {}: {e}", binary.display()))?;
-    match asks_for_interpreter(&bytes) {
-        Some(false) => Ok(()),
-        Some(true) => Err(format!("{} is not static", binary.display())),
-        None => Err(format!("{} is no ELF file of 64 bits", binary.display())),
-    }
-}
-
-/// Whether a program header says `PT_INTERP` (elf(5)); null for what is no little-endian
-/// ELF file of 64 bits.
-fn asks_for_interpreter(elf: &[u8]) -> Option<bool> {
-    const PT_INTERP: u32 = 3;
-    let bytes = |at: usize, count: usize| elf.get(at..at.checked_add(count)?);
-    if bytes(0, 6)? != [0x7f, b'E', b'L', b'F', 2, 1] {
-        return None;
-    }
-    let half = |at: usize| Some(usize::from(u16::from_le_bytes(bytes(at, 2)?.try_into().ok()?)));
-    let table = u64::from_le_bytes(bytes(32, 8)?.try_into().ok()?);
-    let (table, entry_bytes, entries) = (usize::try_from(table).ok()?, half(54)?, half(56)?);
-    for entry in 0..entries {
-        let at = table.checked_add(entry.checked_mul(entry_bytes)?)?;
-        if u32::from_le_bytes(bytes(at, 4)?.try_into().ok()?) == PT_INTERP {
-            return Some(true);
-        }
-    }
-    Some(false)
+/// Whether a binary says `PT_INTERP` (elf(5)), and so needs shared libraries.
+fn asks_for_interpreter(elf: &[u8]) -> Result<bool> {
+    let header = FileHeader64::<LittleEndian>::parse(elf).context("no ELF file of 64 bits")?;
+    let segments = header.program_headers(LittleEndian, elf)?;
+    Ok(segments.iter().any(|segment| segment.p_type(LittleEndian) == PT_INTERP))
 }
 
 #[cfg(test)]
@@ -132,25 +104,22 @@ mod tests {
     use super::*;
 
     /// An ELF header with program headers of these types.
-    fn elf(types: &[u32]) -> Vec<u8> {
+    fn elf(types: &[u8]) -> Vec<u8> {
         let mut elf = vec![0; 64 + 56 * types.len()];
-        elf[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1]);
-        elf[32] = 64;
-        elf[54] = 56;
-        elf[56] = u8::try_from(types.len()).unwrap();
-        for (entry, kind) in types.iter().enumerate() {
-            elf[64 + 56 * entry..][..4].copy_from_slice(&kind.to_le_bytes());
-        }
+        elf[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        // Where the program headers begin, their size, and how many they are.
+        (elf[32], elf[54], elf[56]) = (64, 56, u8::try_from(types.len()).unwrap());
+        types.iter().enumerate().for_each(|(entry, kind)| elf[64 + 56 * entry] = *kind);
         elf
     }
 
     #[test]
     fn a_binary_that_asks_for_an_interpreter_is_not_static() {
-        assert_eq!(asks_for_interpreter(&elf(&[1, 2, 6])), Some(false));
-        assert_eq!(asks_for_interpreter(&elf(&[6, 3, 1])), Some(true));
-        assert_eq!(asks_for_interpreter(&elf(&[1, 3])[..100]), None, "cut short");
-        assert_eq!(asks_for_interpreter(b"#!/bin/sh\n"), None);
-        let own = fs::read(std::env::current_exe().unwrap()).unwrap();
-        assert!(asks_for_interpreter(&own).is_some());
+        let asks = |elf: &[u8]| asks_for_interpreter(elf).ok();
+        assert_eq!(asks(&elf(&[1, 2, 6])), Some(false));
+        assert_eq!(asks(&elf(&[6, 3, 1])), Some(true));
+        assert_eq!(asks(&elf(&[1, 3])[..100]), None, "cut short");
+        assert_eq!(asks(b"#!/bin/sh\n"), None);
+        assert!(asks(&std::fs::read(std::env::current_exe().unwrap()).unwrap()).is_some());
     }
 }

@@ -2,9 +2,9 @@
 //! test, so it fails. How tests report a skip: `tests/support/skip.rs`.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
 
 use crate::root;
 
@@ -20,29 +20,26 @@ const ENVIRONMENT_VARIABLE: &str = "IOLENS_TEST_ENVIRONMENT";
 ///
 /// Fails on a skip that is not listed. A listed test that ran is only
 /// reported: the list is of what may skip, on machines that differ.
-pub(crate) fn check(user_id: u32, log: &Path) -> Result<(), String> {
+pub(crate) fn check(user_id: u32, log: &Path) -> Result<()> {
     let default = if user_id == 0 { "root" } else { "unprivileged" };
     let name = std::env::var(ENVIRONMENT_VARIABLE).unwrap_or_else(|_| default.to_owned());
     let list = format!("tests/expected/{name}.txt");
-    let expected =
-        fs::read_to_string(root().join(&list)).map_err(|e| format!("cannot read {list}: {e}"))?;
-    let seen = match fs::read_to_string(log) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
-        other => other.map_err(|e| format!("cannot read {}: {e}", log.display()))?,
-    };
+    let read = |path: &Path| std::fs::read_to_string(path).context(format!("{}", path.display()));
+    let expected = read(&root().join(&list))?;
+    // Without a skip nobody made it.
+    let seen = if log.exists() { read(log)? } else { String::new() };
     let skips = parse_log(&seen);
     let [unexpected, unused] = compare(&parse_list(&expected), &skips);
     println!("{} tests skipped ({name})", skips.len());
     skips.iter().for_each(|(name, reason)| println!("  {name}: {reason}"));
     unused.iter().for_each(|name| println!("note: {name} is listed in {list} and did not skip"));
-    if unexpected.is_empty() {
-        return Ok(());
-    }
-    Err(format!(
+    ensure!(
+        unexpected.is_empty(),
         "skips that {list} does not list:\n{}\n\
          make them run, or add these lines with the reason in the commit",
         unexpected.join("\n")
-    ))
+    );
+    Ok(())
 }
 
 /// Names of a list: one per line, `#` begins a comment.
@@ -88,8 +85,8 @@ mod tests {
     #[test]
     fn there_is_a_list_for_either_user() {
         for name in ["root", "unprivileged"] {
-            let list = crate::root().join(format!("tests/expected/{name}.txt"));
-            let text = fs::read_to_string(list).expect("the list is there");
+            let list = root().join(format!("tests/expected/{name}.txt"));
+            let text = std::fs::read_to_string(list).expect("the list is there");
             let names = parse_list(&text);
             assert!(names.is_sorted(), "{name}.txt is sorted");
             assert!(names.iter().all(|line| line.contains("::")), "{name}.txt names tests");

@@ -14,16 +14,14 @@
 //! Examples in docs are not run a second time.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
+use xshell::{Cmd, Shell, cmd};
 
-use crate::program::{self, cargo, output};
 use crate::{root, skips, tidy};
 
 /// Chooses the ordinary user by number.
@@ -36,37 +34,36 @@ const LOG: &str = "log/skips";
 const NOBODY: u32 = 65534;
 
 /// `cargo test` on the workspace, or with `args`, then the comparison of skips.
-pub(crate) fn run(args: &[&str]) -> Result<(), String> {
-    let scratch = TempDir::new().map_err(|e| format!("no temporary directory: {e}"))?;
+pub(crate) fn run(sh: &Shell, args: &[&str]) -> Result<()> {
+    let scratch = TempDir::new()?;
     let log = scratch.path().join("skips");
-    let mut command = cargo(["test"]);
-    program::run(command.args(or_workspace(args)).env(skips::LOG_VARIABLE, &log))?;
+    let args = or_workspace(args);
+    cmd!(sh, "cargo test {args...}").quiet().env(skips::LOG_VARIABLE, &log).run()?;
     skips::check(own_user()?, &log)
 }
 
 /// Every test binary as an ordinary user, then the comparison of skips.
-pub(crate) fn run_unprivileged(args: &[&str]) -> Result<(), String> {
+pub(crate) fn run_unprivileged(sh: &Shell, args: &[&str]) -> Result<()> {
     let user = match own_user()? {
         0 => chosen_user()?,
         user => user,
     };
-    let mut build = cargo(["test", "--no-run", "--message-format=json-render-diagnostics"]);
-    let messages = output(build.args(or_workspace(args)).stderr(Stdio::inherit()))?;
-    let built = parse_artifacts(&String::from_utf8_lossy(&messages), &root());
-    let stage = Stage { scratch: reachable_scratch(user)?, user };
-    stage.fill(&built).map_err(|e| format!("cannot stage the tests: {e}"))?;
+    let args = or_workspace(args);
+    let build = "--no-run --message-format=json-render-diagnostics".split(' ');
+    let messages = cmd!(sh, "cargo test {build...} {args...}").quiet().read()?;
+    let built = parse_artifacts(&messages, &root());
+    let stage = Stage { sh, scratch: reachable_scratch(sh, user)?, user };
+    stage.fill(&built).context("cannot stage the tests")?;
     let mut failed = Vec::new();
     for TestBinary { package, path } in &built.tests {
         let name = format!("{package} ({})", file_name(path).display());
         println!("\n{name}, as user {user}");
-        if !stage.run(package, path)? {
+        if stage.run(package, path).is_err() {
             failed.push(name);
         }
     }
-    match failed.is_empty() {
-        true => skips::check(user, &stage.path(LOG)),
-        false => Err(format!("tests failed as user {user}: {}", failed.join(", "))),
-    }
+    ensure!(failed.is_empty(), "tests failed as user {user}: {}", failed.join(", "));
+    skips::check(user, &stage.path(LOG))
 }
 
 /// What of the workspace is tested: all, unless somebody says what.
@@ -109,44 +106,33 @@ fn parse_artifacts(messages: &str, root: &Path) -> Built {
 }
 
 /// A copy of everything, in a directory the user may enter.
-struct Stage {
+struct Stage<'a> {
+    sh: &'a Shell,
     scratch: TempDir,
     user: u32,
 }
 
-impl Stage {
+impl Stage<'_> {
     fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.scratch.path().join(name)
     }
 
-    fn fill(&self, built: &Built) -> io::Result<()> {
-        for path in tidy::paths(&root())? {
-            let target = self.path("workspace").join(&path);
-            fs::create_dir_all(target.parent().unwrap_or(self.scratch.path()))?;
-            fs::copy(root().join(&path), &target)?;
-            // A file is as private as its owner keeps it; the copy is not.
-            set_mode(&target, fs::metadata(&target)?.permissions().mode() | 0o444)?;
-        }
-        let tests =
-            built.tests.iter().map(|binary| (&binary.path, self.path(file_name(&binary.path))));
-        for (from, to) in tests.chain(built.tool.iter().map(|tool| (tool, self.path("iolens")))) {
-            fs::copy(from, &to)?;
-            set_mode(&to, 0o755)?;
-        }
-        for name in ["home", "tmp", "runtime", "log"] {
-            let directory = self.path(name);
-            fs::create_dir(&directory)?;
-            // Who is not root owns what it makes, and need not give it away.
-            if own_user() == Ok(0) {
-                chown(&directory, Some(self.user), Some(self.user))?;
-            }
-            set_mode(&directory, 0o700)?;
-        }
-        Ok(())
+    fn fill(&self, built: &Built) -> Result<()> {
+        let (sh, scratch, user) = (self.sh, self.scratch.path(), self.user.to_string());
+        let (workspace, files) = (sh.create_dir(self.path("workspace"))?, tidy::paths(&root())?);
+        cmd!(sh, "cp --parents --target-directory={workspace} {files...}").quiet().run()?;
+        // A file is as private as its owner keeps it; the copy is not.
+        cmd!(sh, "chmod --recursive a+rX {workspace}").quiet().run()?;
+        let programs = built.tests.iter().map(|binary| &binary.path).chain(&built.tool);
+        cmd!(sh, "install --target-directory={scratch} {programs...}").quiet().run()?;
+        let own = ["home", "tmp", "runtime", "log"].map(|name| self.path(name));
+        // Who is not root owns what it makes, and need not give it away.
+        let owner = if own_user()? == 0 { &[format!("--owner={user}")][..] } else { &[] };
+        Ok(cmd!(sh, "install --mode=700 {owner...} --directory {own...}").quiet().run()?)
     }
 
-    /// Runs one binary with an environment of its own; whether it passed.
-    fn run(&self, package: &str, binary: &Path) -> Result<bool, String> {
+    /// Runs one binary with an environment of its own.
+    fn run(&self, package: &str, binary: &Path) -> Result<()> {
         let package = self.path("workspace").join(package);
         // insta looks for snapshots where it is told to, instead of asking cargo.
         let places = [
@@ -161,74 +147,60 @@ impl Stage {
             (skips::LOG_VARIABLE, LOG),
         ];
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-        let mut command = as_user(self.user, self.path(file_name(binary)).as_os_str());
-        command
+        let _in_package = self.sh.push_dir(&package);
+        let mut test = as_user(self.sh, self.user, &self.path(file_name(binary)))?
             .env_clear()
             .envs(places.map(|(name, place)| (name, self.path(place))))
             .envs([("LANG", "C.UTF-8"), ("RUST_BACKTRACE", "1"), ("INSTA_UPDATE", "no")])
             .env("PATH", path)
-            .env("CARGO_MANIFEST_DIR", &package)
-            .current_dir(&package);
+            .env("CARGO_MANIFEST_DIR", &package);
         let tool = self.path("iolens");
         if tool.exists() {
-            command.env("IOLENS_TEST_BIN", tool);
+            test = test.env("IOLENS_TEST_BIN", tool);
         }
-        let status = command.status().map_err(|e| format!("cannot run setpriv: {e}"))?;
-        Ok(status.success())
+        Ok(test.quiet().run()?)
     }
-}
-
-fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
 /// A command that runs `program` as `user`, by itself if that is who we are.
-fn as_user(user: u32, program: &OsStr) -> Command {
-    if own_user() == Ok(user) {
-        return Command::new(program);
-    }
-    let mut command = Command::new("setpriv");
-    command.args([format!("--reuid={user}"), format!("--regid={user}")]);
-    command.args([OsStr::new("--clear-groups"), OsStr::new("--"), program]);
-    command
+fn as_user<'a>(sh: &'a Shell, user: u32, program: &Path) -> Result<Cmd<'a>> {
+    let id = user.to_string();
+    Ok(match own_user()? == user {
+        true => cmd!(sh, "{program}"),
+        false => cmd!(sh, "setpriv --reuid={id} --regid={id} --clear-groups -- {program}"),
+    })
 }
 
 /// A scratch directory from which the user can run a program: `TMPDIR` may lie
 /// in somebody's home, and any of these may be mounted `noexec`.
-fn reachable_scratch(user: u32) -> Result<TempDir, String> {
+fn reachable_scratch(sh: &Shell, user: u32) -> Result<TempDir> {
     for parent in [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()] {
         let Ok(scratch) = tempfile::Builder::new().prefix("iolens-xtask-").tempdir_in(parent)
         else {
             continue;
         };
-        let probe = scratch.path().join("probe");
-        let written = set_mode(scratch.path(), 0o755)
-            .and_then(|()| fs::write(&probe, "#!/bin/sh\n"))
-            .and_then(|()| set_mode(&probe, 0o755));
-        if written.is_ok() && as_user(user, probe.as_os_str()).status().is_ok_and(|s| s.success()) {
+        let (directory, probe) = (scratch.path(), scratch.path().join("probe"));
+        sh.write_file(&probe, "#!/bin/sh\n")?;
+        cmd!(sh, "chmod 755 {directory} {probe}").quiet().run()?;
+        if as_user(sh, user, &probe)?.quiet().ignore_stderr().run().is_ok() {
             return Ok(scratch);
         }
     }
-    Err(format!(
+    bail!(
         "user {user} can run programs neither from TMPDIR nor from /tmp nor from /var/tmp, \
          or setpriv (util-linux) is missing"
-    ))
+    )
 }
 
-fn chosen_user() -> Result<u32, String> {
-    match std::env::var(USER_VARIABLE) {
-        Err(_) => Ok(NOBODY),
-        Ok(text) => match text.parse() {
-            Ok(0) | Err(_) => Err(format!("{USER_VARIABLE}=`{text}` is no ordinary user's number")),
-            Ok(user) => Ok(user),
-        },
-    }
+fn chosen_user() -> Result<u32> {
+    let Ok(text) = std::env::var(USER_VARIABLE) else { return Ok(NOBODY) };
+    let user = text.parse().ok().filter(|user| *user != 0);
+    user.with_context(|| format!("{USER_VARIABLE}=`{text}` is no ordinary user's number"))
 }
 
 /// The user this process runs as.
-fn own_user() -> Result<u32, String> {
-    let own = fs::metadata("/proc/self").map_err(|e| format!("cannot look at /proc/self: {e}"))?;
-    Ok(own.uid())
+fn own_user() -> Result<u32> {
+    Ok(std::fs::metadata("/proc/self").context("cannot look at /proc/self")?.uid())
 }
 
 fn file_name(path: &Path) -> &OsStr {

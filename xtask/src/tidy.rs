@@ -7,7 +7,6 @@
 mod facts;
 mod graph;
 mod modules;
-mod registry;
 mod source;
 mod style;
 mod tables;
@@ -112,7 +111,6 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Finding> {
     modules::mark_tests(&mut sources);
     let mut findings = graph::check(workspace);
     findings.extend(modules::check(&sources));
-    findings.extend(registry::check(&sources));
     findings.extend(sources.iter().flat_map(facts::check));
     findings.extend(sources.iter().flat_map(style::check));
     findings.extend(style::check_roots(&sources));

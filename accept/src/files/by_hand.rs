@@ -1,10 +1,5 @@
 //! The plain tools for files, against arithmetic of our own.
 
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
-
-use serde_json::Value;
-
 use crate::prelude::*;
 
 /// Bytes of the file: a block of none of the sizes divides it.
@@ -17,16 +12,16 @@ pub fn check(bench: &Bench) -> Res {
     bench.note("checksum and xor computed here", format!("{hash}, {xor}"));
     for block in ["1", "4096", "1MiB"] {
         let size = format!("--block-size {block} --json");
+        bench.note("blocks of", block);
         let read = bench.json(format!("file read source --checksum --xor {size}"))?;
-        let right = read["bytes"] == BYTES && read["checksum"] == *hash && read["xor"] == *xor;
-        as_computed(bench, format!("read at {block}"), right, &read);
+        bench.ask("read", &read, &json!([BYTES, hash, xor]));
         let copied = bench.json(format!("file copy source copy-{block} --verify {size}"))?;
-        let same = fs::read(bench.path(&format!("copy-{block}"))).is_ok_and(|made| made == content);
-        as_computed(bench, format!("copy at {block}"), same && copied["bytes"] == BYTES, &copied);
+        let made = fs::read(bench.path(&format!("copy-{block}")))?;
+        bench.ask("copied", &copied, &json!((made == content).then_some(BYTES)));
         write(bench, block, &size)?;
     }
     // Paths that cannot be used: one message that names one of them.
-    fs::create_dir_all(bench.path("folder")).map_err(|e| e.to_string())?;
+    fs::create_dir_all(bench.path("folder"))?;
     for words in [
         "read absent --block-size 4096",
         "read folder --block-size 4096",
@@ -44,14 +39,8 @@ pub fn check(bench: &Bench) -> Res {
     }
     // A file that is shorter than asked for.
     let short = bench.json("file read source --block-size 4096 --count 1000 --json")?;
-    bench.same("1000 blocks of 4096 asked, bytes read", short.int("bytes"), BYTES as u64);
+    bench.ask("short", &short, &json!(BYTES));
     Ok(())
-}
-
-/// Tells what the tool said where that is wrong.
-fn as_computed(check: &Check, name: String, right: bool, said: &Value) {
-    check.expect(right, &name, said);
-    check.holds(name, right);
 }
 
 /// The size that is there, and the checksum of it.
@@ -59,9 +48,8 @@ fn write(bench: &Bench, block: &str, size: &str) -> Res {
     let name = format!("written-{block}");
     let count = if block == "1" { 1000 } else { 3 };
     let written = bench.json(format!("file write {name} --count {count} {size}"))?;
-    let bytes = fs::read(bench.path(&name)).map_err(|e| format!("cannot read {name}: {e}"))?;
-    let right = written["bytes"] == bytes.len() && written["checksum"] == *hash(&bytes);
-    as_computed(bench, format!("write at {block}"), right, &written);
+    let bytes = fs::read(bench.path(&name))?;
+    bench.ask("written", &written, &json!([bytes.len(), hash(&bytes)]));
     Ok(())
 }
 
@@ -96,31 +84,6 @@ fn xor(bytes: &[u8]) -> String {
         u32::from_le_bytes(word)
     };
     format!("{:08x}", bytes.chunks(4).map(word).fold(0, |sum, word| sum ^ word))
-}
-
-/// Files that are unfit to be timed, and what has to be said of them.
-pub fn unfit(bench: &Bench) -> Res {
-    let make = |name: &str, bytes: &[u8], size: u64| {
-        let file = File::create(bench.path(name));
-        let made = file.and_then(|file| {
-            file.set_len(size)?;
-            file.write_all_at(bytes, 0)?;
-            file.sync_all()
-        });
-        made.map_err(|e| format!("cannot make {name}: {e}"))
-    };
-    make("holes", &[1; 4096], 4 << 20)?;
-    make("zeros", &vec![0; 4 << 20], 0)?;
-    bench.at_home(Job::of("fallocate -l 4MiB unwritten")).success()?;
-    for (name, word) in [("holes", "holes"), ("unwritten", "never written"), ("zeros", "zeros")] {
-        let run = format!(
-            "run file --file {} --cache warm --quick --block-sizes 4KiB --engines read --passes 2 \
-             --rounds 3 --progress none",
-            bench.path(name).display()
-        );
-        bench.said(name, bench.iolens(&run).run()?.noted(word));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ const SMALL_MIN: f64 = 1.3;
 /// wide to tell that from 5 %.
 const COPY_PAIRS: Count = Count::of(303);
 
-pub const GIB: u64 = 1 << 30;
+const GIB: u64 = 1 << 30;
 
 /// All of an interval says that both agree.
 fn agree(check: &Check, what: &str, paired: &Paired) {
@@ -31,12 +31,12 @@ fn agree(check: &Check, what: &str, paired: &Paired) {
     check.within(format!("{what}, upper end"), paired.ratio.high, AGREEMENT);
 }
 
-pub fn name(bytes: u64) -> String {
+fn name(bytes: u64) -> String {
     format!("file-{bytes}")
 }
 
-/// A bench with a file of ours of a size, which is in the page cache; several lines use it.
-pub fn file(bench: &Bench, bytes: u64) -> Res<Bench> {
+/// A bench with a file of ours of a size, which is in the page cache; two lines use it.
+fn file(bench: &Bench, bytes: u64) -> Res<Bench> {
     let (bench, name, count) = (bench.room("files")?, name(bytes), bytes >> 20);
     if !bench.path(&name).exists() {
         bench.run(format!("file write {name} --block-size 1MiB --count {count} --sync fsync"))?;
@@ -66,8 +66,8 @@ impl Reading<'_> {
             "file read {file} --block-size {block} --count {count} --loops {loops} --engine pread \
              --json"
         ))?;
-        let user = read.need("cpu_user_ns")? / read.need("time_ns")?;
-        Ok(rate(read.need("bytes_per_s")?, in_the_kernel, user))
+        let user = read.number(".cpu_user_ns / .time_ns")?;
+        Ok(rate(read.number(".bytes_per_s")?, in_the_kernel, user))
     }
 
     /// fio's psync engine over as much of the same file, as often, without a clock reading for each
@@ -85,9 +85,9 @@ impl Reading<'_> {
         let json = bench.at_home(Job::of(&job)).json()?;
         let job = json.at("jobs/0");
         if job.int("read/io_bytes") != all {
-            return Err(format!("fio read {} of {all} bytes", job.int("read/io_bytes")));
+            bail!("fio read {} of {all} bytes", job.int("read/io_bytes"));
         }
-        Ok(rate(job.need("read/bw_bytes")?, in_the_kernel, job.need("usr_cpu")? / 100.0))
+        Ok(rate(job.number(".read.bw_bytes")?, in_the_kernel, job.number(".usr_cpu / 100")?))
     }
 
     fn pair(&self, count: Count, in_the_kernel: bool) -> Res<Paired> {
@@ -141,7 +141,7 @@ fn witness(bench: &Bench, bytes: u64, block: u64, behind: u64) -> Res<f64> {
          --benchmark_format=json"
     );
     let json = bench.at_home(Job::new(bench.peers.join("copy")).words(&words)).json()?;
-    Ok(json.need("benchmarks/0/bytes_per_second")? / GIB as f64)
+    Ok(json.number(".benchmarks[0].bytes_per_second")? / GIB as f64)
 }
 
 /// Our copy into a new file.
@@ -149,6 +149,6 @@ fn copied(bench: &Bench, bytes: u64, block: u64) -> Res<f64> {
     let file = name(bytes);
     let copy = format!("file copy {file} out --block-size {block} --engine read_write --json");
     let copy = bench.json(&copy)?;
-    std::fs::remove_file(bench.path("out")).map_err(|e| format!("cannot remove the copy: {e}"))?;
-    Ok(copy.need("bytes_per_s")? / GIB as f64)
+    fs::remove_file(bench.path("out"))?;
+    Ok(copy.number(".bytes_per_s")? / GIB as f64)
 }

@@ -1,16 +1,15 @@
 //! SIGKILL at random moments: what was committed is there, and what is not
 //! meant to stay is gone once the tool has started again.
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::thread::sleep;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
-use serde_json::Value;
+use procfs::process::Process;
 
 use crate::prelude::*;
-use crate::process::names;
 use crate::process::{processes, until};
 
 const KILLS: u32 = 10;
@@ -58,7 +57,7 @@ fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Res<u
     sleep(delay);
     if !running.is_running() {
         let ended = running.finish()?.success()?;
-        return Err(format!("the run ended by itself after {:?}", ended.elapsed));
+        bail!("the run ended by itself after {:?}", ended.elapsed);
     }
     let killed = running.kill()?;
     let committed = killed.err_lines().filter(|line| line.contains("committed: pass"));
@@ -93,21 +92,19 @@ fn trials_of_last_run(runs: &Value) -> u64 {
 
 /// Processes whose environment bears the mark, as pid and command line.
 fn marked_processes(mark: &str) -> Vec<String> {
-    let entry = format!("{MARK}={mark}");
-    let read = |pid: u32, file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    let is_marked = |pid: &u32| {
-        read(*pid, "environ").split(|&byte| byte == 0).any(|variable| variable == entry.as_bytes())
+    let bears = |environ: HashMap<OsString, OsString>| {
+        environ.get(OsStr::new(MARK)).is_some_and(|own| own == mark)
     };
-    let words = |pid| String::from_utf8_lossy(&read(pid, "cmdline")).replace('\0', " ");
-    processes().filter(is_marked).map(|pid| format!("{pid} {}", words(pid))).collect()
+    let marked = processes().filter(|process| process.environ().is_ok_and(bears));
+    let words = |process: Process| (process.pid, process.cmdline().unwrap_or_default());
+    marked.map(words).map(|(pid, words)| format!("{pid} {}", words.join(" "))).collect()
 }
 
 /// Network namespaces that some process stands in, and the devices of ours. A
 /// namespace without a name, a process or an open descriptor does not exist.
 fn networks() -> BTreeSet<String> {
-    let namespaces =
-        processes().filter_map(|pid| fs::read_link(format!("/proc/{pid}/ns/net")).ok());
-    let namespaces = namespaces.map(|path| path.display().to_string());
+    let own = |process: Process| fs::read_link(format!("/proc/{}/ns/net", process.pid)).ok();
+    let namespaces = processes().filter_map(own).map(|path| path.display().to_string());
     namespaces.chain(names("/sys/class/net")).collect()
 }
 
@@ -122,7 +119,7 @@ fn shared_files() -> BTreeSet<String> {
 
 fn seed() -> Res<u64> {
     match std::env::var(SEED_VARIABLE) {
-        Ok(text) => text.parse().map_err(|_| format!("{SEED_VARIABLE}=`{text}` is no number")),
+        Ok(text) => text.parse().context("the seed"),
         Err(_) => {
             let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
             Ok(now.map_or(0, |now| u64::from(now.subsec_nanos())))
@@ -142,11 +139,11 @@ mod tests {
 
     #[test]
     fn the_last_run_is_the_latest() {
-        let runs = serde_json::json!([
+        let runs = json!([
             {"started_unix_ns": 2, "trials": 7}, {"started_unix_ns": 1, "trials": 9},
         ]);
         assert_eq!(trials_of_last_run(&runs), 7);
-        assert_eq!(trials_of_last_run(&serde_json::json!([])), 0);
+        assert_eq!(trials_of_last_run(&json!([])), 0);
     }
 
     #[test]

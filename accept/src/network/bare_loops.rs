@@ -1,8 +1,5 @@
 //! Every sending primitive against the bare loop of the same calls.
 
-use serde_json::Value;
-
-use crate::json::{is_judged, ratio_words};
 use crate::prelude::*;
 
 /// Of a run with the primitive as baseline. On `sink` there is one process and
@@ -59,8 +56,8 @@ fn twin(listed: &Value, entry: &Value) -> Res {
     let is_it = |other: &Value| other["name"] == bare.as_str() && other["available"] == true;
     match (listed.list("methods").iter().any(is_it), entry["unavailable_reason"].as_str()) {
         (true, _) => Ok(()),
-        (false, Some(why)) => Err(format!("not here: {why}")),
-        (false, None) => Err("it has no bare loop".to_owned()),
+        (false, Some(why)) => bail!("not here: {why}"),
+        (false, None) => bail!("it has no bare loop"),
     }
 }
 
@@ -77,14 +74,14 @@ fn settings(entry: &Value) -> Vec<&'static str> {
 fn measure(bench: &Bench, primitive: &str, options: &str) -> Res<(Verdict, String)> {
     let arms = format!("--methods {primitive},bare_{primitive} --baseline {primitive}");
     let json = bench.json(format!("{RUN} {options} {arms}"))?;
-    let cells = json.rows_where("primitive", &format!("bare_{primitive}"));
-    let words: Vec<String> = cells.iter().map(|row| ratio_words(row)).collect();
-    Ok((verdict(&cells), words.join(", ")))
+    let rows = |then| query([&json, &Value::Null], &format!("rows(\"bare_{primitive}\")[]{then}"));
+    Ok((verdict(&rows("")?), format!("{:?}", rows(" | words")?)))
 }
 
-fn verdict(cells: &[&Value]) -> Verdict {
-    let all_of =
-        |words: &[&str]| cells.len() == CELLS && cells.iter().all(|row| is_judged(row, words));
+fn verdict(cells: &[Value]) -> Verdict {
+    let all_of = |words: &[&str]| {
+        cells.len() == CELLS && cells.iter().all(|row| words.contains(&row.word("verdict")))
+    };
     if all_of(&["EQUIVALENT"]) {
         Verdict::Equivalent
     } else if all_of(&["EQUIVALENT", "SMALL", "INCONCLUSIVE"]) {
@@ -96,15 +93,13 @@ fn verdict(cells: &[&Value]) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn only_what_is_undecided_is_judged_again() {
         let of = |words: [&str; 3]| {
             let rows = words.map(|word| json!({ "verdict": word }));
-            verdict(&rows.iter().collect::<Vec<_>>())
+            verdict(&rows)
         };
         assert_eq!(of(["EQUIVALENT"; 3]), Verdict::Equivalent);
         assert_eq!(of(["EQUIVALENT", "INCONCLUSIVE", "SMALL"]), Verdict::Undecided);
@@ -126,9 +121,12 @@ mod tests {
         assert!(sends(&send) && !sends(&bare));
         assert_eq!(settings(&send), [SINGLE, LOOPBACK]);
         let listed = json!({ "methods": [send, bare, write, splice] });
-        let said = |at| twin(&listed, &listed["methods"][at]);
-        assert_eq!(said(0), Ok(()));
-        assert_eq!(said(2), Err("it has no bare loop".to_owned()));
-        assert_eq!(said(3), Err("not here: no pipe".to_owned()));
+        let said = |at| {
+            let why = twin(&listed, &listed["methods"][at]).err();
+            why.map(|why| why.to_string()).unwrap_or_default()
+        };
+        assert_eq!(said(0), "");
+        assert_eq!(said(2), "it has no bare loop");
+        assert_eq!(said(3), "not here: no pipe");
     }
 }

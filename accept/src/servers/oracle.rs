@@ -1,10 +1,6 @@
 //! The client against a server that says itself when it served each request: what is
 //! measured beyond that, what a stall of either looks like, and whose it is.
 
-use std::time::Duration;
-
-use serde_json::Value;
-
 use crate::pairs::Median;
 use crate::prelude::*;
 use crate::servers::serving::{Serving, load, load_line};
@@ -16,18 +12,10 @@ const BEYOND_NS_MAX: f64 = 0.3 * MS;
 
 const STALL_NS: f64 = 1400.0 * MS;
 
-/// How far a figure may be from the one that is known.
-const WITHIN: f64 = 0.05;
-
 pub fn check(bench: &Bench) -> Res {
     matched(bench)?;
     server_stalls(bench)?;
     client_stalls(bench)
-}
-
-fn near(check: &Check, name: &str, value: f64, expected: f64) {
-    let expected = expected / 1e9;
-    check.within(name, value / 1e9, (1.0 - WITHIN) * expected..=(1.0 + WITHIN) * expected);
 }
 
 /// 5 ms of sleep for each request, an open loop, and every reply beside its record.
@@ -41,15 +29,15 @@ fn matched(bench: &Bench) -> Res {
     let (mut beyond, mut services) = (Vec::new(), Vec::new());
     for line in done.out_lines().filter(|line| line.starts_with("{\"")) {
         let [due, received, begin, end] =
-            times(line).ok_or_else(|| format!("this reply has no record: {line}"))?;
+            times(line).with_context(|| format!("this reply has no record: {line}"))?;
         if begin < due || received < end {
-            return Err(format!("a service outside of what was measured: {line}"));
+            bail!("a service outside of what was measured: {line}");
         }
         services.push((end - begin) as f64 / MS);
         beyond.push(((received - due) as f64 - (end - begin) as f64) / MS);
     }
     if beyond.is_empty() {
-        return Err("no reply has a record".to_owned());
+        bail!("no reply has a record");
     }
     beyond.sort_by(f64::total_cmp);
     bench.same("requests served", server.served()?.int("requests"), REQUESTS);
@@ -82,20 +70,8 @@ fn server_stalls(bench: &Bench) -> Res {
     let words = format!("--rate {RATE} --arrivals fixed --requests {REQUESTS} --service oracle");
     let load = load(bench, &server, &words)?;
     server.served()?;
-    let p99 = load.num("from_due/p99_ns");
-    bench.same(
-        "of a server that stalls, requests ok",
-        load.int("outcomes/ok"),
-        u64::from(REQUESTS),
-    );
-    near(bench, "s from due at most", load.num("from_due/max_ns"), STALL_NS);
-    let expected = p99_of_schedule(load.num("from_sent/p50_ns"));
-    near(bench, "p99, as the schedule has it", p99, expected);
-    bench.within("p99 from sent, of it", load.num("from_sent/p99_ns") / p99, ..0.1);
-    let slow = load.list("from_sent/buckets").iter();
-    let slow = slow.filter(|bucket| bucket.num("0") > STALL_NS / 2.0);
-    bench.same("requests above 0.7 s", slow.map(|bucket| bucket.int("1")).sum::<u64>(), 1);
-    bench.same("client_limited", &load["client_limited"], false);
+    let expected = json!({"p99_ns": p99_of_schedule(load.num("from_sent/p50_ns"))});
+    bench.ask("a server that stalls", &load, &expected);
     Ok(())
 }
 
@@ -126,12 +102,7 @@ fn client_stalls(bench: &Bench) -> Res {
     running.signal("CONT")?;
     let load = running.finish()?.success()?.json()?;
     server.served()?;
-    bench.same("of a client that is stopped, client_limited", &load["client_limited"], true);
-    bench.same("server_behind", &load["server_behind"], false);
-    let counts = ["outcomes/ok", "scheduled"].map(|count| load.int(count));
-    bench.same("requests ok, scheduled", counts, [5_000; 2]);
-    near(bench, "s of its own lag at most", load.num("lag/max_ns"), STALL_NS);
-    bench.note("it says", load.word("remarks/0"));
+    bench.ask("a client that is stopped", &load, &Value::Null);
     Ok(())
 }
 

@@ -1,12 +1,10 @@
 //! Our servers beside plain C loops, and our load beside wrk, in pairs of runs.
 
-use std::time::Duration;
-
 use crate::network::free_port;
 use crate::pairs::{Count, pairs};
 use crate::prelude::*;
 use crate::process::{Finished, Running, until};
-use crate::servers::serving::{Serving, cpu_ns, load, mishaps};
+use crate::servers::serving::{Serving, cpu_ns, load};
 
 /// Most by which ours may be slower, or need more CPU time for a request.
 const WITHIN: f64 = 0.10;
@@ -40,7 +38,7 @@ pub fn echo_in_c(bench: &Bench) -> Res {
             cost.at_most(bench, "cost", 1.0 + WITHIN);
         }
         in_c.stop()?;
-        bench.same("wrong at ours", mishaps(&ours.served()?), "nothing");
+        bench.ask("our server", &ours.served()?, &Value::Null);
     }
     Ok(())
 }
@@ -52,10 +50,9 @@ fn asked(bench: &Bench, server: &Serving, words: &str) -> Res<[f64; 2]> {
     let load = load(bench, server, words)?;
     let cpu_ns = spent() - before;
     if load["outcomes"]["ok"] != load["scheduled"] {
-        return Err(format!("not every request went well: {load}"));
+        bail!("not every request went well: {load}");
     }
-    let requests = load.int("scheduled") + load.int("warmup");
-    Ok([load.need("rate_per_s")?, cpu_ns / requests as f64])
+    Ok([load.number(".rate_per_s")?, cpu_ns / load.number(".scheduled + .warmup")?])
 }
 
 /// No less than wrk's rate, and no more of its cost, is what both intervals must allow
@@ -86,7 +83,7 @@ pub fn wrk(bench: &Bench) -> Res {
 fn timed(job: Job) -> Res<(Finished, f64)> {
     let done = job.minutes(1).success()?;
     let told = done.noted(CPU_TIME);
-    let ns = nanos(told).ok_or_else(|| format!("these are no times: {told}"))?;
+    let ns = nanos(told).with_context(|| format!("these are no times: {told}"))?;
     Ok((done, ns))
 }
 
@@ -110,23 +107,23 @@ fn answered(bench: &Bench, address: &str, connections: u32) -> Res<[f64; 2]> {
     let (done, cpu_ns) = timed(bench.under(shell(), &line))?;
     let json = done.json()?;
     if !json["failures"].as_array().is_some_and(Vec::is_empty) {
-        return Err(format!("not every request went well: {json}"));
+        bail!("not every request went well: {json}");
     }
-    Ok([json.need("rate_per_s")?, cpu_ns / json.need("outcomes/ok")?])
+    Ok([json.number(".rate_per_s")?, cpu_ns / json.number(".outcomes.ok")?])
 }
 
 fn replied(address: &str, connections: u32) -> Res<[f64; 2]> {
     let line = format!("wrk -t1 -c{connections} -d1s http://{address}/");
     let (done, cpu_ns) = timed(shell().words(&line))?;
     if done.line("Non-2xx").len() + done.line("Socket errors").len() > 0 {
-        return Err(format!("wrk met errors: {}", done.stdout()));
+        bail!("wrk met errors: {}", done.stdout());
     }
     // `  1234 requests in 1.0s, 1MB read` and `Requests/sec:  1234.56`.
     let number = |part: &str, at: usize| -> Option<f64> {
         done.line(part).split_whitespace().nth(at)?.parse().ok()
     };
-    let replies = number(" requests in", 0).ok_or("wrk did not say how many requests it made")?;
-    let rate = number("Requests/sec:", 1).ok_or("wrk did not say its rate")?;
+    let replies = number(" requests in", 0).context("wrk did not say how many requests it made")?;
+    let rate = number("Requests/sec:", 1).context("wrk did not say its rate")?;
     Ok([rate, cpu_ns / replies])
 }
 
@@ -148,7 +145,7 @@ fn nginx(bench: &Bench) -> Res<(Running, String)> {
     let listens = || std::net::TcpStream::connect(&address).is_ok();
     match until(Duration::from_secs(10), listens) {
         true => Ok((nginx, address)),
-        false => Err(format!("nginx does not listen: {}", nginx.kill()?.stderr())),
+        false => bail!("nginx does not listen: {}", nginx.kill()?.stderr()),
     }
 }
 

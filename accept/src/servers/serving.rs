@@ -3,14 +3,9 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
-use serde_json::Value;
-
-use crate::bench::read;
 use crate::prelude::*;
-use crate::process::names;
-use crate::process::{Finished, Running};
+use crate::process::{Finished, Running, process};
 
 /// How long a server may take to listen, and to answer one request, s.
 const PATIENCE: u64 = 15;
@@ -18,9 +13,8 @@ const PATIENCE: u64 = 15;
 /// What a server says once it listens.
 const LISTENING: &str = "listening on ";
 
-/// Models that hold very many connections in one process, and how many that is.
+/// Models that hold very many connections in one process.
 pub const CROWD: [&str; 3] = ["epoll_lt", "epoll_et", "uring"];
-pub const CONNECTIONS: u64 = 10_000;
 
 /// A server that listens. One that is dropped is killed.
 pub struct Serving {
@@ -83,21 +77,6 @@ pub fn load(bench: &Bench, server: &Serving, words: &str) -> Res<Value> {
     bench.json(load_line(server, words))
 }
 
-/// Things that went wrong in a server, with how often, as `3 × reset`; else `nothing`.
-pub fn mishaps(served: &Value) -> String {
-    let all = served["mishaps"].as_object().into_iter().flatten();
-    let counts = all.filter(|(_, count)| count.as_u64() != Some(0));
-    let words: Vec<String> = counts.map(|(kind, count)| format!("{count} × {kind}")).collect();
-    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
-}
-
-/// Requests of a load or of a row by what became of them; all other kinds than `ok` together.
-pub fn outcomes(of: &Value, prefix: &str) -> [u64; 2] {
-    let count = |kind: &&str| of.int(&format!("{prefix}{kind}"));
-    let wrong = ["timeout", "refused", "reset", "invalid", "abandoned"];
-    [count(&"ok"), wrong.iter().map(count).sum()]
-}
-
 /// The ids of every model that works here, as `iolens list` says.
 pub fn models(bench: &Bench) -> Res<Vec<String>> {
     let listed = bench.json("list models --json")?;
@@ -105,27 +84,11 @@ pub fn models(bench: &Bench) -> Res<Vec<String>> {
     Ok(here.into_iter().map(str::to_owned).collect())
 }
 
-/// CPU time of all threads of a process in ns, as the scheduler counts it: the first number of
-/// their schedstat.
-pub fn cpu_ns(process: u32) -> f64 {
-    let tasks = format!("/proc/{process}/task");
-    let one = |thread: String| -> Option<f64> {
-        let text = read(format!("{tasks}/{thread}/schedstat").as_ref()).ok()?;
-        text.split_whitespace().next()?.parse().ok()
-    };
-    names(&tasks).into_iter().filter_map(one).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_went_wrong_is_told_without_what_did_not() {
-        let served = serde_json::json!({"mishaps": {"reset": 3, "cut_off": 0, "no_task": 1}});
-        assert_eq!(mishaps(&served), "1 × no_task, 3 × reset");
-        assert_eq!(mishaps(&serde_json::json!({"mishaps": {"reset": 0}})), "nothing");
-        assert_eq!(mishaps(&Value::Null), "nothing");
-        assert!(cpu_ns(std::process::id()) > 0.0);
-    }
+/// CPU time of all threads of a process in ns, as the scheduler counts it.
+pub fn cpu_ns(id: u32) -> f64 {
+    let threads = process(id).and_then(|process| process.tasks().ok()).into_iter().flatten();
+    threads
+        .flatten()
+        .filter_map(|thread| Some(thread.schedstat().ok()?.sum_exec_runtime as f64))
+        .sum()
 }

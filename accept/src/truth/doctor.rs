@@ -1,16 +1,13 @@
 //! What the doctor claims, compared with what really happens: as root and as
 //! an ordinary user, and once more after the command that it advises.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::prelude::*;
-use crate::process::names;
 use crate::process::{Finished, own_user};
 
 /// A user of no rights on every system.
@@ -44,18 +41,17 @@ impl User {
     fn new(bench: &Bench, id: u32) -> Res<User> {
         let mut own = bench.room(&format!("doctor-{id}/home"))?;
         own.tool = own.path("../iolens");
-        let may = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
-        let made = may(&own.path(""), 0o777)
-            .and_then(|()| fs::copy(&bench.tool, &own.tool))
-            .and_then(|_| may(&own.tool, 0o755));
-        made.map_err(|e| format!("cannot prepare the home of user {id}: {e}"))?;
+        let may = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
+        may(&own.path(""), 0o777)?;
+        fs::copy(&bench.tool, &own.tool)?;
+        may(&own.tool, 0o755)?;
         Ok(User { id, bench: own })
     }
 
     /// A program of this user, with a home and a data directory of its own.
     fn job(&self, program: impl AsRef<OsStr>, words: &str) -> Job {
         let (id, home) = (self.id, self.bench.path(""));
-        let setpriv = match own_user() == Ok(id) {
+        let setpriv = match own_user().is_ok_and(|own| own == id) {
             true => "setpriv --".to_owned(),
             false => format!("setpriv --reuid={id} --regid={id} --clear-groups --"),
         };
@@ -80,60 +76,47 @@ impl User {
 
     /// Holds what the doctor claims against whether anything is in the way when it is tried.
     fn examine(&self, claims: &Value) -> Res {
-        self.bench.note("findings", claims.list("findings").len());
-        let compare = |name: &str, possible: bool| {
-            let state = state(claims, name);
-            let words = format!("said to be {state:?}, possible when tried: {possible}");
-            self.bench.judge(name, !state.is_empty() && (state == "ok") == possible, words);
-        };
         self.bench.write("../opinion.py", SECOND_OPINION)?;
         let opinion = self.job("python3", "../opinion.py").json()?;
-        let opinion = opinion.as_object().ok_or("the second opinion is no object")?;
-        opinion.iter().for_each(|(name, errno)| compare(name, *errno == 0));
+        let opinion = opinion.as_object().context("the second opinion is no object")?;
+        let tried = opinion.iter().map(|(name, errno)| (&**name, *errno == 0));
         let listed = self.job(&self.bench.tool, "list networks --json").json()?;
         let here = listed.names("networks", |network| network["available"] == true);
         // With the rights this user has.
         let flags = if self.id == 0 { "--net true" } else { "--user --map-root-user --net true" };
         let limit = self.job("prlimit", "--nofile --output HARD --noheadings").success()?.stdout();
-        let descriptors = limit.trim() == "unlimited"
-            || limit.trim().parse::<u64>().map_err(|_| format!("prlimit said {limit}"))? >= 10_064;
-        compare("PMU", has_core_pmu());
-        compare("veth pair", here.contains(&"veth"));
-        compare("namespaces", self.job("unshare", flags).run()?.status.success());
-        compare("descriptors", descriptors);
+        let descriptors = limit.trim() == "unlimited" || limit.trim().parse::<u64>()? >= 10_064;
+        let tried = tried.chain([
+            ("PMU", has_core_pmu()),
+            ("veth pair", here.contains(&"veth")),
+            ("namespaces", self.job("unshare", flags).run()?.status.success()),
+            ("descriptors", descriptors),
+        ]);
+        self.bench.ask("claims", claims, &json!(tried.collect::<BTreeMap<_, _>>()));
         Ok(())
     }
 
     /// Does what is advised for the kernel's events to this user's copy of the tool, and asks
     /// again.
     fn follow(&self, claims: &Value) -> Res<String> {
-        let mut closed = vec!["kernel events", "kernel sampling", "kernel symbols"];
-        closed.retain(|name| state(claims, name) != "ok");
-        let Some(first) = closed.first() else {
+        let closed = |claims: &Value| query([claims, &Value::Null], CLOSED);
+        let before = closed(claims)?;
+        let Some(first) = before.first() else {
             return Ok("nothing to do: the kernel is open to everybody".to_owned());
         };
-        let advice = claims
-            .find("findings", "name", first)
-            .word("remedy")
-            .split(';')
-            .next()
-            .unwrap_or_default();
-        let Some(command) = advice.strip_prefix("sudo setcap ") else {
-            return Err(format!("{first}: the first advice is no setcap: {advice}"));
-        };
+        let advice = first.word("remedy").split(';').next().unwrap_or_default();
+        let command = advice.strip_prefix("sudo setcap ");
+        let command = command.with_context(|| format!("the first advice is no setcap: {first}"))?;
         Job::of("setcap").words(command).success()?;
-        let claims = self.doctor()?.json()?;
-        closed.retain(|name| state(&claims, name) != "ok");
-        match closed.is_empty() {
-            true => Ok(format!("`setcap {command}` gave what it promised")),
-            false => Err(format!("`setcap {command}` did not give {}", closed.join(", "))),
-        }
+        let left = closed(&self.doctor()?.json()?)?;
+        ensure!(left.is_empty(), "`setcap {command}` did not give {left:?}");
+        Ok(format!("`setcap {command}` gave what it promised"))
     }
 }
 
-fn state<'a>(claims: &'a Value, name: &str) -> &'a str {
-    claims.find("findings", "name", name).word("state")
-}
+/// What of the kernel is closed to a user.
+const CLOSED: &str = r#"("kernel events", "kernel sampling", "kernel symbols") as $name
+                        | .findings[] | select(.name == $name) | select(.state != "ok")"#;
 
 /// PMUs of cores: `cpu`, or those that name their processors.
 fn has_core_pmu() -> bool {

@@ -1,8 +1,6 @@
 //! Our counts beside those of perf(1), which is told by us when to count: the
 //! same slices, counted by somebody else.
 
-use serde_json::Value;
-
 use crate::prelude::*;
 
 /// What two counts of the same may differ by.
@@ -33,7 +31,7 @@ pub fn check(bench: &Bench) -> Res {
         let rows = export.list("arms");
         let slices = sum(rows, &["slices"]);
         if slices.is_nan() {
-            return Err("no trial is stored".to_owned());
+            bail!("no trial is stored");
         }
         // The other clock, which is not compared: the kernel's accounts of a thread
         // have the switches to it and from it, perf's clock stands within them.
@@ -105,7 +103,7 @@ mod tests {
     fn counts_of_the_same_agree() {
         assert!(agrees(100_900.0, 100_000.0, 1.0) && !agrees(101_100.0, 100_000.0, 1.0));
         assert!(agrees(0.0, 6.0, 3.0) && !agrees(0.0, 7.0, 3.0));
-        let rows = [serde_json::json!({"a": 1, "b": 2}), serde_json::json!({"a": 3, "b": null})];
+        let rows = [json!({"a": 1, "b": 2}), json!({"a": 3, "b": null})];
         assert_eq!(sum(&rows, &["a"]), 4.0);
         assert!(sum(&rows, &["a", "b"]).is_nan() && sum(&[], &["a"]).is_nan());
     }

@@ -180,9 +180,11 @@ pub(crate) struct Worker {
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressKind {
-    /// A bar on a terminal, elsewhere one line per trial
+    /// A bar on a terminal, elsewhere as `passes`
     Bar,
-    /// One line per trial
+    /// A line per pass, and one for each trial that went wrong
+    Passes,
+    /// A line per pass and per trial
     Plain,
     /// Nothing
     None,
@@ -190,11 +192,12 @@ pub(crate) enum ProgressKind {
 
 impl ProgressKind {
     pub(crate) const ALL: &'static [ProgressKind] =
-        &[ProgressKind::Bar, ProgressKind::Plain, ProgressKind::None];
+        &[ProgressKind::Bar, ProgressKind::Passes, ProgressKind::Plain, ProgressKind::None];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
             ProgressKind::Bar => "bar",
+            ProgressKind::Passes => "passes",
             ProgressKind::Plain => "plain",
             ProgressKind::None => "none",
         }

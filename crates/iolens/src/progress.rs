@@ -1,7 +1,8 @@
-//! What a run says while it goes on, on stderr: a bar on a terminal, a line
-//! per trial elsewhere. Nothing is drawn while a trial runs.
+//! What a run says while it goes on, on stderr: a bar on a terminal, a line per pass elsewhere,
+//! and with both a line for each trial that went wrong. Nothing is drawn while a trial runs.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::search::SearchPhase;
 use iolens_model::units::{Nanos, three_digits};
@@ -14,16 +15,38 @@ pub(crate) mod news;
 
 /// How progress is shown.
 pub(crate) enum Progress {
-    /// Not at all.
     None,
-    /// One line per trial.
+    /// A line per pass.
+    Passes,
+    /// The same, and a line per trial.
     Plain,
-    /// A bar.
     Terminal(ProgressBar),
 }
 
+/// What a line is about, which decides where it is said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum About {
+    /// A part of the run that begins.
+    Stage,
+    /// A trial or a phase that went well.
+    Work,
+    /// One that did not.
+    Trouble,
+}
+
+impl About {
+    fn work(status: Status) -> About {
+        if status == Status::Ok { About::Work } else { About::Trouble }
+    }
+
+    fn trial(outcome: &TrialOutcome) -> About {
+        let arms = invalid(outcome).map(|arm| arm.status);
+        About::work(arms.last().unwrap_or(outcome.status))
+    }
+}
+
 impl Progress {
-    /// As asked; by default a bar on a terminal and lines elsewhere.
+    /// As asked; by default a bar on a terminal and a line per pass elsewhere.
     pub(crate) fn new(asked: Option<ProgressKind>, trials: usize) -> Progress {
         match asked {
             Some(ProgressKind::None) => Progress::None,
@@ -31,21 +54,23 @@ impl Progress {
             None | Some(ProgressKind::Bar) if output::stderr_redraws() => {
                 Progress::Terminal(bar(trials))
             }
-            None | Some(ProgressKind::Bar) => Progress::Plain,
+            None | Some(ProgressKind::Bar | ProgressKind::Passes) => Progress::Passes,
         }
     }
 
     /// Says a line, or on a terminal what stands behind the bar, and there the line too where it
     /// is bad news; returns the bar.
-    fn tell(&self, line: &str, shown: &str, is_bad: bool) -> Option<&ProgressBar> {
+    fn tell(&self, about: About, line: &str, shown: &str) -> Option<&ProgressBar> {
         match self {
             Progress::None => None,
-            Progress::Plain => {
-                output::note(line);
+            Progress::Passes | Progress::Plain => {
+                if about != About::Work || matches!(self, Progress::Plain) {
+                    output::note(line);
+                }
                 None
             }
             Progress::Terminal(bar) => {
-                if is_bad {
+                if about == About::Trouble {
                     bar.suspend(|| output::note(line));
                 }
                 bar.set_message(output::for_terminal(shown).into_owned());
@@ -57,13 +82,14 @@ impl Progress {
     /// The slice work of `cells` cells is being found.
     pub(crate) fn calibrating(&self, cells: usize) {
         let line = format!("finding the slice work of {cells} cells");
-        self.tell(&line, "finding the slice work", false).into_iter().for_each(ProgressBar::tick);
+        let bar = self.tell(About::Stage, &line, "finding the slice work");
+        bar.into_iter().for_each(ProgressBar::tick);
     }
 
     /// A trial was stored.
     pub(crate) fn trial(&self, outcome: &TrialOutcome, elapsed_ns: u64) {
         let (line, cell) = (line(outcome, elapsed_ns), outcome.cell.to_string());
-        let bar = self.tell(&line, &cell, outcome.status != Status::Ok);
+        let bar = self.tell(About::trial(outcome), &line, &cell);
         bar.into_iter().for_each(|bar| bar.inc(1));
     }
 
@@ -71,7 +97,7 @@ impl Progress {
     pub(crate) fn pass(&self, news: &News) {
         match self {
             Progress::None => {}
-            Progress::Plain => output::note(&news.line()),
+            Progress::Passes | Progress::Plain => output::note(&news.line()),
             Progress::Terminal(bar) => {
                 bar.set_prefix(output::for_terminal(&news.brief()).into_owned());
                 let done = bar.position();
@@ -84,15 +110,22 @@ impl Progress {
     /// So many searches are to come.
     pub(crate) fn searching(&self, searches: usize) {
         if searches > 0 {
-            self.tell(&format!("{searches} searches take turns"), "searching", false);
+            self.tell(About::Stage, &format!("{searches} searches take turns"), "searching");
         }
     }
 
     /// A phase of a search was stored.
     pub(crate) fn search_phase(&self, phase: &SearchPhase, elapsed_ns: u64) {
         let line = searched(phase, elapsed_ns);
-        let bar = self.tell(&line, &line, phase.status != Status::Ok);
+        let bar = self.tell(About::work(phase.status), &line, &line);
         bar.into_iter().for_each(ProgressBar::tick);
+    }
+
+    /// Every search that was still open had a turn.
+    pub(crate) fn search_turn(&self, phases: usize, elapsed_ns: u64) {
+        if matches!(self, Progress::Passes) {
+            output::note(&format!("searches · {}, {phases} phases", Nanos(elapsed_ns)));
+        }
     }
 
     /// The run is over.
@@ -132,15 +165,23 @@ fn searched(phase: &SearchPhase, elapsed_ns: u64) -> String {
     )
 }
 
+/// Arms whose numbers a gate refused.
+fn invalid(outcome: &TrialOutcome) -> impl Iterator<Item = &ArmOutcome> {
+    outcome.arms.iter().filter(|arm| arm.status == Status::Invalid)
+}
+
 /// `committed: pass 2, trial 3, 16 KiB × 1 thread, …: ok, 0.62 s, at 12.1 s`.
 fn line(outcome: &TrialOutcome, elapsed_ns: u64) -> String {
-    let refused = outcome.arms.iter().filter(|arm| arm.status == Status::Invalid).count();
-    let how = match (&outcome.reason, refused) {
+    let refused = invalid(outcome).map(|arm| match &arm.reason {
+        Some(reason) => format!("{} invalid: {reason}", arm.arm.label),
+        None => format!("{} invalid", arm.arm.label),
+    });
+    let how = match &outcome.reason {
         _ if outcome.status == Status::Interrupted => "interrupted, not used".to_owned(),
-        (Some(reason), _) => format!("{}: {reason}", outcome.status.word()),
-        (None, 0) => outcome.status.word().to_owned(),
-        (None, 1) => "1 arm invalid".to_owned(),
-        (None, n) => format!("{n} arms invalid"),
+        Some(reason) => format!("{}: {reason}", outcome.status.word()),
+        None => refused
+            .reduce(|one, more| format!("{one}; {more}"))
+            .unwrap_or_else(|| outcome.status.word().to_owned()),
     };
     let isolated = if outcome.isolated { ", isolated" } else { "" };
     format!(
@@ -151,4 +192,32 @@ fn line(outcome: &TrialOutcome, elapsed_ns: u64) -> String {
         Nanos(outcome.duration_ns),
         Nanos(elapsed_ns),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::again::sample;
+
+    #[test]
+    fn a_trial_that_went_wrong_says_why() {
+        let said = |status, arm, reason: Option<&str>| {
+            let mut outcome = sample::trial(2, 0);
+            let reason = reason.map(str::to_owned);
+            (outcome.arms[0].status, outcome.arms[0].reason) = (arm, reason.clone());
+            (outcome.status, outcome.reason) = (status, reason.filter(|_| arm == Status::Ok));
+            let line = line(&outcome, 12_100_000_000);
+            let how = line.strip_prefix(&format!("committed: pass 2, trial 1, {}: ", outcome.cell));
+            let how = how.and_then(|how| how.strip_suffix(", 400 ms, at 12.1 s"));
+            (About::trial(&outcome) == About::Trouble, how.unwrap_or(&line).to_owned())
+        };
+        let check =
+            |said: (bool, String), is_bad, how: &str| assert_eq!(said, (is_bad, how.into()));
+        check(said(Status::Ok, Status::Ok, None), false, "ok");
+        check(said(Status::Ok, Status::Skipped, None), false, "ok");
+        check(said(Status::Failed, Status::Ok, Some("EIO")), true, "failed: EIO");
+        check(said(Status::Interrupted, Status::Ok, None), true, "interrupted, not used");
+        let arm = said(Status::Ok, Status::Invalid, Some("cut short"));
+        check(arm, true, "send_staged invalid: cut short");
+    }
 }

@@ -46,34 +46,26 @@ fn check_manifest(path: &str, text: &str) -> Vec<Finding> {
         let message = format!("package `{name}` has no line in EDGES of xtask/src/tidy/graph.rs");
         return vec![Finding::new(path, 0, message)];
     };
-    let refused = |used: &String| {
+    let refused = |&used: &&str| {
         let is_allowed = allowed.split(' ').any(|package| package == used);
-        !is_allowed && EDGES.iter().any(|(package, _)| package == used)
+        !is_allowed && EDGES.iter().any(|(package, _)| *package == used)
     };
     let finding = |used| Finding::new(path, 0, format!("`{name}` must not depend on `{used}`"));
     dependencies(&table).into_iter().filter(refused).map(finding).collect()
 }
 
 /// Names of all packages a manifest depends on, in whatever section.
-fn dependencies(table: &toml::Table) -> Vec<String> {
-    let mut names = Vec::new();
-    for (key, value) in table {
-        let Some(section) = value.as_table() else { continue };
-        match key.as_str() {
-            "dependencies" | "dev-dependencies" | "build-dependencies" => {
-                for (name, value) in section {
-                    let renamed = value.get("package").and_then(toml::Value::as_str);
-                    names.push(renamed.unwrap_or(name).to_owned());
-                }
-            }
-            "target" => {
-                let targets = section.values().filter_map(toml::Value::as_table);
-                names.extend(targets.flat_map(dependencies));
-            }
-            _ => {}
-        }
-    }
-    names
+fn dependencies(table: &toml::Table) -> Vec<&str> {
+    let tables = table.iter().filter_map(|(key, value)| Some((key, value.as_table()?)));
+    let used = tables.flat_map(|(key, section)| match key.ends_with("dependencies") {
+        true => section.iter().map(|(name, how)| renamed(how).unwrap_or(name)).collect(),
+        false => dependencies(section),
+    });
+    used.collect()
+}
+
+fn renamed(how: &toml::Value) -> Option<&str> {
+    how.get("package")?.as_str()
 }
 
 #[cfg(test)]

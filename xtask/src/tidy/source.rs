@@ -1,8 +1,10 @@
 //! A Rust file as rules look at it: per line the text, the code without
 //! comments and without what stands in strings, and whether it is test code.
 //!
-//! This is a scanner, not a parser: it knows comments, strings and braces,
-//! which is enough for every rule here, and rustfmt keeps the rest regular.
+//! The compiler's own lexer tells comments, strings and braces apart, which is enough for every
+//! rule here, and rustfmt keeps the rest regular.
+
+use ra_ap_rustc_lexer::{FrontmatterAllowed, LiteralKind, TokenKind, tokenize};
 
 use super::Finding;
 
@@ -147,75 +149,23 @@ const INSIDE: char = '\0';
 /// The code of a text, line by line as it stands, with comments and the insides of strings
 /// replaced.
 fn blank(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    let (mut code, mut at) = (String::new(), 0);
-    while at < chars.len() {
-        let (length, kind) = token(&chars[at..], at.checked_sub(1).map(|before| chars[before]));
-        code.extend(chars[at..at + length].iter().enumerate().map(|(i, &c)| match kind {
+    let (mut code, mut rest) = (String::new(), text);
+    for token in tokenize(text, FrontmatterAllowed::No) {
+        let (own, behind) = rest.split_at(token.len as usize);
+        rest = behind;
+        let last = own.chars().count() - 1;
+        code.extend(own.chars().enumerate().map(|(at, c)| match token.kind {
             _ if c == '\n' => c,
-            Kind::Comment => ' ',
-            Kind::String if i > 0 && i + 1 < length => INSIDE,
-            Kind::String | Kind::Code => c,
+            TokenKind::LineComment { .. } | TokenKind::BlockComment { .. } => ' ',
+            TokenKind::Literal { kind, .. } if at > 0 && at < last && !is_number(kind) => INSIDE,
+            _ => c,
         }));
-        at += length;
     }
     code
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
-    Code,
-    String,
-    Comment,
-}
-
-/// Length and kind of what begins here; one character of code at a time.
-fn token(chars: &[char], before: Option<char>) -> (usize, Kind) {
-    let to_end = |length: Option<usize>| length.unwrap_or(chars.len());
-    match chars {
-        ['/', '/', ..] => (to_end(chars.iter().position(|&c| c == '\n')), Kind::Comment),
-        ['/', '*', ..] => (block_comment(chars), Kind::Comment),
-        ['"', ..] => (quoted(chars, '"'), Kind::String),
-        ['r', '"' | '#', ..] if !before.is_some_and(|c| is_of_word(c) && c != 'b') => {
-            let hashes = chars[1..].iter().take_while(|&&c| c == '#').count();
-            if chars.get(1 + hashes) != Some(&'"') {
-                return (1, Kind::Code);
-            }
-            let close = ['"'].into_iter().chain(std::iter::repeat_n('#', hashes));
-            let close: Vec<char> = close.collect();
-            let body = &chars[2 + hashes..];
-            let end = body.windows(close.len()).position(|window| window == close);
-            (to_end(end.map(|end| 2 + hashes + end + close.len())), Kind::String)
-        }
-        // A character and not a lifetime: `'x'` or an escape.
-        ['\'', '\\', ..] | ['\'', _, '\'', ..] => (quoted(chars, '\''), Kind::String),
-        _ => (1, Kind::Code),
-    }
-}
-
-fn block_comment(chars: &[char]) -> usize {
-    let (mut depth, mut at) = (0_u32, 0);
-    while at + 1 < chars.len() {
-        match (chars[at], chars[at + 1]) {
-            ('/', '*') => (depth, at) = (depth + 1, at + 2),
-            ('*', '/') if depth == 1 => return at + 2,
-            ('*', '/') => (depth, at) = (depth - 1, at + 2),
-            _ => at += 1,
-        }
-    }
-    chars.len()
-}
-
-fn quoted(chars: &[char], quote: char) -> usize {
-    let mut at = 1;
-    while at < chars.len() {
-        match chars[at] {
-            '\\' => at += 2,
-            c if c == quote => return at + 1,
-            _ => at += 1,
-        }
-    }
-    chars.len()
+fn is_number(kind: LiteralKind) -> bool {
+    matches!(kind, LiteralKind::Int { .. } | LiteralKind::Float { .. })
 }
 
 #[cfg(test)]
@@ -232,7 +182,7 @@ mod tests {
         check("a /* b /* c */ d */ e", "a                   e");
         check(r#"f("a\"}b", '{', '\'')"#, r#"f("     ", ' ', '  ')"#);
         check(r##"r#"a"b"# 'a 'b: x"##, r##"r      # 'a 'b: x"##);
-        check("br\"x\" var\"y\"", "br  \" var\" \"");
+        check("br\"x\" var\"y\"", "b   \" var\" \"");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Finding;
-use super::source::{Line, Source, words};
+use super::source::{Line, Source, is_of_word};
 
 /// A table of names, and how its entries begin.
 struct Table {
@@ -80,56 +80,40 @@ fn metric(line: &Line) -> Option<&str> {
 
 /// Findings over all files.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
-    TABLES.iter().flat_map(|table| check_one(sources, table)).collect()
-}
-
-fn check_one(sources: &[Source], table: &Table) -> Vec<Finding> {
-    let Some(source) = sources.iter().find(|source| source.path == table.path) else {
-        return vec![Finding::new(
-            table.path,
-            0,
-            format!("the table of each {} is gone", table.what),
-        )];
+    let of_crates = sources.iter().filter(|source| source.path.starts_with("crates/"));
+    let named: Vec<(&str, BTreeSet<&str>)> = of_crates
+        .map(|source| (&*source.path, source.own_lines().flat_map(names).collect()))
+        .collect();
+    let gone = |path| Finding::new(path, 0, "this table is gone");
+    let of_table = |table: &Table| match sources.iter().find(|source| source.path == table.path) {
+        Some(source) => check_one(source, table, &named),
+        None => vec![gone(table.path)],
     };
-    let entries = source.own_lines().filter_map(|line| Some((line, (table.name)(line)?)));
-    // A name of one word means other things as well.
-    let entries = entries.filter(|(_, name)| name.contains('_'));
-    let mut found = Vec::new();
-    for (line, name) in entries {
-        let files: BTreeSet<&str> = sources
-            .iter()
-            .filter(|other| other.path.starts_with("crates/") && names(other, name))
-            .map(|other| other.path.as_str())
-            .collect();
-        let more = MORE.iter().find(|(other, _)| *other == name).map(|(_, files)| *files);
-        let most = more.unwrap_or(FILES_MAX);
-        if files.len() > most {
-            let files: Vec<&str> = files.into_iter().collect();
-            found.push(source.finding(
-                line.number,
-                format!(
-                    "the {} `{name}` is named in {} files, at most {most}: {}",
-                    table.what,
-                    files.len(),
-                    files.join(" ")
-                ),
-            ));
-        } else if more.is_some_and(|more| files.len() < more) {
-            found.push(source.finding(
-                line.number,
-                format!("`{name}` is named in {} files: say so in MORE", files.len()),
-            ));
-        }
-    }
-    found
+    TABLES.iter().flat_map(of_table).collect()
 }
 
-/// Whether code of a file has the name, as a word or as a whole string.
-fn names(source: &Source, name: &str) -> bool {
-    let quoted = format!("\"{name}\"");
-    source
-        .own_lines()
-        .any(|line| !words(&line.code, name).is_empty() || line.text.contains(&quoted))
+fn check_one(source: &Source, table: &Table, named: &[(&str, BTreeSet<&str>)]) -> Vec<Finding> {
+    let entries = source.own_lines().filter_map(|line| Some((line.number, (table.name)(line)?)));
+    // A name of one word means other things as well.
+    let found = entries.filter(|(_, name)| name.contains('_')).filter_map(|(line, name)| {
+        let files = named.iter().filter(|(_, names)| names.contains(name)).map(|(path, _)| *path);
+        let files: Vec<&str> = files.collect();
+        let more = MORE.iter().find(|(other, _)| *other == name).map(|(_, files)| *files);
+        let (count, most) = (files.len(), more.unwrap_or(FILES_MAX));
+        let said = format!("the {} `{name}` is named in {count} files", table.what);
+        if count > most {
+            let message = format!("{said}, at most {most}: {}", files.join(" "));
+            return Some(source.finding(line, message));
+        }
+        let is_fewer = more.is_some_and(|more| count < more);
+        is_fewer.then(|| source.finding(line, format!("{said}: say so in MORE")))
+    });
+    found.collect()
+}
+
+/// What a line of code names, as a word or as a whole string.
+fn names(line: &Line) -> impl Iterator<Item = &str> {
+    line.code.split(|c| !is_of_word(c)).chain(line.text.split('"'))
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ pub(crate) struct Rerun {
     /// Wait while another run is measuring, instead of failing
     #[arg(long, requires = "rerun")]
     pub(crate) wait: bool,
-    /// bar, plain (a line per trial) or none [default: bar on a terminal]
+    /// bar (on a terminal), passes (elsewhere), plain (every trial) or none
     #[arg(long, value_name = "HOW", hide_possible_values = true, requires = "rerun")]
     pub(crate) progress: Option<ProgressKind>,
 }
@@ -179,7 +179,7 @@ pub(crate) struct Resume {
     /// Exit 1 if anything stays undecided or invalid
     #[arg(long)]
     pub(crate) strict: bool,
-    /// bar, plain (a line per trial) or none [default: bar on a terminal]
+    /// bar (on a terminal), passes (elsewhere), plain (every trial) or none
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     pub(crate) progress: Option<ProgressKind>,
     /// Print everything, as iolens show does

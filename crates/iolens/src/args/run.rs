@@ -39,7 +39,7 @@ Options all studies share
       --print-plan       Print the run as a plan file; measure nothing
       --wait             Wait while another run is measuring, instead of failing
       --strict           Exit 1 if anything stays undecided or invalid
-      --progress <HOW>   bar, plain (a line per trial) or none [default: bar on a terminal]
+      --progress <HOW>   bar (on a terminal), passes (elsewhere), plain (every trial) or none
       --db <FILE>        Results database [default: ~/.local/share/iolens/iolens.db]
       --json             Print the result as JSON
   -v, --verbose          Print everything, as iolens show does

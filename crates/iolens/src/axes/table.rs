@@ -400,7 +400,7 @@ axes! {
         "strict" EVERY "Exit 1 if anything stays undecided or invalid"
     };
     Run progress: Option<ProgressKind>, values::one, After "HOW" {
-        "progress" EVERY "bar, plain (a line per trial) or none [default: bar on a terminal]"
+        "progress" EVERY "bar (on a terminal), passes (elsewhere), plain (every trial) or none"
     };
     Run db: Option<PathBuf>, values::path, After "FILE" {
         "db" EVERY "Results database [default: ~/.local/share/iolens/iolens.db]"

@@ -129,7 +129,7 @@ const CHANGES: &str = "changes sysctls of the whole machine";
 #[cfg(test)]
 #[allow(dead_code, reason = "it is of other tests too")]
 #[path = "../../../store/tests/it/sample.rs"]
-mod sample;
+pub(crate) mod sample;
 
 #[cfg(test)]
 mod tests {

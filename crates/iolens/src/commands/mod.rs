@@ -1,6 +1,6 @@
 //! One file per command or family of commands.
 
-mod again;
+pub(crate) mod again;
 pub(crate) mod ask;
 pub(crate) mod audit;
 pub(crate) mod compare;

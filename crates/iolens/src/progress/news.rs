@@ -30,12 +30,10 @@ impl Precision {
         }
     }
 
-    fn widest(&self) -> String {
-        either_way(self.widest)
-    }
-
-    fn floor(&self) -> String {
-        format!("noise floor {}", either_way(self.floor))
+    /// `widest ±4.1%, noise ±0.9%`.
+    fn brief(&self, target: &str) -> String {
+        let (widest, floor) = (either_way(self.widest), either_way(self.floor));
+        format!("widest {widest}{target}, noise {floor}")
     }
 }
 
@@ -66,37 +64,40 @@ impl News {
         by_plan.min(u32::try_from(by_budget).unwrap_or(u32::MAX))
     }
 
-    /// For a bar, which has 80 columns: `widest ±4.1 % > 3.0 %, noise ±0.9 %, at most 35.0 s`.
+    /// For a bar, which has 80 columns: `widest ±4.1% > 3.0%, noise ±0.9%, at most 35.0 s`.
     pub(crate) fn brief(&self) -> String {
         let Precision { widest, target, .. } = self.precision;
         let is_wide = widest.is_some_and(|widest| widest > target);
         let target = if is_wide { format!(" > {}", percent(target)) } else { String::new() };
-        let (widest, floor) = (self.precision.widest(), either_way(self.precision.floor));
         let left = self.left();
         let left = left.strip_suffix(" left").filter(|_| self.passes_left() > 0).unwrap_or(&left);
-        format!("widest {widest}{target}, noise {floor}, {left}")
+        format!("{}, {left}", self.precision.brief(&target))
     }
 
-    /// A line: the same, with what the run goes on for.
+    /// A line: `pass 3 of 12 to 60 · 6.00 s, at most 1.57 min left · widest ±4.1%, noise ±0.9%`,
+    /// and what the run goes on for once it has the passes that it needs.
     pub(crate) fn line(&self) -> String {
-        let (widest, floor) = (self.precision.widest(), self.precision.floor());
-        let (pass, condition, left) = (self.pass, self.condition(), self.left());
-        format!("pass {pass} done: widest interval {widest}, {floor}; {condition}; {left}")
+        let Passes { minimum, maximum } = self.passes;
+        let passes = match minimum == maximum {
+            true => maximum.to_string(),
+            false => format!("{minimum} to {maximum}"),
+        };
+        let (pass, elapsed, left) = (self.pass, self.elapsed, self.left());
+        let (precision, condition) = (self.precision.brief(""), self.condition());
+        format!("pass {pass} of {passes} · {elapsed}, {left} · {precision}{condition}")
     }
 
     /// The condition that is not met yet.
     fn condition(&self) -> String {
-        let Passes { minimum, maximum } = self.passes;
-        if self.pass < minimum {
-            let least = if minimum == maximum { "" } else { " at least" };
-            return format!("{} of {minimum} passes{least}", self.pass);
-        }
+        let more = |rest: &[String]| match rest.len() {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
         match self.precision.unmet.as_slice() {
-            [] => format!("every ratio is within ±{}", percent(self.precision.target)),
-            [one] => format!("not precise enough: {one}"),
-            [widest, rest @ ..] => {
-                format!("not precise enough: {widest}, and {} more", rest.len())
-            }
+            _ if self.pass < self.passes.minimum => String::new(),
+            [] if self.precision.widest.is_none() => String::new(),
+            [] => format!(" · every ratio within ±{}", percent(self.precision.target)),
+            [widest, rest @ ..] => format!(" · not precise enough: {widest}{}", more(rest)),
         }
     }
 
@@ -145,34 +146,33 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_what_a_run_goes_on_for_and_how_long_at_most() {
-        let check = |news: News, expect: &str| assert_eq!(news.line(), expect);
-        let head = |pass: u32| format!("pass {pass} done: widest interval ±4.1%, noise floor n/a");
+    fn a_line_says_how_far_a_run_is_and_what_it_goes_on_for() {
         let wide = ["4 KiB, send: ±4.1% > 3%", "64 B, send: ±3.2% > 3%"];
-        check(
-            news([12, 60], 3, 6, &wide),
-            &format!("{}; 3 of 12 passes at least; at most 1.57 min left", head(3)),
-        );
-        check(
-            news([20, 20], 3, 6, &wide),
-            &format!("{}; 3 of 20 passes; at most 34.0 s left", head(3)),
-        );
-        check(
-            news([12, 60], 12, 90, &wide),
-            &format!(
-                "{}; not precise enough: {}, and 1 more; at most 10.0 s left",
-                head(12),
-                wide[0]
+        let precision = "widest ±4.1%, noise n/a";
+        let open = format!("{precision} · not precise enough: {}", wide[0]);
+        let met = format!("{precision} · every ratio within ±3.0%");
+        let lines = [
+            (
+                news([12, 60], 3, 6, &wide),
+                "3 of 12 to 60 · 6.00 s, at most 1.57 min left",
+                precision,
             ),
-        );
-        check(
-            news([12, 60], 12, 99, &wide[..1]),
-            &format!("{}; not precise enough: {}; no pass left", head(12), wide[0]),
-        );
-        check(
-            news([12, 60], 60, 50, &[]),
-            &format!("{}; every ratio is within ±3.0%; no pass left", head(60)),
-        );
+            (news([20, 20], 3, 6, &wide), "3 of 20 · 6.00 s, at most 34.0 s left", precision),
+            (
+                news([12, 60], 12, 90, &wide),
+                "12 of 12 to 60 · 1.50 min, at most 10.0 s left",
+                &format!("{open}, and 1 more"),
+            ),
+            (news([12, 60], 12, 99, &wide[..1]), "12 of 12 to 60 · 1.65 min, no pass left", &open),
+            (news([12, 60], 60, 50, &[]), "60 of 12 to 60 · 50.0 s, no pass left", &met),
+        ];
+        for (news, how_far, precision) in lines {
+            assert_eq!(news.line(), format!("pass {how_far} · {precision}"));
+        }
+        let mut unusable = news([1, 1], 1, 6, &[]);
+        unusable.precision.widest = None;
+        let line = "pass 1 of 1 · 6.00 s, no pass left · widest n/a, noise n/a";
+        assert_eq!(unusable.line(), line, "no ratio is within anything");
     }
 
     #[test]

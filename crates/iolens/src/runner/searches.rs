@@ -207,6 +207,7 @@ impl Course<'_> {
             if rested {
                 return Ok(ended);
             }
+            self.means.progress.search_turn(self.searches.len(), self.elapsed_ns());
         }
     }
 

@@ -14,13 +14,16 @@ fn trials(place: &Place) -> usize {
 
 #[test]
 fn a_killed_worker_is_one_failed_trial() {
-    for which in [0, 1] {
+    let by_default = LONG.replace(" --progress plain", "");
+    // What goes wrong is said in either case, and what goes well.
+    for (which, line, sound) in [(0, LONG, ": ok,"), (1, &by_default, "pass ")] {
         let place = Place::new();
-        let mut run = place.start(LONG);
-        run.wait_for("committed: pass 1");
+        let mut run = place.start(line);
+        run.wait_for("pass 1");
         let failed = run.hit_until_it_fails("KILL", |run| run.workers()[which]);
+        assert!(failed.starts_with("committed: pass "), "{failed}");
         assert!(failed.contains("was killed by signal 9"), "{failed}");
-        run.wait_for(": ok,");
+        run.wait_for(sound);
         run.interrupted();
         place.run("export last --format csv").prints(",failed,").prints(",ok,");
     }

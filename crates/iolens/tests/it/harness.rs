@@ -307,8 +307,9 @@ impl Running {
             let pid = worker(self).to_string();
             // It may be gone already.
             let _ = Command::new("kill").args([&format!("-{signal}"), &pid]).output();
-            for _ in 0..2 {
-                let line = self.wait_for("committed: ");
+            // A pass of a trial has up to two lines.
+            for _ in 0..4 {
+                let line = self.wait_for("pass ");
                 if line.contains("failed:") {
                     return line;
                 }

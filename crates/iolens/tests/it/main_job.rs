@@ -193,6 +193,23 @@ fn requests_are_answered_by_every_arm_and_timed_one_by_one() {
     }
 }
 
+/// A name that stands in two places or in the wrong one is a slip in a registry.
+#[test]
+fn what_is_listed_is_listed_once_and_in_order() {
+    let place = Place::new();
+    let kinds =
+        [("methods", "family"), ("receivers", "family"), ("engines", "task"), ("models", "")];
+    for (kind, group) in kinds {
+        let listed = place.json(&format!("list {kind} --json"));
+        let groups = list(&listed[kind]).chunk_by(|a, b| a[group] == b[group]);
+        for names in
+            groups.map(|own| own.iter().map(|one| one["name"].as_str()).collect::<Vec<_>>())
+        {
+            assert!(names.is_sorted_by(|a, b| a < b), "{kind}: {names:?}");
+        }
+    }
+}
+
 #[test]
 fn lists_come_from_the_registry() {
     let place = Place::new();

@@ -83,13 +83,32 @@ fn no_escape_sequence_is_sent_where_none_is_wanted() {
     }
 }
 
+const SMALL: &str = "run net --methods send --sizes 1KiB --threads 1 --network loopback --quick \
+                     --passes 2";
+
+#[test]
+fn off_a_terminal_each_pass_has_a_line_and_each_trial_only_if_asked_for() {
+    for (how, has_trials) in [("", false), ("--progress bar", false), ("--progress plain", true)] {
+        let done = Place::new().run(&format!("{SMALL} {how}"));
+        done.assert_ended();
+        let heads = done.stderr.lines().filter(|line| line.starts_with("pass "));
+        let heads: Vec<&str> = heads.filter_map(|line| line.split(" · ").next()).collect();
+        assert_eq!(heads, ["pass 1 of 2", "pass 2 of 2"], "{how}: {}", done.stderr);
+        done.says(" left · widest ").says(", noise ");
+        let mut trials = done.stderr.lines().filter(|line| line.starts_with("committed: "));
+        let is_sound = |line: &str| line.contains(": ok, ");
+        match has_trials {
+            true => assert!(trials.clone().count() >= 2, "{}", done.stderr),
+            false => assert!(!trials.any(is_sound), "{how}: {}", done.stderr),
+        }
+    }
+}
+
 #[test]
 fn a_dumb_terminal_is_sent_whole_lines_of_progress() {
     let place = Place::new();
-    let line = "run net --methods send --sizes 1KiB --threads 1 --network loopback --quick \
-                --passes 1";
-    let said = on_terminal(&place, line, &[("TERM", "dumb")]);
+    let said = on_terminal(&place, SMALL, &[("TERM", "dumb")]);
     assert!(said.is_ascii(), "{said}");
-    assert!(said.contains("committed: pass 1") && !said.contains('\x1b'), "{said}");
+    assert!(said.contains("pass 2 of 2; ") && !said.contains('\x1b'), "{said}");
     assert!(!said.replace("\r\n", "\n").contains('\r'), "no line is drawn twice: {said:?}");
 }
