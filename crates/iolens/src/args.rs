@@ -163,7 +163,7 @@ pub(crate) fn with_signs(command: clap::Command) -> clap::Command {
 /// One end of a trial.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Worker {
-    /// bar, plain (a line per trial) or none [default: bar on a terminal]
+    /// bar (on a terminal), passes (elsewhere), plain (every trial) or none
     #[arg(long)]
     pub(crate) perf_control: Option<PerfControl>,
     /// Do one job of `iolens file` instead

@@ -145,7 +145,7 @@ pub(crate) struct Confirm {
     /// Wait while another run is measuring, instead of failing
     #[arg(long)]
     pub(crate) wait: bool,
-    /// bar, plain (a line per trial) or none [default: bar on a terminal]
+    /// bar (on a terminal), passes (elsewhere), plain (every trial) or none
     #[arg(long, value_name = "HOW", hide_possible_values = true, help_heading = "Results")]
     pub(crate) progress: Option<ProgressKind>,
     #[command(flatten)]
