@@ -59,7 +59,7 @@ const CPU_TIME_OF_COPIES: BySize = BySize {
 };
 
 /// Every figure of a sweep by itself.
-pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Figure> {
+pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Plate> {
     let plan = &sweep.run.header.plan;
     let figures = match (plan.copy(), plan.write()) {
         (Some(_), _) => {
@@ -72,7 +72,7 @@ pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Figure> {
 }
 
 /// Every figure of the sweeps that differ in the state of the file alone.
-pub(super) fn beside(sweeps: &[Sweep<'_>]) -> Vec<Figure> {
+pub(super) fn beside(sweeps: &[Sweep<'_>]) -> Vec<Plate> {
     let sweeps = sweeps.iter().filter(|sweep| words::is_of_files(&sweep.run.header.plan));
     let groups = grouped(sweeps.map(|sweep| (files::first_state(&sweep.setting), sweep)));
     let figures = groups.iter().filter_map(|(_, group)| {
@@ -110,7 +110,7 @@ fn marked(bound: &Bound) -> String {
 
 /// Rate by block size: a row per thread count, warm and cold beside each other, below what
 /// memory allows; cold below the best rate there is.
-fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
+fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Plate> {
     let plan = &sweep.run.header.plan;
     if plan.copy().is_some() {
         return None;
@@ -144,9 +144,9 @@ fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
         "; dashed: {dashed}; dotted upright: where half of a block's time is its fixed cost"
     );
     let title = format!("Throughput by block size ({})", metric.unit);
-    let chart = sweep.chart(along, &title, &how, panels);
     let columns = states(sweep).len().min(2);
-    of_all(sweep, Group::Main, "rate-by-size", Chart { columns, ..chart })
+    let chart = Chart { columns, ..Chart::new(sweep.run, along, panels) };
+    of_all(sweep, (Group::Main, "rate-by-size"), [&title, &how], chart)
 }
 
 fn states(sweep: &Sweep<'_>) -> Vec<&'static str> {
@@ -155,12 +155,17 @@ fn states(sweep: &Sweep<'_>) -> Vec<&'static str> {
 }
 
 /// A figure whose name has all states of the file.
-fn of_all(sweep: &Sweep<'_>, group: Group, metric: &str, chart: Chart) -> Option<Figure> {
-    let figure = sweep.figure(group, metric, chart)?;
+fn of_all(
+    sweep: &Sweep<'_>,
+    (group, metric): (Group, &str),
+    said: [&str; 2],
+    chart: Chart,
+) -> Option<Plate> {
+    let plate = sweep.figure(group, metric, said, chart)?;
     let states = states(sweep);
     let (first, all) = (format!("{metric}-{}", states[0]), states.join("-"));
-    let file_stem = figure.file_stem.replacen(&first, &format!("{metric}-{all}"), 1);
-    Some(Figure { file_stem, ..figure })
+    let stem = plate.stem.replacen(&first, &format!("{metric}-{all}"), 1);
+    Some(Plate { stem, ..plate })
 }
 
 /// An upright line at n½ of a curve, up to the rate there.
@@ -182,7 +187,7 @@ fn knee(
 }
 
 /// Rate of copies by file size, below what memory allows.
-fn copy_rate(sweep: &Sweep<'_>) -> Option<Figure> {
+fn copy_rate(sweep: &Sweep<'_>) -> Option<Plate> {
     let metric = read_rate(sweep)?;
     let shown = BySize {
         stem: "rate",
@@ -207,7 +212,7 @@ fn copy_rate(sweep: &Sweep<'_>) -> Option<Figure> {
 }
 
 /// Rate by thread count, one panel per size and cache state.
-fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
+fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Plate> {
     let (run, plan) = (sweep.run, &sweep.run.header.plan);
     let all = run.header.calibration.threads;
     let lines: Vec<(f64, String)> = bounds::rooflines(run, all)
@@ -228,7 +233,7 @@ fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
     let title = format!("Throughput by thread count ({})", metric.unit);
     let how = "; dashed: memory, with all threads at once";
     let panels_by = if plan.copy().is_some() { "file size" } else { "block size" };
-    let chart = Chart { panels_by, ..sweep.chart(THREADS, &title, how, panels) };
+    let chart = Chart { panels_by, ..Chart::new(run, THREADS, panels) };
     let has_several = sweep.curves.first()?.threads < sweep.curves.last()?.threads;
-    has_several.then(|| of_all(sweep, Group::Threads, "rate-by-threads", chart))?
+    has_several.then(|| of_all(sweep, (Group::Threads, "rate-by-threads"), [&title, how], chart))?
 }
