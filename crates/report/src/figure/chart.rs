@@ -7,10 +7,6 @@ use super::*;
 
 /// Small multiples that share their horizontal axis.
 pub(crate) struct Chart {
-    /// Title with the unit.
-    pub(crate) title: String,
-    /// How to read it.
-    pub(crate) subtitle: String,
     /// What the horizontal axis is.
     pub(crate) along: Along,
     /// Its scale.
@@ -25,8 +21,6 @@ pub(crate) struct Chart {
     pub(crate) apart: f64,
     /// Panels in a row on a page.
     pub(crate) columns: usize,
-    /// Machine, software and run.
-    pub(crate) footer: [String; 2],
 }
 
 /// The horizontal axis of a chart.
@@ -44,6 +38,8 @@ pub(crate) struct Along {
     /// read. Nothing on steep curves, where it would look like a difference.
     apart: f64,
     scale: fn(&[f64]) -> Scale,
+    /// What tells the panels of most of its charts apart.
+    panels_by: &'static str,
     /// Where a cell stands on it; null where a cell has many places.
     of: fn(&Cell) -> Option<f64>,
 }
@@ -55,6 +51,7 @@ pub(crate) const MESSAGES: Along = Along {
     is_of_bytes: true,
     apart: 0.0,
     scale: Scale::sizes,
+    panels_by: "panel",
     of: |cell| Some(cell.size.0 as f64),
 };
 pub(crate) const BLOCKS: Along =
@@ -70,19 +67,21 @@ pub(crate) const THREADS: Along = Along {
     ..MESSAGES
 };
 /// Of threads at both ends.
-pub(crate) const PAIRS: Along = Along { name: "thread pairs, log scale", ..THREADS };
+pub(crate) const PAIRS: Along =
+    Along { name: "thread pairs, log scale", panels_by: "size", ..THREADS };
 /// In studies of calls.
 pub(crate) const CALLS: Along = Along {
     name: "calls in a row, log scale",
     column: "calls in a row",
     apart: 0.0,
-    of: |_| None,
+    of: |cell| Some(cell.syscall()?.in_a_row? as f64),
     ..THREADS
 };
 /// At a time.
 pub(crate) const CONNECTIONS: Along = Along {
     name: "connections, log scale",
     column: "connections",
+    panels_by: "load",
     of: |cell| Some(cell.server()?.connections.into()),
     ..CALLS
 };
@@ -91,6 +90,7 @@ pub(crate) const OFFERED: Along = Along {
     name: "offered, % of what the slowest takes, log scale",
     column: "offered (%)",
     unit: "% offered",
+    panels_by: "load",
     of: |cell| match cell.server()?.load {
         LoadLevel::Percent(share) => Some(share.into()),
         LoadLevel::Closed | LoadLevel::Searched => None,
@@ -102,6 +102,8 @@ pub(crate) const RATE: Along = Along {
     name: "requests per second offered, log scale",
     column: "offered (requests/s)",
     unit: " requests/s offered",
+    panels_by: "connections",
+    of: |_| None,
     scale: |places| Scale::values(hull(places.iter().copied()).unwrap_or(Scale::DECADE)),
     ..CALLS
 };
@@ -244,26 +246,15 @@ impl Point {
 }
 
 impl Chart {
-    /// A chart of panels below what they have in common.
-    pub(crate) fn new(
-        run: &Run,
-        cell: &Cell,
-        along: Along,
-        title: String,
-        subtitle: String,
-        panels: Vec<Panel>,
-    ) -> Chart {
+    pub(crate) fn new(run: &Run, along: Along, panels: Vec<Panel>) -> Chart {
         Chart {
-            title,
-            subtitle,
             along,
             x: (along.scale)(&places(&panels)),
             caches: if along.is_of_bytes { caches(&run.header.host) } else { Vec::new() },
-            panels_by: "panel",
+            panels_by: along.panels_by,
             panels,
             apart: along.apart,
             columns: 2,
-            footer: words::footer(&run.header, cell),
         }
     }
 
@@ -276,7 +267,7 @@ impl Chart {
 
     /// The same numbers as a table: one row per panel and place, one column
     /// per curve. A panel is named in its first row.
-    pub(crate) fn table(&self) -> Table {
+    pub(crate) fn table(&self, caption: String) -> Table {
         let mut curves = self.named();
         curves.retain(|series| series.kind != Kind::Baseline);
         let mut units: Vec<&str> = self.panels.iter().map(|panel| panel.unit).collect();
@@ -288,7 +279,7 @@ impl Chart {
         let mut columns =
             vec![Column::left(self.panels_by, ""), Column::right(self.along.column, "")];
         columns.extend(curves.iter().map(|curve| Column::left(&curve.label, &unit)));
-        let mut table = Table::new(self.title.clone(), columns);
+        let mut table = Table::new(caption, columns);
         for panel in &self.panels {
             let rows = places(std::slice::from_ref(panel)).into_iter().enumerate().map(|(i, x)| {
                 let name = if i == 0 { panel.title.clone() } else { String::new() };

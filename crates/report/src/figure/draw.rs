@@ -40,19 +40,19 @@ struct Layout {
 }
 
 /// Draws a chart.
-pub(crate) fn draw(chart: &Chart, medium: Medium) -> Drawing {
-    let of_one_place = chart.only_place().and_then(|place| rows::draw(chart, place, medium));
-    of_one_place.unwrap_or_else(|| draw_in(chart, medium, &Layout::of(chart, medium)))
+pub(super) fn draw(plate: &Plate, chart: &Chart, medium: Medium) -> Drawing {
+    let of_one_place = chart.only_place().and_then(|place| rows::draw(plate, chart, place, medium));
+    of_one_place.unwrap_or_else(|| draw_in(plate, chart, medium, &Layout::of(plate, chart, medium)))
 }
 
-fn draw_in(chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
+fn draw_in(plate: &Plate, chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
     let Layout { columns, is_named, .. } = *layout;
     let [panel_width, panel_height] = layout.panel();
     let total = panel_width * columns as f64;
-    let mut sheet = Sheet::new(medium, total, &chart.title, &chart.subtitle);
+    let mut sheet = Sheet::new(plate, medium, total);
     if !is_named {
         let named = chart.named().into_iter();
-        sheet.legend(named.map(|series| (series.look, series.label.clone())));
+        sheet.legend(named.map(|series| (series.look, &*series.label)));
     }
     for (i, panel) in chart.panels.iter().enumerate() {
         let left = panel_width * (i % columns) as f64 + AXIS_WIDTH;
@@ -64,7 +64,7 @@ fn draw_in(chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
             .draw(&mut sheet.svg, panel_width);
     }
     sheet.y += panel_height * layout.rows as f64 + AXIS_NAME_HEIGHT;
-    sheet.finish(&chart.footer)
+    sheet.finish()
 }
 
 impl Layout {
@@ -73,10 +73,10 @@ impl Layout {
     const PLOT_MAX: f64 = 640.0;
     const GAP: f64 = 14.0;
 
-    fn of(chart: &Chart, medium: Medium) -> Layout {
+    fn of(plate: &Plate, chart: &Chart, medium: Medium) -> Layout {
         let panels = chart.panels.len().max(1);
         if matches!(medium, Medium::Slide(_)) {
-            let layouts = (1..=panels).filter_map(|n| Layout::on_slide(chart, medium, n));
+            let layouts = (1..=panels).filter_map(|n| Layout::on_slide(plate, chart, medium, n));
             if let Some(best) = layouts.min_by(|a, b| a.oddness(chart).total_cmp(&b.oddness(chart)))
             {
                 return best;
@@ -121,7 +121,7 @@ impl Layout {
     }
 
     /// The same with plots that fill a slide; nothing where they would be too small.
-    fn on_slide(chart: &Chart, medium: Medium, columns: usize) -> Option<Layout> {
+    fn on_slide(plate: &Plate, chart: &Chart, medium: Medium, columns: usize) -> Option<Layout> {
         // Names of bounds stand in the plot, each at its line.
         let bounds = || chart.panels.iter().flat_map(|panel| &panel.bounds);
         let is_bounded = bounds().next().is_some();
@@ -133,7 +133,7 @@ impl Layout {
         if least.plot_width < least_width {
             return None;
         }
-        let free = medium.height() - draw_in(chart, medium, &least).height;
+        let free = medium.height() - draw_in(plate, chart, medium, &least).height;
         let plot_height = least_height + free / least.rows as f64;
         (free >= 0.0).then_some(Layout { plot_height, ..least })
     }
@@ -312,14 +312,15 @@ impl Plot<'_> {
 
     /// The line and the band of points between which none is missing.
     fn stretch(&self, svg: &mut Svg, series: &Series, points: &[Point], shift: f64) {
-        let (top, bottom, look) = (self.top, self.bottom, series.look);
-        let at = |point: &Point, value: f64| (self.x(point.x) + shift, self.y(value));
+        let look = series.look;
+        // What leaves the scale goes to its edge, where its value stands.
+        let at = |point: &Point, value: f64| (self.x(point.x) + shift, self.y_inside(value));
         let intervals = || points.iter().filter_map(|point| Some((point, point.interval?)));
         let upper = intervals().map(|(point, i)| at(point, i.high));
         let lower = intervals().rev().map(|(point, i)| at(point, i.low));
         let outline: Vec<Spot> = upper.chain(lower).collect();
         if outline.len() > 2 {
-            svg.area(&geometry::cut_area(&outline, top, bottom), &format!("f c-{} band", look.hue));
+            svg.area(&outline, &format!("f c-{} band", look.hue));
         }
         let (weight, dash) = match series.kind {
             Kind::Curve => ("curve", look.dash),
@@ -328,8 +329,9 @@ impl Plot<'_> {
             Kind::Model => ("model", ""),
         };
         let line: Vec<Spot> = points.iter().map(|point| at(point, point.value)).collect();
-        for part in geometry::cut_line(&line, top, bottom) {
-            svg.polyline(&part, &look.stroke(weight), dash);
+        let is_seen = points.iter().any(|point| self.panel.y.contains(point.value));
+        if line.len() > 1 && is_seen {
+            svg.polyline(&line, &look.stroke(weight), dash);
         }
     }
 
@@ -376,13 +378,68 @@ impl Plot<'_> {
         let band = band.map(|(range, name)| (None, self.y(range.low), "grey", name));
         let names: Vec<_> = ends.chain(band).collect();
         let wanted: Vec<f64> = names.iter().map(|name| name.1).collect();
-        let placed = geometry::spread(&wanted, LABEL_GAP, self.top + 4.0, self.bottom - 4.0);
+        let placed = spread(&wanted, LABEL_GAP, self.top + 4.0, self.bottom - 4.0);
         let x = self.right + LABEL_INDENT;
         for ((end, _, hue, name), y) in names.into_iter().zip(placed) {
             if let Some(end) = end {
                 svg.line(end, (x - 4.0, y), &format!("s c-{hue} leader"));
             }
             svg.text(x, y + 4.0, &format!("tl f c-{hue}"), name);
+        }
+    }
+}
+
+/// Moves positions apart until neighbours are `gap` apart, inside `low..high`
+/// as far as there is room. Positions keep their order and their index.
+fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
+    // Neighbours too close form a block that stands around its own middle; blocks that meet
+    // become one. Of each how many it has, and the sum of where they would stand.
+    let mut blocks: Vec<(usize, f64)> = Vec::new();
+    let first = |&(n, sum): &(usize, f64)| {
+        let half = gap * (n as f64 - 1.0) / 2.0;
+        (sum / n as f64).min(high - half).max(low + half) - half
+    };
+    for &index in &order {
+        let mut block = (1, wanted[index]);
+        while let Some((n, sum)) =
+            blocks.pop_if(|above| first(above) + gap * above.0 as f64 > first(&block))
+        {
+            block = (n + block.0, sum + block.1);
+        }
+        blocks.push(block);
+    }
+    let places =
+        blocks.iter().flat_map(|block| (0..block.0).map(move |i| first(block) + gap * i as f64));
+    let mut placed = wanted.to_vec();
+    order.into_iter().zip(places).for_each(|(index, place)| placed[index] = place);
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::spread;
+
+    #[test]
+    fn labels_with_room_stay() {
+        assert_eq!(spread(&[80.0, 10.0, 40.0], 15.0, 0.0, 100.0), [80.0, 10.0, 40.0]);
+    }
+
+    #[test]
+    fn labels_that_touch_move_apart_around_their_middle() {
+        assert_eq!(spread(&[50.0, 52.0], 14.0, 0.0, 100.0), [44.0, 58.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn neighbours_keep_their_distance(wanted in prop::collection::vec(0.0..300.0f64, 1..9)) {
+            let mut placed = spread(&wanted, 15.0, 0.0, 300.0);
+            placed.sort_by(f64::total_cmp);
+            prop_assert!(placed.windows(2).all(|pair| pair[1] - pair[0] > 14.999));
+            prop_assert!(placed.iter().all(|y| (-1e-9..=300.000_001).contains(y)));
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{files, rates};
 const READ_GIB: Metric = Metric {
     divisor: Bytes::GIB as f64,
     judged: true,
-    ..plain("Rate", "GiB/s", |arm| arm.figures.as_ref()?.read_bytes_per_s)
+    ..plain("Throughput", "GiB/s", |arm| arm.figures.as_ref()?.read_bytes_per_s)
 };
 /// The same where the typical one is below one GiB/s.
 const READ_MIB: Metric = Metric { divisor: Bytes::MIB as f64, unit: "MiB/s", ..READ_GIB };
@@ -22,57 +22,33 @@ const BLOCK_TIME: Metric = Metric {
     ..plain("Time per block", "ns", |arm| Some(arm.figures.as_ref()?.ns_per_message))
 };
 /// Time over whole files.
-const COPY_TIME: Metric =
-    Metric { name: "Duration of a copy", unit: "ms", divisor: 1e6, ..BLOCK_TIME };
+const COPY_TIME: Metric = Metric { name: "Time of a copy", unit: "ms", divisor: 1e6, ..BLOCK_TIME };
 /// CPU time of the threads that read, write or copy.
-const READ_CPU: Metric = plain("CPU", "ns/B", |arm| arm.figures.as_ref()?.tx_cpu_ns_per_byte);
+const READ_CPU: Metric =
+    plain("CPU time per byte", "ns/B", |arm| arm.figures.as_ref()?.tx_cpu_ns_per_byte);
 
-const BLOCK_TIMES: BySize = BySize {
-    group: Group::Main,
-    stem: "ns-per-block",
-    what: "Time per block",
-    unit: "ns",
-    how: "",
-    metrics: &[BLOCK_TIME],
-};
-const DURATIONS: BySize = BySize {
-    group: Group::Main,
-    stem: "duration",
-    what: "Time of a copy",
-    unit: "ms",
-    how: "; programs include their start",
-    metrics: &[COPY_TIME],
-};
-const CPU_TIME: BySize = BySize {
-    group: Group::Time,
-    stem: "cpu",
-    what: "CPU time per byte",
-    unit: "ns/B",
-    how: "; user and kernel, of the reading threads",
-    metrics: &[READ_CPU],
-};
-const CPU_TIME_OF_WRITES: BySize =
-    BySize { how: "; user and kernel, of the writing threads", ..CPU_TIME };
-const CPU_TIME_OF_COPIES: BySize = BySize {
-    how: "; user and kernel, of the copying threads or, as wait4(2) reports, of programs",
-    ..CPU_TIME
-};
+const BLOCK_TIMES: BySize = BySize::one(Group::Main, "ns-per-block", &[BLOCK_TIME], "");
+const DURATIONS: BySize =
+    BySize::one(Group::Main, "duration", &[COPY_TIME], "; programs include their start");
+const READING: &str = "; user and kernel, of the reading threads";
+const WRITING: &str = "; user and kernel, of the writing threads";
+const COPYING: &str =
+    "; user and kernel, of the copying threads or, as wait4(2) reports, of programs";
 
 /// Every figure of a sweep by itself.
-pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Figure> {
+pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Plate> {
     let plan = &sweep.run.header.plan;
-    let figures = match (plan.copy(), plan.write()) {
-        (Some(_), _) => {
-            [copy_rate(sweep), DURATIONS.figure(sweep), CPU_TIME_OF_COPIES.figure(sweep)]
-        }
-        (None, Some(_)) => [BLOCK_TIMES.with_fits(sweep), CPU_TIME_OF_WRITES.figure(sweep), None],
-        (None, None) => [BLOCK_TIMES.with_fits(sweep), CPU_TIME.figure(sweep), None],
+    let cpu = |how| BySize::one(Group::Time, "cpu", &[READ_CPU], how).figure(sweep);
+    let plates = match (plan.copy(), plan.write()) {
+        (Some(_), _) => [copy_rate(sweep), DURATIONS.figure(sweep), cpu(COPYING)],
+        (None, Some(_)) => [BLOCK_TIMES.with_fits(sweep), cpu(WRITING), None],
+        (None, None) => [BLOCK_TIMES.with_fits(sweep), cpu(READING), None],
     };
-    figures.into_iter().flatten().collect()
+    plates.into_iter().flatten().collect()
 }
 
 /// Every figure of the sweeps that differ in the state of the file alone.
-pub(super) fn beside(sweeps: &[Sweep<'_>]) -> Vec<Figure> {
+pub(super) fn beside(sweeps: &[Sweep<'_>]) -> Vec<Plate> {
     let sweeps = sweeps.iter().filter(|sweep| words::is_of_files(&sweep.run.header.plan));
     let groups = grouped(sweeps.map(|sweep| (files::first_state(&sweep.setting), sweep)));
     let figures = groups.iter().filter_map(|(_, group)| {
@@ -110,7 +86,7 @@ fn marked(bound: &Bound) -> String {
 
 /// Rate by block size: a row per thread count, warm and cold beside each other, below what
 /// memory allows; cold below the best rate there is.
-fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
+fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Plate> {
     let plan = &sweep.run.header.plan;
     if plan.copy().is_some() {
         return None;
@@ -144,9 +120,9 @@ fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
         "; dashed: {dashed}; dotted upright: where half of a block's time is its fixed cost"
     );
     let title = format!("Throughput by block size ({})", metric.unit);
-    let chart = sweep.chart(along, &title, &how, panels);
     let columns = states(sweep).len().min(2);
-    of_all(sweep, Group::Main, "rate-by-size", Chart { columns, ..chart })
+    let chart = Chart { columns, ..Chart::new(sweep.run, along, panels) };
+    of_all(sweep, (Group::Main, "rate-by-size"), [&title, &how], chart)
 }
 
 fn states(sweep: &Sweep<'_>) -> Vec<&'static str> {
@@ -155,12 +131,17 @@ fn states(sweep: &Sweep<'_>) -> Vec<&'static str> {
 }
 
 /// A figure whose name has all states of the file.
-fn of_all(sweep: &Sweep<'_>, group: Group, metric: &str, chart: Chart) -> Option<Figure> {
-    let figure = sweep.figure(group, metric, chart)?;
+fn of_all(
+    sweep: &Sweep<'_>,
+    (group, metric): (Group, &str),
+    said: [&str; 2],
+    chart: Chart,
+) -> Option<Plate> {
+    let plate = sweep.figure(group, metric, said, chart)?;
     let states = states(sweep);
     let (first, all) = (format!("{metric}-{}", states[0]), states.join("-"));
-    let file_stem = figure.file_stem.replacen(&first, &format!("{metric}-{all}"), 1);
-    Some(Figure { file_stem, ..figure })
+    let stem = plate.stem.replacen(&first, &format!("{metric}-{all}"), 1);
+    Some(Plate { stem, ..plate })
 }
 
 /// An upright line at n½ of a curve, up to the rate there.
@@ -182,16 +163,10 @@ fn knee(
 }
 
 /// Rate of copies by file size, below what memory allows.
-fn copy_rate(sweep: &Sweep<'_>) -> Option<Figure> {
+fn copy_rate(sweep: &Sweep<'_>) -> Option<Plate> {
     let metric = read_rate(sweep)?;
-    let shown = BySize {
-        stem: "rate",
-        what: "Throughput",
-        unit: metric.unit,
-        how: "; dashed: a copy in memory",
-        metrics: &[metric],
-        ..DURATIONS
-    };
+    let metrics = [metric];
+    let shown = BySize::one(Group::Main, "rate", &metrics, "; dashed: a copy in memory");
     let mut chart = shown.chart(sweep);
     if sweep.setting.cache() == Some(CacheState::Warm) {
         for (panel, curve) in chart.panels.iter_mut().zip(&sweep.curves) {
@@ -207,7 +182,7 @@ fn copy_rate(sweep: &Sweep<'_>) -> Option<Figure> {
 }
 
 /// Rate by thread count, one panel per size and cache state.
-fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
+fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Plate> {
     let (run, plan) = (sweep.run, &sweep.run.header.plan);
     let all = run.header.calibration.threads;
     let lines: Vec<(f64, String)> = bounds::rooflines(run, all)
@@ -228,7 +203,7 @@ fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Figure> {
     let title = format!("Throughput by thread count ({})", metric.unit);
     let how = "; dashed: memory, with all threads at once";
     let panels_by = if plan.copy().is_some() { "file size" } else { "block size" };
-    let chart = Chart { panels_by, ..sweep.chart(THREADS, &title, how, panels) };
+    let chart = Chart { panels_by, ..Chart::new(run, THREADS, panels) };
     let has_several = sweep.curves.first()?.threads < sweep.curves.last()?.threads;
-    has_several.then(|| of_all(sweep, Group::Threads, "rate-by-threads", chart))?
+    has_several.then(|| of_all(sweep, (Group::Threads, "rate-by-threads"), [&title, how], chart))?
 }

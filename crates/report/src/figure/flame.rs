@@ -25,7 +25,7 @@ const TABLE_FRAMES: usize = 4;
 
 /// The look of a function of a class, or of one that no class has to itself.
 fn look(class: Option<Class>) -> String {
-    class.map_or_else(|| "rule mixed".to_owned(), |class| format!("{} flame", class_of(class)))
+    class.map_or_else(|| "rule mixed".to_owned(), |class| format!("f {} flame", class_of(class)))
 }
 
 /// What ran in a function below its callers.
@@ -83,14 +83,43 @@ fn total(frames: &Frames<'_>) -> f64 {
     frames.values().map(|frame| frame.own).sum::<u64>() as f64
 }
 
+/// The stacks of an arm as boxes.
+pub(crate) struct Stacks {
+    arm: String,
+    boxes: Vec<StackBox>,
+}
+
+/// A function below its callers.
+struct StackBox {
+    name: String,
+    /// Where it begins and how wide it is, in shares of the arm's samples.
+    start: f64,
+    share: f64,
+    depth: usize,
+    class: Option<Class>,
+}
+
 /// Those that are wide enough to be drawn.
-fn is_wide(frame: &Frame, total: f64) -> bool {
-    frame.samples() >= (SHARE_MIN * total).floor().max(1.0)
+fn boxes(frames: &Frames<'_>) -> Vec<StackBox> {
+    let total = total(frames);
+    // Where the next function of each depth begins.
+    let mut next = [0.0; DEPTH_MAX + 2];
+    let mut boxes = Vec::new();
+    for (path, frame) in frames {
+        let (depth, samples) = (path.len(), frame.samples());
+        let (start, share) = (next[depth], samples / total);
+        (next[depth], next[depth + 1]) = (start + share, start);
+        if samples >= (SHARE_MIN * total).floor().max(1.0) {
+            let (name, class) = (path[depth - 1].to_owned(), frame.drawn());
+            boxes.push(StackBox { name, start, share, depth, class });
+        }
+    }
+    boxes
 }
 
 /// The figure of an explained cell: the arm that differs most from the one it was set against,
 /// and that one.
-pub(super) fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> {
+pub(super) fn figure(run: &Run, explanation: &Explanation) -> Option<Plate> {
     let Attribution { cell, arms, .. } = &explanation.attribution;
     let of_cell = || run.profiles.iter().filter(|trial| trial.cell == *cell);
     let differs = |pair: &&Against| pair.cpu_ns_per_message.value.abs();
@@ -100,61 +129,44 @@ pub(super) fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Opti
         None => arms.iter().map(|arm| &arm.arm).take(1).collect(),
     };
     let attributed = labels.iter().filter_map(|label| arms.iter().find(|arm| arm.arm == **label));
-    let stacks = attributed.map(|arm| (arm.shown(), frames(of_cell(), &arm.arm)));
-    let stacks: Vec<(String, Frames)> = stacks.filter(|(_, frames)| !frames.is_empty()).collect();
+    let frames = attributed.map(|arm| (arm.shown(), frames(of_cell(), &arm.arm)));
+    let frames: Vec<(String, Frames)> = frames.filter(|(_, frames)| !frames.is_empty()).collect();
     let title = format!("Stacks by share of samples (%): {}", words::subject(&run.header, cell));
-    let draw = |medium| draw(run, cell, &stacks, medium, &title);
-    let stem = stem(&run.header, cell, "stacks");
-    let table = table(&title, &stacks);
-    (!stacks.is_empty()).then(|| Figure::new(paper, Group::Time, stem, draw, table))
-}
-
-fn draw(
-    run: &Run,
-    cell: &Cell,
-    stacks: &[(String, Frames<'_>)],
-    medium: Medium,
-    title: &str,
-) -> Drawing {
     let how = "callers above callees; width: share of the arm's samples at both ends; colours: \
                class of work of four fifths of the samples at least; narrow boxes are left out; of \
                the arms that differ most";
-    let mut sheet = Sheet::new(medium, medium.width(), title, how);
+    let stacks = frames.iter().map(|(arm, own)| Stacks { arm: arm.clone(), boxes: boxes(own) });
+    let marks = Marks::Stacks(stacks.collect());
+    let (stem, table) = (stem(&run.header.plan, cell, "stacks"), table(&title, &frames));
+    let said = [title, how.to_owned()];
+    (!frames.is_empty()).then(|| Plate::new(run, cell, (Group::Time, stem), said, marks, table))
+}
+
+pub(super) fn draw(plate: &Plate, stacks: &[Stacks], medium: Medium) -> Drawing {
+    let mut sheet = Sheet::new(plate, medium, medium.width());
     // What the colours say, as they are here.
-    let wide = stacks.iter().flat_map(|(_, frames)| {
-        let total = total(frames);
-        frames.values().filter(move |frame| is_wide(frame, total))
-    });
-    let found: BTreeSet<Class> = wide.filter_map(Frame::drawn).collect();
+    let boxes = stacks.iter().flat_map(|stacks| &stacks.boxes);
+    let found: BTreeSet<Class> = boxes.filter_map(|of| of.class).collect();
     let tiles = found.into_iter().map(|class| (look(Some(class)), class.words()));
     sheet.tiles(tiles.chain([(look(None), "several classes")]));
-    for (arm, frames) in stacks {
+    for Stacks { arm, boxes } in stacks {
         sheet.y += 18.0;
         sheet.svg.text(0.0, sheet.y, "tp", arm);
         sheet.y += 6.0;
-        let total = total(frames);
-        let per_sample = sheet.width / total;
-        // Where the next function of each depth begins.
-        let mut next = [0.0; DEPTH_MAX + 2];
-        let mut deepest = 0;
-        for (path, frame) in frames {
-            let (depth, width) = (path.len(), frame.samples() * per_sample);
-            let (x, y) = (next[depth], sheet.y + ROW * (depth as f64 - 1.0));
-            (next[depth], next[depth + 1]) = (x + width, x);
-            if is_wide(frame, total) {
-                let name = path[depth - 1];
-                let hover = format!("{name}: {}", number::percent(frame.samples() / total));
-                let size = ((width - 0.6).max(0.4), ROW - 1.0);
-                sheet.svg.tile((x, y), size, &look(frame.drawn()), &hover);
-                if svg::width(name, 11.0) + 4.0 < width {
-                    sheet.svg.text(x + 3.0, y + 11.5, "to", name);
-                }
-                deepest = deepest.max(depth);
+        for StackBox { name, start, share, depth, class } in boxes {
+            let (x, width) = (start * sheet.width, share * sheet.width);
+            let y = sheet.y + ROW * (*depth as f64 - 1.0);
+            let hover = format!("{name}: {}", number::percent(*share));
+            let size = ((width - 0.6).max(0.4), ROW - 1.0);
+            sheet.svg.tile((x, y), size, &look(*class), &hover);
+            if svg::width(name, 11.0) + 4.0 < width {
+                sheet.svg.text(x + 3.0, y + 11.5, "to", name);
             }
         }
+        let deepest = boxes.iter().map(|of| of.depth).max().unwrap_or(0);
         sheet.y += ROW * deepest as f64 + 4.0;
     }
-    sheet.finish(&words::footer(&run.header, cell))
+    sheet.finish()
 }
 
 /// Every stack with the samples that ended in it.

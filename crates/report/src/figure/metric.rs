@@ -1,6 +1,8 @@
 //! Metrics that are drawn: how each is read from an arm, the curves it gives along an axis, and
 //! its figure by size, what most figures of a sweep are. Among them time, with the fit a + b·n
-//! where a curve is affine.
+//! where a curve is affine, and the ratio to the baseline, the main figure.
+
+use iolens_stats::analysis::Verdict;
 
 use super::*;
 use crate::results::interval_text;
@@ -96,32 +98,42 @@ pub(super) struct BySize<'a> {
     pub(super) metrics: &'a [Metric],
 }
 
-impl BySize<'_> {
+impl<'a> BySize<'a> {
+    /// A figure of one metric, whose name and unit it has.
+    pub(super) const fn one(
+        group: Group,
+        stem: &'a str,
+        metrics: &'a [Metric; 1],
+        how: &'a str,
+    ) -> BySize<'a> {
+        BySize { group, stem, what: metrics[0].name, unit: metrics[0].unit, how, metrics }
+    }
+
     /// The chart, without a panel where nothing of it was measured.
     pub(super) fn chart(&self, sweep: &Sweep<'_>) -> Chart {
-        let plan = &sweep.run.header.plan;
-        let along = Along::sizes(plan);
+        let along = Along::sizes(&sweep.run.header.plan);
         let panels = sweep.panels(along, self.metrics);
         let columns = match self.metrics {
             [_] => 2,
             _ => panels.len() / sweep.curves.len(),
         };
-        let title = format!("{} by {} ({})", self.what, words::size_of(plan), self.unit);
-        Chart { columns, ..sweep.chart(along, &title, self.how, panels) }
+        Chart { columns, ..Chart::new(sweep.run, along, panels) }
     }
 
     /// The figure; null for a single size too, of which the ratio and the summary say it all.
-    pub(super) fn figure(&self, sweep: &Sweep<'_>) -> Option<Figure> {
+    pub(super) fn figure(&self, sweep: &Sweep<'_>) -> Option<Plate> {
         (sweep.by_size().len() > 1).then(|| self.of(sweep, self.chart(sweep)))?
     }
 
     /// A figure of what its chart has become.
-    pub(super) fn of(&self, sweep: &Sweep<'_>, chart: Chart) -> Option<Figure> {
-        sweep.figure(self.group, &format!("{}-by-size", self.stem), chart)
+    pub(super) fn of(&self, sweep: &Sweep<'_>, chart: Chart) -> Option<Plate> {
+        let size = words::size_of(&sweep.run.header.plan);
+        let title = format!("{} by {size} ({})", self.what, self.unit);
+        sweep.figure(self.group, &format!("{}-by-size", self.stem), [&title, self.how], chart)
     }
 
     /// Times, with their fits.
-    pub(super) fn with_fits(&self, sweep: &Sweep<'_>) -> Option<Figure> {
+    pub(super) fn with_fits(&self, sweep: &Sweep<'_>) -> Option<Plate> {
         if sweep.by_size().len() < 2 {
             return None;
         }
@@ -134,12 +146,13 @@ impl BySize<'_> {
             }
         }
         let mut series = chart.panels.iter().flat_map(|panel| &panel.series);
-        if series.any(|series| series.kind == Kind::Model) {
-            chart.subtitle += "; dotted: the fit a + b·n, where no size is more than 10% off it";
-        }
-        let mut figure = self.of(sweep, chart)?;
-        figure.table.notes = notes;
-        Some(figure)
+        let how = match series.any(|series| series.kind == Kind::Model) {
+            true => "; dotted: the fit a + b·n, where no size is more than 10% off it",
+            false => "",
+        };
+        let mut plate = BySize { how, ..*self }.of(sweep, chart)?;
+        plate.table.notes = notes;
+        Some(plate)
     }
 }
 
@@ -184,4 +197,103 @@ fn note(model: &CostModel, label: &str) -> String {
         three_digits(model.fixed_ns.value),
         three_digits(model.per_byte_ns.value)
     )
+}
+
+/// Ratio to the baseline by message size: the main figure; null where nothing is compared.
+pub(super) fn ratios(sweep: &Sweep<'_>) -> Option<Plate> {
+    if alone::is_alone(sweep.cells()) {
+        return None;
+    }
+    let plan = &sweep.run.header.plan;
+    let title = format!("Speed vs {} by {} (ratio)", plan.baseline, words::size_of(plan));
+    let words = ["faster", "slower"];
+    let (chart, how) =
+        chart_of_ratios(sweep, Along::sizes(plan), |arm| arm.contrast.as_ref(), words);
+    sweep.figure(Group::Main, "ratio-by-size", [&title, &how], chart)
+}
+
+/// The contrast of an arm that is drawn.
+type Of = fn(&ArmAnalysis) -> Option<&Contrast>;
+
+/// A plot for each curve, all with one scale, and how to read it: what is above the band and
+/// what below.
+pub(super) fn chart_of_ratios(
+    sweep: &Sweep<'_>,
+    along: Along,
+    of: Of,
+    [above, below]: [&str; 2],
+) -> (Chart, String) {
+    let (run, delta) = (sweep.run, sweep.analysis.delta);
+    let band = Interval { low: 1.0 / (1.0 + delta), high: 1.0 + delta };
+    let panels = sweep.curves.iter().map(|Curve { title, cells, .. }| Panel {
+        band: Some((band, format!("±δ = {}", number::percent(delta)))),
+        ..Panel::new(
+            title.clone(),
+            "ratio, log scale".to_owned(),
+            "ratio",
+            ratios_of_arms(run, along, of, cells),
+        )
+    });
+    let mut panels: Vec<Panel> = panels.collect();
+    let extent = chart::extent(&panels).unwrap_or(band);
+    let wide = Interval { low: extent.low.min(band.low), high: extent.high.max(band.high) };
+    let scale = Scale::ratios(focus(wide, &panels));
+    panels.iter_mut().for_each(|panel| panel.y = scale.clone());
+    let is_outside =
+        panels.iter().flat_map(Panel::points).any(|point| !scale.contains(point.value));
+    let edge = if is_outside { "; numbers at an edge: off the scale" } else { "" };
+    let open = if run.header.plan.quick { "" } else { "; hollow: undecided" };
+    let how = format!("; above the grey band: {above}; below it: {below}{open}{edge}");
+    (Chart { apart: 3.5, ..Chart::new(run, along, panels) }, how)
+}
+
+/// The range that is drawn: one arm at a tenth of the baseline must not press
+/// all others into a line. Unless half of all points are there, what is below
+/// ½ or above 4 leaves the plot, its value at the edge.
+fn focus(extent: Interval, panels: &[Panel]) -> Interval {
+    const SIDES: Interval = Interval { low: 0.5, high: 4.0 };
+    let points = || panels.iter().flat_map(Panel::points);
+    let few = |outside: &dyn Fn(f64) -> bool| {
+        2 * points().filter(|point| outside(point.value)).count() < points().count()
+    };
+    let inside = points().filter(|point| SIDES.contains(point.value)).map(Point::drawn);
+    let ends = inside.flat_map(|own| [own.low, own.high]).chain([1.0]);
+    let Interval { low, high } = chart::hull(ends).unwrap_or(extent);
+    Interval {
+        low: if few(&|value| value < SIDES.low) { low.max(extent.low) } else { extent.low },
+        high: if few(&|value| value > SIDES.high) { high.min(extent.high) } else { extent.high },
+    }
+}
+
+fn ratios_of_arms(run: &Run, along: Along, of: Of, cells: &[&CellAnalysis]) -> Vec<Series> {
+    let plan = &run.header.plan;
+    let point = |cell: &CellAnalysis, arm: &ArmAnalysis| {
+        let contrast = usable(arm, of)?;
+        let text = number::contrast(contrast);
+        Some(Point {
+            value: contrast.ratio,
+            interval: contrast.pointwise,
+            open: !plan.quick && contrast.verdict == Verdict::Inconclusive,
+            hover: hover(run, cell, arm, &text, contrast.n, Some(contrast)),
+            text,
+            ..Point::default()
+        })
+    };
+    let curve = |arm: &Arm| match arm.role {
+        Role::Compared => Some(Series::of(arm, Kind::Curve, along, cells, point)),
+        Role::SelfCheck => {
+            let curve = Series::of(arm, Kind::Noise, along, cells, point);
+            Some(Series { label: "A/A".to_owned(), look: style::of("memcpy"), ..curve })
+        }
+        Role::Baseline | Role::Control => None,
+    };
+    let places = cells.iter().map(|cell| along.of(cell));
+    let ones = places.map(|x| Point { x, value: 1.0, ..Point::default() }).collect();
+    let baseline = Series::new(&plan.baseline, &plan.baseline, Kind::Baseline, ones);
+    std::iter::once(baseline).chain(chart::arms(cells).into_iter().filter_map(curve)).collect()
+}
+
+/// What a usable arm is drawn by.
+pub(super) fn usable(arm: &ArmAnalysis, of: Of) -> Option<&Contrast> {
+    of(arm).filter(|contrast| arm.status == Status::Ok && contrast.verdict.is_ranked())
 }

@@ -1,9 +1,9 @@
-//! Figures of a run and its analysis, each with a table of the same numbers. Most are charts:
-//! a [`Sweep`] of cells and a few [`Metric`]s give the panels of a [`Chart`], which says all
-//! that is drawn, and `draw` makes SVG of it, once for the page and once for a paper. The
-//! others draw on a [`Sheet`] themselves. The writer is ours because a figure has to follow the
-//! page's light and dark through classes, label its curves directly, answer a hover with n,
-//! interval and verdict, and mark sizes at powers of two.
+//! Figures of a run and its analysis, each with a table of the same numbers. A figure is a
+//! [`Plate`] first, which says all that is drawn: its title, how to read it, and [`Marks`] of
+//! one kind as plain data. Each kind has a renderer, which draws a plate once for the page and
+//! once for a paper. The writer is ours because a figure has to follow the page's light and dark
+//! through classes, label its curves directly, answer a hover with n, interval and verdict, and
+//! mark sizes at powers of two.
 
 use std::borrow::Cow;
 
@@ -28,42 +28,35 @@ use crate::number::{self, NONE};
 use crate::parts::{self, Part};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::{alone, words};
+use bars::Bars;
 use chart::{Along, Chart, Kind, Panel, Point, Series};
 use metric::{BySize, Metric};
 use scale::Scale;
-use sheet::{Drawing, Sheet};
+use sheet::{Drawing, Medium, Sheet};
 use style::Look;
 use svg::{Spot, Svg};
 
 pub(crate) mod bars;
 pub(crate) mod chart;
 mod crossover;
-pub(crate) mod draw;
+mod draw;
 pub mod extremes;
 mod files;
 mod flame;
-mod geometry;
-mod heatmap;
 pub(crate) mod metric;
 mod net;
-mod paper;
-mod ratio;
 mod rows;
 pub(crate) mod scale;
-mod searches;
 mod servers;
-pub(crate) mod sheet;
+mod sheet;
 pub(crate) mod style;
-pub(crate) mod svg;
+mod svg;
 #[cfg(test)]
 mod tests;
+mod tiles;
 
-pub(crate) use paper::Medium;
-pub use paper::Paper;
+pub use sheet::Paper;
 pub(crate) use sheet::page_style;
-
-/// How every figure begins to say how it is read.
-const INTERVALS: &str = "bands: 95% intervals";
 
 /// A figure with its table twin.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,6 +131,81 @@ impl Group {
     }
 }
 
+/// What a figure says, before anything is drawn.
+pub(crate) struct Plate {
+    stem: String,
+    group: Group,
+    title: String,
+    /// How to read it.
+    how: String,
+    /// Machine, software and run.
+    footer: [String; 2],
+    marks: Marks,
+    table: Table,
+    leads: bool,
+    family: Option<&'static str>,
+    /// Whether a page has it for narrow screens too.
+    has_narrow: bool,
+}
+
+/// The marks of a figure, of one kind.
+pub(crate) enum Marks {
+    Chart(Chart),
+    Tiles(tiles::Tiles),
+    Bars(Bars),
+    Stacks(Vec<flame::Stacks>),
+}
+
+impl Plate {
+    /// A plate of all arms, about a cell or what cells have in common.
+    pub(crate) fn new(
+        run: &Run,
+        cell: &Cell,
+        (group, stem): (Group, String),
+        [title, how]: [String; 2],
+        marks: Marks,
+        table: Table,
+    ) -> Plate {
+        let plan = &run.header.plan;
+        // Pages of `net` have too many charts to draw each twice, unless they are of one size.
+        let has_narrow = match &marks {
+            Marks::Chart(chart) => words::is_of_files(plan) || chart.only_place().is_some(),
+            Marks::Bars(_) => true,
+            Marks::Tiles(_) | Marks::Stacks(_) => false,
+        };
+        let (footer, leads) = (words::footer(&run.header, cell), plan.study() == Study::Syscall);
+        Plate { stem, group, title, how, footer, marks, table, leads, family: None, has_narrow }
+    }
+
+    fn draw(&self, medium: Medium) -> Drawing {
+        match &self.marks {
+            Marks::Chart(chart) => draw::draw(self, chart, medium),
+            Marks::Tiles(all) => tiles::draw(self, all, medium),
+            Marks::Bars(all) => bars::draw(self, all, medium),
+            Marks::Stacks(stacks) => flame::draw(self, stacks, medium),
+        }
+    }
+
+    fn print(self, paper: Paper) -> Figure {
+        let inline = |medium| self.draw(medium).inline();
+        Figure {
+            svg: paper.print(|medium| self.draw(medium)),
+            inline: inline(Medium::Page),
+            narrow: self.has_narrow.then(|| inline(Medium::Narrow)),
+            lines: match &self.marks {
+                Marks::Chart(chart) => chart.named().len(),
+                _ => 0,
+            },
+            file_stem: self.stem,
+            title: self.title,
+            group: self.group,
+            table: self.table,
+            leads: self.leads,
+            family: self.family,
+        }
+    }
+}
+
 /// Every figure of a run, in the order of [`Group`]; within a group the first
 /// topology and mode first. Their files are as wide as a page.
 #[must_use]
@@ -149,57 +217,20 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
 #[must_use]
 pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let analysis = &analysis.shown();
-    let mut figures = match run.header.plan.study() {
-        Study::Syscall => crate::calls::figures(paper, run, analysis),
-        Study::Server => servers::all(paper, run, analysis),
+    let mut plates = match run.header.plan.study() {
+        Study::Syscall => crate::calls::figures(run, analysis),
+        Study::Server => servers::all(run, analysis),
         Study::Net | Study::File | Study::Write | Study::Copy => {
             let parts = shown(analysis);
-            let sweeps = parts.iter().map(|(part, own)| sweeps(paper, run, own, part.as_ref()));
+            let sweeps = parts.iter().map(|(part, own)| sweeps(run, own, part.as_ref()));
             sweeps.flat_map(|sweeps| of_sweeps(&sweeps)).collect()
         }
     };
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
-    figures.extend(explained.iter().filter_map(|one| bars::of_classes(paper, run, one)));
-    figures.extend(explained.iter().filter_map(|one| flame::figure(paper, run, one)));
-    figures.sort_by_key(|figure: &Figure| figure.group);
-    figures
-}
-
-impl Figure {
-    /// A figure of all arms, without curves, that is not among those read first.
-    fn new(
-        paper: Paper,
-        group: Group,
-        file_stem: String,
-        draw: impl Fn(Medium) -> Drawing,
-        table: Table,
-    ) -> Figure {
-        let on_page = draw(Medium::Page);
-        Figure {
-            file_stem,
-            group,
-            inline: on_page.inline(),
-            title: on_page.title,
-            svg: paper.print(draw),
-            narrow: None,
-            table,
-            family: None,
-            lines: 0,
-            leads: false,
-        }
-    }
-}
-
-/// A figure of a study of calls; `metric` is the middle of its file name.
-pub(crate) fn of_calls(
-    paper: Paper,
-    run: &Run,
-    metric: &str,
-    draw: impl Fn(Medium) -> Drawing,
-    table: Table,
-) -> Figure {
-    let stem = format!("{}-{metric}", run.header.plan.study());
-    Figure { leads: true, ..Figure::new(paper, Group::Main, stem, draw, table) }
+    plates.extend(explained.iter().filter_map(|one| bars::of_classes(run, one)));
+    plates.extend(explained.iter().filter_map(|one| flame::figure(run, one)));
+    plates.sort_by_key(|plate| plate.group);
+    plates.into_iter().map(|plate| plate.print(paper)).collect()
 }
 
 /// The parts of a run that have figures of their own, each with its analysis;
@@ -213,18 +244,18 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
     parts.into_iter().map(Some).zip(own).collect()
 }
 
-fn of_sweeps(sweeps: &[Sweep<'_>]) -> Vec<Figure> {
-    let mut figures = files::beside(sweeps);
+fn of_sweeps(sweeps: &[Sweep<'_>]) -> Vec<Plate> {
+    let mut plates = files::beside(sweeps);
     for sweep in sweeps {
-        for figure in [crossover::figure, heatmap::figure, ratio::figure] {
-            figures.extend(figure(sweep));
+        for plate in [crossover::figure, tiles::figure, metric::ratios] {
+            plates.extend(plate(sweep));
         }
-        figures.extend(match words::is_of_files(&sweep.run.header.plan) {
+        plates.extend(match words::is_of_files(&sweep.run.header.plan) {
             true => files::all(sweep),
             false => net::all(sweep),
         });
     }
-    figures
+    plates
 }
 
 /// The families of a run that have figures of their own, in their order: the
@@ -243,8 +274,6 @@ struct Sweep<'a> {
     analysis: &'a Analysis,
     /// Which arms of the run these are; null for all.
     part: Option<&'a Part>,
-    /// What the files of its figures are for.
-    paper: Paper,
     /// What the cells have in common; of what they differ in it says nothing.
     setting: Cell,
     /// The panels of most figures.
@@ -297,25 +326,21 @@ impl<'a> Sweep<'a> {
         panels
     }
 
-    /// A chart of intervals.
-    fn chart(&self, along: Along, title: &str, how: &str, panels: Vec<Panel>) -> Chart {
-        let how = format!("{INTERVALS}{how}");
-        Chart::new(self.run, &self.setting, along, title.to_owned(), how, panels)
-    }
-
-    /// A figure of a chart, if that has a panel; `metric` is the middle of its file name.
-    fn figure(&self, group: Group, metric: &str, chart: Chart) -> Option<Figure> {
-        let chart = Chart { title: self.title(&chart.title), ..chart };
-        let draw = |medium| draw::draw(&chart, medium);
-        // Pages of `net` have too many figures to draw each twice, unless they are of one size or
-        // one curve.
-        let is_drawn_twice = words::is_of_files(&self.run.header.plan)
-            || chart.only_place().is_some()
-            || self.curves.len() == 1;
-        (!chart.panels.is_empty()).then(|| Figure {
-            lines: chart.named().len(),
-            narrow: is_drawn_twice.then(|| draw(Medium::Narrow).inline()),
-            ..self.drawn(group, metric, draw, chart.table())
+    /// A figure of a chart of intervals, if that has a panel; `metric` is the middle of its
+    /// file name.
+    fn figure(
+        &self,
+        group: Group,
+        metric: &str,
+        [title, how]: [&str; 2],
+        chart: Chart,
+    ) -> Option<Plate> {
+        let table = chart.table(self.title(title));
+        let how = format!("bands: 95% intervals{how}");
+        (!chart.panels.is_empty()).then(|| {
+            let plate = self.plate(group, metric, [title, &how], Marks::Chart(chart), table);
+            // One curve makes few figures, so there is room for each twice.
+            Plate { has_narrow: plate.has_narrow || self.curves.len() == 1, ..plate }
         })
     }
 
@@ -327,35 +352,31 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// A figure that is no chart.
-    fn drawn(
+    fn plate(
         &self,
         group: Group,
         metric: &str,
-        draw: impl Fn(Medium) -> Drawing,
+        [title, how]: [&str; 2],
+        marks: Marks,
         table: Table,
-    ) -> Figure {
+    ) -> Plate {
         let stem = stem(&self.run.header.plan, &self.setting, metric);
         let stem = stem + &self.part.map(Part::stem).unwrap_or_default();
-        Figure {
+        let said = [self.title(title), how.to_owned()];
+        Plate {
             family: self.part.map(|part| part.id),
             leads: group == Group::Crossover || metric.starts_with("ratio"),
-            ..Figure::new(self.paper, group, stem, draw, table)
+            ..Plate::new(self.run, &self.setting, (group, stem), said, marks, table)
         }
     }
 }
 
-fn sweeps<'a>(
-    paper: Paper,
-    run: &'a Run,
-    analysis: &'a Analysis,
-    part: Option<&'a Part>,
-) -> Vec<Sweep<'a>> {
+fn sweeps<'a>(run: &'a Run, analysis: &'a Analysis, part: Option<&'a Part>) -> Vec<Sweep<'a>> {
     let curves = crate::results::curves(analysis).into_iter().map(|(curve, cells)| {
         let (title, threads) = (words::panel(&run.header, &curve), curve.threads);
         (Cell { threads: 0, ..curve }, Curve { title, threads, cells })
     });
-    let sweep = |(setting, curves)| Sweep { run, analysis, part, paper, setting, curves };
+    let sweep = |(setting, curves)| Sweep { run, analysis, part, setting, curves };
     grouped(curves).into_iter().map(sweep).collect()
 }
 

@@ -75,14 +75,7 @@ const THROUGHPUT: BySize = BySize {
     how: "; dashed: the same bytes copied once, and only read, without a kernel",
     metrics: &[GOODPUT],
 };
-const TIMES: BySize = BySize {
-    group: Group::Main,
-    stem: "ns-per-message",
-    what: "Time per message",
-    unit: "ns",
-    how: "",
-    metrics: &[TIME],
-};
+const TIMES: BySize = BySize::one(Group::Main, "ns-per-message", &[TIME], "");
 const CYCLES_PER_BYTE: BySize = BySize {
     group: Group::Time,
     stem: "cycles",
@@ -145,16 +138,16 @@ const SUMMARY: [Metric; 12] = [
 const OWN_SCALES: &str = "; each panel has a scale of its own";
 
 /// Every figure of a sweep.
-pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Figure> {
-    let mut figures: Vec<Figure> =
+pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Plate> {
+    let mut plates: Vec<Plate> =
         [throughput(sweep), TIMES.with_fits(sweep), cpu(sweep)].into_iter().flatten().collect();
-    figures.extend(OTHERS.iter().filter_map(|shown| shown.figure(sweep)));
-    figures.extend(by_threads(sweep));
-    figures.extend(summary(sweep));
-    figures
+    plates.extend(OTHERS.iter().filter_map(|shown| shown.figure(sweep)));
+    plates.extend(by_threads(sweep));
+    plates.extend(summary(sweep));
+    plates
 }
 
-fn throughput(sweep: &Sweep<'_>) -> Option<Figure> {
+fn throughput(sweep: &Sweep<'_>) -> Option<Plate> {
     let mut chart = THROUGHPUT.chart(sweep);
     for (panel, curve) in chart.panels.iter_mut().zip(&sweep.curves) {
         let is_hot = sweep.setting.working_set() == Some(WorkingSet::Hot);
@@ -177,7 +170,7 @@ fn bounds(run: &Run, is_hot: bool, threads: u32) -> Vec<(f64, String)> {
 }
 
 /// CPU time per byte, in cycles where they were counted.
-fn cpu(sweep: &Sweep<'_>) -> Option<Figure> {
+fn cpu(sweep: &Sweep<'_>) -> Option<Plate> {
     let cells = sweep.cells();
     let is_counted = TX_CYCLES.is_in(&cells) || RX_CYCLES.is_in(&cells);
     let shown = if is_counted { CYCLES_PER_BYTE } else { CPU_TIME };
@@ -186,7 +179,7 @@ fn cpu(sweep: &Sweep<'_>) -> Option<Figure> {
 }
 
 /// Against the thread count, one panel per size; none with a single count.
-fn by_threads(sweep: &Sweep<'_>) -> Vec<Figure> {
+fn by_threads(sweep: &Sweep<'_>) -> Vec<Plate> {
     if sweep.curves.len() < 2 {
         return Vec::new();
     }
@@ -200,16 +193,16 @@ fn by_threads(sweep: &Sweep<'_>) -> Vec<Figure> {
         let panels = sizes
             .map(|(size, cells)| metric.panel(sweep.run, PAIRS, &cells, size.to_string()))
             .filter(Panel::has_values);
-        let chart = sweep.chart(PAIRS, title, OWN_SCALES, panels.collect());
-        let chart = Chart { panels_by: "size", columns: 4, ..chart };
-        sweep.figure(Group::Threads, &format!("{stem}-by-threads"), chart)
+        let chart = Chart { columns: 4, ..Chart::new(sweep.run, PAIRS, panels.collect()) };
+        let stem = format!("{stem}-by-threads");
+        sweep.figure(Group::Threads, &stem, [title, OWN_SCALES], chart)
     });
     figures.collect()
 }
 
 /// All metrics of the middle size against the thread count where there are several, else of
 /// the thread count against the size.
-fn summary(sweep: &Sweep<'_>) -> Option<Figure> {
+fn summary(sweep: &Sweep<'_>) -> Option<Plate> {
     let (along, by, fixed, cells) = match sweep.curves.as_slice() {
         [only] => (MESSAGES, "message size", only.title.clone(), only.cells.clone()),
         _ => {
@@ -224,6 +217,7 @@ fn summary(sweep: &Sweep<'_>) -> Option<Figure> {
         .collect();
     let title = format!("Summary at {fixed} by {by} (units above each panel)");
     let stem = format!("summary-{}", fixed.to_lowercase().replace(' ', ""));
-    let chart = sweep.chart(along, &title, OWN_SCALES, panels);
-    sweep.figure(Group::Summary, &stem, Chart { panels_by: "metric", columns: 3, ..chart })
+    let chart = Chart::new(sweep.run, along, panels);
+    let chart = Chart { panels_by: "metric", columns: 3, ..chart };
+    sweep.figure(Group::Summary, &stem, [&title, OWN_SCALES], chart)
 }

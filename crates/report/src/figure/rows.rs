@@ -18,15 +18,14 @@ const PLOT_LEAST: f64 = 180.0;
 const PLOT_MOST: f64 = 480.0;
 
 /// Draws a chart of one place.
-pub(super) fn draw(chart: &Chart, place: f64, medium: Medium) -> Option<Drawing> {
+pub(super) fn draw(plate: &Plate, chart: &Chart, place: f64, medium: Medium) -> Option<Drawing> {
     // The first that fits is the best to read.
     let layouts = Layout::all(chart, medium).into_iter();
-    medium.fitting(layouts.map(|layout| draw_in(chart, place, medium, &layout)))
+    medium.fitting(layouts.map(|layout| draw_in(plate, chart, place, medium, &layout)))
 }
 
-fn draw_in(chart: &Chart, place: f64, medium: Medium, layout: &Layout) -> Drawing {
-    let width = layout.panel() * layout.columns as f64;
-    let mut sheet = Sheet::new(medium, width, &chart.title, &chart.subtitle);
+fn draw_in(plate: &Plate, chart: &Chart, place: f64, medium: Medium, layout: &Layout) -> Drawing {
+    let mut sheet = Sheet::new(plate, medium, layout.panel() * layout.columns as f64);
     sheet.y += 6.0;
     let at = chart.along.at(place);
     for panels in chart.panels.chunks(layout.columns) {
@@ -38,7 +37,7 @@ fn draw_in(chart: &Chart, place: f64, medium: Medium, layout: &Layout) -> Drawin
         }
         sheet.y = below;
     }
-    sheet.finish(&chart.footer)
+    sheet.finish()
 }
 
 /// How wide the parts of every panel are.

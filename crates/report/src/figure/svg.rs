@@ -14,24 +14,24 @@ pub(crate) struct Svg {
 
 impl Svg {
     /// The markup so far.
-    pub(crate) fn finish(self) -> String {
+    pub(super) fn finish(self) -> String {
         self.out
     }
 
     /// A text, whose content is escaped. It begins at its place, is centred there with the
     /// class `am`, and ends there with `ae`.
-    pub(crate) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
+    pub(super) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
         self.write(text_at((x, y), class, text));
     }
 
     /// A straight line.
-    pub(crate) fn line(&mut self, from: Spot, to: Spot, class: &str) {
+    pub(super) fn line(&mut self, from: Spot, to: Spot, class: &str) {
         self.polyline(&[from, to], class, "");
     }
 
     /// Vertical lines, each from its place and two heights, as one element;
     /// nothing without any.
-    pub(crate) fn verticals(&mut self, lines: impl Iterator<Item = (f64, f64, f64)>, class: &str) {
+    pub(super) fn verticals(&mut self, lines: impl Iterator<Item = (f64, f64, f64)>, class: &str) {
         let vertical = |(x, from, to)| format!("M{} {}V{}", units(x), units(from), units(to));
         let outline: String = lines.map(vertical).collect();
         if !outline.is_empty() {
@@ -40,30 +40,30 @@ impl Svg {
     }
 
     /// A line through places, with a pattern of dashes.
-    pub(crate) fn polyline(&mut self, spots: &[Spot], class: &str, dash: &str) {
+    pub(super) fn polyline(&mut self, spots: &[Spot], class: &str, dash: &str) {
         self.write(path(through(spots), class, dash));
     }
 
     /// A filled area; nothing without a place.
-    pub(crate) fn area(&mut self, spots: &[Spot], class: &str) {
+    pub(super) fn area(&mut self, spots: &[Spot], class: &str) {
         if !spots.is_empty() {
             self.write(path(through(spots) + "Z", class, ""));
         }
     }
 
     /// A filled rectangle between two corners.
-    pub(crate) fn block(&mut self, from: Spot, to: Spot, class: &str) {
+    pub(super) fn block(&mut self, from: Spot, to: Spot, class: &str) {
         self.area(&[from, (to.0, from.1), to, (from.0, to.1)], class);
     }
 
     /// A marker alone.
-    pub(crate) fn marker(&mut self, at: Spot, look: Look, is_open: bool) {
+    pub(super) fn marker(&mut self, at: Spot, look: Look, is_open: bool) {
         self.write(marker(at, look, is_open));
     }
 
     /// A place with a title for the hover, and an invisible disc around it
     /// that is easy to hit; a marker, where there is one, hollow or not.
-    pub(crate) fn point(&mut self, at: Spot, shown: Option<(Look, bool)>, hover: &str) {
+    pub(super) fn point(&mut self, at: Spot, shown: Option<(Look, bool)>, hover: &str) {
         let shape = shown.map(|(look, is_open)| marker(at, look, is_open)).unwrap_or_default();
         // A line without length and with round ends is a disc, in fewer bytes.
         let disc = path(format!("M{} {}h.01", units(at.0), units(at.1)), "hit", "");
@@ -72,7 +72,7 @@ impl Svg {
 
     /// A centred text at the edge of a plot; with a title where it stands for
     /// a point.
-    pub(crate) fn edge(&mut self, at: Spot, look: Look, text: &str, hover: &str) {
+    pub(super) fn edge(&mut self, at: Spot, look: Look, text: &str, hover: &str) {
         let text = text_at(at, &format!("to f c-{} am", look.hue), text);
         match hover {
             "" => self.write(text),
@@ -81,7 +81,7 @@ impl Svg {
     }
 
     /// A rectangle with a title for the hover.
-    pub(crate) fn tile(&mut self, corner: Spot, size: Spot, class: &str, hover: &str) {
+    pub(super) fn tile(&mut self, corner: Spot, size: Spot, class: &str, hover: &str) {
         let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(units);
         let tile = format!(
             r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="3" class="{class}"/>"#
@@ -89,25 +89,24 @@ impl Svg {
         self.titled(hover, tile);
     }
 
-    /// Stretches one behind the other, each of a width and a hue, as thick lines and with one
+    /// Stretches one behind the other, each of a width and a class, as thick lines with one
     /// title for the hover of all: a page has thousands of them.
-    pub(crate) fn bar(
+    pub(super) fn bar<'a>(
         &mut self,
-        corner: Spot,
+        (mut x, middle): Spot,
         height: f64,
-        stretches: &[(f64, &str)],
+        stretches: impl Iterator<Item = (f64, &'a str)>,
         hover: &str,
     ) {
-        let (mut x, middle) = (corner.0, units(corner.1 + height / 2.0));
-        let mut paths = String::new();
-        for &(width, hue) in stretches {
+        let (thick, middle, hover) = (units(height), units(middle), escape(hover));
+        let paths = stretches.map(|(width, class)| {
             let outline = format!("M{} {middle}h{}", units(x), units(width));
-            paths += &path(outline, &format!("s c-{hue}"), "");
             x += width;
-        }
-        let (thick, hover) = (units(height), escape(hover));
+            path(outline, &format!("s {class}"), "")
+        });
+        let paths: String = paths.collect();
         self.write(format!(
-            r#"<g class="pt part" stroke-width="{thick}"><title>{hover}</title>{paths}</g>"#
+            r#"<g class="pt" stroke-width="{thick}"><title>{hover}</title>{paths}</g>"#
         ));
     }
 
@@ -164,7 +163,7 @@ fn units(value: f64) -> String {
 
 /// About how wide a text is at a size, both in user units: a little more than
 /// in most fonts that are used, and as wide as in DejaVu Sans, which is the widest of them.
-pub(crate) fn width(text: &str, size: f64) -> f64 {
+pub(super) fn width(text: &str, size: f64) -> f64 {
     let of = |character| match character {
         c if "mwMW%@".contains(c) => 0.98,
         c if " \u{a0}.,:;'|!()[]/fijlrtI".contains(c) => 0.36,
@@ -174,18 +173,18 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
 }
 
 /// Width of the widest text.
-pub(crate) fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
+pub(super) fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
     texts.map(|text| width(text, size)).fold(0.0, f64::max)
 }
 
 /// A text in lines that are no wider than `room`, cut at blanks.
-pub(crate) fn fold(text: &str, size: f64, room: f64) -> Vec<String> {
+pub(super) fn fold(text: &str, size: f64, room: f64) -> Vec<String> {
     fold_at(text, " ", size, room)
 }
 
 /// As [`fold`], cut at a mark between parts, which then falls away; a part
 /// that is wider than a line is cut at blanks.
-pub(crate) fn fold_at(text: &str, mark: &str, size: f64, room: f64) -> Vec<String> {
+pub(super) fn fold_at(text: &str, mark: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in text.split(mark).filter(|part| !part.is_empty()) {
         match lines.last_mut() {
@@ -201,7 +200,7 @@ pub(crate) fn fold_at(text: &str, mark: &str, size: f64, room: f64) -> Vec<Strin
 
 /// Text that is safe in XML content and attributes. Characters that XML 1.0
 /// cannot carry become blanks.
-pub(crate) fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let safe = text.replace(|c: char| c.is_control(), " ").replace('&', "&amp;");
     safe.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

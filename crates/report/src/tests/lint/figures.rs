@@ -87,7 +87,9 @@ fn ticks(figure: &PageFigure<'_>) -> Vec<String> {
             }
             continue;
         };
-        let is_measured = figure.twin.contains(&format!(">{}<", said(tick)));
+        // In a row of the table, or above a column, where a unit follows.
+        let mut measured = ["<", " <"].into_iter().map(|end| format!(">{}{end}", said(tick)));
+        let is_measured = measured.any(|entry| figure.twin.contains(&entry));
         if !bytes.is_power_of_two() && !is_measured {
             faults.push(format!("ticks: {} is neither a power of two nor measured", said(tick)));
         }

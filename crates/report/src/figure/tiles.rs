@@ -1,0 +1,269 @@
+//! Tiles. Which arm is cheapest at which size and thread count: one tile per cell,
+//! with the arm's hue and marker where it is surely ahead of every other one,
+//! and the markers of all that may be cheapest where nothing is.
+
+use iolens_model::family::Condition;
+
+use super::*;
+use crate::files;
+use crate::standing::{self, Candidate, Standing, standing};
+
+/// Tiles in rows and columns.
+pub(crate) struct Tiles {
+    pub(super) legend: Vec<(Look, String)>,
+    /// What is across, and what goes down.
+    pub(super) axes: [String; 2],
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<TileRow>,
+}
+
+#[derive(Default)]
+pub(super) struct TileRow {
+    /// What stands above it and others.
+    pub(super) above: String,
+    pub(super) names: Vec<String>,
+    /// In each column; `None` where there is nothing to say.
+    pub(super) tiles: Vec<Option<Tile>>,
+    /// What stands behind them.
+    pub(super) behind: String,
+}
+
+pub(super) struct Tile {
+    /// Of the arm that is ahead, or of all that may be.
+    pub(super) looks: Vec<Look>,
+    pub(super) is_won: bool,
+    /// A word or number below the markers.
+    pub(super) below: String,
+    /// The same in words, for the table.
+    pub(super) text: String,
+    pub(super) hover: String,
+}
+
+/// The figure of one sweep.
+pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
+    let (header, cells) = (&sweep.run.header, sweep.cells());
+    // One thread count has it in the crossovers.
+    if sweep.by_size().len() < 2 || sweep.curves.len() < 2 || alone::is_alone(sweep.cells()) {
+        return None;
+    }
+    let left_out = standing::conditional_in(cells.iter().copied());
+    let how = format!(
+        "solid: ahead of all others, with its speed vs {}; dashed: a tie, or too close to call{}",
+        header.plan.baseline,
+        without(&left_out)
+    );
+    let arms = chart::arms(&cells).into_iter().filter(|arm| {
+        chart::is_compared(arm) && left_out.iter().all(|left_out| left_out.label != arm.label)
+    });
+    let legend = arms.map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label)));
+    let sizes = sweep.by_size();
+    let rows = sweep.curves.iter().map(|curve| {
+        let tile = |(size, _): &(Bytes, _)| {
+            let cell = curve.cells.iter().find(|cell| cell.cell.size == *size)?;
+            Some(tile(sweep, cell))
+        };
+        let names = vec![curve.threads.to_string()];
+        TileRow { names, tiles: sizes.iter().map(tile).collect(), ..TileRow::default() }
+    });
+    let tiles = Tiles {
+        legend: legend.collect(),
+        axes: [words::size_of(&header.plan), "threads".to_owned()],
+        columns: sizes.iter().map(|(size, _)| size.to_string()).collect(),
+        rows: rows.collect(),
+    };
+    let title = title(sweep);
+    let table = table(sweep, &title, &tiles);
+    Some(sweep.plate(Group::Crossover, "cheapest", [&title, &how], Marks::Tiles(tiles), table))
+}
+
+/// The title, in the words of the study.
+fn title(Sweep { run, setting, .. }: &Sweep<'_>) -> String {
+    let plan = &run.header.plan;
+    let (arm, size) = (words::arm_of(plan), words::size_of(plan));
+    let title = format!("Fastest {arm} by {size} and threads (with its speed)");
+    let state = files::state(setting).map(str::to_owned);
+    let state = words::as_found(&run.header, setting, Vec::from_iter(state));
+    words::joined(std::iter::once(title).chain(state).collect())
+}
+
+fn tile(sweep: &Sweep<'_>, cell: &CellAnalysis) -> Tile {
+    let header = &sweep.run.header;
+    let name = |arm: &Candidate| chart::shown(&[cell], arm.label);
+    let unsure = |word: &str, arms: Vec<_>| {
+        let text = format!("{word}: {}", number::list(&Vec::from_iter(arms.iter().map(name))));
+        (word.to_owned(), text, arms)
+    };
+    let standing = standing(cell, sweep.analysis.delta, header.plan.quick);
+    let is_won = matches!(standing, Standing::Cheapest { .. });
+    let (below, text, arms) = match standing {
+        Standing::Cheapest { best, nearest } => {
+            let below = match best.contrast {
+                Some(contrast) => format!("{}×", number::ratio(contrast.ratio)),
+                None => "baseline".to_owned(),
+            };
+            let text = format!("{}, {below}; next is {}", name(&best), name(&nearest));
+            (below, text, vec![best, nearest])
+        }
+        Standing::Nothing(text) => (NONE.to_owned(), text, Vec::new()),
+        Standing::Tie { best, others } => unsure("tie", [vec![best], others].concat()),
+        Standing::Unseparated { best, others } => unsure("open", [vec![best], others].concat()),
+        Standing::NoInterval { best, .. } => unsure("one trial", vec![best]),
+        Standing::Alone(only) => unsure("alone", vec![only]),
+    };
+    let hover = format!("{}: {text}{}", words::subject(header, &cell.cell), evidence(&arms));
+    let looks = arms.iter().map(|arm| style::of(arm.primitive));
+    let looks = looks.take(if is_won { 1 } else { arms.len() }).collect();
+    Tile { looks, is_won, below, text, hover }
+}
+
+/// `; send: 1.06 [1.05, 1.07], n = 12` of the arms that have a contrast.
+fn evidence(arms: &[Candidate]) -> String {
+    let judged = arms.iter().filter_map(|arm| Some((arm.label, arm.contrast?)));
+    let all: String = judged
+        .map(|(label, of)| format!("; {label}: {}, n = {}", number::contrast(of), of.n))
+        .collect();
+    if all.is_empty() { "; n = 0".to_owned() } else { all }
+}
+
+/// `; send, which needs a contiguous message, is left out`.
+fn without(left_out: &[Candidate]) -> String {
+    let mut conditions = left_out.iter().map(|arm| arm.condition);
+    let needs = match conditions.all(|of| of == Some(Condition::Contiguous)) {
+        true => "a contiguous message",
+        false => "a message of a certain kind",
+    };
+    let labels: Vec<&str> = left_out.iter().map(|arm| arm.label).collect();
+    match labels.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {one}, which needs {needs}, is left out"),
+        several => format!("; {}, which need {needs}, are left out", several.join(", ")),
+    }
+}
+
+const GAP: f64 = 4.0;
+const HEIGHT: f64 = 42.0;
+/// The name of what goes down stands above the tiles, as do headings.
+const ABOVE: f64 = 22.0;
+
+/// Where the parts of rows stand.
+struct Grid {
+    /// Room for the names of rows, and for what is behind them.
+    names: f64,
+    behind: f64,
+    pitch: f64,
+}
+
+impl Grid {
+    const PITCH_MIN: f64 = 22.0;
+    const PITCH_MAX: f64 = 120.0;
+
+    /// So many rows beside each other.
+    fn of(all: &Tiles, medium: Medium, beside: usize) -> Grid {
+        let names = all.rows.iter().flat_map(|row| &row.names).map(|name| &**name);
+        let names = (svg::widest(names, 12.0) + 20.0).max(66.0);
+        // Where it is narrow that stands below its row.
+        let behind = match medium.is_narrow() {
+            true => 0.0,
+            false => svg::widest(all.rows.iter().map(|row| &*row.behind), 11.0),
+        };
+        let room = medium.width() / beside as f64 - names - behind;
+        let pitch = (room / all.columns.len() as f64).min(Grid::PITCH_MAX);
+        Grid { names, behind, pitch }
+    }
+}
+
+/// With as few rows beside each other as fit the height.
+pub(super) fn draw(plate: &Plate, all: &Tiles, medium: Medium) -> Drawing {
+    let grids = (1..=4).map(|beside| (beside, Grid::of(all, medium, beside)));
+    let grids = grids.filter(|(beside, grid)| *beside == 1 || grid.pitch >= Grid::PITCH_MIN);
+    let drawings = grids.map(|(beside, grid)| draw_in(plate, all, medium, beside, &grid));
+    medium.fitting(drawings).expect("one row beside no other is always drawn")
+}
+
+fn draw_in(plate: &Plate, all: &Tiles, medium: Medium, beside: usize, grid: &Grid) -> Drawing {
+    let width = grid.names + grid.pitch * all.columns.len() as f64 + grid.behind;
+    let mut sheet = Sheet::new(plate, medium, width * beside as f64);
+    sheet.legend(all.legend.iter().map(|(look, label)| (*look, &**label)));
+    let (top, mut lowest) = (sheet.y, sheet.y);
+    for (nth, rows) in all.rows.chunks(all.rows.len().div_ceil(beside).max(1)).enumerate() {
+        sheet.y = top;
+        draw_rows(&mut sheet, all, rows, width * nth as f64, grid);
+        lowest = lowest.max(sheet.y);
+    }
+    sheet.y = lowest;
+    sheet.finish()
+}
+
+fn draw_rows(sheet: &mut Sheet<'_>, all: &Tiles, rows: &[TileRow], from: f64, grid: &Grid) {
+    let [across, down] = &all.axes;
+    let (left, pitch) = (from + grid.names, grid.pitch);
+    let right = left + pitch * all.columns.len() as f64;
+    sheet.svg.text(from, sheet.y + 14.0, "tn", down);
+    sheet.y += ABOVE;
+    let mut last = "";
+    for TileRow { above, names, tiles, behind } in rows {
+        if above != last {
+            sheet.svg.text(from, sheet.y + 14.0, "tp", above);
+            sheet.y += ABOVE;
+            last = above;
+        }
+        let middle = sheet.y + 25.0;
+        let first = middle - 8.0 * (names.len() as f64 - 1.0);
+        for (i, name) in names.iter().enumerate() {
+            sheet.svg.text(left - 14.0, first + 16.0 * i as f64, "tk ae", name);
+        }
+        for (i, tile) in tiles.iter().enumerate() {
+            let corner = (left + pitch * i as f64, sheet.y);
+            tile.iter().for_each(|tile| draw_tile(&mut sheet.svg, corner, pitch - GAP, tile));
+        }
+        sheet.y += HEIGHT;
+        if grid.behind > 0.0 {
+            sheet.svg.text(right, middle, "td", behind);
+        } else if !behind.is_empty() {
+            sheet.svg.text(left, sheet.y + 8.0, "td", behind);
+            sheet.y += 18.0;
+        }
+    }
+    let widest = svg::widest(all.columns.iter().map(|label| &**label), 11.5) + 6.0;
+    let step = (1..all.columns.len()).find(|step| widest <= pitch * *step as f64).unwrap_or(1);
+    for (i, label) in all.columns.iter().enumerate().step_by(step) {
+        let x = left + pitch * (i as f64 + 0.5) - GAP / 2.0;
+        sheet.svg.text(x, sheet.y + 14.0, "tk am", label);
+    }
+    sheet.svg.text(f64::midpoint(left, right), sheet.y + 32.0, "tn am", across);
+    sheet.y += 38.0;
+}
+
+fn draw_tile(svg: &mut Svg, (x, y): Spot, width: f64, tile: &Tile) {
+    const APART: f64 = 14.0;
+    let Tile { looks, is_won, below, hover, .. } = tile;
+    let class = match &looks[..] {
+        [won] if *is_won => format!("f c-{} tile", won.hue),
+        _ => "none".to_owned(),
+    };
+    svg.tile((x, y), (width, HEIGHT - GAP), &class, hover);
+    let middle = x + width / 2.0;
+    // As many markers as fit; the hover and the table name all.
+    let fit = (1..=looks.len()).rev().find(|n| APART * *n as f64 <= width - 8.0).unwrap_or(1);
+    let first = middle - APART * (fit.min(looks.len()) as f64 - 1.0) / 2.0;
+    for (i, look) in looks.iter().take(fit).enumerate() {
+        svg.marker((first + APART * i as f64, y + 13.0), *look, false);
+    }
+    let has_room = svg::width(below, 11.5) < width;
+    svg.text(middle, y + 32.0, "tk am", if has_room { below } else { "" });
+}
+
+fn table(sweep: &Sweep<'_>, title: &str, all: &Tiles) -> Table {
+    let counts = sweep.curves.iter().map(|curve| words::threads(curve.threads));
+    let mut columns = vec![Column::right("size", "")];
+    columns.extend(counts.map(|threads| Column::left(&threads, "")));
+    let mut table = Table::new(title, columns);
+    for (nth, size) in all.columns.iter().enumerate() {
+        let entry = |row: &TileRow| match &row.tiles[nth] {
+            Some(tile) => Entry::from(&tile.text),
+            None => Entry::toned(NONE, Tone::Faint),
+        };
+        table.push(std::iter::once(size.into()).chain(all.rows.iter().map(entry)).collect());
+    }
+    table
+}
