@@ -204,7 +204,8 @@ pub(crate) struct Load {
     #[arg(value_name = "ADDR")]
     pub(crate) address: Address,
     /// Connections at a time
-    #[arg(long, value_name = "N", default_value = "1", value_parser = values::server::open_connections)]
+    #[arg(long, value_name = "N", default_value = "1",
+          value_parser = values::server::open_connections)]
     pub(crate) connections: u32,
     /// Requests in flight on each connection, at most
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::depth)]
@@ -268,14 +269,16 @@ pub(crate) struct Load {
     pub(crate) json: bool,
 
     /// Threads of the client [default: one, or one per processor of --cpus]
-    #[arg(long, value_name = "N", value_parser = values::server::client_threads, help_heading = MACHINE)]
+    #[arg(long, value_name = "N",
+          value_parser = values::server::client_threads, help_heading = MACHINE)]
     pub(crate) threads: Option<u32>,
     /// Processors to bind the threads to, in turn [default: none is bound]
     #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
     pub(crate) cpus: Option<List<u32>>,
     /// Addresses of this machine to connect from, in turn, as in 127.0.0.1-127.0.0.16;
     /// with many short connections that spares the kernel a long search for a free port
-    #[arg(long, value_name = "LIST", value_parser = values::server::sources, help_heading = MACHINE)]
+    #[arg(long, value_name = "LIST",
+          value_parser = values::server::sources, help_heading = MACHINE)]
     pub(crate) sources: Option<List<std::net::IpAddr>>,
 }
 

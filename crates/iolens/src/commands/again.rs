@@ -28,7 +28,7 @@ use crate::failure::{Failure, INTERRUPTED, NOTHING_USABLE, unusable, usage};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, Means};
-use crate::sysctls::{self, Sysctls};
+use crate::sysctls::Sysctls;
 use crate::{output, peer, places};
 
 /// Whether `plan`, which is that of a stored run or made from it, may be measured here.
@@ -152,7 +152,6 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
     refuse_end(&run.header)?;
     refuse_change(&run.header, BUILD, &host)?;
     check_again(&plan, &host)?;
-    sysctls::check(&plan)?;
     let mut far = reached_again(&run.header, &plan, &args.peer)?;
     let sysctls = Sysctls::of_plan(&plan)?;
     output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));
@@ -234,10 +233,7 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
     for change in run.header.changes(BUILD, &host) {
         note(&run.header, "here", &change);
     }
-    for plan in &plans {
-        check_again(plan, &host)?;
-        sysctls::check(plan)?;
-    }
+    plans.iter().try_for_each(|plan| check_again(plan, &host))?;
     let (wait, progress) = (args.wait, args.progress);
     let how = How { typed, database: &database, wait, progress, perf: None };
     let curves = plans.len();
@@ -305,7 +301,6 @@ pub(super) fn rerun(
     let host = host::read(&host::Root::real());
     admit("rerun", &header, &plan, &host, &args.rerun.allow)?;
     refuse_apart(&plan)?;
-    sysctls::check(&plan)?;
     let (program, build) = other_build(program)?;
     check_again(&plan, &host)?;
     let mut look = runner::first_look(&plan, &host);
