@@ -12,24 +12,20 @@ use iolens_model::units::Bytes;
 
 mod again;
 mod ask;
+mod by_hand;
 mod file;
-mod load;
-mod net;
 mod run;
-mod serve;
-mod tune;
 mod upkeep;
 
 pub(crate) use again::{Allow, Compare, Confirm, Peer, Permission, Resume};
 pub(crate) use ask::Ask;
-pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
-pub(crate) use load::Load;
-pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
+pub(crate) use by_hand::{BothEnds, Load, Net, NetEnd, NetRecv, NetSend, Serve};
+pub(crate) use file::{
+    File, FileCopy, FileRead, FileSize, FileTask, FileWrite, Tune, TuneHow, TuneTask,
+};
 #[cfg(test)]
 pub(crate) use run::command;
 pub(crate) use run::{Run, flags_of};
-pub(crate) use serve::Serve;
-pub(crate) use tune::{Tune, TuneHow, TuneTask};
 pub(crate) use upkeep::{Completions, Consent, Gc, Import, Man, Rm, Shell};
 
 /// A heading of flags.

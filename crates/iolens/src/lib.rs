@@ -40,7 +40,7 @@ pub fn main() -> ExitCode {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let typed: Vec<String> = words.collect();
     let result = match typed.len() <= 1 && output::can_show_a_menu() {
-        true => menu(),
+        true => by_menu(),
         false => parsed(&typed).and_then(|args| carry_out(args.command, &typed)),
     };
     let lost = || match output::lost() {
@@ -68,12 +68,12 @@ fn parsed(typed: &[String]) -> Result<Args, Failure> {
 }
 
 /// Asks what is wanted, and does it as if it had been typed.
-fn menu() -> Result<ExitCode, Failure> {
-    let Some(line) = commands::menu::asked()? else { return Ok(ExitCode::SUCCESS) };
+fn by_menu() -> Result<ExitCode, Failure> {
+    let Some(line) = menu::asked()? else { return Ok(ExitCode::SUCCESS) };
     let typed: Vec<String> = [vec!["iolens".to_owned()], line.clone()].concat();
     let args = Args::try_parse_from(&typed).map_err(Failure::usage)?;
     let code = carry_out(args.command, &typed)?;
-    commands::menu::offer_page(&line)?;
+    menu::offer_page(&line)?;
     Ok(code)
 }
 
@@ -97,29 +97,29 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
     }
     match command {
         Command::Run(run) => commands::run::run(run, typed),
-        Command::Resume(resume) => commands::resume::resume(&resume),
+        Command::Resume(resume) => commands::again::resume(&resume),
         Command::Ask(ask) => commands::ask::ask(&ask, typed),
-        Command::Net(net) => commands::net::net(&net),
+        Command::Net(net) => commands::by_hand::net(&net),
         Command::File(file) => commands::file::file(&file),
-        Command::Load(load) => commands::load::load(&load),
-        Command::Serve(serve) => commands::serve::serve(&serve),
+        Command::Load(load) => commands::by_hand::load(&load),
+        Command::Serve(serve) => commands::by_hand::serve(&serve),
         Command::Tune(tune) => commands::tune::tune(&tune),
         Command::List(list) => Ok(commands::list::list(&list)),
-        Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
+        Command::Doctor(doctor) => commands::doctor(&doctor),
         Command::Runs(runs) => commands::stored::runs(&runs),
         Command::Show(show) => commands::stored::show(&show),
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Compare(compare) => commands::compare::compare(&compare, typed),
-        Command::Confirm(confirm) => commands::confirm::confirm(&confirm, typed),
+        Command::Confirm(confirm) => commands::again::confirm(&confirm, typed),
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::export::export(&export),
         Command::Import(import) => commands::import::import(&import),
         Command::Rm(rm) => commands::upkeep::rm(&rm),
         Command::Gc(gc) => commands::upkeep::gc(&gc),
-        Command::Audit(audit) => commands::audit::audit(&audit),
+        Command::Audit(audit) => commands::audit(&audit),
         Command::Completions(shell) => Ok(commands::shell::completions(&shell)),
         Command::Man(man) => commands::shell::man(&man),
-        Command::Worker(worker) => commands::worker::worker(&worker),
+        Command::Worker(worker) => commands::worker(&worker),
     }
 }
 

@@ -2,25 +2,31 @@
 //! flag: whoever has seen the command needs the menu no more. What works on this machine is
 //! told to it, so that it can be tested anywhere.
 
-use iolens_model::axes::{Study, Topology};
+mod prompt;
 
+use iolens_engine::{opened, stage};
+use iolens_model::axes::{Study, Topology};
+use iolens_model::shell;
+use iolens_store::Store;
+
+use self::prompt::{Picked, Prompt};
 use crate::axes::Wishes;
-use crate::request;
-use crate::values;
+use crate::failure::{Failure, unusable};
+use crate::{output, places, request, values};
 
 /// Where messages can travel here, or why not.
-pub(crate) type Stands = Vec<(Topology, Result<(), String>)>;
+type Stands = Vec<(Topology, Result<(), String>)>;
 
 /// One question.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
-    pub(crate) text: &'static str,
-    pub(crate) answer: Answer,
+struct Question {
+    text: &'static str,
+    answer: Answer,
 }
 
 /// How it is answered.
 #[derive(Debug, Clone)]
-pub(crate) enum Answer {
+enum Answer {
     /// By one of these; the first that is not refused is what Enter takes.
     Choice(Vec<Choice>),
     /// By a value that is typed.
@@ -29,26 +35,26 @@ pub(crate) enum Answer {
 
 /// One of several answers.
 #[derive(Debug, Clone)]
-pub(crate) struct Choice {
-    pub(crate) label: String,
+struct Choice {
+    label: String,
     /// What it adds to the command line.
-    pub(crate) adds: Vec<String>,
+    adds: Vec<String>,
     /// Why it cannot be chosen here.
-    pub(crate) refused: Option<String>,
+    refused: Option<String>,
 }
 
 /// A value of a flag.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Value {
-    pub(crate) flag: &'static str,
+struct Value {
+    flag: &'static str,
     /// What Enter alone takes.
-    pub(crate) default: &'static str,
+    default: &'static str,
     /// What is wrong with it.
-    pub(crate) check: fn(&str) -> Result<(), String>,
+    check: fn(&str) -> Result<(), String>,
 }
 
 impl Choice {
-    pub(crate) fn new(label: impl Into<String>, adds: &[&str]) -> Choice {
+    fn new(label: impl Into<String>, adds: &[&str]) -> Choice {
         let adds = adds.iter().map(|&word| word.to_owned()).collect();
         Choice { label: label.into(), adds, refused: None }
     }
@@ -58,7 +64,7 @@ impl Value {
     /// What an answer adds to the command line: the default where nothing was typed.
     ///
     /// Errors: what is wrong with it, in the words of the command line.
-    pub(crate) fn adds(&self, typed: &str) -> Result<Vec<String>, String> {
+    fn adds(&self, typed: &str) -> Result<Vec<String>, String> {
         let value = if typed.trim().is_empty() { self.default } else { typed.trim() };
         (self.check)(value).map(|()| vec![self.flag.to_owned(), value.to_owned()])
     }
@@ -66,7 +72,7 @@ impl Value {
 
 /// The question behind these answers, each of which is what it adds to the command line; none
 /// where the command is whole.
-pub(crate) fn next(stands: &Stands, answers: &[Vec<String>]) -> Option<Question> {
+fn next(stands: &Stands, answers: &[Vec<String>]) -> Option<Question> {
     let Some((what, rest)) = answers.split_first() else { return Some(what_to_know()) };
     let words: Vec<&str> = what.iter().map(String::as_str).collect();
     let mut questions = match words.as_slice() {
@@ -172,9 +178,78 @@ fn how_long(study: Study) -> Question {
     Question { text: "How long?", answer: Answer::Choice(choices) }
 }
 
-/// The whole command line, without the program.
-pub(crate) fn line(answers: &[Vec<String>]) -> Vec<String> {
-    answers.concat()
+/// Topologies in the order in which they are offered.
+const OFFERED: [Topology; 3] = [Topology::Veth, Topology::Loopback, Topology::Sink];
+
+/// Asks, and returns the command line without the program; none where who was asked left.
+///
+/// Errors: an exit code of 130 where that was by Ctrl-C.
+pub(crate) fn asked() -> Result<Option<Vec<String>>, Failure> {
+    let mut prompt = Prompt::on_this_terminal();
+    let stands = stands();
+    let mut answers: Vec<Vec<String>> = Vec::new();
+    loop {
+        let question = next(&stands, &answers);
+        let is_last = question.is_none();
+        let line = answers.concat();
+        let question = question.unwrap_or_else(|| {
+            prompt.say(&format!("\n  iolens {}\n", shell::join(&line)));
+            run_it()
+        });
+        match answered(&mut prompt, &question)? {
+            Picked::Answer(adds) if is_last => return Ok((!adds.is_empty()).then_some(line)),
+            Picked::Answer(adds) => answers.push(adds),
+            Picked::Back if answers.pop().is_some() => {
+                // The command that was shown, and the answer before it.
+                for _ in 0..=usize::from(is_last) {
+                    prompt.take_back().map_err(|e| cannot_ask(&e))?;
+                }
+            }
+            Picked::Back | Picked::Leave => return Ok(None),
+        }
+    }
+}
+
+fn run_it() -> Question {
+    let answers = vec![Choice::new("yes", &["yes"]), Choice::new("no, leave it at that", &[])];
+    Question { text: "Run it?", answer: Answer::Choice(answers) }
+}
+
+/// Offers to open the page of the last run, where there is a display to show it on.
+pub(crate) fn offer_page(line: &[String]) -> Result<(), Failure> {
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+    if !has_display || line.first().is_none_or(|word| word != "run") {
+        return Ok(());
+    }
+    let database = places::existing_database(None)?;
+    let store = Store::open_read_only(&database)?;
+    let id = store.find("last")?;
+    let page = places::page(&database, &id);
+    if page.exists() && output::ask("Open the report?") {
+        opened(&page).map_err(Failure::unusable)?;
+    }
+    Ok(())
+}
+
+fn stands() -> Stands {
+    OFFERED.into_iter().map(|topology| (topology, stage::available(topology))).collect()
+}
+
+fn answered(prompt: &mut Prompt, question: &Question) -> Result<Picked, Failure> {
+    let asked = match &question.answer {
+        Answer::Choice(choices) => prompt.choose(question.text, choices),
+        Answer::Value(value) => prompt.value(question.text, value),
+    };
+    asked.map_err(|e| match e.kind() {
+        std::io::ErrorKind::Interrupted => Failure::interrupted("interrupted"),
+        _ => cannot_ask(&e),
+    })
+}
+
+fn cannot_ask(error: &std::io::Error) -> Failure {
+    unusable!("cannot ask on this terminal: {error}")
 }
 
 #[cfg(test)]
@@ -218,7 +293,7 @@ mod tests {
             for answers in found {
                 // One key each, the last to say go.
                 assert!(answers.len() + 1 < 10, "{answers:?}");
-                let line = line(&answers);
+                let line = answers.concat();
                 let words = std::iter::once("iolens".to_owned()).chain(line.iter().cloned());
                 let args = Args::try_parse_from(words).unwrap_or_else(|e| panic!("{line:?}: {e}"));
                 if let Command::Run(Run::Study(run)) = args.command {

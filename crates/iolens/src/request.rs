@@ -5,13 +5,11 @@
 mod arms;
 pub(crate) mod asked;
 pub(crate) mod confirm;
-mod copy;
-mod file;
+mod files;
 mod net;
 mod server;
 mod syscall;
 mod tuning;
-mod write;
 
 use self::arms::{in_our_words, known};
 pub(crate) use self::arms::{known_model, one_primitive};
@@ -21,6 +19,7 @@ pub(crate) use self::tuning::CONGESTION;
 use std::path::Path;
 
 use iolens_model::axes::{Study, Topology};
+use iolens_model::file::WriteAxes;
 use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -60,7 +59,7 @@ pub(crate) fn asked_in(name: &str, text: &str) -> Result<Wishes, Failure> {
 pub(crate) fn complete(asked: Wishes) -> Result<Wishes, Failure> {
     let study = asked.study.unwrap_or(Study::Net);
     if study == Study::Copy {
-        copy::refuse_sizes(&asked)?;
+        files::refuse_sizes(&asked)?;
     }
     let mut base = default(study, asked.quick)?;
     if asked.is_sequential() {
@@ -117,9 +116,9 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
             primitives = syscall::fitting(primitives, &baseline, &asked, &mut notes)?;
             Axes::Syscall(axes)
         }
-        Study::File => Axes::File(file::axes(&asked)?),
-        Study::Write => Axes::Write(write::asked_for(&asked)?),
-        Study::Copy => Axes::Copy(copy::axes(&asked)?),
+        Study::File => Axes::File(files::read_axes(&asked)?),
+        Study::Write => Axes::Write(WriteAxes::asked_for(&asked, ())?),
+        Study::Copy => Axes::Copy(files::copy_axes(&asked)?),
         Study::Server => Axes::Server(server::axes(&asked, available, &mut notes)?),
     };
     let passes = match asked.passes {
@@ -161,7 +160,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
 /// calls that are asked for none have theirs.
 fn sizes(study: Study, asked: &Wishes) -> Result<Vec<Bytes>, Failure> {
     match (study, &asked.file) {
-        (Study::Copy, Some(file)) => Ok(vec![copy::size_of(file)?]),
+        (Study::Copy, Some(file)) => Ok(vec![files::size_of(file)?]),
         (Study::Syscall, _) if asked.sizes.is_none() => Ok(Vec::new()),
         (Study::Server, _) => Ok(Vec::new()),
         _ => {
@@ -203,6 +202,10 @@ fn topologies(
     Ok(topologies)
 }
 
+fn at(topologies: &[Topology]) -> Option<Vec<Stand>> {
+    Some(topologies.iter().map(|&topology| Stand::At(topology)).collect())
+}
+
 /// The wishes that lead to this plan, each one stated.
 pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
     let (mut slice, mut rounds, mut time, mut messages) = (None, None, None, None);
@@ -239,11 +242,11 @@ pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
         name: name.map(str::to_owned),
         ..match &plan.axes {
             Axes::Net(net) => net::wishes(net),
-            Axes::File(file) => file::stated_of(file),
-            Axes::Write(write) => write::stated_of(write),
-            Axes::Copy(copy) => copy::stated_of(copy),
-            Axes::Server(server) => server::wishes(server),
-            Axes::Syscall(syscall) => syscall::wishes(syscall),
+            Axes::File(file) => file.stated(),
+            Axes::Write(write) => write.stated(),
+            Axes::Copy(copy) => copy.stated(),
+            Axes::Server(server) => Wishes { network: at(&server.topologies), ..server.stated() },
+            Axes::Syscall(syscall) => syscall.stated(),
         }
     }
 }
@@ -294,24 +297,39 @@ impl Wishes {
     }
 }
 
-/// Axes of a study and the wishes that lead to them: from the wish to the axis, and what a plan
-/// states of it. A wish that `must` be stated is by the study's default plan; one that `may` be has
-/// a value without; one that is the `same` is taken as it is, and a `list` may be empty.
+/// Axes of a study, and the wishes that lead to them.
+trait AsWished: Sized {
+    /// What wishes alone do not say.
+    type Given;
+
+    fn asked_for(asked: &Wishes, given: Self::Given) -> Result<Self, Failure>;
+
+    /// What a plan states of these axes.
+    fn stated(&self) -> Wishes;
+}
+
+/// From each wish to its axis and back. A wish that `must` be stated is by the study's default
+/// plan; one that `may` be has a value without; one that is the `same` is taken as it is, and a
+/// `list` may be empty.
 macro_rules! axes_and_wishes {
     ($axes:ident { $($field:ident: $how:ident $wish:ident $($default:expr)?;)+ }
      $(given $($given:ident: $type:ty),+)?) => {
-        pub(super) fn asked_for(asked: &Wishes $($(, $given: $type)+)?) -> Result<$axes, Failure> {
-            Ok($axes {
-                $($field: axes_and_wishes!(@axis $how asked $wish $($default)?),)+
-                $($($given,)+)?
-            })
-        }
+        impl crate::request::AsWished for $axes {
+            type Given = ($($($type,)+)?);
 
-        /// What a plan states of these axes.
-        pub(super) fn stated_of(axes: &$axes) -> Wishes {
-            Wishes {
-                $($wish: axes_and_wishes!(@wish $how axes $field),)+
-                ..Wishes::default()
+            fn asked_for(asked: &Wishes, given: Self::Given) -> Result<$axes, Failure> {
+                let ($($($given,)+)?) = given;
+                Ok($axes {
+                    $($field: axes_and_wishes!(@axis $how asked $wish $($default)?),)+
+                    $($($given,)+)?
+                })
+            }
+
+            fn stated(&self) -> Wishes {
+                Wishes {
+                    $($wish: axes_and_wishes!(@wish $how self $field),)+
+                    ..Wishes::default()
+                }
             }
         }
     };

@@ -1,8 +1,6 @@
 //! The values of a plan as users write them, in flags and in plan files alike,
 //! each with its limits; and how each is written back.
 
-pub(crate) mod load;
-pub(crate) mod peer;
 pub(crate) mod server;
 
 use std::fmt::Display;

@@ -11,7 +11,7 @@ use iolens_engine::perf_control::PerfControl;
 use iolens_model::units::Nanos;
 
 use crate::args::{MACHINE, ProgressKind, ResultArgs};
-use crate::values;
+use crate::peer;
 
 /// What a stored plan may do besides measuring.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -53,10 +53,10 @@ const PEER: &str = "The other machine";
 pub(crate) struct Peer {
     /// Command that starts programs on another machine: 'ssh user@host', 'srun -w node2',
     /// 'kubectl exec -i pod --', 'ip netns exec b'; not passed to a shell
-    #[arg(long, value_name = "LAUNCHER", value_parser = values::peer::launcher, help_heading = PEER)]
+    #[arg(long, value_name = "LAUNCHER", value_parser = peer::launcher, help_heading = PEER)]
     pub(crate) peer: Option<Launcher>,
     /// iolens on that machine [default: copied there for the run]
-    #[arg(long, value_name = "PATH", requires = "peer", value_parser = values::peer::far_program,
+    #[arg(long, value_name = "PATH", requires = "peer", value_parser = peer::far_program,
           help_heading = PEER)]
     pub(crate) peer_binary: Option<String>,
     /// Its address for data [default: the one the launcher reached]

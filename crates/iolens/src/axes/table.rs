@@ -21,6 +21,7 @@ use iolens_model::units::{Bytes, Nanos};
 
 use super::{Axis, Group, Name, Place, Wish};
 use crate::args::ProgressKind;
+use crate::peer;
 use crate::values::{self, List, Stand};
 
 const EVERY: &[Study] = Study::ALL;
@@ -301,17 +302,17 @@ axes! {
         "socket-buffer" NET "SO_SNDBUF and SO_RCVBUF [default: 512KiB]"
     };
 
-    Run peer: Option<Launcher>, values::peer::launcher, Peer "LAUNCHER" {
+    Run peer: Option<Launcher>, peer::launcher, Peer "LAUNCHER" {
         "peer" NET "Command that starts programs there: 'ssh user@host', 'srun -w node2', 'kubectl \
             exec -i pod --'; not passed to a shell"
     };
     Plan local_end: Option<Direction>, values::one, Peer "END" {
         "local-end" NET "Which end runs here: tx, rx [default: tx]"
     } was "direction";
-    Run peer_binary: Option<String>, values::peer::far_program, Peer "PATH" {
+    Run peer_binary: Option<String>, peer::far_program, Peer "PATH" {
         "peer-binary" NET "iolens on that machine [default: copied there for the run]"
     } needs peer;
-    Run peer_address: Option<IpAddr>, values::peer::address, Peer "ADDR" {
+    Run peer_address: Option<IpAddr>, peer::address, Peer "ADDR" {
         "peer-address" NET "Its address for data [default: the one the launcher reached]"
     } needs peer;
     Run peer_any_build: bool, values::switch, Peer "" {
@@ -328,7 +329,7 @@ axes! {
     Plan client_cpus: Option<List<u32>>, values::cpus, Machine "LIST" {
         "client-cpus" SERVER "CPUs of the client [default: second half of --cpus]"
     };
-    Plan client_threads: Option<u32>, values::load::threads, Machine "N" {
+    Plan client_threads: Option<u32>, values::server::client_threads, Machine "N" {
         "client-threads" SERVER "Threads of the client [default: one per client CPU]"
     };
     Plan backlog: Option<u32>, values::backlog, Machine "N" {

@@ -16,12 +16,12 @@ use iolens_stats::asked::{self, Asked, Unfit};
 use iolens_store::Store;
 
 use crate::args::Ask;
-use crate::commands::run::{How, conducted, exit_code, paged, random, said_of};
+use crate::commands::run::{How, check_here, conducted, exit_code, paged, random, said_of};
 use crate::commands::stored::load;
 use crate::failure::{Failure, NOTHING_USABLE, unusable, usage};
 use crate::output::style;
 use crate::request::asked as request;
-use crate::{output, places, runner, sysctls};
+use crate::{output, places, runner};
 
 /// Stored runs that are read to see whether they can be believed about the cell.
 const RUNS_READ_MAX: usize = 4;
@@ -32,7 +32,7 @@ pub(crate) fn ask(args: &Ask, typed: &[String]) -> Result<ExitCode, Failure> {
     if let Some(wanted) = &args.run {
         return answer_from(args, wanted, &host);
     }
-    let check = |plan: &Plan| runner::check(plan, &host).and_then(|()| sysctls::check(plan));
+    let check = |plan: &Plan| check_here(plan, &host);
     let seed = random() >> 16;
     let planned = request::plan_of(args, host.cpus.len(), seed, &stage::available, &check)?;
     let database = places::database(args.result.db.as_deref())?;

@@ -1,7 +1,5 @@
 //! `iolens compare`: two runs in, what changed between them out.
 
-mod rerun;
-
 use std::process::ExitCode;
 
 use iolens_model::plan::Plan;
@@ -10,7 +8,7 @@ use iolens_report::compare::{Compared, json, markdown, text};
 use iolens_stats::analysis::Analysis;
 use iolens_stats::compare::{Absolute, Comparison, Side};
 
-use crate::commands::stored::summed;
+use crate::commands::{again, stored::summed};
 use crate::failure::{FOUND, Failure, NOTHING_USABLE};
 use crate::output::style;
 use crate::{args, output, request};
@@ -21,7 +19,7 @@ type Analysed = (Run, Analysis);
 /// Compares two stored runs, or has two builds measure a plan and compares their runs.
 pub(crate) fn compare(args: &args::Compare, typed: &[String]) -> Result<ExitCode, Failure> {
     let [(a, of_a), (b, of_b)] = match (&args.rerun.program, &args.run_b) {
-        (Some(program), _) => rerun::measured(args, program, typed)?,
+        (Some(program), _) => again::rerun(args, program, typed)?,
         (None, run_b) => stored(args, run_b.as_deref().unwrap_or("last"))?,
     };
     let absolute = if args.absolute { Absolute::Judged } else { Absolute::Shown };

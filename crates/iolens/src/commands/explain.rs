@@ -17,12 +17,12 @@ use iolens_store::Store;
 
 use crate::args;
 use crate::args::{Allow, Permission};
+use crate::commands::again;
 use crate::commands::report::write_new;
 use crate::commands::run::{Session, paged, prepared, said_of};
 use crate::commands::stored::load;
-use crate::commands::{again, resume};
 use crate::failure::{Failure, INTERRUPTED, unusable, usage};
-use crate::runner::{self, Flow, Question, is_compared};
+use crate::runner::{self, Question, is_compared};
 use crate::sysctls::Sysctls;
 use crate::{output, places};
 
@@ -36,9 +36,9 @@ pub(crate) fn explain(args: &args::Explain) -> Result<ExitCode, Failure> {
     let cell = chosen_cell(&run, &analysis, args.cell)?;
     let arms = chosen_arms(cell, &args.arms)?;
     let cell = cell.cell.clone();
-    let mut flow = Flow::GoOn;
+    let mut is_interrupted = false;
     if args.again || !is_sampled(&run, &cell, &arms) {
-        flow = sample(args, &run, &cell, &arms, &database)?;
+        is_interrupted = sample(args, &run, &cell, &arms, &database)?;
         run = load(Some(&database), &run.header.id)?.0;
     }
     let of_cell: Vec<_> = run.profiles.iter().filter(|t| t.cell == cell).cloned().collect();
@@ -47,10 +47,10 @@ pub(crate) fn explain(args: &args::Explain) -> Result<ExitCode, Failure> {
     }
     let explanation = attribution::explain(&of_cell, &run.header.plan.baseline).pop();
     let Some(explanation) = explanation.filter(|e| !e.attribution.arms.is_empty()) else {
-        return nothing(&run, &cell, flow);
+        return nothing(&run, &cell, is_interrupted);
     };
     show(args, &run, &explanation, &database);
-    Ok(if flow == Flow::Interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+    Ok(if is_interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
 /// The cell that is meant: by its number, or the one in which data weighs
@@ -102,7 +102,7 @@ fn sample(
     cell: &Cell,
     arms: &[String],
     database: &Path,
-) -> Result<Flow, Failure> {
+) -> Result<bool, Failure> {
     let host = host::read(&host::Root::real());
     let plan = sampled_plan(&run.header.plan, &args.allow);
     again::admit("sample for", &run.header, &plan, &host, &args.allow)?;
@@ -124,7 +124,7 @@ fn sample(
 /// The plan as it is sampled for: what dropping caches is worth was measured already, and no
 /// sysctl needs to be changed again.
 fn sampled_plan(plan: &Plan, allow: &Allow) -> Plan {
-    let mut plan = resume::without_drops(plan.clone());
+    let mut plan = again::without_drops(plan.clone());
     if let Axes::Net(axes) = &mut plan.axes {
         axes.allow_sysctl &= allow.allows(Permission::Sysctl);
     }
@@ -166,8 +166,8 @@ fn refuse_change(header: &RunHeader, host: &HostFacts) -> Result<(), Failure> {
 }
 
 /// Why there is nothing to show.
-fn nothing(run: &Run, cell: &Cell, flow: Flow) -> Result<ExitCode, Failure> {
-    if flow == Flow::Interrupted {
+fn nothing(run: &Run, cell: &Cell, is_interrupted: bool) -> Result<ExitCode, Failure> {
+    if is_interrupted {
         return Ok(ExitCode::from(INTERRUPTED));
     }
     let trials = || run.profiles.iter().filter(|trial| trial.cell == *cell);

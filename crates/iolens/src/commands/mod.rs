@@ -1,26 +1,109 @@
-//! One file per command or family of commands.
+//! One file per family of commands; the smallest are here.
 
 pub(crate) mod again;
 pub(crate) mod ask;
-pub(crate) mod audit;
+pub(crate) mod by_hand;
 pub(crate) mod compare;
-pub(crate) mod confirm;
-pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod file;
 pub(crate) mod import;
 pub(crate) mod list;
-pub(crate) mod load;
-pub(crate) mod menu;
-pub(crate) mod net;
 mod outlook;
 pub(crate) mod report;
-pub(crate) mod resume;
 pub(crate) mod run;
-pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod stored;
 pub(crate) mod tune;
 pub(crate) mod upkeep;
-pub(crate) mod worker;
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::ExitCode;
+
+use iolens_audit::bounds::Bounds;
+use iolens_audit::{Audit, Refused, audit_all, text};
+use iolens_engine::doctor::{Storage, Tried, diagnose};
+use iolens_engine::files::job;
+use iolens_engine::host::Root;
+use iolens_engine::{far, worker};
+use iolens_report::doctor;
+use iolens_store::Store;
+
+use crate::failure::{FOUND, Failure, unusable, usage};
+use crate::output::{self, style};
+use crate::{args, places};
+
+/// Looks at the machine and changes nothing.
+pub(crate) fn doctor(args: &args::Doctor) -> Result<ExitCode, Failure> {
+    let root = Root::real();
+    let database = places::database(args.result.db.as_deref());
+    // The first line of a failure is what was tried, the next what to do.
+    let first_line = |message: &str| message.lines().next().unwrap_or_default().to_owned();
+    let stored = |path: &Path| Store::look(path).map_err(|e| first_line(&e.to_string()));
+    let storage = database
+        .map(|path| Storage::look(&path, stored(&path)))
+        .map_err(|failure| first_line(&failure.message));
+    let program = std::env::current_exe();
+    let program = program.as_deref().unwrap_or(Path::new("iolens"));
+    let diagnosis = diagnose(&root, &Tried::on(&root, program, storage));
+    output::result(&match args.result.json {
+        true => doctor::json(&diagnosis),
+        false => doctor::text(&diagnosis, &style()),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Audits every file, or says which cannot be.
+pub(crate) fn audit(args: &args::Audit) -> Result<ExitCode, Failure> {
+    let files = args.files.iter().map(|path| Ok((path.display().to_string(), read(path)?)));
+    let files: Vec<(String, String)> = files.collect::<Result<_, Failure>>()?;
+    let bounds = Bounds {
+        clock_min_hz: args.clock_min,
+        clock_max_hz: args.clock_max,
+        memory_bytes_per_s: args.memory_bandwidth,
+        link_bytes_per_s: args.link,
+        empty_call_ns: args.call_cost,
+        cpus: args.cpus,
+    };
+    let refused = |Refused { file, error }| usage!("cannot audit {file}: {error}");
+    let audits = audit_all(&files, &args.map, &bounds).map_err(refused)?;
+    let shown = if args.json {
+        serde_json::to_string_pretty(&audits).map_err(Failure::unusable)?
+    } else {
+        text::render(&audits, style().width)
+    };
+    output::result(&shown);
+    let is_impossible = audits.files.iter().any(Audit::is_impossible);
+    Ok(if is_impossible { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+}
+
+/// The text of a file; bytes that are not UTF-8 are of some older encoding, and
+/// its numbers are read all the same.
+fn read(path: &Path) -> Result<String, Failure> {
+    let refused = |e| usage!("cannot read {}: {e}", path.display());
+    let bytes = std::fs::read(path).map_err(refused)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Serves until the control pipe closes.
+pub(crate) fn worker(args: &args::Worker) -> Result<ExitCode, Failure> {
+    let failed = |what: String| unusable!("worker: {what}");
+    worker::become_worker().map_err(failed)?;
+    if args.keep {
+        // Unbuffered: it is waited for.
+        let control = std::io::stdin().as_fd().try_clone_to_owned();
+        let control = control.map_err(|e| failed(e.to_string()))?;
+        let kept = far::keep(control.into(), std::io::stdout(), args.remove.as_deref());
+        return kept.map(|()| ExitCode::SUCCESS).map_err(|e| failed(e.to_string()));
+    }
+    if args.file {
+        job::serve(std::io::stdin(), std::io::stdout()).map_err(|e| failed(e.to_string()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Unlocked handles: the thread that runs the trial answers too.
+    let perf = args.perf_control.clone();
+    worker::serve(std::io::stdin(), std::io::stdout(), perf).map_err(|e| failed(e.to_string()))?;
+    // Threads of an unfinished trial end with the process.
+    Ok(ExitCode::SUCCESS)
+}

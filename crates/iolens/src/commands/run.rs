@@ -62,9 +62,7 @@ pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure>
     let request = request::plan(asked, random() >> 16, &available)?;
     output::notes(&request.notes);
     let host = host::read(&host::Root::real());
-    runner::check(&request.plan, &host)?;
-    sysctls::check(&request.plan)?;
-    check_drops(&request.plan)?;
+    check_here(&request.plan, &host)?;
     let look = runner::first_look(&request.plan, &host);
     let database = places::database(flags.db.as_deref())?;
     if flags.print_plan {
@@ -136,13 +134,14 @@ pub(crate) fn check_again(plan: &Plan, host: &HostFacts) -> Result<(), Failure> 
         stage::available(topology)
             .map_err(|why| unusable!("cannot use --network {topology}: {why}"))?;
     }
-    runner::check(plan, host)?;
-    check_drops(plan)
+    check_here(plan, host)
 }
 
-/// Refuses a plan that drops caches of the whole system where that cannot be done.
-/// Drops none.
-pub(crate) fn check_drops(plan: &Plan) -> Result<(), Failure> {
+/// Refuses a plan that this machine is too small for, or that changes what cannot be changed
+/// here. Changes nothing.
+pub(crate) fn check_here(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
+    runner::check(plan, host)?;
+    sysctls::check(plan)?;
     match plan.file().is_some_and(|axes| !axes.drop_caches.is_empty()) {
         true => drop_caches::check(&host::Root::real()).map_err(Failure::unusable),
         false => Ok(()),

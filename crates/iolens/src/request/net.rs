@@ -7,10 +7,10 @@ use iolens_model::plan::{NetAxes, NetworkOptions, Schedule};
 use iolens_model::tuning::TuningAxes;
 use iolens_model::units::Bytes;
 
-use super::{Available, axes_and_wishes, stated, topologies, tuning};
+use super::{AsWished, Available, at, axes_and_wishes, stated, topologies, tuning};
 use crate::axes::Wishes;
 use crate::failure::{Failure, unusable, usage};
-use crate::values::{Stand, unknown};
+use crate::values::unknown;
 
 /// The axes of these wishes; of the arms, those that a sink cannot take stay at home.
 pub(super) fn axes(
@@ -32,7 +32,7 @@ pub(super) fn axes(
         leave_out_of_sink(primitives, &named, notes);
         check_sink(primitives, &stated(&asked.sizes, "sizes")?, &modes, &tuning.ip)?;
     }
-    let axes = asked_for(asked, topologies, tuning)?;
+    let axes = NetAxes::asked_for(asked, (topologies, tuning))?;
     check_receivers(&axes.receivers).map(|()| axes)
 }
 
@@ -51,11 +51,11 @@ axes_and_wishes! {
 
 /// What a plan states of these axes.
 pub(super) fn wishes(net: &NetAxes) -> Wishes {
-    let stands = net.topologies.iter().map(|&topology| Stand::At(topology)).collect();
     let apart = net.topologies.iter().any(|topology| topology.is_apart());
-    let own = stated_of(net);
+    let own = net.stated();
     let local_end = own.local_end.filter(|_| apart);
-    Wishes { network: Some(stands), local_end, ..own.or(tuning::wishes(&net.tuning)) }
+    let network = at(&net.topologies);
+    Wishes { network, local_end, ..own.or(tuning::wishes(&net.tuning)) }
 }
 
 /// Refuses receivers that do not work here.

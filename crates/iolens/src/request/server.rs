@@ -9,11 +9,10 @@ use iolens_model::plan::{Axes, Plan};
 use iolens_model::server::{ServerAxes, ServerSetting};
 use iolens_model::units::Nanos;
 
-use super::{Available, axes_and_wishes, topologies};
+use super::{AsWished, Available, axes_and_wishes, topologies};
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
 use crate::runner::budget_with;
-use crate::values::Stand;
 
 /// Rounds of slices that are thrown away: connections and memory are warm after one.
 pub(super) const DISCARDED_ROUNDS: u32 = 1;
@@ -50,14 +49,8 @@ pub(super) fn axes(
     notes: &mut Vec<String>,
 ) -> Result<ServerAxes, Failure> {
     let topologies = topologies(asked, available, notes)?;
-    let axes = asked_for(asked, topologies, Vec::new(), Vec::new())?;
+    let axes = ServerAxes::asked_for(asked, (topologies, Vec::new(), Vec::new()))?;
     check(&axes).map(|()| axes)
-}
-
-/// What a plan states of these axes.
-pub(super) fn wishes(server: &ServerAxes) -> Wishes {
-    let stands = server.topologies.iter().map(|&topology| Stand::At(topology)).collect();
-    Wishes { network: Some(stands), ..stated_of(server) }
 }
 
 /// Gives searches the time that they take where no budget is stated, beside that of passes, and

@@ -7,30 +7,27 @@ use iolens_engine::files::subject::Subject;
 use iolens_model::plan::{Schedule, SyscallAxes};
 use iolens_model::units::Bytes;
 
-use super::stated;
+use super::{AsWished, axes_and_wishes};
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
 
+axes_and_wishes! {
+    SyscallAxes {
+        in_a_row: must bursts;
+        file: same file;
+    }
+}
+
 /// The axes of these wishes.
 pub(super) fn axes(asked: &Wishes, schedule: &Schedule) -> Result<SyscallAxes, Failure> {
-    let in_a_row = stated(&asked.bursts, "bursts")?;
-    if !schedule.is_sliced() && in_a_row.iter().any(Option::is_some) {
+    let axes = SyscallAxes::asked_for(asked, ())?;
+    if !schedule.is_sliced() && axes.in_a_row.iter().any(Option::is_some) {
         return Err(Failure::usage(
             "--bursts does not apply to --sequential-time and --sequential-messages, which have no \
              slices\n  leave one of them out, or use --bursts full",
         ));
     }
-    check_file(asked)?;
-    Ok(SyscallAxes { in_a_row, file: asked.file.clone() })
-}
-
-/// What a plan states of these axes.
-pub(super) fn wishes(syscall: &SyscallAxes) -> Wishes {
-    Wishes {
-        bursts: Some(syscall.in_a_row.clone()),
-        file: syscall.file.clone(),
-        ..Wishes::default()
-    }
+    check_file(asked).map(|()| axes)
 }
 
 /// Refuses a file that cannot be read, or is shorter than what a call is to read of it.

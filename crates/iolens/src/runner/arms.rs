@@ -1,16 +1,18 @@
-//! What can be said of an arm before any of its slices: whether it can take part in a
-//! cell, and how long its work takes, about.
+//! What arms are before anything is measured: which are allowed, what one message of each
+//! takes, and how many copies and writes make a slice.
 
 use iolens_engine::files::copy;
+use iolens_engine::files::write;
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, registry, transports, work};
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::{Cell, Setting};
+use iolens_model::file::WritingFacts;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, Nanos};
 
-use super::{servers, writes};
+use super::servers;
 
 /// The row of an arm that took no part.
 pub(super) fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
@@ -35,7 +37,7 @@ pub(super) fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
             entry.guess_ns + work::guessed_copy_of_block_ns(bytes)
         }),
         Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
-        Setting::Write(_) => writes::guessed_ns(arm, cell),
+        Setting::Write(_) => guessed_write_ns(arm, cell),
         Setting::Copy(setting) => {
             let is_program = copy::engines::find(&arm.primitive).is_none();
             work::guessed_copy_ns(cell, setting, is_program)
@@ -69,4 +71,79 @@ pub(super) fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> R
         transports::allow(entry, cell, net.tuning.network(), cell.receive_size().0)?;
     }
     if entry.locks_memory { limits.allow(cell) } else { Ok(()) }
+}
+
+/// What a slice that copies takes with what is done around it: files are made and
+/// removed, which frees every page of them.
+pub(super) fn around_a_copy(slice_ns: u64) -> u64 {
+    slice_ns.saturating_add(slice_ns / 2)
+}
+
+/// Rounds of a trial that copies, those thrown away first, from the time of one and what
+/// the plan wants of each: as many as the trial has time for, and one of each at least.
+pub(super) fn rounds_of_copies(round_ns: u64, [discarded, rounds]: [u32; 2]) -> [u32; 2] {
+    const TRIAL: Nanos = Nanos(4_000_000_000);
+    let fit = u32::try_from(TRIAL.0 / round_ns.max(1)).unwrap_or(u32::MAX);
+    let wanted = discarded.saturating_add(rounds);
+    if fit >= wanted && discarded > 0 {
+        return [discarded, rounds];
+    }
+    // The first copies of an arm in a trial are those whose bytes are compared.
+    let discarded = (u64::from(discarded) * u64::from(fit) / u64::from(wanted.max(1))).max(1);
+    let discarded = u32::try_from(discarded).unwrap_or(1);
+    [discarded, fit.saturating_sub(discarded).clamp(1, rounds.max(1))]
+}
+
+/// Rounds of a probe, those thrown away first. Several probes make up for their being few.
+pub(super) const PROBE_ROUNDS: [u32; 2] = [1, 3];
+
+/// The same where a round may be long, from the time of one.
+pub(super) fn rounds_of_probes(round_ns: u64) -> [u32; 2] {
+    const PROBE: Nanos = Nanos(350_000_000);
+    let [discarded, rounds] = PROBE_ROUNDS;
+    let fit = u32::try_from(PROBE.0 / round_ns.max(1)).unwrap_or(u32::MAX);
+    [discarded, fit.clamp(1, rounds)]
+}
+
+/// Blocks of a slice of an arm over all its threads.
+pub(super) fn written_blocks(
+    target: Nanos,
+    arm: &Arm,
+    block_ns: f64,
+    cell: &Cell,
+    writing: &WritingFacts,
+) -> u64 {
+    let is_durable = write::engines::find(&arm.primitive).is_some_and(|entry| entry.is_durable);
+    let (region, most) = (writing.region, writing.dirty_background);
+    work::written_blocks(target, block_ns, cell, is_durable, region, most)
+}
+
+/// How long it takes about to bring to the device what a slice of so many blocks has
+/// written, outside of its clock, ns.
+pub(super) fn settling_ns(blocks: u64, cell: &Cell) -> u64 {
+    work::guessed_settling_ns(Bytes(blocks.saturating_mul(cell.size.0)))
+}
+
+/// The time of a block before anything was measured, ns.
+fn guessed_write_ns(arm: &Arm, cell: &Cell) -> f64 {
+    let entry = write::engines::find(&arm.primitive);
+    let waits = entry.map_or((false, false), |entry| (entry.is_durable, entry.is_direct));
+    work::guessed_write_ns(cell.size, waits.0, waits.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_has_as_many_rounds_as_it_has_time_for_and_one_of_each_at_least() {
+        let rounds = |ms: u64| rounds_of_copies(ms * 1_000_000, [3, 10]);
+        assert_eq!(rounds(0), [3, 10]);
+        assert_eq!(rounds(300), [3, 10]);
+        assert_eq!(rounds(500), [1, 7]);
+        assert_eq!(rounds(1000), [1, 3]);
+        assert_eq!(rounds(60_000), [1, 1]);
+        assert_eq!(rounds_of_copies(1, [0, 5]), [1, 5], "the first copies are compared");
+        assert_eq!([1, 60_000_000_000].map(rounds_of_probes), [[1, 3], [1, 1]]);
+    }
 }

@@ -1,16 +1,19 @@
 //! A build whose workers are measured, and its run. There is one, that of this program,
 //! unless two are to be compared.
 
-use iolens_engine::Interrupts;
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use iolens_engine::far::Far;
+use iolens_engine::files::leftover::{Leftovers, OwnFolder};
 use iolens_engine::trial::{self, Launch};
+use iolens_engine::{Interrupts, may_start};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 use iolens_model::trial::Trial;
 use iolens_stats::analysis::Analysis;
 use iolens_stats::{Decision, Fold, PassSummary};
 
-use super::fresh::Copies;
 use crate::failure::Failure;
 
 /// A build in a run in progress.
@@ -78,5 +81,166 @@ impl Build {
     pub(super) fn decide(&mut self, analysis: &Analysis) -> Decision {
         self.history.push(PassSummary::of(analysis));
         iolens_stats::decide(&self.history, &self.header.plan)
+    }
+}
+
+/// Where copies of a program are made.
+#[derive(Debug)]
+pub(super) struct Copies {
+    /// This run's alone; what a killed run leaves of it is removed by the next.
+    folder: OwnFolder,
+    made: u32,
+}
+
+/// One copy. Dropped, it is removed.
+#[derive(Debug)]
+pub(super) struct Copy {
+    pub(super) launch: Launch,
+}
+
+impl Copies {
+    /// In a folder of its own below the first of these in which there is room for a copy, which
+    /// may be started there.
+    ///
+    /// Errors: what each of them was refused for.
+    pub(super) fn below_one_of(
+        parents: &[PathBuf],
+        launch: &Launch,
+        leftovers: &Leftovers,
+    ) -> Result<Copies, String> {
+        let mut refused = Vec::new();
+        for parent in parents {
+            match Copies::below(parent, launch, leftovers) {
+                Ok(copies) => return Ok(copies),
+                Err(why) => refused.push(why),
+            }
+        }
+        Err(refused.join("\n  "))
+    }
+
+    fn below(parent: &Path, launch: &Launch, leftovers: &Leftovers) -> Result<Copies, String> {
+        let mut copies = Copies { folder: leftovers.make_folder(parent)?, made: 0 };
+        let copy = copies.of(launch)?;
+        may_start(&copy.launch.program).map_err(|errno| {
+            let (of, folder) = (launch.program.display(), parent.display());
+            format!("cannot start a copy of {of} in {folder}: {errno}")
+        })?;
+        Ok(copies)
+    }
+
+    /// A copy of what this would start.
+    ///
+    /// Errors: what was tried and what the system said.
+    pub(super) fn of(&mut self, launch: &Launch) -> Result<Copy, String> {
+        self.made += 1;
+        // Its processes have the name of the program.
+        let folder = self.folder.path().join(self.made.to_string());
+        let program = folder.join(launch.program.file_name().unwrap_or("iolens".as_ref()));
+        let copied = fs::create_dir(&folder).and_then(|()| fs::copy(&launch.program, &program));
+        let cannot =
+            |e| format!("cannot copy {} to {}: {e}", launch.program.display(), program.display());
+        copied.map_err(cannot)?;
+        Ok(Copy { launch: Launch { program, ..launch.clone() } })
+    }
+}
+
+impl Copy {
+    fn folder(&self) -> Option<PathBuf> {
+        self.launch.program.parent().map(Path::to_owned)
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // What cannot be removed goes with the folder of all.
+        if let Some(folder) = self.folder() {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<std::ffi::OsString> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    }
+
+    /// A program below a place, and its bytes, which nobody starts here.
+    fn program_in(place: &Path) -> Launch {
+        let program = place.join("program");
+        fs::write(&program, "the bytes of a build").unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        Launch { program, arguments: vec!["worker".to_owned()] }
+    }
+
+    #[test]
+    fn every_trial_has_a_copy_of_its_own_which_goes_with_it() {
+        let place = tempfile::tempdir().unwrap();
+        let launch = program_in(place.path());
+        let leftovers = Leftovers::in_folder(&place.path().join("records"));
+        let mut copies = Copies::below(place.path(), &launch, &leftovers).unwrap();
+        let (one, other) = (copies.of(&launch).unwrap(), copies.of(&launch).unwrap());
+        let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+        let files = [&launch.program, &one.launch.program, &other.launch.program];
+        let mut inodes = files.map(|path| inode(path));
+        inodes.sort_unstable();
+        assert!(inodes.windows(2).all(|two| two[0] != two[1]), "{inodes:?}");
+        for copy in [&one, &other] {
+            assert_eq!(copy.launch.arguments, launch.arguments);
+            assert_eq!(copy.launch.program.file_name(), launch.program.file_name());
+            assert_eq!(fs::read(&copy.launch.program).unwrap(), b"the bytes of a build");
+        }
+        let [one_was, other_was] = [&one, &other].map(|copy| copy.launch.program.clone());
+        drop(one);
+        assert!(!one_was.exists() && other_was.exists());
+        drop(other);
+        drop(copies);
+        assert!(!other_was.exists() && launch.program.exists());
+        assert_eq!(names(place.path()), ["program"]);
+    }
+
+    #[test]
+    fn copies_are_made_in_the_first_folder_that_takes_them() {
+        let place = tempfile::tempdir().unwrap();
+        let launch = program_in(place.path());
+        let leftovers = Leftovers::in_folder(&place.path().join("records"));
+        let folders = ["none", "one", "other"].map(|name| place.path().join(name));
+        fs::create_dir(&folders[1]).unwrap();
+        fs::create_dir(&folders[2]).unwrap();
+        let mut copies = Copies::below_one_of(&folders, &launch, &leftovers).unwrap();
+        let copy = copies.of(&launch).unwrap();
+        assert!(copy.launch.program.starts_with(&folders[1]), "{copy:?}");
+        assert!(names(&folders[2]).is_empty());
+        drop(copy);
+        drop(copies);
+        assert!(names(&folders[1]).is_empty());
+        // What may not be started as it is may not be started as a copy.
+        fs::set_permissions(&launch.program, Permissions::from_mode(0o644)).unwrap();
+        let why = Copies::below_one_of(&folders, &launch, &leftovers).unwrap_err();
+        let lines: Vec<&str> = why.lines().collect();
+        assert_eq!(lines.len(), 3, "{why}");
+        assert!(
+            lines[0].contains("cannot make a folder in ") && lines[0].contains("none"),
+            "{why}"
+        );
+        assert!(lines[1].contains("one: EACCES") && lines[2].contains("other: EACCES"), "{why}");
+        assert!(folders[1..].iter().all(|folder| names(folder).is_empty()));
+    }
+
+    #[test]
+    fn a_program_that_is_gone_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let leftovers = Leftovers::in_folder(&place.path().join("records"));
+        let launch = Launch { program: "/nowhere/iolens".into(), arguments: Vec::new() };
+        let why = Copies::below(place.path(), &launch, &leftovers).unwrap_err();
+        assert!(why.contains("cannot copy /nowhere/iolens to "), "{why}");
     }
 }

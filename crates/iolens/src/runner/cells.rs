@@ -21,10 +21,12 @@ use iolens_model::trial::{Trial, TrialHosts};
 use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 
-use super::arms::{allowed, guess_ns};
-use super::copies::{PROBE_ROUNDS, around_a_copy, rounds_of_copies, rounds_of_probes};
+use super::arms::{
+    PROBE_ROUNDS, allowed, around_a_copy, guess_ns, rounds_of_copies, rounds_of_probes,
+    settling_ns, written_blocks,
+};
 use super::servers::Rates;
-use super::{is_compared, servers, writes};
+use super::{is_compared, servers};
 
 /// Failed trials after which an arm is left out of its cell.
 const FAILURES_MAX: u32 = 2;
@@ -81,6 +83,12 @@ impl Group {
     fn new(id: usize) -> Group {
         let (arms, refused) = (Vec::new(), Vec::new());
         Group { id, arms, refused, failures_of_nobody: 0, baseline_ns: None }
+    }
+
+    /// Labels of its arms with these roles.
+    pub(super) fn labels(&self, takes_part: impl Fn(Role) -> bool) -> Vec<String> {
+        let arms = self.arms.iter().map(|arm| &arm.arm);
+        arms.filter(|arm| takes_part(arm.role)).map(|arm| arm.label.clone()).collect()
     }
 
     fn has_baseline(&self) -> bool {
@@ -319,7 +327,7 @@ impl CellState {
             return work::messages(target, arm.message_ns, &self.cell);
         };
         match &found.writing {
-            Some(writing) => writes::blocks(target, &arm.arm, arm.message_ns, &self.cell, writing),
+            Some(writing) => written_blocks(target, &arm.arm, arm.message_ns, &self.cell, writing),
             None => work::blocks(target, arm.message_ns, &self.cell, found.bytes),
         }
     }
@@ -376,8 +384,8 @@ impl CellState {
             Schedule::Window { .. } | Schedule::Messages { .. } => 1,
         };
         let slice_ns = self.slice_ns(plan, arm);
-        let settling_ns = || writes::settling_ns(self.messages(arm, self.target), &self.cell);
-        let around_ns = self.cell.write().map_or(0, |_| settling_ns());
+        let settling = || settling_ns(self.messages(arm, self.target), &self.cell);
+        let around_ns = self.cell.write().map_or(0, |_| settling());
         let slice_ns = slice_ns.saturating_add(around_ns);
         let slice_ns = if self.cell.copy().is_some() { around_a_copy(slice_ns) } else { slice_ns };
         slice_ns.saturating_mul(u64::from(rounds))

@@ -14,7 +14,7 @@ use iolens_model::units::Nanos;
 use iolens_store::Store;
 
 use super::cells::{CellState, Place};
-use super::{Flow, launch, order_of};
+use super::{launch, order_of};
 use crate::failure::{Failure, this_program};
 use crate::output;
 
@@ -47,14 +47,15 @@ pub(crate) struct Question<'a> {
     pub(crate) samples: u64,
 }
 
-/// Samples the arms of a cell and stores every trial as it ends.
+/// Samples the arms of a cell and stores every trial as it ends; returns whether the user
+/// interrupted it.
 ///
 /// Errors: of the store.
 pub(crate) fn explain(
     question: &Question<'_>,
     store: &mut Store,
     interrupts: &iolens_engine::Interrupts,
-) -> Result<Flow, Failure> {
+) -> Result<bool, Failure> {
     let program = this_program()?;
     let launch = launch(program, None);
     let header = &question.run.header;
@@ -78,7 +79,7 @@ pub(crate) fn explain(
         let (mut seen, mut failures) = (Seen::default(), 0);
         while !seen.is_enough(question.samples) && failures < FAILURES_MAX {
             if interrupts.came() {
-                return Ok(Flow::Interrupted);
+                return Ok(true);
             }
             number += 1;
             let place = Place { pass: number, position: 0 };
@@ -98,7 +99,7 @@ pub(crate) fn explain(
                     }
                     output::note(&seen.progress(&profile));
                 }
-                Status::Interrupted => return Ok(Flow::Interrupted),
+                Status::Interrupted => return Ok(true),
                 _ => {
                     failures += 1;
                     let why = profile.reason.as_deref().unwrap_or_default();
@@ -107,7 +108,7 @@ pub(crate) fn explain(
             }
         }
     }
-    Ok(Flow::GoOn)
+    Ok(false)
 }
 
 /// The plan of the run with rounds enough for an even share of the samples in

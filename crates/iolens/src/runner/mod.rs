@@ -4,14 +4,10 @@
 mod arms;
 mod build;
 mod cells;
-mod copies;
 mod explain;
-mod fresh;
 mod preflight;
-mod resume;
 mod searches;
 mod servers;
-mod writes;
 
 use std::path::{Path, PathBuf};
 
@@ -27,22 +23,20 @@ use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::search::SearchPhase;
 use iolens_model::trial::Trial;
 use iolens_model::units::Nanos;
-use iolens_stats::Decision;
 use iolens_stats::analysis::Analysis;
+use iolens_stats::{Decision, Fold};
 use iolens_store::Store;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use self::build::Build;
+use self::build::{Build, Copies};
 use self::cells::{CellState, Place};
 pub(crate) use self::explain::{Question, explain};
-use self::fresh::Copies;
 use self::preflight::both_ways;
 pub(crate) use self::preflight::{
     FirstLook, check, check_congestion, check_cpus, check_machine, first_look,
 };
-pub(crate) use self::resume::resume;
 pub(crate) use self::searches::{Outlook as Searches, budget_with};
 use crate::failure::{Failure, this_program};
 use crate::progress::Progress;
@@ -91,13 +85,17 @@ struct Moment {
     longest_ns: u64,
 }
 
-/// How a visit or a pass went on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flow {
-    GoOn,
-    /// As above, but a gate refused an arm of the trial, or the machine did.
-    Refused,
-    Interrupted,
+/// What ends passes and searches before their end.
+enum Cut {
+    /// The user, or the other machine, which was lost and not found again.
+    Short,
+    Failed(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for Cut {
+    fn from(error: E) -> Cut {
+        Cut::Failed(error.into())
+    }
 }
 
 /// Whether an arm is a way to send that is compared, and not a check or a
@@ -112,6 +110,28 @@ pub(crate) fn measure(header: RunHeader, means: Means<'_>) -> Result<Run, Failur
     let mut course = Course::new(header, budget, means)?;
     course.begin()?;
     course.run_from(1).map(own)
+}
+
+/// Goes on with `run` for at most `budget` and returns it as it is stored: the same plan, the
+/// same work in every slice, the same arms left out, from the pass after the last complete one.
+/// A pass that was cut short is done again whole; what it has stored stays, and the analysis
+/// takes the later trial of two.
+pub(crate) fn resume(run: Run, budget: Nanos, means: Means<'_>) -> Result<Run, Failure> {
+    let Run { mut header, trials, searches, .. } = run;
+    let fold = Fold::of(&header, &trials);
+    let reached = iolens_stats::reached(&header, fold.values());
+    header.end = None;
+    let mut course = Course::new(header, budget, means)?;
+    for trial in &trials {
+        let plan = &course.builds[0].header.plan;
+        if let Some(state) = course.cells.iter_mut().find(|state| state.cell == trial.cell) {
+            state.recall(plan, trial);
+        }
+    }
+    course.builds[0].fold = fold;
+    course.searches = searches;
+    course.builds[0].history = reached.history;
+    course.run_from(reached.pass + 1).map(own)
 }
 
 /// Measures a plan with the workers of two builds that take turns, trial by trial: of each
@@ -203,9 +223,14 @@ impl<'a> Course<'a> {
 
     /// Runs from a pass to the end, and stores how it ended.
     fn run_from(mut self, first: u32) -> Result<Vec<Run>, Failure> {
-        let stopped_by = self.passes(first).and_then(|ended| self.search(ended));
+        let ended = self.passes(first).and_then(|ended| self.search(ended));
         self.means.progress.finish();
-        self.end(stopped_by?)
+        match ended {
+            Ok(rule) => self.end(rule),
+            Err(Cut::Short) if self.is_lost() => self.end(StoppedBy::Lost),
+            Err(Cut::Short) => self.end(StoppedBy::Interrupted),
+            Err(Cut::Failed(failure)) => Err(failure),
+        }
     }
 
     /// A trial with the files that it needs.
@@ -229,10 +254,8 @@ impl<'a> Course<'a> {
     }
 
     /// All passes from `first` on; returns the rule that ended them.
-    fn passes(&mut self, first: u32) -> Result<StoppedBy, Failure> {
-        if self.find_work()? == Flow::Interrupted {
-            return Ok(self.cut_short());
-        }
+    fn passes(&mut self, first: u32) -> Result<StoppedBy, Cut> {
+        self.find_work()?;
         let budget_ns = self.budget.0.saturating_sub(self.time_of_searches().0);
         let mut longest_ns = 0;
         for pass in first..=self.plan().passes.maximum {
@@ -240,9 +263,7 @@ impl<'a> Course<'a> {
             if pass > first && begin_ns + longest_ns > budget_ns {
                 return Ok(StoppedBy::Budget);
             }
-            if self.pass(pass)? == Flow::Interrupted {
-                return Ok(self.cut_short());
-            }
+            self.pass(pass)?;
             if !self.cells.iter().any(CellState::is_alive) {
                 return Ok(StoppedBy::NothingUsable);
             }
@@ -260,18 +281,17 @@ impl<'a> Course<'a> {
         self.means.far.as_ref().is_some_and(|far| far.is_lost())
     }
 
-    /// What ended a pass in its middle.
-    fn cut_short(&self) -> StoppedBy {
-        if self.is_lost() { StoppedBy::Lost } else { StoppedBy::Interrupted }
+    fn check_far(&self) -> Result<(), Cut> {
+        if self.is_lost() { Err(Cut::Short) } else { Ok(()) }
     }
 
     /// Finds how many messages a slice of each arm is, by probes of each cell that are part of
     /// no pass: one of quarter slices of guessed work, then some of whole ones of what that has
     /// found. What goes to another machine is guessed as if the link were slow, and needs one
     /// more where it is not. A window needs none: it ends by time.
-    fn find_work(&mut self) -> Result<Flow, Failure> {
+    fn find_work(&mut self) -> Result<(), Cut> {
         if matches!(self.plan().schedule, Schedule::Window { .. }) {
-            return Ok(Flow::GoOn);
+            return Ok(());
         }
         self.means.progress.calibrating(self.cells.len());
         let last = CellState::probes(self.plan());
@@ -281,45 +301,32 @@ impl<'a> Course<'a> {
                 continue;
             }
             let apart = [(4, 1), (1, 1), (1, last)];
-            let stages =
-                if self.cells[cell].is_apart() { &apart[..] } else { &[(4, 1), (1, last)] };
+            let stages = if own[0].is_apart() { &apart[..] } else { &[(4, 1), (1, last)] };
             for &(share, probes) in stages {
                 for group in (0..self.cells[cell].groups.len()).rev() {
-                    if self.cells[cell].is_recalled(group)
-                        || (share == 1 && self.cells[cell].is_known(group))
-                    {
-                        continue;
-                    }
-                    if self.learn(cell, group, share, probes)? == Flow::Interrupted {
-                        return Ok(Flow::Interrupted);
+                    let state = &self.cells[cell];
+                    if !(state.is_recalled(group) || share == 1 && state.is_known(group)) {
+                        self.learn(cell, group, share, probes)?;
                     }
                 }
             }
         }
-        Ok(Flow::GoOn)
+        Ok(())
     }
 
     /// Probes a group so many times, in fresh processes, and takes over what they have found.
-    fn learn(
-        &mut self,
-        cell: usize,
-        group: usize,
-        share: u64,
-        probes: usize,
-    ) -> Result<Flow, Failure> {
+    fn learn(&mut self, cell: usize, group: usize, share: u64, probes: usize) -> Result<(), Cut> {
         let groups = self.cells[cell].groups.len();
         let mut found = Vec::new();
         for _ in 0..probes {
-            if self.probe_group(cell, group, share, &mut found)? == Flow::Interrupted {
-                return Ok(Flow::Interrupted);
-            }
+            self.probe_group(cell, group, share, &mut found)?;
             // It may have dropped out.
             if self.cells[cell].groups.len() != groups {
-                return Ok(Flow::GoOn);
+                return Ok(());
             }
         }
         self.cells[cell].learn(group, &found);
-        Ok(Flow::GoOn)
+        Ok(())
     }
 
     /// The probe of a group; of servers that may not stand beside each other one for each.
@@ -329,25 +336,32 @@ impl<'a> Course<'a> {
         group: usize,
         share: u64,
         found: &mut Vec<TrialOutcome>,
-    ) -> Result<Flow, Failure> {
+    ) -> Result<(), Cut> {
         let state = &self.cells[cell];
         if !(self.plan().measures_alone(&state.cell) && self.plan().server().is_some()) {
             return self.probe(cell, (group, None), share, found);
         }
-        let groups = state.groups.len();
-        let labels = |group: &cells::Group| -> Vec<String> {
-            group.arms.iter().map(|arm| arm.arm.label.clone()).collect()
-        };
-        for label in labels(&state.groups[group]) {
-            // An arm may have dropped out since, or its group.
+        let labels = state.groups[group].labels(|_| true);
+        self.each_alone(cell, group, &labels, |course, arm| {
+            course.probe(cell, (group, Some(arm)), share, found)
+        })
+    }
+
+    /// Does something for each arm of a group that has not dropped out meanwhile, nor its group.
+    fn each_alone(
+        &mut self,
+        cell: usize,
+        group: usize,
+        labels: &[String],
+        mut what: impl FnMut(&mut Self, usize) -> Result<(), Cut>,
+    ) -> Result<(), Cut> {
+        let groups = self.cells[cell].groups.len();
+        for label in labels {
             let state = &self.cells[cell];
-            let arm = state.place_of(&label, group).filter(|_| state.groups.len() == groups);
-            let Some(arm) = arm else { continue };
-            if self.probe(cell, (group, Some(arm)), share, found)? == Flow::Interrupted {
-                return Ok(Flow::Interrupted);
-            }
+            let arm = state.place_of(label, group).filter(|_| state.groups.len() == groups);
+            arm.map_or(Ok(()), |arm| what(self, arm))?;
         }
-        Ok(Flow::GoOn)
+        Ok(())
     }
 
     /// One probe; a failed one is kept, and counts.
@@ -357,7 +371,7 @@ impl<'a> Course<'a> {
         (group, only): (usize, Option<usize>),
         share: u64,
         found: &mut Vec<TrialOutcome>,
-    ) -> Result<Flow, Failure> {
+    ) -> Result<(), Cut> {
         let state = &self.cells[cell];
         let trial = state.probe(&self.builds[0].header.plan, (group, only), share, &mut self.rng);
         let trial = self.with_files(trial);
@@ -365,13 +379,11 @@ impl<'a> Course<'a> {
         let outcome = self.builds[0].conduct(&trial, far.as_deref_mut(), interrupts)?;
         match outcome.status {
             Status::Ok => found.push(outcome),
-            Status::Interrupted => return Ok(Flow::Interrupted),
+            Status::Interrupted => return Err(Cut::Short),
             Status::Failed | Status::Invalid => {
                 self.cells[cell].note_failure(group, &outcome);
                 self.keep_for_all(&outcome)?;
-                if self.is_lost() {
-                    return Ok(Flow::Interrupted);
-                }
+                self.check_far()?;
             }
             Status::Skipped => {
                 let arms = trial.arms.len();
@@ -384,12 +396,12 @@ impl<'a> Course<'a> {
                 }
             }
         }
-        Ok(Flow::GoOn)
+        Ok(())
     }
 
     /// Visits every cell that is alive once, in random order, then redoes the
     /// trials that a gate refused.
-    fn pass(&mut self, pass: u32) -> Result<Flow, Failure> {
+    fn pass(&mut self, pass: u32) -> Result<(), Cut> {
         self.rng = order_of(self.plan().seed, pass);
         let mut order: Vec<usize> =
             (0..self.cells.len()).filter(|&cell| self.cells[cell].is_alive()).collect();
@@ -398,111 +410,72 @@ impl<'a> Course<'a> {
         let mut again = Vec::new();
         for cell in order {
             let isolate = self.plan().measures_alone(&self.cells[cell].cell);
-            for id in self.groups_in_turn(cell) {
+            // Each group once: what the machine does in the course of a visit falls on none of
+            // them in particular.
+            let mut turn: Vec<usize> =
+                self.cells[cell].groups.iter().map(|group| group.id).collect();
+            turn.shuffle(&mut self.rng);
+            for id in turn {
                 // It may have dropped out since; those that are left have moved then.
                 let Some(group) = self.cells[cell].place_of_group(id) else { continue };
-                let flow = if isolate {
-                    self.isolated(cell, group, &mut place)?
-                } else {
-                    self.together(cell, group, &mut place, &mut again)?
-                };
-                if flow == Flow::Interrupted {
-                    return Ok(flow);
+                if isolate {
+                    self.isolated(cell, group, &mut place)?;
+                } else if self.one_trial(cell, group, None, &mut place)? {
+                    again.push((cell, id));
                 }
             }
-            if self.both_ways == Some(cell)
-                && self.isolated(cell, 0, &mut place)? == Flow::Interrupted
-            {
-                return Ok(Flow::Interrupted);
+            if self.both_ways == Some(cell) {
+                self.isolated(cell, 0, &mut place)?;
             }
         }
         self.redo(&again, &mut place)
     }
 
-    /// Every group of a cell once, in random order: what the machine does in the course of a
-    /// visit falls on none of them in particular.
-    fn groups_in_turn(&mut self, cell: usize) -> Vec<usize> {
-        let mut turn: Vec<usize> = self.cells[cell].groups.iter().map(|group| group.id).collect();
-        turn.shuffle(&mut self.rng);
-        turn
-    }
-
-    /// One trial of all arms of a group.
-    fn together(
-        &mut self,
-        cell: usize,
-        group: usize,
-        place: &mut Place,
-        again: &mut Vec<(usize, usize)>,
-    ) -> Result<Flow, Failure> {
-        let id = self.cells[cell].groups[group].id;
-        let flow = self.one_trial(cell, group, None, place)?;
-        if flow == Flow::Refused {
-            again.push((cell, id));
-        }
-        Ok(flow)
-    }
-
     /// One trial for each arm of a group, in random order; the self-check and
     /// the controls take part only where everything is isolated.
-    fn isolated(&mut self, cell: usize, group: usize, place: &mut Place) -> Result<Flow, Failure> {
+    fn isolated(&mut self, cell: usize, group: usize, place: &mut Place) -> Result<(), Cut> {
         let all = self.plan().measures_alone(&self.cells[cell].cell);
-        let groups = self.cells[cell].groups.len();
-        let Some(state) = self.cells[cell].groups.get(group) else { return Ok(Flow::GoOn) };
-        let mut labels: Vec<String> = state
-            .arms
-            .iter()
-            .filter(|arm| all || is_compared(arm.arm.role))
-            .map(|arm| arm.arm.label.clone())
-            .collect();
+        let Some(state) = self.cells[cell].groups.get(group) else { return Ok(()) };
+        let mut labels = state.labels(|role| all || is_compared(role));
         labels.shuffle(&mut self.rng);
-        for label in labels {
-            // An arm may have dropped out since, or its group.
-            let state = &self.cells[cell];
-            let arm = state.place_of(&label, group).filter(|_| state.groups.len() == groups);
-            let Some(arm) = arm else { continue };
-            if self.one_trial(cell, group, Some(arm), place)? == Flow::Interrupted {
-                return Ok(Flow::Interrupted);
-            }
-        }
-        Ok(Flow::GoOn)
+        self.each_alone(cell, group, &labels, |course, arm| {
+            course.one_trial(cell, group, Some(arm), place).map(drop)
+        })
     }
 
     /// Redoes refused trials whole, as long as that costs no more than its
     /// share of the budget; the refused ones stay, marked.
-    fn redo(&mut self, again: &[(usize, usize)], place: &mut Place) -> Result<Flow, Failure> {
+    fn redo(&mut self, again: &[(usize, usize)], place: &mut Place) -> Result<(), Cut> {
         for &(cell, id) in again {
             if self.redo_ns as f64 > REDO_SHARE * self.budget.0 as f64 {
                 break;
             }
             let Some(group) = self.cells[cell].place_of_group(id) else { continue };
             let begin_ns = self.elapsed_ns();
-            let flow = self.one_trial(cell, group, None, place)?;
+            self.one_trial(cell, group, None, place)?;
             self.redo_ns += self.elapsed_ns() - begin_ns;
-            if flow == Flow::Interrupted {
-                return Ok(flow);
-            }
         }
-        Ok(Flow::GoOn)
+        Ok(())
     }
 
-    /// Runs one trial with each build, judges it by the gates, and stores it.
+    /// Runs one trial with each build, judges it by the gates, and stores it. Returns whether a
+    /// gate refused an arm of it, or the machine did.
     fn one_trial(
         &mut self,
         cell: usize,
         group: usize,
         only: Option<usize>,
         place: &mut Place,
-    ) -> Result<Flow, Failure> {
+    ) -> Result<bool, Cut> {
         if self.means.interrupts.came() {
-            return Ok(Flow::Interrupted);
+            return Err(Cut::Short);
         }
         let state = &self.cells[cell];
         let trial = state.trial(&self.builds[0].header.plan, *place, group, only, &mut self.rng);
         let trial = self.with_files(trial);
         place.position += 1;
         let rows = self.cells[cell].refused_rows(group, &trial);
-        let (mut flow, mut is_noted) = (Flow::GoOn, false);
+        let (mut is_refused, mut is_noted) = (false, false);
         for build in self.turn() {
             let Means { interrupts, far, .. } = &mut self.means;
             let mut outcome = self.builds[build].run(&trial, far.as_deref_mut(), interrupts)?;
@@ -521,18 +494,14 @@ impl<'a> Course<'a> {
                 outcome.arms.extend(rows.iter().cloned());
             }
             self.keep(build, &outcome)?;
-            if self.is_lost() {
-                return Ok(Flow::Interrupted);
+            self.check_far()?;
+            if status == Status::Interrupted {
+                return Err(Cut::Short);
             }
             let is_invalid = |arm: &ArmOutcome| arm.status == Status::Invalid;
-            match status {
-                Status::Interrupted => return Ok(Flow::Interrupted),
-                Status::Skipped => flow = Flow::Refused,
-                _ if outcome.arms.iter().any(is_invalid) => flow = Flow::Refused,
-                _ => {}
-            }
+            is_refused |= status == Status::Skipped || outcome.arms.iter().any(is_invalid);
         }
-        Ok(flow)
+        Ok(is_refused)
     }
 
     /// Every build once, in random order.

@@ -17,8 +17,7 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 
 use super::cells::{CellState, Place, STALL_MIN, TRIAL_MIN, TRIAL_OVERHEAD};
-use super::{Course, Flow, is_compared, order_of, servers};
-use crate::failure::Failure;
+use super::{Course, Cut, is_compared, order_of, servers};
 
 /// Searches have this many times what they take on a quiet machine, of the budget that is
 /// given, but no more than this share of it.
@@ -179,10 +178,7 @@ impl Course<'_> {
 
     /// Searches until all have come to their end, or the budget has; returns the rule that
     /// ended the run.
-    pub(super) fn search(&mut self, ended: StoppedBy) -> Result<StoppedBy, Failure> {
-        if ended.is_cut_short() {
-            return Ok(ended);
-        }
+    pub(super) fn search(&mut self, ended: StoppedBy) -> Result<StoppedBy, Cut> {
         let places = places(self.plan(), &self.header().host, &self.cells);
         self.means.progress.searching(places.len());
         loop {
@@ -199,9 +195,7 @@ impl Course<'_> {
                 if ends_ns > self.budget.0 {
                     return Ok(StoppedBy::Budget);
                 }
-                if self.search_phase(place, asked)? == Flow::Interrupted {
-                    return Ok(StoppedBy::Interrupted);
-                }
+                self.search_phase(place, asked)?;
                 rested = false;
             }
             if rested {
@@ -212,13 +206,13 @@ impl Course<'_> {
     }
 
     /// One phase; stored, whatever came of it.
-    fn search_phase(&mut self, place: &Searched, asked: Asked) -> Result<Flow, Failure> {
+    fn search_phase(&mut self, place: &Searched, asked: Asked) -> Result<(), Cut> {
         if self.means.interrupts.came() {
-            return Ok(Flow::Interrupted);
+            return Err(Cut::Short);
         }
         let number = self.searches.last().map_or(1, |last| last.number + 1);
         let trial = place.trial(&self.builds[0].header.plan, number, asked, &mut self.rng);
-        let Some(trial) = trial else { return Ok(Flow::GoOn) };
+        let Some(trial) = trial else { return Ok(()) };
         let mut outcome = self.builds[0].run(&trial, None, self.means.interrupts)?;
         if let Some(arm) = outcome.arms.iter().find(|arm| arm.status == Status::Invalid) {
             (outcome.status, outcome.reason) = (Status::Invalid, arm.reason.clone());
@@ -229,7 +223,7 @@ impl Course<'_> {
         self.means.progress.search_phase(&phase, self.elapsed_ns());
         let is_interrupted = phase.status == Status::Interrupted;
         self.searches.push(phase);
-        Ok(if is_interrupted { Flow::Interrupted } else { Flow::GoOn })
+        if is_interrupted { Err(Cut::Short) } else { Ok(()) }
     }
 
     /// The searches that were cut short, in words.

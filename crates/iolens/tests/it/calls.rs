@@ -46,9 +46,8 @@ fn calls_are_measured_and_told() {
     assert_eq!(json["run"]["calls"][0]["id"], "getppid");
     let shown = place.run("show last 1").stdout;
     assert!(shown.contains("ns/call") && !shown.contains("message"), "{shown}");
-    let page = place.path("page.html");
     place.run("report last -o PLACE/page.html").ended(0);
-    let page = std::fs::read_to_string(page).expect("the page");
+    let page = place.read("page.html");
     assert!(page.contains("getppid") && page.contains("ns per call"));
     let runs = place.json("runs --json");
     assert_eq!((&runs[0]["study"], &runs[0]["cells"]), (&"syscall".into(), &3.into()));
@@ -62,8 +61,7 @@ fn groups_of_calls_take_turns_in_random_order() {
     let line = "run syscall --calls getppid,clock_gettime,close,dup,fstat,futex_wake,read_bad,\
                 read_zero,read_file,read_pipe,write_null,write_file,write_pipe,open_close --threads 1 --quick \
                 --bursts full --passes 8 --rounds 2 --progress none";
-    let done = place.run(line);
-    assert!([Some(0), Some(4)].contains(&done.code), "{}", done.stderr);
+    place.run(line).assert_ended();
     let mut passes: BTreeMap<String, BTreeMap<u32, String>> = BTreeMap::new();
     for [arm, role, pass, position] in place.rows("arms", ["arm", "role", "pass", "position"]) {
         let groups = passes.entry(pass).or_default();
@@ -83,8 +81,7 @@ fn two_threads_share_the_work_of_a_slice() {
     let line = "run syscall --calls getppid,close,read_pipe,fault_file --threads 2 \
                 --bursts 5 --quick --passes 1 --rounds 3 --progress none";
     // Slices so short that a gate may not believe that both threads were at work.
-    let done = place.run(line);
-    assert!([Some(0), Some(4)].contains(&done.code), "{}", done.stderr);
+    place.run(line).assert_ended();
     let rows = place.rows("slices", ["arm", "threads", "calls"]);
     assert!(rows.len() >= 4 * 3, "{rows:?}");
     assert!(rows.iter().all(|row| row[1] == "2" && row[2] == "10"), "{rows:?}");
@@ -128,9 +125,7 @@ fn calls_move_blocks_of_each_size() {
         let moved = if arm.starts_with("getppid") { 0 } else { number(calls) * number(block) };
         assert_eq!((status.as_str(), number(bytes)), ("ok", moved), "{arm} of {block}");
     }
-    let printed = place.run(&format!("{line} --print-plan")).stdout;
-    place.write("sizes.toml", &printed);
-    assert_eq!(place.run("run PLACE/sizes.toml --print-plan").stdout, printed);
+    place.printed_plan(line);
 }
 
 #[test]
@@ -212,12 +207,11 @@ fn what_is_of_another_study_is_refused() {
 fn the_plan_is_printed_and_read_back() {
     let place = Place::new();
     let line = "run syscall --calls floors,close --threads 1,2 --bursts full,7 --seed 3";
-    let printed = place.run(&format!("{line} --print-plan"));
-    assert!(printed.stdout.starts_with("study = \"syscall\"\n"), "{}", printed.stdout);
-    assert!(!printed.stdout.contains("network"), "{}", printed.stdout);
-    place.write("p.toml", &printed.stdout);
-    let again = place.run("run PLACE/p.toml --print-plan");
-    assert_eq!(again.stdout, printed.stdout, "{}", again.stderr);
+    let printed = place.printed_plan(line);
+    assert!(
+        printed.starts_with("study = \"syscall\"\n") && !printed.contains("network"),
+        "{printed}"
+    );
     let look = place.json(&format!("{line} --dry-run --json"));
     let cells: Vec<&str> = list(&look["cells"]).iter().filter_map(|c| c.as_str()).collect();
     assert_eq!(cells, ["1 thread", "2 threads", "1 thread, 7 calls in a row"]);
@@ -227,8 +221,7 @@ fn the_plan_is_printed_and_read_back() {
 #[test]
 fn every_call_is_listed_with_its_state_here() {
     let place = Place::new();
-    let listed = place.json("list calls --json");
-    let calls = list(&listed["calls"]);
+    let calls = place.listed("calls");
     assert!(calls.len() >= 30, "{}", calls.len());
     for call in calls {
         let explained = call["available"] == true || call["unavailable_reason"].is_string();

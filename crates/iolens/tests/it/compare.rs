@@ -49,8 +49,7 @@ fn two_runs_are_compared_in_every_form() {
 fn two_builds_measure_a_plan_in_turn() {
     let place = Place::new();
     let first = measured(&place, "--sizes 1KiB --baseline send");
-    let iolens = env!("CARGO_BIN_EXE_iolens");
-    let done = place.run(&format!("compare {first} --rerun {iolens} --progress none --json"));
+    let done = place.run(&format!("compare {first} --rerun TOOL --progress none --json"));
     done.says("from fresh copies of the programs");
     done.says("linking one source anew");
     let json: serde_json::Value = done.json();
@@ -94,8 +93,7 @@ fn copies_of_programs_are_made_where_they_may_be_started() {
         return skip::note(TEST, "a user namespace may not mount a tmpfs noexec here");
     }
     assert_eq!(place.runs(), 3, "{}", done.stderr);
-    let arms = place.json("export last --format json --rows arms");
-    let arms = list(&arms["arms"]);
+    let arms = place.exported("arms");
     assert!(arms.iter().all(|arm| arm["status"] != "failed"), "{arms:?}");
     assert!(done.stdout.starts_with("code "), "{}{}", done.stdout, done.stderr);
     assert_eq!(done.stdout.lines().count(), 1, "nothing is left: {}", done.stdout);

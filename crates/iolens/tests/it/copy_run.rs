@@ -54,10 +54,8 @@ fn engines_and_programs_copy_files_of_each_size() {
 #[test]
 fn somebodys_file_is_only_read_and_has_its_own_size() {
     let place = Place::new();
-    let path = place.path("theirs");
     let content: Vec<u8> = (0..300_001_u32).map(|at| (at * 7 % 251) as u8).collect();
-    std::fs::write(&path, &content).unwrap();
-    let file = path.display();
+    let file = place.write("theirs", &content);
     let run = format!(
         "{RUN} --file {file} --engines read_write,copy_file_range --sync none,fsync \
          --threads 1,2"
@@ -65,30 +63,27 @@ fn somebodys_file_is_only_read_and_has_its_own_size() {
     let done = place.run(&run).ended(0);
     let text = done.flat();
     assert!(text.contains("theirs ("), "{text}");
-    assert_eq!(std::fs::read(&path).unwrap(), content);
+    assert_eq!(std::fs::read(&file).unwrap(), content);
     let json = place.json("show last --json");
     let cells = list(&json["cells"]);
     assert!(!cells.is_empty() && cells.iter().all(|row| row["file_bytes"] == 300_001));
     assert!(cells.iter().any(|row| row["sync"] == "fsync" && row["threads"] == 2));
     // What is printed is a plan of the same file again.
-    let printed = place.run(&format!("{run} --print-plan"));
-    place.write("again.toml", &printed.stdout);
-    place.run("run PLACE/again.toml --dry-run").ended(0);
+    place.printed_plan(&run);
+    place.run("run PLACE/printed.toml --dry-run").ended(0);
 }
 
 #[test]
 fn what_cannot_be_a_run_of_copies_is_refused() {
     let place = Place::new();
-    let path = place.path("theirs");
     place.write("theirs", "content");
     place.write("empty", "");
-    let (file, empty) = (path.display(), place.path("empty"));
     let refused = |rest: &str, expect: &str| {
         place.fails(&format!("run copy {rest} --dry-run"), 2, expect);
     };
-    refused(&format!("--file {file} --cache cold"), "add --allow-evict");
-    refused(&format!("--file {file} --file-sizes 1MiB"), "which has its own size");
-    refused(&format!("--file {}", empty.display()), "there is nothing to copy");
+    refused("--file PLACE/theirs --cache cold", "add --allow-evict");
+    refused("--file PLACE/theirs --file-sizes 1MiB", "which has its own size");
+    refused("--file PLACE/empty", "there is nothing to copy");
     refused("--file /dev/zero", "it is a character device");
     refused("--allow-evict", "needs --file");
     refused(

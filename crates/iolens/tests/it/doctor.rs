@@ -42,8 +42,8 @@ fn every_finding_has_all_its_parts_for_programs_too() {
 #[test]
 fn what_the_doctor_says_of_veth_is_what_the_list_says() {
     let place = Place::new();
-    let listed = place.json("list networks --json");
-    let veth = list(&listed["networks"]).iter().find(|t| t["name"] == "veth");
+    let listed = place.listed("networks");
+    let veth = listed.iter().find(|t| t["name"] == "veth");
     let diagnosis = place.json("doctor --json");
     let finding = list(&diagnosis["findings"]).iter();
     let pair = finding.clone().find(|finding| finding["name"] == "veth pair").unwrap();

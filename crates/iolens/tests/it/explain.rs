@@ -36,12 +36,11 @@ fn samples_are_kept() {
     let first = place.run(EXPLAIN).ended(0);
     assert!(first.stdout.starts_with("explain · run "), "{}", first.stdout);
     first.says("sampled trial 5");
-    let folded = place.path("stacks.txt");
     let again = place.run(&format!("{EXPLAIN} --folded PLACE/stacks.txt")).ended(0);
     assert!(!again.stderr.contains("sampled trial"), "{}", again.stderr);
     assert_eq!(again.stdout, first.stdout);
     place.run(&format!("{EXPLAIN} --verbose")).prints("class of work");
-    let folded = std::fs::read_to_string(folded).unwrap();
+    let folded = place.read("stacks.txt");
     let is_stack = |line: &str| {
         let (stack, samples) = line.rsplit_once(' ').unwrap();
         (stack.starts_with("send;") || stack.starts_with("memcpy;"))

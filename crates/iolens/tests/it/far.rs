@@ -18,14 +18,8 @@ fn scripted(place: &Place, words: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// The program that is tested, as one that is installed at the other end.
-fn installed(place: &Place) -> String {
-    place.command("").get_program().to_str().unwrap().to_owned()
-}
-
 fn run_with(place: &Place, launcher: &str) -> Finished {
-    let binary = installed(place);
-    place.run(&format!("{SMALL} --peer {launcher} --peer-binary {binary}"))
+    place.run(&format!("{SMALL} --peer {launcher} --peer-binary TOOL"))
 }
 
 /// What it says when nothing can come of it.
@@ -39,10 +33,7 @@ fn both_ends_are_measured_and_known() {
     let place = Place::new();
     let launcher = scripted(&place, "echo Welcome to this machine; echo; exec \"$@\"");
     for direction in ["tx", "rx"] {
-        let binary = installed(&place);
-        let line =
-            format!("{SMALL} --peer {launcher} --peer-binary {binary} --local-end {direction}");
-        let done = place.run(&line);
+        let done = run_with(&place, &format!("{launcher} --local-end {direction}"));
         done.assert_ended();
         let far = &done.json()["run"]["far"];
         assert_eq!(far["direction"], direction);
@@ -148,11 +139,10 @@ fn an_other_end_that_is_lost_fails_a_trial_and_not_the_run() {
     let place = Place::new();
     let pid = place.path("pid");
     let launcher = scripted(&place, &format!("echo $$ >{}; exec \"$@\"", pid.display()));
-    let binary = installed(&place);
-    let line = format!("{SMALL} --peer {launcher} --peer-binary {binary} --passes 12 --rounds 40");
+    let line = format!("{SMALL} --peer {launcher} --peer-binary TOOL --passes 12 --rounds 40");
     let mut run = place.start(&line.replace("--passes 1 --rounds 2", ""));
     run.wait_for("committed: pass 1");
-    let keeper: u32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    let keeper: u32 = place.read("pid").trim().parse().unwrap();
     let workers = loop {
         let workers = children(keeper);
         if !workers.is_empty() {
@@ -165,7 +155,7 @@ fn an_other_end_that_is_lost_fails_a_trial_and_not_the_run() {
     assert!(failed.contains("was killed by signal 9"), "{failed}");
     run.wait_for("ok, ");
     run.interrupted();
-    let keeper: u32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    let keeper: u32 = place.read("pid").trim().parse().unwrap();
     assert!(!workers.into_iter().chain([keeper]).any(is_alive));
 }
 
@@ -181,12 +171,11 @@ fn an_other_end_that_stays_lost_ends_the_run() {
         pid = pid.display()
     );
     let launcher = scripted(&place, &words);
-    let binary = installed(&place);
-    let line = format!("{SMALL} --peer {launcher} --peer-binary {binary} --passes 12 --rounds 40");
+    let line = format!("{SMALL} --peer {launcher} --peer-binary TOOL --passes 12 --rounds 40");
     let mut run = place.start(&line.replace("--passes 1 --rounds 2", ""));
     run.wait_for("committed: pass 1");
     std::fs::write(&gone, "").unwrap();
-    let keeper = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    let keeper = place.read("pid").trim().parse().unwrap();
     send_signal(keeper, "KILL");
     let done = run.finish();
     done.assert_ended();
@@ -198,7 +187,7 @@ fn an_other_end_that_stays_lost_ends_the_run() {
         .says("no other machine is named: add --peer")
         .says("the run reached it with `");
     std::fs::remove_file(&gone).unwrap();
-    let again = format!("resume last --progress plain --peer {launcher} --peer-binary {binary}");
+    let again = format!("resume last --progress plain --peer {launcher} --peer-binary TOOL");
     place
         .run(&format!("{again} --peer-address 127.0.0.2"))
         .says("has another way between the machines");
@@ -215,11 +204,11 @@ fn a_secret_of_the_launcher_is_used_and_stored_nowhere() {
     let heard = place.path("heard");
     let words = format!("echo \"$1\" >{}; shift; exec \"$@\"", heard.display());
     let launcher = format!("{} --token={SECRET}", scripted(&place, &words));
-    let mut command = place.command(&format!("{SMALL} --peer-binary {}", installed(&place)));
+    let mut command = place.command(&format!("{SMALL} --peer-binary TOOL"));
     command.arg("--peer").arg(&launcher);
     let done = finished(command.output().unwrap());
     done.assert_ended();
-    assert_eq!(std::fs::read_to_string(&heard).unwrap().trim(), format!("--token={SECRET}"));
+    assert_eq!(place.read("heard").trim(), format!("--token={SECRET}"));
     let far = &done.json()["run"]["far"];
     assert!(far["launcher"].as_str().unwrap().ends_with(" '--token=***'"), "{far}");
     let export = place.run("export last --format json").stdout;

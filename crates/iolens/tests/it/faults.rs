@@ -1,7 +1,7 @@
 //! What goes wrong while a run goes on: workers that die or hang, users who
 //! interrupt or kill, a second run.
 
-use crate::harness::{Place, Running, is_alive, list};
+use crate::harness::{Place, Running, list, wait_until_gone};
 
 /// Long enough that something can happen to it, with a trial of half a second.
 const LONG: &str = "run net --methods send,sendmsg_iov --sizes 4KiB --threads 1 --network loopback \
@@ -61,11 +61,8 @@ fn a_killed_run_loses_no_committed_trial_and_leaves_nothing() {
     let later = run.workers();
     run.killed();
     assert!(trials(&place) >= 3, "{last}");
+    wait_until_gone(&[workers, later].concat());
     let begin = std::time::Instant::now();
-    while workers.iter().chain(&later).any(|&pid| is_alive(pid)) {
-        assert!(begin.elapsed().as_secs() < 60, "a worker outlives its run");
-        std::thread::yield_now();
-    }
     // A worker that was just being started holds the lock until it becomes one, or dies.
     while place.path("iolens.lock").exists() {
         assert!(begin.elapsed().as_secs() < 60, "the next start sweeps");

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Place, a_child_has_mapped, finished, list, may_mount, started};
+use crate::harness::{Place, a_child_has_mapped, finished, may_mount, started};
 use crate::skip;
 
 /// A run of somebody's file that goes on until it is interrupted.
@@ -43,9 +43,9 @@ fn a_file_that_shrinks_fails_trials_until_it_is_whole_again() {
     file.write_all_at(&[7; 1 << 20], 3 << 20).unwrap();
     run.wait_for(": ok,");
     run.interrupted();
-    let arms = place.json("export last --format json --rows arms");
-    let failed = list(&arms["arms"]).iter().filter(|arm| arm["status"] == "failed");
-    assert!(failed.clone().count() > 0, "{arms}");
+    let arms = place.exported("arms");
+    let failed = arms.iter().filter(|arm| arm["status"] == "failed");
+    assert!(failed.clone().count() > 0, "{arms:?}");
     for arm in failed {
         let reason = arm["reason"].as_str().unwrap();
         assert!(reason.contains("has become shorter") || reason.contains("truncated"), "{reason}");
@@ -74,8 +74,7 @@ fn a_file_that_is_truncated_under_a_mapping_fails_the_arm_that_maps_it() {
     assert!(failed.contains(why), "{failed}");
     run.wait_for(": ok,");
     run.interrupted();
-    let arms = place.json("export last --format json --rows arms");
-    let arms = list(&arms["arms"]);
+    let arms = place.exported("arms");
     let blamed = |arm: &&Value| arm["reason"].to_string().contains("SIGBUS");
     assert!(arms.iter().filter(blamed).all(|arm| arm["primitive"] == "mmap"), "{arms:?}");
 }
@@ -105,8 +104,8 @@ fn fills_up(place: &Place, run: &str, left: &str) -> Option<String> {
     while !shrinks() {}
     running.wait_for("failed:");
     running.finish();
-    let arms = place.json("export last --format json --rows arms");
-    let failed = list(&arms["arms"]).iter().filter(|arm| arm["status"] == "failed");
+    let arms = place.exported("arms");
+    let failed = arms.iter().filter(|arm| arm["status"] == "failed");
     Some(failed.map(|arm| format!("{}: {}\n", arm["primitive"], arm["reason"])).collect())
 }
 

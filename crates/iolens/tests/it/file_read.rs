@@ -8,7 +8,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Place, a_child_has_mapped, children, entries, is_alive, list, number};
+use crate::harness::{
+    Place, a_child_has_mapped, children, entries, is_alive, number, wait_until_gone,
+};
 use crate::skip;
 
 /// A megabyte and three bytes, none of them like its neighbours.
@@ -70,8 +72,7 @@ fn the_bytes_the_count_and_the_checksum_are_right() {
 fn every_engine_gives_the_same_checksum() {
     let bytes = content(FILE_BYTES);
     let place = with_file(&bytes);
-    let listed = place.json("list engines --json");
-    let listed = list(&listed["engines"]);
+    let listed = place.listed("engines");
     let readers = listed.iter().filter(|engine| engine["task"] == "read");
     assert!(readers.clone().count() >= 12, "{listed:?}");
     for (index, engine) in readers.enumerate() {
@@ -217,11 +218,11 @@ fn what_cannot_be_asked_for_is_a_usage_error() {
 #[test]
 fn direct_reads_want_whole_sectors() {
     let place = with_file(&content(100_000));
-    let listed = place.json("list engines --json");
+    let listed = place.listed("engines");
     let works = |engine: &&Value| {
         engine["name"] == "direct" && engine["task"] == "read" && engine["available"] == true
     };
-    if !list(&listed["engines"]).iter().any(|engine| works(&engine)) {
+    if !listed.iter().any(|engine| works(&engine)) {
         return skip::note("file_read::direct_reads_want_whole_sectors", "no O_DIRECT here");
     }
     for engine in ["direct", "uring_direct"] {
@@ -344,9 +345,7 @@ fn nothing_is_left_of_a_search_that_is_ended() {
         let worker = children(running.child.id())[0];
         running.signal(signal);
         assert_eq!(running.finish().code, code);
-        while is_alive(worker) {
-            std::thread::yield_now();
-        }
+        wait_until_gone(&[worker]);
         assert_eq!(entries(&folder), 0, "{signal}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::harness::{
-    Finished, Place, children, finished, is_alive, list, send_signal, started_by,
+    Finished, Place, children, finished, send_signal, started_by, wait_until_gone,
 };
 use crate::skip;
 use crate::storage::in_tmpfs;
@@ -75,8 +75,7 @@ fn a_copy_is_the_source_at_every_block_size() {
 fn every_engine_that_is_listed_as_working_works() {
     let place = Place::new();
     let content = source(&place, 300_003);
-    let listed = place.json("list engines --json");
-    for engine in list(&listed["engines"]) {
+    for engine in place.listed("engines") {
         let (name, task) = (engine["name"].as_str().unwrap(), engine["task"].as_str().unwrap());
         let line = match task {
             "write" => format!("file write write-{name} --block-size 64KiB --count 3"),
@@ -227,9 +226,7 @@ fn what_is_interrupted_or_killed_leaves_nothing() {
         };
         send_signal(tool.id(), signal);
         let done = finished(tool.wait_with_output().unwrap());
-        while is_alive(worker) {
-            std::thread::yield_now();
-        }
+        wait_until_gone(&[worker]);
         if signal != "KILL" {
             done.assert_code(130);
             done.says("nothing was left behind");

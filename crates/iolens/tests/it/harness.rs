@@ -53,8 +53,9 @@ impl Place {
     /// could matter.
     pub(crate) fn command(&self, line: &str) -> Command {
         let line = line.replace("PLACE", self.folder.path().to_str().unwrap());
-        let tool = std::env::var_os("IOLENS_TEST_BIN")
-            .unwrap_or_else(|| env!("CARGO_BIN_EXE_iolens").into());
+        let tool = std::env::var("IOLENS_TEST_BIN")
+            .unwrap_or_else(|_| env!("CARGO_BIN_EXE_iolens").to_owned());
+        let line = line.replace("TOOL", &tool);
         let mut command = Command::new(tool);
         command
             .args(line.split_whitespace())
@@ -103,6 +104,24 @@ impl Place {
         let header = lines.next().expect("a header");
         let at = names.map(|name| header.iter().position(|column| *column == name).expect(name));
         lines.map(|row| at.map(|column| row[column].to_owned())).collect()
+    }
+
+    /// What a list has of this kind.
+    pub(crate) fn listed(&self, kind: &str) -> Vec<Value> {
+        list(&self.json(&format!("list {kind} --json"))[kind]).to_vec()
+    }
+
+    /// Rows of the last run, as JSON has them.
+    pub(crate) fn exported(&self, kind: &str) -> Vec<Value> {
+        list(&self.json(&format!("export last --format json --rows {kind}"))[kind]).to_vec()
+    }
+
+    /// The plan of a run, which is the same plan where it is read again.
+    pub(crate) fn printed_plan(&self, run: &str) -> String {
+        let printed = self.run(&format!("{run} --print-plan")).ended(0).stdout;
+        self.write("printed.toml", &printed);
+        assert_eq!(self.run("run PLACE/printed.toml --print-plan").stdout, printed, "{run}");
+        printed
     }
 
     /// The database in its usual place, with these runs: each with a trial, and ended.
@@ -381,6 +400,15 @@ pub(crate) fn a_child_has_mapped(parent: u32, path: &Path) -> bool {
 pub(crate) fn is_alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| !stat.rsplit(") ").next().unwrap_or("Z").starts_with('Z'))
+}
+
+/// Waits until these processes have ended, for a minute at most.
+pub(crate) fn wait_until_gone(processes: &[u32]) {
+    let begin = std::time::Instant::now();
+    while processes.iter().any(|&pid| is_alive(pid)) {
+        assert!(begin.elapsed().as_secs() < 60, "a process outlives its parent");
+        std::thread::yield_now();
+    }
 }
 
 pub(crate) fn send_signal(pid: u32, signal: &str) {

@@ -11,7 +11,7 @@ use iolens_model::plan::{Axes, Passes, Plan, Schedule};
 use iolens_model::run::RunHeader;
 use iolens_model::units::{Bytes, Nanos};
 
-use crate::harness::{Place, list, started_by};
+use crate::harness::{Place, started_by};
 use crate::sample;
 
 const ID: &str = "ab000001";
@@ -67,24 +67,19 @@ fn refused(place: &Place, line: &str, part: &str) {
     assert!(!place.path("ran").exists(), "{line} ran a program of the stored plan");
 }
 
-fn this_build() -> String {
-    std::env::var("IOLENS_TEST_BIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_iolens").to_owned())
-}
-
 #[test]
 fn a_program_of_a_stored_plan_is_not_run_without_consent() {
     let place = Place::new();
     let own = database(&place, "own.db", &with_a_program(&place, here()));
-    let iolens = this_build();
     for line in [
-        format!("compare {ID} --rerun {iolens} --db {own}"),
+        format!("compare {ID} --rerun TOOL --db {own}"),
         format!("explain {ID} --db {own}"),
         format!("confirm {ID} --db {own}"),
     ] {
         refused(&place, &line, "--allow external");
     }
     let measured = place
-        .run(&format!("compare {ID} --rerun {iolens} --db {own} --allow external --progress none"));
+        .run(&format!("compare {ID} --rerun TOOL --db {own} --allow external --progress none"));
     assert!(place.path("ran").exists(), "with consent it is run: {}", measured.stderr);
 }
 
@@ -96,8 +91,7 @@ fn a_run_of_another_machine_is_measured_nowhere_else() {
         ..with_a_program(&place, here())
     };
     let foreign = database(&place, "foreign.db", &foreign);
-    let iolens = this_build();
-    let rerun = format!("compare {ID} --rerun {iolens} --allow external");
+    let rerun = format!("compare {ID} --rerun TOOL --allow external");
     refused(&place, &format!("{rerun} --db {foreign}"), "another machine");
     refused(&place, &format!("explain {ID} --db {foreign} --allow external"), "another machine");
     refused(&place, &format!("confirm {ID} --db {foreign} --allow external"), "another machine");
@@ -113,7 +107,6 @@ fn a_stored_plan_is_checked_like_a_typed_one() {
     let zero_size = Plan { sizes: vec![Bytes(0)], ..header.plan.clone() };
     let zero_threads = Plan { threads: vec![0], ..header.plan.clone() };
     let unknown = Plan { primitives: vec!["nosuch".to_owned()], ..header.plan.clone() };
-    let iolens = this_build();
     // What no flag states, and is lost where a plan is written down as flags.
     let discarded =
         Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: u32::MAX, rounds: 40 };
@@ -137,7 +130,7 @@ fn a_stored_plan_is_checked_like_a_typed_one() {
     ] {
         let db = database(&place, name, &RunHeader { plan, ..header.clone() });
         for line in [
-            format!("compare {ID} --rerun {iolens} --allow file --db {db}"),
+            format!("compare {ID} --rerun TOOL --allow file --db {db}"),
             format!("confirm {ID} --allow file --db {db}"),
             format!("resume {ID} --allow file --db {db}"),
         ] {
@@ -147,7 +140,7 @@ fn a_stored_plan_is_checked_like_a_typed_one() {
     }
     let sizes = copies(vec![Bytes(5000)]);
     let db = database(&place, "g", &RunHeader { plan: sizes, ..header.clone() });
-    let rerun = format!("compare {ID} --rerun {iolens} --allow file --progress none --db {db}");
+    let rerun = format!("compare {ID} --rerun TOOL --allow file --progress none --db {db}");
     let done = place.run(&rerun);
     assert!(!done.stderr.contains("cannot be measured"), "{}", done.stderr);
 }
@@ -160,14 +153,13 @@ fn a_stored_plan_that_is_too_large_for_this_machine_is_measured_by_nobody() {
     let no_cpu = Plan { cpus: Some(vec![4095]), ..header.plan.clone() };
     let large = vec![Bytes(64), Bytes(4096), Bytes(1 << 30)];
     let large = Plan { sizes: large, threads: vec![1, 512], ..header.plan.clone() };
-    let iolens = this_build();
     for (name, plan, part) in [("a", no_cpu, "cannot use CPU 4095"), ("b", large, "cannot ")] {
         let db = database(&place, name, &RunHeader { plan, ..header.clone() });
         for line in [
             format!("explain {ID} 1 --db {db}"),
             format!("confirm {ID} --db {db}"),
             format!("resume {ID} --db {db}"),
-            format!("compare {ID} --rerun {iolens} --db {db}"),
+            format!("compare {ID} --rerun TOOL --db {db}"),
         ] {
             refused(&place, &line, part);
         }
@@ -200,8 +192,7 @@ fn an_id_that_is_a_path_names_no_page() {
     let place = Place::new();
     let db = database(&place, "foreign.db", &own());
     let victim = place.path("victim");
-    let page = victim.with_extension("html");
-    std::fs::write(&page, "precious").unwrap();
+    place.write("victim.html", "precious");
     let edited = rusqlite::Connection::open(&db).unwrap();
     edited.execute("UPDATE run SET id = ?", [victim.display().to_string()]).unwrap();
     for line in [
@@ -213,7 +204,7 @@ fn an_id_that_is_a_path_names_no_page() {
     }
     place.run(&format!("runs --db {db}")).prints("damaged");
     place.run(&format!("rm last --yes --db {db}")).ended(0);
-    assert_eq!(std::fs::read_to_string(&page).unwrap(), "precious");
+    assert_eq!(place.read("victim.html"), "precious");
 }
 
 #[test]
@@ -245,44 +236,42 @@ fn a_damaged_run_takes_no_other_with_it() {
 fn a_file_beside_a_page_is_the_users_and_an_interrupted_page_is_the_old_one() {
     let place = Place::new();
     let db = database(&place, "results.db", &own());
-    let (page, beside) = (place.path("p.html"), place.path("p.html.new"));
-    std::fs::write(&beside, "precious").unwrap();
-    let line = format!("report last -o {} --db {db}", page.display());
+    place.write("p.html.new", "precious");
+    let line = format!("report last -o PLACE/p.html --db {db}");
     place.run(&line).ended(0);
     place.run(&format!("{line} --overwrite")).ended(0);
-    assert_eq!(std::fs::read_to_string(&beside).unwrap(), "precious");
+    assert_eq!(place.read("p.html.new"), "precious");
 
     // A limit on the size of files, beyond which a process is killed as it writes.
-    std::fs::write(&page, "old").unwrap();
+    place.write("p.html", "old");
     place.make_folder("small");
     let command = place.command(&format!("{line} --overwrite"));
     let words = ["sh", "-c", "ulimit -f 66; exec \"$@\"", "sh"];
     let killed = started_by(&words, &command).output().unwrap();
     assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stderr));
-    assert_eq!(std::fs::read_to_string(&page).unwrap(), "old");
+    assert_eq!(place.read("p.html"), "old");
 }
 
 #[test]
 fn a_planted_link_is_not_where_a_page_goes() {
     let place = Place::new();
     let db = database(&place, "results.db", &own());
-    let (target, reports) = (place.path("target"), place.path("reports"));
-    std::fs::write(&target, "precious").unwrap();
-    std::fs::create_dir(&reports).unwrap();
+    let (target, reports) = (place.path("target"), place.make_folder("reports"));
+    place.write("target", "precious");
     let page = reports.join(format!("{ID}.html"));
     std::os::unix::fs::symlink(&target, &page).unwrap();
     place.run(&format!("report last --db {db}")).ended(0);
-    assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+    assert_eq!(place.read("target"), "precious");
     assert!(page.symlink_metadata().unwrap().is_file(), "the page replaced the link");
 
     std::fs::remove_dir_all(&reports).unwrap();
     let elsewhere = place.make_folder("elsewhere");
-    std::fs::write(elsewhere.join(format!("{ID}.html")), "precious").unwrap();
+    let there = format!("elsewhere/{ID}.html");
+    place.write(&there, "precious");
     std::os::unix::fs::symlink(&elsewhere, &reports).unwrap();
     refused(&place, &format!("report last --db {db}"), "cannot write");
     place.run(&format!("rm last --yes --db {db}"));
-    let kept = std::fs::read_to_string(elsewhere.join(format!("{ID}.html"))).unwrap();
-    assert_eq!(kept, "precious");
+    assert_eq!(place.read(&there), "precious");
 }
 
 #[test]
@@ -376,7 +365,6 @@ fn who_connects_to_every_nameless_socket_fails_no_trial() {
         run
     });
     run.assert_code(0);
-    let rows = place.json("export last --format json --rows cells");
-    let arms: Vec<_> = list(&rows["cells"]).iter().map(|row| &row["status"]).collect();
-    assert!(!arms.is_empty() && arms.iter().all(|status| **status == "ok"), "{arms:?}");
+    let arms = place.exported("cells");
+    assert!(!arms.is_empty() && arms.iter().all(|row| row["status"] == "ok"), "{arms:?}");
 }

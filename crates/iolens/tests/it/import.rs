@@ -64,10 +64,9 @@ fn refused(place: &Place, line: &str, code: i32, parts: &[&str]) {
 #[test]
 fn databases_of_three_hosts_merge_and_the_report_keeps_each_rows_origin() {
     let (place, _) = three_hosts();
-    let page = place.path("all.html");
     let ids = HOSTS.map(|(.., id)| id).join(" ");
     place.run(&format!("report {ids} -o PLACE/all.html")).ended(0);
-    let page = std::fs::read_to_string(page).unwrap();
+    let page = place.read("all.html");
     assert!(page.contains("3 runs of 3 hosts") && page.contains("not judged here"));
     let contrasts = &page[page.find("<h2 id=\"numbers\"").unwrap()..];
     let body = contrasts.split("</table>").next().unwrap().split("<tbody").nth(1).unwrap();

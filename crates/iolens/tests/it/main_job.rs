@@ -53,19 +53,16 @@ fn exports_hold_every_row(place: &Place) {
     assert_eq!(cells.lines().count() - 1, 4 * 5);
     let json = place.json("export last --format json --rows cells");
     assert!(json.is_object() || json.is_array());
-    let file = place.path("rows.csv");
     let some = place.run("export last --rows cells --columns arm,ratio,threads").stdout;
     assert!(some.starts_with("arm,ratio,threads\n"), "{some}");
-    let named = place.path("cells.json");
     place.run("export last --rows cells --columns arm -o PLACE/cells.json");
-    let text = std::fs::read_to_string(named).unwrap();
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&place.read("cells.json")).unwrap();
     assert_eq!(value["cells"][0].as_object().map(serde_json::Map::len), Some(1), "{value}");
     place.fails("export last --columns arms", 2, "unknown column `arms`, did you mean `arm`?");
-    let line = format!("export last --format csv -o {}", file.display());
-    place.run(&line).ended(0);
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), csv);
-    place.run(&line).ended(2);
+    let line = "export last --format csv -o PLACE/rows.csv";
+    place.run(line).ended(0);
+    assert_eq!(place.read("rows.csv"), csv);
+    place.run(line).ended(2);
     place.run(&format!("{line} --overwrite")).ended(0);
     reasons_stand_beside_a_table(place);
 }
@@ -74,7 +71,7 @@ fn exports_hold_every_row(place: &Place) {
 fn reasons_stand_beside_a_table(place: &Place) {
     let line = "export last --columns arm,sys_enter,rx_mapped_bytes -o PLACE/why.csv";
     place.run(line).ended(0).says("why.reasons.csv says why fields are empty");
-    let reasons = std::fs::read_to_string(place.path("why.reasons.csv")).unwrap();
+    let reasons = place.read("why.reasons.csv");
     let rows = 4 * 2 * 5 + 2 * 3;
     let expected = format!("1,{rows},sys_enter,not asked for: --tracepoints counts them\n");
     assert_eq!(reasons, format!("first_row,last_row,column,reason\n{expected}"));
@@ -83,26 +80,24 @@ fn reasons_stand_beside_a_table(place: &Place) {
     place.fails(&line.replace("why.csv", "mine.csv"), 2, "mine.reasons.csv: it exists");
     assert!(!place.path("mine.csv").exists());
     place.run("export last --columns arm -o PLACE/mine.csv").ended(0);
-    assert_eq!(std::fs::read_to_string(place.path("mine.reasons.csv")).unwrap(), "mine");
+    assert_eq!(place.read("mine.reasons.csv"), "mine");
 }
 
 fn reports_can_be_written(place: &Place) {
-    let page = place.path("page.html");
-    let line = format!("report last -o {}", page.display());
-    place.run(&line).ended(0);
-    assert!(std::fs::metadata(&page).unwrap().len() > 10_000);
-    assert!(place.run(&line).stderr.contains("--overwrite"));
-    let figures = place.path("figures");
+    let line = "report last -o PLACE/page.html";
+    place.run(line).ended(0);
+    assert!(place.read("page.html").len() > 10_000);
+    place.run(line).says("--overwrite");
     for how in ["svg", "png", "svg --paper column --overwrite", "png --paper slide --dpi 72"] {
-        let figures = if how.contains("slide") { place.path("slides") } else { figures.clone() };
-        let line = format!("report last --figures {} --format {how}", figures.display());
+        let folder = if how.contains("slide") { "slides" } else { "figures" };
+        let line = format!("report last --figures PLACE/{folder} --format {how}");
         let done = place.run(&line).ended(0);
         assert!(done.stdout.lines().count() >= 2, "{}", done.stdout);
         assert!(done.stdout.lines().all(|path| std::fs::metadata(path).unwrap().len() > 1000));
     }
-    let line = format!("report last --figures {} --format svg --dpi 300", figures.display());
-    place.fails(&line, 2, "an SVG has no pixels");
-    let column = std::fs::read_dir(&figures).unwrap().filter_map(|entry| {
+    let line = "report last --figures PLACE/figures --format svg --dpi 300";
+    place.fails(line, 2, "an SVG has no pixels");
+    let column = std::fs::read_dir(place.path("figures")).unwrap().filter_map(|entry| {
         let path = entry.unwrap().path();
         path.extension().is_some_and(|e| e == "svg").then(|| std::fs::read_to_string(path).unwrap())
     });
@@ -127,45 +122,24 @@ fn the_classic_ways_measure_each_arm_once() {
     }
 }
 
-/// One way to measure, in tests of their own: they take turns with all others.
-fn works(how: &str) {
-    let line = format!(
-        "run net --quick --passes 1 --sizes 1KiB --network loopback --progress plain {how}"
-    );
-    let done = Place::new().run(&line);
-    assert!(done.code.is_some_and(|code| code < 2), "{how}: {}", done.stderr);
-    assert!(!done.stderr.contains("failed:"), "{how}: {}", done.stderr);
-}
-
 #[test]
-fn arms_are_measured_in_processes_of_their_own() {
-    works(&format!("{ARMS} --isolate"));
-}
-
-#[test]
-fn prepared_iovecs_are_measured() {
-    works(&format!("{ARMS} --iovec prebuilt"));
-}
-
-/// With rings of twice the last-level cache each, hence few of them.
-#[test]
-fn cold_working_sets_are_measured() {
-    works(&format!("{ARMS} --send-memory cold --fields 1"));
-}
-
-#[test]
-fn more_threads_than_processors_are_measured() {
-    works(&format!("{ARMS} --threads 8 --fields 64"));
-}
-
-#[test]
-fn bare_loops_are_measured() {
-    works("--methods send,bare_send,null --baseline send");
-}
-
-#[test]
-fn one_arm_alone_is_measured_and_judged_strictly() {
-    works("--methods send --strict");
+fn every_way_to_lay_out_a_run_is_measured() {
+    for how in [
+        "--isolate",
+        "--iovec prebuilt",
+        "--send-memory cold --fields 1",
+        "--threads 8 --fields 64",
+        "--methods send,bare_send,null --baseline send",
+        "--methods send --strict",
+    ] {
+        let arms = if how.contains("--methods") { "" } else { ARMS };
+        let line = format!(
+            "run net --quick --passes 1 --sizes 1KiB --network loopback --progress plain {arms} {how}"
+        );
+        let done = Place::new().run(&line);
+        assert!(done.code.is_some_and(|code| code < 2), "{how}: {}", done.stderr);
+        assert!(!done.stderr.contains("failed:"), "{how}: {}", done.stderr);
+    }
 }
 
 #[test]
@@ -216,9 +190,9 @@ fn lists_come_from_the_registry() {
     let shown = place.run("list methods").stdout;
     assert!(shown.contains("send_staged") && !shown.contains("bare_send"), "{shown}");
     assert!(place.run("list methods --all").stdout.contains("bare_send"));
-    let listed = place.json("list methods --json");
-    let send = list(&listed["methods"]).iter().find(|p| p["name"] == "send");
-    assert_eq!(send.unwrap()["available"], true, "{listed}");
+    let listed = place.listed("methods");
+    let send = listed.iter().find(|p| p["name"] == "send");
+    assert_eq!(send.unwrap()["available"], true, "{listed:?}");
     place.run("list transports").prints("unix_stream").prints("vsock");
     let all = place.json("list --json");
     for transport in list(&all["transports"]) {

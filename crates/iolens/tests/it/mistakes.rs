@@ -69,12 +69,11 @@ fn memory_and_descriptors_are_checked_before_the_start() {
 #[test]
 fn a_file_that_is_not_ours_is_refused_untouched() {
     let place = Place::new();
-    let file = place.path("notes.txt");
     place.write("notes.txt", "precious");
     for line in ["run net --methods send --quick", "runs", "show last"] {
         place.fails(&format!("{line} --db PLACE/notes.txt"), 4, "notes.txt");
     }
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    assert_eq!(place.read("notes.txt"), "precious");
 
     place.run("run net --methods send --quick --db PLACE/notes.txt/x.db").ended(4);
 }

@@ -79,8 +79,7 @@ fn both_ends_agree_for_every_primitive() {
 #[test]
 fn every_receiver_gets_all_of_it() {
     let place = Place::new();
-    let listed = place.json("list receivers --json");
-    for entry in list(&listed["receivers"]) {
+    for entry in place.listed("receivers") {
         if entry["available"] != true {
             continue;
         }
@@ -398,12 +397,9 @@ fn both_ends_print_the_same_things() {
     "#);
 }
 
-fn help(line: &str) -> String {
-    Place::new().run(line).stdout
-}
-
 #[test]
 fn the_help_of_both_ends_has_examples() {
+    let help = |line: &str| Place::new().run(line).stdout;
     insta::assert_snapshot!(help("net --help"), @r#"
     Send or receive one transfer, under perf, strace or taskset if you like
 
@@ -421,10 +417,6 @@ fn the_help_of_both_ends_has_examples() {
     The other:         iolens net recv :5001 --size 64KiB
     Without iolens:    nc 127.0.0.1 5001 </dev/null | wc -c
     "#);
-}
-
-#[test]
-fn the_help_of_the_sending_end_says_who_is_a_client() {
     insta::assert_snapshot!(help("net send --help"), @r#"
     Listen, send to each client that connects, and print what it cost
 
@@ -464,10 +456,6 @@ fn the_help_of_the_sending_end_says_who_is_a_client() {
     With one client everything runs on the main thread, so `strace -c` works without
     -f. CPUs set with taskset are kept unless --cpus names others.
     "#);
-}
-
-#[test]
-fn the_help_of_the_receiving_end_says_what_counts_messages() {
     insta::assert_snapshot!(help("net recv --help"), @r#"
     Connect, receive to the end, and print what it cost
 

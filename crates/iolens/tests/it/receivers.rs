@@ -1,7 +1,7 @@
 //! Receivers as an axis of a run: each cell once for each, with what became of
 //! the bytes.
 
-use crate::harness::{Place, list};
+use crate::harness::Place;
 
 const RUN: &str = "run net --methods send,sendmsg_zerocopy --baseline send --sizes 64KiB \
                    --threads 2 --network loopback --quick --passes 2 --rounds 3 \
@@ -52,9 +52,8 @@ fn what_maps_counts_it_and_what_cannot_is_refused_before_the_start() {
             assert!(share.is_empty(), "{receiver}: {share}");
         }
     }
-    let listed = place.json("list receivers --json");
-    let known = list(&listed["receivers"]);
-    assert!(known.iter().all(|receiver| receiver["since_linux"].is_string()), "{listed}");
+    let known = place.listed("receivers");
+    assert!(known.iter().all(|receiver| receiver["since_linux"].is_string()), "{known:?}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::harness::{
     Finished, Place, Running, is_alive, list, number, send_signal, started, started_by,
+    wait_until_gone,
 };
 use crate::skip;
 
@@ -112,8 +113,7 @@ impl Client {
 fn models() -> &'static [String] {
     static MODELS: OnceLock<Vec<String>> = OnceLock::new();
     MODELS.get_or_init(|| {
-        let listed = Place::new().json("list models --json");
-        let all = list(&listed["models"]);
+        let all = Place::new().listed("models");
         assert!(all.len() >= 13, "{all:?}");
         let here = all.iter().filter(|model| model["available"] == true);
         let names: Vec<String> =
@@ -272,10 +272,9 @@ fn every_service_goes_through_load_and_through_a_run() {
                --connections 2 --load closed --quick --passes 2 --rounds 2 --slice 10ms \
                --progress none";
     place.run(run).assert_ended();
-    let exported = place.json("export last --format json --rows arms");
-    for arm in list(&exported["arms"]) {
-        assert_eq!(number(arm, "requests_invalid"), 0, "{arm}");
-        assert!(number(arm, "requests_ok") > 0, "{arm}");
+    for arm in place.exported("arms") {
+        assert_eq!(number(&arm, "requests_invalid"), 0, "{arm}");
+        assert!(number(&arm, "requests_ok") > 0, "{arm}");
     }
 }
 
@@ -496,9 +495,7 @@ fn killed_it_leaves_nobody_either() {
         assert!(!family.is_empty(), "{model}");
         assert_eq!(serving.signal("KILL").code, None, "{model}");
         // The kernel ends them one after the other.
-        while family.iter().any(|&pid| is_alive(pid)) {
-            std::thread::yield_now();
-        }
+        wait_until_gone(&family);
         assert!(client.is_over());
     }
 }
@@ -527,9 +524,7 @@ fn prefork_makes_more_when_those_that_wait_were_killed() {
         for pid in family(serving.pid()) {
             killed += 1;
             send_signal(pid, "KILL");
-            while is_alive(pid) {
-                std::thread::yield_now();
-            }
+            wait_until_gone(&[pid]);
         }
         let mut client = serving.connect();
         assert_eq!(client.ask("1 a"), "1 a", "{round}");

@@ -5,7 +5,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Place, Running, children, finished, is_alive, list, started, started_by};
+use crate::harness::{
+    Place, Running, children, finished, list, started, started_by, wait_until_gone,
+};
 use crate::skip;
 
 /// Requests by a schedule with equal gaps: a phase has as many in every pass as the rate
@@ -44,14 +46,6 @@ fn grandchildren(pid: u32) -> Vec<u32> {
     };
     let ids = |list: String| list.split_whitespace().map(|id| id.parse().unwrap()).collect();
     threads.map(list).flat_map(|list| -> Vec<u32> { ids(list) }).collect()
-}
-
-fn wait_until_gone(processes: &[u32]) {
-    let begin = std::time::Instant::now();
-    while processes.iter().any(|&pid| is_alive(pid)) {
-        assert!(begin.elapsed().as_secs() < 60, "a process outlives its run");
-        std::thread::yield_now();
-    }
 }
 
 /// Requests of each measured slice.
@@ -163,8 +157,7 @@ fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
     assert!(said.contains("p50 < 10 s is kept up to, in requests/s"), "{said}");
     assert!(said.contains("so far") || said.contains("cut short"), "{said}");
     let rates = |place: &Place| {
-        let rows = place.json("export last --format json --rows phases");
-        let rows = list(&rows["phases"]).to_vec();
+        let rows = place.exported("phases");
         for row in &rows {
             // A busy machine may leave a phase that the gates refuse.
             let refused = row["reason"].as_str().is_some_and(|why| {

@@ -54,9 +54,8 @@ fn a_name_stands_for_its_run_and_for_no_two() {
     let listed = place.run("runs").stdout;
     assert!(listed.lines().any(|l| l.contains("ab000002") && l.ends_with("night")), "{listed}");
     place.run("report night -o page.html --db none.db").ended(4);
-    let page = place.path("page.html");
     place.run("report night -o PLACE/page.html").ended(0);
-    assert!(std::fs::read_to_string(page).unwrap().contains("<h1>night</h1>"));
+    assert!(place.read("page.html").contains("<h1>night</h1>"));
 }
 
 #[test]
@@ -139,10 +138,9 @@ fn what_is_no_database_of_ours_is_left_alone() {
     for line in ["rm last --yes", "gc", "gc --dry-run"] {
         let place = Place::new();
         place.fails(line, 4, "there are no results yet");
-        let file = place.path("notes.txt");
         place.write("notes.txt", "precious");
         place.run(&format!("{line} --db PLACE/notes.txt")).ended(4);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+        assert_eq!(place.read("notes.txt"), "precious");
     }
 }
 

@@ -1,8 +1,6 @@
 //! The study `write` from outside: measured with verified states, gone on with, broken
 //! off by SIGKILL, and refused where it cannot be.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::harness::{Place, entries, finished, list, may_mount};
@@ -48,8 +46,7 @@ fn every_engine_writes_to_what_is_there_and_to_what_is_new() {
     for row in rows(&json).iter().filter(|row| row["status"] != "ok") {
         assert!(row["reason"].as_str().is_some_and(|why| !why.is_empty()), "{row}");
     }
-    let slices = place.json("export last --format json --rows slices");
-    let slices = list(&slices["slices"]);
+    let slices = place.exported("slices");
     let known = slices.iter().filter(|slice| !slice["dirty_before_bytes"].is_null());
     for slice in known {
         assert_eq!(slice["dirty_before_bytes"], 0, "{slice}");
@@ -99,16 +96,8 @@ fn a_plan_reads_back_as_it_was_asked_for() {
     let place = Place::new();
     let asked = "--block-sizes 512,64KiB --target new --pattern random --queue-depth 4 --seed 5 \
                  --engines write,mmap --file-size 4MiB --dir /tmp";
-    let printed = place.run(&format!("run write {asked} --print-plan"));
-    place.write("plan.toml", &printed.stdout);
-    let again = place.run("run PLACE/plan.toml --print-plan");
-    assert_eq!(again.stdout, printed.stdout);
+    place.printed_plan(&format!("run write {asked}"));
     place.run(&format!("run write {asked} --dry-run")).ended(0);
-}
-
-/// Files in a folder.
-fn names(folder: &Path) -> usize {
-    entries(folder)
 }
 
 #[test]
@@ -123,7 +112,7 @@ fn a_killed_run_leaves_nothing() {
     let mut running = place.start(&line);
     running.wait_for("committed: pass 2");
     running.killed();
-    assert_eq!(names(&folder), 0);
+    assert_eq!(entries(&folder), 0);
 }
 
 #[test]
@@ -145,7 +134,7 @@ fn caches_are_dropped_with_consent_alone_and_everything_is_put_back() {
     }
     let run = |before: &str| finished(place.in_a_mount_namespace(before, line).output().unwrap());
     run(&bound).ended(0).prints("open, fstat and close of 10,000 files");
-    let last = std::fs::read_to_string(&asked).unwrap();
+    let last = place.read("asked");
     assert!(["1", "2", "3"].contains(&last.trim()), "{last}");
     let json = place.json("show last --json");
     let dropped = list(&json["run"]["file"]["dropped"]);

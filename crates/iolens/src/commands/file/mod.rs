@@ -9,6 +9,7 @@ mod write;
 
 use std::process::ExitCode;
 
+use iolens_engine::Interrupts;
 use iolens_engine::files::job::{self, Done, Job, Trouble};
 use iolens_engine::files::leftover::Leftovers;
 use iolens_engine::trial::Launch;
@@ -42,17 +43,35 @@ fn engine<T>(
 
 /// Has a worker do a job.
 fn done(job: &Job) -> Result<Done, Failure> {
-    let interrupts = catch()?;
-    let launch = launch()?;
+    let workers = Workers::ready()?;
     output::notes(Leftovers::here().sweep());
-    job::run(job, &launch, &interrupts, output::note).map_err(|trouble| {
-        // A worker that was killed could not remove what it had made.
-        output::notes(Leftovers::here().sweep());
-        match trouble {
-            Trouble::Failed(why) => Failure::unusable(why),
-            Trouble::Interrupted => Failure::interrupted(interrupted(job)),
-        }
+    workers.job(job).map_err(|trouble| match trouble {
+        Trouble::Failed(why) => Failure::unusable(why),
+        Trouble::Interrupted => Failure::interrupted(interrupted(job)),
     })
+}
+
+/// How workers for jobs are started, and ended before their time.
+pub(crate) struct Workers {
+    launch: Launch,
+    interrupts: Interrupts,
+}
+
+impl Workers {
+    pub(crate) fn ready() -> Result<Workers, Failure> {
+        let interrupts = catch()?;
+        let arguments = vec!["worker".to_owned(), "--file".to_owned()];
+        Ok(Workers { launch: Launch { program: this_program()?, arguments }, interrupts })
+    }
+
+    pub(crate) fn job(&self, job: &Job) -> Result<Done, Trouble> {
+        let done = job::run(job, &self.launch, &self.interrupts, output::note);
+        if done.is_err() {
+            // A worker that was killed could not remove what it had made.
+            output::notes(Leftovers::here().sweep());
+        }
+        done
+    }
 }
 
 /// The answer to a job of this kind.
@@ -60,18 +79,12 @@ macro_rules! answer {
     ($kind:ident, $done:expr) => {
         match $done {
             iolens_engine::files::job::Done::$kind(done) => Ok(done),
-            _ => Err($crate::commands::file::another_answer()),
+            _ => Err($crate::failure::Failure::unusable($crate::commands::file::ANOTHER_ANSWER)),
         }
     };
 }
 
 pub(crate) use answer;
-
-/// How a worker for a job is started.
-pub(crate) fn launch() -> Result<Launch, Failure> {
-    let program = this_program()?;
-    Ok(Launch { program, arguments: vec!["worker".to_owned(), "--file".to_owned()] })
-}
 
 /// What an interrupt leaves.
 fn interrupted(job: &Job) -> &'static str {
@@ -101,7 +114,5 @@ fn conclude(text: &str, failure: Option<&str>) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A worker that answers what it was not asked.
-pub(crate) fn another_answer() -> Failure {
-    Failure::unusable("the worker did another job than it was given: use one build at both ends")
-}
+pub(crate) const ANOTHER_ANSWER: &str =
+    "the worker did another job than it was given: use one build at both ends";

@@ -1,29 +1,24 @@
 //! `iolens tune`: the search of [`iolens_stats::tune`] over trials of worker
 //! processes; nothing is stored but where `-o` says.
 
-mod cure;
-mod ground;
 mod prepare;
-mod replay;
+mod trials;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use iolens_engine::clock;
-use iolens_engine::files::job::{FilePath, Job};
-use iolens_engine::files::tune::{facts, watch::Watch};
-use iolens_engine::worker::protocol::BUILD;
+use iolens_engine::files::job::FilePath;
+use iolens_engine::files::tune::watch::Watch;
 use iolens_model::file::Consumer;
-use iolens_model::tune::{CacheWish, Facts, Record, SCHEMA, Stop, Task, Wishes};
-use iolens_model::units::{Bytes, Nanos};
-use iolens_report::tune as report;
-use iolens_stats::tune::{Found, search, verdict};
+use iolens_model::tune::{CacheWish, Record, Stop, Task, Work};
+use iolens_model::units::Bytes;
+use iolens_report::tune::{self as report, Replay};
+use iolens_stats::tune::{DELTA, Found, Plan, Verdict, rematch, search, verdict};
 
-use self::ground::{Ground, Place};
+use self::trials::Trials;
 use crate::args::{self, TuneHow, TuneTask};
-use crate::commands::file::answer;
 use crate::commands::report::{exists, write_new};
-use crate::failure::{Failure, catch, unusable};
+use crate::failure::{FOUND, Failure, unusable, usage};
 use crate::output;
 use crate::output::style;
 
@@ -56,7 +51,7 @@ pub(crate) fn tune(args: &args::Tune) -> Result<ExitCode, Failure> {
     };
     check(&asked)?;
     match &asked.how.replay {
-        Some(path) => replay::replay(&asked, path),
+        Some(path) => replay(&asked, path),
         None => anew(&asked),
     }
 }
@@ -84,11 +79,7 @@ fn check(asked: &Asked<'_>) -> Result<(), Failure> {
 
 /// The whole search.
 fn anew(asked: &Asked<'_>) -> Result<ExitCode, Failure> {
-    let mut begun = begin(asked, asked.how.budget, None)?;
-    let plan = prepare::plan(asked, &mut begun)?;
-    let found = search(&plan, &mut begun.ground)?;
-    let record = finish(asked, begun, found)?;
-    let verdict = verdict(&record).ok_or_else(|| nothing(&record))?;
+    let (record, verdict) = measured(asked, None, search)?;
     let json = format!("{:#}", report::json(&record, &verdict));
     let text = || report::text(&record, &verdict, &style(), asked.how.verbose);
     conclude(asked.how, &json, text)?;
@@ -104,82 +95,31 @@ fn conclude(how: &TuneHow, json: &str, text: impl Fn() -> String) -> Result<(), 
     Ok(())
 }
 
-/// A search under way.
-struct Begun {
-    ground: Ground,
-    wishes: Wishes,
-    facts: Facts,
-    free_bytes: Option<u64>,
-    watch: Watch,
-    began_ns: u64,
-}
-
-/// Finds out what there is.
-fn begin(asked: &Asked<'_>, budget: Nanos, then: Option<&Record>) -> Result<Begun, Failure> {
-    let interrupts = catch()?;
-    let (watch, began_ns) = (Watch::begin(), clock::unix_ns());
-    let how = asked.how;
-    let place = Place { source: asked.source.clone(), folder: asked.folder.clone() };
-    let mut ground = Ground::new(place, interrupts, how.seed)?;
-    let wish = facts::Wish {
-        source: asked.source.clone(),
-        folder: asked.folder.clone(),
-        consumer: asked.consumer,
-        is_cold: how.cache == CacheWish::Cold,
-    };
-    let done = answer!(Facts, ground.job(&Job::Facts(wish))?.map_err(Failure::unusable)?)?;
-    let facts::Done { facts, candidates, pruned, free_bytes } = *done;
-    output::note(&report::facts_text(&facts, &pruned, candidates.len()));
-    let threads_max = how.threads.unwrap_or(facts.cpus).max(1);
-    let wishes = Wishes {
-        task: asked.task,
-        cache: then.map_or(how.cache, |then| then.wishes.cache),
-        consumer: then.map_or(asked.consumer, |then| then.wishes.consumer),
-        threads_max,
-        budget,
-        seed: how.seed,
-        bytes_max: asked.bytes_max,
-    };
-    ground.know(&wishes, facts.file_bytes, candidates, pruned);
-    Ok(Begun { ground, wishes, facts, free_bytes, watch, began_ns })
-}
-
-/// What the end adds: the proof, and what happened meanwhile.
-fn finish(asked: &Asked<'_>, begun: Begun, found: Found) -> Result<Record, Failure> {
-    let Begun { mut ground, wishes, facts, watch, began_ns, .. } = begun;
+/// What a search found, with its proof, and what happened meanwhile.
+fn measured<'a>(
+    asked: &'a Asked<'a>,
+    then: Option<&Record>,
+    search: impl FnOnce(&Plan, &mut Trials<'a>) -> Result<Found, Failure>,
+) -> Result<(Record, Verdict), Failure> {
+    let watch = Watch::begin();
+    let mut trials = Trials::begin(asked, then)?;
+    let plan = prepare::plan(&mut trials)?;
+    let found = search(&plan, &mut trials)?;
     if found.left_out > 0 {
-        ground.note(format!(
+        trials.note(format!(
             "{} configurations were left out for want of time: --budget gives more",
             found.left_out
         ));
     }
-    let stop = if found.finalists.is_empty() { Stop::Budget } else { found.stop };
-    let seen = watch.end();
-    let duration = ground.duration();
-    let mut record = Record {
-        schema: SCHEMA,
-        build: BUILD.to_owned(),
-        began_ns,
-        wishes,
-        facts,
-        candidates: Vec::new(),
-        pruned: Vec::new(),
-        programs: Vec::new(),
-        trials: Vec::new(),
-        device_bytes_per_s: None,
-        stop,
-        proof: None,
-        cure: None,
-        duration,
-        stolen: seen.stolen,
-        was_throttled: seen.was_throttled,
-        notes: Vec::new(),
-    };
-    ground.tell(&mut record);
-    if let Some(verdict) = verdict(&record) {
-        cure::tried(asked, &mut ground, &mut record, &verdict.winner)?;
-        record.proof = prepare::proof(&mut ground, &record, &verdict.winner)?;
+    let (seen, record) = (watch.end(), &mut trials.record);
+    record.stop = if found.finalists.is_empty() { Stop::Budget } else { found.stop };
+    (record.stolen, record.was_throttled) = (seen.stolen, seen.was_throttled);
+    trials.complete();
+    if let Some(verdict) = verdict(&trials.record) {
+        prepare::cured(&mut trials, &verdict.winner)?;
+        trials.record.proof = prepare::proof(&trials, &verdict.winner)?;
     }
+    let record = trials.record;
     if let Some(proof) = record.proof.as_ref().filter(|proof| proof.winner != proof.plain) {
         return Err(unusable!(
             "the winner brought other bytes of {} than a plain reading: checksums {} and {}; it \
@@ -189,7 +129,10 @@ fn finish(asked: &Asked<'_>, begun: Begun, found: Found) -> Result<Record, Failu
             proof.plain
         ));
     }
-    Ok(record)
+    match verdict(&record) {
+        Some(verdict) => Ok((record, verdict)),
+        None => Err(nothing(&record)),
+    }
 }
 
 /// Why there is no verdict.
@@ -197,4 +140,70 @@ fn nothing(record: &Record) -> Failure {
     let why = record.trials.iter().rev().find_map(|trial| trial.failure.clone());
     let why = why.unwrap_or_else(|| "no trial was done".to_owned());
     unusable!("nothing got through the final: {why}")
+}
+
+/// Checks an earlier result again; ends with 1 if it is so no more.
+fn replay(asked: &Asked<'_>, path: &Path) -> Result<ExitCode, Failure> {
+    let then = read(path)?;
+    if then.wishes.task != asked.task {
+        return Err(usage!(
+            "{} is the result of `tune {}`, not of `tune {}`",
+            path.display(),
+            then.wishes.task,
+            asked.task
+        ));
+    }
+    if then.wishes.cache != asked.how.cache {
+        return Err(usage!(
+            "{} is a result of --cache {}: check it with that",
+            path.display(),
+            then.wishes.cache
+        ));
+    }
+    let before = verdict(&then)
+        .ok_or_else(|| usage!("{} has no winner that could be checked", path.display()))?;
+    let finals = |plan: &Plan, trials: &mut Trials<'_>| rematch(plan, &before.winner, trials);
+    let (record, now) = measured(asked, Some(&then), finals)?;
+    let drift = report::drift(&then.facts, &record.facts);
+    let is_so = is_so(&before, &now);
+    let replay = Replay { words: words(&before, is_so, drift.len()), drift, is_so };
+    let json = format!("{:#}", report::replay_json(&replay, &record, &before, &now));
+    conclude(asked.how, &json, || report::replay_text(&replay, &record, &before, &now))?;
+    Ok(if is_so { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+}
+
+fn read(path: &Path) -> Result<Record, Failure> {
+    let cannot = |why: &dyn std::fmt::Display| {
+        usage!(
+            "cannot check {}: {why}\n  name what `iolens tune ... -o FILE` has written",
+            path.display()
+        )
+    };
+    let text = std::fs::read_to_string(path).map_err(|e| cannot(&e))?;
+    report::record_of(&text).map_err(|why| cannot(&why))
+}
+
+/// Whether the earlier winner is there again, and beats whom it has beaten.
+fn is_so(then: &Verdict, now: &Verdict) -> bool {
+    let is_there = now.winner == then.winner || now.tied.contains(&then.winner);
+    let beats = |verdict: &Verdict, work: &Work| {
+        verdict.against.iter().any(|other| other.work == *work && other.ratio.is_above(DELTA))
+    };
+    let engines = then.against.iter().filter(|other| other.work.configuration().is_some());
+    let plain = engines.filter(|other| now.against.iter().any(|now| now.work == other.work));
+    let still = |work: &Work| !beats(then, work) || now.winner != then.winner || beats(now, work);
+    is_there && plain.map(|other| &other.work).all(still)
+}
+
+fn words(then: &Verdict, is_so: bool, drift: usize) -> String {
+    let winner = then.winner.words();
+    let so = match is_so {
+        true => format!("Still so: {winner} wins as it did."),
+        false => format!("No longer so: {winner} does not win as it did."),
+    };
+    match drift {
+        0 => so,
+        1 => format!("{so} One thing is another than it was:"),
+        n => format!("{so} {n} things are other than they were:"),
+    }
 }

@@ -1,19 +1,19 @@
-//! What comes before a search and after it: the plan, the first readings, the device,
-//! and the proof.
+//! What comes before a search and after it: the plan, the first readings, the device, the cure
+//! for small folios, and the proof.
 
 use iolens_engine::files::job::Job;
 use iolens_engine::files::read::consume::Consumer;
-use iolens_engine::files::tune::program;
+use iolens_engine::files::tune::{cure, program};
+use iolens_model::file::Consumer as Wanted;
 use iolens_model::tune::{
-    CacheWish, Configuration, Extent, LimitKind, Proof, Record, Stage, Task, Way, Work,
+    Configuration, Cure, Extent, FOLIOS_SMALL, LimitKind, Proof, Stage, Task, Way, Work,
 };
 use iolens_model::units::Bytes;
 use iolens_report::tune::baseline;
 use iolens_stats::tune::{Axes, Field, Plan, Visit, whole};
 
-use super::answer;
-use super::ground::{BYTES, Ground};
-use super::{Asked, Begun};
+use super::trials::{BYTES, Trials};
+use crate::commands::file::answer;
 use crate::failure::{Failure, unusable};
 
 /// Less than this of a file says little about the rest.
@@ -32,43 +32,43 @@ const FREE_PART: u64 = 10;
 const FIRST_SHARE: f64 = 0.1;
 
 /// What is searched, once the file is in the state that is asked for.
-pub(super) fn plan(asked: &Asked<'_>, begun: &mut Begun) -> Result<Plan, Failure> {
-    let bytes = usable(asked, begun)?;
-    let bytes = first_reading(begun, bytes)?;
-    let rivals = programs(asked, begun, bytes);
-    let is_cold = begun.wishes.cache == CacheWish::Cold;
+pub(super) fn plan(trials: &mut Trials<'_>) -> Result<Plan, Failure> {
+    let bytes = usable(trials)?;
+    let bytes = first_reading(trials, bytes)?;
+    let rivals = programs(trials, bytes);
+    let is_cold = trials.is_cold();
     if is_cold {
-        device(begun, bytes)?;
+        device(trials, bytes)?;
     }
-    sharing(begun, bytes)?;
-    let limit = match begun.wishes.task {
+    sharing(trials, bytes)?;
+    let limit = match trials.record.wishes.task {
         Task::Read => LimitKind::Scan,
         Task::Copy => LimitKind::Copy,
     };
     Ok(Plan {
-        candidates: begun.ground.candidates().to_vec(),
+        candidates: trials.record.candidates.clone(),
         axes: Axes {
             block_least: BLOCKS.0,
             block_most: BLOCKS.1,
-            threads_max: begun.wishes.threads_max,
+            threads_max: trials.record.wishes.threads_max,
             depths: if is_cold { vec![4, 32] } else { vec![4] },
             depth_max: 64,
         },
-        baseline: baseline(begun.wishes.task),
+        baseline: baseline(trials.record.wishes.task),
         rivals,
         limit: (!is_cold).then_some(limit),
         bytes,
         bytes_least: BYTES_LEAST,
-        budget: begun.wishes.budget,
+        budget: trials.record.wishes.budget,
     })
 }
 
 /// Bytes of the file that trials may take.
-fn usable(asked: &Asked<'_>, begun: &mut Begun) -> Result<u64, Failure> {
-    let facts = &begun.facts;
-    let mut bytes = facts.file_bytes.min(asked.bytes_max.map_or(u64::MAX, |most| most.0));
+fn usable(trials: &mut Trials<'_>) -> Result<u64, Failure> {
+    let facts = &trials.record.facts;
+    let mut bytes = facts.file_bytes.min(trials.asked.bytes_max.map_or(u64::MAX, |most| most.0));
     let memory = facts.memory_bytes.map_or(u64::MAX, |memory| memory / MEMORY_PART);
-    let is_cold = begun.wishes.cache == CacheWish::Cold;
+    let is_cold = trials.is_cold();
     if is_cold && facts.resident_share.is_none() {
         return Err(unusable!(
             "cannot call {} cold: the kernel does not tell what of it is in the page cache \
@@ -76,50 +76,52 @@ fn usable(asked: &Asked<'_>, begun: &mut Begun) -> Result<u64, Failure> {
             facts.file
         ));
     }
-    if begun.wishes.task == Task::Copy {
-        let free = begun.free_bytes.map_or(u64::MAX, |free| free - free / FREE_PART);
+    if trials.record.wishes.task == Task::Copy {
+        let free = trials.free_bytes.map_or(u64::MAX, |free| free - free / FREE_PART);
         if free == 0 {
             return Err(Failure::unusable("there is no free space for copies"));
         }
         bytes = bytes.min(free);
     }
-    if !is_cold || begun.wishes.task == Task::Copy {
+    if !is_cold || trials.record.wishes.task == Task::Copy {
         bytes = bytes.min(memory);
     }
     if bytes < facts.file_bytes {
         let (most, all) = (Bytes(bytes), Bytes(facts.file_bytes));
-        begun.ground.note(format!("no more than {most} of {all} are taken: --max-bytes, free space or memory leave no more"));
+        trials.note(format!(
+            "no more than {most} of {all} are taken: --max-bytes, free space or memory leave no more"
+        ));
     }
     Ok(bytes)
 }
 
+fn plain_reading() -> Configuration {
+    Configuration { block_bytes: 1 << 20, ..baseline(Task::Read) }
+}
+
 /// Reads what trials will read: a warm file is warm then, and of a cold one nobody
 /// has the first reading of all, which the host may answer from elsewhere.
-fn first_reading(begun: &mut Begun, bytes: u64) -> Result<u64, Failure> {
-    let one = Configuration { block_bytes: 1 << 20, ..baseline(Task::Read) };
-    let is_there = begun.facts.resident_share.is_some_and(|share| share > 0.999);
-    let cold = begun.wishes.cache == CacheWish::Cold;
+fn first_reading(trials: &mut Trials<'_>, bytes: u64) -> Result<u64, Failure> {
+    let is_there = trials.record.facts.resident_share.is_some_and(|share| share > 0.999);
+    let cold = trials.is_cold();
     if is_there && !cold {
         return Ok(bytes);
     }
-    let read = |begun: &Begun, extent| {
-        let wish = begun.ground.reading(&one, extent, Consumer::None);
-        answer!(Read, begun.ground.job(&Job::Read(wish))?.map_err(Failure::unusable)?)
-    };
+    let read = |trials: &Trials<'_>, extent| trials.read(&plain_reading(), extent, Consumer::None);
     let least = BYTES_LEAST.min(bytes);
-    let first = read(begun, Extent { offset: 0, bytes: least })?;
+    let first = read(trials, Extent { offset: 0, bytes: least })?;
     let per_byte_ns = first.time.0 as f64 / least.max(1) as f64;
-    let time_ns = begun.wishes.budget.0 as f64 * FIRST_SHARE;
+    let time_ns = trials.record.wishes.budget.0 as f64 * FIRST_SHARE;
     let most = match cold {
         // Of a file that takes longer only a part is used.
         true => whole(time_ns / per_byte_ns).clamp(least, bytes),
         false => bytes,
     };
     if most > least {
-        read(begun, Extent { offset: least, bytes: most - least })?;
+        read(trials, Extent { offset: least, bytes: most - least })?;
     }
     let rate = Bytes(whole(1e9 / per_byte_ns));
-    begun.ground.note(format!(
+    trials.note(format!(
         "the first reading of {} ran at {rate}/s and is compared with nothing",
         Bytes(least)
     ));
@@ -127,40 +129,43 @@ fn first_reading(begun: &mut Begun, bytes: u64) -> Result<u64, Failure> {
 }
 
 /// dd and cp, as far as there are such.
-fn programs(asked: &Asked<'_>, begun: &mut Begun, bytes: u64) -> Vec<Work> {
+fn programs(trials: &mut Trials<'_>, bytes: u64) -> Vec<Work> {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
     let mut all = Vec::new();
     let counted = format!("count={BYTES} iflag=count_bytes");
-    let to = if asked.folder.is_some() { "{dst}" } else { "/dev/null" };
+    let to = if trials.asked.folder.is_some() { "{dst}" } else { "/dev/null" };
     let mut dd = words("dd if={src} bs=128K");
     dd.insert(2, format!("of={to}"));
     dd.extend(words(&counted));
-    for (name, arguments) in [("dd", Some(dd)), ("cp", cp(asked, begun, bytes))] {
+    for (name, arguments) in [("dd", Some(dd)), ("cp", cp(trials, bytes))] {
         let Some(arguments) = arguments else { continue };
         match program::start_up(name) {
             Ok(time) => {
                 if name == "cp" {
-                    begun.ground.note(format!(
+                    trials.note(format!(
                         "cp is timed as a whole process; one that does nothing takes {time}"
                     ));
                 }
-                all.push(begun.ground.add_program(name, arguments));
+                all.push(trials.add_program(name, arguments));
             }
-            Err(why) => begun.ground.prune(name, why),
+            Err(why) => trials.prune(name, why),
         }
     }
     all
 }
 
 /// cp's arguments, where a copy is what is wanted, and of the whole file.
-fn cp(asked: &Asked<'_>, begun: &mut Begun, bytes: u64) -> Option<Vec<String>> {
-    asked.folder.as_ref()?;
-    if bytes < begun.facts.file_bytes {
-        begun.ground.prune("cp", "it copies whole files only".to_owned());
+fn cp(trials: &mut Trials<'_>, bytes: u64) -> Option<Vec<String>> {
+    trials.asked.folder.as_ref()?;
+    if bytes < trials.record.facts.file_bytes {
+        trials.prune("cp", "it copies whole files only".to_owned());
         return None;
     }
-    let shares = begun.ground.candidates().iter().any(|candidate| candidate.way == Way::Shared);
-    let line = if shares { "cp --reflink=never {src} {dst}" } else { "cp {src} {dst}" };
+    let line = if trials.by_way(Way::Shared).is_some() {
+        "cp --reflink=never {src} {dst}"
+    } else {
+        "cp {src} {dst}"
+    };
     Some(line.split(' ').map(str::to_owned).collect())
 }
 
@@ -168,39 +173,35 @@ fn cp(asked: &Asked<'_>, begun: &mut Begun, bytes: u64) -> Option<Vec<String>> {
 const SHARINGS: u32 = 3;
 
 /// Sharing blocks moves no byte: it is timed apart.
-fn sharing(begun: &mut Begun, bytes: u64) -> Result<(), Failure> {
-    let mut candidates = begun.ground.candidates().iter();
-    let Some(sharing) = candidates.find(|candidate| candidate.way == Way::Shared) else {
-        return Ok(());
-    };
-    let engine = sharing.engine.clone();
+fn sharing(trials: &mut Trials<'_>, bytes: u64) -> Result<(), Failure> {
+    let Some(engine) = trials.by_way(Way::Shared).map(str::to_owned) else { return Ok(()) };
     let work = Work::Engine(Configuration { engine, ..baseline(Task::Copy) });
     for round in 0..SHARINGS {
         let extent = Extent { offset: 0, bytes };
-        begun.ground.visit(Visit { work: &work, stage: Stage::Pilot, round, extent })?;
+        trials.visit(Visit { work: &work, stage: Stage::Pilot, round, extent })?;
     }
     Ok(())
 }
 
 /// The most that direct reads get from the device: more under way at once until that
 /// brings no more.
-fn device(begun: &mut Begun, bytes: u64) -> Result<(), Failure> {
+fn device(trials: &mut Trials<'_>, bytes: u64) -> Result<(), Failure> {
     const GAIN_MIN: f64 = 1.03;
     const MOST: u64 = 256 << 20;
     let engine = "uring_direct".to_owned();
-    let is_there = begun.wishes.task == Task::Read
-        && begun.ground.candidates().iter().any(|c| c.engine == engine);
+    let is_there = trials.record.wishes.task == Task::Read
+        && trials.record.candidates.iter().any(|c| c.engine == engine);
     if !is_there {
         return Ok(());
     }
     let extent = Extent { offset: 0, bytes: bytes.min(MOST) };
     let mut most = 0.0_f64;
-    begun.ground.begins(Stage::Limits, 1, extent.bytes);
+    trials.begins(Stage::Limits, 1, extent.bytes);
     for (round, depth) in (0..).zip([1, 2, 4, 8, 16, 32, 64]) {
         let one = Configuration { engine: engine.clone(), block_bytes: 1 << 20, threads: 1, depth };
         let work = Work::Engine(one);
         let visit = Visit { work: &work, stage: Stage::Limits, round, extent };
-        let Some(time) = begun.ground.visit(visit)? else { break };
+        let Some(time) = trials.visit(visit)? else { break };
         let rate = extent.bytes as f64 / time.as_seconds();
         let is_more = rate > most * GAIN_MIN;
         most = most.max(rate);
@@ -208,35 +209,70 @@ fn device(begun: &mut Begun, bytes: u64) -> Result<(), Failure> {
             break;
         }
     }
-    begun.ground.set_device((most > 0.0).then_some(most));
+    trials.record.device_bytes_per_s = (most > 0.0).then_some(most);
+    Ok(())
+}
+
+/// Readings by each configuration, before the cure and after it.
+const CURE_ROUNDS: u32 = 5;
+
+/// Tries the cure for small folios, where it can be of use and is allowed: what the file would
+/// give if it were read into the page cache again in large ones, and what that takes.
+pub(super) fn cured(trials: &mut Trials<'_>, winner: &Configuration) -> Result<(), Failure> {
+    let record = &trials.record;
+    let is_small = record.facts.huge_mapped_share.is_some_and(|share| share < FOLIOS_SMALL);
+    let is_mapped = record.wishes.task == Task::Read && record.wishes.consumer == Wanted::Scan;
+    let is_allowed = trials.asked.how.evict && !trials.is_cold();
+    let Some(extent) = trials.final_extent() else { return Ok(()) };
+    let fastest = trials.ns_per_byte(Way::Mapped).min_by(|(_, a), (_, b)| a.total_cmp(b));
+    let mapped = fastest.filter(|_| is_small && is_mapped && is_allowed);
+    let Some(mapped) = mapped.map(|(one, _)| one.clone()) else { return Ok(()) };
+    let mut works = vec![Work::Engine(mapped)];
+    if works[0].configuration() != Some(winner) {
+        works.push(Work::Engine(winner.clone()));
+    }
+    in_turn(trials, &works, extent, Stage::Uncured)?;
+    let wish = cure::Wish { source: trials.asked.source.clone() };
+    trials.record.cure = Some(match trials.job(&Job::Cure(wish))? {
+        Ok(done) => {
+            let cure::Done { time, huge_before_share, huge_after_share } = answer!(Cure, done)?;
+            Cure { time: Some(time), huge_before_share, huge_after_share, failure: None }
+        }
+        Err(why) => Cure { failure: Some(why), ..Cure::default() },
+    });
+    in_turn(trials, &works, extent, Stage::Cured)
+}
+
+fn in_turn(
+    trials: &mut Trials<'_>,
+    works: &[Work],
+    extent: Extent,
+    stage: Stage,
+) -> Result<(), Failure> {
+    trials.begins(stage, works.len(), extent.bytes);
+    for round in 0..CURE_ROUNDS {
+        for work in works {
+            trials.visit(Visit { work, stage, round, extent })?;
+        }
+    }
     Ok(())
 }
 
 /// Has the winner bring the bytes once more, and compares them with those of a plain
 /// reading.
-pub(super) fn proof(
-    ground: &mut Ground,
-    record: &Record,
-    winner: &Configuration,
-) -> Result<Option<Proof>, Failure> {
-    let finals = record.trials.iter().filter(|trial| trial.stage == Stage::Final);
-    let Some(extent) = finals.map(|trial| trial.extent).next_back() else { return Ok(None) };
-    let hash = |ground: &Ground, one: &Configuration| {
-        let wish = ground.reading(one, extent, Consumer::Hash);
-        answer!(Read, ground.job(&Job::Read(wish))?.map_err(Failure::unusable)?)
-            .map(|done| done.checksum)
-    };
-    let winners = match record.wishes.task {
-        Task::Read => hash(ground, winner)?,
+pub(super) fn proof(trials: &Trials<'_>, winner: &Configuration) -> Result<Option<Proof>, Failure> {
+    let Some(extent) = trials.final_extent() else { return Ok(None) };
+    let hash =
+        |one: &Configuration| trials.read(one, extent, Consumer::Hash).map(|done| done.checksum);
+    let winners = match trials.asked.task {
+        Task::Read => hash(winner)?,
         Task::Copy => {
-            let wish = ground.copying(winner, extent, true)?;
-            answer!(Copy, ground.job(&Job::Copy(wish))?.map_err(Failure::unusable)?)?.checksum
+            let wish = trials.copying(winner, extent, true)?;
+            answer!(Copy, trials.job(&Job::Copy(wish))?.map_err(Failure::unusable)?)?.checksum
         }
     };
-    let plain = Configuration { block_bytes: 1 << 20, ..baseline(Task::Read) };
-    let plain = hash(ground, &plain)?;
     let hex = |sum: u64| format!("{sum:016x}");
-    Ok(winners.zip(plain).map(|(winner, plain)| Proof {
+    Ok(winners.zip(hash(&plain_reading())?).map(|(winner, plain)| Proof {
         winner: hex(winner),
         plain: hex(plain),
         bytes: extent.bytes,

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Write};
 use console::{Key, Term};
 use iolens_engine::terminal::Keys;
 
-use crate::menu::{Choice, Value};
+use super::{Choice, Value};
 use crate::output;
 
 /// What Ctrl-D sends.
