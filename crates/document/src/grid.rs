@@ -129,7 +129,9 @@ impl Grid {
             if !grid.rows.is_empty() {
                 grid.rows.extend(between.clone());
             }
-            grid.columns = part.columns;
+            if !part.columns.is_empty() {
+                grid.columns = part.columns;
+            }
             grid.rows.push(Row::Heading(heading));
             grid.rows.extend(part.rows);
         }
@@ -378,5 +380,14 @@ mod tests {
             ],
         };
         insta::assert_snapshot!(grid.lines().join("\n"));
+    }
+
+    #[test]
+    fn a_part_without_rows_takes_no_column_from_the_others() {
+        let row = vec![(Column::left("call"), vec!["stat".to_owned()])];
+        let parts = [Grid::filled("", [row]), Grid::filled("", [])];
+        let parts = ["warm", "cold"].map(str::to_owned).into_iter().zip(parts);
+        let grid = Grid::headed("ns", parts, Some(Row::Gap));
+        assert_eq!(grid.lines(), ["call", "warm", "stat", "", "cold"]);
     }
 }
