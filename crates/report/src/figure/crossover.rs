@@ -48,7 +48,6 @@ pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
         axes: [size, format!("{arm}s")],
         columns: sizes.iter().map(Bytes::to_string).collect(),
         rows: pairs.iter().map(|pair| pair.row(looks(pair), &sizes, analysis.delta)).collect(),
-        is_turned: false,
     };
     let table = table(&pairs, &tiles, is_looked_for);
     (!pairs.is_empty()).then(|| {

@@ -83,18 +83,15 @@ pub fn by_method(run: &Run, analysis: &Analysis) -> Option<Table> {
         Study::Net => (|figures| figures.goodput_bits_per_s, rates::BITS),
         _ => (|figures| figures.read_bytes_per_s, rates::BYTES),
     };
-    let mut best: Vec<Record<'_>> = Vec::new();
-    for cell in &analysis.cells {
-        let ranked = cell.arms.iter().filter(|arm| chart::is_compared(&arm.arm) && arm.is_ranked());
-        for (arm, rate) in ranked.filter_map(|arm| Some((arm, arm.figure(rate)?))) {
-            match best.iter_mut().find(|(_, known, _)| known.arm.label == arm.arm.label) {
-                Some(known) if known.2.value < rate.value => *known = (cell, arm, rate),
-                Some(_) => {}
-                None => best.push((cell, arm, rate)),
-            }
-        }
-    }
-    best.sort_by(|a, b| b.2.value.total_cmp(&a.2.value));
+    let arms = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
+    let ranked = arms.filter(|(_, arm)| chart::is_compared(&arm.arm) && arm.is_ranked());
+    let records =
+        ranked.filter_map(|(cell, arm)| Some((&arm.arm.label, (cell, arm, arm.figure(rate)?))));
+    let falling = |a: &Record<'_>, b: &Record<'_>| b.2.value.total_cmp(&a.2.value);
+    let of_each = grouped(records).into_iter();
+    let mut best: Vec<Record> =
+        of_each.filter_map(|(_, of)| of.into_iter().min_by(falling)).collect();
+    best.sort_by(falling);
     let unit = Unit::of(units, best.iter().map(|(.., rate)| rate.value));
     let columns = vec![
         Column::left("method", ""),

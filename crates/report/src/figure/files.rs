@@ -12,7 +12,7 @@ use crate::{files, rates};
 const READ_GIB: Metric = Metric {
     divisor: Bytes::GIB as f64,
     judged: true,
-    ..plain("Rate", "GiB/s", |arm| arm.figures.as_ref()?.read_bytes_per_s)
+    ..plain("Throughput", "GiB/s", |arm| arm.figures.as_ref()?.read_bytes_per_s)
 };
 /// The same where the typical one is below one GiB/s.
 const READ_MIB: Metric = Metric { divisor: Bytes::MIB as f64, unit: "MiB/s", ..READ_GIB };
@@ -22,53 +22,29 @@ const BLOCK_TIME: Metric = Metric {
     ..plain("Time per block", "ns", |arm| Some(arm.figures.as_ref()?.ns_per_message))
 };
 /// Time over whole files.
-const COPY_TIME: Metric =
-    Metric { name: "Duration of a copy", unit: "ms", divisor: 1e6, ..BLOCK_TIME };
+const COPY_TIME: Metric = Metric { name: "Time of a copy", unit: "ms", divisor: 1e6, ..BLOCK_TIME };
 /// CPU time of the threads that read, write or copy.
-const READ_CPU: Metric = plain("CPU", "ns/B", |arm| arm.figures.as_ref()?.tx_cpu_ns_per_byte);
+const READ_CPU: Metric =
+    plain("CPU time per byte", "ns/B", |arm| arm.figures.as_ref()?.tx_cpu_ns_per_byte);
 
-const BLOCK_TIMES: BySize = BySize {
-    group: Group::Main,
-    stem: "ns-per-block",
-    what: "Time per block",
-    unit: "ns",
-    how: "",
-    metrics: &[BLOCK_TIME],
-};
-const DURATIONS: BySize = BySize {
-    group: Group::Main,
-    stem: "duration",
-    what: "Time of a copy",
-    unit: "ms",
-    how: "; programs include their start",
-    metrics: &[COPY_TIME],
-};
-const CPU_TIME: BySize = BySize {
-    group: Group::Time,
-    stem: "cpu",
-    what: "CPU time per byte",
-    unit: "ns/B",
-    how: "; user and kernel, of the reading threads",
-    metrics: &[READ_CPU],
-};
-const CPU_TIME_OF_WRITES: BySize =
-    BySize { how: "; user and kernel, of the writing threads", ..CPU_TIME };
-const CPU_TIME_OF_COPIES: BySize = BySize {
-    how: "; user and kernel, of the copying threads or, as wait4(2) reports, of programs",
-    ..CPU_TIME
-};
+const BLOCK_TIMES: BySize = BySize::one(Group::Main, "ns-per-block", &[BLOCK_TIME], "");
+const DURATIONS: BySize =
+    BySize::one(Group::Main, "duration", &[COPY_TIME], "; programs include their start");
+const READING: &str = "; user and kernel, of the reading threads";
+const WRITING: &str = "; user and kernel, of the writing threads";
+const COPYING: &str =
+    "; user and kernel, of the copying threads or, as wait4(2) reports, of programs";
 
 /// Every figure of a sweep by itself.
 pub(super) fn all(sweep: &Sweep<'_>) -> Vec<Plate> {
     let plan = &sweep.run.header.plan;
-    let figures = match (plan.copy(), plan.write()) {
-        (Some(_), _) => {
-            [copy_rate(sweep), DURATIONS.figure(sweep), CPU_TIME_OF_COPIES.figure(sweep)]
-        }
-        (None, Some(_)) => [BLOCK_TIMES.with_fits(sweep), CPU_TIME_OF_WRITES.figure(sweep), None],
-        (None, None) => [BLOCK_TIMES.with_fits(sweep), CPU_TIME.figure(sweep), None],
+    let cpu = |how| BySize::one(Group::Time, "cpu", &[READ_CPU], how).figure(sweep);
+    let plates = match (plan.copy(), plan.write()) {
+        (Some(_), _) => [copy_rate(sweep), DURATIONS.figure(sweep), cpu(COPYING)],
+        (None, Some(_)) => [BLOCK_TIMES.with_fits(sweep), cpu(WRITING), None],
+        (None, None) => [BLOCK_TIMES.with_fits(sweep), cpu(READING), None],
     };
-    figures.into_iter().flatten().collect()
+    plates.into_iter().flatten().collect()
 }
 
 /// Every figure of the sweeps that differ in the state of the file alone.
@@ -189,14 +165,8 @@ fn knee(
 /// Rate of copies by file size, below what memory allows.
 fn copy_rate(sweep: &Sweep<'_>) -> Option<Plate> {
     let metric = read_rate(sweep)?;
-    let shown = BySize {
-        stem: "rate",
-        what: "Throughput",
-        unit: metric.unit,
-        how: "; dashed: a copy in memory",
-        metrics: &[metric],
-        ..DURATIONS
-    };
+    let metrics = [metric];
+    let shown = BySize::one(Group::Main, "rate", &metrics, "; dashed: a copy in memory");
     let mut chart = shown.chart(sweep);
     if sweep.setting.cache() == Some(CacheState::Warm) {
         for (panel, curve) in chart.panels.iter_mut().zip(&sweep.curves) {

@@ -98,7 +98,17 @@ pub(super) struct BySize<'a> {
     pub(super) metrics: &'a [Metric],
 }
 
-impl BySize<'_> {
+impl<'a> BySize<'a> {
+    /// A figure of one metric, whose name and unit it has.
+    pub(super) const fn one(
+        group: Group,
+        stem: &'a str,
+        metrics: &'a [Metric; 1],
+        how: &'a str,
+    ) -> BySize<'a> {
+        BySize { group, stem, what: metrics[0].name, unit: metrics[0].unit, how, metrics }
+    }
+
     /// The chart, without a panel where nothing of it was measured.
     pub(super) fn chart(&self, sweep: &Sweep<'_>) -> Chart {
         let along = Along::sizes(&sweep.run.header.plan);

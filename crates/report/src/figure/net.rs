@@ -75,14 +75,7 @@ const THROUGHPUT: BySize = BySize {
     how: "; dashed: the same bytes copied once, and only read, without a kernel",
     metrics: &[GOODPUT],
 };
-const TIMES: BySize = BySize {
-    group: Group::Main,
-    stem: "ns-per-message",
-    what: "Time per message",
-    unit: "ns",
-    how: "",
-    metrics: &[TIME],
-};
+const TIMES: BySize = BySize::one(Group::Main, "ns-per-message", &[TIME], "");
 const CYCLES_PER_BYTE: BySize = BySize {
     group: Group::Time,
     stem: "cycles",

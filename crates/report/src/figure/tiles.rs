@@ -15,8 +15,6 @@ pub(crate) struct Tiles {
     pub(super) axes: [String; 2],
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<TileRow>,
-    /// Whether columns go down where there is little room.
-    pub(super) is_turned: bool,
 }
 
 #[derive(Default)]
@@ -30,7 +28,6 @@ pub(super) struct TileRow {
     pub(super) behind: String,
 }
 
-#[derive(Clone)]
 pub(super) struct Tile {
     /// Of the arm that is ahead, or of all that may be.
     pub(super) looks: Vec<Look>,
@@ -73,7 +70,6 @@ pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
         axes: [words::size_of(&header.plan), "threads".to_owned()],
         columns: sizes.iter().map(|(size, _)| size.to_string()).collect(),
         rows: rows.collect(),
-        is_turned: true,
     };
     let title = title(sweep);
     let table = table(sweep, &title, &tiles);
@@ -149,25 +145,6 @@ const HEIGHT: f64 = 42.0;
 /// The name of what goes down stands above the tiles, as do headings.
 const ABOVE: f64 = 22.0;
 
-impl Tiles {
-    /// With rows for columns.
-    fn turned(&self) -> Tiles {
-        let [across, down] = self.axes.clone();
-        let rows = self.columns.iter().enumerate().map(|(i, name)| TileRow {
-            names: vec![name.clone()],
-            tiles: self.rows.iter().map(|row| row.tiles[i].clone()).collect(),
-            ..TileRow::default()
-        });
-        Tiles {
-            legend: self.legend.clone(),
-            axes: [down, across],
-            columns: self.rows.iter().map(|row| row.names.concat()).collect(),
-            rows: rows.collect(),
-            is_turned: false,
-        }
-    }
-}
-
 /// Where the parts of rows stand.
 struct Grid {
     /// Room for the names of rows, and for what is behind them.
@@ -195,11 +172,8 @@ impl Grid {
     }
 }
 
-/// In a column of a paper, which is too narrow for what a tile says, some are turned.
+/// With as few rows beside each other as fit the height.
 pub(super) fn draw(plate: &Plate, all: &Tiles, medium: Medium) -> Drawing {
-    if all.is_turned && medium.is_narrow() {
-        return draw(plate, &all.turned(), medium);
-    }
     let grids = (1..=4).map(|beside| (beside, Grid::of(all, medium, beside)));
     let grids = grids.filter(|(beside, grid)| *beside == 1 || grid.pitch >= Grid::PITCH_MIN);
     let drawings = grids.map(|(beside, grid)| draw_in(plate, all, medium, beside, &grid));
