@@ -3,8 +3,20 @@
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
-use crate::csv;
 use crate::export::Rows;
+use crate::{calls, copying, csv, files, fixture, servers, writes};
+
+/// A run of every study.
+pub(crate) fn studies() -> Vec<(&'static str, (Run, Analysis))> {
+    vec![
+        ("net", fixture::run()),
+        ("file", files::tests::run()),
+        ("write", writes::tests::run()),
+        ("copy", copying::tests::run()),
+        ("syscall", calls::tests::run()),
+        ("server", servers::tests::run()),
+    ]
+}
 
 /// The tables of a run by name, each with its columns, one in a line. Asserts that no
 /// column has a word of another study, and that no row has fewer.

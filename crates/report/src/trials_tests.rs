@@ -4,7 +4,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 use crate::text::{self, Style};
-use crate::{calls, copying, figure, files, fixture, html, json, servers, writes};
+use crate::{columns_tests, figure, html, json};
 
 /// Everything that is made of a whole run, in bytes.
 fn shown(run: &Run, analysis: &Analysis) -> Vec<String> {
@@ -22,16 +22,8 @@ fn shown(run: &Run, analysis: &Analysis) -> Vec<String> {
 
 #[test]
 fn a_page_reads_no_trial() {
-    let runs = [
-        fixture::run(),
-        calls::tests::run(),
-        files::tests::run(),
-        writes::tests::run(),
-        copying::tests::run(),
-        servers::tests::run(),
-    ];
-    for (run, analysis) in runs {
+    for (study, (run, analysis)) in columns_tests::studies() {
         let without = Run { trials: Vec::new(), ..run.clone() };
-        assert!(shown(&run, &analysis) == shown(&without, &analysis), "{}", run.header.id);
+        assert!(shown(&run, &analysis) == shown(&without, &analysis), "{study}");
     }
 }

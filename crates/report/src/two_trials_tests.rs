@@ -8,7 +8,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 use crate::text::{self, Style};
-use crate::{calls, copying, figure, files, fixture, html, screen, servers, writes};
+use crate::{columns_tests, figure, files, fixture, html, screen};
 
 /// Digits in a row, a point among them, beyond which a number is no figure of anything.
 const DIGITS_MAX: usize = 12;
@@ -110,17 +110,10 @@ fn absurd_lines(name: &str, (run, analysis): (Run, Analysis)) -> Vec<String> {
 
 #[test]
 fn no_end_of_an_interval_that_says_nothing_is_printed() {
-    let runs = [
-        ("net", fixture::run()),
-        ("net, one way", alone(fixture::run())),
-        ("file", files::tests::run()),
-        ("file, one engine", alone(files::tests::run())),
-        ("write", writes::tests::run()),
-        ("copy", copying::tests::run()),
-        ("syscall", calls::tests::run()),
-        ("server", servers::tests::run()),
-    ];
-    let found = runs.into_iter().flat_map(|(name, run)| absurd_lines(name, restless(run)));
+    let one =
+        [("net, one way", alone(fixture::run())), ("file, one engine", alone(files::tests::run()))];
+    let runs = columns_tests::studies().into_iter().chain(one);
+    let found = runs.flat_map(|(name, run)| absurd_lines(name, restless(run)));
     let found: Vec<String> = found.collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -1,10 +1,10 @@
 //! A run that copies with known times, in every form that is shown.
 
-use iolens_model::arm::{Arm, ArmOutcome, Role};
+use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::copy::{CopyAxes, CopySync};
 use iolens_model::file::{CacheState, DestinationFacts, EngineFacts, FileCounts, FileFacts};
-use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Bytes;
@@ -12,8 +12,9 @@ use iolens_stats::analysis::Analysis;
 
 use super::*;
 use crate::export::Rows;
-use crate::files::tests::{has_none_of, has_sections, page_and_figures_have_none_of, shown};
-use crate::fixture::alone;
+use crate::files::tests::{
+    counts, engine, has_none_of, has_sections, page_and_figures_have_none_of, shown, trial_of,
+};
 use crate::{columns_tests, figure, fixture, json};
 
 /// id, whether it is a program, ns of a start, ns per byte.
@@ -45,13 +46,8 @@ fn header() -> RunHeader {
     header.calibration.receipt_round_trip_ns = None;
     header.end.as_mut().expect("it ended").unmet = Vec::new();
     let facts = |&(id, is_program, ..): &(&str, bool, f64, f64)| EngineFacts {
-        id: id.to_owned(),
-        summary: format!("what {id} does"),
-        path: String::new(),
-        is_direct: false,
-        has_depth: false,
-        is_durable: false,
         program: is_program.then(|| vec![id.to_owned(), "{src}".to_owned(), "a b".to_owned()]),
+        ..engine(id)
     };
     header.engines = ARMS.iter().map(facts).collect();
     header.file = Some(FileFacts {
@@ -74,52 +70,27 @@ fn header() -> RunHeader {
 
 fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
     let roles = [Role::Baseline, Role::Compared, Role::Compared, Role::Control];
-    let mut arms: Vec<ArmOutcome> = Vec::new();
-    let mut slices: Vec<SliceOutcome> = Vec::new();
-    for (arm, role) in ARMS.into_iter().zip(roles).chain([(ARMS[0], Role::SelfCheck)]) {
-        let (id, is_program, start, per_byte) = arm;
-        let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
-        arms.push(ArmOutcome {
-            arm: Arm { label, primitive: id.to_owned(), role },
-            status: Status::Ok,
-            reason: None,
-            copies_sender: None,
-            copies_end_to_end: None,
-            latency: None,
-            server: None,
-        });
-        for round in 0..2 {
-            let copy_ns = start + per_byte * cell.size.0 as f64;
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let time_ns = (2.0 * copy_ns * (1.0 + 0.001 * f64::from(pass % 3))) as u64;
-            let calls = match role {
-                _ if is_program => None,
-                Role::Control => Some(2),
-                _ => Some(cell.size.0 / 4096),
-            };
-            let tx = Counts {
-                messages: 2,
-                bytes: if role == Role::Control { 0 } else { 2 * cell.size.0 },
-                calls,
-                time_ns,
-                task_clock_ns: Some(time_ns),
-                voluntary_switches: Some(0),
-                involuntary_switches: Some(0),
-                migrations: (!is_program).then_some(0),
-                minor_faults: Some(0),
-                major_faults: Some(0),
-                file: Some(FileCounts {
-                    resident_before_bytes: Some(cell.size.0),
-                    resident_after_bytes: Some(cell.size.0),
-                    device_bytes: Some(0),
-                    ..FileCounts::default()
-                }),
-                ..Counts::default()
-            };
-            slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
-        }
-    }
-    let mut trial = alone::trial(like, cell, pass, arms, slices);
+    let found = FileCounts {
+        resident_before_bytes: Some(cell.size.0),
+        resident_after_bytes: Some(cell.size.0),
+        device_bytes: Some(0),
+        ..FileCounts::default()
+    };
+    let arm = |((id, is_program, start, per_byte), role): ((_, bool, f64, f64), Role)| {
+        let copy_ns = start + per_byte * cell.size.0 as f64;
+        let own = counts(cell, 2, copy_ns * (1.0 + 0.001 * f64::from(pass % 3)), found);
+        let is_control = role == Role::Control;
+        let calls = if is_control { 2 } else { cell.size.0 / 4096 };
+        let own = Counts {
+            bytes: if is_control { 0 } else { own.bytes },
+            calls: (!is_program).then_some(calls),
+            migrations: (!is_program).then_some(0),
+            ..own
+        };
+        (id, role, own)
+    };
+    let arms: Vec<_> = ARMS.into_iter().zip(roles).map(arm).collect();
+    let mut trial = trial_of(like, cell, pass, &arms);
     let start = |arm| ProgramStart {
         arm,
         runs: 21,

@@ -51,18 +51,9 @@ pub(crate) fn header() -> RunHeader {
         name: "virtualization".to_owned(),
         value: Reading::Exact("KVM".to_owned()),
     });
-    header.engines = ENGINES
-        .iter()
-        .map(|&(id, is_direct, ..)| EngineFacts {
-            id: id.to_owned(),
-            summary: format!("what {id} does"),
-            path: String::new(),
-            is_direct,
-            has_depth: false,
-            is_durable: false,
-            program: None,
-        })
-        .collect();
+    let facts =
+        |&(id, is_direct, ..): &(&str, bool, f64, f64)| EngineFacts { is_direct, ..engine(id) };
+    header.engines = ENGINES.iter().map(facts).collect();
     header.file = Some(FileFacts {
         place: "/scratch".to_owned(),
         is_ours: true,
@@ -76,6 +67,19 @@ pub(crate) fn header() -> RunHeader {
         destination: None,
     });
     header
+}
+
+/// What a run says of an engine.
+pub(crate) fn engine(id: &str) -> EngineFacts {
+    EngineFacts {
+        id: id.to_owned(),
+        summary: format!("what {id} does"),
+        path: String::new(),
+        is_direct: false,
+        has_depth: false,
+        is_durable: false,
+        program: None,
+    }
 }
 
 /// Times as they are: two threads read twice as much, storage takes 0.5 ns per byte
@@ -102,26 +106,52 @@ fn found(cell: &Cell, is_direct: bool, bytes: u64) -> FileCounts {
 fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
     let blocks = FILE_BYTES / 4 / cell.size.0;
     let arm = |engine: (&'static str, bool, f64, f64)| {
-        (engine.0, time_ns(cell, engine, pass), found(cell, engine.1, FILE_BYTES / 4))
+        let found = found(cell, engine.1, FILE_BYTES / 4);
+        (engine.0, counts(cell, blocks, time_ns(cell, engine, pass), found))
     };
-    trial_of(like, cell, pass, blocks, &ENGINES.map(arm))
+    trial_of(like, cell, pass, &with_roles(ENGINES.map(arm)))
 }
 
-/// A trial of arms with these times of a block and what was found around each slice;
-/// the first is the baseline, and has its double.
+/// What so many blocks of this time count, and what was found around them.
+pub(crate) fn counts(cell: &Cell, blocks: u64, block_ns: f64, found: FileCounts) -> Counts {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+    let time_ns = (blocks as f64 * block_ns) as u64;
+    Counts {
+        messages: blocks,
+        bytes: blocks * cell.size.0,
+        calls: Some(blocks),
+        time_ns,
+        task_clock_ns: Some(time_ns * u64::from(cell.threads)),
+        voluntary_switches: Some(0),
+        involuntary_switches: Some(0),
+        migrations: Some(0),
+        minor_faults: Some(0),
+        major_faults: Some(0),
+        file: Some(found),
+        ..Counts::default()
+    }
+}
+
+/// An arm of a trial, and what each of its slices counts.
+pub(crate) type ArmCounts = (&'static str, Role, Counts);
+
+/// The first is the baseline, and compared with the others.
+pub(crate) fn with_roles<const N: usize>(arms: [(&'static str, Counts); N]) -> Vec<ArmCounts> {
+    let role = |place| if place == 0 { Role::Baseline } else { Role::Compared };
+    let arms = arms.into_iter().enumerate();
+    arms.map(|(place, (id, counts))| (id, role(place), counts)).collect()
+}
+
+/// A trial of two slices of each arm; the first has its double.
 pub(crate) fn trial_of(
     like: &TrialOutcome,
     cell: &Cell,
     pass: u32,
-    blocks: u64,
-    engines: &[(&str, f64, FileCounts)],
+    shown: &[ArmCounts],
 ) -> TrialOutcome {
-    let role = |place| if place == 0 { Role::Baseline } else { Role::Compared };
-    let shown = engines.iter().enumerate().map(|(place, engine)| (engine, role(place)));
-    let mut arms: Vec<ArmOutcome> = Vec::new();
-    let mut slices: Vec<SliceOutcome> = Vec::new();
-    for (engine, role) in shown.chain([(&engines[0], Role::SelfCheck)]) {
-        let id = engine.0;
+    let (mut arms, mut slices): (Vec<ArmOutcome>, Vec<SliceOutcome>) = Default::default();
+    let double = (shown[0].0, Role::SelfCheck, shown[0].2);
+    for &(id, role, tx) in shown.iter().chain([&double]) {
         let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
         arms.push(ArmOutcome {
             arm: Arm { label, primitive: id.to_owned(), role },
@@ -133,22 +163,6 @@ pub(crate) fn trial_of(
             server: None,
         });
         for round in 0..2 {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let time_ns = (blocks as f64 * engine.1) as u64;
-            let tx = Counts {
-                messages: blocks,
-                bytes: blocks * cell.size.0,
-                calls: Some(blocks),
-                time_ns,
-                task_clock_ns: Some(time_ns * u64::from(cell.threads)),
-                voluntary_switches: Some(0),
-                involuntary_switches: Some(0),
-                migrations: Some(0),
-                minor_faults: Some(0),
-                major_faults: Some(0),
-                file: Some(engine.2),
-                ..Counts::default()
-            };
             slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
         }
     }

@@ -12,7 +12,9 @@ use iolens_stats::analysis::Analysis;
 
 use super::*;
 use crate::export::Rows;
-use crate::files::tests::{foreign, has_sections, header as header_of_reads, shown, trial_of};
+use crate::files::tests::{
+    counts, engine, foreign, has_sections, header as header_of_reads, shown, trial_of, with_roles,
+};
 use crate::{csv, figure, findings, fixture, html, json};
 
 const REGION: u64 = 64 << 20;
@@ -39,16 +41,12 @@ fn header() -> RunHeader {
     header.plan.baseline = "write".to_owned();
     header.plan.sizes = [512, 4096, 65536, 1 << 20].map(Bytes).to_vec();
     header.plan.threads = vec![1];
-    let engine = |&(id, is_direct, is_durable, ..): &(&str, bool, bool, f64, f64)| EngineFacts {
-        id: id.to_owned(),
-        summary: format!("what {id} does"),
-        path: String::new(),
+    let facts = |&(id, is_direct, is_durable, ..): &(&str, bool, bool, f64, f64)| EngineFacts {
         is_direct,
-        has_depth: false,
         is_durable,
-        program: None,
+        ..engine(id)
     };
-    header.engines = ENGINES.iter().map(engine).collect();
+    header.engines = ENGINES.iter().map(facts).collect();
     header.file = Some(FileFacts {
         bytes: Bytes(6 * REGION),
         size_reason: "more than is written in many slices".to_owned(),
@@ -80,9 +78,10 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
                 size_error_bytes: Some(0),
                 ..FileCounts::default()
             };
-            (id, (fixed + per_byte * cell.size.0 as f64) * stray, found)
+            let block_ns = (fixed + per_byte * cell.size.0 as f64) * stray;
+            (id, counts(cell, blocks, block_ns, found))
         };
-    trial_of(like, cell, pass, blocks, &ENGINES.map(arm))
+    trial_of(like, cell, pass, &with_roles(ENGINES.map(arm)))
 }
 
 pub(crate) fn run() -> (Run, Analysis) {

@@ -3,27 +3,22 @@
 use std::sync::LazyLock;
 
 use super::*;
-use crate::{calls, copying, files, fixture, fixture_findings, html, servers, writes};
+use crate::{calls, columns_tests, fixture, fixture_findings, html, servers};
 
 /// A page of each study, and of `net` those that differ in what they draw.
 fn pages() -> Vec<(&'static str, String)> {
-    let runs = [
-        ("net", fixture::run()),
+    let more = [
         ("net, quick", fixture::quick()),
         ("net, classic", fixture::classic()),
         ("net, whole", fixture::whole()),
         ("net, all families", fixture::families()),
         ("net, findings", fixture_findings::findings()),
         ("net, 500 cells", fixture_findings::many(500)),
-        ("file", files::tests::run()),
-        ("write", writes::tests::run()),
-        ("copy", copying::tests::run()),
-        ("server", servers::tests::run()),
         ("server, searches", servers::searches_tests::searched()),
-        ("syscall", calls::tests::run()),
         ("syscall, sizes", calls::tests::sized()),
     ];
-    runs.into_iter().map(|(name, (run, analysis))| (name, html::page(&run, &analysis))).collect()
+    let runs = columns_tests::studies().into_iter().chain(more);
+    runs.map(|(name, (run, analysis))| (name, html::page(&run, &analysis))).collect()
 }
 
 #[test]
