@@ -2,22 +2,22 @@
 //! arm and end, and what one arm spends per message beyond another one.
 
 mod screen;
-mod timed;
 
 use std::collections::BTreeMap;
 
 use iolens_document::{fold, terminal};
+use iolens_model::cell::Cell;
 use iolens_model::profile::ProfileTrial;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, Estimate};
+use iolens_stats::analysis::{Analysis, Estimate, Figures, Interval};
 use iolens_stats::attribution::{
     Against, ArmAttribution, Class, ClassDifference, Explanation, SamplingCost, Scope,
     ScopeAttribution,
 };
 use serde_json::json;
 
-use crate::number;
-use crate::table::{Column, Entry, Table, Tone};
+use crate::number::{self, OrDash};
+use crate::table::{Entry, Table, Tone, left, right};
 use iolens_document::Style;
 
 /// A difference is worth a word from this part of the other arm's CPU time on.
@@ -61,8 +61,7 @@ pub fn text(
 }
 
 /// What is explained: the cell, and what the shares are shares of.
-#[must_use]
-pub fn title(explanation: &Explanation) -> String {
+pub(crate) fn title(explanation: &Explanation) -> String {
     let attribution = &explanation.attribution;
     let of =
         if attribution.kernel { "CPU time" } else { "user time (the kernel's is not sampled)" };
@@ -75,8 +74,7 @@ pub(crate) fn time_of(explanation: &Explanation) -> &'static str {
 }
 
 /// What each arm spends beyond the baseline, a sentence or two each.
-#[must_use]
-pub fn sentences(explanation: &Explanation) -> Vec<String> {
+pub(crate) fn sentences(explanation: &Explanation) -> Vec<String> {
     explanation.against.iter().flat_map(|against| of_pair(explanation, against)).collect()
 }
 
@@ -187,8 +185,7 @@ fn share_and_half(share: &Estimate) -> String {
 }
 
 /// Shares by class and arm of one scope; null where no arm has it.
-#[must_use]
-pub fn shares(explanation: &Explanation, scope: Scope) -> Option<Table> {
+fn shares(explanation: &Explanation, scope: Scope) -> Option<Table> {
     let arms: Vec<(&ArmAttribution, &ScopeAttribution)> = explanation
         .attribution
         .arms
@@ -200,42 +197,39 @@ pub fn shares(explanation: &Explanation, scope: Scope) -> Option<Table> {
     }
     let of = time_of(explanation);
     let unit = format!("% of {of}");
-    let mut columns = vec![Column::left("class of work", "")];
-    columns.extend(arms.iter().map(|(arm, _)| Column::right(&arm.shown(), &unit)));
-    let mut table = Table::new(format!("{}:", words(scope)), columns);
-    let shown = |class: &Class| arms.iter().any(|(_, of)| of.class(*class).is_some());
-    for class in Class::ALL.into_iter().filter(shown) {
-        let mut row = vec![Entry::from(class.words())];
-        row.extend(arms.iter().map(|(_, of)| match of.class(class) {
-            Some(share) => Entry::from(share_in_table(&share.share)),
-            None => Entry::toned(number::NONE, Tone::Faint),
-        }));
-        table.push(row);
-    }
-    let row = |name: &str, value: &dyn Fn(&ScopeAttribution) -> String| {
-        let mut row = vec![Entry::from(name)];
-        row.extend(arms.iter().map(|(_, of)| Entry::from(value(of))));
-        row
+    let mut table = Table::of(format!("{}:", words(scope)), []);
+    let mut row = |starts_group: bool, name: &str, value: &dyn Fn(&ScopeAttribution) -> Entry| {
+        let shares = arms.iter().map(|(arm, of)| right(&arm.shown(), &unit, value(of)));
+        let name = left("class of work", "", name);
+        table.fill(starts_group, std::iter::once(name).chain(shares).collect());
     };
-    table.push_group(row(&format!("{of} per {}", unit_of(explanation)), &|of| {
-        time(of.cpu_ns_per_message.value)
-    }));
+    for class in Class::ALL {
+        if arms.iter().any(|(_, of)| of.class(class).is_some()) {
+            row(false, class.words(), &|of| match of.class(class) {
+                Some(share) => share_in_table(&share.share).into(),
+                None => Entry::toned(number::NONE, Tone::Faint),
+            });
+        }
+    }
+    row(true, &format!("{of} per {}", unit_of(explanation)), &|of| {
+        time(of.cpu_ns_per_message.value).into()
+    });
     if scope != Scope::Both {
         let off = |of: &ScopeAttribution| of.busy_share.map(|busy| (1.0 - busy).max(0.0));
         let idle = |of: &ScopeAttribution| Some((off(of)? - of.waiting_share?).max(0.0));
-        table.push(row("waiting for a CPU, of wall time", &|of| whole_percent(of.waiting_share)));
-        table.push(row("idle, of wall time", &|of| whole_percent(idle(of))));
+        row(false, "waiting for a CPU, of wall time", &|of| whole_percent(of.waiting_share));
+        row(false, "idle, of wall time", &|of| whole_percent(idle(of)));
         if arms.iter().any(|(_, of)| idle(of).is_none()) {
-            table.push(row("one or the other", &|of| whole_percent(off(of))));
+            row(false, "one or the other", &|of| whole_percent(off(of)));
         }
     }
-    table.push(row("samples", &|of| of.samples.to_string()));
+    row(false, "samples", &|of| of.samples.to_string().into());
     Some(table)
 }
 
 /// `20 %`.
-fn whole_percent(share: Option<f64>) -> String {
-    share.map_or_else(|| number::NONE.to_owned(), |share| format!("{:.0}%", 100.0 * share))
+fn whole_percent(share: Option<f64>) -> Entry {
+    share.or_dash(|share| format!("{:.0}%", 100.0 * share)).into()
 }
 
 /// `31.2 ± 2.1`.
@@ -244,8 +238,7 @@ fn share_in_table(share: &Estimate) -> String {
 }
 
 /// Whose time a table is about.
-#[must_use]
-pub fn words(scope: Scope) -> &'static str {
+fn words(scope: Scope) -> &'static str {
     match scope {
         Scope::Both => "Both ends together",
         Scope::Sender => "Sending end",
@@ -254,16 +247,14 @@ pub fn words(scope: Scope) -> &'static str {
 }
 
 /// `rep_movs_alternative 31 %, tcp_sendmsg_locked 4.2 %`.
-#[must_use]
-pub fn functions(of: &ScopeAttribution) -> String {
+fn functions(of: &ScopeAttribution) -> String {
     let shown = of.functions.iter().take(FUNCTIONS_SHOWN);
     let each = shown.map(|f| format!("{} {}", f.symbol, number::percent(f.share)));
     each.collect::<Vec<_>>().join(", ")
 }
 
 /// What limits the samples. `analysis` is that of the run whose cell it is.
-#[must_use]
-pub fn cautions(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
+pub(crate) fn cautions(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
     let mut lines = noticed(explanation, analysis);
     lines.extend(sampling(explanation));
     lines
@@ -285,7 +276,7 @@ fn sampling(explanation: &Explanation) -> Vec<String> {
 /// What makes these samples worth less than others.
 fn noticed(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
     let attribution = &explanation.attribution;
-    let mut lines = timed::differences(explanation, analysis);
+    let mut lines = other_states(explanation, analysis);
     if attribution.arms.iter().any(|arm| arm.both.lost > 0) {
         lines.push("Some samples were lost: shares may be off where they were.".to_owned());
     }
@@ -301,6 +292,56 @@ fn noticed(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
     lines.extend(attribution.missing.iter().map(|why| format!("Not sampled: {why}.")));
     lines.extend(attribution.failed.iter().map(|why| format!("A trial failed: {why}.")));
     lines
+}
+
+/// A difference is worth a word from this part of the timed value on.
+const OF_TIMED_WORTH_SAYING: f64 = 0.1;
+
+/// A line for each arm whose CPU time per message was another one in the timed trials: its shares
+/// are those of another state of the machine.
+fn other_states(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
+    let attribution = &explanation.attribution;
+    let Some(cell) = analysis.cells.iter().find(|cell| cell.cell == attribution.cell) else {
+        return Vec::new();
+    };
+    let line = |arm: &ArmAttribution| {
+        let of_run = cell.arms.iter().find(|found| found.arm.label == arm.arm)?;
+        let timed = timed_cpu_ns(&cell.cell, of_run.figures.as_ref()?)?;
+        other_state(arm, unit_of(explanation), timed)
+    };
+    // User time alone is no CPU time.
+    attribution.arms.iter().filter(|_| attribution.kernel).filter_map(line).collect()
+}
+
+/// Of both ends; the sum's interval is not wider than the sum of the parts'.
+fn timed_cpu_ns(cell: &Cell, figures: &Figures) -> Option<Interval> {
+    let bounds =
+        |part: Estimate| part.interval.unwrap_or(Interval { low: part.value, high: part.value });
+    if cell.is_alone() {
+        return figures.tx_cpu_ns_per_message.map(bounds);
+    }
+    let bytes = cell.size.0 as f64;
+    let tx = figures.tx_cpu_ns_per_byte.map(bounds)?;
+    let rx = figures.rx_cpu_ns_per_byte.map_or(Interval { low: 0.0, high: 0.0 }, bounds);
+    Some(Interval { low: bytes * (tx.low + rx.low), high: bytes * (tx.high + rx.high) })
+}
+
+fn other_state(arm: &ArmAttribution, unit: &str, timed: Interval) -> Option<String> {
+    let sampled = arm.both.cpu_ns_per_message;
+    let of_sampled =
+        sampled.interval.unwrap_or(Interval { low: sampled.value, high: sampled.value });
+    let apart = of_sampled.low > timed.high * (1.0 + OF_TIMED_WORTH_SAYING)
+        || of_sampled.high < timed.low * (1.0 - OF_TIMED_WORTH_SAYING);
+    apart.then(|| {
+        format!(
+            "{} took {} of CPU time per {unit} while it was sampled, and {} to {} in the timed \
+             trials: the machine was in another state then, and the shares are of that one.",
+            arm.arm,
+            time(sampled.value),
+            time(timed.low),
+            time(timed.high)
+        )
+    })
 }
 
 /// What sampling cost the arm that ran with it and without.
@@ -408,5 +449,26 @@ mod tests {
         assert_eq!(value["run"], "4f1c09ab");
         assert!(value["attribution"]["arms"].as_array().unwrap().len() == 2);
         assert!(!value["sentences"].as_array().unwrap().is_empty());
+    }
+
+    #[test]
+    fn another_state_of_the_machine_is_told() {
+        let (run, mut analysis) = fixture::whole();
+        let explanation = attribution::explain(&run.profiles, "send_staged").remove(0);
+        let cell = explanation.attribution.cell.clone();
+        let place = analysis.cells.iter().position(|found| found.cell == cell).unwrap();
+        let sampled = explanation.attribution.arms[0].both.cpu_ns_per_message.value;
+        let mut told = |ratio: f64| {
+            let arms = &mut analysis.cells[place].arms;
+            let arm = arms.iter_mut().find(|arm| arm.arm.label == "send_staged").unwrap();
+            let half = sampled * ratio / 2.0 / cell.size.0 as f64;
+            let estimate = Estimate { value: half, interval: None, n: 12 };
+            let figures = arm.figures.as_mut().unwrap();
+            figures.tx_cpu_ns_per_byte = Some(estimate);
+            figures.rx_cpu_ns_per_byte = Some(estimate);
+            let lines = other_states(&explanation, &analysis);
+            lines.into_iter().filter(|line| line.starts_with("send_staged took")).count()
+        };
+        assert_eq!([told(0.5), told(0.95), told(1.05), told(2.0)], [1, 0, 0, 1]);
     }
 }

@@ -41,6 +41,7 @@ fn row(
     };
     let copies = fields!(Some(arm); copies_sender copies_end_to_end);
     let objects = [
+        ("", json!(arm.arm)),
         ("", object(judgement(run, cell, arm))),
         ("", object(copies)),
         ("", ratio(arm.contrast.as_ref())),
@@ -62,9 +63,6 @@ fn judgement(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Named {
     // A quick run has no verdicts, in an export either.
     let judged = contrast.filter(|_| !plan.quick);
     named! {
-        arm: arm.arm.label,
-        primitive: arm.arm.primitive,
-        role: arm.arm.role,
         status: arm.status.word(),
         reason: arm.reason,
         baseline: plan.baseline,

@@ -1,7 +1,7 @@
 //! The columns of every export, in their order: the only list of them.
 //!
-//! `{name}` stands for the columns of [`part`], `{prefix:name}` for those of [`group`] with the
-//! prefix before each.
+//! `{name}` stands for the columns of [`part`] or [`counted`], `{prefix:name}` for the same with
+//! the prefix before each.
 
 use iolens_model::axes::Study;
 use iolens_model::outcome::{KernelCounts, PmuCounts};
@@ -82,6 +82,7 @@ pub(crate) fn of(kind: Kind, study: Study) -> Columns {
 /// `tx_` and `rx_`; a study of one end has only the first.
 fn key(study: Study, column: &str) -> String {
     let whole = match (study, column) {
+        (_, "arm") => "label",
         (Study::Server, "workers") => "threads",
         (Study::Server, "server_requests") => "tx_messages",
         (Study::Server, "client_replies") => "rx_messages",
@@ -114,10 +115,8 @@ fn names(study: Study, template: &str) -> Vec<String> {
         else {
             return vec![word.to_owned()];
         };
-        let (prefix, found) = match name.split_once(':') {
-            Some((prefix, name)) => (prefix, group(study, name)),
-            None => ("", names(study, part(study, name))),
-        };
+        let (prefix, name) = name.split_once(':').unwrap_or(("", name));
+        let found = counted(study, name).unwrap_or_else(|| names(study, part(study, name)));
         found.iter().map(|name| format!("{before}{prefix}{name}{after}")).collect()
     };
     template.split_ascii_whitespace().flat_map(one).collect()
@@ -199,6 +198,17 @@ fn part(study: Study, name: &str) -> &'static str {
              migrations minor_faults major_faults softirq_ticks {:pmu} cycles {:later}"
         }
         ("at_rate", Server) => "at_others_rate",
+        ("accounts", _) => {
+            "cpu_ns voluntary_switches involuntary_switches migrations minor_faults major_faults
+             retransmits softirq_ticks"
+        }
+        ("times", _) => "samples mean_ns p50_ns p99_ns p999_ns",
+        ("ratio", _) => "ratio ratio_low ratio_high ratio_simultaneous_low ratio_simultaneous_high",
+        ("shares", _) => {
+            "busy_before_share busy_idle_share user_share kernel_share interrupts_share
+             softirq_share steal_share idle_share"
+        }
+        ("end", _) => "{:spent}",
         ("client", _) => {
             "requests_due window_ns replies_in_window requests_ok requests_timeout requests_refused
              requests_reset requests_invalid requests_abandoned late_replies listen_overflows
@@ -220,8 +230,9 @@ fn part(study: Study, name: &str) -> &'static str {
              latency_p99_ns latency_p99_low_ns latency_p99_high_ns latency_p999_ns"
         }
         ("figures", Net) => {
-            "goodput_bits_per_s goodput_low_bits_per_s goodput_high_bits_per_s {ns_per_message:ends}
-             ns_per_byte tx_cpu_ns_per_byte rx_cpu_ns_per_byte tx_calls_per_message
+            "goodput_bits_per_s goodput_low_bits_per_s goodput_high_bits_per_s
+             {ns_per_message:interval} ns_per_byte tx_cpu_ns_per_byte rx_cpu_ns_per_byte
+             tx_calls_per_message
              context_switches_per_message cycles_per_byte tx_cycles_per_byte rx_cycles_per_byte
              l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib softirq_ns_per_byte
              copies_sender copies_end_to_end zerocopy_sends zerocopy_completions
@@ -232,7 +243,7 @@ fn part(study: Study, name: &str) -> &'static str {
              zerocopy_notifications_per_send {:tuning} rx_rearms rx_ring_enobufs {cpu_:ratio}"
         }
         ("figures", Syscall) => {
-            "{ns_per_call:ends} calls_per_s mib_per_s system_calls_per_call cpu_ns_per_call
+            "{ns_per_call:interval} calls_per_s mib_per_s system_calls_per_call cpu_ns_per_call
              cycles_per_call instructions_per_call context_switches_per_call run_delay_ns_per_call"
         }
         ("figures", File | Write | Copy) => {
@@ -243,12 +254,13 @@ fn part(study: Study, name: &str) -> &'static str {
              softirq_ns_per_byte {start}"
         }
         ("figures", Server) => {
-            "{cpu_:ratio} rates_asked_per_s {requests_per_s:ends} {offered_per_s:ends}
-             {server_busy:ends} {client_busy:ends} saturated client_was_the_limit client_was_late
-             rate_not_kept tasks_max {server_cpus_:shares} {client_cpus_:shares} requests_ok
+            "{cpu_:ratio} rates_asked_per_s {requests_per_s:interval} {offered_per_s:interval}
+             {server_busy:interval} {client_busy:interval} saturated client_was_the_limit
+             client_was_late rate_not_kept tasks_max {server_cpus_:shares} {client_cpus_:shares}
+             requests_ok
              requests_timeout requests_refused requests_reset requests_invalid requests_abandoned
              {percentiles} from_sent_p50_ns from_sent_p99_ns from_sent_p999_ns lag_p50_ns lag_p99_ns
-             lag_p999_ns {server_:spent} {client_:spent}"
+             lag_p999_ns {server_:end} {client_:end}"
         }
         _ => "",
     }
@@ -258,44 +270,27 @@ fn part(study: Study, name: &str) -> &'static str {
 /// came later and stand at the end.
 const PROMISED: usize = 8;
 
-/// Columns that stand in several places, there each with a prefix.
-fn group(study: Study, name: &str) -> Vec<String> {
+/// Columns of what the model has lists of, and of what has several columns each.
+fn counted(study: Study, name: &str) -> Option<Vec<String>> {
     let (promised, later) = PmuCounts::NAMES.split_at(PROMISED);
-    let words: Vec<&str> = match name {
-        "ends" => vec!["", "_low", "_high"],
+    let words = match name {
+        "interval" => vec!["", "_low", "_high"],
         "pmu" => promised.to_vec(),
         "tuning" => Tuning::FIELDS.to_vec(),
-        // Of each CPU: left to the slices, since both ends may count the same one.
-        "sums" => {
-            let later = group(study, "later").into_iter();
-            return later.filter(|name| !name.starts_with("cpu_")).collect();
-        }
-        "later" => {
+        of @ ("later" | "sums") => {
             let is_own = |name: &&str| {
-                study == Study::Net || !["skb_", "tcp_"].iter().any(|of| name.starts_with(of))
+                let is_of_messages = name.starts_with("skb_") || name.starts_with("tcp_");
+                // Of each CPU: left to the slices, since both ends may count the same one.
+                let is_of_cpu = name.starts_with("cpu_");
+                (study == Study::Net || !is_of_messages) && (of == "later" || !is_of_cpu)
             };
             let kernel = KernelCounts::NAMES.into_iter().filter(is_own);
             std::iter::once("run_delay_ns").chain(later.iter().copied()).chain(kernel).collect()
         }
-        "spent" => return EndMetric::ALL.iter().flat_map(|&metric| spent(metric)).collect(),
-        "accounts" => split(
-            "cpu_ns voluntary_switches involuntary_switches migrations minor_faults major_faults
-             retransmits softirq_ticks",
-        )
-        .collect(),
-        "times" => split("samples mean_ns p50_ns p99_ns p999_ns").collect(),
-        "ratio" => {
-            split("ratio ratio_low ratio_high ratio_simultaneous_low ratio_simultaneous_high")
-                .collect()
-        }
-        "shares" => split(
-            "busy_before_share busy_idle_share user_share kernel_share interrupts_share
-             softirq_share steal_share idle_share",
-        )
-        .collect(),
-        _ => Vec::new(),
+        "spent" => return Some(EndMetric::ALL.iter().flat_map(|&metric| spent(metric)).collect()),
+        _ => return None,
     };
-    words.into_iter().map(str::to_owned).collect()
+    Some(words.into_iter().map(str::to_owned).collect())
 }
 
 fn split(words: &'static str) -> impl Iterator<Item = &'static str> {

@@ -64,9 +64,6 @@ fn arm(run: &Run, trial: &TrialOutcome, index: usize, columns: &Columns) -> Reco
     let own = named! {
         pass: trial.pass,
         position: trial.position,
-        arm: outcome.arm.label,
-        primitive: outcome.arm.primitive,
-        role: outcome.arm.role,
         isolated: trial.isolated,
         status: outcome.status.word(),
         reason: outcome.reason.as_ref().or(trial.reason.as_ref()),
@@ -88,6 +85,7 @@ fn arm(run: &Run, trial: &TrialOutcome, index: usize, columns: &Columns) -> Reco
         facts: arm_facts::object(trial, index),
     };
     let objects = [
+        ("", json!(outcome.arm)),
         ("start_", json!(start)),
         ("", json!(found.flatten())),
         ("", object(of_clients(&clients))),
@@ -106,7 +104,6 @@ fn slice_row(
     columns: &Columns,
 ) -> Record {
     let outcome = trial.arms.get(slice.arm);
-    let arm = outcome.map(|outcome| &outcome.arm);
     let server = outcome.and_then(|outcome| outcome.server.as_deref());
     let mut offered = server.iter().flat_map(|server| &server.offered);
     let own = named! {
@@ -115,9 +112,6 @@ fn slice_row(
         seq: slice.seq,
         round: slice.round,
         kind: slice.kind,
-        arm: arm.map(|arm| &arm.label),
-        primitive: arm.map(|arm| &arm.primitive),
-        role: arm.map(|arm| arm.role),
         isolated: trial.isolated,
         all_active_ns: slice.all_active_ns,
         unused: unused,
@@ -125,7 +119,8 @@ fn slice_row(
         at_others_rate: server.map(|server| server.at_others_rate),
     };
     let client = of_client(offered.find(|offered| offered.seq == slice.seq));
-    let objects = [("", json!(slice.tx.file)), ("", object(client))];
+    let arm = json!(outcome.map(|outcome| &outcome.arm));
+    let objects = [("", arm), ("", json!(slice.tx.file)), ("", object(client))];
     let source = Source::new(&trial.cell, own).with(objects);
     Source { counts: Some(Counted::of(slice)), ..source }.record(run, columns)
 }
@@ -134,8 +129,6 @@ fn phase_row(run: &Run, phase: &SearchPhase, columns: &Columns) -> Record {
     let server = phase.server.as_deref();
     let own = named! {
         phase: phase.number,
-        arm: phase.arm.label,
-        primitive: phase.arm.primitive,
         step: phase.step,
         rate_per_s: phase.rate,
         achieved_per_s: phase.achieved(),
@@ -147,8 +140,11 @@ fn phase_row(run: &Run, phase: &SearchPhase, columns: &Columns) -> Record {
         steal_ticks: phase.environment.steal_ticks.value(),
         latency_histogram: phase.latency,
     };
-    let objects =
-        [("", object(of_client(phase.offered()))), ("latency_", times(phase.latency.as_ref()))];
+    let objects = [
+        ("", json!(phase.arm)),
+        ("", object(of_client(phase.offered()))),
+        ("latency_", times(phase.latency.as_ref())),
+    ];
     let source = Source::new(&phase.cell, own).with(objects).with(of_server(server));
     let counts = phase.slice.as_ref().map(Counted::of);
     Source { counts, ..source }.record(run, columns)

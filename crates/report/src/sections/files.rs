@@ -2,7 +2,6 @@
 
 mod besides;
 mod blocks;
-mod facts;
 mod numbers;
 
 use iolens_document::table::{Column, Entry, Table};
@@ -12,7 +11,6 @@ use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
 
-pub(super) use self::facts::facts as file;
 pub(crate) use self::numbers::curve;
 use super::{Form, drawn, setting};
 use crate::findings::{self, Outcome, Ranking};

@@ -3,6 +3,7 @@
 use iolens_document::{Fact, Node, Section, Text};
 use iolens_model::axes::Topology;
 use iolens_model::doctor::{Finding, State};
+use iolens_model::file::{Destination, DestinationFacts, WriteAxes};
 use iolens_model::host::{Fact as HostFact, HostFacts, SwitchCost};
 use iolens_model::plan::{NetAxes, NetworkOptions};
 use iolens_model::reading::Reading;
@@ -11,9 +12,10 @@ use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_model::{moment, parse, secret, shell};
 use iolens_stats::analysis::{Analysis, Told};
 
-use super::{Form, files};
+use super::Form;
 use crate::groups::grouped;
-use crate::number::{self, nanoseconds};
+use crate::number::{count, nanoseconds};
+use crate::rates::rate;
 use crate::{arm_facts, words};
 
 pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
@@ -27,7 +29,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
                 Fact::new("Seed, build", format!("{}, {}", header.plan.seed, header.build)),
             ];
             facts.extend(origin(header).map(|said| Fact::new("Imported", said)));
-            facts.extend(files::file(run));
+            facts.extend(of_files(run));
             nodes.push(Node::Facts(facts));
         }
         Form::Page => {
@@ -90,7 +92,7 @@ fn plan(header: &RunHeader) -> Node {
 
 /// What is known of the machine, by what it is about.
 fn groups(run: &Run, told: &Told) -> Vec<(String, Vec<Node>)> {
-    let file = Node::facts(files::file(run)).map(|node| ("file".to_owned(), vec![node]));
+    let file = Node::facts(of_files(run)).map(|node| ("file".to_owned(), vec![node]));
     let facts = |name: &str, facts| (name.to_owned(), vec![Node::Facts(facts)]);
     let mut all: Vec<(String, Vec<Node>)> = file.into_iter().collect();
     all.push(facts("in effect in this run", in_effect(run, told)));
@@ -117,6 +119,66 @@ fn host_facts(facts: Vec<&HostFact>) -> Vec<Node> {
     let listed = |facts: &[&HostFact]| Node::facts(facts.iter().map(one).collect());
     let folded = |list| Node::fold(format!("{} not known", unknown.len()), vec![list]);
     listed(&known).into_iter().chain(listed(&unknown).map(folded)).collect()
+}
+
+/// What is known of the files of a run; nothing in a run without files.
+fn of_files(run: &Run) -> Vec<Fact> {
+    let Some(file) = &run.header.file else { return Vec::new() };
+    let why = match file.size_reason.as_str() {
+        "" => String::new(),
+        why => format!(" ({why})"),
+    };
+    let said = match file.is_ours {
+        true => format!("{}{why}, made for this run in {}", file.bytes, file.place),
+        false => format!("{} ({}), the user's, only read", file.place, file.bytes),
+    };
+    let said = format!("{said}, on {}", file.file_system);
+    let mut facts = vec![Fact::new("File", said)];
+    if let Some(writing) = &file.writing {
+        let regions = format!("{} of {}", count(writing.regions, "region"), writing.region);
+        let said = match is_evicted(run) {
+            true => format!(
+                "{regions}, one for each engine; a direct engine's is evicted before each slice, \
+                 as direct writes drop what is cached, the others' are cached and clean"
+            ),
+            false => format!("{regions}, one for each engine"),
+        };
+        facts.push(Fact::new("Regions", said));
+        let said = match writing.dirty_background {
+            Some(bytes) => format!(
+                "no slice writes more than {bytes}, the dirty memory from which on the kernel \
+                 writes back by itself"
+            ),
+            None => "from how much dirty memory on is not known".to_owned(),
+        };
+        facts.push(Fact::new("Write-back", said));
+    }
+    if let Some(destination) = &file.destination {
+        let DestinationFacts { place, file_system } = destination;
+        let said = format!(
+            "a folder of ours in {place}, on {file_system}; each copy was compared with its source \
+             by size, the first of each method in each trial by content, and all were removed, \
+             with what was not on the device yet, before the next slice"
+        );
+        facts.push(Fact::new("Copied to", said));
+    }
+    if let Some(first) = file.first_pass {
+        let bytes_per_s = file.bytes.0 as f64 / (first.0.max(1) as f64 / 1e9);
+        let said = format!(
+            "{first} from end to end, evicted, {}; compared with nothing, as a host or a device \
+             may have cached the bytes from then on",
+            rate(bytes_per_s)
+        );
+        facts.push(Fact::new("First pass", said));
+    }
+    facts
+}
+
+/// Whether direct engines write over what was there.
+fn is_evicted(run: &Run) -> bool {
+    let is_direct = run.header.engines.iter().any(|engine| engine.is_direct);
+    let over = |axes: &WriteAxes| axes.destination.contains(&Destination::Existing);
+    is_direct && run.header.plan.write().is_some_and(over)
 }
 
 /// The settings under which this run was measured, as it asked for them.
@@ -168,8 +230,9 @@ fn calibration(run: &Run) -> Vec<Fact> {
         ("read out of cache", &all, costs.scan_cold_all_bytes_per_s),
     ];
     let mut facts: Vec<Fact> = rates
-        .map(|(what, by, rate)| {
-            Fact::new(format!("{what}, {by}"), format!("{} GB/s", three_digits(rate / 1e9)))
+        .map(|(what, by, bytes_per_s)| {
+            let rate = three_digits(bytes_per_s / 1e9);
+            Fact::new(format!("{what}, {by}"), format!("{rate} GB/s"))
         })
         .into();
     let start = costs.thread_start_ns.map(nanoseconds);
@@ -215,7 +278,7 @@ fn findings(found: &[Finding]) -> Vec<Node> {
         found.iter().partition(|finding| finding.state == State::Ok);
     let limits = |f: &&Finding| Fact::new(f.name.clone(), format!("{}; {}", f.found, f.effect));
     let found = |f: &&Finding| Fact::new(f.name.clone(), f.found.clone());
-    let summary = format!("{} that limit nothing", number::count(fine.len(), "finding"));
+    let summary = format!("{} that limit nothing", count(fine.len(), "finding"));
     let fine = fine.iter().map(found).collect();
     vec![
         Node::Facts(limiting.iter().map(limits).collect()),

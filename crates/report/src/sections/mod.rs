@@ -6,7 +6,6 @@ mod machine;
 mod net;
 mod paths;
 pub(crate) mod servers;
-mod surprising;
 mod syscalls;
 mod trust;
 mod why;
@@ -124,9 +123,11 @@ pub(crate) fn common(run: &Run, analysis: &Analysis, form: Form) -> [Section; 2]
 pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
     let plan = &run.header.plan;
     let mut first = screen::screen(run, analysis, None);
-    let claim = claim(run, analysis).filter(|_| first.alarm.is_none());
+    let rankings = findings::rankings(run, &files::ranked(run, analysis));
+    let claim = claim(run, analysis, &rankings).filter(|_| first.alarm.is_none());
     let mut figures = figure::all(run, analysis);
-    first.figure = main_figure(run, analysis, &mut figures);
+    let best = by_settings(&rankings).first().map(|(name, _)| *name);
+    first.figure = main_figure(run, analysis, best, &mut figures);
     let mut meta: Vec<Text> = vec![iolens_model::moment::utc(run.header.started_unix_ns).into()];
     meta.extend(run.header.host_label().map(|host| Text::plain(format!("on {host}"))));
     meta.extend(first.header.iter().chain(&first.effort).cloned());
@@ -162,16 +163,15 @@ const CLAIM_MAX: usize = 70;
 
 /// What a run answers, in a few words: who wins at which sizes, or in how many settings; `None`
 /// where that takes more words, or nobody does.
-fn claim(run: &Run, analysis: &Analysis) -> Option<String> {
+fn claim(run: &Run, analysis: &Analysis, rankings: &[Ranking]) -> Option<String> {
     if run.header.plan.study() == Study::Syscall {
         let baseline = arms::methods(analysis.cells.first()?).next()?;
         let ns = number::nanoseconds(baseline.time()?.value);
         return Some(format!("A call of {} takes {ns}", baseline.arm.label));
     }
-    let rankings = findings::rankings(run, &files::ranked(run, analysis));
     let is_by_cpu = rankings.iter().any(|ranking| ranking.quantity != Quantity::Time);
     let verb = if is_by_cpu { "needs least CPU per request" } else { "wins" };
-    let claims = [by_size(&rankings), by_settings(&rankings)];
+    let claims = [by_size(rankings), Some(by_settings(rankings))];
     let worded = claims.into_iter().flatten().filter_map(|won| {
         let ((first, place), rest) = won.split_first()?;
         let rest: String = rest.iter().map(|(name, place)| format!(", {name} {place}")).collect();
@@ -209,7 +209,7 @@ fn by_size(rankings: &[Ranking]) -> Option<Vec<(&str, String)>> {
 }
 
 /// Winners, the most frequent first, each with the number of settings.
-fn by_settings(rankings: &[Ranking]) -> Option<Vec<(&str, String)>> {
+fn by_settings(rankings: &[Ranking]) -> Vec<(&str, String)> {
     let all = rankings.len();
     let mut won = grouped(rankings.iter().filter_map(winner).map(|name| (name, ())));
     won.sort_by_key(|(_, settings)| Reverse(settings.len()));
@@ -221,14 +221,15 @@ fn by_settings(rankings: &[Ranking]) -> Option<Vec<(&str, String)>> {
         };
         (name, place)
     };
-    Some(won.into_iter().enumerate().map(place).collect())
+    won.into_iter().enumerate().map(place).collect()
 }
 
-/// The figure that shows the answer: of a run of one curve it is taken from the others, of more
-/// the first curve has one of its own.
+/// The figure that shows the answer, with the best method in it: of a run of one curve it is taken
+/// from the others, of more the first curve has one of its own.
 fn main_figure(
     run: &Run,
     analysis: &Analysis,
+    best: Option<&str>,
     figures: &mut Vec<Figure>,
 ) -> Option<iolens_document::Figure> {
     let curve = |cell: &Cell| match cell.curve() {
@@ -242,9 +243,10 @@ fn main_figure(
     let mut own = analysis.clone();
     own.cells.retain(|cell| curve(&cell.cell) == first);
     let is_whole = own.cells.len() == analysis.cells.len();
-    let shows = |figure: &Figure| match figure.file_stem.contains("-ratio-by-") {
-        true => 0,
-        false => 1 + usize::from(figure.group != Group::Main),
+    let shows = |figure: &Figure| {
+        let is_ratio = figure.file_stem.contains("-ratio-by-");
+        let has_best = figure.table.columns.iter().any(|column| Some(&*column.name) == best);
+        (!is_ratio, figure.group != Group::Main, !has_best)
     };
     let main = match is_whole {
         true => figures.iter().min_by_key(|figure| shows(figure))?.clone(),

@@ -4,19 +4,20 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use iolens_document::{Node, Section, Text, change};
+use iolens_document::{Node, Section, Text, change, change_interval};
 use iolens_model::axes::WorkingSet;
 use iolens_model::cell::Cell;
 use iolens_model::data_path::{DataPath, Hop, Movement, Mover};
+use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
-    Analysis, CellAnalysis, CostModel, Crossover, Estimate, Figures, Interval, Plateau,
-    PlateauAxis, RemovedCopy,
+    Analysis, ArmAnalysis, CellAnalysis, CostModel, Crossover, Estimate, Figures, Interval,
+    Plateau, PlateauAxis, RemovedCopy,
 };
 
-use super::{setting, surprising};
-use crate::arms::{self, CLASSIC, Shares};
+use super::setting;
+use crate::arms::{self, CLASSIC, Multiple, Shares};
 use crate::groups::{distinct, grouped};
 use crate::number::{count, list, percent};
 use crate::results::curves;
@@ -163,22 +164,22 @@ fn overtaking(run: &Run, analysis: &Analysis, firsts: &[&str], second: &str) -> 
     (!found.is_empty()).then(|| (format!("{}.", claim.join(". ")), evidence))
 }
 
-/// Both methods of a cell, where both have numbers.
-fn pair(cell: &CellAnalysis) -> Option<(&Figures, &Figures)> {
+/// Two methods of a cell, where both have numbers.
+fn both<'a>(cell: &'a CellAnalysis, a: &str, b: &str) -> Option<(&'a Figures, &'a Figures)> {
     let figures = |id| arms::of(cell, id)?.figures.as_ref();
-    figures(ZERO).zip(figures(IOV))
+    figures(a).zip(figures(b))
 }
 
 /// Why zero-copy does not always pay: where the copy is made instead, and what comes on top.
 fn zero_copy_cost(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    let mut both: Vec<&CellAnalysis> =
-        analysis.cells.iter().filter(|cell| pair(cell).is_some()).collect();
-    both.sort_by_key(|cell| (cell.cell.threads, cell.cell.size));
-    let zerocopy = || both.iter().filter_map(|cell| arms::of(cell, ZERO)?.zerocopy);
+    let mut cells: Vec<&CellAnalysis> =
+        analysis.cells.iter().filter(|cell| both(cell, ZERO, IOV).is_some()).collect();
+    cells.sort_by_key(|cell| (cell.cell.threads, cell.cell.size));
+    let zerocopy = || cells.iter().filter_map(|cell| arms::of(cell, ZERO)?.zerocopy);
     let sends: u64 = zerocopy().map(|counts| counts.sends).sum();
     let refused: u64 = zerocopy().map(|counts| counts.enobufs).sum();
-    both.first()?;
-    let claim = match arms::copied(both.iter().copied(), ZERO) {
+    cells.first()?;
+    let claim = match arms::copied(cells.iter().copied(), ZERO) {
         Some((_, 0.0)) => "The kernel copied none of the sends: the copy is gone.".to_owned(),
         Some(shares) => format!(
             "The copy was postponed, not avoided: the kernel copied {} of {} after all.",
@@ -187,7 +188,7 @@ fn zero_copy_cost(run: &Run, analysis: &Analysis) -> Option<Answer> {
         ),
         None => "The kernel did not say which sends it copied.".to_owned(),
     };
-    let mut evidence: Vec<String> = both.iter().filter_map(|cell| extra(run, cell)).collect();
+    let mut evidence: Vec<String> = cells.iter().filter_map(|cell| extra(run, cell)).collect();
     evidence.extend(fixed(analysis));
     evidence.extend(
         (refused > 0)
@@ -198,9 +199,8 @@ fn zero_copy_cost(run: &Run, analysis: &Analysis) -> Option<Answer> {
 
 /// `1 KiB: time +33% [+30, +36], sender CPU +40%, …` against the copying method.
 fn extra(run: &Run, cell: &CellAnalysis) -> Option<String> {
-    let (zero, copying) = pair(cell)?;
-    let time = arms::multiple(cell, ZERO, IOV)
-        .map(|found| format!("time {}", surprising::changed(&found)));
+    let (zero, copying) = both(cell, ZERO, IOV)?;
+    let time = arms::multiple(cell, ZERO, IOV).map(|found| format!("time {}", changed(&found)));
     let part = |what: &str, of: fn(&Figures) -> Option<Estimate>| {
         let (zero, copying) = (of(zero)?.value, of(copying)?.value);
         (copying > 0.0).then(|| format!("{what} {}", change(zero / copying)))
@@ -221,14 +221,13 @@ fn fixed(analysis: &Analysis) -> Option<String> {
     let models = || analysis.cost_models.iter().filter(|model| model.is_affine());
     let zero = models().find(|model| model.label == ZERO)?;
     let copying = models().find(|m| m.label == IOV && m.curve == zero.curve)?;
-    let bound = |model: &CostModel| if model.fixed_is_upper_bound { "at most " } else { "" };
-    Some(format!(
-        "whatever the size, {ZERO} costs {}{}, {IOV} {}{}",
-        bound(zero),
-        measured(&zero.fixed_ns, "ns per message"),
-        bound(copying),
-        measured(&copying.fixed_ns, "ns per message")
-    ))
+    let (zero, copying) = (fixed_cost(zero), fixed_cost(copying));
+    Some(format!("whatever the size, {ZERO} costs {zero}, {IOV} {copying}"))
+}
+
+fn fixed_cost(model: &CostModel) -> String {
+    let bound = if model.fixed_is_upper_bound { "at most " } else { "" };
+    format!("{bound}{}", measured(&model.fixed_ns, "ns per message"))
 }
 
 /// What the copy costs that an iovec removes, where bytes cost most: the largest size.
@@ -271,16 +270,12 @@ type Gain = (&'static str, Estimate, Estimate);
 
 /// Which cache level gains most when a copy is left out.
 fn caches(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    fn both(cell: &CellAnalysis) -> Option<(&Figures, &Figures)> {
-        let figures = |id| arms::of(cell, id)?.figures.as_ref();
-        figures(STAGED).zip(figures(IOV))
-    }
     fn gains(cell: &CellAnalysis) -> Option<(&CellAnalysis, Vec<Gain>)> {
-        let (staged, iov) = both(cell)?;
+        let (staged, iov) = both(cell, STAGED, IOV)?;
         let gain = |(name, _, of): &Level| Some((*name, of(staged)?, of(iov)?));
         Some((cell, LEVELS.iter().map(gain).collect::<Option<_>>()?))
     }
-    analysis.cells.iter().find_map(both)?;
+    analysis.cells.iter().find_map(|cell| both(cell, STAGED, IOV))?;
     let mut cells: Vec<_> = analysis.cells.iter().filter_map(gains).collect();
     cells.sort_by_key(|(cell, _)| (Reverse(cell.cell.size), cell.cell.threads));
     let Some((cell, largest)) = cells.first() else {
@@ -416,7 +411,7 @@ fn by_threads<'a>(analysis: &'a Analysis) -> Vec<Row<'a>> {
 
 /// What is unlike the rest, beside what the sizes cost.
 fn surprising(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    let claims = surprising::claims(run, analysis);
+    let claims = contradictions(run, analysis);
     let line = |model: &CostModel| cost_model(run, model);
     let evidence = analysis.cost_models.iter().map(line).collect();
     (!claims.is_empty()).then(|| (claims.join(" "), evidence))
@@ -429,11 +424,144 @@ fn cost_model(run: &Run, model: &CostModel) -> String {
     if !model.is_affine() {
         return format!("{curve}: {} is no fixed cost plus a cost per byte ({off})", model.label);
     }
-    let bound = if model.fixed_is_upper_bound { "at most " } else { "" };
     format!(
-        "{curve}: {} takes {bound}{} plus {} ({off})",
+        "{curve}: {} takes {} plus {} ({off})",
         model.label,
-        measured(&model.fixed_ns, "ns per message"),
+        fixed_cost(model),
         measured(&model.per_byte_ns, "ns per byte")
     )
+}
+
+/// A method that is behind another by more than the threshold, against what copies and calls say.
+struct Behind<'a> {
+    cell: &'a CellAnalysis,
+    ahead: &'a str,
+    behind: &'a str,
+    by: Multiple,
+}
+
+/// What contradicts the account by which time follows copies, or the trend along the sizes.
+fn contradictions(run: &Run, analysis: &Analysis) -> Vec<String> {
+    let ahead = farthest(analysis, copied_yet_ahead).map(|found| {
+        format!(
+            "At {}, {} is fastest although the kernel copied its sends; the next, {}, takes {}.",
+            setting(run, &found.cell.cell),
+            found.ahead,
+            found.behind,
+            longer(&found)
+        )
+    });
+    let apart = farthest(analysis, alike_yet_apart).map(|found| {
+        let (at, longer) = (setting(run, &found.cell.cell), longer(&found));
+        format!("At {at}, {} takes {longer}, with equal copies and calls.", found.behind)
+    });
+    let mut claims: Vec<String> = ahead.into_iter().chain(apart).collect();
+    claims.extend(saves_more_than_a_copy(run, analysis));
+    claims.extend(off_the_trend(run, analysis, claims.is_empty()));
+    claims
+}
+
+/// `12% longer than send`, `6.2× as long as send`.
+fn longer(found: &Behind) -> String {
+    match found.by.0 {
+        ratio if ratio < 2.0 => {
+            format!("{} longer than {}", changed(&found.by).trim_start_matches('+'), found.ahead)
+        }
+        ratio => format!("{}× as long as {}", three_digits(ratio), found.ahead),
+    }
+}
+
+/// The most striking of what is found in the cells.
+fn farthest<'a>(
+    analysis: &'a Analysis,
+    find: fn(&Analysis, &'a CellAnalysis) -> Option<Behind<'a>>,
+) -> Option<Behind<'a>> {
+    let found = analysis.cells.iter().filter_map(|cell| find(analysis, cell));
+    found.max_by(|a, b| a.by.0.total_cmp(&b.by.0))
+}
+
+/// How far `behind` is behind `ahead`, where that is surely more than the threshold.
+fn surely<'a>(
+    analysis: &Analysis,
+    cell: &'a CellAnalysis,
+    ahead: &'a str,
+    behind: &'a str,
+) -> Option<Behind<'a>> {
+    let by = arms::multiple(cell, behind, ahead)?;
+    (by.1.low > 1.0 + analysis.delta).then_some(Behind { cell, ahead, behind, by })
+}
+
+/// Methods of a cell that can be used.
+fn usable(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> {
+    arms::methods(cell).filter(|arm| arm.status == Status::Ok)
+}
+
+/// Zero-copy that the kernel copied, and that is ahead of every copying method.
+fn copied_yet_ahead<'a>(analysis: &Analysis, cell: &'a CellAnalysis) -> Option<Behind<'a>> {
+    let copied = |arm: &&ArmAnalysis| arm.zerocopy.is_some_and(|z| z.is_copied());
+    let arm = usable(cell).find(copied)?;
+    let others = usable(cell).filter(|other| other.zerocopy.is_none());
+    let behind: Option<Vec<Behind>> =
+        others.map(|other| surely(analysis, cell, &arm.arm.label, &other.arm.label)).collect();
+    behind?.into_iter().min_by(|a, b| a.by.0.total_cmp(&b.by.0))
+}
+
+/// Two methods that make as many copies and calls, and take different times.
+fn alike_yet_apart<'a>(analysis: &Analysis, cell: &'a CellAnalysis) -> Option<Behind<'a>> {
+    let arms: Vec<&ArmAnalysis> = usable(cell).filter(|arm| arm.zerocopy.is_none()).collect();
+    let calls = |arm: &ArmAnalysis| Some(arm.figure(|f| f.tx_calls_per_message)?.value);
+    let alike = |a: &ArmAnalysis, b: &ArmAnalysis| {
+        let as_many = calls(a).zip(calls(b)).is_some_and(|(a, b)| (a / b - 1.0).abs() < 0.01);
+        let copies = a.copies_sender.zip(b.copies_sender);
+        as_many && copies.is_some_and(|(a, b)| (a - b).abs() < 0.01)
+    };
+    let pairs = arms.iter().flat_map(|a| arms.iter().map(move |b| (*a, *b)));
+    let pairs = pairs.filter(|(a, b)| a.arm.label != b.arm.label && alike(a, b));
+    let found = pairs.filter_map(|(a, b)| surely(analysis, cell, &a.arm.label, &b.arm.label));
+    found.max_by(|a, b| a.by.0.total_cmp(&b.by.0))
+}
+
+/// An iovec that saves surely more than the `memcpy` that it removes takes.
+fn saves_more_than_a_copy(run: &Run, analysis: &Analysis) -> Option<String> {
+    let surely = |copy: &&RemovedCopy| copy.beyond_memcpy_ns_per_byte.is_some_and(|i| i.low > 0.0);
+    let multiple =
+        |copy: &RemovedCopy| copy.staged_less_iov_ns_per_byte.value / copy.memcpy_ns_per_byte.value;
+    let found = analysis.removed_copies.iter().filter(surely);
+    let copy = found.max_by(|a, b| multiple(a).total_cmp(&multiple(b)))?;
+    Some(format!(
+        "At {}, the iovec saves {}× what a memcpy of the same bytes takes.",
+        setting(run, &copy.cell),
+        three_digits(multiple(copy))
+    ))
+}
+
+/// The measurement that is farthest from its neighbours along the sizes.
+fn off_the_trend(run: &Run, analysis: &Analysis, is_alone: bool) -> Option<String> {
+    let found = analysis.unexpected.as_ref()?;
+    let interval = found
+        .simultaneous
+        .filter(Interval::is_usable)
+        .map_or_else(String::new, |i| format!(" {}", change_interval((i.low, i.high))));
+    let facts = format!(
+        "{} at {}, {}{interval} against the trend",
+        found.label,
+        setting(run, &found.cell),
+        change(found.ratio)
+    );
+    match found.beyond_interval {
+        true => Some(format!("Off its own curve: {facts}.")),
+        false if is_alone => {
+            Some(format!("Nothing. The largest deviation is within noise: {facts}."))
+        }
+        false => None,
+    }
+}
+
+/// `+33% [+30, +36]`.
+fn changed(found: &Multiple) -> String {
+    let &(ratio, interval) = found;
+    match interval.is_usable() {
+        true => format!("{} {}", change(ratio), change_interval((interval.low, interval.high))),
+        false => change(ratio),
+    }
 }
