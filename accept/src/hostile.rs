@@ -66,7 +66,7 @@ pub const LINES: &[Line] = &[
 
 /// The tests of each fault.
 fn faults(bench: &Bench) -> Res {
-    for module in ["database::", "storage::", "mistakes::", "pipes::", "terminal::", "faults::"] {
+    for module in ["database::", "storage::", "mistakes::", "terminal::", "faults::"] {
         tests(bench, &format!("--package iolens --test it {module}"))?;
     }
     tests(bench, "--package iolens --lib plan_file::").map(drop)
