@@ -30,13 +30,9 @@ mod main_job;
 mod menu;
 mod mistakes;
 mod net;
-mod perf_control;
 mod pinned;
-mod pipes;
 mod plans;
 mod pty;
-mod receivers;
-mod renamed;
 mod resume;
 #[path = "../../../store/tests/it/sample.rs"]
 mod sample;
