@@ -175,12 +175,7 @@ impl Table {
 
     /// Adds a row to the current group.
     pub fn push(&mut self, entries: Vec<Entry>) {
-        self.rows.push(Row { entries, starts_group: false });
-    }
-
-    /// Adds a row that begins a group.
-    pub fn push_group(&mut self, entries: Vec<Entry>) {
-        self.rows.push(Row { entries, starts_group: true });
+        self.push_row(false, entries);
     }
 
     /// Adds a row that begins a group, or goes on with one.
@@ -574,11 +569,11 @@ mod tests {
             Column::right("n", ""),
         ];
         let mut table = Table::new("", columns);
-        table.push_group(vec!["send".into(), "1.25".into(), "12".into()]);
+        table.push_row(true, vec!["send".into(), "1.25".into(), "12".into()]);
         let note = table.note("ECONNRESET, twice");
         let failed = Entry { note: Some(note), ..Entry::from("failed") };
         table.push(vec!["a, \"b\"".into(), failed, "–".into()]);
-        table.push_group(vec!["send".into(), "31.0".into(), "12".into()]);
+        table.push_row(true, vec!["send".into(), "31.0".into(), "12".into()]);
         table
     }
 
