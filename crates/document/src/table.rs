@@ -1,5 +1,4 @@
-//! One table model for every place a table stands: a header with units, rows
-//! of cells with footnotes; drawn as text, HTML or CSV.
+//! One table model: a header with units, rows of cells with footnotes; text, HTML or CSV.
 
 use maud::{Markup, html};
 
@@ -52,8 +51,7 @@ impl Column {
     }
 }
 
-/// What a cell is, for a page that may draw it in its own way. The text alone
-/// says everything.
+/// What a cell is, for a page that may draw it in its own way.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Tone {
     /// Nothing special.
@@ -114,11 +112,6 @@ pub type Filled = (Column, Entry);
 /// Words, with their column.
 pub fn left(name: &str, unit: &str, entry: impl Into<Entry>) -> Filled {
     (Column::left(name, unit), entry.into())
-}
-
-/// A sentence, with its column.
-pub fn prose(name: &str, entry: impl Into<Entry>) -> Filled {
-    (Column::prose(name), entry.into())
 }
 
 /// A whole number, with its column.
@@ -228,8 +221,7 @@ impl Table {
         total(&self.widths(&self.padded()))
     }
 
-    /// Plain text in lines of at most `width` columns: sentences fold, and what has no room then
-    /// follows below, again behind the first column. Numbers are never broken.
+    /// Plain text in lines of at most `width` columns: sentences fold, numbers never break.
     #[must_use]
     pub fn text(&self, width: usize) -> String {
         self.painted(width, &|_, text| text.to_owned())

@@ -9,7 +9,7 @@ use iolens_stats::analysis::{
 use crate::arms::{self, CLASSIC};
 use crate::groups::grouped;
 use crate::results::{curves, toned};
-use crate::table::{Entry, Table, left, prose};
+use crate::table::{Column, Entry, Table, left};
 use crate::{number, words};
 
 /// What fresh trials inside the band of a crossover have shown, the latest first.
@@ -145,7 +145,7 @@ pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
                 left("from", "", name(from, &first)),
                 left("to", "", name(to, &second)),
                 left("where the second is ahead", "", place),
-                prose("setting", several(&settings)),
+                (Column::prose("setting"), Entry::from(several(&settings))),
             ];
             table.fill(false, row);
         }
