@@ -55,8 +55,7 @@ impl Column {
     }
 }
 
-/// What a cell is, for a page that may draw it in its own way. The text alone
-/// says everything.
+/// What a cell is, for a page that may draw it in its own way.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Tone {
     /// Nothing special.
@@ -119,11 +118,6 @@ pub fn left(name: &str, unit: &str, entry: impl Into<Entry>) -> Filled {
     (Column::left(name, unit), entry.into())
 }
 
-/// A sentence, with its column.
-pub fn prose(name: &str, entry: impl Into<Entry>) -> Filled {
-    (Column::prose(name), entry.into())
-}
-
 /// A whole number, with its column.
 pub fn right(name: &str, unit: &str, entry: impl Into<Entry>) -> Filled {
     (Column::right(name, unit), entry.into())
@@ -181,11 +175,6 @@ impl Table {
         self.push_row(false, entries);
     }
 
-    /// Adds a row that begins a group.
-    pub fn push_group(&mut self, entries: Vec<Entry>) {
-        self.push_row(true, entries);
-    }
-
     /// Adds a row that begins a group, or goes on with one.
     pub fn push_row(&mut self, starts_group: bool, entries: Vec<Entry>) {
         self.rows.push(Row { entries, starts_group });
@@ -236,8 +225,7 @@ impl Table {
         total(&self.widths(&self.padded()))
     }
 
-    /// Plain text in lines of at most `width` columns: sentences fold, and what has no room then
-    /// follows below, again behind the first column. Numbers are never broken.
+    /// Plain text in lines of at most `width` columns: sentences fold, numbers never break.
     #[must_use]
     pub fn text(&self, width: usize) -> String {
         self.painted(width, &|_, text| text.to_owned())
@@ -557,11 +545,11 @@ mod tests {
             Column::right("n", ""),
         ];
         let mut table = Table::new("", columns);
-        table.push_group(vec!["send".into(), "1.25".into(), "12".into()]);
+        table.push_row(true, vec!["send".into(), "1.25".into(), "12".into()]);
         let note = table.note("ECONNRESET, twice");
         let failed = Entry { note: Some(note), ..Entry::from("failed") };
         table.push(vec!["a, \"b\"".into(), failed, "–".into()]);
-        table.push_group(vec!["send".into(), "31.0".into(), "12".into()]);
+        table.push_row(true, vec!["send".into(), "31.0".into(), "12".into()]);
         table
     }
 

@@ -10,7 +10,7 @@ use crate::arms::{self, CLASSIC};
 use crate::groups::grouped;
 use crate::number::usable;
 use crate::results::{curves, toned};
-use crate::table::{Entry, Table, left, prose};
+use crate::table::{Column, Entry, Table, left};
 use crate::{number, words};
 
 /// What fresh trials inside the band of a crossover have shown, the latest first.
@@ -145,7 +145,9 @@ pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
                 left("to", "", name(to, &second)),
                 left("where the second is ahead", "", place),
             ];
-            row.extend((of > 1).then(|| prose("setting", several(&settings))));
+            row.extend(
+                (of > 1).then(|| (Column::prose("setting"), Entry::from(several(&settings)))),
+            );
             table.fill(false, row);
         }
     }

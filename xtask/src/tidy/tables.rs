@@ -35,7 +35,7 @@ const MORE: &[(&str, usize)] = &[
     ("perf_control", 12),
     ("allow_sysctl", 7),
     ("dry_run", 6),
-    ("time_ns", 47),
+    ("time_ns", 46),
     ("tx_bytes", 5),
     ("goodput_bits_per_s", 21),
     ("ns_per_message", 20),

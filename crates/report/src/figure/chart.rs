@@ -301,7 +301,7 @@ impl Chart {
 /// Adds rows that belong together.
 pub(crate) fn push_group(table: &mut Table, rows: impl Iterator<Item = Vec<Entry>>) {
     for (i, row) in rows.enumerate() {
-        if i == 0 { table.push_group(row) } else { table.push(row) }
+        table.push_row(i == 0, row);
     }
 }
 

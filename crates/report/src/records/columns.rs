@@ -184,19 +184,7 @@ fn part(study: Study, name: &str) -> &'static str {
         }
         ("start", Copy) => "start_median_ns start_min_ns start_max_ns",
         ("starts", Copy) => "starts",
-        // The clock of a slice is the sender's, which has a column by itself.
-        ("slice", Net) => {
-            "tx_messages tx_bytes tx_calls {tx_:accounts} rx_messages rx_bytes rx_calls rx_time_ns
-             {rx_:accounts} tx_zerocopy_sends tx_zerocopy_completions tx_zerocopy_copied
-             tx_zerocopy_enobufs {tx_:pmu} {rx_:pmu} tx_cycles rx_cycles {tx_:later} {rx_:later}
-             tx_segments_out rx_segments_out rx_mapped_bytes tx_zerocopy_notifications rx_rearms
-             rx_ring_enobufs {:tuning}"
-        }
-        ("slice", Server) => "rate_per_s {client} {ends}",
-        ("slice", _) => {
-            "{file} {units} bytes system_calls cpu_ns voluntary_switches involuntary_switches
-             migrations minor_faults major_faults softirq_ticks {:pmu} cycles {:later}"
-        }
+        ("slice", _) => slice(study),
         ("at_rate", Server) => "at_others_rate",
         ("accounts", _) => {
             "cpu_ns voluntary_switches involuntary_switches migrations minor_faults major_faults
@@ -229,7 +217,35 @@ fn part(study: Study, name: &str) -> &'static str {
             "latency_samples latency_mean_ns latency_p50_ns latency_p50_low_ns latency_p50_high_ns
              latency_p99_ns latency_p99_low_ns latency_p99_high_ns latency_p999_ns"
         }
-        ("figures", Net) => {
+        ("figures", _) => figures(study),
+        _ => "",
+    }
+}
+
+/// What is counted in a slice.
+fn slice(study: Study) -> &'static str {
+    match study {
+        // The clock of a slice is the sender's, which has a column by itself.
+        Study::Net => {
+            "tx_messages tx_bytes tx_calls {tx_:accounts} rx_messages rx_bytes rx_calls rx_time_ns
+             {rx_:accounts} tx_zerocopy_sends tx_zerocopy_completions tx_zerocopy_copied
+             tx_zerocopy_enobufs {tx_:pmu} {rx_:pmu} tx_cycles rx_cycles {tx_:later} {rx_:later}
+             tx_segments_out rx_segments_out rx_mapped_bytes tx_zerocopy_notifications rx_rearms
+             rx_ring_enobufs {:tuning}"
+        }
+        Study::Server => "rate_per_s {client} {ends}",
+        _ => {
+            "{file} {units} bytes system_calls cpu_ns voluntary_switches involuntary_switches
+             migrations minor_faults major_faults softirq_ticks {:pmu} cycles {:later}"
+        }
+    }
+}
+
+/// The figures of an arm in a cell.
+fn figures(study: Study) -> &'static str {
+    use Study::{Copy, File, Net, Server, Syscall, Write};
+    match study {
+        Net => {
             "goodput_bits_per_s goodput_low_bits_per_s goodput_high_bits_per_s
              {ns_per_message:interval} ns_per_byte tx_cpu_ns_per_byte rx_cpu_ns_per_byte
              tx_calls_per_message
@@ -242,18 +258,18 @@ fn part(study: Study, name: &str) -> &'static str {
              voluntary_switches_per_message involuntary_switches_per_message rx_mapped_share
              zerocopy_notifications_per_send {:tuning} rx_rearms rx_ring_enobufs {cpu_:ratio}"
         }
-        ("figures", Syscall) => {
+        Syscall => {
             "{ns_per_call:interval} calls_per_s mib_per_s system_calls_per_call cpu_ns_per_call
              cycles_per_call instructions_per_call context_switches_per_call run_delay_ns_per_call"
         }
-        ("figures", File | Write | Copy) => {
+        File | Write | Copy => {
             "{bytes}_bytes_per_s {bytes}_low_bytes_per_s {bytes}_high_bytes_per_s ns_per_{unit}
              ns_per_{unit}_low ns_per_{unit}_high device_share ns_per_byte cpu_ns_per_byte
              system_calls_per_{unit} context_switches_per_{unit} run_delay_ns_per_{unit}
              cycles_per_byte l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib
              softirq_ns_per_byte {start}"
         }
-        ("figures", Server) => {
+        Server => {
             "{cpu_:ratio} rates_asked_per_s {requests_per_s:interval} {offered_per_s:interval}
              {server_busy:interval} {client_busy:interval} saturated client_was_the_limit
              client_was_late rate_not_kept tasks_max {server_cpus_:shares} {client_cpus_:shares}
@@ -262,7 +278,6 @@ fn part(study: Study, name: &str) -> &'static str {
              {percentiles} from_sent_p50_ns from_sent_p99_ns from_sent_p999_ns lag_p50_ns lag_p99_ns
              lag_p999_ns {server_:end} {client_:end}"
         }
-        _ => "",
     }
 }
 

@@ -8,7 +8,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, GroupCheck, PmuPlace, Rejec
 
 use super::{ArmRow, overlap, toned};
 use crate::number::{self, NONE, OrDash};
-use crate::table::{Table, decimal, left, prose, right};
+use crate::table::{Column, Entry, Table, decimal, left, right};
 use crate::{remarks, words};
 
 /// What was rejected, and why.
@@ -16,10 +16,10 @@ pub(crate) fn rejected(analysis: &Analysis) -> Table {
     let row = |rejected: &Rejected| {
         vec![
             left("pass", "", rejected.pass.to_string()),
-            prose("cell", rejected.cell.as_str()),
+            (Column::prose("cell"), Entry::from(rejected.cell.as_str())),
             left("arm", "", rejected.arm.as_deref().unwrap_or("all")),
             left("status", "", remarks::status(rejected.status)),
-            prose("reason", rejected.reason.as_str()),
+            (Column::prose("reason"), Entry::from(rejected.reason.as_str())),
         ]
     };
     Table::of("Trials that are kept and not used", analysis.rejected.iter().map(row))
@@ -83,7 +83,10 @@ pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
             right("n", "", contrast.or_dash(|c| c.n.to_string())),
             left("excludes 1", "", yes_or_no(out)),
         ];
-        row.extend(has_groups.then(|| prose("in the trials of", check.arms.join(", "))));
+        row.extend(
+            has_groups
+                .then(|| (Column::prose("in the trials of"), Entry::from(check.arms.join(", ")))),
+        );
         row
     };
     let cells = analysis.cells.iter();
