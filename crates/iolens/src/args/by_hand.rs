@@ -270,7 +270,7 @@ pub(crate) struct Load {
 
     /// Threads of the client [default: one, or one per processor of --cpus]
     #[arg(long, value_name = "N",
-          value_parser = values::server::client_threads, help_heading = MACHINE)]
+          value_parser = values::server::load_threads, help_heading = MACHINE)]
     pub(crate) threads: Option<u32>,
     /// Processors to bind the threads to, in turn [default: none is bound]
     #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]

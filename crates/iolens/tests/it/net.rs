@@ -454,7 +454,11 @@ fn the_help_of_both_ends_has_examples() {
     With one client all of it happens on the main thread, which `strace -c` sees
     without -f. Processors that taskset sets are kept unless --cpus names others.
     "#);
-    insta::assert_snapshot!(help("net recv --help"), @r#"
+}
+
+#[test]
+fn the_help_of_the_receiving_end_says_what_counts_messages() {
+    insta::assert_snapshot!(Place::new().run("net recv --help").stdout, @r#"
     Connect, receive to the end, and say what that took
 
     Usage: iolens net recv [OPTIONS] <ADDR>
