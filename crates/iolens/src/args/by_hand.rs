@@ -269,7 +269,7 @@ pub(crate) struct Load {
 
     /// Client threads [default: one, or one per CPU in --cpus]
     #[arg(long, value_name = "N",
-          value_parser = values::server::client_threads, help_heading = MACHINE)]
+          value_parser = values::server::load_threads, help_heading = MACHINE)]
     pub(crate) threads: Option<u32>,
     /// Bind threads to these CPUs, in turn [default: not bound]
     #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]

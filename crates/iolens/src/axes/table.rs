@@ -329,7 +329,7 @@ axes! {
     Plan client_cpus: Option<List<u32>>, values::cpus, Machine "LIST" {
         "client-cpus" SERVER "CPUs of the client [default: second half of --cpus]"
     };
-    Plan client_threads: Option<u32>, values::server::client_threads, Machine "N" {
+    Plan client_threads: Option<u32>, values::server::load_threads, Machine "N" {
         "client-threads" SERVER "Threads of the client [default: one per client CPU]"
     };
     Plan backlog: Option<u32>, values::backlog, Machine "N" {

@@ -70,7 +70,7 @@ pub(crate) fn open_connections(text: &str) -> Parsed<u32> {
     at_most(text, 1 << 20, "connections")
 }
 
-pub(crate) fn client_threads(text: &str) -> Parsed<u32> {
+pub(crate) fn load_threads(text: &str) -> Parsed<u32> {
     at_most(text, 1024, "threads")
 }
 

@@ -134,7 +134,8 @@ fn every_way_to_lay_out_a_run_is_measured() {
     ] {
         let arms = if how.contains("--methods") { "" } else { ARMS };
         let line = format!(
-            "run net --quick --passes 1 --sizes 1KiB --network loopback --progress plain {arms} {how}"
+            "run net --quick --passes 1 --sizes 1KiB --network loopback --progress plain {arms} \
+             {how}"
         );
         let done = Place::new().run(&line);
         assert!(done.code.is_some_and(|code| code < 2), "{how}: {}", done.stderr);

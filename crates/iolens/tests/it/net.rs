@@ -456,7 +456,11 @@ fn the_help_of_both_ends_has_examples() {
     With one client everything runs on the main thread, so `strace -c` works without
     -f. CPUs set with taskset are kept unless --cpus names others.
     "#);
-    insta::assert_snapshot!(help("net recv --help"), @r#"
+}
+
+#[test]
+fn the_help_of_the_receiving_end_says_what_counts_messages() {
+    insta::assert_snapshot!(Place::new().run("net recv --help").stdout, @r#"
     Connect, receive to the end, and print what it cost
 
     Usage: iolens net recv [OPTIONS] <ADDR>

@@ -89,7 +89,8 @@ fn usable(trials: &mut Trials<'_>) -> Result<u64, Failure> {
     if bytes < facts.file_bytes {
         let (most, all) = (Bytes(bytes), Bytes(facts.file_bytes));
         trials.note(format!(
-            "no more than {most} of {all} are taken: --max-bytes, free space or memory leave no more"
+            "no more than {most} of {all} are taken: --max-bytes, free space or memory leave no \
+             more"
         ));
     }
     Ok(bytes)
