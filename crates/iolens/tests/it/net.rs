@@ -400,7 +400,7 @@ fn both_ends_print_the_same_things() {
 #[test]
 fn the_help_of_both_ends_has_examples() {
     let help = |line: &str| Place::new().run(line).stdout;
-    insta::assert_snapshot!(Place::new().run("net --help").stdout, @r#"
+    insta::assert_snapshot!(help("net --help"), @r#"
     Send or receive one transfer, under perf, strace or taskset if you like
 
     Usage: iolens net <COMMAND>
@@ -417,7 +417,7 @@ fn the_help_of_both_ends_has_examples() {
     The other:         iolens net recv :5001 --size 64KiB
     Without iolens:    nc 127.0.0.1 5001 </dev/null | wc -c
     "#);
-    insta::assert_snapshot!(Place::new().run("net send --help").stdout, @r#"
+    insta::assert_snapshot!(help("net send --help"), @r#"
     Listen, send to each client that connects, and print what it cost
 
     Usage: iolens net send [OPTIONS] --listen <ADDR> --size <SIZE> <METHOD>
