@@ -52,7 +52,7 @@ impl Bounds {
         ClockRange::of(ghz(self.clock_min_hz), ghz(self.clock_max_hz))
     }
 
-    /// Bytes a second that so many threads copy together; null for as many as
+    /// Bytes a second that so many threads copy together; `None` for as many as
     /// there may be.
     pub(crate) fn copy_bytes_per_s(&self, threads: f64) -> f64 {
         self.memory_bytes_per_s.unwrap_or(COPY_BYTES_PER_S * threads)

@@ -159,7 +159,7 @@ impl Case<'_> {
         shown.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Threads at one end, 1 at least; null where the table does not say.
+    /// Threads at one end, 1 at least; `None` where the table does not say.
     fn threads(&self) -> Option<f64> {
         self.positive(Q::Threads)
     }

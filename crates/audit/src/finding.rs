@@ -57,7 +57,7 @@ pub struct Finding {
 pub struct ColumnUse {
     /// Its name in the file.
     pub column: String,
-    /// Our word for what it holds; null where that is not known.
+    /// Our word for what it holds; `None` where that is not known.
     pub quantity: Option<&'static str>,
     /// Base unit that its values were turned into.
     pub unit: Option<&'static str>,
@@ -198,6 +198,6 @@ impl Found {
     }
 }
 
-/// What a check can say: null where it lacks the numbers it needs, else what
+/// What a check can say: `None` where it lacks the numbers it needs, else what
 /// it found, which is nothing where all is well.
 pub(crate) type Checked = Option<Vec<Found>>;

@@ -56,7 +56,7 @@ impl Number<'_> {
 }
 
 /// Reads the number that a text begins with; `mark` decides only where the
-/// number does not. Null where the text begins with no number.
+/// number does not. `None` where the text begins with no number.
 pub(crate) fn leading(text: &str, mark: DecimalMark) -> Option<Number<'_>> {
     let text = text.trim();
     let (sign, unsigned) = match text.chars().next()? {
@@ -158,7 +158,7 @@ fn normalise(body: &str, mark: DecimalMark, has_exponent: bool) -> Option<(Strin
     Some((plain, evidence))
 }
 
-/// What separates decimals in a number, null for nothing.
+/// What separates decimals in a number, `None` for nothing.
 fn decimal_mark(
     body: &str,
     usual: DecimalMark,

@@ -11,7 +11,7 @@ use crate::finding::{Audit, Format, GateUse, Severity};
 use checks::Judge;
 use section::Section;
 
-/// Audits what `perf stat` printed; null for any other text.
+/// Audits what `perf stat` printed; `None` for any other text.
 pub(crate) fn audit(file: &str, text: &str, bounds: &Bounds) -> Option<Audit> {
     let (format, sections) = match human::sections(text) {
         sections if !sections.is_empty() => (Format::PerfStat, sections),
@@ -42,7 +42,7 @@ pub(crate) fn audit(file: &str, text: &str, bounds: &Bounds) -> Option<Audit> {
 }
 
 /// The option of `perf stat` that spread the counts of this text over
-/// intervals, CPUs or objects; null for any other text.
+/// intervals, CPUs or objects; `None` for any other text.
 pub(crate) fn spread_by(text: &str) -> Option<&'static str> {
     let mut lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty());
     lines.find_map(|line| match line {

@@ -294,7 +294,7 @@ fn row(record: &Record, header: &[String], roles: &[Role], mark: DecimalMark) ->
     row
 }
 
-/// The number of a cell in base units; null where it is missing, or in a unit
+/// The number of a cell in base units; `None` where it is missing, or in a unit
 /// that is not one of the column's.
 fn value(cell: &str, name: &str, meaning: &Meaning, mark: DecimalMark) -> Option<Value> {
     if is_missing(cell) {

@@ -62,7 +62,7 @@ impl Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BitsOrBytes;
 
-/// The unit of that name; null where it is none. `mb/s` without a capital may
+/// The unit of that name; `None` where it is none. `mb/s` without a capital may
 /// mean megabits or megabytes.
 pub(crate) fn named(text: &str) -> Result<Option<Unit>, BitsOrBytes> {
     let text = text.trim().trim_end_matches('.');

@@ -15,7 +15,7 @@ pub(crate) use throttling::throttled;
 /// Processor time that may be used: the tightest limit on the way to the root.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CpuLimit {
-    /// Processors' worth of time; null for no limit.
+    /// Processors' worth of time; `None` for no limit.
     pub(crate) cpus: Option<f64>,
     /// The file that says so.
     pub(crate) source: String,
@@ -67,7 +67,7 @@ pub(crate) struct MemoryRoom {
     pub(crate) source: String,
 }
 
-/// The least room on the way to the root, of both versions of cgroups; null for
+/// The least room on the way to the root, of both versions of cgroups; `None` for
 /// no limit. What files have in memory can be had back and counts as room.
 pub(crate) fn memory_room(root: &Root) -> Option<MemoryRoom> {
     const UNIFIED: [&str; 3] = ["memory.max", "memory.current", ""];

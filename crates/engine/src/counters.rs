@@ -238,7 +238,7 @@ impl<G: EventGroup> Counters<G> {
         snapshot
     }
 
-    /// What was counted between two readings, in the order of the table; null
+    /// What was counted between two readings, in the order of the table; `None`
     /// where it was not counted the whole time.
     pub(crate) fn between(&mut self, edges: [&Snapshot; 2]) -> Values {
         let mut counts: Values = [None; METRICS_MAX];

@@ -36,7 +36,7 @@ pub struct Entry {
     pub id: &'static str,
     /// The family it is listed with.
     pub family: Family,
-    /// What it needs of a message; null where it can send any.
+    /// What it needs of a message; `None` where it can send any.
     pub condition: Option<Condition>,
     /// What it does, in one line.
     pub summary: &'static str,
@@ -54,7 +54,7 @@ pub struct Entry {
     pub locks_memory: bool,
     /// Descriptors that a thread's end of it opens besides its connection.
     pub descriptors: u32,
-    /// The first kernel that has what it needs; null where it needs none.
+    /// The first kernel that has what it needs; `None` where it needs none.
     pub since: Option<KernelVersion>,
     /// The path of the bytes.
     pub hops: &'static [Hop],

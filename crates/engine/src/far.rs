@@ -167,7 +167,7 @@ impl Far {
         }
     }
 
-    /// What can be waited for; null once the other end is lost.
+    /// What can be waited for; `None` once the other end is lost.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.session.as_ref().map(Session::fd)
     }

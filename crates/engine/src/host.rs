@@ -281,7 +281,7 @@ fn counter_facts(facts: &mut Facts, root: &Root, cpus: &[u32]) {
 }
 
 /// A processor of each kind of cores, by the name of its PMU where there are
-/// several; null where iolens may run on none.
+/// several; `None` where iolens may run on none.
 fn kinds<'a>(pmus: &'a [CorePmu], cpus: &[u32]) -> Vec<(Option<&'a str>, Option<u32>)> {
     if pmus.len() < 2 {
         return vec![(None, cpus.first().copied())];

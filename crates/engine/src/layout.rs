@@ -107,7 +107,7 @@ fn standing_alone(baseline: &str, others: &[Arm], setting: &ServerSetting) -> Ve
     [share, keep].into_iter().filter(|group| !group.is_empty()).collect()
 }
 
-/// The part of an arm; null where this build does not know it.
+/// The part of an arm; `None` where this build does not know it.
 fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
     let baseline = &plan.baseline;
     match cell.setting {

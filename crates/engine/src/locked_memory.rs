@@ -19,9 +19,9 @@ const PAGES_MORE: u64 = 2;
 /// What this process may lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// `RLIMIT_MEMLOCK`; null where it does not apply to us.
+    /// `RLIMIT_MEMLOCK`; `None` where it does not apply to us.
     pub(crate) locked: Option<Bytes>,
-    /// `net.core.optmem_max`; null where it cannot be read.
+    /// `net.core.optmem_max`; `None` where it cannot be read.
     pub(crate) optmem: Option<Bytes>,
 }
 
@@ -47,7 +47,7 @@ impl Limits {
         }
     }
 
-    /// The largest zero-copy message of one thread, to a page; null for no
+    /// The largest zero-copy message of one thread, to a page; `None` for no
     /// limit.
     #[must_use]
     pub(crate) fn largest_message(&self) -> Option<Bytes> {

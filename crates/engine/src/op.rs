@@ -218,7 +218,7 @@ pub trait Sender: Send {
         Ok(())
     }
 
-    /// What the error of [`Self::run`] was, in words; null where the number says it all.
+    /// What the error of [`Self::run`] was, in words; `None` where the number says it all.
     fn explain(&mut self) -> Option<Trouble> {
         None
     }
@@ -229,7 +229,7 @@ pub trait Sender: Send {
         Vec::new()
     }
 
-    /// What starting its program took; null for arms that start none.
+    /// What starting its program took; `None` for arms that start none.
     fn start(&self) -> Option<ProgramStart> {
         None
     }

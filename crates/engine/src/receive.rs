@@ -60,7 +60,7 @@ impl<'a> Turn<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     pub(crate) tally: Tally,
-    /// Bytes that were mapped; null for a receiver that maps none.
+    /// Bytes that were mapped; `None` for a receiver that maps none.
     pub(crate) mapped_bytes: Option<u64>,
     /// When the first bytes were here; 0 for none.
     pub(crate) first_ns: u64,

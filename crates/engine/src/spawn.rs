@@ -196,7 +196,7 @@ pub(crate) fn last_line(errors: &File) -> Option<String> {
     Some(shown.collect())
 }
 
-/// The end of what a program has said; null where that cannot be read.
+/// The end of what a program has said; `None` where that cannot be read.
 fn last_words(mut errors: &File) -> Option<String> {
     let bytes = errors.metadata().ok()?.len();
     let from = bytes.saturating_sub(ERRORS_BYTES_MAX);

@@ -60,7 +60,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place of an end; null in studies without a network.
+    /// The place of an end; `None` in studies without a network.
     pub(crate) fn of(trial: &Trial, side: Side) -> Option<Place> {
         let topology = trial.cell.topology()?;
         Some(Place { topology, ip: trial.network.ip, side, hosts: trial.hosts })

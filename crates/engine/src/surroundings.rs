@@ -144,7 +144,7 @@ fn has_flag(root: &Root) -> bool {
 pub(crate) struct Container {
     /// What made it, and the file that says so.
     pub(crate) named: Option<(String, &'static str)>,
-    /// Kinds of namespaces that are not the machine's own; null where that
+    /// Kinds of namespaces that are not the machine's own; `None` where that
     /// cannot be seen.
     pub(crate) apart: Option<Vec<&'static str>>,
 }

@@ -41,7 +41,7 @@ pub(crate) trait Take: Send {
     /// long as the stall limit; what else the call says.
     fn take(&mut self) -> Result<Taken, Errno>;
 
-    /// What became of its multishot requests since it was made; null for one
+    /// What became of its multishot requests since it was made; `None` for one
     /// that makes none.
     fn multishot(&self) -> Option<MultishotCounts> {
         None

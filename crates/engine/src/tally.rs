@@ -12,11 +12,11 @@ pub struct Tally {
     pub bytes: u64,
     /// System calls that moved or tried to move payload.
     pub calls: u64,
-    /// Zero-copy sends; null for arms that make none.
+    /// Zero-copy sends; `None` for arms that make none.
     pub zerocopy: Option<ZerocopyCounts>,
-    /// What its processes spent; null for arms that start none.
+    /// What its processes spent; `None` for arms that start none.
     pub children: Option<Children>,
-    /// Reads of a file that were not as asked for; null for all others.
+    /// Reads of a file that were not as asked for; `None` for all others.
     pub file: Option<FileCounts>,
 }
 

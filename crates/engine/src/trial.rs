@@ -211,7 +211,7 @@ fn tell_copies(outcome: &mut TrialOutcome) {
     }
 }
 
-/// Share of the bytes received that were mapped; null where nothing was
+/// Share of the bytes received that were mapped; `None` where nothing was
 /// received.
 fn mapped_share(slices: &[&SliceOutcome]) -> Option<f64> {
     let counts: Vec<&Counts> = slices.iter().filter_map(|slice| slice.rx.as_ref()).collect();

@@ -216,7 +216,7 @@ pub fn undisturbed_ln_ratio(trial: &TrialOutcome, arm: usize, to: usize) -> Opti
     Some((quarter_ns(arm)? / quarter_ns(to)?).ln())
 }
 
-/// The middle of some values, or of the two that are in the middle; null without any.
+/// The middle of some values, or of the two that are in the middle; `None` without any.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);

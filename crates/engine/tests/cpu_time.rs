@@ -543,7 +543,7 @@ fn checked(place: &Path, study: &str, id: &str, trial: &Trial) -> Result<Option<
     Ok(Some(process_ns > 10 * slack_ns))
 }
 
-/// Runs a trial; null where there is no number, which says why.
+/// Runs a trial; `None` where there is no number, which says why.
 fn took(place: &Path, [study, id]: [&str; 2], trial: &Trial) -> Option<Took> {
     let folder = tempfile::tempdir_in(place).unwrap();
     if trial.cell.is_alone() {
@@ -589,7 +589,7 @@ fn accounts(folder: &Path) -> Accounts {
     all
 }
 
-/// CPU time of both ends over the slices that count; null where one is not known.
+/// CPU time of both ends over the slices that count; `None` where one is not known.
 fn shown(outcome: &TrialOutcome) -> Option<u64> {
     let counted = outcome.slices.iter().filter(|slice| slice.kind == SliceKind::Measured);
     let ends = |slice: &iolens_model::outcome::SliceOutcome| {

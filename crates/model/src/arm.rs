@@ -55,14 +55,14 @@ pub struct ArmOutcome {
     pub status: Status,
     /// Why, for every status but `ok`.
     pub reason: Option<String>,
-    /// CPU copies per payload byte at the sender; null where unknown.
+    /// CPU copies per payload byte at the sender; `None` where unknown.
     pub copies_sender: Option<f64>,
     /// CPU copies per payload byte from fields to the receiver's buffer.
     pub copies_end_to_end: Option<f64>,
     /// Round-trip times of the measured rounds, in ns, from the request's
     /// send to the last byte of its response, as the requesting end saw them;
-    /// null in modes without requests.
+    /// `None` in modes without requests.
     pub latency: Option<Histogram>,
-    /// What came of a server; null in other studies, and where it did not begin.
+    /// What came of a server; `None` in other studies, and where it did not begin.
     pub server: Option<Box<ServerArm>>,
 }

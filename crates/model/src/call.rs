@@ -36,7 +36,7 @@ pub struct CallFacts {
     pub calls: u32,
     /// Bytes that one unit moves where a cell has no size; 0 where it moves none.
     pub bytes: u32,
-    /// Units that a thread's slice has at most; null where there is no end.
+    /// Units that a thread's slice has at most; `None` where there is no end.
     pub most: Option<u32>,
 }
 
@@ -55,10 +55,10 @@ impl CallFacts {
 /// The axes of `syscall`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyscallAxes {
-    /// Calls in a row that a slice is; null for as many as fill it. A number is
+    /// Calls in a row that a slice is; `None` for as many as fill it. A number is
     /// a question about one thread and block: its cells have the first thread count and the
     /// first size alone.
     pub in_a_row: Vec<Option<u64>>,
-    /// A file of the user's that calls are about; null for files of ours.
+    /// A file of the user's that calls are about; `None` for files of ours.
     pub file: Option<String>,
 }

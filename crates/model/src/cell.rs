@@ -50,12 +50,12 @@ pub enum Setting {
 /// The axes of `syscall`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SyscallSetting {
-    /// Calls in a row that a thread's slice is; null for as many as fill it.
+    /// Calls in a row that a thread's slice is; `None` for as many as fill it.
     pub in_a_row: Option<u64>,
 }
 
 impl SyscallSetting {
-    /// `10 calls in a row`; null where a slice is filled.
+    /// `10 calls in a row`; `None` where a slice is filled.
     #[must_use]
     pub fn in_words(self) -> Option<String> {
         let plural = |n| if n == 1 { "1 call".to_owned() } else { format!("{n} calls") };
@@ -115,7 +115,7 @@ impl NetSetting {
         format!("iovec {}", self.iovec)
     }
 
-    /// `received with recv`; null where nobody receives.
+    /// `received with recv`; `None` where nobody receives.
     #[must_use]
     pub fn receiver_in_words(&self) -> Option<String> {
         let is_named = self.topology.has_receiver() && !self.receiver.is_empty();
@@ -153,7 +153,7 @@ impl Cell {
         self.setting.study()
     }
 
-    /// The axes of `net`; null in other studies.
+    /// The axes of `net`; `None` in other studies.
     #[must_use]
     pub fn net(&self) -> Option<&NetSetting> {
         match &self.setting {
@@ -170,7 +170,7 @@ impl Cell {
         }
     }
 
-    /// The axes of `syscall`; null in other studies.
+    /// The axes of `syscall`; `None` in other studies.
     #[must_use]
     pub fn syscall(&self) -> Option<SyscallSetting> {
         match self.setting {
@@ -179,7 +179,7 @@ impl Cell {
         }
     }
 
-    /// The axes of `file`; null in other studies.
+    /// The axes of `file`; `None` in other studies.
     #[must_use]
     pub fn file(&self) -> Option<FileSetting> {
         match self.setting {
@@ -188,7 +188,7 @@ impl Cell {
         }
     }
 
-    /// The axes of `write`; null in other studies.
+    /// The axes of `write`; `None` in other studies.
     #[must_use]
     pub fn write(&self) -> Option<WriteSetting> {
         match self.setting {
@@ -197,7 +197,7 @@ impl Cell {
         }
     }
 
-    /// The axes of `copy`; null in other studies.
+    /// The axes of `copy`; `None` in other studies.
     #[must_use]
     pub fn copy(&self) -> Option<CopySetting> {
         match self.setting {
@@ -206,7 +206,7 @@ impl Cell {
         }
     }
 
-    /// The axes of `server`; null in other studies.
+    /// The axes of `server`; `None` in other studies.
     #[must_use]
     pub fn server(&self) -> Option<&ServerSetting> {
         match &self.setting {
@@ -215,7 +215,7 @@ impl Cell {
         }
     }
 
-    /// What of the file that is read is in the page cache when a slice begins; null
+    /// What of the file that is read is in the page cache when a slice begins; `None`
     /// in studies that read none.
     #[must_use]
     pub fn cache(&self) -> Option<CacheState> {
@@ -249,7 +249,7 @@ impl Cell {
         cell
     }
 
-    /// Where the ends stand; null in studies without a network.
+    /// Where the ends stand; `None` in studies without a network.
     #[must_use]
     pub fn topology(&self) -> Option<Topology> {
         match &self.setting {
@@ -271,14 +271,14 @@ impl Cell {
         self.net().is_some_and(|net| net.mode == Mode::Rr)
     }
 
-    /// How large the memory is that is worked on; null in studies where that
+    /// How large the memory is that is worked on; `None` in studies where that
     /// is no axis.
     #[must_use]
     pub fn working_set(&self) -> Option<WorkingSet> {
         self.net().map(|net| net.working_set)
     }
 
-    /// Receiver primitive; null in studies without one.
+    /// Receiver primitive; `None` in studies without one.
     #[must_use]
     pub fn receiver(&self) -> Option<&str> {
         self.net().map(|net| net.receiver.as_str())
@@ -296,7 +296,7 @@ impl Cell {
         Cell { size: Bytes(0), ..self.clone() }
     }
 
-    /// Its size; null where it has none.
+    /// Its size; `None` where it has none.
     #[must_use]
     pub fn own_size(&self) -> Option<Bytes> {
         (self.study().has_sizes() || self.size.0 > 0).then_some(self.size)

@@ -37,7 +37,7 @@ impl CopySetting {
         format!("blocks of {}", self.block_bytes)
     }
 
-    /// `fsync within the time`; null where nothing besides copying is.
+    /// `fsync within the time`; `None` where nothing besides copying is.
     #[must_use]
     pub fn sync_in_words(&self) -> Option<String> {
         (self.sync == CopySync::Fsync).then(|| "fsync within the time".to_owned())
@@ -53,10 +53,10 @@ pub struct CopyAxes {
     pub cache: Vec<CacheState>,
     /// What belongs to the time of a copy.
     pub sync: Vec<CopySync>,
-    /// The user's file, which is only read, and whose size is the only one; null for
+    /// The user's file, which is only read, and whose size is the only one; `None` for
     /// files of ours, one of each size.
     pub file: Option<String>,
-    /// The folder where ours are made and all are copied to; null for that of
+    /// The folder where ours are made and all are copied to; `None` for that of
     /// temporary files.
     pub dir: Option<String>,
     /// Whether the user's file may be evicted from the page cache, of which other

@@ -165,7 +165,7 @@ pub struct PrimitiveFacts {
     pub summary: String,
     /// What it is listed with.
     pub family: Family,
-    /// What it needs of a message; null where it can send any.
+    /// What it needs of a message; `None` where it can send any.
     pub condition: Option<Condition>,
     /// What its messages travel over.
     pub transport: Transport,

@@ -128,7 +128,7 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// What remains possible, by study.
     pub studies: Vec<Outlook>,
-    /// What is stored already; null where nothing is, or it cannot be read.
+    /// What is stored already; `None` where nothing is, or it cannot be read.
     pub stored: Option<Extent>,
 }
 

@@ -86,9 +86,9 @@ pub struct WriteAxes {
     pub pattern: Vec<Pattern>,
     /// Writes under way at once in each thread.
     pub depth: Vec<u32>,
-    /// The folder where the file is made; null for that of temporary files.
+    /// The folder where the file is made; `None` for that of temporary files.
     pub dir: Option<String>,
-    /// Bytes of the region that each arm of a trial writes to; null for what sizes
+    /// Bytes of the region that each arm of a trial writes to; `None` for what sizes
     /// and memory suggest.
     pub file_bytes: Option<Bytes>,
 }
@@ -163,11 +163,11 @@ pub struct FileAxes {
     pub consumer: Vec<Consumer>,
     /// Reads under way at once in each thread.
     pub depth: Vec<u32>,
-    /// The user's file, which is only read; null for one of ours.
+    /// The user's file, which is only read; `None` for one of ours.
     pub file: Option<String>,
-    /// The folder where ours is made; null with a file of the user's.
+    /// The folder where ours is made; `None` with a file of the user's.
     pub dir: Option<String>,
-    /// Size of ours; null for what the machine's memory and caches suggest.
+    /// Size of ours; `None` for what the machine's memory and caches suggest.
     pub file_bytes: Option<Bytes>,
     /// Whether the user's file may be evicted from the page cache, of which other
     /// processes that use it hear.
@@ -193,7 +193,7 @@ pub struct EngineFacts {
     /// Whether each block is on the device, as far as that says, before the next one
     /// begins.
     pub is_durable: bool,
-    /// Of a program that copies, its argument list; null for engines of ours.
+    /// Of a program that copies, its argument list; `None` for engines of ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Vec<String>>,
 }
@@ -213,17 +213,17 @@ pub struct FileFacts {
     pub file_system: String,
     /// The first pass over it after it was written and evicted, from end to end:
     /// never paired with a later one, because a host or a device may know the bytes
-    /// from then on. Null where it could not be evicted, and for the user's file,
+    /// from then on. `None` where it could not be evicted, and for the user's file,
     /// whose first pass was before us.
     pub first_pass: Option<Nanos>,
     /// What makes it unfit to be timed, a sentence each: holes, extents that were
     /// never written, zeros.
     pub warnings: Vec<String>,
-    /// What writing to it is about; null where it is only read.
+    /// What writing to it is about; `None` where it is only read.
     pub writing: Option<WritingFacts>,
     /// What came after dropping caches of the whole system; empty without consent.
     pub dropped: Vec<AfterDrop>,
-    /// Where it is copied to; null in other studies than `copy`.
+    /// Where it is copied to; `None` in other studies than `copy`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<DestinationFacts>,
 }
@@ -240,7 +240,7 @@ pub struct DestinationFacts {
 /// What came after caches of the whole system were dropped, or nothing was, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AfterDrop {
-    /// What was dropped; null for nothing, which the others are compared with.
+    /// What was dropped; `None` for nothing, which the others are compared with.
     pub mode: Option<DropMode>,
     /// The first read of a page of the file.
     pub page: Nanos,
@@ -249,7 +249,7 @@ pub struct AfterDrop {
     /// open(2), fstat(2) and close(2) of every file of a folder of ours, which are
     /// empty.
     pub names: Nanos,
-    /// Of the file's first MiB and page, the bytes in the page cache before; null
+    /// Of the file's first MiB and page, the bytes in the page cache before; `None`
     /// where the kernel does not say, here and below.
     pub resident_bytes: Option<u64>,
     /// The page cache (`Cached` of /proc/meminfo) after the drop, over that before, in
@@ -268,7 +268,7 @@ pub struct WritingFacts {
     /// Regions of the file.
     pub regions: u32,
     /// Dirty memory from which on the kernel writes back by itself
-    /// (`nr_dirty_background_threshold` of /proc/vmstat), when the run began; null
+    /// (`nr_dirty_background_threshold` of /proc/vmstat), when the run began; `None`
     /// where it does not say.
     pub dirty_background: Option<Bytes>,
     /// How long it took to write a page of the file and bring it to the device with
@@ -277,7 +277,7 @@ pub struct WritingFacts {
 }
 
 impl WritingFacts {
-    /// The median time of writing a page and bringing it to the device; null where
+    /// The median time of writing a page and bringing it to the device; `None` where
     /// it was not tried.
     #[must_use]
     pub fn flush(&self) -> Option<Nanos> {
@@ -344,7 +344,7 @@ fn several<const N: usize>(rows: [(usize, String); N]) -> Vec<String> {
 /// the whole file that is read, of the arm's region of the one that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FileCounts {
-    /// Bytes of the file in the page cache when the slice began, in whole pages; null
+    /// Bytes of the file in the page cache when the slice began, in whole pages; `None`
     /// where the kernel does not say, here and below.
     pub resident_before_bytes: Option<u64>,
     /// And when it had ended.
@@ -357,7 +357,7 @@ pub struct FileCounts {
     /// Reads that would have had to wait (`EAGAIN`), and were made again.
     pub would_block: u64,
     /// Bytes in the page cache that were not on the device when the slice began, in
-    /// whole pages: dirty, or under write-back; null where the file is only read, here
+    /// whole pages: dirty, or under write-back; `None` where the file is only read, here
     /// and below.
     pub dirty_before_bytes: Option<u64>,
     /// And when it had ended: what is brought to the device outside of its clock.
@@ -379,7 +379,7 @@ impl FileCounts {
     }
 
     /// Of several slices: what storage delivered in all of them, and the most that
-    /// was resident around one; null where one is.
+    /// was resident around one; `None` where one is.
     #[must_use]
     pub fn and_later(&self, later: &FileCounts) -> FileCounts {
         let most = |a: Option<u64>, b: Option<u64>| Some(a?.max(b?));

@@ -109,7 +109,7 @@ pub struct Calibration {
     pub harness_slice_ns: f64,
     /// One byte to the other end and one byte back, over a connection of the
     /// kind that is measured: a slice's fixed cost inside the clock is at most
-    /// this, because its receipt is one of the two ways. Null where the
+    /// this, because its receipt is one of the two ways. `None` where the
     /// connection could not be made.
     pub receipt_round_trip_ns: Option<f64>,
     /// Copy bandwidth in cache by one thread, bytes written per second.
@@ -177,7 +177,7 @@ pub struct Costs {
     pub thread_start_ns: Option<f64>,
     /// A bare hand-over with the counters of a slice open, as in
     /// [`SwitchCost::handover_ns`]: what they cost at each context switch is
-    /// the difference. Null where none are open.
+    /// the difference. `None` where none are open.
     pub counted_handover_ns: Option<f64>,
     /// Hand-overs of a CPU between two threads, by working set, smallest first;
     /// empty where they could not be measured.

@@ -20,7 +20,7 @@ impl KernelVersion {
     }
 
     /// The version in a release as uname(2) gives it, such as
-    /// `6.18.44-fc-v669`; null where there is none.
+    /// `6.18.44-fc-v669`; `None` where there is none.
     #[must_use]
     pub fn of_release(release: &str) -> Option<KernelVersion> {
         let mut numbers = release.split(['.', '-', '+', '_', ' ']);

@@ -20,7 +20,7 @@ impl Histogram {
         self.buckets.iter().map(|&(_, count)| count).sum()
     }
 
-    /// Mean in ns; null without a time.
+    /// Mean in ns; `None` without a time.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         let total = self.total();
@@ -29,7 +29,7 @@ impl Histogram {
     }
 
     /// The smallest time that at least the share `q` (0 to 1) of all times
-    /// does not exceed; null without a time. Whether there are enough times
+    /// does not exceed; `None` without a time. Whether there are enough times
     /// to show it is for the caller to say.
     #[must_use]
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {

@@ -93,14 +93,14 @@ pub struct ClientThread {
     pub spinning: Nanos,
     /// From its first request to its last reply.
     pub wall: Nanos,
-    /// Ready to run without a CPU; null where the kernel counts nothing.
+    /// Ready to run without a CPU; `None` where the kernel counts nothing.
     pub run_delay: Option<Nanos>,
     /// Times that the scheduler took the CPU from it.
     pub involuntary_switches: u64,
 }
 
 impl ClientThread {
-    /// Share of the time in which it worked, 0 to 1; null where no time passed.
+    /// Share of the time in which it worked, 0 to 1; `None` where no time passed.
     #[must_use]
     pub fn busy(&self) -> Option<f64> {
         let worked = self.cpu.0.saturating_sub(self.spinning.0);
@@ -118,7 +118,7 @@ pub struct Connects {
     /// Those that took 0.9 s or more: so long takes a first request to connect
     /// that was dropped, of which the kernel makes another one after a second.
     pub slow: u64,
-    /// From the first one begun to the last one made before the requests; null
+    /// From the first one begun to the last one made before the requests; `None`
     /// for short connections.
     pub ramp: Option<Nanos>,
 }
@@ -149,7 +149,7 @@ pub struct Load {
     pub length: Length,
     /// What makes a request due.
     pub pace: Pace,
-    /// What the random gaps came from; null where nothing is random.
+    /// What the random gaps came from; `None` where nothing is random.
     pub seed: Option<u64>,
     /// Whether it ran to its end.
     pub status: Status,
@@ -192,20 +192,20 @@ pub struct Load {
     pub received_bytes: u64,
     /// What the threads of the client spent.
     pub threads: Vec<ClientThread>,
-    /// CPU time of the client's process, ramp left out; null where it cannot be read.
+    /// CPU time of the client's process, ramp left out; `None` where it cannot be read.
     pub cpu: Option<Cpu>,
-    /// What the kernel counted meanwhile; null where it cannot be read.
+    /// What the kernel counted meanwhile; `None` where it cannot be read.
     pub network: Option<NetworkCounts>,
 }
 
 impl Load {
-    /// Right replies per second of the window; null where no time passed.
+    /// Right replies per second of the window; `None` where no time passed.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         (self.window.0 > 0).then(|| self.replies_in_window as f64 * 1e9 / self.window.0 as f64)
     }
 
-    /// Requests per second that an open loop was to make; null for a closed one.
+    /// Requests per second that an open loop was to make; `None` for a closed one.
     #[must_use]
     pub fn offered(&self) -> Option<f64> {
         match self.pace {
@@ -221,7 +221,7 @@ impl Load {
         Some(self.rate()? * self.from_sent.mean_ns()? / 1e9)
     }
 
-    /// Time in which threads of the client were ready to run without a CPU; null
+    /// Time in which threads of the client were ready to run without a CPU; `None`
     /// where the kernel counts nothing.
     #[must_use]
     pub fn run_delay(&self) -> Option<Nanos> {

@@ -72,7 +72,7 @@ pub struct Sighting<'a> {
     pub last_unix_ns: u64,
 }
 
-/// What shows that two sightings are of two machines; null where nothing does.
+/// What shows that two sightings are of two machines; `None` where nothing does.
 ///
 /// - Another CPU model, another architecture, a cache of another size, or memory that differs
 ///   by more than 1/16: a kernel keeps some of it for itself, and another kernel another part.

@@ -37,9 +37,9 @@ pub struct TrialOutcome {
     pub slices: Vec<SliceOutcome>,
     /// The machine around the trial.
     pub environment: Environment,
-    /// The same of the other machine; null where both ends are on one, or it was not heard of.
+    /// The same of the other machine; `None` where both ends are on one, or it was not heard of.
     pub far_environment: Option<Environment>,
-    /// The sending end; null if it never answered.
+    /// The sending end; `None` if it never answered.
     pub tx: Option<EndFacts>,
     /// The receiving end.
     pub rx: Option<EndFacts>,
@@ -62,7 +62,7 @@ pub struct SliceOutcome {
     /// The sending end; its `time_ns` is the slice's clock: from the first
     /// call to the last receipt.
     pub tx: Counts,
-    /// The receiving end; null for arms that have none.
+    /// The receiving end; `None` for arms that have none.
     pub rx: Option<Counts>,
 }
 
@@ -74,13 +74,13 @@ pub struct Counts {
     pub messages: u64,
     /// Payload bytes the kernel accepted, or delivered.
     pub bytes: u64,
-    /// System calls that moved, or tried to move, payload; null for programs, whose calls
+    /// System calls that moved, or tried to move, payload; `None` for programs, whose calls
     /// nobody counts: see [`crate::file::EngineFacts::program`].
     pub calls: Option<u64>,
     /// First call of the first thread to the end of the last one.
     pub time_ns: u64,
     /// CPU time of the end's threads, user and kernel, and of the threads of the kernel's that
-    /// worked for them (io_uring's); null where one of those ended before it was read.
+    /// worked for them (io_uring's); `None` where one of those ended before it was read.
     pub task_clock_ns: Option<u64>,
     /// Voluntary context switches: the thread waited.
     pub voluntary_switches: Option<u64>,
@@ -99,16 +99,16 @@ pub struct Counts {
     pub segments_out: Option<u64>,
     /// Ticks in softirq on the end's CPUs, whoever caused them.
     pub softirq_ticks: Option<u64>,
-    /// Zero-copy sends; null for arms that make none.
+    /// Zero-copy sends; `None` for arms that make none.
     pub zerocopy: Option<ZerocopyCounts>,
     /// Payload bytes that the kernel mapped into the receiver's address space
-    /// instead of copying them; null for receivers that map none, and at the
+    /// instead of copying them; `None` for receivers that map none, and at the
     /// sending end.
     pub mapped_bytes: Option<u64>,
-    /// Multishot receives; null for receivers that make none, and at the sending
+    /// Multishot receives; `None` for receivers that make none, and at the sending
     /// end.
     pub multishot: Option<MultishotCounts>,
-    /// What was found around a slice that reads a file; null in other studies.
+    /// What was found around a slice that reads a file; `None` in other studies.
     pub file: Option<FileCounts>,
     /// Time for which threads of the end were ready to run and waited for a
     /// CPU, ns.
@@ -132,7 +132,7 @@ pub struct ZerocopyCounts {
     /// queue, each of which may cover a range of ids (`skb_zerocopy_notify_extend`),
     /// or CQEs with `IORING_CQE_F_NOTIF`.
     pub notifications: u64,
-    /// Those of them that the kernel reported as copied after all; null where
+    /// Those of them that the kernel reported as copied after all; `None` where
     /// it does not report that (io_uring before Linux 6.2). Lossy for
     /// `MSG_ZEROCOPY`: a notification that is merged into another one loses its
     /// own flag (`skb_zerocopy_notify_extend`, net/core/skbuff.c), so exact
@@ -233,7 +233,7 @@ macro_rules! counts {
 
 counts! {
     /// Counts of the end's threads by the processor's performance monitoring
-    /// unit, from perf_event_open(2). Each is null where it was not counted the
+    /// unit, from perf_event_open(2). Each is `None` where it was not counted the
     /// whole time; the reason stands in the end's facts.
     PmuCounts {
         /// CPU cycles in user mode.
@@ -270,7 +270,7 @@ counts! {
 counts! {
     /// Counts by the kernel itself, from perf_event_open(2): software events
     /// and tracepoints of the end's threads, and everybody's on the end's CPUs.
-    /// Each is null where it was not counted; the reason stands in the end's
+    /// Each is `None` where it was not counted; the reason stands in the end's
     /// facts.
     KernelCounts {
         /// `task-clock` of the end's threads, ns: holds what the hypervisor
@@ -339,7 +339,7 @@ impl ZerocopyCounts {
     }
 
     /// Share of completed ids that the kernel reported as copied, 0 to 1;
-    /// null where none has completed, or where it does not report that.
+    /// `None` where none has completed, or where it does not report that.
     #[must_use]
     pub fn copied_share(&self) -> Option<f64> {
         let copied = self.copied.filter(|_| self.completions > 0)?;
@@ -359,7 +359,7 @@ pub struct EndFacts {
     /// Processors each thread may run on, as the kernel reads them back. Of one that follows
     /// what comes in for it, those that it was bound to one after another: `flows` has them.
     pub thread_cpus: Vec<Vec<u32>>,
-    /// Congestion control, as the kernel reads it back; null without TCP.
+    /// Congestion control, as the kernel reads it back; `None` without TCP.
     pub congestion: Option<String>,
     /// `SO_SNDBUF` as read back.
     pub send_buffer_bytes: Option<u64>,
@@ -369,14 +369,14 @@ pub struct EndFacts {
     pub nodelay: Option<bool>,
     /// `TCP_MAXSEG` of a connection.
     pub mss_bytes: Option<u64>,
-    /// MTU of the device between the ends; null over loopback, whose device
+    /// MTU of the device between the ends; `None` over loopback, whose device
     /// is the machine's.
     pub mtu_bytes: Option<u64>,
     /// Packet sockets (`AF_PACKET`) that listen in the network namespace of
     /// this end, from /proc/net/packet: each forces copies of zero-copy
-    /// sends. Null where that cannot be read.
+    /// sends. `None` where that cannot be read.
     pub packet_taps: Option<u64>,
-    /// Bytes that one arm sends from, over all threads; null at the receiving
+    /// Bytes that one arm sends from, over all threads; `None` at the receiving
     /// end.
     pub ring_bytes: Option<u64>,
     /// Time spent reading counters, all slices.
@@ -395,11 +395,11 @@ pub struct EndFacts {
     /// What starting the programs among its arms took.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<ProgramStart>,
-    /// Connections to the port for data that were not of this trial, at least; null at an end
+    /// Connections to the port for data that were not of this trial, at least; `None` at an end
     /// that has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strangers: Option<u64>,
-    /// Datagrams to its ports that did not come from the other end, at least; null at an end
+    /// Datagrams to its ports that did not come from the other end, at least; `None` at an end
     /// that has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strange_datagrams: Option<u64>,
@@ -408,11 +408,11 @@ pub struct EndFacts {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Flows>,
     /// The shortest round trip that TCP saw on a connection to another machine, in nanoseconds;
-    /// null where both ends are on one.
+    /// `None` where both ends are on one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_round_trip_ns: Option<u64>,
     /// Packets that calls of this end found by polling a device (`TcpExt BusyPollRxPackets` of
-    /// its network namespace); null where none was to be polled.
+    /// its network namespace); `None` where none was to be polled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_polled_packets: Option<u64>,
     /// What this end could not read, and why.
@@ -425,7 +425,7 @@ pub struct Flows {
     /// Index into the trial's arms.
     pub arm: usize,
     /// The CPU that took in what came last for each thread's connection or port, after the
-    /// last slice (`SO_INCOMING_CPU`, socket(7)); null where the kernel does not tell.
+    /// last slice (`SO_INCOMING_CPU`, socket(7)); `None` where the kernel does not tell.
     pub incoming_cpus: Vec<Option<u32>>,
     /// The CPU that each thread was bound to.
     pub cpus: Vec<u32>,

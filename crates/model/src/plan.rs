@@ -168,7 +168,7 @@ impl Plan {
         }
     }
 
-    /// The axes of `net`; null in other studies.
+    /// The axes of `net`; `None` in other studies.
     #[must_use]
     pub fn net(&self) -> Option<&NetAxes> {
         match &self.axes {
@@ -185,7 +185,7 @@ impl Plan {
         }
     }
 
-    /// The axes of `syscall`; null in other studies.
+    /// The axes of `syscall`; `None` in other studies.
     #[must_use]
     pub fn syscall(&self) -> Option<&SyscallAxes> {
         match &self.axes {
@@ -194,7 +194,7 @@ impl Plan {
         }
     }
 
-    /// The axes of `file`; null in other studies.
+    /// The axes of `file`; `None` in other studies.
     #[must_use]
     pub fn file(&self) -> Option<&FileAxes> {
         match &self.axes {
@@ -203,7 +203,7 @@ impl Plan {
         }
     }
 
-    /// The axes of `write`; null in other studies.
+    /// The axes of `write`; `None` in other studies.
     #[must_use]
     pub fn write(&self) -> Option<&WriteAxes> {
         match &self.axes {
@@ -212,7 +212,7 @@ impl Plan {
         }
     }
 
-    /// The axes of `copy`; null in other studies.
+    /// The axes of `copy`; `None` in other studies.
     #[must_use]
     pub fn copy(&self) -> Option<&CopyAxes> {
         match &self.axes {
@@ -221,7 +221,7 @@ impl Plan {
         }
     }
 
-    /// The axes of `server`; null in other studies.
+    /// The axes of `server`; `None` in other studies.
     #[must_use]
     pub fn server(&self) -> Option<&ServerAxes> {
         match &self.axes {

@@ -83,7 +83,7 @@ pub struct ProfileTrial {
     pub sampling: Sampling,
     /// Both ends of every arm.
     pub ends: Vec<ProfileEnd>,
-    /// The A/A arm, which took its turns among them unsampled; null without it.
+    /// The A/A arm, which took its turns among them unsampled; `None` without it.
     pub unsampled: Option<Unsampled>,
     /// What could not be sampled, and why.
     pub not_measured: Vec<NotMeasured>,

@@ -29,7 +29,7 @@ pub struct RunHeader {
     pub started_unix_ns: u64,
     /// Version and commit of iolens.
     pub build: String,
-    /// The run whose crossovers this one looks at anew, at sizes inside their bands; null for
+    /// The run whose crossovers this one looks at anew, at sizes inside their bands; `None` for
     /// a run that stands for itself.
     pub confirms: Option<String>,
     /// The command line, for "how to reproduce".
@@ -44,17 +44,17 @@ pub struct RunHeader {
     pub calls: Vec<CallFacts>,
     /// The plan's engines, in its order; empty in other studies than `file`.
     pub engines: Vec<EngineFacts>,
-    /// The file that is read; null in other studies than `file`.
+    /// The file that is read; `None` in other studies than `file`.
     pub file: Option<FileFacts>,
     /// The machine.
     pub host: HostFacts,
-    /// The other machine; null where there is none.
+    /// The other machine; `None` where there is none.
     pub far: Option<FarFacts>,
     /// What its building blocks cost.
     pub calibration: Calibration,
-    /// How the run ended; null while it runs, or if it was killed.
+    /// How the run ended; `None` while it runs, or if it was killed.
     pub end: Option<RunEnd>,
-    /// Where it came from; null for a run that was measured into the database that has it.
+    /// Where it came from; `None` for a run that was measured into the database that has it.
     pub origin: Option<Origin>,
 }
 

@@ -22,9 +22,9 @@ pub struct SearchPhase {
     pub cell: Cell,
     /// The model.
     pub arm: Arm,
-    /// The step of its rate from what the closed loop took; null for that loop.
+    /// The step of its rate from what the closed loop took; `None` for that loop.
     pub step: Option<i32>,
-    /// Requests per second that were offered; null for the closed loop.
+    /// Requests per second that were offered; `None` for the closed loop.
     pub rate: Option<f64>,
     /// How long they were, what does not count included.
     pub phase: Nanos,
@@ -38,9 +38,9 @@ pub struct SearchPhase {
     pub status: Status,
     /// Why, for every status but `ok`.
     pub reason: Option<String>,
-    /// Times from when requests were due; null where none was measured.
+    /// Times from when requests were due; `None` where none was measured.
     pub latency: Option<Histogram>,
-    /// What came of it besides; null where it did not come to its end.
+    /// What came of it besides; `None` where it did not come to its end.
     pub server: Option<Box<ServerArm>>,
     /// The counts of both ends, likewise.
     pub slice: Option<SliceOutcome>,
@@ -49,13 +49,13 @@ pub struct SearchPhase {
 }
 
 impl SearchPhase {
-    /// What the client saw; null where the phase did not come to its end.
+    /// What the client saw; `None` where the phase did not come to its end.
     #[must_use]
     pub fn offered(&self) -> Option<&OfferedSlice> {
         self.server.as_ref()?.offered.last()
     }
 
-    /// Right replies per second while requests were due; null where none could come.
+    /// Right replies per second while requests were due; `None` where none could come.
     #[must_use]
     pub fn achieved(&self) -> Option<f64> {
         let offered = self.offered().filter(|offered| offered.window.0 > 0)?;

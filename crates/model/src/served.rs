@@ -29,10 +29,10 @@ pub struct Served {
     pub tasks: u64,
     /// Of them, those that were there at once, at most.
     pub tasks_at_once: u64,
-    /// CPU time of this process and of children that have ended; null where it
+    /// CPU time of this process and of children that have ended; `None` where it
     /// cannot be read.
     pub cpu: Option<Cpu>,
-    /// Why it ended by itself; null where it was told to.
+    /// Why it ended by itself; `None` where it was told to.
     pub failure: Option<String>,
 }
 

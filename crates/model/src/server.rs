@@ -146,11 +146,11 @@ pub struct ServerAxes {
     pub phase: Nanos,
     /// Connections that may wait to be taken.
     pub backlog: u32,
-    /// Threads of the client; null for as many as it has processors.
+    /// Threads of the client; `None` for as many as it has processors.
     pub client_threads: Option<u32>,
-    /// Processors of the servers; null for the first half.
+    /// Processors of the servers; `None` for the first half.
     pub server_cpus: Option<Vec<u32>>,
-    /// Processors of the client; null for the other half.
+    /// Processors of the client; `None` for the other half.
     pub client_cpus: Option<Vec<u32>>,
     /// Programs of the user's that are arms.
     pub external: Vec<External>,
@@ -213,7 +213,7 @@ impl ServerAxes {
 /// What the workers of a trial of servers are told besides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialServers {
-    /// Requests per second of an open loop, over all threads of the client; null in a
+    /// Requests per second of an open loop, over all threads of the client; `None` in a
     /// closed one.
     pub rate: Option<f64>,
     /// Arms, by their indices, that are offered the rate of another kind of models than
@@ -244,7 +244,7 @@ impl Eq for TrialServers {}
 /// What came of an arm of a trial of servers besides the counts of its slices.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServerArm {
-    /// Requests per second that an open loop was to make; null in a closed one.
+    /// Requests per second that an open loop was to make; `None` in a closed one.
     pub rate: Option<f64>,
     /// Whether that is the rate of another kind of models than its own.
     pub at_others_rate: bool,
@@ -267,7 +267,7 @@ pub struct ServerArm {
     /// Threads or processes that it had at once, at most.
     pub tasks_max: u64,
     /// Threads or processes that its model makes for what it was asked, at least and at
-    /// most; null where that is not known.
+    /// most; `None` where that is not known.
     pub tasks_asked: Option<(u64, Option<u64>)>,
     /// What every processor did meanwhile.
     pub cpus: CpuUse,
@@ -323,11 +323,11 @@ pub struct OfferedSlice {
     pub threads: Vec<ClientThread>,
     /// What the kernel counted in the client's network namespace.
     pub network: Option<NetworkCounts>,
-    /// The same in the servers'; null where both are in one.
+    /// The same in the servers'; `None` where both are in one.
     pub server_network: Option<NetworkCounts>,
     /// Entries of /proc that are processes, for a service that reads them all.
     pub processes: Option<u64>,
-    /// How the cgroups of the server held it back, and those of the client; null where
+    /// How the cgroups of the server held it back, and those of the client; `None` where
     /// they have no such account.
     pub throttled: [Option<Throttled>; 2],
 }

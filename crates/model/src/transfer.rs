@@ -23,11 +23,11 @@ pub struct Transfer {
     pub status: Status,
     /// Why not.
     pub reason: Option<String>,
-    /// Payload bytes of a message; null at a receiving end that was not told.
+    /// Payload bytes of a message; `None` at a receiving end that was not told.
     pub message_bytes: Option<Bytes>,
     /// Payload bytes the kernel accepted, or delivered.
     pub bytes: u64,
-    /// Messages sent, or received in whole; null where their size is not known.
+    /// Messages sent, or received in whole; `None` where their size is not known.
     pub messages: Option<u64>,
     /// System calls that moved, or tried to move, payload.
     pub calls: u64,
@@ -36,11 +36,11 @@ pub struct Transfer {
     pub time: Nanos,
     /// What ended the time.
     pub until: Until,
-    /// Zero-copy sends; null for primitives that make none.
+    /// Zero-copy sends; `None` for primitives that make none.
     pub zerocopy: Option<ZerocopyCounts>,
-    /// Payload bytes that were mapped; null for receivers that map none.
+    /// Payload bytes that were mapped; `None` for receivers that map none.
     pub mapped_bytes: Option<u64>,
-    /// CPU time of this process over the transfer, set-up left out; null where
+    /// CPU time of this process over the transfer, set-up left out; `None` where
     /// it cannot be read.
     pub cpu: Option<Cpu>,
     /// What each connection carried, in the order in which they were made.
@@ -62,7 +62,7 @@ pub struct OfConnection {
 }
 
 impl OfConnection {
-    /// Payload bits per second; null where no time passed.
+    /// Payload bits per second; `None` where no time passed.
     #[must_use]
     pub fn goodput_bits_per_s(&self) -> Option<f64> {
         bits_per_s(self.bytes, self.time)
@@ -89,13 +89,13 @@ pub enum Until {
 }
 
 impl Transfer {
-    /// Payload bits per second; null where no time passed.
+    /// Payload bits per second; `None` where no time passed.
     #[must_use]
     pub fn goodput_bits_per_s(&self) -> Option<f64> {
         bits_per_s(self.bytes, self.time)
     }
 
-    /// Time over the messages of all connections; null where there are none, or they are not
+    /// Time over the messages of all connections; `None` where there are none, or they are not
     /// known.
     #[must_use]
     pub fn ns_per_message(&self) -> Option<f64> {
@@ -103,7 +103,7 @@ impl Transfer {
         Some(self.time.0 as f64 / messages as f64)
     }
 
-    /// Messages over calls; null where messages are not known or nothing was
+    /// Messages over calls; `None` where messages are not known or nothing was
     /// called.
     #[must_use]
     pub fn messages_per_call(&self) -> Option<f64> {
@@ -111,7 +111,7 @@ impl Transfer {
         Some(messages as f64 / self.calls as f64)
     }
 
-    /// Share of the bytes that were mapped, 0 to 1; null for receivers that map
+    /// Share of the bytes that were mapped, 0 to 1; `None` for receivers that map
     /// none.
     #[must_use]
     pub fn mapped_share(&self) -> Option<f64> {

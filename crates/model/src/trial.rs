@@ -33,15 +33,15 @@ pub struct Trial {
     pub socket: SocketOptions,
     /// The network between the ends.
     pub network: NetworkOptions,
-    /// Where its ends are; null where both are on one machine.
+    /// Where its ends are; `None` where both are on one machine.
     pub hosts: Option<TrialHosts>,
     /// What is read around slices.
     pub probes: Probes,
-    /// The file that is read, or written; null in other studies than `file` and `write`.
+    /// The file that is read, or written; `None` in other studies than `file` and `write`.
     pub file: Option<TrialFile>,
-    /// Where files are copied; null in other studies than `copy`.
+    /// Where files are copied; `None` in other studies than `copy`.
     pub copies: Option<TrialCopies>,
-    /// What is offered to the servers; null in other studies than `server`.
+    /// What is offered to the servers; `None` in other studies than `server`.
     pub servers: Option<TrialServers>,
     /// Processors of the sending end; thread i runs on entry i mod length.
     pub tx_cpus: Vec<u32>,
@@ -120,11 +120,11 @@ pub struct TrialHosts {
 pub struct TrialFile {
     /// Its path, as bytes: JSON has text only.
     pub path: Vec<u8>,
-    /// Its size when the run looked at it; null where trials change it.
+    /// Its size when the run looked at it; `None` where trials change it.
     pub bytes: Option<u64>,
     /// What a random order of blocks follows from.
     pub seed: u64,
-    /// The regions that arms write to; null where the file is only read.
+    /// The regions that arms write to; `None` where the file is only read.
     pub regions: Option<TrialRegions>,
 }
 

@@ -190,20 +190,20 @@ pub struct Trial {
     pub round: u32,
     /// What of the file.
     pub extent: Extent,
-    /// From the first call to the last, or the life of a program; null where it failed.
+    /// From the first call to the last, or the life of a program; `None` where it failed.
     pub time_ns: Option<u64>,
-    /// Processor time, user and kernel; null where it was not read.
+    /// Processor time, user and kernel; `None` where it was not read.
     pub cpu_ns: Option<u64>,
-    /// System calls; null where nobody counted.
+    /// System calls; `None` where nobody counted.
     pub calls: Option<u64>,
-    /// Share of the extent in the page cache before, and after; null where the kernel
+    /// Share of the extent in the page cache before, and after; `None` where the kernel
     /// does not say.
     pub resident_before_share: Option<f64>,
     /// After.
     pub resident_after_share: Option<f64>,
-    /// Bytes from a device; null where the kernel does not say.
+    /// Bytes from a device; `None` where the kernel does not say.
     pub device_bytes: Option<u64>,
-    /// Why it counts for nothing; null where it counts.
+    /// Why it counts for nothing; `None` where it counts.
     pub failure: Option<String>,
 }
 
@@ -229,7 +229,7 @@ pub struct Candidate {
     pub is_shared: bool,
     /// What it calls, for who writes the program: calls and flags.
     pub calls: String,
-    /// Most bytes of buffers that all its threads may lock together; null for an engine
+    /// Most bytes of buffers that all its threads may lock together; `None` for an engine
     /// that locks none, or without a limit.
     pub locked_bytes_max: Option<u64>,
 }
@@ -253,19 +253,19 @@ pub struct Facts {
     pub file: String,
     /// Its size.
     pub file_bytes: u64,
-    /// When it was last changed, in nanoseconds since 1970; null where that is unknown.
+    /// When it was last changed, in nanoseconds since 1970; `None` where that is unknown.
     pub changed_ns: Option<u64>,
     /// Its file system.
     pub file_system: String,
     /// The device of that, as major:minor.
     pub device: String,
-    /// What direct reads have to be multiples of; null where it is not told.
+    /// What direct reads have to be multiples of; `None` where it is not told.
     pub direct_alignment_bytes: Option<u32>,
-    /// Share of the file in the page cache; null where the kernel does not say.
+    /// Share of the file in the page cache; `None` where the kernel does not say.
     pub resident_share: Option<f64>,
-    /// Share that huge pages map; null where it was not found out.
+    /// Share that huge pages map; `None` where it was not found out.
     pub huge_mapped_share: Option<f64>,
-    /// The folder of copies and its file system; null for reading.
+    /// The folder of copies and its file system; `None` for reading.
     pub folder: Option<(String, String)>,
     /// Release of the kernel.
     pub kernel: String,
@@ -273,11 +273,11 @@ pub struct Facts {
     pub cpu: String,
     /// Processors that may be used.
     pub cpus: u32,
-    /// Memory of the machine; null where it is not told.
+    /// Memory of the machine; `None` where it is not told.
     pub memory_bytes: Option<u64>,
-    /// Processor time that cgroups allow, in processors; null for no limit.
+    /// Processor time that cgroups allow, in processors; `None` for no limit.
     pub cgroup_cpus: Option<f64>,
-    /// The hypervisor, in words; null on bare metal.
+    /// The hypervisor, in words; `None` on bare metal.
     pub hypervisor: Option<String>,
     /// One crossing into the kernel and back, which does nothing.
     pub crossing_ns: f64,
@@ -310,9 +310,9 @@ pub const FOLIOS_SMALL: f64 = 0.9;
 /// The file dropped from the page cache and read again in large folios.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cure {
-    /// Time of that; null where it failed.
+    /// Time of that; `None` where it failed.
     pub time: Option<Nanos>,
-    /// Share that huge pages map before; null where it is not told.
+    /// Share that huge pages map before; `None` where it is not told.
     pub huge_before_share: Option<f64>,
     /// And after.
     pub huge_after_share: Option<f64>,
@@ -352,17 +352,17 @@ pub struct Record {
     pub programs: Vec<(String, Vec<String>)>,
     /// All trials, in the order in which they ran.
     pub trials: Vec<Trial>,
-    /// Bytes per second of the device; null where it does not count.
+    /// Bytes per second of the device; `None` where it does not count.
     pub device_bytes_per_s: Option<f64>,
     /// Why the final ended.
     pub stop: Stop,
-    /// That the bytes are those of the file; null where that was not possible.
+    /// That the bytes are those of the file; `None` where that was not possible.
     pub proof: Option<Proof>,
-    /// The cure for small folios; null where it was not tried.
+    /// The cure for small folios; `None` where it was not tried.
     pub cure: Option<Cure>,
     /// Time of everything.
     pub duration: Nanos,
-    /// Time that a hypervisor took from this machine meanwhile; null where it is not
+    /// Time that a hypervisor took from this machine meanwhile; `None` where it is not
     /// told.
     pub stolen: Option<Nanos>,
     /// Whether a quota held this process back meanwhile.

@@ -49,7 +49,7 @@ macro_rules! settings {
     ($d:tt $($(#[$doc:meta])+ $field:ident: $type:ty = $usual:expr, $concern:ident,
         |$tuning:ident| $words:expr;)+) => {
         /// What all arms of a cell have in common beyond what a plan is about.
-        /// What does not apply in a cell is null, so that it does not tell
+        /// What does not apply in a cell is `None`, so that it does not tell
         /// cells apart.
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
@@ -142,7 +142,7 @@ macro_rules! settings {
 settings! { $
     /// The internet protocol.
     ip: IpVersion = IpVersion::V4, Every, |tuning| Some(tuning.ip.to_string());
-    /// MTU of the veth pair, headers of IP and TCP included; null where the
+    /// MTU of the veth pair, headers of IP and TCP included; `None` where the
     /// device is not one.
     mtu_bytes: Option<u32> = Some(1500), Veth, |tuning| {
         tuning.mtu_bytes.map(|bytes| format!("MTU {bytes}"))
@@ -151,7 +151,7 @@ settings! { $
     socket_buffer_bytes: Bytes = Bytes(512 << 10), Every, |tuning| {
         Some(format!("socket buffer {}", tuning.socket_buffer_bytes))
     };
-    /// Bytes asked of one receiving call, whatever the message size; null where
+    /// Bytes asked of one receiving call, whatever the message size; `None` where
     /// nobody receives.
     receive_size_bytes: Option<Bytes> = Some(Bytes(128 << 10)), Receiver, |tuning| {
         tuning.receive_size_bytes.map(|size| format!("receive size {size}"))
@@ -180,8 +180,9 @@ settings! { $
     };
 }
 
-/// `SO_BUSY_POLL` of both ends, in microseconds (socket(7)), with devices that can be polled; null
-/// leaves both as they are. 0 has the devices alone, so that the polling itself can be compared.
+/// `SO_BUSY_POLL` of both ends, in microseconds (socket(7)), with devices that can be polled;
+/// `None` leaves both as they are. 0 has the devices alone, so that the polling itself can be
+/// compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BusyPoll(pub Option<u32>);
@@ -457,7 +458,7 @@ impl NetworkOptions {
     /// of any length goes out in one piece.
     pub const SINK_MTU_BYTES: u32 = 65_535;
 
-    /// MTU of the device that we make for a topology; null where it is the
+    /// MTU of the device that we make for a topology; `None` where it is the
     /// machine's.
     #[must_use]
     pub fn device_mtu_bytes(self, topology: Topology) -> Option<u32> {

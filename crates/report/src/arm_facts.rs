@@ -27,7 +27,7 @@ pub(crate) fn of<'a>(told: &'a Told, cell: Option<&Cell>) -> Vec<Fact<'a>> {
     grouped(named).into_iter().map(fact).collect()
 }
 
-/// The facts of one arm in one trial, by name; null where it has none.
+/// The facts of one arm in one trial, by name; `None` where it has none.
 pub(crate) fn object(trial: &TrialOutcome, arm: usize) -> Value {
     let facts = trial.tx.iter().flat_map(|end| &end.arm_facts).filter(|fact| fact.arm == arm);
     let facts: Map<String, Value> =

@@ -48,7 +48,7 @@ pub(crate) fn received_with<'a>(
 }
 
 /// What the kernel decided while it ran, each lowest and highest over some
-/// cells; null where it was not measured.
+/// cells; `None` where it was not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Shares {
     /// Of zero-copy sends, those that were copied late.
@@ -74,7 +74,7 @@ impl Shares {
     }
 
     /// Lowest and highest number of copies that a path makes, at the sender and
-    /// end to end; null where what decides it was not measured.
+    /// end to end; `None` where what decides it was not measured.
     pub(crate) fn copies(&self, path: &DataPath) -> Option<[(f64, f64); 2]> {
         let none = Some((0.0, 0.0));
         let late = if path.may_copy_late() { self.late } else { none }?;
@@ -92,7 +92,7 @@ pub(crate) fn copies_range((low, high): (f64, f64)) -> String {
     number::extent(low, high)
 }
 
-/// Lowest and highest of some values; null where there is none.
+/// Lowest and highest of some values; `None` where there is none.
 pub(crate) fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |span, value| {
         let (low, high) = span.unwrap_or((value, value));
@@ -101,7 +101,7 @@ pub(crate) fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 }
 
 /// Lowest and highest share of zero-copy sends of an arm that the kernel
-/// reported as copied; null where no cell has one.
+/// reported as copied; `None` where no cell has one.
 pub(crate) fn copied<'a>(
     cells: impl IntoIterator<Item = &'a CellAnalysis>,
     label: &str,
@@ -132,7 +132,7 @@ pub(crate) fn on_curve<'a>(
 pub(crate) type Multiple = (f64, Interval);
 
 /// The time per message of `a` over that of `b`, both labels of this cell;
-/// null where the analysis does not compare them.
+/// `None` where the analysis does not compare them.
 pub(crate) fn multiple(cell: &CellAnalysis, a: &str, b: &str) -> Option<Multiple> {
     let baseline = cell.arms.iter().find(|arm| arm.arm.role == Role::Baseline)?;
     let contrast = |label: &str| {

@@ -45,7 +45,7 @@ impl Row<'_> {
     }
 }
 
-/// Bytes that a call moves in a cell; null where the run does not say.
+/// Bytes that a call moves in a cell; `None` where the run does not say.
 pub(crate) fn bytes_of(run: &Run, cell: &Cell, call: &str) -> Option<u64> {
     run.header.calls.iter().find(|facts| facts.id == call).map(|facts| facts.bytes_in(cell))
 }

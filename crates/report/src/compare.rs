@@ -121,7 +121,7 @@ fn reading(compared: &Compared<'_>) -> String {
 
 /// JSON. `inputs` is what differs, `changes` one object for each
 /// arm, cell and quantity: `ratio` is B over A of the ratio to the baseline, above 1 faster
-/// (or cheaper) in B; `verdict` is null for the baseline, for controls and where a run was
+/// (or cheaper) in B; `verdict` is `None` for the baseline, for controls and where a run was
 /// `--quick` (`indicative`). `own` is what the arm takes by itself, in ns per message, and
 /// `interleaved` says whether the trials of both runs were measured in turn. `slower` counts
 /// what makes the exit code 1.

@@ -184,7 +184,7 @@ fn share_and_half(share: &Estimate) -> String {
     )
 }
 
-/// Shares by class and arm of one scope; null where no arm has it.
+/// Shares by class and arm of one scope; `None` where no arm has it.
 fn shares(explanation: &Explanation, scope: Scope) -> Option<Table> {
     let arms: Vec<(&ArmAttribution, &ScopeAttribution)> = explanation
         .attribution

@@ -92,7 +92,7 @@ pub(crate) fn without_cache(run: &Run, cell: &Cell) -> String {
     crate::words::joined(parts)
 }
 
-/// 1/b of a fit, bytes per second; null where a byte costs nothing.
+/// 1/b of a fit, bytes per second; `None` where a byte costs nothing.
 pub(crate) fn bandwidth(model: &CostModel) -> Option<Estimate> {
     let Estimate { value, interval, n } = model.per_byte_ns;
     let interval = interval.filter(|interval| interval.low > 0.0);

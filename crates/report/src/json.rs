@@ -74,7 +74,7 @@ fn listed(rows: Rows<'_>, records: impl Iterator<Item = Record>) -> String {
     out
 }
 
-/// Which run it is, and why metrics of it are null.
+/// Which run it is, and why metrics of it are `None`.
 fn about(run: &Run) -> String {
     let missing = json!(not_measured(&Told::of(&run.trials)));
     let (id, host) = (json!(run.header.id), json!(run.header.host_label()));

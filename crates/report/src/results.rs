@@ -260,7 +260,7 @@ fn cpu(arm: &ArmAnalysis) -> Option<f64> {
     }
 }
 
-/// Whether the pointwise intervals of two contrasts meet; null without both.
+/// Whether the pointwise intervals of two contrasts meet; `None` without both.
 pub(crate) fn overlap(a: &Contrast, b: &Contrast) -> Option<bool> {
     let (a, b) = a.pointwise.zip(b.pointwise)?;
     Some(a.low <= b.high && b.low <= a.high)

@@ -218,7 +218,7 @@ pub(crate) fn by_end(cpus: &[CpuShares]) -> Vec<(CpuOf, CpuShares)> {
     ends.into_iter().map(of_end).collect()
 }
 
-/// A row for each processor at each time; null where nothing could be read.
+/// A row for each processor at each time; `None` where nothing could be read.
 pub(crate) fn use_of_cpus(cell: &CellAnalysis, caption: &str) -> Option<Table> {
     let mut columns = vec![
         Column::left("when", "or in whose slices"),

@@ -22,11 +22,11 @@ pub(crate) struct Candidate<'a> {
     pub(crate) label: &'a str,
     /// Its primitive, for the colour.
     pub(crate) primitive: &'a str,
-    /// What it needs of a message; null where it can send any.
+    /// What it needs of a message; `None` where it can send any.
     pub(crate) condition: Option<Condition>,
     /// Whether the kernel copied what it was to send without a copy.
     pub(crate) copied: bool,
-    /// Against the baseline; null for the baseline.
+    /// Against the baseline; `None` for the baseline.
     pub(crate) contrast: Option<&'a Contrast>,
 }
 

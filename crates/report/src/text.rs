@@ -187,7 +187,7 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
     Table::of("", rows.iter().map(row)).text(style.columns())
 }
 
-/// Where a run came from that was imported, as one line; null for others.
+/// Where a run came from that was imported, as one line; `None` for others.
 #[must_use]
 pub fn origin(header: &RunHeader) -> Option<String> {
     let origin = header.origin.as_ref()?;

@@ -5,7 +5,7 @@ use iolens_model::trial::SliceKind;
 
 type Row = [Option<u64>; Counts::COUNT];
 
-/// Counts of one slice, or of several together. A sum is null as soon as one of its parts is.
+/// Counts of one slice, or of several together. A sum is `None` as soon as one of its parts is.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted {
     pub(crate) slices: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Counted {
     softirq_ticks: Option<u64>,
 }
 
-/// The sums of one arm over its measured slices; null without any.
+/// The sums of one arm over its measured slices; `None` without any.
 pub(crate) fn totals(trial: &TrialOutcome, arm: usize) -> Option<Counted> {
     let own = |slice: &&SliceOutcome| slice.arm == arm && slice.kind == SliceKind::Measured;
     let slices = trial.slices.iter().filter(own).map(Counted::of);
@@ -88,7 +88,7 @@ impl Counted {
         row[at?]
     }
 
-    /// One count over another; null where that is none.
+    /// One count over another; `None` where that is none.
     pub(crate) fn share(&self, part: &str, whole: &str) -> Option<f64> {
         let whole = self.get(whole).filter(|whole| *whole > 0)?;
         Some(self.get(part)? as f64 / whole as f64)

@@ -72,7 +72,7 @@ pub(crate) fn absurd(text: &str) -> Vec<&str> {
     numbers.chain(groups.filter(wide)).collect()
 }
 
-/// `3.05 µs`, or another number with or without a unit of time; null for other words.
+/// `3.05 µs`, or another number with or without a unit of time; `None` for other words.
 fn amount(text: &str) -> Option<f64> {
     let (digits, unit) = text.split_once(' ').unwrap_or((text, ""));
     let unit = match unit.split([',', ';']).next()? {

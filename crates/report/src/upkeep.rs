@@ -27,7 +27,7 @@ pub struct Collected<'a> {
     pub empty: &'a [RunRow],
     /// What room there was.
     pub before: Extent,
-    /// And is now; null where nothing was done.
+    /// And is now; `None` where nothing was done.
     pub after: Option<Extent>,
 }
 

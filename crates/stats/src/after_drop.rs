@@ -11,11 +11,11 @@ use crate::student::StudentTable;
 /// What one mode did to one thing that was timed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Worth {
-    /// The mode; null for nothing.
+    /// The mode; `None` for nothing.
     pub mode: Option<DropMode>,
     /// The time, ns: the geometric mean, with a 95 % interval.
     pub time_ns: Estimate,
-    /// The time over that after nothing was dropped; null for nothing itself.
+    /// The time over that after nothing was dropped; `None` for nothing itself.
     pub ratio: Option<Estimate>,
 }
 

@@ -58,11 +58,11 @@ pub struct Analysis {
     pub plateaus: Vec<Plateau>,
     /// The same of what is read of a file; empty in other studies than `file`.
     pub read_plateaus: Vec<ReadPlateau>,
-    /// The cell farthest from its cost model; null where no curve has one.
+    /// The cell farthest from its cost model; `None` where no curve has one.
     pub unexpected: Option<Unexpected>,
-    /// The slope of single-arm figures over the run; null with too few trials.
+    /// The slope of single-arm figures over the run; `None` with too few trials.
     pub drift: Option<Drift>,
-    /// How much trials resemble those of the passes before them; null with too few passes.
+    /// How much trials resemble those of the passes before them; `None` with too few passes.
     pub neighbours: Option<Neighbours>,
     /// Trials that are not used, by reason.
     pub rejected: Vec<Rejected>,
@@ -122,7 +122,7 @@ impl CellAnalysis {
         }
     }
 
-    /// The trials that a comparison in this cell rests on, the least and the most; null where
+    /// The trials that a comparison in this cell rests on, the least and the most; `None` where
     /// nothing is compared. A cell with several groups of arms has more trials than any of them.
     #[must_use]
     pub fn compared_trials(&self) -> Option<(u32, u32)> {
@@ -140,7 +140,7 @@ pub struct GroupCheck {
     pub arms: Vec<String>,
     /// Against the baseline: the noise floor of these arms.
     pub contrast: Option<Contrast>,
-    /// The same of CPU time; null where that is not compared.
+    /// The same of CPU time; `None` where that is not compared.
     pub cpu_contrast: Option<Contrast>,
 }
 
@@ -149,9 +149,9 @@ pub struct GroupCheck {
 pub struct ArmAnalysis {
     /// Which arm.
     pub arm: Arm,
-    /// What its primitive is listed with; null where the run does not say.
+    /// What its primitive is listed with; `None` where the run does not say.
     pub family: Option<Family>,
-    /// What its primitive needs of a message; null where it can send any.
+    /// What its primitive needs of a message; `None` where it can send any.
     pub condition: Option<Condition>,
     /// `ok`, or why there are no numbers.
     pub status: Status,
@@ -159,32 +159,32 @@ pub struct ArmAnalysis {
     pub reason: Option<String>,
     /// The check that refuses it; `None` where the engine or the kernel did.
     pub check: Option<Check>,
-    /// Single-arm figures; null where there is no usable trial.
+    /// Single-arm figures; `None` where there is no usable trial.
     pub figures: Option<Figures>,
-    /// The ratio to the baseline; null for the baseline and for controls.
+    /// The ratio to the baseline; `None` for the baseline and for controls.
     pub contrast: Option<Contrast>,
     /// The same of CPU time, of servers per request, of both ends of a connection per
-    /// message, whatever the cell compares; null in studies where that is not compared.
+    /// message, whatever the cell compares; `None` in studies where that is not compared.
     pub cpu_contrast: Option<Contrast>,
     /// The same ratio from isolated trials, where there are any.
     pub isolated: Option<Contrast>,
-    /// That slices are not as long as the baseline's, and what that may do to the ratio; null
+    /// That slices are not as long as the baseline's, and what that may do to the ratio; `None`
     /// where it is too little to be said.
     pub unequal: Option<UnequalSlices>,
     /// CPU copies of each payload byte at the sender.
     pub copies_sender: Option<f64>,
     /// CPU copies of each payload byte, end to end.
     pub copies_end_to_end: Option<f64>,
-    /// Zero-copy sends over all used trials; null for arms that make none.
+    /// Zero-copy sends over all used trials; `None` for arms that make none.
     pub zerocopy: Option<ZerocopyFigures>,
-    /// Share of received bytes that were mapped, 0 to 1; null for receivers that map none.
+    /// Share of received bytes that were mapped, 0 to 1; `None` for receivers that map none.
     pub mapped_share: Option<f64>,
-    /// Multishot receives over all used trials; null for receivers that make none.
+    /// Multishot receives over all used trials; `None` for receivers that make none.
     pub multishot: Option<MultishotCounts>,
-    /// Round-trip times pooled over all used trials; null without requests. Of a server
+    /// Round-trip times pooled over all used trials; `None` without requests. Of a server
     /// from when each request was due.
     pub latency: Option<LatencyFigures>,
-    /// What a server was offered and spent; null in other studies.
+    /// What a server was offered and spent; `None` in other studies.
     pub server: Option<ServerFigures>,
 }
 
@@ -219,7 +219,7 @@ impl ArmAnalysis {
     }
 
     /// The conclusion about this arm: its contrast's, or INVALID where it was
-    /// to be compared and has no numbers; null for the baseline and controls.
+    /// to be compared and has no numbers; `None` for the baseline and controls.
     #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
         match self.arm.role {
@@ -239,7 +239,7 @@ pub struct Contrast {
     pub ratio: f64,
     /// Trials.
     pub n: u32,
-    /// Standard deviation over trials of the ln ratio; null under two.
+    /// Standard deviation over trials of the ln ratio; `None` under two.
     pub sd_ln: Option<f64>,
     /// Pointwise 95 % interval, the one that is shown.
     pub pointwise: Option<Interval>,
@@ -264,7 +264,7 @@ pub struct Contrast {
 
 impl Contrast {
     /// Half-width of the pointwise interval as a fraction of the ratio:
-    /// exp(half-width of ln) − 1. Null without an interval.
+    /// exp(half-width of ln) − 1. `None` without an interval.
     #[must_use]
     pub fn half_width(&self) -> Option<f64> {
         self.pointwise.map(|interval| interval.half_width())

@@ -34,7 +34,7 @@ pub struct Attribution {
     pub period_ns: u64,
     /// Arms, in the order of the trial.
     pub arms: Vec<ArmAttribution>,
-    /// What sampling cost; null where no arm ran unsampled beside its double.
+    /// What sampling cost; `None` where no arm ran unsampled beside its double.
     pub sampling_cost: Option<SamplingCost>,
     /// What could not be sampled, and why.
     pub missing: Vec<String>,
@@ -58,13 +58,13 @@ pub struct ArmAttribution {
     /// Its primitive.
     pub primitive: String,
     /// Share of its zero-copy sends that the kernel reported as copied, 0 to
-    /// 1; null for arms that make none.
+    /// 1; `None` for arms that make none.
     pub copied_share: Option<f64>,
     /// Both ends together.
     pub both: ScopeAttribution,
     /// The sending end.
     pub sender: Option<ScopeAttribution>,
-    /// The receiving end; null for arms without one.
+    /// The receiving end; `None` for arms without one.
     pub receiver: Option<ScopeAttribution>,
 }
 
@@ -81,7 +81,7 @@ impl ArmAttribution {
         }
     }
 
-    /// The CPU time of a scope; null where the arm has none.
+    /// The CPU time of a scope; `None` where the arm has none.
     #[must_use]
     pub fn scope(&self, scope: Scope) -> Option<&ScopeAttribution> {
         match scope {
@@ -127,7 +127,7 @@ pub struct ScopeAttribution {
     /// CPU time per message, from the kernel's accounts, in ns; where the
     /// kernel was not sampled, the user time that the samples stand for.
     pub cpu_ns_per_message: Estimate,
-    /// Share of the threads' time that they were on a CPU, 0 to 1. Null where threads of
+    /// Share of the threads' time that they were on a CPU, 0 to 1. `None` where threads of
     /// several ends are meant.
     pub busy_share: Option<f64>,
     /// Share of it that they were ready to run and had no CPU; what is left beside both, they
@@ -208,7 +208,7 @@ pub struct Against {
     pub cpu_ns_per_message: Estimate,
     /// By class, of both ends, largest difference first.
     pub classes: Vec<ClassDifference>,
-    /// What the arm does and the other one hardly ever; null where there is
+    /// What the arm does and the other one hardly ever; `None` where there is
     /// no such class.
     pub only: Option<Only>,
 }
@@ -256,7 +256,7 @@ const OTHER_SHARE_MAX: f64 = 0.002;
 /// Functions that are listed.
 const FUNCTIONS_MAX: usize = 12;
 
-/// Analyses the sampled trials of one cell, which need not be in order; null
+/// Analyses the sampled trials of one cell, which need not be in order; `None`
 /// without any.
 #[must_use]
 pub fn attribute(trials: &[ProfileTrial]) -> Option<Attribution> {
@@ -318,7 +318,7 @@ struct Tally {
     cpu_ns: f64,
     /// CPU time of the kernel's accounts.
     accounted_ns: f64,
-    /// Time ready to run without a CPU; null where the kernel counts nothing.
+    /// Time ready to run without a CPU; `None` where the kernel counts nothing.
     waited_ns: Option<f64>,
     /// Thread time of the slices; the ends' threads are as many.
     time_ns: f64,
@@ -432,7 +432,7 @@ fn estimate(value: f64, pulls: &[f64]) -> Estimate {
     Estimate { value, interval, n }
 }
 
-/// What `arm` spends beyond `other`; null where they share no trial.
+/// What `arm` spends beyond `other`; `None` where they share no trial.
 fn against(trials: &[ProfileTrial], arm: &str, other: &str) -> Option<Against> {
     // Paired: both arms took turns in the same trials.
     let has_both = |trial: &&ProfileTrial| {

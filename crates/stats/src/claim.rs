@@ -65,7 +65,7 @@ impl Claim {
     }
 
     /// Half-width of the pointwise interval as a fraction of the ratio:
-    /// exp(half-width of ln) − 1. Null without an interval.
+    /// exp(half-width of ln) − 1. `None` without an interval.
     pub(crate) fn half_width(&self) -> Option<f64> {
         self.pointwise.map(|interval| interval.half_width())
     }
@@ -78,11 +78,11 @@ pub(crate) struct Known {
     pub(crate) n: u32,
     /// The mean.
     pub(crate) mean: f64,
-    /// Its standard error; null under two trials.
+    /// Its standard error; `None` under two trials.
     pub(crate) error: Option<f64>,
 }
 
-/// Degrees of freedom of a difference; null where one side has none. Two sides without
+/// Degrees of freedom of a difference; `None` where one side has none. Two sides without
 /// any spread have all that their trials give.
 fn freedom(a: &Known, b: &Known) -> Option<f64> {
     let own = |known: &Known| Some((known.error?.powi(2), f64::from(known.n.checked_sub(1)?)));

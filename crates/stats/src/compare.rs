@@ -106,21 +106,21 @@ pub struct ArmChange {
     pub arm: Arm,
     /// Of what so much for each message is compared.
     pub quantity: Quantity,
-    /// Its ratio to the baseline in the first run, above 1 faster; null for the baseline
+    /// Its ratio to the baseline in the first run, above 1 faster; `None` for the baseline
     /// and controls, and where it has none.
     pub ratio_a: Option<f64>,
     /// The same in the second.
     pub ratio_b: Option<f64>,
-    /// How that ratio changed; null for the baseline and for controls.
+    /// How that ratio changed; `None` for the baseline and for controls.
     pub change: Option<Change>,
-    /// What the arm takes by itself; null where a run has no figure of it.
+    /// What the arm takes by itself; `None` where a run has no figure of it.
     pub own: Option<Own>,
 }
 
 /// A change with its conclusion.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// The second run over the first: above 1 faster, or cheaper, in the second. Null where
+    /// The second run over the first: above 1 faster, or cheaper, in the second. `None` where
     /// a run has no number.
     pub ratio: Option<f64>,
     /// Trials of the first run.
@@ -172,9 +172,9 @@ pub struct Missing {
     pub only_in: String,
     /// Whether that is the second.
     pub is_b: bool,
-    /// The cell; null for an arm that the other run has nowhere.
+    /// The cell; `None` for an arm that the other run has nowhere.
     pub cell: Option<Cell>,
-    /// The arm; null for a cell.
+    /// The arm; `None` for a cell.
     pub arm: Option<String>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// The contrast of some trials; null without any.
+    /// The contrast of some trials; `None` without any.
     pub(crate) fn of(pairs: &[Pair], table: &mut StudentTable) -> Option<Measured> {
         let typical: Vec<f64> = pairs.iter().map(|pair| pair.typical_ln).collect();
         let totals =

@@ -82,7 +82,7 @@ fn of_curve(
     Some(part.unwrap_or(whole))
 }
 
-/// The model of a curve from ln ns per message, per pass and size; null with
+/// The model of a curve from ln ns per message, per pass and size; `None` with
 /// too few sizes or without a pass that has them all.
 ///
 /// The value is the fit of the geometric mean of the passes, whose residual
@@ -167,7 +167,7 @@ struct Misfit {
 }
 
 impl Misfit {
-    /// Of the fit of the mean curve and of those of its passes; null where passes tell nothing
+    /// Of the fit of the mean curve and of those of its passes; `None` where passes tell nothing
     /// of chance, and where a part is 0.
     fn of(
         search: &Search,
@@ -226,7 +226,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A search over some sizes; null without any above zero.
+    /// A search over some sizes; `None` without any above zero.
     pub(crate) fn over(sizes: &[Bytes]) -> Option<Search> {
         /// How far beyond the sizes a / b can be told from 0 and infinity:
         /// at a thousandth of the smallest, a is 0.1 % of its time.

@@ -54,7 +54,7 @@ impl Analysis {
 }
 
 impl Crossing {
-    /// As what fresh trials say of a crossover; null where it is of another pair or curve.
+    /// As what fresh trials say of a crossover; `None` where it is of another pair or curve.
     fn as_of(&self, own: &Crossover) -> Option<Crossing> {
         let pair = |first, second| (&self.first, &self.second) == (first, second);
         if self.curve != own.curve {
@@ -77,7 +77,7 @@ impl Crossing {
 
 impl Crossover {
     /// The sizes between which the second may overtake the first: the ends of the band, or of
-    /// the sizes where it is open to one side. Null where it overtakes nowhere, or more than
+    /// the sizes where it is open to one side. `None` where it overtakes nowhere, or more than
     /// once.
     #[must_use]
     pub fn band(&self) -> Option<[Bytes; 2]> {
@@ -93,7 +93,7 @@ impl Crossover {
     }
 }
 
-/// The crossing of a pair; null where the one stays ahead of the other at every size.
+/// The crossing of a pair; `None` where the one stays ahead of the other at every size.
 fn of_pair(
     header: &RunHeader,
     tracks: &[Track],
@@ -138,7 +138,7 @@ fn row(tracks: &[Track], crossover: &Crossover, size: Bytes) -> Option<BTreeMap<
     Some(first.into_iter().filter_map(both).collect())
 }
 
-/// ln(the baseline's time / the arm's) in each pass, which is 0 of the baseline; null where a
+/// ln(the baseline's time / the arm's) in each pass, which is 0 of the baseline; `None` where a
 /// trial has none. An arm has one trial in a pass; the baseline has one in each group of arms.
 fn against_baseline(track: &Track) -> Option<BTreeMap<u32, f64>> {
     let is_baseline = track.arm.role == Role::Baseline;

@@ -55,7 +55,7 @@ fn pairs(cell: &CellAnalysis) -> Vec<(&str, &str)> {
     pairs
 }
 
-/// Time of the first over that of the second in one cell; null where either
+/// Time of the first over that of the second in one cell; `None` where either
 /// has no numbers that can be used, or gets no verdict: that its slices are
 /// longer than the baseline's says nothing of the arm.
 fn point(cell: &CellAnalysis, first: &str, second: &str) -> Option<CrossoverPoint> {
@@ -100,7 +100,7 @@ fn ahead(point: &CrossoverPoint, delta: f64) -> Ahead {
     }
 }
 
-/// The crossover of two arms from their points, ascending in size; null under two. The first
+/// The crossover of two arms from their points, ascending in size; `None` under two. The first
 /// of a pair is the one that is ahead at the smaller sizes: where the data say so, the two are
 /// named the other way round.
 pub(crate) fn of_points(

@@ -36,7 +36,7 @@ impl Offset {
 }
 
 /// The slope of ln time per message (or of what else is compared) over the hours of the
-/// run, by least squares with a level of its own for each arm in each cell; null with too
+/// run, by least squares with a level of its own for each arm in each cell; `None` with too
 /// few trials or a run that is too short.
 ///
 /// The arms of a trial share the machine's mood, so a trial is one value, and

@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Estimate {
     /// Totals over totals of the used trials.
     pub value: f64,
-    /// The interval; null under two trials.
+    /// The interval; `None` under two trials.
     pub interval: Option<Interval>,
     /// Trials.
     pub n: u32,

@@ -14,7 +14,7 @@ use crate::student::StudentTable;
 use crate::sums::Sums;
 use crate::values::ArmValues;
 
-/// What makes up a figure in one trial; null where that was not counted.
+/// What makes up a figure in one trial; `None` where that was not counted.
 type Part = fn(&ArmValues, &Sums) -> Option<Parts>;
 
 /// Which trials a figure needs.
@@ -34,7 +34,7 @@ macro_rules! figures {
     ($($(#[$doc:meta])+ $name:ident: $of:ident,
         |$arm:pat_param, $sums:pat_param| $part:expr;)+) => {
         /// Single-arm figures: totals over totals, with t intervals over trials.
-        /// Null where a part of the figure was not measured.
+        /// `None` where a part of the figure was not measured.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         pub struct Figures {
             /// Nanoseconds per message: 1 / message rate, not a latency.
@@ -57,15 +57,15 @@ macro_rules! figures {
 }
 
 figures! {
-    /// Received payload bits per second; null for arms without a receiver.
+    /// Received payload bits per second; `None` for arms without a receiver.
     goodput_bits_per_s: Every, |_, s| goodput(s);
-    /// Bytes of the file read per second; null in other studies than `file`, here and
+    /// Bytes of the file read per second; `None` in other studies than `file`, here and
     /// below.
     read_bytes_per_s: Every, |_, s| read_rate(s);
     /// Bytes that storage delivered over bytes read: 0 from the page cache, 1 from the
     /// device, more with what was read ahead.
     device_share: Every, |_, s| delivered(s);
-    /// Nanoseconds per payload byte; null for calls that move none.
+    /// Nanoseconds per payload byte; `None` for calls that move none.
     ns_per_byte: Every, |_, s| Some(parts(s.tx.time_ns, s.tx.bytes));
     /// CPU time of the sending threads per message, or per call, ns.
     tx_cpu_ns_per_message: Every, |_, s| Some(parts(s.tx.task_clock_ns?, s.tx.messages));
@@ -82,9 +82,9 @@ figures! {
     rx_cpu_ns_per_byte: Every, |_, s| {
         s.received().and_then(|rx| Some(parts(rx.task_clock_ns?, rx.bytes)))
     };
-    /// System calls of the sender per message; null where nobody counts them.
+    /// System calls of the sender per message; `None` where nobody counts them.
     tx_calls_per_message: Every, |_, s| Some(parts(s.tx.calls?, s.tx.messages));
-    /// Messages of the sender per system call; null where it makes none.
+    /// Messages of the sender per system call; `None` where it makes none.
     tx_messages_per_call: Every, |_, s| Some(parts(s.tx.messages, s.tx.calls?));
     /// Segments that the sender's kernel sent per message, those that only
     /// acknowledge among them.
@@ -134,7 +134,7 @@ pub struct ZerocopyFigures {
     pub sends: u64,
     /// Ids whose completion came.
     pub completions: u64,
-    /// Notifications that the kernel delivered over sends; null where they were not counted.
+    /// Notifications that the kernel delivered over sends; `None` where they were not counted.
     pub notifications_per_send: Option<f64>,
     /// Share of the completions that the kernel reported as copied, 0 to 1.
     pub copied_share: Option<f64>,
@@ -153,14 +153,14 @@ impl ZerocopyFigures {
     }
 }
 
-/// The parts of each trial, by figure; null where one that is needed lacks them.
+/// The parts of each trial, by figure; `None` where one that is needed lacks them.
 struct Found {
     time: Option<Vec<InPass>>,
     columns: Vec<Option<Vec<InPass>>>,
     trial_values: Vec<f64>,
 }
 
-/// The figures of an arm over its used trials, each with its pass; null without any. The sums of
+/// The figures of an arm over its used trials, each with its pass; `None` without any. The sums of
 /// each trial are unpacked once, for all figures.
 pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option<Figures> {
     let room = || Some(Vec::with_capacity(arms.len()));
@@ -185,7 +185,7 @@ pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option
     named(found, table)
 }
 
-/// Adds what a trial counted to a column that needs every trial; null as soon as one lacks it.
+/// Adds what a trial counted to a column that needs every trial; `None` as soon as one lacks it.
 fn add(column: &mut Option<Vec<InPass>>, counted: Option<InPass>) {
     match (column.as_mut(), counted) {
         (Some(column), Some(counted)) => column.push(counted),
@@ -266,7 +266,7 @@ fn softirq_time(arm: &ArmValues, sums: &Sums) -> Option<Parts> {
     Some(parts(arm.softirq? as f64 * TICK_NS, sums.tx.bytes))
 }
 
-/// Zero-copy sends of all trials; null where one of them has none to count.
+/// Zero-copy sends of all trials; `None` where one of them has none to count.
 pub(crate) fn zerocopy(arms: &[&ArmValues]) -> Option<ZerocopyFigures> {
     let counts: Vec<ZerocopyCounts> =
         arms.iter().map(|arm| arm.sums().tx.zerocopy).collect::<Option<_>>()?;
@@ -280,7 +280,7 @@ pub(crate) fn zerocopy(arms: &[&ArmValues]) -> Option<ZerocopyFigures> {
     })
 }
 
-/// Share of the received bytes of all trials that was mapped; null where one of
+/// Share of the received bytes of all trials that was mapped; `None` where one of
 /// them has none to count.
 pub(crate) fn mapped_share(arms: &[&ArmValues]) -> Option<f64> {
     let (mut mapped, mut bytes) = (0, 0);
@@ -292,7 +292,7 @@ pub(crate) fn mapped_share(arms: &[&ArmValues]) -> Option<f64> {
     (bytes > 0).then(|| mapped as f64 / bytes as f64)
 }
 
-/// Multishot receives of all trials; null where one of them has none to count.
+/// Multishot receives of all trials; `None` where one of them has none to count.
 pub(crate) fn multishot(arms: &[&ArmValues]) -> Option<MultishotCounts> {
     let mut sum: Option<MultishotCounts> = None;
     for sums in arms.iter().map(|arm| arm.sums()) {
@@ -303,7 +303,7 @@ pub(crate) fn multishot(arms: &[&ArmValues]) -> Option<MultishotCounts> {
     sum
 }
 
-/// Copies of each payload byte, mean over the trials; null where one of them
+/// Copies of each payload byte, mean over the trials; `None` where one of them
 /// does not know. The mean matters where the kernel decides in each trial
 /// anew whether it copies.
 pub(crate) fn copies(arms: &[&ArmValues], of: impl Fn(&ArmOutcome) -> Option<f64>) -> Option<f64> {

@@ -253,7 +253,7 @@ pub(crate) fn one_arm_trial(change: impl Fn(&mut SliceOutcome)) -> Run {
     run
 }
 
-/// Asks one gate about the first arm of the first trial. `expect` is null for
+/// Asks one gate about the first arm of the first trial. `expect` is `None` for
 /// a pass, `flag` for a flag, and a part of the reason otherwise.
 pub(crate) fn check_gate(gate: fn(&Case<'_>) -> Ruling, run: &Run, expect: Option<&str>) {
     match (asked(gate, run), expect) {
@@ -278,7 +278,7 @@ fn asked(gate: fn(&Case<'_>) -> Ruling, run: &Run) -> Ruling {
 }
 
 /// Asks all gates about the first arm of the first trial, so that a gate that
-/// is not in the table is missed. `expect` is null where no gate refuses it,
+/// is not in the table is missed. `expect` is `None` where no gate refuses it,
 /// and a part of the reason otherwise.
 pub(crate) fn check_gates(run: &Run, expect: Option<&str>) {
     let refused = crate::invalid_arms(&run.header, &run.trials[0]);

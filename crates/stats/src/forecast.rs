@@ -18,7 +18,7 @@ impl Forecast {
     /// Trials under which a standard deviation says little.
     const TRIALS_MIN: u32 = 5;
 
-    /// Of an analysis; null where no contrast has at least five trials.
+    /// Of an analysis; `None` where no contrast has at least five trials.
     #[must_use]
     pub fn of(analysis: &Analysis) -> Option<Forecast> {
         let arms = analysis.arms();
@@ -30,7 +30,7 @@ impl Forecast {
     }
 
     /// Half-width of a ratio's pointwise 95 % interval after `n` trials, as a
-    /// fraction: exp(t(n−1, 97.5 %) · sd / √n) − 1. Null under two.
+    /// fraction: exp(t(n−1, 97.5 %) · sd / √n) − 1. `None` under two.
     #[must_use]
     pub fn half_width(&self, n: u32) -> Option<f64> {
         let t = quantile(n.checked_sub(1)?, 0.975)?;

@@ -38,7 +38,7 @@ impl Groups {
         self.members.get(group).map_or(&[], Vec::as_slice)
     }
 
-    /// The group of an arm; null for the baseline and its copy, which are in all.
+    /// The group of an arm; `None` for the baseline and its copy, which are in all.
     pub(crate) fn of_label(&self, label: &str) -> Option<usize> {
         self.of_label.get(label).copied()
     }

@@ -17,12 +17,12 @@ pub(crate) struct Moments {
     pub(crate) n: u32,
     /// Arithmetic mean.
     pub(crate) mean: f64,
-    /// Standard deviation with n − 1; null under two trials.
+    /// Standard deviation with n − 1; `None` under two trials.
     pub(crate) sd: Option<f64>,
 }
 
 impl Moments {
-    /// The moments of some values; null without any, or where one of them is
+    /// The moments of some values; `None` without any, or where one of them is
     /// not a number.
     pub(crate) fn of(values: &[f64]) -> Option<Moments> {
         let n = values.len() as f64;
@@ -56,7 +56,7 @@ pub(crate) fn around(centre: f64, half: f64) -> Interval {
     Interval { low: (centre - half).exp(), high: (centre + half).exp() }
 }
 
-/// The middle value, or the mean of the two middle ones; null without any.
+/// The middle value, or the mean of the two middle ones; `None` without any.
 pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
@@ -105,7 +105,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Null without trials, and where either total is not above zero: such a
+    /// `None` without trials, and where either total is not above zero: such a
     /// ratio has no logarithm.
     pub(crate) fn of(parts: &[Parts]) -> Option<Totals> {
         let over: f64 = parts.iter().map(|part| part.over).sum();
@@ -157,7 +157,7 @@ pub(crate) fn weighted_half_width(
 /// What a trial of this pass counted.
 pub(crate) type InPass = (u32, Parts);
 
-/// Total over total with its interval over passes; null without trials.
+/// Total over total with its interval over passes; `None` without trials.
 ///
 /// A count that was zero in every trial is zero, without an interval: it has
 /// no logarithm.

@@ -57,7 +57,7 @@ impl Kinds {
     }
 
     /// Requests per second that a kind was offered in a cell, over all its trials, or that
-    /// all were: the least and the most; null in a closed loop.
+    /// all were: the least and the most; `None` in a closed loop.
     #[must_use]
     pub fn offered(&self, cell: &Cell, kind: Option<Kind>) -> Option<(f64, f64)> {
         let about = [None, Some(Kind::Shared), Some(Kind::Alone)];
@@ -78,7 +78,7 @@ fn makers(header: &RunHeader, told: &Told) -> BTreeSet<String> {
 
 /// What a trial that offers a rate is about: the kind of those that were compared at it. Where
 /// nobody was, the baseline says whether the rate was its own kind's; where nobody was offered
-/// anything, the kind of those that were to be compared. Null where that is the baseline alone.
+/// anything, the kind of those that were to be compared. `None` where that is the baseline alone.
 fn kind_of(trial: &TrialValues, makers: &BTreeSet<String>) -> Option<Kind> {
     let makes = |arm: &ArmValues| makers.contains(&arm.outcome.arm.primitive);
     let was_offered =

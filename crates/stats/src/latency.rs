@@ -11,8 +11,8 @@ use crate::estimate::{Estimate, Interval};
 use crate::interval::{Moments, Parts, count, estimate_of};
 use crate::student::StudentTable;
 
-/// Round-trip times of an arm in a cell. A percentile is null where there are
-/// fewer than 3.7 / (1 − q) times; its interval is null where one trial has
+/// Round-trip times of an arm in a cell. A percentile is `None` where there are
+/// fewer than 3.7 / (1 − q) times; its interval is `None` where one trial has
 /// fewer than that.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LatencyFigures {
@@ -42,7 +42,7 @@ impl LatencyFigures {
     }
 }
 
-/// The figures of an arm from one histogram per used trial, with its pass; null without a
+/// The figures of an arm from one histogram per used trial, with its pass; `None` without a
 /// time in each.
 pub(crate) fn of(trials: &[(u32, &Histogram)], table: &mut StudentTable) -> Option<LatencyFigures> {
     let means = |(pass, histogram): &(u32, &Histogram)| {

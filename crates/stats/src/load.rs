@@ -53,7 +53,7 @@ pub struct Late {
 /// What stands behind a load's figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// Replies over requests that were due in the window; null for a closed loop.
+    /// Replies over requests that were due in the window; `None` for a closed loop.
     pub achieved: Option<f64>,
     /// Why the client may have been the limit; empty where it was not.
     pub client: Vec<ClientLimit>,

@@ -27,7 +27,7 @@ const LAGS_MAX: usize = 100;
 /// The values of one contrast, by pass.
 pub(crate) type Series = BTreeMap<u32, f64>;
 
-/// What the values of all contrasts of a run say together; null with too few passes.
+/// What the values of all contrasts of a run say together; `None` with too few passes.
 ///
 /// Each contrast is scaled to the same spread, so that none decides alone. Contrasts of one
 /// cell share their baseline, and those of one pass the machine's mood, so that many of them
@@ -52,7 +52,7 @@ pub(crate) fn of(series: &[Series]) -> Option<Neighbours> {
 }
 
 /// Values less their mean, with squares that add up to 1, one for each pass; 0 where there is
-/// none. Null without spread.
+/// none. `None` without spread.
 fn scaled(series: &Series, passes: &BTreeSet<u32>) -> Option<Vec<f64>> {
     let values: Vec<f64> = series.values().copied().collect();
     let moments = Moments::of(&values)?;

@@ -26,9 +26,9 @@ pub(crate) struct Offered {
     pub(crate) late_replies: u64,
     /// What each thread of the client spent, by its number.
     pub(crate) threads: Vec<ClientThread>,
-    /// What the kernel counted where the client stands; null where it could not be read.
+    /// What the kernel counted where the client stands; `None` where it could not be read.
     pub(crate) client_network: Option<NetworkCounts>,
-    /// The same where the servers stand; null where that is one place.
+    /// The same where the servers stand; `None` where that is one place.
     pub(crate) server_network: Option<NetworkCounts>,
     /// Periods in which cgroups held back the server or the client: where both are in one,
     /// or below one that did, the more of the two.
@@ -40,7 +40,7 @@ pub(crate) struct Offered {
 }
 
 impl Offered {
-    /// Of an arm of a trial; null where it is no server, or nothing came of it.
+    /// Of an arm of a trial; `None` where it is no server, or nothing came of it.
     pub(crate) fn of(trial: &TrialOutcome, outcome: &ArmOutcome) -> Option<Offered> {
         let server = outcome.server.as_ref()?;
         let counts: BTreeSet<u32> = measured(trial).map(|slice| slice.seq).collect();
@@ -72,7 +72,7 @@ impl Offered {
         self.server_network.or(self.client_network)
     }
 
-    /// The work of the client's busiest thread over its time; null without any.
+    /// The work of the client's busiest thread over its time; `None` without any.
     pub(crate) fn busiest(&self) -> Option<Parts> {
         let threads = self.threads.iter().filter_map(|thread| Some((thread.busy()?, thread)));
         let (_, thread) = threads.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
@@ -100,7 +100,7 @@ fn together(a: &ClientThread, b: &ClientThread) -> ClientThread {
     }
 }
 
-/// The sum of two slices' counts; null where one lacks them.
+/// The sum of two slices' counts; `None` where one lacks them.
 fn network(
     first: bool,
     sum: Option<NetworkCounts>,

@@ -162,7 +162,7 @@ impl<'a> Visits<'a> {
         self.index_of(trial).is_some_and(|i| self.is_superseded(i, label))
     }
 
-    /// Why the numbers of this arm in a trial are used for nothing; null where they are.
+    /// Why the numbers of this arm in a trial are used for nothing; `None` where they are.
     pub(crate) fn unused(&self, trial: &TrialValues, label: &str) -> Option<String> {
         let arm = trial.arms.iter().find(|arm| arm.outcome.arm.label == label);
         let refusal = arm.and_then(|arm| arm.refusal.as_deref()).or(trial.refusal.as_deref());

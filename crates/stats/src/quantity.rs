@@ -48,7 +48,7 @@ impl Quantity {
         }
     }
 
-    /// The CPU time that is compared in a cell; null where none is.
+    /// The CPU time that is compared in a cell; `None` where none is.
     #[must_use]
     pub fn cpu_of(cell: &Cell) -> Option<Quantity> {
         Quantity::all(cell).iter().copied().find(|&quantity| quantity != Quantity::Time)
@@ -75,7 +75,7 @@ impl Quantity {
         }
     }
 
-    /// So much over so many messages, of a trial; null where either is zero or was not
+    /// So much over so many messages, of a trial; `None` where either is zero or was not
     /// counted.
     pub(crate) fn of_trial(self, sums: &Sums) -> Option<Parts> {
         // An end that was counted in some slices only has no CPU time to add.

@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
         Wanted::Nothing
     }
 
-    /// Requests per second that a closed loop took; null before it was measured.
+    /// Requests per second that a closed loop took; `None` before it was measured.
     #[must_use]
     pub fn capacity(&self) -> Option<f64> {
         let usable = |phase: &&&SearchPhase| phase.rate.is_none() && phase.status == Status::Ok;
@@ -210,7 +210,7 @@ impl<'a> Search<'a> {
         self.phase.max(wanted)
     }
 
-    /// The steps of a goal; null where every phase would be too long.
+    /// The steps of a goal; `None` where every phase would be too long.
     fn ladder(&self, goal: Goal, capacity: f64, percentile: Percentile) -> Option<Ladder> {
         let top = step(TOP);
         let lowest = if goal == Goal::Knee { step(LOW_SHARE) } else { step(BOTTOM) };
@@ -234,7 +234,7 @@ impl<'a> Search<'a> {
         usable < LOW_PHASES && self.low().count() < 2 * LOW_PHASES
     }
 
-    /// The median at the low rate, over all its phases; null as long as there are too few.
+    /// The median at the low rate, over all its phases; `None` as long as there are too few.
     fn low_median(&self) -> Option<Nanos> {
         let mut pooled = Histogram::default();
         let usable: Vec<_> = self.low().filter(|phase| judge::is_usable(phase)).collect();
@@ -243,7 +243,7 @@ impl<'a> Search<'a> {
         crate::load::quantile(&pooled, 0.5).filter(|_| enough)
     }
 
-    /// What a phase must keep; null where it is not known yet.
+    /// What a phase must keep; `None` where it is not known yet.
     fn rule(&self, goal: Goal) -> Option<Rule> {
         match goal {
             Goal::Slo(slo) => Some(Rule { percentile: slo.percentile, limit: slo.limit }),

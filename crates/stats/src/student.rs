@@ -23,7 +23,7 @@ pub struct Neighbours {
 }
 
 /// The quantile `p` of t with `freedom` degrees of freedom, which need not be whole;
-/// null where there are none, or where `p` is not inside (0.5, 1).
+/// `None` where there are none, or where `p` is not inside (0.5, 1).
 pub(crate) fn quantile(freedom: impl Into<f64>, p: f64) -> Option<f64> {
     let freedom: f64 = freedom.into();
     if freedom.is_nan() || freedom <= 0.0 || !(p > 0.5 && p < 1.0) {
@@ -45,7 +45,7 @@ pub(crate) struct Multipliers {
 }
 
 impl Multipliers {
-    /// With so many degrees of freedom, over so many contrasts (J, at least 1); null
+    /// With so many degrees of freedom, over so many contrasts (J, at least 1); `None`
     /// without freedom.
     pub(crate) fn at(freedom: f64, contrasts: u32) -> Option<Multipliers> {
         Some(Multipliers {
@@ -86,7 +86,7 @@ impl StudentTable {
         StudentTable { inflation, ..StudentTable::new(contrasts) }
     }
 
-    /// The multipliers for `n` trials; null under two.
+    /// The multipliers for `n` trials; `None` under two.
     ///
     /// Trials that resemble each other are as good as n / inflation independent ones, and
     /// their own spread is smaller than that of all that might have been: by

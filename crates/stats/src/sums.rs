@@ -12,7 +12,7 @@ pub(crate) struct Sums {
     pub(crate) rx_slices: u32,
     /// Sum of [`SliceOutcome::all_active_ns`].
     pub(crate) all_active_ns: u64,
-    /// Sending end. A counter is null where one slice lacks it.
+    /// Sending end. A counter is `None` where one slice lacks it.
     pub(crate) tx: Counts,
     /// Receiving end.
     pub(crate) rx: Counts,
@@ -35,7 +35,7 @@ impl Sums {
     }
 
     /// A count of both ends together; of the one end where the arm has no
-    /// receiver; null where a part is.
+    /// receiver; `None` where a part is.
     pub(crate) fn both_ends(&self, of: impl Fn(&Counts) -> Option<u64>) -> Option<u64> {
         let received = if self.rx_slices == 0 { 0 } else { of(self.received()?)? };
         Some(of(&self.tx)?.saturating_add(received))
@@ -68,7 +68,7 @@ pub(crate) fn arrived(tx: &Counts, rx: Option<&Counts>) -> f64 {
     tx.messages as f64 * share
 }
 
-/// Sum of two counts, saturating; null where either is null.
+/// Sum of two counts, saturating; `None` where either is `None`.
 fn plus(a: &Counts, b: &Counts) -> Counts {
     let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     Counts {
@@ -179,7 +179,7 @@ pub(crate) fn softirq_of_ends(shared: SharedCpus, sums: &Sums) -> Option<u64> {
     }
 }
 
-/// Ticks in softirq on the CPUs of both ends while an arm ran, each CPU once; null where they
+/// Ticks in softirq on the CPUs of both ends while an arm ran, each CPU once; `None` where they
 /// are not known.
 #[must_use]
 pub fn softirq_of(trial: &TrialOutcome, arm: usize) -> Option<u64> {

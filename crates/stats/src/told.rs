@@ -203,7 +203,7 @@ impl Told {
     }
 
     /// What of its bytes an arm left in the page cache that was not on the device, 0 to 1,
-    /// over all its measured slices; null where the kernel does not say.
+    /// over all its measured slices; `None` where the kernel does not say.
     #[must_use]
     pub fn dirty_share(&self, cell: &Cell, label: &str) -> Option<f64> {
         let dirty = (*self.dirty.get(&(cell.clone(), label.to_owned()))?)?;

@@ -32,7 +32,7 @@ pub(crate) struct Point {
     pub(crate) time: Parts,
     /// What is compared in the cell, over messages, both above zero.
     pub(crate) compared: Parts,
-    /// ln(the baseline's quantity per message / the arm's), typical of the trial's rounds; null
+    /// ln(the baseline's quantity per message / the arm's), typical of the trial's rounds; `None`
     /// without a baseline in the trial.
     pub(crate) typical_ln: Option<f64>,
     /// Payload bytes sent.
@@ -44,7 +44,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// What an arm's values in a trial say; null without what is compared.
+    /// What an arm's values in a trial say; `None` without what is compared.
     pub(crate) fn of(trial: &TrialValues, arm: &ArmValues) -> Option<Point> {
         let Brief { bytes, switches, slices, .. } = arm.brief;
         let time = arm.parts(Quantity::Time).or_else(|| Quantity::Time.of_trial(&arm.sums()))?;

@@ -36,7 +36,7 @@ struct Curve<'a> {
 /// The farthest measurement of all curves with a cost model: among those that
 /// their interval sets apart from the expectation by more than δ, if there
 /// are any, else of all; and of these an arm that sends before a control,
-/// which answers no question of the run. Null without a cost model.
+/// which answers no question of the run. `None` without a cost model.
 ///
 /// The farthest of many is looked for, so the intervals hold for all of them
 /// together (Bonferroni); where trials resemble those of the passes before them, they are as wide

@@ -39,7 +39,7 @@ pub struct TrialValues {
     pub(crate) status: Status,
     /// Why nothing of the trial can be used.
     pub(crate) refusal: Option<Box<Refusal>>,
-    /// Time in each slice that is not its messages', at most, ns; null where that is not known.
+    /// Time in each slice that is not its messages', at most, ns; `None` where that is not known.
     pub(crate) slice_overhead_ns: Option<f64>,
     pub(crate) arms: Box<[ArmValues]>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct ArmValues {
     pub(crate) brief: Brief,
     /// What was offered to it, where it is a server.
     pub(crate) offered: Option<Box<Offered>>,
-    /// Ticks in softirq on the CPUs of both ends, each CPU once; null where
+    /// Ticks in softirq on the CPUs of both ends, each CPU once; `None` where
     /// they are not known.
     pub(crate) softirq: Option<u64>,
     /// Each quantity that is compared, as far as it was counted.
@@ -74,7 +74,7 @@ impl ArmValues {
         self.of(quantity)?.typical()
     }
 
-    /// So much over so many messages; null where either is zero or was not counted.
+    /// So much over so many messages; `None` where either is zero or was not counted.
     pub(crate) fn parts(&self, quantity: Quantity) -> Option<Parts> {
         Some(self.of(quantity)?.parts)
     }

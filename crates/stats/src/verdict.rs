@@ -14,7 +14,7 @@ pub(crate) struct Context<'a> {
     pub(crate) role: Role,
     /// Smallest difference that matters, as a fraction.
     pub(crate) delta: f64,
-    /// The self-check of the cell, judged or not; null where it has none.
+    /// The self-check of the cell, judged or not; `None` where it has none.
     pub(crate) floor: Option<&'a Claim>,
     /// Why the numbers cannot be used, where a gate says so.
     pub(crate) invalid: Option<&'a VerdictReason>,
@@ -163,7 +163,7 @@ fn trials_for_width(
     trials_for_half(claim.moments.sd?, delta.ln_1p(), table, level)
 }
 
-/// The smallest n with t₍n−1₎·sd/√n ≤ half, which falls with n; null where no
+/// The smallest n with t₍n−1₎·sd/√n ≤ half, which falls with n; `None` where no
 /// number of trials that anybody would run is enough.
 fn trials_for_half(sd: f64, half: f64, table: &mut StudentTable, level: Level) -> Option<u32> {
     /// Beyond this the answer is "this cannot be decided by repetition".

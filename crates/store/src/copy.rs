@@ -24,7 +24,7 @@ const COPIED: &str = "copy.db";
 /// A folder with a database and its logs, which goes when it is dropped.
 pub(crate) struct Copy {
     folder: PathBuf,
-    /// The open folder; null where the file system knows no locks, so that nobody takes it for
+    /// The open folder; `None` where the file system knows no locks, so that nobody takes it for
     /// one that was left.
     lock: Option<File>,
 }
@@ -73,7 +73,7 @@ impl Drop for Copy {
     }
 }
 
-/// Locks a folder that is there and that nobody has locked; null for any other, and for one
+/// Locks a folder that is there and that nobody has locked; `None` for any other, and for one
 /// that may not be opened.
 fn locked(folder: &Path) -> Option<File> {
     let found = fs::symlink_metadata(folder).ok().filter(fs::Metadata::is_dir)?;

@@ -14,7 +14,7 @@ use crate::{Fault, Source, Store, StoreError, row};
 /// What is known while runs are imported.
 #[derive(Debug, Clone, Copy)]
 pub struct Importing<'a> {
-    /// The label that the runs get; null for the one that they have, the host name that was
+    /// The label that the runs get; `None` for the one that they have, the host name that was
     /// read, or else the stem of the file.
     pub host: Option<&'a str>,
     /// The machine that this is, whose host name is no label for another.

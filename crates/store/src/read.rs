@@ -38,11 +38,11 @@ pub struct RunSummary {
     pub cells: u64,
     /// Trials, failed and skipped ones too.
     pub trials: u64,
-    /// How it ended; null while it runs, or if it was killed.
+    /// How it ended; `None` while it runs, or if it was killed.
     pub end: Option<RunEnd>,
     /// The label of the machine that measured it; `None` where its name could not be read.
     pub host: Option<String>,
-    /// Where it came from; null for a run that was measured into this file.
+    /// Where it came from; `None` for a run that was measured into this file.
     pub origin: Option<Origin>,
     /// Why it cannot be read, of a run that is damaged; what else is known of it may be wrong.
     pub damaged: Option<String>,

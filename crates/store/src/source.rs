@@ -209,7 +209,7 @@ fn refused(path: &Path, line: Option<u64>, why: &str) -> StoreError {
     StoreError::NotImported { path: path.to_owned(), line, why: why.to_owned() }
 }
 
-/// Size and time of a file; null where there is none.
+/// Size and time of a file; `None` where there is none.
 type Stamp = Option<(u64, Option<SystemTime>)>;
 
 /// What changes when a file is written: sizes and times of it and of the logs beside it. Of a

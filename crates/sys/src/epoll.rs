@@ -100,7 +100,7 @@ impl Events {
         self.events.is_empty()
     }
 
-    /// The `index`-th that was reported; null beyond the last one.
+    /// The `index`-th that was reported; `None` beyond the last one.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Ready> {

@@ -25,7 +25,7 @@ const PANICKED: u8 = 101;
 pub struct Ended {
     /// Its id, which is free from now on.
     pub id: u32,
-    /// Its exit code; null where a signal ended it.
+    /// Its exit code; `None` where a signal ended it.
     pub code: Option<u8>,
 }
 

@@ -50,7 +50,7 @@ pub struct Whole {
     pub major_faults: u64,
 }
 
-/// Reads it from /proc/PID/stat; null where the process has gone.
+/// Reads it from /proc/PID/stat; `None` where the process has gone.
 ///
 /// Source: proc_pid_stat(5); fs/proc/array.c, do_task_stat.
 #[must_use]
@@ -67,7 +67,7 @@ pub fn whole(root: &Root, pid: u32) -> Option<Whole> {
 }
 
 /// Context switches of a thread, because it waited and because the scheduler took the
-/// CPU; null where it has gone.
+/// CPU; `None` where it has gone.
 #[must_use]
 pub fn switches(root: &Root, thread: u32) -> Option<[u64; 2]> {
     let status = root.read(&format!("proc/{thread}/status")).ok()?;
@@ -118,7 +118,7 @@ pub fn tcp_listeners(text: &str) -> Vec<Listening> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// Whether a process or one that it started has a socket; null where that cannot be known:
+/// Whether a process or one that it started has a socket; `None` where that cannot be known:
 /// somebody's descriptors may not be read, or the kernel does not tell who started whom.
 ///
 /// Source: proc_pid_fd(5).
@@ -137,7 +137,7 @@ pub fn has_socket(root: &Root, pid: u32, inode: u64) -> Option<bool> {
     is_known.then_some(false)
 }
 
-/// A process of this machine that has a socket, with its name; null where none of those has it
+/// A process of this machine that has a socket, with its name; `None` where none of those has it
 /// whose descriptors may be read.
 #[must_use]
 pub fn holder(root: &Root, inode: u64) -> Option<(u32, String)> {
@@ -146,7 +146,7 @@ pub fn holder(root: &Root, inode: u64) -> Option<(u32, String)> {
     Some((pid, root.read(&format!("proc/{pid}/comm")).ok()?))
 }
 
-/// Whether a process has a socket; null where its descriptors may not be read.
+/// Whether a process has a socket; `None` where its descriptors may not be read.
 fn holds(root: &Root, pid: u32, inode: u64) -> Option<bool> {
     let wanted = format!("socket:[{inode}]");
     let folder = format!("proc/{pid}/fd");

@@ -24,7 +24,7 @@ struct Word {
     place: Range<usize>,
 }
 
-/// Null before there is one, and once it is said.
+/// `None` before there is one, and once it is said.
 static WORD: AtomicPtr<Word> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Whether all of it is said.

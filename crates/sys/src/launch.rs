@@ -270,7 +270,7 @@ impl Begun {
 struct Parent {
     id: libc::pid_t,
     /// Readable from its end, also within another pid namespace, where every parent's id is 0;
-    /// null for who needs it not, and where the system has no such thing (Linux 5.3).
+    /// `None` for who needs it not, and where the system has no such thing (Linux 5.3).
     fd: Option<OwnedFd>,
 }
 

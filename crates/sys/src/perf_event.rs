@@ -168,7 +168,7 @@ pub struct Event {
     pub mode: Mode,
     /// The PMU that counts a hardware event, by its number in
     /// /sys/bus/event_source/devices/NAME/type, on machines that have several
-    /// kinds of cores; null lets the kernel choose. Of no meaning to others.
+    /// kinds of cores; `None` lets the kernel choose. Of no meaning to others.
     pub pmu: Option<u32>,
 }
 

@@ -160,7 +160,7 @@ pub fn io_number(io: &str, name: &str) -> Option<u64> {
 
 /// A counter of /proc/net/netstat or /proc/net/snmp, such as `ListenOverflows` of
 /// `TcpExt` or `RetransSegs` of `Tcp`: a line of names, then one of numbers, both
-/// behind the group's name. Null where this kernel does not count it.
+/// behind the group's name. `None` where this kernel does not count it.
 ///
 /// Source: proc_pid_net(5); net/ipv4/proc.c.
 #[must_use]
@@ -172,7 +172,7 @@ pub fn net_counter(text: &str, group: &str, name: &str) -> Option<u64> {
 }
 
 /// The time that a task was ready to run and waited for a CPU, the second
-/// number of /proc/PID/schedstat, in ns; null where the kernel counts nothing:
+/// number of /proc/PID/schedstat, in ns; `None` where the kernel counts nothing:
 /// then all three numbers of the file are 0, and that of a task that reads its
 /// own is never so otherwise.
 ///
@@ -201,7 +201,7 @@ pub struct Charged {
     pub major_faults: u64,
 }
 
-/// What a process of one thread was charged; null where it has gone, or a file does not
+/// What a process of one thread was charged; `None` where it has gone, or a file does not
 /// tell. One that has ended and was not waited for still tells.
 ///
 /// Source: proc_pid_stat(5), proc_pid_status(5); Documentation/scheduler/sched-stats.rst.

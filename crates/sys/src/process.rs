@@ -54,7 +54,7 @@ pub fn may_lock_any_memory() -> bool {
 }
 
 /// Threads and processes that the user of this process may have (`RLIMIT_NPROC`, soft);
-/// null where it does not apply: root's are not limited, nor those of who has
+/// `None` where it does not apply: root's are not limited, nor those of who has
 /// `CAP_SYS_RESOURCE` or `CAP_SYS_ADMIN` (`copy_process`, kernel/fork.c).
 #[must_use]
 pub fn task_limit() -> Option<u64> {

@@ -22,7 +22,7 @@ pub fn is_stream(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
 }
 
 /// The CPU that took in what came last for a connection or a connected port
-/// (`SO_INCOMING_CPU`, socket(7); net/core/sock.c, `sk_getsockopt`); null where nothing came.
+/// (`SO_INCOMING_CPU`, socket(7); net/core/sock.c, `sk_getsockopt`); `None` where nothing came.
 ///
 /// Errors: see getsockopt(2).
 pub fn incoming_cpu(fd: BorrowedFd<'_>) -> Result<Option<u32>, Errno> {

@@ -284,10 +284,10 @@ pub struct Info {
     /// Segments sent again since the connection began.
     pub retransmits: u64,
     /// Segments sent since the connection began, those without payload and
-    /// those sent again too (`tcpi_segs_out`); null before Linux 4.2.
+    /// those sent again too (`tcpi_segs_out`); `None` before Linux 4.2.
     pub segments_out: Option<u64>,
     /// The shortest time from a segment to its acknowledgement that was seen
-    /// (`tcpi_min_rtt`); null before Linux 4.6, and where none was.
+    /// (`tcpi_min_rtt`); `None` before Linux 4.6, and where none was.
     pub min_round_trip: Option<Duration>,
     /// Largest segment it sends, in bytes.
     pub send_mss_bytes: u64,

@@ -64,7 +64,7 @@ fn choose_port_late(fd: &OwnedFd) -> Result<(), SetupError> {
         .map_err(|errno| SetupError { tried: "set IP_BIND_ADDRESS_NO_PORT".into(), errno })
 }
 
-/// What became of a connection that was begun: null while it has not failed.
+/// What became of a connection that was begun: `None` while it has not failed.
 ///
 /// Errors: of getsockopt(2) itself.
 pub fn failure(fd: BorrowedFd<'_>) -> Result<Option<Errno>, Errno> {

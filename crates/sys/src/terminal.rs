@@ -8,7 +8,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::signal::Delayed;
 
-/// Columns of the terminal that stdout is; null where it is none, or does not say.
+/// Columns of the terminal that stdout is; `None` where it is none, or does not say.
 ///
 /// Source: `TIOCGWINSZ`, ioctl_tty(2).
 #[must_use]

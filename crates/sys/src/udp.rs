@@ -286,7 +286,7 @@ impl Batch {
     }
 }
 
-/// `SO_SNDBUF` as the kernel set it, after its doubling; null where it does
+/// `SO_SNDBUF` as the kernel set it, after its doubling; `None` where it does
 /// not say.
 #[must_use]
 pub fn send_buffer_bytes(fd: impl AsFd) -> Option<usize> {

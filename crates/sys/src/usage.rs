@@ -151,7 +151,7 @@ pub fn cpu_ns_of_thread(tid: u32) -> Result<u64, Errno> {
     clock_ns((!tid << 3) | OF_ONE_THREAD).ok_or(Errno::ESRCH)
 }
 
-/// What a clock says; null where there is none.
+/// What a clock says; `None` where there is none.
 fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a live, writable timespec for the length of the call.

@@ -39,7 +39,7 @@ pub struct Completion {
     /// Id of the last call, inclusive.
     pub last: u32,
     /// Whether the kernel says that it copied the bytes after all
-    /// (`SO_EE_CODE_ZEROCOPY_COPIED`); null where it does not say.
+    /// (`SO_EE_CODE_ZEROCOPY_COPIED`); `None` where it does not say.
     pub copied: Option<bool>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Counter {
     pub(crate) pmu: Option<String>,
     /// `u`, `k` and the like; empty for all modes.
     pub(crate) modifier: String,
-    /// The count, or ns of a clock; null where it was not counted.
+    /// The count, or ns of a clock; `None` where it was not counted.
     pub(crate) count: Option<Rounded>,
     /// What perf made of it, with its unit in perf's words.
     pub(crate) metric: Option<(Rounded, String)>,
@@ -57,7 +57,7 @@ impl Section {
     }
 }
 
-/// An event's kind, its PMU and its mode; null for events that nothing is
+/// An event's kind, its PMU and its mode; `None` for events that nothing is
 /// known of.
 pub(crate) fn event(text: &str) -> Option<(&'static str, Option<&str>, &str)> {
     let (pmu, rest) = crate::header::split_pmu(text);

@@ -42,7 +42,7 @@ use crate::worker::link;
 pub struct Conditions {
     /// Options of the sockets.
     pub socket: SocketOptions,
-    /// Processors for the threads, in turn; null leaves them where they are.
+    /// Processors for the threads, in turn; `None` leaves them where they are.
     pub cpus: Option<Vec<u32>>,
     /// How long the other end may not move before it is given up.
     pub stall_limit: Duration,
@@ -291,7 +291,7 @@ fn amount(bytes: u64) -> String {
     }
 }
 
-/// Why a call on a connection failed that the other end has a part in; null for
+/// Why a call on a connection failed that the other end has a part in; `None` for
 /// anything else. `peer` did not move, or has gone, after `done`.
 fn of_the_peer(errno: Errno, peer: &str, stall_limit: Duration, done: &str) -> Option<String> {
     let limit = Nanos(u64::try_from(stall_limit.as_nanos()).unwrap_or(u64::MAX));

@@ -33,7 +33,7 @@ pub struct Wish {
     pub entry: &'static Entry,
     /// Connections to make; at least 1.
     pub connections: u32,
-    /// Payload bytes of a message, to count these; null leaves them uncounted.
+    /// Payload bytes of a message, to count these; `None` leaves them uncounted.
     pub message_bytes: Option<Bytes>,
     /// Fields of a message, for a receiver that scatters.
     pub fields: u32,

@@ -161,7 +161,7 @@ impl<'a> Listening<'a> {
         self.address
     }
 
-    /// Waits for the next client, for as long as it takes; null when the user
+    /// Waits for the next client, for as long as it takes; `None` when the user
     /// has interrupted.
     ///
     /// Errors: the step that failed.

@@ -51,7 +51,7 @@ pub(super) fn costs(cpu: u32, llc_bytes: Option<usize>, memory_bytes: usize) -> 
 }
 
 /// A bare hand-over between threads that have the counters of a slice open;
-/// null where there are none.
+/// `None` where there are none.
 pub(super) fn counted_handover_ns(cpu: u32, probes: Probes) -> Option<f64> {
     let open = |thread: usize| Bracket::open(thread, &[cpu], 0, probes);
     if std::thread::scope(|scope| scope.spawn(|| open(0).groups()).join()).ok()? == 0 {
@@ -60,7 +60,7 @@ pub(super) fn counted_handover_ns(cpu: u32, probes: Probes) -> Option<f64> {
     handover_ns(cpu, 0, open).ok()?
 }
 
-/// Median time of starting a thread that does nothing, and joining it; null
+/// Median time of starting a thread that does nothing, and joining it; `None`
 /// where none could be started.
 pub(super) fn thread_start_ns() -> Option<f64> {
     let once = || {
@@ -109,7 +109,7 @@ fn read_all(memory: &[u8]) {
     std::hint::black_box(scan(memory));
 }
 
-/// A hand-over: half of the way there and back; null where the other thread
+/// A hand-over: half of the way there and back; `None` where the other thread
 /// panicked. Each thread holds what `equip` gives it, by its number.
 fn handover_ns<T>(
     cpu: u32,

@@ -33,14 +33,14 @@ pub struct Entry {
     /// Whether it only shows what a part costs.
     pub control: bool,
     /// Units that a thread's slice has at most, where each uses something up
-    /// that is made before the slice, or takes milliseconds; null where there is
+    /// that is made before the slice, or takes milliseconds; `None` where there is
     /// no end.
     pub most: Option<u32>,
     /// The same by what a thread has room for, which larger blocks use up sooner.
     pub(super) holds: Option<Holds>,
     /// Descriptors that a thread of it has open, at most.
     pub descriptors: u32,
-    /// The first kernel that has what it needs; null where every one has.
+    /// The first kernel that has what it needs; `None` where every one has.
     pub since: Option<KernelVersion>,
     /// Time of a unit before anything was measured, ns.
     pub guess_ns: f64,
@@ -86,7 +86,7 @@ pub struct Asked {
     pub threads: u32,
     /// Bytes that each call moves, if it moves any; at least 1.
     pub block: Bytes,
-    /// The size of the user's file; null where it is ours.
+    /// The size of the user's file; `None` where it is ours.
     pub file: Option<Bytes>,
 }
 
@@ -135,7 +135,7 @@ pub struct Setup<'a> {
     pub most: usize,
     /// Bytes that each call moves, if it moves any.
     pub block: usize,
-    /// The user's file; null for one of ours.
+    /// The user's file; `None` for one of ours.
     pub(crate) file: Option<&'a ReadGround>,
 }
 
@@ -159,7 +159,7 @@ impl Entry {
         Role::against(self.id == baseline, self.control)
     }
 
-    /// Units that a thread's slice has at most where a cell asks for this; null where there is
+    /// Units that a thread's slice has at most where a cell asks for this; `None` where there is
     /// no end.
     #[must_use]
     pub fn most_of(&self, asked: Asked) -> Option<u32> {

@@ -124,7 +124,7 @@ struct Mapped {
     pages: Option<FilePages>,
     next: usize,
     most: usize,
-    /// What stands everywhere in it; null where that is the user's business.
+    /// What stands everywhere in it; `None` where that is the user's business.
     byte: Option<u8>,
 }
 

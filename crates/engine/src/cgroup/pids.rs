@@ -14,7 +14,7 @@ pub(crate) struct Pids {
     pub(crate) used: u64,
 }
 
-/// The one that leaves least room on the way to the root; null for no limit.
+/// The one that leaves least room on the way to the root; `None` for no limit.
 pub(crate) fn tightest(root: &Root) -> Option<Pids> {
     let limits = on_the_way_up(root, "pids", &["/pids"], |folder, _| {
         let number = |file: &str| root.read(&format!("{folder}/{file}")).ok()?.parse().ok();

@@ -7,7 +7,7 @@ use iolens_sys::proc::Root;
 
 use super::{Version, on_the_way_up};
 
-/// Since each of them was made, over all on the way to the root; null where none has such
+/// Since each of them was made, over all on the way to the root; `None` where none has such
 /// an account.
 pub(crate) fn throttled(root: &Root) -> Option<Throttled> {
     let all = on_the_way_up(root, "cpu", &["/cpu", "/cpu,cpuacct"], |folder, version| {

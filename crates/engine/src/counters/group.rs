@@ -71,7 +71,7 @@ impl EventGroup for Everywhere {
 
 /// Where groups come from.
 pub(super) struct Source<'a, G> {
-    /// The PMU of the thread's processor; null where there is only one.
+    /// The PMU of the thread's processor; `None` where there is only one.
     pub(super) pmu: Option<u32>,
     /// Opens a group with its first event.
     pub(super) lead: Lead<'a, G>,
@@ -278,7 +278,7 @@ impl<G: EventGroup> Open<G> {
         self.group.is_some()
     }
 
-    /// Null while it is closed.
+    /// `None` while it is closed.
     pub(super) fn read(&mut self) -> Option<Result<GroupReading, Errno>> {
         let group = self.group.as_mut()?;
         let mut reading = GroupReading::default();

@@ -19,7 +19,7 @@ pub(crate) struct CorePmu {
     pub(crate) name: String,
     /// The event type that names it.
     pub(crate) number: Option<u32>,
-    /// Processors it belongs to; null for all.
+    /// Processors it belongs to; `None` for all.
     cpus: Option<Vec<u32>>,
 }
 
@@ -56,7 +56,7 @@ fn core_pmu(root: &Root, name: &str) -> Option<CorePmu> {
 }
 
 /// The PMU that counts on a processor, for the events of a thread that stays
-/// there; null where there is only one PMU, which need not be named.
+/// there; `None` where there is only one PMU, which need not be named.
 ///
 /// Errors: none of them belongs to the processor.
 pub(crate) fn pmu_of(pmus: &[CorePmu], cpu: u32) -> Result<Option<&CorePmu>, String> {

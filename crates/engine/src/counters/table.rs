@@ -49,7 +49,7 @@ pub(crate) const GROUPS_MAX: usize = 8;
 /// then what the kernel does.
 pub(crate) const METRICS_MAX: usize = PmuCounts::COUNT + KernelCounts::COUNT;
 
-/// A value for each metric; null where it was not counted.
+/// A value for each metric; `None` where it was not counted.
 pub(crate) type Values = [Option<u64>; METRICS_MAX];
 
 /// The metrics in the order of [`Values`].

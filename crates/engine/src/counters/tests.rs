@@ -542,7 +542,7 @@ const REAL: [GroupPlan; 2] = [
     },
 ];
 
-/// The software groups of the calling thread; null where none may be opened.
+/// The software groups of the calling thread; `None` where none may be opened.
 fn real_counters() -> Option<Counters> {
     let refused = Cell::new(false);
     let why = |_, errno| {

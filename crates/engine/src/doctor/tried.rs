@@ -42,7 +42,7 @@ pub struct Tried {
     /// Samples of this thread in user mode, and in any mode.
     pub(super) sample_user: Result<(), Errno>,
     pub(super) sample_kernel: Result<(), Errno>,
-    /// An event at a tracepoint; null where none has an id to read.
+    /// An event at a tracepoint; `None` where none has an id to read.
     pub(super) tracepoint: Option<Result<(), Errno>>,
     /// Metrics of the PMU that pass their self-test, and those that do not.
     pub(super) counters: (Vec<&'static str>, Vec<NotMeasured>),

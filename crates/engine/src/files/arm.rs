@@ -43,7 +43,7 @@ pub(crate) trait Ground: Sync {
         None
     }
 
-    /// Why a slice with the engine of this id broke off; null where the number says all.
+    /// Why a slice with the engine of this id broke off; `None` where the number says all.
     fn explain(&self, _id: &str, _errno: Errno) -> Option<String> {
         None
     }
@@ -229,7 +229,7 @@ fn seed_of([pass, position]: [u32; 2], arm: usize, thread: usize, seed: u64) -> 
 /// What was found before a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before {
-    /// Bytes in the page cache; null where the kernel does not say, here and below.
+    /// Bytes in the page cache; `None` where the kernel does not say, here and below.
     pub(crate) resident_bytes: Option<u64>,
     /// What storage had delivered to this process.
     pub(crate) delivered_bytes: Option<u64>,

@@ -318,7 +318,7 @@ mod tests {
         for one in &found {
             assert!(one.page.0 > 0 && one.mib.0 > 0 && one.names.0 > 0, "{one:?}");
             let is_memory = subject.file_system() == "tmpfs";
-            // Null where the kernel does not say.
+            // `None` where the kernel does not say.
             if let Some(resident) = one.resident_bytes.filter(|_| !is_memory) {
                 let expect = if one.mode == Some(DropMode::Pages) { 0 } else { whole };
                 assert_eq!(resident, expect, "{one:?}");

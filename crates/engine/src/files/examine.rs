@@ -18,9 +18,9 @@ use crate::files::subject::Subject;
 pub struct Findings {
     /// Its size.
     pub file_bytes: u64,
-    /// In holes; null where the file system cannot tell.
+    /// In holes; `None` where the file system cannot tell.
     pub hole_bytes: Option<u64>,
-    /// Allocated and never written, as by fallocate(2); null where the file system
+    /// Allocated and never written, as by fallocate(2); `None` where the file system
     /// has no map of extents, here and below.
     pub unwritten_bytes: Option<u64>,
     /// Not on the device yet.

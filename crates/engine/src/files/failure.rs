@@ -19,7 +19,7 @@ pub(crate) const NO_ROOM_FOR_PAGE: &str =
 
 /// The files of what broke off.
 pub(crate) struct Ends<'a> {
-    /// What was read; null where the bytes were made.
+    /// What was read; `None` where the bytes were made.
     pub(crate) source: Option<&'a Subject>,
     /// What was written.
     pub(crate) destination: &'a Path,

@@ -24,7 +24,7 @@ pub enum Material {
 }
 
 impl Material {
-    /// Makes what a plan needs; null for one that needs no file. `stop` is asked while
+    /// Makes what a plan needs; `None` for one that needs no file. `stop` is asked while
     /// files are written.
     ///
     /// Errors: what was tried and what the system said, or that it was stopped.

@@ -31,7 +31,7 @@ use iolens_model::trial::Trial;
 use self::arm::{Ground, ReadGround};
 use self::write::ground::Destined;
 
-/// Opens the file of a trial; null in studies without one, and where calls open it themselves.
+/// Opens the file of a trial; `None` in studies without one, and where calls open it themselves.
 ///
 /// Errors: as [`Subject::open`](subject::Subject::open).
 pub(crate) fn open(trial: &Trial) -> Result<Option<Box<dyn Ground>>, String> {

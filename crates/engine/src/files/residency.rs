@@ -45,7 +45,7 @@ impl Residency {
         }
     }
 
-    /// The share, 0 to 1; null where it is not known, and for a range of nothing.
+    /// The share, 0 to 1; `None` where it is not known, and for a range of nothing.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
         match self {

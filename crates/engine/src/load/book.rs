@@ -129,7 +129,7 @@ pub(crate) struct Results {
     pub(crate) last_right_ns: Option<u64>,
     /// Requests that each slot may have had until now.
     pub(crate) rounds: u64,
-    /// When the last request could be due; null where a number was asked for.
+    /// When the last request could be due; `None` where a number was asked for.
     until_ns: Option<u64>,
     pub(crate) per_second: Vec<u64>,
     pub(crate) from_due: Times,
@@ -341,7 +341,7 @@ impl Book {
         }
     }
 
-    /// When the next request is due; null where only a reply makes one so.
+    /// When the next request is due; `None` where only a reply makes one so.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         let thinking = self.thinking.peek().map(|Reverse((due_ns, _))| *due_ns);
         self.next_arrival_ns.into_iter().chain(thinking).min()

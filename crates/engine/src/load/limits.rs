@@ -49,7 +49,7 @@ pub(crate) struct Limits {
     ports: (u64, u64),
     /// `net.ipv4.tcp_tw_reuse`: 0 never, 1 always, 2 over loopback.
     tw_reuse: u64,
-    /// `net.netfilter.nf_conntrack_max`; null where connections are not tracked.
+    /// `net.netfilter.nf_conntrack_max`; `None` where connections are not tracked.
     tracked: Option<u64>,
 }
 

@@ -218,7 +218,7 @@ impl Links {
         Ok(())
     }
 
-    /// Receives what has come; null where nothing has, 0 at the end.
+    /// Receives what has come; `None` where nothing has, 0 at the end.
     pub(super) fn receive(
         &mut self,
         index: usize,

@@ -33,7 +33,7 @@ impl Meeting {
         }
     }
 
-    /// When all begin; null where one cannot, or no connection is there that was to
+    /// When all begin; `None` where one cannot, or no connection is there that was to
     /// be. All that passes between threads is ordered by the barrier.
     pub(super) fn start(
         &self,

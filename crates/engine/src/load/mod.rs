@@ -110,7 +110,7 @@ pub struct Settings {
     pub timeout: Nanos,
     /// Threads of the client; connections are divided among them.
     pub threads: u32,
-    /// Processors for them, in turn; null leaves them where they are.
+    /// Processors for them, in turn; `None` leaves them where they are.
     pub cpus: Option<Vec<u32>>,
     /// Addresses to connect from, in turn; none leaves it to the kernel.
     pub sources: Vec<IpAddr>,

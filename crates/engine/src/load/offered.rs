@@ -19,17 +19,17 @@ pub struct Offered {
     /// `window` is the time that was asked for, or goes to the last right reply
     /// where a number of requests was, and leaves the warm-up out.
     pub load: Load,
-    /// When the first request was sent, of the warm-up if there is one; null where
+    /// When the first request was sent, of the warm-up if there is one; `None` where
     /// none was.
     pub first_sent_ns: Option<u64>,
     /// When the last right reply came, to whatever request and after the window too;
-    /// null where none did.
+    /// `None` where none did.
     pub last_right_ns: Option<u64>,
     /// Calls that carried it; those that made connections before are left out.
     pub calls: Calls,
 }
 
-/// What one thread leaves behind; null where it did not begin.
+/// What one thread leaves behind; `None` where it did not begin.
 pub(super) struct ThreadDone {
     pub(super) left: Option<Left>,
     pub(super) client: ClientThread,

@@ -173,7 +173,7 @@ pub(crate) enum Text {
 /// A reply that has come whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
-    /// Null where it has none that is a number; HTTP has none at all.
+    /// `None` where it has none that is a number; HTTP has none at all.
     pub(crate) id: Option<u64>,
     /// Whether it is what was expected.
     pub(crate) is_right: bool,
@@ -366,7 +366,7 @@ fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// How long the body of a response is that has this header; null where it does
+/// How long the body of a response is that has this header; `None` where it does
 /// not say so.
 fn content_length(header: &[u8]) -> Option<u64> {
     if !header.starts_with(b"HTTP/1.") {

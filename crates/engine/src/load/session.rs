@@ -149,7 +149,7 @@ impl Session {
     }
 
     /// Does something with every hand at the same time, each on a thread of its own,
-    /// so that the calling one stays where it is; null where that panicked.
+    /// so that the calling one stays where it is; `None` where that panicked.
     fn on_threads<R: Send>(
         &mut self,
         work: &(dyn Fn(&Settings, &mut Hand) -> R + Sync),
@@ -175,7 +175,7 @@ pub(super) struct Hand {
     count: u64,
     /// Requests that each of its slots may have had.
     rounds: u64,
-    /// What was counted when all connections had been made for the first time; null
+    /// What was counted when all connections had been made for the first time; `None`
     /// for short ones.
     ramp: Option<LinkCounts>,
 }

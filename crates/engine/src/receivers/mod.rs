@@ -42,7 +42,7 @@ pub struct Entry {
     pub id: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// The first kernel that has what it needs; null where every one does.
+    /// The first kernel that has what it needs; `None` where every one does.
     pub since: Option<KernelVersion>,
     /// Its hops, which take the place of those of `recv` in a cell's path.
     pub hops: &'static [Hop],

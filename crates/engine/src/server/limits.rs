@@ -41,9 +41,9 @@ pub struct Limits {
     descriptors: u64,
     /// On threads and processes.
     tasks: Vec<TaskLimit>,
-    /// `vm.max_map_count`; null where it cannot be read.
+    /// `vm.max_map_count`; `None` where it cannot be read.
     mappings: Option<u64>,
-    /// `net.core.somaxconn`; null where it cannot be read.
+    /// `net.core.somaxconn`; `None` where it cannot be read.
     backlog: Option<u64>,
 }
 
@@ -195,7 +195,7 @@ impl Limits {
     }
 
     /// Of connections that come at once, those beyond what may wait to be taken are
-    /// dropped, and come again after a second; null where none are.
+    /// dropped, and come again after a second; `None` where none are.
     #[must_use]
     pub fn beyond_backlog(&self, connections: u32, wanted: u32) -> Option<String> {
         let waiting = self.backlog?.min(u64::from(wanted));
@@ -210,7 +210,7 @@ impl Limits {
     }
 
     /// What a server has met that is a limit of the machine and no matter of a client's,
-    /// with the one that is nearest; null where it has met none.
+    /// with the one that is nearest; `None` where it has met none.
     #[must_use]
     pub fn met(&self, mishaps: &[(Mishap, u64)]) -> Option<String> {
         let is_limit = |mishap: &Mishap| {

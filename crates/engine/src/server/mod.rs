@@ -88,7 +88,7 @@ pub struct Offer {
     pub close: Close,
     /// How long a client may not move that others wait for.
     pub stall_limit: Duration,
-    /// Processors that all its threads and children may run on; null leaves them
+    /// Processors that all its threads and children may run on; `None` leaves them
     /// where they are.
     pub cpus: Option<Vec<u32>>,
 }
@@ -275,7 +275,7 @@ impl Running {
         self.context.tallies.mishaps()
     }
 
-    /// Why it has ended by itself; null while it goes on.
+    /// Why it has ended by itself; `None` while it goes on.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.context.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -60,7 +60,7 @@ pub(super) struct Tally {
 /// What an owner of a row has counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskCounts {
-    /// Id of the thread or process; null where it has ended.
+    /// Id of the thread or process; `None` where it has ended.
     pub id: Option<u32>,
     /// Connections taken.
     pub connections: u64,

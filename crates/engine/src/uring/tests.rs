@@ -35,7 +35,7 @@ fn refused(errno: Errno, notifies: bool) -> Answer {
 struct Script {
     answers: VecDeque<Answer>,
     zerocopy: bool,
-    /// What it answers after them; null for [`WHOLE`].
+    /// What it answers after them; `None` for [`WHOLE`].
     otherwise: Option<Answer>,
     /// Completions that can be read.
     ready: VecDeque<Completed>,

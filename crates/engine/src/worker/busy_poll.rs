@@ -16,7 +16,7 @@ pub(super) struct BusyPolling {
 }
 
 impl BusyPolling {
-    /// Arranges what a trial asks for; null where that is nothing.
+    /// Arranges what a trial asks for; `None` where that is nothing.
     ///
     /// Errors: what was tried and what the system said.
     pub(super) fn arrange(

@@ -18,9 +18,9 @@ use crate::perf_control::Listener;
 pub(crate) struct Crew<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) links: &'a Links,
-    /// The file of the trial; null in studies without one.
+    /// The file of the trial; `None` in studies without one.
     pub(crate) ground: Option<&'a dyn Ground>,
-    /// Where files are copied; null in other studies.
+    /// Where files are copied; `None` in other studies.
     pub(crate) site: Option<&'a Site<'a>>,
     /// Is told of the slices that count; the sending end's alone.
     pub(crate) perf: Option<Listener>,

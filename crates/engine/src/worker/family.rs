@@ -348,7 +348,7 @@ fn add(sum: &mut ProcessUsage, part: &ProcessUsage) {
     sum.counts.major_faults += part.counts.major_faults;
 }
 
-/// What tasks were charged that were there at both edges and have not changed; null where
+/// What tasks were charged that were there at both edges and have not changed; `None` where
 /// any came or went, whose part is not known.
 fn of_the_same(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>) -> Option<u64> {
     if before.is_empty() || !before.keys().eq(after.keys()) {

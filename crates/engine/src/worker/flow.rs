@@ -18,7 +18,7 @@ use super::facts;
 use super::link::{Lane, Links};
 use super::thread_report::ThreadReport;
 
-/// The CPU that receives for a lane; null where the kernel does not tell. Of MPTCP it tells of
+/// The CPU that receives for a lane; `None` where the kernel does not tell. Of MPTCP it tells of
 /// no path, and what stays on the machine is received by nobody.
 fn incoming(lane: &Lane) -> Option<u32> {
     let tells = matches!(lane.transport(), Transport::Tcp | Transport::Udp);

@@ -36,7 +36,7 @@ pub(super) struct Helpers {
 #[derive(Debug)]
 struct Thread {
     tid: u32,
-    /// Its CPU time so far; null for one that is no helper.
+    /// Its CPU time so far; `None` for one that is no helper.
     cpu_ns: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// CPU time since `before`; null where one of them has ended since.
+    /// CPU time since `before`; `None` where one of them has ended since.
     pub(super) fn since(&self, before: &Spent) -> Option<u64> {
         (self.ended == before.ended).then(|| self.cpu_ns - before.cpu_ns)
     }

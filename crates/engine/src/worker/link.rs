@@ -29,7 +29,7 @@ use self::ports::Ports;
 pub struct Peer {
     /// By TCP.
     pub tcp: SocketAddr,
-    /// By MPTCP; null where no arm needs it.
+    /// By MPTCP; `None` where no arm needs it.
     pub mptcp: Option<SocketAddr>,
 }
 
@@ -58,19 +58,19 @@ impl Links {
     }
 
     /// Connections to this end's ports so far that were not ours, at least: more than a queue
-    /// holds the kernel turns away by itself. Null at an end that has no port.
+    /// holds the kernel turns away by itself. `None` at an end that has no port.
     pub(crate) fn strangers(&self) -> Option<u64> {
         let waiting = self.doors.iter().map(accept::turn_away).sum::<u64>();
         (!self.doors.is_empty()).then_some(self.strangers + waiting)
     }
 
-    /// Datagrams to this end's ports that are not of the other end's, as above. Null at an end
+    /// Datagrams to this end's ports that are not of the other end's, as above. `None` at an end
     /// that has no such port.
     pub(crate) fn strange_datagrams(&self) -> Option<u64> {
         self.ports.strangers()
     }
 
-    /// The lane of an arm's thread; null in studies without a network.
+    /// The lane of an arm's thread; `None` in studies without a network.
     pub(crate) fn lane(&self, arm: usize, thread: usize) -> Option<&Lane> {
         self.by_arm.get(arm)?.get(thread)
     }

@@ -27,7 +27,7 @@ pub(super) trait Serves {
     }
     /// Requests that it has answered so far.
     fn requests(&self) -> u64;
-    /// Why it has ended by itself, or the limit of this machine that it has met; null
+    /// Why it has ended by itself, or the limit of this machine that it has met; `None`
     /// while it serves all.
     fn failure(&self) -> Option<String>;
 }

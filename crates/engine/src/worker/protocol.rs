@@ -127,7 +127,7 @@ pub enum Turn {
 pub enum StageStep {
     /// Move into a new network namespace.
     Enter {
-        /// The process whose user namespace shall own it; null for this
+        /// The process whose user namespace shall own it; `None` for this
         /// process's own, or a new one if that grants too little.
         beside: Option<u32>,
     },
@@ -168,7 +168,7 @@ pub struct Task {
     pub side: Side,
     /// What to do.
     pub trial: Trial,
-    /// Where the receiving end listens; null for that end itself.
+    /// Where the receiving end listens; `None` for that end itself.
     pub peer: Option<Peer>,
     /// Proves that a connection belongs to this trial.
     pub token: u64,
@@ -273,7 +273,7 @@ pub struct ClientSlice {
 /// Where and why an end gave up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Position of the slice that ran; null before the first one.
+    /// Position of the slice that ran; `None` before the first one.
     pub slice: Option<usize>,
     /// What was tried and what the system said, one clause.
     pub what: String,
@@ -297,7 +297,7 @@ impl Failure {
 pub struct EndReport {
     /// The end itself.
     pub facts: EndFacts,
-    /// One entry per slice of the trial; null where this end has no part.
+    /// One entry per slice of the trial; `None` where this end has no part.
     pub slices: Vec<Option<EndSlice>>,
     /// Round-trip times by arm, of the requesting end in mode `rr`; else
     /// empty.

@@ -82,7 +82,7 @@ fn by_pmu(
     })
 }
 
-/// One slice over all threads that did something in it; null where none did.
+/// One slice over all threads that did something in it; `None` where none did.
 fn slice(index: usize, threads: &[ThreadReport]) -> Option<EndSlice> {
     let parts = || threads.iter().map(|thread| &thread.slices[index]);
     let mut counts = Counts::default();

@@ -15,13 +15,13 @@ use crate::times::Times;
 /// What one thread did in a slice.
 pub(crate) struct Exchanged {
     pub(crate) tally: Tally,
-    /// Bytes that were mapped; null for a receiver that maps none.
+    /// Bytes that were mapped; `None` for a receiver that maps none.
     pub(crate) mapped_bytes: Option<u64>,
     pub(crate) span: Span,
 }
 
 /// Asks over `requests` for messages until the budget is used up, then says that there will
-/// be no more. `times` is null in slices that do not count.
+/// be no more. `times` is `None` in slices that do not count.
 ///
 /// Errors: of send(2) and of the receiver; `ENODATA` when the answering end has gone.
 pub(crate) fn exchange<T: Take>(

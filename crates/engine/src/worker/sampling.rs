@@ -104,7 +104,7 @@ impl StackSampler {
     }
 }
 
-/// Adds up the threads of an end; null where no samples were asked for.
+/// Adds up the threads of an end; `None` where no samples were asked for.
 pub(crate) fn merge<'a>(
     threads: impl Iterator<Item = &'a StackSampler> + Clone,
 ) -> Option<EndSamples> {

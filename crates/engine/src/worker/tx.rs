@@ -79,7 +79,7 @@ fn thread_slices(
     Ok(ThreadReport { slices, bracket, cpus, homes, latency, sampler, arm_facts, starts })
 }
 
-/// An arm's primitive, null in studies without a network, and this thread's
+/// An arm's primitive, `None` in studies without a network, and this thread's
 /// sender of it.
 type Armed<'a> = (Option<&'static Entry>, Box<dyn Sender + 'a>);
 
@@ -209,7 +209,7 @@ struct Task<'a> {
     /// Whether it is the arm's first of the trial.
     is_first: bool,
     budget: &'a Budget,
-    /// Null in studies without a network.
+    /// `None` in studies without a network.
     entry: Option<&'static Entry>,
 }
 

@@ -14,7 +14,7 @@ macro_rules! columns {
             [$($read),+]
         }
 
-        /// Counts whose PMU and kernel counted nothing; null where a column is missing that is
+        /// Counts whose PMU and kernel counted nothing; `None` where a column is missing that is
         /// always counted, alone or beside the others of its kind.
         fn of_accounts(row: [Option<u64>; PMU_AT]) -> Option<Counts> {
             let [$($name),+] = row;
@@ -138,7 +138,7 @@ impl Counts {
         all
     }
 
-    /// Counts from values in the order of [`Counts::NAMES`]; null where one is missing that
+    /// Counts from values in the order of [`Counts::NAMES`]; `None` where one is missing that
     /// is always counted, alone or beside the others of its kind.
     #[must_use]
     pub fn from_values(values: &[Option<u64>; Self::COUNT]) -> Option<Counts> {

@@ -156,7 +156,7 @@ pub(super) fn labels(run: &Run, cells: &[&CellAnalysis]) -> Vec<(String, String)
     distinct(cells.iter().flat_map(|cell| rows(run, cell)).map(name))
 }
 
-/// Time per call by how many are made in a row; null where the plan asks for
+/// Time per call by how many are made in a row; `None` where the plan asks for
 /// none.
 pub(crate) fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Table> {
     let cells = series(analysis);

@@ -212,7 +212,7 @@ fn table_of_classes(title: &str, of: &str, ends: &[End<'_>]) -> Table {
     table
 }
 
-/// The use of the processors in a cell; null where nothing could be read.
+/// The use of the processors in a cell; `None` where nothing could be read.
 pub(super) fn of_processors(run: &Run, cell: &CellAnalysis) -> Option<Plate> {
     let subject = words::subject(&run.header, &cell.cell);
     let title = format!("Use of the processors (% of their time): {subject}");

@@ -40,7 +40,7 @@ pub(crate) struct Along {
     scale: fn(&[f64]) -> Scale,
     /// What tells the panels of most of its charts apart.
     panels_by: &'static str,
-    /// Where a cell stands on it; null where a cell has many places.
+    /// Where a cell stands on it; `None` where a cell has many places.
     of: fn(&Cell) -> Option<f64>,
 }
 
@@ -343,7 +343,7 @@ impl Panel {
         }
     }
 
-    /// The range of all values, usable intervals and bounds; null without any.
+    /// The range of all values, usable intervals and bounds; `None` without any.
     pub(crate) fn extent(&self) -> Option<Interval> {
         let points = self.series.iter().flat_map(|series| &series.points);
         let ends = points.flat_map(|point| [point.value, point.drawn().low, point.drawn().high]);
@@ -355,13 +355,13 @@ impl Panel {
     }
 }
 
-/// The range of some values; null without any.
+/// The range of some values; `None` without any.
 pub(crate) fn hull(values: impl Iterator<Item = f64>) -> Option<Interval> {
     let of_one = values.map(|value| Interval { low: value, high: value });
     of_one.reduce(|a, b| Interval { low: a.low.min(b.low), high: a.high.max(b.high) })
 }
 
-/// The range of several panels; null without a value.
+/// The range of several panels; `None` without a value.
 pub(crate) fn extent<'a>(panels: impl IntoIterator<Item = &'a Panel>) -> Option<Interval> {
     hull(panels.into_iter().filter_map(Panel::extent).flat_map(|of| [of.low, of.high]))
 }

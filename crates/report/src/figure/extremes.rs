@@ -10,7 +10,7 @@ use crate::results::{curves, interval_text, toned};
 /// Plateaus along the threads that have a row each.
 const THREAD_ROWS: usize = 4;
 
-/// The table; null where the analysis has neither.
+/// The table; `None` where the analysis has neither.
 #[must_use]
 pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
     if analysis.extremes.is_empty() && analysis.plateaus.is_empty() {
@@ -74,7 +74,7 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
     Some(table)
 }
 
-/// The best throughput of each method and where it had it, best first; null where all have one
+/// The best throughput of each method and where it had it, best first; `None` where all have one
 /// place. Figures that are not ranked are no records.
 #[must_use]
 pub fn by_method(run: &Run, analysis: &Analysis) -> Option<Table> {

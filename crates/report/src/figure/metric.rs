@@ -16,7 +16,7 @@ pub(crate) struct Metric {
     pub(crate) unit: &'static str,
     /// The stored unit over the drawn one.
     pub(crate) divisor: f64,
-    /// The metric of an arm; null where it was not measured.
+    /// The metric of an arm; `None` where it was not measured.
     pub(crate) read: fn(&ArmAnalysis) -> Option<Estimate>,
     /// Whether the arm's verdict is about this metric.
     pub(crate) judged: bool,
@@ -120,7 +120,7 @@ impl<'a> BySize<'a> {
         Chart { columns, ..Chart::new(sweep.run, along, panels) }
     }
 
-    /// The figure; null for a single size too, of which the ratio and the summary say it all.
+    /// The figure; `None` for a single size too, of which the ratio and the summary say it all.
     pub(super) fn figure(&self, sweep: &Sweep<'_>) -> Option<Plate> {
         (sweep.by_size().len() > 1).then(|| self.of(sweep, self.chart(sweep)))?
     }
@@ -199,7 +199,7 @@ fn note(model: &CostModel, label: &str) -> String {
     )
 }
 
-/// Ratio to the baseline by message size: the main figure; null where nothing is compared.
+/// Ratio to the baseline by message size: the main figure; `None` where nothing is compared.
 pub(super) fn ratios(sweep: &Sweep<'_>) -> Option<Plate> {
     if alone::is_alone(sweep.cells()) {
         return None;

@@ -72,14 +72,14 @@ pub struct Figure {
     /// The same for the width of the HTML page, without styles, which come from
     /// the page around it.
     pub inline: String,
-    /// The same again for a screen that is narrow, its panels one below the other; null
+    /// The same again for a screen that is narrow, its panels one below the other; `None`
     /// for figures that keep their width there and scroll.
     pub narrow: Option<String>,
     /// The same numbers as a table.
     pub table: Table,
     /// Whether it is one of those that are read first.
     pub leads: bool,
-    /// The family whose arms it shows; null where it shows all arms of a run.
+    /// The family whose arms it shows; `None` where it shows all arms of a run.
     pub family: Option<&'static str>,
     /// Lines of different arms in it, baseline and A/A copy among them; zero
     /// in a figure that is made of other marks.
@@ -272,7 +272,7 @@ pub fn families(analysis: &Analysis) -> Vec<(&'static str, &'static str)> {
 struct Sweep<'a> {
     run: &'a Run,
     analysis: &'a Analysis,
-    /// Which arms of the run these are; null for all.
+    /// Which arms of the run these are; `None` for all.
     part: Option<&'a Part>,
     /// What the cells have in common; of what they differ in it says nothing.
     setting: Cell,

@@ -64,7 +64,7 @@ fn least_to_most(arm: &ArmAnalysis, rate: Option<Unit>) -> String {
     })
 }
 
-/// Round trips of a cell; null in modes without requests.
+/// Round trips of a cell; `None` in modes without requests.
 pub(crate) fn latency(cell: &CellAnalysis) -> Option<Table> {
     let row = |arm: &ArmAnalysis| {
         let times = arm.latency.as_ref()?;
@@ -139,7 +139,7 @@ fn most_under_way(cell: &CellAnalysis, told: &Told) -> Option<(u64, Bytes)> {
     Some((ring / size.0.max(1) / u64::from((*threads).max(1)), Bytes(ring)))
 }
 
-/// The same of the cells of a curve, beside the table that has their rows; null where none of
+/// The same of the cells of a curve, beside the table that has their rows; `None` where none of
 /// them has a zero-copy arm.
 pub(crate) fn in_flight(cells: &[&CellAnalysis], told: &Told) -> Option<String> {
     let has_any = |cell: &&&CellAnalysis| cell.arms.iter().any(|arm| arm.zerocopy.is_some());

@@ -78,7 +78,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind of copy that a hop is; null where only a reference moves.
+    /// The kind of copy that a hop is; `None` where only a reference moves.
     fn of(hop: &Hop) -> Option<Kind> {
         match (hop.movement, hop.mover, hop.end) {
             (Movement::Reference | Movement::Discarded, _, _) | (_, Mover::Device, _) => None,

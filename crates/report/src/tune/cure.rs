@@ -13,7 +13,7 @@ pub(super) const OFFER: &str = "; with --allow-evict tune drops it from the page
 /// Less of the file in huge pages than this is no cure.
 const GAIN_LEAST: f64 = 0.1;
 
-/// The price and the gain; null where it was not tried.
+/// The price and the gain; `None` where it was not tried.
 pub(super) fn told(record: &Record) -> Option<String> {
     let cure = record.cure.as_ref()?;
     let Some(time) = cure.time else {

@@ -17,7 +17,7 @@ pub(super) struct CellVisits<'a> {
     pub(super) groups: Groups,
     /// Those that the plan's contrasts rest on.
     pub(super) primary: Visits<'a>,
-    /// Isolated trials beside shared ones; null where they are the primary.
+    /// Isolated trials beside shared ones; `None` where they are the primary.
     pub(super) isolated: Option<Visits<'a>>,
 }
 

@@ -11,7 +11,7 @@ use crate::roster;
 use crate::values::{Known, TrialValues};
 
 /// For each trial of a run, of each of its arms: why its numbers are used for nothing;
-/// null where they are used.
+/// `None` where they are used.
 #[must_use]
 pub fn unused(run: &Run) -> Vec<Vec<Option<String>>> {
     let (header, known) = (&run.header, &mut Known::default());

@@ -21,11 +21,11 @@ pub struct Crossover {
     pub smallest: Bytes,
     /// Largest size measured with both arms.
     pub largest: Bytes,
-    /// The first is ahead by more than δ at every size up to this one; null
+    /// The first is ahead by more than δ at every size up to this one; `None`
     /// where it is not at the smallest.
     pub first_ahead_to: Option<Bytes>,
     /// The second is ahead by more than δ at every size from this one on;
-    /// null where it is not at the largest.
+    /// `None` where it is not at the largest.
     pub second_ahead_from: Option<Bytes>,
     /// What the curve says as a whole.
     pub shape: CrossoverShape,
@@ -44,7 +44,7 @@ pub struct CrossoverPoint {
     pub size: Bytes,
     /// Time of the first arm over that of the second.
     pub ratio: f64,
-    /// Simultaneous interval; null without one.
+    /// Simultaneous interval; `None` without one.
     pub simultaneous: Option<Interval>,
 }
 
@@ -64,7 +64,7 @@ pub struct Crossing {
     pub sizes: Vec<Bytes>,
     /// Passes that have both arms at each of them.
     pub passes: u32,
-    /// The size at which both take the same time, bytes; pointwise 95 % interval. Null where the
+    /// The size at which both take the same time, bytes; pointwise 95 % interval. `None` where the
     /// order does not change exactly once.
     pub at_bytes: Option<Estimate>,
     /// Why there is none.
@@ -114,7 +114,7 @@ pub struct CostModel {
     /// The size it is at.
     pub worst_at: Bytes,
     /// The first size that the fit does not hold for, where it holds for smaller
-    /// ones alone; null where it is one of all sizes.
+    /// ones alone; `None` where it is one of all sizes.
     pub breaks_at: Option<Bytes>,
 }
 

@@ -8,7 +8,7 @@ use crate::interval::{Moments, around};
 use crate::student::quantile;
 
 /// Of trials that ended well, on the logarithm, as contrasts of timed trials;
-/// null where no trial has both.
+/// `None` where no trial has both.
 pub(super) fn of(trials: &[&ProfileTrial]) -> Option<SamplingCost> {
     let arm = &trials.iter().find_map(|trial| trial.unsampled.as_ref())?.arm;
     let logs: Vec<f64> = trials.iter().filter_map(|trial| log_ratio(trial, arm)).collect();

@@ -20,7 +20,7 @@ pub struct Input {
     pub group: String,
     /// Its name.
     pub name: String,
-    /// In the first run; null where that does not say.
+    /// In the first run; `None` where that does not say.
     pub a: Option<String>,
     /// In the second.
     pub b: Option<String>,
@@ -66,7 +66,7 @@ fn rates<'a>(a: &Side<'a>, b: &Side<'a>) -> impl Iterator<Item = Input> {
     common_cells(a, b).into_iter().filter_map(of_cell)
 }
 
-/// Every rate that was asked of a cell's servers, lowest first; null without any.
+/// Every rate that was asked of a cell's servers, lowest first; `None` without any.
 fn asked_rates(cell: &CellAnalysis) -> Option<String> {
     let servers = cell.arms.iter().filter_map(|arm| arm.server.as_ref());
     let mut rates: Vec<f64> = servers.flat_map(|server| server.rates_asked.clone()).collect();
@@ -76,7 +76,7 @@ fn asked_rates(cell: &CellAnalysis) -> Option<String> {
     (!words.is_empty()).then(|| format!("{}/s", words.join(" and ")))
 }
 
-/// One input of one run; null where it was asked for and is not known.
+/// One input of one run; `None` where it was asked for and is not known.
 struct Stated {
     group: String,
     name: String,

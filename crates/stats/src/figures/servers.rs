@@ -26,7 +26,7 @@ use crate::values::ArmValues;
 pub struct ServerFigures {
     /// Right replies per second.
     pub requests_per_s: Estimate,
-    /// Requests that were due per second; null in a closed loop.
+    /// Requests that were due per second; `None` in a closed loop.
     pub offered_per_s: Option<Estimate>,
     /// Requests per second that the schedule was to make, each rate once: the baseline
     /// has that of every group that it was measured in; empty in a closed loop.
@@ -37,9 +37,9 @@ pub struct ServerFigures {
     pub server: EndFigures,
     /// The client's process.
     pub client: EndFigures,
-    /// Times from when requests were sent; null without any.
+    /// Times from when requests were sent; `None` without any.
     pub from_sent: Option<LatencyFigures>,
-    /// How long after they were due the client took requests up; null in a closed loop.
+    /// How long after they were due the client took requests up; `None` in a closed loop.
     pub lag: Option<LatencyFigures>,
     /// Threads and processes that it had at the end of a slice, at most.
     pub tasks_max: u64,
@@ -50,7 +50,7 @@ pub struct ServerFigures {
     /// The share of its time in which the client's busiest thread worked, 0 to 1. Looking
     /// whether something is to be done is no work.
     pub client_busy: Option<Estimate>,
-    /// Who had no time left; null where either is not known.
+    /// Who had no time left; `None` where either is not known.
     pub saturated: Option<Saturated>,
     /// What every processor did before the servers were started.
     pub cpus_before: Vec<CpuShares>,
@@ -194,7 +194,7 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// The figures of a server; null without a used trial, or where it is none.
+/// The figures of a server; `None` without a used trial, or where it is none.
 pub(crate) fn of(
     arms: &[(u32, &ArmValues)],
     limits: Limits,

@@ -78,7 +78,7 @@ pub(super) fn speedup(case: &Case<'_>) -> f64 {
     }
 }
 
-/// Processors of a server and of its client; null in studies whose threads are counted,
+/// Processors of a server and of its client; `None` in studies whose threads are counted,
 /// and where they are not known.
 pub(super) fn parallel(case: &Case<'_>) -> Option<[u32; 2]> {
     let offered = Offered::of(case.trial, case.outcome)?;
@@ -97,7 +97,7 @@ pub(super) fn copies(case: &Case<'_>) -> bool {
     case.trial.cell.server().is_some() || here.is_some_and(|copies| copies > 0.0)
 }
 
-/// The end that is on this machine, of which alone it is known what it can do; null where
+/// The end that is on this machine, of which alone it is known what it can do; `None` where
 /// both are.
 pub(super) fn end_here(case: &Case<'_>) -> Option<Direction> {
     let is_apart = case.trial.cell.topology().is_some_and(Topology::is_apart);
@@ -105,7 +105,7 @@ pub(super) fn end_here(case: &Case<'_>) -> Option<Direction> {
 }
 
 /// Bytes that the sender's and the receiver's socket buffers can hold, all
-/// connections together; null where an end did not say.
+/// connections together; `None` where an end did not say.
 pub(super) fn in_flight_bytes(case: &Case<'_>) -> Option<u64> {
     let send = case.trial.tx.as_ref()?.send_buffer_bytes?;
     let receive = case.trial.rx.as_ref()?.receive_buffer_bytes?;

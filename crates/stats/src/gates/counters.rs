@@ -12,13 +12,13 @@ fn ends<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'static str, &'a Count
     ends.into_iter().filter_map(|(name, counts)| Some((name, counts?)))
 }
 
-/// CPU cycles of an end, user and kernel; null where one of the two counters
+/// CPU cycles of an end, user and kernel; `None` where one of the two counters
 /// did not run.
 pub(crate) fn cycles(counts: &Counts) -> Option<u64> {
     both(counts, counts.pmu.cycles_user, counts.pmu.cycles_kernel)
 }
 
-/// Instructions of an end, user and kernel; null as [`cycles`] are.
+/// Instructions of an end, user and kernel; `None` as [`cycles`] are.
 pub(crate) fn retired(counts: &Counts) -> Option<u64> {
     both(counts, counts.pmu.instructions_user, counts.pmu.instructions_kernel)
 }
@@ -103,7 +103,7 @@ pub(super) fn cycles_per_byte(case: &Case<'_>) -> Ruling {
 }
 
 /// A counter that stood still while its end worked, or counted in
-/// some slices only, did not run; its figures are null, and it is named.
+/// some slices only, did not run; its figures are `None`, and it is named.
 ///
 /// Kernel counts may be zero where no call was made, misses and stalls anywhere. The calls
 /// of servers are not counted, and they make some for every request.

@@ -81,12 +81,12 @@ pub(super) fn system_calls(case: &Case<'_>) -> Ruling {
     ))
 }
 
-/// What the run says of the arm's call; null in other studies.
+/// What the run says of the arm's call; `None` in other studies.
 fn call_of<'a>(case: &Case<'a>) -> Option<&'a CallFacts> {
     case.header.calls.iter().find(|call| call.id == case.outcome.arm.primitive)
 }
 
-/// Bytes that a message or a call has; null where the run does not say.
+/// Bytes that a message or a call has; `None` where the run does not say.
 fn bytes_of_a_unit(case: &Case<'_>) -> Option<Bytes> {
     if super::file::moves_nothing(case) {
         return Some(Bytes(0));

@@ -11,7 +11,7 @@ use crate::offered::Offered;
 use crate::physics;
 use crate::remark::{Event, Share};
 
-/// A server, and what was offered to it; null in other studies.
+/// A server, and what was offered to it; `None` in other studies.
 struct Served<'a> {
     setting: &'a ServerSetting,
     arm: &'a ServerArm,

@@ -67,7 +67,7 @@ pub struct Flow {
 /// For tables of others: latency × message rate is the same number in
 /// every row, within half a percent: then the latency was computed from the
 /// rate and not measured. That number, which is how many messages were taken
-/// to be in flight; null where rows are fewer than three or were printed too
+/// to be in flight; `None` where rows are fewer than three or were printed too
 /// short to tell.
 #[must_use]
 pub fn derived_latency(rows: &[Flow]) -> Option<f64> {

@@ -27,7 +27,7 @@ pub struct Answer {
     /// Whose percentile is to stay below the limit.
     pub percentile: Percentile,
     /// The limit: as it was asked, or for the knee a multiple of the time at the low rate;
-    /// null before that was measured.
+    /// `None` before that was measured.
     pub limit_ns: Option<Nanos>,
     /// Requests per second that a closed loop took, of which rates are shares.
     pub closed_loop_per_s: Option<f64>,

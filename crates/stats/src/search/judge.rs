@@ -117,7 +117,7 @@ impl Rule {
     }
 }
 
-/// Why the client may have been the limit; null where it was not.
+/// Why the client may have been the limit; `None` where it was not.
 fn client_limit(phase: &SearchPhase, offered: &OfferedSlice) -> Option<String> {
     let busiest = offered.threads.iter().filter_map(|thread| thread.busy());
     let busiest = busiest.max_by(f64::total_cmp).filter(|share| *share >= BUSY_SHARE);

@@ -28,7 +28,7 @@ impl Fit {
 }
 
 /// The line through (bytes of a block, nanoseconds of one) with the smallest relative
-/// squares; null with fewer than two sizes, or where bytes cost nothing.
+/// squares; `None` with fewer than two sizes, or where bytes cost nothing.
 #[must_use]
 pub fn fit(points: &[(u64, f64)]) -> Option<Fit> {
     // Of ((t − a − b·x) / t)²: every size counts alike.

@@ -11,7 +11,7 @@ use crate::student::StudentTable;
 pub struct Ratio {
     /// Geometric mean over the rounds that have both.
     pub value: f64,
-    /// Its 95 % t interval, for all ratios that are judged together; null under two rounds.
+    /// Its 95 % t interval, for all ratios that are judged together; `None` under two rounds.
     pub interval: Option<Interval>,
     /// Its 90 % interval, which equivalence is judged by.
     pub interval90: Option<Interval>,
@@ -86,7 +86,7 @@ impl Rounds {
         times.filter_map(|(round, time)| Some((round, (*time)?)))
     }
 
-    /// Geometric mean of an arm's times; null where it has none.
+    /// Geometric mean of an arm's times; `None` where it has none.
     #[must_use]
     pub fn time(&self, arm: usize) -> Option<f64> {
         let values: Vec<f64> = self.of(arm).map(|(_, ln)| ln).collect();

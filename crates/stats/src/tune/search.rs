@@ -32,7 +32,7 @@ pub trait Field {
     /// What ends everything, as an interrupt does.
     type Broken;
 
-    /// Does a trial; its time, null where it failed, which is no end.
+    /// Does a trial; its time, `None` where it failed, which is no end.
     ///
     /// Errors: what ends the search.
     fn visit(&mut self, visit: Visit<'_>) -> Result<Option<Nanos>, Self::Broken>;

@@ -18,7 +18,7 @@ pub struct Against {
     pub work: Work,
     /// Its rate, bytes per second.
     pub bytes_per_s: f64,
-    /// Processor time of a GiB, seconds; null where it was not read.
+    /// Processor time of a GiB, seconds; `None` where it was not read.
     pub cpu_s_per_gib: Option<f64>,
     /// Rate of the winner over its rate.
     pub ratio: Ratio,
@@ -31,7 +31,7 @@ pub struct Share {
     pub kind: LimitKind,
     /// The share, 0 to about 1.
     pub share: f64,
-    /// Its 95 % interval, for the shares of all that might have won; null where it is not of
+    /// Its 95 % interval, for the shares of all that might have won; `None` where it is not of
     /// paired rounds.
     pub interval: Option<Interval>,
     /// In words: what it is a share of.
@@ -47,7 +47,7 @@ pub struct Verdict {
     pub way: Way,
     /// Its rate in bytes per second, with its interval over rounds.
     pub bytes_per_s: Ratio,
-    /// Processor time of a GiB, seconds; null where it was not read.
+    /// Processor time of a GiB, seconds; `None` where it was not read.
     pub cpu_s_per_gib: Option<f64>,
     /// The others.
     pub against: Vec<Against>,
@@ -118,7 +118,7 @@ fn per_byte(trial: &Trial, time_ns: Option<u64>) -> Option<f64> {
     (trial.extent.bytes > 0).then_some(time_ns? as f64 / trial.extent.bytes as f64)
 }
 
-/// Who has won; null where nothing of ours got through the final.
+/// Who has won; `None` where nothing of ours got through the final.
 #[must_use]
 pub fn verdict(record: &Record) -> Option<Verdict> {
     let last = Final::of(record);

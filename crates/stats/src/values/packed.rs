@@ -1,11 +1,11 @@
 //! Sums in a few dozen bytes: an analysis keeps those of every arm in every trial, and most
-//! of the counts of a slice are null.
+//! of the counts of a slice are `None`.
 
 use iolens_model::outcome::Counts;
 
 use crate::sums::Sums;
 
-/// The numbers of [`Sums`], with those that are null left out.
+/// The numbers of [`Sums`], with those that are `None` left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Packed(Box<[u8]>);
 

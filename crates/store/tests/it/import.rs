@@ -24,7 +24,7 @@ fn scratch() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// A machine with this name and CPU model; null tells no name.
+/// A machine with this name and CPU model; `None` tells no name.
 fn host(name: Option<&str>, model: &str) -> HostFacts {
     let fact = |group: &str, name: &str, value: &str| Fact {
         group: group.to_owned(),

@@ -79,7 +79,7 @@ pub struct About {
     pub inode: u64,
     /// The device that its file system is on: major and minor number.
     pub device: (u32, u32),
-    /// What `O_DIRECT` asks for; null where the file system does not say, which
+    /// What `O_DIRECT` asks for; `None` where the file system does not say, which
     /// is not the same as having none.
     pub direct: Option<Alignment>,
 }

@@ -65,7 +65,7 @@ impl Found {
     }
 
     /// Whether something is mounted there (`STATX_ATTR_MOUNT_ROOT`, Linux 5.8);
-    /// null where the kernel does not say.
+    /// `None` where the kernel does not say.
     ///
     /// Errors: see statx(2).
     pub fn is_mount_point(&self) -> Result<Option<bool>, Errno> {

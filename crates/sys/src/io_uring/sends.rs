@@ -80,7 +80,7 @@ pub enum Completed {
     Released {
         /// The id that it was handed over with.
         id: u32,
-        /// Whether the kernel copied them after all; null where it does not
+        /// Whether the kernel copied them after all; `None` where it does not
         /// report that (before Linux 6.2).
         copied: Option<bool>,
     },

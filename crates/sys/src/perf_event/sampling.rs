@@ -223,7 +223,7 @@ impl Sampler {
     }
 }
 
-/// A record from its words; null for what is of no interest or is cut off.
+/// A record from its words; `None` for what is of no interest or is cut off.
 /// The header is `type` (32 bits), `misc` (16), `size` (16); the body of a
 /// sample is what `sample_type` asks for, in the order of the man page.
 fn parse(words: &[u64]) -> Option<Record<'_>> {

@@ -43,7 +43,7 @@ pub struct Wish {
     pub verify: bool,
     /// Whether the destination is on its device in the end (fsync(2)).
     pub fsync: bool,
-    /// Most bytes, from the beginning; null for all. Less than all is no copy, and is
+    /// Most bytes, from the beginning; `None` for all. Less than all is no copy, and is
     /// for trials.
     pub bytes_max: Option<u64>,
     /// Whether the copy gets its name; otherwise it is gone in the end.
@@ -70,30 +70,30 @@ pub struct Done {
     pub threads: u32,
     /// What all threads did.
     pub moved: Moved,
-    /// Bytes of the destination whose blocks are those of other files too; null where
+    /// Bytes of the destination whose blocks are those of other files too; `None` where
     /// the file system does not tell.
     pub shared_bytes: Option<u64>,
     /// Whether no bytes moved, because the copy has the blocks of the source.
     pub is_reflinked: bool,
     /// From the first call of the first thread to the last one of the last.
     pub time: Nanos,
-    /// The time of the fsync at the end; null where there was none.
+    /// The time of the fsync at the end; `None` where there was none.
     pub sync_time: Option<Nanos>,
-    /// The hash of both, as they are now; null where it was not asked for.
+    /// The hash of both, as they are now; `None` where it was not asked for.
     pub checksum: Option<u64>,
     /// What of the source was in the page cache before and after.
     pub source_resident: [Residency; 2],
-    /// What of an existing destination was there before; null for a new one.
+    /// What of an existing destination was there before; `None` for a new one.
     pub destination_resident_before: Option<Residency>,
     /// What of the destination is there afterwards.
     pub destination_resident_after: Residency,
-    /// CPU time of the process, user and kernel; null where it cannot be read.
+    /// CPU time of the process, user and kernel; `None` where it cannot be read.
     pub cpu: Option<(Nanos, Nanos)>,
     /// What the engine says about itself: names and values.
     pub facts: Vec<(String, String)>,
     /// What a reader of these numbers should know, a sentence each.
     pub notes: Vec<String>,
-    /// Why not all was copied; null where all was.
+    /// Why not all was copied; `None` where all was.
     pub failure: Option<String>,
 }
 

@@ -69,13 +69,13 @@ pub fn is_control(id: &str) -> bool {
     engines::find(id).is_some_and(|entry| entry.own.class == Class::Shares)
 }
 
-/// The part of an arm; null where a plan has no such thing.
+/// The part of an arm; `None` where a plan has no such thing.
 pub(crate) fn role(id: &str, baseline: &str, axes: &CopyAxes) -> Option<Role> {
     let is_known = is_built_in(id) || program(id, axes).is_some();
     is_known.then(|| Role::against(id == baseline, is_control(id)))
 }
 
-/// The program of an id; null for engines.
+/// The program of an id; `None` for engines.
 #[must_use]
 pub fn program(id: &str, axes: &CopyAxes) -> Option<External> {
     let given = axes.external.iter().find(|external| external.name == id).cloned();

@@ -20,7 +20,7 @@ pub type Entry = ways::Entry<Copies>;
 pub struct Copies {
     /// What becomes of the bytes.
     pub class: Class,
-    /// What to use where a file system refuses it; null for those that none does.
+    /// What to use where a file system refuses it; `None` for those that none does.
     pub instead: Option<&'static str>,
     /// Makes the part of one thread, in that thread. The part has a block at least,
     /// except where the class is [`Class::Shares`].

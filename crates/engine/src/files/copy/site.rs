@@ -39,7 +39,7 @@ fn path(bytes: &[u8]) -> PathBuf {
 }
 
 impl<'a> Site<'a> {
-    /// The site of a trial; null for one of another study.
+    /// The site of a trial; `None` for one of another study.
     pub(crate) fn of(trial: &Trial, ground: Option<&'a ReadGround>) -> Option<Site<'a>> {
         let (copies, setting) = trial.copies.as_ref().zip(trial.cell.copy())?;
         let folder = path(&copies.folder);

@@ -29,9 +29,9 @@ pub struct Wish {
     pub engine: String,
     /// Bytes of a block; at least 1.
     pub block_bytes: u64,
-    /// What of the file; null for all. For trials: on a command line it is `count`.
+    /// What of the file; `None` for all. For trials: on a command line it is `count`.
     pub extent: Option<Extent>,
-    /// Blocks from its beginning; null for all.
+    /// Blocks from its beginning; `None` for all.
     pub count: Option<u64>,
     /// How many times each thread reads its range, on one clock; at least 1.
     pub loops: u32,
@@ -62,24 +62,24 @@ pub struct Done {
     pub tally: Tally,
     /// From the first call of the first thread to the last one of the last.
     pub time: Nanos,
-    /// The hash of what was read; null if it was not asked for.
+    /// The hash of what was read; `None` if it was not asked for.
     pub checksum: Option<u64>,
-    /// The XOR; null if it was not asked for.
+    /// The XOR; `None` if it was not asked for.
     pub xor: Option<u32>,
     /// What of the range was in the page cache before.
     pub resident_before: Residency,
     /// And after.
     pub resident_after: Residency,
     /// Bytes that storage delivered to this process meanwhile (`read_bytes` of
-    /// /proc/self/io); null where the kernel does not say.
+    /// /proc/self/io); `None` where the kernel does not say.
     pub device_bytes: Option<u64>,
-    /// CPU time of the process, user and kernel; null where it cannot be read.
+    /// CPU time of the process, user and kernel; `None` where it cannot be read.
     pub cpu: Option<(Nanos, Nanos)>,
     /// What the engine says about itself: names and values.
     pub facts: Vec<(String, String)>,
     /// What a reader of these numbers should know, a sentence each.
     pub notes: Vec<String>,
-    /// Why not all was read that was to be; null where all was.
+    /// Why not all was read that was to be; `None` where all was.
     pub failure: Option<String>,
 }
 

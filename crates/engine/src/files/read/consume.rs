@@ -66,7 +66,7 @@ impl Consumer {
     }
 }
 
-/// What was made of the bytes; null for what was not asked for.
+/// What was made of the bytes; `None` for what was not asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Digest {
     /// The hash.

@@ -30,7 +30,7 @@ pub struct Wish {
 pub struct Done {
     /// Of dropping the file and reading it again.
     pub time: Nanos,
-    /// Share of the file that huge pages map before; null where it is not told.
+    /// Share of the file that huge pages map before; `None` where it is not told.
     pub huge_before_share: Option<f64>,
     /// And after.
     pub huge_after_share: Option<f64>,

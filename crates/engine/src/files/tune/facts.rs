@@ -30,7 +30,7 @@ use crate::{cgroup, host, surroundings};
 pub struct Wish {
     /// The file.
     pub source: FilePath,
-    /// The folder of copies; null for reading.
+    /// The folder of copies; `None` for reading.
     pub folder: Option<FilePath>,
     /// What becomes of the bytes of a reading.
     pub consumer: Consumer,
@@ -47,7 +47,7 @@ pub struct Done {
     pub candidates: Vec<Candidate>,
     /// Engines that do not, and why.
     pub pruned: Vec<Pruned>,
-    /// Free bytes of the folder's file system; null for reading.
+    /// Free bytes of the folder's file system; `None` for reading.
     pub free_bytes: Option<u64>,
 }
 

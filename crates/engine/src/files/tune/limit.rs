@@ -33,7 +33,7 @@ pub struct Wish {
 pub struct Done {
     /// From the first thread's beginning to the last one's end.
     pub time: Nanos,
-    /// CPU time, user and kernel, with that of filling the memory; null where it cannot
+    /// CPU time, user and kernel, with that of filling the memory; `None` where it cannot
     /// be read.
     pub cpu: Option<(Nanos, Nanos)>,
 }

@@ -35,7 +35,7 @@ pub struct Wish {
     pub source: FilePath,
     /// The bytes of it that the arguments name, from the beginning.
     pub bytes: u64,
-    /// The folder of the destination; null for a program that only reads.
+    /// The folder of the destination; `None` for a program that only reads.
     pub folder: Option<FilePath>,
     /// Whether the source is brought out of the page cache first.
     pub evict: bool,
@@ -48,7 +48,7 @@ pub struct Done {
     pub time: Nanos,
     /// From its start to its end.
     pub life: Nanos,
-    /// CPU time of it, user and kernel; null where it cannot be read.
+    /// CPU time of it, user and kernel; `None` where it cannot be read.
     pub cpu: Option<(Nanos, Nanos)>,
     /// What of the source was in the page cache before.
     pub resident_before: Residency,

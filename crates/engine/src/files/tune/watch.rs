@@ -20,7 +20,7 @@ pub struct Watch {
 /// What was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// Time that a hypervisor took, over all processors; null where it is not told.
+    /// Time that a hypervisor took, over all processors; `None` where it is not told.
     pub stolen: Option<Nanos>,
     /// Whether a quota held this process, or one beside it, back.
     pub was_throttled: bool,

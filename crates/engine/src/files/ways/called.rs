@@ -407,7 +407,7 @@ pub(super) trait WriteCall: Send + 'static {
     /// Errors: what the system said.
     fn call(fd: BorrowedFd<'_>, bytes: &[u8], at: u64, block_bytes: usize) -> Got;
 
-    /// What brings a block to the device once it is whole; null where nothing does.
+    /// What brings a block to the device once it is whole; `None` where nothing does.
     const SYNC: Option<Sync> = None;
 }
 
@@ -500,7 +500,7 @@ struct CalledLane<K> {
     source: Pages,
     /// Bytes of a block; the source is whole pages.
     block: usize,
-    /// Where the descriptor stands, for a call that moves it; null before the first.
+    /// Where the descriptor stands, for a call that moves it; `None` before the first.
     position: Option<u64>,
     call: PhantomData<K>,
 }

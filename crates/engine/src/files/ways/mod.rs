@@ -44,7 +44,7 @@ pub struct Entry<O: 'static> {
     pub summary: &'static str,
     /// What it needs, in words.
     pub needs: &'static str,
-    /// The first kernel that has what it needs; null where every one does.
+    /// The first kernel that has what it needs; `None` where every one does.
     pub since: Option<KernelVersion>,
     /// The way of the bytes.
     pub path: &'static str,
@@ -58,7 +58,7 @@ pub struct Entry<O: 'static> {
     pub locks_memory: bool,
     /// Whether each block is on the device, as far as that says, before the next one.
     pub is_durable: bool,
-    /// Why it is one thread's work; null where threads can share it.
+    /// Why it is one thread's work; `None` where threads can share it.
     pub one_thread: Option<&'static str>,
     /// The rest, and how it is opened.
     pub own: O,

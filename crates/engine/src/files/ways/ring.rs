@@ -25,7 +25,7 @@ use crate::uring::refusal::setup_error;
 /// enough that their blocks stay in the processor's caches.
 pub(crate) const DEPTH: usize = 8;
 
-/// Most bytes of registered buffers, which are locked; null where nothing limits them.
+/// Most bytes of registered buffers, which are locked; `None` where nothing limits them.
 /// Half of what a user without `CAP_IPC_LOCK` may lock: the ring itself, other threads and
 /// the user's other processes need some too.
 pub(crate) fn locked_bytes_max() -> Option<u64> {

@@ -89,22 +89,22 @@ pub struct Done {
     pub moved: Moved,
     /// The time of the calls that write; the content is made between them.
     pub time: Nanos,
-    /// The time of the sync at the end; null where there was none.
+    /// The time of the sync at the end; `None` where there was none.
     pub sync_time: Option<Nanos>,
-    /// The hash of what was written; null where not all was.
+    /// The hash of what was written; `None` where not all was.
     pub checksum: Option<u64>,
-    /// What of an existing file was in the page cache before; null for a new one.
+    /// What of an existing file was in the page cache before; `None` for a new one.
     pub resident_before: Option<Residency>,
     /// What of the file is in the page cache afterwards.
     pub resident_after: Residency,
     /// CPU time of the process, user and kernel, the making of the content and the
-    /// sync among it; null where it cannot be read.
+    /// sync among it; `None` where it cannot be read.
     pub cpu: Option<(Nanos, Nanos)>,
     /// What the engine says about itself: names and values.
     pub facts: Vec<(String, String)>,
     /// What a reader of these numbers should know, a sentence each.
     pub notes: Vec<String>,
-    /// Why not all was written; null where all was.
+    /// Why not all was written; `None` where all was.
     pub failure: Option<String>,
 }
 

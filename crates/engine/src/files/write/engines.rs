@@ -17,13 +17,13 @@ pub type Entry = ways::Entry<Writes>;
 /// What only engines have that write.
 #[derive(Debug)]
 pub struct Writes {
-    /// Why `O_DSYNC` says nothing about it; null where it does.
+    /// Why `O_DSYNC` says nothing about it; `None` where it does.
     pub ignores_dsync: Option<&'static str>,
     /// Whether it writes to a descriptor with `O_DSYNC`.
     pub is_dsync: bool,
     /// Whether a new file has to have its size before it is written to.
     pub needs_size: bool,
-    /// What does the same by hand, where the engine has no other word there; null where
+    /// What does the same by hand, where the engine has no other word there; `None` where
     /// it has its id.
     pub by_hand: Option<&'static str>,
     /// Makes the writer of a file, in the thread that will write.

@@ -88,7 +88,7 @@ impl Destined {
         format!("{}: {said}", self.subject.name())
     }
 
-    /// What of a region is in the page cache; null where the kernel does not say.
+    /// What of a region is in the page cache; `None` where the kernel does not say.
     fn cached(&self, start: u64) -> Option<Cached> {
         if is_stacked(self.subject.file_system()) {
             return None;

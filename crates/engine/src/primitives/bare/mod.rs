@@ -130,7 +130,7 @@ trait Bare: Send {
         Ok(false)
     }
 
-    /// What was sent without a copy; null where everything is copied.
+    /// What was sent without a copy; `None` where everything is copied.
     fn zerocopy(&self) -> Option<ZerocopyCounts> {
         None
     }
@@ -207,7 +207,7 @@ impl<B: Bare> Sender for Loop<B> {
 /// How long something is tried again for which there is no memory now.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// Whether to try again what was refused first at this time, null for now;
+/// Whether to try again what was refused first at this time, `None` for now;
 /// lets others run before.
 #[cold]
 fn may_try_again(refused_ns: &mut Option<u64>) -> bool {

@@ -24,7 +24,7 @@ struct Uring<'a, S> {
     due_max: u32,
     /// A message whose send was refused: the notification of that one is none.
     refused: Option<u64>,
-    /// Null where nothing is sent without a copy.
+    /// `None` where nothing is sent without a copy.
     counts: Option<ZerocopyCounts>,
 }
 

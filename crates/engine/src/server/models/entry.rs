@@ -80,9 +80,9 @@ pub struct Entry {
     /// What it needs of the machine beyond sockets, and what stops it.
     pub needs: &'static str,
     /// Where the numbers of descriptors end that it can wait for, whatever the process
-    /// may have; null where they do not.
+    /// may have; `None` where they do not.
     pub descriptors_end: Option<usize>,
-    /// The first kernel that has what it needs; null where every one has.
+    /// The first kernel that has what it needs; `None` where every one has.
     pub since: Option<KernelVersion>,
     /// Whether it calls in a way that waits.
     pub waiting: Waiting,

@@ -13,7 +13,7 @@ use iolens_sys::{pipe, udp, unix};
 pub struct Lane {
     transport: Transport,
     data: OwnedFd,
-    /// Goes both ways and loses nothing; null where `data` does that itself.
+    /// Goes both ways and loses nothing; `None` where `data` does that itself.
     back: Option<OwnedFd>,
 }
 

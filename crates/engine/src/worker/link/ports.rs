@@ -42,7 +42,7 @@ impl Ports {
         Ok(())
     }
 
-    /// Strange datagrams so far, at least: what its queue has no room for is lost. Null without
+    /// Strange datagrams so far, at least: what its queue has no room for is lost. `None` without
     /// a port. Each is counted once.
     pub(super) fn strangers(&self) -> Option<u64> {
         let waiting = |watch: &OwnedFd| udp::drain(watch.as_fd()).unwrap_or(0) as u64;

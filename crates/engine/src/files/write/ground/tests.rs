@@ -102,7 +102,7 @@ fn every_engine_begins_clean_and_writes_what_it_should_where_it_should() {
                     assert_eq!((done.messages, done.bytes), (blocks, blocks * 4096), "{case}");
                     sender.check().unwrap_or_else(|why| panic!("{case}: {why}"));
                     assert_eq!(found.size_error_bytes, Some(0), "{case}");
-                    // Null where the kernel or the file system does not say.
+                    // `None` where the kernel or the file system does not say.
                     let Some(dirty) = found.dirty_before_bytes else { continue };
                     assert_eq!(dirty, 0, "{case}");
                     let is_device = !["tmpfs", "ramfs"].contains(&file_system(&file).as_str());
