@@ -55,7 +55,7 @@ fn a_name_stands_for_its_run_and_for_no_two() {
     assert!(listed.lines().any(|l| l.contains("ab000002") && l.ends_with("night")), "{listed}");
     place.run("report night -o page.html --db none.db").ended(4);
     place.run("report night -o PLACE/page.html").ended(0);
-    assert!(place.read("page.html").contains("<h1>night</h1>"));
+    assert!(place.read("page.html").contains("<code>ab000002</code> · night"));
 }
 
 #[test]
