@@ -147,7 +147,7 @@ mod tests {
             assert_eq!(Reclaim::read(&root), idle, "{state} {action}");
         }
         let words = Reclaim::On { idle_s: Some(60.0) }.words();
-        assert_eq!(words, "DAMON pages out what was not used for 60 s");
+        assert_eq!(words, "DAMON pages out memory unused for 60 s");
     }
 
     #[test]

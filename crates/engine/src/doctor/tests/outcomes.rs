@@ -171,7 +171,7 @@ fn kernel_symbols_are_zeroed_missing_or_there() {
     let both = strict.unprivileged("2");
     both.check("kernel symbols", State::Missing, "", SETCAP);
     let missing = Case::healthy().without(KALLSYMS);
-    missing.check("kernel symbols", State::Missing, "no list", "CONFIG_KALLSYMS");
+    missing.check("kernel symbols", State::Missing, "no symbol list", "CONFIG_KALLSYMS");
     let empty = Case::healthy().with(KALLSYMS, "");
     empty.check("kernel symbols", State::Missing, "empty", "CONFIG_KALLSYMS");
 }
@@ -194,7 +194,7 @@ fn tracing_files_are_mounted_closed_or_missing() {
     let others = gone().with("sys/kernel/tracing/events/drm/id", "1");
     others.check("tracepoints", State::Missing, "none that iolens uses", "none: needs a kernel");
     let odd = gone().with("sys/kernel/tracing/events/sched/sched_switch/id", "x");
-    odd.check("tracepoints", State::Missing, "no id is a number", "none");
+    odd.check("tracepoints", State::Missing, "no ID is a number", "none");
 }
 
 fn refused(step: Step, why: &str, remedy: &str) -> Refused {
