@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod arm;
 pub mod axes;
 pub mod call;

@@ -8,9 +8,10 @@ use super::{Finding, Workspace};
 const EDGES: &[(&str, &str)] = &[
     (
         "iolens",
-        "iolens-audit iolens-document iolens-engine iolens-model iolens-report iolens-stats \
-         iolens-store",
+        "iolens-ab iolens-audit iolens-document iolens-engine iolens-model iolens-report \
+         iolens-stats iolens-store",
     ),
+    ("iolens-ab", "iolens-document iolens-engine iolens-model iolens-stats iolens-sys"),
     ("iolens-accept", ""),
     ("iolens-audit", "iolens-model iolens-stats"),
     ("iolens-engine", "iolens-model iolens-sys"),

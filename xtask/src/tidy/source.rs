@@ -71,13 +71,11 @@ impl Source {
         Finding::new(&self.path, line, message)
     }
 
-    /// The crate it belongs to: `crates/NAME/…` or `xtask/…`.
+    /// The crate it belongs to: `crates/NAME/…`, `crates/studies/NAME/…` or `xtask/…`.
     pub(crate) fn package(&self) -> &str {
-        let mut parts = self.path.split('/');
-        match parts.next() {
-            Some("crates") => parts.next().unwrap_or(""),
-            first => first.unwrap_or(""),
-        }
+        let folders = ["crates/studies/", "crates/"].into_iter();
+        let rest = folders.filter_map(|folder| self.path.strip_prefix(folder)).next();
+        rest.unwrap_or(&self.path).split('/').next().unwrap_or("")
     }
 
     /// Every function that has a body, nested ones too.

@@ -1,0 +1,4 @@
+//! The study `ab`: two or more programs of the user's, judged like the methods of our own. Fresh
+//! processes take turns in short slices, and nothing is claimed without an interval.
+
+#![forbid(unsafe_code)]
