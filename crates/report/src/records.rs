@@ -8,6 +8,7 @@ mod cells;
 pub(crate) mod columns;
 mod trials;
 
+use std::collections::HashMap;
 use std::fmt;
 
 use iolens_model::cell::Cell;
@@ -76,10 +77,9 @@ impl Record {
     }
 }
 
-/// Where the values of a row are: objects, each with what the names of its columns begin with
-/// before a key, and counts.
+/// The values of a row by name, and its counts.
 struct Source {
-    objects: Vec<(&'static str, Value)>,
+    values: HashMap<String, Value>,
     counts: Option<Counted>,
 }
 
@@ -88,25 +88,32 @@ impl Source {
     fn new(cell: &Cell, own: Named) -> Source {
         let mut axes = json!(cell);
         let tuning = axes["tuning"].take();
-        let objects = vec![("", object(own)), ("", axes), ("", tuning)];
-        Source { objects, counts: None }
+        let source = Source { values: HashMap::new(), counts: None };
+        source.with([("", object(own)), ("", axes), ("", tuning)])
     }
 
+    /// And the values of these objects, with what their names begin with. What is there stays.
     fn with(mut self, objects: impl IntoIterator<Item = (&'static str, Value)>) -> Source {
-        self.objects.extend(objects);
+        for (prefix, object) in objects {
+            let Value::Object(values) = object else { continue };
+            for (name, value) in values {
+                let name = if prefix.is_empty() { name } else { format!("{prefix}{name}") };
+                self.values.entry(name).or_insert(value);
+            }
+        }
         self
     }
 
-    fn record(mut self, run: &Run, columns: &Columns) -> Record {
+    fn record(self, run: &Run, columns: &Columns) -> Record {
         let header = named! {
             run: run.header.id,
             study: run.header.plan.study().word(),
             host: run.header.host_label(),
         };
-        self.objects.push(("", object(header)));
+        let source = self.with([("", object(header))]);
         Record {
-            columns: self.named(&columns.named),
-            whole: self.named(&columns.whole),
+            columns: source.named(&columns.named),
+            whole: source.named(&columns.whole),
             run: run.header.id.clone(),
         }
     }
@@ -116,20 +123,16 @@ impl Source {
     }
 
     /// The value of a column: of an estimate the value, or the end of its interval.
-    fn value(&self, Column { name, end, whole, key, is_count }: &Column) -> Value {
-        if let Some(counts) = self.counts.as_ref().filter(|_| *is_count) {
-            return json!(counts.get(key));
+    fn value(&self, Column { name, end, whole, key, count }: &Column) -> Value {
+        if let (Some(counts), Some(count)) = (&self.counts, count) {
+            return json!(counts.value(*count));
         }
-        let found = self.find(name).or_else(|| self.find(whole)).or_else(|| self.find(key));
+        let find = |name: &str| self.values.get(name);
+        let found = find(name).or_else(|| find(whole)).or_else(|| find(key));
         let part = match end {
             Some(end) => found.and_then(|found| Some(&found.get("interval")?[*end])),
             None => found.and_then(|found| found.get("value")),
         };
         part.or(found).cloned().unwrap_or_default()
-    }
-
-    fn find(&self, name: &str) -> Option<&Value> {
-        let mut objects = self.objects.iter();
-        objects.find_map(|(prefix, object)| object.get(name.strip_prefix(prefix)?))
     }
 }

@@ -32,6 +32,51 @@ fn added(a: &Row, b: &Row) -> Row {
 /// What the sender alone counts, so that columns need not say so.
 const OF_SENDER: [&str; 4] = ["time_ns", "messages", "retransmits", "segments_out"];
 
+/// Where the value of a column that is counted stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Count {
+    end: End,
+    of: Of,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    Tx,
+    Rx,
+    Both,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Of {
+    One(usize),
+    Sum([usize; 2]),
+    /// Ticks of both ends, whose CPUs may be the same.
+    Softirq,
+}
+
+impl Count {
+    /// That of a column; `None` where it is no count.
+    pub(crate) fn named(column: &str) -> Option<Count> {
+        let is_of_sender = OF_SENDER.contains(&column) || column.starts_with("zerocopy_");
+        let (end, name) = match (column.strip_prefix("tx_"), column.strip_prefix("rx_")) {
+            (Some(name), _) => (End::Tx, name),
+            (_, Some(name)) => (End::Rx, name),
+            _ if is_of_sender => (End::Tx, column),
+            _ => (End::Both, column),
+        };
+        let at = |name: &str| Counts::NAMES.iter().position(|known| *known == name);
+        let of = match name {
+            "context_switches" => Of::Sum([at("voluntary_switches")?, at("involuntary_switches")?]),
+            "cycles" => Of::Sum([at("cycles_user")?, at("cycles_kernel")?]),
+            "softirq_ticks" if end == End::Both => Of::Softirq,
+            "cpu_ns" => Of::One(at("task_clock_ns")?),
+            "zerocopy_enobufs" => Of::One(at("enobufs")?),
+            name => Of::One(at(name)?),
+        };
+        Some(Count { end, of })
+    }
+}
+
 impl Counted {
     /// Of one slice.
     pub(crate) fn of(slice: &SliceOutcome) -> Counted {
@@ -51,41 +96,25 @@ impl Counted {
         }
     }
 
-    /// Whether a column is a count.
-    pub(crate) fn has(column: &str) -> bool {
-        let ends = ["tx_", "rx_"].into_iter();
-        let name = ends.filter_map(|end| column.strip_prefix(end)).next().unwrap_or(column);
-        Counts::NAMES.contains(&name)
-            || ["context_switches", "cycles", "cpu_ns", "zerocopy_enobufs"].contains(&name)
-    }
-
     /// By the name of a column: with `tx_` or `rx_` of that end, else of both.
     pub(crate) fn get(&self, column: &str) -> Option<u64> {
-        let (row, name) = match (column.strip_prefix("tx_"), column.strip_prefix("rx_")) {
-            (Some(name), _) => (&self.tx, name),
-            (_, Some(name)) => (self.rx.as_ref()?, name),
-            _ if OF_SENDER.contains(&column) || column.starts_with("zerocopy_") => {
-                (&self.tx, column)
-            }
-            _ => (&self.both, column),
+        let count = Count::named(column);
+        debug_assert!(count.is_some(), "{column} is counted nowhere");
+        self.value(count?)
+    }
+
+    /// The value of a column.
+    pub(crate) fn value(&self, Count { end, of }: Count) -> Option<u64> {
+        let row = match end {
+            End::Tx => &self.tx,
+            End::Rx => self.rx.as_ref()?,
+            End::Both => &self.both,
         };
-        let name = match name {
-            "context_switches" => {
-                return Some(self.get("voluntary_switches")? + self.get("involuntary_switches")?);
-            }
-            "cycles" => {
-                let end = &column[..column.len() - name.len()];
-                let part = |mode| self.get(&format!("{end}cycles_{mode}"));
-                return Some(part("user")? + part("kernel")?);
-            }
-            "softirq_ticks" if name == column => return self.softirq_ticks,
-            "cpu_ns" => "task_clock_ns",
-            "zerocopy_enobufs" => "enobufs",
-            name => name,
-        };
-        let at = Counts::NAMES.iter().position(|known| *known == name);
-        debug_assert!(at.is_some(), "{column} is counted nowhere");
-        row[at?]
+        match of {
+            Of::One(at) => row[at],
+            Of::Sum([a, b]) => Some(row[a]? + row[b]?),
+            Of::Softirq => self.softirq_ticks,
+        }
     }
 
     /// One count over another; `None` where that is none.

@@ -10,7 +10,7 @@ use iolens_stats::analysis::EndMetric;
 use serde_json::Value;
 
 use super::Record;
-use crate::totals::Counted;
+use crate::totals::Count;
 
 /// What rows are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub(super) struct Column {
     pub(super) whole: String,
     /// What that is called in what it is made from.
     pub(super) key: String,
-    /// Whether it is counted in slices.
-    pub(super) is_count: bool,
+    /// Of what is counted in slices.
+    pub(super) count: Option<Count>,
 }
 
 impl Column {
@@ -48,8 +48,8 @@ impl Column {
         let whole = end.map_or(name.clone(), |end| name.replacen(&format!("_{end}"), "", 1));
         let key = key(study, &whole);
         // What is found of a file around several slices is no sum.
-        let is_count = Counted::has(&key) && !names(study, "{file}").contains(&name);
-        Column { name, end, whole, key, is_count }
+        let count = Count::named(&key).filter(|_| !names(study, "{file}").contains(&name));
+        Column { name, end, whole, key, count }
     }
 }
 
