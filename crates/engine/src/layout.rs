@@ -123,6 +123,7 @@ fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
             let is_known = models::find(id).is_some() || is_program;
             is_known.then(|| Role::against(id == baseline, false))
         }
+        Setting::Ab(_) => Some(Role::against(id == baseline, false)),
     }
 }
 

@@ -167,6 +167,7 @@ fn arms(trial: &Trial) -> Vec<ArmOutcome> {
             copies_end_to_end: copies.map(|[_, end_to_end]| end_to_end),
             latency: None,
             server: None,
+            ab: None,
         }
     };
     trial.arms.iter().map(outcome).collect()

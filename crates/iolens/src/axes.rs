@@ -247,7 +247,7 @@ pub(crate) fn elsewhere(study: Study, flag: &str, mark: fn(&str) -> String) -> O
         return Some(format!("{} is {} in run {study}", mark(flag), mark(here)));
     }
     let has = |study: &&Study| axis.flag(**study).is_some();
-    let owners: Vec<&str> = Study::ALL.iter().filter(has).map(|study| study.word()).collect();
+    let owners: Vec<&str> = Study::OF_RUN.iter().filter(has).map(|study| study.word()).collect();
     let owners = match &owners[..] {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
         only => only.concat(),
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn names_are_distinct_in_each_study_and_none_is_an_old_one() {
-        for &study in Study::ALL {
+        for &study in Study::OF_RUN {
             let flags: Vec<&str> = AXES.iter().filter_map(|axis| axis.flag(study)).collect();
             for (index, flag) in flags.iter().enumerate() {
                 assert!(!flags[..index].contains(flag), "{study}: --{flag}");

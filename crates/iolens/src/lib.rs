@@ -133,7 +133,7 @@ pub fn understands<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<(), S
     let Command::Run(Run::Plan(name, words)) = args.command else { return Ok(()) };
     // Whose flags they are says the file, which may not be there.
     let of_plan = request::file(&name).ok().map(|plan| plan.study.unwrap_or(Study::Net));
-    let studies: Vec<Study> = of_plan.map_or_else(|| Study::ALL.to_vec(), |study| vec![study]);
+    let studies: Vec<Study> = of_plan.map_or_else(|| Study::OF_RUN.to_vec(), |study| vec![study]);
     let read = |study: &Study| args::flags_of(*study, words.iter().cloned());
     let mut refused = studies.iter().map(read).filter_map(Result::err);
     match (refused.next(), refused.count() + 1 < studies.len()) {

@@ -77,7 +77,7 @@ fn next(stands: &Stands, answers: &[Vec<String>]) -> Option<Question> {
     let words: Vec<&str> = what.iter().map(String::as_str).collect();
     let mut questions = match words.as_slice() {
         ["ask"] => of_a_message(stands),
-        ["run", study] => match Study::from_word(study) {
+        ["run", study] => match Study::of_run(study) {
             Some(study @ (Study::Net | Study::Server)) => {
                 vec![place(stands, study), how_long(study)]
             }
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn every_study_can_be_asked_for() {
         let Answer::Choice(choices) = what_to_know().answer else { panic!("a choice") };
-        for study in Study::ALL {
+        for study in Study::OF_RUN {
             let words = ["run".to_owned(), study.word().to_owned()];
             assert!(choices.iter().any(|choice| choice.adds == words), "{study}");
         }

@@ -59,10 +59,10 @@ fn of_flag(flag: &str, words: &[&str]) -> Option<String> {
     let mark = |flag: &str| format!("--{flag}");
     match words {
         ["run", "--resume", run, ..] => Some(format!("run --resume is now: iolens resume {run}")),
-        ["run", study, ..] if flag == "resume" && Study::from_word(study).is_some() => {
+        ["run", study, ..] if flag == "resume" && Study::of_run(study).is_some() => {
             Some("run --resume is now: iolens resume RUN".to_owned())
         }
-        ["run", study, ..] if let Some(study) = Study::from_word(study) => {
+        ["run", study, ..] if let Some(study) = Study::of_run(study) => {
             let answer = axes::elsewhere(study, flag, mark)?;
             Some(format!("{answer}\n  iolens run {study} --help"))
         }

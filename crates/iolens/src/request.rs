@@ -84,6 +84,9 @@ fn default(study: Study, quick: bool) -> Result<Wishes, Failure> {
 
 /// The plan of a name or of a path.
 pub(crate) fn file(what: &str) -> Result<Wishes, Failure> {
+    if what == Study::Ab.word() {
+        return Err(Failure::usage(AB));
+    }
     if let Some(plan) = built_in::ALL.into_iter().find(|plan| plan.name == what) {
         // Ids are looked up once the flags have had their say.
         let read = plan_file::parse(&plan.file(), plan.text, &|_, _, _| Ok(()));
@@ -100,10 +103,17 @@ pub(crate) fn file(what: &str) -> Result<Wishes, Failure> {
     plan_file::parse(what, &text, &known).map_err(Failure::usage)
 }
 
+/// Why no plan is of `ab`.
+const AB: &str = "programs of yours are compared by a command of its own\n  iolens ab 'COMMAND A' \
+                  'COMMAND B'";
+
 /// The plan of these wishes. `seed` is taken where none is stated.
 pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
     let (asked, mut notes) = in_our_words(asked);
     let study = asked.study.unwrap_or(Study::Net);
+    if study == Study::Ab {
+        return Err(Failure::usage(AB));
+    }
     let (mut primitives, baseline) = arms::of(study, &asked)?;
     let (sizes, schedule) = (sizes(study, &asked)?, schedule(study, &asked));
     let axes = match study {
@@ -120,6 +130,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         Study::Write => Axes::Write(WriteAxes::asked_for(&asked, ())?),
         Study::Copy => Axes::Copy(files::copy_axes(&asked)?),
         Study::Server => Axes::Server(server::axes(&asked, available, &mut notes)?),
+        Study::Ab => return Err(Failure::usage(AB)),
     };
     let passes = match asked.passes {
         None if asked.is_sequential() => Passes { minimum: 1, maximum: 1 },
@@ -247,6 +258,7 @@ pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
             Axes::Copy(copy) => copy.stated(),
             Axes::Server(server) => Wishes { network: at(&server.topologies), ..server.stated() },
             Axes::Syscall(syscall) => syscall.stated(),
+            Axes::Ab(_) => Wishes::default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::axis;
+use crate::axes::{axis, crossed};
 use crate::copy::External;
 
 axis! {
@@ -47,6 +47,26 @@ pub struct AbAxes {
     pub input: Option<String>,
 }
 
+impl AbAxes {
+    /// Every setting, in the order of the parameters.
+    pub(crate) fn settings(&self) -> Vec<AbSetting> {
+        let first = AbSetting { mode: self.mode, values: Vec::new() };
+        self.parameters.iter().fold(vec![first], |settings, parameter| {
+            crossed(settings, &parameter.values, |setting, value| {
+                setting.values.push((parameter.name.clone(), value.clone()));
+            })
+        })
+    }
+
+    /// What tells a setting from others of the plan.
+    pub(crate) fn told_apart(&self, setting: &AbSetting) -> Vec<String> {
+        let of = self.parameters.iter().zip(&setting.values);
+        of.filter(|(parameter, _)| parameter.values.len() > 1)
+            .map(|(_, value)| told(value))
+            .collect()
+    }
+}
+
 /// A parameter of the commands: `--with size=1KiB,64KiB`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AbParameter {
@@ -63,6 +83,28 @@ pub struct AbSetting {
     pub mode: AbMode,
     /// Name and value of every parameter, in the order of the plan.
     pub values: Vec<(String, String)>,
+}
+
+impl AbSetting {
+    /// `size 1KiB` of each parameter.
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.values.iter().map(told).collect()
+    }
+
+    /// The argument list of a program with these values in the place of their names.
+    #[must_use]
+    pub fn command(&self, program: &External) -> Vec<String> {
+        let word = |word: &String| {
+            self.values.iter().fold(word.clone(), |word, (name, value)| {
+                word.replace(&format!("{{{name}}}"), value)
+            })
+        };
+        program.argv.iter().map(word).collect()
+    }
+}
+
+fn told((name, value): &(String, String)) -> String {
+    format!("{name} {value}")
 }
 
 /// What is known of a program before it is measured.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ab::AbArm;
 use crate::latency::Histogram;
 use crate::server::ServerArm;
 use crate::status::Status;
@@ -65,4 +66,7 @@ pub struct ArmOutcome {
     pub latency: Option<Histogram>,
     /// What came of a server; `None` in other studies, and where it did not begin.
     pub server: Option<Box<ServerArm>>,
+    /// What came of a program of the user's; `None` in other studies than `ab`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ab: Option<Box<AbArm>>,
 }

@@ -55,16 +55,28 @@ axis! {
         Copy = "copy",
         /// Requests to a server.
         Server = "server",
+        /// Operations of programs of the user's.
+        Ab = "ab",
     }
 }
 
 impl Study {
+    /// Those that `iolens run` measures: all but `ab`, which has a command of its own.
+    pub const OF_RUN: &[Study] =
+        &[Study::Net, Study::Syscall, Study::File, Study::Write, Study::Copy, Study::Server];
+
+    /// One of these by its word.
+    #[must_use]
+    pub fn of_run(word: &str) -> Option<Study> {
+        Study::OF_RUN.iter().copied().find(|study| study.word() == word)
+    }
+
     /// Whether the size of a unit of work is an axis.
     #[must_use]
     pub fn has_sizes(self) -> bool {
         match self {
             Study::Net | Study::File | Study::Write | Study::Copy => true,
-            Study::Syscall | Study::Server => false,
+            Study::Syscall | Study::Server | Study::Ab => false,
         }
     }
 
@@ -73,7 +85,7 @@ impl Study {
     pub fn has_blocks(self) -> bool {
         match self {
             Study::File | Study::Write => true,
-            Study::Net | Study::Syscall | Study::Copy | Study::Server => false,
+            Study::Net | Study::Syscall | Study::Copy | Study::Server | Study::Ab => false,
         }
     }
 
@@ -86,6 +98,7 @@ impl Study {
             Study::File | Study::Write => "block",
             Study::Copy => "copy",
             Study::Server => "request",
+            Study::Ab => "operation",
         }
     }
 
@@ -98,6 +111,7 @@ impl Study {
             Study::File | Study::Write => "blocks",
             Study::Copy => "copies",
             Study::Server => "requests",
+            Study::Ab => "operations",
         }
     }
 }

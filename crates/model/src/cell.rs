@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ab::AbSetting;
 use crate::axes::{Iovec, Mode, Study, Topology, WorkingSet};
 use crate::copy::CopySetting;
 use crate::file::{CacheState, FileSetting, WriteSetting};
@@ -45,6 +46,8 @@ pub enum Setting {
     Copy(CopySetting),
     /// Requests to a server.
     Server(ServerSetting),
+    /// Operations of programs of the user's.
+    Ab(AbSetting),
 }
 
 /// The axes of `syscall`.
@@ -142,6 +145,7 @@ impl Setting {
             Setting::Write(_) => Study::Write,
             Setting::Copy(_) => Study::Copy,
             Setting::Server(_) => Study::Server,
+            Setting::Ab(_) => Study::Ab,
         }
     }
 }
@@ -215,6 +219,15 @@ impl Cell {
         }
     }
 
+    /// The axes of `ab`; `None` in other studies.
+    #[must_use]
+    pub fn ab(&self) -> Option<&AbSetting> {
+        match &self.setting {
+            Setting::Ab(ab) => Some(ab),
+            _ => None,
+        }
+    }
+
     /// What of the file that is read is in the page cache when a slice begins; `None`
     /// in studies that read none.
     #[must_use]
@@ -222,7 +235,7 @@ impl Cell {
         match self.setting {
             Setting::File(file) => Some(file.cache),
             Setting::Copy(copy) => Some(copy.cache),
-            Setting::Net(_) | Setting::Syscall(_) | Setting::Write(_) | Setting::Server(_) => None,
+            _ => None,
         }
     }
 
@@ -341,6 +354,7 @@ impl Cell {
                 server.load_in_words(),
                 server.topology.to_string(),
             ],
+            Setting::Ab(ab) => ab.words(),
         }
     }
 
@@ -356,7 +370,7 @@ impl Cell {
             }
             Setting::Write(write) => write.unusual().into_iter().collect(),
             Setting::Copy(copy) => copy.sync_in_words().into_iter().collect(),
-            Setting::Server(_) => Vec::new(),
+            Setting::Server(_) | Setting::Ab(_) => Vec::new(),
         }
     }
 }
@@ -409,6 +423,11 @@ enum Stored {
         setting: ServerSetting,
         threads: u32,
     },
+    Ab {
+        study: Study,
+        #[serde(flatten)]
+        setting: AbSetting,
+    },
     Syscall {
         study: Study,
         in_a_row: Option<u64>,
@@ -436,6 +455,9 @@ impl From<Stored> for Cell {
             Stored::Server { setting, threads, .. } => {
                 Cell { setting: Setting::Server(setting), threads, size: Bytes(0) }
             }
+            Stored::Ab { setting, .. } => {
+                Cell { setting: Setting::Ab(setting), threads: 1, size: Bytes(0) }
+            }
             Stored::Syscall { in_a_row, threads, block_bytes, .. } => {
                 let setting = Setting::Syscall(SyscallSetting { in_a_row });
                 Cell { setting, threads, size: block_bytes.unwrap_or_default() }
@@ -458,6 +480,7 @@ impl From<Cell> for Stored {
                 Stored::Copy { study: Study::Copy, setting, threads, file_bytes: size }
             }
             Setting::Server(setting) => Stored::Server { study: Study::Server, setting, threads },
+            Setting::Ab(setting) => Stored::Ab { study: Study::Ab, setting },
             Setting::Syscall(SyscallSetting { in_a_row }) => {
                 let block_bytes = Some(size).filter(|size| size.0 > 0);
                 Stored::Syscall { study: Study::Syscall, in_a_row, threads, block_bytes }

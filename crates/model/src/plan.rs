@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::call::SyscallAxes;
 
+use crate::ab::AbAxes;
 use crate::axes::{Counting, Direction, Iovec, Mode, Study, Topology, WorkingSet, crossed};
 use crate::cell::{Cell, Setting, SyscallSetting};
 use crate::copy::CopyAxes;
@@ -71,6 +72,8 @@ pub enum Axes {
     Copy(CopyAxes),
     /// Requests to a server.
     Server(ServerAxes),
+    /// Operations of programs of the user's.
+    Ab(AbAxes),
 }
 
 /// The axes of `net`.
@@ -165,6 +168,7 @@ impl Plan {
             Axes::Write(_) => Study::Write,
             Axes::Copy(_) => Study::Copy,
             Axes::Server(_) => Study::Server,
+            Axes::Ab(_) => Study::Ab,
         }
     }
 
@@ -230,6 +234,15 @@ impl Plan {
         }
     }
 
+    /// The axes of `ab`; `None` in other studies.
+    #[must_use]
+    pub fn ab(&self) -> Option<&AbAxes> {
+        match &self.axes {
+            Axes::Ab(ab) => Some(ab),
+            _ => None,
+        }
+    }
+
     /// Where ends stand in this plan; empty in studies without a network.
     #[must_use]
     pub fn topologies(&self) -> &[Topology] {
@@ -271,6 +284,7 @@ impl Plan {
             Axes::Write(axes) => axes.settings().into_iter().map(Setting::Write).collect(),
             Axes::Copy(axes) => axes.settings().into_iter().map(Setting::Copy).collect(),
             Axes::Server(axes) => axes.settings().into_iter().map(Setting::Server).collect(),
+            Axes::Ab(axes) => axes.settings().into_iter().map(Setting::Ab).collect(),
         };
         let cell = |setting| Cell { setting, threads: 0, size: Bytes(0) };
         let cells = settings.into_iter().map(cell).collect();
@@ -300,6 +314,7 @@ impl Plan {
             (Axes::Write(axes), Setting::Write(write)) => axes.told_apart(write),
             (Axes::Copy(axes), Setting::Copy(copy)) => axes.told_apart(copy),
             (Axes::Server(axes), Setting::Server(server)) => axes.told_apart(server),
+            (Axes::Ab(axes), Setting::Ab(ab)) => axes.told_apart(ab),
             _ => cell.unusual(),
         }
     }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ab::AbProgramFacts;
 use crate::axes::Direction;
 use crate::call::CallFacts;
 use crate::data_path::{PrimitiveFacts, ReceiverFacts};
@@ -44,6 +45,9 @@ pub struct RunHeader {
     pub calls: Vec<CallFacts>,
     /// The plan's engines, in its order; empty in other studies than `file`.
     pub engines: Vec<EngineFacts>,
+    /// The programs of the user's, in the order of the plan; empty in other studies than `ab`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<AbProgramFacts>,
     /// The file that is read; `None` in other studies than `file`.
     pub file: Option<FileFacts>,
     /// The machine.
@@ -98,6 +102,7 @@ impl RunHeader {
         let programs = match &mut shown.plan.axes {
             Axes::Copy(axes) => &mut axes.external[..],
             Axes::Server(axes) => &mut axes.external[..],
+            Axes::Ab(axes) => &mut axes.programs[..],
             _ => &mut [],
         };
         let programs = programs.iter_mut().map(|program| &mut program.argv);

@@ -63,7 +63,7 @@ pub(crate) fn state(cell: &Cell) -> Option<&'static str> {
         Setting::File(file) => Some(file.cache.word()),
         Setting::Write(write) => Some(write.destination.word()),
         Setting::Copy(copy) => Some(copy.cache.word()),
-        Setting::Net(_) | Setting::Syscall(_) | Setting::Server(_) => None,
+        _ => None,
     }
 }
 

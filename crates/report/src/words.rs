@@ -179,10 +179,10 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> Vec<String> {
             net.fields_in_words(),
             received(&[net.topology], std::slice::from_ref(&net.receiver)),
         ]),
-        Setting::File(_) | Setting::Write(_) | Setting::Copy(_) | Setting::Server(_) => {
+        Setting::Syscall(_) => {}
+        _ => {
             parts.extend(cell.words());
         }
-        Setting::Syscall(_) => {}
     }
     parts.extend(plan.told_further(cell));
     parts

@@ -89,6 +89,7 @@ pub(crate) fn run(plan: Plan) -> Run {
             calls: Vec::new(),
             engines: Vec::new(),
             file: None,
+            programs: Vec::new(),
             id: "00000000".to_owned(),
             name: None,
             confirms: None,
@@ -173,6 +174,7 @@ fn outcome(arm: &ArmTime) -> ArmOutcome {
         copies_end_to_end: Some(2.0),
         latency: None,
         server: None,
+        ab: None,
     }
 }
 

@@ -34,7 +34,7 @@ impl Material {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Material>, String> {
         Ok(match &plan.axes {
-            Axes::Net(_) | Axes::Server(_) => None,
+            Axes::Net(_) | Axes::Server(_) | Axes::Ab(_) => None,
             Axes::Syscall(axes) => {
                 let file = axes.file.as_ref();
                 file.map(|file| Read::theirs(Path::new(file)).map(Material::Read)).transpose()?

@@ -100,6 +100,7 @@ fn open_senders<'a>(
             Setting::File(_) | Setting::Write(_) => open_engine(crew, thread, arm),
             Setting::Copy(_) => open_copier(crew, thread, arm),
             Setting::Server(_) => Err(Stop::cause("a server is a worker of its own".to_owned())),
+            Setting::Ab(_) => Err(Stop::cause("a program of `ab` has no worker".to_owned())),
         };
         senders[arm] = Some(opened.inspect_err(|_| {
             *current = trial.slices.iter().position(|slice| slice.arm == arm);

@@ -105,7 +105,7 @@ impl clap::FromArgMatches for Run {
         let Some((word, below)) = matches.subcommand() else {
             return Err(clap::Error::new(ErrorKind::MissingSubcommand));
         };
-        if let Some(study) = Study::from_word(word) {
+        if let Some(study) = Study::of_run(word) {
             return asked(study, below).map(|asked| Run::Study(Box::new(asked)));
         }
         let words = below.get_many::<OsString>("").unwrap_or_default().cloned().collect();
@@ -125,7 +125,7 @@ impl clap::Args for Run {
             .subcommand_required(true)
             .disable_help_subcommand(true)
             .allow_external_subcommands(true)
-            .subcommands(Study::ALL.iter().map(|&study| self::command(study)))
+            .subcommands(Study::OF_RUN.iter().map(|&study| self::command(study)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

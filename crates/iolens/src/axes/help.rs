@@ -131,6 +131,7 @@ pub(crate) fn about(study: Study) -> &'static str {
         Study::Copy => "Compare ways to copy a file, next to dd and cp",
         Study::Syscall => "Compare system calls: what each one costs",
         Study::Server => "Compare server models: what a request costs, and how fast it is answered",
+        Study::Ab => "",
     }
 }
 
@@ -183,6 +184,7 @@ Examples:
   iolens run server --slo 'p99<2ms' --knee
   iolens run server --external mine='./server {port}'"
         }
+        Study::Ab => "",
     }
 }
 
@@ -199,7 +201,7 @@ fn footer(study: Study) -> Option<&'static str> {
             "Client and server share this machine. Between two machines: iolens serve there, \
              iolens load here.",
         ),
-        Study::Net | Study::Write | Study::Syscall => None,
+        Study::Net | Study::Write | Study::Syscall | Study::Ab => None,
     }
 }
 
@@ -219,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_help_of_every_study_keeps_to_its_budget() {
-        for &study in Study::ALL {
+        for &study in Study::OF_RUN {
             for (flag, most) in [("-h", 45), ("--help", 100)] {
                 let text = printed(study, flag);
                 assert!(text.lines().count() <= most, "{study} {flag}: {text}");
@@ -234,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_help_of_a_study_has_its_flags_and_no_others() {
-        for &study in Study::ALL {
+        for &study in Study::OF_RUN {
             let text = printed(study, "--help");
             for axis in AXES {
                 let shown = |flag: &str| {
@@ -262,13 +264,13 @@ mod tests {
         let run = run.find_subcommand_mut("run").unwrap();
         let text = run.render_help().to_string();
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS_MAX), "{text}");
-        for &study in Study::ALL {
+        for &study in Study::OF_RUN {
             assert!(text.contains(&format!("\n  {study} ")), "{study}: {text}");
         }
         for line in text.lines().filter(|line| line.contains("--") && line.starts_with("  ")) {
             let flag = line.split("--").nth(1).unwrap().split([' ', ',']).next().unwrap();
             let shared = |study: &&Study| AXES.iter().any(|axis| axis.flag(**study) == Some(flag));
-            assert!(flag == "help" || Study::ALL.iter().filter(shared).count() == 6, "{line}");
+            assert!(flag == "help" || Study::OF_RUN.iter().filter(shared).count() == 6, "{line}");
         }
     }
 
@@ -281,7 +283,7 @@ mod tests {
             request::wishes_of(&plan.plan, None)
         };
         let mut found = 0;
-        for &study in Study::ALL {
+        for &study in Study::OF_RUN {
             for (quick, mark) in [(false, "[default: "), (true, "; --quick: ")] {
                 let plan = stated(study, quick);
                 for axis in AXES.iter().filter(|axis| axis.place == Place::Plan) {
@@ -305,7 +307,7 @@ mod tests {
 
     #[test]
     fn examples_can_be_planned() {
-        for &study in Study::ALL {
+        for &study in Study::OF_RUN {
             let lines: Vec<&str> = examples(study).lines().skip(1).collect();
             assert!(lines.len() > 1, "{study}");
             for line in lines {
@@ -322,6 +324,6 @@ mod tests {
 
     #[test]
     fn the_commands_of_studies_are_consistent() {
-        Study::ALL.iter().for_each(|&study| command(study).debug_assert());
+        Study::OF_RUN.iter().for_each(|&study| command(study).debug_assert());
     }
 }

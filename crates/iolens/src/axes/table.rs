@@ -24,7 +24,7 @@ use crate::args::ProgressKind;
 use crate::peer;
 use crate::values::{self, List, Stand};
 
-const EVERY: &[Study] = Study::ALL;
+const EVERY: &[Study] = Study::OF_RUN;
 const NET: &[Study] = &[Study::Net];
 const FILE: &[Study] = &[Study::File];
 const WRITE: &[Study] = &[Study::Write];

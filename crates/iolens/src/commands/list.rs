@@ -141,7 +141,7 @@ fn rows(items: &[Value], layout: &Layout) -> String {
 /// Everything of a kind; each item has a `name` and a `summary`.
 fn items(kind: Listed, all: bool) -> Vec<Value> {
     match kind {
-        Listed::Studies => Study::ALL
+        Listed::Studies => Study::OF_RUN
             .iter()
             .map(|study| json!({"name": study.word(), "summary": summary(*study)}))
             .collect(),
@@ -202,6 +202,7 @@ fn summary(study: Study) -> &'static str {
         Study::Write => "writes to a file of ours, and what it takes to make them last",
         Study::Copy => "copies of whole files, beside dd and cp",
         Study::Server => "requests to one service under every concurrency model",
+        Study::Ab => "programs of yours",
     }
 }
 

@@ -187,6 +187,7 @@ fn header(request: Request, typed: &[String], host: HostFacts) -> RunHeader {
         }),
         engines: engines_of(&plan),
         file: None,
+        programs: Vec::new(),
         calibration: calibrate::calibrate(cpus, &host, plan.probes),
         plan,
         host,
@@ -201,7 +202,7 @@ fn engines_of(plan: &Plan) -> Vec<EngineFacts> {
         Axes::File(_) => ids.filter_map(|id| Some(read::engines::find(id)?.facts())).collect(),
         Axes::Write(_) => ids.filter_map(|id| Some(write::engines::find(id)?.facts())).collect(),
         Axes::Copy(axes) => ids.filter_map(|id| copiers::facts(id, axes)).collect(),
-        Axes::Net(_) | Axes::Syscall(_) | Axes::Server(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

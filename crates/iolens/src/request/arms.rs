@@ -95,6 +95,7 @@ impl Choice {
                 },
                 advice: families(),
             },
+            Study::Ab => ungrouped,
             Study::Syscall => Choice {
                 what: "call",
                 baseline: "getppid",

@@ -24,6 +24,7 @@ pub(super) fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
         copies_end_to_end: None,
         latency: None,
         server: None,
+        ab: None,
     }
 }
 
@@ -32,6 +33,7 @@ pub(super) fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
     match cell.setting {
         Setting::Net(_) => work::guessed_message_ns(cell),
         Setting::Server(ref setting) => servers::guess_ns(arm, setting),
+        Setting::Ab(_) => 0.0,
         Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| {
             let bytes = if entry.bytes > 0 { cell.size } else { Bytes(0) };
             entry.guess_ns + work::guessed_copy_of_block_ns(bytes)

@@ -220,6 +220,7 @@ pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let mut plates = match run.header.plan.study() {
         Study::Syscall => crate::calls::figures(run, analysis),
         Study::Server => servers::all(run, analysis),
+        Study::Ab => Vec::new(),
         Study::Net | Study::File | Study::Write | Study::Copy => {
             let parts = shown(analysis);
             let sweeps = parts.iter().map(|(part, own)| sweeps(run, own, part.as_ref()));
@@ -387,7 +388,7 @@ fn stem(plan: &Plan, cell: &Cell, metric: &str) -> String {
         Setting::Net(NetSetting { topology, mode, working_set, .. }) => {
             format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}")
         }
-        Setting::Syscall(_) => format!("{study}-{metric}{rest}"),
+        Setting::Syscall(_) | Setting::Ab(_) => format!("{study}-{metric}{rest}"),
         Setting::Server(ServerSetting { topology, service, length, .. }) => {
             let service = service.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
             let workers = match plan.threads.as_slice() {

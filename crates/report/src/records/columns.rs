@@ -243,7 +243,7 @@ fn slice(study: Study) -> &'static str {
 
 /// The figures of an arm in a cell.
 fn figures(study: Study) -> &'static str {
-    use Study::{Copy, File, Net, Server, Syscall, Write};
+    use Study::{Ab, Copy, File, Net, Server, Syscall, Write};
     match study {
         Net => {
             "goodput_bits_per_s goodput_low_bits_per_s goodput_high_bits_per_s
@@ -269,6 +269,7 @@ fn figures(study: Study) -> &'static str {
              cycles_per_byte l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib
              softirq_ns_per_byte {start}"
         }
+        Ab => "{ns_per_operation:interval} cpu_ns_per_operation",
         Server => {
             "{cpu_:ratio} rates_asked_per_s {requests_per_s:interval} {offered_per_s:interval}
              {server_busy:interval} {client_busy:interval} saturated client_was_the_limit

@@ -98,7 +98,7 @@ pub(super) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
     let quick = if plan.quick { "quick look: " } else { "" };
     let per = match plan.study() {
         Study::Net | Study::File | Study::Write | Study::Copy => " per size",
-        Study::Syscall | Study::Server => " each",
+        Study::Syscall | Study::Server | Study::Ab => " each",
     };
     let each = each_trial(analysis).map_or_else(String::new, |time| format!(" × {time}"));
     let per = if analysis.cells.len() > 1 { per } else { "" };

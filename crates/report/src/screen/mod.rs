@@ -58,6 +58,8 @@ pub fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -> Scree
         Study::Write => writes::fill(&mut screen, run, analysis),
         Study::Syscall => syscalls::fill(&mut screen, run, analysis),
         Study::Server => servers::fill(&mut screen, run, analysis),
+        // Its crate makes its screens.
+        Study::Ab => {}
     }
     if screen.alarm.is_some() {
         // What must not be used is not concluded from.

@@ -94,6 +94,12 @@ impl StudyPage {
                 figures: servers::figures,
                 after: "counters",
             },
+            Study::Ab => StudyPage {
+                question: "Which program is faster?",
+                sections: |_, _, _| Vec::new(),
+                figures: |_, _, _, _| Vec::new(),
+                after: "answer",
+            },
         }
     }
 }

@@ -264,7 +264,7 @@ fn costs(run: &Run, told: &Told) -> Vec<Fact> {
         Study::File | Study::Write => "block by a method that does nothing",
         Study::Copy => "copy by a method that does nothing",
         Study::Server => "request by a client that does nothing",
-        Study::Syscall => "turn of an empty loop",
+        Study::Syscall | Study::Ab => "turn of an empty loop",
     };
     let one = format!("one {unit}");
     let rows = [

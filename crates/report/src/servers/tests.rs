@@ -146,6 +146,7 @@ fn outcome(
     };
     ArmOutcome {
         latency: Some(times.clone()),
+        ab: None,
         server: Some(Box::new(ServerArm {
             rate,
             offered: vec![seen(first), seen(first + 1)],

@@ -118,6 +118,7 @@ fn outcome(trial: &Trial, machine: Machine) -> TrialOutcome {
         copies_end_to_end: None,
         latency: None,
         server: None,
+        ab: None,
     };
     TrialOutcome {
         pass: trial.pass,
