@@ -10,6 +10,7 @@ use iolens_engine::perf_control::PerfControl;
 use iolens_model::parse;
 use iolens_model::units::Bytes;
 
+mod ab;
 mod again;
 mod ask;
 mod by_hand;
@@ -17,6 +18,7 @@ mod file;
 mod run;
 mod upkeep;
 
+pub(crate) use ab::Ab;
 pub(crate) use again::{Allow, Compare, Confirm, Peer, Permission, Resume};
 pub(crate) use ask::Ask;
 pub(crate) use by_hand::{BothEnds, Load, Net, NetEnd, NetRecv, NetSend, Serve};
@@ -47,6 +49,7 @@ With no command, on a terminal, iolens asks what you want to know and runs the c
 
 Answer a question
   run          Compare methods: sockets, files, copies, servers, system calls
+  ab           Compare your own programs: is B slower than A, and by how much
   ask          Find the cheapest way to send one particular message
   tune         Find the fastest way to read or copy one particular file
   audit        Find impossible numbers in other people's benchmark tables
@@ -97,6 +100,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Compare methods: sockets, files, copies, servers, system calls
     Run(Run),
+    /// Compare your own programs: is B slower than A, and by how much
+    Ab(Box<Ab>),
     /// Find the cheapest way to send one particular message
     Ask(Box<Ask>),
     /// Send or receive one transfer, under perf, strace or taskset if you like

@@ -97,6 +97,7 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
     }
     match command {
         Command::Run(run) => commands::run::run(run, typed),
+        Command::Ab(ab) => commands::ab::ab(&ab, typed),
         Command::Resume(resume) => commands::again::resume(&resume),
         Command::Ask(ask) => commands::ask::ask(&ask, typed),
         Command::Net(net) => commands::by_hand::net(&net),

@@ -2,6 +2,7 @@
 //! looked up, and everything refused that cannot be measured, before anything
 //! is measured.
 
+pub(crate) mod ab;
 mod arms;
 pub(crate) mod asked;
 pub(crate) mod confirm;

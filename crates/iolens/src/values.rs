@@ -10,6 +10,7 @@ use std::str::FromStr;
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
 use iolens_engine::server::Close;
+use iolens_model::ab::AbQuantity;
 use iolens_model::axes::{
     Counting, Direction, Iovec, IpVersion, Mode, Study, Topology, WorkingSet,
 };
@@ -64,6 +65,7 @@ macro_rules! named {
 }
 
 named! {
+    AbQuantity "quantity";
     Arrivals "order of arrivals";
     CacheState "cache state";
     CacheWish "cache state";

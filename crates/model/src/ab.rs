@@ -45,6 +45,8 @@ pub struct AbAxes {
     pub ignore_exit: bool,
     /// Path of the standard input of whole commands; `None` for an empty one.
     pub input: Option<String>,
+    /// Argument list of what runs before each run of a command, outside the clock.
+    pub prepare: Option<Vec<String>>,
 }
 
 impl AbAxes {
@@ -148,4 +150,15 @@ pub struct AbCalls {
     pub calls: [u64; 2],
     /// Operations of both slices.
     pub operations: [u64; 2],
+}
+
+impl AbCalls {
+    /// Calls per operation: how they grow with the operations, so that those of the protocol
+    /// itself drop out.
+    #[must_use]
+    pub fn per_operation(&self) -> f64 {
+        let [few, many] = self.operations.map(|n| n as f64);
+        let [before, after] = self.calls.map(|n| n as f64);
+        if many > few { (after - before) / (many - few) } else { after }
+    }
 }

@@ -1,5 +1,6 @@
 //! One file per family of commands; the smallest are here.
 
+pub(crate) mod ab;
 pub(crate) mod again;
 pub(crate) mod ask;
 pub(crate) mod by_hand;

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use iolens_engine::server::services::Spec;
+use iolens_model::ab::AbParameter;
 use iolens_model::copy::External;
 use iolens_model::units::Bytes;
 use iolens_model::{parse, shell};
@@ -37,12 +38,7 @@ pub(crate) fn external(text: &str) -> Parsed<External> {
     let (name, command) =
         text.split_once('=').ok_or_else(|| format!("`{text}` names no program: {advice}"))?;
     let name = name.trim();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if name.is_empty() || !name.chars().all(is_plain) {
-        return Err(format!(
-            "`{name}` is not a name of an arm: write letters, digits, `_`, `-` and `.`; {advice}"
-        ));
-    }
+    program_name(name).map_err(|why| format!("{why}; {advice}"))?;
     let argv = shlex::split(command)
         .ok_or_else(|| format!("`{command}` has a quotation mark that is not closed"))?;
     if argv.is_empty() {
@@ -58,6 +54,27 @@ pub(crate) fn external(text: &str) -> Parsed<External> {
         return Err(format!("`{}` is not a program: {advice}", argv[0]));
     }
     Ok(External { name: name.to_owned(), argv })
+}
+
+/// Refuses what cannot be the name of a program that is an arm.
+pub(crate) fn program_name(name: &str) -> Parsed<()> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(format!(
+            "`{name}` is not a name of an arm: write letters, digits, `_`, `-` and `.`"
+        )),
+    }
+}
+
+/// `size=1KiB,64KiB`: a parameter of commands.
+pub(crate) fn parameter(text: &str) -> Parsed<AbParameter> {
+    let advice = "write NAME=VALUE,VALUE";
+    let (name, values) =
+        text.split_once('=').ok_or_else(|| format!("`{text}` has no values: {advice}"))?;
+    program_name(name.trim()).map_err(|_| format!("`{name}` is not a name: {advice}"))?;
+    let values = each(values, |value| Ok(value.to_owned()))?;
+    Ok(AbParameter { name: name.trim().to_owned(), values })
 }
 
 /// A program as it is asked for.

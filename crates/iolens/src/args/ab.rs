@@ -1,0 +1,106 @@
+//! `iolens ab`: programs of the user's.
+
+use std::path::PathBuf;
+
+use iolens_model::ab::{AbParameter, AbQuantity};
+use iolens_model::units::Nanos;
+
+use crate::args::ProgressKind;
+use crate::values::{self, List};
+
+const AFTER: &str = "\
+iolens ab 'grep -c foo big.txt' 'rg -c foo big.txt'
+iolens ab --loop --names main,pr ../base/bench ./bench
+iolens ab --loop --with size=1KiB,64KiB 'node old.js {size}' 'node new.js {size}'
+
+With --loop a program says `ready`, reads a number N from its standard input, does N operations and
+says `ok`, until its input ends: five lines in any language (docs/ab.md). Without it, a whole run of
+a command from start to end is one operation.
+
+Exit codes: 0 nothing is slower · 1 something is SLOWER · 2 a program cannot be started or does not
+speak the protocol · 3 undecided, with --strict · 4 nothing is usable · 130 interrupted";
+
+const MEASURED: &str = "What is measured";
+const RESULTS: &str = "Results";
+
+/// Programs to compare.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Ab {
+    /// Command lines, the baseline first; no shell sees them
+    #[arg(required = true, num_args = 2.., value_name = "COMMAND")]
+    pub(crate) commands: Vec<String>,
+    /// The commands speak the loop protocol: slices of operations instead of whole runs
+    #[arg(long = "loop", help_heading = MEASURED)]
+    pub(crate) is_loop: bool,
+    /// Names of the commands, separated by commas [default: A,B,...]
+    #[arg(long, value_name = "LIST", value_parser = values::words, help_heading = MEASURED)]
+    pub(crate) names: Option<List<String>>,
+    /// Replace {NAME} in the commands by each of these values in turn; may be repeated
+    #[arg(long, value_name = "NAME=LIST", value_parser = values::server::parameter,
+          help_heading = MEASURED)]
+    pub(crate) with: Vec<AbParameter>,
+    /// Standard input of every run of a command [default: empty]
+    #[arg(long, value_name = "FILE", conflicts_with = "is_loop", help_heading = MEASURED)]
+    pub(crate) input: Option<PathBuf>,
+    /// Command to run before each run, outside the clock
+    #[arg(long, value_name = "COMMAND", conflicts_with = "is_loop", help_heading = MEASURED)]
+    pub(crate) prepare: Option<String>,
+    /// Run the programs where they are instead of from a fresh copy in each trial
+    #[arg(long, help_heading = MEASURED)]
+    pub(crate) in_place: bool,
+    /// Accept commands that exit with an error
+    #[arg(long, conflicts_with = "is_loop", help_heading = MEASURED)]
+    pub(crate) ignore_exit: bool,
+    /// Accept programs that print or compute different things
+    #[arg(long, help_heading = MEASURED)]
+    pub(crate) different_output: bool,
+    /// Do not count system calls
+    #[arg(long, help_heading = MEASURED)]
+    pub(crate) no_calls: bool,
+
+    /// What is judged: time, cpu or both
+    #[arg(long, value_name = "LIST", default_value = "time,cpu",
+          value_parser = values::list::<AbQuantity>, help_heading = "When it ends")]
+    pub(crate) judge: List<AbQuantity>,
+    /// Smallest difference that matters to you
+    #[arg(long, value_name = "PCT", default_value = "3%", value_parser = values::fraction,
+          help_heading = "When it ends")]
+    pub(crate) threshold: f64,
+    /// Stop after this long; a verdict ends it earlier
+    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = values::span,
+          help_heading = "When it ends")]
+    pub(crate) budget: Nanos,
+    /// Exit with 3 if anything is undecided
+    #[arg(long, help_heading = "When it ends")]
+    pub(crate) strict: bool,
+    /// Wait while another run is measuring, instead of failing
+    #[arg(long, help_heading = "When it ends")]
+    pub(crate) wait: bool,
+    /// Seed of every random order
+    #[arg(long, value_name = "N", value_parser = values::seed, help_heading = "When it ends")]
+    pub(crate) seed: Option<u64>,
+
+    /// Name of the run
+    #[arg(long, value_name = "NAME", value_parser = values::run_name, help_heading = RESULTS)]
+    pub(crate) name: Option<String>,
+    /// Results database [default: ~/.local/share/iolens/iolens.db]
+    #[arg(long, value_name = "FILE", help_heading = RESULTS)]
+    pub(crate) db: Option<PathBuf>,
+    /// Print the result as JSON, or write it to FILE beside what is printed
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+          help_heading = RESULTS)]
+    #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
+    pub(crate) json: Option<Option<PathBuf>>,
+    /// Print the result as GitHub Markdown, or write it to FILE beside what is printed
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+          help_heading = RESULTS)]
+    #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
+    pub(crate) markdown: Option<Option<PathBuf>>,
+    /// Print every number
+    #[arg(short, long, help_heading = RESULTS)]
+    pub(crate) verbose: bool,
+    /// bar (on a terminal), passes (elsewhere), plain (every trial) or none
+    #[arg(long, value_name = "HOW", hide_possible_values = true, help_heading = RESULTS)]
+    pub(crate) progress: Option<ProgressKind>,
+}

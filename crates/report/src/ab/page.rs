@@ -1,0 +1,164 @@
+//! The page of a run, and what goes into a pull request.
+
+use iolens_document::table::{self, Filled, Table};
+use iolens_document::{Fact, Node, Page, Section, Text};
+use iolens_model::moment;
+use iolens_model::run::Run;
+use iolens_model::{secret, shell};
+use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell};
+use iolens_stats::analysis::Interval;
+
+use super::screen::{Unit, per_operation, place, screen};
+use super::words::{Said, bracket, quantity, signed};
+use crate::number::percent;
+use crate::sections::{Form, machine_and_command};
+
+/// The page of a run.
+#[must_use]
+pub fn page(run: &Run, analysis: &AbAnalysis) -> String {
+    let header = &run.header;
+    let mut first = screen(run, analysis, None);
+    let heading = heading(run, analysis);
+    let mut meta: Vec<Text> = vec![moment::utc(header.started_unix_ns).into()];
+    meta.extend(header.host_label().map(|host| Text::plain(format!("on {host}"))));
+    meta.append(&mut first.header.clone());
+    meta.append(&mut first.effort.clone());
+    first.header.clear();
+    first.effort.clear();
+    let mut mark = vec![Text::strong("iolens").and(" ab run ").and_code(&header.id)];
+    mark.extend(header.name.as_deref().map(Text::from));
+    let mut sections =
+        vec![Section::new("answer", "Answer", vec![Node::Screen(Box::new(first))])];
+    sections.extend(self::sections(run, analysis, Form::Page));
+    iolens_document::html::page(&Page {
+        generator: header.build.clone(),
+        title: format!("{heading} · iolens ab"),
+        mark,
+        heading,
+        meta,
+        style: crate::figure::page_style(),
+        sections,
+        footer: format!("{} · run {}", header.build, header.id),
+    })
+}
+
+/// What was found, if one sentence says it.
+fn heading(run: &Run, analysis: &AbAnalysis) -> String {
+    let said = Said::of(run);
+    let verdicts: Vec<String> =
+        analysis.cells.iter().flat_map(|cell| said.verdicts(cell)).collect();
+    match &verdicts[..] {
+        [one] => one.split(':').next().unwrap_or(one).to_owned(),
+        _ => "Which program is faster?".to_owned(),
+    }
+}
+
+/// All that is not on the first screen.
+pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Section> {
+    let said = Said::of(run);
+    let copies = analysis.cells.iter().filter_map(|cell| Some(Node::Table(copies(&said, cell)?)));
+    let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls(cell)?)));
+    let mut sections = vec![
+        Section::new("trust", "Can I trust it?", copies.collect()),
+        Section::new("calls", "System calls per operation", calls.collect()),
+        Section::new("programs", "Programs", vec![Node::Facts(programs(run))]),
+    ];
+    sections.retain(|section| !section.nodes.is_empty());
+    sections.push(machine_and_command(run, &iolens_stats::analyse(run), form));
+    sections
+}
+
+/// The hidden copies: what is found between equals.
+fn copies(said: &Said<'_>, cell: &AbCell) -> Option<Table> {
+    let interval = |interval: Option<Interval>| interval.map_or_else(String::new, bracket);
+    let row = |copies: &iolens_stats::ab::AbCopies| -> Vec<Filled> {
+        vec![
+            table::left("two copies of", "", said.name(copies.arm)),
+            table::left("differ in", "", quantity(copies.quantity)),
+            table::right("by", "", copies.change.map_or_else(String::new, signed)),
+            table::right("95%", "", interval(copies.pointwise)),
+            table::right("99.9%", "", interval(copies.gate)),
+        ]
+    };
+    Table::of(place(cell), cell.judgement.copies.iter().map(row)).with_rows()
+}
+
+/// System calls of each arm by name.
+fn calls(cell: &AbCell) -> Option<Table> {
+    let mut names: Vec<&str> =
+        cell.arms.iter().flat_map(|arm| &arm.calls).map(|call| call.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let of = |arm: &AbArmFigures, name: &str| {
+        let call = arm.calls.iter().find(|call| call.name == name);
+        call.map_or_else(|| "0".to_owned(), |call| {
+            let about = if call.is_exact { "" } else { "about " };
+            format!("{about}{}", per_operation(call.per_operation))
+        })
+    };
+    let row = |name: &&str| -> Vec<Filled> {
+        let arms = cell.arms.iter().filter(|arm| !arm.calls.is_empty());
+        let arms = arms.map(|arm| table::right(&arm.name, "", of(arm, name)));
+        std::iter::once(table::left("call", "", *name)).chain(arms).collect()
+    };
+    Table::of(place(cell), names.iter().map(row)).with_rows()
+}
+
+fn programs(run: &Run) -> Vec<Fact> {
+    let programs = run.header.plan.ab().map_or(&[][..], |axes| &axes.programs);
+    let fact = |(nth, program): (usize, &iolens_model::copy::External)| {
+        let command = shell::join(&secret::redacted(&program.argv));
+        let file = run.header.programs.get(nth);
+        let file = file.map_or_else(String::new, |file| {
+            format!(" ({}, SHA-256 {})", file.path, &file.sha256[..file.sha256.len().min(16)])
+        });
+        Fact::new(program.name.clone(), Text::code(command).and(file))
+    };
+    programs.iter().enumerate().map(fact).collect()
+}
+
+/// A comment for a pull request.
+#[must_use]
+pub fn markdown(run: &Run, analysis: &AbAnalysis) -> String {
+    let said = Said::of(run);
+    let mut out = String::new();
+    for cell in &analysis.cells {
+        let title = Some(place(cell)).filter(|title| !title.is_empty());
+        let of = title.as_ref().map_or_else(String::new, |title| format!("{title}: "));
+        for verdict in said.verdicts(cell) {
+            out.push_str(&format!("**{of}{verdict}**\n\n"));
+        }
+        out.push_str(&numbers(cell).markdown());
+        out.push('\n');
+    }
+    let screen = screen(run, analysis, None);
+    let told = screen.answers.iter().filter(|answer| answer.label != iolens_document::Label::Verdict);
+    for answer in told {
+        let parts: Vec<String> = answer.said.iter().map(Text::words).collect();
+        out.push_str(&format!("- {}: {}\n", answer.label.word(), parts.join("; ")));
+    }
+    let header = &run.header;
+    out.push_str(&format!("\n<sub>{} · run {}</sub>\n", header.build, header.id));
+    out
+}
+
+/// A setting as a table.
+fn numbers(cell: &AbCell) -> Table {
+    let unit = Unit::of(cell);
+    let row = |(nth, arm): (usize, &AbArmFigures)| -> Vec<Filled> {
+        let mut row = vec![
+            table::left("", "", arm.name.clone()),
+            table::right("time/op", unit.word, unit.shown(arm.op_time_ns)),
+            table::right("CPU/op", unit.word, unit.shown(arm.op_cpu_ns)),
+        ];
+        for contrast in cell.judgement.contrasts.iter().filter(|contrast| contrast.arm == nth) {
+            let shown = contrast.change.map_or_else(String::new, signed);
+            let interval = contrast.pointwise.map_or_else(String::new, bracket);
+            let name = format!("{} change", quantity(contrast.quantity));
+            row.push(table::right(&name, "", format!("{shown} {interval}")));
+        }
+        row.extend(arm.user_share.map(|user| table::right("user", "", percent(user))));
+        row
+    };
+    Table::of("", cell.arms.iter().enumerate().map(row))
+}

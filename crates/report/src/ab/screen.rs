@@ -1,0 +1,272 @@
+//! The first screen.
+
+use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
+use iolens_model::ab::{AbMode, AbQuantity};
+use iolens_model::run::{Run, StoppedBy};
+use iolens_model::units::three_digits;
+use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCallRate, AbCell, AbContrast, AbUnit};
+
+use super::words::{Said, bracket, ends, quantity, signed};
+use crate::number::{count, list, percent};
+use crate::screen::{After, machine, spent};
+
+/// The screen of a run; one that has just been measured ends with what to type next.
+#[must_use]
+pub fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>) -> Screen {
+    let said = Said::of(run);
+    let mut screen = Screen {
+        header: Text::parts(header(run)),
+        effort: Text::parts(effort(run, analysis)),
+        problems: problems(analysis),
+        ..Screen::default()
+    };
+    let several = analysis.cells.len() > 1;
+    for cell in &analysis.cells {
+        let title = place(cell);
+        screen.blocks.push(Block::Grid(table(&said, cell, &title)));
+        let of = if several { format!("{title}: ") } else { String::new() };
+        let verdicts = said.verdicts(cell).into_iter().map(|verdict| format!("{of}{verdict}"));
+        screen.answers.extend(verdicts.map(|said| Answer::one(Label::Verdict, said)));
+    }
+    screen.answers.extend(analysis.cells.iter().take(1).flat_map(|cell| why(&said, cell)));
+    screen.answers.extend(trust(&said, run, analysis));
+    screen.answers.extend(cautions(&said, run, analysis));
+    if let Some(After { page, .. }) = after {
+        screen.answers.push(next());
+        screen.answers.extend(page.map(|page| Answer::one(Label::Report, Text::file(page))));
+    }
+    screen
+}
+
+fn header(run: &Run) -> Vec<String> {
+    let mode = run.header.plan.ab().map(|axes| match axes.mode {
+        AbMode::Loop => "slices by the loop protocol",
+        AbMode::Command => "whole commands",
+    });
+    let parts = [Some("ab".to_owned()), mode.map(str::to_owned), machine(run)];
+    parts.into_iter().flatten().collect()
+}
+
+fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
+    let units = analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
+    let units = units.map(|contrast| contrast.units).max().unwrap_or(0);
+    let several = if analysis.cells.len() > 1 { " per setting" } else { "" };
+    let mut parts = vec![match analysis.unit {
+        AbUnit::Trial => format!("{}{several}", count(units, "trial")),
+        // Each round has two pairs of processes.
+        AbUnit::Round => format!("{} of processes{several}", count(units, "pair")),
+    }];
+    let end = run.header.end.as_ref();
+    let took = end.map(|end| end.finished_unix_ns.saturating_sub(run.header.started_unix_ns));
+    parts.extend(took.map(|ns| format!("{} in all", spent(ns))));
+    parts.extend(match end.map(|end| end.stopped_by) {
+        None => Some("not ended, or killed"),
+        Some(StoppedBy::Interrupted) => Some("interrupted"),
+        Some(StoppedBy::Budget) => Some("out of time"),
+        Some(StoppedBy::NothingUsable) => Some("nothing usable"),
+        _ => None,
+    }.map(str::to_owned));
+    parts
+}
+
+/// What tells a setting from others.
+pub(super) fn place(cell: &AbCell) -> String {
+    let values = cell.setting.values.iter().map(|(name, value)| format!("{name} {value}"));
+    values.collect::<Vec<_>>().join(", ")
+}
+
+/// Arms with what an operation takes of them, and how that differs from the baseline.
+pub(super) fn table(said: &Said<'_>, cell: &AbCell, title: &str) -> Grid {
+    let unit = Unit::of(cell);
+    let has_calls = cell.arms.iter().any(|arm| !arm.calls.is_empty());
+    let has_faults = cell.arms.iter().any(|arm| arm.op_faults.is_some_and(|faults| faults >= 0.005));
+    let row = |(nth, arm): (usize, &AbArmFigures)| {
+        let contrast = |quantity| {
+            let mut all = cell.judgement.contrasts.iter();
+            all.find(|contrast| contrast.arm == nth && contrast.quantity == quantity)
+        };
+        let name = if nth == 0 { format!("{} (baseline)", arm.name) } else { arm.name.clone() };
+        let mut row = vec![(Column::left(""), vec![name])];
+        row.push((Column::decimal(format!("{}/op", unit.word)), vec![unit.shown(arm.op_time_ns)]));
+        row.push(compared(contrast(AbQuantity::Time)));
+        row.push((Column::decimal(format!("CPU {}/op", unit.word)), vec![unit.shown(arm.op_cpu_ns)]));
+        row.push(compared(contrast(AbQuantity::Cpu)));
+        if has_calls {
+            let calls: f64 = arm.calls.iter().map(|call| call.per_operation).sum();
+            row.push((Column::decimal("calls/op"), vec![per_operation(calls)]));
+        }
+        if has_faults {
+            let faults = arm.op_faults.map_or_else(String::new, per_operation);
+            row.push((Column::decimal("faults/op"), vec![faults]));
+        }
+        row
+    };
+    let _ = said;
+    Grid::filled(title, cell.arms.iter().enumerate().map(row)).without_empty()
+}
+
+/// The change of an arm and its interval.
+fn compared(contrast: Option<&AbContrast>) -> (Column, Vec<String>) {
+    let column = Column::of("change [95%]", &[Align::Decimal, Align::Right, Align::Right]);
+    let Some(contrast) = contrast else { return (column, vec![String::new(); 3]) };
+    let change = contrast.change.map_or_else(String::new, signed);
+    let [low, high] = contrast.pointwise.map_or_else(Default::default, ends);
+    (column, vec![change, low, high])
+}
+
+/// `20`, `1.5`, `0.012`.
+pub(super) fn per_operation(n: f64) -> String {
+    match n {
+        n if (n - n.round()).abs() < 5e-5 => format!("{n:.0}"),
+        n => three_digits(n),
+    }
+}
+
+/// The unit in which times of a table are told.
+pub(super) struct Unit {
+    pub(super) word: &'static str,
+    ns: f64,
+}
+
+impl Unit {
+    pub(super) fn of(cell: &AbCell) -> Unit {
+        let times = cell.arms.iter().filter_map(|arm| arm.op_time_ns);
+        let (word, ns) = match times.fold(0.0, f64::max) {
+            most if most >= 1e9 => ("s", 1e9),
+            most if most >= 1e6 => ("ms", 1e6),
+            most if most >= 1e3 => ("µs", 1e3),
+            _ => ("ns", 1.0),
+        };
+        Unit { word, ns }
+    }
+
+    pub(super) fn shown(&self, ns: Option<f64>) -> String {
+        ns.map_or_else(String::new, |ns| three_digits(ns / self.ns))
+    }
+}
+
+/// What the arms do differently.
+fn why(said: &Said<'_>, cell: &AbCell) -> Option<Answer> {
+    let base = cell.arms.first()?;
+    let others = cell.arms.iter().skip(1).filter(|arm| !arm.calls.is_empty());
+    let mut parts: Vec<String> = others.map(|arm| calls(said, base, arm)).collect();
+    parts.extend(cell.arms.iter().last().and_then(|arm| {
+        let kernel = percent((1.0 - arm.user_share?).mul_add(100.0, 0.0).round() / 100.0);
+        Some(format!("{kernel} of the CPU time of {} is in the kernel", arm.name))
+    }));
+    (!parts.is_empty()).then(|| Answer::of(Label::Why, parts))
+}
+
+/// How the system calls of an arm differ.
+fn calls(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> String {
+    let of = |all: &[AbCallRate], name: &str| {
+        all.iter().find(|call| call.name == name).map_or(0.0, |call| call.per_operation)
+    };
+    let mut names: Vec<&str> =
+        base.calls.iter().chain(&arm.calls).map(|call| call.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let changed: Vec<String> = names
+        .iter()
+        .map(|name| (name, of(&base.calls, name), of(&arm.calls, name)))
+        .filter(|(_, before, after)| (before - after).abs() >= 5e-5)
+        .map(|(name, before, after)| {
+            format!("{name} {} → {}", per_operation(before), per_operation(after))
+        })
+        .collect();
+    let total = |arm: &AbArmFigures| arm.calls.iter().map(|call| call.per_operation).sum::<f64>();
+    let is_exact = base.calls.iter().chain(&arm.calls).all(|call| call.is_exact);
+    let difference = total(arm) - total(base);
+    let more = if difference < 0.0 { "fewer" } else { "more" };
+    let n = per_operation(difference.abs());
+    let exactly = if is_exact { "exactly" } else { "about" };
+    match changed.is_empty() {
+        true => format!("{} makes the same system calls as {}", arm.name, said.name(0)),
+        false if difference.abs() < 5e-5 => {
+            format!("{} makes other system calls, as many: {}", arm.name, changed.join(", "))
+        }
+        false => {
+            let calls = if n == "1" { "system call" } else { "system calls" };
+            format!("{} makes {exactly} {n} {calls} {more} per operation: {}", arm.name, changed.join(", "))
+        }
+    }
+}
+
+/// What is found between equals, and what could have been seen.
+fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
+    let cell = analysis.cells.first()?;
+    let quantity_of = cell.judgement.contrasts.first()?.quantity;
+    let copies = cell.judgement.copies.iter().filter(|copies| copies.quantity == quantity_of);
+    let copies: Vec<String> = copies
+        .filter_map(|copies| Some((copies.arm, copies.pointwise?)))
+        .map(|(arm, interval)| format!("{} by {}%", said.name(arm), bracket(interval)))
+        .collect();
+    let mut parts: Vec<String> = Vec::new();
+    if !copies.is_empty() {
+        parts.push(format!(
+            "two copies of one program differ in {}: {}",
+            quantity(quantity_of),
+            copies.join(", ")
+        ));
+    }
+    let power = cell.judgement.contrasts.iter().filter(|contrast| contrast.quantity == quantity_of);
+    let worst = |of: fn(&AbContrast) -> Option<f64>| {
+        let all: Option<Vec<f64>> = power.clone().map(of).collect();
+        all.and_then(|all| all.into_iter().reduce(f64::max))
+    };
+    if let Some(now) = worst(|contrast| contrast.power.now) {
+        let at_budget = worst(|contrast| contrast.power.at_budget)
+            .filter(|at| *at < now * 0.97)
+            .map(|at| format!(", one of {} after {}", percent(at), spent(run.header.plan.budget.0)));
+        parts.push(format!(
+            "a slowdown of {} is called SLOWER 9 times in 10{}",
+            percent(now),
+            at_budget.unwrap_or_default()
+        ));
+    }
+    (!parts.is_empty()).then(|| Answer::of(Label::Trust, parts))
+}
+
+/// Without which a decision could go wrong.
+fn cautions(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
+    let mut parts: Vec<String> = Vec::new();
+    let contrasts = || analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
+    let allowance = contrasts().filter_map(|contrast| contrast.layout_allowance).reduce(f64::max);
+    parts.extend(allowance.filter(|allowance| *allowance >= 5e-4).map(|allowance| {
+        format!(
+            "each program was linked once: up to {} may be where the linker put its code",
+            percent(allowance)
+        )
+    }));
+    let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
+    let chatty: Vec<String> =
+        arms().filter(|arm| arm.stray_lines >= 0.5).map(|arm| arm.name.clone()).collect();
+    if !chatty.is_empty() {
+        parts.push(format!("{} print between answers, and the time has it", list(&chatty)));
+    }
+    let busy = arms().filter(|arm| arm.idle_share.is_some_and(|share| share > 0.01));
+    parts.extend(busy.map(|arm| {
+        format!(
+            "{} works in the turns of others: CPU time of {} of its slices",
+            arm.name,
+            percent(arm.idle_share.unwrap_or_default())
+        )
+    }));
+    let _ = (said, run);
+    parts.into_iter().map(|part| Answer::one(Label::Caution, part)).collect()
+}
+
+/// What failed, and why.
+fn problems(analysis: &AbAnalysis) -> Vec<Text> {
+    let arms = analysis.cells.iter().flat_map(|cell| &cell.arms).filter(|arm| arm.failed > 0);
+    let problem = |arm: &AbArmFigures| {
+        let why = arm.failure.as_deref().unwrap_or("no reason is known");
+        Text::plain(format!("{} failed in {}: {why}", arm.name, count(arm.failed, "trial")))
+    };
+    arms.map(problem).collect()
+}
+
+fn next() -> Answer {
+    let parts = [Text::code("iolens show last"), Text::code("iolens export last --rows slices")];
+    Answer { label: Label::Next, said: parts.into() }
+}
