@@ -162,7 +162,7 @@ pub(crate) fn program(argv: &[Vec<u8>], errors: File) -> Result<Program, String>
 /// The file of a program.
 ///
 /// Errors: there is none in `PATH`.
-pub(crate) fn find(name: impl AsRef<OsStr>) -> Result<PathBuf, String> {
+pub fn find(name: impl AsRef<OsStr>) -> Result<PathBuf, String> {
     let name = Path::new(name.as_ref());
     found(name).ok_or_else(|| format!("there is no program `{}` in PATH", name.display()))
 }
@@ -207,7 +207,8 @@ fn last_words(mut errors: &File) -> Option<String> {
 }
 
 /// How a process ended, in words.
-pub(crate) fn describe(status: ExitStatus) -> String {
+#[must_use]
+pub fn describe(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal::BUS), _) => {
             "was killed by SIGBUS: a mapped file had lost a page or had no room for one, or its device \

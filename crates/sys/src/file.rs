@@ -34,6 +34,18 @@ pub fn in_memory(name: &str) -> Result<File, Errno> {
     Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
 }
 
+/// A file in memory that may be executed, also where the system makes such files only on request
+/// (`vm.memfd_noexec`).
+///
+/// Errors: as [`in_memory`]; `EACCES` where the system makes none.
+pub fn executable_in_memory(name: &str) -> Result<File, Errno> {
+    match memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::EXEC) {
+        // Before Linux 6.3 all of them may be.
+        Err(rustix::io::Errno::INVAL) => in_memory(name),
+        made => Ok(File::from(made?)),
+    }
+}
+
 /// A file of the file system of `folder`, without a name (`O_TMPFILE`). Where
 /// the file system knows no such files, it has a name until this returns.
 ///

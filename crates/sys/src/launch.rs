@@ -15,13 +15,16 @@
 
 use std::ffi::{CString, OsString, c_char, c_int, c_void};
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, getpid, pidfd_open, waitid};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, pidfd_open, waitid,
+};
 
 use crate::clock::monotonic_ns;
 use crate::errno::Errno;
@@ -30,8 +33,11 @@ use crate::poll::is_readable;
 /// Stack of a child until it executes, in 16-byte units: a few calls deep.
 const STACK_UNITS: usize = (64 << 10) / 16;
 
-/// A program with its arguments, ready to be started again and again. Its input and
-/// its output are /dev/null, its errors go to a file.
+/// Numbers below this are a program's own: what it gets is kept at or above it here, so that
+/// none is replaced before it is handed over.
+const OWN_NUMBERS: RawFd = 10;
+
+/// A program with its arguments and its open files, ready to be started again and again.
 #[derive(Debug)]
 pub struct Program {
     path: CString,
@@ -40,8 +46,8 @@ pub struct Program {
     /// Ended by null, as execve(2) wants them.
     argv: Vec<*const c_char>,
     envp: Vec<*const c_char>,
-    null: File,
-    errors: File,
+    /// What it has open, from number 0.
+    files: Vec<OwnedFd>,
     stack: Vec<u128>,
 }
 
@@ -68,8 +74,8 @@ pub struct Ended {
 
 impl Program {
     /// Gets ready to start `path` with the arguments `argv` (the first of which is how
-    /// the program is to see itself called) and the environment of this process. What
-    /// it writes to its standard error goes to `errors`.
+    /// the program is to see itself called) and the environment of this process. Its input
+    /// and its output are /dev/null, its errors go to `errors`.
     ///
     /// Errors: `EINVAL` for a text with a zero byte in it, and open(2) of /dev/null.
     pub fn new(path: &Path, argv: &[Vec<u8>], errors: File) -> Result<Program, Errno> {
@@ -85,8 +91,26 @@ impl Program {
         errors: File,
         environment: &[(&str, &str)],
     ) -> Result<Program, Errno> {
-        let word = |bytes: &[u8]| CString::new(bytes).map_err(|_| Errno::EINVAL);
         let null = File::options().read(true).write(true).open("/dev/null")?;
+        let files = [null.as_fd(), null.as_fd(), errors.as_fd()];
+        Program::with_files(path, argv, environment, &files)
+    }
+
+    /// As [`Self::with`], with these files open from number 0, at most ten, and no others.
+    ///
+    /// Errors: `EINVAL` for a text with a zero byte in it or too many files, `EMFILE`.
+    pub fn with_files(
+        path: &Path,
+        argv: &[Vec<u8>],
+        environment: &[(&str, &str)],
+        files: &[BorrowedFd<'_>],
+    ) -> Result<Program, Errno> {
+        if files.len() > OWN_NUMBERS.unsigned_abs() as usize {
+            return Err(Errno::EINVAL);
+        }
+        let kept = files.iter().map(|fd| fcntl_dupfd_cloexec(fd, OWN_NUMBERS));
+        let files = kept.collect::<Result<Vec<OwnedFd>, _>>()?;
+        let word = |bytes: &[u8]| CString::new(bytes).map_err(|_| Errno::EINVAL);
         let mut words = argv.iter().map(|text| word(text)).collect::<Result<Vec<_>, _>>()?;
         let arguments = words.len();
         let is_ours = |name: &OsString| environment.iter().all(|&(other, _)| *name != *other);
@@ -105,8 +129,7 @@ impl Program {
             argv: ended(&words[..arguments]),
             envp: ended(&words[arguments..]),
             _words: words,
-            null,
-            errors,
+            files,
             stack: vec![0; STACK_UNITS],
         })
     }
@@ -125,8 +148,7 @@ impl Program {
     ///
     /// Errors: as [`Self::run`]; `ETIMEDOUT` for one that was killed; of pidfd_open(2).
     pub fn run_within(&mut self, limit: Duration) -> Result<Ended, Errno> {
-        let pid = self.start(&Parent::by_id(), 0, true)?;
-        let begun = Begun { pid, ended: Mutex::new(None) };
+        let begun = self.begin_in_group()?;
         let has_ended = begun.ends_within(limit);
         if has_ended != Ok(true) {
             begun.kill();
@@ -153,13 +175,21 @@ impl Program {
         Ok(Begun { pid, ended: Mutex::new(None) })
     }
 
+    /// As [`Self::begin`], without a namespace: making and ending one takes time that is not
+    /// the program's.
+    ///
+    /// Errors: as [`Self::run`].
+    pub fn begin_in_group(&mut self) -> Result<Begun, Errno> {
+        let pid = self.start(&Parent::by_id(), 0, true)?;
+        Ok(Begun { pid, ended: Mutex::new(None) })
+    }
+
     fn start(&mut self, parent: &Parent, apart: c_int, leads: bool) -> Result<libc::pid_t, Errno> {
-        let null = self.null.as_raw_fd();
         let mut job = Job {
             path: self.path.as_ptr(),
             argv: self.argv.as_ptr(),
             envp: self.envp.as_ptr(),
-            files: [null, null, self.errors.as_raw_fd()],
+            files: &self.files,
             parent: if apart == 0 { parent.id } else { 0 },
             parent_fd: parent.fd.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             leads,
@@ -232,10 +262,18 @@ impl Begun {
         }
     }
 
+    /// A descriptor that is readable from its end (pidfd_open(2)).
+    ///
+    /// Errors: `ENOSYS` before Linux 5.3; `EMFILE`; `ESRCH` once it was waited for.
+    pub fn watch(&self) -> Result<OwnedFd, Errno> {
+        let ended = self.lock();
+        let pid = Pid::from_raw(self.pid).filter(|_| ended.is_none()).ok_or(Errno::ESRCH)?;
+        Ok(pidfd_open(pid, PidfdFlags::empty())?)
+    }
+
     /// Whether it ends within so long; it is not waited for.
     fn ends_within(&self, limit: Duration) -> Result<bool, Errno> {
-        let pid = Pid::from_raw(self.pid).ok_or(Errno::ESRCH)?;
-        let fd = pidfd_open(pid, PidfdFlags::empty())?;
+        let fd = self.watch()?;
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let deadline_ns = monotonic_ns().saturating_add(limit_ns);
         loop {
@@ -250,6 +288,15 @@ impl Begun {
     #[must_use]
     pub fn ended(&self) -> Option<Ended> {
         *self.lock()
+    }
+
+    /// Asks it and its process group to end (`SIGTERM`), unless it has ended. The first process
+    /// of a pid namespace does not hear that if it handles it not (pid_namespaces(7)).
+    pub fn terminate(&self) {
+        let ended = self.lock();
+        if let (None, Some(pid)) = (*ended, Pid::from_raw(self.pid)) {
+            let _ = kill_process_group(pid, Signal::TERM);
+        }
     }
 
     /// Kills it with its process group, unless it has ended.
@@ -287,12 +334,12 @@ impl Parent {
 }
 
 /// What the child needs, all of it made before.
-struct Job {
+struct Job<'a> {
     path: *const c_char,
     argv: *const *const c_char,
     envp: *const *const c_char,
-    /// Its input, its output and its errors.
-    files: [RawFd; 3],
+    /// Its files, from number 0.
+    files: &'a [OwnedFd],
     /// The id of the parent as the child sees it: 0 from within another pid namespace.
     parent: libc::pid_t,
     /// As [`Parent::fd`]; -1 for none.
@@ -307,7 +354,7 @@ struct Job {
 
 /// The child, from its birth to its execution.
 extern "C" fn child(job: *mut c_void) -> c_int {
-    let job = job.cast::<Job>();
+    let job = job.cast::<Job<'_>>();
     // SAFETY: `job` is the caller's, which waits; every call is async-signal-safe, and
     // what they are given lives as long as the caller waits.
     unsafe {
@@ -324,8 +371,8 @@ extern "C" fn child(job: *mut c_void) -> c_int {
         }
         let mut ready = dies == 0 && has_parent;
         ready = ready && (!(*job).leads || libc::setpgid(0, 0) == 0);
-        for (to, &from) in (0..).zip(&(*job).files) {
-            ready = ready && libc::dup2(from, to) == to;
+        for (to, from) in (0..).zip((*job).files) {
+            ready = ready && libc::dup2(from.as_raw_fd(), to) == to;
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const (*job).mask, std::ptr::null_mut());
         if ready {
@@ -433,6 +480,25 @@ mod tests {
         assert_ne!(ExitStatus::from_raw(ended.unwrap().status).code(), Some(0), "{text}");
         assert!(text.contains("SigBlk:\t0000000000000000"), "{text}");
         assert!(text.contains("0 -> /dev/null") && !text.contains("/dev/zero"), "{text}");
+    }
+
+    #[test]
+    fn it_has_the_files_it_is_given_under_their_numbers() {
+        let file = || crate::file::in_folder(&std::env::temp_dir()).unwrap();
+        let (null, mut out, errors) = (File::open("/dev/null").unwrap(), file(), file());
+        // Numbers that the program's own files get are taken by ours.
+        let files = [&null, &out, &errors, &out, &errors].map(AsFd::as_fd);
+        let script = "echo a; echo b >&3; for fd in /proc/self/fd/*; do echo ${fd##*/}; done >&4";
+        let words = ["sh", "-c", script].map(|word| word.as_bytes().to_vec());
+        let mut program = Program::with_files("/bin/sh".as_ref(), &words, &[], &files).unwrap();
+        assert_eq!(program.begin_in_group().unwrap().wait().unwrap().status, 0);
+        let mut text = String::new();
+        out.rewind().unwrap();
+        out.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a\nb\n");
+        let many = vec![null.as_fd(); 11];
+        let refused = Program::with_files("/bin/sh".as_ref(), &words, &[], &many);
+        assert_eq!(refused.unwrap_err(), Errno::EINVAL);
     }
 
     #[test]

@@ -17,6 +17,19 @@ pub fn is_readable(fd: BorrowedFd<'_>, timeout_ns: u64) -> Result<bool, Errno> {
     Ok(ready > 0)
 }
 
+/// As [`readable`], and allocates nothing.
+///
+/// Errors: `EINTR` when a handled signal arrived.
+#[inline]
+pub fn some_readable<const N: usize>(
+    fds: [BorrowedFd<'_>; N],
+    timeout_ns: u64,
+) -> Result<[bool; N], Errno> {
+    let mut polled = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    rustix::event::poll(&mut polled, Some(&timespec(timeout_ns)))?;
+    Ok(polled.map(|fd| !fd.revents().is_empty()))
+}
+
 /// Waits until a descriptor can be read, has ended or failed, or the time is
 /// over; returns which of them are ready, in order. All `false` is a time-out.
 ///

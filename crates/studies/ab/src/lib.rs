@@ -1,4 +1,45 @@
 //! The study `ab`: two or more programs of the user's, judged like the methods of our own. Fresh
 //! processes take turns in short slices, and nothing is claimed without an interval.
+//!
+//! [`facts`] looks at a program, [`calibrate`] finds out how the trials of a cell are to be, and
+//! [`trial`] runs one.
 
 #![forbid(unsafe_code)]
+
+mod calibrate;
+mod charged;
+mod commands;
+mod conversation;
+mod fault;
+mod files;
+mod loops;
+mod program;
+mod protocol;
+mod setup;
+mod trial;
+
+use iolens_model::ab::AbMode;
+
+pub use calibrate::{AbError, calibrate};
+pub use fault::AbFault;
+pub use files::{AbFileError, facts};
+pub use setup::{
+    AB_SLICE_ALL_CPUS_NS, AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbLimits, AbPlace, AbPlacement,
+    AbProgram, AbSetup,
+};
+pub use trial::{AbArmTrial, AbPosition, AbTrial};
+
+/// Runs a trial: all arms and their hidden copies, in random order. What is random follows from
+/// `seed`. `interrupted` is asked several times a second, and whenever a signal came.
+#[must_use]
+pub fn trial(
+    setup: &AbSetup,
+    layout: &AbLayout,
+    seed: u64,
+    interrupted: &dyn Fn() -> bool,
+) -> AbTrial {
+    match setup.mode {
+        AbMode::Loop => loops::trial(setup, layout, seed, interrupted),
+        AbMode::Command => commands::trial(setup, layout, seed, interrupted),
+    }
+}

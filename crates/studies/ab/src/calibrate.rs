@@ -1,0 +1,355 @@
+//! What is found out before the trials of a cell: how many operations a slice is, how long to warm
+//! up, and whether one processor is enough.
+
+use iolens_model::ab::AbMode;
+use thiserror::Error;
+
+use crate::commands;
+use crate::conversation::{self, Conversation, Reading, Request};
+use crate::fault::AbFault;
+use crate::setup::{AB_SLICE_ALL_CPUS_NS, AbLayout, AbPlacement, AbSetup};
+use crate::trial::{Draws, Pinned};
+
+/// Why nothing can be measured.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AbError {
+    /// A program failed.
+    #[error("`{name}` {fault}")]
+    Program {
+        /// The arm.
+        name: String,
+        /// What ended it.
+        fault: AbFault,
+    },
+    /// Twice the operations do not take twice the time.
+    #[error(
+        "the time of `{name}` does not grow with the number it reads: {twice} operations take \
+         {times} times as long as {once}, and 1.6 to 2.4 is right. Is the work optimised away, or \
+         is the number not used?"
+    )]
+    NotProportional {
+        /// The arm.
+        name: String,
+        /// The smaller number of operations.
+        once: u64,
+        /// The larger one.
+        twice: u64,
+        /// The ratio, with two digits.
+        times: String,
+    },
+    /// Commands this short are mostly the start of a process.
+    #[error(
+        "a run of `{name}` takes {us} µs, of which starting a process is most (`true` takes \
+         {true_us} µs): have it repeat its work and speak the loop protocol, --loop"
+    )]
+    TooShort {
+        /// The arm.
+        name: String,
+        /// What it takes.
+        us: u64,
+        /// What `true` takes.
+        true_us: u64,
+    },
+    /// Something of the system's.
+    #[error("{0}")]
+    System(AbFault),
+    /// The user wanted an end.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl AbError {
+    pub(crate) fn of(setup: &AbSetup, program: usize, fault: AbFault) -> AbError {
+        match fault {
+            AbFault::Interrupted => AbError::Interrupted,
+            fault => AbError::Program { name: setup.programs[program].name.clone(), fault },
+        }
+    }
+}
+
+/// Time of the slices of a trial, of each arm.
+const ROUNDS_NS: u64 = 30_000_000;
+
+/// How many rounds there are at least and at most.
+const ROUNDS: (u64, u64) = (5, 60);
+
+/// CPU time over time, from which an arm uses more than one processor.
+const CPUS_OF_ONE: f64 = 1.05;
+
+/// How much less CPU time a block of slices takes than the one before while a program warms up.
+const STILL_FALLS: f64 = 0.98;
+
+/// Slices of such a block.
+const BLOCK: u32 = 5;
+
+/// How long a program may warm up.
+const WARM_UP_NS: u64 = 2_000_000_000;
+
+/// Twice the operations take between so many times as long.
+const PROPORTIONAL: std::ops::RangeInclusive<f64> = 1.6..=2.4;
+
+/// Finds out how the trials of a cell are to be.
+///
+/// Errors: a program that fails, or whose time tells nothing.
+pub fn calibrate(
+    setup: &AbSetup,
+    seed: u64,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<AbLayout, AbError> {
+    match setup.mode {
+        AbMode::Loop => of_loops(setup, seed, interrupted),
+        AbMode::Command => commands::calibrate(setup, seed, interrupted),
+    }
+}
+
+fn of_loops(
+    setup: &AbSetup,
+    seed: u64,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<AbLayout, AbError> {
+    let mut draws = Draws::of(seed);
+    let mut probes = Probes { setup, interrupted, placement: AbPlacement::AllCpus };
+    let programs = 0..setup.programs.len();
+    let found = programs.clone().map(|program| probes.resources(program, &mut draws));
+    let found = found.collect::<Result<Vec<_>, _>>()?;
+    let placement = match found.iter().any(|(uses_several, _)| *uses_several) {
+        true => AbPlacement::AllCpus,
+        false => AbPlacement::OneCpu,
+    };
+    probes.placement = placement;
+    let target_ns = match placement {
+        AbPlacement::OneCpu => setup.slice_ns,
+        AbPlacement::AllCpus => setup.slice_ns.max(AB_SLICE_ALL_CPUS_NS),
+    };
+    let operations = probes.operations(target_ns, &mut draws)?;
+    let (mut warm_slices, mut expected_ns) = (0, Vec::new());
+    for program in programs {
+        let (slices, slice_ns) = probes.warm_up(program, operations, &mut draws)?;
+        warm_slices = warm_slices.max(slices);
+        expected_ns.push(slice_ns);
+    }
+    let rounds = ROUNDS_NS / expected_ns.first().copied().unwrap_or(1).max(1);
+    Ok(AbLayout {
+        operations,
+        rounds: u32::try_from(rounds.clamp(ROUNDS.0, ROUNDS.1)).unwrap_or(u32::MAX),
+        warm_slices,
+        placement,
+        expected_ns,
+        cpu_unknown: found.into_iter().map(|(_, why)| why).collect(),
+        true_ns: None,
+    })
+}
+
+struct Probes<'a> {
+    setup: &'a AbSetup,
+    interrupted: &'a dyn Fn() -> bool,
+    placement: AbPlacement,
+}
+
+impl Probes<'_> {
+    /// Talks with a fresh process of a program.
+    fn with<T>(
+        &self,
+        program: usize,
+        draws: &mut Draws,
+        talk: impl FnOnce(&mut Probe<'_>) -> Result<T, AbError>,
+    ) -> Result<T, AbError> {
+        let setup = self.setup;
+        let failed = |fault| AbError::of(setup, program, fault);
+        let pinned = Pinned::as_placed(setup, self.placement, draws).map_err(AbError::System)?;
+        let own = &setup.programs[program];
+        let mut conversation =
+            Conversation::start(own, setup.place, draws.seed(), pinned.beside()).map_err(failed)?;
+        conversation.wait_until_ready(&setup.limits, self.interrupted).map_err(failed)?;
+        let mut probe = Probe { probes: self, program, conversation, operation_ns: None };
+        let result = talk(&mut probe)?;
+        probe.conversation.must_have_said_all().map_err(failed)?;
+        let ends = conversation::finish(vec![probe.conversation], &setup.limits, self.interrupted);
+        for end in ends {
+            match end {
+                // The status is the trials' business.
+                Ok(()) | Err(AbFault::BadExit(_)) => {}
+                Err(fault) => return Err(failed(fault)),
+            }
+        }
+        Ok(result)
+    }
+
+    /// Whether a program uses more than one processor, and why its CPU time is not known.
+    fn resources(
+        &self,
+        program: usize,
+        draws: &mut Draws,
+    ) -> Result<(bool, Option<String>), AbError> {
+        const SLICES: usize = 9;
+        self.with(program, draws, |probe| {
+            let operations = probe.grow(1, AB_SLICE_ALL_CPUS_NS)?;
+            let readings = probe.several(operations, SLICES, 500_000_000)?;
+            let cpus = readings.iter().filter_map(|r| Some(r.cpu_ns? as f64 / r.time_ns as f64));
+            let uses_several = median(cpus.collect()).is_some_and(|cpus| cpus > CPUS_OF_ONE);
+            let children = "has child processes, whose CPU time cannot be told from here";
+            let why = probe.conversation.has_children().then(|| children.to_owned());
+            Ok((uses_several, why))
+        })
+    }
+
+    /// How many operations of the baseline take so long.
+    fn operations(&self, target_ns: u64, draws: &mut Draws) -> Result<u64, AbError> {
+        const TRIES: usize = 3;
+        self.with(0, draws, |probe| {
+            let cold = probe.grow(1, target_ns)?;
+            probe.warm_up(cold)?;
+            // What was read for the first time is cached by now.
+            let warm = probe.grow(cold.div_ceil(4), target_ns)?;
+            let slice_ns = probe.slice_ns(warm)?.max(1);
+            let per_slice = target_ns as f64 / slice_ns as f64 * warm as f64;
+            let operations = at_least_one(per_slice);
+            let mut ratio = f64::NAN;
+            for _ in 0..TRIES {
+                ratio = probe.ratio_of_twice(operations)?;
+                if PROPORTIONAL.contains(&ratio) {
+                    return Ok(operations);
+                }
+            }
+            Err(AbError::NotProportional {
+                name: self.setup.programs[0].name.clone(),
+                once: operations,
+                twice: operations.saturating_mul(2),
+                times: format!("{ratio:.2}"),
+            })
+        })
+    }
+
+    /// Slices that a program needs to warm up, and what one takes then.
+    fn warm_up(
+        &self,
+        program: usize,
+        operations: u64,
+        draws: &mut Draws,
+    ) -> Result<(u32, u64), AbError> {
+        self.with(program, draws, |probe| {
+            let slices = probe.warm_up(operations)?;
+            Ok((slices, probe.slice_ns(operations)?))
+        })
+    }
+}
+
+/// A process that is asked this and that.
+struct Probe<'a> {
+    probes: &'a Probes<'a>,
+    program: usize,
+    conversation: Conversation,
+    /// What an operation took in the slice before; `None` before the first.
+    operation_ns: Option<f64>,
+}
+
+impl Probe<'_> {
+    fn slice(&mut self, operations: u64) -> Result<Reading, AbError> {
+        let (setup, limits) = (self.probes.setup, self.probes.setup.limits);
+        let limit_ns = match self.operation_ns {
+            Some(ns) => limits.of_slice(at_least_one(ns * operations as f64)),
+            // One operation may take long, and the first one longest.
+            None => limits.start_ns.max(limits.slice_ns),
+        };
+        let reading = self
+            .conversation
+            .slice(&Request::of(operations), limit_ns, self.probes.interrupted)
+            .map_err(|fault| AbError::of(setup, self.program, fault))?;
+        self.operation_ns = Some(reading.time_ns as f64 / operations as f64);
+        Ok(reading)
+    }
+
+    /// Asks for more and more operations until they take so long.
+    fn grow(&mut self, from: u64, target_ns: u64) -> Result<u64, AbError> {
+        let mut operations = from.max(1);
+        loop {
+            let time_ns = self.slice(operations)?.time_ns.max(1);
+            if time_ns >= target_ns || operations >= u64::MAX / 32 {
+                return Ok(operations);
+            }
+            let growth = (target_ns as f64 / time_ns as f64 * 1.1).clamp(1.5, 10.0);
+            operations = at_least_one(operations as f64 * growth).max(operations + 1);
+        }
+    }
+
+    /// Some slices, one at least, as many as fit into a time.
+    fn several(
+        &mut self,
+        operations: u64,
+        count: usize,
+        most_ns: u64,
+    ) -> Result<Vec<Reading>, AbError> {
+        let (mut readings, mut spent_ns) = (Vec::with_capacity(count), 0);
+        while readings.is_empty() || readings.len() < count && spent_ns < most_ns {
+            let reading = self.slice(operations)?;
+            spent_ns += reading.time_ns;
+            readings.push(reading);
+        }
+        Ok(readings)
+    }
+
+    /// What a slice usually takes.
+    fn slice_ns(&mut self, operations: u64) -> Result<u64, AbError> {
+        const SLICES: usize = 9;
+        let readings = self.several(operations, SLICES, 500_000_000)?;
+        let mut times: Vec<u64> = readings.iter().map(|reading| reading.time_ns).collect();
+        times.sort_unstable();
+        Ok(times.get(times.len() / 2).copied().unwrap_or(0))
+    }
+
+    /// How many times as long twice as many operations take: by CPU time, which others on the
+    /// machine disturb less, where that is most of the time.
+    fn ratio_of_twice(&mut self, operations: u64) -> Result<f64, AbError> {
+        const PAIRS: usize = 9;
+        let (mut times, mut cpus, mut spent_ns) = (Vec::new(), Vec::new(), 0);
+        let mut cpu_share = Vec::new();
+        while times.is_empty() || times.len() < PAIRS && spent_ns < 1_000_000_000 {
+            let once = self.slice(operations)?;
+            let twice = self.slice(operations.saturating_mul(2))?;
+            spent_ns += once.time_ns + twice.time_ns;
+            times.push(twice.time_ns as f64 / once.time_ns.max(1) as f64);
+            if let (Some(one), Some(two)) = (once.cpu_ns, twice.cpu_ns) {
+                cpus.push(two as f64 / one.max(1) as f64);
+                cpu_share.push(one as f64 / once.time_ns.max(1) as f64);
+            }
+        }
+        let by_cpu = median(cpu_share).is_some_and(|share| share > 0.5);
+        let ratio = if by_cpu { median(cpus) } else { median(times) };
+        Ok(ratio.unwrap_or(f64::NAN))
+    }
+
+    /// Runs slices until they do not become cheaper; how many that took.
+    fn warm_up(&mut self, operations: u64) -> Result<u32, AbError> {
+        let (mut slices, mut spent_ns, mut last, mut steady) = (0, 0, f64::INFINITY, 0);
+        loop {
+            let mut block = Vec::new();
+            for _ in 0..BLOCK {
+                let reading = self.slice(operations)?;
+                slices += 1;
+                spent_ns += reading.time_ns;
+                block.push(reading.cpu_ns.unwrap_or(reading.time_ns) as f64);
+                if spent_ns > WARM_UP_NS {
+                    return Ok(slices);
+                }
+            }
+            let now = median(block).unwrap_or(last);
+            steady = if now < last * STILL_FALLS { 0 } else { steady + 1 };
+            last = now;
+            // A plateau of one block may be noise.
+            if steady == 2 {
+                return Ok(slices);
+            }
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float saturates")]
+fn at_least_one(operations: f64) -> u64 {
+    (operations.round() as u64).clamp(1, i64::MAX.unsigned_abs())
+}
+
+/// The middle one; `None` of none.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}

@@ -1,0 +1,117 @@
+//! What the kernel has charged to a process so far, read again and again.
+
+use iolens_sys::proc::{ProcFile, io_number};
+
+/// Room for the text of either file; /proc/PID/status is the longer one.
+const BUFFER_BYTES: usize = 4096;
+
+/// What was charged to a process, its children left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Charged {
+    /// Page faults without I/O, and with.
+    pub(crate) faults: Option<[u64; 2]>,
+    /// Context switches because it waited, and because the scheduler took the CPU; `None` where
+    /// it has several threads: the kernel tells of the first alone.
+    pub(crate) switches: Option<[u64; 2]>,
+    /// CPU time in user mode and in the kernel, in ticks.
+    pub(crate) ticks: Option<[u64; 2]>,
+    /// Whether it had children that it has waited for, and which did anything.
+    pub(crate) has_buried: bool,
+}
+
+impl Charged {
+    /// What came on top since `earlier`.
+    pub(crate) fn since(&self, earlier: &Charged) -> Charged {
+        let between = |now: Option<[u64; 2]>, then: Option<[u64; 2]>| {
+            let (now, then) = (now?, then?);
+            Some([now[0].saturating_sub(then[0]), now[1].saturating_sub(then[1])])
+        };
+        Charged {
+            faults: between(self.faults, earlier.faults),
+            switches: between(self.switches, earlier.switches),
+            ticks: between(self.ticks, earlier.ticks),
+            has_buried: self.has_buried,
+        }
+    }
+}
+
+/// The files that tell of a process.
+#[derive(Debug)]
+pub(crate) struct Account {
+    stat: ProcFile,
+    status: ProcFile,
+}
+
+impl Account {
+    /// Of a process of ours.
+    ///
+    /// Errors: the file and what the system said.
+    pub(crate) fn of(pid: u32) -> Result<Account, String> {
+        let open = |file: &str| ProcFile::open(&format!("/proc/{pid}/{file}"), BUFFER_BYTES);
+        Ok(Account { stat: open("stat")?, status: open("status")? })
+    }
+
+    /// What it tells now. Allocates nothing.
+    pub(crate) fn read(&mut self) -> Charged {
+        let (mut charged, threads) = self.stat.read().and_then(of_stat).unwrap_or_default();
+        let switches = |text: &str| {
+            let number = |name| io_number(text, name);
+            Some([number("voluntary_ctxt_switches")?, number("nonvoluntary_ctxt_switches")?])
+        };
+        if threads == 1 {
+            charged.switches = self.status.read().and_then(switches);
+        }
+        charged
+    }
+
+    /// Whether its first thread runs or wants to; false where that cannot be read.
+    pub(crate) fn runs(&mut self) -> bool {
+        let state = |text: &str| text.rsplit_once(") ")?.1.chars().next();
+        self.stat.read().and_then(state) == Some('R')
+    }
+}
+
+/// From the text of /proc/PID/stat, with the number of threads.
+///
+/// Source: proc_pid_stat(5).
+fn of_stat(stat: &str) -> Option<(Charged, u64)> {
+    let mut numbers = [0u64; 20];
+    // Behind the name comes the third field.
+    let fields = stat.rsplit_once(") ")?.1.split_whitespace();
+    for (number, field) in numbers[2..].iter_mut().zip(fields) {
+        *number = field.parse().unwrap_or(0);
+    }
+    let field = |number: usize| numbers[number - 1];
+    let charged = Charged {
+        faults: Some([field(10), field(12)]),
+        switches: None,
+        ticks: Some([field(14), field(15)]),
+        // Minor faults of children: whatever was executed has some.
+        has_buried: field(11) > 0,
+    };
+    Some((charged, field(20)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_charged_what_it_does() {
+        let mut account = Account::of(std::process::id()).unwrap();
+        let before = account.read();
+        std::hint::black_box(vec![1u8; 4 << 20]);
+        let spent = account.read().since(&before);
+        assert!(spent.faults.unwrap()[0] > 0 && before.ticks.is_some());
+        assert!(Account::of(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn fields_stand_where_the_manual_says() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194304 10 11 12 13 14 15 16 17 20 0 1 0 99 0 0";
+        let (charged, threads) = of_stat(stat).unwrap();
+        assert_eq!((charged.faults, charged.ticks), (Some([10, 12]), Some([14, 15])));
+        assert_eq!((charged.has_buried, threads), (true, 1));
+        assert_eq!(of_stat(""), None);
+    }
+}

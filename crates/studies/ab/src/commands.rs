@@ -1,0 +1,300 @@
+//! Whole commands: each run from start to end is one operation. A round runs each arm once.
+//!
+//! Standard output is a file in memory, emptied between runs, and never /dev/null: grep(1) stops at
+//! its first match where that is its output.
+
+use std::fs::File;
+use std::io::Seek;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use iolens_engine::{describe_end, find_program};
+use iolens_model::ab::AbProgramFacts;
+use iolens_model::shell;
+use iolens_sys::errno::Errno;
+use iolens_sys::{clock, file};
+
+use crate::calibrate::{AbError, median};
+use crate::charged::Charged;
+use crate::conversation::Reading;
+use crate::fault::AbFault;
+use crate::files::{facts, sha256_of};
+use crate::program::{Prepared, Process};
+use crate::setup::{AbExit, AbLayout, AbPlace, AbPlacement, AbProgram, AbSetup};
+use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
+
+/// A run that takes less is refused.
+const RUN_NS_MIN: u64 = 1_000_000;
+
+/// Time of a trial's rounds, in which there is one at least.
+const ROUNDS_NS: u64 = 300_000_000;
+
+/// Rounds of a trial at most.
+const ROUNDS_MAX: u64 = 10;
+
+/// CPU time over time, from which a command uses more than one processor.
+const CPUS_OF_ONE: f64 = 1.05;
+
+/// Runs a trial to its end. An arm that fails does not stop the others.
+pub(crate) fn trial(
+    setup: &AbSetup,
+    layout: &AbLayout,
+    seed: u64,
+    interrupted: &dyn Fn() -> bool,
+) -> AbTrial {
+    within(setup, layout, seed, |_, draws, course| {
+        let arms = setup.arms();
+        let mut stages: Vec<Option<Stage<'_>>> = Vec::with_capacity(arms.len());
+        for (arm, (_, program)) in arms.iter().enumerate() {
+            let expected_ns = layout.expected_ns.get(*program).copied().unwrap_or(0);
+            let limit_ns = setup.limits.of_slice(expected_ns);
+            let stage = Stage::new(setup, &setup.programs[*program], limit_ns);
+            stages.push(stage.map_err(|fault| course.end(arm, fault)).ok());
+        }
+        for round in 0..layout.rounds {
+            let mut order = course.going();
+            draws.shuffle(&mut order);
+            for arm in order {
+                if course.is_interrupted() {
+                    return;
+                }
+                if let Some(stage) = &mut stages[arm] {
+                    run_one(stage, (arm, round), draws, course, interrupted);
+                }
+            }
+        }
+    })
+}
+
+fn run_one(
+    stage: &mut Stage<'_>,
+    (arm, round): (usize, u32),
+    draws: &mut Draws,
+    course: &mut Course,
+    interrupted: &dyn Fn() -> bool,
+) {
+    let done = stage.run(&format!("in run {round}"), draws, interrupted).and_then(|reading| {
+        let output = if round == 0 { Some(stage.output_sha256()?) } else { None };
+        Ok((reading, output))
+    });
+    match done {
+        Ok((reading, output)) => {
+            let seq = course.slices.len();
+            let cpu_ns = reading.cpu_ns;
+            course.slices.push(slice_outcome((seq, round, arm), 1, &reading, cpu_ns));
+            if output.is_some() {
+                course.arms[arm].ab.output_sha256 = output;
+            }
+        }
+        Err(fault) => course.end(arm, fault),
+    }
+}
+
+/// Finds out how long each command takes and what it uses, and that each runs at all.
+pub(crate) fn calibrate(
+    setup: &AbSetup,
+    seed: u64,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<AbLayout, AbError> {
+    let mut draws = Draws::of(seed);
+    let all_cpus = AbPlacement::AllCpus;
+    let pinned = Pinned::as_placed(setup, all_cpus, &mut draws).map_err(AbError::System)?;
+    let true_ns = time_of_true(setup, &mut draws, interrupted);
+    let (mut expected_ns, mut placement) = (Vec::new(), AbPlacement::OneCpu);
+    for (index, program) in setup.programs.iter().enumerate() {
+        let failed = |fault| AbError::of(setup, index, fault);
+        let limit_ns = setup.limits.first_run_ns;
+        let mut stage = Stage::new(setup, program, limit_ns).map_err(failed)?;
+        let (time_ns, cpus) = stage.usual(&mut draws, interrupted).map_err(failed)?;
+        if time_ns < RUN_NS_MIN {
+            let (name, us) = (program.name.clone(), time_ns / 1000);
+            return Err(AbError::TooShort { name, us, true_us: true_ns.unwrap_or(0) / 1000 });
+        }
+        if cpus > CPUS_OF_ONE {
+            placement = all_cpus;
+        }
+        expected_ns.push(time_ns);
+    }
+    drop(pinned);
+    let of_arm = |(_, program): (_, usize)| expected_ns[program];
+    let round_ns: u64 = setup.arms().into_iter().map(of_arm).sum();
+    let rounds = (ROUNDS_NS / round_ns.max(1)).clamp(1, ROUNDS_MAX);
+    Ok(AbLayout {
+        operations: 1,
+        rounds: u32::try_from(rounds).unwrap_or(1),
+        warm_slices: 0,
+        placement,
+        cpu_unknown: vec![None; expected_ns.len()],
+        expected_ns,
+        true_ns,
+    })
+}
+
+/// What starting the smallest program takes; `None` where there is none.
+fn time_of_true(setup: &AbSetup, draws: &mut Draws, interrupted: &dyn Fn() -> bool) -> Option<u64> {
+    let argv = vec!["true".to_owned()];
+    let program = AbProgram { name: "true".to_owned(), facts: facts(&argv).ok()?, argv };
+    let alone = AbSetup { prepare: None, input: None, ..setup.clone() };
+    let mut stage = Stage::new(&alone, &program, setup.limits.first_run_ns).ok()?;
+    stage.usual(draws, interrupted).ok().map(|(time_ns, _)| time_ns)
+}
+
+/// A command and where its output goes.
+struct Stage<'a> {
+    setup: &'a AbSetup,
+    program: &'a AbProgram,
+    output: File,
+    limit_ns: u64,
+}
+
+impl<'a> Stage<'a> {
+    fn new(
+        setup: &'a AbSetup,
+        program: &'a AbProgram,
+        limit_ns: u64,
+    ) -> Result<Stage<'a>, AbFault> {
+        let output = file::in_memory("iolens-output").map_err(|errno| {
+            AbFault::System(format!("cannot make a file in memory for its output: {errno}"))
+        })?;
+        Ok(Stage { setup, program, output, limit_ns })
+    }
+
+    /// Runs it a few times: what that usually takes, and how many processors it uses.
+    fn usual(
+        &mut self,
+        draws: &mut Draws,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<(u64, f64), AbFault> {
+        const RUNS: usize = 5;
+        const MOST_NS: u64 = 1_000_000_000;
+        let (mut times, mut cpus, mut spent_ns) = (Vec::new(), Vec::new(), 0);
+        while times.is_empty() || times.len() < RUNS && spent_ns < MOST_NS {
+            let reading = self.run("in a run before the trials", draws, interrupted)?;
+            spent_ns += reading.time_ns;
+            times.push(reading.time_ns);
+            cpus.extend(reading.cpu_ns.map(|cpu| cpu as f64 / reading.time_ns.max(1) as f64));
+        }
+        times.sort_unstable();
+        let time_ns = times.get(times.len() / 2).copied().unwrap_or(0);
+        Ok((time_ns, median(cpus).unwrap_or(0.0)))
+    }
+
+    /// Runs it once, from a fresh copy of its file.
+    fn run(
+        &mut self,
+        when: &str,
+        draws: &mut Draws,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Reading, AbFault> {
+        if let Some(words) = &self.setup.prepare {
+            self.prepare(words, draws, interrupted)?;
+        }
+        self.empty_output()?;
+        let input = self.input()?;
+        let files = [input.as_fd(), self.output.as_fd()];
+        let mut prepared = Prepared::new(self.program, self.setup.place, draws.seed(), &files)?;
+        let begin_ns = clock::monotonic_ns();
+        let process = prepared.begin_timed(&self.program.facts)?;
+        let deadline_ns = begin_ns.saturating_add(self.limit_ns);
+        if !process.ends_by(deadline_ns, interrupted) {
+            return Err(self.did_not_end(when, &process, interrupted));
+        }
+        let ended = process.wait();
+        let end_ns = clock::monotonic_ns();
+        let ended = ended
+            .map_err(|errno| AbFault::System(format!("{when}: cannot wait for it: {errno}")))?;
+        self.must_be_well(when, &process, ended.status)?;
+        Ok(Reading {
+            time_ns: end_ns - begin_ns,
+            cpu_ns: u64::try_from(ended.cpu.as_nanos()).ok(),
+            charged: Charged {
+                faults: Some([ended.minor_faults, ended.major_faults]),
+                switches: Some([ended.voluntary_switches, ended.involuntary_switches]),
+                ..Charged::default()
+            },
+            ..Reading::default()
+        })
+    }
+
+    fn did_not_end(
+        &self,
+        when: &str,
+        process: &Process,
+        interrupted: &dyn Fn() -> bool,
+    ) -> AbFault {
+        if interrupted() {
+            return AbFault::Interrupted;
+        }
+        let when =
+            format!("{when}, of a whole command (--loop is for programs that wait for work)");
+        AbFault::Hangs { when, limit_ms: self.limit_ns / 1_000_000, heard: process.last_words() }
+    }
+
+    fn must_be_well(&self, when: &str, process: &Process, status: i32) -> Result<(), AbFault> {
+        let status = ExitStatus::from_raw(status);
+        match status.code() {
+            Some(0) => Ok(()),
+            Some(_) if self.setup.exit == AbExit::Ignored => Ok(()),
+            Some(_) => Err(AbFault::BadExit(format!("{when}: it {}", process.obituary()))),
+            None => Err(AbFault::Died { when: when.to_owned(), how: process.obituary() }),
+        }
+    }
+
+    fn empty_output(&mut self) -> Result<(), AbFault> {
+        let emptied = self.output.set_len(0).and_then(|()| self.output.rewind());
+        emptied.map_err(|e| {
+            AbFault::System(format!("cannot empty the file of its output: {}", Errno::from(e)))
+        })
+    }
+
+    fn input(&self) -> Result<File, AbFault> {
+        let path = self.setup.input.as_deref().unwrap_or("/dev/null");
+        File::open(path).map_err(|e| {
+            AbFault::NotStarted(format!("cannot open its input {path}: {}", Errno::from(e)))
+        })
+    }
+
+    /// SHA-256 of what the last run printed.
+    fn output_sha256(&mut self) -> Result<String, AbFault> {
+        sha256_of(&mut self.output)
+            .map_err(|errno| AbFault::System(format!("cannot read its output back: {errno}")))
+    }
+
+    /// Runs the command that comes before each run.
+    fn prepare(
+        &mut self,
+        words: &[String],
+        draws: &mut Draws,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), AbFault> {
+        let command = shell::join(words);
+        let failed = |why: &str| AbFault::NotStarted(format!("--prepare `{command}` {why}"));
+        let name = words.first().ok_or_else(|| failed("is empty: name a program"))?;
+        let found = find_program(name).map_err(|why| failed(&format!("is not there: {why}")))?;
+        let path = found.display().to_string();
+        let facts = AbProgramFacts { path, sha256: String::new(), is_elf: false };
+        let program = AbProgram { name: name.clone(), argv: words.to_vec(), facts };
+        self.empty_output()?;
+        let null = File::open("/dev/null")
+            .map_err(|e| AbFault::System(format!("cannot open /dev/null: {}", Errno::from(e))))?;
+        let files = [null.as_fd(), self.output.as_fd()];
+        let mut prepared = Prepared::new(&program, AbPlace::InPlace, draws.seed(), &files)?;
+        let process = prepared.begin_timed(&program.facts)?;
+        let deadline_ns = clock::monotonic_ns().saturating_add(self.setup.limits.first_run_ns);
+        if !process.ends_by(deadline_ns, interrupted) {
+            return match interrupted() {
+                true => Err(AbFault::Interrupted),
+                false => Err(failed("does not end, and was killed")),
+            };
+        }
+        match process.wait() {
+            Ok(ended) if ended.status == 0 => Ok(()),
+            Ok(ended) => {
+                let how = describe_end(ExitStatus::from_raw(ended.status));
+                Err(failed(&format!("{how}{}", process.last_words())))
+            }
+            Err(errno) => Err(failed(&format!("cannot be waited for: {errno}"))),
+        }
+    }
+}

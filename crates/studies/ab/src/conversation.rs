@@ -1,0 +1,576 @@
+//! A process that speaks the loop protocol, and one slice of it.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use iolens_sys::errno::Errno;
+use iolens_sys::proc::Root;
+use iolens_sys::{clock, kin, pipe, poll, socket, usage};
+
+use crate::charged::{Account, Charged};
+use crate::fault::AbFault;
+use crate::program::{LOOK_NS, Prepared, Process, Seed};
+use crate::protocol::{
+    self, Answer, LINE_BYTES_MAX, LineFault, LineKind, Lines, Ready, STRAY_BYTES_MAX, quoted,
+};
+use crate::setup::{AbLimits, AbPlace, AbProgram};
+
+/// What a pipe to or from a program holds.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// How long a program that closed its output has to end, before it counts as one that goes on.
+const DYING_NS: u64 = 1_000_000_000;
+
+/// How long a program may run on behind its answer before its CPU time is read, where it is on
+/// another processor.
+const SETTLING_NS: u64 = 1_000_000;
+
+/// Whether the coordinator has one processor with the program, or others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// The same: whoever answered sleeps when the answer is read.
+    SameCpu,
+    /// Another one: it may still run, and the kernel tells of its time when it sleeps.
+    OtherCpus,
+}
+
+/// A slice that was done.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Reading {
+    /// From before the request is written to the return of the read with its answer.
+    pub(crate) time_ns: u64,
+    /// CPU time of the process in it; `None` where it has gone.
+    pub(crate) cpu_ns: Option<u64>,
+    /// CPU time of the process since its slice before; `None` for the first.
+    pub(crate) idle_cpu_ns: Option<u64>,
+    /// What the kernel counted.
+    pub(crate) charged: Charged,
+    /// What the program told.
+    pub(crate) answer: Answer,
+}
+
+/// A request in bytes, made before any clock runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    operations: u64,
+    line: Vec<u8>,
+    prepare: Vec<u8>,
+}
+
+impl Request {
+    /// For so many operations.
+    pub(crate) fn of(operations: u64) -> Request {
+        let line = format!("{operations}\n").into_bytes();
+        Request { operations, prepare: [b"prepare ", &line[..]].concat(), line }
+    }
+}
+
+/// Where a program speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Channel {
+    /// On its standard input and output.
+    Standard,
+    /// On the numbers 3 and 4; its standard output is its own.
+    Apart,
+}
+
+/// A process and its pipes.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    process: Process,
+    account: Account,
+    /// Our ends of its input and its output.
+    standard: (Option<OwnedFd>, OwnedFd),
+    /// Our ends of its numbers 3 and 4.
+    apart: (Option<OwnedFd>, OwnedFd),
+    channel: Channel,
+    /// Whether something may still come from its standard output, where that is its own.
+    is_own_open: bool,
+    lines: Lines,
+    ready: Ready,
+    beside: Beside,
+    slices: u64,
+    /// Lines of its own in slices.
+    stray_lines: u64,
+    stray_bytes: u64,
+    /// The last of them.
+    stray: ([u8; LINE_BYTES_MAX], usize),
+    cpu_after_ns: Option<u64>,
+}
+
+impl Conversation {
+    /// Starts a program; it is not asked anything yet.
+    ///
+    /// Errors: why it cannot be started.
+    pub(crate) fn start(
+        program: &AbProgram,
+        place: AbPlace,
+        seed: Seed,
+        beside: Beside,
+    ) -> Result<Conversation, AbFault> {
+        let cannot = |errno: Errno| AbFault::System(format!("cannot make its pipes: {errno}"));
+        let open = || pipe::open(PIPE_BYTES).map_err(cannot);
+        let ((in_read, in_write), (out_read, out_write)) = (open()?, open()?);
+        let ((read_3, write_3), (read_4, write_4)) = (open()?, open()?);
+        let files = [&in_read, &out_write, &read_3, &write_4].map(AsFd::as_fd);
+        let process = Prepared::new(program, place, seed, &files)?.begin(&program.facts)?;
+        let account = Account::of(process.id()).map_err(AbFault::System)?;
+        Ok(Conversation {
+            process,
+            account,
+            standard: (Some(in_write), out_read),
+            apart: (Some(write_3), read_4),
+            channel: Channel::Standard,
+            is_own_open: true,
+            lines: Lines::new(),
+            ready: Ready::default(),
+            beside,
+            slices: 0,
+            stray_lines: 0,
+            stray_bytes: 0,
+            stray: ([0; LINE_BYTES_MAX], 0),
+            cpu_after_ns: None,
+        })
+    }
+
+    /// Waits until it says that it is set up.
+    ///
+    /// Errors: it does not.
+    pub(crate) fn wait_until_ready(
+        &mut self,
+        limits: &AbLimits,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), AbFault> {
+        let limit_ns = limits.start_ns;
+        let deadline_ns = clock::monotonic_ns().saturating_add(limit_ns);
+        let (mut on_standard, mut on_apart) = (Lines::new(), Lines::new());
+        let (mut is_open, mut heard) = ([true, true], String::new());
+        loop {
+            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
+            let [standard, apart, ended] = self.listens(is_open, left_ns.min(LOOK_NS))?;
+            for (at, (readable, lines)) in
+                [(standard, &mut on_standard), (apart, &mut on_apart)].into_iter().enumerate()
+            {
+                let fd = if at == 0 { &self.standard.1 } else { &self.apart.1 };
+                if readable {
+                    is_open[at] = read_into(lines, fd)?;
+                }
+                if let Some(ready) = look_for_ready(lines, &mut heard)? {
+                    let channel = if at == 0 { Channel::Standard } else { Channel::Apart };
+                    let lines = std::mem::replace(lines, Lines::new());
+                    return self.is_ready(channel, ready, lines);
+                }
+            }
+            if interrupted() {
+                return Err(AbFault::Interrupted);
+            }
+            if ended && !standard && !apart {
+                return Err(self.died("in its set-up, before `ready`"));
+            }
+            if left_ns == 0 {
+                let rest =
+                    [on_standard.rest(), on_apart.rest()].into_iter().find(|r| !r.is_empty());
+                let heard = rest.map(unfinished).unwrap_or_else(|| heard_in_words(&heard));
+                let heard = format!("{heard}{}", self.process.last_words());
+                return Err(AbFault::NotReady { limit_s: limit_ns / 1_000_000_000, heard });
+            }
+        }
+    }
+
+    fn is_ready(&mut self, channel: Channel, ready: Ready, lines: Lines) -> Result<(), AbFault> {
+        (self.channel, self.ready, self.lines) = (channel, ready, lines);
+        // What nobody will write to is at its end.
+        match channel {
+            Channel::Standard => self.apart.0 = None,
+            Channel::Apart => self.standard.0 = None,
+        }
+        self.must_be_quiet("after its `ready`", false)
+    }
+
+    /// What can be read: of its standard output, of number 4, and whether it has ended.
+    fn listens(&self, is_open: [bool; 2], limit_ns: u64) -> Result<[bool; 3], AbFault> {
+        let (standard, apart) = (self.standard.1.as_fd(), self.apart.1.as_fd());
+        let watch = self.process.watch();
+        let ready = match is_open {
+            [true, true] => poll::some_readable([standard, apart, watch], limit_ns),
+            [true, false] => {
+                poll::some_readable([standard, watch], limit_ns).map(|[a, w]| [a, false, w])
+            }
+            [false, true] => {
+                poll::some_readable([apart, watch], limit_ns).map(|[b, w]| [false, b, w])
+            }
+            [false, false] => poll::some_readable([watch], limit_ns).map(|[w]| [false, false, w]),
+        };
+        match ready {
+            Ok(ready) => Ok(ready),
+            Err(Errno::EINTR) => Ok([false; 3]),
+            Err(errno) => Err(AbFault::System(format!("cannot wait for its answer: {errno}"))),
+        }
+    }
+
+    /// What it announced.
+    pub(crate) fn ready(&self) -> &Ready {
+        &self.ready
+    }
+
+    /// Lines of its own that it printed in slices.
+    pub(crate) fn stray_lines(&self) -> u64 {
+        self.stray_lines
+    }
+
+    /// Whether it has children, or had some.
+    pub(crate) fn has_children(&mut self) -> bool {
+        let tree = kin::Tree::below(&Root::real(), self.process.id());
+        tree.processes.len() > 1 || self.account.read().has_buried
+    }
+
+    /// What the kernel has charged to it so far.
+    pub(crate) fn charged(&mut self) -> Charged {
+        self.account.read()
+    }
+
+    /// Keeps what it wrote to stderr from growing.
+    pub(crate) fn trim_errors(&self) {
+        self.process.trim_errors();
+    }
+
+    /// Has it do a slice.
+    ///
+    /// Errors: it does not, or says something else.
+    pub(crate) fn slice(
+        &mut self,
+        request: &Request,
+        limit_ns: u64,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Reading, AbFault> {
+        let number = self.slices;
+        self.slices += 1;
+        let when = || format!("in slice {number} of {} operations", request.operations);
+        self.stray_bytes = 0;
+        self.must_be_quiet(&format!("before slice {number}"), number > 0)?;
+        if self.ready.prepares {
+            self.exchange(&request.prepare, limit_ns, interrupted, &when)?;
+            self.must_be_quiet(&format!("before slice {number}"), true)?;
+        }
+        let before = self.account.read();
+        let pid = self.process.id();
+        let cpu_before = usage::cpu_ns_of(pid).ok();
+        let idle_cpu_ns = cpu_before.zip(self.cpu_after_ns).map(|(b, a)| b.saturating_sub(a));
+        let (time_ns, answer) = self.exchange(&request.line, limit_ns, interrupted, &when)?;
+        if self.beside == Beside::OtherCpus {
+            self.settle();
+        }
+        self.cpu_after_ns = usage::cpu_ns_of(pid).ok();
+        let cpu_ns = self.cpu_after_ns.zip(cpu_before).map(|(a, b)| a.saturating_sub(b));
+        let charged = self.account.read().since(&before);
+        Ok(Reading { time_ns, cpu_ns, idle_cpu_ns, charged, answer })
+    }
+
+    /// Waits for the program to sleep, not long: of one that runs elsewhere the kernel knows what
+    /// it had spent at its last tick.
+    fn settle(&mut self) {
+        let deadline_ns = clock::monotonic_ns() + SETTLING_NS;
+        while self.account.runs() && clock::monotonic_ns() < deadline_ns {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Says something, and the time that it took until the answer was read. Allocates nothing
+    /// before that.
+    fn exchange(
+        &mut self,
+        request: &[u8],
+        limit_ns: u64,
+        interrupted: &dyn Fn() -> bool,
+        when: &dyn Fn() -> String,
+    ) -> Result<(u64, Answer), AbFault> {
+        let begin_ns = clock::monotonic_ns();
+        if !self.say(request, when)? {
+            return Err(self.died_or_closed(when, "input", interrupted));
+        }
+        loop {
+            let waited_ns = clock::monotonic_ns() - begin_ns;
+            let left_ns = limit_ns.saturating_sub(waited_ns).min(LOOK_NS);
+            let (is_readable, has_ended) = self.hear(left_ns)?;
+            if is_readable {
+                let fd = match self.channel {
+                    Channel::Standard => &self.standard.1,
+                    Channel::Apart => &self.apart.1,
+                };
+                let is_open = read_into(&mut self.lines, fd)?;
+                let end_ns = clock::monotonic_ns();
+                if let Some(answer) = self.look_for_answer(when)? {
+                    return Ok((end_ns - begin_ns, answer));
+                }
+                if !is_open {
+                    return Err(self.died_or_closed(when, "output", interrupted));
+                }
+                if self.stray_bytes > STRAY_BYTES_MAX {
+                    let fault = LineFault::TooMuch(quoted(&self.stray.0[..self.stray.1]));
+                    return Err(AbFault::said(&when(), &fault));
+                }
+            } else if has_ended {
+                return Err(self.died(&when()));
+            }
+            if waited_ns >= limit_ns {
+                return Err(self.hangs(when(), limit_ns));
+            }
+            if interrupted() {
+                return Err(AbFault::Interrupted);
+            }
+        }
+    }
+
+    /// Writes a request; false where nobody reads it any more.
+    fn say(&self, request: &[u8], when: &dyn Fn() -> String) -> Result<bool, AbFault> {
+        let input = match self.channel {
+            Channel::Standard => &self.standard.0,
+            Channel::Apart => &self.apart.0,
+        };
+        let Some(input) = input else { return Ok(false) };
+        loop {
+            match socket::write(input.as_fd(), request) {
+                // A pipe takes so little in whole (pipe(7), PIPE_BUF).
+                Ok(_) => return Ok(true),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EPIPE) => return Ok(false),
+                Err(errno) => {
+                    return Err(AbFault::System(format!("{}: cannot ask it: {errno}", when())));
+                }
+            }
+        }
+    }
+
+    /// Waits for an answer, and lets go what comes from an output that is the program's own.
+    fn hear(&mut self, limit_ns: u64) -> Result<(bool, bool), AbFault> {
+        match self.channel {
+            Channel::Standard => {
+                let [readable, _, ended] = self.listens([true, false], limit_ns)?;
+                Ok((readable, ended))
+            }
+            Channel::Apart => {
+                let [own, readable, ended] = self.listens([self.is_own_open, true], limit_ns)?;
+                if own {
+                    self.pass_over();
+                }
+                Ok((readable, ended && !own))
+            }
+        }
+    }
+
+    /// Reads what the program prints of its own.
+    fn pass_over(&mut self) {
+        let mut buffer = [0; 4096];
+        match socket::read(self.standard.1.as_fd(), &mut buffer) {
+            Ok(0) => self.is_own_open = false,
+            Ok(n) => {
+                let lines = buffer[..n].iter().filter(|&&byte| byte == b'\n').count();
+                self.stray_lines += lines as u64;
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// An answer among the lines that were read.
+    fn look_for_answer(&mut self, when: &dyn Fn() -> String) -> Result<Option<Answer>, AbFault> {
+        loop {
+            let line = match self.lines.next() {
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(None),
+                Err(fault) => return Err(AbFault::said(&when(), &fault)),
+            };
+            if protocol::kind(line) != LineKind::Stray {
+                let answer = protocol::answer(line);
+                return answer.map(Some).map_err(|fault| AbFault::said(&when(), &fault));
+            }
+            self.stray_lines += 1;
+            self.stray_bytes += line.len() as u64 + 1;
+            let (kept, length) = &mut self.stray;
+            *length = line.len().min(kept.len());
+            kept[..*length].copy_from_slice(&line[..*length]);
+        }
+    }
+
+    /// Nothing may have come that nobody has asked for.
+    fn must_be_quiet(&mut self, when: &str, has_answered: bool) -> Result<(), AbFault> {
+        let is_open = match self.channel {
+            Channel::Standard => [true, false],
+            Channel::Apart => [false, true],
+        };
+        if self.lines.rest().is_empty() {
+            let [standard, apart, ended] = self.listens(is_open, 0)?;
+            if standard || apart {
+                let fd = if standard { &self.standard.1 } else { &self.apart.1 };
+                let is_open = read_into(&mut self.lines, fd)?;
+                if !is_open && self.lines.rest().is_empty() {
+                    return Err(self.died_or_closed(&|| when.to_owned(), "output", &|| false));
+                }
+            } else if ended {
+                return Err(self.died(when));
+            }
+        }
+        match self.lines.rest() {
+            [] => Ok(()),
+            rest => Err(AbFault::said(when, &protocol::unasked(rest, has_answered))),
+        }
+    }
+
+    fn hangs(&self, when: String, limit_ns: u64) -> AbFault {
+        let heard = match self.lines.rest() {
+            [] => heard_in_words(&quoted(&self.stray.0[..self.stray.1])),
+            rest => unfinished(rest),
+        };
+        let heard = format!("{heard}{}", self.process.last_words());
+        AbFault::Hangs { when, limit_ms: limit_ns / 1_000_000, heard }
+    }
+
+    /// Of a program that has closed an end: most that do so are about to end.
+    fn died_or_closed(
+        &self,
+        when: &dyn Fn() -> String,
+        which: &'static str,
+        interrupted: &dyn Fn() -> bool,
+    ) -> AbFault {
+        let deadline_ns = clock::monotonic_ns() + DYING_NS;
+        match self.process.ends_by(deadline_ns, interrupted) {
+            true => self.died(&when()),
+            false if interrupted() => AbFault::Interrupted,
+            false => AbFault::Closed { when: when(), which },
+        }
+    }
+
+    fn died(&self, when: &str) -> AbFault {
+        AbFault::Died { when: when.to_owned(), how: self.process.obituary() }
+    }
+
+    /// Nothing may have come behind the last answer.
+    ///
+    /// Errors: something has.
+    pub(crate) fn must_have_said_all(&mut self) -> Result<(), AbFault> {
+        self.must_be_quiet("after its last slice", true)
+    }
+
+    /// Tells it that there is nothing more to do.
+    pub(crate) fn close_input(&mut self) {
+        (self.standard.0, self.apart.0) = (None, None);
+    }
+
+    /// Whether it ends by then; what it still prints is let go.
+    fn ends_by(&mut self, deadline_ns: u64, interrupted: &dyn Fn() -> bool) -> bool {
+        let mut is_open = [true, true];
+        loop {
+            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
+            let Ok([standard, apart, ended]) = self.listens(is_open, left_ns.min(LOOK_NS)) else {
+                return false;
+            };
+            if ended {
+                return true;
+            }
+            let mut buffer = [0; 4096];
+            for (at, readable) in [standard, apart].into_iter().enumerate() {
+                let fd = if at == 0 { &self.standard.1 } else { &self.apart.1 };
+                if readable && socket::read(fd.as_fd(), &mut buffer) == Ok(0) {
+                    is_open[at] = false;
+                }
+            }
+            if left_ns == 0 || interrupted() {
+                return false;
+            }
+        }
+    }
+}
+
+/// Ends processes whose slices are done: the end of their input, SIGTERM, SIGKILL. What came of
+/// each, in their order.
+pub(crate) fn finish(
+    conversations: Vec<Conversation>,
+    limits: &AbLimits,
+    interrupted: &dyn Fn() -> bool,
+) -> Vec<Result<(), AbFault>> {
+    let mut all = conversations;
+    all.iter_mut().for_each(Conversation::close_input);
+    let limit = |ns: u64| clock::monotonic_ns().saturating_add(ns);
+    let deadline_ns = limit(limits.end_ns);
+    let mut by_itself: Vec<bool> =
+        all.iter_mut().map(|one| one.ends_by(deadline_ns, interrupted)).collect();
+    let late = |by_itself: &[bool]| by_itself.iter().any(|ended| !ended);
+    if late(&by_itself) && !interrupted() {
+        let mut rest: Vec<&mut Conversation> =
+            all.iter_mut().zip(&by_itself).filter(|(_, ended)| !**ended).map(|(c, _)| c).collect();
+        rest.iter().for_each(|one| one.process.terminate());
+        let deadline_ns = limit(limits.term_ns);
+        for one in &mut rest {
+            one.ends_by(deadline_ns, interrupted);
+        }
+    }
+    let of_one = |(one, by_itself): (Conversation, bool)| match by_itself {
+        true => one.end(),
+        false if interrupted() => Err(AbFault::Interrupted),
+        // It is killed as it is dropped.
+        false => Err(AbFault::StaysOn { limit_ms: limits.end_ns / 1_000_000 }),
+    };
+    all.into_iter().zip(by_itself.drain(..)).map(of_one).collect()
+}
+
+impl Conversation {
+    /// How one ended that has.
+    fn end(self) -> Result<(), AbFault> {
+        match self.process.wait() {
+            Ok(ended) if ended.status == 0 => Ok(()),
+            Ok(_) => Err(AbFault::BadExit(format!(
+                "at the end of its input it {}",
+                self.process.obituary()
+            ))),
+            Err(errno) => Err(AbFault::System(format!("cannot wait for it: {errno}"))),
+        }
+    }
+}
+
+fn look_for_ready(lines: &mut Lines, heard: &mut String) -> Result<Option<Ready>, AbFault> {
+    let when = "in its set-up";
+    while let Some(line) = lines.next().map_err(|fault| AbFault::said(when, &fault))? {
+        match protocol::ready(line).map_err(|fault| AbFault::said(when, &fault))? {
+            Some(ready) => return Ok(Some(ready)),
+            None => *heard = quoted(line),
+        }
+    }
+    Ok(None)
+}
+
+/// Reads what there is; false at the end.
+fn read_into(lines: &mut Lines, fd: &OwnedFd) -> Result<bool, AbFault> {
+    loop {
+        match socket::read(fd.as_fd(), lines.room()) {
+            Ok(0) => return Ok(false),
+            Ok(n) => {
+                lines.filled(n);
+                return Ok(true);
+            }
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(AbFault::System(format!("cannot read its answer: {errno}"))),
+        }
+    }
+}
+
+fn heard_in_words(line: &str) -> String {
+    match line {
+        "" => ", and printed nothing".to_owned(),
+        line => format!("; the last line that it printed is `{line}`"),
+    }
+}
+
+fn unfinished(rest: &[u8]) -> String {
+    format!("; it printed `{}` and no newline behind it", quoted(rest))
+}
+
+/// A request is asked for by a number.
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_a_number_in_a_line() {
+        let request = Request::of(1 << 40);
+        assert_eq!(request.line, b"1099511627776\n");
+        assert_eq!(request.prepare, b"prepare 1099511627776\n");
+    }
+}

@@ -1,0 +1,100 @@
+//! What ends an arm in a trial.
+
+use iolens_model::status::Status;
+use thiserror::Error;
+
+use crate::protocol::LineFault;
+
+/// What ended an arm: words that follow the arm's name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AbFault {
+    /// It did not begin.
+    #[error("{0}")]
+    NotStarted(String),
+    /// It did not say that it is set up.
+    #[error(
+        "did not print `ready` within {limit_s} s of its start{heard}: does it speak the loop \
+         protocol? Without --loop a whole run is measured"
+    )]
+    NotReady {
+        /// The limit.
+        limit_s: u64,
+        /// What it did print.
+        heard: String,
+    },
+    /// It ended by itself.
+    #[error("{when}: it {how}")]
+    Died {
+        /// In which slice.
+        when: String,
+        /// The status or signal, and what it wrote to stderr.
+        how: String,
+    },
+    /// It said something that it should not have.
+    #[error("{when}: {what}")]
+    Said {
+        /// In which slice.
+        when: String,
+        /// What, quoted.
+        what: String,
+    },
+    /// It does not answer any more.
+    #[error("{when}: it did not answer within {limit_ms} ms{heard}")]
+    Hangs {
+        /// In which slice.
+        when: String,
+        /// The limit.
+        limit_ms: u64,
+        /// What it did print.
+        heard: String,
+    },
+    /// It closed its end.
+    #[error("{when}: it closed its {which} and goes on: the loop protocol needs it to the end")]
+    Closed {
+        /// In which slice.
+        when: String,
+        /// Its input or its output.
+        which: &'static str,
+    },
+    /// It does not end at the end of its input.
+    #[error(
+        "did not end within {limit_ms} ms of the end of its input, and was killed: let its loop end \
+         when there is no line to read"
+    )]
+    StaysOn {
+        /// The limit.
+        limit_ms: u64,
+    },
+    /// It ended with another status than 0.
+    #[error("{0}: --ignore-exit measures it all the same")]
+    BadExit(String),
+    /// Something of the system's.
+    #[error("{0}")]
+    System(String),
+    /// The user wanted an end.
+    #[error("was interrupted")]
+    Interrupted,
+}
+
+impl AbFault {
+    /// What becomes of the arm.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        match self {
+            AbFault::Interrupted => Status::Interrupted,
+            AbFault::NotStarted(_) => Status::Skipped,
+            _ => Status::Failed,
+        }
+    }
+
+    /// Whether the arm is not to be tried again: it would take as long each time.
+    #[must_use]
+    pub fn ends_the_arm(&self) -> bool {
+        matches!(self, AbFault::Hangs { .. } | AbFault::NotReady { .. })
+    }
+
+    /// What is wrong with a line.
+    pub(crate) fn said(when: &str, fault: &LineFault) -> AbFault {
+        AbFault::Said { when: when.to_owned(), what: fault.to_string() }
+    }
+}

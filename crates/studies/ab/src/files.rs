@@ -1,0 +1,221 @@
+//! The file of a program: what is known of it, and the fresh copy that each process runs.
+//!
+//! Two files of the same bytes may differ by several percent for as long as the page cache keeps
+//! them, by where their pages lie; a copy for each process draws that anew. It is a file in memory:
+//! it needs no place that may be executed from, is gone with its last user however iolens ends, and
+//! no other process holds it open for writing (`ETXTBSY`). In return it has no name: who looks for
+//! files beside its own (`$ORIGIN`, /proc/self/exe) finds none, and must run in place.
+//!
+//! What is no ELF file runs in place always: of a script it is the interpreter's pages that run,
+//! and a script knows itself by its path.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use iolens_engine::{find_program, may_start};
+use iolens_model::ab::AbProgramFacts;
+use iolens_sys::errno::Errno;
+use iolens_sys::file;
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+/// The largest file that is copied: each process has one in memory.
+const COPY_BYTES_MAX: u64 = 512 << 20;
+
+/// Why a program cannot be measured.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AbFileError {
+    /// There are no words.
+    #[error("a command is empty: name a program")]
+    Empty,
+    /// Nothing of that name can be started.
+    #[error("{0}: name a file, with a `/` in it, or a program in PATH")]
+    NotFound(String),
+    /// It is there and cannot be run.
+    #[error("cannot run {path}: {what}")]
+    NotExecutable {
+        /// The file.
+        path: String,
+        /// Why.
+        what: String,
+    },
+    /// It cannot be read.
+    #[error("cannot read {path}: {errno}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system said.
+        errno: Errno,
+    },
+    /// No copy of it could be made.
+    #[error("cannot make a fresh copy of {path}: {what}; --in-place runs the file itself")]
+    NoCopy {
+        /// The file.
+        path: String,
+        /// What the system said.
+        what: String,
+    },
+}
+
+/// Looks at the file of a command.
+///
+/// Errors: it cannot be run or read.
+pub fn facts(argv: &[String]) -> Result<AbProgramFacts, AbFileError> {
+    let name = argv.first().filter(|name| !name.is_empty()).ok_or(AbFileError::Empty)?;
+    let found = find_program(name).map_err(AbFileError::NotFound)?;
+    let path = found.display().to_string();
+    let cannot = |what: String| AbFileError::NotExecutable { path: path.clone(), what };
+    let about = std::fs::metadata(&found).map_err(|e| cannot(Errno::from(e).to_string()))?;
+    if !about.is_file() {
+        return Err(cannot("it is no file".to_owned()));
+    }
+    may_start(&found).map_err(|errno| cannot(format!("{errno}; chmod +x makes it a program")))?;
+    let (sha256, is_elf) =
+        contents(&found).map_err(|errno| AbFileError::Unreadable { path: path.clone(), errno })?;
+    Ok(AbProgramFacts { path, sha256, is_elf })
+}
+
+/// The bytes with which an ELF file begins; see elf(5).
+const ELF: &[u8] = b"\x7fELF";
+
+fn contents(path: &Path) -> Result<(String, bool), Errno> {
+    let mut file = File::open(path)?;
+    let sha256 = sha256_of(&mut file)?;
+    let mut magic = [0; ELF.len()];
+    let is_elf = file.read_at(&mut magic, 0)? == ELF.len() && magic == ELF;
+    Ok((sha256, is_elf))
+}
+
+/// SHA-256 of a file from its beginning, in hexadecimal.
+///
+/// Errors: what the system said.
+pub(crate) fn sha256_of(file: &mut File) -> Result<String, Errno> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 256 << 10];
+    file.rewind()?;
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(hex(&hash.finalize())),
+            Ok(n) => hash.update(&buffer[..n]),
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a process executes.
+#[derive(Debug)]
+pub(crate) struct Executable {
+    path: PathBuf,
+    /// Keeps a copy alive until it is executed.
+    copy: Option<File>,
+}
+
+impl Executable {
+    /// The file itself.
+    pub(crate) fn in_place(facts: &AbProgramFacts) -> Executable {
+        Executable { path: facts.path.clone().into(), copy: None }
+    }
+
+    /// A copy of the file, or the file itself where that is not what runs.
+    ///
+    /// Errors: there is no room, or the system forbids it.
+    pub(crate) fn fresh(facts: &AbProgramFacts) -> Result<Executable, AbFileError> {
+        if !facts.is_elf {
+            return Ok(Executable::in_place(facts));
+        }
+        let cannot = |what: String| AbFileError::NoCopy { path: facts.path.clone(), what };
+        let failed = |errno: Errno| cannot(errno.to_string());
+        let mut from = File::open(&facts.path).map_err(|e| failed(e.into()))?;
+        let bytes = from.metadata().map_err(|e| failed(e.into()))?.len();
+        if bytes > COPY_BYTES_MAX {
+            let most = COPY_BYTES_MAX >> 20;
+            return Err(cannot(format!("it has {} MiB, at most {most} are copied", bytes >> 20)));
+        }
+        let name = Path::new(&facts.path).file_name().unwrap_or_default().to_string_lossy();
+        // What is longer than the kernel takes is cut (memfd_create(2): 249 bytes).
+        let name: String = name.chars().take(32).collect();
+        let mut copy = file::executable_in_memory(&name).map_err(failed)?;
+        std::io::copy(&mut from, &mut copy).map_err(|e| failed(e.into()))?;
+        // The child has the descriptor under the same number until it executes.
+        let path = format!("/proc/self/fd/{}", copy.as_raw_fd()).into();
+        Ok(Executable { path, copy: Some(copy) })
+    }
+
+    /// Where it is; good while this lives.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is a copy.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.copy.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn words(argv: &[&str]) -> Vec<String> {
+        argv.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_program_is_found_and_known_by_its_bytes() {
+        let found = facts(&words(&["sh", "-c", ":"])).unwrap();
+        assert!(found.path.ends_with("/sh") && found.is_elf && found.sha256.len() == 64);
+        assert_eq!(facts(&words(&[&found.path])).unwrap(), found);
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        std::fs::write(&script, "abc").unwrap();
+        let name = script.to_str().unwrap();
+        let why = facts(&words(&[name])).unwrap_err().to_string();
+        assert!(why.contains(name) && why.contains("chmod +x"), "{why}");
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let found = facts(&words(&[name])).unwrap();
+        assert!(!found.is_elf);
+        // FIPS 180-2, appendix B.1.
+        let expect = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(found.sha256, expect);
+        assert!(!Executable::fresh(&found).unwrap().is_copy());
+    }
+
+    #[test]
+    fn what_is_no_program_is_refused_by_name() {
+        let check = |argv: &[&str], expect: &str| {
+            let why = facts(&words(argv)).unwrap_err().to_string();
+            assert!(why.contains(expect), "{why}");
+        };
+        check(&[], "a command is empty");
+        check(&[""], "a command is empty");
+        check(&["no-such-program"], "there is no program `no-such-program` in PATH");
+        check(&["/no/such/program"], "cannot run /no/such/program: ENOENT");
+        check(&["/"], "it is no file");
+    }
+
+    #[test]
+    fn a_copy_has_the_same_bytes_in_another_file() {
+        let found = facts(&words(&["sh"])).unwrap();
+        let (one, two) = (Executable::fresh(&found).unwrap(), Executable::fresh(&found).unwrap());
+        let inode = |path: &Path| {
+            use std::os::unix::fs::MetadataExt;
+            let about = std::fs::metadata(path).unwrap();
+            (about.dev(), about.ino())
+        };
+        let all = [one.path(), two.path(), Path::new(&found.path)].map(inode);
+        assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2], "{all:?}");
+        let sum = |path: &Path| sha256_of(&mut File::open(path).unwrap()).unwrap();
+        assert_eq!([sum(one.path()), sum(two.path())], [found.sha256.clone(), found.sha256]);
+    }
+}

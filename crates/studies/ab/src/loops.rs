@@ -1,0 +1,224 @@
+//! A trial of the loop protocol: all arms are started, and take turns in slices.
+
+use iolens_model::ab::AbArm;
+use iolens_model::outcome::ArmFact;
+use sha2::{Digest, Sha256};
+
+use crate::charged::Charged;
+use crate::conversation::{self, Conversation, Reading, Request};
+use crate::fault::AbFault;
+use crate::files::hex;
+use crate::setup::{AbExit, AbLayout, AbSetup};
+use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
+
+/// Runs a trial to its end. An arm that fails does not stop the others.
+pub(crate) fn trial(
+    setup: &AbSetup,
+    layout: &AbLayout,
+    seed: u64,
+    interrupted: &dyn Fn() -> bool,
+) -> AbTrial {
+    within(setup, layout, seed, |pinned, draws, course| {
+        let programs: Vec<usize> = setup.arms().into_iter().map(|(_, program)| program).collect();
+        let mut all = Turns { setup, layout, programs, course, interrupted, arms: Vec::new() };
+        all.start(pinned, draws);
+        all.warm_up(draws);
+        all.measure(draws);
+        all.end();
+    })
+}
+
+/// An arm while it runs.
+#[derive(Debug)]
+struct Turn {
+    /// `None` from when it has failed.
+    talk: Option<Conversation>,
+    /// What all its slices came to.
+    sums: Sums,
+    /// What it was charged before its first measured slice.
+    before: Charged,
+    idle_ns: Option<u64>,
+}
+
+/// The sums that a program told, by the number of its slice.
+#[derive(Debug, Default)]
+struct Sums {
+    hash: Sha256,
+    slices: u64,
+    any: bool,
+}
+
+impl Sums {
+    fn add(&mut self, sum: Option<&str>) {
+        self.any |= sum.is_some();
+        self.hash.update(format!("{} {}\n", self.slices, sum.unwrap_or_default()));
+        self.slices += 1;
+    }
+
+    fn sha256(self) -> Option<String> {
+        self.any.then(|| hex(&self.hash.finalize()))
+    }
+}
+
+struct Turns<'a> {
+    setup: &'a AbSetup,
+    layout: &'a AbLayout,
+    /// The program of each arm.
+    programs: Vec<usize>,
+    course: &'a mut Course,
+    interrupted: &'a dyn Fn() -> bool,
+    arms: Vec<Turn>,
+}
+
+impl Turns<'_> {
+    /// Starts the arms one after another in random order, each when the one before is set up.
+    fn start(&mut self, pinned: &Pinned, draws: &mut Draws) {
+        let silent = |_| Turn {
+            talk: None,
+            sums: Sums::default(),
+            before: Charged::default(),
+            idle_ns: Some(0),
+        };
+        self.arms = self.programs.iter().map(silent).collect();
+        for arm in self.order(draws) {
+            let program = &self.setup.programs[self.programs[arm]];
+            let started =
+                Conversation::start(program, self.setup.place, draws.seed(), pinned.beside());
+            let ready = started.and_then(|mut talk| {
+                talk.wait_until_ready(&self.setup.limits, self.interrupted)?;
+                Ok(talk)
+            });
+            match ready {
+                Ok(talk) => self.arms[arm].talk = Some(talk),
+                Err(fault) => self.fail(arm, fault),
+            }
+        }
+    }
+
+    /// The arms that still run, in random order; none where the user wants an end.
+    fn order(&self, draws: &mut Draws) -> Vec<usize> {
+        if self.course.is_interrupted() {
+            return Vec::new();
+        }
+        let mut order = self.course.going();
+        draws.shuffle(&mut order);
+        order
+    }
+
+    fn fail(&mut self, arm: usize, fault: AbFault) {
+        // Its process goes with what is dropped here.
+        self.keep(arm);
+        self.course.end(arm, fault);
+    }
+
+    fn slice(&mut self, arm: usize, request: &Request) -> Option<Reading> {
+        let expected_ns = self.layout.expected_ns.get(self.programs[arm]).copied().unwrap_or(0);
+        let limit_ns = self.setup.limits.of_slice(expected_ns);
+        let talk = self.arms[arm].talk.as_mut()?;
+        match talk.slice(request, limit_ns, self.interrupted) {
+            Ok(reading) => {
+                self.arms[arm].sums.add(reading.answer.sum.as_deref());
+                Some(reading)
+            }
+            Err(fault) => {
+                self.fail(arm, fault);
+                None
+            }
+        }
+    }
+
+    fn warm_up(&mut self, draws: &mut Draws) {
+        let request = Request::of(self.layout.operations);
+        for _ in 0..self.layout.warm_slices {
+            for arm in self.order(draws) {
+                self.slice(arm, &request);
+            }
+        }
+    }
+
+    fn measure(&mut self, draws: &mut Draws) {
+        let request = Request::of(self.layout.operations);
+        for turn in &mut self.arms {
+            if let Some(talk) = &mut turn.talk {
+                turn.before = talk.charged();
+            }
+        }
+        self.course.slices.reserve(self.arms.len() * self.layout.rounds as usize);
+        for round in 0..self.layout.rounds {
+            for arm in self.order(draws) {
+                if let Some(reading) = self.slice(arm, &request) {
+                    self.note(arm, round, &reading);
+                }
+            }
+            self.arms.iter().filter_map(|turn| turn.talk.as_ref()).for_each(|t| t.trim_errors());
+        }
+    }
+
+    fn note(&mut self, arm: usize, round: u32, reading: &Reading) {
+        let seq = self.course.slices.len();
+        let is_known = self.layout.cpu_unknown.get(self.programs[arm]).is_none_or(Option::is_none);
+        let cpu_ns = reading.cpu_ns.filter(|_| is_known);
+        let operations = self.layout.operations;
+        self.course.slices.push(slice_outcome((seq, round, arm), operations, reading, cpu_ns));
+        let turn = &mut self.arms[arm];
+        // The one before the first measured slice is not between two of them.
+        if round > 0 {
+            turn.idle_ns = turn.idle_ns.zip(reading.idle_cpu_ns).map(|(sum, idle)| sum + idle);
+        }
+        if let Some(own_ns) = reading.answer.own_ns {
+            self.course.arms[arm].ab.own_ns.push((u32::try_from(seq).unwrap_or(u32::MAX), own_ns));
+        }
+    }
+
+    /// Keeps what is known of an arm, whose process goes.
+    fn keep(&mut self, arm: usize) -> Option<Conversation> {
+        let turn = &mut self.arms[arm];
+        let mut talk = turn.talk.take()?;
+        let spent = talk.charged().since(&turn.before);
+        let ab = &mut self.course.arms[arm].ab;
+        *ab = AbArm {
+            unit: talk.ready().unit.clone(),
+            own_ns: std::mem::take(&mut ab.own_ns),
+            output_sha256: std::mem::take(&mut turn.sums).sha256(),
+            stray_lines: talk.stray_lines(),
+            idle_cpu_ns: turn.idle_ns,
+            ticks: spent.ticks,
+            calls: Vec::new(),
+        };
+        Some(talk)
+    }
+
+    fn end(&mut self) {
+        let (mut arms, mut talks) = (Vec::new(), Vec::new());
+        for arm in self.course.going() {
+            let Some(mut talk) = self.keep(arm) else { continue };
+            if let Err(fault) = talk.must_have_said_all() {
+                self.course.end(arm, fault);
+                continue;
+            }
+            if talk.has_children() {
+                let value = "it has child processes, which end with the trial".to_owned();
+                self.course.arm_facts.push(ArmFact { arm, name: "children".to_owned(), value });
+            }
+            if let Some(bytes) = talk.ready().bytes {
+                let (name, value) = ("bytes per operation".to_owned(), bytes.to_string());
+                self.course.arm_facts.push(ArmFact { arm, name, value });
+            }
+            arms.push(arm);
+            talks.push(talk);
+        }
+        let ends = conversation::finish(talks, &self.setup.limits, self.interrupted);
+        for (arm, end) in arms.into_iter().zip(ends) {
+            match end {
+                Err(AbFault::BadExit(_)) if self.setup.exit == AbExit::Ignored => {}
+                Err(fault) => self.course.end(arm, fault),
+                Ok(()) => {}
+            }
+        }
+        if (self.interrupted)() {
+            for arm in self.course.going() {
+                self.course.end(arm, AbFault::Interrupted);
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A process of an arm: how it is started, and how it ends.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use iolens_engine::describe_end;
+use iolens_model::ab::AbProgramFacts;
+use iolens_sys::errno::Errno;
+use iolens_sys::launch::{Begun, Program};
+use iolens_sys::poll::is_readable;
+use iolens_sys::{clock, file};
+
+use crate::fault::AbFault;
+use crate::files::Executable;
+use crate::setup::{AbPlace, AbProgram};
+
+/// What is kept of what a program writes to stderr.
+const ERRORS_BYTES_MAX: u64 = 64 << 10;
+
+/// Lines of it that are shown.
+const ERRORS_LINES_SHOWN: usize = 20;
+
+/// Time after which a wait looks whether the user wants an end.
+pub(crate) const LOOK_NS: u64 = 250_000_000;
+
+/// A program that can be started, from its fresh copy or in place.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    program: Program,
+    errors: File,
+    is_copy: bool,
+    /// Keeps the copy until it is executed.
+    _executable: Executable,
+}
+
+/// A process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    begun: Begun,
+    watch: OwnedFd,
+    errors: File,
+    is_copy: bool,
+}
+
+impl Prepared {
+    /// Gets ready to start an arm's program, with a seed of its own and these files: its input,
+    /// its output, and in loops the numbers 3 and 4.
+    ///
+    /// Errors: why it cannot be started.
+    pub(crate) fn new(
+        program: &AbProgram,
+        place: AbPlace,
+        seed: Seed,
+        files: &[BorrowedFd<'_>],
+    ) -> Result<Prepared, AbFault> {
+        let executable = match place {
+            AbPlace::FreshCopy => Executable::fresh(&program.facts),
+            AbPlace::InPlace => Ok(Executable::in_place(&program.facts)),
+        };
+        let executable = executable.map_err(|why| AbFault::NotStarted(why.to_string()))?;
+        let cannot = |errno| not_started(&program.facts, errno);
+        let errors = file::in_memory("iolens-errors").map_err(cannot)?;
+        let argv: Vec<Vec<u8>> = program.argv.iter().map(|word| word.clone().into()).collect();
+        let seed = seed.to_string();
+        // Of one width in every arm: the environment lies on the stack and moves it.
+        let environment = [
+            ("IOLENS_SEED", &*seed),
+            ("IOLENS_LOOP", "1"),
+            ("IOLENS_IN", "/dev/fd/3"),
+            ("IOLENS_OUT", "/dev/fd/4"),
+        ];
+        let speaks = files.len() > 2;
+        let environment = &environment[..if speaks { environment.len() } else { 1 }];
+        let mut all = files.to_vec();
+        all.insert(2, errors.as_fd());
+        let program = Program::with_files(executable.path(), &argv, environment, &all);
+        let is_copy = executable.is_copy();
+        Ok(Prepared { program: program.map_err(cannot)?, errors, is_copy, _executable: executable })
+    }
+
+    /// Starts it as one that stays.
+    ///
+    /// Errors: why it cannot be started.
+    pub(crate) fn begin(mut self, facts: &AbProgramFacts) -> Result<Process, AbFault> {
+        let cannot = |errno| not_started(facts, errno);
+        let begun = self.program.begin().map_err(cannot)?;
+        self.process(begun).map_err(cannot)
+    }
+
+    /// Starts it as one whose whole life is timed, without a pid namespace.
+    ///
+    /// Errors: why it cannot be started.
+    pub(crate) fn begin_timed(&mut self, facts: &AbProgramFacts) -> Result<Process, AbFault> {
+        let cannot = |errno| not_started(facts, errno);
+        let begun = self.program.begin_in_group().map_err(cannot)?;
+        self.process(begun).map_err(cannot)
+    }
+
+    /// The process that was begun.
+    ///
+    /// Errors: of pidfd_open(2).
+    fn process(&self, begun: Begun) -> Result<Process, Errno> {
+        let errors = self.errors.try_clone()?;
+        let watch = begun.watch().inspect_err(|_| {
+            begun.kill();
+            let _ = begun.wait();
+        })?;
+        Ok(Process { begun, watch, errors, is_copy: self.is_copy })
+    }
+}
+
+fn not_started(facts: &AbProgramFacts, errno: Errno) -> AbFault {
+    let hint = match errno {
+        Errno::ENOENT if !facts.is_elf => ": the interpreter in its first line is not there",
+        Errno::EACCES => ": a file system may be mounted noexec, and --in-place is without a copy",
+        errno if errno == Errno::from_raw(ENOEXEC) => {
+            ": it is neither a program of this machine nor a script that begins with #!"
+        }
+        _ => "",
+    };
+    AbFault::NotStarted(format!("cannot start {}: {errno}{hint}", facts.path))
+}
+
+/// asm-generic/errno-base.h.
+const ENOEXEC: i32 = 8;
+
+/// A number for a process to draw its own from, which differs in each: copies that walk the same
+/// random way warm the caches for each other. It has 18 digits and fits into 63 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seed(u64);
+
+impl Seed {
+    /// From a random number.
+    pub(crate) fn of(random: u64) -> Seed {
+        const SMALLEST: u64 = 100_000_000_000_000_000;
+        Seed(SMALLEST + random % (9 * SMALLEST))
+    }
+}
+
+impl std::fmt::Display for Seed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Process {
+    /// Its id.
+    pub(crate) fn id(&self) -> u32 {
+        self.begun.id()
+    }
+
+    /// Readable from its end.
+    pub(crate) fn watch(&self) -> BorrowedFd<'_> {
+        self.watch.as_fd()
+    }
+
+    /// Whether it ends by then, or the user wants an end.
+    pub(crate) fn ends_by(&self, deadline_ns: u64, interrupted: &dyn Fn() -> bool) -> bool {
+        loop {
+            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
+            match is_readable(self.watch(), left_ns.min(LOOK_NS)) {
+                Ok(true) => return true,
+                Ok(false) if left_ns == 0 => return false,
+                Ok(false) | Err(Errno::EINTR) if interrupted() => return false,
+                Ok(false) | Err(Errno::EINTR) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Waits for its end and says how it was.
+    ///
+    /// Errors: what the system said.
+    pub(crate) fn wait(&self) -> Result<iolens_sys::launch::Ended, Errno> {
+        self.begun.wait()
+    }
+
+    /// Asks it to end.
+    pub(crate) fn terminate(&self) {
+        self.begun.terminate();
+    }
+
+    /// How it ended, which it has, with what it said.
+    pub(crate) fn obituary(&self) -> String {
+        let end = match self.begun.wait() {
+            Ok(ended) => self.end_in_words(ended.status),
+            Err(errno) => format!("ended, and cannot be waited for: {errno}"),
+        };
+        format!("{end}{}", self.last_words())
+    }
+
+    fn end_in_words(&self, status: i32) -> String {
+        let status = ExitStatus::from_raw(status);
+        let words = describe_end(status);
+        // What ld.so(8) exits with where a library is missing, and a shell where a program is.
+        match self.is_copy && status.code() == Some(127) {
+            true => format!(
+                "{words} (it ran from a copy without a name: if it looks for files or libraries \
+                 beside its own, measure it with --in-place)"
+            ),
+            false => words,
+        }
+    }
+
+    /// What it last wrote to stderr, as the end of a sentence.
+    pub(crate) fn last_words(&self) -> String {
+        match last_lines(&self.errors) {
+            Some(lines) => format!("; it wrote to stderr:\n{lines}"),
+            None => ", and wrote nothing to stderr".to_owned(),
+        }
+    }
+
+    /// Forgets what it wrote to stderr but for the end, if that is much.
+    pub(crate) fn trim_errors(&self) {
+        let bytes = self.errors.metadata().map_or(0, |about| about.len());
+        if bytes > 16 * ERRORS_BYTES_MAX {
+            // The program writes on behind, where it was; what lies before takes no memory.
+            let kept = end_of(&self.errors).unwrap_or_default();
+            let from = bytes.saturating_sub(kept.len() as u64);
+            let _ = self.errors.set_len(0);
+            let _ = self.errors.write_all_at(&kept, from);
+        }
+    }
+}
+
+/// A process that nobody has waited for does not outlive its value.
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.begun.ended().is_none() {
+            self.begun.kill();
+            let _ = self.begun.wait();
+        }
+    }
+}
+
+fn end_of(file: &File) -> Option<Vec<u8>> {
+    let bytes = file.metadata().ok()?.len();
+    let length = bytes.min(ERRORS_BYTES_MAX);
+    let mut end = vec![0; usize::try_from(length).ok()?];
+    let read = file.read_at(&mut end, bytes - length).ok()?;
+    end.truncate(read);
+    Some(end)
+}
+
+/// The last lines of what was written to a file, without what was not meant to be read.
+fn last_lines(file: &File) -> Option<String> {
+    let end = end_of(file)?;
+    let text = String::from_utf8_lossy(&end);
+    let clean = |line: &str| -> String {
+        line.trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    };
+    let lines: Vec<String> = text.trim_matches(['\0', '\n']).lines().map(clean).collect();
+    let shown = &lines[lines.len().saturating_sub(ERRORS_LINES_SHOWN)..];
+    Some(shown.join("\n")).filter(|lines| !lines.trim().is_empty())
+}

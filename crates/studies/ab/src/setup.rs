@@ -1,0 +1,150 @@
+//! What a trial is told: the programs, and how they are run.
+
+use iolens_model::ab::{AbMode, AbProgramFacts};
+use iolens_model::arm::{Arm, Role};
+
+/// A program, ready for one cell: its arguments have no placeholders any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbProgram {
+    /// The arm's name.
+    pub name: String,
+    /// Its words, of which the first is how it sees itself called.
+    pub argv: Vec<String>,
+    /// Its file.
+    pub facts: AbProgramFacts,
+}
+
+/// What each process executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbPlace {
+    /// A copy of the file of its own.
+    FreshCopy,
+    /// The file where it lies.
+    InPlace,
+}
+
+/// Which programs have a hidden second copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbCopies {
+    /// All.
+    OfAll,
+    /// The first.
+    OfBaseline,
+}
+
+/// Whether programs may exit with a status that is not 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbExit {
+    /// They may not.
+    MustBeZero,
+    /// They may.
+    Ignored,
+}
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AbLimits {
+    /// From the start of a program to its `ready`, and for a first operation.
+    pub start_ns: u64,
+    /// A slice, or a run of a command, at least: twenty times what is expected may be more.
+    pub slice_ns: u64,
+    /// A command's first run, of which nothing is known.
+    pub first_run_ns: u64,
+    /// From the end of its input to a program's end.
+    pub end_ns: u64,
+    /// From SIGTERM to SIGKILL.
+    pub term_ns: u64,
+}
+
+impl AbLimits {
+    /// What the protocol promises.
+    pub const USUAL: AbLimits = AbLimits {
+        start_ns: 30_000_000_000,
+        slice_ns: 5_000_000_000,
+        first_run_ns: 600_000_000_000,
+        end_ns: 5_000_000_000,
+        term_ns: 2_000_000_000,
+    };
+
+    /// The limit of something that is expected to take so long.
+    #[must_use]
+    pub(crate) fn of_slice(&self, expected_ns: u64) -> u64 {
+        self.slice_ns.max(expected_ns.saturating_mul(20))
+    }
+}
+
+/// One cell's programs and how they are run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbSetup {
+    /// How they are measured.
+    pub mode: AbMode,
+    /// The baseline first; at least one.
+    pub programs: Vec<AbProgram>,
+    /// Which have a second copy.
+    pub copies: AbCopies,
+    /// What they run from.
+    pub place: AbPlace,
+    /// What becomes of a status.
+    pub exit: AbExit,
+    /// Path of the standard input of whole commands; `None` for an empty one.
+    pub input: Option<String>,
+    /// A command that runs before each run of a command; its file is found each time.
+    pub prepare: Option<Vec<String>>,
+    /// The processors that may be drawn; at least one.
+    pub cpus: Vec<u32>,
+    /// How long a slice is to take, ns.
+    pub slice_ns: u64,
+    /// How long things may take.
+    pub limits: AbLimits,
+}
+
+/// How long a slice of the loop protocol is to take.
+pub const AB_SLICE_NS: u64 = 500_000;
+
+/// The same where an arm uses several processors: a wake-up is a tenth of half a millisecond.
+pub const AB_SLICE_ALL_CPUS_NS: u64 = 5_000_000;
+
+impl AbSetup {
+    /// The arms of a trial, each with the number of its program; a copy follows its original.
+    #[must_use]
+    pub fn arms(&self) -> Vec<(Arm, usize)> {
+        let mut arms = Vec::with_capacity(2 * self.programs.len());
+        for (index, program) in self.programs.iter().enumerate() {
+            let name = &program.name;
+            let arm = |label: String, role| (Arm { label, primitive: name.clone(), role }, index);
+            arms.push(arm(name.clone(), Role::against(index == 0, false)));
+            if index == 0 || self.copies == AbCopies::OfAll {
+                arms.push(arm(format!("{name} (A/A)"), Role::SelfCheck));
+            }
+        }
+        arms
+    }
+}
+
+/// Where the arms of a trial run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbPlacement {
+    /// All on one processor, with the coordinator; another one each trial.
+    OneCpu,
+    /// On all of the setup's: an arm uses more than one.
+    AllCpus,
+}
+
+/// What was found out before the trials of a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbLayout {
+    /// Operations of a slice; 1 for commands.
+    pub operations: u64,
+    /// Rounds of a trial, in each of which every arm runs once.
+    pub rounds: u32,
+    /// Slices of each arm before the rounds.
+    pub warm_slices: u32,
+    /// Where the arms run.
+    pub placement: AbPlacement,
+    /// What a slice takes, ns, of each program.
+    pub expected_ns: Vec<u64>,
+    /// Why CPU time is not known, of each program; `None` where it is.
+    pub cpu_unknown: Vec<Option<String>>,
+    /// What starting `true` takes, ns; `None` in loops.
+    pub true_ns: Option<u64>,
+}

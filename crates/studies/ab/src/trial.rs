@@ -1,0 +1,321 @@
+//! What came of a trial, as plain data.
+
+use iolens_engine::environment::Before;
+use iolens_model::ab::AbArm;
+use iolens_model::arm::{Arm, ArmOutcome};
+use iolens_model::cell::Cell;
+use iolens_model::outcome::{ArmFact, Counts, EndFacts, Environment, SliceOutcome, TrialOutcome};
+use iolens_model::reading::NotMeasured;
+use iolens_model::status::Status;
+use iolens_model::trial::SliceKind;
+use iolens_sys::proc::Root;
+use iolens_sys::{affinity, clock};
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::conversation::{Beside, Reading};
+use crate::fault::AbFault;
+use crate::program::Seed;
+use crate::setup::{AbLayout, AbPlacement, AbSetup};
+
+/// What came of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AbTrial {
+    /// Start, nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// From the start of the first process to the end of the last.
+    pub duration_ns: u64,
+    /// In the order of [`AbSetup::arms`].
+    pub arms: Vec<AbArmTrial>,
+    /// In the order in which they ran.
+    pub slices: Vec<SliceOutcome>,
+    /// The machine around it.
+    pub environment: Environment,
+    /// The processors that its arms could run on.
+    pub cpus: Vec<u32>,
+    /// What is not known of an arm, and why.
+    pub not_measured: Vec<NotMeasured>,
+    /// What a reader of an arm's numbers should know.
+    pub arm_facts: Vec<ArmFact>,
+}
+
+/// What came of an arm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbArmTrial {
+    /// Which arm.
+    pub arm: Arm,
+    /// What ended it; `None` where nothing did.
+    pub fault: Option<AbFault>,
+    /// What is known of it besides counts.
+    pub ab: AbArm,
+}
+
+/// Where a trial stands in its run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbPosition {
+    /// Pass, from 1.
+    pub pass: u32,
+    /// Position in the pass, from 0.
+    pub position: u32,
+    /// The setting of the axes.
+    pub cell: Cell,
+    /// Build of iolens.
+    pub build: String,
+}
+
+impl AbTrial {
+    /// How the trial ended, and why: it is good where the baseline has something to be compared
+    /// with.
+    #[must_use]
+    pub fn status(&self) -> (Status, Option<String>) {
+        let faults = || self.arms.iter().filter_map(|one| one.fault.as_ref().map(|f| (one, f)));
+        let why = faults().next().map(|(one, fault)| format!("`{}` {fault}", one.arm.label));
+        if faults().any(|(_, fault)| *fault == AbFault::Interrupted) {
+            return (Status::Interrupted, why);
+        }
+        let is_good = |name: &str| {
+            let mut own = self.arms.iter().filter(|one| one.arm.primitive == name);
+            own.all(|one| one.fault.is_none())
+        };
+        let names: Vec<&str> = self.arms.iter().map(|one| &*one.arm.primitive).collect();
+        let baseline = names.first().copied().unwrap_or_default();
+        let others = names.iter().any(|name| *name != baseline && is_good(name));
+        match is_good(baseline) && others {
+            true => (Status::Ok, None),
+            false => (Status::Failed, why),
+        }
+    }
+
+    /// The same as other studies have it, and what is known of each arm besides.
+    #[must_use]
+    pub fn outcome(self, at: AbPosition) -> (TrialOutcome, Vec<AbArm>) {
+        let (status, reason) = self.status();
+        let of_arm = |one: &AbArmTrial| ArmOutcome {
+            arm: one.arm.clone(),
+            status: one.fault.as_ref().map_or(Status::Ok, AbFault::status),
+            reason: one.fault.as_ref().map(AbFault::to_string),
+            copies_sender: None,
+            copies_end_to_end: None,
+            latency: None,
+            server: None,
+        };
+        let arms = self.arms.iter().map(of_arm).collect();
+        let (build, size) = (at.build, at.cell.size.0);
+        let outcome = TrialOutcome {
+            pass: at.pass,
+            position: at.position,
+            isolated: false,
+            cell: at.cell,
+            started_unix_ns: self.started_unix_ns,
+            duration_ns: self.duration_ns,
+            status,
+            reason,
+            arms,
+            slices: self.slices,
+            environment: self.environment,
+            far_environment: None,
+            tx: Some(EndFacts {
+                build,
+                message_bytes: size,
+                threads: 1,
+                thread_cpus: vec![self.cpus],
+                congestion: None,
+                send_buffer_bytes: None,
+                receive_buffer_bytes: None,
+                nodelay: None,
+                mss_bytes: None,
+                mtu_bytes: None,
+                packet_taps: None,
+                ring_bytes: None,
+                bracket_ns: 0,
+                thread_pmus: Vec::new(),
+                by_pmu: Vec::new(),
+                arm_facts: self.arm_facts,
+                starts: Vec::new(),
+                strangers: None,
+                strange_datagrams: None,
+                flows: Vec::new(),
+                min_round_trip_ns: None,
+                busy_polled_packets: None,
+                not_measured: self.not_measured,
+            }),
+            rx: None,
+        };
+        (outcome, self.arms.into_iter().map(|one| one.ab).collect())
+    }
+}
+
+/// The counts of a slice, or of a run of a command, in the model's words.
+pub(crate) fn slice_outcome(
+    (seq, round, arm): (usize, u32, usize),
+    operations: u64,
+    reading: &Reading,
+    cpu_ns: Option<u64>,
+) -> SliceOutcome {
+    let [faults, switches] = [reading.charged.faults, reading.charged.switches];
+    SliceOutcome {
+        seq: u32::try_from(seq).unwrap_or(u32::MAX),
+        round,
+        kind: SliceKind::Measured,
+        arm,
+        all_active_ns: reading.time_ns,
+        tx: Counts {
+            messages: operations,
+            time_ns: reading.time_ns,
+            task_clock_ns: cpu_ns,
+            voluntary_switches: switches.map(|[waited, _]| waited),
+            involuntary_switches: switches.map(|[_, taken]| taken),
+            minor_faults: faults.map(|[minor, _]| minor),
+            major_faults: faults.map(|[_, major]| major),
+            ..Counts::default()
+        },
+        rx: None,
+    }
+}
+
+/// What is drawn in a trial.
+#[derive(Debug)]
+pub(crate) struct Draws(Pcg64Mcg);
+
+impl Draws {
+    /// From the trial's seed.
+    pub(crate) fn of(seed: u64) -> Draws {
+        Draws(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    /// A process's own seed.
+    pub(crate) fn seed(&mut self) -> Seed {
+        Seed::of(self.0.random())
+    }
+
+    /// One of these, of which there is one at least.
+    fn one_of(&mut self, cpus: &[u32]) -> Option<u32> {
+        let last = cpus.len().checked_sub(1)?;
+        cpus.get(self.0.random_range(0..=last)).copied()
+    }
+
+    /// Puts numbers into random order.
+    pub(crate) fn shuffle(&mut self, order: &mut [usize]) {
+        order.shuffle(&mut self.0);
+    }
+}
+
+/// Has the calling thread, and what it starts, run on some processors for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Pinned {
+    before: Vec<u32>,
+    cpus: Vec<u32>,
+}
+
+impl Pinned {
+    /// On one of the setup's processors, or on all of them.
+    ///
+    /// Errors: what was tried and what the system said.
+    pub(crate) fn as_placed(
+        setup: &AbSetup,
+        placement: AbPlacement,
+        draws: &mut Draws,
+    ) -> Result<Pinned, AbFault> {
+        let cannot = |what: &str, errno| {
+            AbFault::System(format!("cannot {what}: {errno}; --cpus names those it may run on"))
+        };
+        let before = affinity::thread_cpus()
+            .map_err(|errno| cannot("ask on which CPUs iolens may run", errno))?;
+        let cpus = match placement {
+            AbPlacement::OneCpu => draws.one_of(&setup.cpus).into_iter().collect(),
+            AbPlacement::AllCpus => setup.cpus.clone(),
+        };
+        affinity::restrict_thread(&cpus)
+            .map_err(|errno| cannot(&format!("bind the arms to CPUs {cpus:?}"), errno))?;
+        Ok(Pinned { before, cpus })
+    }
+
+    /// Where that is.
+    pub(crate) fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+
+    /// Where the programs are, as seen from here.
+    pub(crate) fn beside(&self) -> Beside {
+        if self.cpus.len() == 1 { Beside::SameCpu } else { Beside::OtherCpus }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // It could run there before.
+        let _ = affinity::restrict_thread(&self.before);
+    }
+}
+
+/// What the arms of a trial came to, before it is put together.
+#[derive(Debug)]
+pub(crate) struct Course {
+    pub(crate) arms: Vec<AbArmTrial>,
+    pub(crate) slices: Vec<SliceOutcome>,
+    pub(crate) arm_facts: Vec<ArmFact>,
+}
+
+impl Course {
+    /// Nothing has happened yet.
+    pub(crate) fn none(setup: &AbSetup) -> Course {
+        let begun = |(arm, _)| AbArmTrial { arm, fault: None, ab: AbArm::default() };
+        let arms = setup.arms().into_iter().map(begun).collect();
+        Course { arms, slices: Vec::new(), arm_facts: Vec::new() }
+    }
+
+    /// Ends an arm, unless something else has before.
+    pub(crate) fn end(&mut self, arm: usize, fault: AbFault) {
+        self.arms[arm].fault.get_or_insert(fault);
+    }
+
+    /// Arms that nothing has ended.
+    pub(crate) fn going(&self) -> Vec<usize> {
+        (0..self.arms.len()).filter(|&arm| self.arms[arm].fault.is_none()).collect()
+    }
+
+    /// Whether the user has ended it.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.arms.iter().any(|one| one.fault == Some(AbFault::Interrupted))
+    }
+}
+
+/// Runs something with the readings of the machine around it, on the processors of a layout.
+pub(crate) fn within(
+    setup: &AbSetup,
+    layout: &AbLayout,
+    seed: u64,
+    run: impl FnOnce(&Pinned, &mut Draws, &mut Course),
+) -> AbTrial {
+    let (root, started_unix_ns) = (Root::real(), clock::unix_ns());
+    let (mut draws, mut course) = (Draws::of(seed), Course::none(setup));
+    let before = Before::read(&root);
+    let begin_ns = clock::monotonic_ns();
+    let pinned = Pinned::as_placed(setup, layout.placement, &mut draws);
+    match &pinned {
+        Ok(pinned) => run(pinned, &mut draws, &mut course),
+        Err(fault) => {
+            (0..course.arms.len()).for_each(|arm| course.end(arm, fault.clone()));
+        }
+    }
+    let duration_ns = clock::monotonic_ns() - begin_ns;
+    let cpus = pinned.as_ref().map(|pinned| pinned.cpus().to_vec()).unwrap_or_default();
+    drop(pinned);
+    let unknown = layout.cpu_unknown.iter().zip(&setup.programs);
+    let not_measured = unknown.filter_map(|(why, program)| {
+        let why = format!("`{}` {}", program.name, why.as_ref()?);
+        Some(NotMeasured { metric: "task_clock".to_owned(), why })
+    });
+    let not_measured = not_measured.collect();
+    AbTrial {
+        started_unix_ns,
+        duration_ns,
+        arms: course.arms,
+        slices: course.slices,
+        environment: before.after(&root),
+        cpus,
+        not_measured,
+        arm_facts: course.arm_facts,
+    }
+}
