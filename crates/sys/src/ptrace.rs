@@ -105,7 +105,9 @@ pub struct TracedProgram {
     /// The task whose stop was told last: it goes on when the next is asked for.
     stopped: Option<Resumption>,
     ended: Option<i32>,
-    watch: Watch,
+    /// The first process; `None` until it is there.
+    fd: Option<OwnedFd>,
+    watches: Vec<Watch>,
     _stays: PhantomData<*const ()>,
 }
 
@@ -146,12 +148,14 @@ impl TracedProgram {
             tasks: HashMap::from([(first, None)]),
             stopped: None,
             ended: None,
-            watch: Watch::default(),
+            fd: None,
+            watches: Vec::new(),
             _stays: PhantomData,
         };
-        let fd = Pid::from_raw(first).ok_or(failed(Errno::ESRCH))?;
-        let fd = pidfd_open(fd, PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
-        traced.watch = Watch::over(fd, deadline_ns).map_err(failed)?;
+        let id = Pid::from_raw(first).ok_or(failed(Errno::ESRCH))?;
+        let fd = pidfd_open(id, PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
+        traced.fd = Some(fd);
+        traced.end_by(deadline_ns).map_err(failed)?;
         seize(first).map_err(TraceError::Seize)?;
         here.write_all(&[1]).map_err(|error| failed(error.into()))?;
         traced.await_execution(&mut here)?;
@@ -187,7 +191,16 @@ impl TracedProgram {
     /// Whether it was killed because its time was over.
     #[must_use]
     pub fn is_overdue(&self) -> bool {
-        self.watch.is_overdue.load(Ordering::Relaxed)
+        self.watches.iter().any(|watch| watch.is_overdue.load(Ordering::Relaxed))
+    }
+
+    /// Has it killed at an earlier deadline than before.
+    ///
+    /// Errors: `EAGAIN` where there may be no more threads, `EMFILE`.
+    pub fn end_by(&mut self, deadline_ns: u64) -> Result<(), Errno> {
+        let fd = self.fd.as_ref().ok_or(Errno::ESRCH)?;
+        self.watches.push(Watch::over(fd.try_clone()?, deadline_ns)?);
+        Ok(())
     }
 
     /// Lets the task of the last stop go on and waits for the next, of whichever task. Signals
@@ -256,7 +269,7 @@ impl Drop for TracedProgram {
                 Err(_) => break,
             }
         }
-        self.watch.end();
+        self.watches.drain(..).for_each(Watch::end);
     }
 }
 
@@ -274,10 +287,10 @@ impl Resumption {
 
 /// Who kills a program at its deadline. It is a thread of its own, because wait4(2) knows no
 /// time-out, and a signal that ends it may come just before it begins.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Watch {
     is_overdue: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: JoinHandle<()>,
 }
 
 impl Watch {
@@ -298,14 +311,12 @@ impl Watch {
             }
         };
         let thread = std::thread::Builder::new().name("trace-watch".to_owned()).spawn(watch)?;
-        Ok(Watch { is_overdue, thread: Some(thread) })
+        Ok(Watch { is_overdue, thread })
     }
 
     /// Ends with the program, which has ended.
-    fn end(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    fn end(self) {
+        let _ = self.thread.join();
     }
 }
 

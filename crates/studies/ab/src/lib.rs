@@ -2,3 +2,7 @@
 //! processes take turns in short slices, and nothing is claimed without an interval.
 
 #![forbid(unsafe_code)]
+
+pub mod call_changes;
+pub mod calls;
+pub mod calls_error;
