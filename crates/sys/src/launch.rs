@@ -30,6 +30,9 @@ use crate::clock::monotonic_ns;
 use crate::errno::Errno;
 use crate::poll::is_readable;
 
+/// The place of what takes a program's errors, among its files.
+const ERRORS: usize = 2;
+
 /// Stack of a child until it executes, in 16-byte units: a few calls deep.
 const STACK_UNITS: usize = (64 << 10) / 16;
 
@@ -184,6 +187,19 @@ impl Program {
         Ok(Begun { pid, ended: Mutex::new(None) })
     }
 
+    /// Becomes this program, with the descriptors of this process and its own for errors; returns
+    /// if it cannot, with the reason in `errno`. Allocates nothing, so that a forked child may call
+    /// it.
+    pub(crate) fn execute(&self) {
+        // SAFETY: both lists end by null, and lead to strings of this struct.
+        unsafe {
+            if let Some(errors) = self.files.get(ERRORS) {
+                libc::dup2(errors.as_raw_fd(), libc::STDERR_FILENO);
+            }
+            libc::execve(self.path.as_ptr(), self.argv.as_ptr(), self.envp.as_ptr());
+        }
+    }
+
     fn start(&mut self, parent: &Parent, apart: c_int, leads: bool) -> Result<libc::pid_t, Errno> {
         let mut job = Job {
             path: self.path.as_ptr(),
@@ -199,18 +215,14 @@ impl Program {
         // SAFETY: it is as large as the vector; stacks grow down here, from an address
         // that 16 divides because the element's alignment does.
         let top = unsafe { self.stack.as_mut_ptr().add(STACK_UNITS) }.cast::<c_void>();
-        let blocked = all_signals();
-        // SAFETY: both sets are valid, and pthread_sigmask writes the second.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, &raw mut job.mask) };
+        let blocked = SignalsBlocked::all();
+        job.mask = blocked.before;
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | apart;
         // SAFETY: see the module's note. This thread goes on when the child has executed
         // or ended, so `job` and the stack outlive what the child does with them.
         let pid = unsafe { libc::clone(child, top, flags, (&raw mut job).cast()) };
         let failed = Errno::from(std::io::Error::last_os_error());
-        // SAFETY: the set was written above.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const job.mask, std::ptr::null_mut())
-        };
+        drop(blocked);
         if pid < 0 {
             return Err(failed);
         }
@@ -391,6 +403,35 @@ fn has_ended(fd: RawFd) -> bool {
     // SAFETY: one struct, which lives on this stack; the call is async-signal-safe, and leaves
     // out what has a negative number.
     unsafe { libc::poll(&raw mut polled, 1, 0) > 0 }
+}
+
+/// All signals of the calling thread wait, until this is dropped: no handler of ours runs in a
+/// child that has yet to execute.
+pub(crate) struct SignalsBlocked {
+    before: libc::sigset_t,
+}
+
+impl SignalsBlocked {
+    pub(crate) fn all() -> SignalsBlocked {
+        let (all, mut before) = (all_signals(), no_signals());
+        // SAFETY: both sets are valid, and pthread_sigmask writes the second.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
+        SignalsBlocked { before }
+    }
+
+    /// Lets through what was let through before. A forked child may call it.
+    pub(crate) fn put_back(&self) {
+        // SAFETY: the set was written by pthread_sigmask(3).
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut())
+        };
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        self.put_back();
+    }
 }
 
 fn no_signals() -> libc::sigset_t {

@@ -40,6 +40,7 @@ pub mod poll_set;
 pub mod proc;
 pub mod proc_stat;
 pub mod process;
+pub mod ptrace;
 pub mod ring;
 pub mod scan;
 pub mod seccomp;

@@ -7,6 +7,9 @@
 #![forbid(unsafe_code)]
 
 mod calibrate;
+pub mod call_changes;
+pub mod calls;
+pub mod calls_error;
 mod charged;
 mod commands;
 mod conversation;

@@ -87,22 +87,23 @@ impl AbTrial {
         }
     }
 
-    /// The same as other studies have it, and what is known of each arm besides.
+    /// The same as other studies have it.
     #[must_use]
-    pub fn outcome(self, at: AbPosition) -> (TrialOutcome, Vec<AbArm>) {
+    pub fn outcome(self, at: AbPosition) -> TrialOutcome {
         let (status, reason) = self.status();
-        let of_arm = |one: &AbArmTrial| ArmOutcome {
-            arm: one.arm.clone(),
+        let of_arm = |one: AbArmTrial| ArmOutcome {
+            arm: one.arm,
             status: one.fault.as_ref().map_or(Status::Ok, AbFault::status),
             reason: one.fault.as_ref().map(AbFault::to_string),
             copies_sender: None,
             copies_end_to_end: None,
             latency: None,
             server: None,
+            ab: Some(Box::new(one.ab)),
         };
-        let arms = self.arms.iter().map(of_arm).collect();
+        let arms = self.arms.into_iter().map(of_arm).collect();
         let (build, size) = (at.build, at.cell.size.0);
-        let outcome = TrialOutcome {
+        TrialOutcome {
             pass: at.pass,
             position: at.position,
             isolated: false,
@@ -141,8 +142,7 @@ impl AbTrial {
                 not_measured: self.not_measured,
             }),
             rx: None,
-        };
-        (outcome, self.arms.into_iter().map(|one| one.ab).collect())
+        }
     }
 }
 
