@@ -160,7 +160,8 @@ mod tests {
     fn the_short_set_tells_rows_apart_and_says_what_came_of_them() {
         let (run, analysis) = fixture::run();
         let (runs, analyses) = (std::slice::from_ref(&run), std::slice::from_ref(&analysis));
-        let short = |rows: Rows<'_>| of(rows, Columns::Short).expect("columns of its own");
+        let short =
+            |rows: Rows<'_>| of(rows, Columns::Named(&rows.short())).expect("columns of its own");
         // Times of requests are there where there are any, an axis where rows differ in it.
         let (with_rr, _) = fixture::whole();
         let tables = [
@@ -183,7 +184,7 @@ mod tests {
         let (mut run, _) = fixture::run();
         run.trials.truncate(3);
         let rows = Rows::Arms(std::slice::from_ref(&run));
-        insta::assert_snapshot!(reasons(rows, Columns::Short).unwrap(), @r#"
+        insta::assert_snapshot!(reasons(rows, Columns::Named(&rows.short())).unwrap(), @r#"
         first_row,last_row,column,reason
         1,18,cycles,"no PMU in this guest (event_source has software, msr, tracepoint)"
         "#);

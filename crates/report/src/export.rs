@@ -10,8 +10,6 @@ use crate::records::{self, Record};
 /// Which columns are wanted.
 #[derive(Debug, Clone, Copy)]
 pub enum Columns<'a> {
-    /// Those that most readers need: which row it is, what came of it, what it cost.
-    Short,
     /// All that there are.
     All,
     /// These, in this order.
@@ -58,7 +56,6 @@ impl<'a> Rows<'a> {
         columns: Columns<'_>,
     ) -> Result<impl Iterator<Item = Record> + 'a, UnknownColumn> {
         let names = match columns {
-            Columns::Short => self.short(),
             Columns::All => Vec::new(),
             Columns::Named(names) => names.to_vec(),
         };
@@ -69,8 +66,10 @@ impl<'a> Rows<'a> {
         Ok(all.map(move |record| record.only(&names)))
     }
 
-    /// The columns of the short set, in the order that rows have.
-    pub(crate) fn short(self) -> Vec<String> {
+    /// The columns that most readers need, in the order that rows have: which row it is, what came
+    /// of it, what it cost. Every row is looked at.
+    #[must_use]
+    pub fn short(self) -> Vec<String> {
         let kind = match self {
             Rows::Arms(_) => Kind::Arms,
             Rows::Slices(_) => Kind::Slices,

@@ -75,15 +75,23 @@ fn rows(args: &args::Export, kind: RowKind) -> Result<(String, String), Failure>
         RowKind::Cells => Rows::Cells(&runs, &analyses),
     };
     let format = named_format(args).unwrap_or(RowFormat::Csv);
+    let short = match &args.columns[..] {
+        [] if format == RowFormat::Csv => rows.short(),
+        _ => Vec::new(),
+    };
     let columns = match &args.columns[..] {
-        [] if format == RowFormat::Csv => Columns::Short,
+        [] if format == RowFormat::Csv => Columns::Named(&short),
         [] => Columns::All,
         [all] if all == "all" => Columns::All,
         named => Columns::Named(named),
     };
     let written = match format {
         RowFormat::Csv => {
-            csv::of(rows, columns).and_then(|table| Ok((table, csv::reasons(rows, columns)?)))
+            let reasons = match args.output {
+                Some(_) => csv::reasons(rows, columns),
+                None => Ok(String::new()),
+            };
+            csv::of(rows, columns).and_then(|table| Ok((table, reasons?)))
         }
         RowFormat::Json => json::of(rows, columns).map(|objects| (objects, String::new())),
     };
