@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ab;
 mod across;
 pub mod after_drop;
 pub mod analyse;

@@ -275,6 +275,11 @@ fn typical_ratios(
     (0..sums.len()).map(typical).collect()
 }
 
+/// Whether nothing of a trial can be used, whatever its arms counted.
+pub(crate) fn is_refused(trial: &TrialOutcome) -> bool {
+    trial_refusal(trial).is_some()
+}
+
 /// Why the trial as a whole cannot be used. A trial marked invalid that names
 /// arms loses only these.
 fn trial_refusal(trial: &TrialOutcome) -> Option<Refusal> {

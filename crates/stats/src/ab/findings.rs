@@ -1,0 +1,241 @@
+//! What is found, as numbers. A change is exp(ln(arm / other)) − 1: +0.049 is 4.9 % more of the
+//! quantity per operation. Arms are given by their place, the baseline being 0.
+
+use iolens_model::ab::AbQuantity;
+use serde::Serialize;
+
+use super::AbLook;
+use crate::estimate::Interval;
+
+/// What is concluded of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbJudgement {
+    /// The look that this was.
+    pub look: AbLook,
+    /// By quantity and arm.
+    pub contrasts: Vec<AbContrast>,
+    /// The arms that have a hidden copy, by quantity and arm.
+    pub copies: Vec<AbCopies>,
+    /// What cannot be compared.
+    pub missing: Vec<AbMissing>,
+}
+
+impl AbJudgement {
+    /// Whether a run may end here: there are contrasts, and each is decided.
+    #[must_use]
+    pub fn decided(&self) -> bool {
+        !self.contrasts.is_empty() && self.contrasts.iter().all(AbContrast::is_decided)
+    }
+}
+
+/// An arm against the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbContrast {
+    /// Which arm.
+    pub arm: usize,
+    /// What is compared.
+    pub quantity: AbQuantity,
+    /// Units that have both arms.
+    pub units: u32,
+    /// The change; `None` where it is too large to be a number.
+    pub change: Option<f64>,
+    /// Interval of 95 % for this change alone, looked at once; `None` with too few units for one.
+    pub pointwise: Option<Interval>,
+    /// The interval of the verdict: at the level of the look, for all claims together.
+    pub simultaneous: Option<Interval>,
+    /// What layout may explain, as a fraction of time; `None` where nothing was linked anew.
+    pub layout_allowance: Option<f64>,
+    /// The word.
+    pub verdict: AbVerdict,
+    /// The rule and its numbers.
+    pub reason: AbReason,
+    /// What could have been seen.
+    pub power: AbPower,
+}
+
+impl AbContrast {
+    /// Whether more units cannot be expected to change the verdict: it is FASTER, SLOWER or
+    /// EQUIVALENT, or BUILD with an interval that nowhere reaches beyond the allowance.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        match self.verdict {
+            AbVerdict::Equivalent | AbVerdict::Slower | AbVerdict::Faster => true,
+            AbVerdict::Build => {
+                matches!(self.reason, AbReason::WithinAllowance { is_whole: true, .. })
+            }
+            AbVerdict::Invalid | AbVerdict::Small | AbVerdict::Inconclusive => false,
+        }
+    }
+}
+
+/// What can be concluded, in the order in which it is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum AbVerdict {
+    /// Copies of one arm differ.
+    Invalid,
+    /// The difference is smaller than δ, either way.
+    Equivalent,
+    /// Slower than the baseline by more than δ and than layout explains.
+    Slower,
+    /// Faster by more than both.
+    Faster,
+    /// This file differs by more than δ, but linking one source anew can do that.
+    Build,
+    /// A real difference that may be smaller than δ.
+    Small,
+    /// None of these.
+    Inconclusive,
+}
+
+impl AbVerdict {
+    /// The word in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            AbVerdict::Invalid => "INVALID",
+            AbVerdict::Equivalent => "EQUIVALENT",
+            AbVerdict::Slower => "SLOWER",
+            AbVerdict::Faster => "FASTER",
+            AbVerdict::Build => "BUILD",
+            AbVerdict::Small => "SMALL",
+            AbVerdict::Inconclusive => "INCONCLUSIVE",
+        }
+    }
+}
+
+/// The rule behind a verdict. Intervals are of changes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "rule", rename_all = "snake_case")]
+pub enum AbReason {
+    /// The copies of this arm differ by more than the bound, δ/2.
+    CopiesDiffer {
+        /// The arm, which may be the baseline.
+        of: usize,
+        /// Interval of 99.9 % of the copy against the arm.
+        interval: Interval,
+        /// The bound, as a fraction.
+        bound: f64,
+    },
+    /// There are fewer units than a verdict takes.
+    TooFew {
+        /// Units.
+        units: u32,
+        /// As many as it takes.
+        least: u32,
+    },
+    /// So few have no interval at this level.
+    NoInterval {
+        /// Units.
+        units: u32,
+    },
+    /// The interval of two one-sided tests lies within δ.
+    Within {
+        /// Of 99.8 % or 91 %, for all claims together.
+        interval: Interval,
+        /// Smallest difference that matters.
+        delta: f64,
+    },
+    /// The simultaneous interval lies beyond the bound.
+    Beyond {
+        /// The interval.
+        interval: Interval,
+        /// The larger of δ and the layout allowance.
+        bound: f64,
+    },
+    /// It lies beyond δ, and reaches within the layout allowance.
+    WithinAllowance {
+        /// The interval.
+        interval: Interval,
+        /// Smallest difference that matters.
+        delta: f64,
+        /// What layout may explain, as a fraction of time.
+        allowance: f64,
+        /// Whether all of it lies within the allowance.
+        is_whole: bool,
+    },
+    /// It excludes no change and reaches within δ.
+    MayBeSmall {
+        /// The interval.
+        interval: Interval,
+        /// Smallest difference that matters.
+        delta: f64,
+        /// What keeps it from EQUIVALENT, where it would be.
+        noise: Option<AbNoise>,
+    },
+    /// It does neither.
+    Open {
+        /// The interval.
+        interval: Interval,
+        /// Smallest difference that matters.
+        delta: f64,
+        /// What keeps it from EQUIVALENT, where it would be.
+        noise: Option<AbNoise>,
+    },
+}
+
+/// Copies of one arm that are not known to be equal within δ: their interval of 99.9 % is wider
+/// to either side.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AbNoise {
+    /// The arm, which may be the baseline.
+    pub of: usize,
+    /// Half-width of the interval, as a fraction; `None` without one.
+    pub half_width: Option<f64>,
+}
+
+/// The hidden copy of an arm against the arm: what is found between equals.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbCopies {
+    /// Which arm.
+    pub arm: usize,
+    /// What is compared.
+    pub quantity: AbQuantity,
+    /// Units that have both.
+    pub units: u32,
+    /// The change from the arm to its copy; `None` where it is too large to be a number.
+    pub change: Option<f64>,
+    /// Interval of 95 %; `None` with too few units for one.
+    pub pointwise: Option<Interval>,
+    /// Interval of 99.9 %, by which contrasts of the arm are refused.
+    pub gate: Option<Interval>,
+    /// Whether the interval of 95 % excludes no change: that of one pair in twenty does.
+    pub excludes_no_change: bool,
+    /// Whether the gate refuses the contrasts of the arm.
+    pub differ: bool,
+    /// Whether the gate is too wide for anything to be EQUIVALENT to the arm.
+    pub noise: Option<AbNoise>,
+}
+
+/// The smallest slowdown that is called SLOWER in nine of ten runs, as a change. It lies beyond
+/// the larger of δ and the layout allowance.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AbPower {
+    /// In as many units as there are, at this look; `None` with too few for a verdict.
+    pub now: Option<f64>,
+    /// At the end of the whole budget.
+    pub at_budget: Option<f64>,
+}
+
+/// A contrast that there is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AbMissing {
+    /// Which arm.
+    pub arm: usize,
+    /// What would be compared.
+    pub quantity: AbQuantity,
+    /// Why not.
+    pub why: AbMissingWhy,
+}
+
+/// Why there is no contrast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AbMissingWhy {
+    /// The baseline was measured in no trial.
+    OfBaseline,
+    /// The arm was measured in no trial.
+    OfArm,
+    /// Both were, but in no round together.
+    NeverTogether,
+}

@@ -1,0 +1,140 @@
+//! The values of a contrast, its centre and its intervals, on the logarithm.
+
+use iolens_model::ab::AbQuantity;
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use super::trials::AbTrial;
+use super::{AbInput, AbUnit};
+use crate::estimate::Interval;
+use crate::interval::{Moments, count, median};
+use crate::student::quantile;
+
+/// An arm, and which of its copies.
+type Runner = (usize, usize);
+
+/// What is known of ln(one / other).
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sample {
+    /// Units that have a value.
+    pub(super) units: u32,
+    pub(super) values: Values,
+}
+
+/// The values, and what their centre is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Values {
+    /// One for each trial: the mean.
+    Trials(Option<Moments>),
+    /// One for each pair of runs, sorted: the median.
+    Pairs(Vec<f64>),
+}
+
+impl Sample {
+    /// An arm against the baseline.
+    pub(super) fn of_arms(input: &AbInput<'_>, arm: usize, quantity: AbQuantity) -> Sample {
+        let pair = |base, copy| [(0, base), (arm, copy)];
+        match input.unit {
+            AbUnit::Trial => {
+                let pairs = [pair(0, 0), pair(0, 1), pair(1, 0), pair(1, 1)];
+                Sample::of_trials(input.trials, &pairs, quantity)
+            }
+            AbUnit::Round => Sample::of_rounds(input.trials, &[pair(0, 0), pair(1, 1)], quantity),
+        }
+    }
+
+    /// The hidden copy of an arm against the arm.
+    pub(super) fn of_copies(input: &AbInput<'_>, arm: usize, quantity: AbQuantity) -> Sample {
+        let pairs = [[(arm, 0), (arm, 1)]];
+        match input.unit {
+            AbUnit::Trial => Sample::of_trials(input.trials, &pairs, quantity),
+            AbUnit::Round => Sample::of_rounds(input.trials, &pairs, quantity),
+        }
+    }
+
+    fn of_trials(trials: &[AbTrial], pairs: &[[Runner; 2]], quantity: AbQuantity) -> Sample {
+        let typical = |trial: &AbTrial| {
+            let of_pair = |&pair: &[Runner; 2]| {
+                median(&mut ln_ratios(trial, pair, quantity).flatten().collect::<Vec<_>>())
+            };
+            Some(Moments::of(&pairs.iter().filter_map(of_pair).collect::<Vec<_>>())?.mean)
+        };
+        let values: Vec<f64> = trials.iter().filter_map(typical).collect();
+        Sample { units: count(values.len()), values: Values::Trials(Moments::of(&values)) }
+    }
+
+    fn of_rounds(trials: &[AbTrial], pairs: &[[Runner; 2]], quantity: AbQuantity) -> Sample {
+        let (mut values, mut units) = (Vec::new(), 0);
+        for trial in trials {
+            let mut has_value = Vec::new();
+            for &pair in pairs {
+                for (round, ln) in ln_ratios(trial, pair, quantity).enumerate() {
+                    if has_value.len() <= round {
+                        has_value.push(false);
+                    }
+                    has_value[round] |= ln.is_some();
+                    values.extend(ln);
+                }
+            }
+            units += has_value.iter().filter(|&&has| has).count();
+        }
+        values.sort_unstable_by(f64::total_cmp);
+        Sample { units: count(units), values: Values::Pairs(values) }
+    }
+
+    /// The mean, or the median; `None` without values.
+    pub(super) fn centre(&self) -> Option<f64> {
+        match &self.values {
+            Values::Trials(moments) => moments.map(|moments| moments.mean),
+            Values::Pairs(pairs) => median(&mut pairs.clone()),
+        }
+    }
+
+    /// The interval that misses with this chance, both sides together; `None` with too few
+    /// values for one.
+    pub(super) fn interval(&self, error: f64) -> Option<Interval> {
+        match &self.values {
+            Values::Trials(moments) => {
+                let moments = moments.as_ref()?;
+                let t = quantile(moments.n.checked_sub(1)?, 1.0 - error / 2.0)?;
+                let half = moments.half_width(t)?;
+                Some(Interval { low: moments.mean - half, high: moments.mean + half })
+            }
+            Values::Pairs(pairs) => {
+                let rank = usize::try_from(sign_rank(count(pairs.len()), error)?).ok()?;
+                let (low, high) = (rank.checked_sub(1)?, pairs.len().checked_sub(rank)?);
+                Some(Interval { low: *pairs.get(low)?, high: *pairs.get(high)? })
+            }
+        }
+    }
+}
+
+/// By round, ln(second / first), `None` where either was not measured.
+fn ln_ratios(
+    trial: &AbTrial,
+    [first, second]: [Runner; 2],
+    quantity: AbQuantity,
+) -> impl Iterator<Item = Option<f64>> {
+    let of = move |(arm, copy): Runner| {
+        let rounds = trial.arms.get(arm).and_then(|arm| arm.copies.get(copy));
+        rounds.into_iter().flatten().map(move |cost| cost.ln(quantity))
+    };
+    of(first).zip(of(second)).map(|(first, second)| Some(second? - first?))
+}
+
+/// The rank, from 1, of the value from below and from above that bound the exact interval of a
+/// median of `n` values: the largest k with 2·P(X ≤ k − 1) ≤ error for X from the binomial
+/// distribution of n at one half (sign test). `None` where even the extremes miss more often.
+pub(super) fn sign_rank(n: u32, error: f64) -> Option<u32> {
+    let below = Binomial::new(0.5, u64::from(n)).ok()?;
+    let fits = |k: u32| k == 0 || 2.0 * below.cdf(u64::from(k - 1)) <= error;
+    let (mut rank, mut too_large) = (0, n / 2 + 1);
+    while too_large - rank > 1 {
+        let middle = rank + (too_large - rank) / 2;
+        if fits(middle) {
+            rank = middle;
+        } else {
+            too_large = middle;
+        }
+    }
+    (rank > 0).then_some(rank)
+}

@@ -1,0 +1,234 @@
+//! Does the study err as seldom as it says? Whole runs with a known truth and noise with heavy
+//! tails, with fixed seeds.
+//!
+//! Each rate is asserted of few runs with a wide margin, so that tests stay quick, and of 10 000
+//! with the promised bound: `cargo test -p iolens-stats --release ab -- --ignored --nocapture`.
+
+use super::tests::{input, trial};
+use super::{AbContrast, AbInput, AbLook, AbTrial, AbUnit, AbVerdict, judge};
+use crate::simulation::Normal;
+
+/// Runs of a quick test, and of one that is asked for.
+const FEW: u32 = 500;
+const MANY: u32 = 10_000;
+
+/// Units at the end of the simulated budgets.
+const TRIALS: usize = 150;
+const ROUNDS: usize = 300;
+
+/// So many of so many runs.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    hits: u32,
+    of: u32,
+}
+
+impl Share {
+    fn add(&mut self, hit: bool) {
+        self.hits += u32::from(hit);
+        self.of += 1;
+    }
+
+    fn value(self) -> f64 {
+        f64::from(self.hits) / f64::from(self.of)
+    }
+
+    /// What four binomial standard errors allow; nothing where runs are many.
+    fn margin(self, share: f64) -> f64 {
+        if self.of >= MANY {
+            0.0
+        } else {
+            4.0 * (share * (1.0 - share) / f64::from(self.of)).sqrt()
+        }
+    }
+
+    fn at_most(self, what: &str, share: f64) {
+        println!("{what}: {:.2} % of {}", self.value() * 100.0, self.of);
+        assert!(self.value() <= share + self.margin(share), "{what}: {}", self.value());
+    }
+
+    fn at_least(self, what: &str, share: f64) {
+        println!("{what}: {:.2} % of {}", self.value() * 100.0, self.of);
+        assert!(self.value() >= share - self.margin(share), "{what}: {}", self.value());
+    }
+}
+
+/// The noise of a trial's value: nine in ten within 0.5 %, the others four times as far.
+fn trial_noise(normal: &mut Normal) -> f64 {
+    let width = if normal.chance(0.1) { 0.02 } else { 0.005 };
+    width * normal.draw()
+}
+
+/// The machine of whole commands: bursts that outlast some runs make them slower, up to twice
+/// and more.
+struct Bursts {
+    normal: Normal,
+    /// How much the present one adds to the logarithm.
+    burst: f64,
+}
+
+impl Bursts {
+    fn seeded(seed: u64) -> Bursts {
+        Bursts { normal: Normal::seeded(seed), burst: 0.0 }
+    }
+
+    fn next_ln(&mut self) -> f64 {
+        if self.normal.chance(0.2) {
+            let is_quiet = self.normal.chance(0.7);
+            self.burst = if is_quiet { 0.0 } else { (0.6 * self.normal.draw()).abs() };
+        }
+        self.burst + 0.03 * self.normal.draw()
+    }
+
+    /// A round of A, A', B, B' in random order, B slower by this much.
+    fn round(&mut self, ln: f64) -> AbTrial {
+        let mut order = [0, 1, 2, 3];
+        for last in (1..4).rev() {
+            let other = (0..last).find(|&i| self.normal.chance(1.0 / (last - i + 1) as f64));
+            order.swap(last, other.unwrap_or(last));
+        }
+        let mut times = [0.0; 4];
+        for runner in order {
+            times[runner] = (self.next_ln() + if runner > 1 { ln } else { 0.0 }).exp();
+        }
+        trial(&[&times[..2], &times[2..]])
+    }
+}
+
+/// A trial of A, A', B, B', whose noise is its own, B slower by this much.
+fn noisy_trial(normal: &mut Normal, ln: f64) -> AbTrial {
+    let mut one = |ln: f64| (ln + trial_noise(normal)).exp();
+    trial(&[&[one(0.0), one(0.0)], &[one(ln), one(ln)]])
+}
+
+fn contrast(input: &AbInput<'_>, look: AbLook) -> AbContrast {
+    judge(input, look).contrasts.remove(0)
+}
+
+/// What came of one run that is looked at until it is decided.
+#[derive(Default)]
+struct Ended {
+    /// Whether an interval of a look excluded no change, were it not to stop.
+    any_look: bool,
+    /// Whether the interval of 95 % at the end held the change.
+    covers: bool,
+    verdict: Option<AbVerdict>,
+    units: usize,
+}
+
+fn run(unit: AbUnit, trials: &[AbTrial], ln: f64) -> Ended {
+    let mut ended = Ended::default();
+    let mut units = 0;
+    while units < trials.len() {
+        units = (unit.next_look(units.try_into().unwrap()) as usize).min(trials.len());
+        let look = if units < trials.len() { AbLook::Early } else { AbLook::Last };
+        let input = AbInput { unit, trials: &trials[..units], ..input(&[None; 2]) };
+        let judgement = judge(&input, look);
+        let contrast = &judgement.contrasts[0];
+        ended.any_look |= contrast.simultaneous.is_some_and(|i| !i.contains(0.0));
+        ended.covers = contrast.pointwise.is_some_and(|i| i.contains(ln.exp_m1()));
+        if ended.verdict.is_none() && (judgement.decided() || look == AbLook::Last) {
+            (ended.verdict, ended.units) = (Some(contrast.verdict), units);
+        }
+    }
+    ended
+}
+
+/// Runs without a change, and with one at the edge of δ.
+fn any_look(runs: u32) {
+    let edge = 0.02f64.ln_1p();
+    for unit in [AbUnit::Trial, AbUnit::Round] {
+        for ln in [0.0, edge] {
+            let (normal, bursts) = (&mut Normal::seeded(7), &mut Bursts::seeded(8));
+            let (mut excluded, mut covered) = (Share::default(), Share::default());
+            let (mut far, mut equal, mut units) = (Share::default(), Share::default(), 0);
+            for _ in 0..runs {
+                let trials: Vec<AbTrial> = match unit {
+                    AbUnit::Trial => (0..TRIALS).map(|_| noisy_trial(normal, ln)).collect(),
+                    AbUnit::Round => (0..ROUNDS).map(|_| bursts.round(ln)).collect(),
+                };
+                let ended = run(unit, &trials, ln);
+                excluded.add(ended.any_look);
+                covered.add(ended.covers);
+                let is = |verdict| ended.verdict == Some(verdict);
+                far.add(is(AbVerdict::Slower) || is(AbVerdict::Faster));
+                equal.add(is(AbVerdict::Equivalent));
+                units += ended.units;
+            }
+            let what = format!("{unit:?}, ln {ln:.4}");
+            println!("{what}: {:.0} units", units as f64 / f64::from(runs));
+            covered.at_least(&format!("{what}, covered by 95 %"), 0.945);
+            if ln == 0.0 {
+                excluded.at_most(&format!("{what}, excluded at any look"), 0.055);
+                far.at_most(&format!("{what}, SLOWER or FASTER"), 0.001);
+                equal.at_least(&format!("{what}, EQUIVALENT"), 0.9);
+            } else {
+                far.at_most(&format!("{what}, SLOWER or FASTER"), 0.0275);
+                equal.at_most(&format!("{what}, EQUIVALENT"), 0.055);
+            }
+        }
+    }
+}
+
+#[test]
+fn looks_err_as_seldom_as_they_say() {
+    any_look(FEW);
+}
+
+#[test]
+#[ignore = "10 000 runs"]
+fn looks_err_as_seldom_as_they_say_in_many_runs() {
+    any_look(MANY);
+}
+
+/// What one run states is planted in another, which must find it in about nine of ten.
+fn power(runs: u32) {
+    let states = |unit: AbUnit, known: usize, then: usize, look: AbLook| {
+        let (normal, bursts) = (&mut Normal::seeded(9), &mut Bursts::seeded(10));
+        let mut seen = Share::default();
+        for _ in 0..runs {
+            let mut trials = |n: usize, ln: f64| -> Vec<AbTrial> {
+                let one = |_| match unit {
+                    AbUnit::Trial => noisy_trial(normal, ln),
+                    AbUnit::Round => bursts.round(ln),
+                };
+                (0..n).map(one).collect()
+            };
+            let first = trials(known, 0.0);
+            let asked = AbInput {
+                unit,
+                trials: &first,
+                budget_units: Some(then.try_into().unwrap()),
+                ..input(&[None; 2])
+            };
+            let stated = contrast(&asked, look).power;
+            let stated = if known == then { stated.now } else { stated.at_budget };
+            let second = trials(then, stated.expect("a power line").ln_1p());
+            let again = AbInput { trials: &second, ..asked };
+            let verdict = contrast(&again, if known == then { look } else { AbLook::Last }).verdict;
+            seen.add(verdict == AbVerdict::Slower);
+        }
+        let what = format!("{unit:?}, {look:?}, {known} state what {then} find");
+        seen.at_least(&what, 0.82);
+        seen.at_most(&what, 0.97);
+    };
+    states(AbUnit::Trial, 12, 12, AbLook::Early);
+    states(AbUnit::Trial, 24, 24, AbLook::Last);
+    states(AbUnit::Trial, 12, 96, AbLook::Early);
+    states(AbUnit::Trial, 24, 384, AbLook::Early);
+    states(AbUnit::Round, 30, 30, AbLook::Early);
+    states(AbUnit::Round, 60, 60, AbLook::Last);
+    states(AbUnit::Round, 30, 240, AbLook::Early);
+    states(AbUnit::Round, 60, 960, AbLook::Early);
+}
+
+#[test]
+fn what_is_stated_as_seen_is_seen() {
+    power(FEW / 2);
+}
+
+#[test]
+#[ignore = "10 000 runs"]
+fn what_is_stated_as_seen_is_seen_in_many_runs() {
+    power(MANY);
+}

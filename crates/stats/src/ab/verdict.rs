@@ -1,0 +1,118 @@
+//! From a sample to a verdict: one rule after another, the first that holds.
+
+use iolens_model::ab::AbQuantity;
+
+use super::findings::{AbContrast, AbCopies, AbNoise, AbPower, AbReason, AbVerdict};
+use super::power::reach;
+use super::sample::Sample;
+use super::{AB_UNITS_MIN, AbInput, AbLook, change, changes};
+use crate::estimate::Interval;
+
+/// An arm that is judged by a quantity.
+pub(super) struct Question<'a> {
+    pub(super) input: &'a AbInput<'a>,
+    pub(super) look: AbLook,
+    pub(super) arm: usize,
+    pub(super) quantity: AbQuantity,
+    pub(super) sample: &'a Sample,
+}
+
+impl Question<'_> {
+    /// The contrast, given what copies say of the quantity.
+    pub(super) fn answer(&self, copies: &[AbCopies]) -> AbContrast {
+        let sample = self.sample;
+        let (verdict, reason) = self.conclude(copies);
+        AbContrast {
+            arm: self.arm,
+            quantity: self.quantity,
+            units: sample.units,
+            change: sample.centre().map(change).filter(|change| change.is_finite()),
+            pointwise: sample.interval(0.05).map(changes),
+            simultaneous: sample.interval(self.error(self.look)).map(changes),
+            layout_allowance: self.allowance(),
+            verdict,
+            reason,
+            power: self.power(),
+        }
+    }
+
+    /// The chance of an error that this claim has at a look, both sides together.
+    fn error(&self, look: AbLook) -> f64 {
+        look.error() / f64::from(self.input.claims.max(1))
+    }
+
+    fn allowance(&self) -> Option<f64> {
+        self.input.allowances.get(self.arm).copied().flatten()
+    }
+
+    /// What SLOWER and FASTER lie beyond, as a fraction.
+    fn bound(&self) -> f64 {
+        self.allowance().map_or(self.input.delta, |allowance| allowance.max(self.input.delta))
+    }
+
+    fn conclude(&self, copies: &[AbCopies]) -> (AbVerdict, AbReason) {
+        let (delta, units) = (self.input.delta, self.sample.units);
+        let mut own = copies.iter().filter(|copies| copies.arm == 0 || copies.arm == self.arm);
+        if let Some(why) = own.clone().find_map(|copies| differ(copies, delta)) {
+            return (AbVerdict::Invalid, why);
+        }
+        if units < AB_UNITS_MIN {
+            let why = AbReason::TooFew { units, least: AB_UNITS_MIN };
+            return (AbVerdict::Inconclusive, why);
+        }
+        let error = self.error(self.look);
+        // Two one-sided tests at the same level are an interval that misses twice as often.
+        let both = (self.sample.interval(2.0 * error), self.sample.interval(error));
+        let (Some(one_sided), Some(interval)) = both else {
+            return (AbVerdict::Inconclusive, AbReason::NoInterval { units });
+        };
+        let band = delta.ln_1p();
+        let noise = if one_sided.low > -band && one_sided.high < band {
+            let Some(noise) = own.find_map(|copies| copies.noise) else {
+                let why = AbReason::Within { interval: changes(one_sided), delta };
+                return (AbVerdict::Equivalent, why);
+            };
+            Some(noise)
+        } else {
+            None
+        };
+        self.differs(interval, noise)
+    }
+
+    /// The rules about the simultaneous interval.
+    fn differs(&self, ln: Interval, noise: Option<AbNoise>) -> (AbVerdict, AbReason) {
+        let (delta, bound, interval) = (self.input.delta, self.bound(), changes(ln));
+        let beyond = |fraction: f64| ln.low > fraction.ln_1p() || ln.high < -fraction.ln_1p();
+        if beyond(bound) {
+            let is_slower = ln.low > 0.0;
+            let verdict = if is_slower { AbVerdict::Slower } else { AbVerdict::Faster };
+            return (verdict, AbReason::Beyond { interval, bound });
+        }
+        if let Some(allowance) = self.allowance().filter(|_| beyond(delta)) {
+            let is_whole = ln.low.abs().max(ln.high.abs()) < allowance.ln_1p();
+            let why = AbReason::WithinAllowance { interval, delta, allowance, is_whole };
+            return (AbVerdict::Build, why);
+        }
+        if !ln.contains(0.0) {
+            return (AbVerdict::Small, AbReason::MayBeSmall { interval, delta, noise });
+        }
+        (AbVerdict::Inconclusive, AbReason::Open { interval, delta, noise })
+    }
+
+    fn power(&self) -> AbPower {
+        let seen = |units: u32, look| {
+            let enough = units >= AB_UNITS_MIN && self.sample.units >= AB_UNITS_MIN;
+            let ln = self.bound().ln_1p() + reach(self.sample, units, self.error(look))?;
+            Some(change(ln)).filter(|change| enough && change.is_finite())
+        };
+        AbPower {
+            now: seen(self.sample.units, self.look),
+            at_budget: self.input.budget_units.and_then(|units| seen(units, AbLook::Last)),
+        }
+    }
+}
+
+fn differ(copies: &AbCopies, delta: f64) -> Option<AbReason> {
+    let interval = copies.gate.filter(|_| copies.differ)?;
+    Some(AbReason::CopiesDiffer { of: copies.arm, interval, bound: delta / 2.0 })
+}
