@@ -66,3 +66,19 @@ pub struct ArmOutcome {
     /// What came of a server; `None` in other studies, and where it did not begin.
     pub server: Option<Box<ServerArm>>,
 }
+
+impl ArmOutcome {
+    /// Of an arm of which no more is known.
+    #[must_use]
+    pub fn of(arm: Arm, status: Status, reason: Option<String>) -> ArmOutcome {
+        ArmOutcome {
+            arm,
+            status,
+            reason,
+            copies_sender: None,
+            copies_end_to_end: None,
+            latency: None,
+            server: None,
+        }
+    }
+}

@@ -42,7 +42,7 @@ pub(crate) fn mark_tests(sources: &mut [Source]) {
 fn is_root(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let within = match parts.as_slice() {
-        ["crates", _, within @ ..] | ["accept" | "fuzz" | "xtask", within @ ..] => within,
+        ["crates", "studies", _, within @ ..] | ["crates", _, within @ ..] | ["accept" | "fuzz" | "xtask", within @ ..] => within,
         _ => return false,
     };
     matches!(

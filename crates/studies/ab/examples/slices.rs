@@ -11,7 +11,7 @@ use iolens_ab::{
     AB_SLICE_NS, AbCopies, AbExit, AbLimits, AbPlace, AbProgram, AbSetup, AbTrial, calibrate,
     facts, trial,
 };
-use iolens_model::ab::AbMode;
+use iolens_model::ab::{AbMode, AbQuantity};
 use iolens_sys::{affinity, clock};
 
 /// Turns of the loop for one operation, at 100 per cent.
@@ -97,10 +97,14 @@ fn measure(trials: u64, program: &[String]) -> Result<(), Failure> {
 fn tell(out: &mut impl Write, setup: &AbSetup, done: &[AbTrial]) -> Result<(), Failure> {
     let costs = done.iter().flat_map(|trial| {
         let own = trial.arms.iter().flat_map(|arm| &arm.ab.own_ns);
-        own.map(|&(seq, own_ns)| trial.slices[seq as usize].tx.time_ns as f64 - own_ns as f64)
+        own.map(|&(seq, own_ns)| {
+            let slice = &trial.slices[seq as usize];
+            slice.tx.judged(AbQuantity::Time).unwrap_or(0) as f64 - own_ns as f64
+        })
     });
     let between = done.iter().map(|trial| {
-        let slices: u64 = trial.slices.iter().map(|slice| slice.tx.time_ns).sum();
+        let slices: u64 =
+            trial.slices.iter().filter_map(|slice| slice.tx.judged(AbQuantity::Time)).sum();
         trial.duration_ns as f64 / slices as f64
     });
     let cost_us = median(costs.collect()) / 1000.0;
@@ -108,7 +112,7 @@ fn tell(out: &mut impl Write, setup: &AbSetup, done: &[AbTrial]) -> Result<(), F
         median(between.collect())
     })?;
     for (program, own) in setup.programs.iter().enumerate().skip(1) {
-        for (quantity, of) in [("time", 0), ("CPU", 1)] {
+        for (quantity, of) in [("time", AbQuantity::Time), ("CPU", AbQuantity::Cpu)] {
             let values: Vec<f64> = done.iter().map(|trial| ratio(trial, program, of)).collect();
             let n = values.len() as f64;
             let mean = values.iter().sum::<f64>() / n;
@@ -122,14 +126,10 @@ fn tell(out: &mut impl Write, setup: &AbSetup, done: &[AbTrial]) -> Result<(), F
 }
 
 /// The mean over both copies of each side of the median over rounds of the ln of the ratio.
-fn ratio(trial: &AbTrial, program: usize, quantity: usize) -> f64 {
+fn ratio(trial: &AbTrial, program: usize, quantity: AbQuantity) -> f64 {
     let values = |arm: usize| -> Vec<f64> {
         let own = trial.slices.iter().filter(|slice| slice.arm == arm);
-        let value = |slice: &iolens_model::outcome::SliceOutcome| match quantity {
-            0 => slice.tx.time_ns,
-            _ => slice.tx.task_clock_ns.unwrap_or(0),
-        };
-        own.map(|slice| value(slice) as f64).collect()
+        own.filter_map(|slice| Some(slice.tx.judged(quantity)? as f64)).collect()
     };
     let mut sum = 0.0;
     for base in [0, 1] {

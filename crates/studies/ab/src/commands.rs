@@ -106,15 +106,15 @@ pub(crate) fn calibrate(
         let failed = |fault| AbError::of(setup, index, fault);
         let limit_ns = setup.limits.first_run_ns;
         let mut stage = Stage::new(setup, program, limit_ns).map_err(failed)?;
-        let (time_ns, cpus) = stage.usual(&mut draws, interrupted).map_err(failed)?;
-        if time_ns < RUN_NS_MIN {
-            let (name, us) = (program.name.clone(), time_ns / 1000);
+        let (took_ns, cpus) = stage.usual(&mut draws, interrupted).map_err(failed)?;
+        if took_ns < RUN_NS_MIN {
+            let (name, us) = (program.name.clone(), took_ns / 1000);
             return Err(AbError::TooShort { name, us, true_us: true_ns.unwrap_or(0) / 1000 });
         }
         if cpus > CPUS_OF_ONE {
             placement = all_cpus;
         }
-        expected_ns.push(time_ns);
+        expected_ns.push(took_ns);
     }
     drop(pinned);
     let of_arm = |(_, program): (_, usize)| expected_ns[program];
@@ -137,7 +137,7 @@ fn time_of_true(setup: &AbSetup, draws: &mut Draws, interrupted: &dyn Fn() -> bo
     let program = AbProgram { name: "true".to_owned(), facts: facts(&argv).ok()?, argv };
     let alone = AbSetup { prepare: None, input: None, ..setup.clone() };
     let mut stage = Stage::new(&alone, &program, setup.limits.first_run_ns).ok()?;
-    stage.usual(draws, interrupted).ok().map(|(time_ns, _)| time_ns)
+    stage.usual(draws, interrupted).ok().map(|(took_ns, _)| took_ns)
 }
 
 /// A command and where its output goes.
@@ -171,13 +171,13 @@ impl<'a> Stage<'a> {
         let (mut times, mut cpus, mut spent_ns) = (Vec::new(), Vec::new(), 0);
         while times.is_empty() || times.len() < RUNS && spent_ns < MOST_NS {
             let reading = self.run("in a run before the trials", draws, interrupted)?;
-            spent_ns += reading.time_ns;
-            times.push(reading.time_ns);
-            cpus.extend(reading.cpu_ns.map(|cpu| cpu as f64 / reading.time_ns.max(1) as f64));
+            spent_ns += reading.took_ns;
+            times.push(reading.took_ns);
+            cpus.extend(reading.cpu_ns.map(|cpu| cpu as f64 / reading.took_ns.max(1) as f64));
         }
         times.sort_unstable();
-        let time_ns = times.get(times.len() / 2).copied().unwrap_or(0);
-        Ok((time_ns, median(cpus).unwrap_or(0.0)))
+        let took_ns = times.get(times.len() / 2).copied().unwrap_or(0);
+        Ok((took_ns, median(cpus).unwrap_or(0.0)))
     }
 
     /// Runs it once, from a fresh copy of its file.
@@ -206,11 +206,11 @@ impl<'a> Stage<'a> {
             .map_err(|errno| AbFault::System(format!("{when}: cannot wait for it: {errno}")))?;
         self.must_be_well(when, &process, ended.status)?;
         Ok(Reading {
-            time_ns: end_ns - begin_ns,
+            took_ns: end_ns - begin_ns,
             cpu_ns: u64::try_from(ended.cpu.as_nanos()).ok(),
             charged: Charged {
-                faults: Some([ended.minor_faults, ended.major_faults]),
-                switches: Some([ended.voluntary_switches, ended.involuntary_switches]),
+                faults: Some(ended.faults()),
+                switches: Some(ended.switches()),
                 ..Charged::default()
             },
             ..Reading::default()
@@ -228,7 +228,7 @@ impl<'a> Stage<'a> {
         }
         let when =
             format!("{when}, of a whole command (--loop is for programs that wait for work)");
-        AbFault::Hangs { when, limit_ms: self.limit_ns / 1_000_000, heard: process.last_words() }
+        AbFault::Hangs { when, what: "end", limit_ns: self.limit_ns, heard: process.last_words() }
     }
 
     fn must_be_well(&self, when: &str, process: &Process, status: i32) -> Result<(), AbFault> {

@@ -37,7 +37,7 @@ pub(crate) enum Beside {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Reading {
     /// From before the request is written to the return of the read with its answer.
-    pub(crate) time_ns: u64,
+    pub(crate) took_ns: u64,
     /// CPU time of the process in it; `None` where it has gone.
     pub(crate) cpu_ns: Option<u64>,
     /// CPU time of the process since its slice before; `None` for the first.
@@ -46,6 +46,22 @@ pub(crate) struct Reading {
     pub(crate) charged: Charged,
     /// What the program told.
     pub(crate) answer: Answer,
+}
+
+/// The children of a process. Between two that are equal none of them did anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Children {
+    /// Their ids, and the CPU time of each.
+    living: Vec<(u32, Option<u64>)>,
+    /// Page faults of those that were waited for: whatever was executed has some.
+    buried_faults: u64,
+}
+
+impl Children {
+    /// Whether some are there.
+    pub(crate) fn are_there(&self) -> bool {
+        !self.living.is_empty()
+    }
 }
 
 /// A request in bytes, made before any clock runs.
@@ -171,7 +187,7 @@ impl Conversation {
                     [on_standard.rest(), on_apart.rest()].into_iter().find(|r| !r.is_empty());
                 let heard = rest.map(unfinished).unwrap_or_else(|| heard_in_words(&heard));
                 let heard = format!("{heard}{}", self.process.last_words());
-                return Err(AbFault::NotReady { limit_s: limit_ns / 1_000_000_000, heard });
+                return Err(AbFault::NotReady { limit_ns, heard });
             }
         }
     }
@@ -217,10 +233,14 @@ impl Conversation {
         self.stray_lines
     }
 
-    /// Whether it has children, or had some.
-    pub(crate) fn has_children(&mut self) -> bool {
+    /// What its children have done so far.
+    pub(crate) fn children(&mut self) -> Children {
         let tree = kin::Tree::below(&Root::real(), self.process.id());
-        tree.processes.len() > 1 || self.account.read().has_buried
+        let living = tree.processes.into_iter().filter(|&pid| pid != self.process.id());
+        Children {
+            living: living.map(|pid| (pid, usage::cpu_ns_of(pid).ok())).collect(),
+            buried_faults: self.account.read().children_faults,
+        }
     }
 
     /// What the kernel has charged to it so far.
@@ -255,14 +275,14 @@ impl Conversation {
         let pid = self.process.id();
         let cpu_before = usage::cpu_ns_of(pid).ok();
         let idle_cpu_ns = cpu_before.zip(self.cpu_after_ns).map(|(b, a)| b.saturating_sub(a));
-        let (time_ns, answer) = self.exchange(&request.line, limit_ns, interrupted, &when)?;
+        let (took_ns, answer) = self.exchange(&request.line, limit_ns, interrupted, &when)?;
         if self.beside == Beside::OtherCpus {
             self.settle();
         }
         self.cpu_after_ns = usage::cpu_ns_of(pid).ok();
         let cpu_ns = self.cpu_after_ns.zip(cpu_before).map(|(a, b)| a.saturating_sub(b));
         let charged = self.account.read().since(&before);
-        Ok(Reading { time_ns, cpu_ns, idle_cpu_ns, charged, answer })
+        Ok(Reading { took_ns, cpu_ns, idle_cpu_ns, charged, answer })
     }
 
     /// Waits for the program to sleep, not long: of one that runs elsewhere the kernel knows what
@@ -420,7 +440,7 @@ impl Conversation {
             rest => unfinished(rest),
         };
         let heard = format!("{heard}{}", self.process.last_words());
-        AbFault::Hangs { when, limit_ms: limit_ns / 1_000_000, heard }
+        AbFault::Hangs { when, what: "answer", limit_ns, heard }
     }
 
     /// Of a program that has closed an end: most that do so are about to end.
@@ -506,7 +526,7 @@ pub(crate) fn finish(
         true => one.end(),
         false if interrupted() => Err(AbFault::Interrupted),
         // It is killed as it is dropped.
-        false => Err(AbFault::StaysOn { limit_ms: limits.end_ns / 1_000_000 }),
+        false => Err(AbFault::StaysOn { limit_ns: limits.end_ns }),
     };
     all.into_iter().zip(by_itself.drain(..)).map(of_one).collect()
 }

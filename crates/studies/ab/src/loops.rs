@@ -196,7 +196,7 @@ impl Turns<'_> {
                 self.course.end(arm, fault);
                 continue;
             }
-            if talk.has_children() {
+            if talk.children().are_there() {
                 let value = "it has child processes, which end with the trial".to_owned();
                 self.course.arm_facts.push(ArmFact { arm, name: "children".to_owned(), value });
             }

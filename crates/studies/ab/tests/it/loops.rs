@@ -174,7 +174,11 @@ fn the_user_ends_a_trial() {
 #[test]
 fn nothing_is_left_when_iolens_is_killed() {
     let mark = mark();
-    let hangs = "sh -c 'tail -f /dev/null; exit' $0 & echo ready; read n; tail -f /dev/null";
+    // Without a pid namespace a child of the program's stays: iolens is not there to kill it.
+    let hangs = match iolens_sys::process::effective_uid() {
+        0 => "sh -c 'tail -f /dev/null; exit' $0 & echo ready; read n; tail -f /dev/null",
+        _ => "echo ready; read n; exec tail -f /dev/null",
+    };
     let setup = setup(AbMode::Loop, vec![script("hangs", hangs, &mark)]);
     let layout = layout(&setup, 1);
     let iolens = fork::start(|| {
@@ -187,16 +191,23 @@ fn nothing_is_left_when_iolens_is_killed() {
     }
     fork::kill(iolens).unwrap();
     while !matches!(fork::ended(fork::Patience::Waits), Ok(Some(_))) {}
-    // Without a pid namespace a child of the program's may stay: iolens is not there to kill it.
-    let deadline_ns = iolens_sys::clock::monotonic_ns() + crate::LONG_NS;
-    let is_alone = || iolens_sys::process::effective_uid() == 0 || marked(&mark).len() <= 2;
-    while !marked(&mark).is_empty() && iolens_sys::clock::monotonic_ns() < deadline_ns {
-        if iolens_sys::process::effective_uid() != 0 && is_alone() {
-            for pid in marked(&mark) {
-                let _ = fork::kill(pid);
-            }
-        }
-        std::thread::yield_now();
+    nothing_is_left_of(&mark);
+}
+
+#[test]
+fn the_time_of_children_that_work_is_not_known() {
+    let mark = mark();
+    let alone = "echo ready; x=$(echo set up; /bin/true); while read n; do i=0; \
+                 while [ $i -lt $n ]; do i=$((i+1)); done; echo ok; done";
+    let forks = "echo ready; while read n; do while [ $n -gt 0 ]; do n=$((n-1)); /bin/true; done; \
+                 echo ok; done";
+    for (text, expect) in [(alone, false), (forks, true)] {
+        let setup = setup(AbMode::Loop, vec![script("a", text, &mark)]);
+        let found = calibrate(&setup, 1, &|| false).unwrap();
+        assert_eq!(found.cpu_unknown[0].is_some(), expect, "{found:?}");
+        let done = trial(&setup, &found, 1, &|| false);
+        assert_eq!(faults(&done), vec![None; 2]);
+        assert!(done.slices.iter().all(|slice| slice.tx.task_clock_ns.is_none() == expect));
+        assert_eq!(done.not_measured.len(), usize::from(expect));
     }
-    assert_eq!(marked(&mark), Vec::<u32>::new());
 }
