@@ -107,6 +107,17 @@ fn tell(out: &mut impl Write, setup: &AbSetup, done: &[AbTrial]) -> Result<(), F
             trial.slices.iter().filter_map(|slice| slice.tx.judged(AbQuantity::Time)).sum();
         trial.duration_ns as f64 / slices as f64
     });
+    let idle: u64 =
+        done.iter().flat_map(|t| t.arms.iter().filter_map(|arm| arm.ab.idle_cpu_ns)).sum();
+    let cpu: u64 = done
+        .iter()
+        .flat_map(|t| t.slices.iter().filter_map(|slice| slice.tx.judged(AbQuantity::Cpu)))
+        .sum();
+    writeln!(
+        out,
+        "between slices {:.2} % of the CPU time in them",
+        idle as f64 / cpu as f64 * 100.0
+    )?;
     let cost_us = median(costs.collect()) / 1000.0;
     writeln!(out, "cost of a slice {cost_us:.1} µs; a trial is {:.2} × its slices", {
         median(between.collect())

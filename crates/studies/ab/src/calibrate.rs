@@ -5,7 +5,8 @@ use iolens_model::ab::AbMode;
 use thiserror::Error;
 
 use crate::commands;
-use crate::conversation::{self, Conversation, Reading, Request};
+use crate::conversation::{Conversation, Reading, Request};
+use crate::ending;
 use crate::fault::AbFault;
 use crate::setup::{AB_SLICE_ALL_CPUS_NS, AbLayout, AbPlacement, AbSetup};
 use crate::trial::{Draws, Pinned};
@@ -164,7 +165,7 @@ impl Probes<'_> {
         let mut probe = Probe { probes: self, program, conversation, operation_ns: None };
         let result = talk(&mut probe)?;
         probe.conversation.must_have_said_all().map_err(failed)?;
-        let ends = conversation::finish(vec![probe.conversation], &setup.limits, self.interrupted);
+        let ends = ending::finish(vec![probe.conversation], &setup.limits, self.interrupted);
         for end in ends {
             match end {
                 // The status is the trials' business.

@@ -10,6 +10,7 @@ mod calibrate;
 mod charged;
 mod commands;
 mod conversation;
+mod ending;
 mod fault;
 mod files;
 mod loops;

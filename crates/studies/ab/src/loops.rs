@@ -5,7 +5,8 @@ use iolens_model::outcome::ArmFact;
 use sha2::{Digest, Sha256};
 
 use crate::charged::Charged;
-use crate::conversation::{self, Conversation, Reading, Request};
+use crate::conversation::{Conversation, Reading, Request};
+use crate::ending;
 use crate::fault::AbFault;
 use crate::files::hex;
 use crate::setup::{AbExit, AbLayout, AbSetup};
@@ -207,7 +208,7 @@ impl Turns<'_> {
             arms.push(arm);
             talks.push(talk);
         }
-        let ends = conversation::finish(talks, &self.setup.limits, self.interrupted);
+        let ends = ending::finish(talks, &self.setup.limits, self.interrupted);
         for (arm, end) in arms.into_iter().zip(ends) {
             match end {
                 Err(AbFault::BadExit(_)) if self.setup.exit == AbExit::Ignored => {}
