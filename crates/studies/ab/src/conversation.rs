@@ -20,8 +20,7 @@ const PIPE_BYTES: usize = 64 << 10;
 /// How long a program that closed its output has to end, before it counts as one that goes on.
 const DYING_NS: u64 = 1_000_000_000;
 
-/// How long a program may run on behind its answer before its CPU time is read, where it is on
-/// another processor.
+/// How long a program may run on behind its answer before its CPU time is read.
 const SETTLING_NS: u64 = 1_000_000;
 
 /// Whether the coordinator has one processor with the program, or others.
@@ -285,21 +284,23 @@ impl Conversation {
         let cpu_before = usage::cpu_ns_of(pid).ok();
         let idle_cpu_ns = cpu_before.zip(self.cpu_after_ns).map(|(b, a)| b.saturating_sub(a));
         let (took_ns, answer) = self.exchange(&request.line, limit_ns, interrupted, &when)?;
-        if self.beside == Beside::OtherCpus {
-            self.settle();
-        }
+        self.settle();
         self.cpu_after_ns = usage::cpu_ns_of(pid).ok();
         let cpu_ns = self.cpu_after_ns.zip(cpu_before).map(|(a, b)| a.saturating_sub(b));
         let charged = self.account.read().since(&before);
         Ok(Reading { took_ns, cpu_ns, idle_cpu_ns, charged, answer })
     }
 
-    /// Waits for the program to sleep, not long: of one that runs elsewhere the kernel knows what
-    /// it had spent at its last tick.
+    /// Waits for the program to sleep, not long: what it does behind its answer is not to fall into
+    /// the turn of another arm, and of one that runs the kernel knows what it had spent at its last
+    /// tick.
     fn settle(&mut self) {
         let deadline_ns = clock::monotonic_ns() + SETTLING_NS;
         while self.account.runs() && clock::monotonic_ns() < deadline_ns {
-            std::hint::spin_loop();
+            match self.beside {
+                Beside::SameCpu => std::thread::yield_now(),
+                Beside::OtherCpus => std::hint::spin_loop(),
+            }
         }
     }
 
