@@ -70,3 +70,20 @@ pub struct ArmOutcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ab: Option<Box<AbArm>>,
 }
+
+impl ArmOutcome {
+    /// Of an arm of which no more is known.
+    #[must_use]
+    pub fn of(arm: Arm, status: Status, reason: Option<String>) -> ArmOutcome {
+        ArmOutcome {
+            arm,
+            status,
+            reason,
+            copies_sender: None,
+            copies_end_to_end: None,
+            latency: None,
+            server: None,
+            ab: None,
+        }
+    }
+}

@@ -4,6 +4,7 @@ mod row;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ab::AbQuantity;
 use crate::arm::ArmOutcome;
 use crate::cell::Cell;
 use crate::copy::ProgramStart;
@@ -11,6 +12,7 @@ use crate::file::FileCounts;
 use crate::reading::{NotMeasured, Reading};
 pub use crate::status::Status;
 use crate::trial::SliceKind;
+use crate::units::Nanos;
 
 /// A trial that was started, whatever became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -117,6 +119,39 @@ pub struct Counts {
     pub pmu: PmuCounts,
     /// What the kernel counted by itself.
     pub kernel: KernelCounts,
+}
+
+impl Counts {
+    /// Of a process that did so many operations. Switches are because it waited and because the
+    /// scheduler took the CPU, faults without I/O and with.
+    #[must_use]
+    pub fn of_process(
+        operations: u64,
+        time: Nanos,
+        cpu: Option<Nanos>,
+        switches: Option<[u64; 2]>,
+        faults: Option<[u64; 2]>,
+    ) -> Counts {
+        Counts {
+            messages: operations,
+            time_ns: time.0,
+            task_clock_ns: cpu.map(|cpu| cpu.0),
+            voluntary_switches: switches.map(|[waited, _]| waited),
+            involuntary_switches: switches.map(|[_, taken]| taken),
+            minor_faults: faults.map(|[without, _]| without),
+            major_faults: faults.map(|[_, with]| with),
+            ..Counts::default()
+        }
+    }
+
+    /// What is judged of programs, ns.
+    #[must_use]
+    pub fn judged(&self, quantity: AbQuantity) -> Option<u64> {
+        match quantity {
+            AbQuantity::Time => Some(self.time_ns),
+            AbQuantity::Cpu => self.task_clock_ns,
+        }
+    }
 }
 
 /// Zero-copy sends and what the kernel said became of them.
@@ -432,6 +467,36 @@ pub struct Flows {
 }
 
 impl EndFacts {
+    /// Of an end whose threads are in programs of others, on these processors.
+    #[must_use]
+    pub fn of_programs(build: String, cpus: Vec<u32>) -> EndFacts {
+        EndFacts {
+            build,
+            message_bytes: 0,
+            threads: 1,
+            thread_cpus: vec![cpus],
+            congestion: None,
+            send_buffer_bytes: None,
+            receive_buffer_bytes: None,
+            nodelay: None,
+            mss_bytes: None,
+            mtu_bytes: None,
+            packet_taps: None,
+            ring_bytes: None,
+            bracket_ns: 0,
+            thread_pmus: Vec::new(),
+            by_pmu: Vec::new(),
+            arm_facts: Vec::new(),
+            starts: Vec::new(),
+            strangers: None,
+            strange_datagrams: None,
+            flows: Vec::new(),
+            min_round_trip_ns: None,
+            busy_polled_packets: None,
+            not_measured: Vec::new(),
+        }
+    }
+
     /// Whether each thread was bound to one CPU at a time, for whole slices.
     #[must_use]
     pub fn is_pinned(&self) -> bool {

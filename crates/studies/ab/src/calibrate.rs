@@ -5,7 +5,8 @@ use iolens_model::ab::AbMode;
 use thiserror::Error;
 
 use crate::commands;
-use crate::conversation::{self, Conversation, Reading, Request};
+use crate::conversation::{Conversation, Reading, Request};
+use crate::ending;
 use crate::fault::AbFault;
 use crate::setup::{AB_SLICE_ALL_CPUS_NS, AbLayout, AbPlacement, AbSetup};
 use crate::trial::{Draws, Pinned};
@@ -164,7 +165,7 @@ impl Probes<'_> {
         let mut probe = Probe { probes: self, program, conversation, operation_ns: None };
         let result = talk(&mut probe)?;
         probe.conversation.must_have_said_all().map_err(failed)?;
-        let ends = conversation::finish(vec![probe.conversation], &setup.limits, self.interrupted);
+        let ends = ending::finish(vec![probe.conversation], &setup.limits, self.interrupted);
         for end in ends {
             match end {
                 // The status is the trials' business.
@@ -184,12 +185,13 @@ impl Probes<'_> {
         const SLICES: usize = 9;
         self.with(program, draws, |probe| {
             let operations = probe.grow(1, AB_SLICE_ALL_CPUS_NS)?;
+            let before = probe.conversation.children();
             let readings = probe.several(operations, SLICES, 500_000_000)?;
-            let cpus = readings.iter().filter_map(|r| Some(r.cpu_ns? as f64 / r.time_ns as f64));
+            let is_alone = probe.conversation.children() == before;
+            let cpus = readings.iter().filter_map(|r| Some(r.cpu_ns? as f64 / r.took_ns as f64));
             let uses_several = median(cpus.collect()).is_some_and(|cpus| cpus > CPUS_OF_ONE);
-            let children = "has child processes, whose CPU time cannot be told from here";
-            let why = probe.conversation.has_children().then(|| children.to_owned());
-            Ok((uses_several, why))
+            let why = "has child processes that work, and whose CPU time is not known";
+            Ok((uses_several, (!is_alone).then(|| why.to_owned())))
         })
     }
 
@@ -255,7 +257,7 @@ impl Probe<'_> {
             .conversation
             .slice(&Request::of(operations), limit_ns, self.probes.interrupted)
             .map_err(|fault| AbError::of(setup, self.program, fault))?;
-        self.operation_ns = Some(reading.time_ns as f64 / operations as f64);
+        self.operation_ns = Some(reading.took_ns as f64 / operations as f64);
         Ok(reading)
     }
 
@@ -263,11 +265,11 @@ impl Probe<'_> {
     fn grow(&mut self, from: u64, target_ns: u64) -> Result<u64, AbError> {
         let mut operations = from.max(1);
         loop {
-            let time_ns = self.slice(operations)?.time_ns.max(1);
-            if time_ns >= target_ns || operations >= u64::MAX / 32 {
+            let took_ns = self.slice(operations)?.took_ns.max(1);
+            if took_ns >= target_ns || operations >= u64::MAX / 32 {
                 return Ok(operations);
             }
-            let growth = (target_ns as f64 / time_ns as f64 * 1.1).clamp(1.5, 10.0);
+            let growth = (target_ns as f64 / took_ns as f64 * 1.1).clamp(1.5, 10.0);
             operations = at_least_one(operations as f64 * growth).max(operations + 1);
         }
     }
@@ -282,7 +284,7 @@ impl Probe<'_> {
         let (mut readings, mut spent_ns) = (Vec::with_capacity(count), 0);
         while readings.is_empty() || readings.len() < count && spent_ns < most_ns {
             let reading = self.slice(operations)?;
-            spent_ns += reading.time_ns;
+            spent_ns += reading.took_ns;
             readings.push(reading);
         }
         Ok(readings)
@@ -292,7 +294,7 @@ impl Probe<'_> {
     fn slice_ns(&mut self, operations: u64) -> Result<u64, AbError> {
         const SLICES: usize = 9;
         let readings = self.several(operations, SLICES, 500_000_000)?;
-        let mut times: Vec<u64> = readings.iter().map(|reading| reading.time_ns).collect();
+        let mut times: Vec<u64> = readings.iter().map(|reading| reading.took_ns).collect();
         times.sort_unstable();
         Ok(times.get(times.len() / 2).copied().unwrap_or(0))
     }
@@ -306,11 +308,11 @@ impl Probe<'_> {
         while times.is_empty() || times.len() < PAIRS && spent_ns < 1_000_000_000 {
             let once = self.slice(operations)?;
             let twice = self.slice(operations.saturating_mul(2))?;
-            spent_ns += once.time_ns + twice.time_ns;
-            times.push(twice.time_ns as f64 / once.time_ns.max(1) as f64);
+            spent_ns += once.took_ns + twice.took_ns;
+            times.push(twice.took_ns as f64 / once.took_ns.max(1) as f64);
             if let (Some(one), Some(two)) = (once.cpu_ns, twice.cpu_ns) {
                 cpus.push(two as f64 / one.max(1) as f64);
-                cpu_share.push(one as f64 / once.time_ns.max(1) as f64);
+                cpu_share.push(one as f64 / once.took_ns.max(1) as f64);
             }
         }
         let by_cpu = median(cpu_share).is_some_and(|share| share > 0.5);
@@ -326,8 +328,8 @@ impl Probe<'_> {
             for _ in 0..BLOCK {
                 let reading = self.slice(operations)?;
                 slices += 1;
-                spent_ns += reading.time_ns;
-                block.push(reading.cpu_ns.unwrap_or(reading.time_ns) as f64);
+                spent_ns += reading.took_ns;
+                block.push(reading.cpu_ns.unwrap_or(reading.took_ns) as f64);
                 if spent_ns > WARM_UP_NS {
                     return Ok(slices);
                 }

@@ -15,8 +15,8 @@ pub(crate) struct Charged {
     pub(crate) switches: Option<[u64; 2]>,
     /// CPU time in user mode and in the kernel, in ticks.
     pub(crate) ticks: Option<[u64; 2]>,
-    /// Whether it had children that it has waited for, and which did anything.
-    pub(crate) has_buried: bool,
+    /// Page faults of children that it has waited for: whatever was executed has some.
+    pub(crate) children_faults: u64,
 }
 
 impl Charged {
@@ -30,7 +30,7 @@ impl Charged {
             faults: between(self.faults, earlier.faults),
             switches: between(self.switches, earlier.switches),
             ticks: between(self.ticks, earlier.ticks),
-            has_buried: self.has_buried,
+            children_faults: self.children_faults.saturating_sub(earlier.children_faults),
         }
     }
 }
@@ -86,8 +86,7 @@ fn of_stat(stat: &str) -> Option<(Charged, u64)> {
         faults: Some([field(10), field(12)]),
         switches: None,
         ticks: Some([field(14), field(15)]),
-        // Minor faults of children: whatever was executed has some.
-        has_buried: field(11) > 0,
+        children_faults: field(11) + field(13),
     };
     Some((charged, field(20)))
 }
@@ -111,7 +110,7 @@ mod tests {
         let stat = "7 (a) b) S 1 7 7 0 -1 4194304 10 11 12 13 14 15 16 17 20 0 1 0 99 0 0";
         let (charged, threads) = of_stat(stat).unwrap();
         assert_eq!((charged.faults, charged.ticks), (Some([10, 12]), Some([14, 15])));
-        assert_eq!((charged.has_buried, threads), (true, 1));
+        assert_eq!((charged.children_faults, threads), (24, 1));
         assert_eq!(of_stat(""), None);
     }
 }

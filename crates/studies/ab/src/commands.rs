@@ -106,15 +106,14 @@ pub(crate) fn calibrate(
         let failed = |fault| AbError::of(setup, index, fault);
         let limit_ns = setup.limits.first_run_ns;
         let mut stage = Stage::new(setup, program, limit_ns).map_err(failed)?;
-        let (time_ns, cpus) = stage.usual(&mut draws, interrupted).map_err(failed)?;
-        if time_ns < RUN_NS_MIN {
-            let (name, us) = (program.name.clone(), time_ns / 1000);
-            return Err(AbError::TooShort { name, us, true_us: true_ns.unwrap_or(0) / 1000 });
+        let usual = stage.usual(&mut draws, interrupted).map_err(failed)?;
+        if let Some(why) = too_short(&program.name, usual.fastest_ns, true_ns) {
+            return Err(why);
         }
-        if cpus > CPUS_OF_ONE {
+        if usual.cpus > CPUS_OF_ONE {
             placement = all_cpus;
         }
-        expected_ns.push(time_ns);
+        expected_ns.push(usual.middle_ns);
     }
     drop(pinned);
     let of_arm = |(_, program): (_, usize)| expected_ns[program];
@@ -137,7 +136,22 @@ fn time_of_true(setup: &AbSetup, draws: &mut Draws, interrupted: &dyn Fn() -> bo
     let program = AbProgram { name: "true".to_owned(), facts: facts(&argv).ok()?, argv };
     let alone = AbSetup { prepare: None, input: None, ..setup.clone() };
     let mut stage = Stage::new(&alone, &program, setup.limits.first_run_ns).ok()?;
-    stage.usual(draws, interrupted).ok().map(|(time_ns, _)| time_ns)
+    stage.usual(draws, interrupted).ok().map(|usual| usual.fastest_ns)
+}
+
+/// Why a run is mostly the start of a process, if it is: its fastest, as others on the machine
+/// make some of them longer.
+fn too_short(name: &str, fastest_ns: u64, true_ns: Option<u64>) -> Option<AbError> {
+    let (name, us, true_us) = (name.to_owned(), fastest_ns / 1000, true_ns.unwrap_or(0) / 1000);
+    (fastest_ns < RUN_NS_MIN).then_some(AbError::TooShort { name, us, true_us })
+}
+
+/// What a few runs took.
+struct Usual {
+    fastest_ns: u64,
+    middle_ns: u64,
+    /// CPU time over time.
+    cpus: f64,
 }
 
 /// A command and where its output goes.
@@ -160,24 +174,25 @@ impl<'a> Stage<'a> {
         Ok(Stage { setup, program, output, limit_ns })
     }
 
-    /// Runs it a few times: what that usually takes, and how many processors it uses.
+    /// Runs it a few times.
     fn usual(
         &mut self,
         draws: &mut Draws,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<(u64, f64), AbFault> {
+    ) -> Result<Usual, AbFault> {
         const RUNS: usize = 5;
         const MOST_NS: u64 = 1_000_000_000;
         let (mut times, mut cpus, mut spent_ns) = (Vec::new(), Vec::new(), 0);
         while times.is_empty() || times.len() < RUNS && spent_ns < MOST_NS {
             let reading = self.run("in a run before the trials", draws, interrupted)?;
-            spent_ns += reading.time_ns;
-            times.push(reading.time_ns);
-            cpus.extend(reading.cpu_ns.map(|cpu| cpu as f64 / reading.time_ns.max(1) as f64));
+            spent_ns += reading.took_ns;
+            times.push(reading.took_ns);
+            cpus.extend(reading.cpu_ns.map(|cpu| cpu as f64 / reading.took_ns.max(1) as f64));
         }
         times.sort_unstable();
-        let time_ns = times.get(times.len() / 2).copied().unwrap_or(0);
-        Ok((time_ns, median(cpus).unwrap_or(0.0)))
+        let at = |place: usize| times.get(place).copied().unwrap_or(0);
+        let (fastest_ns, middle_ns) = (at(0), at(times.len() / 2));
+        Ok(Usual { fastest_ns, middle_ns, cpus: median(cpus).unwrap_or(0.0) })
     }
 
     /// Runs it once, from a fresh copy of its file.
@@ -206,11 +221,11 @@ impl<'a> Stage<'a> {
             .map_err(|errno| AbFault::System(format!("{when}: cannot wait for it: {errno}")))?;
         self.must_be_well(when, &process, ended.status)?;
         Ok(Reading {
-            time_ns: end_ns - begin_ns,
+            took_ns: end_ns - begin_ns,
             cpu_ns: u64::try_from(ended.cpu.as_nanos()).ok(),
             charged: Charged {
-                faults: Some([ended.minor_faults, ended.major_faults]),
-                switches: Some([ended.voluntary_switches, ended.involuntary_switches]),
+                faults: Some(ended.faults()),
+                switches: Some(ended.switches()),
                 ..Charged::default()
             },
             ..Reading::default()
@@ -228,7 +243,7 @@ impl<'a> Stage<'a> {
         }
         let when =
             format!("{when}, of a whole command (--loop is for programs that wait for work)");
-        AbFault::Hangs { when, limit_ms: self.limit_ns / 1_000_000, heard: process.last_words() }
+        AbFault::Hangs { when, what: "end", limit_ns: self.limit_ns, heard: process.last_words() }
     }
 
     fn must_be_well(&self, when: &str, process: &Process, status: i32) -> Result<(), AbFault> {
@@ -296,5 +311,18 @@ impl<'a> Stage<'a> {
             }
             Err(errno) => Err(failed(&format!("cannot be waited for: {errno}"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_run_is_refused_with_the_remedy() {
+        assert_eq!(too_short("a", RUN_NS_MIN, Some(1)), None);
+        let why = too_short("a", RUN_NS_MIN - 1, Some(400_000)).unwrap().to_string();
+        assert!(why.starts_with("a run of `a` takes 999 µs"), "{why}");
+        assert!(why.contains("`true` takes 400 µs") && why.ends_with("--loop"), "{why}");
     }
 }

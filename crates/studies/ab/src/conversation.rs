@@ -20,8 +20,7 @@ const PIPE_BYTES: usize = 64 << 10;
 /// How long a program that closed its output has to end, before it counts as one that goes on.
 const DYING_NS: u64 = 1_000_000_000;
 
-/// How long a program may run on behind its answer before its CPU time is read, where it is on
-/// another processor.
+/// How long a program may run on behind its answer before its CPU time is read.
 const SETTLING_NS: u64 = 1_000_000;
 
 /// Whether the coordinator has one processor with the program, or others.
@@ -37,7 +36,7 @@ pub(crate) enum Beside {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Reading {
     /// From before the request is written to the return of the read with its answer.
-    pub(crate) time_ns: u64,
+    pub(crate) took_ns: u64,
     /// CPU time of the process in it; `None` where it has gone.
     pub(crate) cpu_ns: Option<u64>,
     /// CPU time of the process since its slice before; `None` for the first.
@@ -46,6 +45,22 @@ pub(crate) struct Reading {
     pub(crate) charged: Charged,
     /// What the program told.
     pub(crate) answer: Answer,
+}
+
+/// The children of a process. Between two that are equal none of them did anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Children {
+    /// Their ids, and the CPU time of each.
+    living: Vec<(u32, Option<u64>)>,
+    /// Page faults of those that were waited for: whatever was executed has some.
+    buried_faults: u64,
+}
+
+impl Children {
+    /// Whether some are there.
+    pub(crate) fn are_there(&self) -> bool {
+        !self.living.is_empty()
+    }
 }
 
 /// A request in bytes, made before any clock runs.
@@ -64,13 +79,25 @@ impl Request {
     }
 }
 
-/// Where a program speaks.
+/// Where a program speaks: the place in pairs of descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Channel {
+pub(crate) enum Channel {
     /// On its standard input and output.
-    Standard,
+    Standard = 0,
     /// On the numbers 3 and 4; its standard output is its own.
-    Apart,
+    Apart = 1,
+}
+
+impl Channel {
+    const ALL: [Channel; 2] = [Channel::Standard, Channel::Apart];
+
+    /// The one where it does not speak.
+    fn other(self) -> Channel {
+        match self {
+            Channel::Standard => Channel::Apart,
+            Channel::Apart => Channel::Standard,
+        }
+    }
 }
 
 /// A process and its pipes.
@@ -78,13 +105,13 @@ enum Channel {
 pub(crate) struct Conversation {
     process: Process,
     account: Account,
-    /// Our ends of its input and its output.
-    standard: (Option<OwnedFd>, OwnedFd),
-    /// Our ends of its numbers 3 and 4.
-    apart: (Option<OwnedFd>, OwnedFd),
+    /// Our ends of its standard input and its number 3, until they are closed.
+    inputs: [Option<OwnedFd>; 2],
+    /// Our ends of its standard output and its number 4.
+    outputs: [OwnedFd; 2],
     channel: Channel,
-    /// Whether something may still come from its standard output, where that is its own.
-    is_own_open: bool,
+    /// Outputs from which something is waited for.
+    is_open: [bool; 2],
     lines: Lines,
     ready: Ready,
     beside: Beside,
@@ -95,6 +122,8 @@ pub(crate) struct Conversation {
     /// The last of them.
     stray: ([u8; LINE_BYTES_MAX], usize),
     cpu_after_ns: Option<u64>,
+    /// An answer that came when nothing was asked any more.
+    late: Option<LineFault>,
 }
 
 impl Conversation {
@@ -117,10 +146,10 @@ impl Conversation {
         Ok(Conversation {
             process,
             account,
-            standard: (Some(in_write), out_read),
-            apart: (Some(write_3), read_4),
+            inputs: [Some(in_write), Some(write_3)],
+            outputs: [out_read, read_4],
             channel: Channel::Standard,
-            is_own_open: true,
+            is_open: [true, true],
             lines: Lines::new(),
             ready: Ready::default(),
             beside,
@@ -129,6 +158,7 @@ impl Conversation {
             stray_bytes: 0,
             stray: ([0; LINE_BYTES_MAX], 0),
             cpu_after_ns: None,
+            late: None,
         })
     }
 
@@ -142,67 +172,61 @@ impl Conversation {
     ) -> Result<(), AbFault> {
         let limit_ns = limits.start_ns;
         let deadline_ns = clock::monotonic_ns().saturating_add(limit_ns);
-        let (mut on_standard, mut on_apart) = (Lines::new(), Lines::new());
-        let (mut is_open, mut heard) = ([true, true], String::new());
+        let (mut lines, mut heard) = ([Lines::new(), Lines::new()], String::new());
         loop {
             let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
-            let [standard, apart, ended] = self.listens(is_open, left_ns.min(LOOK_NS))?;
-            for (at, (readable, lines)) in
-                [(standard, &mut on_standard), (apart, &mut on_apart)].into_iter().enumerate()
-            {
-                let fd = if at == 0 { &self.standard.1 } else { &self.apart.1 };
-                if readable {
-                    is_open[at] = read_into(lines, fd)?;
+            let (readable, ended) = self.listens(left_ns.min(LOOK_NS))?;
+            for channel in Channel::ALL {
+                let at = channel as usize;
+                if readable[at] {
+                    self.is_open[at] = read_into(&mut lines[at], &self.outputs[at])?;
                 }
-                if let Some(ready) = look_for_ready(lines, &mut heard)? {
-                    let channel = if at == 0 { Channel::Standard } else { Channel::Apart };
-                    let lines = std::mem::replace(lines, Lines::new());
-                    return self.is_ready(channel, ready, lines);
+                if let Some(ready) = look_for_ready(&mut lines[at], &mut heard)? {
+                    self.lines = std::mem::replace(&mut lines[at], Lines::new());
+                    return self.is_ready(channel, ready);
                 }
             }
             if interrupted() {
                 return Err(AbFault::Interrupted);
             }
-            if ended && !standard && !apart {
+            if ended && readable == [false; 2] {
                 return Err(self.died("in its set-up, before `ready`"));
             }
             if left_ns == 0 {
-                let rest =
-                    [on_standard.rest(), on_apart.rest()].into_iter().find(|r| !r.is_empty());
+                let rest = lines.iter().map(Lines::rest).find(|rest| !rest.is_empty());
                 let heard = rest.map(unfinished).unwrap_or_else(|| heard_in_words(&heard));
                 let heard = format!("{heard}{}", self.process.last_words());
-                return Err(AbFault::NotReady { limit_s: limit_ns / 1_000_000_000, heard });
+                return Err(AbFault::NotReady { limit_ns, heard });
             }
         }
     }
 
-    fn is_ready(&mut self, channel: Channel, ready: Ready, lines: Lines) -> Result<(), AbFault> {
-        (self.channel, self.ready, self.lines) = (channel, ready, lines);
+    fn is_ready(&mut self, channel: Channel, ready: Ready) -> Result<(), AbFault> {
+        (self.channel, self.ready) = (channel, ready);
         // What nobody will write to is at its end.
-        match channel {
-            Channel::Standard => self.apart.0 = None,
-            Channel::Apart => self.standard.0 = None,
-        }
+        self.inputs[channel.other() as usize] = None;
+        // Number 4 is not looked at any more; its own output must not fill up.
+        self.is_open[Channel::Apart as usize] = channel == Channel::Apart;
         self.must_be_quiet("after its `ready`", false)
     }
 
-    /// What can be read: of its standard output, of number 4, and whether it has ended.
-    fn listens(&self, is_open: [bool; 2], limit_ns: u64) -> Result<[bool; 3], AbFault> {
-        let (standard, apart) = (self.standard.1.as_fd(), self.apart.1.as_fd());
+    /// Which of its outputs can be read, of those that are open, and whether it has ended.
+    fn listens(&self, limit_ns: u64) -> Result<([bool; 2], bool), AbFault> {
+        let [standard, apart] = self.outputs.each_ref().map(AsFd::as_fd);
         let watch = self.process.watch();
-        let ready = match is_open {
+        let ready = match self.is_open {
             [true, true] => poll::some_readable([standard, apart, watch], limit_ns),
-            [true, false] => {
-                poll::some_readable([standard, watch], limit_ns).map(|[a, w]| [a, false, w])
+            [true, false] => poll::some_readable([standard, watch], limit_ns)
+                .map(|[standard, ended]| [standard, false, ended]),
+            [false, true] => poll::some_readable([apart, watch], limit_ns)
+                .map(|[apart, ended]| [false, apart, ended]),
+            [false, false] => {
+                poll::some_readable([watch], limit_ns).map(|[ended]| [false, false, ended])
             }
-            [false, true] => {
-                poll::some_readable([apart, watch], limit_ns).map(|[b, w]| [false, b, w])
-            }
-            [false, false] => poll::some_readable([watch], limit_ns).map(|[w]| [false, false, w]),
         };
         match ready {
-            Ok(ready) => Ok(ready),
-            Err(Errno::EINTR) => Ok([false; 3]),
+            Ok([standard, apart, ended]) => Ok(([standard, apart], ended)),
+            Err(Errno::EINTR) => Ok(([false; 2], false)),
             Err(errno) => Err(AbFault::System(format!("cannot wait for its answer: {errno}"))),
         }
     }
@@ -217,10 +241,14 @@ impl Conversation {
         self.stray_lines
     }
 
-    /// Whether it has children, or had some.
-    pub(crate) fn has_children(&mut self) -> bool {
+    /// What its children have done so far.
+    pub(crate) fn children(&mut self) -> Children {
         let tree = kin::Tree::below(&Root::real(), self.process.id());
-        tree.processes.len() > 1 || self.account.read().has_buried
+        let living = tree.processes.into_iter().filter(|&pid| pid != self.process.id());
+        Children {
+            living: living.map(|pid| (pid, usage::cpu_ns_of(pid).ok())).collect(),
+            buried_faults: self.account.read().children_faults,
+        }
     }
 
     /// What the kernel has charged to it so far.
@@ -255,22 +283,24 @@ impl Conversation {
         let pid = self.process.id();
         let cpu_before = usage::cpu_ns_of(pid).ok();
         let idle_cpu_ns = cpu_before.zip(self.cpu_after_ns).map(|(b, a)| b.saturating_sub(a));
-        let (time_ns, answer) = self.exchange(&request.line, limit_ns, interrupted, &when)?;
-        if self.beside == Beside::OtherCpus {
-            self.settle();
-        }
+        let (took_ns, answer) = self.exchange(&request.line, limit_ns, interrupted, &when)?;
+        self.settle();
         self.cpu_after_ns = usage::cpu_ns_of(pid).ok();
         let cpu_ns = self.cpu_after_ns.zip(cpu_before).map(|(a, b)| a.saturating_sub(b));
         let charged = self.account.read().since(&before);
-        Ok(Reading { time_ns, cpu_ns, idle_cpu_ns, charged, answer })
+        Ok(Reading { took_ns, cpu_ns, idle_cpu_ns, charged, answer })
     }
 
-    /// Waits for the program to sleep, not long: of one that runs elsewhere the kernel knows what
-    /// it had spent at its last tick.
+    /// Waits for the program to sleep, not long: what it does behind its answer is not to fall into
+    /// the turn of another arm, and of one that runs the kernel knows what it had spent at its last
+    /// tick.
     fn settle(&mut self) {
         let deadline_ns = clock::monotonic_ns() + SETTLING_NS;
         while self.account.runs() && clock::monotonic_ns() < deadline_ns {
-            std::hint::spin_loop();
+            match self.beside {
+                Beside::SameCpu => std::thread::yield_now(),
+                Beside::OtherCpus => std::hint::spin_loop(),
+            }
         }
     }
 
@@ -292,11 +322,7 @@ impl Conversation {
             let left_ns = limit_ns.saturating_sub(waited_ns).min(LOOK_NS);
             let (is_readable, has_ended) = self.hear(left_ns)?;
             if is_readable {
-                let fd = match self.channel {
-                    Channel::Standard => &self.standard.1,
-                    Channel::Apart => &self.apart.1,
-                };
-                let is_open = read_into(&mut self.lines, fd)?;
+                let is_open = read_into(&mut self.lines, &self.outputs[self.channel as usize])?;
                 let end_ns = clock::monotonic_ns();
                 if let Some(answer) = self.look_for_answer(when)? {
                     return Ok((end_ns - begin_ns, answer));
@@ -322,11 +348,7 @@ impl Conversation {
 
     /// Writes a request; false where nobody reads it any more.
     fn say(&self, request: &[u8], when: &dyn Fn() -> String) -> Result<bool, AbFault> {
-        let input = match self.channel {
-            Channel::Standard => &self.standard.0,
-            Channel::Apart => &self.apart.0,
-        };
-        let Some(input) = input else { return Ok(false) };
+        let Some(input) = &self.inputs[self.channel as usize] else { return Ok(false) };
         loop {
             match socket::write(input.as_fd(), request) {
                 // A pipe takes so little in whole (pipe(7), PIPE_BUF).
@@ -342,26 +364,19 @@ impl Conversation {
 
     /// Waits for an answer, and lets go what comes from an output that is the program's own.
     fn hear(&mut self, limit_ns: u64) -> Result<(bool, bool), AbFault> {
-        match self.channel {
-            Channel::Standard => {
-                let [readable, _, ended] = self.listens([true, false], limit_ns)?;
-                Ok((readable, ended))
-            }
-            Channel::Apart => {
-                let [own, readable, ended] = self.listens([self.is_own_open, true], limit_ns)?;
-                if own {
-                    self.pass_over();
-                }
-                Ok((readable, ended && !own))
-            }
+        let (readable, ended) = self.listens(limit_ns)?;
+        let own = readable[self.channel.other() as usize];
+        if own {
+            self.pass_over();
         }
+        Ok((readable[self.channel as usize], ended && !own))
     }
 
     /// Reads what the program prints of its own.
     fn pass_over(&mut self) {
-        let mut buffer = [0; 4096];
-        match socket::read(self.standard.1.as_fd(), &mut buffer) {
-            Ok(0) => self.is_own_open = false,
+        let (at, mut buffer) = (self.channel.other() as usize, [0; 4096]);
+        match socket::read(self.outputs[at].as_fd(), &mut buffer) {
+            Ok(0) => self.is_open[at] = false,
             Ok(n) => {
                 let lines = buffer[..n].iter().filter(|&&byte| byte == b'\n').count();
                 self.stray_lines += lines as u64;
@@ -392,15 +407,10 @@ impl Conversation {
 
     /// Nothing may have come that nobody has asked for.
     fn must_be_quiet(&mut self, when: &str, has_answered: bool) -> Result<(), AbFault> {
-        let is_open = match self.channel {
-            Channel::Standard => [true, false],
-            Channel::Apart => [false, true],
-        };
         if self.lines.rest().is_empty() {
-            let [standard, apart, ended] = self.listens(is_open, 0)?;
-            if standard || apart {
-                let fd = if standard { &self.standard.1 } else { &self.apart.1 };
-                let is_open = read_into(&mut self.lines, fd)?;
+            let (readable, ended) = self.listens(0)?;
+            if readable[self.channel as usize] {
+                let is_open = read_into(&mut self.lines, &self.outputs[self.channel as usize])?;
                 if !is_open && self.lines.rest().is_empty() {
                     return Err(self.died_or_closed(&|| when.to_owned(), "output", &|| false));
                 }
@@ -420,7 +430,7 @@ impl Conversation {
             rest => unfinished(rest),
         };
         let heard = format!("{heard}{}", self.process.last_words());
-        AbFault::Hangs { when, limit_ms: limit_ns / 1_000_000, heard }
+        AbFault::Hangs { when, what: "answer", limit_ns, heard }
     }
 
     /// Of a program that has closed an end: most that do so are about to end.
@@ -448,72 +458,63 @@ impl Conversation {
     pub(crate) fn must_have_said_all(&mut self) -> Result<(), AbFault> {
         self.must_be_quiet("after its last slice", true)
     }
-
-    /// Tells it that there is nothing more to do.
-    pub(crate) fn close_input(&mut self) {
-        (self.standard.0, self.apart.0) = (None, None);
-    }
-
-    /// Whether it ends by then; what it still prints is let go.
-    fn ends_by(&mut self, deadline_ns: u64, interrupted: &dyn Fn() -> bool) -> bool {
-        let mut is_open = [true, true];
-        loop {
-            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
-            let Ok([standard, apart, ended]) = self.listens(is_open, left_ns.min(LOOK_NS)) else {
-                return false;
-            };
-            if ended {
-                return true;
-            }
-            let mut buffer = [0; 4096];
-            for (at, readable) in [standard, apart].into_iter().enumerate() {
-                let fd = if at == 0 { &self.standard.1 } else { &self.apart.1 };
-                if readable && socket::read(fd.as_fd(), &mut buffer) == Ok(0) {
-                    is_open[at] = false;
-                }
-            }
-            if left_ns == 0 || interrupted() {
-                return false;
-            }
-        }
-    }
-}
-
-/// Ends processes whose slices are done: the end of their input, SIGTERM, SIGKILL. What came of
-/// each, in their order.
-pub(crate) fn finish(
-    conversations: Vec<Conversation>,
-    limits: &AbLimits,
-    interrupted: &dyn Fn() -> bool,
-) -> Vec<Result<(), AbFault>> {
-    let mut all = conversations;
-    all.iter_mut().for_each(Conversation::close_input);
-    let limit = |ns: u64| clock::monotonic_ns().saturating_add(ns);
-    let deadline_ns = limit(limits.end_ns);
-    let mut by_itself: Vec<bool> =
-        all.iter_mut().map(|one| one.ends_by(deadline_ns, interrupted)).collect();
-    let late = |by_itself: &[bool]| by_itself.iter().any(|ended| !ended);
-    if late(&by_itself) && !interrupted() {
-        let mut rest: Vec<&mut Conversation> =
-            all.iter_mut().zip(&by_itself).filter(|(_, ended)| !**ended).map(|(c, _)| c).collect();
-        rest.iter().for_each(|one| one.process.terminate());
-        let deadline_ns = limit(limits.term_ns);
-        for one in &mut rest {
-            one.ends_by(deadline_ns, interrupted);
-        }
-    }
-    let of_one = |(one, by_itself): (Conversation, bool)| match by_itself {
-        true => one.end(),
-        false if interrupted() => Err(AbFault::Interrupted),
-        // It is killed as it is dropped.
-        false => Err(AbFault::StaysOn { limit_ms: limits.end_ns / 1_000_000 }),
-    };
-    all.into_iter().zip(by_itself.drain(..)).map(of_one).collect()
 }
 
 impl Conversation {
+    /// Tells it that there is nothing more to do.
+    pub(crate) fn close_inputs(&mut self) {
+        self.inputs = [None, None];
+        self.is_open = [true, true];
+    }
+
+    /// Asks it to end.
+    pub(crate) fn terminate(&self) {
+        self.process.terminate();
+    }
+
+    /// Whether it ends by then; what it still prints is let go.
+    pub(crate) fn ends_by(&mut self, deadline_ns: u64, interrupted: &dyn Fn() -> bool) -> bool {
+        loop {
+            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
+            let Ok((readable, ended)) = self.listens(left_ns.min(LOOK_NS)) else { return false };
+            if readable[self.channel.other() as usize] {
+                self.pass_over();
+            }
+            if readable[self.channel as usize] {
+                self.hear_the_rest();
+            }
+            if ended && readable == [false; 2] {
+                return true;
+            }
+            if left_ns == 0 || interrupted() {
+                return ended;
+            }
+        }
+    }
+
+    /// Reads what comes behind the last answer: one answer more shows that each slice had the
+    /// answer of the one before it.
+    fn hear_the_rest(&mut self) {
+        let at = self.channel as usize;
+        self.is_open[at] = read_into(&mut self.lines, &self.outputs[at]).unwrap_or(false);
+        loop {
+            match self.lines.next() {
+                Ok(Some(line)) if protocol::kind(line) == LineKind::Answer => {
+                    self.late.get_or_insert(LineFault::Twice(quoted(line)));
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                // What it says as it ends is its own business.
+                Err(_) => self.lines = Lines::new(),
+            }
+        }
+    }
+
     /// How one ended that has.
-    fn end(self) -> Result<(), AbFault> {
+    pub(crate) fn end(self) -> Result<(), AbFault> {
+        if let Some(fault) = &self.late {
+            return Err(AbFault::said("behind its last slice", fault));
+        }
         match self.process.wait() {
             Ok(ended) if ended.status == 0 => Ok(()),
             Ok(_) => Err(AbFault::BadExit(format!(

@@ -13,12 +13,13 @@ pub enum AbFault {
     NotStarted(String),
     /// It did not say that it is set up.
     #[error(
-        "did not print `ready` within {limit_s} s of its start{heard}: does it speak the loop \
-         protocol? Without --loop a whole run is measured"
+        "did not print `ready` within {} of its start{heard}: does it speak the loop protocol? \
+         Without --loop a whole run is measured",
+        span(*limit_ns)
     )]
     NotReady {
         /// The limit.
-        limit_s: u64,
+        limit_ns: u64,
         /// What it did print.
         heard: String,
     },
@@ -39,12 +40,14 @@ pub enum AbFault {
         what: String,
     },
     /// It does not answer any more.
-    #[error("{when}: it did not answer within {limit_ms} ms{heard}")]
+    #[error("{when}: it did not {what} within {}{heard}", span(*limit_ns))]
     Hangs {
         /// In which slice.
         when: String,
+        /// To answer, or to end.
+        what: &'static str,
         /// The limit.
-        limit_ms: u64,
+        limit_ns: u64,
         /// What it did print.
         heard: String,
     },
@@ -58,12 +61,13 @@ pub enum AbFault {
     },
     /// It does not end at the end of its input.
     #[error(
-        "did not end within {limit_ms} ms of the end of its input, and was killed: let its loop end \
-         when there is no line to read"
+        "did not end within {} of the end of its input, and was killed: let its loop end when there \
+         is no line to read",
+        span(*limit_ns)
     )]
     StaysOn {
         /// The limit.
-        limit_ms: u64,
+        limit_ns: u64,
     },
     /// It ended with another status than 0.
     #[error("{0}: --ignore-exit measures it all the same")]
@@ -74,6 +78,14 @@ pub enum AbFault {
     /// The user wanted an end.
     #[error("was interrupted")]
     Interrupted,
+}
+
+/// A limit in words.
+fn span(ns: u64) -> String {
+    match ns / 1_000_000 {
+        ms if ms % 1000 == 0 => format!("{} s", ms / 1000),
+        ms => format!("{ms} ms"),
+    }
 }
 
 impl AbFault {

@@ -13,6 +13,7 @@ pub mod calls_error;
 mod charged;
 mod commands;
 mod conversation;
+mod ending;
 mod fault;
 mod files;
 mod loops;

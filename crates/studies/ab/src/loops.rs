@@ -5,7 +5,8 @@ use iolens_model::outcome::ArmFact;
 use sha2::{Digest, Sha256};
 
 use crate::charged::Charged;
-use crate::conversation::{self, Conversation, Reading, Request};
+use crate::conversation::{Conversation, Reading, Request};
+use crate::ending;
 use crate::fault::AbFault;
 use crate::files::hex;
 use crate::setup::{AbExit, AbLayout, AbSetup};
@@ -196,7 +197,7 @@ impl Turns<'_> {
                 self.course.end(arm, fault);
                 continue;
             }
-            if talk.has_children() {
+            if talk.children().are_there() {
                 let value = "it has child processes, which end with the trial".to_owned();
                 self.course.arm_facts.push(ArmFact { arm, name: "children".to_owned(), value });
             }
@@ -207,7 +208,7 @@ impl Turns<'_> {
             arms.push(arm);
             talks.push(talk);
         }
-        let ends = conversation::finish(talks, &self.setup.limits, self.interrupted);
+        let ends = ending::finish(talks, &self.setup.limits, self.interrupted);
         for (arm, end) in arms.into_iter().zip(ends) {
             match end {
                 Err(AbFault::BadExit(_)) if self.setup.exit == AbExit::Ignored => {}

@@ -8,6 +8,7 @@ use iolens_model::outcome::{ArmFact, Counts, EndFacts, Environment, SliceOutcome
 use iolens_model::reading::NotMeasured;
 use iolens_model::status::Status;
 use iolens_model::trial::SliceKind;
+use iolens_model::units::Nanos;
 use iolens_sys::proc::Root;
 use iolens_sys::{affinity, clock};
 use rand::seq::SliceRandom;
@@ -91,18 +92,14 @@ impl AbTrial {
     #[must_use]
     pub fn outcome(self, at: AbPosition) -> TrialOutcome {
         let (status, reason) = self.status();
-        let of_arm = |one: AbArmTrial| ArmOutcome {
-            arm: one.arm,
-            status: one.fault.as_ref().map_or(Status::Ok, AbFault::status),
-            reason: one.fault.as_ref().map(AbFault::to_string),
-            copies_sender: None,
-            copies_end_to_end: None,
-            latency: None,
-            server: None,
-            ab: Some(Box::new(one.ab)),
+        let of_arm = |one: AbArmTrial| {
+            let status = one.fault.as_ref().map_or(Status::Ok, AbFault::status);
+            let reason = one.fault.as_ref().map(AbFault::to_string);
+            ArmOutcome { ab: Some(Box::new(one.ab)), ..ArmOutcome::of(one.arm, status, reason) }
         };
         let arms = self.arms.into_iter().map(of_arm).collect();
-        let (build, size) = (at.build, at.cell.size.0);
+        let mut facts = EndFacts::of_programs(at.build, self.cpus);
+        (facts.arm_facts, facts.not_measured) = (self.arm_facts, self.not_measured);
         TrialOutcome {
             pass: at.pass,
             position: at.position,
@@ -116,31 +113,7 @@ impl AbTrial {
             slices: self.slices,
             environment: self.environment,
             far_environment: None,
-            tx: Some(EndFacts {
-                build,
-                message_bytes: size,
-                threads: 1,
-                thread_cpus: vec![self.cpus],
-                congestion: None,
-                send_buffer_bytes: None,
-                receive_buffer_bytes: None,
-                nodelay: None,
-                mss_bytes: None,
-                mtu_bytes: None,
-                packet_taps: None,
-                ring_bytes: None,
-                bracket_ns: 0,
-                thread_pmus: Vec::new(),
-                by_pmu: Vec::new(),
-                arm_facts: self.arm_facts,
-                starts: Vec::new(),
-                strangers: None,
-                strange_datagrams: None,
-                flows: Vec::new(),
-                min_round_trip_ns: None,
-                busy_polled_packets: None,
-                not_measured: self.not_measured,
-            }),
+            tx: Some(facts),
             rx: None,
         }
     }
@@ -153,23 +126,19 @@ pub(crate) fn slice_outcome(
     reading: &Reading,
     cpu_ns: Option<u64>,
 ) -> SliceOutcome {
-    let [faults, switches] = [reading.charged.faults, reading.charged.switches];
     SliceOutcome {
         seq: u32::try_from(seq).unwrap_or(u32::MAX),
         round,
         kind: SliceKind::Measured,
         arm,
-        all_active_ns: reading.time_ns,
-        tx: Counts {
-            messages: operations,
-            time_ns: reading.time_ns,
-            task_clock_ns: cpu_ns,
-            voluntary_switches: switches.map(|[waited, _]| waited),
-            involuntary_switches: switches.map(|[_, taken]| taken),
-            minor_faults: faults.map(|[minor, _]| minor),
-            major_faults: faults.map(|[_, major]| major),
-            ..Counts::default()
-        },
+        all_active_ns: reading.took_ns,
+        tx: Counts::of_process(
+            operations,
+            Nanos(reading.took_ns),
+            cpu_ns.map(Nanos),
+            reading.charged.switches,
+            reading.charged.faults,
+        ),
         rx: None,
     }
 }

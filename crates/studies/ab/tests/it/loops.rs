@@ -1,0 +1,213 @@
+//! Trials of programs that speak the loop protocol as they should.
+
+use std::cell::Cell;
+
+use iolens_ab::{AbCopies, AbError, AbFault, AbPlacement, AbTrial, calibrate, trial};
+use iolens_model::ab::AbMode;
+use iolens_model::arm::Role;
+use iolens_model::status::Status;
+use iolens_sys::fork;
+
+use crate::{GOOD, faults, layout, mark, marked, nothing_is_left_of, script, setup};
+
+/// So many turns of a loop for each operation.
+fn busy(turns: u64) -> String {
+    format!(
+        "echo ready; while read n; do i=0; n=$((n*{turns})); while [ $i -lt $n ]; do i=$((i+1)); \
+         done; echo ok; done"
+    )
+}
+
+/// The middle of the CPU times of an arm's slices.
+fn cpu_ns(trial: &AbTrial, arm: usize) -> u64 {
+    let own = trial.slices.iter().filter(|slice| slice.arm == arm);
+    let mut times: Vec<u64> = own.map(|slice| slice.tx.task_clock_ns.unwrap()).collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+#[test]
+fn every_arm_and_copy_takes_its_turn_in_each_round() {
+    let mark = mark();
+    let mut setup = setup(AbMode::Loop, vec![script("a", GOOD, &mark), script("b", GOOD, &mark)]);
+    setup.copies = AbCopies::OfAll;
+    let mut layout = layout(&setup, 5);
+    layout.rounds = 6;
+    let done = trial(&setup, &layout, 3, &|| false);
+    assert_eq!(faults(&done), vec![None; 4]);
+    let labels: Vec<_> = done.arms.iter().map(|one| (&*one.arm.label, one.arm.role)).collect();
+    let expect = [
+        ("a", Role::Baseline),
+        ("a (A/A)", Role::SelfCheck),
+        ("b", Role::Compared),
+        ("b (A/A)", Role::SelfCheck),
+    ];
+    assert_eq!(labels, expect);
+    let mut orders = Vec::new();
+    for (round, slices) in done.slices.chunks(4).enumerate() {
+        let order: Vec<usize> = slices.iter().map(|slice| slice.arm).collect();
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [0, 1, 2, 3]);
+        assert!(slices.iter().all(|slice| slice.round as usize == round));
+        orders.push(order);
+    }
+    assert!(orders.iter().any(|order| *order != orders[0]), "{orders:?}");
+    assert!(done.slices.iter().enumerate().all(|(at, slice)| slice.seq as usize == at));
+    for slice in &done.slices {
+        assert!(slice.tx.messages == 5 && slice.tx.time_ns > 0 && slice.rx.is_none());
+        assert!(slice.tx.task_clock_ns.is_some() && slice.tx.voluntary_switches.is_some());
+        assert!(slice.tx.minor_faults.is_some());
+    }
+    assert_eq!(done.cpus.len(), 1);
+    assert_eq!(done.status(), (Status::Ok, None));
+    for one in &done.arms {
+        assert!(one.ab.idle_cpu_ns.is_some() && one.ab.ticks.is_some(), "{one:?}");
+    }
+}
+
+#[test]
+fn twice_the_work_reads_as_twice_the_work() {
+    let mark = mark();
+    let programs = vec![script("once", &busy(1), &mark), script("twice", &busy(2), &mark)];
+    let setup = setup(AbMode::Loop, programs);
+    let found = calibrate(&setup, 1, &|| false).unwrap();
+    assert!(found.operations > 1 && (5..=60).contains(&found.rounds), "{found:?}");
+    assert!(found.warm_slices >= 5 && found.placement == AbPlacement::OneCpu, "{found:?}");
+    let done = trial(&setup, &found, 2, &|| false);
+    assert_eq!(faults(&done), vec![None; 3]);
+    let ratio = cpu_ns(&done, 2) as f64 / cpu_ns(&done, 0) as f64;
+    assert!((1.5..2.5).contains(&ratio), "{ratio} {found:?}");
+    nothing_is_left_of(&mark);
+}
+
+#[test]
+fn work_that_does_not_grow_is_refused() {
+    let mark = mark();
+    let same = "echo ready; while read n; do i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; \
+                echo ok; done";
+    let setup = setup(AbMode::Loop, vec![script("same", same, &mark)]);
+    let why = calibrate(&setup, 1, &|| false).unwrap_err();
+    assert!(matches!(why, AbError::NotProportional { .. }), "{why}");
+    let why = why.to_string();
+    assert!(why.starts_with("the time of `same` does not grow") && why.contains("optimised"));
+}
+
+#[test]
+fn a_program_that_fails_in_the_probe_is_named() {
+    let mark = mark();
+    let programs = vec![script("a", &busy(1), &mark), script("b", "exit 1", &mark)];
+    let why = calibrate(&setup(AbMode::Loop, programs), 1, &|| false).unwrap_err().to_string();
+    assert!(why.starts_with("`b` in its set-up, before `ready`: it exited"), "{why}");
+}
+
+#[test]
+fn what_a_program_tells_is_kept() {
+    let mark = mark();
+    let told = "echo hello; echo ready unit=row bytes=4096; \
+                while read n; do echo of my own; echo ok ns=7$n sum=A$n; done";
+    let other = told.replace("sum=A", "sum=b");
+    let programs =
+        vec![script("a", told, &mark), script("b", told, &mark), script("c", &other, &mark)];
+    let setup = setup(AbMode::Loop, programs);
+    let done = trial(&setup, &layout(&setup, 3), 9, &|| false);
+    assert_eq!(faults(&done), vec![None; 4]);
+    let [a, copy, b, c] = &done.arms[..] else { panic!("{done:?}") };
+    assert_eq!(a.ab.unit.as_deref(), Some("row"));
+    assert_eq!(a.ab.stray_lines, 5);
+    assert_eq!(a.ab.own_ns.len(), 4);
+    assert!(a.ab.own_ns.iter().all(|&(seq, ns)| ns == 73 && done.slices[seq as usize].arm == 0));
+    assert!(a.ab.output_sha256.is_some() && a.ab.output_sha256 == copy.ab.output_sha256);
+    assert_eq!(a.ab.output_sha256, b.ab.output_sha256);
+    assert_ne!(a.ab.output_sha256, c.ab.output_sha256);
+    let facts: Vec<_> = done.arm_facts.iter().map(|fact| &*fact.value).collect();
+    assert_eq!(facts, ["4096"; 4]);
+}
+
+#[test]
+fn a_program_may_speak_apart_and_prepare() {
+    let mark = mark();
+    let apart = "exec 5<$IOLENS_IN 6>$IOLENS_OUT; echo of my own; \
+                 [ $IOLENS_LOOP = 1 ] || exit 1; [ ${#IOLENS_SEED} = 18 ] || exit 1; \
+                 echo ready prepare >&6; \
+                 while read word n <&5 && [ $word = prepare ] && echo ok >&6 && read m <&5; do \
+                   [ $n = $m ] || exit 1; seq 3000; echo ok >&6; \
+                 done; exit 0";
+    let setup = setup(AbMode::Loop, vec![script("apart", apart, &mark)]);
+    let done = trial(&setup, &layout(&setup, 3), 9, &|| false);
+    assert_eq!(faults(&done), vec![None; 2]);
+    assert!(done.arms[0].ab.stray_lines >= 3000, "{:?}", done.arms[0].ab);
+    assert_eq!(done.slices.len(), 8);
+}
+
+#[test]
+fn every_process_has_its_own_seed_of_one_width() {
+    let mark = mark();
+    // No letters, so that it is a sum.
+    let seed = "echo ready; while read n; do echo ok sum=$IOLENS_SEED; done";
+    let setup = setup(AbMode::Loop, vec![script("a", seed, &mark)]);
+    let sums = |seed| {
+        let done = trial(&setup, &layout(&setup, 1), seed, &|| false);
+        done.arms.into_iter().map(|one| one.ab.output_sha256.unwrap()).collect::<Vec<_>>()
+    };
+    let (first, again, second) = (sums(1), sums(1), sums(2));
+    assert_eq!(first, again);
+    assert!(first[0] != first[1] && first[0] != second[0], "{first:?} {second:?}");
+}
+
+#[test]
+fn the_user_ends_a_trial() {
+    let mark = mark();
+    let programs = vec![script("a", GOOD, &mark), script("b", "read forever", &mark)];
+    let setup = setup(AbMode::Loop, programs);
+    let asked = Cell::new(0);
+    let ends = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 3
+    };
+    let done = trial(&setup, &layout(&setup, 1), 1, &ends);
+    assert_eq!(done.status().0, Status::Interrupted);
+    assert!(done.arms.iter().any(|one| one.fault == Some(AbFault::Interrupted)));
+    nothing_is_left_of(&mark);
+}
+
+#[test]
+fn nothing_is_left_when_iolens_is_killed() {
+    let mark = mark();
+    // Without a pid namespace a child of the program's stays: iolens is not there to kill it.
+    let hangs = match iolens_sys::process::effective_uid() {
+        0 => "sh -c 'tail -f /dev/null; exit' $0 & echo ready; read n; tail -f /dev/null",
+        _ => "echo ready; read n; exec tail -f /dev/null",
+    };
+    let setup = setup(AbMode::Loop, vec![script("hangs", hangs, &mark)]);
+    let layout = layout(&setup, 1);
+    let iolens = fork::start(|| {
+        let _ = trial(&setup, &layout, 1, &|| false);
+        0
+    });
+    let iolens = iolens.unwrap();
+    while marked(&mark).is_empty() {
+        std::thread::yield_now();
+    }
+    fork::kill(iolens).unwrap();
+    while !matches!(fork::ended(fork::Patience::Waits), Ok(Some(_))) {}
+    nothing_is_left_of(&mark);
+}
+
+#[test]
+fn the_time_of_children_that_work_is_not_known() {
+    let mark = mark();
+    let alone = "echo ready; x=$(echo set up; /bin/true); while read n; do i=0; \
+                 while [ $i -lt $n ]; do i=$((i+1)); done; echo ok; done";
+    let forks = "echo ready; while read n; do while [ $n -gt 0 ]; do n=$((n-1)); /bin/true; done; \
+                 echo ok; done";
+    for (text, expect) in [(alone, false), (forks, true)] {
+        let setup = setup(AbMode::Loop, vec![script("a", text, &mark)]);
+        let found = calibrate(&setup, 1, &|| false).unwrap();
+        assert_eq!(found.cpu_unknown[0].is_some(), expect, "{found:?}");
+        let done = trial(&setup, &found, 1, &|| false);
+        assert_eq!(faults(&done), vec![None; 2]);
+        assert!(done.slices.iter().all(|slice| slice.tx.task_clock_ns.is_none() == expect));
+        assert_eq!(done.not_measured.len(), usize::from(expect));
+    }
+}
