@@ -350,7 +350,7 @@ fn show(run: Run, shown: Shown) {
     let rows =
         [Rows::Arms(runs), Rows::Slices(runs), Rows::Cells(runs, analyses), Rows::Phases(runs)];
     for rows in rows {
-        let _ = csv::of(rows, Columns::Short);
+        let _ = csv::of(rows, Columns::Named(&rows.short()));
         let _ = csv::of(rows, Columns::All);
         let _ = csv::reasons(rows, Columns::All);
     }

@@ -164,6 +164,8 @@ impl Answer {
 /// What a line is about; there are no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
+    /// What is concluded of a program.
+    Verdict,
     /// Which method at which size.
     Use,
     /// The fastest, where nothing is chosen.
@@ -225,6 +227,7 @@ impl Label {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
+            Label::Verdict => "Verdict",
             Label::Use => "Use",
             Label::Fastest => "Fastest",
             Label::Cheapest => "Cheapest",

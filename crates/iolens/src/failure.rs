@@ -12,6 +12,8 @@ use iolens_store::StoreError;
 pub(crate) const FOUND: u8 = 1;
 /// Exit code 2: the command line asks for something that cannot be.
 pub(crate) const USAGE: u8 = 2;
+/// Exit code 3: `ab --strict` found something undecided.
+pub(crate) const UNDECIDED: u8 = 3;
 /// Exit code 4: nothing usable came of it, or the machine is locked.
 pub(crate) const NOTHING_USABLE: u8 = 4;
 /// Exit code 130: interrupted by the user.

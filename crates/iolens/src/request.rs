@@ -86,7 +86,7 @@ fn default(study: Study, quick: bool) -> Result<Wishes, Failure> {
 /// The plan of a name or of a path.
 pub(crate) fn file(what: &str) -> Result<Wishes, Failure> {
     if what == Study::Ab.word() {
-        return Err(Failure::usage(AB));
+        return Err(ab::elsewhere());
     }
     if let Some(plan) = built_in::ALL.into_iter().find(|plan| plan.name == what) {
         // Ids are looked up once the flags have had their say.
@@ -104,16 +104,12 @@ pub(crate) fn file(what: &str) -> Result<Wishes, Failure> {
     plan_file::parse(what, &text, &known).map_err(Failure::usage)
 }
 
-/// Why no plan is of `ab`.
-const AB: &str = "programs of yours are compared by a command of its own\n  iolens ab 'COMMAND A' \
-                  'COMMAND B'";
-
 /// The plan of these wishes. `seed` is taken where none is stated.
 pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
     let (asked, mut notes) = in_our_words(asked);
     let study = asked.study.unwrap_or(Study::Net);
     if study == Study::Ab {
-        return Err(Failure::usage(AB));
+        return Err(ab::elsewhere());
     }
     let (mut primitives, baseline) = arms::of(study, &asked)?;
     let (sizes, schedule) = (sizes(study, &asked)?, schedule(study, &asked));
@@ -131,7 +127,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         Study::Write => Axes::Write(WriteAxes::asked_for(&asked, ())?),
         Study::Copy => Axes::Copy(files::copy_axes(&asked)?),
         Study::Server => Axes::Server(server::axes(&asked, available, &mut notes)?),
-        Study::Ab => return Err(Failure::usage(AB)),
+        Study::Ab => return Err(ab::elsewhere()),
     };
     let passes = match asked.passes {
         None if asked.is_sequential() => Passes { minimum: 1, maximum: 1 },

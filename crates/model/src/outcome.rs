@@ -144,6 +144,12 @@ impl Counts {
         }
     }
 
+    /// Page faults, those that waited for I/O too.
+    #[must_use]
+    pub fn faults(&self) -> Option<u64> {
+        Some(self.minor_faults? + self.major_faults?)
+    }
+
     /// What is judged of programs, ns.
     #[must_use]
     pub fn judged(&self, quantity: AbQuantity) -> Option<u64> {

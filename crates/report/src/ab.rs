@@ -4,10 +4,9 @@
 mod json;
 mod page;
 mod screen;
-mod words;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use json::{SCHEMA, json};
-pub use page::{markdown, page};
-pub use screen::screen;
+pub use page::{first, markdown, page, text};

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod ask;
 pub mod compare;
 mod copying;

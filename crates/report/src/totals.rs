@@ -67,7 +67,10 @@ impl Count {
         let at = |name: &str| Counts::NAMES.iter().position(|known| *known == name);
         let of = match name {
             "context_switches" => Of::Sum([at("voluntary_switches")?, at("involuntary_switches")?]),
-            "cycles" => Of::Sum([at("cycles_user")?, at("cycles_kernel")?]),
+            "cycles" => {
+                let of = |mode| at(&format!("{name}_{mode}"));
+                Of::Sum([of("user")?, of("kernel")?])
+            }
             "softirq_ticks" if end == End::Both => Of::Softirq,
             "cpu_ns" => Of::One(at("task_clock_ns")?),
             "zerocopy_enobufs" => Of::One(at("enobufs")?),

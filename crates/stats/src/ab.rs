@@ -24,6 +24,7 @@
 mod copies;
 mod findings;
 mod power;
+mod run;
 mod sample;
 mod trials;
 mod verdict;
@@ -42,6 +43,7 @@ pub use self::findings::{
     AbContrast, AbCopies, AbJudgement, AbMissing, AbMissingWhy, AbNoise, AbPower, AbReason,
     AbVerdict,
 };
+pub use self::run::{AbAnalysis, AbArmFigures, AbCallRate, AbCell, analyse, at};
 use self::sample::Sample;
 pub use self::trials::{AbArmRounds, AbCost, AbTrial, AbTrials};
 use self::verdict::Question;

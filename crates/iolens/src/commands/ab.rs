@@ -1,13 +1,112 @@
 //! `iolens ab`: programs of the user's, compared.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::args::Ab;
-use crate::commands::run::random;
-use crate::failure::Failure;
-use crate::request;
+use iolens_engine::host;
+use iolens_model::run::{Run, RunHeader, StoppedBy};
+use iolens_report::ab;
+use iolens_report::screen::After;
+use iolens_stats::ab::AbAnalysis;
 
+use crate::args::{Ab, Show};
+use crate::commands::report::{self, write_new};
+use crate::commands::run::{Session, header, random, said_of};
+use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, UNDECIDED, unusable};
+use crate::progress::Progress;
+use crate::request::{self, Request};
+use crate::runner::{self, AbMeans};
+use crate::{output, places};
+
+/// Measures, judges, prints.
 pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     let plan = request::ab::plan(args, random() >> 16)?;
-    todo!("{plan:?} {typed:?}")
+    let programs = plan.ab().map(runner::ab_facts).transpose()?.unwrap_or_default();
+    refuse_existing(args)?;
+    let database = places::database(args.db.as_deref())?;
+    let mut session = Session::open(&database, args.wait)?;
+    let host = host::read(&host::Root::real());
+    let request = Request { plan, name: args.name.clone(), notes: Vec::new() };
+    let header = RunHeader { programs, ..header(request, typed, host) };
+    let trials = header.plan.passes.minimum as usize * header.plan.cells().len();
+    let mut progress = Progress::new(args.progress, trials);
+    let Session { store, interrupts, .. } = &mut session;
+    let means =
+        AbMeans { store, interrupts, progress: &mut progress, counts_calls: !args.no_calls };
+    let run = runner::measure_ab(header, means)?;
+    let analysis = analysed(&run)?;
+    let page = places::page(&database, &run.header.id);
+    let page = report::replace(&page, &ab::page(&run, &analysis)).map(|()| page);
+    let page = page.map_err(|failure| failure.message);
+    print(args, &run, &analysis, &page)?;
+    Ok(ExitCode::from(exit_code(args.strict, &run, &analysis)))
+}
+
+/// Files of the user's are not written over.
+fn refuse_existing(args: &Ab) -> Result<(), Failure> {
+    let files = [&args.json, &args.markdown].into_iter().flatten().flatten();
+    match files.into_iter().find(|file| file.symlink_metadata().is_ok()) {
+        Some(file) => Err(report::exists(file)),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn analysed(run: &Run) -> Result<AbAnalysis, Failure> {
+    let cannot = || unusable!("run {} is not of `ab`", run.header.id);
+    iolens_stats::ab::analyse(run).ok_or_else(cannot)
+}
+
+fn print(
+    args: &Ab,
+    run: &Run,
+    analysis: &AbAnalysis,
+    page: &Result<PathBuf, String>,
+) -> Result<(), Failure> {
+    let json = || ab::json(run, analysis);
+    let markdown = || ab::markdown(run, analysis);
+    for (file, text) in [(&args.json, &json as &dyn Fn() -> String), (&args.markdown, &markdown)] {
+        if let Some(Some(file)) = file {
+            write_new(file, text().as_bytes(), false)?;
+        }
+    }
+    match (&args.json, &args.markdown) {
+        (Some(None), _) => output::result(&json()),
+        (_, Some(None)) => output::result(&markdown()),
+        _ => {
+            let shown = page.as_ref().ok().map(|page| page.display().to_string());
+            let after = After { page: shown.as_deref(), full_run: None };
+            output::result(&ab::first(run, analysis, Some(after), &output::style()));
+            if args.verbose {
+                output::result(&format!("\n{}", ab::text(run, analysis, &output::style())));
+            }
+            if page.is_ok() {
+                return Ok(());
+            }
+        }
+    }
+    output::note(&said_of(page));
+    Ok(())
+}
+
+/// Shows a stored run.
+pub(crate) fn show(run: &Run, args: &Show) -> Result<ExitCode, Failure> {
+    let analysis = analysed(run)?;
+    output::result(&match args.result.json {
+        true => ab::json(run, &analysis),
+        false => {
+            let first = ab::first(run, &analysis, None, &output::style());
+            format!("{first}\n{}", ab::text(run, &analysis, &output::style()))
+        }
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn exit_code(strict: bool, run: &Run, analysis: &AbAnalysis) -> u8 {
+    match run.header.end.as_ref().map(|end| end.stopped_by) {
+        Some(StoppedBy::Interrupted) => INTERRUPTED,
+        _ if analysis.is_useless() => NOTHING_USABLE,
+        _ if analysis.has_slower() => FOUND,
+        _ if strict && analysis.is_undecided() => UNDECIDED,
+        _ => 0,
+    }
 }

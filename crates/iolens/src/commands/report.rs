@@ -9,19 +9,24 @@ use std::process::ExitCode;
 
 use iolens_engine::Errno;
 use iolens_engine::durable::{self, Folder};
+use iolens_model::axes::Study;
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::figure::Paper;
 use iolens_stats::analysis::Analysis;
 use iolens_store::Store;
 
 use crate::args::{self, FigureFormat, FigurePaper};
-use crate::commands::stored::{summed, summed_in};
+use crate::commands::ab;
+use crate::commands::stored::{header, load, summed, summed_in};
 use crate::failure::{Failure, unusable, usage};
 use crate::{output, places};
 
 /// Writes the page, or with `--figures` the figures; of several runs one page.
 pub(crate) fn report(args: &args::Report) -> Result<ExitCode, Failure> {
     let [wanted] = &args.runs[..] else { return merged(args) };
+    if header(args.db.as_deref(), wanted)?.plan.study() == Study::Ab {
+        return of_programs(wanted, args);
+    }
     let (run, analysis, database) = summed(args.db.as_deref(), wanted)?;
     if let Some(folder) = &args.figures {
         write_figures(&run, &analysis, folder, args)?;
@@ -30,6 +35,18 @@ pub(crate) fn report(args: &args::Report) -> Result<ExitCode, Failure> {
     let html = iolens_report::html::page(&run, &analysis);
     let ours = || places::page(&database, &run.header.id);
     let page = written(args, &html, ours)?;
+    output::result(&format!("{}", page.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page of a run of `ab`.
+fn of_programs(wanted: &str, args: &args::Report) -> Result<ExitCode, Failure> {
+    if args.figures.is_some() {
+        return Err(Failure::usage("--figures: a run of `ab` has none\n  leave it out for a page"));
+    }
+    let (run, database) = load(args.db.as_deref(), wanted)?;
+    let html = iolens_report::ab::page(&run, &ab::analysed(&run)?);
+    let page = written(args, &html, || places::page(&database, &run.header.id))?;
     output::result(&format!("{}", page.display()));
     Ok(ExitCode::SUCCESS)
 }
@@ -110,7 +127,7 @@ pub(crate) fn write_page(run: &Run, analysis: &Analysis, path: &Path) -> Result<
 
 /// In the folder of pages, which is ours: neither it nor the page may be a link, which whoever
 /// may write beside the database could point at any file.
-fn replace(path: &Path, html: &str) -> Result<(), Failure> {
+pub(crate) fn replace(path: &Path, html: &str) -> Result<(), Failure> {
     let cannot = |errno: Errno| cannot_write(path, &errno);
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(cannot_write(path, &"it names no file"));

@@ -160,7 +160,7 @@ fn print_plan(request: &Request, json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// What is known of a run when it begins.
-fn header(request: Request, typed: &[String], host: HostFacts) -> RunHeader {
+pub(crate) fn header(request: Request, typed: &[String], host: HostFacts) -> RunHeader {
     let plan = request.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&host.cpus);
     RunHeader {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iolens_engine::clock;
+use iolens_model::axes::Study;
 use iolens_model::cell::Cell;
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::{json, text};
@@ -14,6 +15,7 @@ use iolens_stats::analysis::Analysis;
 use iolens_store::{RunSummary, Store, StoreError};
 
 use crate::args;
+use crate::commands::ab;
 use crate::failure::{Failure, usage};
 use crate::output::style;
 use crate::{output, places};
@@ -158,6 +160,9 @@ fn narrow(
 /// Shows a run, or every trial of one cell.
 pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
     let db = args.result.db.as_deref();
+    if args.cell.is_none() && header(db, &args.run)?.plan.study() == Study::Ab {
+        return ab::show(&load(db, &args.run)?.0, args);
+    }
     let Some(cell) = args.cell.filter(|_| !args.result.json) else {
         let (mut run, mut analysis, _) = summed(db, &args.run)?;
         if !(args.size.is_empty() && args.threads.is_empty()) {

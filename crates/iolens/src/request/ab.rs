@@ -16,6 +16,13 @@ const SLICE: Nanos = Nanos(500_000);
 /// Rounds of a trial.
 const ROUNDS: u32 = 60;
 
+/// Why no plan file and no stored plan is of `ab`.
+pub(crate) fn elsewhere() -> Failure {
+    usage!(
+        "programs of yours are compared by a command of its own\n  iolens ab 'COMMAND A' 'COMMAND B'"
+    )
+}
+
 /// The plan of a command line. `seed` is taken where none is stated.
 pub(crate) fn plan(asked: &Ab, seed: u64) -> Result<Plan, Failure> {
     let names = names(asked)?;

@@ -103,8 +103,7 @@ impl Choice {
                 find: |id| calls::find(id).map(|entry| entry.id),
                 group: |word| CallKind::from_word(word).map(of_kind),
                 control: |id| {
-                    let found = calls::find(id).filter(|entry| entry.control);
-                    found.map(|_| "does not enter the kernel")
+                    calls::find(id).filter(|call| call.control).map(|_| "does not enter the kernel")
                 },
                 advice: kinds(),
             },

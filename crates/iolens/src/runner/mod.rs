@@ -1,6 +1,7 @@
 //! The run itself: slice work, passes over all cells in random order, every
 //! trial stored as it ends, until a stopping rule says enough.
 
+mod ab;
 mod arms;
 mod build;
 mod cells;
@@ -30,6 +31,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
+pub(crate) use self::ab::{AbMeans, facts as ab_facts, measure as measure_ab};
 use self::build::{Build, Copies};
 use self::cells::{CellState, Place};
 pub(crate) use self::explain::{Question, explain};

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "limits on how long a test waits")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod ab;
 mod ask;
 mod audit;
 mod axes;

@@ -1,7 +1,8 @@
 //! The page of a run, and what goes into a pull request.
 
 use iolens_document::table::{self, Filled, Table};
-use iolens_document::{Fact, Node, Page, Section, Text};
+use iolens_document::{Fact, Node, Page, Section, Style, Text};
+use iolens_model::ab::AbQuantity;
 use iolens_model::moment;
 use iolens_model::run::Run;
 use iolens_model::{secret, shell};
@@ -11,7 +12,8 @@ use iolens_stats::analysis::Interval;
 use super::screen::{Unit, per_operation, place, screen};
 use super::words::{Said, bracket, quantity, signed};
 use crate::number::percent;
-use crate::sections::{Form, machine_and_command};
+use crate::screen::After;
+use crate::sections::{Form, machine};
 
 /// The page of a run.
 #[must_use]
@@ -27,8 +29,7 @@ pub fn page(run: &Run, analysis: &AbAnalysis) -> String {
     first.effort.clear();
     let mut mark = vec![Text::strong("iolens").and(" ab run ").and_code(&header.id)];
     mark.extend(header.name.as_deref().map(Text::from));
-    let mut sections =
-        vec![Section::new("answer", "Answer", vec![Node::Screen(Box::new(first))])];
+    let mut sections = vec![Section::new("answer", "Answer", vec![Node::Screen(Box::new(first))])];
     sections.extend(self::sections(run, analysis, Form::Page));
     iolens_document::html::page(&Page {
         generator: header.build.clone(),
@@ -45,10 +46,11 @@ pub fn page(run: &Run, analysis: &AbAnalysis) -> String {
 /// What was found, if one sentence says it.
 fn heading(run: &Run, analysis: &AbAnalysis) -> String {
     let said = Said::of(run);
-    let verdicts: Vec<String> =
-        analysis.cells.iter().flat_map(|cell| said.verdicts(cell)).collect();
-    match &verdicts[..] {
-        [one] => one.split(':').next().unwrap_or(one).to_owned(),
+    let mut claims: Vec<String> =
+        analysis.cells.iter().flat_map(|cell| said.claims(cell)).collect();
+    claims.dedup();
+    match &claims[..] {
+        [one] => one.clone(),
         _ => "Which program is faster?".to_owned(),
     }
 }
@@ -64,7 +66,7 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
         Section::new("programs", "Programs", vec![Node::Facts(programs(run))]),
     ];
     sections.retain(|section| !section.nodes.is_empty());
-    sections.push(machine_and_command(run, &iolens_stats::analyse(run), form));
+    sections.push(machine::section(run, &iolens_stats::analyse(run), form));
     sections
 }
 
@@ -91,10 +93,13 @@ fn calls(cell: &AbCell) -> Option<Table> {
     names.dedup();
     let of = |arm: &AbArmFigures, name: &str| {
         let call = arm.calls.iter().find(|call| call.name == name);
-        call.map_or_else(|| "0".to_owned(), |call| {
-            let about = if call.is_exact { "" } else { "about " };
-            format!("{about}{}", per_operation(call.per_operation))
-        })
+        call.map_or_else(
+            || "0".to_owned(),
+            |call| {
+                let about = if call.is_exact { "" } else { "about " };
+                format!("{about}{}", per_operation(call.per_operation))
+            },
+        )
     };
     let row = |name: &&str| -> Vec<Filled> {
         let arms = cell.arms.iter().filter(|arm| !arm.calls.is_empty());
@@ -107,7 +112,7 @@ fn calls(cell: &AbCell) -> Option<Table> {
 fn programs(run: &Run) -> Vec<Fact> {
     let programs = run.header.plan.ab().map_or(&[][..], |axes| &axes.programs);
     let fact = |(nth, program): (usize, &iolens_model::copy::External)| {
-        let command = shell::join(&secret::redacted(&program.argv));
+        let command = shell::join(secret::redacted(&program.argv));
         let file = run.header.programs.get(nth);
         let file = file.map_or_else(String::new, |file| {
             format!(" ({}, SHA-256 {})", file.path, &file.sha256[..file.sha256.len().min(16)])
@@ -132,7 +137,8 @@ pub fn markdown(run: &Run, analysis: &AbAnalysis) -> String {
         out.push('\n');
     }
     let screen = screen(run, analysis, None);
-    let told = screen.answers.iter().filter(|answer| answer.label != iolens_document::Label::Verdict);
+    let told =
+        screen.answers.iter().filter(|answer| answer.label != iolens_document::Label::Verdict);
     for answer in told {
         let parts: Vec<String> = answer.said.iter().map(Text::words).collect();
         out.push_str(&format!("- {}: {}\n", answer.label.word(), parts.join("; ")));
@@ -151,14 +157,31 @@ fn numbers(cell: &AbCell) -> Table {
             table::right("time/op", unit.word, unit.shown(arm.op_time_ns)),
             table::right("CPU/op", unit.word, unit.shown(arm.op_cpu_ns)),
         ];
-        for contrast in cell.judgement.contrasts.iter().filter(|contrast| contrast.arm == nth) {
-            let shown = contrast.change.map_or_else(String::new, signed);
-            let interval = contrast.pointwise.map_or_else(String::new, bracket);
-            let name = format!("{} change", quantity(contrast.quantity));
-            row.push(table::right(&name, "", format!("{shown} {interval}")));
+        for judged in [AbQuantity::Time, AbQuantity::Cpu] {
+            let all = || cell.judgement.contrasts.iter().filter(|one| one.quantity == judged);
+            let shown = all().find(|contrast| contrast.arm == nth).map(|contrast| {
+                let interval = contrast.pointwise.map_or_else(String::new, bracket);
+                format!("{} {interval}", contrast.change.map_or_else(String::new, signed))
+            });
+            let shown = shown.unwrap_or_else(|| "baseline".to_owned());
+            let name = format!("{} change", quantity(judged));
+            row.extend(all().next().map(|_| table::right(&name, "", shown)));
         }
         row.extend(arm.user_share.map(|user| table::right("user", "", percent(user))));
         row
     };
     Table::of("", cell.arms.iter().enumerate().map(row))
+}
+
+/// The first screen, for a terminal.
+#[must_use]
+pub fn first(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>, style: &Style) -> String {
+    iolens_document::terminal::draw(&screen(run, analysis, after), style)
+}
+
+/// All that is not on the first screen, for a terminal.
+#[must_use]
+pub fn text(run: &Run, analysis: &AbAnalysis, style: &Style) -> String {
+    let form = Form::Terminal { columns: style.columns(), is_whole: false };
+    iolens_document::terminal::sections(&sections(run, analysis, form), style)
 }

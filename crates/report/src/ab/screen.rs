@@ -11,8 +11,7 @@ use crate::number::{count, list, percent};
 use crate::screen::{After, machine, spent};
 
 /// The screen of a run; one that has just been measured ends with what to type next.
-#[must_use]
-pub fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>) -> Screen {
+pub(super) fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>) -> Screen {
     let said = Said::of(run);
     let mut screen = Screen {
         header: Text::parts(header(run)),
@@ -53,19 +52,21 @@ fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
     let several = if analysis.cells.len() > 1 { " per setting" } else { "" };
     let mut parts = vec![match analysis.unit {
         AbUnit::Trial => format!("{}{several}", count(units, "trial")),
-        // Each round has two pairs of processes.
-        AbUnit::Round => format!("{} of processes{several}", count(units, "pair")),
+        AbUnit::Round => format!("{}{several}", count(units, "round")),
     }];
     let end = run.header.end.as_ref();
     let took = end.map(|end| end.finished_unix_ns.saturating_sub(run.header.started_unix_ns));
     parts.extend(took.map(|ns| format!("{} in all", spent(ns))));
-    parts.extend(match end.map(|end| end.stopped_by) {
-        None => Some("not ended, or killed"),
-        Some(StoppedBy::Interrupted) => Some("interrupted"),
-        Some(StoppedBy::Budget) => Some("out of time"),
-        Some(StoppedBy::NothingUsable) => Some("nothing usable"),
-        _ => None,
-    }.map(str::to_owned));
+    parts.extend(
+        match end.map(|end| end.stopped_by) {
+            None => Some("not ended, or killed"),
+            Some(StoppedBy::Interrupted) => Some("interrupted"),
+            Some(StoppedBy::Budget) => Some("out of time"),
+            Some(StoppedBy::NothingUsable) => Some("nothing usable"),
+            _ => None,
+        }
+        .map(str::to_owned),
+    );
     parts
 }
 
@@ -79,7 +80,8 @@ pub(super) fn place(cell: &AbCell) -> String {
 pub(super) fn table(said: &Said<'_>, cell: &AbCell, title: &str) -> Grid {
     let unit = Unit::of(cell);
     let has_calls = cell.arms.iter().any(|arm| !arm.calls.is_empty());
-    let has_faults = cell.arms.iter().any(|arm| arm.op_faults.is_some_and(|faults| faults >= 0.005));
+    let has_faults =
+        cell.arms.iter().any(|arm| arm.op_faults.is_some_and(|faults| faults >= 0.005));
     let row = |(nth, arm): (usize, &AbArmFigures)| {
         let contrast = |quantity| {
             let mut all = cell.judgement.contrasts.iter();
@@ -89,7 +91,10 @@ pub(super) fn table(said: &Said<'_>, cell: &AbCell, title: &str) -> Grid {
         let mut row = vec![(Column::left(""), vec![name])];
         row.push((Column::decimal(format!("{}/op", unit.word)), vec![unit.shown(arm.op_time_ns)]));
         row.push(compared(contrast(AbQuantity::Time)));
-        row.push((Column::decimal(format!("CPU {}/op", unit.word)), vec![unit.shown(arm.op_cpu_ns)]));
+        row.push((
+            Column::decimal(format!("CPU {}/op", unit.word)),
+            vec![unit.shown(arm.op_cpu_ns)],
+        ));
         row.push(compared(contrast(AbQuantity::Cpu)));
         if has_calls {
             let calls: f64 = arm.calls.iter().map(|call| call.per_operation).sum();
@@ -187,7 +192,11 @@ fn calls(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> String {
         }
         false => {
             let calls = if n == "1" { "system call" } else { "system calls" };
-            format!("{} makes {exactly} {n} {calls} {more} per operation: {}", arm.name, changed.join(", "))
+            format!(
+                "{} makes {exactly} {n} {calls} {more} per operation: {}",
+                arm.name,
+                changed.join(", ")
+            )
         }
     }
 }
@@ -215,9 +224,10 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
         all.and_then(|all| all.into_iter().reduce(f64::max))
     };
     if let Some(now) = worst(|contrast| contrast.power.now) {
-        let at_budget = worst(|contrast| contrast.power.at_budget)
-            .filter(|at| *at < now * 0.97)
-            .map(|at| format!(", one of {} after {}", percent(at), spent(run.header.plan.budget.0)));
+        let at_budget =
+            worst(|contrast| contrast.power.at_budget).filter(|at| *at < now * 0.97).map(|at| {
+                format!(", one of {} after {}", percent(at), spent(run.header.plan.budget.0))
+            });
         parts.push(format!(
             "a slowdown of {} is called SLOWER 9 times in 10{}",
             percent(now),

@@ -26,62 +26,48 @@ impl<'a> Said<'a> {
     /// What is concluded of each arm of a setting, a sentence each.
     pub(super) fn verdicts(&self, cell: &AbCell) -> Vec<String> {
         let arm = |arm| {
-            let own = cell.judgement.contrasts.iter().filter(|contrast| contrast.arm == arm);
             let missing = cell.judgement.missing.iter().filter(|missing| missing.arm == arm);
-            self.of_arm(arm, &own.collect::<Vec<_>>(), &missing.collect::<Vec<_>>())
+            let mut parts: Vec<String> = Vec::new();
+            for alike in by_verdict(cell, arm) {
+                let claim = self.claim(arm, &alike, parts.is_empty());
+                parts.push([claim, evidence(&alike)].join(": "));
+            }
+            parts.extend(missing.map(|missing| self.missing(missing)));
+            parts.join("; ")
         };
         (1..self.names.len()).map(arm).collect()
     }
 
-    /// `pr is SLOWER than main by more than 3%: +4.9% time [+4.6, +5.2], +4.8% CPU [+4.4, +5.1]`.
-    fn of_arm(&self, arm: usize, own: &[&AbContrast], missing: &[&AbMissing]) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        let mut left = own.to_vec();
-        while let Some(verdict) = left.iter().map(|contrast| contrast.verdict).min_by_key(weight) {
-            let (now, rest): (Vec<_>, Vec<_>) =
-                left.into_iter().partition(|contrast| contrast.verdict == verdict);
-            parts.push(self.clause(arm, &now, parts.is_empty()));
-            left = rest;
-        }
-        parts.extend(missing.iter().map(|missing| self.missing(missing)));
-        parts.join("; ")
+    /// The same in a few words: what weighs most of each arm.
+    pub(super) fn claims(&self, cell: &AbCell) -> Vec<String> {
+        let first = |arm| Some(self.claim(arm, by_verdict(cell, arm).first()?, true));
+        (1..self.names.len()).filter_map(first).collect()
     }
 
-    /// What is said of the quantities of an arm that have one verdict.
-    fn clause(&self, arm: usize, alike: &[&AbContrast], is_first: bool) -> String {
-        let (name, base) = (self.name(arm), self.name(0));
-        let changes: Vec<String> = alike.iter().map(|contrast| changed(contrast)).collect();
-        let changes = changes.join(", ");
-        let delta = percent(self.delta);
-        let subject = if is_first { format!("{name} is ") } else { String::new() };
+    /// `pr is SLOWER than main by more than 3%`, of the quantities of an arm that have one
+    /// verdict; what is not told first has no subject.
+    fn claim(&self, arm: usize, alike: &[&AbContrast], is_first: bool) -> String {
         let Some(first) = alike.first() else { return String::new() };
-        match (&first.reason, first.verdict) {
-            (AbReason::CopiesDiffer { of, interval, .. }, _) => format!(
-                "{subject}INVALID: two copies of {} differ by {}",
-                self.name(*of),
-                bracket(*interval)
-            ),
-            (AbReason::TooFew { units, least }, _) => {
-                format!("{subject}INCONCLUSIVE: {units} of the {least} trials that a verdict takes")
+        let (base, delta) = (self.name(0), percent(self.delta));
+        let subject = if is_first { format!("{} is ", self.name(arm)) } else { String::new() };
+        let to_base = if is_first { format!(" to {base}") } else { String::new() };
+        let said = match (&first.reason, first.verdict) {
+            (AbReason::CopiesDiffer { of, .. }, _) => {
+                format!("INVALID, because two copies of {} differ", self.name(*of))
             }
             (AbReason::Beyond { bound, .. }, verdict) => {
-                let bound = percent(*bound);
-                format!("{subject}{} than {base} by more than {bound}: {changes}", verdict.word())
+                format!("{} than {base} by more than {}", verdict.word(), percent(*bound))
             }
-            (AbReason::WithinAllowance { .. }, _) => format!(
-                "{subject}{} than {base} as it was built, {changes}, but relinking the same source \
-                 can do that: BUILD",
-                direction(first)
-            ),
-            (_, AbVerdict::Equivalent) => {
-                let with = if is_first { format!(" to {base}") } else { String::new() };
-                format!("{subject}EQUIVALENT{with} within {delta}: {changes}")
+            (_, AbVerdict::Build) => {
+                format!("{} than {base} as it was built (BUILD)", direction(first))
             }
+            (_, AbVerdict::Equivalent) => format!("EQUIVALENT{to_base} within {delta}"),
             (_, AbVerdict::Small) => {
-                format!("{subject}{} than {base}, maybe by less than {delta}: {changes} (SMALL)", direction(first))
+                format!("{} than {base}, maybe by less than {delta} (SMALL)", direction(first))
             }
-            _ => format!("{subject}INCONCLUSIVE: {changes}"),
-        }
+            (_, verdict) => verdict.word().to_owned(),
+        };
+        format!("{subject}{said}")
     }
 
     fn missing(&self, missing: &AbMissing) -> String {
@@ -94,6 +80,30 @@ impl<'a> Said<'a> {
                 format!("no {what} of {} in one round", list(&names))
             }
         }
+    }
+}
+
+/// The contrasts of an arm, those of one verdict together, what weighs most first.
+fn by_verdict(cell: &AbCell, arm: usize) -> Vec<Vec<&AbContrast>> {
+    let own = cell.judgement.contrasts.iter().filter(|contrast| contrast.arm == arm);
+    let mut own: Vec<&AbContrast> = own.collect();
+    own.sort_by_key(|contrast| weight(&contrast.verdict));
+    own.chunk_by(|a, b| a.verdict == b.verdict).map(<[_]>::to_vec).collect()
+}
+
+/// The numbers behind a verdict. The table has all intervals, the sentence that of its first.
+fn evidence(alike: &[&AbContrast]) -> String {
+    let changes = alike.iter().enumerate().map(|(nth, one)| changed(one, nth == 0));
+    let changes = changes.collect::<Vec<_>>().join(", ");
+    match alike.first().map(|first| &first.reason) {
+        Some(AbReason::CopiesDiffer { interval, .. }) => format!("by {}%", bracket(*interval)),
+        Some(AbReason::TooFew { units, least }) => {
+            format!("{units} of the {least} repetitions that a verdict takes")
+        }
+        Some(AbReason::WithinAllowance { .. }) => {
+            format!("{changes}; linking the same source again can do that")
+        }
+        _ => changes,
     }
 }
 
@@ -122,10 +132,11 @@ pub(super) fn quantity(quantity: AbQuantity) -> &'static str {
     }
 }
 
-/// `+4.9% time [+4.6, +5.2]`.
-fn changed(contrast: &AbContrast) -> String {
+/// `+4.9% time [+4.6, +5.2]`, or without the interval.
+fn changed(contrast: &AbContrast, has_interval: bool) -> String {
     let change = contrast.change.map_or_else(|| "no number for".to_owned(), signed);
-    let interval = contrast.pointwise.map(|interval| format!(" {}", bracket(interval)));
+    let interval = contrast.pointwise.filter(|_| has_interval);
+    let interval = interval.map(|interval| format!(" {}", bracket(interval)));
     format!("{change} {}{}", quantity(contrast.quantity), interval.unwrap_or_default())
 }
 

@@ -65,7 +65,7 @@ fn of_setting(cell: &Cell) -> Vec<String> {
 }
 
 /// `AMD EPYC 9B14, 2 CPUs (VM), Linux 6.18`.
-fn machine(run: &Run) -> Option<String> {
+pub(crate) fn machine(run: &Run) -> Option<String> {
     let host = &run.header.host;
     let guest = if words::is_guest(host) { " (VM)" } else { "" };
     let model = words::fact(host, &["model", "model name", "cpu model"]).map(short_model);

@@ -26,7 +26,7 @@ use crate::words;
 
 pub use asked::Source;
 pub(crate) use asked::asked;
-pub(crate) use effort::spent;
+pub(crate) use effort::{machine, spent};
 
 /// Kinds of answers of a study that stand on the screen at most; the others are in `iolens show`.
 const ANSWERS_MAX: usize = 4;

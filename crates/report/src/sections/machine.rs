@@ -18,7 +18,7 @@ use crate::number::{count, nanoseconds};
 use crate::rates::rate;
 use crate::{arm_facts, words};
 
-pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
+pub(crate) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
     let header = &run.header.without_secrets();
     let command = format!("{}{}", pinned(header), shell::join(&header.command));
     let mut nodes = Vec::new();

@@ -2,7 +2,7 @@
 //! question, in the order in which a reader asks them. A fact has one home.
 
 pub(crate) mod files;
-mod machine;
+pub(crate) mod machine;
 mod net;
 mod paths;
 pub(crate) mod servers;

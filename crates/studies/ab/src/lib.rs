@@ -13,6 +13,7 @@ pub mod calls_error;
 mod charged;
 mod commands;
 mod conversation;
+mod counted;
 mod ending;
 mod fault;
 mod files;
@@ -25,6 +26,7 @@ mod trial;
 use iolens_model::ab::AbMode;
 
 pub use calibrate::{AbError, calibrate};
+pub use counted::count_calls;
 pub use fault::AbFault;
 pub use files::{AbFileError, facts};
 pub use setup::{

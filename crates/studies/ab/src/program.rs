@@ -65,18 +65,10 @@ impl Prepared {
         let errors = file::in_memory("iolens-errors").map_err(cannot)?;
         let argv: Vec<Vec<u8>> = program.argv.iter().map(|word| word.clone().into()).collect();
         let seed = seed.to_string();
-        // Of one width in every arm: the environment lies on the stack and moves it.
-        let environment = [
-            ("IOLENS_SEED", &*seed),
-            ("IOLENS_LOOP", "1"),
-            ("IOLENS_IN", "/dev/fd/3"),
-            ("IOLENS_OUT", "/dev/fd/4"),
-        ];
-        let speaks = files.len() > 2;
-        let environment = &environment[..if speaks { environment.len() } else { 1 }];
+        let environment = environment(&seed, files.len() > 2);
         let mut all = files.to_vec();
         all.insert(2, errors.as_fd());
-        let program = Program::with_files(executable.path(), &argv, environment, &all);
+        let program = Program::with_files(executable.path(), &argv, &environment, &all);
         let is_copy = executable.is_copy();
         Ok(Prepared { program: program.map_err(cannot)?, errors, is_copy, _executable: executable })
     }
@@ -110,6 +102,14 @@ impl Prepared {
         })?;
         Ok(Process { begun, watch, errors, is_copy: self.is_copy })
     }
+}
+
+/// The variables of a program, and those of one that speaks the loop protocol besides. Of one width
+/// in every arm: the environment lies on the stack and moves it.
+pub(crate) fn environment(seed: &str, speaks: bool) -> Vec<(&str, &str)> {
+    let protocol = [("IOLENS_LOOP", "1"), ("IOLENS_IN", "/dev/fd/3"), ("IOLENS_OUT", "/dev/fd/4")];
+    let protocol = protocol.into_iter().filter(|_| speaks);
+    std::iter::once(("IOLENS_SEED", seed)).chain(protocol).collect()
 }
 
 fn not_started(facts: &AbProgramFacts, errno: Errno) -> AbFault {

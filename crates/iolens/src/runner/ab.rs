@@ -1,0 +1,331 @@
+//! The run of `ab`: a trial of each setting in turn, and a look at all of them after 12, 24, 48, …
+//! units, until a look decides or the budget is used up.
+
+use iolens_ab::calls::CALLS_TRIALS;
+use iolens_ab::{
+    AbCopies, AbError, AbExit, AbLayout, AbLimits, AbPlace, AbPosition, AbProgram, AbSetup,
+};
+use iolens_engine::worker::protocol::BUILD;
+use iolens_engine::{Interrupts, clock};
+use iolens_model::ab::{AbArm, AbAxes, AbMode, AbProgramFacts, AbSetting};
+use iolens_model::arm::{Arm, ArmOutcome, Role};
+use iolens_model::cell::Cell;
+use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::plan::{Plan, Schedule};
+use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_stats::ab::{self, AbLook, AbUnit};
+use iolens_store::Store;
+use rand::RngExt;
+use rand::seq::SliceRandom;
+
+use super::order_of;
+use crate::failure::{Failure, unusable, usage};
+use crate::progress::Progress;
+
+/// What a run needs besides its plan.
+pub(crate) struct AbMeans<'a> {
+    pub(crate) store: &'a mut Store,
+    pub(crate) interrupts: &'a Interrupts,
+    pub(crate) progress: &'a mut Progress,
+    /// Whether system calls are counted.
+    pub(crate) counts_calls: bool,
+}
+
+/// A setting in a run.
+struct State {
+    cell: Cell,
+    setup: AbSetup,
+    layout: AbLayout,
+    /// Trials in which a program failed, in the order of the setup.
+    failures: Vec<u32>,
+}
+
+struct Course<'a> {
+    means: AbMeans<'a>,
+    run: Run,
+    unit: AbUnit,
+    cells: Vec<State>,
+    begin_ns: u64,
+}
+
+/// Failed trials after which a program is left out.
+const FAILURES_MAX: u32 = 2;
+
+/// Measures the plan in `header` and returns the run as it is stored.
+///
+/// Errors: a program that cannot be measured, before anything is stored; programs that do not
+/// compute the same.
+pub(crate) fn measure(header: RunHeader, means: AbMeans<'_>) -> Result<Run, Failure> {
+    let axes = header.plan.ab().ok_or_else(|| Failure::usage("this is no plan of `ab`"))?.clone();
+    means.progress.calibrating(header.plan.cells().len());
+    let cells = header.plan.cells().into_iter().filter_map(|cell| {
+        let setting = cell.ab()?.clone();
+        Some(State::found(&header, &axes, (cell, &setting), means.interrupts))
+    });
+    let cells = cells.collect::<Result<Vec<State>, Failure>>()?;
+    means.store.begin_run(&header)?;
+    let run = Run { header, trials: Vec::new(), profiles: Vec::new(), searches: Vec::new() };
+    let begin_ns = clock::monotonic_ns();
+    let mut course = Course { means, run, unit: AbUnit::of(axes.mode), cells, begin_ns };
+    let stopped = course.passes();
+    course.means.progress.finish();
+    let (stopped_by, failure) = match stopped {
+        Ok(rule) => (rule, None),
+        Err(failure) => (StoppedBy::NothingUsable, Some(failure)),
+    };
+    if course.means.counts_calls && failure.is_none() && stopped_by != StoppedBy::Interrupted {
+        course.count_calls()?;
+    }
+    course.end(stopped_by)?;
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(course.run),
+    }
+}
+
+impl State {
+    /// A setting, and how its trials are to be.
+    fn found(
+        header: &RunHeader,
+        axes: &AbAxes,
+        (cell, setting): (Cell, &AbSetting),
+        interrupts: &Interrupts,
+    ) -> Result<State, Failure> {
+        let setup = setup(&header.plan, axes, setting, &header.programs, &header.host.cpus);
+        let interrupted = || interrupts.came();
+        let layout = iolens_ab::calibrate(&setup, header.plan.seed, &interrupted);
+        let layout = layout.map_err(|error| match error {
+            AbError::Interrupted => Failure::interrupted("interrupted: nothing is measured"),
+            AbError::System(_) => Failure::unusable(error),
+            AbError::Program { .. }
+            | AbError::NotProportional { .. }
+            | AbError::TooShort { .. } => Failure::usage(error),
+        })?;
+        let failures = vec![0; setup.programs.len()];
+        Ok(State { cell, setup, layout, failures })
+    }
+
+    /// Leaves out a program.
+    fn drop_program(&mut self, at: usize) {
+        self.setup.programs.remove(at);
+        self.layout.expected_ns.remove(at);
+        self.layout.cpu_unknown.remove(at);
+        self.failures.remove(at);
+    }
+
+    /// Counts the programs that failed, and leaves out those that did too often.
+    fn note_failures(&mut self, trial: &iolens_ab::AbTrial) {
+        for at in (0..self.setup.programs.len()).rev() {
+            let name = &self.setup.programs[at].name;
+            let own = trial.arms.iter().filter(|arm| arm.arm.primitive == *name);
+            let faults: Vec<_> = own.filter_map(|arm| arm.fault.as_ref()).collect();
+            self.failures[at] += u32::from(!faults.is_empty());
+            let is_over = faults.iter().any(|fault| fault.ends_the_arm());
+            if is_over || self.failures[at] >= FAILURES_MAX {
+                self.drop_program(at);
+            }
+        }
+    }
+
+    /// Whether there is still something to compare with the baseline.
+    fn is_alive(&self, baseline: &str) -> bool {
+        let programs = &self.setup.programs;
+        programs.len() > 1 && programs.first().is_some_and(|first| first.name == baseline)
+    }
+}
+
+fn setup(
+    plan: &Plan,
+    axes: &AbAxes,
+    setting: &AbSetting,
+    facts: &[AbProgramFacts],
+    cpus: &[u32],
+) -> AbSetup {
+    let programs = axes.programs.iter().zip(facts).map(|(program, facts)| AbProgram {
+        name: program.name.clone(),
+        argv: setting.command(program),
+        facts: facts.clone(),
+    });
+    AbSetup {
+        mode: axes.mode,
+        programs: programs.collect(),
+        copies: AbCopies::OfAll,
+        place: if axes.in_place { AbPlace::InPlace } else { AbPlace::FreshCopy },
+        exit: if axes.ignore_exit { AbExit::Ignored } else { AbExit::MustBeZero },
+        input: axes.input.clone(),
+        prepare: axes.prepare.clone(),
+        cpus: cpus.to_vec(),
+        slice_ns: match plan.schedule {
+            Schedule::Slices { slice, .. } => slice.0,
+            Schedule::Window { .. } | Schedule::Messages { .. } => iolens_ab::AB_SLICE_NS,
+        },
+        limits: AbLimits::USUAL,
+    }
+}
+
+impl Course<'_> {
+    fn elapsed_ns(&self) -> u64 {
+        clock::monotonic_ns() - self.begin_ns
+    }
+
+    /// Passes until a look decides.
+    fn passes(&mut self) -> Result<StoppedBy, Failure> {
+        let baseline = self.run.header.plan.baseline.clone();
+        let budget_ns = self.run.header.plan.budget.0;
+        let (mut longest_ns, mut look) = (0, self.unit.next_look(0));
+        for pass in 1..=self.run.header.plan.passes.maximum {
+            let begin_ns = self.elapsed_ns();
+            if pass > 1 && begin_ns + longest_ns > budget_ns {
+                return Ok(StoppedBy::Budget);
+            }
+            if self.pass(pass)? == Status::Interrupted {
+                return Ok(StoppedBy::Interrupted);
+            }
+            if !self.cells.iter().any(|cell| cell.is_alive(&baseline)) {
+                return Ok(StoppedBy::NothingUsable);
+            }
+            longest_ns = longest_ns.max(self.elapsed_ns() - begin_ns);
+            if self.units(pass) < look {
+                continue;
+            }
+            look = self.unit.next_look(self.units(pass));
+            let analysis = ab::at(&self.run, AbLook::Early, Some(self.elapsed_ns()));
+            if analysis.is_some_and(|analysis| analysis.decided()) {
+                return Ok(StoppedBy::Precision);
+            }
+        }
+        Ok(StoppedBy::Passes)
+    }
+
+    /// Units that every setting has after so many passes, if nothing failed.
+    fn units(&self, pass: u32) -> u32 {
+        let a_trial = |cell: &State| match self.unit {
+            AbUnit::Trial => 1,
+            AbUnit::Round => cell.layout.rounds,
+        };
+        pass.saturating_mul(self.cells.iter().map(a_trial).min().unwrap_or(1))
+    }
+
+    /// A trial of each setting, in random order.
+    fn pass(&mut self, pass: u32) -> Result<Status, Failure> {
+        let mut rng = order_of(self.run.header.plan.seed, pass);
+        let baseline = self.run.header.plan.baseline.clone();
+        let is_alive = |at: &usize| self.cells[*at].is_alive(&baseline);
+        let mut order: Vec<usize> = (0..self.cells.len()).filter(is_alive).collect();
+        order.shuffle(&mut rng);
+        for (position, at) in (0..).zip(order) {
+            let state = &mut self.cells[at];
+            let interrupted = || self.means.interrupts.came();
+            let trial = iolens_ab::trial(&state.setup, &state.layout, rng.random(), &interrupted);
+            state.note_failures(&trial);
+            let at = AbPosition { pass, position, cell: state.cell.clone(), build: BUILD.into() };
+            let outcome = trial.outcome(at);
+            let status = outcome.status;
+            self.keep(outcome)?;
+            if status == Status::Interrupted {
+                return Ok(status);
+            }
+        }
+        Ok(Status::Ok)
+    }
+
+    fn keep(&mut self, outcome: TrialOutcome) -> Result<(), Failure> {
+        self.means.store.append_trial(&self.run.header.id, &outcome)?;
+        self.means.progress.trial(&outcome, self.elapsed_ns());
+        let differ = self.run.header.plan.ab().filter(|axes| !axes.different_output);
+        let differ = differ.and_then(|axes| different(axes, &outcome));
+        self.run.trials.push(outcome);
+        differ.map_or(Ok(()), Err)
+    }
+
+    /// Counts the system calls of each program in trials of their own, which no clock sees.
+    fn count_calls(&mut self) -> Result<(), Failure> {
+        for at in 0..self.cells.len() {
+            for program in 0..self.cells[at].setup.programs.len() {
+                for position in 0..CALLS_TRIALS {
+                    let outcome = self.counted(at, program, position);
+                    let is_over = outcome.arms[0].status != Status::Ok;
+                    self.keep(outcome)?;
+                    if is_over {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A trial of one program that counts its calls; it is of no pass.
+    fn counted(&self, at: usize, program: usize, position: usize) -> TrialOutcome {
+        let State { cell, setup, layout, .. } = &self.cells[at];
+        let own = &setup.programs[program];
+        let started_unix_ns = clock::unix_ns();
+        let begin_ns = clock::monotonic_ns();
+        let interrupted = || self.means.interrupts.came();
+        let counted = iolens_ab::count_calls(setup, program, layout.operations, &interrupted);
+        let (status, reason, calls) = match counted {
+            Ok(counted) => (Status::Ok, None, counted.calls),
+            Err(why) => (Status::Skipped, Some(format!("system calls: {why}")), Vec::new()),
+        };
+        let name = &own.name;
+        let role = Role::against(*name == self.run.header.plan.baseline, false);
+        let arm = Arm { label: name.clone(), primitive: name.clone(), role };
+        TrialOutcome {
+            pass: 0,
+            position: u32::try_from(position).unwrap_or(0),
+            isolated: true,
+            cell: cell.clone(),
+            started_unix_ns,
+            duration_ns: clock::monotonic_ns() - begin_ns,
+            status: Status::Ok,
+            reason: None,
+            arms: vec![ArmOutcome {
+                ab: Some(Box::new(AbArm { calls, ..AbArm::default() })),
+                ..ArmOutcome::of(arm, status, reason)
+            }],
+            slices: Vec::new(),
+            environment: iolens_model::outcome::Environment::unknown("calls are counted"),
+            far_environment: None,
+            tx: None,
+            rx: None,
+        }
+    }
+
+    fn end(&mut self, stopped_by: StoppedBy) -> Result<(), Failure> {
+        let end = RunEnd { finished_unix_ns: clock::unix_ns(), stopped_by, unmet: Vec::new() };
+        self.means.store.end_run(&self.run.header.id, &end)?;
+        self.run.header.end = Some(end);
+        Ok(())
+    }
+}
+
+/// Programs that print or compute different things are not compared.
+fn different(axes: &AbAxes, trial: &TrialOutcome) -> Option<Failure> {
+    let outputs = trial.arms.iter().filter_map(|outcome| {
+        Some((outcome.arm.primitive.as_str(), outcome.ab.as_ref()?.output_sha256.as_deref()?))
+    });
+    let outputs: Vec<(&str, &str)> = outputs.collect();
+    let (first, expected) = outputs.first()?;
+    let (other, _) = outputs.iter().find(|(_, output)| output != expected)?;
+    let what = match axes.mode {
+        AbMode::Loop => "answer with different sums",
+        AbMode::Command => "print different bytes",
+    };
+    let who = match first == other {
+        true => format!("two runs of {first}"),
+        false => format!("{first} and {other}"),
+    };
+    Some(unusable!(
+        "{who} {what}: faster and wrong is not faster\n  accept that with --different-output"
+    ))
+}
+
+/// What is known of the programs.
+///
+/// Errors: one that cannot be run or read.
+pub(crate) fn facts(axes: &AbAxes) -> Result<Vec<AbProgramFacts>, Failure> {
+    let fact = |program: &iolens_model::copy::External| {
+        iolens_ab::facts(&program.argv).map_err(|error| usage!("{}: {error}", program.name))
+    };
+    axes.programs.iter().map(fact).collect()
+}

@@ -1,0 +1,119 @@
+//! `iolens ab`, as a user meets it: tiny programs and a few seconds.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::harness::{Finished, Place, finished, list};
+
+/// Speaks the loop protocol; an operation is as many turns as its argument says.
+const LOOP: &str = "#!/bin/sh
+echo ready
+while read n; do
+    i=$((n * $1))
+    while [ $i -gt 0 ]; do i=$((i - 1)); done
+    echo ok
+done
+";
+
+/// A place with a program `loop`.
+fn with_programs() -> Place {
+    let place = Place::new();
+    program(&place, "loop", LOOP);
+    place
+}
+
+fn program(place: &Place, name: &str, text: &str) {
+    place.write(name, text);
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path(name), executable).unwrap();
+}
+
+/// Compares commands.
+fn ab(place: &Place, flags: &str, commands: &[&str]) -> Finished {
+    let folder = place.path("");
+    let folder = folder.to_str().unwrap().trim_end_matches('/');
+    let mut command = place.command(&format!("ab {flags}"));
+    command.args(commands.iter().map(|line| line.replace("PLACE", folder)));
+    finished(command.output().unwrap())
+}
+
+fn contrast<'a>(result: &'a Value, quantity: &str) -> &'a Value {
+    let contrasts = list(&result["settings"][0]["contrasts"]);
+    contrasts.iter().find(|contrast| contrast["quantity"] == quantity).unwrap()
+}
+
+#[test]
+fn twice_the_work_is_slower_by_cpu_time_and_stays_in_the_database() {
+    let place = with_programs();
+    let flags = "--loop --names one,two --judge cpu --budget 30s --json";
+    let result = ab(&place, flags, &["PLACE/loop 20", "PLACE/loop 40"]).ended(1).json();
+    assert_eq!(result["schema"], "iolens-ab/1");
+    let cpu = contrast(&result, "cpu");
+    assert_eq!((&cpu["verdict"], &cpu["arm"]), (&"SLOWER".into(), &"two".into()), "{cpu}");
+    let change = cpu["change"].as_f64().unwrap();
+    assert!((0.5..1.5).contains(&change), "{change}");
+
+    // What was stored says the same.
+    let shown = place.json("show last --json");
+    assert_eq!(contrast(&shown, "cpu"), cpu);
+    place.run("show last").ended(0).prints("two is SLOWER than one");
+    place.run("runs").ended(0).prints("ab");
+    let slices = place.exported("slices");
+    assert!(slices.len() > 100, "{}", slices.len());
+    place.run("report last").ended(0);
+    // Programs are measured anew, not gone on with.
+    place.refuses("resume last", 2, "iolens ab");
+}
+
+#[test]
+fn the_same_command_twice_is_not_slower() {
+    let place = with_programs();
+    let flags = "--loop --budget 4s --json=PLACE/result.json";
+    let commands = ["PLACE/loop 20", "PLACE/loop 20"];
+    ab(&place, flags, &commands).ended(0).prints("Verdict");
+    let result: Value = serde_json::from_str(&place.read("result.json")).unwrap();
+    assert_eq!(list(&result["settings"][0]["arms"]).len(), 2);
+    // A file of the user's is not written over.
+    ab(&place, flags, &commands).ended(2).says("exists");
+}
+
+#[test]
+fn whole_commands_are_compared_and_so_is_what_they_print() {
+    let place = with_programs();
+    program(
+        &place,
+        "turns",
+        "#!/bin/sh\ni=$1\nwhile [ $i -gt 0 ]; do i=$((i - 1)); done\necho $2\n",
+    );
+    let commands = ["PLACE/turns 5000 x", "PLACE/turns 20000 x"];
+    let result = ab(&place, "--judge cpu --budget 30s --json", &commands).ended(1).json();
+    assert_eq!(contrast(&result, "cpu")["verdict"], "SLOWER");
+    let commands = ["PLACE/turns 5000 x", "PLACE/turns 5000 y"];
+    ab(&place, "--budget 5s", &commands).ended(4).says("--different-output");
+}
+
+#[test]
+fn parameters_are_settings() {
+    let place = with_programs();
+    let flags = "--loop --judge cpu --budget 20s --with n=10,20 --json";
+    let result = ab(&place, flags, &["PLACE/loop {n}", "PLACE/loop 40"]).ended(1).json();
+    let values: Vec<&Value> =
+        list(&result["settings"]).iter().map(|setting| &setting["values"]["n"]).collect();
+    assert_eq!(values, ["10", "20"]);
+}
+
+#[test]
+fn what_is_no_such_program_is_told_at_once() {
+    let place = with_programs();
+    program(&place, "mute", "#!/bin/sh\nexit 3\n");
+    let check = |flags: &str, commands: &[&str], words: &str| {
+        ab(&place, flags, commands).ended(2).says(words);
+    };
+    check("--loop", &["PLACE/loop 1", "PLACE/nowhere"], "nowhere");
+    check("--loop", &["PLACE/loop 1", "PLACE/mute"], "`B` in its set-up");
+    check("", &["PLACE/loop 1"], "2 values required");
+    check("--names a", &["x", "y"], "--names has 1");
+    check("--with b=1", &["x {a}", "y"], "no command contains {b}");
+    place.refuses("run ab", 2, "iolens ab 'COMMAND A' 'COMMAND B'");
+}

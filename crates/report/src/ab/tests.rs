@@ -1,0 +1,149 @@
+//! What is shown of a run whose numbers are known: `pr` takes 4.9 % more time than `main`, and one
+//! call more.
+
+use iolens_document::Style;
+use iolens_model::ab::{AbArm, AbAxes, AbCalls, AbMode, AbParameter, AbProgramFacts, AbQuantity};
+use iolens_model::arm::{ArmOutcome, Role};
+use iolens_model::cell::Cell;
+use iolens_model::copy::External;
+use iolens_model::outcome::{Counts, Status, TrialOutcome};
+use iolens_model::plan::Axes;
+use iolens_model::run::{Run, StoppedBy};
+use iolens_stats::ab::{AbAnalysis, analyse};
+use serde_json::Value;
+
+use super::{first, json, markdown, page, text};
+use crate::fixture::{self, alone};
+
+const TRIALS: u32 = 12;
+const ROUNDS: u32 = 5;
+
+/// Two programs, of which the second takes so much more time per operation.
+fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
+    let program = |name: &str, path: &str| External {
+        name: name.to_owned(),
+        argv: vec![path.to_owned(), "{rows}".to_owned()],
+    };
+    let axes = AbAxes {
+        mode: AbMode::Loop,
+        programs: vec![program("main", "../base/bench"), program("pr", "./bench")],
+        parameters,
+        judged: vec![AbQuantity::Time, AbQuantity::Cpu],
+        in_place: false,
+        different_output: false,
+        ignore_exit: false,
+        input: None,
+        prepare: None,
+    };
+    let mut header = alone::header(Axes::Ab(axes), ["main", "pr"], &[], &[1]);
+    let facts = |path: &str, digit: &str| AbProgramFacts {
+        path: path.to_owned(),
+        sha256: digit.repeat(64),
+        is_elf: true,
+    };
+    header.programs = vec![facts("/src/base/bench", "a"), facts("/src/bench", "b")];
+    header.end.as_mut().expect("it ended").stopped_by = StoppedBy::Precision;
+    let like = fixture::run().0.trials.swap_remove(0);
+    let cells = header.plan.cells();
+    let of_cell = |cell: &Cell| {
+        let timed = (1..=TRIALS).map(|pass| trial(&like, cell, pass, more));
+        let counted = [("main", 20), ("pr", 21)].map(|one| counted(&like, cell, one));
+        timed.chain(counted).collect::<Vec<_>>()
+    };
+    let trials = cells.iter().flat_map(of_cell).collect();
+    Run { header, trials, profiles: Vec::new(), searches: Vec::new() }
+}
+
+/// A trial in which the machine's speed wanders, the same for all arms.
+fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, more: f64) -> TrialOutcome {
+    let roles = [
+        ("main", Role::Baseline),
+        ("main", Role::SelfCheck),
+        ("pr", Role::Compared),
+        ("pr", Role::SelfCheck),
+    ];
+    let arms = roles.map(|(name, role)| ArmOutcome {
+        ab: Some(Box::new(AbArm { ticks: Some([12, 88]), ..AbArm::default() })),
+        ..alone::arm(name, role)
+    });
+    let mut slices = Vec::new();
+    for round in 0..ROUNDS {
+        for (arm, (name, _)) in roles.iter().enumerate() {
+            let wander = 1.0 + 0.01 * f64::from((pass + round) % 3);
+            let own = 1.0 + 0.001 * f64::from((pass + u32::try_from(arm).unwrap_or(0)) % 4);
+            let factor = if *name == "pr" { 1.0 + more } else { 1.0 };
+            let time_ns = alone::whole(20.0 * 26_140.0 * wander * own * factor);
+            let tx = Counts { calls: None, ..alone::counts(20, 0, time_ns) };
+            slices.push(alone::slice(&slices, round, arm, tx));
+        }
+    }
+    alone::trial(like, cell, pass, arms.into(), slices)
+}
+
+fn counted(like: &TrialOutcome, cell: &Cell, (name, n): (&str, u64)) -> TrialOutcome {
+    let calls = AbCalls { name: "pread64".to_owned(), calls: [n, 11 * n], operations: [1, 11] };
+    let ab = AbArm { calls: vec![calls], ..AbArm::default() };
+    let arm = ArmOutcome { ab: Some(Box::new(ab)), ..alone::arm(name, Role::Compared) };
+    alone::trial(like, cell, 0, vec![arm], Vec::new())
+}
+
+fn analysed(run: &Run) -> AbAnalysis {
+    analyse(run).expect("it is a run of `ab`")
+}
+
+fn shown(run: &Run, width: usize) -> String {
+    first(run, &analysed(run), None, &Style { colour: false, width })
+}
+
+#[test]
+fn a_slower_program_with_a_call_more() {
+    let run = run(0.049, Vec::new());
+    insta::assert_snapshot!(shown(&run, 100));
+    let style = Style { colour: false, width: 100 };
+    insta::assert_snapshot!("below", text(&run, &analysed(&run), &style));
+    insta::assert_snapshot!("markdown", markdown(&run, &analysed(&run)));
+    let page = page(&run, &analysed(&run));
+    assert!(page.contains("<h1>pr is SLOWER than main by more than 3%</h1>"), "{page}");
+}
+
+#[test]
+fn the_first_screen_fits() {
+    let sizes =
+        AbParameter { name: "rows".to_owned(), values: ["1", "10"].map(str::to_owned).to_vec() };
+    for (width, lines) in [(100, 30), (80, 34)] {
+        let screen = shown(&run(0.049, vec![sizes.clone()]), width);
+        assert!(screen.lines().count() <= lines, "{screen}");
+        assert!(screen.lines().all(|line| line.chars().count() <= width), "{screen}");
+    }
+}
+
+#[test]
+fn what_is_the_same_is_said_to_be() {
+    let screen = shown(&run(0.001, Vec::new()), 100);
+    assert!(screen.contains("pr is EQUIVALENT to main within 3%"), "{screen}");
+}
+
+#[test]
+fn programs_get_numbers() {
+    let run = run(0.049, Vec::new());
+    let result: Value = serde_json::from_str(&json(&run, &analysed(&run))).expect("JSON");
+    let time = &result["settings"][0]["contrasts"][0];
+    assert_eq!((&time["arm"], &time["quantity"]), (&"pr".into(), &"time".into()));
+    let change = time["change"].as_f64().expect("a number");
+    assert!((change - 0.049).abs() < 0.003, "{change}");
+    let calls = &result["settings"][0]["arms"][1]["calls"][0];
+    assert_eq!((&calls["per_operation"], &calls["is_exact"]), (&21.0.into(), &true.into()));
+}
+
+#[test]
+fn a_program_that_failed_is_no_number() {
+    let mut run = run(0.049, Vec::new());
+    for trial in &mut run.trials {
+        for arm in trial.arms.iter_mut().filter(|arm| arm.arm.primitive == "pr") {
+            (arm.status, arm.reason) = (Status::Failed, Some("died of SIGSEGV".to_owned()));
+        }
+    }
+    let screen = shown(&run, 100);
+    assert!(screen.contains("pr failed in 12 trials: died of SIGSEGV"), "{screen}");
+    assert!(!screen.contains("SLOWER"), "{screen}");
+}

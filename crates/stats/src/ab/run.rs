@@ -1,0 +1,321 @@
+//! A whole run of `ab`: each cell judged, with what its arms took.
+
+use iolens_model::ab::{AbArm, AbAxes, AbCalls, AbQuantity, AbSetting};
+use iolens_model::arm::{ArmOutcome, Role};
+use iolens_model::outcome::{Counts, Status, TrialOutcome};
+use iolens_model::run::{Run, StoppedBy};
+use iolens_model::trial::SliceKind;
+use serde::Serialize;
+
+use super::{
+    AbContrast, AbInput, AbJudgement, AbLook, AbTrial, AbTrials, AbUnit, AbVerdict, judge,
+    layout_allowance,
+};
+use crate::interval::{count, median};
+
+/// What is concluded of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbAnalysis {
+    /// What counts as one independent value.
+    pub unit: AbUnit,
+    /// By setting, in the order of the plan.
+    pub cells: Vec<AbCell>,
+}
+
+/// What is concluded of a setting.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbCell {
+    /// The values of parameters.
+    pub setting: AbSetting,
+    /// The arms, the baseline first.
+    pub arms: Vec<AbArmFigures>,
+    /// Whether times are what the programs timed themselves.
+    pub is_own_time: bool,
+    /// Verdicts.
+    pub judgement: AbJudgement,
+}
+
+/// What an arm took. Medians are over units, of a trial the median of its rounds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbArmFigures {
+    /// The program's name.
+    pub name: String,
+    /// Trials that count.
+    pub trials: u32,
+    /// Trials in which it failed, and why it did last.
+    pub failed: u32,
+    /// The last of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Operations of a slice; 1 of a command.
+    pub operations: u64,
+    /// Time per operation, ns.
+    pub op_time_ns: Option<f64>,
+    /// CPU time per operation, ns.
+    pub op_cpu_ns: Option<f64>,
+    /// Part of the CPU time that is user time, by the kernel's ticks.
+    pub user_share: Option<f64>,
+    /// Page faults per operation, those that waited for a device too.
+    pub op_faults: Option<f64>,
+    /// System calls by name.
+    pub calls: Vec<AbCallRate>,
+    /// Lines that it printed besides its answers, per slice.
+    pub stray_lines: f64,
+    /// CPU time between its slices, as a part of that within them.
+    pub idle_share: Option<f64>,
+}
+
+/// System calls of one name per operation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbCallRate {
+    /// The call.
+    pub name: String,
+    /// Calls per operation.
+    pub per_operation: f64,
+    /// Whether all trials that counted them agree to four digits.
+    pub is_exact: bool,
+}
+
+/// Judges a stored run, as at the end that it had.
+#[must_use]
+pub fn analyse(run: &Run) -> Option<AbAnalysis> {
+    let stopped_by = run.header.end.as_ref().map(|end| end.stopped_by);
+    let look = match stopped_by {
+        Some(StoppedBy::Precision) => AbLook::Early,
+        _ => AbLook::Last,
+    };
+    let end = run.header.end.as_ref();
+    let took = end.map(|end| end.finished_unix_ns.saturating_sub(run.header.started_unix_ns));
+    at(run, look, took)
+}
+
+/// Judges a run at a look, when it has taken so long, ns.
+#[must_use]
+pub fn at(run: &Run, look: AbLook, took_ns: Option<u64>) -> Option<AbAnalysis> {
+    let axes = run.header.plan.ab()?;
+    let unit = AbUnit::of(axes.mode);
+    let cells = run.header.plan.cells();
+    let cells = cells.iter().filter_map(|cell| {
+        let trials: Vec<&TrialOutcome> =
+            run.trials.iter().filter(|trial| trial.cell == *cell).collect();
+        Some((cell.ab()?.clone(), trials))
+    });
+    let cells: Vec<_> = cells.collect();
+    let claims = count((axes.programs.len() - 1) * axes.judged.len() * cells.len()).max(1);
+    let judged = cells
+        .into_iter()
+        .map(|(setting, trials)| cell(run, axes, (setting, &trials), claims, look, took_ns));
+    Some(AbAnalysis { unit, cells: judged.collect() })
+}
+
+fn of_ab(outcome: &ArmOutcome) -> Option<&AbArm> {
+    outcome.ab.as_deref()
+}
+
+fn cell(
+    run: &Run,
+    axes: &AbAxes,
+    (setting, outcomes): (AbSetting, &[&TrialOutcome]),
+    claims: u32,
+    look: AbLook,
+    took_ns: Option<u64>,
+) -> AbCell {
+    let names: Vec<&str> = axes.programs.iter().map(|program| program.name.as_str()).collect();
+    let AbTrials { trials, is_own_time } = AbTrials::of(outcomes.iter().copied(), &names, of_ab);
+    let arms: Vec<AbArmFigures> =
+        names.iter().map(|name| figures(name, outcomes, is_own_time)).collect();
+    let file = |arm: usize| run.header.programs.get(arm);
+    let are_different = |arm| {
+        file(0).zip(file(arm)).is_some_and(|(a, b)| a.is_elf && b.is_elf && a.sha256 != b.sha256)
+    };
+    let allowance = |arm: usize| layout_allowance(are_different(arm), arms[arm].user_share);
+    let allowances: Vec<Option<f64>> = (0..arms.len()).map(allowance).collect();
+    let unit = AbUnit::of(axes.mode);
+    // As many more as there is time left.
+    let share = took_ns.filter(|ns| *ns > 0).map(|ns| run.header.plan.budget.0 as f64 / ns as f64);
+    let budget_units = share.map(|share| scaled(units(unit, &trials), share));
+    let input = AbInput {
+        unit,
+        trials: &trials,
+        allowances: &allowances,
+        judged: &axes.judged,
+        delta: run.header.plan.delta,
+        claims,
+        budget_units,
+    };
+    AbCell { setting, judgement: judge(&input, look), arms, is_own_time }
+}
+
+/// Units of some trials.
+fn units(unit: AbUnit, trials: &[AbTrial]) -> usize {
+    let rounds = |trial: &AbTrial| {
+        let copies = trial.arms.first().into_iter().flat_map(|arm| &arm.copies);
+        copies.map(Vec::len).max().unwrap_or(0)
+    };
+    match unit {
+        AbUnit::Trial => trials.len(),
+        AbUnit::Round => trials.iter().map(rounds).sum(),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+fn scaled(units: usize, share: f64) -> u32 {
+    (units as f64 * share.max(1.0)) as u32
+}
+
+/// An arm and its hidden copy in a trial, and the place of each.
+fn own<'a>(
+    name: &'a str,
+    outcomes: &'a [&TrialOutcome],
+) -> impl Iterator<Item = (&'a TrialOutcome, usize, &'a ArmOutcome)> {
+    let all = outcomes.iter().flat_map(|trial| {
+        trial.arms.iter().enumerate().map(move |(place, outcome)| (*trial, place, outcome))
+    });
+    all.filter(move |(_, _, outcome)| outcome.arm.primitive == name)
+}
+
+fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFigures {
+    let timed: Vec<_> = own(name, outcomes).filter(|(trial, ..)| trial.pass > 0).collect();
+    let is_first = |outcome: &ArmOutcome| outcome.arm.role != Role::SelfCheck;
+    let used = timed.iter().filter(|(_, _, outcome)| outcome.status == Status::Ok);
+    let used: Vec<Spent> = used
+        .map(|(trial, place, outcome)| Spent::of(trial, *place, outcome, is_own_time))
+        .collect();
+    let mut failed = timed.iter().filter(|(_, _, o)| is_first(o) && o.status == Status::Failed);
+    let trials = timed.iter().filter(|(_, _, o)| is_first(o) && o.status == Status::Ok).count();
+    let middle = |of: fn(&Spent) -> Option<f64>| {
+        let mut values: Vec<f64> = used.iter().filter_map(of).collect();
+        median(&mut values)
+    };
+    let total = |of: fn(&Spent) -> Option<f64>| -> Option<f64> { used.iter().map(of).sum() };
+    let share = |part: Option<f64>, whole: Option<f64>| {
+        part.zip(whole).filter(|(_, whole)| *whole > 0.0).map(|(part, whole)| part / whole)
+    };
+    AbArmFigures {
+        name: name.to_owned(),
+        trials: count(trials),
+        failed: count(failed.clone().count()),
+        failure: failed
+            .next_back()
+            .and_then(|(trial, _, o)| o.reason.as_ref().or(trial.reason.as_ref()))
+            .cloned(),
+        operations: used.iter().map(|spent| spent.operations).max().unwrap_or(0),
+        op_time_ns: middle(|spent| spent.op_time_ns),
+        op_cpu_ns: middle(|spent| spent.op_cpu_ns),
+        user_share: share(total(|s| s.user_ticks), total(|s| s.ticks)),
+        op_faults: share(total(|s| s.faults), total(|s| Some(s.all_operations))),
+        calls: calls(name, outcomes),
+        stray_lines: share(total(|s| Some(s.stray_lines)), total(|s| Some(s.slices)))
+            .unwrap_or(0.0),
+        idle_share: share(total(|s| s.idle_cpu_ns), total(|s| s.cpu_ns)),
+    }
+}
+
+/// What one process spent in a trial.
+struct Spent {
+    operations: u64,
+    slices: f64,
+    all_operations: f64,
+    op_time_ns: Option<f64>,
+    op_cpu_ns: Option<f64>,
+    cpu_ns: Option<f64>,
+    idle_cpu_ns: Option<f64>,
+    user_ticks: Option<f64>,
+    ticks: Option<f64>,
+    faults: Option<f64>,
+    stray_lines: f64,
+}
+
+impl Spent {
+    fn of(trial: &TrialOutcome, place: usize, outcome: &ArmOutcome, is_own_time: bool) -> Spent {
+        let slices = trial.slices.iter().filter(|slice| slice.arm == place);
+        let slices: Vec<_> = slices.filter(|slice| slice.kind == SliceKind::Measured).collect();
+        let facts = outcome.ab.as_deref().cloned().unwrap_or_default();
+        let AbArm { own_ns, ticks, idle_cpu_ns, stray_lines, .. } = facts;
+        let own_ns = |seq| own_ns.iter().find(|(of, _)| *of == seq).map(|(_, ns)| *ns);
+        let per_operation = |of: &dyn Fn(usize) -> Option<u64>| {
+            let each = slices.iter().enumerate().filter(|(_, slice)| slice.tx.messages > 0);
+            let each = each.filter_map(|(at, s)| Some(of(at)? as f64 / s.tx.messages as f64));
+            median(&mut each.collect::<Vec<_>>())
+        };
+        let sum = |of: fn(&Counts) -> Option<u64>| -> Option<f64> {
+            slices.iter().map(|slice| of(&slice.tx).map(|n| n as f64)).sum()
+        };
+        let operations = slices.iter().map(|slice| slice.tx.messages);
+        Spent {
+            operations: operations.clone().max().unwrap_or(0),
+            slices: slices.len() as f64,
+            all_operations: operations.sum::<u64>() as f64,
+            op_time_ns: per_operation(&|at| match is_own_time {
+                true => own_ns(slices[at].seq),
+                false => slices[at].tx.judged(AbQuantity::Time),
+            }),
+            op_cpu_ns: per_operation(&|at| slices[at].tx.judged(AbQuantity::Cpu)),
+            cpu_ns: sum(|counts| counts.judged(AbQuantity::Cpu)),
+            idle_cpu_ns: idle_cpu_ns.map(|ns| ns as f64),
+            user_ticks: ticks.map(|[user, _]| user as f64),
+            ticks: ticks.map(|[user, kernel]| (user + kernel) as f64),
+            faults: sum(Counts::faults),
+            stray_lines: stray_lines as f64,
+        }
+    }
+}
+
+/// Calls per operation, by what trials that count them have found: those of no pass.
+fn calls(name: &str, outcomes: &[&TrialOutcome]) -> Vec<AbCallRate> {
+    let counted: Vec<&AbArm> = own(name, outcomes)
+        .filter(|(trial, _, outcome)| trial.pass == 0 && outcome.status == Status::Ok)
+        .filter_map(|(.., outcome)| outcome.ab.as_deref())
+        .filter(|facts| !facts.calls.is_empty())
+        .collect();
+    let mut names: Vec<&str> =
+        counted.iter().flat_map(|facts| &facts.calls).map(|calls| calls.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let rate = |name: &&str| {
+        let rates = counted.iter().map(|facts| {
+            let own = facts.calls.iter().find(|calls| calls.name == *name);
+            own.map_or(0.0, AbCalls::per_operation)
+        });
+        let mut rates: Vec<f64> = rates.collect();
+        let is_exact = rates.iter().all(|rate| (rate - rates[0]).abs() < 5e-5);
+        let per_operation = median(&mut rates)?;
+        Some(AbCallRate { name: (*name).to_owned(), per_operation, is_exact })
+    };
+    let mut rates: Vec<AbCallRate> = names.iter().filter_map(rate).collect();
+    rates.retain(|rate| rate.per_operation.abs() >= 5e-5 || !rate.is_exact);
+    rates
+}
+
+impl AbAnalysis {
+    /// All contrasts, of every setting.
+    pub fn contrasts(&self) -> impl Iterator<Item = &AbContrast> {
+        self.cells.iter().flat_map(|cell| &cell.judgement.contrasts)
+    }
+
+    /// Whether every contrast of every setting is decided.
+    #[must_use]
+    pub fn decided(&self) -> bool {
+        !self.cells.is_empty() && self.cells.iter().all(|cell| cell.judgement.decided())
+    }
+
+    /// Whether an arm is slower beyond δ and beyond what layout may explain.
+    #[must_use]
+    pub fn has_slower(&self) -> bool {
+        self.contrasts().any(|contrast| contrast.verdict == AbVerdict::Slower)
+    }
+
+    /// Whether nothing can be said: there is no contrast, or each is invalid.
+    #[must_use]
+    pub fn is_useless(&self) -> bool {
+        self.contrasts().all(|contrast| contrast.verdict == AbVerdict::Invalid)
+    }
+
+    /// Whether some setting is left without an answer.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        let open = |verdict| matches!(verdict, AbVerdict::Inconclusive | AbVerdict::Invalid);
+        self.contrasts().any(|contrast| open(contrast.verdict))
+            || self.cells.iter().any(|cell| !cell.judgement.missing.is_empty())
+    }
+}
