@@ -13,6 +13,7 @@
     reason = "a program for people: it prints, waits for other programs and exits"
 )]
 
+mod ab;
 mod bench;
 mod check;
 mod files;
@@ -58,12 +59,13 @@ cargo xtask accept [SUBJECT [LINE]]   measures what was promised: all, a subject
 cargo xtask accept --list             subjects and lines with their promises
 cargo xtask accept --peers            the programs compared with: their versions and sources";
 
-const SUBJECTS: [(&str, &str, Functions); 7] = [
+const SUBJECTS: [(&str, &str, Functions); 8] = [
     ("network", include_str!("../lines/network.toml"), network::FUNCTIONS),
     ("files", include_str!("../lines/files.toml"), files::FUNCTIONS),
     ("servers", include_str!("../lines/servers.toml"), servers::FUNCTIONS),
     ("truth", include_str!("../lines/truth.toml"), truth::FUNCTIONS),
     ("hostile", include_str!("../lines/hostile.toml"), hostile::FUNCTIONS),
+    ("ab", include_str!("../lines/ab.toml"), ab::FUNCTIONS),
     ("remote", include_str!("../lines/remote.toml"), remote::FUNCTIONS),
     ("report", include_str!("../lines/report.toml"), report::FUNCTIONS),
 ];

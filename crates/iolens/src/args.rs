@@ -480,6 +480,7 @@ mod tests {
         let pages = [
             include_str!("../../../README.md"),
             include_str!("../../../METHOD.md"),
+            include_str!("../../../docs/ab.md"),
             include_str!("../../../docs/method-files.md"),
             include_str!("../../../docs/method-machine.md"),
             include_str!("../../../docs/method-net.md"),

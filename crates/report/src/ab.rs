@@ -5,7 +5,7 @@ mod json;
 mod page;
 mod screen;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod words;
 
 pub use json::{SCHEMA, json};

@@ -9,7 +9,7 @@ use iolens_stats::analysis::Analysis;
 use iolens_stats::compare::{Absolute, Comparison, Side};
 
 use crate::commands::{again, stored::summed};
-use crate::failure::{FOUND, Failure, NOTHING_USABLE};
+use crate::failure::{FOUND, Failure, NOTHING_USABLE, usage};
 use crate::output::style;
 use crate::{args, output, request};
 
@@ -23,6 +23,13 @@ pub(crate) fn compare(args: &args::Compare, typed: &[String]) -> Result<ExitCode
         (None, run_b) => stored(args, run_b.as_deref().unwrap_or("last"))?,
     };
     let absolute = if args.absolute { Absolute::Judged } else { Absolute::Shown };
+    if let Some(run) = [&a, &b].into_iter().find(|run| run.header.plan.ab().is_some()) {
+        return Err(usage!(
+            "run {} is of `ab`, which compares programs within a run\n  measure all of them in one: \
+             iolens ab 'COMMAND A' 'COMMAND B'",
+            run.header.id
+        ));
+    }
     let analyses = [of_a, of_b];
     let asked = [&a, &b].map(|run| asked(&run.header.plan));
     let side = |i: usize, header| Side { header, analysis: &analyses[i], asked: &asked[i] };

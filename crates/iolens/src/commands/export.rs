@@ -52,6 +52,9 @@ fn companion(path: &Path) -> Option<PathBuf> {
 const ALL_AS_CSV: &str =
     "--rows all: a whole run is no table\n  write --format json, or other --rows";
 
+const OF_PROGRAMS: &str = "a run of `ab` has rows of arms and of slices\n  `iolens show RUN --json` has \
+                           its verdicts";
+
 const ALL_HAS_NO_COLUMNS: &str = "--rows all: a whole run has no columns\n  drop --columns";
 
 /// The format that is asked for, or that the file is named for.
@@ -64,6 +67,10 @@ fn named_format(args: &args::Export) -> Option<RowFormat> {
 /// a file of its own.
 fn rows(args: &args::Export, kind: RowKind) -> Result<(String, String), Failure> {
     let runs = loaded(args)?;
+    let is_of_programs = runs.iter().any(|run| run.header.plan.ab().is_some());
+    if is_of_programs && matches!(kind, RowKind::Cells | RowKind::Phases) {
+        return Err(Failure::usage(OF_PROGRAMS));
+    }
     let analyses: Vec<Analysis> = match kind {
         RowKind::Cells => runs.iter().map(iolens_stats::analyse).collect(),
         _ => Vec::new(),

@@ -157,10 +157,16 @@ fn narrow(
     Ok(())
 }
 
+const OF_PROGRAMS: &str =
+    "a run of `ab` is shown whole\n  iolens export RUN --rows arms has its trials";
+
 /// Shows a run, or every trial of one cell.
 pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
     let db = args.result.db.as_deref();
-    if args.cell.is_none() && header(db, &args.run)?.plan.study() == Study::Ab {
+    if header(db, &args.run)?.plan.study() == Study::Ab {
+        if args.cell.is_some() || !(args.size.is_empty() && args.threads.is_empty()) {
+            return Err(Failure::usage(OF_PROGRAMS));
+        }
         return ab::show(&load(db, &args.run)?.0, args);
     }
     let Some(cell) = args.cell.filter(|_| !args.result.json) else {

@@ -10,6 +10,7 @@ use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::run::{Run, StoppedBy};
 use iolens_stats::ab::{AbAnalysis, analyse};
+use iolens_stats::analysis::Analysis;
 use serde_json::Value;
 
 use super::{first, json, markdown, page, text};
@@ -85,6 +86,13 @@ fn counted(like: &TrialOutcome, cell: &Cell, (name, n): (&str, u64)) -> TrialOut
     let ab = AbArm { calls: vec![calls], ..AbArm::default() };
     let arm = ArmOutcome { ab: Some(Box::new(ab)), ..alone::arm(name, Role::Compared) };
     alone::trial(like, cell, 0, vec![arm], Vec::new())
+}
+
+/// A run with the analysis that other studies have, for what is of all of them.
+pub(crate) fn analysed_run() -> (Run, Analysis) {
+    let run = run(0.049, Vec::new());
+    let analysis = iolens_stats::analyse(&run);
+    (run, analysis)
 }
 
 fn analysed(run: &Run) -> AbAnalysis {

@@ -58,6 +58,7 @@ pub(crate) fn of(kind: Kind, study: Study) -> Columns {
     let template = match (kind, study) {
         (Kind::Arms, Study::Net) => ARMS_OF_NET,
         (Kind::Arms, Study::Server) => ARMS_OF_SERVERS,
+        (Kind::Arms, Study::Ab) => ARMS_OF_PROGRAMS,
         (Kind::Arms, _) => ARMS,
         (Kind::Slices, _) => SLICES,
         (Kind::Cells, _) => CELLS,
@@ -138,6 +139,8 @@ const ARMS: &str = "{arm} {units} system_calls bytes ns_per_{unit} {rate} {file}
 
 const ARMS_OF_SERVERS: &str = "{arm} rate_per_s {client} {ends} {latency_:times} {server} host";
 
+const ARMS_OF_PROGRAMS: &str = "{arm} ns_per_{unit} {program} host";
+
 const SLICES: &str = "run pass position seq round kind arm primitive {axes} isolated time_ns
     all_active_ns {slice} role unused {at_rate} host";
 
@@ -154,7 +157,7 @@ const PAIRS: &str = "{axes} {pair_tuning} by first second n ratio ratio_simultan
 
 /// Columns that not all studies have, or have under names of their own.
 fn part(study: Study, name: &str) -> &'static str {
-    use Study::{Copy, File, Net, Server, Syscall, Write};
+    use Study::{Ab, Copy, File, Net, Server, Syscall, Write};
     match (name, study) {
         ("unit", _) => study.unit(),
         ("units", _) => study.units(),
@@ -164,6 +167,7 @@ fn part(study: Study, name: &str) -> &'static str {
         ("axes", Write) => "block_bytes destination pattern depth threads",
         ("axes", Copy) => "file_bytes block_bytes cache sync threads",
         ("axes", Server) => "service length topology load connections workers",
+        ("axes", Ab) => "values",
         ("arm", _) => {
             "run pass position study arm primitive role isolated slices {axes} status reason unit
              time_ns"
@@ -189,6 +193,9 @@ fn part(study: Study, name: &str) -> &'static str {
         ("accounts", _) => {
             "cpu_ns voluntary_switches involuntary_switches migrations minor_faults major_faults
              retransmits softirq_ticks"
+        }
+        ("program", _) => {
+            "{units} cpu_ns voluntary_switches involuntary_switches minor_faults major_faults"
         }
         ("times", _) => "samples mean_ns p50_ns p99_ns p999_ns",
         ("ratio", _) => "ratio ratio_low ratio_high ratio_simultaneous_low ratio_simultaneous_high",
@@ -234,6 +241,7 @@ fn slice(study: Study) -> &'static str {
              rx_ring_enobufs {:tuning}"
         }
         Study::Server => "rate_per_s {client} {ends}",
+        Study::Ab => "{program}",
         _ => {
             "{file} {units} bytes system_calls cpu_ns voluntary_switches involuntary_switches
              migrations minor_faults major_faults softirq_ticks {:pmu} cycles {:later}"
@@ -330,12 +338,13 @@ fn wanted(kind: Kind) -> &'static str {
             "run pass arm message_bytes block_bytes file_bytes calls_in_a_row connections threads
              workers status reason time_ns messages blocks copies calls requests_ok
              goodput_bits_per_s read_bytes_per_s write_bytes_per_s copied_bytes_per_s calls_per_s
-             ns_per_message ns_per_block ns_per_copy ns_per_call tx_cpu_ns rx_cpu_ns cpu_ns
-             server_cpu_ns client_cpu_ns cycles server_cycles"
+             ns_per_message ns_per_block ns_per_copy ns_per_call operations ns_per_operation
+             tx_cpu_ns rx_cpu_ns cpu_ns server_cpu_ns client_cpu_ns cycles server_cycles"
         }
         Kind::Slices => {
             "run pass round kind arm message_bytes block_bytes file_bytes calls_in_a_row connections
-             threads workers time_ns tx_messages rx_bytes blocks copies calls bytes requests_ok
+             threads workers time_ns tx_messages rx_bytes blocks copies calls operations bytes
+             requests_ok
              tx_cpu_ns rx_cpu_ns cpu_ns server_cpu_ns client_cpu_ns tx_cycles rx_cycles cycles
              server_cycles unused"
         }

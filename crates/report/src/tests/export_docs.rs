@@ -10,7 +10,7 @@ use iolens_stats::analysis::Analysis;
 
 use crate::export::Rows;
 use crate::studies_tests::studies;
-use crate::{csv, fixture, servers};
+use crate::{ab, csv, fixture, servers};
 
 const HEAD: &str = "\
 # Columns of exports
@@ -24,7 +24,7 @@ A test of `crates/report` compares this file with what is written, and makes it 
 `IOLENS_DOCS=write` is set (`cargo xtask docs` does so).
 
 - A row of **arms** is an arm in a trial, of **slices** a slice, of **cells** an arm in a
-  cell with its contrast, of **phases** a phase of a search (`run server --slo`, `--knee`).
+  cell with its contrast (not of `ab`), of **phases** a phase of a search (`run server --slo`, `--knee`).
 - The runs of one export are of one study. **`host`**, the last of all columns, is the
   label of the machine that measured it: its host name, or what `iolens import --host` gave
   it; null where its name could not be read.
@@ -74,16 +74,17 @@ fn export() -> String {
     let of_searches = ("server", servers::searches_tests::searched());
     let studies =
         std::iter::once(net).chain(studies().into_iter().filter(|(study, _)| *study != "server"));
-    let studies: Vec<(&str, (Run, Analysis))> = studies.chain([of_searches]).collect();
+    let of_programs = ("ab", ab::tests::analysed_run());
+    let studies: Vec<(&str, (Run, Analysis))> = studies.chain([of_searches, of_programs]).collect();
     let mut text = HEAD.to_owned();
     for (study, (run, analysis)) in &studies {
         assert_eq!(run.header.plan.study().word(), *study);
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n## {study}");
         let (runs, analyses) = (std::slice::from_ref(run), std::slice::from_ref(analysis));
-        for rows in
-            [Rows::Arms(runs), Rows::Slices(runs), Rows::Cells(runs, analyses), Rows::Phases(runs)]
-        {
+        let analysed = [Rows::Cells(runs, analyses), Rows::Phases(runs)];
+        let analysed = analysed.into_iter().filter(|_| *study != "ab");
+        for rows in [Rows::Arms(runs), Rows::Slices(runs)].into_iter().chain(analysed) {
             let table = csv::all(rows);
             let Some(header) = table.lines().next() else { continue };
             let all: Vec<String> = header.split(',').map(shown).collect();

@@ -1,0 +1,200 @@
+//! `iolens ab`: programs whose difference is known, and programs that do not differ.
+
+use crate::prelude::*;
+
+mod rivals;
+
+pub const FUNCTIONS: Functions = &[
+    ("no-op", no_op),
+    ("planted", planted),
+    ("commands", commands),
+    ("copied", copied),
+    ("calls", calls),
+    ("hyperfine", rivals::hyperfine),
+];
+
+/// The program, whose operations are of a stated amount.
+const WORK: &str = include_str!("ab/work.c");
+
+const KINDS: [&str; 3] = ["cpu", "pread", "memory"];
+
+/// What is compared how often; the environment says otherwise for a long run.
+fn times() -> u32 {
+    let asked = std::env::var("IOLENS_ACCEPT_TIMES").ok().and_then(|n| n.parse().ok());
+    asked.unwrap_or(8)
+}
+
+/// Builds the program, with a byte-identical copy by cp(1) beside it.
+fn built(bench: &Bench) -> Res {
+    bench.write("work.c", WORK)?;
+    bench.at_home(Job::of("cc -O2 -o work work.c")).success()?;
+    bench.at_home(Job::of("cp work copy")).success()?;
+    Ok(())
+}
+
+/// A contrast of a run of two programs.
+struct Contrast {
+    verdict: String,
+    change: f64,
+    interval: [f64; 2],
+}
+
+/// Compares two commands; their contrasts by time and by CPU time, and what it took, s.
+fn compared(bench: &Bench, flags: &str, commands: [&str; 2]) -> Res<([Contrast; 2], f64)> {
+    let job = bench.iolens(format!("ab {flags} --no-calls --progress none --json"));
+    let done = job.args(commands).minutes(10).run()?;
+    let result = done.json().with_context(|| done.stderr())?;
+    let contrasts = result["settings"][0]["contrasts"].as_array().context("no contrasts")?;
+    let contrast = |quantity: &str| {
+        let own = contrasts.iter().find(|one| one["quantity"] == quantity);
+        let own = own.with_context(|| format!("no contrast of {quantity}: {result}"))?;
+        let number = |value: &Value| value.as_f64().with_context(|| format!("no number in {own}"));
+        let interval = &own["interval"];
+        Res::Ok(Contrast {
+            verdict: own["verdict"].as_str().unwrap_or_default().to_owned(),
+            change: number(&own["change"])?,
+            interval: [number(&interval[0])?, number(&interval[1])?],
+        })
+    };
+    Ok(([contrast("time")?, contrast("cpu")?], result["seconds"].as_f64().unwrap_or(0.0)))
+}
+
+/// Verdicts of several comparisons, counted.
+#[derive(Default)]
+struct Tally {
+    of: u32,
+    slower: u32,
+    faster: u32,
+    equivalent: u32,
+    excluding: u32,
+    longest_s: f64,
+    worst: f64,
+}
+
+impl Tally {
+    fn add(&mut self, contrast: &Contrast, seconds: f64) {
+        self.of += 1;
+        self.slower += u32::from(contrast.verdict == "SLOWER");
+        self.faster += u32::from(contrast.verdict == "FASTER");
+        self.equivalent += u32::from(contrast.verdict == "EQUIVALENT");
+        let [low, high] = contrast.interval;
+        self.excluding += u32::from(low > 0.0 || high < 0.0);
+        self.longest_s = self.longest_s.max(seconds);
+        self.worst = self.worst.max(contrast.change.abs());
+    }
+
+    fn words(&self) -> String {
+        let Tally { of, slower, faster, equivalent, excluding, longest_s, worst } = self;
+        format!(
+            "{of}: {slower} SLOWER, {faster} FASTER, {equivalent} EQUIVALENT, {excluding} intervals \
+             exclude no change, largest change {:.2} %, at most {longest_s:.1} s",
+            worst * 100.0
+        )
+    }
+}
+
+/// Comparisons of one kind of work, by time and by CPU time.
+fn several(bench: &Bench, flags: &str, commands: [&str; 2]) -> Res<[Tally; 2]> {
+    let mut tallies = <[Tally; 2]>::default();
+    for _ in 0..times() {
+        let (contrasts, seconds) = compared(bench, flags, commands)?;
+        for (tally, contrast) in tallies.iter_mut().zip(&contrasts) {
+            tally.add(contrast, seconds);
+        }
+    }
+    Ok(tallies)
+}
+
+/// No change: no verdict may say that there is one.
+fn no_op(bench: &Bench) -> Res {
+    built(bench)?;
+    let (mut all, mut excluding) = (0, 0);
+    for kind in KINDS {
+        let commands = [format!("./work {kind} 100"), format!("./copy {kind} 100")];
+        let commands = commands.each_ref().map(String::as_str);
+        let tallies = several(bench, "--loop --threshold 2% --budget 10s", commands)?;
+        for (quantity, tally) in ["time", "CPU"].iter().zip(&tallies) {
+            let good = tally.slower + tally.faster == 0;
+            bench.judge(format!("{kind}, {quantity}"), good, tally.words());
+            (all, excluding) = (all + tally.of, excluding + tally.excluding);
+        }
+    }
+    let share = 100.0 * f64::from(excluding) / f64::from(all);
+    bench.note("95% intervals that exclude no change", format!("{share:.1} % of {all}"));
+    Ok(())
+}
+
+/// A slowdown that is known has to be found, and a small one not to be made large.
+fn planted(bench: &Bench) -> Res {
+    built(bench)?;
+    let rows = [
+        (103, "--threshold 2% --budget 20s", "3 % at 2 %"),
+        (105, "--threshold 3% --budget 10s", "5 % at 3 %"),
+        (101, "--threshold 2% --budget 10s", "1 % at 2 %"),
+    ];
+    for (amount, flags, what) in rows {
+        for kind in KINDS {
+            let commands = [format!("./work {kind} 100"), format!("./work {kind} {amount}")];
+            let commands = commands.each_ref().map(String::as_str);
+            let tallies = several(bench, &format!("--loop {flags}"), commands)?;
+            for (quantity, tally) in ["time", "CPU"].iter().zip(&tallies) {
+                let good = match amount {
+                    101 => tally.slower == 0 && tally.equivalent * 10 >= tally.of * 8,
+                    _ => tally.slower * 10 >= tally.of * 9,
+                };
+                bench.judge(format!("{what}, {kind}, {quantity}"), good, tally.words());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whole commands of some 10 ms.
+fn commands(bench: &Bench) -> Res {
+    built(bench)?;
+    let flags = "--threshold 3% --budget 60s";
+    for (amount, is_planted) in [(100, false), (105, true)] {
+        let commands = ["./work cpu 100 1000".to_owned(), format!("./work cpu {amount} 1000")];
+        let commands = commands.each_ref().map(String::as_str);
+        let tallies = several(bench, flags, commands)?;
+        for (quantity, tally) in ["time", "CPU"].iter().zip(&tallies) {
+            let good = match is_planted {
+                true => tally.slower * 10 >= tally.of * 9,
+                false => tally.slower + tally.faster == 0,
+            };
+            bench.judge(format!("{amount} against 100, {quantity}"), good, tally.words());
+        }
+    }
+    Ok(())
+}
+
+/// A copy by cp(1) against the linker's output: from fresh copies there is no difference.
+fn copied(bench: &Bench) -> Res {
+    built(bench)?;
+    let commands = ["./work pread 100", "./copy pread 100"];
+    let (fresh, _) = compared(bench, "--loop --threshold 1% --budget 20s", commands)?;
+    for (quantity, contrast) in ["time", "CPU"].iter().zip(&fresh) {
+        bench.within(format!("change in {quantity}, %"), contrast.change * 100.0, -0.5..=0.5);
+    }
+    let (in_place, _) = compared(bench, "--loop --in-place --threshold 1% --budget 20s", commands)?;
+    let changes = in_place.map(|contrast| format!("{:.2} %", contrast.change * 100.0));
+    bench.note("where they lie", changes.join(", "));
+    Ok(())
+}
+
+/// Calls per operation are exact, as an ordinary user too.
+fn calls(bench: &Bench) -> Res {
+    built(bench)?;
+    let job = bench.iolens("ab --loop --budget 5s --progress none --json");
+    let done = job.args(["./work pread 20", "./work pread 21"]).minutes(5).run()?;
+    let result = done.json().with_context(|| done.stderr())?;
+    for (arm, expected) in [(0, 20.0), (1, 21.0)] {
+        let calls = &result["settings"][0]["arms"][arm]["calls"];
+        let own = calls.as_array().and_then(|all| all.iter().find(|one| one["name"] == "pread64"));
+        let own = own.with_context(|| format!("no pread64 in {calls}"))?;
+        bench.same("pread64 per operation", own["per_operation"].as_f64(), Some(expected));
+        bench.same("exactly", own["is_exact"].as_bool(), Some(true));
+        bench.same("other calls", calls.as_array().map(Vec::len), Some(1));
+    }
+    Ok(())
+}
