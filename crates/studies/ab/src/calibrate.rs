@@ -86,6 +86,12 @@ const BLOCK: u32 = 5;
 /// How long a program may warm up.
 const WARM_UP_NS: u64 = 2_000_000_000;
 
+/// How often a slice that was long enough is tried again.
+const AGAIN: u32 = 2;
+
+/// A slice that takes so long is long whatever interrupts it.
+const LONG_NS: u64 = 100_000_000;
+
 /// Twice the operations take between so many times as long.
 const PROPORTIONAL: std::ops::RangeInclusive<f64> = 1.6..=2.4;
 
@@ -265,7 +271,13 @@ impl Probe<'_> {
     fn grow(&mut self, from: u64, target_ns: u64) -> Result<u64, AbError> {
         let mut operations = from.max(1);
         loop {
-            let took_ns = self.slice(operations)?.took_ns.max(1);
+            let mut took_ns = self.slice(operations)?.took_ns.max(1);
+            // What others on the machine have made longer is too soon long enough.
+            for _ in 0..AGAIN {
+                if (target_ns..LONG_NS).contains(&took_ns) {
+                    took_ns = took_ns.min(self.slice(operations)?.took_ns.max(1));
+                }
+            }
             if took_ns >= target_ns || operations >= u64::MAX / 32 {
                 return Ok(operations);
             }
@@ -290,13 +302,11 @@ impl Probe<'_> {
         Ok(readings)
     }
 
-    /// What a slice usually takes.
+    /// What a slice takes where nobody else wants the processor: the least of a few.
     fn slice_ns(&mut self, operations: u64) -> Result<u64, AbError> {
         const SLICES: usize = 9;
         let readings = self.several(operations, SLICES, 500_000_000)?;
-        let mut times: Vec<u64> = readings.iter().map(|reading| reading.took_ns).collect();
-        times.sort_unstable();
-        Ok(times.get(times.len() / 2).copied().unwrap_or(0))
+        Ok(readings.iter().map(|reading| reading.took_ns).min().unwrap_or(0))
     }
 
     /// How many times as long twice as many operations take: by CPU time, which others on the
@@ -304,7 +314,8 @@ impl Probe<'_> {
     fn ratio_of_twice(&mut self, operations: u64) -> Result<f64, AbError> {
         const PAIRS: usize = 9;
         let (mut times, mut cpus, mut spent_ns) = (Vec::new(), Vec::new(), 0);
-        let mut cpu_share = Vec::new();
+        // Of a slice that nobody interrupted.
+        let mut cpu_share: f64 = 0.0;
         while times.is_empty() || times.len() < PAIRS && spent_ns < 1_000_000_000 {
             let once = self.slice(operations)?;
             let twice = self.slice(operations.saturating_mul(2))?;
@@ -312,11 +323,10 @@ impl Probe<'_> {
             times.push(twice.took_ns as f64 / once.took_ns.max(1) as f64);
             if let (Some(one), Some(two)) = (once.cpu_ns, twice.cpu_ns) {
                 cpus.push(two as f64 / one.max(1) as f64);
-                cpu_share.push(one as f64 / once.took_ns.max(1) as f64);
+                cpu_share = cpu_share.max(one as f64 / once.took_ns.max(1) as f64);
             }
         }
-        let by_cpu = median(cpu_share).is_some_and(|share| share > 0.5);
-        let ratio = if by_cpu { median(cpus) } else { median(times) };
+        let ratio = if cpu_share > 0.5 { median(cpus) } else { median(times) };
         Ok(ratio.unwrap_or(f64::NAN))
     }
 
