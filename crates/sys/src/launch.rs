@@ -58,6 +58,14 @@ pub struct Program {
 // struct's own and are never changed.
 unsafe impl Send for Program {}
 
+/// Gives a file a number that is no program's own, so that a child can still execute it by that
+/// number, as /proc/self/fd/N.
+///
+/// Errors: `EMFILE`.
+pub fn numbered_apart(file: File) -> Result<File, Errno> {
+    Ok(File::from(fcntl_dupfd_cloexec(&file, OWN_NUMBERS)?))
+}
+
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {

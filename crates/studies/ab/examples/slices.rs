@@ -3,7 +3,7 @@
 //!
 //! The arms are this same program, which speaks the loop protocol when it is told how many per
 //! cent more to do: no more (a second file of the same bytes), 5 more. Or they are another
-//! program, with these words behind its own.
+//! program, with these words behind its own; or, behind `--whole`, these whole commands.
 
 use std::io::{BufRead, Write};
 
@@ -58,13 +58,20 @@ fn measure(trials: u64, program: &[String]) -> Result<(), Failure> {
             arm("same bytes", words(&copy, "0"))?,
             arm("5 % more", words(&own, "5"))?,
         ],
+        [whole, rest @ ..] if whole == "--whole" => {
+            let words = |line: &String| shlex::split(line).ok_or("a quote is not closed");
+            rest.iter().map(|line| arm(line, words(line)?)).collect::<Result<_, _>>()?
+        }
         [_, rest @ ..] => {
             let with = |word: &String| vec![program[0].clone(), word.clone()];
             rest.iter().map(|word| arm(word, with(word))).collect::<Result<_, _>>()?
         }
     };
     let setup = AbSetup {
-        mode: AbMode::Loop,
+        mode: match program.first() {
+            Some(whole) if whole == "--whole" => AbMode::Command,
+            _ => AbMode::Loop,
+        },
         programs,
         copies: AbCopies::OfAll,
         place: AbPlace::FreshCopy,

@@ -86,6 +86,21 @@ const BLOCK: u32 = 5;
 /// How long a program may warm up.
 const WARM_UP_NS: u64 = 2_000_000_000;
 
+/// The largest part of a slice that does not grow with its operations.
+const FIXED_SHARE_MAX: f64 = 0.1;
+
+/// How often all is found out again where the baseline became so much faster meanwhile.
+const PASSES_MAX: u32 = 4;
+
+/// A slice that takes this part of what it took is as it was.
+const STILL_THE_SAME: f64 = 0.7;
+
+/// How often a slice that was long enough is tried again.
+const AGAIN: u32 = 2;
+
+/// A slice that takes so long is long whatever interrupts it.
+const LONG_NS: u64 = 100_000_000;
+
 /// Twice the operations take between so many times as long.
 const PROPORTIONAL: std::ops::RangeInclusive<f64> = 1.6..=2.4;
 
@@ -122,13 +137,23 @@ fn of_loops(
         AbPlacement::OneCpu => setup.slice_ns,
         AbPlacement::AllCpus => setup.slice_ns.max(AB_SLICE_ALL_CPUS_NS),
     };
-    let operations = probes.operations(target_ns, &mut draws)?;
-    let (mut warm_slices, mut expected_ns) = (0, Vec::new());
-    for program in programs {
-        let (slices, slice_ns) = probes.warm_up(program, operations, &mut draws)?;
-        warm_slices = warm_slices.max(slices);
-        expected_ns.push(slice_ns);
-    }
+    let mut passes = 0;
+    let (operations, warm_slices, expected_ns) = loop {
+        let (operations, slice_ns) = probes.operations(target_ns, &mut draws)?;
+        let (mut warm_slices, mut expected_ns) = (0, Vec::new());
+        for program in programs.clone() {
+            let (slices, slice_ns) = probes.warm_up(program, operations, &mut draws)?;
+            warm_slices = warm_slices.max(slices);
+            expected_ns.push(slice_ns);
+        }
+        let (_, again_ns) = probes.warm_up(0, operations, &mut draws)?;
+        expected_ns[0] = again_ns;
+        passes += 1;
+        // Files that the programs have in common are cached by now: the work may be much less.
+        if again_ns as f64 >= STILL_THE_SAME * slice_ns as f64 || passes == PASSES_MAX {
+            break (operations, warm_slices, expected_ns);
+        }
+    };
     let rounds = ROUNDS_NS / expected_ns.first().copied().unwrap_or(1).max(1);
     Ok(AbLayout {
         operations,
@@ -195,8 +220,10 @@ impl Probes<'_> {
         })
     }
 
-    /// How many operations of the baseline take so long.
-    fn operations(&self, target_ns: u64, draws: &mut Draws) -> Result<u64, AbError> {
+    /// How many operations of the baseline take so long, and how long they take. Where much of a
+    /// slice does not grow with their number, as the line that a runtime reads, they take longer:
+    /// that part is the same in all arms, and makes every difference smaller.
+    fn operations(&self, target_ns: u64, draws: &mut Draws) -> Result<(u64, u64), AbError> {
         const TRIES: usize = 3;
         self.with(0, draws, |probe| {
             let cold = probe.grow(1, target_ns)?;
@@ -205,13 +232,19 @@ impl Probes<'_> {
             let warm = probe.grow(cold.div_ceil(4), target_ns)?;
             let slice_ns = probe.slice_ns(warm)?.max(1);
             let per_slice = target_ns as f64 / slice_ns as f64 * warm as f64;
-            let operations = at_least_one(per_slice);
-            let mut ratio = f64::NAN;
-            for _ in 0..TRIES {
+            let mut operations = at_least_one(per_slice);
+            let mut slice_ns = at_least_one(operations as f64 / warm as f64 * slice_ns as f64);
+            let mut ratio = probe.ratio_of_twice(operations)?;
+            while 2.0 - ratio > FIXED_SHARE_MAX && slice_ns <= AB_SLICE_ALL_CPUS_NS / 2 {
+                operations = operations.saturating_mul(2);
+                slice_ns = slice_ns.saturating_mul(2);
                 ratio = probe.ratio_of_twice(operations)?;
+            }
+            for _ in 0..TRIES {
                 if PROPORTIONAL.contains(&ratio) {
-                    return Ok(operations);
+                    return Ok((operations, slice_ns));
                 }
+                ratio = probe.ratio_of_twice(operations)?;
             }
             Err(AbError::NotProportional {
                 name: self.setup.programs[0].name.clone(),
@@ -265,7 +298,13 @@ impl Probe<'_> {
     fn grow(&mut self, from: u64, target_ns: u64) -> Result<u64, AbError> {
         let mut operations = from.max(1);
         loop {
-            let took_ns = self.slice(operations)?.took_ns.max(1);
+            let mut took_ns = self.slice(operations)?.took_ns.max(1);
+            // What others on the machine have made longer is too soon long enough.
+            for _ in 0..AGAIN {
+                if (target_ns..LONG_NS).contains(&took_ns) {
+                    took_ns = took_ns.min(self.slice(operations)?.took_ns.max(1));
+                }
+            }
             if took_ns >= target_ns || operations >= u64::MAX / 32 {
                 return Ok(operations);
             }
@@ -290,13 +329,11 @@ impl Probe<'_> {
         Ok(readings)
     }
 
-    /// What a slice usually takes.
+    /// What a slice takes where nobody else wants the processor: the least of a few.
     fn slice_ns(&mut self, operations: u64) -> Result<u64, AbError> {
         const SLICES: usize = 9;
         let readings = self.several(operations, SLICES, 500_000_000)?;
-        let mut times: Vec<u64> = readings.iter().map(|reading| reading.took_ns).collect();
-        times.sort_unstable();
-        Ok(times.get(times.len() / 2).copied().unwrap_or(0))
+        Ok(readings.iter().map(|reading| reading.took_ns).min().unwrap_or(0))
     }
 
     /// How many times as long twice as many operations take: by CPU time, which others on the
@@ -304,7 +341,8 @@ impl Probe<'_> {
     fn ratio_of_twice(&mut self, operations: u64) -> Result<f64, AbError> {
         const PAIRS: usize = 9;
         let (mut times, mut cpus, mut spent_ns) = (Vec::new(), Vec::new(), 0);
-        let mut cpu_share = Vec::new();
+        // Of a slice that nobody interrupted.
+        let mut cpu_share: f64 = 0.0;
         while times.is_empty() || times.len() < PAIRS && spent_ns < 1_000_000_000 {
             let once = self.slice(operations)?;
             let twice = self.slice(operations.saturating_mul(2))?;
@@ -312,11 +350,10 @@ impl Probe<'_> {
             times.push(twice.took_ns as f64 / once.took_ns.max(1) as f64);
             if let (Some(one), Some(two)) = (once.cpu_ns, twice.cpu_ns) {
                 cpus.push(two as f64 / one.max(1) as f64);
-                cpu_share.push(one as f64 / once.took_ns.max(1) as f64);
+                cpu_share = cpu_share.max(one as f64 / once.took_ns.max(1) as f64);
             }
         }
-        let by_cpu = median(cpu_share).is_some_and(|share| share > 0.5);
-        let ratio = if by_cpu { median(cpus) } else { median(times) };
+        let ratio = if cpu_share > 0.5 { median(cpus) } else { median(times) };
         Ok(ratio.unwrap_or(f64::NAN))
     }
 

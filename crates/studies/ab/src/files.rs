@@ -19,6 +19,7 @@ use iolens_engine::{find_program, may_start};
 use iolens_model::ab::AbProgramFacts;
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
+use iolens_sys::launch::numbered_apart;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -145,6 +146,7 @@ impl Executable {
         let name: String = name.chars().take(32).collect();
         let mut copy = file::executable_in_memory(&name).map_err(failed)?;
         std::io::copy(&mut from, &mut copy).map_err(|e| failed(e.into()))?;
+        let copy = numbered_apart(copy).map_err(failed)?;
         // The child has the descriptor under the same number until it executes.
         let path = format!("/proc/self/fd/{}", copy.as_raw_fd()).into();
         Ok(Executable { path, copy: Some(copy) })

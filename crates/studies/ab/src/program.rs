@@ -115,7 +115,10 @@ pub(crate) fn environment(seed: &str, speaks: bool) -> Vec<(&str, &str)> {
 fn not_started(facts: &AbProgramFacts, errno: Errno) -> AbFault {
     let hint = match errno {
         Errno::ENOENT if !facts.is_elf => ": the interpreter in its first line is not there",
-        Errno::EACCES => ": a file system may be mounted noexec, and --in-place is without a copy",
+        Errno::EACCES if facts.is_elf => {
+            ": where copies may not be executed, --in-place runs the file itself"
+        }
+        Errno::EACCES => ": its file system, or that of its interpreter, may be mounted noexec",
         errno if errno == Errno::from_raw(ENOEXEC) => {
             ": it is neither a program of this machine nor a script that begins with #!"
         }
@@ -255,4 +258,98 @@ fn last_lines(file: &File) -> Option<String> {
     let lines: Vec<String> = text.trim_matches(['\0', '\n']).lines().map(clean).collect();
     let shown = &lines[lines.len().saturating_sub(ERRORS_LINES_SHOWN)..];
     Some(shown.join("\n")).filter(|lines| !lines.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+    use crate::files::facts;
+
+    fn shell(script: &str) -> AbProgram {
+        let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+        AbProgram { name: "sh".to_owned(), facts: facts(&argv).unwrap(), argv }
+    }
+
+    fn started(script: &str, place: AbPlace) -> Process {
+        let null = File::options().read(true).write(true).open("/dev/null").unwrap();
+        let (program, files) = (shell(script), [null.as_fd(), null.as_fd()]);
+        let prepared = Prepared::new(&program, place, Seed::of(1), &files).unwrap();
+        prepared.begin(&program.facts).unwrap()
+    }
+
+    #[test]
+    fn each_process_runs_a_file_of_its_own_unless_in_place() {
+        let file = |path: &str| {
+            let about = std::fs::metadata(path).unwrap();
+            (about.dev(), about.ino())
+        };
+        let run_by = |place| {
+            let process = started("tail -f /dev/null; exit", place);
+            file(&format!("/proc/{}/exe", process.id()))
+        };
+        let original = file(&shell("").facts.path);
+        let [one, two] = [AbPlace::FreshCopy; 2].map(|place| {
+            let process = started("tail -f /dev/null; exit", place);
+            (file(&format!("/proc/{}/exe", process.id())), process)
+        });
+        assert!(one.0 != two.0 && one.0 != original && two.0 != original);
+        assert_eq!(run_by(AbPlace::InPlace), original);
+    }
+
+    #[test]
+    fn the_end_of_what_it_wrote_to_stderr_is_kept() {
+        let script = "i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo line $i >&2; done; exit 3";
+        let process = started(script, AbPlace::FreshCopy);
+        let said = process.obituary();
+        assert!(said.starts_with("exited with status 3; it wrote to stderr:\nline 11\n"), "{said}");
+        assert!(said.ends_with("line 29\nline 30"), "{said}");
+        let silent = started("exit 127", AbPlace::FreshCopy).obituary();
+        assert!(silent.contains("--in-place") && silent.ends_with("wrote nothing to stderr"));
+        assert!(!started("exit 127", AbPlace::InPlace).obituary().contains("--in-place"));
+    }
+
+    #[test]
+    fn much_on_stderr_takes_little_room() {
+        let script = "head -c 3000000 /dev/zero | tr '\\0' a >&2; echo the end >&2";
+        let process = started(script, AbPlace::FreshCopy);
+        process.wait().unwrap();
+        process.trim_errors();
+        assert!(process.errors.metadata().unwrap().blocks() * 512 <= 2 * ERRORS_BYTES_MAX);
+        assert!(process.last_words().ends_with("the end"));
+    }
+
+    #[test]
+    fn what_cannot_be_started_says_why() {
+        let mut program = shell("");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("script");
+        program.facts.path = path.to_str().unwrap().to_owned();
+        program.facts.is_elf = false;
+        let null = File::open("/dev/null").unwrap();
+        let files = [null.as_fd(), null.as_fd()];
+        let check = |text: &str, expect: &str| {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+            let refused = || {
+                let prepared = Prepared::new(&program, AbPlace::FreshCopy, Seed::of(1), &files);
+                prepared.unwrap().begin(&program.facts).unwrap_err().to_string()
+            };
+            // A child of another test may still have the file open for writing.
+            let why = std::iter::repeat_with(refused).find(|why| !why.contains("ETXTBSY")).unwrap();
+            assert!(why.contains(&program.facts.path) && why.contains(expect), "{why}");
+        };
+        check("#!/no/such/interpreter\n", "the interpreter in its first line is not there");
+        check("neither\n", "begins with #!");
+    }
+
+    #[test]
+    fn seeds_have_one_width() {
+        for random in [0, 1, u64::MAX, 1 << 60] {
+            let seed = Seed::of(random).to_string();
+            assert!(seed.len() == 18 && seed.parse::<i64>().is_ok(), "{seed}");
+        }
+    }
 }

@@ -57,6 +57,22 @@ fn it_has_the_files_it_is_given_under_their_numbers() {
 }
 
 #[test]
+fn a_file_is_executed_by_its_number_whatever_files_the_program_has() {
+    let errors = crate::file::in_folder(&std::env::temp_dir()).unwrap();
+    let mut shell = File::open("/bin/sh").unwrap();
+    let mut copy = crate::file::executable_in_memory("sh").unwrap();
+    std::io::copy(&mut shell, &mut copy).unwrap();
+    let copy = numbered_apart(copy).unwrap();
+    let path = format!("/proc/self/fd/{}", copy.as_raw_fd());
+    assert!(copy.as_raw_fd() >= OWN_NUMBERS);
+    let words = ["sh", "-c", "exit 3"].map(|word| word.as_bytes().to_vec());
+    let files = vec![errors.as_fd(); 10];
+    let mut program = Program::with_files(path.as_ref(), &words, &[], &files).unwrap();
+    let ended = program.begin().unwrap().wait().unwrap();
+    assert_eq!(ExitStatus::from_raw(ended.status).code(), Some(3));
+}
+
+#[test]
 fn what_it_spends_is_counted() {
     let (ended, _) = shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
     let ended = ended.unwrap();

@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 
-use iolens_ab::{AbCopies, AbError, AbFault, AbPlacement, AbTrial, calibrate, trial};
+use iolens_ab::{AbCopies, AbError, AbFault, AbPlacement, AbPosition, AbTrial, calibrate, trial};
 use iolens_model::ab::AbMode;
 use iolens_model::arm::Role;
+use iolens_model::cell::{Setting, SyscallSetting};
 use iolens_model::status::Status;
+use iolens_model::units::Bytes;
 use iolens_sys::fork;
 
 use crate::{GOOD, faults, layout, mark, marked, nothing_is_left_of, script, setup};
@@ -210,4 +212,29 @@ fn the_time_of_children_that_work_is_not_known() {
         assert!(done.slices.iter().all(|slice| slice.tx.task_clock_ns.is_none() == expect));
         assert_eq!(done.not_measured.len(), usize::from(expect));
     }
+}
+
+#[test]
+fn a_trial_is_one_of_the_model() {
+    let mark = mark();
+    let told = "echo ready unit=row; while read n; do echo ok; done";
+    let programs = vec![script("a", told, &mark), script("b", "exit 3", &mark)];
+    let setup = setup(AbMode::Loop, programs);
+    let done = trial(&setup, &layout(&setup, 3), 5, &|| false);
+    let setting = Setting::Syscall(SyscallSetting { in_a_row: None });
+    let cell = iolens_model::cell::Cell { setting, threads: 1, size: Bytes(0) };
+    let at = AbPosition { pass: 2, position: 1, cell: cell.clone(), build: "this".to_owned() };
+    let (slices, cpus) = (done.slices.clone(), done.cpus.clone());
+    let (outcome, arms) = done.outcome(at);
+    assert_eq!((outcome.pass, outcome.position, outcome.cell), (2, 1, cell));
+    assert_eq!((outcome.status, outcome.slices), (Status::Failed, slices));
+    assert!(outcome.reason.is_some_and(|why| why.starts_with("`b` in its set-up")));
+    let statuses: Vec<Status> = outcome.arms.iter().map(|arm| arm.status).collect();
+    assert_eq!(statuses, [Status::Ok, Status::Ok, Status::Failed]);
+    assert!(outcome.arms[2].reason.as_ref().is_some_and(|why| why.contains("status 3")));
+    let tx = outcome.tx.unwrap();
+    assert_eq!((tx.build.as_str(), tx.thread_cpus), ("this", vec![cpus]));
+    assert!(outcome.environment.loop_before_ns.value().is_some() && outcome.duration_ns > 0);
+    let units: Vec<Option<&str>> = arms.iter().map(|arm| arm.unit.as_deref()).collect();
+    assert_eq!(units, [Some("row"), Some("row"), None]);
 }
