@@ -301,7 +301,8 @@ impl Course<'_> {
 
 /// Programs that print or compute different things are not compared.
 fn different(axes: &AbAxes, trial: &TrialOutcome) -> Option<Failure> {
-    let outputs = trial.arms.iter().filter_map(|outcome| {
+    let ended = trial.arms.iter().filter(|outcome| outcome.status == Status::Ok);
+    let outputs = ended.filter_map(|outcome| {
         Some((outcome.arm.primitive.as_str(), outcome.ab.as_ref()?.output_sha256.as_deref()?))
     });
     let outputs: Vec<(&str, &str)> = outputs.collect();

@@ -54,6 +54,8 @@ fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
         AbUnit::Trial => format!("{}{several}", count(units, "trial")),
         AbUnit::Round => format!("{}{several}", count(units, "round")),
     }];
+    let is_own = analysis.cells.iter().any(|cell| cell.is_own_time);
+    parts.extend(is_own.then(|| "times are the programs' own".to_owned()));
     let end = run.header.end.as_ref();
     let took = end.map(|end| end.finished_unix_ns.saturating_sub(run.header.started_unix_ns));
     parts.extend(took.map(|ns| format!("{} in all", spent(ns))));

@@ -60,7 +60,7 @@ pub struct AbTrials {
     /// In the order in which they ran.
     pub trials: Vec<AbTrial>,
     /// Whether times are what programs timed themselves: all did, in every slice of every trial
-    /// that is used. Else they are the coordinator's.
+    /// that is used, and none timed more than the slice took. Else they are the coordinator's.
     pub is_own_time: bool,
 }
 
@@ -130,7 +130,13 @@ impl<'a> Source<'a> {
     }
 
     fn is_own_time(&self) -> bool {
-        self.slices().all(|(slice, place)| place.own_ns.contains_key(&slice.seq))
+        // More than the slice took is no time of it.
+        let within = |slice: &SliceOutcome, own_ns: u64| {
+            slice.tx.judged(AbQuantity::Time).is_some_and(|whole_ns| own_ns <= whole_ns)
+        };
+        self.slices().all(|(slice, place)| {
+            place.own_ns.get(&slice.seq).is_some_and(|&own_ns| within(slice, own_ns))
+        })
     }
 
     fn trial(&self, arms: usize, is_own_time: bool) -> AbTrial {
