@@ -15,7 +15,7 @@
 
 use std::ffi::{CString, OsString, c_char, c_int, c_void};
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -153,14 +153,16 @@ impl Program {
         Ok(Begun { pid, ended: Mutex::new(None) })
     }
 
+    /// What it writes its errors to.
+    pub(crate) fn errors(&self) -> BorrowedFd<'_> {
+        self.errors.as_fd()
+    }
+
     /// Becomes this program, with the descriptors of this process; returns if it cannot, with
     /// the reason in `errno`. Allocates nothing, so that a forked child may call it.
     pub(crate) fn execute(&self) {
         // SAFETY: both lists end by null, and lead to strings of this struct.
-        unsafe {
-            libc::dup2(self.errors.as_raw_fd(), libc::STDERR_FILENO);
-            libc::execve(self.path.as_ptr(), self.argv.as_ptr(), self.envp.as_ptr());
-        }
+        unsafe { libc::execve(self.path.as_ptr(), self.argv.as_ptr(), self.envp.as_ptr()) };
     }
 
     fn start(&mut self, parent: &Parent, apart: c_int, leads: bool) -> Result<libc::pid_t, Errno> {
