@@ -209,17 +209,16 @@ impl Program {
         Ok(Begun { pid, ended: Mutex::new(None) })
     }
 
-    /// Becomes this program, with the descriptors of this process and its own for errors; returns
-    /// if it cannot, with the reason in `errno`. Allocates nothing, so that a forked child may call
-    /// it.
+    /// What it writes its errors to; `None` for one that was given no such file.
+    pub(crate) fn errors(&self) -> Option<BorrowedFd<'_>> {
+        self.files.get(ERRORS).map(AsFd::as_fd)
+    }
+
+    /// Becomes this program, with the descriptors of this process; returns if it cannot, with
+    /// the reason in `errno`. Allocates nothing, so that a forked child may call it.
     pub(crate) fn execute(&self) {
         // SAFETY: both lists end by null, and lead to strings of this struct.
-        unsafe {
-            if let Some(errors) = self.files.get(ERRORS) {
-                libc::dup2(errors.as_raw_fd(), libc::STDERR_FILENO);
-            }
-            libc::execve(self.path.as_ptr(), self.argv.as_ptr(), self.envp.as_ptr());
-        }
+        unsafe { libc::execve(self.path.as_ptr(), self.argv.as_ptr(), self.envp.as_ptr()) };
     }
 
     fn start(&mut self, parent: &Parent, apart: c_int, leads: bool) -> Result<libc::pid_t, Errno> {

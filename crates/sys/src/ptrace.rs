@@ -14,23 +14,24 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+mod call;
+mod watch;
+
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 use libc::{c_int, c_long, c_uint, pid_t};
 use rustix::io::fcntl_dupfd_cloexec;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::clock::monotonic_ns;
 use crate::errno::Errno;
 use crate::launch::{Program, SignalsBlocked};
-use crate::poll::is_readable;
+use crate::ptrace::watch::Watch;
+
+pub use call::TracedCall;
 
 /// A stop at a system call, with `PTRACE_O_TRACESYSGOOD`.
 const AT_CALL: c_int = libc::SIGTRAP | 0x80;
@@ -38,31 +39,9 @@ const AT_CALL: c_int = libc::SIGTRAP | 0x80;
 /// A stop of a seized task that no signal delivers: `PTRACE_EVENT_STOP`, <linux/ptrace.h>.
 const EVENT_STOP: c_int = 128;
 
-/// The architecture of calls of this machine's own kind: `AUDIT_ARCH_…`, <linux/audit.h>.
-const OWN_ARCHITECTURE: u32 = if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
-
-/// Copies of descriptors for a child get numbers from here on: beyond those they are put in
-/// place as.
-const FIRST_COPY: RawFd = 16;
-
-/// A system call by its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TracedCall {
-    /// `AUDIT_ARCH_…` of <linux/audit.h>: a program of 32 bits has other numbers.
-    pub architecture: u32,
-    /// Its number there.
-    pub number: u64,
-}
-
-impl TracedCall {
-    /// Its name; `None` for one of another architecture and for one that is newer than iolens.
-    #[must_use]
-    pub fn name(self) -> Option<&'static str> {
-        let number = usize::try_from(self.number).ok()?;
-        let is_own = self.architecture == OWN_ARCHITECTURE;
-        is_own.then(|| syscalls::Sysno::new(number)).flatten().map(|call| call.name())
-    }
-}
+/// A program gets descriptors under numbers below this. What a child has until it executes is kept
+/// at or above it, so that none is replaced too early.
+const FIRST_COPY: RawFd = 10;
 
 /// What a traced program, or something that it started, has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +73,15 @@ pub enum TraceError {
     Trace(Errno),
 }
 
+/// Why a program was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceKill {
+    /// Its time was over.
+    Overdue,
+    /// Who started it wanted an end.
+    Cancelled,
+}
+
 /// A program whose system calls are seen, and those of its threads and children. Dropped, it is
 /// killed with all of them and waited for; if the thread that started it ends, the kernel kills
 /// them (`PTRACE_O_EXITKILL`). Only that thread may have to do with it.
@@ -121,28 +109,32 @@ struct Resumption {
 }
 
 impl TracedProgram {
-    /// Starts a program, with `files` as its descriptors from 0 on, in a process group of its
-    /// own. At the deadline ([`monotonic_ns`]) it is killed, whatever it does. The calling
+    /// Starts a program, with `files` open under these numbers, below 10 and not 2, in a process
+    /// group of its own. It is killed, whatever it does, at the deadline, a time of
+    /// [`crate::clock`], and as soon as `cancel` can be read from or has ended. The calling
     /// thread must have no other child: [`Self::next_stop`] waits for all.
     ///
     /// Errors: of fork(2) and execve(2); of `PTRACE_SEIZE`: `EPERM` where a security module,
     /// a filter of system calls or another tracer is before us, `EIO` before Linux 3.4.
     pub fn start(
         program: &Program,
-        files: &[BorrowedFd<'_>],
+        files: &[(RawFd, BorrowedFd<'_>)],
         deadline_ns: u64,
+        cancel: BorrowedFd<'_>,
     ) -> Result<TracedProgram, TraceError> {
-        let failed = |error: Errno| TraceError::Start(error);
-        let (mut here, there) = UnixStream::pair().map_err(|error| failed(error.into()))?;
-        let copy = |fd: &BorrowedFd<'_>| fcntl_dupfd_cloexec(fd, FIRST_COPY);
-        let copies = files.iter().map(copy).collect::<Result<Vec<OwnedFd>, _>>();
-        let copies = copies.map_err(|error| failed(error.into()))?;
+        let (mut here, there) = UnixStream::pair().map_err(not_started)?;
+        let copy = |fd: BorrowedFd<'_>| fcntl_dupfd_cloexec(fd, FIRST_COPY).map_err(not_started);
+        let there = copy(there.as_fd())?;
+        let errors = program.errors().map(|fd| (libc::STDERR_FILENO, fd));
+        let files = files.iter().copied().chain(errors);
+        let copies = files.map(|(number, fd)| Ok((number, copy(fd)?)));
+        let copies = copies.collect::<Result<Vec<(RawFd, OwnedFd)>, TraceError>>()?;
         let ends = (here.as_raw_fd(), &there);
         let blocked = SignalsBlocked::all();
         let child = crate::fork::start(|| become_program(program, &copies, ends, &blocked));
         drop(blocked);
         drop((copies, there));
-        let first = child.map_err(failed)?.cast_signed();
+        let first = child.map_err(not_started)?.cast_signed();
         let mut traced = TracedProgram {
             first,
             tasks: HashMap::from([(first, None)]),
@@ -152,12 +144,11 @@ impl TracedProgram {
             watches: Vec::new(),
             _stays: PhantomData,
         };
-        let id = Pid::from_raw(first).ok_or(failed(Errno::ESRCH))?;
-        let fd = pidfd_open(id, PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
-        traced.fd = Some(fd);
-        traced.end_by(deadline_ns).map_err(failed)?;
+        let id = Pid::from_raw(first).ok_or(not_started(Errno::ESRCH))?;
+        traced.fd = Some(pidfd_open(id, PidfdFlags::empty()).map_err(not_started)?);
+        traced.watch(deadline_ns, Some(cancel)).map_err(not_started)?;
         seize(first).map_err(TraceError::Seize)?;
-        here.write_all(&[1]).map_err(|error| failed(error.into()))?;
+        here.write_all(&[1]).map_err(not_started)?;
         traced.await_execution(&mut here)?;
         Ok(traced)
     }
@@ -188,18 +179,23 @@ impl TracedProgram {
         self.first.unsigned_abs()
     }
 
-    /// Whether it was killed because its time was over.
+    /// Why it was killed, if it was, or has been told to be.
     #[must_use]
-    pub fn is_overdue(&self) -> bool {
-        self.watches.iter().any(|watch| watch.is_overdue.load(Ordering::Relaxed))
+    pub fn killed(&self) -> Option<TraceKill> {
+        self.watches.iter().find_map(Watch::killed)
     }
 
     /// Has it killed at an earlier deadline than before.
     ///
     /// Errors: `EAGAIN` where there may be no more threads, `EMFILE`.
     pub fn end_by(&mut self, deadline_ns: u64) -> Result<(), Errno> {
-        let fd = self.fd.as_ref().ok_or(Errno::ESRCH)?;
-        self.watches.push(Watch::over(fd.try_clone()?, deadline_ns)?);
+        self.watch(deadline_ns, None)
+    }
+
+    fn watch(&mut self, deadline_ns: u64, cancel: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+        let program = self.fd.as_ref().ok_or(Errno::ESRCH)?.try_clone()?;
+        let cancel = cancel.map(|fd| fd.try_clone_to_owned()).transpose()?;
+        self.watches.push(Watch::over(program, deadline_ns, cancel)?);
         Ok(())
     }
 
@@ -285,46 +281,11 @@ impl Resumption {
     }
 }
 
-/// Who kills a program at its deadline. It is a thread of its own, because wait4(2) knows no
-/// time-out, and a signal that ends it may come just before it begins.
-#[derive(Debug)]
-struct Watch {
-    is_overdue: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
-}
-
-impl Watch {
-    fn over(program: OwnedFd, deadline_ns: u64) -> Result<Watch, Errno> {
-        let is_overdue = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_overdue);
-        let watch = move || {
-            loop {
-                match is_readable(program.as_fd(), deadline_ns.saturating_sub(monotonic_ns())) {
-                    Err(Errno::EINTR) => {}
-                    Ok(true) => return,
-                    Ok(false) | Err(_) => {
-                        told.store(true, Ordering::Relaxed);
-                        let _ = pidfd_send_signal(&program, Signal::KILL);
-                        return;
-                    }
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("trace-watch".to_owned()).spawn(watch)?;
-        Ok(Watch { is_overdue, thread })
-    }
-
-    /// Ends with the program, which has ended.
-    fn end(self) {
-        let _ = self.thread.join();
-    }
-}
-
 /// The child, from its birth to its execution, or the status of its end.
 fn become_program(
     program: &Program,
-    files: &[OwnedFd],
-    (parents_end, ours): (RawFd, &UnixStream),
+    files: &[(RawFd, OwnedFd)],
+    (parents_end, ours): (RawFd, &OwnedFd),
     blocked: &SignalsBlocked,
 ) -> u8 {
     let mut byte = [0u8; 1];
@@ -336,8 +297,8 @@ fn become_program(
             libc::signal(signal, libc::SIG_DFL);
         }
         let mut ready = libc::setpgid(0, 0) == 0;
-        for (to, from) in (0..).zip(files) {
-            ready = ready && libc::dup2(from.as_raw_fd(), to) == to;
+        for (to, from) in files {
+            ready = ready && libc::dup2(from.as_raw_fd(), *to) == *to;
         }
         let go = libc::read(ours.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
         if ready && go == 1 {
@@ -427,6 +388,10 @@ fn wait_for_any() -> Result<(pid_t, c_int), Errno> {
     }
 }
 
+fn not_started(error: impl Into<Errno>) -> TraceError {
+    TraceError::Start(error.into())
+}
+
 fn done(result: c_long) -> Result<(), Errno> {
     if result < 0 { Err(Errno::last()) } else { Ok(()) }
 }
@@ -437,39 +402,59 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::ExitStatus;
 
+    use rustix::process::Signal;
+
     use super::*;
+    use crate::clock::monotonic_ns;
     use crate::skip;
 
     const MINUTE_NS: u64 = 60_000_000_000;
 
-    /// Calls by name until a program's end, its status, and whether its time was over.
-    type Seen = (HashMap<&'static str, u64>, ExitStatus, bool);
+    /// Calls by name until a program's end, its status, and why it was killed.
+    type Seen = (HashMap<&'static str, u64>, ExitStatus, Option<TraceKill>);
 
     fn start(path: &str, words: &[&str], limit_ns: u64) -> Result<TracedProgram, TraceError> {
+        // Nobody writes to it, and it has no end as long as the other end is open: for ever.
+        let (cancel, other) = crate::pipe::open(1).unwrap();
+        std::mem::forget(other);
+        start_until(path, words, limit_ns, cancel.as_fd())
+    }
+
+    fn start_until(
+        path: &str,
+        words: &[&str],
+        limit_ns: u64,
+        cancel: BorrowedFd<'_>,
+    ) -> Result<TracedProgram, TraceError> {
         let errors = crate::file::in_folder(&std::env::temp_dir()).unwrap();
         let words: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
         let program = Program::new(path.as_ref(), &words, errors).unwrap();
         let null = File::options().read(true).write(true).open("/dev/null").unwrap();
-        let files = [null.as_fd(), null.as_fd()];
-        TracedProgram::start(&program, &files, monotonic_ns().saturating_add(limit_ns))
+        let files = [(0, null.as_fd()), (1, null.as_fd())];
+        let deadline_ns = monotonic_ns().saturating_add(limit_ns);
+        TracedProgram::start(&program, &files, deadline_ns, cancel)
     }
 
     /// `None` where nothing may be traced, which is noted for the test of this name.
-    fn run(test: &str, words: &[&str], limit_ns: u64) -> Option<Seen> {
-        let mut traced = match start(words[0], words, limit_ns) {
+    fn if_allowed(test: &str, traced: Result<TracedProgram, TraceError>) -> Option<TracedProgram> {
+        match traced {
             Err(why @ TraceError::Seize(_)) => {
                 skip::note(&format!("ptrace::tests::{test}"), &why.to_string());
-                return None;
+                None
             }
-            traced => traced.unwrap(),
-        };
+            traced => Some(traced.unwrap()),
+        }
+    }
+
+    fn run(test: &str, words: &[&str], limit_ns: u64) -> Option<Seen> {
+        let mut traced = if_allowed(test, start(words[0], words, limit_ns))?;
         let mut seen = HashMap::new();
         loop {
             match traced.next_stop().unwrap() {
                 TraceStop::Enters(call) => *seen.entry(call.name().unwrap()).or_default() += 1,
                 TraceStop::Returns { .. } => {}
                 TraceStop::Ended(status) => {
-                    return Some((seen, ExitStatus::from_raw(status), traced.is_overdue()));
+                    return Some((seen, ExitStatus::from_raw(status), traced.killed()));
                 }
             }
         }
@@ -486,12 +471,11 @@ mod tests {
         let test = "every_call_of_a_program_and_its_children_is_seen";
         let seven = ["kill -0 $$"; 7].join("; ");
         let script = format!("{seven}; ({seven}; ({seven}); exit 0) & wait; exit 3");
-        let Some((seen, status, overdue)) = run(test, &["/bin/sh", "-c", &script], MINUTE_NS)
-        else {
+        let Some((seen, status, killed)) = run(test, &["/bin/sh", "-c", &script], MINUTE_NS) else {
             return;
         };
         assert_eq!((seen["kill"], seen["exit_group"]), (21, 3), "{seen:?}");
-        assert_eq!((status.code(), overdue), (Some(3), false));
+        assert_eq!((status.code(), killed), (Some(3), None));
     }
 
     #[test]
@@ -551,10 +535,10 @@ mod tests {
         let script =
             format!("setsid sh -c \"echo \\$\\$ >{}; {child}\" & wait", note.to_str().unwrap());
         let limit_ns = 300_000_000;
-        let Some((_, status, overdue)) = run(test, &["/bin/sh", "-c", &script], limit_ns) else {
+        let Some((_, status, killed)) = run(test, &["/bin/sh", "-c", &script], limit_ns) else {
             return;
         };
-        assert_eq!((status.signal(), overdue), (Some(libc::SIGKILL), true));
+        assert_eq!((status.signal(), killed), (Some(libc::SIGKILL), Some(TraceKill::Overdue)));
         // On a machine that is too busy it may not have come so far.
         let id = std::fs::read_to_string(note).unwrap_or_default();
         if let Ok(id) = id.trim().parse::<u32>() {
@@ -564,16 +548,28 @@ mod tests {
     }
 
     #[test]
+    fn one_that_is_cancelled_is_killed() {
+        let (cancel, other) = crate::pipe::open(1).unwrap();
+        let words = ["sh", "-c", "while :; do :; done"];
+        let traced = start_until("/bin/sh", &words, u64::MAX, cancel.as_fd());
+        let Some(mut traced) = if_allowed("one_that_is_cancelled_is_killed", traced) else {
+            return;
+        };
+        drop(other);
+        while !matches!(traced.next_stop().unwrap(), TraceStop::Ended(_)) {}
+        assert_eq!(traced.killed(), Some(TraceKill::Cancelled));
+    }
+
+    #[test]
     fn one_that_is_dropped_is_gone() {
         let script = "while :; do :; done & while :; do kill -0 $$; done";
-        let mut traced = match start("/bin/sh", &["sh", "-c", script], u64::MAX) {
-            Err(why @ TraceError::Seize(_)) => {
-                return skip::note("ptrace::tests::one_that_is_dropped_is_gone", &why.to_string());
-            }
-            traced => traced.unwrap(),
+        let traced = start("/bin/sh", &["sh", "-c", script], u64::MAX);
+        let Some(mut traced) = if_allowed("one_that_is_dropped_is_gone", traced) else { return };
+        let name = |stop| match stop {
+            TraceStop::Enters(call) => call.name(),
+            _ => None,
         };
-        let kill = |stop: TraceStop| matches!(stop, TraceStop::Enters(call) if call.name() == Some("kill"));
-        while !kill(traced.next_stop().unwrap()) {}
+        while name(traced.next_stop().unwrap()) != Some("kill") {}
         drop(traced);
         assert_eq!(wait_for_any(), Err(Errno::from_raw(libc::ECHILD)));
     }

@@ -139,7 +139,8 @@ const ARMS: &str = "{arm} {units} system_calls bytes ns_per_{unit} {rate} {file}
 
 const ARMS_OF_SERVERS: &str = "{arm} rate_per_s {client} {ends} {latency_:times} {server} host";
 
-const ARMS_OF_PROGRAMS: &str = "{arm} ns_per_{unit} {program} host";
+const ARMS_OF_PROGRAMS: &str = "{arm} ns_per_{unit} {units} cpu_ns voluntary_switches
+    involuntary_switches minor_faults major_faults host";
 
 const SLICES: &str = "run pass position seq round kind arm primitive {axes} isolated time_ns
     all_active_ns {slice} role unused {at_rate} host";
@@ -194,9 +195,6 @@ fn part(study: Study, name: &str) -> &'static str {
             "cpu_ns voluntary_switches involuntary_switches migrations minor_faults major_faults
              retransmits softirq_ticks"
         }
-        ("program", _) => {
-            "{units} cpu_ns voluntary_switches involuntary_switches minor_faults major_faults"
-        }
         ("times", _) => "samples mean_ns p50_ns p99_ns p999_ns",
         ("ratio", _) => "ratio ratio_low ratio_high ratio_simultaneous_low ratio_simultaneous_high",
         ("shares", _) => {
@@ -241,7 +239,9 @@ fn slice(study: Study) -> &'static str {
              rx_ring_enobufs {:tuning}"
         }
         Study::Server => "rate_per_s {client} {ends}",
-        Study::Ab => "{program}",
+        Study::Ab => {
+            "{units} cpu_ns voluntary_switches involuntary_switches minor_faults major_faults"
+        }
         _ => {
             "{file} {units} bytes system_calls cpu_ns voluntary_switches involuntary_switches
              migrations minor_faults major_faults softirq_ticks {:pmu} cycles {:later}"

@@ -5,18 +5,21 @@
 //! what is counted is the slope: what each slice costs in calls beside its operations (reading the
 //! request, writing the answer) is the same in both and drops out. What the C library does without
 //! the kernel (the vDSO, clock_gettime(2)) is no call, and work that io_uring does is not seen.
+//! Calls that a runtime makes every so many milliseconds (nanosleep(2) of Go's sysmon) are more
+//! than they would be untraced; they differ from trial to trial, and so are never exact.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use iolens_model::ab::AbCalls;
 use iolens_sys::clock::monotonic_ns;
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
-use iolens_sys::ptrace::{TraceError, TraceStop, TracedCall, TracedProgram};
+use iolens_sys::ptrace::{TraceError, TraceKill, TraceStop, TracedCall, TracedProgram};
 use iolens_sys::{pipe, poll};
 
 use crate::calls_error::{CallsError, CallsStep};
@@ -33,6 +36,9 @@ const PIPE_BYTES: usize = 1 << 20;
 
 /// How long a program may take to end when its input has.
 const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// How often it is asked whether the user wants an end.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// What was counted in one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,8 +71,9 @@ pub enum CallsRemark {
     IoUring,
 }
 
-/// Counts the calls of a program that speaks the loop protocol on its standard input and output.
-/// It is killed, with all that it has started, if all of it takes longer than the limit.
+/// Counts the calls of a program that speaks the loop protocol, on its standard input and output
+/// or on the descriptors 3 and 4. It is killed, with all that it has started, if all of it takes
+/// longer than the limit, and if the user wants an end, after which is asked four times a second.
 ///
 /// Errors: see [`CallsError`].
 ///
@@ -76,12 +83,13 @@ pub fn count_calls_of_loop(
     program: &mut Program,
     operations: u64,
     limit: Duration,
+    interrupted: &dyn Fn() -> bool,
 ) -> Result<CountedCalls, CallsError> {
     assert!(operations > 0, "a slice has operations");
     let both = [operations, operations.saturating_mul(LARGER)];
-    on_a_thread(move || {
-        let mut conversation = Conversation::begin(program, limit)?;
-        conversation.await_line(CallsStep::SetUp, "ready")?;
+    on_a_thread(interrupted, move |cancel| {
+        let mut conversation = Conversation::begin(program, limit, cancel)?;
+        conversation.await_ready()?;
         // It grows its buffers and fills its caches now.
         conversation.slice(both[1])?;
         let counts = [conversation.slice(both[0])?, conversation.slice(both[1])?];
@@ -92,8 +100,8 @@ pub fn count_calls_of_loop(
 
 /// Counts the calls of a run of a program, from its first instruction to its end, as those of one
 /// operation: its counts are of no operation and of one. What it has started and leaves behind is
-/// killed, and so is all of it if it takes longer than the limit. Its status is returned with
-/// them, as wait(2) gives it.
+/// killed, and so is all of it if it takes longer than the limit or the user wants an end. Its
+/// status is returned with them, as wait(2) gives it.
 ///
 /// Errors: see [`CallsError`].
 pub fn count_calls_of_command(
@@ -101,17 +109,22 @@ pub fn count_calls_of_command(
     input: BorrowedFd<'_>,
     output: BorrowedFd<'_>,
     limit: Duration,
+    interrupted: &dyn Fn() -> bool,
 ) -> Result<(CountedCalls, i32), CallsError> {
-    on_a_thread(move || {
-        let mut traced = TracedProgram::start(program, &[input, output], deadline_ns(limit))?;
+    on_a_thread(interrupted, move |cancel| {
+        let files = [(0, input), (1, output)];
+        let mut traced = TracedProgram::start(program, &files, deadline_ns(limit), cancel)?;
         let mut counts = Counts::default();
         loop {
             match traced.next_stop()? {
-                TraceStop::Ended(_) if traced.is_overdue() => {
-                    return Err(CallsError::Overdue { step: CallsStep::Run, limit });
-                }
                 TraceStop::Ended(status) => {
-                    return Ok((counted(&[Counts::default(), counts], [0, 1]), status));
+                    return match traced.killed() {
+                        Some(TraceKill::Cancelled) => Err(CallsError::Interrupted),
+                        Some(TraceKill::Overdue) => {
+                            Err(CallsError::Overdue { step: CallsStep::Run, limit })
+                        }
+                        None => Ok((counted(&[Counts::default(), counts], [0, 1]), status)),
+                    };
                 }
                 stop => counts.add(stop),
             }
@@ -205,83 +218,39 @@ fn counted(slices: &[Counts; 2], operations: [u64; 2]) -> CountedCalls {
     }
 }
 
-/// A traced program and both pipes to it.
+/// A traced program, and how to speak to it.
 struct Conversation {
     traced: TracedProgram,
-    requests: File,
-    answers: File,
-    /// What it has printed of lines that are not used up.
-    printed: Vec<u8>,
-    /// Whether it has closed its output.
-    is_closed: bool,
+    /// Its standard input and output, and its descriptors 3 and 4.
+    ways: [Way; 2],
+    /// The way that it has chosen: where `ready` came from.
+    chosen: usize,
+    /// Whether it wants to prepare itself before each slice.
+    prepares: bool,
     /// Since the last answer.
     counts: Counts,
     limit: Duration,
 }
 
-impl Conversation {
-    fn begin(program: &Program, limit: Duration) -> Result<Conversation, CallsError> {
-        let (input, requests) = pipe::open(PIPE_BYTES).map_err(CallsError::Pipe)?;
-        let (answers, output) = pipe::open(PIPE_BYTES).map_err(CallsError::Pipe)?;
-        let files = [input.as_fd(), output.as_fd()];
-        Ok(Conversation {
-            traced: TracedProgram::start(program, &files, deadline_ns(limit))?,
-            requests: requests.into(),
-            answers: answers.into(),
-            printed: Vec::new(),
-            is_closed: false,
-            counts: Counts::default(),
-            limit,
-        })
-    }
+/// Pipes to and from a program.
+struct Way {
+    /// `None` from the end of its input on.
+    requests: Option<File>,
+    answers: File,
+    /// What it has printed of lines that are not used up.
+    printed: Vec<u8>,
+    /// Whether it has closed its output.
+    is_closed: bool,
+}
 
-    /// What the program does from the last answer to the one to this request.
-    fn slice(&mut self, operations: u64) -> Result<Counts, CallsError> {
-        let request = format!("{operations}\n");
-        let answer = self.exchange(&request, CallsStep::Slice(operations))?;
-        let mut counts = std::mem::take(&mut self.counts);
-        counts.read_bytes = counts.read_bytes.saturating_sub(request.len() as u64);
-        counts.written_bytes = counts.written_bytes.saturating_sub(answer.len() as u64);
-        Ok(counts)
-    }
-
-    /// The answer to a request, with the end of its line.
-    fn exchange(&mut self, request: &str, step: CallsStep) -> Result<String, CallsError> {
-        // One that cannot be written has no reader: the program ends, or its time is over.
-        let _ = self.requests.write_all(request.as_bytes());
-        self.await_line(step, "ok")
-    }
-
-    /// The next line that begins with this word; others are passed over.
-    fn await_line(&mut self, step: CallsStep, word: &str) -> Result<String, CallsError> {
-        loop {
-            while let Some(end) = self.printed.iter().position(|&byte| byte == b'\n') {
-                let line: Vec<u8> = self.printed.drain(..=end).collect();
-                let line = String::from_utf8_lossy(&line).into_owned();
-                match line.split_ascii_whitespace().next() {
-                    Some(first) if first == word => return Ok(line),
-                    Some("error") => {
-                        return Err(CallsError::Said { step, line: line.trim_end().to_owned() });
-                    }
-                    _ => {}
-                }
-            }
-            match self.traced.next_stop()? {
-                TraceStop::Ended(_) if self.traced.is_overdue() && self.is_closed => {
-                    return Err(CallsError::Closed { step });
-                }
-                TraceStop::Ended(_) if self.traced.is_overdue() => {
-                    return Err(CallsError::Overdue { step, limit: self.limit });
-                }
-                TraceStop::Ended(status) => return Err(CallsError::Ended { step, status }),
-                stop @ TraceStop::Enters(_) => self.counts.add(stop),
-                // What a call has printed is in the pipe when it returns, and not before.
-                stop @ TraceStop::Returns { .. } => {
-                    self.counts.add(stop);
-                    self.read_what_is_there().map_err(CallsError::Pipe)?;
-                }
-            }
-        }
+impl Way {
+    /// With the program's ends.
+    fn open() -> Result<(Way, [OwnedFd; 2]), Errno> {
+        let (input, requests) = pipe::open(PIPE_BYTES)?;
+        let (answers, output) = pipe::open(PIPE_BYTES)?;
+        let requests = Some(requests.into());
+        let way = Way { requests, answers: answers.into(), printed: Vec::new(), is_closed: false };
+        Ok((way, [input, output]))
     }
 
     fn read_what_is_there(&mut self) -> Result<(), Errno> {
@@ -294,12 +263,131 @@ impl Conversation {
         Ok(())
     }
 
+    /// The next whole line, with its end.
+    fn line(&mut self) -> Option<String> {
+        let end = self.printed.iter().position(|&byte| byte == b'\n')?;
+        let line: Vec<u8> = self.printed.drain(..=end).collect();
+        Some(String::from_utf8_lossy(&line).into_owned())
+    }
+}
+
+impl Conversation {
+    fn begin(
+        program: &Program,
+        limit: Duration,
+        cancel: BorrowedFd<'_>,
+    ) -> Result<Conversation, CallsError> {
+        let (standard, [input, output]) = Way::open().map_err(CallsError::Pipe)?;
+        let (apart, [third, fourth]) = Way::open().map_err(CallsError::Pipe)?;
+        let files = [(0, &input), (1, &output), (3, &third), (4, &fourth)];
+        let files = files.map(|(number, fd)| (number, fd.as_fd()));
+        Ok(Conversation {
+            traced: TracedProgram::start(program, &files, deadline_ns(limit), cancel)?,
+            ways: [standard, apart],
+            chosen: 0,
+            prepares: false,
+            counts: Counts::default(),
+            limit,
+        })
+    }
+
+    /// Waits until it is set up; what it prints before is passed over.
+    fn await_ready(&mut self) -> Result<(), CallsError> {
+        let step = CallsStep::SetUp;
+        loop {
+            for chosen in 0..self.ways.len() {
+                while let Some(line) = self.ways[chosen].line() {
+                    if is(step, &line, "ready")? {
+                        self.ways[1 - chosen].requests = None;
+                        self.chosen = chosen;
+                        self.prepares = line.split_ascii_whitespace().any(|word| word == "prepare");
+                        return Ok(());
+                    }
+                }
+            }
+            self.go_on(step)?;
+        }
+    }
+
+    /// What the program does from the last answer to the one to this request.
+    fn slice(&mut self, operations: u64) -> Result<Counts, CallsError> {
+        let step = CallsStep::Slice(operations);
+        if self.prepares {
+            self.exchange(&format!("prepare {operations}\n"), step)?;
+            self.counts = Counts::default();
+        }
+        let request = format!("{operations}\n");
+        let answer = self.exchange(&request, step)?;
+        let mut counts = std::mem::take(&mut self.counts);
+        counts.read_bytes = counts.read_bytes.saturating_sub(request.len() as u64);
+        counts.written_bytes = counts.written_bytes.saturating_sub(answer.len() as u64);
+        Ok(counts)
+    }
+
+    /// The answer to a request, with the end of its line. Lines of the program's own are passed
+    /// over.
+    fn exchange(&mut self, request: &str, step: CallsStep) -> Result<String, CallsError> {
+        if let Some(requests) = &mut self.ways[self.chosen].requests {
+            // What cannot be written has no reader: the program ends, or its time is over.
+            let _ = requests.write_all(request.as_bytes());
+        }
+        loop {
+            self.ways[1 - self.chosen].printed.clear();
+            while let Some(line) = self.ways[self.chosen].line() {
+                if is(step, &line, "ok")? {
+                    return Ok(line);
+                }
+            }
+            self.go_on(step)?;
+        }
+    }
+
+    /// Lets it go on to its next stop, and reads what it has printed then.
+    fn go_on(&mut self, step: CallsStep) -> Result<(), CallsError> {
+        match self.traced.next_stop()? {
+            TraceStop::Ended(status) => Err(self.end_of(step, status)),
+            stop @ TraceStop::Enters(_) => {
+                self.counts.add(stop);
+                Ok(())
+            }
+            // What a call has printed is in the pipe when it returns, and not before.
+            stop @ TraceStop::Returns { .. } => {
+                self.counts.add(stop);
+                let read = self.ways.iter_mut().try_for_each(Way::read_what_is_there);
+                read.map_err(CallsError::Pipe)
+            }
+        }
+    }
+
+    /// What its end was.
+    fn end_of(&self, step: CallsStep, status: i32) -> CallsError {
+        match self.traced.killed() {
+            Some(TraceKill::Cancelled) => CallsError::Interrupted,
+            Some(TraceKill::Overdue) if self.ways[self.chosen].is_closed => {
+                CallsError::Closed { step }
+            }
+            Some(TraceKill::Overdue) => CallsError::Overdue { step, limit: self.limit },
+            None => CallsError::Ended { step, status },
+        }
+    }
+
     /// Ends its input and lets it end; it is killed when that takes too long.
     fn end(self) {
-        let Conversation { mut traced, requests, .. } = self;
-        drop(requests);
+        let Conversation { mut traced, ways, .. } = self;
+        // Its output stays open, or it might end for having nobody who reads it.
+        let _answers = ways.map(|way| way.answers);
         let limited = traced.end_by(deadline_ns(END_LIMIT));
         while limited.is_ok() && !matches!(traced.next_stop(), Ok(TraceStop::Ended(_)) | Err(_)) {}
+    }
+}
+
+/// Whether a line begins with this word.
+///
+/// Errors: it says that the program failed.
+fn is(step: CallsStep, line: &str, word: &str) -> Result<bool, CallsError> {
+    match line.split_ascii_whitespace().next() {
+        Some("error") => Err(CallsError::Said { step, line: line.trim_end().to_owned() }),
+        first => Ok(first == Some(word)),
     }
 }
 
@@ -307,14 +395,26 @@ fn deadline_ns(limit: Duration) -> u64 {
     monotonic_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Does what must all be done by one thread, which has no other children.
+/// Does what must all be done by one thread, which has no other children. The pipe that it gets
+/// ends when the user wants an end.
 fn on_a_thread<T: Send>(
-    work: impl FnOnce() -> Result<T, CallsError> + Send,
+    interrupted: &dyn Fn() -> bool,
+    work: impl FnOnce(BorrowedFd<'_>) -> Result<T, CallsError> + Send,
 ) -> Result<T, CallsError> {
+    let (cancelled, cancel) = pipe::open(1).map_err(CallsError::Pipe)?;
+    // Its sender goes with the thread's end, however that comes.
+    let (runs, has_ended) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("trace".to_owned());
-        let thread = builder.spawn_scoped(scope, work);
+        let thread = builder.spawn_scoped(scope, move || {
+            let _runs = runs;
+            work(cancelled.as_fd())
+        });
         let thread = thread.map_err(|why| CallsError::Trace(TraceError::Start(why.into())))?;
+        let mut cancel = Some(cancel);
+        while has_ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            cancel = cancel.filter(|_| !interrupted());
+        }
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }

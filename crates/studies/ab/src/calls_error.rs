@@ -48,6 +48,9 @@ pub enum CallsError {
         /// How long it might take.
         limit: Duration,
     },
+    /// The user wanted an end.
+    #[error("interrupted while its system calls were counted")]
+    Interrupted,
     /// It has closed its output, and went on.
     #[error("it closed its standard output {step} while its system calls were counted")]
     Closed {

@@ -37,14 +37,15 @@ pub fn count_calls(
     match setup.mode {
         AbMode::Loop => {
             let operations = (operations / OPERATIONS_SHARE).clamp(1, OPERATIONS_MAX);
-            count_calls_of_loop(&mut traced, operations, LIMIT)
+            count_calls_of_loop(&mut traced, operations, LIMIT, interrupted)
         }
         AbMode::Command => {
             let input = setup.input.as_deref().unwrap_or("/dev/null");
             let input = File::open(input).map_err(|e| CallsError::Pipe(e.into()))?;
             let output = file::in_memory("iolens-output").map_err(CallsError::Pipe)?;
             let (input, output) = (input.as_fd(), output.as_fd());
-            count_calls_of_command(&mut traced, input, output, LIMIT).map(|(counted, _)| counted)
+            count_calls_of_command(&mut traced, input, output, LIMIT, interrupted)
+                .map(|(counted, _)| counted)
         }
     }
 }

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
@@ -36,10 +37,29 @@ fn program() {
     let null = File::options().write(true).open("/dev/null").unwrap();
     let preads = || (0..amount).for_each(|at| file.read_exact_at(&mut [0; 64], at.into()).unwrap());
     assert!(work != "dies-early", "as it should");
-    print!("{}\nready unit=read\n", if work == "talks" { "ready-made\nnothing" } else { "" });
-    for line in std::io::stdin().lines() {
-        for _ in 0..line.unwrap().parse::<u64>().unwrap() {
+    let apart = |number| format!("/dev/fd/{number}");
+    let (requests, mut answers): (Box<dyn BufRead>, Box<dyn Write>) = match work {
+        "apart" => (
+            Box::new(BufReader::new(File::open(apart(3)).unwrap())),
+            Box::new(File::options().write(true).open(apart(4)).unwrap()),
+        ),
+        _ => (Box::new(std::io::stdin().lock()), Box::new(std::io::stdout())),
+    };
+    // The answer is one call.
+    let mut say = |line: &str| answers.write_all(line.as_bytes()).unwrap();
+    say(match work {
+        "talks" => "ready-made\nnothing\nready unit=read\n",
+        "prepares" => "\nready prepare\n",
+        _ => "\nready unit=read\n",
+    });
+    for line in requests.lines() {
+        let line = line.unwrap();
+        let is_work = !line.starts_with("prepare ");
+        for _ in 0..line.trim_start_matches("prepare ").parse::<u64>().unwrap() {
             match work {
+                "prepares" if is_work => {
+                    (0..amount).for_each(|_| null.write_all_at(b"0", 0).unwrap())
+                }
                 "writes" => (0..amount).for_each(|_| null.write_all_at(b"0123456789", 0).unwrap()),
                 "threads" => std::thread::scope(|scope| drop(scope.spawn(preads))),
                 "children" => {
@@ -51,11 +71,15 @@ fn program() {
                 "hangs" => loop {
                     std::hint::spin_loop();
                 },
-                "says" => print!("error no such table\n"),
+                "says" => say("error no such table\n"),
+                "apart" => {
+                    preads();
+                    println!("ok, it prints what it likes");
+                }
                 _ => preads(),
             }
         }
-        println!("{}ok sum=1f", if work == "talks" { "okay\n" } else { "" });
+        say(if work == "talks" { "okay\nok sum=1f\n" } else { "ok sum=1f\n" });
     }
 }
 
@@ -69,7 +93,7 @@ fn this_program(work: &str) -> Program {
 
 /// `None` where nothing may be traced, which is noted for the test of this name.
 fn count(test: &str, work: &str, operations: u64, limit: Duration) -> Option<Counted> {
-    match count_calls_of_loop(&mut this_program(work), operations, limit) {
+    match count_calls_of_loop(&mut this_program(work), operations, limit, &|| false) {
         Err(why @ CallsError::Refused { .. }) => {
             skip::note(test, &why.to_string());
             None
@@ -122,6 +146,18 @@ fn bytes_written_are_counted_and_the_programs_lines_are_passed_over() {
 }
 
 #[test]
+fn a_program_may_speak_apart_from_its_output_and_prepare_itself() {
+    let test = "a_program_may_speak_apart_from_its_output_and_prepare_itself";
+    let Some(apart) = count(test, "apart 5", 3, MINUTE) else { return };
+    let apart = apart.unwrap();
+    assert_eq!((per_operation(&apart, "pread64"), per_operation(&apart, "write")), (5.0, 1.0));
+    let Some(prepares) = count(test, "prepares 4", 3, MINUTE) else { return };
+    let prepares = prepares.unwrap();
+    assert_eq!(per_operation(&prepares, "pwrite64"), 4.0);
+    assert_eq!(per_operation(&prepares, "pread64"), 0.0, "those are not in its slices");
+}
+
+#[test]
 fn threads_and_children_are_followed() {
     let test = "threads_and_children_are_followed";
     let Some(threads) = count(test, "threads 7", 3, MINUTE) else { return };
@@ -149,6 +185,17 @@ fn what_goes_wrong_is_said_with_its_step() {
         Some(CallsError::Overdue { step: CallsStep::SetUp | CallsStep::Slice(11), .. }) => {}
         other => panic!("{other:?}"),
     }
+    let closes = ["sh", "-c", "echo ready; exec >&-; while :; do :; done"];
+    let closes = closes.map(|word| word.as_bytes().to_vec());
+    let errors = tempfile::tempfile().unwrap();
+    let mut closes = Program::new("/bin/sh".as_ref(), &closes, errors).unwrap();
+    let closed = count_calls_of_loop(&mut closes, 1, Duration::from_millis(500), &|| false);
+    match closed.unwrap_err() {
+        CallsError::Closed { .. } | CallsError::Overdue { step: CallsStep::SetUp, .. } => {}
+        other => panic!("{other:?}"),
+    }
+    let endless = count_calls_of_loop(&mut this_program("hangs 0"), 1, MINUTE, &|| true);
+    assert_eq!(endless, Err(CallsError::Interrupted));
 }
 
 #[test]
@@ -159,7 +206,7 @@ fn calls_of_a_whole_command_are_those_of_one_run() {
         let words = ["sh", "-c", script].map(|word| word.as_bytes().to_vec());
         let mut sh =
             Program::new("/bin/sh".as_ref(), &words, tempfile::tempfile().unwrap()).unwrap();
-        count_calls_of_command(&mut sh, null.as_fd(), null.as_fd(), limit)
+        count_calls_of_command(&mut sh, null.as_fd(), null.as_fd(), limit, &|| false)
     };
     let (counted, status) = match run("kill -0 $$; kill -0 $$; (kill -0 $$); exit 3", MINUTE) {
         Err(why @ CallsError::Refused { .. }) => return skip::note(test, &why.to_string()),

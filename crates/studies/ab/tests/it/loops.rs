@@ -225,7 +225,7 @@ fn a_trial_is_one_of_the_model() {
     let cell = iolens_model::cell::Cell { setting, threads: 1, size: Bytes(0) };
     let at = AbPosition { pass: 2, position: 1, cell: cell.clone(), build: "this".to_owned() };
     let (slices, cpus) = (done.slices.clone(), done.cpus.clone());
-    let (outcome, arms) = done.outcome(at);
+    let outcome = done.outcome(at);
     assert_eq!((outcome.pass, outcome.position, outcome.cell), (2, 1, cell));
     assert_eq!((outcome.status, outcome.slices), (Status::Failed, slices));
     assert!(outcome.reason.is_some_and(|why| why.starts_with("`b` in its set-up")));
@@ -235,6 +235,7 @@ fn a_trial_is_one_of_the_model() {
     let tx = outcome.tx.unwrap();
     assert_eq!((tx.build.as_str(), tx.thread_cpus), ("this", vec![cpus]));
     assert!(outcome.environment.loop_before_ns.value().is_some() && outcome.duration_ns > 0);
-    let units: Vec<Option<&str>> = arms.iter().map(|arm| arm.unit.as_deref()).collect();
+    let facts = outcome.arms.iter().map(|arm| arm.ab.as_deref().unwrap());
+    let units: Vec<Option<&str>> = facts.map(|facts| facts.unit.as_deref()).collect();
     assert_eq!(units, [Some("row"), Some("row"), None]);
 }
