@@ -1,10 +1,11 @@
 //! `iolens ab`, as a user meets it: tiny programs and a few seconds.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Finished, Place, finished, list};
+use crate::harness::{Finished, Place, finished, list, started, wait_until_gone};
 
 /// Speaks the loop protocol; an operation is as many turns as its argument says.
 const LOOP: &str = "#!/bin/sh
@@ -31,11 +32,15 @@ fn program(place: &Place, name: &str, text: &str) {
 
 /// Compares commands.
 fn ab(place: &Place, flags: &str, commands: &[&str]) -> Finished {
+    finished(command(place, flags, commands).output().unwrap())
+}
+
+fn command(place: &Place, flags: &str, commands: &[&str]) -> Command {
     let folder = place.path("");
     let folder = folder.to_str().unwrap().trim_end_matches('/');
     let mut command = place.command(&format!("ab {flags}"));
     command.args(commands.iter().map(|line| line.replace("PLACE", folder)));
-    finished(command.output().unwrap())
+    command
 }
 
 fn contrast<'a>(result: &'a Value, quantity: &str) -> &'a Value {
@@ -101,6 +106,26 @@ fn parameters_are_settings() {
     let values: Vec<&Value> =
         list(&result["settings"]).iter().map(|setting| &setting["values"]["n"]).collect();
     assert_eq!(values, ["10", "20"]);
+}
+
+#[test]
+fn who_interrupts_it_gets_what_there_is_and_nothing_stays() {
+    let place = with_programs();
+    let long = ["PLACE/loop 20", "PLACE/loop 20"];
+    let flags = "--loop --threshold 0.01% --budget 10m --progress plain";
+    let mut running = started(command(&place, flags, &long));
+    running.wait_for("committed: pass 2");
+    let programs = running.programs();
+    running.interrupted().ended(130).prints("interrupted");
+    wait_until_gone(&programs);
+    place.run("runs").ended(0).prints("interrupted");
+
+    let mut running = started(command(&place, flags, &long));
+    running.wait_for("committed: pass 2");
+    let programs = running.programs();
+    running.killed();
+    wait_until_gone(&programs);
+    place.run("show last").ended(0).prints("not ended, or killed");
 }
 
 #[test]

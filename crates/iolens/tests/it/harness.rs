@@ -289,6 +289,17 @@ impl Running {
         }
     }
 
+    /// Process ids of what it has started, once there is something.
+    pub(crate) fn programs(&self) -> Vec<u32> {
+        loop {
+            let programs = children(self.child.id());
+            if !programs.is_empty() {
+                return programs;
+            }
+            std::thread::yield_now();
+        }
+    }
+
     /// Process ids of the two workers, once both are there.
     pub(crate) fn workers(&self) -> Vec<u32> {
         loop {

@@ -95,9 +95,9 @@ fn calls(cell: &AbCell) -> Option<Table> {
         let call = arm.calls.iter().find(|call| call.name == name);
         call.map_or_else(
             || "0".to_owned(),
-            |call| {
-                let about = if call.is_exact { "" } else { "about " };
-                format!("{about}{}", per_operation(call.per_operation))
+            |call| match call.is_exact {
+                true => per_operation(call.per_operation),
+                false => "varies".to_owned(),
             },
         )
     };

@@ -4,7 +4,7 @@ use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
 use iolens_model::ab::{AbMode, AbQuantity};
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
-use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCallRate, AbCell, AbContrast, AbUnit};
+use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbUnit};
 
 use super::words::{Said, bracket, ends, quantity, signed};
 use crate::number::{count, list, percent};
@@ -22,14 +22,14 @@ pub(super) fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>)
     let several = analysis.cells.len() > 1;
     for cell in &analysis.cells {
         let title = place(cell);
-        screen.blocks.push(Block::Grid(table(&said, cell, &title)));
+        screen.blocks.push(Block::Grid(table(cell, &title)));
         let of = if several { format!("{title}: ") } else { String::new() };
         let verdicts = said.verdicts(cell).into_iter().map(|verdict| format!("{of}{verdict}"));
         screen.answers.extend(verdicts.map(|said| Answer::one(Label::Verdict, said)));
     }
     screen.answers.extend(analysis.cells.iter().take(1).flat_map(|cell| why(&said, cell)));
     screen.answers.extend(trust(&said, run, analysis));
-    screen.answers.extend(cautions(&said, run, analysis));
+    screen.answers.extend(cautions(analysis));
     if let Some(After { page, .. }) = after {
         screen.answers.push(next());
         screen.answers.extend(page.map(|page| Answer::one(Label::Report, Text::file(page))));
@@ -79,7 +79,7 @@ pub(super) fn place(cell: &AbCell) -> String {
 }
 
 /// Arms with what an operation takes of them, and how that differs from the baseline.
-pub(super) fn table(said: &Said<'_>, cell: &AbCell, title: &str) -> Grid {
+fn table(cell: &AbCell, title: &str) -> Grid {
     let unit = Unit::of(cell);
     let has_calls = cell.arms.iter().any(|arm| !arm.calls.is_empty());
     let has_faults =
@@ -99,7 +99,8 @@ pub(super) fn table(said: &Said<'_>, cell: &AbCell, title: &str) -> Grid {
         ));
         row.push(compared(contrast(AbQuantity::Cpu)));
         if has_calls {
-            let calls: f64 = arm.calls.iter().map(|call| call.per_operation).sum();
+            let exact = arm.calls.iter().filter(|call| call.is_exact);
+            let calls: f64 = exact.map(|call| call.per_operation).sum();
             row.push((Column::decimal("calls/op"), vec![per_operation(calls)]));
         }
         if has_faults {
@@ -108,7 +109,6 @@ pub(super) fn table(said: &Said<'_>, cell: &AbCell, title: &str) -> Grid {
         }
         row
     };
-    let _ = said;
     Grid::filled(title, cell.arms.iter().enumerate().map(row)).without_empty()
 }
 
@@ -164,41 +164,42 @@ fn why(said: &Said<'_>, cell: &AbCell) -> Option<Answer> {
     (!parts.is_empty()).then(|| Answer::of(Label::Why, parts))
 }
 
-/// How the system calls of an arm differ.
+/// How the system calls of an arm differ. Those that its runtime makes when it likes are named, and
+/// not counted: tracing makes a program slower, so that they are too many per operation.
 fn calls(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> String {
-    let of = |all: &[AbCallRate], name: &str| {
-        all.iter().find(|call| call.name == name).map_or(0.0, |call| call.per_operation)
-    };
-    let mut names: Vec<&str> =
-        base.calls.iter().chain(&arm.calls).map(|call| call.name.as_str()).collect();
+    let (name, other) = (&arm.name, said.name(0));
+    let both = || base.calls.iter().chain(&arm.calls);
+    let mut varying: Vec<String> =
+        both().filter(|call| !call.is_exact).map(|call| call.name.clone()).collect();
+    let mut names: Vec<&String> =
+        both().map(|call| &call.name).filter(|name| !varying.contains(name)).collect();
     names.sort_unstable();
     names.dedup();
-    let changed: Vec<String> = names
-        .iter()
-        .map(|name| (name, of(&base.calls, name), of(&arm.calls, name)))
-        .filter(|(_, before, after)| (before - after).abs() >= 5e-5)
-        .map(|(name, before, after)| {
-            format!("{name} {} → {}", per_operation(before), per_operation(after))
-        })
-        .collect();
-    let total = |arm: &AbArmFigures| arm.calls.iter().map(|call| call.per_operation).sum::<f64>();
-    let is_exact = base.calls.iter().chain(&arm.calls).all(|call| call.is_exact);
-    let difference = total(arm) - total(base);
-    let more = if difference < 0.0 { "fewer" } else { "more" };
+    varying.sort_unstable();
+    varying.dedup();
+    let of = |arm: &AbArmFigures, name: &str| {
+        arm.calls.iter().find(|call| call.name == name).map_or(0.0, |call| call.per_operation)
+    };
+    let rates = names.iter().map(|name| (name, of(base, name), of(arm, name)));
+    let changed: Vec<(_, f64, f64)> =
+        rates.filter(|(_, before, after)| (before - after).abs() >= 5e-5).collect();
+    let difference: f64 = changed.iter().map(|(_, before, after)| after - before).sum();
+    let changes = changed.iter().map(|(name, before, after)| {
+        format!("{name} {} → {}", per_operation(*before), per_operation(*after))
+    });
+    let changes = changes.collect::<Vec<_>>().join(", ");
     let n = per_operation(difference.abs());
-    let exactly = if is_exact { "exactly" } else { "about" };
-    match changed.is_empty() {
-        true => format!("{} makes the same system calls as {}", arm.name, said.name(0)),
-        false if difference.abs() < 5e-5 => {
-            format!("{} makes other system calls, as many: {}", arm.name, changed.join(", "))
-        }
+    let noun = if n == "1" { "system call" } else { "system calls" };
+    let more = if difference < 0.0 { "fewer" } else { "more" };
+    let counted = match (changed.is_empty(), n.as_str()) {
+        (true, _) => format!("{name} makes the same system calls as {other}"),
+        (false, "0") => format!("{name} makes other system calls, as many: {changes}"),
+        (false, _) => format!("{name} makes exactly {n} {noun} {more} per operation: {changes}"),
+    };
+    match varying.is_empty() {
+        true => counted,
         false => {
-            let calls = if n == "1" { "system call" } else { "system calls" };
-            format!(
-                "{} makes {exactly} {n} {calls} {more} per operation: {}",
-                arm.name,
-                changed.join(", ")
-            )
+            format!("{counted}; its runtime makes others now and then ({})", varying.join(", "))
         }
     }
 }
@@ -240,7 +241,7 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
 }
 
 /// Without which a decision could go wrong.
-fn cautions(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
+fn cautions(analysis: &AbAnalysis) -> Vec<Answer> {
     let mut parts: Vec<String> = Vec::new();
     let contrasts = || analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
     let allowance = contrasts().filter_map(|contrast| contrast.layout_allowance).reduce(f64::max);
@@ -264,7 +265,6 @@ fn cautions(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
             percent(arm.idle_share.unwrap_or_default())
         )
     }));
-    let _ = (said, run);
     parts.into_iter().map(|part| Answer::one(Label::Caution, part)).collect()
 }
 
