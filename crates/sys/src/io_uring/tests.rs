@@ -148,20 +148,29 @@ fn the_rest_of_a_message_is_sent_from_any_byte() {
 
 #[test]
 fn a_send_that_nobody_takes_is_cancelled_with_its_ring() {
+    /// Closing the ring before this one may interrupt a send, which then ends short.
+    const ATTEMPTS: usize = 20;
     for (flags, opcode) in ways() {
-        let (tx, _rx) = tcp::loopback_pair(4096);
-        let test = "a_send_that_nobody_takes_is_cancelled_with_its_ring";
-        let patience = Duration::from_millis(5);
-        // More than both buffers hold, also of large pages that are not copied, and less than an
-        // ordinary user may lock.
-        let ring = open(flags, test, opcode, &tx, 1 << 20, patience);
-        let Some(mut ring) = ring else { continue };
-        ring.send(0, 0, 0).unwrap();
-        assert_eq!(ring.completion(), None, "{flags} {opcode:?}");
-        // The ring before this one interrupts its thread once more when it is closed.
-        let mut waits = std::iter::repeat_with(|| ring.wait(patience));
-        assert_eq!(waits.find(|&done| done != Err(Errno::EINTR)), Some(Ok(false)), "{opcode:?}");
-        drop(ring);
+        let waits = |attempt: usize| {
+            let (tx, _rx) = tcp::loopback_pair(4096);
+            let test = "a_send_that_nobody_takes_is_cancelled_with_its_ring";
+            let patience = Duration::from_millis(5);
+            // More than both buffers hold, also of large pages that are not copied, and less than
+            // an ordinary user may lock.
+            let Some(mut ring) = open(flags, test, opcode, &tx, 1 << 20, patience) else {
+                return true;
+            };
+            ring.send(0, 0, 0).unwrap();
+            let at_once = ring.completion();
+            let mut waits = std::iter::repeat_with(|| ring.wait(patience));
+            // The interruption is seen by whoever waits too.
+            let waited = waits.find(|&done| done != Err(Errno::EINTR));
+            let is_last = attempt + 1 == ATTEMPTS;
+            let is_as_expected = at_once.is_none() && waited == Some(Ok(false));
+            assert!(is_as_expected || !is_last, "{flags} {opcode:?}: {at_once:?}, {waited:?}");
+            is_as_expected
+        };
+        assert!((0..ATTEMPTS).any(waits));
     }
 }
 
