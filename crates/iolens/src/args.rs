@@ -18,7 +18,7 @@ mod file;
 mod run;
 mod upkeep;
 
-pub(crate) use ab::Ab;
+pub(crate) use ab::{Ab, Keep};
 pub(crate) use again::{Allow, Compare, Confirm, Peer, Permission, Resume};
 pub(crate) use ask::Ask;
 pub(crate) use by_hand::{BothEnds, Load, Net, NetEnd, NetRecv, NetSend, Serve};
@@ -55,6 +55,7 @@ Answer a question
   audit        Find impossible numbers in other people's benchmark tables
 
 Work with results
+  keep         Keep a program, to compare later ones with it
   runs         List stored runs
   show         Show a run in full, or every trial of one setting
   compare      Compare two runs: what got faster or slower
@@ -118,6 +119,8 @@ pub(crate) enum Command {
     List(List),
     /// Check what can be measured here, and how to enable the rest
     Doctor(Doctor),
+    /// Keep a program, to compare later ones with it
+    Keep(Keep),
     /// List stored runs
     Runs(Runs),
     /// Show a run in full, or every trial of one setting

@@ -105,6 +105,7 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
         Command::Load(load) => commands::by_hand::load(&load),
         Command::Serve(serve) => commands::by_hand::serve(&serve),
         Command::Tune(tune) => commands::tune::tune(&tune),
+        Command::Keep(keep) => commands::keep::keep(&keep),
         Command::List(list) => Ok(commands::list::list(&list)),
         Command::Doctor(doctor) => commands::doctor(&doctor),
         Command::Runs(runs) => commands::stored::runs(&runs),

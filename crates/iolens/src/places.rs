@@ -47,6 +47,11 @@ pub(crate) fn existing_database(given: Option<&Path>) -> Result<PathBuf, Failure
     ))
 }
 
+/// The folder of kept programs, beside the database.
+pub(crate) fn kept(database: &Path) -> PathBuf {
+    database.parent().unwrap_or(Path::new("")).join("kept")
+}
+
 /// The page of a run, in a folder of ours beside the database.
 pub(crate) fn page(database: &Path, run: &str) -> PathBuf {
     let folder = database.parent().unwrap_or(Path::new("")).join("reports");

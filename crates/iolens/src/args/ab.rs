@@ -28,8 +28,11 @@ const RESULTS: &str = "Results";
 #[command(after_help = AFTER)]
 pub(crate) struct Ab {
     /// Command lines, the baseline first; no shell sees them
-    #[arg(required = true, num_args = 2.., value_name = "COMMAND")]
+    #[arg(required = true, num_args = 1.., value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
+    /// Baseline: a program that `iolens keep` kept, with the arguments of the first command
+    #[arg(long, value_name = "NAME", help_heading = MEASURED)]
+    pub(crate) against: Option<String>,
     /// The commands speak the loop protocol: slices of operations instead of whole runs
     #[arg(long = "loop", help_heading = MEASURED)]
     pub(crate) is_loop: bool,
@@ -103,4 +106,33 @@ pub(crate) struct Ab {
     /// bar (on a terminal), passes (elsewhere), plain (every trial) or none
     #[arg(long, value_name = "HOW", hide_possible_values = true, help_heading = RESULTS)]
     pub(crate) progress: Option<ProgressKind>,
+}
+
+const KEEP_AFTER: &str = "\
+iolens keep ./bench --as v1.4
+iolens ab --loop --against v1.4 './bench --size 1'
+iolens keep --rm v1.4
+
+A copy of the file is kept beside the results, and compared with whenever you like: both programs
+then run on the same machine in the same seconds.";
+
+/// Programs that are kept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = KEEP_AFTER)]
+pub(crate) struct Keep {
+    /// Program to keep [default: list those that are kept]
+    #[arg(value_name = "FILE", requires = "name")]
+    pub(crate) file: Option<PathBuf>,
+    /// Name to keep it as
+    #[arg(id = "name", long = "as", value_name = "NAME", requires = "file",
+          value_parser = values::server::kept_name)]
+    pub(crate) name: Option<String>,
+    /// Remove the program of this name
+    #[arg(long, value_name = "NAME", conflicts_with = "file",
+          value_parser = values::server::kept_name)]
+    pub(crate) rm: Option<String>,
+    /// Results database, beside which programs are kept [default:
+    /// ~/.local/share/iolens/iolens.db]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) db: Option<PathBuf>,
 }

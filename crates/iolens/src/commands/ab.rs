@@ -10,6 +10,7 @@ use iolens_report::screen::After;
 use iolens_stats::ab::AbAnalysis;
 
 use crate::args::{Ab, Show};
+use crate::commands::keep;
 use crate::commands::report::{self, write_new};
 use crate::commands::run::{Session, header, random, said_of};
 use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, UNDECIDED, unusable};
@@ -20,10 +21,12 @@ use crate::{output, places};
 
 /// Measures, judges, prints.
 pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
-    let plan = request::ab::plan(args, random() >> 16)?;
+    let database = places::database(args.db.as_deref())?;
+    let kept = |name| keep::path(&database, name).map(|path| (name, path));
+    let kept = args.against.as_deref().map(kept).transpose()?;
+    let plan = request::ab::plan(args, kept, random() >> 16)?;
     let programs = plan.ab().map(runner::ab_facts).transpose()?.unwrap_or_default();
     refuse_existing(args)?;
-    let database = places::database(args.db.as_deref())?;
     let mut session = Session::open(&database, args.wait)?;
     let host = host::read(&host::Root::real());
     let request = Request { plan, name: args.name.clone(), notes: Vec::new() };

@@ -9,6 +9,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod file;
 pub(crate) mod import;
+pub(crate) mod keep;
 pub(crate) mod list;
 mod outlook;
 pub(crate) mod report;

@@ -1,5 +1,7 @@
 //! What `iolens ab` was asked for, as a plan.
 
+use std::path::PathBuf;
+
 use iolens_model::ab::{AbAxes, AbMode};
 use iolens_model::copy::External;
 use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
@@ -23,14 +25,26 @@ pub(crate) fn elsewhere() -> Failure {
     )
 }
 
-/// The plan of a command line. `seed` is taken where none is stated.
-pub(crate) fn plan(asked: &Ab, seed: u64) -> Result<Plan, Failure> {
-    let names = names(asked)?;
-    let commands = names.iter().zip(&asked.commands);
-    let programs = commands.map(|(name, line)| external(name, line));
+/// The plan of a command line; of a baseline that is kept its name and file. `seed` is taken where
+/// none is stated.
+pub(crate) fn plan(asked: &Ab, kept: Option<(&str, PathBuf)>, seed: u64) -> Result<Plan, Failure> {
+    let commands = names(asked, kept.is_some())?.into_iter().zip(&asked.commands);
+    let programs = commands.map(|(name, line)| Ok(External { name, argv: split(line)? }));
+    let mut programs = programs.collect::<Result<Vec<External>, Failure>>()?;
+    if let Some((name, path)) = kept {
+        let mut argv = programs[0].argv.clone();
+        argv[0] = path.display().to_string();
+        programs.insert(0, External { name: name.to_owned(), argv });
+    }
+    let names: Vec<String> = programs.iter().map(|program| program.name.clone()).collect();
+    if let Some(twice) = names.iter().find(|name| names.iter().filter(|n| n == name).count() > 1) {
+        return Err(usage!(
+            "two programs are called {twice}\n  give each a name of its own: --names"
+        ));
+    }
     let axes = AbAxes {
         mode: if asked.is_loop { AbMode::Loop } else { AbMode::Command },
-        programs: programs.collect::<Result<_, Failure>>()?,
+        programs,
         parameters: asked.with.clone(),
         judged: asked.judge.clone(),
         in_place: asked.in_place,
@@ -59,12 +73,19 @@ pub(crate) fn plan(asked: &Ab, seed: u64) -> Result<Plan, Failure> {
     })
 }
 
-/// A name for each command: those that are given, else letters.
-fn names(asked: &Ab) -> Result<Vec<String>, Failure> {
+/// A name for each command: those that are given, else letters, of which a baseline that is kept
+/// has the first.
+fn names(asked: &Ab, is_kept: bool) -> Result<Vec<String>, Failure> {
     let n = asked.commands.len();
+    if n + usize::from(is_kept) < 2 {
+        return Err(Failure::usage(
+            "there is nothing to compare this command with\n  name two commands, or a kept program: \
+             --against NAME",
+        ));
+    }
     let Some(names) = &asked.names else {
         let letter = |nth| char::from_u32('A' as u32 + nth).map(String::from);
-        let letters: Option<Vec<String>> = (0..26).take(n).map(letter).collect();
+        let letters: Option<Vec<String>> = (u32::from(is_kept)..26).take(n).map(letter).collect();
         return letters
             .filter(|letters| letters.len() == n)
             .ok_or_else(|| usage!("{n} commands are too many to compare\n  name at most 26"));
@@ -77,11 +98,6 @@ fn names(asked: &Ab) -> Result<Vec<String>, Failure> {
     }
     names.iter().try_for_each(|name| values::server::program_name(name)).map_err(Failure::usage)?;
     Ok(names.clone())
-}
-
-fn external(name: &str, line: &str) -> Result<External, Failure> {
-    let argv = split(line)?;
-    Ok(External { name: name.to_owned(), argv })
 }
 
 /// The words of a command, as a shell would split it, of which there is none.

@@ -67,6 +67,15 @@ pub(crate) fn program_name(name: &str) -> Parsed<()> {
     }
 }
 
+/// The name of a program that is kept, which is that of a file.
+pub(crate) fn kept_name(text: &str) -> Parsed<String> {
+    program_name(text)?;
+    match text.trim_matches('.').is_empty() {
+        true => Err(format!("`{text}` is no name of a file")),
+        false => Ok(text.to_owned()),
+    }
+}
+
 /// `size=1KiB,64KiB`: a parameter of commands.
 pub(crate) fn parameter(text: &str) -> Parsed<AbParameter> {
     let advice = "write NAME=VALUE,VALUE";

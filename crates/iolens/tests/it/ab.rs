@@ -99,6 +99,23 @@ fn whole_commands_are_compared_and_so_is_what_they_print() {
 }
 
 #[test]
+fn a_program_is_kept_and_compared_with_when_it_has_changed() {
+    let place = with_programs();
+    place.run("keep").ended(0).prints("no programs are kept");
+    place.run("keep PLACE/loop --as v1").ended(0).prints("kept v1");
+    place.refuses("keep PLACE/loop --as v1", 2, "is kept as v1 already");
+    place.refuses("keep PLACE/loop --as ..", 2, "..");
+    place.run("keep").ended(0).prints("v1  SHA-256 ");
+    program(&place, "loop", &LOOP.replace("n * $1", "2 * n * $1"));
+    let flags = "--loop --judge cpu --budget 30s --against v1 --names now --json";
+    let result = ab(&place, flags, &["PLACE/loop 20"]).ended(1).json();
+    let cpu = contrast(&result, "cpu");
+    assert_eq!((&cpu["baseline"], &cpu["arm"]), (&"v1".into(), &"now".into()));
+    place.run("keep --rm v1").ended(0).prints("removed v1");
+    place.refuses("keep --rm v1", 2, "nothing is kept yet");
+}
+
+#[test]
 fn parameters_are_settings() {
     let place = with_programs();
     let flags = "--loop --judge cpu --budget 20s --with n=10,20 --json";
@@ -137,7 +154,9 @@ fn what_is_no_such_program_is_told_at_once() {
     };
     check("--loop", &["PLACE/loop 1", "PLACE/nowhere"], "nowhere");
     check("--loop", &["PLACE/loop 1", "PLACE/mute"], "`B` in its set-up");
-    check("", &["PLACE/loop 1"], "2 values required");
+    check("", &["PLACE/loop 1"], "nothing to compare");
+    check("--against v1", &["PLACE/loop 1"], "no program is kept as v1");
+    check("--names a,a", &["PLACE/loop 1", "PLACE/loop 1"], "--names has 1");
     check("--names a", &["x", "y"], "--names has 1");
     check("--with b=1", &["x {a}", "y"], "no command contains {b}");
     place.refuses("run ab", 2, "iolens ab 'COMMAND A' 'COMMAND B'");
