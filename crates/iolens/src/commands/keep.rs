@@ -73,7 +73,10 @@ const MODE: u32 = 0o777;
 
 /// The folder of kept programs, made where it is not there; no link is followed to it.
 fn folder_of(kept: &Path) -> Result<Folder, Errno> {
-    let beside = Folder::open(durable::folder_of(kept))?;
+    let beside = durable::folder_of(kept);
+    // Where nothing was measured yet, the folder of results is not there.
+    std::fs::create_dir_all(beside)?;
+    let beside = Folder::open(beside)?;
     beside.made_inside(kept.file_name().unwrap_or_default())
 }
 

@@ -6,7 +6,7 @@ use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbUnit};
 
-use super::words::{Said, bracket, ends, quantity, signed};
+use super::words::{Said, ends, from_to, quantity, signed};
 use crate::number::{count, list, percent};
 use crate::screen::{After, machine, spent};
 
@@ -39,7 +39,7 @@ pub(super) fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>)
 
 fn header(run: &Run) -> Vec<String> {
     let mode = run.header.plan.ab().map(|axes| match axes.mode {
-        AbMode::Loop => "slices by the loop protocol",
+        AbMode::Loop => "loop protocol",
         AbMode::Command => "whole commands",
     });
     let parts = [Some("ab".to_owned()), mode.map(str::to_owned), machine(run)];
@@ -211,14 +211,14 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
     let copies = cell.judgement.copies.iter().filter(|copies| copies.quantity == quantity_of);
     let copies: Vec<String> = copies
         .filter_map(|copies| Some((copies.arm, copies.pointwise?)))
-        .map(|(arm, interval)| format!("{} by {}%", said.name(arm), bracket(interval)))
+        .map(|(arm, interval)| format!("{} ({})", from_to(interval), said.name(arm)))
         .collect();
     let mut parts: Vec<String> = Vec::new();
     if !copies.is_empty() {
         parts.push(format!(
-            "two copies of one program differ in {}: {}",
+            "two copies of the same program differ in {} by {}",
             quantity(quantity_of),
-            copies.join(", ")
+            list(&copies)
         ));
     }
     let power = cell.judgement.contrasts.iter().filter(|contrast| contrast.quantity == quantity_of);
@@ -227,12 +227,11 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
         all.and_then(|all| all.into_iter().reduce(f64::max))
     };
     if let Some(now) = worst(|contrast| contrast.power.now) {
-        let at_budget =
-            worst(|contrast| contrast.power.at_budget).filter(|at| *at < now * 0.97).map(|at| {
-                format!(", one of {} after {}", percent(at), spent(run.header.plan.budget.0))
-            });
+        let at_budget = worst(|contrast| contrast.power.at_budget)
+            .filter(|at| *at < now * 0.97)
+            .map(|at| format!("; of {} after {}", percent(at), spent(run.header.plan.budget.0)));
         parts.push(format!(
-            "a slowdown of {} is called SLOWER 9 times in 10{}",
+            "a slowdown of {} would be called SLOWER 9 times in 10{}",
             percent(now),
             at_budget.unwrap_or_default()
         ));
@@ -247,7 +246,7 @@ fn cautions(analysis: &AbAnalysis) -> Vec<Answer> {
     let allowance = contrasts().filter_map(|contrast| contrast.layout_allowance).reduce(f64::max);
     parts.extend(allowance.filter(|allowance| *allowance >= 5e-4).map(|allowance| {
         format!(
-            "each program was linked once: up to {} may be where the linker put its code",
+            "each program was linked once: up to {} may come from where the linker placed the code",
             percent(allowance)
         )
     }));
@@ -255,12 +254,12 @@ fn cautions(analysis: &AbAnalysis) -> Vec<Answer> {
     let chatty: Vec<String> =
         arms().filter(|arm| arm.stray_lines >= 0.5).map(|arm| arm.name.clone()).collect();
     if !chatty.is_empty() {
-        parts.push(format!("{} print between answers, and the time has it", list(&chatty)));
+        parts.push(format!("{} print between answers; that is in the time", list(&chatty)));
     }
     let busy = arms().filter(|arm| arm.idle_share.is_some_and(|share| share > 0.01));
     parts.extend(busy.map(|arm| {
         format!(
-            "{} works in the turns of others: CPU time of {} of its slices",
+            "{} also works between its turns, while others are timed: {} of its CPU time",
             arm.name,
             percent(arm.idle_share.unwrap_or_default())
         )

@@ -151,6 +151,11 @@ pub(super) fn bracket(interval: Interval) -> String {
     format!("{low} {high}")
 }
 
+/// `−0.6 to +0.3%`.
+pub(super) fn from_to(interval: Interval) -> String {
+    format!("{} to {}", number(interval.low), signed(interval.high))
+}
+
 /// `[+4.6,` and `+5.2]`.
 pub(super) fn ends(interval: Interval) -> [String; 2] {
     [format!("[{},", number(interval.low)), format!("{}]", number(interval.high))]
