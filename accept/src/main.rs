@@ -177,7 +177,9 @@ mod tests {
     use super::*;
 
     /// What was promised of right numbers and of strangers is said where evidence is looked for.
-    const IN_EVIDENCE: [&str; 8] = [
+    const IN_EVIDENCE: [&str; 10] = [
+        "ab no-op",
+        "ab planted",
         "hostile planted",
         "truth equal-time",
         "truth fresh-copies",
