@@ -281,7 +281,11 @@ fn broken_off(entry: &Entry, tuning: Tuning, taken: usize, ends: bool) -> Errno 
     let held = std::thread::spawn(move || {
         let mut left = taken;
         while left > 0 {
-            left -= receive(&rx, &mut vec![0; left.min(64 << 10)]);
+            match receive(&rx, &mut vec![0; left.min(64 << 10)]) {
+                // The sender gave up before this thread had its turn.
+                0 => break,
+                n => left -= n,
+            }
         }
         (!ends).then_some(rx)
     });
@@ -292,6 +296,7 @@ fn broken_off(entry: &Entry, tuning: Tuning, taken: usize, ends: bool) -> Errno 
     let error = sender.run(&Budget::messages(MESSAGES as u64, 1)).unwrap_err();
     assert_eq!(sender.tally().messages, 0, "{}", entry.id);
     drop(sender);
+    drop(tx);
     drop(held.join().unwrap());
     error
 }

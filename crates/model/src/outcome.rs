@@ -147,7 +147,7 @@ impl Counts {
     /// Page faults, those that waited for I/O too.
     #[must_use]
     pub fn faults(&self) -> Option<u64> {
-        Some(self.minor_faults? + self.major_faults?)
+        Some(self.minor_faults?.saturating_add(self.major_faults?))
     }
 
     /// What is judged of programs, ns.

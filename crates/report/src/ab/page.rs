@@ -115,7 +115,8 @@ fn programs(run: &Run) -> Vec<Fact> {
         let command = shell::join(secret::redacted(&program.argv));
         let file = run.header.programs.get(nth);
         let file = file.map_or_else(String::new, |file| {
-            format!(" ({}, SHA-256 {})", file.path, &file.sha256[..file.sha256.len().min(16)])
+            let digits: String = file.sha256.chars().take(16).collect();
+            format!(" ({}, SHA-256 {digits})", file.path)
         });
         Fact::new(program.name.clone(), Text::code(command).and(file))
     };

@@ -155,3 +155,33 @@ fn a_program_that_failed_is_no_number() {
     assert!(screen.contains("pr failed in 12 trials: died of SIGSEGV"), "{screen}");
     assert!(!screen.contains("SLOWER"), "{screen}");
 }
+
+#[test]
+fn a_run_of_a_stranger_is_shown_or_not_and_never_panics() {
+    let all = |run: &Run| {
+        let analysis = analysed(run);
+        let (style, after) = (Style { colour: false, width: 40 }, None);
+        let texts = [first(run, &analysis, after, &style), text(run, &analysis, &style)];
+        texts.concat() + &json(run, &analysis) + &markdown(run, &analysis) + &page(run, &analysis)
+    };
+    let mut strange = run(0.049, Vec::new());
+    strange.header.programs[0].sha256 = "ß".repeat(40);
+    for slice in strange.trials.iter_mut().flat_map(|trial| &mut trial.slices) {
+        (slice.tx.messages, slice.tx.time_ns) = (u64::MAX, u64::MAX);
+        (slice.tx.minor_faults, slice.tx.major_faults) = (Some(u64::MAX), Some(u64::MAX));
+    }
+    for arm in strange.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
+        let ab = arm.ab.as_mut().expect("it is one of `ab`");
+        (ab.ticks, ab.stray_lines) = (Some([u64::MAX; 2]), u64::MAX);
+        ab.calls.iter_mut().for_each(|calls| calls.operations = [7, 7]);
+    }
+    assert!(all(&strange).contains("pr"));
+    let mut empty = run(0.049, Vec::new());
+    empty.trials.clear();
+    all(&empty);
+    let Axes::Ab(axes) = &mut empty.header.plan.axes else { panic!("it is a plan of `ab`") };
+    axes.programs.clear();
+    empty.header.plan.primitives.clear();
+    empty.header.programs.clear();
+    all(&empty);
+}

@@ -101,7 +101,8 @@ pub fn at(run: &Run, look: AbLook, took_ns: Option<u64>) -> Option<AbAnalysis> {
         Some((cell.ab()?.clone(), trials))
     });
     let cells: Vec<_> = cells.collect();
-    let claims = count((axes.programs.len() - 1) * axes.judged.len() * cells.len()).max(1);
+    let claims =
+        count(axes.programs.len().saturating_sub(1) * axes.judged.len() * cells.len()).max(1);
     let judged = cells
         .into_iter()
         .map(|(setting, trials)| cell(run, axes, (setting, &trials), claims, look, took_ns));
@@ -245,7 +246,7 @@ impl Spent {
         Spent {
             operations: operations.clone().max().unwrap_or(0),
             slices: slices.len() as f64,
-            all_operations: operations.sum::<u64>() as f64,
+            all_operations: operations.map(|n| n as f64).sum(),
             op_time_ns: per_operation(&|at| match is_own_time {
                 true => own_ns(slices[at].seq),
                 false => slices[at].tx.judged(AbQuantity::Time),
@@ -254,7 +255,7 @@ impl Spent {
             cpu_ns: sum(|counts| counts.judged(AbQuantity::Cpu)),
             idle_cpu_ns: idle_cpu_ns.map(|ns| ns as f64),
             user_ticks: ticks.map(|[user, _]| user as f64),
-            ticks: ticks.map(|[user, kernel]| (user + kernel) as f64),
+            ticks: ticks.map(|[user, kernel]| user as f64 + kernel as f64),
             faults: sum(Counts::faults),
             stray_lines: stray_lines as f64,
         }
