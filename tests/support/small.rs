@@ -44,6 +44,7 @@ pub(crate) fn trial(primitive: &str, limit: Nanos) -> Trial {
         ring_messages: 1,
         file: None,
         copies: None,
+        senders: Vec::new(),
         servers: None,
         sampling: None,
         stall_limit: limit,

@@ -111,7 +111,10 @@ fn standing_alone(baseline: &str, others: &[Arm], setting: &ServerSetting) -> Ve
 fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
     let baseline = &plan.baseline;
     match cell.setting {
-        Setting::Net(_) => registry::find(id).map(|entry| entry.role(baseline)),
+        Setting::Net(_) => match plan.senders().iter().any(|program| program.name == *id) {
+            true => Some(Role::against(id == baseline, false)),
+            false => registry::find(id).map(|entry| entry.role(baseline)),
+        },
         Setting::Syscall(_) => calls::find(id).map(|entry| entry.role(baseline)),
         Setting::File(file) => {
             read::engines::find(id).map(|entry| entry.role(baseline, file.consumer))

@@ -35,29 +35,52 @@ impl Tally {
     }
 }
 
-/// What processes spent that an arm has started and waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What processes spent that an arm has started. `None` is what is not known of some of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Children {
     /// CPU time, user and kernel.
-    pub cpu_ns: u64,
+    pub cpu_ns: Option<u64>,
     /// Context switches because they waited.
-    pub voluntary_switches: u64,
+    pub voluntary_switches: Option<u64>,
     /// Context switches because the scheduler took the CPU.
-    pub involuntary_switches: u64,
+    pub involuntary_switches: Option<u64>,
     /// Page faults served without I/O.
-    pub minor_faults: u64,
+    pub minor_faults: Option<u64>,
     /// Page faults that waited for I/O.
-    pub major_faults: u64,
+    pub major_faults: Option<u64>,
+}
+
+/// Nothing was spent so far.
+impl Default for Children {
+    fn default() -> Children {
+        Children {
+            cpu_ns: Some(0),
+            voluntary_switches: Some(0),
+            involuntary_switches: Some(0),
+            minor_faults: Some(0),
+            major_faults: Some(0),
+        }
+    }
 }
 
 impl Children {
+    /// What `more` spent on top.
+    pub(crate) fn add(&mut self, more: &Children) {
+        *self = self.joined(more, u64::saturating_add);
+    }
+
     fn since(&self, earlier: &Children) -> Children {
+        self.joined(earlier, u64::saturating_sub)
+    }
+
+    fn joined(&self, other: &Children, join: fn(u64, u64) -> u64) -> Children {
+        let join = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| join(a, b));
         Children {
-            cpu_ns: self.cpu_ns - earlier.cpu_ns,
-            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
-            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
-            minor_faults: self.minor_faults - earlier.minor_faults,
-            major_faults: self.major_faults - earlier.major_faults,
+            cpu_ns: join(self.cpu_ns, other.cpu_ns),
+            voluntary_switches: join(self.voluntary_switches, other.voluntary_switches),
+            involuntary_switches: join(self.involuntary_switches, other.involuntary_switches),
+            minor_faults: join(self.minor_faults, other.minor_faults),
+            major_faults: join(self.major_faults, other.major_faults),
         }
     }
 }

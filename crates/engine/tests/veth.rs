@@ -206,6 +206,7 @@ fn trial_of(
         ring_messages: 2,
         file: None,
         copies: None,
+        senders: Vec::new(),
         servers: None,
         sampling: None,
         stall_limit: Nanos(5_000_000_000),

@@ -87,14 +87,15 @@ impl CopyAxes {
     }
 }
 
-/// A program of the user's as an arm: one that copies a file, or one that serves.
+/// A program of the user's as an arm: one that copies a file, serves, or sends.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct External {
     /// The arm's id.
     pub name: String,
     /// Its argument list, the program first. Within an argument of one that copies,
     /// `{src}`, `{dst}` and `{block}` stand for the source, the destination and the bytes
-    /// of a block; of one that serves, `{port}` and `{address}` for where it is to listen.
+    /// of a block; of one that serves, `{port}` and `{address}` for where it is to listen; of
+    /// one that sends, what is in [`SenderTask`].
     pub argv: Vec<String>,
 }
 
@@ -114,9 +115,50 @@ impl External {
         self.with_values(&[("{port}", port.as_bytes()), ("{address}", ip.as_bytes())])
     }
 
+    /// The same of a program that sends.
+    #[must_use]
+    pub fn with_task(&self, task: &SenderTask) -> Vec<Vec<u8>> {
+        let (host, port) = (task.receiver.ip().to_string(), task.receiver.port().to_string());
+        let numbers = [task.size.0, task.threads.into(), task.messages, task.seconds];
+        let [size, threads, messages, seconds] = numbers.map(|number| number.to_string());
+        let values = [
+            ("{host}", &host),
+            ("{port}", &port),
+            ("{size}", &size),
+            ("{threads}", &threads),
+            (MESSAGES_KEY, &messages),
+            ("{seconds}", &seconds),
+        ];
+        self.with_values(&values.map(|(key, value)| (key, value.as_bytes())))
+    }
+
+    /// Whether a program that sends is told how many messages, and ends by itself.
+    #[must_use]
+    pub fn counts_messages(&self) -> bool {
+        self.argv.iter().any(|word| word.contains(MESSAGES_KEY))
+    }
+
     fn with_values(&self, values: &[(&str, &[u8])]) -> Vec<Vec<u8>> {
         self.argv.iter().map(|argument| replaced(argument.as_bytes(), values)).collect()
     }
+}
+
+const MESSAGES_KEY: &str = "{messages}";
+
+/// What a program that sends is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SenderTask {
+    /// Whom it is to connect to: `{host}` and `{port}`.
+    pub receiver: SocketAddr,
+    /// Bytes of a message: `{size}`.
+    pub size: Bytes,
+    /// Threads, each with a connection of its own: `{threads}`.
+    pub threads: u32,
+    /// Messages over all threads, after which it ends: `{messages}`. One that does not ask for
+    /// them sends until it is killed.
+    pub messages: u64,
+    /// Longer than it will be left to run, in seconds: `{seconds}`.
+    pub seconds: u64,
 }
 
 /// A text with each key replaced by its value; values are not looked into again.
@@ -166,6 +208,23 @@ mod tests {
         let expect: [&[u8]; 6] =
             [b"dd", b"if=/a b/{dst}\xff", b"of=/tmp/x", b"bs=4096", b"{}", b"{other}"];
         assert_eq!(made, expect);
+    }
+
+    #[test]
+    fn a_sender_is_told_where_and_what() {
+        let argv = ["./send", "--to={host}:{port}", "-s{size}", "{threads}", "{seconds}s", "{x}"];
+        let mut program = External { name: "mine".into(), argv: argv.map(str::to_owned).to_vec() };
+        let receiver = SocketAddr::from(([127, 0, 0, 1], 4711));
+        let size = Bytes(4096);
+        let task = SenderTask { receiver, size, threads: 2, messages: 1000, seconds: 40 };
+        let words = |program: &External| {
+            let words = program.with_task(&task).into_iter();
+            words.map(|word| String::from_utf8(word).unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words(&program), "./send --to=127.0.0.1:4711 -s4096 2 40s {x}");
+        assert!(!program.counts_messages());
+        program.argv.push("-n{messages}".to_owned());
+        assert!(program.counts_messages() && words(&program).ends_with(" -n1000"));
     }
 
     #[test]

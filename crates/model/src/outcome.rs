@@ -47,6 +47,13 @@ pub struct TrialOutcome {
     pub rx: Option<EndFacts>,
 }
 
+impl TrialOutcome {
+    /// What both ends found or arranged of its arms.
+    pub fn arm_facts(&self) -> impl Iterator<Item = &ArmFact> {
+        [&self.tx, &self.rx].into_iter().flatten().flat_map(|end| &end.arm_facts)
+    }
+}
+
 /// The counts of one slice at both ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceOutcome {
@@ -511,6 +518,17 @@ impl EndFacts {
             && (!self.flows.is_empty() || self.thread_cpus.iter().all(is_one))
     }
 }
+
+/// The fact of a program that sends which says whether its socket has `TCP_NODELAY`: `on` or
+/// [`NODELAY_OFF`].
+pub const NODELAY: &str = "TCP_NODELAY";
+
+/// The value of [`NODELAY`] of a program whose small messages may be held back (tcp(7)).
+pub const NODELAY_OFF: &str = "off";
+
+/// The fact of a program that sends which says how many connections it made, where they are not
+/// one for each thread.
+pub const CONNECTIONS: &str = "connections";
 
 /// Something about an arm that a reader of its numbers should know, such as
 /// the size of a pipe that the kernel agreed to.

@@ -10,7 +10,7 @@ pub use crate::call::SyscallAxes;
 use crate::ab::AbAxes;
 use crate::axes::{Counting, Direction, Iovec, Mode, Study, Topology, WorkingSet, crossed};
 use crate::cell::{Cell, Setting, SyscallSetting};
-use crate::copy::CopyAxes;
+use crate::copy::{CopyAxes, External};
 use crate::file::{FileAxes, WriteAxes};
 use crate::server::ServerAxes;
 use crate::tuning::TuningAxes;
@@ -100,6 +100,9 @@ pub struct NetAxes {
     pub allow_sysctl: bool,
     /// Which end is here, where the other one is on another machine.
     pub direction: Direction,
+    /// Programs of the user's that send, as arms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<External>,
 }
 
 /// How the slices of a trial are laid out.
@@ -179,6 +182,12 @@ impl Plan {
             Axes::Net(net) => Some(net),
             _ => None,
         }
+    }
+
+    /// Programs of the user's that send.
+    #[must_use]
+    pub fn senders(&self) -> &[External] {
+        self.net().map_or(&[], |net| &net.external)
     }
 
     /// The same, to be changed.

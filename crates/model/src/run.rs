@@ -100,6 +100,7 @@ impl RunHeader {
             far.launcher = secret::redacted(std::slice::from_ref(&far.launcher)).concat();
         }
         let programs = match &mut shown.plan.axes {
+            Axes::Net(axes) => &mut axes.external[..],
             Axes::Copy(axes) => &mut axes.external[..],
             Axes::Server(axes) => &mut axes.external[..],
             Axes::Ab(axes) => &mut axes.programs[..],

@@ -41,6 +41,8 @@ pub struct Trial {
     pub file: Option<TrialFile>,
     /// Where files are copied; `None` in other studies than `copy`.
     pub copies: Option<TrialCopies>,
+    /// Programs that send, by the names of their arms; empty in other studies than `net`.
+    pub senders: Vec<External>,
     /// What is offered to the servers; `None` in other studies than `server`.
     pub servers: Option<TrialServers>,
     /// Processors of the sending end; thread i runs on entry i mod length.
@@ -71,6 +73,13 @@ impl Trial {
             }
         }
         order
+    }
+
+    /// The program that an arm is, where it is one that sends.
+    #[must_use]
+    pub fn sender(&self, arm: usize) -> Option<&External> {
+        let name = &self.arms.get(arm)?.primitive;
+        self.senders.iter().find(|program| program.name == *name)
     }
 
     /// Whether events of perf_event_open(2) are open in the slices of an arm.

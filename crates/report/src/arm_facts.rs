@@ -29,7 +29,7 @@ pub(crate) fn of<'a>(told: &'a Told, cell: Option<&Cell>) -> Vec<Fact<'a>> {
 
 /// The facts of one arm in one trial, by name; `None` where it has none.
 pub(crate) fn object(trial: &TrialOutcome, arm: usize) -> Value {
-    let facts = trial.tx.iter().flat_map(|end| &end.arm_facts).filter(|fact| fact.arm == arm);
+    let facts = trial.arm_facts().filter(|fact| fact.arm == arm);
     let facts: Map<String, Value> =
         facts.map(|fact| (fact.name.clone(), Value::from(fact.value.as_str()))).collect();
     if facts.is_empty() { Value::Null } else { Value::Object(facts) }

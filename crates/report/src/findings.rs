@@ -6,8 +6,8 @@ mod files;
 use iolens_model::arm::Role;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
-use iolens_model::outcome::Status;
-use iolens_model::plan::Schedule;
+use iolens_model::outcome::{CONNECTIONS, NODELAY, NODELAY_OFF, Status};
+use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
@@ -19,6 +19,7 @@ use serde::Serialize;
 
 pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
 use crate::crossing::crossing;
+use crate::groups::distinct;
 use crate::servers::{self, View, counters};
 use crate::standing::{Candidate, Standing, conditional, standing};
 use crate::words;
@@ -78,6 +79,16 @@ pub enum Finding {
     Sequential,
     /// What is sent is dropped by a device, and received by nobody.
     Dropped,
+    /// Programs of the user's whose sockets leave `TCP_NODELAY` off, which all others set.
+    HeldBack {
+        /// Their names.
+        programs: Vec<String>,
+    },
+    /// Programs of the user's that do not make one connection for each thread.
+    Connections {
+        /// Which, and how many they make.
+        programs: Vec<SenderConnections>,
+    },
     /// What a check noticed in a setting and let pass.
     Remark {
         /// The setting.
@@ -427,6 +438,17 @@ pub(crate) fn self_check(run: &Run, analysis: &Analysis) -> SelfChecked {
     }
 }
 
+/// The connections of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SenderConnections {
+    /// Its name.
+    pub program: String,
+    /// How many it made.
+    pub made: u64,
+    /// Threads that it was told to have.
+    pub threads: u32,
+}
+
 /// Thread counts of these settings that are more than the processors of an end.
 fn crowded(run: &Run, analysis: &Analysis) -> Option<Finding> {
     let (mut threads, cpus) = words::crowded(run)?;
@@ -451,10 +473,31 @@ pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     if plan.topologies().contains(&Topology::Sink) {
         out.push(Finding::Dropped);
     }
+    out.extend(of_senders(plan, analysis));
     let drift = analysis.drift.filter(|drift| drift.matters);
     out.extend(drift.map(|drift| Finding::Drift { over_run: drift.over_run }));
     out.extend(neighbours(analysis));
     out
+}
+
+/// What programs do otherwise than all others, which may be why they are faster or slower.
+fn of_senders(plan: &Plan, analysis: &Analysis) -> Vec<Finding> {
+    let names: Vec<&str> = plan.senders().iter().map(|program| &*program.name).collect();
+    let facts = || {
+        let all = analysis.told.arm_facts.iter();
+        all.filter(|fact| names.contains(&&*fact.arm))
+    };
+    let held_back = facts().filter(|fact| fact.name == NODELAY && fact.value == NODELAY_OFF);
+    let programs = distinct(held_back.map(|fact| fact.arm.clone()));
+    let connections = facts().filter(|fact| fact.name == CONNECTIONS).filter_map(|fact| {
+        let (program, threads) = (fact.arm.clone(), fact.cell.threads);
+        Some(SenderConnections { program, made: fact.value.parse().ok()?, threads })
+    });
+    let connections = distinct(connections);
+    let held_back = (!programs.is_empty()).then_some(Finding::HeldBack { programs });
+    let programs = connections;
+    let shared = (!programs.is_empty()).then_some(Finding::Connections { programs });
+    held_back.into_iter().chain(shared).collect()
 }
 
 fn neighbours(analysis: &Analysis) -> Option<Finding> {
@@ -483,6 +526,8 @@ mod tests {
             Finding::Confirms { run: "aa000001".to_owned() },
             Finding::Sequential,
             Finding::Dropped,
+            Finding::HeldBack { programs: Vec::new() },
+            Finding::Connections { programs: Vec::new() },
             Finding::Neighbours { correlation: 0.2, widened: 1.2 },
             Finding::Warning { warning: Warning::CountersClosed },
             Finding::GoesWithCost(GoesWithCost {

@@ -139,7 +139,7 @@ impl Told {
     }
 
     fn add_arm_facts(&mut self, trial: &TrialOutcome) {
-        for fact in trial.tx.iter().flat_map(|end| &end.arm_facts) {
+        for fact in trial.arm_facts() {
             let Some(outcome) = trial.arms.get(fact.arm) else { continue };
             let arm = &outcome.arm.label;
             let is_it = |known: &ToldFact| {

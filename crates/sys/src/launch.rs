@@ -295,6 +295,22 @@ impl Begun {
         }
     }
 
+    /// How it has ended, as wait4(2) says it, while it still has its id; `None` while it runs.
+    ///
+    /// Errors: of waitid(2), which are not documented for a child of ours.
+    pub fn peek(&self) -> Result<Option<i32>, Errno> {
+        if let Some(ended) = self.ended() {
+            return Ok(Some(ended.status));
+        }
+        let pid = Pid::from_raw(self.pid).ok_or(Errno::ESRCH)?;
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let status = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), options))?;
+        Ok(status.and_then(|status| {
+            // Bits as in wait(2): exit statuses above signals.
+            status.exit_status().map(|code| code << 8).or_else(|| status.terminating_signal())
+        }))
+    }
+
     /// A descriptor that is readable from its end (pidfd_open(2)).
     ///
     /// Errors: `ENOSYS` before Linux 5.3; `EMFILE`; `ESRCH` once it was waited for.

@@ -151,6 +151,17 @@ pub fn recv(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
     count(n)
 }
 
+/// As [`recv`], and waits for nothing (`MSG_DONTWAIT`).
+///
+/// Errors: see recv(2); `EAGAIN` where nothing has come.
+#[inline]
+pub fn recv_now(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let (bytes, flags) = (buffer.len(), libc::MSG_DONTWAIT);
+    // SAFETY: as above.
+    let n = unsafe { libc::recv(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), bytes, flags) };
+    count(n)
+}
+
 /// Reads into one buffer with read(2), from a pipe for instance; 0 is the end.
 ///
 /// Errors: see read(2).

@@ -142,6 +142,7 @@ fn sockets(trial: &Trial) -> Result<Vec<OwnedFd>, Trouble> {
 fn reached(trial: &Trial, mut peer: Peer) -> Peer {
     if let Some(hosts) = trial.hosts {
         peer.tcp.set_ip(hosts.rx);
+        // No program of the user's sends to or from another machine.
         peer.mptcp.iter_mut().for_each(|address| address.set_ip(hosts.rx));
     }
     peer

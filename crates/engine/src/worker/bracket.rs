@@ -83,10 +83,10 @@ pub(crate) struct Inner {
     counted: Snapshot,
 }
 
-/// Counts the processes that a thread has waited for as its own. What only a thread is
+/// Counts the processes that a thread has started as its own. What only a thread is
 /// asked for is unknown then: a zero would be a claim.
 pub(crate) fn with_children(counts: &mut Counts, children: &Children) {
-    let plus = |own: Option<u64>, theirs: u64| own.map(|own| own.saturating_add(theirs));
+    let plus = |own: Option<u64>, theirs: Option<u64>| Some(own?.saturating_add(theirs?));
     counts.task_clock_ns = plus(counts.task_clock_ns, children.cpu_ns);
     counts.voluntary_switches = plus(counts.voluntary_switches, children.voluntary_switches);
     counts.involuntary_switches = plus(counts.involuntary_switches, children.involuntary_switches);

@@ -46,6 +46,12 @@ impl Stop {
         Stop { what, consequence: false, refused: false }
     }
 
+    /// What it says.
+    #[cfg(test)]
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
     /// The machine's limits do not allow what the arm needs.
     pub(crate) fn refused(what: String) -> Stop {
         Stop { what, consequence: false, refused: true }

@@ -3,9 +3,9 @@
 
 use std::os::fd::BorrowedFd;
 
-use iolens_model::arm::Arm;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
+use iolens_model::copy::External;
 use iolens_model::outcome::EndFacts;
 use iolens_model::reading::NotMeasured;
 use iolens_model::transport::Transport;
@@ -39,14 +39,36 @@ fn not_over_tcp(cell: &Cell) -> impl Fn(&str) -> NotMeasured {
 
 /// Counts that threads have and programs have not, where programs are arms.
 fn of_programs(trial: &Trial) -> Vec<NotMeasured> {
-    let programs = trial.copies.as_ref().map_or(&[][..], |copies| &copies.programs);
-    let is_one = |arm: &Arm| programs.iter().any(|program| program.name == arm.primitive);
-    if !trial.arms.iter().any(is_one) {
-        return Vec::new();
+    let copiers = trial.copies.as_ref().map_or(&[][..], |copies| &copies.programs);
+    let has_any = |programs: &[External]| {
+        let names = || programs.iter().map(|program| &program.name);
+        trial.arms.iter().any(|arm| names().any(|name| *name == arm.primitive))
+    };
+    let unknown = |why: &str, metrics: &[&str]| -> Vec<NotMeasured> {
+        let of = |metric: &&str| NotMeasured { metric: (*metric).to_owned(), why: why.to_owned() };
+        metrics.iter().map(of).collect()
+    };
+    match (has_any(copiers), has_any(&trial.senders)) {
+        (true, _) => unknown(
+            "of programs only CPU time, switches and faults are known",
+            &["calls", "migrations", "run_delay_ns"],
+        ),
+        (false, true) => unknown(
+            "of programs that send only CPU time is known, and not if their processes come and go",
+            &[
+                "calls",
+                "migrations",
+                "run_delay_ns",
+                "voluntary_switches",
+                "involuntary_switches",
+                "minor_faults",
+                "major_faults",
+                "retransmits",
+                "segments_out",
+            ],
+        ),
+        (false, false) => Vec::new(),
     }
-    let why = "of programs only CPU time, switches and faults are known";
-    let of = |metric: &str| NotMeasured { metric: metric.to_owned(), why: why.to_owned() };
-    ["calls", "migrations", "run_delay_ns"].map(of).to_vec()
 }
 
 fn min_round_trip_ns(connection: BorrowedFd<'_>) -> Option<u64> {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::protocol::Failure;
 use crate::registry;
 
-pub(crate) use self::accept::{Doors, accept};
+pub(crate) use self::accept::{Doors, accept, turn_away};
 pub(crate) use self::connect::connect;
 pub use self::lane::{Lane, pair};
 use self::ports::Ports;
@@ -31,6 +31,8 @@ pub struct Peer {
     pub tcp: SocketAddr,
     /// By MPTCP; `None` where no arm needs it.
     pub mptcp: Option<SocketAddr>,
+    /// By programs of the user's, each with the index of its arm.
+    pub programs: Vec<(usize, SocketAddr)>,
 }
 
 /// Lanes by arm and thread. Arms that send nothing have them too: the receiving
@@ -46,6 +48,10 @@ pub(crate) struct Links {
     /// Those that came while the lanes were made.
     strangers: u64,
     ports: Ports,
+    /// What programs connect to, with the index of their arm: the listener at the receiving end,
+    /// its address at the sending one.
+    program_doors: Vec<(usize, tcp::Listener)>,
+    program_addresses: Vec<(usize, SocketAddr)>,
 }
 
 /// token, arm, thread.
@@ -68,6 +74,17 @@ impl Links {
     /// that has no such port.
     pub(crate) fn strange_datagrams(&self) -> Option<u64> {
         self.ports.strangers()
+    }
+
+    /// What the program of an arm connects to; `None` at the sending end, and of arms that are
+    /// no programs.
+    pub(crate) fn program_door(&self, arm: usize) -> Option<&tcp::Listener> {
+        self.program_doors.iter().find(|(of, _)| *of == arm).map(|(_, door)| door)
+    }
+
+    /// Where that is; `None` at the receiving end, and of arms that are no programs.
+    pub(crate) fn program_address(&self, arm: usize) -> Option<SocketAddr> {
+        self.program_addresses.iter().find(|(of, _)| *of == arm).map(|&(_, address)| address)
     }
 
     /// The lane of an arm's thread; `None` in studies without a network.
@@ -262,6 +279,14 @@ fn hear_port(connection: BorrowedFd<'_>) -> Result<u16, Failure> {
 /// Errors: `ENODATA` when the peer ended the stream, else of recv(2).
 pub(crate) fn receive_byte(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     receive_exactly(fd, &mut [0])
+}
+
+/// Receives one byte that says something.
+///
+/// Errors: as [`receive_byte`].
+pub(crate) fn receive_one(fd: BorrowedFd<'_>) -> Result<u8, Errno> {
+    let mut byte = [0];
+    receive_exactly(fd, &mut byte).map(|()| byte[0])
 }
 
 /// Receives as many bytes as there is room for.

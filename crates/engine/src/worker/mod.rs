@@ -5,6 +5,7 @@
 pub(crate) mod bracket;
 mod busy_poll;
 mod crew;
+mod external;
 mod facts;
 mod family;
 mod flow;
@@ -22,6 +23,7 @@ mod sampling;
 mod serving;
 mod thread_report;
 mod tx;
+mod way;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};

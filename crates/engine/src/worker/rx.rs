@@ -8,6 +8,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use iolens_model::outcome::{ArmFact, CONNECTIONS};
 use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_sys::errno::Errno;
@@ -15,6 +16,7 @@ use iolens_sys::{clock, udp};
 
 use super::bracket::Bracket;
 use super::crew::{Crew, Stop};
+use super::external::{Gathered, Gathering, Portion};
 use super::flow::{self, Follower};
 use super::link::Lane;
 use super::protocol::{EndReport, Failure};
@@ -34,6 +36,8 @@ struct Progress {
     ended: AtomicUsize,
     /// Requests to make, over all threads.
     requests: Budget,
+    /// What came of a program.
+    gathered: Gathered,
 }
 
 impl Progress {
@@ -42,6 +46,7 @@ impl Progress {
             bytes: AtomicU64::new(0),
             ended: AtomicUsize::new(0),
             requests: Budget::of(trial, slice),
+            gathered: Gathered::default(),
         }
     }
 }
@@ -59,6 +64,8 @@ enum Awaited {
     Announced,
     /// The empty datagram that ends a slice, and whatever comes before it.
     Datagrams,
+    /// So much of a program.
+    OfProgram(Portion),
 }
 
 /// Runs the receiving end to its last slice.
@@ -74,7 +81,8 @@ pub(crate) fn run(crew: &Crew<'_>) -> Result<EndReport, Failure> {
 
 fn sends_something(trial: &Trial, arm: usize) -> bool {
     let id = &trial.arms[arm].primitive;
-    registry::find(id).is_some_and(|entry| entry.is_received(&trial.cell))
+    let of_registry = registry::find(id).is_some_and(|entry| entry.is_received(&trial.cell));
+    of_registry || trial.sender(arm).is_some()
 }
 
 fn awaited(trial: &Trial, slice: &Slice) -> Awaited {
@@ -83,6 +91,9 @@ fn awaited(trial: &Trial, slice: &Slice) -> Awaited {
         _ if trial.cell.is_rr() => Awaited::Answers,
         _ if link::transport(trial, slice.arm).loses() => Awaited::Datagrams,
         _ if slice.is_lead() => Awaited::Announced,
+        Work::Messages(messages) if trial.sender(slice.arm).is_some() => {
+            Awaited::OfProgram(Portion::of(messages, trial.cell.size.0))
+        }
         Work::Messages(messages) => Awaited::Bytes(messages.saturating_mul(trial.cell.size.0)),
         Work::Window(_) => Awaited::End,
     }
@@ -129,9 +140,23 @@ fn thread_slices(
         homes,
         latency,
         sampler,
-        arm_facts: Vec::new(),
+        arm_facts: if thread == 0 { connections(trial, progress) } else { Vec::new() },
         starts: Vec::new(),
     })
+}
+
+/// The connections of programs, where they are not one for each thread.
+fn connections(trial: &Trial, progress: &[Progress]) -> Vec<ArmFact> {
+    let threads = trial.cell.threads as usize;
+    let made = trial.slices.iter().zip(progress);
+    let made = made.filter(|(slice, _)| trial.sender(slice.arm).is_some());
+    let made = made.map(|(slice, progress)| (slice.arm, progress.gathered.connections()));
+    let facts = made.filter(|(_, made)| *made != threads).map(|(arm, made)| ArmFact {
+        arm,
+        name: CONNECTIONS.to_owned(),
+        value: made.to_string(),
+    });
+    facts.collect()
 }
 
 /// This thread's receiver, which serves all arms in turn.
@@ -173,13 +198,18 @@ impl Task<'_> {
     ) -> Result<ThreadSlice, Stop> {
         let lane = &self.crew.links.of_arm(self.slice.arm)[self.thread];
         bracket.count(self.crew.trial.counts(self.slice.arm));
-        let received = self.crew.trial.cell.has_receiver();
+        let awaited = awaited(self.crew.trial, self.slice);
+        let door = self.crew.links.program_door(self.slice.arm);
+        let received = self.crew.trial.cell.has_receiver() && door.is_none();
         let connection = lane.tcp().filter(|_| received);
+        if let (Some(door), 0) = (door, self.thread) {
+            // What the programs of earlier slices may have left there.
+            link::turn_away(door);
+        }
         let multishot_before = receiver.multishot();
         let outer_before = bracket.outer_before(connection);
         let mut inner_before = bracket.inner_before();
         link::send_byte(lane.back()).map_err(Stop::at("say that it is ready"))?;
-        let awaited = awaited(self.crew.trial, self.slice);
         let received = match awaited {
             Awaited::Bytes(target) => self.receive(receiver, target),
             Awaited::End | Awaited::Datagrams => self.receive_until_end(receiver),
@@ -189,6 +219,9 @@ impl Task<'_> {
                 inner_before = bracket.inner_before();
                 self.ask(receiver, lane, times)
             }
+            Awaited::OfProgram(portion) => Ok(self.gather(portion, &mut || {
+                inner_before = bracket.inner_before();
+            })?),
         };
         let received = received.map_err(Stop::at("receive"))?;
         let inner_after = bracket.inner_after();
@@ -207,8 +240,11 @@ impl Task<'_> {
         counts.mapped_bytes = received.mapped_bytes;
         let multishot = receiver.multishot().zip(multishot_before);
         counts.multishot = multishot.map(|(after, before)| after.since(&before));
-        // Each connection carries whole messages.
-        counts.messages = received.tally.bytes / self.crew.trial.cell.size.0;
+        counts.messages = match awaited {
+            Awaited::OfProgram(_) => received.tally.messages,
+            // Each connection carries whole messages.
+            _ => received.tally.bytes / self.crew.trial.cell.size.0,
+        };
         let span = Span { first_call_ns: received.first_ns, last_call_ns: received.end_ns };
         Ok(ThreadSlice { span, end_ns: received.end_ns, counts })
     }
@@ -218,6 +254,25 @@ impl Task<'_> {
         let signal = self.crew.links.signal(self.thread).ok_or(Errno::ENOTCONN)?;
         receiver.follow(signal, link::stall_limit(self.crew.trial))?;
         Ok(Received::default())
+    }
+
+    /// Receives what a program sends.
+    fn gather(&self, portion: Portion, begin: &mut dyn FnMut()) -> Result<Received, Stop> {
+        let (trial, arm) = (self.crew.trial, self.slice.arm);
+        let here = trial.sender(arm).zip(self.crew.links.program_door(arm));
+        let (program, door) =
+            here.ok_or_else(|| Stop::cause("this end has no port for programs".to_owned()))?;
+        let gathering = Gathering {
+            program,
+            portion,
+            shared: &self.progress.gathered,
+            door,
+            lanes: self.crew.links.of_arm(arm),
+            thread: self.thread,
+            receive_bytes: usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX),
+            limit: link::stall_limit(trial),
+        };
+        gathering.gather(begin)
     }
 
     /// Asks for messages until the slice's requests are used up.

@@ -7,23 +7,25 @@
 
 use iolens_model::axes::WorkingSet;
 use iolens_model::cell::{NetSetting, Setting};
-use iolens_model::copy::ProgramStart;
+use iolens_model::copy::{External, ProgramStart, SenderTask};
 use iolens_model::outcome::ArmFact;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
 use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
+use super::external::{self, Bystander, SendingProgram};
 use super::link::Lane;
 use super::protocol::{EndReport, Failure};
 use super::report;
 use super::sampling::StackSampler;
 use super::thread_report::{ThreadReport, ThreadSlice};
+use super::way::Way;
 use super::{facts, last_word, lead, link};
 use crate::calls::{self, Asked};
-use crate::entry::{Ends, Entry, Link, Setup, Shape};
+use crate::entry::{Ends, Link, Setup, Shape};
 use crate::files::arm::{Before, Ground, ReadGround};
 use crate::files::copy;
 use crate::locked_memory::Limits;
@@ -65,10 +67,10 @@ fn thread_slices(
         *current = Some(index);
         last_word::slice(index);
         sampler.sample(trial.samples(slice.arm)).map_err(Stop::at("switch sampling"))?;
-        let (entry, sender) = &mut senders[slice.arm];
+        let (way, sender) = &mut senders[slice.arm];
         let is_first = trial.slices[..index].iter().all(|earlier| earlier.arm != slice.arm);
         let budget = &budgets[index];
-        let task = Task { crew, thread, slice, is_first, budget, entry: *entry };
+        let task = Task { crew, thread, slice, is_first, budget, way: *way };
         let done = task.run(sender.as_mut(), &mut bracket)?;
         sampler.collect(slice, done.span.first_call_ns, done.end_ns);
         slices.push(done);
@@ -79,9 +81,9 @@ fn thread_slices(
     Ok(ThreadReport { slices, bracket, cpus, homes, latency, sampler, arm_facts, starts })
 }
 
-/// An arm's primitive, `None` in studies without a network, and this thread's
+/// How an arm sends, `None` in studies without a network, and this thread's
 /// sender of it.
-type Armed<'a> = (Option<&'static Entry>, Box<dyn Sender + 'a>);
+type Armed<'a> = (Option<Way>, Box<dyn Sender + 'a>);
 
 /// Every arm's sender of this thread, its memory allocated and faulted in
 /// here, on the CPU that uses it, in the trial's random order. An arm that
@@ -122,6 +124,9 @@ fn open_sender<'a>(
     arm: usize,
 ) -> Result<Armed<'a>, Stop> {
     let trial = crew.trial;
+    if let Some(program) = trial.sender(arm) {
+        return open_program(crew, program, thread, arm);
+    }
     let id = &trial.arms[arm].primitive;
     let entry = registry::find(id)
         .ok_or_else(|| Stop::cause(format!("this build knows no primitive `{id}`")))?;
@@ -137,7 +142,32 @@ fn open_sender<'a>(
     };
     let setup = Setup { link, shape, tuning: net.tuning, stall_limit: link::stall_limit(trial) };
     let sender = (entry.open)(setup).map_err(|error| Stop::not_set_up(&error))?;
-    Ok((Some(entry), sender))
+    Ok((Some(Way::of(entry)), sender))
+}
+
+/// A program of the user's, which the first thread has for all.
+fn open_program<'a>(
+    crew: &Crew<'a>,
+    program: &'a External,
+    thread: usize,
+    arm: usize,
+) -> Result<Armed<'a>, Stop> {
+    let trial = crew.trial;
+    if thread > 0 {
+        return Ok((Some(external::WAY), Box::new(Bystander)));
+    }
+    let nowhere = || Stop::cause("the receiving end has no port for programs".to_owned());
+    let task = SenderTask {
+        receiver: crew.links.program_address(arm).ok_or_else(nowhere)?,
+        size: trial.cell.size,
+        threads: trial.cell.threads,
+        messages: 0,
+        seconds: trial.trial_limit.0.div_ceil(Nanos::SECOND.0),
+    };
+    let mut cpus = trial.tx_cpus.clone();
+    cpus.truncate(trial.cell.threads as usize);
+    let sender = SendingProgram::new(program, task, crew.links.data(arm, thread), cpus)?;
+    Ok((Some(external::WAY), Box::new(sender)))
 }
 
 /// This thread's end of an arm of `syscall`. What a call has no room for, or would do to a file
@@ -211,7 +241,7 @@ struct Task<'a> {
     is_first: bool,
     budget: &'a Budget,
     /// `None` in studies without a network.
-    entry: Option<&'static Entry>,
+    way: Option<Way>,
 }
 
 impl Task<'_> {
@@ -227,14 +257,15 @@ impl Task<'_> {
         self.prepare(sender)?;
         let found = self.ground()?;
         let tally = sender.tally();
-        let connection = lane.and_then(Lane::tcp);
+        // Of a program's connections only the other end knows.
+        let connection = lane.and_then(Lane::tcp).filter(|_| !self.is_program());
         let outer_before = bracket.outer_before(connection);
         let counting = self.tell_perf()?;
         self.crew.begin()?;
         let inner_before = bracket.inner_before();
         let span = self.work(lane, sender);
         let span = span.map_err(|stop| stop.counting(sender.tally().zerocopy))?;
-        let end_ns = match self.entry.map(|entry| entry.ends) {
+        let end_ns = match self.way.map(|way| way.ends) {
             Some(Ends::Pair) => clock::monotonic_ns(),
             Some(Ends::SenderOnly) | None => span.last_call_ns,
         };
@@ -299,7 +330,7 @@ impl Task<'_> {
     /// Has the arm get ready: the first thread makes what the others then open.
     fn prepare(&self, sender: &mut dyn Sender) -> Result<(), Stop> {
         let Work::Messages(messages) = self.slice.work else { return Ok(()) };
-        if self.crew.site.is_none() {
+        if self.crew.site.is_none() && !self.is_program() {
             return Ok(());
         }
         self.in_turn(Turn::FirstBefore, || Ok(sender.prepare(messages)?))
@@ -308,10 +339,16 @@ impl Task<'_> {
     /// Has the arm look at what it left: the first thread takes it away when no other
     /// has it open any more.
     fn conclude(&self, sender: &mut dyn Sender) -> Result<(), Stop> {
-        match self.crew.site {
-            Some(_) => self.in_turn(Turn::FirstAfter, || Ok(sender.conclude()?)),
-            None => Ok(()),
+        if self.crew.site.is_none() && !self.is_program() {
+            return Ok(());
         }
+        let lane = self.crew.links.lane(self.slice.arm, self.thread);
+        if let Some(lane) = lane.filter(|_| self.is_program() && self.thread == 0) {
+            // Or what is wrong with them would be said in the next slice.
+            let heard = link::receive_byte(lane.back());
+            heard.map_err(Stop::at("hear that all connections have ended"))?;
+        }
+        self.in_turn(Turn::FirstAfter, || Ok(sender.conclude()?))
     }
 
     /// Does something on every thread, on the first one before all others or after.
@@ -333,14 +370,19 @@ impl Task<'_> {
         perf.map(Listener::enable).transpose().map_err(Stop::cause)
     }
 
+    /// Whether a program of the user's sends.
+    fn is_program(&self) -> bool {
+        self.crew.trial.sender(self.slice.arm).is_some()
+    }
+
     /// Whether there is a receiving end to what the slice sends.
     fn is_received(&self) -> bool {
-        self.entry.is_some_and(|entry| entry.is_received(&self.crew.trial.cell))
+        self.way.is_some_and(|way| way.is_received(&self.crew.trial.cell))
     }
 
     /// Whether messages may be lost on the way.
     fn loses(&self) -> bool {
-        self.entry.is_some_and(|entry| entry.transport.loses())
+        self.way.is_some_and(|way| way.transport.loses())
     }
 
     /// Whether there is a stream, from which nothing is lost.
@@ -366,12 +408,12 @@ impl Task<'_> {
         let trial = self.crew.trial;
         let failed = |errno| match errno {
             Errno::ENOBUFS => Stop::refused(Limits::here().refusal(&trial.cell)),
-            Errno::EMSGSIZE if self.entry.is_some_and(|entry| entry.locks_memory) => {
+            Errno::EMSGSIZE if self.way.is_some_and(|way| way.locks_memory) => {
                 Stop::refused(sink::too_scattered(&trial.cell))
             }
             errno => Stop::at("send")(errno),
         };
-        let Some(entry) = self.entry else {
+        let Some(way) = self.way else {
             let id = &trial.arms[self.slice.arm].primitive;
             return sender.run(self.budget).map_err(|errno| {
                 let of_file = || self.crew.ground.and_then(|ground| ground.explain(id, errno));
@@ -381,16 +423,19 @@ impl Task<'_> {
                 }
             });
         };
-        let span = match lane.filter(|_| entry.is_received(&trial.cell)) {
-            None => sender.run(self.budget).map_err(failed)?,
+        let failed = |sender: &mut dyn Sender, errno| {
+            sender.explain().map_or_else(|| failed(errno), Stop::from)
+        };
+        let span = match lane.filter(|_| way.is_received(&trial.cell)) {
+            None => sender.run(self.budget).map_err(|errno| failed(sender, errno))?,
             Some(lane) if trial.cell.is_rr() => {
                 let ready = link::send_byte(lane.back());
                 ready.map_err(Stop::at("say that it is ready to answer"))?;
-                sender.answer(lane.requests()).map_err(failed)?
+                sender.answer(lane.requests()).map_err(|errno| failed(sender, errno))?
             }
             Some(lane) => {
                 let before = sender.tally();
-                let span = sender.run(self.budget).map_err(failed)?;
+                let span = sender.run(self.budget).map_err(|errno| failed(sender, errno))?;
                 self.end(lane, sender.tally().since(before).bytes)?;
                 span
             }
@@ -423,7 +468,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use iolens_model::cell::SyscallSetting;
-    use iolens_model::units::Nanos;
 
     use super::super::gate::Latch;
     use super::super::link::Links;
@@ -492,7 +536,7 @@ mod tests {
                     slice,
                     is_first: false,
                     budget: &budget,
-                    entry: None,
+                    way: None,
                 };
                 task.run(&mut sender, &mut bracket)?;
             }

@@ -110,6 +110,8 @@ axes! {
         "baseline" SERVER "Model the others are compared with [default: epoll_lt]"
     };
     Plan external: Vec<External>, values::server::external, Compare "NAME=CMD" {
+        "external" NET "Your own sender as a method: mine='prog {host} {port} {size}'; no shell; \
+            repeatable (docs/external.md)"
         "external" COPY "Your own program beside the engines: mine='prog {src} {dst} {block}'; no \
             shell; repeatable"
         "external" SERVER "Your own server as a model: mine='prog {port}'; no shell; repeatable \

@@ -13,7 +13,7 @@ use iolens_model::family::Family;
 use super::{known_receiver, stated};
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
-use crate::values::server::{OF_COPIES, OF_SERVERS, lacking};
+use crate::values::server::{OF_COPIES, OF_SENDERS, OF_SERVERS, lacking};
 use crate::values::{distinct, unknown};
 
 /// Selects everything that can be compared.
@@ -205,7 +205,8 @@ pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
 /// Whether there is such an id under a field of a plan file.
 pub(super) fn known(study: Study, field: &str, id: &str) -> Result<(), String> {
     // What is none of ours may stand under `external`, which is known when all of the plan is.
-    if textbook(study, id).is_some() || matches!(study, Study::Copy | Study::Server) {
+    let has_programs = matches!(study, Study::Net | Study::Copy | Study::Server);
+    if textbook(study, id).is_some() || has_programs && field != "receivers" {
         return Ok(());
     }
     let choice = Choice::of(study);
@@ -260,7 +261,11 @@ fn refused_baseline(study: Study, id: &str, why: &str) -> String {
 /// Refuses programs that a study cannot have as arms: of a name that is one already, or
 /// that are not told what they must be.
 fn check_external(study: Study, external: &[External], choice: &Choice) -> Result<(), Failure> {
-    let placeholders = if study == Study::Copy { OF_COPIES } else { OF_SERVERS };
+    let placeholders = match study {
+        Study::Copy => OF_COPIES,
+        Study::Net => OF_SENDERS,
+        _ => OF_SERVERS,
+    };
     for (index, External { name, argv }) in external.iter().enumerate() {
         if (choice.find)(name).is_some() {
             return Err(usage!(

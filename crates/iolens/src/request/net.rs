@@ -23,6 +23,7 @@ pub(super) fn axes(
     let modes = stated(&asked.mode, "mode")?;
     check_modes(&modes, schedule)?;
     let topologies = topologies(asked, available, notes)?;
+    check_programs(asked, &topologies, &modes, schedule)?;
     let (topologies_of, modes_of) = (&topologies[..], &modes[..]);
     let setting =
         tuning::Setting { primitives, baseline, topologies: topologies_of, modes: modes_of };
@@ -46,6 +47,7 @@ axes_and_wishes! {
         congestion: may congestion tuning::CONGESTION.to_owned();
         allow_sysctl: same allow_sysctl;
         direction: may local_end Direction::default();
+        external: same external;
     } given topologies: Vec<Topology>, tuning: TuningAxes
 }
 
@@ -87,6 +89,36 @@ fn check_modes(modes: &[Mode], schedule: &Schedule) -> Result<(), Failure> {
         "{way} does not apply to --mode rr, which waits for a response to every request\n  leave \
          {way} out, or use --mode stream"
     ))
+}
+
+/// Refuses programs of the user's where they could not be measured as what they are.
+fn check_programs(
+    asked: &Wishes,
+    topologies: &[Topology],
+    modes: &[Mode],
+    schedule: &Schedule,
+) -> Result<(), Failure> {
+    let Some(program) = asked.external.first() else { return Ok(()) };
+    let receivers = asked.receivers.as_deref().unwrap_or_default();
+    let refused = |option: &str, why: &str, advice: &str| {
+        Err(usage!("--external {} does not apply to {option}: {why}\n  {advice}", program.name))
+    };
+    if !schedule.is_sliced() {
+        let (option, why) = ("--sequential-time and --sequential-messages", "programs take turns");
+        return refused(option, why, "leave them out");
+    }
+    if modes.contains(&Mode::Rr) {
+        return refused("--mode rr", "nobody asks a program for messages", "use --mode stream");
+    }
+    if topologies.iter().any(|topology| !matches!(topology, Topology::Loopback | Topology::Veth)) {
+        let why = "its bytes are counted where they arrive, on this machine";
+        return refused("--network sink and peer", why, "use --network loopback or veth");
+    }
+    if receivers.iter().any(|id| id != NetSetting::RECEIVER) {
+        let why = format!("its bytes are received with {}", NetSetting::RECEIVER);
+        return refused("--receivers", &why, "leave it out");
+    }
+    Ok(())
 }
 
 /// Whether a message of a primitive can be one datagram.

@@ -81,11 +81,18 @@ pub(super) fn around_a_copy(slice_ns: u64) -> u64 {
     slice_ns.saturating_add(slice_ns / 2)
 }
 
-/// Rounds of a trial that copies, those thrown away first, from the time of one and what
-/// the plan wants of each: as many as the trial has time for, and one of each at least.
-pub(super) fn rounds_of_copies(round_ns: u64, [discarded, rounds]: [u32; 2]) -> [u32; 2] {
-    const TRIAL: Nanos = Nanos(4_000_000_000);
-    let fit = u32::try_from(TRIAL.0 / round_ns.max(1)).unwrap_or(u32::MAX);
+/// How long a trial of copies takes, about, and one of programs that send.
+pub(super) const COPYING_TRIAL: Nanos = Nanos(4_000_000_000);
+pub(super) const SENDING_TRIAL: Nanos = Nanos(1_500_000_000);
+
+/// Rounds of a trial, those thrown away first, from the time of one and what the plan wants of
+/// each: as many as the trial has time for, and one of each at least.
+pub(super) fn rounds_within(
+    trial: Nanos,
+    round_ns: u64,
+    [discarded, rounds]: [u32; 2],
+) -> [u32; 2] {
+    let fit = u32::try_from(trial.0 / round_ns.max(1)).unwrap_or(u32::MAX);
     let wanted = discarded.saturating_add(rounds);
     if fit >= wanted && discarded > 0 {
         return [discarded, rounds];
@@ -139,13 +146,17 @@ mod tests {
 
     #[test]
     fn a_trial_has_as_many_rounds_as_it_has_time_for_and_one_of_each_at_least() {
-        let rounds = |ms: u64| rounds_of_copies(ms * 1_000_000, [3, 10]);
+        let rounds = |ms: u64| rounds_within(COPYING_TRIAL, ms * 1_000_000, [3, 10]);
         assert_eq!(rounds(0), [3, 10]);
         assert_eq!(rounds(300), [3, 10]);
         assert_eq!(rounds(500), [1, 7]);
         assert_eq!(rounds(1000), [1, 3]);
         assert_eq!(rounds(60_000), [1, 1]);
-        assert_eq!(rounds_of_copies(1, [0, 5]), [1, 5], "the first copies are compared");
+        assert_eq!(
+            rounds_within(COPYING_TRIAL, 1, [0, 5]),
+            [1, 5],
+            "the first copies are compared"
+        );
         assert_eq!([1, 60_000_000_000].map(rounds_of_probes), [[1, 3], [1, 1]]);
     }
 }

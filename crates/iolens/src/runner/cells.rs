@@ -17,13 +17,13 @@ use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::FarFacts;
 use iolens_model::server::ServerSetting;
-use iolens_model::trial::{Trial, TrialHosts};
+use iolens_model::trial::{Slice, SliceKind, Trial, TrialHosts};
 use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 
 use super::arms::{
-    PROBE_ROUNDS, allowed, around_a_copy, guess_ns, rounds_of_copies, rounds_of_probes,
-    settling_ns, written_blocks,
+    COPYING_TRIAL, PROBE_ROUNDS, SENDING_TRIAL, allowed, around_a_copy, guess_ns, rounds_of_probes,
+    rounds_within, settling_ns, written_blocks,
 };
 use super::servers::Rates;
 use super::{is_compared, servers};
@@ -43,6 +43,10 @@ const SLICES_OF_PATIENCE: u64 = 20;
 
 /// A trial may take this and ten times what is expected of it.
 pub(super) const TRIAL_MIN: Nanos = Nanos(30_000_000_000);
+
+/// How long slices last at least where an arm is a program of the user's, which starts in each of
+/// its own: outside of the clock, but that takes some milliseconds.
+const PROGRAM_SLICE: Nanos = Nanos(50_000_000);
 
 /// The untimed burst before a single long slice is cut from this much work.
 const CLASSIC_TARGET: Nanos = Nanos(100_000_000);
@@ -185,6 +189,7 @@ impl CellState {
         // they must be at work together.
         let several = cell.is_alone() && cell.threads > 1;
         let slice = if several { Nanos(slice.0.saturating_mul(SEVERAL_THREADS)) } else { slice };
+        let slice = if plan.senders().is_empty() { slice } else { slice.max(PROGRAM_SLICE) };
         let limits = Limits::here();
         let group = |(id, arms): (usize, Vec<Arm>)| {
             let mut group = Group::new(id);
@@ -400,12 +405,17 @@ impl CellState {
         if let Some((axes, setting)) = plan.server().zip(self.cell.server()) {
             return servers::schedule(axes, setting, plan.schedule);
         }
-        if self.cell.copy().is_none() {
+        let of_copies = self.cell.copy().is_some();
+        if !of_copies && plan.senders().is_empty() {
             return plan.schedule;
         }
-        let round = group.arms.iter().map(|arm| around_a_copy(self.slice_ns(plan, arm)));
-        let [discarded_rounds, rounds] =
-            rounds_of_copies(round.fold(0, u64::saturating_add), [discarded_rounds, rounds]);
+        let round = group.arms.iter().map(|arm| self.slice_ns(plan, arm));
+        let round = round.fold(0, u64::saturating_add);
+        let wanted = [discarded_rounds, rounds];
+        let [discarded_rounds, rounds] = match of_copies {
+            true => rounds_within(COPYING_TRIAL, around_a_copy(round), wanted),
+            false => rounds_within(SENDING_TRIAL, round, wanted),
+        };
         Schedule::Slices { slice, discarded_rounds, rounds }
     }
 
@@ -470,7 +480,7 @@ impl CellState {
         let [discarded_rounds, rounds] = match (self.cell.copy(), self.cell.server()) {
             (_, Some(_)) => servers::probe_rounds(share),
             (Some(_), _) => rounds_of_probes(round),
-            _ if self.is_apart() => rounds_of_probes(round),
+            _ if self.is_apart() || !plan.senders().is_empty() => rounds_of_probes(round),
             _ => PROBE_ROUNDS,
         };
         let layout = Layout {
@@ -495,7 +505,12 @@ impl CellState {
         let net = plan.net().zip(self.cell.net());
         let servers = plan.server().zip(self.cell.server());
         let (seed, slice) = (rng.next_u64(), (place.pass > 0).then_some(layout.target));
-        let slices = layout::slices(&layout.schedule, &self.cell, &work, round, rng);
+        let mut slices = layout::slices(&layout.schedule, &self.cell, &work, round, rng);
+        // A program makes its connections anew, so none of them idles.
+        let senders = plan.senders().to_vec();
+        let is_program =
+            |slice: &Slice| senders.iter().any(|s| s.name == arms[slice.arm].arm.primitive);
+        slices.retain(|slice| slice.kind != SliceKind::Warm || !is_program(slice));
         let own = arms.iter().map(|arm| &arm.arm);
         let [once, all] = servers::patience(&self.cell, slices.len(), own);
         let times =
@@ -517,6 +532,7 @@ impl CellState {
             ring_messages: self.ring_messages,
             file: None,
             copies: None,
+            senders,
             servers: servers.map(|(axes, setting)| {
                 servers::of_trial(axes, setting, &self.placement, slice, seed)
             }),

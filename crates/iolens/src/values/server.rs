@@ -13,6 +13,9 @@ use super::{List, Parsed, at_most, distinct, each, no_larger};
 /// What a program that copies must be told, or it copies nothing that we know of.
 pub(crate) const OF_COPIES: &[&str] = &["{src}", "{dst}"];
 
+/// What a program that sends must be told, or it sends something else or elsewhere.
+pub(crate) const OF_SENDERS: &[&str] = &["{port}", "{size}"];
+
 /// What a program that serves must be told, or nobody finds it.
 pub(crate) const OF_SERVERS: &[&str] = &["{port}"];
 
@@ -34,7 +37,7 @@ pub(crate) fn connections(text: &str) -> Parsed<List<u32>> {
 /// `NAME=prog {src} {dst}` or `NAME=prog {port}`, split as a shell would split it, of
 /// which there is none.
 pub(crate) fn external(text: &str) -> Parsed<External> {
-    let advice = "write NAME='prog {src} {dst} {block}', or of a server NAME='prog {port}'";
+    let advice = "write NAME='prog {port}', or of a program that copies NAME='prog {src} {dst}'";
     let (name, command) =
         text.split_once('=').ok_or_else(|| format!("`{text}` names no program: {advice}"))?;
     let name = name.trim();
@@ -46,8 +49,8 @@ pub(crate) fn external(text: &str) -> Parsed<External> {
     }
     if let Some(key) = lacking(&argv, OF_COPIES).filter(|_| lacking(&argv, OF_SERVERS).is_some()) {
         return Err(format!(
-            "`{command}` lacks {key}, or of a server {{port}}: it would not know what to work on; \
-             {advice}"
+            "`{command}` lacks {{port}}, or of a program that copies {key}: it would not know what to \
+             work on; {advice}"
         ));
     }
     if argv[0].contains('{') {

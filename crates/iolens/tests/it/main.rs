@@ -37,6 +37,7 @@ mod pty;
 mod resume;
 #[path = "../../../store/tests/it/sample.rs"]
 mod sample;
+mod senders;
 mod serve;
 mod server_run;
 #[path = "../../../../tests/support/skip.rs"]

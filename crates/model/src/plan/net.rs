@@ -39,6 +39,7 @@ impl NetAxes {
             tuning: self.tuning.at(net.tuning),
             allow_sysctl: self.allow_sysctl,
             direction: self.direction,
+            external: self.external.clone(),
         }
     }
 
@@ -107,6 +108,7 @@ mod tests {
             },
             allow_sysctl: false,
             direction: Direction::Rx,
+            external: Vec::new(),
         };
         let settings = net.settings();
         assert_eq!(settings.len(), 32 + 64 + 8 + 32);

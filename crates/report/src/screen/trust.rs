@@ -8,7 +8,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
 use super::show;
-use crate::findings::{self, Finding};
+use crate::findings::{self, Finding, SenderConnections};
 use crate::groups::{distinct, grouped};
 use crate::number::{count, list};
 use crate::words;
@@ -123,6 +123,21 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
         Finding::Dropped => "sink drops what is sent: this shows what a send costs down to the \
                              device, and nothing is delivered"
             .to_owned(),
+        Finding::HeldBack { programs } => format!(
+            "{} without TCP_NODELAY, which iolens sets: small messages share segments",
+            verb(programs, "sends", "send")
+        ),
+        Finding::Connections { programs } => {
+            let one = |found: &SenderConnections| {
+                let SenderConnections { program, made, threads } = found;
+                format!(
+                    "{program} makes {} for {}",
+                    count(*made, "connection"),
+                    count(*threads, "thread")
+                )
+            };
+            list(&programs.iter().map(one).collect::<Vec<_>>())
+        }
         Finding::Drift { over_run } => {
             let faster = if *over_run < 0.0 { "sped up" } else { "slowed down" };
             let by = change_by(1.0 + over_run.abs());
@@ -137,6 +152,11 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
         ),
         _ => return None,
     })
+}
+
+/// Who does something, and the verb in their number.
+fn verb(who: &[String], one: &str, several: &str) -> String {
+    format!("{} {}", list(who), if who.len() == 1 { one } else { several })
 }
 
 /// How noisy it was, what is invalid, what was not read.

@@ -123,12 +123,13 @@ impl<'a> Process<'a> {
                 Trouble::failed(format!("cannot sync {}: {errno}", place.display()))
             })?;
         }
-        let spent = self.tally.children.get_or_insert_default();
-        spent.cpu_ns += u64::try_from(ended.cpu.as_nanos()).unwrap_or(u64::MAX);
-        spent.voluntary_switches += ended.voluntary_switches;
-        spent.involuntary_switches += ended.involuntary_switches;
-        spent.minor_faults += ended.minor_faults;
-        spent.major_faults += ended.major_faults;
+        self.tally.children.get_or_insert_default().add(&Children {
+            cpu_ns: u64::try_from(ended.cpu.as_nanos()).ok(),
+            voluntary_switches: Some(ended.voluntary_switches),
+            involuntary_switches: Some(ended.involuntary_switches),
+            minor_faults: Some(ended.minor_faults),
+            major_faults: Some(ended.major_faults),
+        });
         Ok(())
     }
 }

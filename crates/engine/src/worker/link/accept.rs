@@ -22,6 +22,9 @@ const STRANGERS_MAX: usize = 64;
 pub(crate) struct Doors {
     tcp: tcp::Listener,
     mptcp: Option<tcp::Listener>,
+    /// Of programs of the user's, each with the index of its arm: of a port of its own, or one
+    /// could be taken for another.
+    programs: Vec<(usize, tcp::Listener)>,
 }
 
 impl Doors {
@@ -39,7 +42,9 @@ impl Doors {
             listen(trial, address, &options, connections)
         };
         let mptcp = needs(|transport| transport == Transport::Mptcp).then(|| open(true));
-        Ok(Doors { tcp: open(false)?, mptcp: mptcp.transpose()? })
+        let arms = (0..trial.arms.len()).filter(|&arm| trial.sender(arm).is_some());
+        let programs = arms.map(|arm| Ok((arm, open(false)?))).collect::<Result<_, Failure>>()?;
+        Ok(Doors { tcp: open(false)?, mptcp: mptcp.transpose()?, programs })
     }
 
     /// Where they are.
@@ -49,6 +54,11 @@ impl Doors {
         Ok(Peer {
             tcp: self.tcp.address()?,
             mptcp: self.mptcp.as_ref().map(tcp::Listener::address).transpose()?,
+            programs: self
+                .programs
+                .iter()
+                .map(|(arm, door)| Ok((*arm, door.address()?)))
+                .collect::<Result<_, tcp::SetupError>>()?,
         })
     }
 }
@@ -101,8 +111,9 @@ pub(crate) fn accept(
     let mut whole = |lane| with_datagrams(trial, lane, address, &mut ports);
     let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(&mut whole).collect());
     let by_arm = by_arm.collect::<Result<_, Failure>>()?;
+    let program_doors = doors.programs;
     let doors = [Some(doors.tcp), doors.mptcp].into_iter().flatten().collect();
-    Ok(Links { by_arm, signals, doors, strangers, ports })
+    Ok(Links { by_arm, signals, doors, strangers, ports, program_doors, ..Links::none() })
 }
 
 /// What has come so far, by place and thread.
@@ -218,7 +229,7 @@ fn nobody_came(trial: &Trial, error: tcp::SetupError) -> Failure {
 const TURNED_AWAY_MAX: u64 = 4096;
 
 /// Closes the connections that wait at a door; how many they were.
-pub(super) fn turn_away(door: &tcp::Listener) -> u64 {
+pub(crate) fn turn_away(door: &tcp::Listener) -> u64 {
     counted(|| poll::is_readable(door.as_fd(), 0) == Ok(true) && door.accept().is_ok())
 }
 

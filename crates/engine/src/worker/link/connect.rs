@@ -44,7 +44,8 @@ pub(crate) fn connect(
     let mut whole = |lane| connector.with_datagrams(lane, address, &mut ports);
     let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(&mut whole).collect());
     let by_arm = by_arm.collect::<Result<_, Failure>>()?;
-    Ok(Links { by_arm, signals, ports, ..Links::none() })
+    let program_addresses = peer.programs.clone();
+    Ok(Links { by_arm, signals, ports, program_addresses, ..Links::none() })
 }
 
 /// A connection to another machine that is not made, while that machine hears our orders.

@@ -19,7 +19,7 @@ pub struct Lane {
 
 impl Lane {
     /// A connection, which does for both.
-    pub(super) fn connection(transport: Transport, fd: OwnedFd) -> Lane {
+    pub(crate) fn connection(transport: Transport, fd: OwnedFd) -> Lane {
         Lane { transport, data: fd, back: None }
     }
 

@@ -48,6 +48,7 @@ fn trial(file: &TestFile, id: &str, setting: WriteSetting, threads: u32, size: u
             regions: Some(TrialRegions { bytes: REGION, count: 2 }),
         }),
         copies: None,
+        senders: Vec::new(),
         servers: None,
         tx_cpus: Vec::new(),
         rx_cpus: Vec::new(),

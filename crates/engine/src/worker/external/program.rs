@@ -1,0 +1,339 @@
+//! The sending end of a program's slice: starts the program, waits for what the receiving end
+//! says of it, and ends it.
+
+use std::fs::File;
+use std::io::Seek;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use iolens_model::copy::{External, SenderTask};
+use iolens_model::outcome::{NODELAY, NODELAY_OFF};
+use iolens_sys::errno::Errno;
+use iolens_sys::kin::{self, Tree};
+use iolens_sys::launch::Begun;
+use iolens_sys::proc::Root;
+use iolens_sys::{affinity, clock, file, poll, socket, tcp, usage};
+
+use super::{ENDED, Portion};
+use crate::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
+use crate::spawn;
+use crate::worker::link;
+
+/// How long a program may take to end behind its last message, ns.
+const ENDING_NS: u64 = 5_000_000_000;
+
+/// One wait of several for the other end, ns.
+const HEARING_NS: u64 = 1_000_000_000;
+
+/// Time between two looks whether it has, ns.
+const LOOK_NS: u64 = 1_000_000;
+
+/// What the processes of a program were charged so far.
+#[derive(Debug, PartialEq, Eq)]
+struct Charged {
+    processes: Vec<u32>,
+    cpu_ns: u64,
+    /// Of those that have ended.
+    buried_ticks: u64,
+}
+
+impl Charged {
+    /// Of a process and all that it has started; `None` where one of them cannot be read.
+    fn of(pid: u32) -> Option<Charged> {
+        let root = Root::real();
+        // Of one that has ended the tree is empty, and its clock is still there.
+        let mut processes = Tree::below(&root, pid).processes;
+        if processes.is_empty() {
+            processes.push(pid);
+        }
+        let cpu_ns =
+            processes.iter().map(|&pid| usage::cpu_ns_of(pid).ok()).sum::<Option<u64>>()?;
+        let buried = |&pid: &u32| kin::whole(&root, pid).map(|whole| whole.children_ticks);
+        let buried_ticks = processes.iter().map(buried).sum::<Option<u64>>()?;
+        Some(Charged { processes, cpu_ns, buried_ticks })
+    }
+
+    /// CPU time since an earlier reading, ns; `None` where processes came or went, whose part is
+    /// not known.
+    fn since(&self, earlier: &Charged) -> Option<u64> {
+        let same = |of: &Charged| (of.processes.clone(), of.buried_ticks);
+        (same(self) == same(earlier)).then(|| self.cpu_ns.saturating_sub(earlier.cpu_ns))
+    }
+}
+
+/// A program that is an arm, as the first thread has it.
+pub(crate) struct SendingProgram<'a> {
+    external: &'a External,
+    /// The messages of the next slice are in it.
+    task: SenderTask,
+    /// The connection on which the ends keep step.
+    lane: BorrowedFd<'a>,
+    /// Where it may run; the thread that starts it is bound to the first of them.
+    cpus: Vec<u32>,
+    portion: Portion,
+    /// What it says of its errors.
+    errors: File,
+    /// What its socket was like in the first slice.
+    facts: Option<Vec<Fact>>,
+    begun: Option<Begun>,
+    trouble: Option<Trouble>,
+    tally: Tally,
+}
+
+impl<'a> SendingProgram<'a> {
+    /// A program that is started with each slice.
+    ///
+    /// Errors: it cannot be found, or there is no file for its errors.
+    pub(crate) fn new(
+        external: &'a External,
+        task: SenderTask,
+        lane: BorrowedFd<'a>,
+        cpus: Vec<u32>,
+    ) -> Result<SendingProgram<'a>, Trouble> {
+        let name = external.argv.first().map_or("", String::as_str);
+        let found = spawn::find(name).map_err(Trouble::refused)?;
+        spawn::may_start(&found).map_err(|errno| {
+            Trouble::refused(format!("cannot start {}: {errno}", found.display()))
+        })?;
+        let errors = file::in_folder(&std::env::temp_dir())
+            .map_err(|errno| Trouble::failed(format!("cannot make a file for errors: {errno}")))?;
+        Ok(SendingProgram {
+            external,
+            task,
+            lane,
+            cpus,
+            portion: Portion::of(0, task.size.0),
+            errors,
+            facts: None,
+            begun: None,
+            trouble: None,
+            tally: Tally { children: Some(Children::default()), ..Tally::default() },
+        })
+    }
+
+    /// Starts it on all of its processors.
+    fn start(&self) -> Result<Begun, Trouble> {
+        let name = &self.external.name;
+        let cannot = |what: &str, errno: Errno| {
+            Trouble::failed(format!("cannot {what} for `{name}`: {errno}"))
+        };
+        let copy = self.errors.try_clone().map_err(|e| cannot("duplicate a file", e.into()))?;
+        let argv = self.external.with_task(&self.task);
+        let mut program = spawn::program(&argv, copy).map_err(Trouble::refused)?;
+        affinity::restrict_thread(&self.cpus).map_err(|e| cannot("give up a CPU", e))?;
+        let begun = program.begin();
+        affinity::pin_thread(self.cpus[0]).map_err(|e| cannot("take a CPU again", e))?;
+        begun.map_err(|errno| Trouble::failed(format!("cannot start `{name}`: {errno}")))
+    }
+
+    /// Waits until the receiving end says something, or hangs up, and tells it if the program has
+    /// ended. It gives up if nothing comes.
+    ///
+    /// Errors: the program has failed; of the calls.
+    fn hear(&mut self, begun: &Begun) -> Result<(), Errno> {
+        let ended = begun.watch()?;
+        let mut is_told = false;
+        loop {
+            let ready = match is_told {
+                true => poll::some_readable([self.lane], HEARING_NS).map(|[lane]| [lane, false]),
+                false => poll::some_readable([self.lane, ended.as_fd()], HEARING_NS),
+            };
+            match ready {
+                Ok([true, _]) => return Ok(()),
+                Ok([false, true]) => {
+                    self.must_have_succeeded(begun)?;
+                    link::send(self.lane, ENDED)?;
+                    is_told = true;
+                }
+                Ok([false, false]) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    fn must_have_succeeded(&mut self, begun: &Begun) -> Result<(), Errno> {
+        let status = ExitStatus::from_raw(begun.peek()?.unwrap_or_default());
+        if status.success() {
+            return Ok(());
+        }
+        let how = spawn::obituary(status, &self.errors);
+        self.trouble = Some(Trouble::failed(format!("`{}` {how}", self.external.name)));
+        Err(Errno::EIO)
+    }
+
+    /// From when on what counts comes, ns.
+    fn hear_begin(&mut self, begun: &Begun) -> Result<u64, Errno> {
+        self.hear(begun)?;
+        let mut time = [0; 8];
+        let mut filled = 0;
+        while filled < time.len() {
+            match socket::recv(self.lane, &mut time[filled..]) {
+                Ok(0) => return Err(Errno::ENODATA),
+                Ok(n) => filled += n,
+                Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(u64::from_le_bytes(time))
+    }
+
+    /// The options of its connection, which are its own. That it may not be looked at is one of
+    /// these facts.
+    fn socket_facts(&self, begun: &Begun) -> Vec<Fact> {
+        let root = Root::real();
+        let mut sockets = Vec::new();
+        for pid in Tree::below(&root, begun.id()).processes {
+            match kin::sockets_of(&root, pid) {
+                Ok(own) => sockets.extend(own),
+                // It has ended meanwhile.
+                Err(Errno::ENOENT | Errno::ESRCH) => {}
+                Err(errno) => {
+                    return vec![("socket options", format!("cannot be read: {errno}"))];
+                }
+            }
+        }
+        let is_its = |fd: &OwnedFd| {
+            tcp::peer_address(fd.as_fd()).is_ok_and(|peer| peer == self.task.receiver)
+        };
+        let own = sockets.iter().find(|fd| is_its(fd)).map(|fd| tcp::read_back(fd.as_fd()));
+        let Some(Ok(own)) = own else { return Vec::new() };
+        let nodelay = if own.nodelay { "on" } else { NODELAY_OFF };
+        vec![
+            (NODELAY, nodelay.to_owned()),
+            ("SO_SNDBUF, bytes", own.send_buffer_bytes.to_string()),
+            ("congestion control", own.congestion),
+        ]
+    }
+
+    fn send(&mut self, begun: &Begun) -> Result<Span, Errno> {
+        let first_call_ns = self.hear_begin(begun)?;
+        if self.facts.is_none() {
+            self.facts = Some(self.socket_facts(begun));
+        }
+        let before = Charged::of(begun.id());
+        // The receipt is left for who waits for it on every lane.
+        self.hear(begun)?;
+        let after = Charged::of(begun.id());
+        let cpu_ns = after.zip(before).and_then(|(after, before)| after.since(&before));
+        self.tally.children.get_or_insert_default().add(&Children {
+            cpu_ns,
+            voluntary_switches: None,
+            involuntary_switches: None,
+            minor_faults: None,
+            major_faults: None,
+        });
+        self.tally.messages += self.portion.messages;
+        self.tally.bytes += self.portion.counted_bytes();
+        Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })
+    }
+
+    /// Waits until it has ended by itself.
+    fn ends(&mut self, begun: &Begun) -> Result<(), Trouble> {
+        let name = &self.external.name;
+        let watch = || -> Result<bool, Errno> {
+            let (ended, deadline_ns) = (begun.watch()?, clock::monotonic_ns() + ENDING_NS);
+            while poll::is_readable(ended.as_fd(), LOOK_NS) != Ok(true) {
+                if clock::monotonic_ns() >= deadline_ns {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        match watch() {
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(Trouble::failed(format!(
+                    "`{name}` has not ended within {} s of its last message",
+                    ENDING_NS / 1_000_000_000
+                )));
+            }
+            Err(errno) => {
+                return Err(Trouble::failed(format!("cannot wait for `{name}`: {errno}")));
+            }
+        }
+        self.must_have_succeeded(begun).map_err(|errno| {
+            let cannot = || Trouble::failed(format!("cannot wait for `{name}`: {errno}"));
+            self.trouble.take().unwrap_or_else(cannot)
+        })
+    }
+
+    fn kill(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            begun.kill();
+            let _ = begun.wait();
+        }
+    }
+}
+
+impl Drop for SendingProgram<'_> {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Sender for SendingProgram<'_> {
+    fn prepare(&mut self, messages: u64) -> Result<(), Trouble> {
+        self.portion = Portion::of(messages, self.task.size.0);
+        self.task.messages = self.portion.all();
+        // What it said of earlier slices is not what it will say of this one.
+        let emptied = self.errors.set_len(0).and_then(|()| (&self.errors).rewind());
+        emptied.map_err(|e| {
+            Trouble::failed(format!("cannot empty the file for errors: {}", Errno::from(e)))
+        })?;
+        self.begun = Some(self.start()?);
+        Ok(())
+    }
+
+    fn run(&mut self, _budget: &Budget) -> Result<Span, Errno> {
+        let begun = self.begun.take().ok_or(Errno::ESRCH)?;
+        let done = self.send(&begun);
+        self.begun = Some(begun);
+        done
+    }
+
+    /// One that would send for ever is ended before the next slice.
+    fn idle(&mut self) -> Result<bool, Errno> {
+        if !self.external.counts_messages() {
+            self.kill();
+        }
+        Ok(true)
+    }
+
+    fn conclude(&mut self) -> Result<(), Trouble> {
+        let Some(begun) = self.begun.take() else { return Ok(()) };
+        let ended = self.ends(&begun);
+        self.begun = Some(begun);
+        self.kill();
+        ended
+    }
+
+    fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    fn explain(&mut self) -> Option<Trouble> {
+        self.trouble.take()
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        self.facts.clone().unwrap_or_default()
+    }
+}
+
+/// What the other threads of the sending end do while a program sends: nothing.
+pub(crate) struct Bystander;
+
+impl Sender for Bystander {
+    fn run(&mut self, _budget: &Budget) -> Result<Span, Errno> {
+        Ok(Span::none())
+    }
+
+    fn idle(&mut self) -> Result<bool, Errno> {
+        Ok(true)
+    }
+
+    fn tally(&self) -> Tally {
+        Tally { children: Some(Children::default()), ..Tally::default() }
+    }
+}
