@@ -2,6 +2,7 @@
 
 mod bare_loops;
 mod rivals;
+mod senders;
 
 use std::collections::BTreeSet;
 
@@ -15,6 +16,7 @@ pub use rivals::free_port;
 pub const FUNCTIONS: Functions = &[
     ("iperf3", rivals::iperf3),
     ("bare-loops", bare_loops::check),
+    ("senders", senders::check),
     ("throttle", throttle),
     ("throttle-all", throttle_all),
     ("mapped", mapped),
