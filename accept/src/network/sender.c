@@ -32,8 +32,10 @@ static void die(const char *what) {
 }
 
 static int dial(void) {
-    int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-    if (fd < 0 || connect(fd, (void *)&receiver, sizeof receiver)) die("connect");
+    int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1, buffer = 512 << 10;
+    /* As large as those of iolens, or the programs would differ in that. */
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer)) die("send buffer");
+    if (connect(fd, (void *)&receiver, sizeof receiver)) die("connect");
     if (!nagle && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one)) die("nodelay");
     if (way == 'z' && setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one)) die("zerocopy");
     return fd;

@@ -526,6 +526,13 @@ pub const NODELAY: &str = "TCP_NODELAY";
 /// The value of [`NODELAY`] of a program whose small messages may be held back (tcp(7)).
 pub const NODELAY_OFF: &str = "off";
 
+/// The fact of a program that sends which says how large its send buffer is, bytes, as the kernel
+/// reads it back.
+pub const SEND_BUFFER: &str = "SO_SNDBUF, bytes";
+
+/// The same of the methods beside it.
+pub const OUR_SEND_BUFFER: &str = "SO_SNDBUF of the methods of iolens, bytes";
+
 /// The fact of a program that sends which says how many connections it made, where they are not
 /// one for each thread.
 pub const CONNECTIONS: &str = "connections";

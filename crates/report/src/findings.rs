@@ -6,7 +6,9 @@ mod files;
 use iolens_model::arm::Role;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
-use iolens_model::outcome::{CONNECTIONS, NODELAY, NODELAY_OFF, Status};
+use iolens_model::outcome::{
+    CONNECTIONS, NODELAY, NODELAY_OFF, OUR_SEND_BUFFER, SEND_BUFFER, Status,
+};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
@@ -83,6 +85,16 @@ pub enum Finding {
     HeldBack {
         /// Their names.
         programs: Vec<String>,
+    },
+    /// Programs of the user's whose send buffers are at least twice or at most half as large as
+    /// those of all others.
+    SendBuffers {
+        /// Their names.
+        programs: Vec<String>,
+        /// The largest of theirs.
+        theirs_bytes: u64,
+        /// Those of all others.
+        ours_bytes: u64,
     },
     /// Programs of the user's that do not make one connection for each thread.
     Connections {
@@ -495,9 +507,24 @@ fn of_senders(plan: &Plan, analysis: &Analysis) -> Vec<Finding> {
     });
     let connections = distinct(connections);
     let held_back = (!programs.is_empty()).then_some(Finding::HeldBack { programs });
+    let number_of = |arm: &str, name: &str| {
+        let own = facts().filter(|fact| fact.arm == arm && fact.name == name);
+        own.filter_map(|fact| fact.value.parse::<u64>().ok()).max()
+    };
+    let buffers = names.iter().filter_map(|&name| {
+        let (own, ours) = (number_of(name, SEND_BUFFER)?, number_of(name, OUR_SEND_BUFFER)?);
+        (own >= 2 * ours || ours >= 2 * own).then(|| (name.to_owned(), own, ours))
+    });
+    let buffers: Vec<(String, u64, u64)> = buffers.collect();
+    let largest = buffers.iter().map(|&(_, own, ours)| (own, ours)).max();
+    let buffers = largest.map(|(theirs_bytes, ours_bytes)| Finding::SendBuffers {
+        programs: buffers.into_iter().map(|(name, ..)| name).collect(),
+        theirs_bytes,
+        ours_bytes,
+    });
     let programs = connections;
     let shared = (!programs.is_empty()).then_some(Finding::Connections { programs });
-    held_back.into_iter().chain(shared).collect()
+    [shared, held_back, buffers].into_iter().flatten().collect()
 }
 
 fn neighbours(analysis: &Analysis) -> Option<Finding> {
@@ -527,6 +554,7 @@ mod tests {
             Finding::Sequential,
             Finding::Dropped,
             Finding::HeldBack { programs: Vec::new() },
+            Finding::SendBuffers { programs: Vec::new(), theirs_bytes: 2, ours_bytes: 1 },
             Finding::Connections { programs: Vec::new() },
             Finding::Neighbours { correlation: 0.2, widened: 1.2 },
             Finding::Warning { warning: Warning::CountersClosed },

@@ -5,6 +5,7 @@ use iolens_document::{Answer, Label, Text, change_by, change_interval};
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
+use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
 use super::show;
@@ -126,6 +127,12 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
         Finding::HeldBack { programs } => format!(
             "{} without TCP_NODELAY, which iolens sets: small messages share segments",
             verb(programs, "sends", "send")
+        ),
+        Finding::SendBuffers { programs, theirs_bytes, ours_bytes } => format!(
+            "{} from buffers of {}, iolens from {} (--socket-buffer)",
+            verb(programs, "sends", "send"),
+            Bytes(*theirs_bytes),
+            Bytes(*ours_bytes),
         ),
         Finding::Connections { programs } => {
             let one = |found: &SenderConnections| {

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use iolens_model::copy::{External, SenderTask};
-use iolens_model::outcome::{NODELAY, NODELAY_OFF};
+use iolens_model::outcome::{NODELAY, NODELAY_OFF, OUR_SEND_BUFFER, SEND_BUFFER};
 use iolens_sys::errno::Errno;
 use iolens_sys::kin::{self, Tree};
 use iolens_sys::launch::Begun;
@@ -199,22 +199,32 @@ impl<'a> SendingProgram<'a> {
         let own = sockets.iter().find(|fd| is_its(fd)).map(|fd| tcp::read_back(fd.as_fd()));
         let Some(Ok(own)) = own else { return Vec::new() };
         let nodelay = if own.nodelay { "on" } else { NODELAY_OFF };
-        vec![
+        let mut facts = vec![
             (NODELAY, nodelay.to_owned()),
-            ("SO_SNDBUF, bytes", own.send_buffer_bytes.to_string()),
+            (SEND_BUFFER, own.send_buffer_bytes.to_string()),
             ("congestion control", own.congestion),
-        ]
+        ];
+        // The lane has the options of our methods' connections.
+        let ours = tcp::read_back(self.lane).ok();
+        facts.extend(ours.map(|ours| (OUR_SEND_BUFFER, ours.send_buffer_bytes.to_string())));
+        facts
     }
 
     fn send(&mut self, begun: &Begun) -> Result<Span, Errno> {
         let first_call_ns = self.hear_begin(begun)?;
-        if self.facts.is_none() {
+        let is_first = self.facts.is_none();
+        if is_first {
             self.facts = Some(self.socket_facts(begun));
         }
         let before = Charged::of(begun.id());
         // The receipt is left for who waits for it on every lane.
         self.hear(begun)?;
         let after = Charged::of(begun.id());
+        // The kernel lets a send buffer grow while there is much to send (tcp(7)).
+        let later = if is_first { self.socket_facts(begun) } else { Vec::new() };
+        if later.len() > 1 {
+            self.facts = Some(later);
+        }
         let cpu_ns = after.zip(before).and_then(|(after, before)| after.since(&before));
         self.tally.children.get_or_insert_default().add(&Children {
             cpu_ns,
