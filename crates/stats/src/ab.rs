@@ -23,6 +23,7 @@
 
 mod copies;
 mod findings;
+mod links;
 mod power;
 mod run;
 mod sample;
@@ -40,8 +41,8 @@ use iolens_model::ab::{AbMode, AbQuantity};
 use serde::Serialize;
 
 pub use self::findings::{
-    AbContrast, AbCopies, AbJudgement, AbMissing, AbMissingWhy, AbNoise, AbPower, AbReason,
-    AbVerdict,
+    AbContrast, AbCopies, AbJudgement, AbLinkMean, AbLinkSide, AbLinks, AbMissing, AbMissingWhy,
+    AbNoise, AbPower, AbReason, AbVerdict,
 };
 pub use self::run::{AbAnalysis, AbArmFigures, AbCallRate, AbCell, analyse, at};
 use self::sample::Sample;
@@ -51,6 +52,9 @@ use crate::estimate::Interval;
 
 /// Units under which there is no verdict.
 pub const AB_UNITS_MIN: u32 = 12;
+
+/// Links of a side under which there is no verdict: their spread would not be known.
+pub const AB_LINKS_MIN: u32 = 4;
 
 /// Largest slowdown that relinking one source has shown, as a fraction of user time. Of 43 pairs
 /// of links of SQLite (shuffled sections, padding before the code), measured on one CPU (EPYC
@@ -117,6 +121,8 @@ impl AbLook {
 pub struct AbInput<'a> {
     /// What counts as one value.
     pub unit: AbUnit,
+    /// Whether programs are several links each, over which intervals are taken.
+    pub by_link: bool,
     /// What was measured in one cell.
     pub trials: &'a [AbTrial],
     /// By arm, the baseline first: what layout may explain, from [`layout_allowance`]. The

@@ -30,6 +30,7 @@ fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
         programs: vec![program("main", "../base/bench"), program("pr", "./bench")],
         parameters,
         judged: vec![AbQuantity::Time, AbQuantity::Cpu],
+        links: false,
         in_place: false,
         different_output: false,
         ignore_exit: false,
@@ -41,6 +42,7 @@ fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
         path: path.to_owned(),
         sha256: digit.repeat(64),
         is_elf: true,
+        links: Vec::new(),
     };
     header.programs = vec![facts("/src/base/bench", "a"), facts("/src/bench", "b")];
     header.end.as_mut().expect("it ended").stopped_by = StoppedBy::Precision;

@@ -137,6 +137,7 @@ fn cell(
     let budget_units = share.map(|share| scaled(units(unit, &trials), share));
     let input = AbInput {
         unit,
+        by_link: axes.links,
         trials: &trials,
         allowances: &allowances,
         judged: &axes.judged,
