@@ -45,7 +45,9 @@ impl Linked {
             let own = Sample::of_arms(&alone, arm, quantity);
             units = units.saturating_add(own.units);
             let lns = match own.values {
-                Values::Trials(moments) => moments.map(|moments| moments.mean).into_iter().collect(),
+                Values::Trials(moments) => {
+                    moments.map(|moments| moments.mean).into_iter().collect()
+                }
                 Values::Pairs(pairs) => pairs,
                 Values::Links(_) => Vec::new(),
             };
@@ -80,7 +82,8 @@ impl Linked {
     /// problem when several different population variances are involved, Biometrika 34, 1947).
     pub(super) fn spread(&self) -> Option<Spread> {
         let [Some(a), Some(b)] = self.moments() else { return None };
-        let of = |side: Moments| Some((side.sd?.powi(2) / f64::from(side.n), f64::from(side.n - 1)));
+        let of =
+            |side: Moments| Some((side.sd?.powi(2) / f64::from(side.n), f64::from(side.n - 1)));
         let ((a, a_freedom), (b, b_freedom)) = (of(a)?, of(b)?);
         let freedom = (a + b).powi(2) / (a * a / a_freedom + b * b / b_freedom);
         // Where nothing varies both are 0.
@@ -101,8 +104,10 @@ impl Linked {
             let own = Moments::of(&lns(&self.sides[side]))?;
             // What makes the arm slower makes the ratio larger, and of the baseline smaller.
             let sign = if side == 0 { -1.0 } else { 1.0 };
-            let mean =
-                |&(link, ln): &(u32, f64)| AbLinkMean { link, change: change(sign * (ln - own.mean)) };
+            let mean = |&(link, ln): &(u32, f64)| AbLinkMean {
+                link,
+                change: change(sign * (ln - own.mean)),
+            };
             Some(AbLinkSide {
                 links: self.sides[side].iter().map(mean).collect(),
                 sd: own.sd.map(change),

@@ -67,7 +67,8 @@ fn errors_beyond(known: f64, freedom: f64, error: f64) -> Option<f64> {
 /// the degrees of freedom as they are.
 fn reach_of_links(linked: &Linked, times: f64, error: f64) -> Option<f64> {
     let freedom = linked.spread()?.freedom;
-    let variance = if times == 1.0 { linked.spread()?.variance } else { linked.variance_after(times)? };
+    let variance =
+        if times == 1.0 { linked.spread()?.variance } else { linked.variance_after(times)? };
     let reach = errors_beyond(freedom, freedom, error)? * variance.sqrt();
     Some(reach).filter(|reach| reach.is_finite())
 }

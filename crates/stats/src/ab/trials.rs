@@ -166,10 +166,8 @@ impl<'a> Source<'a> {
             let own = self.places.iter().flatten().find(|place| place.arm == arm);
             own.and_then(|place| place.link)
         };
-        let of_arm = |arm| AbArmRounds {
-            copies: [of_copy(arm, 0), of_copy(arm, 1)],
-            link: link(arm),
-        };
+        let of_arm =
+            |arm| AbArmRounds { copies: [of_copy(arm, 0), of_copy(arm, 1)], link: link(arm) };
         AbTrial { arms: (0..arms).map(of_arm).collect() }
     }
 }
