@@ -20,8 +20,8 @@ pub enum AbLinkError {
     Empty,
     /// The pattern has too few files.
     #[error(
-        "`{pattern}` is {found} of the {AB_LINKS_MIN} links that a verdict takes: link the same \
-         objects anew, with another layout each (docs/ab.md, Several links of one source)"
+        "`{pattern}` names {found} files, and a verdict takes {AB_LINKS_MIN} links at least: link \
+         the same objects again with other layouts (docs/ab.md, Several links of one source)"
     )]
     TooFew {
         /// As it was written.
@@ -186,8 +186,8 @@ mod tests {
             let why = found(&files, pattern).unwrap_err().to_string();
             assert!(why.contains(words), "{why}");
         };
-        check("a[0-9]", "is 3 of the 4 links");
-        check("c*", "is 0 of the 4 links");
+        check("a[0-9]", "names 3 files");
+        check("c*", "names 0 files");
         check("a*", "hold the same bytes");
         check("[a-b]*[1-3b]", "hold the same bytes");
         check("b", "is no ELF file");
