@@ -31,6 +31,8 @@ mod trials;
 mod verdict;
 
 #[cfg(test)]
+mod link_tests;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod simulation;
@@ -163,7 +165,7 @@ pub fn judge(input: &AbInput<'_>, look: AbLook) -> AbJudgement {
         for arm in arms.clone().skip(1) {
             let sample = Sample::of_arms(input, arm, quantity);
             if sample.units == 0 {
-                let why = why_missing(input.trials, arm, quantity);
+                let why = why_missing(input, arm, quantity);
                 judgement.missing.push(AbMissing { arm, quantity, why });
                 continue;
             }
@@ -175,11 +177,13 @@ pub fn judge(input: &AbInput<'_>, look: AbLook) -> AbJudgement {
     judgement
 }
 
-fn why_missing(trials: &[AbTrial], arm: usize, quantity: AbQuantity) -> AbMissingWhy {
-    let has = |arm| trials.iter().any(|trial| trial.has(arm, quantity));
+fn why_missing(input: &AbInput<'_>, arm: usize, quantity: AbQuantity) -> AbMissingWhy {
+    let has = |arm| input.trials.iter().any(|trial| trial.has(arm, quantity));
+    let alone = AbInput { by_link: false, ..*input };
     match (has(0), has(arm)) {
         (false, _) => AbMissingWhy::OfBaseline,
         (true, false) => AbMissingWhy::OfArm,
+        _ if Sample::of_arms(&alone, arm, quantity).units > 0 => AbMissingWhy::OfLinks,
         (true, true) => AbMissingWhy::NeverTogether,
     }
 }

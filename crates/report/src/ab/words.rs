@@ -75,6 +75,9 @@ impl<'a> Said<'a> {
         match missing.why {
             AbMissingWhy::OfBaseline => format!("no {what} of {}", self.name(0)),
             AbMissingWhy::OfArm => format!("no {what} of {}", self.name(missing.arm)),
+            AbMissingWhy::OfLinks => {
+                format!("it is not known which links of {} ran", self.name(missing.arm))
+            }
             AbMissingWhy::NeverTogether => {
                 let names = [0, missing.arm].map(|arm| self.name(arm).to_owned());
                 format!("no {what} of {} in one round", list(&names))

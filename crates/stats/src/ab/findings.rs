@@ -286,4 +286,6 @@ pub enum AbMissingWhy {
     OfArm,
     /// Both were, but in no round together.
     NeverTogether,
+    /// Both were, but it is not known which of their links ran.
+    OfLinks,
 }
