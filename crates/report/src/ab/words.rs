@@ -103,6 +103,9 @@ fn evidence(alike: &[&AbContrast]) -> String {
         Some(AbReason::TooFew { units, least }) => {
             format!("{units} of the {least} repetitions that a verdict takes")
         }
+        Some(AbReason::TooFewLinks { links: [base, arm], least }) => {
+            format!("{base} and {arm} of the {least} links that a verdict takes")
+        }
         Some(AbReason::WithinAllowance { .. }) => {
             format!("{changes}; linking the same source again can do that")
         }

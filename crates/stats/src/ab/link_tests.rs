@@ -232,7 +232,7 @@ fn looks_at_links_err_as_seldom_as_they_say_in_many_runs() {
 fn power(runs: u32) {
     for unit in [AbUnit::Trial, AbUnit::Round] {
         for (links, sd, known, then) in
-            [(8, 0.015, 64, 64), (8, 0.003, 16, 64), (16, 0.015, 64, 64), (16, 0.0, 32, 128)]
+            [(8, 0.015, 64, 64), (8, 0.003, 48, 96), (16, 0.015, 64, 64), (16, 0.0, 64, 128)]
         {
             let (normal, bursts) = (Normal::seeded(14), Bursts::seeded(15));
             let mut world = World { normal, bursts, unit, links, sd };

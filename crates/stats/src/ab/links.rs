@@ -121,7 +121,7 @@ impl Linked {
     }
 
     /// Of the residuals, when both links of a value are known. The noise of a trial is in the means
-    /// of both sides. `None` with fewer values than links.
+    /// of both sides. `None` with too few values.
     fn noise_of(&self, values: &[Value], unit: AbUnit) -> Option<f64> {
         let centre = self.centre()?;
         let of = |side: usize, link: u32| {
@@ -132,7 +132,9 @@ impl Linked {
         };
         let residuals: Vec<f64> = values.iter().filter_map(residual).collect();
         let links = self.sides[0].len() + self.sides[1].len();
-        let freedom = (residuals.len() + 1).checked_sub(links).filter(|freedom| *freedom > 0)?;
+        // Fewer than two values for each link tell too little.
+        let freedom =
+            (residuals.len() + 1).checked_sub(links).filter(|freedom| *freedom > links)?;
         let variance = match unit {
             AbUnit::Trial => residuals.iter().map(|r| r * r).sum::<f64>() / freedom as f64,
             // That of medians: π/2 times that of means, of noise that is normal in its middle,
