@@ -216,8 +216,10 @@ impl Course<'_> {
             }
             look = self.unit.next_look(self.units(pass));
             let analysis = ab::at(&self.run, AbLook::Early, Some(self.elapsed_ns()));
-            if analysis.is_some_and(|analysis| analysis.decided()) {
-                return Ok(StoppedBy::Precision);
+            match analysis {
+                Some(analysis) if analysis.decided() => return Ok(StoppedBy::Precision),
+                Some(analysis) if analysis.is_exhausted() => return Ok(StoppedBy::Stalled),
+                _ => {}
             }
         }
         Ok(StoppedBy::Passes)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::screen::place;
 use super::words::{Said, quantity, signed};
-use crate::number::{count, list, percent};
+use crate::number::{count, percent};
 
 /// By program what its links show of a quantity; the baseline by the first contrast.
 fn sides(cell: &AbCell, of: AbQuantity) -> Vec<(usize, &AbLinkSide)> {
@@ -21,13 +21,20 @@ fn sides(cell: &AbCell, of: AbQuantity) -> Vec<(usize, &AbLinkSide)> {
 
 /// How many links each program has, and how far they lie apart.
 pub(super) fn told(said: &Said<'_>, cell: &AbCell, of: AbQuantity) -> Option<String> {
-    let side = |(arm, side): (usize, &AbLinkSide)| {
-        let links = count(side.links.len(), "link");
-        let apart = side.apart().map(|apart| format!(" by up to {}", percent(apart)));
-        Some(format!("{links} of {}{}", said.name(arm), apart?))
-    };
-    let sides: Vec<String> = sides(cell, of).into_iter().filter_map(side).collect();
-    (!sides.is_empty()).then(|| format!("in {}, {} differ", quantity(of), list(&sides)))
+    let sides = sides(cell, of).into_iter();
+    let apart: Vec<_> = sides.filter_map(|(arm, side)| Some((arm, side, side.apart()?))).collect();
+    let told = apart.iter().enumerate().map(|(nth, (arm, side, apart))| {
+        let (n, name, apart) = (side.links.len(), said.name(*arm), percent(*apart));
+        match nth {
+            0 => format!(
+                "{} of {name} differ in {} by up to {apart}",
+                count(n, "link"),
+                quantity(of)
+            ),
+            _ => format!("{n} of {name} by up to {apart}"),
+        }
+    });
+    (!apart.is_empty()).then(|| told.collect::<Vec<_>>().join(", "))
 }
 
 /// Each link against the mean of those of its program.

@@ -65,6 +65,7 @@ fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
             None => Some("not ended, or killed"),
             Some(StoppedBy::Interrupted) => Some("interrupted"),
             Some(StoppedBy::Budget) => Some("out of time"),
+            Some(StoppedBy::Stalled) => Some("more trials of these links tell no more"),
             Some(StoppedBy::NothingUsable) => Some("nothing usable"),
             _ => None,
         }

@@ -7,6 +7,9 @@ use serde::Serialize;
 use super::AbLook;
 use crate::estimate::Interval;
 
+/// The part of a variance under which it is nothing: half of it is that of the width.
+const NOISE_SHARE_MIN: f64 = 0.05;
+
 /// What is concluded of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AbJudgement {
@@ -25,6 +28,13 @@ impl AbJudgement {
     #[must_use]
     pub fn decided(&self) -> bool {
         !self.contrasts.is_empty() && self.contrasts.iter().all(AbContrast::is_decided)
+    }
+
+    /// Whether it may end here because more trials tell no more of what is not decided.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        let is_over = |one: &AbContrast| one.is_decided() || one.is_exhausted();
+        !self.contrasts.is_empty() && self.contrasts.iter().all(is_over)
     }
 }
 
@@ -68,6 +78,14 @@ impl AbContrast {
             }
             AbVerdict::Invalid | AbVerdict::Small | AbVerdict::Inconclusive => false,
         }
+    }
+
+    /// Whether more trials of the same links leave the interval as wide as it is, to 3 %: the rest
+    /// is what links differ by.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        let share = self.links.as_ref().and_then(|links| links.noise_share);
+        share.is_some_and(|share| share < NOISE_SHARE_MIN)
     }
 }
 
@@ -191,6 +209,9 @@ pub struct AbLinks {
     pub baseline: AbLinkSide,
     /// Those of the arm.
     pub arm: AbLinkSide,
+    /// The part of the variance of the change that more trials of the same links would make
+    /// smaller, 0 to 1; `None` until each link has met each one of the other side.
+    pub noise_share: Option<f64>,
 }
 
 /// The links of a program.

@@ -7,7 +7,7 @@
 //! in the spread of both sides and so counts twice: where layout does not matter, intervals are up
 //! to √2 wider than they need be, and never too narrow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::ab::AbQuantity;
 
@@ -27,6 +27,8 @@ pub(super) struct Linked {
     sides: [Vec<(u32, f64)>; 2],
     /// The part of the variance of the centre that more trials of the same links make smaller.
     noise: Option<f64>,
+    /// Whether each link has met each one of the other side.
+    is_crossed: bool,
 }
 
 /// A value, and the links of the baseline and the arm that it is of.
@@ -54,7 +56,9 @@ impl Linked {
             values.extend(lns.into_iter().map(|ln| Value { links, ln }));
         }
         let sides = [0, 1].map(|side| by_link(&values, side, input.unit));
-        let mut linked = Linked { sides, noise: None };
+        let pairs: BTreeSet<[u32; 2]> = values.iter().map(|value| value.links).collect();
+        let is_crossed = pairs.len() == sides[0].len() * sides[1].len();
+        let mut linked = Linked { sides, noise: None, is_crossed };
         linked.noise = linked.noise_of(&values, input.unit);
         (units, linked)
     }
@@ -113,7 +117,13 @@ impl Linked {
                 sd: own.sd.map(change),
             })
         };
-        Some(AbLinks { baseline: side(0)?, arm: side(1)? })
+        let variance = self.spread().map(|spread| spread.variance).filter(|v| *v > 0.0);
+        let noise_share = self.noise.zip(variance).map(|(noise, all)| (noise / all).min(1.0));
+        Some(AbLinks {
+            baseline: side(0)?,
+            arm: side(1)?,
+            noise_share: noise_share.filter(|_| self.is_crossed),
+        })
     }
 
     fn moments(&self) -> [Option<Moments>; 2] {

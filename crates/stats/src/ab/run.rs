@@ -311,6 +311,12 @@ impl AbAnalysis {
         !self.cells.is_empty() && self.cells.iter().all(|cell| cell.judgement.decided())
     }
 
+    /// Whether more trials tell no more of what is not decided.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        !self.cells.is_empty() && self.cells.iter().all(|cell| cell.judgement.is_exhausted())
+    }
+
     /// Whether an arm is slower beyond δ and beyond what layout may explain.
     #[must_use]
     pub fn has_slower(&self) -> bool {
