@@ -80,9 +80,8 @@ fn linked(more: f64) -> Run {
             arm.ab.as_mut().expect("it is one of `ab`").link = Some(*link);
         }
         for slice in &mut trial.slices {
-            let more = |ns: u64| ns + ns / 200 * u64::from(of_arm[slice.arm]);
-            slice.tx.time_ns = more(slice.tx.time_ns);
-            slice.tx.task_clock_ns = slice.tx.task_clock_ns.map(more);
+            slice.tx.time_ns += slice.tx.time_ns / 200 * u64::from(of_arm[slice.arm]);
+            slice.tx.task_clock_ns = Some(slice.tx.time_ns);
         }
     }
     run
