@@ -190,18 +190,10 @@ impl Course<'_> {
     /// Passes until a look decides.
     fn passes(&mut self) -> Result<StoppedBy, Failure> {
         let baseline = self.run.header.plan.baseline.clone();
-        let budget_ns = self.run.header.plan.budget.0;
         let (mut longest_ns, mut look) = (0, self.unit.next_look(0));
         for pass in 1..=self.run.header.plan.passes.maximum {
             let begin_ns = self.elapsed_ns();
-            let round = self.passes_of_a_round();
-            let is_round = pass % round == 1 % round;
-            // Half a round of links is of use only where there is no whole one.
-            let next_ns = match begin_ns.checked_div(u64::from(pass - 1)) {
-                Some(a_pass_ns) if is_round => longest_ns.max(a_pass_ns * u64::from(round)),
-                _ => longest_ns,
-            };
-            if pass > 1 && begin_ns + next_ns > budget_ns {
+            if !self.has_time(pass, longest_ns) {
                 return Ok(StoppedBy::Budget);
             }
             if self.pass(pass)? == Status::Interrupted {
@@ -211,7 +203,7 @@ impl Course<'_> {
                 return Ok(StoppedBy::NothingUsable);
             }
             longest_ns = longest_ns.max(self.elapsed_ns() - begin_ns);
-            if self.units(pass) < look || !pass.is_multiple_of(round) {
+            if self.units(pass) < look || !pass.is_multiple_of(self.passes_of_a_round()) {
                 continue;
             }
             look = self.unit.next_look(self.units(pass));
@@ -223,6 +215,19 @@ impl Course<'_> {
             }
         }
         Ok(StoppedBy::Passes)
+    }
+
+    /// Whether a pass fits into the budget, of which the longest took so long; of links all that
+    /// are left of a round. In the first round any pass is of use, in others half of one is not.
+    fn has_time(&self, pass: u32, longest_ns: u64) -> bool {
+        let (begin_ns, round) = (self.elapsed_ns(), self.passes_of_a_round());
+        let before = u64::from(pass - 1);
+        let next_ns = match before % u64::from(round) {
+            _ if pass <= round => longest_ns,
+            0 => longest_ns + begin_ns / before * u64::from(round - 1),
+            _ => 0,
+        };
+        pass == 1 || begin_ns + next_ns <= self.run.header.plan.budget.0
     }
 
     /// Passes after which every link has been used equally often; 1 where there are none.
