@@ -193,3 +193,23 @@ impl AbCalls {
         if many > few { (after - before) / (many - few) } else { after }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As runs were stored before programs had links.
+    #[test]
+    fn what_has_no_links_is_read_as_one_file() {
+        let arm: AbArm = serde_json::from_str(r#"{"stray_lines":3}"#).unwrap();
+        assert_eq!((arm.link, arm.stray_lines), (None, 3));
+        let stored = r#"{"path":"/a","sha256":"00","is_elf":true}"#;
+        let facts: AbProgramFacts = serde_json::from_str(stored).unwrap();
+        assert!(facts.links.is_empty());
+        assert_eq!(serde_json::to_string(&facts).unwrap(), stored);
+        let axes = r#"{"mode":"loop","programs":[],"parameters":[],"judged":[],"in_place":false,
+            "different_output":false,"ignore_exit":false,"input":null,"prepare":null}"#;
+        let axes: AbAxes = serde_json::from_str(axes).unwrap();
+        assert!(!axes.links);
+    }
+}

@@ -128,7 +128,7 @@ pub struct AbInput<'a> {
     /// What was measured in one cell.
     pub trials: &'a [AbTrial],
     /// By arm, the baseline first: what layout may explain, from [`layout_allowance`]. The
-    /// baseline's is not used.
+    /// baseline's is not used, and none where intervals are taken over links.
     pub allowances: &'a [Option<f64>],
     /// What is judged.
     pub judged: &'a [AbQuantity],

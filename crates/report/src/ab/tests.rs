@@ -242,6 +242,13 @@ fn a_run_of_a_stranger_is_shown_or_not_and_never_panics() {
         ab.calls.iter_mut().for_each(|calls| calls.operations = [7, 7]);
     }
     assert!(all(&strange).contains("pr"));
+    let mut strange = linked(0.049);
+    for (nth, trial) in (0u32..).zip(&mut strange.trials) {
+        for arm in &mut trial.arms {
+            arm.ab.as_mut().expect("it is one of `ab`").link = Some(u32::MAX - nth % 4);
+        }
+    }
+    assert!(all(&strange).contains("4294967295"));
     let mut empty = run(0.049, Vec::new());
     empty.trials.clear();
     all(&empty);
