@@ -37,6 +37,10 @@ pub struct AbAxes {
     pub parameters: Vec<AbParameter>,
     /// What is judged; at least one.
     pub judged: Vec<AbQuantity>,
+    /// Whether the first word of each program is a pattern of several links of one source, of which
+    /// every trial runs one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub links: bool,
     /// Whether the files are run where they are, not from a fresh copy for each trial.
     pub in_place: bool,
     /// Whether arms may print or compute different things.
@@ -112,12 +116,36 @@ fn told((name, value): &(String, String)) -> String {
 /// What is known of a program before it is measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbProgramFacts {
-    /// The file that its first word names, found in `PATH` where it has no `/`.
+    /// The file that its first word names, found in `PATH` where it has no `/`; of several links
+    /// the first.
     pub path: String,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
     /// Whether it is an ELF file, in which relinking can move code.
     pub is_elf: bool,
+    /// All files that are links of its source; empty where it is one file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<AbLink>,
+}
+
+/// A file that is one of several links of a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AbLink {
+    /// The file.
+    pub path: String,
+    /// SHA-256 of it, in hexadecimal.
+    pub sha256: String,
+}
+
+impl AbProgramFacts {
+    /// The facts of one of its links, by its number; as they are where there is no such one.
+    #[must_use]
+    pub fn of_link(&self, number: usize) -> AbProgramFacts {
+        let Some(AbLink { path, sha256 }) = self.links.get(number).cloned() else {
+            return self.clone();
+        };
+        AbProgramFacts { path, sha256, is_elf: self.is_elf, links: Vec::new() }
+    }
 }
 
 /// What came of an arm in a trial besides the counts of its slices.
@@ -126,6 +154,9 @@ pub struct AbProgramFacts {
 pub struct AbArm {
     /// The word of a unit that the program announced; `None` where it announced none.
     pub unit: Option<String>,
+    /// Which of [`AbProgramFacts::links`] it ran, from 0; `None` where the program is one file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<u32>,
     /// What the program timed itself, ns, by the number of the slice; empty where it times nothing.
     pub own_ns: Vec<(u32, u64)>,
     /// SHA-256 of all that it printed or computed (`sum`), in hexadecimal; `None` where it told
@@ -160,5 +191,25 @@ impl AbCalls {
         let [few, many] = self.operations.map(|n| n as f64);
         let [before, after] = self.calls.map(|n| n as f64);
         if many > few { (after - before) / (many - few) } else { after }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As runs were stored before programs had links.
+    #[test]
+    fn what_has_no_links_is_read_as_one_file() {
+        let arm: AbArm = serde_json::from_str(r#"{"stray_lines":3}"#).unwrap();
+        assert_eq!((arm.link, arm.stray_lines), (None, 3));
+        let stored = r#"{"path":"/a","sha256":"00","is_elf":true}"#;
+        let facts: AbProgramFacts = serde_json::from_str(stored).unwrap();
+        assert!(facts.links.is_empty());
+        assert_eq!(serde_json::to_string(&facts).unwrap(), stored);
+        let axes = r#"{"mode":"loop","programs":[],"parameters":[],"judged":[],"in_place":false,
+            "different_output":false,"ignore_exit":false,"input":null,"prepare":null}"#;
+        let axes: AbAxes = serde_json::from_str(axes).unwrap();
+        assert!(!axes.links);
     }
 }

@@ -2,6 +2,7 @@
 //! `ab`. What is shown is an [`AbAnalysis`].
 
 mod json;
+mod links;
 mod page;
 mod screen;
 #[cfg(test)]

@@ -23,12 +23,15 @@
 
 mod copies;
 mod findings;
+mod links;
 mod power;
 mod run;
 mod sample;
 mod trials;
 mod verdict;
 
+#[cfg(test)]
+mod link_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -40,8 +43,8 @@ use iolens_model::ab::{AbMode, AbQuantity};
 use serde::Serialize;
 
 pub use self::findings::{
-    AbContrast, AbCopies, AbJudgement, AbMissing, AbMissingWhy, AbNoise, AbPower, AbReason,
-    AbVerdict,
+    AbContrast, AbCopies, AbJudgement, AbLinkMean, AbLinkSide, AbLinks, AbMissing, AbMissingWhy,
+    AbNoise, AbPower, AbReason, AbVerdict,
 };
 pub use self::run::{AbAnalysis, AbArmFigures, AbCallRate, AbCell, analyse, at};
 use self::sample::Sample;
@@ -51,6 +54,9 @@ use crate::estimate::Interval;
 
 /// Units under which there is no verdict.
 pub const AB_UNITS_MIN: u32 = 12;
+
+/// Links of a side under which there is no verdict: their spread would not be known.
+pub const AB_LINKS_MIN: u32 = 4;
 
 /// Largest slowdown that relinking one source has shown, as a fraction of user time. Of 43 pairs
 /// of links of SQLite (shuffled sections, padding before the code), measured on one CPU (EPYC
@@ -117,10 +123,12 @@ impl AbLook {
 pub struct AbInput<'a> {
     /// What counts as one value.
     pub unit: AbUnit,
+    /// Whether programs are several links each, over which intervals are taken.
+    pub by_link: bool,
     /// What was measured in one cell.
     pub trials: &'a [AbTrial],
     /// By arm, the baseline first: what layout may explain, from [`layout_allowance`]. The
-    /// baseline's is not used.
+    /// baseline's is not used, and none where intervals are taken over links.
     pub allowances: &'a [Option<f64>],
     /// What is judged.
     pub judged: &'a [AbQuantity],
@@ -157,7 +165,7 @@ pub fn judge(input: &AbInput<'_>, look: AbLook) -> AbJudgement {
         for arm in arms.clone().skip(1) {
             let sample = Sample::of_arms(input, arm, quantity);
             if sample.units == 0 {
-                let why = why_missing(input.trials, arm, quantity);
+                let why = why_missing(input, arm, quantity);
                 judgement.missing.push(AbMissing { arm, quantity, why });
                 continue;
             }
@@ -169,11 +177,13 @@ pub fn judge(input: &AbInput<'_>, look: AbLook) -> AbJudgement {
     judgement
 }
 
-fn why_missing(trials: &[AbTrial], arm: usize, quantity: AbQuantity) -> AbMissingWhy {
-    let has = |arm| trials.iter().any(|trial| trial.has(arm, quantity));
+fn why_missing(input: &AbInput<'_>, arm: usize, quantity: AbQuantity) -> AbMissingWhy {
+    let has = |arm| input.trials.iter().any(|trial| trial.has(arm, quantity));
+    let alone = AbInput { by_link: false, ..*input };
     match (has(0), has(arm)) {
         (false, _) => AbMissingWhy::OfBaseline,
         (true, false) => AbMissingWhy::OfArm,
+        _ if Sample::of_arms(&alone, arm, quantity).units > 0 => AbMissingWhy::OfLinks,
         (true, true) => AbMissingWhy::NeverTogether,
     }
 }

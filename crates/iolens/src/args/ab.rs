@@ -12,10 +12,14 @@ const AFTER: &str = "\
 iolens ab 'grep -c foo big.txt' 'rg -c foo big.txt'
 iolens ab --loop --names main,pr ../base/bench ./bench
 iolens ab --loop --with size=1KiB,64KiB 'node old.js {size}' 'node new.js {size}'
+iolens ab --loop --links --names main,pr 'out/main-*' 'out/pr-*'
 
 With --loop a program says `ready`, reads a number N from its standard input, does N operations and
 says `ok`, until its input ends: five lines in any language (docs/ab.md). Without it, a whole run of
 a command from start to end is one operation.
+
+With --links every trial runs one of at least 4 links of each program, so that the verdict is about
+the source and not about where one linker run put the code (docs/ab.md).
 
 Exit codes: 0 nothing is slower · 1 something is SLOWER · 2 a program cannot be started or does not
 speak the protocol · 3 undecided, with --strict · 4 nothing is usable · 130 interrupted";
@@ -43,6 +47,9 @@ pub(crate) struct Ab {
     #[arg(long, value_name = "NAME=LIST", value_parser = values::server::parameter,
           help_heading = MEASURED)]
     pub(crate) with: Vec<AbParameter>,
+    /// The first word of each command is a pattern of several links of one source: 'out/base-*'
+    #[arg(long, conflicts_with = "against", help_heading = MEASURED)]
+    pub(crate) links: bool,
     /// Standard input of every run of a command [default: empty]
     #[arg(long, value_name = "FILE", conflicts_with = "is_loop", help_heading = MEASURED)]
     pub(crate) input: Option<PathBuf>,

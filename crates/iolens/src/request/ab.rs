@@ -47,6 +47,7 @@ pub(crate) fn plan(asked: &Ab, kept: Option<(&str, PathBuf)>, seed: u64) -> Resu
         programs,
         parameters: asked.with.clone(),
         judged: asked.judge.clone(),
+        links: asked.links,
         in_place: asked.in_place,
         different_output: asked.different_output,
         ignore_exit: asked.ignore_exit,

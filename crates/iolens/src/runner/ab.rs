@@ -3,7 +3,8 @@
 
 use iolens_ab::calls::CALLS_TRIALS;
 use iolens_ab::{
-    AbCopies, AbError, AbExit, AbLayout, AbLimits, AbPlace, AbPosition, AbProgram, AbSetup,
+    AbCopies, AbError, AbExit, AbLayout, AbLimits, AbLinkOrder, AbPlace, AbPosition, AbProgram,
+    AbSetup,
 };
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, clock};
@@ -44,6 +45,8 @@ struct Course<'a> {
     means: AbMeans<'a>,
     run: Run,
     unit: AbUnit,
+    /// Which links the trials run; `None` where each program is one file.
+    links: Option<AbLinkOrder>,
     cells: Vec<State>,
     begin_ns: u64,
 }
@@ -57,6 +60,7 @@ const FAILURES_MAX: u32 = 2;
 /// compute the same.
 pub(crate) fn measure(header: RunHeader, means: AbMeans<'_>) -> Result<Run, Failure> {
     let axes = header.plan.ab().ok_or_else(|| Failure::usage("this is no plan of `ab`"))?.clone();
+    let links = axes.links.then(|| link_order(&header)).transpose()?;
     means.progress.calibrating(header.plan.cells().len());
     let cells = header.plan.cells().into_iter().filter_map(|cell| {
         let setting = cell.ab()?.clone();
@@ -66,7 +70,8 @@ pub(crate) fn measure(header: RunHeader, means: AbMeans<'_>) -> Result<Run, Fail
     means.store.begin_run(&header)?;
     let run = Run { header, trials: Vec::new(), profiles: Vec::new(), searches: Vec::new() };
     let begin_ns = clock::monotonic_ns();
-    let mut course = Course { means, run, unit: AbUnit::of(axes.mode), cells, begin_ns };
+    let unit = AbUnit::of(axes.mode);
+    let mut course = Course { means, run, unit, links, cells, begin_ns };
     let stopped = course.passes();
     course.means.progress.finish();
     let (stopped_by, failure) = match stopped {
@@ -105,6 +110,17 @@ impl State {
         Ok(State { cell, setup, layout, failures })
     }
 
+    /// The setup of a trial whose programs run these of their links, by the order of the plan.
+    fn with_links(&self, plan: &Plan, links: &[u32]) -> AbSetup {
+        let mut setup = self.setup.clone();
+        for program in &mut setup.programs {
+            let Some(link) = link_of(plan, links, &program.name) else { continue };
+            program.facts = program.facts.of_link(link as usize);
+            program.argv[0].clone_from(&program.facts.path);
+        }
+        setup
+    }
+
     /// Leaves out a program.
     fn drop_program(&mut self, at: usize) {
         self.setup.programs.remove(at);
@@ -141,10 +157,13 @@ fn setup(
     facts: &[AbProgramFacts],
     cpus: &[u32],
 ) -> AbSetup {
-    let programs = axes.programs.iter().zip(facts).map(|(program, facts)| AbProgram {
-        name: program.name.clone(),
-        argv: setting.command(program),
-        facts: facts.clone(),
+    let programs = axes.programs.iter().zip(facts).map(|(program, facts)| {
+        let mut argv = setting.command(program);
+        if axes.links {
+            // Until a trial takes another one.
+            argv[0].clone_from(&facts.path);
+        }
+        AbProgram { name: program.name.clone(), argv, facts: facts.clone() }
     });
     AbSetup {
         mode: axes.mode,
@@ -171,11 +190,10 @@ impl Course<'_> {
     /// Passes until a look decides.
     fn passes(&mut self) -> Result<StoppedBy, Failure> {
         let baseline = self.run.header.plan.baseline.clone();
-        let budget_ns = self.run.header.plan.budget.0;
         let (mut longest_ns, mut look) = (0, self.unit.next_look(0));
         for pass in 1..=self.run.header.plan.passes.maximum {
             let begin_ns = self.elapsed_ns();
-            if pass > 1 && begin_ns + longest_ns > budget_ns {
+            if !self.has_time(pass, longest_ns) {
                 return Ok(StoppedBy::Budget);
             }
             if self.pass(pass)? == Status::Interrupted {
@@ -185,16 +203,36 @@ impl Course<'_> {
                 return Ok(StoppedBy::NothingUsable);
             }
             longest_ns = longest_ns.max(self.elapsed_ns() - begin_ns);
-            if self.units(pass) < look {
+            if self.units(pass) < look || !pass.is_multiple_of(self.passes_of_a_round()) {
                 continue;
             }
             look = self.unit.next_look(self.units(pass));
             let analysis = ab::at(&self.run, AbLook::Early, Some(self.elapsed_ns()));
-            if analysis.is_some_and(|analysis| analysis.decided()) {
-                return Ok(StoppedBy::Precision);
+            match analysis {
+                Some(analysis) if analysis.decided() => return Ok(StoppedBy::Precision),
+                Some(analysis) if analysis.is_exhausted() => return Ok(StoppedBy::Stalled),
+                _ => {}
             }
         }
         Ok(StoppedBy::Passes)
+    }
+
+    /// Whether a pass fits into the budget, of which the longest took so long; of links all that
+    /// are left of a round. In the first round any pass is of use, in others half of one is not.
+    fn has_time(&self, pass: u32, longest_ns: u64) -> bool {
+        let (begin_ns, round) = (self.elapsed_ns(), self.passes_of_a_round());
+        let before = u64::from(pass - 1);
+        let next_ns = match before % u64::from(round) {
+            _ if pass <= round => longest_ns,
+            0 => longest_ns + begin_ns / before * u64::from(round - 1),
+            _ => 0,
+        };
+        pass == 1 || begin_ns + next_ns <= self.run.header.plan.budget.0
+    }
+
+    /// Passes after which every link has been used equally often; 1 where there are none.
+    fn passes_of_a_round(&self) -> u32 {
+        self.links.as_ref().map_or(1, AbLinkOrder::round)
     }
 
     /// Units that every setting has after so many passes, if nothing failed.
@@ -213,10 +251,18 @@ impl Course<'_> {
         let is_alive = |at: &usize| self.cells[*at].is_alive(&baseline);
         let mut order: Vec<usize> = (0..self.cells.len()).filter(is_alive).collect();
         order.shuffle(&mut rng);
+        let links = self.links.as_ref().map(|links| links.of(pass));
         for (position, at) in (0..).zip(order) {
             let state = &mut self.cells[at];
             let interrupted = || self.means.interrupts.came();
-            let trial = iolens_ab::trial(&state.setup, &state.layout, rng.random(), &interrupted);
+            let plan = &self.run.header.plan;
+            let setup = links.as_ref().map(|links| state.with_links(plan, links));
+            let setup = setup.as_ref().unwrap_or(&state.setup);
+            let mut trial = iolens_ab::trial(setup, &state.layout, rng.random(), &interrupted);
+            for arm in &mut trial.arms {
+                let links = links.as_deref();
+                arm.ab.link = links.and_then(|links| link_of(plan, links, &arm.arm.primitive));
+            }
             state.note_failures(&trial);
             let at = AbPosition { pass, position, cell: state.cell.clone(), build: BUILD.into() };
             let outcome = trial.outcome(at);
@@ -321,12 +367,36 @@ fn different(axes: &AbAxes, trial: &TrialOutcome) -> Option<Failure> {
     ))
 }
 
+/// The link of a program, by the links of all programs of the plan.
+fn link_of(plan: &Plan, links: &[u32], name: &str) -> Option<u32> {
+    let program = plan.primitives.iter().position(|own| own == name)?;
+    links.get(program).copied()
+}
+
+/// Errors: it would take too many trials until every link has been used equally often.
+fn link_order(header: &RunHeader) -> Result<AbLinkOrder, Failure> {
+    let counts = || header.programs.iter().map(|facts| facts.links.len());
+    AbLinkOrder::new(counts(), header.plan.seed).ok_or_else(|| {
+        let counts: Vec<String> = counts().map(|count| count.to_string()).collect();
+        usage!(
+            "the programs have {} links: it takes more than {} trials to use all equally often\n  \
+             give each program as many as the others",
+            counts.join(" and "),
+            AbLinkOrder::ROUND_MAX
+        )
+    })
+}
+
 /// What is known of the programs.
 ///
-/// Errors: one that cannot be run or read.
+/// Errors: one that cannot be run or read, or whose links are none.
 pub(crate) fn facts(axes: &AbAxes) -> Result<Vec<AbProgramFacts>, Failure> {
     let fact = |program: &iolens_model::copy::External| {
-        iolens_ab::facts(&program.argv).map_err(|error| usage!("{}: {error}", program.name))
+        let (name, argv) = (&program.name, &program.argv);
+        match axes.links {
+            true => iolens_ab::links(argv).map_err(|error| usage!("{name}: {error}")),
+            false => iolens_ab::facts(argv).map_err(|error| usage!("{name}: {error}")),
+        }
     };
     axes.programs.iter().map(fact).collect()
 }

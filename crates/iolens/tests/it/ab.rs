@@ -1,5 +1,6 @@
 //! `iolens ab`, as a user meets it: tiny programs and a few seconds.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -160,4 +161,74 @@ fn what_is_no_such_program_is_told_at_once() {
     check("--names a", &["x", "y"], "--names has 1");
     check("--with b=1", &["x {a}", "y"], "no command contains {b}");
     place.refuses("run ab", 2, "iolens ab 'COMMAND A' 'COMMAND B'");
+}
+
+/// Copies of the shell with bytes behind their end, which no layout depends on.
+fn links(place: &Place, side: &str, n: usize) {
+    let shell = std::fs::read("/bin/sh").unwrap();
+    for link in 0..n {
+        let name = format!("{side}-{link}");
+        place.write(&name, [&shell[..], side.as_bytes(), &[b'0'; 64][..=link]].concat());
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(place.path(&name), executable).unwrap();
+    }
+}
+
+#[test]
+fn links_take_turns_and_each_runs_as_often_as_the_others() {
+    let place = with_programs();
+    links(&place, "one", 4);
+    links(&place, "two", 4);
+    let commands = ["PLACE/one-* PLACE/loop 20", "PLACE/two-? PLACE/loop 40"];
+    let flags = "--loop --links --names one,two --judge cpu --budget 30s --json";
+    let result = ab(&place, flags, &commands).ended(1).json();
+    let cpu = contrast(&result, "cpu");
+    assert_eq!((&cpu["verdict"], &cpu["layout_allowance"]), (&"SLOWER".into(), &Value::Null));
+    assert_eq!(list(&cpu["links"]["arm"]["each"]).len(), 4);
+    assert_eq!(result["settings"][0]["arms"][0]["links"], 4);
+    assert_eq!(list(&result["programs"][1]["links"]).len(), 4);
+
+    // Arms and their copies run one link, which is stored.
+    let mut trials = 0;
+    for side in ["one", "two"] {
+        let rows = place.exported("arms");
+        let mut used: BTreeMap<String, u32> = BTreeMap::new();
+        for row in rows.iter().filter(|row| row["primitive"] == side && row["pass"] != 0) {
+            *used.entry(row["link"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+        assert_eq!(used.len(), 4, "{used:?}");
+        trials = used.values().copied().max().unwrap();
+        assert!(used.values().all(|n| *n == trials), "{used:?}");
+    }
+    assert!(trials >= 6, "{trials}");
+    place.run("show last").ended(0).prints("4 links of one differ in CPU by up to");
+}
+
+#[test]
+fn links_of_whole_commands_are_compared() {
+    let place = with_programs();
+    program(&place, "turns", "i=$1\nwhile [ $i -gt 0 ]; do i=$((i - 1)); done\n");
+    links(&place, "one", 4);
+    let commands = ["PLACE/one-* PLACE/turns 5000", "PLACE/one-* PLACE/turns 20000"];
+    let flags = "--links --judge cpu --budget 40s --no-calls --json";
+    let result = ab(&place, flags, &commands).ended(1).json();
+    assert_eq!(contrast(&result, "cpu")["verdict"], "SLOWER");
+}
+
+#[test]
+fn what_are_no_links_of_one_source_is_told_at_once() {
+    let place = with_programs();
+    links(&place, "one", 16);
+    links(&place, "two", 15);
+    std::fs::copy(place.path("one-1"), place.path("one-x")).unwrap();
+    let check = |commands: &[&str], words: &str| {
+        ab(&place, "--loop --links", commands).ended(2).says(words);
+    };
+    check(&["PLACE/one-[0-3]", "PLACE/none-*"], "B: `");
+    check(&["PLACE/one-[0-2]", "PLACE/two-*"], "names 3 files");
+    check(&["PLACE/one-*", "PLACE/two-*"], "hold the same bytes");
+    check(&["PLACE/loo*", "PLACE/two-*"], "is no ELF file");
+    check(&["PLACE/one-*[0-9]", "PLACE/two-*"], "16 and 15 links");
+    let flags = "--loop --links --against v1";
+    ab(&place, flags, &["PLACE/one-*"]).ended(2).says("cannot be used with");
 }

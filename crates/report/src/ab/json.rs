@@ -5,6 +5,7 @@ use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast};
 use iolens_stats::analysis::Interval;
 use serde_json::{Value, json};
 
+use super::links;
 use super::words::Said;
 
 /// Names the form; a change that breaks readers raises the number.
@@ -23,6 +24,7 @@ pub fn json(run: &Run, analysis: &AbAnalysis) -> String {
                 "command": iolens_model::secret::redacted(&program.argv),
                 "path": facts(nth).map(|facts| &facts.path),
                 "sha256": facts(nth).map(|facts| &facts.sha256),
+                "links": facts(nth).map(|facts| &facts.links),
             })
         };
         axes.programs.iter().enumerate().map(program).collect::<Vec<_>>()
@@ -78,6 +80,7 @@ fn arm(arm: &AbArmFigures) -> Value {
         "trials": arm.trials,
         "failed": arm.failed,
         "failure": arm.failure,
+        "links": arm.links,
         "operations_per_slice": arm.operations,
         "time_ns_per_operation": arm.op_time_ns,
         "cpu_ns_per_operation": arm.op_cpu_ns,
@@ -101,6 +104,7 @@ fn contrast(said: &Said<'_>, contrast: &AbContrast) -> Value {
         "verdict": contrast.verdict.word(),
         "reason": contrast.reason,
         "layout_allowance": contrast.layout_allowance,
+        "links": links::json(contrast),
         "power": {
             "now": contrast.power.now,
             "at_budget": contrast.power.at_budget,

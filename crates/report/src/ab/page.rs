@@ -9,9 +9,10 @@ use iolens_model::{secret, shell};
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell};
 use iolens_stats::analysis::Interval;
 
+use super::links;
 use super::screen::{Unit, per_operation, place, screen};
 use super::words::{Said, bracket, quantity, signed};
-use crate::number::percent;
+use crate::number::{count, percent};
 use crate::screen::After;
 use crate::sections::{Form, machine};
 
@@ -60,8 +61,9 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     let said = Said::of(run);
     let copies = analysis.cells.iter().filter_map(|cell| Some(Node::Table(copies(&said, cell)?)));
     let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls(cell)?)));
+    let links = analysis.cells.iter().filter_map(|cell| links::table(run, &said, cell));
     let mut sections = vec![
-        Section::new("trust", "Can I trust it?", copies.collect()),
+        Section::new("trust", "Can I trust it?", copies.chain(links.map(Node::Table)).collect()),
         Section::new("calls", "System calls per operation", calls.collect()),
         Section::new("programs", "Programs", vec![Node::Facts(programs(run))]),
     ];
@@ -115,6 +117,9 @@ fn programs(run: &Run) -> Vec<Fact> {
         let command = shell::join(secret::redacted(&program.argv));
         let file = run.header.programs.get(nth);
         let file = file.map_or_else(String::new, |file| {
+            if !file.links.is_empty() {
+                return format!(" ({})", count(file.links.len(), "link"));
+            }
             let digits: String = file.sha256.chars().take(16).collect();
             format!(" ({}, SHA-256 {digits})", file.path)
         });

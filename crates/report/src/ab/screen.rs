@@ -6,6 +6,7 @@ use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbUnit};
 
+use super::links;
 use super::words::{Said, ends, from_to, quantity, signed};
 use crate::number::{count, list, percent};
 use crate::screen::{After, machine, spent};
@@ -64,6 +65,7 @@ fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
             None => Some("not ended, or killed"),
             Some(StoppedBy::Interrupted) => Some("interrupted"),
             Some(StoppedBy::Budget) => Some("out of time"),
+            Some(StoppedBy::Stalled) => Some("more trials of these links tell no more"),
             Some(StoppedBy::NothingUsable) => Some("nothing usable"),
             _ => None,
         }
@@ -221,6 +223,9 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
             list(&copies)
         ));
     }
+    let links = links::told(said, cell, quantity_of);
+    let has_links = links.is_some();
+    parts.extend(links);
     let power = cell.judgement.contrasts.iter().filter(|contrast| contrast.quantity == quantity_of);
     let worst = |of: fn(&AbContrast) -> Option<f64>| {
         let all: Option<Vec<f64>> = power.clone().map(of).collect();
@@ -230,8 +235,9 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
         let at_budget = worst(|contrast| contrast.power.at_budget)
             .filter(|at| *at < now * 0.97)
             .map(|at| format!("; of {} after {}", percent(at), spent(run.header.plan.budget.0)));
+        let more = if has_links { "; more links show smaller ones" } else { "" };
         parts.push(format!(
-            "a slowdown of {} would be called SLOWER 9 times in 10{}",
+            "a slowdown of {} would be called SLOWER 9 times in 10{}{more}",
             percent(now),
             at_budget.unwrap_or_default()
         ));

@@ -2,7 +2,9 @@
 //! call more.
 
 use iolens_document::Style;
-use iolens_model::ab::{AbArm, AbAxes, AbCalls, AbMode, AbParameter, AbProgramFacts, AbQuantity};
+use iolens_model::ab::{
+    AbArm, AbAxes, AbCalls, AbLink, AbMode, AbParameter, AbProgramFacts, AbQuantity,
+};
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::cell::Cell;
 use iolens_model::copy::External;
@@ -30,6 +32,7 @@ fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
         programs: vec![program("main", "../base/bench"), program("pr", "./bench")],
         parameters,
         judged: vec![AbQuantity::Time, AbQuantity::Cpu],
+        links: false,
         in_place: false,
         different_output: false,
         ignore_exit: false,
@@ -41,6 +44,7 @@ fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
         path: path.to_owned(),
         sha256: digit.repeat(64),
         is_elf: true,
+        links: Vec::new(),
     };
     header.programs = vec![facts("/src/base/bench", "a"), facts("/src/bench", "b")];
     header.end.as_mut().expect("it ended").stopped_by = StoppedBy::Precision;
@@ -53,6 +57,34 @@ fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
     };
     let trials = cells.iter().flat_map(of_cell).collect();
     Run { header, trials, profiles: Vec::new(), searches: Vec::new() }
+}
+
+/// The same with four links of each program, every next of which takes 0.5 % more time.
+fn linked(more: f64) -> Run {
+    let mut run = run(more, Vec::new());
+    let Axes::Ab(axes) = &mut run.header.plan.axes else { panic!("it is a plan of `ab`") };
+    axes.links = true;
+    for (program, digits) in run.header.programs.iter_mut().zip([["0", "1", "2", "3"]; 2]) {
+        let link = |digit: &str| AbLink {
+            path: format!("{}-{digit}", program.path),
+            sha256: digit.repeat(64),
+        };
+        program.links = digits.map(link).to_vec();
+    }
+    for trial in run.trials.iter_mut().filter(|trial| trial.pass > 0) {
+        let at = trial.pass - 1;
+        let links = [at % 4, (at + at / 4) % 4];
+        let of_arm: Vec<u32> =
+            trial.arms.iter().map(|arm| links[usize::from(arm.arm.primitive == "pr")]).collect();
+        for (arm, link) in trial.arms.iter_mut().zip(&of_arm) {
+            arm.ab.as_mut().expect("it is one of `ab`").link = Some(*link);
+        }
+        for slice in &mut trial.slices {
+            slice.tx.time_ns += slice.tx.time_ns / 200 * u64::from(of_arm[slice.arm]);
+            slice.tx.task_clock_ns = Some(slice.tx.time_ns);
+        }
+    }
+    run
 }
 
 /// A trial in which the machine's speed wanders, the same for all arms.
@@ -112,6 +144,40 @@ fn a_slower_program_with_a_call_more() {
     insta::assert_snapshot!("markdown", markdown(&run, &analysed(&run)));
     let page = page(&run, &analysed(&run));
     assert!(page.contains("<h1>pr is SLOWER than main by more than 3%</h1>"), "{page}");
+}
+
+#[test]
+fn links_are_told_with_how_far_they_lie_apart() {
+    let run = linked(0.049);
+    insta::assert_snapshot!(shown(&run, 100));
+    let style = Style { colour: false, width: 100 };
+    insta::assert_snapshot!("links_below", text(&run, &analysed(&run), &style));
+    insta::assert_snapshot!("links_markdown", markdown(&run, &analysed(&run)));
+    let result: Value = serde_json::from_str(&json(&run, &analysed(&run))).expect("JSON");
+    insta::assert_snapshot!(
+        "links_json",
+        serde_json::to_string_pretty(&result["settings"][0]["contrasts"][0]["links"])
+            .expect("JSON")
+    );
+    assert_eq!(result["programs"][1]["links"][3]["path"], "/src/bench-3");
+    assert_eq!(result["settings"][0]["arms"][1]["links"], 4);
+    assert!(page(&run, &analysed(&run)).contains("/src/bench-3"));
+}
+
+#[test]
+fn too_few_links_are_no_verdict() {
+    let mut run = linked(0.049);
+    run.trials.retain(|trial| {
+        let link = trial.arms[0].ab.as_ref().and_then(|ab| ab.link);
+        link != Some(0)
+    });
+    let screen = shown(&run, 100);
+    assert!(screen.contains("9 of the 12 repetitions"), "{screen}");
+    for (pass, trial) in (1..).zip(run.trials.clone()) {
+        run.trials.push(TrialOutcome { pass: 100 + pass, ..trial });
+    }
+    let screen = shown(&run, 100);
+    assert!(screen.contains("3 and 4 of the 4 links that a verdict takes"), "{screen}");
 }
 
 #[test]
@@ -176,6 +242,13 @@ fn a_run_of_a_stranger_is_shown_or_not_and_never_panics() {
         ab.calls.iter_mut().for_each(|calls| calls.operations = [7, 7]);
     }
     assert!(all(&strange).contains("pr"));
+    let mut strange = linked(0.049);
+    for (nth, trial) in (0u32..).zip(&mut strange.trials) {
+        for arm in &mut trial.arms {
+            arm.ab.as_mut().expect("it is one of `ab`").link = Some(u32::MAX - nth % 4);
+        }
+    }
+    assert!(all(&strange).contains("4294967295"));
     let mut empty = run(0.049, Vec::new());
     empty.trials.clear();
     all(&empty);

@@ -75,6 +75,9 @@ impl<'a> Said<'a> {
         match missing.why {
             AbMissingWhy::OfBaseline => format!("no {what} of {}", self.name(0)),
             AbMissingWhy::OfArm => format!("no {what} of {}", self.name(missing.arm)),
+            AbMissingWhy::OfLinks => {
+                format!("it is not known which links of {} ran", self.name(missing.arm))
+            }
             AbMissingWhy::NeverTogether => {
                 let names = [0, missing.arm].map(|arm| self.name(arm).to_owned());
                 format!("no {what} of {} in one round", list(&names))
@@ -99,6 +102,9 @@ fn evidence(alike: &[&AbContrast]) -> String {
         Some(AbReason::CopiesDiffer { interval, .. }) => format!("by {}%", bracket(*interval)),
         Some(AbReason::TooFew { units, least }) => {
             format!("{units} of the {least} repetitions that a verdict takes")
+        }
+        Some(AbReason::TooFewLinks { links: [base, arm], least }) => {
+            format!("{base} and {arm} of the {least} links that a verdict takes")
         }
         Some(AbReason::WithinAllowance { .. }) => {
             format!("{changes}; linking the same source again can do that")

@@ -140,7 +140,7 @@ const ARMS: &str = "{arm} {units} system_calls bytes ns_per_{unit} {rate} {file}
 const ARMS_OF_SERVERS: &str = "{arm} rate_per_s {client} {ends} {latency_:times} {server} host";
 
 const ARMS_OF_PROGRAMS: &str = "{arm} ns_per_{unit} {units} cpu_ns voluntary_switches
-    involuntary_switches minor_faults major_faults host";
+    involuntary_switches minor_faults major_faults link host";
 
 const SLICES: &str = "run pass position seq round kind arm primitive {axes} isolated time_ns
     all_active_ns {slice} role unused {at_rate} host";

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use iolens_model::arm::ArmOutcome;
 use iolens_model::file::FileCounts;
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
@@ -80,6 +81,7 @@ fn arm(run: &Run, trial: &TrialOutcome, index: usize, columns: &Columns) -> Reco
         zerocopy_notifications_per_send: share("zerocopy_notifications", "zerocopy_sends"),
         rate_per_s: server.and_then(|server| server.rate),
         starts: start.map(|start| start.runs),
+        link: link(run, outcome),
         latency_histogram: outcome.latency,
         cpu_ticks: server.map(|server| &server.cpus),
         facts: arm_facts::object(trial, index),
@@ -93,6 +95,14 @@ fn arm(run: &Run, trial: &TrialOutcome, index: usize, columns: &Columns) -> Reco
     ];
     let source = Source::new(&trial.cell, own).with(objects).with(of_server(server));
     Source { counts: sums, ..source }.record(run, columns)
+}
+
+/// The file that a program ran, where it is several links of one source.
+fn link<'a>(run: &'a Run, outcome: &ArmOutcome) -> Option<&'a str> {
+    let number = usize::try_from(outcome.ab.as_ref()?.link?).ok()?;
+    let name = &outcome.arm.primitive;
+    let program = run.header.plan.primitives.iter().position(|own| own == name)?;
+    Some(&run.header.programs.get(program)?.links.get(number)?.path)
 }
 
 /// A slice, with why an analysis does not rest on it.

@@ -7,6 +7,9 @@ use serde::Serialize;
 use super::AbLook;
 use crate::estimate::Interval;
 
+/// The part of a variance under which it is nothing: half of it is that of the width.
+const NOISE_SHARE_MIN: f64 = 0.05;
+
 /// What is concluded of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AbJudgement {
@@ -26,6 +29,13 @@ impl AbJudgement {
     pub fn decided(&self) -> bool {
         !self.contrasts.is_empty() && self.contrasts.iter().all(AbContrast::is_decided)
     }
+
+    /// Whether it may end here because more trials tell no more of what is not decided.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        let is_over = |one: &AbContrast| one.is_decided() || one.is_exhausted();
+        !self.contrasts.is_empty() && self.contrasts.iter().all(is_over)
+    }
 }
 
 /// An arm against the baseline.
@@ -43,8 +53,11 @@ pub struct AbContrast {
     pub pointwise: Option<Interval>,
     /// The interval of the verdict: at the level of the look, for all claims together.
     pub simultaneous: Option<Interval>,
-    /// What layout may explain, as a fraction of time; `None` where nothing was linked anew.
+    /// What layout may explain, as a fraction of time; `None` where nothing was linked anew, and
+    /// where several links of each side show it.
     pub layout_allowance: Option<f64>,
+    /// What the links show; `None` where each program is one file.
+    pub links: Option<AbLinks>,
     /// The word.
     pub verdict: AbVerdict,
     /// The rule and its numbers.
@@ -65,6 +78,14 @@ impl AbContrast {
             }
             AbVerdict::Invalid | AbVerdict::Small | AbVerdict::Inconclusive => false,
         }
+    }
+
+    /// Whether more trials of the same links leave the interval as wide as it is, to 3 %: the rest
+    /// is what links differ by.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        let share = self.links.as_ref().and_then(|links| links.noise_share);
+        share.is_some_and(|share| share < NOISE_SHARE_MIN)
     }
 }
 
@@ -124,6 +145,13 @@ pub enum AbReason {
         /// As many as it takes.
         least: u32,
     },
+    /// A side has fewer links than a verdict takes.
+    TooFewLinks {
+        /// Links of the baseline and of the arm.
+        links: [u32; 2],
+        /// As many as it takes.
+        least: u32,
+    },
     /// So few have no interval at this level.
     NoInterval {
         /// Units.
@@ -172,6 +200,47 @@ pub enum AbReason {
         /// What keeps it from EQUIVALENT, where it would be.
         noise: Option<AbNoise>,
     },
+}
+
+/// The links of both sides of a contrast.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbLinks {
+    /// Those of the baseline.
+    pub baseline: AbLinkSide,
+    /// Those of the arm.
+    pub arm: AbLinkSide,
+    /// The part of the variance of the change that more trials of the same links would make
+    /// smaller, 0 to 1; `None` until each link has met each one of the other side.
+    pub noise_share: Option<f64>,
+}
+
+/// The links of a program.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbLinkSide {
+    /// Those that were measured, by number.
+    pub links: Vec<AbLinkMean>,
+    /// Standard deviation of the links, as a fraction of time, what noise is left in it; `None` of
+    /// one link.
+    pub sd: Option<f64>,
+}
+
+impl AbLinkSide {
+    /// How much slower the slowest link is than the fastest, as a fraction.
+    #[must_use]
+    pub fn apart(&self) -> Option<f64> {
+        let lns = || self.links.iter().map(|link| link.change.ln_1p());
+        let (low, high) = (lns().reduce(f64::min)?, lns().reduce(f64::max)?);
+        Some((high - low).exp_m1()).filter(|apart| apart.is_finite())
+    }
+}
+
+/// A link.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AbLinkMean {
+    /// Its number among the links of its program, from 0.
+    pub link: u32,
+    /// What it takes against the mean of its side, as a change.
+    pub change: f64,
 }
 
 /// Copies of one arm that are not known to be equal within δ: their interval of 99.9 % is wider
@@ -238,4 +307,6 @@ pub enum AbMissingWhy {
     OfArm,
     /// Both were, but in no round together.
     NeverTogether,
+    /// Both were, but it is not known which of their links ran.
+    OfLinks,
 }

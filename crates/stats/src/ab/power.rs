@@ -3,6 +3,7 @@
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
+use super::links::Linked;
 use super::sample::{Sample, Values, sign_rank};
 use crate::interval::{Moments, count};
 use crate::student::quantile;
@@ -29,6 +30,9 @@ pub(super) fn reach(sample: &Sample, units: u32, error: f64) -> Option<f64> {
             let pairs = (per_unit * f64::from(units)).round() as u32;
             reach_of_median(sorted, pairs, error)
         }
+        Values::Links(linked) => {
+            reach_of_links(linked, f64::from(units) / f64::from(sample.units), error)
+        }
     }
 }
 
@@ -42,15 +46,31 @@ pub(super) fn reach(sample: &Sample, units: u32, error: f64) -> Option<f64> {
 /// are seen, and 70 % of the textbook's. With many trials both agree.
 fn reach_of_mean(moments: &Moments, units: u32, error: f64) -> Option<f64> {
     let known = f64::from(moments.n.checked_sub(1)?);
-    let freedom = units.checked_sub(1)?;
+    let freedom = f64::from(units.checked_sub(1)?);
+    let reach = moments.half_width(errors_beyond(known, freedom, error)?)?
+        * (f64::from(moments.n) / f64::from(units)).sqrt();
+    Some(reach).filter(|reach| reach.is_finite())
+}
+
+/// λ, with the degrees of freedom of the run that states it and of the one that is judged.
+fn errors_beyond(known: f64, freedom: f64, error: f64) -> Option<f64> {
     let t = quantile(freedom, 1.0 - error / 2.0)?;
     let (mean, z2) = (1.0 - 1.0 / (4.0 * known), CHANCE_Z * CHANCE_Z);
     let of_square = mean * mean - z2 / (2.0 * known);
     let half = t * mean * mean;
-    let rest = half * t - z2 * (1.0 + t * t / (2.0 * f64::from(freedom)));
+    let rest = half * t - z2 * (1.0 + t * t / (2.0 * freedom));
     let lambda = (half + (half * half - of_square * rest).sqrt()) / of_square;
-    let reach = moments.half_width(lambda)? * (f64::from(moments.n) / f64::from(units)).sqrt();
-    (of_square > 0.0 && reach.is_finite()).then_some(reach)
+    (of_square > 0.0).then_some(lambda)
+}
+
+/// The same where the links are the unit, with so many times as many trials of them: those leave
+/// the degrees of freedom as they are.
+fn reach_of_links(linked: &Linked, times: f64, error: f64) -> Option<f64> {
+    let freedom = linked.spread()?.freedom;
+    let variance =
+        if times == 1.0 { linked.spread()?.variance } else { linked.variance_after(times)? };
+    let reach = errors_beyond(freedom, freedom, error)? * variance.sqrt();
+    Some(reach).filter(|reach| reach.is_finite())
 }
 
 /// The same for the sign test. An interval from the k-th of m values lies beyond the bound where

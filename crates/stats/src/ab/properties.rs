@@ -22,7 +22,9 @@ fn any_cost() -> impl Strategy<Value = AbCost> {
 
 fn any_trial() -> impl Strategy<Value = AbTrial> {
     let rounds = || prop::collection::vec(any_cost(), 0..4);
-    let arm = (rounds(), rounds()).prop_map(|(arm, copy)| AbArmRounds { copies: [arm, copy] });
+    let link = || prop::option::of(0..9u32);
+    let arm = (rounds(), rounds(), link());
+    let arm = arm.prop_map(|(arm, copy, link)| AbArmRounds { copies: [arm, copy], link });
     prop::collection::vec(arm, 0..4).prop_map(|arms| AbTrial { arms })
 }
 
@@ -41,6 +43,7 @@ fn unit() -> impl Strategy<Value = AbUnit> {
 fn input<'a>(unit: AbUnit, trials: &'a [AbTrial], allowances: &'a [Option<f64>]) -> AbInput<'a> {
     AbInput {
         unit,
+        by_link: false,
         trials,
         allowances,
         judged: AbQuantity::ALL,
@@ -59,6 +62,7 @@ fn trials(times: &[[f64; 4]], place: [usize; 4], scale: f64) -> Vec<AbTrial> {
     let cost = |ns: f64| vec![AbCost { op_time_ns: Some(ns * scale), op_cpu_ns: Some(ns) }];
     let arm = |ns: &[f64; 4], [a, b]: [usize; 2]| AbArmRounds {
         copies: [cost(ns[place[a]]), cost(ns[place[b]])],
+        link: None,
     };
     times.iter().map(|ns| AbTrial { arms: vec![arm(ns, [0, 1]), arm(ns, [2, 3])] }).collect()
 }
@@ -72,6 +76,7 @@ proptest! {
     fn nothing_panics(
         trials in prop::collection::vec(any_trial(), 0..40),
         unit in unit(),
+        by_link in any::<bool>(),
         allowances in prop::collection::vec(prop::option::of(any_fraction()), 0..4),
         delta in any_fraction(),
         claims in select(vec![0, 1, 7, u32::MAX]),
@@ -80,7 +85,7 @@ proptest! {
     ) {
         let look = if is_last { AbLook::Last } else { AbLook::Early };
         let rest = input(unit, &trials, &allowances);
-        let judgement = judge(&AbInput { delta, claims, budget_units, ..rest }, look);
+        let judgement = judge(&AbInput { by_link, delta, claims, budget_units, ..rest }, look);
         let compared = allowances.len().saturating_sub(1) * 2;
         prop_assert_eq!(judgement.contrasts.len() + judgement.missing.len(), compared);
         for contrast in &judgement.contrasts {

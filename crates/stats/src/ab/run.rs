@@ -47,6 +47,8 @@ pub struct AbArmFigures {
     /// The last of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Files that it ran: its links, or 1.
+    pub links: u32,
     /// Operations of a slice; 1 of a command.
     pub operations: u64,
     /// Time per operation, ns.
@@ -137,6 +139,7 @@ fn cell(
     let budget_units = share.map(|share| scaled(units(unit, &trials), share));
     let input = AbInput {
         unit,
+        by_link: axes.links,
         trials: &trials,
         allowances: &allowances,
         judged: &axes.judged,
@@ -200,6 +203,12 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
             .next_back()
             .and_then(|(trial, _, o)| o.reason.as_ref().or(trial.reason.as_ref()))
             .cloned(),
+        links: {
+            let mut links: Vec<_> = used.iter().map(|spent| spent.link).collect();
+            links.sort_unstable();
+            links.dedup();
+            count(links.len())
+        },
         operations: used.iter().map(|spent| spent.operations).max().unwrap_or(0),
         op_time_ns: middle(|spent| spent.op_time_ns),
         op_cpu_ns: middle(|spent| spent.op_cpu_ns),
@@ -214,6 +223,7 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
 
 /// What one process spent in a trial.
 struct Spent {
+    link: Option<u32>,
     operations: u64,
     slices: f64,
     all_operations: f64,
@@ -232,7 +242,7 @@ impl Spent {
         let slices = trial.slices.iter().filter(|slice| slice.arm == place);
         let slices: Vec<_> = slices.filter(|slice| slice.kind == SliceKind::Measured).collect();
         let facts = outcome.ab.as_deref().cloned().unwrap_or_default();
-        let AbArm { own_ns, ticks, idle_cpu_ns, stray_lines, .. } = facts;
+        let AbArm { link, own_ns, ticks, idle_cpu_ns, stray_lines, .. } = facts;
         let own_ns = |seq| own_ns.iter().find(|(of, _)| *of == seq).map(|(_, ns)| *ns);
         let per_operation = |of: &dyn Fn(usize) -> Option<u64>| {
             let each = slices.iter().enumerate().filter(|(_, slice)| slice.tx.messages > 0);
@@ -244,6 +254,7 @@ impl Spent {
         };
         let operations = slices.iter().map(|slice| slice.tx.messages);
         Spent {
+            link,
             operations: operations.clone().max().unwrap_or(0),
             slices: slices.len() as f64,
             all_operations: operations.map(|n| n as f64).sum(),
@@ -298,6 +309,12 @@ impl AbAnalysis {
     #[must_use]
     pub fn decided(&self) -> bool {
         !self.cells.is_empty() && self.cells.iter().all(|cell| cell.judgement.decided())
+    }
+
+    /// Whether more trials tell no more of what is not decided.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        !self.cells.is_empty() && self.cells.iter().all(|cell| cell.judgement.is_exhausted())
     }
 
     /// Whether an arm is slower beyond δ and beyond what layout may explain.

@@ -3,6 +3,7 @@
 use iolens_model::ab::AbQuantity;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
+use super::links::Linked;
 use super::trials::AbTrial;
 use super::{AbInput, AbUnit};
 use crate::estimate::Interval;
@@ -27,11 +28,17 @@ pub(super) enum Values {
     Trials(Option<Moments>),
     /// One for each pair of runs, sorted: the median.
     Pairs(Vec<f64>),
+    /// By link: the mean over links.
+    Links(Linked),
 }
 
 impl Sample {
     /// An arm against the baseline.
     pub(super) fn of_arms(input: &AbInput<'_>, arm: usize, quantity: AbQuantity) -> Sample {
+        if input.by_link {
+            let (units, linked) = Linked::of(input, arm, quantity);
+            return Sample { units, values: Values::Links(linked) };
+        }
         let pair = |base, copy| [(0, base), (arm, copy)];
         match input.unit {
             AbUnit::Trial => {
@@ -81,11 +88,20 @@ impl Sample {
         Sample { units: count(units), values: Values::Pairs(values) }
     }
 
+    /// What is known by link; `None` where links are not the unit.
+    pub(super) fn linked(&self) -> Option<&Linked> {
+        match &self.values {
+            Values::Links(linked) => Some(linked),
+            Values::Trials(_) | Values::Pairs(_) => None,
+        }
+    }
+
     /// The mean, or the median; `None` without values.
     pub(super) fn centre(&self) -> Option<f64> {
         match &self.values {
             Values::Trials(moments) => moments.map(|moments| moments.mean),
             Values::Pairs(pairs) => median(&mut pairs.clone()),
+            Values::Links(linked) => linked.centre(),
         }
     }
 
@@ -104,6 +120,7 @@ impl Sample {
                 let (low, high) = (rank.checked_sub(1)?, pairs.len().checked_sub(rank)?);
                 Some(Interval { low: *pairs.get(low)?, high: *pairs.get(high)? })
             }
+            Values::Links(linked) => linked.interval(error),
         }
     }
 }

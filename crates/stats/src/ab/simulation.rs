@@ -9,8 +9,8 @@ use super::{AbContrast, AbInput, AbLook, AbTrial, AbUnit, AbVerdict, judge};
 use crate::simulation::Normal;
 
 /// Runs of a quick test, and of one that is asked for.
-const FEW: u32 = 500;
-const MANY: u32 = 10_000;
+pub(super) const FEW: u32 = 500;
+pub(super) const MANY: u32 = 10_000;
 
 /// Units at the end of the simulated budgets.
 const TRIALS: usize = 150;
@@ -18,13 +18,13 @@ const ROUNDS: usize = 300;
 
 /// So many of so many runs.
 #[derive(Clone, Copy, Default)]
-struct Share {
+pub(super) struct Share {
     hits: u32,
     of: u32,
 }
 
 impl Share {
-    fn add(&mut self, hit: bool) {
+    pub(super) fn add(&mut self, hit: bool) {
         self.hits += u32::from(hit);
         self.of += 1;
     }
@@ -42,33 +42,33 @@ impl Share {
         }
     }
 
-    fn at_most(self, what: &str, share: f64) {
+    pub(super) fn at_most(self, what: &str, share: f64) {
         println!("{what}: {:.2} % of {}", self.value() * 100.0, self.of);
         assert!(self.value() <= share + self.margin(share), "{what}: {}", self.value());
     }
 
-    fn at_least(self, what: &str, share: f64) {
+    pub(super) fn at_least(self, what: &str, share: f64) {
         println!("{what}: {:.2} % of {}", self.value() * 100.0, self.of);
         assert!(self.value() >= share - self.margin(share), "{what}: {}", self.value());
     }
 }
 
 /// The noise of a trial's value: nine in ten within 0.5 %, the others four times as far.
-fn trial_noise(normal: &mut Normal) -> f64 {
+pub(super) fn trial_noise(normal: &mut Normal) -> f64 {
     let width = if normal.chance(0.1) { 0.02 } else { 0.005 };
     width * normal.draw()
 }
 
 /// The machine of whole commands: bursts that outlast some runs make them slower, up to twice
 /// and more.
-struct Bursts {
+pub(super) struct Bursts {
     normal: Normal,
     /// How much the present one adds to the logarithm.
     burst: f64,
 }
 
 impl Bursts {
-    fn seeded(seed: u64) -> Bursts {
+    pub(super) fn seeded(seed: u64) -> Bursts {
         Bursts { normal: Normal::seeded(seed), burst: 0.0 }
     }
 
@@ -81,7 +81,7 @@ impl Bursts {
     }
 
     /// A round of A, A', B, B' in random order, B slower by this much.
-    fn round(&mut self, ln: f64) -> AbTrial {
+    pub(super) fn round(&mut self, ln: f64) -> AbTrial {
         let mut order = [0, 1, 2, 3];
         for last in (1..4).rev() {
             let other = (0..last).find(|&i| self.normal.chance(1.0 / (last - i + 1) as f64));
@@ -96,7 +96,7 @@ impl Bursts {
 }
 
 /// A trial of A, A', B, B', whose noise is its own, B slower by this much.
-fn noisy_trial(normal: &mut Normal, ln: f64) -> AbTrial {
+pub(super) fn noisy_trial(normal: &mut Normal, ln: f64) -> AbTrial {
     let mut one = |ln: f64| (ln + trial_noise(normal)).exp();
     trial(&[&[one(0.0), one(0.0)], &[one(ln), one(ln)]])
 }

@@ -20,6 +20,7 @@ fn rounds(arms: &[Vec<Vec<Option<f64>>>]) -> AbTrial {
     };
     let arm = |copies: &Vec<Vec<Option<f64>>>| AbArmRounds {
         copies: std::array::from_fn(|i| copies.get(i).map(costs).unwrap_or_default()),
+        link: None,
     };
     AbTrial { arms: arms.iter().map(arm).collect() }
 }
@@ -28,6 +29,7 @@ fn rounds(arms: &[Vec<Vec<Option<f64>>>]) -> AbTrial {
 pub(super) fn input(allowances: &[Option<f64>]) -> AbInput<'_> {
     AbInput {
         unit: AbUnit::Trial,
+        by_link: false,
         trials: &[],
         allowances,
         judged: &[AbQuantity::Time],
@@ -347,6 +349,7 @@ fn what_is_not_there_is_missing_with_a_reason() {
     }
     let alone = AbArmRounds {
         copies: [vec![AbCost { op_time_ns: Some(1.0), ..AbCost::default() }], vec![]],
+        link: None,
     };
     let none = AbArmRounds::default();
     trials.push(AbTrial { arms: vec![none.clone(), none.clone(), none, alone] });

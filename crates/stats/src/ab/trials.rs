@@ -37,6 +37,8 @@ pub struct AbArmRounds {
     /// The arm and its hidden copy, each by round; without rounds where there is none. One place
     /// is the same round in all arms of a trial.
     pub copies: [Vec<AbCost>; 2],
+    /// Which of its links the arm ran, by number; `None` of a program that is one file.
+    pub link: Option<u32>,
 }
 
 /// A trial: its rounds, by arm, the baseline first.
@@ -90,6 +92,7 @@ impl AbTrials {
 struct Place {
     arm: usize,
     copy: usize,
+    link: Option<u32>,
     own_ns: BTreeMap<u32, u64>,
 }
 
@@ -112,8 +115,10 @@ impl<'a> Source<'a> {
                 Role::Control => return None,
             };
             let arm = programs.iter().position(|program| *program == outcome.arm.primitive)?;
-            let own = facts(outcome).map(|facts| facts.own_ns.iter().copied().collect());
-            let place = Place { arm, copy, own_ns: own.unwrap_or_default() };
+            let facts = facts(outcome);
+            let own = facts.map(|facts| facts.own_ns.iter().copied().collect());
+            let (own_ns, link) = (own.unwrap_or_default(), facts.and_then(|facts| facts.link));
+            let place = Place { arm, copy, link, own_ns };
             (outcome.status == Status::Ok).then_some(place)
         };
         Source { trial, places: trial.arms.iter().map(place).collect() }
@@ -156,7 +161,13 @@ impl<'a> Source<'a> {
             };
             rounds.values().map(cost).collect()
         };
-        let of_arm = |arm| AbArmRounds { copies: [of_copy(arm, 0), of_copy(arm, 1)] };
+        // The copy runs the same link.
+        let link = |arm| {
+            let own = self.places.iter().flatten().find(|place| place.arm == arm);
+            own.and_then(|place| place.link)
+        };
+        let of_arm =
+            |arm| AbArmRounds { copies: [of_copy(arm, 0), of_copy(arm, 1)], link: link(arm) };
         AbTrial { arms: (0..arms).map(of_arm).collect() }
     }
 }

@@ -3,9 +3,10 @@
 use iolens_model::ab::AbQuantity;
 
 use super::findings::{AbContrast, AbCopies, AbNoise, AbPower, AbReason, AbVerdict};
+use super::links::Linked;
 use super::power::reach;
 use super::sample::Sample;
-use super::{AB_UNITS_MIN, AbInput, AbLook, change, changes};
+use super::{AB_LINKS_MIN, AB_UNITS_MIN, AbInput, AbLook, change, changes};
 use crate::estimate::Interval;
 
 /// An arm that is judged by a quantity.
@@ -30,6 +31,7 @@ impl Question<'_> {
             pointwise: sample.interval(0.05).map(changes),
             simultaneous: sample.interval(self.error(self.look)).map(changes),
             layout_allowance: self.allowance(),
+            links: sample.linked().and_then(Linked::told),
             verdict,
             reason,
             power: self.power(),
@@ -42,7 +44,8 @@ impl Question<'_> {
     }
 
     fn allowance(&self) -> Option<f64> {
-        self.input.allowances.get(self.arm).copied().flatten()
+        let own = self.input.allowances.get(self.arm).copied().flatten();
+        own.filter(|_| !self.input.by_link)
     }
 
     /// What SLOWER and FASTER lie beyond, as a fraction.
@@ -58,6 +61,11 @@ impl Question<'_> {
         }
         if units < AB_UNITS_MIN {
             let why = AbReason::TooFew { units, least: AB_UNITS_MIN };
+            return (AbVerdict::Inconclusive, why);
+        }
+        let links = self.sample.linked().map(Linked::counts);
+        if let Some(links) = links.filter(|links| links.iter().any(|n| *n < AB_LINKS_MIN)) {
+            let why = AbReason::TooFewLinks { links, least: AB_LINKS_MIN };
             return (AbVerdict::Inconclusive, why);
         }
         let error = self.error(self.look);
@@ -101,7 +109,10 @@ impl Question<'_> {
 
     fn power(&self) -> AbPower {
         let seen = |units: u32, look| {
-            let enough = units >= AB_UNITS_MIN && self.sample.units >= AB_UNITS_MIN;
+            let links = self.sample.linked().map_or([AB_LINKS_MIN; 2], Linked::counts);
+            let enough = units >= AB_UNITS_MIN
+                && self.sample.units >= AB_UNITS_MIN
+                && links.iter().all(|n| *n >= AB_LINKS_MIN);
             let ln = self.bound().ln_1p() + reach(self.sample, units, self.error(look))?;
             Some(change(ln)).filter(|change| enough && change.is_finite())
         };

@@ -288,7 +288,7 @@ impl<'a> Stage<'a> {
         let name = words.first().ok_or_else(|| failed("is empty: name a program"))?;
         let found = find_program(name).map_err(|why| failed(&format!("is not there: {why}")))?;
         let path = found.display().to_string();
-        let facts = AbProgramFacts { path, sha256: String::new(), is_elf: false };
+        let facts = AbProgramFacts { path, sha256: String::new(), is_elf: false, links: vec![] };
         let program = AbProgram { name: name.clone(), argv: words.to_vec(), facts };
         self.empty_output()?;
         let null = File::open("/dev/null")

@@ -76,7 +76,7 @@ pub fn facts(argv: &[String]) -> Result<AbProgramFacts, AbFileError> {
     may_start(&found).map_err(|errno| cannot(format!("{errno}; chmod +x makes it a program")))?;
     let (sha256, is_elf) =
         contents(&found).map_err(|errno| AbFileError::Unreadable { path: path.clone(), errno })?;
-    Ok(AbProgramFacts { path, sha256, is_elf })
+    Ok(AbProgramFacts { path, sha256, is_elf, links: Vec::new() })
 }
 
 /// The bytes with which an ELF file begins; see elf(5).

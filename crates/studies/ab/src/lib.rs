@@ -17,7 +17,9 @@ mod counted;
 mod ending;
 mod fault;
 mod files;
+mod links;
 mod loops;
+mod pattern;
 mod program;
 mod protocol;
 mod setup;
@@ -29,6 +31,7 @@ pub use calibrate::{AbError, calibrate};
 pub use counted::count_calls;
 pub use fault::AbFault;
 pub use files::{AbFileError, facts};
+pub use links::{AbLinkError, AbLinkOrder, links};
 pub use setup::{
     AB_SLICE_ALL_CPUS_NS, AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbLimits, AbPlace, AbPlacement,
     AbProgram, AbSetup,

@@ -184,7 +184,7 @@ impl Turns<'_> {
             stray_lines: talk.stray_lines(),
             idle_cpu_ns: turn.idle_ns,
             ticks: spent.ticks,
-            calls: Vec::new(),
+            ..AbArm::default()
         };
         Some(talk)
     }

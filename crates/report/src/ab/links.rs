@@ -1,0 +1,76 @@
+//! What several links of one source show.
+
+use iolens_document::table::{self, Filled, Table};
+use iolens_model::ab::{AbLink, AbQuantity};
+use iolens_model::run::Run;
+use iolens_stats::ab::{AbCell, AbContrast, AbLinkSide};
+use serde_json::{Value, json};
+
+use super::screen::place;
+use super::words::{Said, quantity, signed};
+use crate::number::{count, percent};
+
+/// By program what its links show of a quantity; the baseline by the first contrast.
+fn sides(cell: &AbCell, of: AbQuantity) -> Vec<(usize, &AbLinkSide)> {
+    let contrasts = cell.judgement.contrasts.iter().filter(|contrast| contrast.quantity == of);
+    let linked = contrasts.filter_map(|contrast| Some((contrast.arm, contrast.links.as_ref()?)));
+    let arms: Vec<_> = linked.collect();
+    let baseline = arms.first().map(|(_, links)| (0, &links.baseline));
+    baseline.into_iter().chain(arms.iter().map(|(arm, links)| (*arm, &links.arm))).collect()
+}
+
+/// How many links each program has, and how far they lie apart.
+pub(super) fn told(said: &Said<'_>, cell: &AbCell, of: AbQuantity) -> Option<String> {
+    let sides = sides(cell, of).into_iter();
+    let apart: Vec<_> = sides.filter_map(|(arm, side)| Some((arm, side, side.apart()?))).collect();
+    let told = apart.iter().enumerate().map(|(nth, (arm, side, apart))| {
+        let (n, name, apart) = (side.links.len(), said.name(*arm), percent(*apart));
+        match nth {
+            0 => format!(
+                "{} of {name} differ in {} by up to {apart}",
+                count(n, "link"),
+                quantity(of)
+            ),
+            _ => format!("{n} of {name} by up to {apart}"),
+        }
+    });
+    (!apart.is_empty()).then(|| told.collect::<Vec<_>>().join(", "))
+}
+
+/// Each link against the mean of those of its program.
+pub(super) fn table(run: &Run, said: &Said<'_>, cell: &AbCell) -> Option<Table> {
+    let file = |arm: usize, link: u32| -> Option<&AbLink> {
+        run.header.programs.get(arm)?.links.get(usize::try_from(link).ok()?)
+    };
+    let all = AbQuantity::ALL.iter().map(|of| (*of, sides(cell, *of)));
+    let all: Vec<_> = all.filter(|(_, sides)| !sides.is_empty()).collect();
+    let (_, first) = all.first()?;
+    let each = first.iter().flat_map(|(arm, side)| side.links.iter().map(|own| (*arm, own.link)));
+    let row = |(arm, link): (usize, u32)| -> Vec<Filled> {
+        let change = |sides: &[(usize, &AbLinkSide)]| {
+            let (_, side) = sides.iter().find(|(own, _)| *own == arm)?;
+            Some(signed(side.links.iter().find(|own| own.link == link)?.change))
+        };
+        let path = file(arm, link).map_or_else(|| link.to_string(), |file| file.path.clone());
+        let digits = file(arm, link).map(|file| file.sha256.chars().take(16).collect::<String>());
+        let mut row = vec![
+            table::left("links of", "", said.name(arm)),
+            table::left("file", "", path),
+            table::left("SHA-256", "", digits.unwrap_or_default()),
+        ];
+        row.extend(all.iter().map(|(of, sides)| {
+            let name = format!("{} to their mean", quantity(*of));
+            table::right(&name, "", change(sides).unwrap_or_default())
+        }));
+        row
+    };
+    Table::of(place(cell), each.map(row)).with_rows()
+}
+
+/// The links of a contrast, for programs.
+pub(super) fn json(contrast: &AbContrast) -> Option<Value> {
+    let side =
+        |side: &AbLinkSide| json!({ "sd": side.sd, "apart": side.apart(), "each": side.links });
+    let links = contrast.links.as_ref()?;
+    Some(json!({ "baseline": side(&links.baseline), "arm": side(&links.arm) }))
+}
