@@ -104,6 +104,8 @@ impl State {
             AbError::System(_) => Failure::unusable(error),
             AbError::Program { .. }
             | AbError::NotProportional { .. }
+            | AbError::SpeaksLoop { .. }
+            | AbError::PreparesDiffer { .. }
             | AbError::TooShort { .. } => Failure::usage(error),
         })?;
         let failures = vec![0; setup.programs.len()];

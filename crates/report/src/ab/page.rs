@@ -160,8 +160,8 @@ fn numbers(cell: &AbCell) -> Table {
     let row = |(nth, arm): (usize, &AbArmFigures)| -> Vec<Filled> {
         let mut row = vec![
             table::left("", "", arm.name.clone()),
-            table::right("time/op", unit.word, unit.shown(arm.op_time_ns)),
-            table::right("CPU/op", unit.word, unit.shown(arm.op_cpu_ns)),
+            table::right("time/op", unit.word, unit.shown(cell.op_ns(nth, AbQuantity::Time))),
+            table::right("CPU/op", unit.word, unit.shown(cell.op_ns(nth, AbQuantity::Cpu))),
         ];
         for judged in [AbQuantity::Time, AbQuantity::Cpu] {
             let all = || cell.judgement.contrasts.iter().filter(|one| one.quantity == judged);
@@ -173,7 +173,9 @@ fn numbers(cell: &AbCell) -> Table {
             let name = format!("{} change", quantity(judged));
             row.extend(all().next().map(|_| table::right(&name, "", shown)));
         }
-        row.extend(arm.user_share.map(|user| table::right("user", "", percent(user))));
+        let has_user = cell.arms.iter().any(|arm| arm.user_share.is_some());
+        let user = arm.user_share.map_or_else(String::new, percent);
+        row.extend(has_user.then(|| table::right("user", "", user)));
         row
     };
     Table::of("", cell.arms.iter().enumerate().map(row))

@@ -93,11 +93,14 @@ fn table(cell: &AbCell, title: &str) -> Grid {
         };
         let name = if nth == 0 { format!("{} (baseline)", arm.name) } else { arm.name.clone() };
         let mut row = vec![(Column::left(""), vec![name])];
-        row.push((Column::decimal(format!("{}/op", unit.word)), vec![unit.shown(arm.op_time_ns)]));
+        row.push((
+            Column::decimal(format!("{}/op", unit.word)),
+            vec![unit.shown(cell.op_ns(nth, AbQuantity::Time))],
+        ));
         row.push(compared(contrast(AbQuantity::Time)));
         row.push((
             Column::decimal(format!("CPU {}/op", unit.word)),
-            vec![unit.shown(arm.op_cpu_ns)],
+            vec![unit.shown(cell.op_ns(nth, AbQuantity::Cpu))],
         ));
         row.push(compared(contrast(AbQuantity::Cpu)));
         if has_calls {
@@ -126,6 +129,7 @@ fn compared(contrast: Option<&AbContrast>) -> (Column, Vec<String>) {
 /// `20`, `1.5`, `0.012`.
 pub(super) fn per_operation(n: f64) -> String {
     match n {
+        n if n.abs() < 5e-5 => "0".to_owned(),
         n if (n - n.round()).abs() < 5e-5 => format!("{n:.0}"),
         n => three_digits(n),
     }
@@ -139,7 +143,7 @@ pub(super) struct Unit {
 
 impl Unit {
     pub(super) fn of(cell: &AbCell) -> Unit {
-        let times = cell.arms.iter().filter_map(|arm| arm.op_time_ns);
+        let times = (0..cell.arms.len()).filter_map(|arm| cell.op_ns(arm, AbQuantity::Time));
         let (word, ns) = match times.fold(0.0, f64::max) {
             most if most >= 1e9 => ("s", 1e9),
             most if most >= 1e6 => ("ms", 1e6),
@@ -260,7 +264,11 @@ fn cautions(analysis: &AbAnalysis) -> Vec<Answer> {
     let chatty: Vec<String> =
         arms().filter(|arm| arm.stray_lines >= 0.5).map(|arm| arm.name.clone()).collect();
     if !chatty.is_empty() {
-        parts.push(format!("{} print between answers; that is in the time", list(&chatty)));
+        let verb = if chatty.len() == 1 { "prints" } else { "print" };
+        let who = list(&chatty);
+        parts.push(format!(
+            "{who} {verb} between answers, and that is in the time: print to stderr instead"
+        ));
     }
     let busy = arms().filter(|arm| arm.idle_share.is_some_and(|share| share > 0.01));
     parts.extend(busy.map(|arm| {

@@ -101,7 +101,7 @@ fn evidence(alike: &[&AbContrast]) -> String {
     match alike.first().map(|first| &first.reason) {
         Some(AbReason::CopiesDiffer { interval, .. }) => format!("by {}%", bracket(*interval)),
         Some(AbReason::TooFew { units, least }) => {
-            format!("{units} of the {least} repetitions that a verdict takes")
+            format!("{changes}; {units} of the {least} repetitions that a verdict takes")
         }
         Some(AbReason::TooFewLinks { links: [base, arm], least }) => {
             format!("{base} and {arm} of the {least} links that a verdict takes")

@@ -35,6 +35,28 @@ pub struct AbCell {
     pub judgement: AbJudgement,
 }
 
+impl AbCell {
+    /// What an operation of an arm takes, ns, as it is shown beside the others: of the baseline the
+    /// median, of another arm that and its change, which is found between slices of the same
+    /// moments. Medians of each arm alone may be further apart, or less.
+    #[must_use]
+    pub fn op_ns(&self, arm: usize, quantity: AbQuantity) -> Option<f64> {
+        let median = |arm: usize| {
+            let figures = self.arms.get(arm)?;
+            match quantity {
+                AbQuantity::Time => figures.op_time_ns,
+                AbQuantity::Cpu => figures.op_cpu_ns,
+            }
+        };
+        let mut contrasts = self.judgement.contrasts.iter();
+        let own = contrasts.find(|one| one.arm == arm && one.quantity == quantity);
+        match own.and_then(|contrast| contrast.change) {
+            Some(change) => Some(median(0)? * (1.0 + change)),
+            None => median(arm),
+        }
+    }
+}
+
 /// What an arm took. Medians are over units, of a trial the median of its rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AbArmFigures {

@@ -24,19 +24,35 @@ pub enum AbError {
     },
     /// Twice the operations do not take twice the time.
     #[error(
-        "the time of `{name}` does not grow with the number it reads: {twice} operations take \
-         {times} times as long as {once}, and 1.6 to 2.4 is right. Is the work optimised away, or \
-         is the number not used?"
+        "the time of `{name}` does not grow with the number of operations: twice as many take \
+         {times} times as long. Is the work optimised away, is the number not used, or does the \
+         program answer before the work is done?"
     )]
     NotProportional {
         /// The arm.
         name: String,
-        /// The smaller number of operations.
-        once: u64,
-        /// The larger one.
-        twice: u64,
         /// The ratio, with two digits.
         times: String,
+    },
+    /// One is asked to prepare and another is not: who prepares has its memory in the cache.
+    #[error(
+        "`{with}` says `ready prepare` and `{without}` does not: let all programs prepare, or none, \
+         or the one that does finds its memory in the cache"
+    )]
+    PreparesDiffer {
+        /// An arm that prepares.
+        with: String,
+        /// One that does not.
+        without: String,
+    },
+    /// It says that it is ready, and ends as nobody asks it for anything.
+    #[error(
+        "`{name}` prints `ready` and nothing else: it speaks the loop protocol, which --loop \
+         measures"
+    )]
+    SpeaksLoop {
+        /// The arm.
+        name: String,
     },
     /// Commands this short are mostly the start of a process.
     #[error(
@@ -73,6 +89,9 @@ const ROUNDS_NS: u64 = 30_000_000;
 
 /// How many rounds there are at least and at most.
 const ROUNDS: (u64, u64) = (5, 60);
+
+/// How long a slice of the slowest program may be for the sake of the fastest.
+const SLOWEST_NS: u64 = 20_000_000;
 
 /// CPU time over time, from which an arm uses more than one processor.
 const CPUS_OF_ONE: f64 = 1.05;
@@ -128,7 +147,8 @@ fn of_loops(
     let programs = 0..setup.programs.len();
     let found = programs.clone().map(|program| probes.resources(program, &mut draws));
     let found = found.collect::<Result<Vec<_>, _>>()?;
-    let placement = match found.iter().any(|(uses_several, _)| *uses_several) {
+    must_prepare_alike(setup, &found)?;
+    let placement = match found.iter().any(|found| found.uses_several) {
         true => AbPlacement::AllCpus,
         false => AbPlacement::OneCpu,
     };
@@ -139,7 +159,11 @@ fn of_loops(
     };
     let mut passes = 0;
     let (operations, warm_slices, expected_ns) = loop {
-        let (operations, slice_ns) = probes.operations(target_ns, &mut draws)?;
+        let found =
+            programs.clone().map(|program| probes.operations(program, target_ns, &mut draws));
+        let own = found.collect::<Result<Vec<_>, _>>()?;
+        let operations = for_all(&own, target_ns);
+        let slice_ns = own[0].operation_ns * operations as f64;
         let (mut warm_slices, mut expected_ns) = (0, Vec::new());
         for program in programs.clone() {
             let (slices, slice_ns) = probes.warm_up(program, operations, &mut draws)?;
@@ -150,20 +174,58 @@ fn of_loops(
         expected_ns[0] = again_ns;
         passes += 1;
         // Files that the programs have in common are cached by now: the work may be much less.
-        if again_ns as f64 >= STILL_THE_SAME * slice_ns as f64 || passes == PASSES_MAX {
+        if again_ns as f64 >= STILL_THE_SAME * slice_ns || passes == PASSES_MAX {
             break (operations, warm_slices, expected_ns);
         }
     };
-    let rounds = ROUNDS_NS / expected_ns.first().copied().unwrap_or(1).max(1);
+    let rounds = ROUNDS_NS / expected_ns.iter().copied().max().unwrap_or(1).max(1);
     Ok(AbLayout {
         operations,
         rounds: u32::try_from(rounds.clamp(ROUNDS.0, ROUNDS.1)).unwrap_or(u32::MAX),
         warm_slices,
         placement,
         expected_ns,
-        cpu_unknown: found.into_iter().map(|(_, why)| why).collect(),
+        cpu_unknown: found.into_iter().map(|found| found.cpu_unknown).collect(),
         true_ns: None,
     })
+}
+
+/// What a program is like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Resources {
+    /// Whether it uses more than one processor.
+    uses_several: bool,
+    /// Whether it wants to prepare before each slice.
+    prepares: bool,
+    /// Why its CPU time is not known.
+    cpu_unknown: Option<String>,
+}
+
+fn must_prepare_alike(setup: &AbSetup, found: &[Resources]) -> Result<(), AbError> {
+    let first = |prepares| found.iter().position(|found| found.prepares == prepares);
+    let name = |program: usize| setup.programs[program].name.clone();
+    match (first(true), first(false)) {
+        (Some(with), Some(without)) => {
+            Err(AbError::PreparesDiffer { with: name(with), without: name(without) })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a slice of one program is.
+#[derive(Debug, Clone, Copy)]
+struct OwnSlice {
+    /// Operations of a slice of the length that is meant.
+    operations: u64,
+    operation_ns: f64,
+}
+
+/// How many operations of each program a slice is: as many as the fastest wants, or a slice of it
+/// would be pipes and switches; no more than make a slice of the slowest long.
+fn for_all(own: &[OwnSlice], target_ns: u64) -> u64 {
+    let wanted = own.iter().map(|own| own.operations).max().unwrap_or(1);
+    let slowest_ns = own.iter().map(|own| own.operation_ns).fold(1.0, f64::max);
+    wanted.min(at_least_one(SLOWEST_NS.max(target_ns) as f64 / slowest_ns)).max(1)
 }
 
 struct Probes<'a> {
@@ -201,12 +263,8 @@ impl Probes<'_> {
         Ok(result)
     }
 
-    /// Whether a program uses more than one processor, and why its CPU time is not known.
-    fn resources(
-        &self,
-        program: usize,
-        draws: &mut Draws,
-    ) -> Result<(bool, Option<String>), AbError> {
+    /// What a program is like.
+    fn resources(&self, program: usize, draws: &mut Draws) -> Result<Resources, AbError> {
         const SLICES: usize = 9;
         self.with(program, draws, |probe| {
             let operations = probe.grow(1, AB_SLICE_ALL_CPUS_NS)?;
@@ -216,16 +274,28 @@ impl Probes<'_> {
             let cpus = readings.iter().filter_map(|r| Some(r.cpu_ns? as f64 / r.took_ns as f64));
             let uses_several = median(cpus.collect()).is_some_and(|cpus| cpus > CPUS_OF_ONE);
             let why = "has child processes that work, and whose CPU time is not known";
-            Ok((uses_several, (!is_alone).then(|| why.to_owned())))
+            let prepares = probe.conversation.ready().prepares;
+            Ok(Resources {
+                uses_several,
+                prepares,
+                cpu_unknown: (!is_alone).then(|| why.to_owned()),
+            })
         })
     }
 
-    /// How many operations of the baseline take so long, and how long they take. Where much of a
+    /// How many operations of a program take so long. Where much of a
     /// slice does not grow with their number, as the line that a runtime reads, they take longer:
     /// that part is the same in all arms, and makes every difference smaller.
-    fn operations(&self, target_ns: u64, draws: &mut Draws) -> Result<(u64, u64), AbError> {
+    ///
+    /// Errors: its time does not grow with them.
+    fn operations(
+        &self,
+        program: usize,
+        target_ns: u64,
+        draws: &mut Draws,
+    ) -> Result<OwnSlice, AbError> {
         const TRIES: usize = 3;
-        self.with(0, draws, |probe| {
+        self.with(program, draws, |probe| {
             let cold = probe.grow(1, target_ns)?;
             probe.warm_up(cold)?;
             // What was read for the first time is cached by now.
@@ -241,17 +311,18 @@ impl Probes<'_> {
                 ratio = probe.ratio_of_twice(operations)?;
             }
             for _ in 0..TRIES {
-                if PROPORTIONAL.contains(&ratio) {
-                    return Ok((operations, slice_ns));
+                if !PROPORTIONAL.contains(&ratio) {
+                    ratio = probe.ratio_of_twice(operations)?;
                 }
-                ratio = probe.ratio_of_twice(operations)?;
             }
-            Err(AbError::NotProportional {
-                name: self.setup.programs[0].name.clone(),
-                once: operations,
-                twice: operations.saturating_mul(2),
-                times: format!("{ratio:.2}"),
-            })
+            let operation_ns = slice_ns as f64 / operations as f64;
+            match PROPORTIONAL.contains(&ratio) {
+                true => Ok(OwnSlice { operations, operation_ns }),
+                false => Err(AbError::NotProportional {
+                    name: self.setup.programs[program].name.clone(),
+                    times: format!("{ratio:.2}"),
+                }),
+            }
         })
     }
 
@@ -391,4 +462,22 @@ fn at_least_one(operations: f64) -> u64 {
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_has_a_whole_slice_unless_the_slowest_would_take_too_long() {
+        let of = |all: &[(u64, f64)]| {
+            let own = |&(operations, operation_ns)| OwnSlice { operations, operation_ns };
+            for_all(&all.iter().map(own).collect::<Vec<_>>(), 500_000)
+        };
+        assert_eq!(of(&[(500, 1000.0)]), 500);
+        assert_eq!(of(&[(500, 1000.0), (5000, 100.0)]), 5000);
+        // 20 ms of the slowest.
+        assert_eq!(of(&[(500_000, 1.0), (5, 100_000.0)]), 200);
+        assert_eq!(of(&[(500_000, 1.0), (1, 1e9)]), 1);
+    }
 }

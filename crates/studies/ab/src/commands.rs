@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::Seek;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -21,6 +22,7 @@ use crate::conversation::Reading;
 use crate::fault::AbFault;
 use crate::files::{facts, sha256_of};
 use crate::program::{Prepared, Process};
+use crate::protocol;
 use crate::setup::{AbExit, AbLayout, AbPlace, AbPlacement, AbProgram, AbSetup};
 use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
 
@@ -107,6 +109,9 @@ pub(crate) fn calibrate(
         let limit_ns = setup.limits.first_run_ns;
         let mut stage = Stage::new(setup, program, limit_ns).map_err(failed)?;
         let usual = stage.usual(&mut draws, interrupted).map_err(failed)?;
+        if stage.says_ready_alone() {
+            return Err(AbError::SpeaksLoop { name: program.name.clone() });
+        }
         if let Some(why) = too_short(&program.name, usual.fastest_ns, true_ns) {
             return Err(why);
         }
@@ -153,6 +158,9 @@ struct Usual {
     /// CPU time over time.
     cpus: f64,
 }
+
+/// Bytes of output that are looked at for a `ready`.
+const READY_BYTES: usize = 1024;
 
 /// A command and where its output goes.
 struct Stage<'a> {
@@ -251,7 +259,10 @@ impl<'a> Stage<'a> {
         match status.code() {
             Some(0) => Ok(()),
             Some(_) if self.setup.exit == AbExit::Ignored => Ok(()),
-            Some(_) => Err(AbFault::BadExit(format!("{when}: it {}", process.obituary()))),
+            Some(_) => {
+                let more = " (--ignore-exit measures it all the same)";
+                Err(AbFault::BadExit(format!("{when}: it {}", process.obituary_with(more))))
+            }
             None => Err(AbFault::Died { when: when.to_owned(), how: process.obituary() }),
         }
     }
@@ -274,6 +285,18 @@ impl<'a> Stage<'a> {
     fn output_sha256(&mut self) -> Result<String, AbFault> {
         sha256_of(&mut self.output)
             .map_err(|errno| AbFault::System(format!("cannot read its output back: {errno}")))
+    }
+
+    /// Whether the last run printed a line that begins with `ready`, and no other.
+    fn says_ready_alone(&self) -> bool {
+        let mut start = [0; READY_BYTES];
+        let read = self.output.read_at(&mut start, 0).unwrap_or(0);
+        match start[..read].split_last() {
+            Some((b'\n', line)) => {
+                !line.contains(&b'\n') && matches!(protocol::ready(line), Ok(Some(_)))
+            }
+            _ => false,
+        }
     }
 
     /// Runs the command that comes before each run.

@@ -426,7 +426,12 @@ impl Conversation {
 
     fn hangs(&self, when: String, limit_ns: u64) -> AbFault {
         let heard = match self.lines.rest() {
-            [] => heard_in_words(&quoted(&self.stray.0[..self.stray.1])),
+            [] => match quoted(&self.stray.0[..self.stray.1]) {
+                line if line.is_empty() => {
+                    ", and printed nothing: does it flush its `ok`?".to_owned()
+                }
+                line => format!("; the last line that it printed is `{line}`, and not `ok`"),
+            },
             rest => unfinished(rest),
         };
         let heard = format!("{heard}{}", self.process.last_words());
@@ -449,7 +454,9 @@ impl Conversation {
     }
 
     fn died(&self, when: &str) -> AbFault {
-        AbFault::Died { when: when.to_owned(), how: self.process.obituary() }
+        let ended = self.process.wait().is_ok_and(|ended| ended.status == 0);
+        let more = if ended { ", and must answer until its input ends" } else { "" };
+        AbFault::Died { when: when.to_owned(), how: self.process.obituary_with(more) }
     }
 
     /// Nothing may have come behind the last answer.
@@ -518,7 +525,7 @@ impl Conversation {
         match self.process.wait() {
             Ok(ended) if ended.status == 0 => Ok(()),
             Ok(_) => Err(AbFault::BadExit(format!(
-                "at the end of its input it {}",
+                "must exit with status 0 at the end of its input, and it {}",
                 self.process.obituary()
             ))),
             Err(errno) => Err(AbFault::System(format!("cannot wait for it: {errno}"))),

@@ -70,7 +70,7 @@ pub enum AbFault {
         limit_ns: u64,
     },
     /// It ended with another status than 0.
-    #[error("{0}: --ignore-exit measures it all the same")]
+    #[error("{0}")]
     BadExit(String),
     /// Something of the system's.
     #[error("{0}")]

@@ -188,11 +188,16 @@ impl Process {
 
     /// How it ended, which it has, with what it said.
     pub(crate) fn obituary(&self) -> String {
+        self.obituary_with("")
+    }
+
+    /// The same with something about it behind the status.
+    pub(crate) fn obituary_with(&self, more: &str) -> String {
         let end = match self.begun.wait() {
             Ok(ended) => self.end_in_words(ended.status),
             Err(errno) => format!("ended, and cannot be waited for: {errno}"),
         };
-        format!("{end}{}", self.last_words())
+        format!("{end}{more}{}", self.last_words())
     }
 
     fn end_in_words(&self, status: i32) -> String {
@@ -212,7 +217,7 @@ impl Process {
     pub(crate) fn last_words(&self) -> String {
         match last_lines(&self.errors) {
             Some(lines) => format!("; it wrote to stderr:\n{lines}"),
-            None => ", and wrote nothing to stderr".to_owned(),
+            None => "; it wrote nothing to stderr".to_owned(),
         }
     }
 

@@ -145,3 +145,12 @@ fn something_may_run_before_each_run() {
     let why = faults(&trial(&setup, &layout(&setup, 1), 4, &|| false))[0].clone().unwrap();
     assert!(why.contains("there is no program `no-such-program`"), "{why}");
 }
+
+#[test]
+fn a_loop_program_is_not_taken_for_a_command() {
+    let programs = vec![words("loop", &["sh", "-c", "echo ready unit=row; read n"])];
+    let why = calibrate(&setup(AbMode::Command, programs), 1, &|| false).unwrap_err();
+    assert!(matches!(why, AbError::SpeaksLoop { .. }), "{why}");
+    let programs = vec![words("other", &["sh", "-c", "echo ready; echo steady; sleep 0.002"])];
+    assert!(calibrate(&setup(AbMode::Command, programs), 1, &|| false).is_ok());
+}

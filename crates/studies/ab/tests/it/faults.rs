@@ -147,7 +147,7 @@ fn one_that_ignores_the_end_of_its_input() {
 #[test]
 fn one_that_ends_with_another_status() {
     let text = format!("{GOOD}; exit 9");
-    check(&text, usual, &["at the end of its input", "status 9", "--ignore-exit"]);
+    check(&text, usual, &["must exit with status 0 at the end of its input", "status 9"]);
     let done = beside_good(&text, |setup| setup.exit = AbExit::Ignored);
     assert_eq!(faults(&done), [None, None, None]);
 }
