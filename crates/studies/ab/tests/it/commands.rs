@@ -148,7 +148,7 @@ fn something_may_run_before_each_run() {
 
 #[test]
 fn a_loop_program_is_not_taken_for_a_command() {
-    let programs = vec![words("loop", &["sh", "-c", "echo ready unit=row; read n"])];
+    let programs = vec![words("loop", &["sh", "-c", "echo ready unit=row; cat"])];
     let why = calibrate(&setup(AbMode::Command, programs), 1, &|| false).unwrap_err();
     assert!(matches!(why, AbError::SpeaksLoop { .. }), "{why}");
     let programs = vec![words("other", &["sh", "-c", "echo ready; echo steady; sleep 0.002"])];

@@ -101,6 +101,21 @@ fn work_that_does_not_grow_is_refused() {
 }
 
 #[test]
+fn all_programs_prepare_or_none() {
+    let mark = mark();
+    let work =
+        "while read n; do n=${n#prepare }; while [ $n -gt 0 ]; do n=$((n-1)); done; echo ok; done";
+    let prepares = script("prepares", &format!("echo ready prepare; {work}"), &mark);
+    let plain = script("plain", &format!("echo ready; {work}"), &mark);
+    let of = |programs| calibrate(&setup(AbMode::Loop, programs), 1, &|| false);
+    let why = of(vec![prepares.clone(), plain]).unwrap_err();
+    assert!(matches!(why, AbError::PreparesDiffer { .. }), "{why}");
+    assert!(why.to_string().starts_with("`prepares` says `ready prepare` and `plain` does not"));
+    assert!(of(vec![prepares.clone(), prepares]).is_ok());
+    nothing_is_left_of(&mark);
+}
+
+#[test]
 fn a_program_that_fails_in_the_probe_is_named() {
     let mark = mark();
     let programs = vec![script("a", &busy(1), &mark), script("b", "exit 1", &mark)];
