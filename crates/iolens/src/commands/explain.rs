@@ -34,7 +34,7 @@ pub(crate) fn explain(args: &args::Explain) -> Result<ExitCode, Failure> {
     let mut run = load(Some(&database), &args.run)?.0;
     let analysis = iolens_stats::analyse(&run);
     let cell = chosen_cell(&run, &analysis, args.cell)?;
-    let arms = chosen_arms(cell, &args.arms)?;
+    let arms = chosen_arms(&run.header.plan, cell, &args.arms)?;
     let cell = cell.cell.clone();
     let mut is_interrupted = false;
     if args.again || !is_sampled(&run, &cell, &arms) {
@@ -73,12 +73,24 @@ fn chosen_cell<'a>(
     })
 }
 
-/// Labels of the arms that are meant.
-fn chosen_arms(cell: &CellAnalysis, wanted: &[String]) -> Result<Vec<String>, Failure> {
+/// Labels of the arms that are meant. Programs of the user's that send are not sampled.
+fn chosen_arms(
+    plan: &Plan,
+    cell: &CellAnalysis,
+    wanted: &[String],
+) -> Result<Vec<String>, Failure> {
     let labels = || cell.arms.iter().map(|arm| arm.arm.label.clone());
+    let is_program = |name: &str| plan.senders().iter().any(|program| program.name == name);
     if wanted.is_empty() {
         let compared = cell.arms.iter().filter(|arm| is_compared(arm.arm.role));
-        return Ok(compared.map(|arm| arm.arm.label.clone()).collect());
+        let own = compared.filter(|arm| !is_program(&arm.arm.primitive));
+        return Ok(own.map(|arm| arm.arm.label.clone()).collect());
+    }
+    if let Some(name) = wanted.iter().find(|name| is_program(name)) {
+        return Err(usage!(
+            "cannot sample `{name}`: it is a program of yours, and iolens samples its own methods\n  \
+             perf record shows where the time of a program goes"
+        ));
     }
     match wanted.iter().find(|name| !labels().any(|label| label == **name)) {
         None => Ok(wanted.to_vec()),
@@ -127,6 +139,7 @@ fn sampled_plan(plan: &Plan, allow: &Allow) -> Plan {
     let mut plan = again::without_drops(plan.clone());
     if let Axes::Net(axes) = &mut plan.axes {
         axes.allow_sysctl &= allow.allows(Permission::Sysctl);
+        axes.external.clear();
     }
     plan
 }
