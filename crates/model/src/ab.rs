@@ -60,6 +60,18 @@ impl AbAxes {
         })
     }
 
+    /// The argument list of a program, given by its place, in a setting; `None` where there is no
+    /// such program.
+    #[must_use]
+    pub fn command(&self, setting: &AbSetting, program: usize) -> Option<Vec<String>> {
+        let word = |word: &String| {
+            setting.values.iter().fold(word.clone(), |word, (name, value)| {
+                word.replace(&format!("{{{name}}}"), value)
+            })
+        };
+        Some(self.programs.get(program)?.argv.iter().map(word).collect())
+    }
+
     /// What tells a setting from others of the plan.
     pub(crate) fn told_apart(&self, setting: &AbSetting) -> Vec<String> {
         let of = self.parameters.iter().zip(&setting.values);
@@ -91,17 +103,6 @@ impl AbSetting {
     /// `size 1KiB` of each parameter.
     pub(crate) fn words(&self) -> Vec<String> {
         self.values.iter().map(told).collect()
-    }
-
-    /// The argument list of a program with these values in the place of their names.
-    #[must_use]
-    pub fn command(&self, program: &External) -> Vec<String> {
-        let word = |word: &String| {
-            self.values.iter().fold(word.clone(), |word, (name, value)| {
-                word.replace(&format!("{{{name}}}"), value)
-            })
-        };
-        program.argv.iter().map(word).collect()
     }
 }
 

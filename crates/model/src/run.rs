@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ab::AbProgramFacts;
+use crate::ab::{AbProgramFacts, AbSetting};
 use crate::axes::Direction;
 use crate::call::CallFacts;
 use crate::data_path::{PrimitiveFacts, ReceiverFacts};
@@ -111,6 +111,13 @@ impl RunHeader {
             *words = secret::redacted(words);
         }
         shown
+    }
+
+    /// What is known of a program of `ab` in a setting, by its place in the plan; `None` where
+    /// nothing is stored of it.
+    #[must_use]
+    pub fn ab_program(&self, _setting: &AbSetting, program: usize) -> Option<&AbProgramFacts> {
+        self.programs.get(program)
     }
 }
 

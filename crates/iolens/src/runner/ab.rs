@@ -141,9 +141,10 @@ fn setup(
     facts: &[AbProgramFacts],
     cpus: &[u32],
 ) -> AbSetup {
-    let programs = axes.programs.iter().zip(facts).map(|(program, facts)| AbProgram {
+    let programs = axes.programs.iter().zip(facts).enumerate();
+    let programs = programs.map(|(nth, (program, facts))| AbProgram {
         name: program.name.clone(),
-        argv: setting.command(program),
+        argv: axes.command(setting, nth).unwrap_or_default(),
         facts: facts.clone(),
     });
     AbSetup {

@@ -126,6 +126,25 @@ fn parameters_are_settings() {
 }
 
 #[test]
+fn two_runs_beside_one_baseline_are_compared() {
+    let place = with_programs();
+    let flags = |name: &str| format!("--loop --judge cpu --budget 30s --name {name} --json");
+    ab(&place, &flags("before"), &["PLACE/loop 20", "PLACE/loop 40"]).ended(1);
+    ab(&place, &flags("after"), &["PLACE/loop 20", "PLACE/loop 80"]).ended(1);
+    ab(&place, &flags("other"), &["PLACE/loop 21", "PLACE/loop 40"]).ended(1);
+    let done = place.run("compare before after --json").ended(1).json();
+    let change = &done["settings"][0]["changes"][0];
+    assert_eq!((&change["verdict"], &change["b"]["arm"]), (&"SLOWER".into(), &"B".into()));
+    let by = change["change"].as_f64().unwrap();
+    assert!((0.5..1.5).contains(&by), "{change}");
+    place.run("compare before after").ended(1).prints("B is SLOWER in run B by more than 3%");
+    place.run("compare before after --markdown").ended(1).prints("| B CPU | ");
+    place.run("compare before before").ended(0).prints("the same trials");
+    place.refuses("compare before other", 2, "baselines have different arguments");
+    place.refuses("compare before after --absolute", 2, "--absolute");
+}
+
+#[test]
 fn who_interrupts_it_gets_what_there_is_and_nothing_stays() {
     let place = with_programs();
     let long = ["PLACE/loop 20", "PLACE/loop 20"];

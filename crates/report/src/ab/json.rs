@@ -109,6 +109,6 @@ fn contrast(said: &Said<'_>, contrast: &AbContrast) -> Value {
     })
 }
 
-fn pair(interval: Interval) -> [f64; 2] {
+pub(super) fn pair(interval: Interval) -> [f64; 2] {
     [interval.low, interval.high]
 }

@@ -5,6 +5,7 @@ use iolens_model::ab::AbQuantity;
 use serde::Serialize;
 
 use super::AbLook;
+use super::sample::Sample;
 use crate::estimate::Interval;
 
 /// What is concluded of a cell.
@@ -51,6 +52,9 @@ pub struct AbContrast {
     pub reason: AbReason,
     /// What could have been seen.
     pub power: AbPower,
+    /// The values behind it, of which intervals at other levels are made.
+    #[serde(skip)]
+    pub(super) sample: Sample,
 }
 
 impl AbContrast {
