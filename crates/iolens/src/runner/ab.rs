@@ -7,11 +7,12 @@ use iolens_ab::{
 };
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, clock};
-use iolens_model::ab::{AbArm, AbAxes, AbMode, AbProgramFacts, AbSetting};
+use iolens_model::ab::{AbArm, AbAxes, AbCommand, AbMode, AbProgramFacts, AbSetting};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::cell::Cell;
+use iolens_model::copy::External;
 use iolens_model::outcome::{Status, TrialOutcome};
-use iolens_model::plan::{Plan, Schedule};
+use iolens_model::plan::Schedule;
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_stats::ab::{self, AbLook, AbUnit};
 use iolens_store::Store;
@@ -91,7 +92,7 @@ impl State {
         (cell, setting): (Cell, &AbSetting),
         interrupts: &Interrupts,
     ) -> Result<State, Failure> {
-        let setup = setup(&header.plan, axes, setting, &header.programs, &header.host.cpus);
+        let setup = setup(header, axes, setting);
         let interrupted = || interrupts.came();
         let layout = iolens_ab::calibrate(&setup, header.plan.seed, &interrupted);
         let layout = layout.map_err(|error| match error {
@@ -134,29 +135,24 @@ impl State {
     }
 }
 
-fn setup(
-    plan: &Plan,
-    axes: &AbAxes,
-    setting: &AbSetting,
-    facts: &[AbProgramFacts],
-    cpus: &[u32],
-) -> AbSetup {
-    let programs = axes.programs.iter().zip(facts).enumerate();
-    let programs = programs.map(|(nth, (program, facts))| AbProgram {
-        name: program.name.clone(),
-        argv: axes.command(setting, nth).unwrap_or_default(),
-        facts: facts.clone(),
-    });
+fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
+    let program = |(nth, program): (usize, &External)| {
+        Some(AbProgram {
+            name: program.name.clone(),
+            argv: axes.command(setting, nth)?,
+            facts: header.ab_program(setting, nth)?.clone(),
+        })
+    };
     AbSetup {
         mode: axes.mode,
-        programs: programs.collect(),
+        programs: axes.programs.iter().enumerate().filter_map(program).collect(),
         copies: AbCopies::OfAll,
         place: if axes.in_place { AbPlace::InPlace } else { AbPlace::FreshCopy },
         exit: if axes.ignore_exit { AbExit::Ignored } else { AbExit::MustBeZero },
-        input: axes.input.clone(),
-        prepare: axes.prepare.clone(),
-        cpus: cpus.to_vec(),
-        slice_ns: match plan.schedule {
+        input: axes.input(setting).map(str::to_owned),
+        prepare: axes.prepare(setting).map(<[String]>::to_vec),
+        cpus: header.host.cpus.clone(),
+        slice_ns: match header.plan.schedule {
             Schedule::Slices { slice, .. } => slice.0,
             Schedule::Window { .. } | Schedule::Messages { .. } => iolens_ab::AB_SLICE_NS,
         },
@@ -326,8 +322,11 @@ fn different(axes: &AbAxes, trial: &TrialOutcome) -> Option<Failure> {
 ///
 /// Errors: one that cannot be run or read.
 pub(crate) fn facts(axes: &AbAxes) -> Result<Vec<AbProgramFacts>, Failure> {
-    let fact = |program: &iolens_model::copy::External| {
-        iolens_ab::facts(&program.argv).map_err(|error| usage!("{}: {error}", program.name))
+    let fact = |command: AbCommand<'_>| {
+        iolens_ab::facts(command.argv).map_err(|error| {
+            let of = command.bench.map_or_else(String::new, |bench| format!("{bench}: "));
+            usage!("{of}{}: {error}", command.program)
+        })
     };
-    axes.programs.iter().map(fact).collect()
+    axes.commands().into_iter().map(fact).collect()
 }

@@ -29,6 +29,7 @@ pub(super) fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
         mode: AbMode::Loop,
         programs: vec![program("main", "../base/bench"), program("pr", "./bench")],
         parameters,
+        benches: Vec::new(),
         judged: vec![AbQuantity::Time, AbQuantity::Cpu],
         in_place: false,
         different_output: false,

@@ -110,10 +110,6 @@ pub(super) fn common<'a>(a: &AbSide<'a>, b: &AbSide<'a>) -> Result<Common<'a>, A
         AbDiffers::Place,
         &of_axes(|axes| if axes.in_place { "--in-place" } else { "fresh copies" }.to_owned()),
     )?;
-    let prepare = |side: &AbSide<'_>| axes(side).and_then(|axes| axes.prepare.clone());
-    if prepare(a) != prepare(b) {
-        return Err(refused(AbDiffers::Preparation, &|side| shown(prepare(side), 0)));
-    }
     same(AbDiffers::Slice, &slice)?;
     let cells = cells(a, b);
     if cells.is_empty() {
@@ -121,7 +117,15 @@ pub(super) fn common<'a>(a: &AbSide<'a>, b: &AbSide<'a>) -> Result<Common<'a>, A
     }
     for [cell, _] in &cells {
         let setting = &cell.setting;
-        same(AbDiffers::Input, &of_axes(|axes| axes.input.clone().unwrap_or_else(nothing)))?;
+        same(AbDiffers::Input, &|side| {
+            let input = axes(side).and_then(|axes| axes.input(setting));
+            or_none(input.unwrap_or_default().to_owned())
+        })?;
+        let prepare =
+            |side: &AbSide<'_>| axes(side).and_then(|axes| Some(axes.prepare(setting)?.to_vec()));
+        if prepare(a) != prepare(b) {
+            return Err(refused(AbDiffers::Preparation, &|side| shown(prepare(side), 0)));
+        }
         let file = |side: &AbSide<'_>| {
             let file = side.header.ab_program(setting, 0);
             file.map_or_else(nothing, |file| format!("SHA-256 {}", file.sha256))

@@ -27,6 +27,7 @@ fn run(id: &str, mode: AbMode, digit: &str) -> Run {
         mode,
         programs: vec![program("main"), program("pr")],
         parameters: vec![AbParameter { name: "n".to_owned(), values: vec!["7".to_owned()] }],
+        benches: Vec::new(),
         judged: vec![AbQuantity::Time],
         in_place: false,
         different_output: false,
