@@ -33,6 +33,15 @@ pub fn plan(bytes: &[u8]) {
     }
 }
 
+/// A plan file of `ab`, up to whether its programs are there.
+pub fn ab_plan(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match iolens::ab_plan_of("strange.toml", &text) {
+        Ok(plan) => assert!(!plan.cells().is_empty()),
+        Err(message) => assert!(!message.is_empty()),
+    }
+}
+
 /// Runs exported whole; what is taken in can be shown, and exported again.
 pub fn import(bytes: &[u8]) {
     let path = Path::new("strange.json");

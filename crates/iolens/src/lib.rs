@@ -156,6 +156,18 @@ pub fn stored_plan(text: &str) -> Result<Plan, String> {
     Ok(plan)
 }
 
+/// Whether a file with this text is a plan of `iolens ab`, whose programs are not looked for.
+///
+/// # Errors
+/// The message of `iolens ab FILE`, which calls the file `name`.
+pub fn ab_plan_of(name: &str, text: &str) -> Result<Plan, String> {
+    const SEED: u64 = 1;
+    let file = plan_file::ab::parse(name, text)?;
+    let args = Args::try_parse_from(["iolens", "ab", name]).map_err(|e| e.to_string())?;
+    let Command::Ab(asked) = args.command else { return Err("it is not `ab`".to_owned()) };
+    request::ab::plan(&asked, Some(&file), None, SEED).map_err(|failure| failure.message)
+}
+
 /// The plan that a file with this text asks for, up to whether this machine has the
 /// memory and the descriptors for it. Nothing is measured, and topologies are not tried.
 ///

@@ -3,6 +3,8 @@
 //! the two cannot differ. A mistake is answered with file, line and column, and the line is
 //! shown.
 
+pub(crate) mod ab;
+
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -33,10 +35,12 @@ pub(crate) type Check<'a> = &'a dyn Fn(Study, &str, &str) -> Result<(), String>;
 /// Errors: `file:line:column:`, what is wrong, and the nearest thing that
 /// would be right; then the line with a mark below it.
 pub(crate) fn parse(file: &str, text: &str, check: Check<'_>) -> Result<Wishes, String> {
-    read(text, check).map_err(|Mistake { span, message }| {
-        let (line, column) = place(text, span.start);
-        format!("{file}:{line}:{column}: {message}\n{}", excerpt(text, &span))
-    })
+    read(text, check).map_err(|mistake| told(file, text, mistake))
+}
+
+fn told(file: &str, text: &str, Mistake { span, message }: Mistake) -> String {
+    let (line, column) = place(text, span.start);
+    format!("{file}:{line}:{column}: {message}\n{}", excerpt(text, &span))
 }
 
 /// The line where a part of a text begins, and a mark below the part, as compilers show

@@ -31,10 +31,13 @@ pub struct AbAxes {
     /// How the programs are measured.
     pub mode: AbMode,
     /// The arms, the baseline first. Within an argument, `{NAME}` stands for the value of a
-    /// parameter.
+    /// parameter. In a suite they have the commands of its first bench.
     pub programs: Vec<External>,
-    /// Parameters whose values are cells.
+    /// Parameters whose values are cells; in a suite each bench has its own.
     pub parameters: Vec<AbParameter>,
+    /// The benches of a suite; empty where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benches: Vec<AbBench>,
     /// What is judged; at least one.
     pub judged: Vec<AbQuantity>,
     /// Whether the first word of each program is a pattern of several links of one source, of which
@@ -53,19 +56,119 @@ pub struct AbAxes {
     pub prepare: Option<Vec<String>>,
 }
 
+/// A bench of a suite: what each program is to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AbBench {
+    /// Its name, which is the first value of its settings.
+    pub name: String,
+    /// The argument list of each program, in the order of these.
+    pub commands: Vec<Vec<String>>,
+    /// Its parameters, whose values are cells.
+    pub parameters: Vec<AbParameter>,
+    /// Path of the standard input of whole commands; `None` for that of the suite.
+    pub input: Option<String>,
+    /// Argument list of what runs before each run of a command; `None` for that of the suite.
+    pub prepare: Option<Vec<String>>,
+}
+
+/// A command of a plan, before the values of parameters are in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AbCommand<'a> {
+    /// The bench; `None` where there is no suite.
+    pub bench: Option<&'a str>,
+    /// The program's name.
+    pub program: &'a str,
+    /// The argument list.
+    pub argv: &'a [String],
+}
+
 impl AbAxes {
-    /// Every setting, in the order of the parameters.
+    /// What the name of a bench is called among the values of a setting.
+    pub const BENCH: &str = "bench";
+
+    /// Every setting, in the order of the benches and parameters.
     pub(crate) fn settings(&self) -> Vec<AbSetting> {
-        let first = AbSetting { mode: self.mode, values: Vec::new() };
-        self.parameters.iter().fold(vec![first], |settings, parameter| {
-            crossed(settings, &parameter.values, |setting, value| {
-                setting.values.push((parameter.name.clone(), value.clone()));
+        let all = |first: Vec<(String, String)>, parameters: &[AbParameter]| {
+            let first = AbSetting { mode: self.mode, values: first };
+            parameters.iter().fold(vec![first], |settings, parameter| {
+                crossed(settings, &parameter.values, |setting, value| {
+                    setting.values.push((parameter.name.clone(), value.clone()));
+                })
             })
-        })
+        };
+        if self.benches.is_empty() {
+            return all(Vec::new(), &self.parameters);
+        }
+        let of_bench = |bench: &AbBench| {
+            all(vec![(AbAxes::BENCH.to_owned(), bench.name.clone())], &bench.parameters)
+        };
+        self.benches.iter().flat_map(of_bench).collect()
+    }
+
+    /// Every command, bench by bench.
+    #[must_use]
+    pub fn commands(&self) -> Vec<AbCommand<'_>> {
+        let names = || self.programs.iter().map(|program| program.name.as_str());
+        if self.benches.is_empty() {
+            let argv = self.programs.iter().map(|program| &program.argv[..]);
+            let commands = names().zip(argv);
+            return commands
+                .map(|(program, argv)| AbCommand { bench: None, program, argv })
+                .collect();
+        }
+        let commands = self.benches.iter().flat_map(|bench| {
+            let argv = bench.commands.iter().map(|argv| &argv[..]);
+            names().zip(argv).map(|(program, argv)| AbCommand {
+                bench: Some(&bench.name),
+                program,
+                argv,
+            })
+        });
+        commands.collect()
+    }
+
+    /// The bench of a setting; `None` where there is no suite.
+    #[must_use]
+    pub fn bench(&self, setting: &AbSetting) -> Option<&AbBench> {
+        let (_, name) = setting.values.first().filter(|(of, _)| of == AbAxes::BENCH)?;
+        self.benches.iter().find(|bench| bench.name == *name)
+    }
+
+    /// The standard input of whole commands in a setting; `None` for an empty one.
+    #[must_use]
+    pub fn input(&self, setting: &AbSetting) -> Option<&str> {
+        let own = self.bench(setting).and_then(|bench| bench.input.as_deref());
+        own.or(self.input.as_deref())
+    }
+
+    /// What runs before each run of a command in a setting.
+    #[must_use]
+    pub fn prepare(&self, setting: &AbSetting) -> Option<&[String]> {
+        let own = self.bench(setting).and_then(|bench| bench.prepare.as_deref());
+        own.or(self.prepare.as_deref())
+    }
+
+    /// The argument list of a program, given by its place, in a setting; `None` where there is no
+    /// such program.
+    #[must_use]
+    pub fn command(&self, setting: &AbSetting, program: usize) -> Option<Vec<String>> {
+        let word = |word: &String| {
+            setting.values.iter().fold(word.clone(), |word, (name, value)| {
+                word.replace(&format!("{{{name}}}"), value)
+            })
+        };
+        let argv = match self.bench(setting) {
+            Some(bench) => bench.commands.get(program)?,
+            None => &self.programs.get(program)?.argv,
+        };
+        Some(argv.iter().map(word).collect())
     }
 
     /// What tells a setting from others of the plan.
     pub(crate) fn told_apart(&self, setting: &AbSetting) -> Vec<String> {
+        if !self.benches.is_empty() {
+            return setting.words();
+        }
         let of = self.parameters.iter().zip(&setting.values);
         of.filter(|(parameter, _)| parameter.values.len() > 1)
             .map(|(_, value)| told(value))
@@ -95,17 +198,6 @@ impl AbSetting {
     /// `size 1KiB` of each parameter.
     pub(crate) fn words(&self) -> Vec<String> {
         self.values.iter().map(told).collect()
-    }
-
-    /// The argument list of a program with these values in the place of their names.
-    #[must_use]
-    pub fn command(&self, program: &External) -> Vec<String> {
-        let word = |word: &String| {
-            self.values.iter().fold(word.clone(), |word, (name, value)| {
-                word.replace(&format!("{{{name}}}"), value)
-            })
-        };
-        program.argv.iter().map(word).collect()
     }
 }
 
@@ -211,5 +303,84 @@ mod tests {
             "different_output":false,"ignore_exit":false,"input":null,"prepare":null}"#;
         let axes: AbAxes = serde_json::from_str(axes).unwrap();
         assert!(!axes.links);
+    }
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    fn parameter(name: &str, values: &str) -> AbParameter {
+        AbParameter { name: name.to_owned(), values: words(values) }
+    }
+
+    fn axes() -> AbAxes {
+        let program =
+            |name: &str, line: &str| External { name: name.to_owned(), argv: words(line) };
+        AbAxes {
+            mode: AbMode::Command,
+            programs: vec![program("old", "./old {n}"), program("new", "./new {n}")],
+            parameters: vec![parameter("n", "1 2")],
+            benches: Vec::new(),
+            judged: vec![AbQuantity::Time],
+            links: false,
+            in_place: false,
+            different_output: false,
+            ignore_exit: false,
+            input: Some("in".to_owned()),
+            prepare: None,
+        }
+    }
+
+    fn bench(name: &str, parameters: Vec<AbParameter>, input: Option<&str>) -> AbBench {
+        AbBench {
+            name: name.to_owned(),
+            commands: ["./old {bench} {n}", "./new {bench} {n}"].map(words).to_vec(),
+            parameters,
+            input: input.map(str::to_owned),
+            prepare: None,
+        }
+    }
+
+    #[test]
+    fn parameters_are_settings() {
+        let axes = axes();
+        let settings = axes.settings();
+        let commands: Vec<_> = settings.iter().filter_map(|one| axes.command(one, 1)).collect();
+        assert_eq!(commands, [words("./new 1"), words("./new 2")]);
+        assert_eq!(axes.command(&settings[0], 2), None);
+        assert_eq!((axes.bench(&settings[0]), axes.input(&settings[0])), (None, Some("in")));
+        assert_eq!(axes.told_apart(&settings[1]), ["n 2"]);
+        assert_eq!(axes.commands()[1].argv, words("./new {n}"));
+    }
+
+    #[test]
+    fn benches_are_settings_with_commands_of_their_own() {
+        let benches = vec![
+            bench("parse", vec![parameter("n", "3 4")], None),
+            bench("sum", vec![], Some("x")),
+        ];
+        let axes = AbAxes { benches, ..axes() };
+        let settings = axes.settings();
+        let told: Vec<_> = settings.iter().map(|one| axes.told_apart(one).join(", ")).collect();
+        assert_eq!(told, ["bench parse, n 3", "bench parse, n 4", "bench sum"]);
+        assert_eq!(axes.command(&settings[1], 0), Some(words("./old parse 4")));
+        assert_eq!(axes.command(&settings[2], 1), Some(words("./new sum {n}")));
+        assert_eq!((axes.input(&settings[0]), axes.input(&settings[2])), (Some("in"), Some("x")));
+        let commands: Vec<_> =
+            axes.commands().iter().map(|one| (one.bench, one.program.to_owned())).collect();
+        let expect = [("parse", "old"), ("parse", "new"), ("sum", "old"), ("sum", "new")];
+        assert_eq!(commands, expect.map(|(bench, program)| (Some(bench), program.to_owned())));
+    }
+
+    /// What a stranger stored has fewer commands than programs, or a bench that is not there.
+    #[test]
+    fn what_is_missing_is_none() {
+        let mut axes = AbAxes { benches: vec![bench("parse", vec![], None)], ..axes() };
+        let setting = axes.settings().remove(0);
+        axes.benches[0].commands.clear();
+        assert_eq!(axes.command(&setting, 0), None);
+        assert!(axes.commands().is_empty());
+        axes.benches[0].name.clear();
+        assert_eq!(axes.bench(&setting), None);
     }
 }

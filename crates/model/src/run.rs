@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ab::AbProgramFacts;
+use crate::ab::{AbProgramFacts, AbSetting};
 use crate::axes::Direction;
 use crate::call::CallFacts;
 use crate::data_path::{PrimitiveFacts, ReceiverFacts};
@@ -45,7 +45,8 @@ pub struct RunHeader {
     pub calls: Vec<CallFacts>,
     /// The plan's engines, in its order; empty in other studies than `file`.
     pub engines: Vec<EngineFacts>,
-    /// The programs of the user's, in the order of the plan; empty in other studies than `ab`.
+    /// The programs of the user's, in the order of `AbAxes::commands`; empty in other studies
+    /// than `ab`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<AbProgramFacts>,
     /// The file that is read; `None` in other studies than `file`.
@@ -111,7 +112,23 @@ impl RunHeader {
         for words in programs.chain(engines) {
             *words = secret::redacted(words);
         }
+        if let Axes::Ab(axes) = &mut shown.plan.axes {
+            let benches = axes.benches.iter_mut().flat_map(|bench| &mut bench.commands);
+            benches.for_each(|words| *words = secret::redacted(words));
+        }
         shown
+    }
+
+    /// What is known of a program of `ab` in a setting, by its place in the plan; `None` where
+    /// nothing is stored of it.
+    #[must_use]
+    pub fn ab_program(&self, setting: &AbSetting, program: usize) -> Option<&AbProgramFacts> {
+        let axes = self.plan.ab()?;
+        let before = match axes.bench(setting) {
+            Some(of) => axes.benches.iter().take_while(|bench| bench.name != of.name).count(),
+            None => 0,
+        };
+        self.programs.get(before * axes.programs.len() + program)
     }
 }
 

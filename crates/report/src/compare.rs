@@ -15,8 +15,8 @@ use crate::named::{fields, named, object};
 use crate::{json, words};
 use iolens_document::Style;
 
-mod screen;
-mod tables;
+pub(crate) mod screen;
+pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -89,7 +89,9 @@ pub fn markdown(compared: &Compared<'_>) -> String {
         all.push_str(&format!("{}\n\n{}\n", escaped(&table.caption), table.markdown()));
     }
     out.push_str(&folded("Every method in every setting", &all));
-    let inputs = tables::inputs(compared).map(|inputs| inputs.markdown()).unwrap_or_default();
+    let inputs = tables::inputs(&compared.comparison.inputs)
+        .map(|inputs| inputs.markdown())
+        .unwrap_or_default();
     out.push_str(&folded("Inputs that differ", &inputs));
     out.push_str(&folded("How to read it", &escaped(&reading(compared))));
     out
@@ -97,7 +99,8 @@ pub fn markdown(compared: &Compared<'_>) -> String {
 
 /// Every input that differs, and every number.
 fn sections(compared: &Compared<'_>, width: usize) -> Vec<Section> {
-    let inputs = tables::inputs(compared).map(|inputs| vec![Node::Table(inputs)]);
+    let inputs =
+        tables::inputs(&compared.comparison.inputs).map(|inputs| vec![Node::Table(inputs)]);
     let inputs = inputs.map(|nodes| Section::new("inputs", "Inputs that differ", nodes));
     let mut numbers = vec![Node::aside(reading(compared))];
     numbers.extend(tables::tables(compared, width, tables::Rows::All).into_iter().map(Node::Table));

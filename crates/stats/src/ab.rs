@@ -21,6 +21,7 @@
 //! and others (Br J Cancer 34, 1976) all looks but the last ask so much that the last costs hardly
 //! more than a single one would: see [`AbLook`].
 
+mod compare;
 mod copies;
 mod findings;
 mod links;
@@ -42,6 +43,10 @@ mod tests;
 use iolens_model::ab::{AbMode, AbQuantity};
 use serde::Serialize;
 
+pub use self::compare::{
+    AbChange, AbChangeReason, AbComparison, AbDiffers, AbMissingPart, AbRefused, AbSettingChanges,
+    AbSide, AbStanding, AbUnusable, AbWarning, compare,
+};
 pub use self::findings::{
     AbContrast, AbCopies, AbJudgement, AbLinkMean, AbLinkSide, AbLinks, AbMissing, AbMissingWhy,
     AbNoise, AbPower, AbReason, AbVerdict,

@@ -11,7 +11,7 @@
 //! turns, but where their trials were measured in turn, as those of two builds are.
 
 mod arms;
-mod inputs;
+pub(crate) mod inputs;
 mod refused;
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,7 @@ iolens ab 'grep -c foo big.txt' 'rg -c foo big.txt'
 iolens ab --loop --names main,pr ../base/bench ./bench
 iolens ab --loop --with size=1KiB,64KiB 'node old.js {size}' 'node new.js {size}'
 iolens ab --loop --links --names main,pr 'out/main-*' 'out/pr-*'
+iolens ab suite.toml                       # a plan with several benches (docs/ab.md)
 
 With --loop a program says `ready`, reads a number N from its standard input, does N operations and
 says `ok`, until its input ends: five lines in any language (docs/ab.md). Without it, a whole run of
@@ -31,7 +32,7 @@ const RESULTS: &str = "Results";
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Ab {
-    /// Command lines, the baseline first; no shell sees them
+    /// Command lines, the baseline first; no shell sees them. Or one plan file.toml
     #[arg(required = true, num_args = 1.., value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
     /// Baseline: a program that `iolens keep` kept, with the arguments of the first command
@@ -69,18 +70,18 @@ pub(crate) struct Ab {
     #[arg(long, help_heading = MEASURED)]
     pub(crate) no_calls: bool,
 
-    /// What is judged: time, cpu or both
-    #[arg(long, value_name = "LIST", default_value = "time,cpu",
-          value_parser = values::list::<AbQuantity>, help_heading = "When it ends")]
-    pub(crate) judge: List<AbQuantity>,
-    /// Smallest difference that matters to you
-    #[arg(long, value_name = "PCT", default_value = "3%", value_parser = values::fraction,
+    /// What is judged: time, cpu or both [default: time,cpu]
+    #[arg(long, value_name = "LIST", value_parser = values::list::<AbQuantity>,
           help_heading = "When it ends")]
-    pub(crate) threshold: f64,
-    /// Stop after this long; a verdict ends it earlier
-    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = values::span,
+    pub(crate) judge: Option<List<AbQuantity>>,
+    /// Smallest difference that matters to you [default: 3%]
+    #[arg(long, value_name = "PCT", value_parser = values::fraction,
           help_heading = "When it ends")]
-    pub(crate) budget: Nanos,
+    pub(crate) threshold: Option<f64>,
+    /// Stop after this long; a verdict ends it earlier [default: 3m]
+    #[arg(long, value_name = "TIME", value_parser = values::span,
+          help_heading = "When it ends")]
+    pub(crate) budget: Option<Nanos>,
     /// Exit with 3 if anything is undecided
     #[arg(long, help_heading = "When it ends")]
     pub(crate) strict: bool,

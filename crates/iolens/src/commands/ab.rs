@@ -24,7 +24,8 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     let database = places::database(args.db.as_deref())?;
     let kept = |name| keep::path(&database, name).map(|path| (name, path));
     let kept = args.against.as_deref().map(kept).transpose()?;
-    let plan = request::ab::plan(args, kept, random() >> 16)?;
+    let file = request::ab::file(args)?;
+    let plan = request::ab::plan(args, file.as_ref(), kept, random() >> 16)?;
     let programs = plan.ab().map(runner::ab_facts).transpose()?.unwrap_or_default();
     refuse_existing(args)?;
     let mut session = Session::open(&database, args.wait)?;

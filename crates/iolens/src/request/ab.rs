@@ -2,18 +2,25 @@
 
 use std::path::PathBuf;
 
-use iolens_model::ab::{AbAxes, AbMode};
+use iolens_model::ab::{AbAxes, AbBench, AbMode, AbParameter, AbQuantity};
 use iolens_model::copy::External;
 use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
 use iolens_model::units::Nanos;
 
 use crate::args::Ab;
 use crate::failure::{Failure, usage};
-use crate::values;
+use crate::plan_file::ab::{AbFile, AbFileBench};
+use crate::{plan_file, values};
 
 /// How long a slice of the loop protocol is: at equal time short ones give the narrower interval,
 /// for a neighbour's burst hits one of many.
 const SLICE: Nanos = Nanos(500_000);
+
+/// Smallest difference that matters, where nothing else is said.
+const THRESHOLD: f64 = 0.03;
+
+/// How long a run takes at most, where nothing else is said.
+const BUDGET: Nanos = Nanos(180_000_000_000);
 
 /// Rounds of a trial.
 const ROUNDS: u32 = 60;
@@ -25,36 +32,70 @@ pub(crate) fn elsewhere() -> Failure {
     )
 }
 
-/// The plan of a command line; of a baseline that is kept its name and file. `seed` is taken where
-/// none is stated.
-pub(crate) fn plan(asked: &Ab, kept: Option<(&str, PathBuf)>, seed: u64) -> Result<Plan, Failure> {
-    let commands = names(asked, kept.is_some())?.into_iter().zip(&asked.commands);
-    let programs = commands.map(|(name, line)| Ok(External { name, argv: split(line)? }));
-    let mut programs = programs.collect::<Result<Vec<External>, Failure>>()?;
-    if let Some((name, path)) = kept {
-        let mut argv = programs[0].argv.clone();
-        argv[0] = path.display().to_string();
-        programs.insert(0, External { name: name.to_owned(), argv });
+/// The plan file that a command line names; `None` where it has commands.
+///
+/// Errors: one that cannot be read, or is no plan.
+pub(crate) fn file(asked: &Ab) -> Result<Option<AbFile>, Failure> {
+    let [path] = &asked.commands[..] else { return Ok(None) };
+    if !path.ends_with(".toml") {
+        return Ok(None);
     }
-    let names: Vec<String> = programs.iter().map(|program| program.name.clone()).collect();
-    if let Some(twice) = names.iter().find(|name| names.iter().filter(|n| n == name).count() > 1) {
-        return Err(usage!(
-            "two programs are called {twice}\n  give each a name of its own: --names"
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| usage!("cannot read the plan {path}: {error}"))?;
+    plan_file::ab::parse(path, &text).map(Some).map_err(Failure::usage)
+}
+
+/// The plan of a command line, or of a plan file with what the command line says in its stead; of
+/// a baseline that is kept its name and file. `seed` is taken where none is stated.
+pub(crate) fn plan(
+    asked: &Ab,
+    file: Option<&AbFile>,
+    kept: Option<(&str, PathBuf)>,
+    seed: u64,
+) -> Result<Plan, Failure> {
+    let given = Given { asked, file };
+    let commands = file.map_or(&asked.commands, |file| &file.benches[0].commands);
+    let names = given.names(commands.len(), kept.as_ref().map(|(name, _)| *name))?;
+    let kept = kept.map(|(_, path)| path.display().to_string());
+    let benches = file.map_or(&[][..], |file| &file.benches);
+    let of_bench = |bench| given.bench(bench, &names, kept.as_deref());
+    let benches = benches.iter().map(of_bench).collect::<Result<Vec<AbBench>, Failure>>()?;
+    let argvs = with_kept(commands, kept.as_deref())?;
+    let programs = names.iter().cloned().zip(argvs);
+    let programs: Vec<_> = programs.map(|(name, argv)| External { name, argv }).collect();
+    let parameters = if benches.is_empty() { asked.with.clone() } else { Vec::new() };
+    let of_benches = benches.iter().flat_map(|bench| &bench.commands);
+    let commands = programs.iter().map(|program| &program.argv).chain(of_benches);
+    check_parameters(&asked.with, commands.clone())?;
+    if benches.is_empty() {
+        check_placeholders(&asked.with, commands.clone())?;
+    } else if asked.links {
+        return Err(Failure::usage(
+            "--links is not for a plan of several benches\n  name the commands of one on the command \
+             line",
         ));
     }
+    check_parameters(file.map_or(&[][..], |file| &file.with), commands)?;
+    let own = |path: &PathBuf| path.display().to_string();
+    let is_loop = asked.is_loop || file.is_some_and(|file| file.is_loop);
+    let threshold = asked.threshold.or(file.and_then(|file| file.threshold));
+    let threshold = threshold.unwrap_or(THRESHOLD);
+    let judge = asked.judge.as_ref().or(file.and_then(|file| file.judge.as_ref()));
+    let prepare = asked.prepare.as_ref().or(file.and_then(|file| file.prepare.as_ref()));
     let axes = AbAxes {
-        mode: if asked.is_loop { AbMode::Loop } else { AbMode::Command },
+        mode: if is_loop { AbMode::Loop } else { AbMode::Command },
         programs,
-        parameters: asked.with.clone(),
-        judged: asked.judge.clone(),
+        parameters,
+        benches,
+        judged: judge.cloned().unwrap_or_else(|| AbQuantity::ALL.to_vec()),
         links: asked.links,
-        in_place: asked.in_place,
-        different_output: asked.different_output,
-        ignore_exit: asked.ignore_exit,
-        input: asked.input.as_ref().map(|path| path.display().to_string()),
-        prepare: asked.prepare.as_deref().map(split).transpose()?,
+        in_place: asked.in_place || file.is_some_and(|file| file.in_place),
+        different_output: asked.different_output || file.is_some_and(|file| file.different_output),
+        ignore_exit: asked.ignore_exit || file.is_some_and(|file| file.ignore_exit),
+        input: asked.input.as_ref().or(file.and_then(|file| file.input.as_ref())).map(own),
+        prepare: prepare.map(|line| split(line)).transpose()?,
     };
-    check_parameters(&axes)?;
+    check_loop(&axes)?;
     Ok(Plan {
         axes: Axes::Ab(axes),
         baseline: names[0].clone(),
@@ -63,9 +104,9 @@ pub(crate) fn plan(asked: &Ab, kept: Option<(&str, PathBuf)>, seed: u64) -> Resu
         threads: vec![1],
         schedule: Schedule::Slices { slice: SLICE, discarded_rounds: 0, rounds: ROUNDS },
         passes: Passes { minimum: 12, maximum: u32::MAX },
-        budget: asked.budget,
-        precision: asked.threshold,
-        delta: asked.threshold,
+        budget: asked.budget.or(file.and_then(|file| file.budget)).unwrap_or(BUDGET),
+        precision: threshold,
+        delta: threshold,
         quick: false,
         isolate: false,
         seed: asked.seed.unwrap_or(seed),
@@ -74,17 +115,112 @@ pub(crate) fn plan(asked: &Ab, kept: Option<(&str, PathBuf)>, seed: u64) -> Resu
     })
 }
 
+/// What is given, by whom.
+struct Given<'a> {
+    asked: &'a Ab,
+    file: Option<&'a AbFile>,
+}
+
+impl Given<'_> {
+    /// The names of all arms.
+    fn names(&self, commands: usize, kept: Option<&str>) -> Result<Vec<String>, Failure> {
+        let stated = self.asked.names.as_ref();
+        let stated = stated.or(self.file.and_then(|file| file.names.as_ref()));
+        let mut names = names(stated, commands, kept.is_some())?;
+        if let Some(kept) = kept {
+            names.insert(0, kept.to_owned());
+        }
+        let is_twice = |name: &&String| names.iter().filter(|other| other == name).count() > 1;
+        match names.iter().find(is_twice) {
+            Some(twice) => Err(usage!(
+                "two programs are called {twice}\n  give each a name of its own: --names"
+            )),
+            None => Ok(names),
+        }
+    }
+
+    fn bench(
+        &self,
+        bench: &AbFileBench,
+        names: &[String],
+        kept: Option<&str>,
+    ) -> Result<AbBench, Failure> {
+        let of = |failure: Failure| Failure {
+            message: format!("bench {}: {}", bench.name, failure.message),
+            ..failure
+        };
+        let commands = with_kept(&bench.commands, kept).map_err(of)?;
+        if commands.len() != names.len() {
+            return Err(of(usage!(
+                "it has {} commands for {} programs ({})\n  write one for each, in their order",
+                bench.commands.len(),
+                names.len() - usize::from(kept.is_some()),
+                names[usize::from(kept.is_some())..].join(", ")
+            )));
+        }
+        let common = self.asked.with.iter().chain(self.file.iter().flat_map(|file| &file.with));
+        let takes = |parameter: &&AbParameter| {
+            let key = format!("{{{}}}", parameter.name);
+            commands.iter().flatten().any(|word| word.contains(&key))
+        };
+        let common = common.filter(takes);
+        let mut parameters: Vec<AbParameter> = Vec::new();
+        // What is typed comes before what stands in the file.
+        for parameter in common.chain(&bench.with) {
+            if !parameters.iter().any(|before| before.name == parameter.name) {
+                parameters.push(parameter.clone());
+            }
+        }
+        check_parameters(&bench.with, commands.iter()).map_err(of)?;
+        Ok(AbBench {
+            name: bench.name.clone(),
+            commands,
+            parameters,
+            input: bench.input.as_ref().map(|path| path.display().to_string()),
+            prepare: bench.prepare.as_deref().map(split).transpose().map_err(of)?,
+        })
+    }
+}
+
+/// The argument lists of commands, and before them that of a kept baseline, which has the
+/// arguments of the first.
+fn with_kept(commands: &[String], kept: Option<&str>) -> Result<Vec<Vec<String>>, Failure> {
+    let split = commands.iter().map(|line| split(line));
+    let mut argvs = split.collect::<Result<Vec<_>, Failure>>()?;
+    if let (Some(path), Some(first)) = (kept, argvs.first()) {
+        let baseline = [vec![path.to_owned()], first[1..].to_vec()].concat();
+        argvs.insert(0, baseline);
+    }
+    Ok(argvs)
+}
+
+/// What only whole commands have; on the command line the parser refuses it.
+fn check_loop(axes: &AbAxes) -> Result<(), Failure> {
+    let of_bench = |has: fn(&AbBench) -> bool| axes.benches.iter().any(has);
+    let stated = [
+        ("input", axes.input.is_some() || of_bench(|bench| bench.input.is_some())),
+        ("prepare", axes.prepare.is_some() || of_bench(|bench| bench.prepare.is_some())),
+        ("ignore_exit", axes.ignore_exit),
+    ];
+    let wrong = stated.into_iter().find(|(_, is_stated)| *is_stated);
+    match wrong.filter(|_| axes.mode == AbMode::Loop) {
+        Some((key, _)) => {
+            Err(usage!("`{key}` is for whole commands, not for loops\n  leave it or `loop` out"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// A name for each command: those that are given, else letters, of which a baseline that is kept
 /// has the first.
-fn names(asked: &Ab, is_kept: bool) -> Result<Vec<String>, Failure> {
-    let n = asked.commands.len();
+fn names(stated: Option<&Vec<String>>, n: usize, is_kept: bool) -> Result<Vec<String>, Failure> {
     if n + usize::from(is_kept) < 2 {
         return Err(Failure::usage(
             "there is nothing to compare this command with\n  name two commands, or a kept program: \
              --against NAME",
         ));
     }
-    let Some(names) = &asked.names else {
+    let Some(names) = stated else {
         let letter = |nth| char::from_u32('A' as u32 + nth).map(String::from);
         let letters: Option<Vec<String>> = (u32::from(is_kept)..26).take(n).map(letter).collect();
         return letters
@@ -105,22 +241,62 @@ fn names(asked: &Ab, is_kept: bool) -> Result<Vec<String>, Failure> {
 fn split(line: &str) -> Result<Vec<String>, Failure> {
     let words = shlex::split(line)
         .ok_or_else(|| usage!("`{line}` has a quotation mark that is not closed"))?;
-    match words.is_empty() {
-        true => Err(Failure::usage("a command is empty: it names no program")),
-        false => Ok(words),
+    if words.is_empty() {
+        return Err(Failure::usage("a command is empty: it names no program"));
+    }
+    match words.iter().find(|word| is_of_a_shell(word, line)) {
+        Some(word) => Err(usage!(
+            "no shell sees `{line}`: {word} would be an argument\n  write sh -c '...', or --input FILE \
+             for the standard input; to pass {word} to the program, quote it"
+        )),
+        None => Ok(words),
     }
 }
 
+/// Whether a word means something to a shell, and was not quoted in its line.
+fn is_of_a_shell(word: &str, line: &str) -> bool {
+    const MEANT: [&str; 8] = ["<", ">", ">>", "|", "||", "&", "&&", ";"];
+    let is_quoted = || {
+        ["'", "\""].iter().any(|quote| line.contains(&format!("{quote}{word}{quote}")))
+            || line.contains(&format!("\\{word}"))
+    };
+    MEANT.contains(&word) && !is_quoted()
+}
+
+/// Refuses a name in braces that no parameter has, where there are parameters at all.
+fn check_placeholders<'a>(
+    parameters: &[AbParameter],
+    commands: impl Iterator<Item = &'a Vec<String>>,
+) -> Result<(), Failure> {
+    let is_known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    for word in commands.flatten().filter(|_| !parameters.is_empty()) {
+        let inner = word.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+        if let Some(name) = inner.into_iter().find(|name| is_name(name) && !is_known(name)) {
+            let known: Vec<&str> = parameters.iter().map(|one| one.name.as_str()).collect();
+            return Err(usage!(
+                "{{{name}}} has no values: --with names {}\n  --with {name}=VALUE,VALUE gives it some",
+                known.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a parameter that no command takes, or that is named twice.
-fn check_parameters(axes: &AbAxes) -> Result<(), Failure> {
-    for (nth, parameter) in axes.parameters.iter().enumerate() {
+fn check_parameters<'a>(
+    parameters: &[AbParameter],
+    commands: impl Iterator<Item = &'a Vec<String>> + Clone,
+) -> Result<(), Failure> {
+    for (nth, parameter) in parameters.iter().enumerate() {
         let name = &parameter.name;
-        if axes.parameters[..nth].iter().any(|before| before.name == *name) {
+        if parameters[..nth].iter().any(|before| before.name == *name) {
             return Err(usage!("--with {name} is given twice\n  list all its values in one"));
         }
         let key = format!("{{{name}}}");
-        let takes = |program: &External| program.argv.iter().any(|word| word.contains(&key));
-        if !axes.programs.iter().any(takes) {
+        if !commands.clone().flatten().any(|word| word.contains(&key)) {
             return Err(usage!(
                 "--with {name}: no command contains {key}\n  write {key} where its value belongs"
             ));

@@ -8,9 +8,10 @@ use iolens_ab::{
 };
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, clock};
-use iolens_model::ab::{AbArm, AbAxes, AbMode, AbProgramFacts, AbSetting};
+use iolens_model::ab::{AbArm, AbAxes, AbCommand, AbMode, AbProgramFacts, AbSetting};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::cell::Cell;
+use iolens_model::copy::External;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
@@ -96,7 +97,7 @@ impl State {
         (cell, setting): (Cell, &AbSetting),
         interrupts: &Interrupts,
     ) -> Result<State, Failure> {
-        let setup = setup(&header.plan, axes, setting, &header.programs, &header.host.cpus);
+        let setup = setup(header, axes, setting);
         let interrupted = || interrupts.came();
         let layout = iolens_ab::calibrate(&setup, header.plan.seed, &interrupted);
         let layout = layout.map_err(|error| match error {
@@ -152,31 +153,25 @@ impl State {
     }
 }
 
-fn setup(
-    plan: &Plan,
-    axes: &AbAxes,
-    setting: &AbSetting,
-    facts: &[AbProgramFacts],
-    cpus: &[u32],
-) -> AbSetup {
-    let programs = axes.programs.iter().zip(facts).map(|(program, facts)| {
-        let mut argv = setting.command(program);
-        if axes.links {
+fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
+    let program = |(nth, program): (usize, &External)| {
+        let (mut argv, facts) = (axes.command(setting, nth)?, header.ab_program(setting, nth)?);
+        if let (true, Some(first)) = (axes.links, argv.first_mut()) {
             // Until a trial takes another one.
-            argv[0].clone_from(&facts.path);
+            first.clone_from(&facts.path);
         }
-        AbProgram { name: program.name.clone(), argv, facts: facts.clone() }
-    });
+        Some(AbProgram { name: program.name.clone(), argv, facts: facts.clone() })
+    };
     AbSetup {
         mode: axes.mode,
-        programs: programs.collect(),
+        programs: axes.programs.iter().enumerate().filter_map(program).collect(),
         copies: AbCopies::OfAll,
         place: if axes.in_place { AbPlace::InPlace } else { AbPlace::FreshCopy },
         exit: if axes.ignore_exit { AbExit::Ignored } else { AbExit::MustBeZero },
-        input: axes.input.clone(),
-        prepare: axes.prepare.clone(),
-        cpus: cpus.to_vec(),
-        slice_ns: match plan.schedule {
+        input: axes.input(setting).map(str::to_owned),
+        prepare: axes.prepare(setting).map(<[String]>::to_vec),
+        cpus: header.host.cpus.clone(),
+        slice_ns: match header.plan.schedule {
             Schedule::Slices { slice, .. } => slice.0,
             Schedule::Window { .. } | Schedule::Messages { .. } => iolens_ab::AB_SLICE_NS,
         },
@@ -393,12 +388,15 @@ fn link_order(header: &RunHeader) -> Result<AbLinkOrder, Failure> {
 ///
 /// Errors: one that cannot be run or read, or whose links are none.
 pub(crate) fn facts(axes: &AbAxes) -> Result<Vec<AbProgramFacts>, Failure> {
-    let fact = |program: &iolens_model::copy::External| {
-        let (name, argv) = (&program.name, &program.argv);
-        match axes.links {
-            true => iolens_ab::links(argv).map_err(|error| usage!("{name}: {error}")),
-            false => iolens_ab::facts(argv).map_err(|error| usage!("{name}: {error}")),
-        }
+    let fact = |command: AbCommand<'_>| {
+        let found = match axes.links {
+            true => iolens_ab::links(command.argv).map_err(|error| error.to_string()),
+            false => iolens_ab::facts(command.argv).map_err(|error| error.to_string()),
+        };
+        found.map_err(|error| {
+            let of = command.bench.map_or_else(String::new, |bench| format!("{bench}: "));
+            usage!("{of}{}: {error}", command.program)
+        })
     };
-    axes.programs.iter().map(fact).collect()
+    axes.commands().into_iter().map(fact).collect()
 }

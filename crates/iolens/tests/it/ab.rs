@@ -127,6 +127,72 @@ fn parameters_are_settings() {
 }
 
 #[test]
+fn two_runs_beside_one_baseline_are_compared() {
+    let place = with_programs();
+    let flags = |name: &str| format!("--loop --judge cpu --budget 30s --name {name} --json");
+    ab(&place, &flags("before"), &["PLACE/loop 20", "PLACE/loop 40"]).ended(1);
+    ab(&place, &flags("after"), &["PLACE/loop 20", "PLACE/loop 80"]).ended(1);
+    ab(&place, &flags("other"), &["PLACE/loop 21", "PLACE/loop 40"]).ended(1);
+    let done = place.run("compare before after --json").ended(1).json();
+    let change = &done["settings"][0]["changes"][0];
+    assert_eq!((&change["verdict"], &change["b"]["arm"]), (&"SLOWER".into(), &"B".into()));
+    let by = change["change"].as_f64().unwrap();
+    assert!((0.5..1.5).contains(&by), "{change}");
+    place.run("compare before after").ended(1).prints("B is SLOWER in run B by more than 3%");
+    place.run("compare before after --markdown").ended(1).prints("| B CPU | ");
+    place.run("compare before before").ended(0).prints("the same trials");
+    place.refuses("compare before other", 2, "baselines have different arguments");
+    place.refuses("compare before after --absolute", 2, "--absolute");
+}
+
+#[test]
+fn a_plan_has_several_benches_that_are_judged_together() {
+    let place = with_programs();
+    program(&place, "twice", &LOOP.replace("n * $1", "2 * n * $1"));
+    let folder = place.path("").display().to_string();
+    let plan = "loop = true\nnames = \"old,new\"\njudge = \"cpu\"\nbudget = \"1s\"\n\
+                [[bench]]\nname = \"few\"\ncommands = [\"PLACEtwice 10\", \"PLACEloop 40\"]\n\
+                [[bench]]\nname = \"many\"\ncommands = [\"PLACEloop {n}\", \"PLACEloop 80\"]\n\
+                with = \"n=20,30\"\n";
+    let suite = place.write("suite.toml", &plan.replace("PLACE", &folder));
+    // A flag counts more than the file.
+    let result = ab(&place, "--budget 40s --json", &[&suite]).ended(1).json();
+    let settings = list(&result["settings"]);
+    let values = |key: &str| settings.iter().map(|one| one["values"][key].clone()).collect();
+    let benches: Vec<Value> = values("bench");
+    assert_eq!(benches, ["few", "many", "many"]);
+    assert_eq!(values("n"), [Value::Null, "20".into(), "30".into()]);
+    for setting in settings {
+        assert_eq!(list(&setting["contrasts"])[0]["verdict"], "SLOWER", "{result}");
+    }
+    let programs = list(&result["programs"]);
+    assert_eq!((&programs[3]["bench"], &programs[3]["name"]), (&"many".into(), &"new".into()));
+    let [few, many] = [0, 2].map(|nth| programs[nth]["sha256"].clone());
+    assert!(few.is_string() && few != many, "{result}");
+    place.run("show last").ended(0).prints("bench few").prints("bench many, n 30");
+    place.run("report last").ended(0);
+}
+
+#[test]
+fn a_plan_that_cannot_be_is_told_at_once() {
+    const BENCH: &str = "[[bench]]\nname = \"a\"\ncommands = [\"x\", \"y\"]\n";
+    let place = with_programs();
+    let check = |text: &str, words: &str| {
+        let suite = place.write("suite.toml", text);
+        ab(&place, "", &[&suite]).ended(2).says(words);
+    };
+    check("", "there is no bench in it");
+    check("treshold = 1", "suite.toml:1:1: unknown key `treshold`, did you mean `threshold`?");
+    check("[[bench]]\nname = \"a\"\ncommands = [\"x\"]", "nothing to compare");
+    check(&format!("with = \"n=1\"\n{BENCH}"), "no command contains {n}");
+    check(&format!("loop = true\ninput = \"x\"\n{BENCH}"), "`input` is for whole commands");
+    let three = "[[bench]]\nname = \"b\"\ncommands = [\"x\", \"y\", \"z\"]\n";
+    check(&format!("{BENCH}{three}"), "bench b: it has 3 commands for 2 programs (A, B)");
+    check(BENCH, "a: A: ");
+    ab(&place, "", &["nowhere.toml"]).ended(2).says("cannot read the plan nowhere.toml");
+}
+
+#[test]
 fn who_interrupts_it_gets_what_there_is_and_nothing_stays() {
     let place = with_programs();
     let long = ["PLACE/loop 20", "PLACE/loop 20"];
@@ -161,6 +227,13 @@ fn what_is_no_such_program_is_told_at_once() {
     check("--names a", &["x", "y"], "--names has 1");
     check("--with b=1", &["x {a}", "y"], "no command contains {b}");
     place.refuses("run ab", 2, "iolens ab 'COMMAND A' 'COMMAND B'");
+    let check = |flags: &str, commands: &[&str], expect: &str| {
+        ab(&place, flags, commands).ended(2).says(expect);
+    };
+    check("", &["sort < a", "sort -u a"], "no shell sees `sort < a`: < would be an argument");
+    check("--with n=1,2", &["true {n}", "true {m}"], "{m} has no values: --with names n");
+    check("", &["sh -c 'echo ready; cat'", "sh -c 'echo ready; cat'"], "which --loop measures");
+    check("--loop", &["sh -c 'echo ready; while read n; do echo ok; done'"; 2], "does not grow");
 }
 
 /// Copies of the shell with bytes behind their end, which no layout depends on.

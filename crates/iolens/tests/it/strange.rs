@@ -66,6 +66,11 @@ fn no_plan_file_makes_it_panic() {
 }
 
 #[test]
+fn no_plan_file_of_ab_makes_it_panic() {
+    check("fuzz/seeds/ab_plan", 30, hostile::ab_plan);
+}
+
+#[test]
 fn no_command_line_makes_it_panic() {
     check("fuzz/seeds/arguments", 10, hostile::arguments);
 }

@@ -1,5 +1,6 @@
 //! For programs.
 
+use iolens_model::ab::AbCommand;
 use iolens_model::run::Run;
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast};
 use iolens_stats::analysis::Interval;
@@ -18,16 +19,20 @@ pub fn json(run: &Run, analysis: &AbAnalysis) -> String {
     let header = &run.header;
     let programs = header.plan.ab().map(|axes| {
         let facts = |nth: usize| header.programs.get(nth);
-        let program = |(nth, program): (usize, &iolens_model::copy::External)| {
-            json!({
-                "name": program.name,
-                "command": iolens_model::secret::redacted(&program.argv),
+        let program = |(nth, command): (usize, AbCommand<'_>)| {
+            let mut program = json!({
+                "name": command.program,
+                "command": iolens_model::secret::redacted(command.argv),
                 "path": facts(nth).map(|facts| &facts.path),
                 "sha256": facts(nth).map(|facts| &facts.sha256),
                 "links": facts(nth).map(|facts| &facts.links),
-            })
+            });
+            if let Some(bench) = command.bench {
+                program["bench"] = bench.into();
+            }
+            program
         };
-        axes.programs.iter().enumerate().map(program).collect::<Vec<_>>()
+        axes.commands().into_iter().enumerate().map(program).collect::<Vec<_>>()
     });
     let end = header.end.as_ref();
     let took = end.map(|end| end.finished_unix_ns.saturating_sub(header.started_unix_ns));
@@ -113,6 +118,6 @@ fn contrast(said: &Said<'_>, contrast: &AbContrast) -> Value {
     })
 }
 
-fn pair(interval: Interval) -> [f64; 2] {
+pub(super) fn pair(interval: Interval) -> [f64; 2] {
     [interval.low, interval.high]
 }

@@ -2,7 +2,7 @@
 
 use iolens_document::table::{self, Filled, Table};
 use iolens_document::{Fact, Node, Page, Section, Style, Text};
-use iolens_model::ab::AbQuantity;
+use iolens_model::ab::{AbAxes, AbCommand, AbQuantity};
 use iolens_model::moment;
 use iolens_model::run::Run;
 use iolens_model::{secret, shell};
@@ -112,9 +112,9 @@ fn calls(cell: &AbCell) -> Option<Table> {
 }
 
 fn programs(run: &Run) -> Vec<Fact> {
-    let programs = run.header.plan.ab().map_or(&[][..], |axes| &axes.programs);
-    let fact = |(nth, program): (usize, &iolens_model::copy::External)| {
-        let command = shell::join(secret::redacted(&program.argv));
+    let commands = run.header.plan.ab().map(AbAxes::commands).unwrap_or_default();
+    let fact = |(nth, command): (usize, AbCommand<'_>)| {
+        let line = shell::join(secret::redacted(command.argv));
         let file = run.header.programs.get(nth);
         let file = file.map_or_else(String::new, |file| {
             if !file.links.is_empty() {
@@ -123,9 +123,10 @@ fn programs(run: &Run) -> Vec<Fact> {
             let digits: String = file.sha256.chars().take(16).collect();
             format!(" ({}, SHA-256 {digits})", file.path)
         });
-        Fact::new(program.name.clone(), Text::code(command).and(file))
+        let bench = command.bench.map_or_else(String::new, |bench| format!("{bench}: "));
+        Fact::new(format!("{bench}{}", command.program), Text::code(line).and(file))
     };
-    programs.iter().enumerate().map(fact).collect()
+    commands.into_iter().enumerate().map(fact).collect()
 }
 
 /// A comment for a pull request.

@@ -1,7 +1,7 @@
 //! The first screen.
 
 use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
-use iolens_model::ab::{AbMode, AbQuantity};
+use iolens_model::ab::{AbMode, AbQuantity, AbSetting};
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbUnit};
@@ -39,12 +39,17 @@ pub(super) fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>)
 }
 
 fn header(run: &Run) -> Vec<String> {
-    let mode = run.header.plan.ab().map(|axes| match axes.mode {
-        AbMode::Loop => "loop protocol",
-        AbMode::Command => "whole commands",
-    });
+    let mode = run.header.plan.ab().map(|axes| mode(axes.mode));
     let parts = [Some("ab".to_owned()), mode.map(str::to_owned), machine(run)];
     parts.into_iter().flatten().collect()
+}
+
+/// How programs are measured.
+pub(super) fn mode(mode: AbMode) -> &'static str {
+    match mode {
+        AbMode::Loop => "loop protocol",
+        AbMode::Command => "whole commands",
+    }
 }
 
 fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
@@ -76,7 +81,12 @@ fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
 
 /// What tells a setting from others.
 pub(super) fn place(cell: &AbCell) -> String {
-    let values = cell.setting.values.iter().map(|(name, value)| format!("{name} {value}"));
+    setting_words(&cell.setting)
+}
+
+/// `rows 10, mode fast`.
+pub(super) fn setting_words(setting: &AbSetting) -> String {
+    let values = setting.values.iter().map(|(name, value)| format!("{name} {value}"));
     values.collect::<Vec<_>>().join(", ")
 }
 

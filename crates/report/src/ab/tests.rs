@@ -22,7 +22,7 @@ const TRIALS: u32 = 12;
 const ROUNDS: u32 = 5;
 
 /// Two programs, of which the second takes so much more time per operation.
-fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
+pub(super) fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
     let program = |name: &str, path: &str| External {
         name: name.to_owned(),
         argv: vec![path.to_owned(), "{rows}".to_owned()],
@@ -31,6 +31,7 @@ fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
         mode: AbMode::Loop,
         programs: vec![program("main", "../base/bench"), program("pr", "./bench")],
         parameters,
+        benches: Vec::new(),
         judged: vec![AbQuantity::Time, AbQuantity::Cpu],
         links: false,
         in_place: false,

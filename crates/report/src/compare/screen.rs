@@ -42,7 +42,7 @@ pub(super) fn screen(compared: &Compared<'_>) -> Screen {
 }
 
 /// `A: before (4f1c09ab)`.
-fn named(letter: &str, header: &RunHeader) -> Text {
+pub(crate) fn named(letter: &str, header: &RunHeader) -> Text {
     let host = header.origin.as_ref().map(|origin| format!(" on {}", origin.host));
     let host = host.unwrap_or_default();
     Text::plain(match &header.name {
@@ -130,7 +130,7 @@ fn shown(change: &Change, indicative: bool) -> Vec<String> {
 
 fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     let comparison = compared.comparison;
-    let mut out = vec![Answer { label: Label::Differs, said: differs(compared) }];
+    let mut out = vec![Answer { label: Label::Differs, said: differs(&comparison.inputs) }];
     if !comparison.indicative {
         out.push(changed(compared));
         out.extend(told(compared, Label::Same, |all| {
@@ -166,15 +166,14 @@ fn is_beyond(verdict: Verdict) -> bool {
 }
 
 /// Inputs that differ: `kernel 6.12.43 → 6.13.1`.
-fn differs(compared: &Compared<'_>) -> Vec<Text> {
-    let inputs = &compared.comparison.inputs;
+pub(crate) fn differs(inputs: &[Input]) -> Vec<Text> {
     let value = |value: &Option<String>| {
         value.as_deref().map_or("not recorded".to_owned(), |value| tables::cut(value, VALUE_MAX))
     };
     let one = |input: &Input| {
         Text::plain(format!("{} {} → {}", input.name, value(&input.a), value(&input.b)))
     };
-    match inputs.as_slice() {
+    match inputs {
         [] => vec!["nothing that the runs have recorded".into()],
         inputs => told_of(inputs.iter().map(one).collect(), INPUTS),
     }

@@ -16,7 +16,7 @@ use crate::words;
 const VALUE_MAX: usize = 36;
 
 /// What differs besides the numbers.
-pub(super) fn inputs(compared: &Compared<'_>) -> Option<Table> {
+pub(crate) fn inputs(inputs: &[Input]) -> Option<Table> {
     let row = |input: &&Input| {
         let name = format!("{}: {}", input.group, input.name);
         vec![
@@ -25,7 +25,7 @@ pub(super) fn inputs(compared: &Compared<'_>) -> Option<Table> {
             (Column::left("B", ""), value(&input.b).into()),
         ]
     };
-    let groups = compared.comparison.inputs.chunk_by(|a, b| a.group == b.group);
+    let groups = inputs.chunk_by(|a, b| a.group == b.group);
     let groups: Vec<_> = groups.map(|all| (String::new(), all.iter().collect())).collect();
     filled(None, &groups, true, |_| None, row).with_rows()
 }

@@ -5,6 +5,7 @@ use iolens_model::ab::AbQuantity;
 use serde::Serialize;
 
 use super::AbLook;
+use super::sample::Sample;
 use crate::estimate::Interval;
 
 /// The part of a variance under which it is nothing: half of it is that of the width.
@@ -64,6 +65,9 @@ pub struct AbContrast {
     pub reason: AbReason,
     /// What could have been seen.
     pub power: AbPower,
+    /// The values behind it, of which intervals at other levels are made.
+    #[serde(skip)]
+    pub(super) sample: Sample,
 }
 
 impl AbContrast {

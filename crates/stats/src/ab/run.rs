@@ -149,7 +149,7 @@ fn cell(
     let AbTrials { trials, is_own_time } = AbTrials::of(outcomes.iter().copied(), &names, of_ab);
     let arms: Vec<AbArmFigures> =
         names.iter().map(|name| figures(name, outcomes, is_own_time)).collect();
-    let file = |arm: usize| run.header.programs.get(arm);
+    let file = |arm: usize| run.header.ab_program(&setting, arm);
     let are_different = |arm| {
         file(0).zip(file(arm)).is_some_and(|(a, b)| a.is_elf && b.is_elf && a.sha256 != b.sha256)
     };

@@ -35,6 +35,7 @@ impl Question<'_> {
             verdict,
             reason,
             power: self.power(),
+            sample: sample.clone(),
         }
     }
 
@@ -48,9 +49,8 @@ impl Question<'_> {
         own.filter(|_| !self.input.by_link)
     }
 
-    /// What SLOWER and FASTER lie beyond, as a fraction.
     fn bound(&self) -> f64 {
-        self.allowance().map_or(self.input.delta, |allowance| allowance.max(self.input.delta))
+        Bounds { delta: self.input.delta, allowance: self.allowance() }.widest()
     }
 
     fn conclude(&self, copies: &[AbCopies]) -> (AbVerdict, AbReason) {
@@ -74,37 +74,8 @@ impl Question<'_> {
         let (Some(one_sided), Some(interval)) = both else {
             return (AbVerdict::Inconclusive, AbReason::NoInterval { units });
         };
-        let band = delta.ln_1p();
-        let noise = if one_sided.low > -band && one_sided.high < band {
-            let Some(noise) = own.find_map(|copies| copies.noise) else {
-                let why = AbReason::Within { interval: changes(one_sided), delta };
-                return (AbVerdict::Equivalent, why);
-            };
-            Some(noise)
-        } else {
-            None
-        };
-        self.differs(interval, noise)
-    }
-
-    /// The rules about the simultaneous interval.
-    fn differs(&self, ln: Interval, noise: Option<AbNoise>) -> (AbVerdict, AbReason) {
-        let (delta, bound, interval) = (self.input.delta, self.bound(), changes(ln));
-        let beyond = |fraction: f64| ln.low > fraction.ln_1p() || ln.high < -fraction.ln_1p();
-        if beyond(bound) {
-            let is_slower = ln.low > 0.0;
-            let verdict = if is_slower { AbVerdict::Slower } else { AbVerdict::Faster };
-            return (verdict, AbReason::Beyond { interval, bound });
-        }
-        if let Some(allowance) = self.allowance().filter(|_| beyond(delta)) {
-            let is_whole = ln.low.abs().max(ln.high.abs()) < allowance.ln_1p();
-            let why = AbReason::WithinAllowance { interval, delta, allowance, is_whole };
-            return (AbVerdict::Build, why);
-        }
-        if !ln.contains(0.0) {
-            return (AbVerdict::Small, AbReason::MayBeSmall { interval, delta, noise });
-        }
-        (AbVerdict::Inconclusive, AbReason::Open { interval, delta, noise })
+        let bounds = Bounds { delta, allowance: self.allowance() };
+        bounds.conclude([one_sided, interval], own.find_map(|copies| copies.noise))
     }
 
     fn power(&self) -> AbPower {
@@ -120,6 +91,60 @@ impl Question<'_> {
             now: seen(self.sample.units, self.look),
             at_budget: self.input.budget_units.and_then(|units| seen(units, AbLook::Last)),
         }
+    }
+}
+
+/// What a change is held against, as fractions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Smallest difference that matters.
+    pub(super) delta: f64,
+    /// What layout may explain.
+    pub(super) allowance: Option<f64>,
+}
+
+impl Bounds {
+    /// What SLOWER and FASTER lie beyond.
+    fn widest(&self) -> f64 {
+        self.allowance.map_or(self.delta, |allowance| allowance.max(self.delta))
+    }
+
+    /// The first rule that holds of a change's logarithm, by the interval of two one-sided tests
+    /// and that of a difference. With `noise` nothing is EQUIVALENT.
+    pub(super) fn conclude(
+        &self,
+        [one_sided, interval]: [Interval; 2],
+        noise: Option<AbNoise>,
+    ) -> (AbVerdict, AbReason) {
+        let (delta, band) = (self.delta, self.delta.ln_1p());
+        let is_within = one_sided.low > -band && one_sided.high < band;
+        match (is_within, noise) {
+            (true, None) => {
+                let why = AbReason::Within { interval: changes(one_sided), delta };
+                (AbVerdict::Equivalent, why)
+            }
+            (true, Some(_)) => self.differs(interval, noise),
+            (false, _) => self.differs(interval, None),
+        }
+    }
+
+    fn differs(&self, ln: Interval, noise: Option<AbNoise>) -> (AbVerdict, AbReason) {
+        let (delta, bound, interval) = (self.delta, self.widest(), changes(ln));
+        let beyond = |fraction: f64| ln.low > fraction.ln_1p() || ln.high < -fraction.ln_1p();
+        if beyond(bound) {
+            let is_slower = ln.low > 0.0;
+            let verdict = if is_slower { AbVerdict::Slower } else { AbVerdict::Faster };
+            return (verdict, AbReason::Beyond { interval, bound });
+        }
+        if let Some(allowance) = self.allowance.filter(|_| beyond(delta)) {
+            let is_whole = ln.low.abs().max(ln.high.abs()) < allowance.ln_1p();
+            let why = AbReason::WithinAllowance { interval, delta, allowance, is_whole };
+            return (AbVerdict::Build, why);
+        }
+        if !ln.contains(0.0) {
+            return (AbVerdict::Small, AbReason::MayBeSmall { interval, delta, noise });
+        }
+        (AbVerdict::Inconclusive, AbReason::Open { interval, delta, noise })
     }
 }
 

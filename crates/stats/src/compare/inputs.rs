@@ -28,8 +28,14 @@ pub struct Input {
 
 /// Every input that differs, those of the machine first.
 pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Input> {
-    let stated = [a, b].map(|side| all(side.header, side.asked));
-    let [of_a, of_b] = &stated;
+    let of_load = rates(a, b).filter(|input| input.a != input.b);
+    of_runs([a.header, b.header], [a.asked, b.asked]).into_iter().chain(of_load).collect()
+}
+
+/// Those that hold for a whole run. `asked` is what its plan asks for, key by key.
+pub(crate) fn of_runs(headers: [&RunHeader; 2], asked: [&[(String, String)]; 2]) -> Vec<Input> {
+    let of_a = &all(headers[0], asked[0]);
+    let of_b = &all(headers[1], asked[1]);
     let find = |all: &[Stated], wanted: &Stated| {
         let same = |one: &&Stated| (&one.group, &one.name) == (&wanted.group, &wanted.name);
         all.iter().find(same).and_then(|one| one.value.clone())
@@ -43,8 +49,7 @@ pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Input> {
         a: find(of_a, one),
         b: find(of_b, one),
     });
-    let inputs = inputs.map(parts_that_differ).chain(rates(a, b));
-    inputs.filter(|input| input.a != input.b).collect()
+    inputs.map(parts_that_differ).filter(|input| input.a != input.b).collect()
 }
 
 /// The rates that servers were offered, of cells of both runs: each run finds its own.

@@ -1,0 +1,385 @@
+//! Two runs of `ab` against each other: what a terminal, a pull request and a program read of an
+//! [`AbComparison`].
+
+use iolens_document::plain::{escaped, folded};
+use iolens_document::table::{self, Filled, Table};
+use iolens_document::{
+    Align, Answer, Block, Column, Grid, Label, Node, Screen, Section, Style, Text, terminal,
+};
+use iolens_model::ab::AbMode;
+use iolens_model::run::RunHeader;
+use iolens_stats::ab::{
+    AbChange, AbChangeReason, AbComparison, AbMissingPart, AbMissingWhy, AbReason,
+    AbSettingChanges, AbStanding, AbUnusable, AbVerdict, AbWarning,
+};
+use iolens_stats::analysis::Interval;
+use serde_json::{Value, json};
+
+use super::json::pair;
+use super::screen::setting_words;
+use super::words::{bracket, ends, quantity, signed};
+use crate::compare::{screen as of_runs, tables};
+use crate::number::percent;
+
+#[cfg(test)]
+mod tests;
+
+/// Names the form; a change that breaks readers raises the number.
+pub const SCHEMA: &str = "iolens-ab-compare/1";
+
+/// Two runs with what came of comparing them.
+#[derive(Debug, Clone, Copy)]
+pub struct Compared<'a> {
+    /// The first run.
+    pub a: &'a RunHeader,
+    /// The second, which is held against the first.
+    pub b: &'a RunHeader,
+    /// The comparison.
+    pub comparison: &'a AbComparison,
+}
+
+impl Compared<'_> {
+    fn header(&self, is_b: bool) -> &RunHeader {
+        if is_b { self.b } else { self.a }
+    }
+
+    /// What an arm of a run is called; 0 is the baseline.
+    fn name(&self, is_b: bool, arm: usize) -> &str {
+        self.header(is_b).plan.primitives.get(arm).map_or("?", String::as_str)
+    }
+
+    fn baseline(&self) -> &str {
+        self.name(false, 0)
+    }
+}
+
+/// One screen: how each arm's change against the baseline differs between the runs. `is_verbose`
+/// adds every input that differs.
+#[must_use]
+pub fn text(compared: &Compared<'_>, is_verbose: bool, style: &Style) -> String {
+    let mut out = terminal::draw(&screen(compared), style);
+    let inputs = tables::inputs(&compared.comparison.inputs).filter(|_| is_verbose);
+    if let Some(inputs) = inputs {
+        let section = Section::new("inputs", "Inputs that differ", vec![Node::Table(inputs)]);
+        out.push('\n');
+        out.push_str(&terminal::sections(&[section], style));
+    }
+    out
+}
+
+/// A comment for a pull request, in the Markdown of GitHub.
+#[must_use]
+pub fn markdown(compared: &Compared<'_>) -> String {
+    let screen = screen(compared);
+    let line = |parts: &[Text]| {
+        let parts: Vec<String> = parts.iter().map(|part| escaped(&part.words())).collect();
+        parts.join(" · ")
+    };
+    let mut out = format!("**{}**\n\n{}\n\n", line(&screen.header), line(&screen.effort));
+    if let Some(alarm) = &screen.alarm {
+        out.push_str(&format!("**{}**\n\n", escaped(&alarm.words())));
+    }
+    for setting in &compared.comparison.settings {
+        out.push_str(&format!("{}\n", numbers(setting).markdown()));
+    }
+    for answer in screen.answers.iter().filter(|answer| answer.label != Label::Next) {
+        out.push_str(&format!("- **{}**: {}\n", answer.label.word(), line(&answer.said)));
+    }
+    let inputs = tables::inputs(&compared.comparison.inputs);
+    let inputs = inputs.map(|inputs| inputs.markdown()).unwrap_or_default();
+    out.push_str(&folded("Inputs that differ", &inputs));
+    out
+}
+
+/// JSON. Changes are fractions: 0.02 is 2 % more against the baseline in the second run.
+#[must_use]
+pub fn json(compared: &Compared<'_>) -> String {
+    let comparison = compared.comparison;
+    let run = |header: &RunHeader| {
+        json!({
+            "id": header.id,
+            "name": header.name,
+            "build": header.build,
+            "host": header.host_label(),
+            "started_unix_ns": header.started_unix_ns,
+        })
+    };
+    let settings = comparison.settings.iter().map(|setting| {
+        let values =
+            setting.setting.values.iter().map(|(name, value)| (name.clone(), json!(value)));
+        json!({
+            "values": Value::Object(values.collect()),
+            "changes": setting.changes.iter().map(change).collect::<Vec<_>>(),
+        })
+    });
+    let result = json!({
+        "schema": SCHEMA,
+        "a": run(compared.a),
+        "b": run(compared.b),
+        "baseline": compared.baseline(),
+        "threshold": comparison.delta,
+        "contrasts": comparison.claims,
+        "usable": comparison.is_usable(),
+        "inputs": comparison.inputs,
+        "settings": settings.collect::<Vec<_>>(),
+        "missing": comparison.missing,
+        "warnings": comparison.warnings,
+    });
+    serde_json::to_string_pretty(&result).unwrap_or_default()
+}
+
+fn change(change: &AbChange) -> Value {
+    let side = |nth: usize| {
+        let side = &change.sides[nth];
+        json!({
+            "arm": change.arms[nth],
+            "units": side.units,
+            "change": side.change,
+            "interval": side.pointwise.map(pair),
+            "verdict": side.verdict.map(AbVerdict::word),
+        })
+    };
+    json!({
+        "a": side(0),
+        "b": side(1),
+        "quantity": change.quantity.word(),
+        "change": change.change,
+        "interval": change.pointwise.map(pair),
+        "simultaneous": change.simultaneous.map(pair),
+        "verdict": change.verdict.word(),
+        "reason": change.reason,
+        "layout_allowance": change.layout_allowance,
+    })
+}
+
+fn screen(compared: &Compared<'_>) -> Screen {
+    let comparison = compared.comparison;
+    let mode = compared.a.plan.ab().map(|axes| axes.mode);
+    let units =
+        |nth: usize| comparison.changes().map(|change| change.sides[nth].units).max().unwrap_or(0);
+    let unit = match mode {
+        Some(AbMode::Command) => "rounds",
+        Some(AbMode::Loop) | None => "trials",
+    };
+    let mut screen = Screen {
+        header: vec![
+            "compare".into(),
+            of_runs::named("A", compared.a),
+            of_runs::named("B", compared.b),
+            mode.map_or("ab", super::screen::mode).into(),
+        ],
+        effort: Text::parts([
+            format!("{} + {} {unit}", units(0), units(1)),
+            "runs one after the other".to_owned(),
+        ]),
+        alarm: comparison.warnings.first().map(|warning| warned(compared, *warning)),
+        ..Screen::default()
+    };
+    screen.blocks =
+        comparison.settings.iter().map(|one| Block::Grid(grid(compared, one))).collect();
+    screen.answers = answers(compared);
+    screen
+}
+
+/// `pr`, or `pr1 → pr2` where it is called so in the second run.
+fn arm(change: &AbChange) -> String {
+    let [a, b] = &change.arms;
+    if a == b { a.clone() } else { format!("{a} → {b}") }
+}
+
+/// The change of each arm in both runs, and how it differs.
+fn grid(compared: &Compared<'_>, setting: &AbSettingChanges) -> Grid {
+    const PARTS: [Align; 3] = [Align::Decimal, Align::Right, Align::Right];
+    let base = compared.baseline();
+    let claims = compared.comparison.claims;
+    let row = |change: &AbChange| {
+        let side = |nth: usize| {
+            let AbStanding { change, pointwise, .. } = &change.sides[nth];
+            parts(*change, *pointwise)
+        };
+        let both = match claims {
+            1 => "B against A [95%]".to_owned(),
+            n => format!("B against A [95%, all {n}]"),
+        };
+        vec![
+            (Column::left(""), vec![format!("{} {}", arm(change), quantity(change.quantity))]),
+            (Column::of(format!("run A, vs {base} [95%]"), &PARTS), side(0)),
+            (Column::of(format!("run B, vs {base} [95%]"), &PARTS), side(1)),
+            (Column::of(both, &PARTS), parts(change.change, change.simultaneous)),
+        ]
+    };
+    Grid::filled(setting_words(&setting.setting), setting.changes.iter().map(row))
+}
+
+fn parts(change: Option<f64>, interval: Option<Interval>) -> Vec<String> {
+    let [low, high] = interval.map_or_else(Default::default, ends);
+    vec![change.map_or_else(String::new, signed), low, high]
+}
+
+/// The same as a table of Markdown, with the verdicts.
+fn numbers(setting: &AbSettingChanges) -> Table {
+    let shown = |change: Option<f64>, interval: Option<Interval>| {
+        let change = change.map_or_else(String::new, signed);
+        interval.map_or(change.clone(), |interval| format!("{change} {}", bracket(interval)))
+    };
+    let row = |change: &AbChange| -> Vec<Filled> {
+        let side = |nth: usize| shown(change.sides[nth].change, change.sides[nth].pointwise);
+        vec![
+            table::left("", "", format!("{} {}", arm(change), quantity(change.quantity))),
+            table::right("A", "", side(0)),
+            table::right("B", "", side(1)),
+            table::right("B against A", "", shown(change.change, change.simultaneous)),
+            table::left("verdict", "", change.verdict.word()),
+        ]
+    };
+    Table::of(setting_words(&setting.setting), setting.changes.iter().map(row))
+}
+
+fn answers(compared: &Compared<'_>) -> Vec<Answer> {
+    let comparison = compared.comparison;
+    let mut out =
+        vec![Answer { label: Label::Differs, said: of_runs::differs(&comparison.inputs) }];
+    let several = comparison.settings.len() > 1;
+    for setting in &comparison.settings {
+        let of =
+            if several { format!("{}: ", setting_words(&setting.setting)) } else { String::new() };
+        for alike in by_verdict(&setting.changes) {
+            let said = format!("{of}{}", verdict(compared, &alike));
+            out.push(Answer::one(Label::Verdict, said));
+        }
+    }
+    let missing = comparison.missing.iter().map(only_in);
+    out.extend(missing.map(|line| Answer::one(Label::Caution, line)));
+    let layout = comparison.changes().filter_map(|change| change.layout_allowance);
+    let layout = layout.reduce(f64::max).filter(|allowance| *allowance >= 5e-4);
+    out.extend(layout.map(|allowance| {
+        let said = format!(
+            "up to {} may come from where the linker placed the code, in both runs together",
+            percent(allowance)
+        );
+        Answer::one(Label::Caution, said)
+    }));
+    out.push(trust(compared));
+    let ids = format!("{} {}", compared.a.id, compared.b.id);
+    out.push(Answer {
+        label: Label::Next,
+        said: vec![
+            Text::code(format!("iolens compare {ids} --verbose")).and(" (every input)"),
+            Text::code("--markdown").and(" (for a pull request)"),
+        ],
+    });
+    out
+}
+
+/// Changes of an arm, those of one verdict together.
+fn by_verdict(changes: &[AbChange]) -> Vec<Vec<&AbChange>> {
+    let mut all: Vec<Vec<&AbChange>> = Vec::new();
+    for change in changes {
+        let is_like = |group: &&mut Vec<&AbChange>| {
+            let of = group.first();
+            of.is_some_and(|of| of.arms == change.arms && of.verdict == change.verdict)
+        };
+        match all.iter_mut().find(is_like) {
+            Some(group) if change.verdict != AbVerdict::Invalid => group.push(change),
+            _ => all.push(vec![change]),
+        }
+    }
+    all
+}
+
+/// `pr is SLOWER in B by more than 3%: +4.8% time [+4.5, +5.2], +4.9% CPU`.
+fn verdict(compared: &Compared<'_>, alike: &[&AbChange]) -> String {
+    let Some(first) = alike.first() else { return String::new() };
+    let (name, delta) = (arm(first), percent(compared.comparison.delta));
+    let direction =
+        if first.change.is_some_and(|change| change < 0.0) { "faster" } else { "slower" };
+    let claim = match (&first.reason, first.verdict) {
+        (AbChangeReason::Unusable { unusable }, verdict) => {
+            let why = [false, true].into_iter().zip(unusable);
+            let why = why.filter_map(|(is_b, why)| Some((is_b, why.as_ref()?)));
+            let why: Vec<String> =
+                why.map(|(is_b, why)| self::unusable(compared, is_b, why)).collect();
+            let of = quantity(first.quantity);
+            return format!("{name} is {} in {of}: {}", verdict.word(), why.join("; "));
+        }
+        (AbChangeReason::Rule(AbReason::Beyond { bound, .. }), verdict) => {
+            format!("{} in run B by more than {}", verdict.word(), percent(*bound))
+        }
+        (_, AbVerdict::Build) => format!("{direction} in run B as it was built (BUILD)"),
+        (_, AbVerdict::Equivalent) => format!("EQUIVALENT in both runs within {delta}"),
+        (_, AbVerdict::Small) => {
+            format!("{direction} in run B, maybe by less than {delta} (SMALL)")
+        }
+        (_, verdict) => verdict.word().to_owned(),
+    };
+    let numbers = alike.iter().map(|change| {
+        let value = change.change.map_or_else(|| "no number for".to_owned(), signed);
+        format!("{value} {}", quantity(change.quantity))
+    });
+    format!("{name} is {claim}: {}", numbers.collect::<Vec<_>>().join(", "))
+}
+
+fn unusable(compared: &Compared<'_>, is_b: bool, why: &AbUnusable) -> String {
+    let letter = letter(is_b);
+    match why {
+        AbUnusable::CopiesDiffer { of } => {
+            format!("two copies of {} differ in {letter}", compared.name(is_b, *of))
+        }
+        AbUnusable::Missing { why } => match why {
+            AbMissingWhy::OfBaseline => format!("{letter} has no number of the baseline"),
+            AbMissingWhy::OfArm | AbMissingWhy::OfLinks => {
+                format!("{letter} has no number of it")
+            }
+            AbMissingWhy::NeverTogether => {
+                format!("{letter} has no round with both it and the baseline")
+            }
+        },
+        AbUnusable::TooFew { units, least } => {
+            format!("{letter} has {units} of the {least} repetitions that a verdict takes")
+        }
+        AbUnusable::NoInterval { units } => {
+            format!("{units} repetitions in {letter} are too few for an interval of all changes")
+        }
+    }
+}
+
+fn letter(is_b: bool) -> &'static str {
+    if is_b { "run B" } else { "run A" }
+}
+
+fn only_in(part: &AbMissingPart) -> String {
+    let letter = letter(part.is_b);
+    match (&part.setting, &part.arm) {
+        (Some(setting), _) => format!("only {letter} has {}", setting_words(setting)),
+        (None, arm) => {
+            format!("only {letter} has the program {}", arm.as_deref().unwrap_or("?"))
+        }
+    }
+}
+
+fn trust(compared: &Compared<'_>) -> Answer {
+    let base = compared.baseline();
+    Answer::of(
+        Label::Trust,
+        [
+            format!(
+                "both ran beside one {base}: the same file and arguments; files that these name \
+                 are not checked"
+            ),
+            "run-to-run variance not included: repeat both if it is close".to_owned(),
+        ],
+    )
+}
+
+fn warned(compared: &Compared<'_>, warning: AbWarning) -> Text {
+    let id = |is_b: bool| &compared.header(is_b).id;
+    Text::plain(match warning {
+        AbWarning::SameRun => format!(
+            "Both are run {}, the same trials: every change is exactly 0, which says nothing of \
+             how far two runs would differ",
+            id(false)
+        ),
+        AbWarning::CutShort { is_b } => format!("Run {} was cut short", id(is_b)),
+        AbWarning::NotEnded { is_b } => format!("Run {} has not ended, or was killed", id(is_b)),
+    })
+}

@@ -1,0 +1,348 @@
+//! Known answers, what is refused, and what holds for any two runs.
+
+use iolens_model::ab::{AbMode, AbParameter, AbProgramFacts};
+use iolens_model::copy::External;
+use iolens_model::plan::Axes;
+use iolens_model::run::{Run, RunEnd, StoppedBy};
+use iolens_model::units::Nanos;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+use crate::ab::tests::{input, trial};
+use crate::ab::{AbInput, AbLook, AbTrial, AbUnit, judge};
+use crate::fixture;
+use crate::simulation::Normal;
+
+const MODES: [AbMode; 2] = [AbMode::Loop, AbMode::Command];
+
+/// A run without trials: `main`, and an arm whose file has this digit for a hash.
+fn run(id: &str, mode: AbMode, digit: &str) -> Run {
+    let mut run = fixture::run(fixture::plan(&["main", "pr"]));
+    let program = |name: &str| External {
+        name: name.to_owned(),
+        argv: [name, "{n}", "x"].map(str::to_owned).to_vec(),
+    };
+    run.header.plan.axes = Axes::Ab(AbAxes {
+        mode,
+        programs: vec![program("main"), program("pr")],
+        parameters: vec![AbParameter { name: "n".to_owned(), values: vec!["7".to_owned()] }],
+        benches: Vec::new(),
+        judged: vec![AbQuantity::Time],
+        links: false,
+        in_place: false,
+        different_output: false,
+        ignore_exit: false,
+        input: None,
+        prepare: None,
+    });
+    run.header.id = id.to_owned();
+    run.header.plan.delta = 0.02;
+    run.header.programs = ["0", digit]
+        .map(|digit| AbProgramFacts {
+            path: "/bench".to_owned(),
+            sha256: digit.repeat(64),
+            is_elf: true,
+            links: Vec::new(),
+        })
+        .to_vec();
+    let (finished_unix_ns, unmet) = (run.header.started_unix_ns + 1, Vec::new());
+    run.header.end = Some(RunEnd { finished_unix_ns, stopped_by: StoppedBy::Precision, unmet });
+    run
+}
+
+/// A run whose arm has these logarithms against a baseline that never changes, each of a unit.
+struct Made {
+    run: Run,
+    analysis: AbAnalysis,
+}
+
+fn made_of(run: Run, trials: &[AbTrial], allowance: Option<f64>) -> Made {
+    let axes = run.header.plan.ab().unwrap();
+    let unit = AbUnit::of(axes.mode);
+    let allowances = vec![allowance; axes.programs.len()];
+    let delta = run.header.plan.delta;
+    let input = AbInput { unit, trials, delta, judged: &axes.judged, ..input(&allowances) };
+    let cells = run.header.plan.cells();
+    let cells = cells.iter().map(|cell| AbCell {
+        setting: cell.ab().unwrap().clone(),
+        arms: Vec::new(),
+        is_own_time: false,
+        judgement: judge(&input, AbLook::Last),
+    });
+    let analysis = AbAnalysis { unit, cells: cells.collect() };
+    Made { run, analysis }
+}
+
+fn made(id: &str, mode: AbMode, lns: &[f64]) -> Made {
+    let trials: Vec<AbTrial> = lns.iter().map(|ln| trial(&[&[1.0], &[ln.exp()]])).collect();
+    made_of(run(id, mode, &id[..1]), &trials, None)
+}
+
+fn compared(a: &Made, b: &Made) -> Result<AbComparison, AbRefused> {
+    let side = |made: &Made| (made.run.header.clone(), made.analysis.clone());
+    let (a, b) = (side(a), side(b));
+    compare(&AbSide { header: &a.0, analysis: &a.1 }, &AbSide { header: &b.0, analysis: &b.1 })
+}
+
+fn change(a: &Made, b: &Made) -> AbChange {
+    compared(a, b).unwrap().settings.remove(0).changes.remove(0)
+}
+
+/// So many values that have this mean and lie a step to either side.
+fn around(mean: f64, step: f64, n: usize) -> Vec<f64> {
+    (0..n).map(|i| if i % 2 == 0 { mean - step } else { mean + step }).collect()
+}
+
+fn near(value: f64, expect: f64) {
+    assert!((value - expect).abs() < 1e-5, "{value}, not {expect}");
+}
+
+/// 5 % and 2 % more than the baseline are 1.02/1.05 − 1 = −2.857 %. With 12 trials a step of 1 %
+/// makes a standard deviation of √(12/11) %, and t₁₁ at 0.975 is 2.20099 (NIST/SEMATECH
+/// e-Handbook, table 1.3.6.7.2).
+#[test]
+fn the_difference_of_trials_has_both_errors_in_quadrature() {
+    let a = made("a", AbMode::Loop, &around(0.05f64.ln_1p(), 0.01, 12));
+    let b = made("b", AbMode::Loop, &around(0.02f64.ln_1p(), 0.02, 12));
+    let change = change(&a, &b);
+    near(change.change.unwrap(), 1.02 / 1.05 - 1.0);
+    let half = |step: f64| 2.200_99 * step / 11f64.sqrt();
+    let both = half(0.01).hypot(half(0.02));
+    let interval = change.pointwise.unwrap();
+    near(interval.low.ln_1p(), (1.02f64 / 1.05).ln() - both);
+    near(interval.high.ln_1p(), (1.02f64 / 1.05).ln() + both);
+    assert_eq!((change.simultaneous, change.verdict), (Some(interval), AbVerdict::Small));
+    assert_eq!(change.sides.each_ref().map(|side| side.units), [12, 12]);
+    near(change.sides[0].change.unwrap(), 0.05);
+}
+
+/// Of 30 rounds the 10th from either end bound 95 %. Those of
+/// one run lie 1 below and 3 above the median, those of the other 2 below and 5 above.
+#[test]
+fn the_difference_of_medians_keeps_the_sides_of_their_intervals_apart() {
+    let skewed = |centre: f64, below: f64, above: f64| -> Vec<f64> {
+        let part = |i: usize| match i {
+            0..=10 => centre - below,
+            11..=18 => centre,
+            _ => centre + above,
+        };
+        (0..30).map(part).collect()
+    };
+    let a = made("a", AbMode::Command, &skewed(0.10, 0.01, 0.03));
+    let b = made("b", AbMode::Command, &skewed(0.30, 0.02, 0.05));
+    let change = change(&a, &b);
+    let interval = change.pointwise.unwrap();
+    near(interval.low.ln_1p(), 0.2 - 0.02f64.hypot(0.03));
+    near(interval.high.ln_1p(), 0.2 + 0.05f64.hypot(0.01));
+    assert_eq!(change.verdict, AbVerdict::Slower);
+}
+
+#[test]
+fn verdicts_are_words_of_the_second_run_against_the_first() {
+    for mode in MODES {
+        let verdict = |a: f64, b: f64, step: f64| {
+            let made = |id, ln: f64| made(id, mode, &around(ln.ln_1p(), step, 40));
+            change(&made("a", a), &made("b", b)).verdict
+        };
+        assert_eq!(verdict(0.02, 0.08, 0.004), AbVerdict::Slower);
+        assert_eq!(verdict(0.08, 0.02, 0.004), AbVerdict::Faster);
+        assert_eq!(verdict(0.05, 0.051, 0.004), AbVerdict::Equivalent);
+    }
+    let verdict = |b: f64, step: f64| {
+        let a = made("a", AbMode::Loop, &around(0.0, step, 12));
+        change(&a, &made("b", AbMode::Loop, &around(b, step, 12))).verdict
+    };
+    assert_eq!(verdict(0.02, 0.01), AbVerdict::Small);
+    assert_eq!(verdict(0.02, 0.2), AbVerdict::Inconclusive);
+}
+
+#[test]
+fn layout_counts_of_both_runs_unless_they_measured_one_file() {
+    let of = |digit: &str, ln: f64, allowance| {
+        let lns = around(ln, 0.004, 12);
+        let trials: Vec<AbTrial> = lns.iter().map(|ln| trial(&[&[1.0], &[ln.exp()]])).collect();
+        made_of(run(digit, AbMode::Loop, digit), &trials, allowance)
+    };
+    let a = of("1", 0.0, Some(0.03));
+    let change_to = |digit, ln, allowance| change(&a, &of(digit, ln, allowance));
+    let both = change_to("2", 0.05, Some(0.04));
+    assert_eq!(both.layout_allowance, Some(0.03 + 0.04));
+    assert_eq!(both.verdict, AbVerdict::Build);
+    assert_eq!(change_to("2", 0.10, Some(0.04)).verdict, AbVerdict::Slower);
+    let one = change_to("2", 0.05, None);
+    assert_eq!((one.layout_allowance, one.verdict), (Some(0.03), AbVerdict::Slower));
+    let same = change_to("1", 0.05, Some(0.04));
+    assert_eq!((same.layout_allowance, same.verdict), (None, AbVerdict::Slower));
+}
+
+#[test]
+fn what_a_run_cannot_use_is_invalid_with_the_run() {
+    let a = made("a", AbMode::Loop, &around(0.0, 0.004, 12));
+    let check = |b: &Made, expect: AbUnusable| {
+        let change = change(&a, b);
+        let unusable = [None, Some(expect)];
+        assert_eq!(change.reason, AbChangeReason::Unusable { unusable });
+        assert_eq!(change.verdict, AbVerdict::Invalid);
+        assert!(!compared(&a, b).unwrap().is_usable());
+    };
+    let few = made("b", AbMode::Loop, &around(0.0, 0.004, 10));
+    check(&few, AbUnusable::TooFew { units: 10, least: 12 });
+    let copies: Vec<AbTrial> = around(0.0, 0.004, 12)
+        .iter()
+        .map(|ln| trial(&[&[1.0, 1.2], &[ln.exp(), ln.exp()]]))
+        .collect();
+    let copies = made_of(run("b", AbMode::Loop, "b"), &copies, None);
+    check(&copies, AbUnusable::CopiesDiffer { of: 0 });
+    let nothing = made("b", AbMode::Loop, &[]);
+    check(&nothing, AbUnusable::Missing { why: AbMissingWhy::OfBaseline });
+}
+
+/// Copies that wander keep a run from saying that anything is the same; so here.
+#[test]
+fn nothing_is_equivalent_to_what_is_noisy() {
+    let noisy = |id| {
+        let trials = (0..40).map(|i| {
+            let copy = if i % 2 == 0 { 1.15 } else { 1.0 / 1.15 };
+            trial(&[&[1.0, copy], &[1.0, copy]])
+        });
+        made_of(run(id, AbMode::Loop, id), &trials.collect::<Vec<_>>(), None)
+    };
+    let change = change(&noisy("a"), &noisy("b"));
+    let AbChangeReason::Rule(AbReason::Open { noise: Some(_), .. }) = &change.reason else {
+        panic!("{change:?}")
+    };
+}
+
+#[test]
+fn a_run_against_itself_has_not_changed() {
+    let a = made("a", AbMode::Loop, &around(0.05, 0.2, 12));
+    let comparison = compared(&a, &a).unwrap();
+    let change = &comparison.settings[0].changes[0];
+    assert_eq!(change.simultaneous, Some(Interval { low: 0.0, high: 0.0 }));
+    assert_eq!((change.change, change.verdict), (Some(0.0), AbVerdict::Equivalent));
+    assert_eq!(comparison.warnings, [AbWarning::SameRun]);
+}
+
+#[test]
+fn runs_of_other_baselines_are_refused_with_what_differs() {
+    let a = made("a", AbMode::Loop, &around(0.0, 0.004, 12));
+    let check = |differs: AbDiffers, part: &str, edit: &dyn Fn(&mut Run, &mut AbAxes)| {
+        let mut b = made("b", AbMode::Loop, &around(0.0, 0.004, 12));
+        let mut axes = b.run.header.plan.ab().unwrap().clone();
+        edit(&mut b.run, &mut axes);
+        b.run.header.plan.axes = Axes::Ab(axes);
+        for cell in &mut b.analysis.cells {
+            cell.setting = b.run.header.plan.cells()[0].ab().unwrap().clone();
+        }
+        let refused = compared(&a, &b).unwrap_err();
+        assert_eq!(refused.differs, differs);
+        let said = refused.to_string();
+        assert!(
+            said.contains(part) && said.contains("run a: ") && said.contains("run b: "),
+            "{said}"
+        );
+    };
+    use AbDiffers::{Arguments, Arms, File, Judged, Mode, Place, Preparation, Settings, Slice};
+    check(Mode, "loop", &|_, axes| axes.mode = AbMode::Command);
+    check(File, "iolens keep", &|run, _| run.header.programs[0].sha256 = "ß".repeat(64));
+    check(File, "none", &|run, _| run.header.programs.clear());
+    check(Arguments, "7 y", &|_, axes| axes.programs[0].argv[2] = "y".to_owned());
+    check(Place, "--in-place", &|_, axes| axes.in_place = true);
+    check(AbDiffers::Input, "big.txt", &|_, axes| axes.input = Some("big.txt".to_owned()));
+    check(Preparation, "sync", &|_, axes| axes.prepare = Some(vec!["sync".to_owned()]));
+    check(Settings, "n 8", &|_, axes| axes.parameters[0].values[0] = "8".to_owned());
+    check(Judged, "cpu", &|_, axes| axes.judged = vec![AbQuantity::Cpu]);
+    check(Slice, "1.00 ms", &|run, _| {
+        run.header.plan.schedule = iolens_model::plan::Schedule::Slices {
+            slice: Nanos(1_000_000),
+            discarded_rounds: 0,
+            rounds: 60,
+        };
+    });
+    check(Arms, "none", &|_, axes| axes.programs.truncate(1));
+    // The only arms of two runs are compared whatever they are called, others by name.
+    let mut other = made("b", AbMode::Loop, &around(0.0, 0.004, 12));
+    let Axes::Ab(axes) = &mut other.run.header.plan.axes else { panic!() };
+    axes.programs[1].name = "pr2".to_owned();
+    assert_eq!(change(&a, &other).arms, ["pr", "pr2"]);
+    let Axes::Ab(axes) = &mut other.run.header.plan.axes else { panic!() };
+    axes.programs.push(External { name: "third".to_owned(), argv: vec!["x".to_owned()] });
+    assert_eq!(compared(&a, &other).unwrap_err().differs, AbDiffers::Arms);
+}
+
+/// Runs of one truth, of which a table has one change: SLOWER and FASTER are seldom, and the
+/// interval holds what it says.
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    for mode in MODES {
+        let normal = &mut Normal::seeded(11);
+        let (mut held, mut wrong) = (0u32, 0u32);
+        const RUNS: u32 = 400;
+        for nth in 0..RUNS {
+            let mut one = |id, ln: f64| {
+                let n = if nth % 2 == 0 { 12 } else { 48 };
+                let mut draw = || {
+                    // Some values lie far above, as where a neighbour was busy.
+                    let tail = if normal.chance(0.15) { normal.draw().abs() * 0.05 } else { 0.0 };
+                    ln + 0.01 * normal.draw() + tail
+                };
+                let lns: Vec<f64> = (0..n).map(|_| draw()).collect();
+                made(id, mode, &lns)
+            };
+            let change = change(&one("a", 0.05), &one("b", 0.05));
+            held += u32::from(change.pointwise.unwrap().contains(0.0));
+            wrong += u32::from(matches!(change.verdict, AbVerdict::Slower | AbVerdict::Faster));
+        }
+        assert!(f64::from(held) >= 0.93 * f64::from(RUNS), "{mode:?}: {held}");
+        assert!(wrong <= 2, "{mode:?}: {wrong}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None, ..ProptestConfig::with_cases(64)
+    })]
+
+    /// Which of two runs comes first inverts every change and decides nothing.
+    #[test]
+    fn exchanged_runs_say_the_opposite(
+        a in prop::collection::vec(-0.2..0.2f64, 1..60),
+        b in prop::collection::vec(-0.2..0.2f64, 1..60),
+        mode in select(MODES.to_vec()),
+    ) {
+        let (a, b) = (made("a", mode, &a), made("b", mode, &b));
+        let (there, back) = (change(&a, &b), change(&b, &a));
+        let ln = |change: Option<f64>| change.map(f64::ln_1p);
+        let opposite = |one: Option<f64>, other: Option<f64>| {
+            ln(one).zip(ln(other)).map_or(one == other, |(a, b)| (a + b).abs() < 1e-9)
+        };
+        prop_assert!(opposite(there.change, back.change));
+        let low = there.simultaneous.map(|interval| interval.low);
+        prop_assert!(opposite(low, back.simultaneous.map(|interval| interval.high)));
+        let expect = match there.verdict {
+            AbVerdict::Faster => AbVerdict::Slower,
+            AbVerdict::Slower => AbVerdict::Faster,
+            verdict => verdict,
+        };
+        prop_assert_eq!(back.verdict, expect);
+        if let (Some(change), Some(interval)) = (there.change, there.simultaneous) {
+            prop_assert!(interval.low <= change + 1e-12 && change <= interval.high + 1e-12);
+        }
+    }
+
+    #[test]
+    fn no_number_of_a_stranger_makes_it_panic(
+        a in prop::collection::vec(any::<f64>(), 0..40),
+        b in prop::collection::vec(any::<f64>(), 0..40),
+        mode in select(MODES.to_vec()),
+        delta in select(vec![0.0, -1.0, f64::NAN, f64::INFINITY, 0.02]),
+    ) {
+        let (a, mut b) = (made("a", mode, &a), made("b", mode, &b));
+        b.run.header.plan.delta = delta;
+        for change in compared(&a, &b).unwrap().changes() {
+            let ends = change.simultaneous.map(|interval| interval.low + interval.high);
+            prop_assert!(ends.is_none_or(|ends| !ends.is_nan()));
+        }
+    }
+}
