@@ -7,8 +7,8 @@
 //! A run's interval at any level has two ends, which for whole commands (order statistics) lie
 //! at different distances from the median. They are combined without a normal approximation
 //! (MOVER; Zou and Donner, Stat. Med. 27, 2008): the lower end of b − a is
-//! b − a − √((b − l_b)² + (u_a − a)²), for it is reached where b is low and a is high. For intervals
-//! of t that is √(h_a² + h_b²), never narrower than Welch's.
+//! b − a − √((b − l_b)² + (u_a − a)²), for it is reached where b is low and a is high. For
+//! intervals of t that is √(h_a² + h_b²), never narrower than Welch's.
 
 mod refused;
 #[cfg(test)]
