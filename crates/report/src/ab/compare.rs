@@ -316,7 +316,13 @@ fn verdict(compared: &Compared<'_>, alike: &[&AbChange]) -> String {
         let value = change.change.map_or_else(|| "no number for".to_owned(), signed);
         format!("{value} {}", quantity(change.quantity))
     });
-    format!("{name} is {claim}: {}", numbers.collect::<Vec<_>>().join(", "))
+    let noise = match &first.reason {
+        AbChangeReason::Rule(
+            AbReason::Open { noise: Some(_), .. } | AbReason::MayBeSmall { noise: Some(_), .. },
+        ) => "; copies of one program differ too widely for EQUIVALENT",
+        _ => "",
+    };
+    format!("{name} is {claim}: {}{noise}", numbers.collect::<Vec<_>>().join(", "))
 }
 
 fn unusable(compared: &Compared<'_>, is_b: bool, why: &AbUnusable) -> String {

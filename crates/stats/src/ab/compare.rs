@@ -7,8 +7,8 @@
 //! A run's interval at any level has two ends, which for whole commands (order statistics) lie
 //! at different distances from the median. They are combined without a normal approximation
 //! (MOVER; Zou and Donner, Stat. Med. 27, 2008): the lower end of b − a is
-//! b − a − √((b − l_b)² + (u_a − a)²), for it is reached where b is low and a is high. For intervals
-//! of t that is √(h_a² + h_b²), never narrower than Welch's.
+//! b − a − √((b − l_b)² + (u_a − a)²), for it is reached where b is low and a is high. For
+//! intervals of t that is √(h_a² + h_b²), never narrower than Welch's.
 
 mod refused;
 #[cfg(test)]
@@ -235,6 +235,13 @@ struct Rules {
     is_one_run: bool,
 }
 
+impl Rules {
+    /// The chance with which an interval may miss.
+    fn error(&self) -> f64 {
+        0.05 / f64::from(self.claims)
+    }
+}
+
 /// One setting in both runs.
 struct Pair<'a> {
     sides: [AbSide<'a>; 2],
@@ -244,7 +251,7 @@ struct Pair<'a> {
 impl Pair<'_> {
     fn change(&self, arms: [usize; 2], quantity: AbQuantity, rules: &Rules) -> AbChange {
         let contrasts = [0, 1].map(|side| contrast(self.cells[side], arms[side], quantity));
-        let (error, both) = (0.05 / f64::from(rules.claims), (contrasts[0], contrasts[1]));
+        let (error, both) = (rules.error(), (contrasts[0], contrasts[1]));
         let between = |error| match both {
             (Some(a), Some(b)) if rules.is_one_run => nothing(a, b, error),
             (Some(a), Some(b)) => between(a, b, error),
@@ -255,8 +262,9 @@ impl Pair<'_> {
         let unusable = [0, 1].map(|side| self.unusable(side, arms[side], quantity, error));
         let (verdict, reason) = match (between(2.0 * error), between(error)) {
             (Some(one_sided), Some(interval)) if unusable == [None, None] => {
-                let noise =
-                    [0, 1].into_iter().find_map(|side| self.noise(side, arms[side], quantity));
+                let noise = |side: usize| self.noise(side, (arms[side], quantity), rules);
+                let mut sides = if rules.is_one_run { 0..0 } else { 0..2 };
+                let noise = sides.find_map(noise);
                 let (verdict, reason) = bounds.conclude([one_sided, interval], noise);
                 (verdict, AbChangeReason::Rule(reason))
             }
@@ -313,11 +321,18 @@ impl Pair<'_> {
         }
     }
 
-    /// Copies in a run that are not known to be equal within its threshold.
-    fn noise(&self, side: usize, arm: usize, quantity: AbQuantity) -> Option<AbNoise> {
+    /// Copies in a run that are not known to be equal within the threshold.
+    fn noise(&self, side: usize, own: (usize, AbQuantity), rules: &Rules) -> Option<AbNoise> {
+        let (arm, quantity) = own;
         let copies = self.cells[side].judgement.copies.iter();
-        let mut own = copies.filter(|copies| copies.quantity == quantity);
-        own.find_map(|copies| copies.noise.filter(|noise| noise.of == 0 || noise.of == arm))
+        let mut own = copies
+            .filter(|copies| copies.quantity == quantity && (copies.arm == 0 || copies.arm == arm));
+        own.find_map(|copies| {
+            let interval = copies.sample.interval(rules.error());
+            let half = interval.map(|interval| (interval.high - interval.low) / 2.0);
+            let is_wide = half.is_none_or(|half| half > rules.delta.ln_1p());
+            is_wide.then(|| AbNoise { of: copies.arm, half_width: half.map(change) })
+        })
     }
 }
 

@@ -29,5 +29,6 @@ pub(super) fn check(input: &AbInput<'_>, arm: usize, quantity: AbQuantity) -> Op
         excludes_no_change: pointwise.is_some_and(|interval| !interval.contains(0.0)),
         differ: gate.is_some_and(|gate| gate.low > bound || gate.high < -bound),
         noise: is_wide.then(|| AbNoise { of: arm, half_width: half.map(change) }),
+        sample,
     })
 }

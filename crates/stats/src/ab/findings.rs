@@ -278,6 +278,9 @@ pub struct AbCopies {
     pub differ: bool,
     /// Whether the gate is too wide for anything to be EQUIVALENT to the arm.
     pub noise: Option<AbNoise>,
+    /// The values behind it.
+    #[serde(skip)]
+    pub(super) sample: Sample,
 }
 
 /// The smallest slowdown that is called SLOWER in nine of ten runs, as a change. It lies beyond

@@ -208,10 +208,11 @@ fn nothing_is_equivalent_to_what_is_noisy() {
         });
         made_of(run(id, AbMode::Loop, id), &trials.collect::<Vec<_>>(), None)
     };
-    let change = change(&noisy("a"), &noisy("b"));
-    let AbChangeReason::Rule(AbReason::Open { noise: Some(_), .. }) = &change.reason else {
-        panic!("{change:?}")
+    let different = change(&noisy("a"), &noisy("b"));
+    let AbChangeReason::Rule(AbReason::Open { noise: Some(_), .. }) = &different.reason else {
+        panic!("{different:?}")
     };
+    assert_eq!(change(&noisy("a"), &noisy("a")).verdict, AbVerdict::Equivalent);
 }
 
 #[test]
