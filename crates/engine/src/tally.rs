@@ -64,6 +64,17 @@ impl Default for Children {
 }
 
 impl Children {
+    /// Of whose processes only CPU time is known, if that.
+    pub(crate) fn of_cpu(cpu_ns: Option<u64>) -> Children {
+        Children {
+            cpu_ns,
+            voluntary_switches: None,
+            involuntary_switches: None,
+            minor_faults: None,
+            major_faults: None,
+        }
+    }
+
     /// What `more` spent on top.
     pub(crate) fn add(&mut self, more: &Children) {
         *self = self.joined(more, u64::saturating_add);

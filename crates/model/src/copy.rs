@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::axes::{axis, crossed};
 use crate::file::CacheState;
+use crate::sender::SenderTask;
 use crate::units::Bytes;
 
 axis! {
@@ -144,22 +145,6 @@ impl External {
 }
 
 const MESSAGES_KEY: &str = "{messages}";
-
-/// What a program that sends is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SenderTask {
-    /// Whom it is to connect to: `{host}` and `{port}`.
-    pub receiver: SocketAddr,
-    /// Bytes of a message: `{size}`.
-    pub size: Bytes,
-    /// Threads, each with a connection of its own: `{threads}`.
-    pub threads: u32,
-    /// Messages over all threads, after which it ends: `{messages}`. One that does not ask for
-    /// them sends until it is killed.
-    pub messages: u64,
-    /// Longer than it will be left to run, in seconds: `{seconds}`.
-    pub seconds: u64,
-}
 
 /// A text with each key replaced by its value; values are not looked into again.
 fn replaced(text: &[u8], values: &[(&str, &[u8])]) -> Vec<u8> {

@@ -31,6 +31,7 @@ pub mod reading;
 pub mod run;
 pub mod search;
 pub mod secret;
+pub mod sender;
 pub mod served;
 pub mod server;
 pub mod shell;

@@ -519,24 +519,6 @@ impl EndFacts {
     }
 }
 
-/// The fact of a program that sends which says whether its socket has `TCP_NODELAY`: `on` or
-/// [`NODELAY_OFF`].
-pub const NODELAY: &str = "TCP_NODELAY";
-
-/// The value of [`NODELAY`] of a program whose small messages may be held back (tcp(7)).
-pub const NODELAY_OFF: &str = "off";
-
-/// The fact of a program that sends which says how large its send buffer is, bytes, as the kernel
-/// reads it back.
-pub const SEND_BUFFER: &str = "SO_SNDBUF, bytes";
-
-/// The same of the methods beside it.
-pub const OUR_SEND_BUFFER: &str = "SO_SNDBUF of the methods of iolens, bytes";
-
-/// The fact of a program that sends which says how many connections it made, where they are not
-/// one for each thread.
-pub const CONNECTIONS: &str = "connections";
-
 /// Something about an arm that a reader of its numbers should know, such as
 /// the size of a pipe that the kernel agreed to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

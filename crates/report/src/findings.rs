@@ -2,14 +2,13 @@
 //! screen words them, JSON carries them.
 
 mod files;
+mod senders;
 
 use iolens_model::arm::Role;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
-use iolens_model::outcome::{
-    CONNECTIONS, NODELAY, NODELAY_OFF, OUR_SEND_BUFFER, SEND_BUFFER, Status,
-};
-use iolens_model::plan::{Plan, Schedule};
+use iolens_model::outcome::Status;
+use iolens_model::plan::Schedule;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
@@ -20,8 +19,8 @@ use iolens_stats::remark::{Remark, Warning};
 use serde::Serialize;
 
 pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
+pub(crate) use self::senders::{SendBuffers, SenderConnections};
 use crate::crossing::crossing;
-use crate::groups::distinct;
 use crate::servers::{self, View, counters};
 use crate::standing::{Candidate, Standing, conditional, standing};
 use crate::words;
@@ -84,22 +83,15 @@ pub enum Finding {
     /// Programs of the user's whose sockets leave `TCP_NODELAY` off, which all others set.
     HeldBack {
         /// Their names.
-        programs: Vec<String>,
+        methods: Vec<String>,
     },
     /// Programs of the user's whose send buffers are at least twice or at most half as large as
     /// those of all others.
-    SendBuffers {
-        /// Their names.
-        programs: Vec<String>,
-        /// The largest of theirs.
-        theirs_bytes: u64,
-        /// Those of all others.
-        ours_bytes: u64,
-    },
+    SendBuffers(SendBuffers),
     /// Programs of the user's that do not make one connection for each thread.
     Connections {
         /// Which, and how many they make.
-        programs: Vec<SenderConnections>,
+        senders: Vec<SenderConnections>,
     },
     /// What a check noticed in a setting and let pass.
     Remark {
@@ -450,17 +442,6 @@ pub(crate) fn self_check(run: &Run, analysis: &Analysis) -> SelfChecked {
     }
 }
 
-/// The connections of a program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SenderConnections {
-    /// Its name.
-    pub program: String,
-    /// How many it made.
-    pub made: u64,
-    /// Threads that it was told to have.
-    pub threads: u32,
-}
-
 /// Thread counts of these settings that are more than the processors of an end.
 fn crowded(run: &Run, analysis: &Analysis) -> Option<Finding> {
     let (mut threads, cpus) = words::crowded(run)?;
@@ -485,46 +466,11 @@ pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     if plan.topologies().contains(&Topology::Sink) {
         out.push(Finding::Dropped);
     }
-    out.extend(of_senders(plan, analysis));
+    out.extend(senders::cautions(plan, analysis));
     let drift = analysis.drift.filter(|drift| drift.matters);
     out.extend(drift.map(|drift| Finding::Drift { over_run: drift.over_run }));
     out.extend(neighbours(analysis));
     out
-}
-
-/// What programs do otherwise than all others, which may be why they are faster or slower.
-fn of_senders(plan: &Plan, analysis: &Analysis) -> Vec<Finding> {
-    let names: Vec<&str> = plan.senders().iter().map(|program| &*program.name).collect();
-    let facts = || {
-        let all = analysis.told.arm_facts.iter();
-        all.filter(|fact| names.contains(&&*fact.arm))
-    };
-    let held_back = facts().filter(|fact| fact.name == NODELAY && fact.value == NODELAY_OFF);
-    let programs = distinct(held_back.map(|fact| fact.arm.clone()));
-    let connections = facts().filter(|fact| fact.name == CONNECTIONS).filter_map(|fact| {
-        let (program, threads) = (fact.arm.clone(), fact.cell.threads);
-        Some(SenderConnections { program, made: fact.value.parse().ok()?, threads })
-    });
-    let connections = distinct(connections);
-    let held_back = (!programs.is_empty()).then_some(Finding::HeldBack { programs });
-    let number_of = |arm: &str, name: &str| {
-        let own = facts().filter(|fact| fact.arm == arm && fact.name == name);
-        own.filter_map(|fact| fact.value.parse::<u64>().ok()).max()
-    };
-    let buffers = names.iter().filter_map(|&name| {
-        let (own, ours) = (number_of(name, SEND_BUFFER)?, number_of(name, OUR_SEND_BUFFER)?);
-        (own >= 2 * ours || ours >= 2 * own).then(|| (name.to_owned(), own, ours))
-    });
-    let buffers: Vec<(String, u64, u64)> = buffers.collect();
-    let largest = buffers.iter().map(|&(_, own, ours)| (own, ours)).max();
-    let buffers = largest.map(|(theirs_bytes, ours_bytes)| Finding::SendBuffers {
-        programs: buffers.into_iter().map(|(name, ..)| name).collect(),
-        theirs_bytes,
-        ours_bytes,
-    });
-    let programs = connections;
-    let shared = (!programs.is_empty()).then_some(Finding::Connections { programs });
-    [shared, held_back, buffers].into_iter().flatten().collect()
 }
 
 fn neighbours(analysis: &Analysis) -> Option<Finding> {
@@ -553,9 +499,9 @@ mod tests {
             Finding::Confirms { run: "aa000001".to_owned() },
             Finding::Sequential,
             Finding::Dropped,
-            Finding::HeldBack { programs: Vec::new() },
-            Finding::SendBuffers { programs: Vec::new(), theirs_bytes: 2, ours_bytes: 1 },
-            Finding::Connections { programs: Vec::new() },
+            Finding::HeldBack { methods: Vec::new() },
+            Finding::SendBuffers(SendBuffers::default()),
+            Finding::Connections { senders: Vec::new() },
             Finding::Neighbours { correlation: 0.2, widened: 1.2 },
             Finding::Warning { warning: Warning::CountersClosed },
             Finding::GoesWithCost(GoesWithCost {

@@ -190,6 +190,12 @@ pub fn connect_to(address: &SocketAddr, options: &Options) -> Result<OwnedFd, Se
     Ok(fd)
 }
 
+/// Whether the other end is at this address.
+#[must_use]
+pub fn is_connected_to(fd: BorrowedFd<'_>, address: SocketAddr) -> bool {
+    peer_address(fd).is_ok_and(|peer| peer == address)
+}
+
 /// The address of the other end.
 ///
 /// Errors: `ENOTCONN` if the peer has gone.

@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::copy::External;
+use iolens_model::metrics::METRICS;
 use iolens_model::outcome::EndFacts;
 use iolens_model::reading::NotMeasured;
 use iolens_model::transport::Transport;
@@ -48,24 +49,17 @@ fn of_programs(trial: &Trial) -> Vec<NotMeasured> {
         let of = |metric: &&str| NotMeasured { metric: (*metric).to_owned(), why: why.to_owned() };
         metrics.iter().map(of).collect()
     };
+    const NOT_OF_PROGRAMS: [&str; 3] = ["calls", "migrations", "run_delay_ns"];
+    const OF_CONNECTIONS: [&str; 2] = ["retransmits", "segments_out"];
+    let of_rusage = METRICS.iter().filter(|metric| metric.source.starts_with("getrusage"));
+    let of_rusage: Vec<&str> = of_rusage.map(|metric| metric.name).collect();
     match (has_any(copiers), has_any(&trial.senders)) {
-        (true, _) => unknown(
-            "of programs only CPU time, switches and faults are known",
-            &["calls", "migrations", "run_delay_ns"],
-        ),
+        (true, _) => {
+            unknown("of programs only CPU time, switches and faults are known", &NOT_OF_PROGRAMS)
+        }
         (false, true) => unknown(
             "of programs that send only CPU time is known, and not if their processes come and go",
-            &[
-                "calls",
-                "migrations",
-                "run_delay_ns",
-                "voluntary_switches",
-                "involuntary_switches",
-                "minor_faults",
-                "major_faults",
-                "retransmits",
-                "segments_out",
-            ],
+            &[&NOT_OF_PROGRAMS[..], &of_rusage, &OF_CONNECTIONS].concat(),
         ),
         (false, false) => Vec::new(),
     }

@@ -8,7 +8,8 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use iolens_model::outcome::{ArmFact, CONNECTIONS};
+use iolens_model::outcome::ArmFact;
+use iolens_model::sender::CONNECTIONS;
 use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_sys::errno::Errno;

@@ -7,8 +7,9 @@
 
 use iolens_model::axes::WorkingSet;
 use iolens_model::cell::{NetSetting, Setting};
-use iolens_model::copy::{External, ProgramStart, SenderTask};
+use iolens_model::copy::{External, ProgramStart};
 use iolens_model::outcome::ArmFact;
+use iolens_model::sender::SenderTask;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;

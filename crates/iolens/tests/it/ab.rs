@@ -154,7 +154,7 @@ fn a_plan_has_several_benches_that_are_judged_together() {
                 [[bench]]\nname = \"few\"\ncommands = [\"PLACEtwice 10\", \"PLACEloop 40\"]\n\
                 [[bench]]\nname = \"many\"\ncommands = [\"PLACEloop {n}\", \"PLACEloop 80\"]\n\
                 with = \"n=20,30\"\n";
-    let suite = place.write("suite.toml", &plan.replace("PLACE", &folder));
+    let suite = place.write("suite.toml", plan.replace("PLACE", &folder));
     // A flag counts more than the file.
     let result = ab(&place, "--budget 40s --json", &[&suite]).ended(1).json();
     let settings = list(&result["settings"]);

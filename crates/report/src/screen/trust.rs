@@ -9,7 +9,7 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
 use super::show;
-use crate::findings::{self, Finding, SenderConnections};
+use crate::findings::{self, Finding, SendBuffers, SenderConnections};
 use crate::groups::{distinct, grouped};
 use crate::number::{count, list};
 use crate::words;
@@ -124,26 +124,26 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
         Finding::Dropped => "sink drops what is sent: this shows what a send costs down to the \
                              device, and nothing is delivered"
             .to_owned(),
-        Finding::HeldBack { programs } => format!(
+        Finding::HeldBack { methods } => format!(
             "{} without TCP_NODELAY, which iolens sets: small messages share segments",
-            verb(programs, "sends", "send")
+            verb(methods, "sends", "send")
         ),
-        Finding::SendBuffers { programs, theirs_bytes, ours_bytes } => format!(
+        Finding::SendBuffers(SendBuffers { methods, theirs_bytes, ours_bytes }) => format!(
             "{} from buffers of {}, iolens from {} (--socket-buffer)",
-            verb(programs, "sends", "send"),
+            verb(methods, "sends", "send"),
             Bytes(*theirs_bytes),
             Bytes(*ours_bytes),
         ),
-        Finding::Connections { programs } => {
+        Finding::Connections { senders } => {
             let one = |found: &SenderConnections| {
-                let SenderConnections { program, made, threads } = found;
+                let SenderConnections { method, made, threads } = found;
                 format!(
-                    "{program} makes {} for {}",
+                    "{method} makes {} for {}",
                     count(*made, "connection"),
                     count(*threads, "thread")
                 )
             };
-            list(&programs.iter().map(one).collect::<Vec<_>>())
+            list(&senders.iter().map(one).collect::<Vec<_>>())
         }
         Finding::Drift { over_run } => {
             let faster = if *over_run < 0.0 { "sped up" } else { "slowed down" };

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use iolens_model::copy::{External, SenderTask};
-use iolens_model::outcome::{NODELAY, NODELAY_OFF, OUR_SEND_BUFFER, SEND_BUFFER};
+use iolens_model::copy::External;
+use iolens_model::sender::{NODELAY, NODELAY_OFF, OUR_SEND_BUFFER, SEND_BUFFER, SenderTask};
 use iolens_sys::errno::Errno;
 use iolens_sys::kin::{self, Tree};
 use iolens_sys::launch::Begun;
@@ -193,9 +193,7 @@ impl<'a> SendingProgram<'a> {
                 }
             }
         }
-        let is_its = |fd: &OwnedFd| {
-            tcp::peer_address(fd.as_fd()).is_ok_and(|peer| peer == self.task.receiver)
-        };
+        let is_its = |fd: &OwnedFd| tcp::is_connected_to(fd.as_fd(), self.task.receiver);
         let own = sockets.iter().find(|fd| is_its(fd)).map(|fd| tcp::read_back(fd.as_fd()));
         let Some(Ok(own)) = own else { return Vec::new() };
         let nodelay = if own.nodelay { "on" } else { NODELAY_OFF };
@@ -226,13 +224,7 @@ impl<'a> SendingProgram<'a> {
             self.facts = Some(later);
         }
         let cpu_ns = after.zip(before).and_then(|(after, before)| after.since(&before));
-        self.tally.children.get_or_insert_default().add(&Children {
-            cpu_ns,
-            voluntary_switches: None,
-            involuntary_switches: None,
-            minor_faults: None,
-            major_faults: None,
-        });
+        self.tally.children.get_or_insert_default().add(&Children::of_cpu(cpu_ns));
         self.tally.messages += self.portion.messages;
         self.tally.bytes += self.portion.counted_bytes();
         Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })
