@@ -118,7 +118,7 @@ fn a_program_is_kept_and_compared_with_when_it_has_changed() {
 #[test]
 fn parameters_are_settings() {
     let place = with_programs();
-    let flags = "--loop --judge cpu --budget 20s --with n=10,20 --json";
+    let flags = "--loop --judge cpu --budget 20s --with n=10,20 --slice 1ms --json";
     let result = ab(&place, flags, &["PLACE/loop {n}", "PLACE/loop 40"]).ended(1).json();
     let values: Vec<&Value> =
         list(&result["settings"]).iter().map(|setting| &setting["values"]["n"]).collect();
@@ -153,7 +153,7 @@ fn a_plan_has_several_benches_that_are_judged_together() {
                 [[bench]]\nname = \"few\"\ncommands = [\"PLACEtwice 10\", \"PLACEloop 40\"]\n\
                 [[bench]]\nname = \"many\"\ncommands = [\"PLACEloop {n}\", \"PLACEloop 80\"]\n\
                 with = \"n=20,30\"\n";
-    let suite = place.write("suite.toml", &plan.replace("PLACE", &folder));
+    let suite = place.write("suite.toml", plan.replace("PLACE", &folder));
     // A flag counts more than the file.
     let result = ab(&place, "--budget 40s --json", &[&suite]).ended(1).json();
     let settings = list(&result["settings"]);
@@ -225,5 +225,9 @@ fn what_is_no_such_program_is_told_at_once() {
     check("--names a,a", &["PLACE/loop 1", "PLACE/loop 1"], "--names has 1");
     check("--names a", &["x", "y"], "--names has 1");
     check("--with b=1", &["x {a}", "y"], "no command contains {b}");
+    check("--slice 1ms", &["true", "true"], "--slice is for loops");
+    check("--loop --cpus 4000", &["PLACE/loop 1", "PLACE/loop 1"], "cannot use CPU 4000");
+    program(&place, "slow", "#!/bin/sh\nsleep 60\n");
+    check("--loop --start-limit 100ms", &["PLACE/loop 1", "PLACE/slow"], "`B` in its set-up");
     place.refuses("run ab", 2, "iolens ab 'COMMAND A' 'COMMAND B'");
 }
