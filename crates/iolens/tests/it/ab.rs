@@ -228,6 +228,6 @@ fn what_is_no_such_program_is_told_at_once() {
     check("--slice 1ms", &["true", "true"], "--slice is for loops");
     check("--loop --cpus 4000", &["PLACE/loop 1", "PLACE/loop 1"], "cannot use CPU 4000");
     program(&place, "slow", "#!/bin/sh\nsleep 60\n");
-    check("--loop --start-limit 100ms", &["PLACE/loop 1", "PLACE/slow"], "`B` in its set-up");
+    check("--loop --start-limit 100ms", &["PLACE/loop 1", "PLACE/slow"], "within 100 ms");
     place.refuses("run ab", 2, "iolens ab 'COMMAND A' 'COMMAND B'");
 }
