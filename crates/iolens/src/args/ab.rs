@@ -66,6 +66,15 @@ pub(crate) struct Ab {
     /// Accept programs that print or compute different things
     #[arg(long, help_heading = MEASURED)]
     pub(crate) different_output: bool,
+    /// CPUs to use, of which each trial draws one [default: all available]
+    #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MEASURED)]
+    pub(crate) cpus: Option<List<u32>>,
+    /// How long a slice of a loop takes [default: 500us]
+    #[arg(long, value_name = "TIME", value_parser = values::slice, help_heading = MEASURED)]
+    pub(crate) slice: Option<Nanos>,
+    /// How long a program of a loop may take to get ready [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = MEASURED)]
+    pub(crate) start_limit: Option<Nanos>,
     /// Do not count system calls
     #[arg(long, help_heading = MEASURED)]
     pub(crate) no_calls: bool,

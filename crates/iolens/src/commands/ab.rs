@@ -30,13 +30,19 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     refuse_existing(args)?;
     let mut session = Session::open(&database, args.wait)?;
     let host = host::read(&host::Root::real());
+    runner::check_cpus(plan.cpus.as_deref().unwrap_or_default(), &host.cpus)?;
     let request = Request { plan, name: args.name.clone(), notes: Vec::new() };
     let header = RunHeader { programs, ..header(request, typed, host) };
     let trials = header.plan.passes.minimum as usize * header.plan.cells().len();
     let mut progress = Progress::new(args.progress, trials);
     let Session { store, interrupts, .. } = &mut session;
-    let means =
-        AbMeans { store, interrupts, progress: &mut progress, counts_calls: !args.no_calls };
+    let means = AbMeans {
+        store,
+        interrupts,
+        progress: &mut progress,
+        counts_calls: !args.no_calls,
+        start_limit: args.start_limit,
+    };
     let run = runner::measure_ab(header, means)?;
     let analysis = analysed(&run)?;
     let page = places::page(&database, &run.header.id);

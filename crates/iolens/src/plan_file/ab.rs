@@ -61,9 +61,21 @@ const KEYS: [&str; 12] = [
 const BENCH_KEYS: [&str; 5] = ["name", "commands", "with", "input", "prepare"];
 
 /// Flags of the command that are no keys.
-const FLAGS: [&str; 11] = [
-    "against", "no_calls", "strict", "wait", "seed", "db", "json", "markdown", "verbose",
-    "progress", "name",
+const FLAGS: [&str; 14] = [
+    "against",
+    "cpus",
+    "slice",
+    "start_limit",
+    "no_calls",
+    "strict",
+    "wait",
+    "seed",
+    "db",
+    "json",
+    "markdown",
+    "verbose",
+    "progress",
+    "name",
 ];
 
 type Entry<'a> = (&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>);

@@ -96,13 +96,15 @@ pub(crate) fn plan(
         prepare: prepare.map(|line| split(line)).transpose()?,
     };
     check_loop(&axes)?;
+    check_commands(asked, &axes)?;
+    let slice = asked.slice.unwrap_or(SLICE);
     Ok(Plan {
         axes: Axes::Ab(axes),
         baseline: names[0].clone(),
         primitives: names,
         sizes: Vec::new(),
         threads: vec![1],
-        schedule: Schedule::Slices { slice: SLICE, discarded_rounds: 0, rounds: ROUNDS },
+        schedule: Schedule::Slices { slice, discarded_rounds: 0, rounds: ROUNDS },
         passes: Passes { minimum: 12, maximum: u32::MAX },
         budget: asked.budget.or(file.and_then(|file| file.budget)).unwrap_or(BUDGET),
         precision: threshold,
@@ -110,7 +112,7 @@ pub(crate) fn plan(
         quick: false,
         isolate: false,
         seed: asked.seed.unwrap_or(seed),
-        cpus: None,
+        cpus: asked.cpus.clone(),
         probes: Probes::default(),
     })
 }
@@ -192,6 +194,18 @@ fn with_kept(commands: &[String], kept: Option<&str>) -> Result<Vec<Vec<String>>
         argvs.insert(0, baseline);
     }
     Ok(argvs)
+}
+
+/// What only loops have. A plan file may say that they are loops, so the parser cannot tell.
+fn check_commands(asked: &Ab, axes: &AbAxes) -> Result<(), Failure> {
+    let stated = [("slice", asked.slice.is_some()), ("start-limit", asked.start_limit.is_some())];
+    let wrong = stated.into_iter().find(|(_, is_stated)| *is_stated);
+    match wrong.filter(|_| axes.mode == AbMode::Command) {
+        Some((flag, _)) => Err(usage!(
+            "--{flag} is for loops, not for whole commands\n  leave it out, or add --loop"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What only whole commands have; on the command line the parser refuses it.

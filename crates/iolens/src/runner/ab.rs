@@ -15,6 +15,7 @@ use iolens_model::copy::External;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::units::Nanos;
 use iolens_stats::ab::{self, AbLook, AbUnit};
 use iolens_store::Store;
 use rand::RngExt;
@@ -31,6 +32,8 @@ pub(crate) struct AbMeans<'a> {
     pub(crate) progress: &'a mut Progress,
     /// Whether system calls are counted.
     pub(crate) counts_calls: bool,
+    /// How long a program may take to get ready; `None` for the usual.
+    pub(crate) start_limit: Option<Nanos>,
 }
 
 /// A setting in a run.
@@ -65,7 +68,7 @@ pub(crate) fn measure(header: RunHeader, means: AbMeans<'_>) -> Result<Run, Fail
     means.progress.calibrating(header.plan.cells().len());
     let cells = header.plan.cells().into_iter().filter_map(|cell| {
         let setting = cell.ab()?.clone();
-        Some(State::found(&header, &axes, (cell, &setting), means.interrupts))
+        Some(State::found(&header, &axes, (cell, &setting), &means))
     });
     let cells = cells.collect::<Result<Vec<State>, Failure>>()?;
     means.store.begin_run(&header)?;
@@ -95,10 +98,13 @@ impl State {
         header: &RunHeader,
         axes: &AbAxes,
         (cell, setting): (Cell, &AbSetting),
-        interrupts: &Interrupts,
+        means: &AbMeans<'_>,
     ) -> Result<State, Failure> {
-        let setup = setup(header, axes, setting);
-        let interrupted = || interrupts.came();
+        let mut setup = setup(header, axes, setting);
+        if let Some(limit) = means.start_limit {
+            setup.limits.start_ns = limit.0;
+        }
+        let interrupted = || means.interrupts.came();
         let layout = iolens_ab::calibrate(&setup, header.plan.seed, &interrupted);
         let layout = layout.map_err(|error| match error {
             AbError::Interrupted => Failure::interrupted("interrupted: nothing is measured"),
@@ -170,7 +176,7 @@ fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
         exit: if axes.ignore_exit { AbExit::Ignored } else { AbExit::MustBeZero },
         input: axes.input(setting).map(str::to_owned),
         prepare: axes.prepare(setting).map(<[String]>::to_vec),
-        cpus: header.host.cpus.clone(),
+        cpus: header.plan.cpus.as_ref().unwrap_or(&header.host.cpus).clone(),
         slice_ns: match header.plan.schedule {
             Schedule::Slices { slice, .. } => slice.0,
             Schedule::Window { .. } | Schedule::Messages { .. } => iolens_ab::AB_SLICE_NS,

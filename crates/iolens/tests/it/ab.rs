@@ -119,7 +119,7 @@ fn a_program_is_kept_and_compared_with_when_it_has_changed() {
 #[test]
 fn parameters_are_settings() {
     let place = with_programs();
-    let flags = "--loop --judge cpu --budget 20s --with n=10,20 --json";
+    let flags = "--loop --judge cpu --budget 20s --with n=10,20 --slice 1ms --json";
     let result = ab(&place, flags, &["PLACE/loop {n}", "PLACE/loop 40"]).ended(1).json();
     let values: Vec<&Value> =
         list(&result["settings"]).iter().map(|setting| &setting["values"]["n"]).collect();
@@ -226,6 +226,10 @@ fn what_is_no_such_program_is_told_at_once() {
     check("--names a,a", &["PLACE/loop 1", "PLACE/loop 1"], "--names has 1");
     check("--names a", &["x", "y"], "--names has 1");
     check("--with b=1", &["x {a}", "y"], "no command contains {b}");
+    check("--slice 1ms", &["true", "true"], "--slice is for loops");
+    check("--loop --cpus 4000", &["PLACE/loop 1", "PLACE/loop 1"], "cannot use CPU 4000");
+    program(&place, "slow", "#!/bin/sh\nsleep 60\n");
+    check("--loop --start-limit 100ms", &["PLACE/loop 1", "PLACE/slow"], "within 100 ms");
     place.refuses("run ab", 2, "iolens ab 'COMMAND A' 'COMMAND B'");
     let check = |flags: &str, commands: &[&str], expect: &str| {
         ab(&place, flags, commands).ended(2).says(expect);

@@ -390,6 +390,7 @@ fn asked(header: &RunHeader) -> Vec<(String, String)> {
         ("threshold", Some(format!("{}%", plan.delta * 100.0))),
         ("budget", Some(plan.budget.to_string())),
         ("judge", judged),
+        ("cpus", plan.cpus.as_ref().map(|cpus| format!("{cpus:?}"))),
     ];
     let stated = stated.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     stated.collect()
