@@ -229,7 +229,7 @@ pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
     Wishes {
         study: Some(plan.study()),
         quick: plan.quick,
-        methods: Some(plan.primitives.clone()),
+        methods: Some(plan.methods()),
         baseline: Some(plan.baseline.clone()),
         sizes: (!plan.sizes.is_empty() && !is_of_a_file).then(|| plan.sizes.clone()),
         threads: Some(plan.threads.clone()),

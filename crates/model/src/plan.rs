@@ -190,6 +190,13 @@ impl Plan {
         self.net().map_or(&[], |net| &net.external)
     }
 
+    /// Its arms but for programs that send, which stand beside them.
+    #[must_use]
+    pub fn methods(&self) -> Vec<String> {
+        let is_program = |id: &&String| self.senders().iter().any(|program| program.name == **id);
+        self.primitives.iter().filter(|id| !is_program(id)).cloned().collect()
+    }
+
     /// The same, to be changed.
     pub fn net_mut(&mut self) -> Option<&mut NetAxes> {
         match &mut self.axes {

@@ -224,6 +224,8 @@ impl Column {
             Kind::Text => serde_json::from_str(text).map(Value::Text).map_err(|_| wrong("a text")),
             // A column that holds nothing is left out.
             Kind::Json if text == "null" => Err(wrong("a value")),
+            // It could not be written as a line again.
+            Kind::Json if text.contains(['\n', '\r']) => Err(wrong("JSON of one line")),
             Kind::Json => Ok(Value::Text(text.to_owned())),
         }
     }
@@ -296,5 +298,13 @@ mod tests {
         };
         assert!(wrong(Kind::Integer, "99999999999999999999") && wrong(Kind::Integer, "1.5"));
         assert!(wrong(Kind::Text, "1") && wrong(Kind::Json, "null"));
+    }
+
+    #[test]
+    fn json_that_is_no_line_is_refused() {
+        let column = Column { name: "trial_json".to_owned(), kind: Kind::Json };
+        let of = |text: &str| column.value(serde_json::from_str::<&RawValue>(text).unwrap());
+        assert_eq!(of("{\"a\": 1}"), Ok(Value::Text("{\"a\": 1}".to_owned())));
+        assert!(of("{\"a\":\r1}").unwrap_err().ends_with("is not JSON of one line"));
     }
 }

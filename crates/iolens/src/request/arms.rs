@@ -205,8 +205,9 @@ pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
 /// Whether there is such an id under a field of a plan file.
 pub(super) fn known(study: Study, field: &str, id: &str) -> Result<(), String> {
     // What is none of ours may stand under `external`, which is known when all of the plan is.
-    let has_programs = matches!(study, Study::Net | Study::Copy | Study::Server);
-    if textbook(study, id).is_some() || has_programs && field != "receivers" {
+    let may_be_program =
+        matches!(study, Study::Copy | Study::Server) || study == Study::Net && field == "baseline";
+    if textbook(study, id).is_some() || may_be_program {
         return Ok(());
     }
     let choice = Choice::of(study);

@@ -49,8 +49,8 @@ pub(crate) fn external(text: &str) -> Parsed<External> {
     }
     if let Some(key) = lacking(&argv, OF_COPIES).filter(|_| lacking(&argv, OF_SERVERS).is_some()) {
         return Err(format!(
-            "`{command}` lacks {{port}}, or of a program that copies {key}: it would not know what to \
-             work on; {advice}"
+            "`{command}` lacks {key}, or of a program that serves or sends {{port}}: it would not know \
+             what to work on; {advice}"
         ));
     }
     if argv[0].contains('{') {

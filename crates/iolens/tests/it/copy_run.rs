@@ -105,7 +105,7 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
     program(
         "file",
         &["a=x {src} {dst}"],
-        "run file has no --external; it belongs to run copy and server",
+        "run file has no --external; it belongs to run net, copy and server",
     );
     place.fails(&format!("{RUN} --dir PLACE/nowhere"), 4, "nowhere");
 }
