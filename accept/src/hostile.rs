@@ -17,8 +17,9 @@ pub const FUNCTIONS: Functions = &[
 ];
 
 /// Targets, each with what its seeds are, from the root of the workspace.
-const TARGETS: [(&str, &str); 14] = [
+const TARGETS: [(&str, &str); 15] = [
     ("plan", "plans"),
+    ("ab_plan", "fuzz/seeds/ab_plan"),
     ("arguments", "fuzz/seeds/arguments"),
     ("tables", "crates/audit/fixtures"),
     ("frames", "fuzz/seeds/frames"),
