@@ -2,7 +2,7 @@
 //! [`Comparison`]. What differs between the runs besides their numbers always comes first.
 
 use iolens_document::plain::{escaped, folded};
-use iolens_document::{Answer, Label, Node, Section, Text, terminal};
+use iolens_document::{Answer, Label, Node, Screen, Section, Text, terminal};
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
 use iolens_model::secret;
@@ -68,18 +68,8 @@ pub fn text(compared: &Compared<'_>, is_verbose: bool, style: &Style) -> String 
 #[must_use]
 pub fn markdown(compared: &Compared<'_>) -> String {
     let screen = screen::screen(compared);
-    let line = |parts: &[Text]| {
-        let parts: Vec<String> = parts.iter().map(|part| escaped(&part.words())).collect();
-        parts.join(" · ")
-    };
-    let mut out = format!("**{}**\n\n{}\n\n", line(&screen.header), line(&screen.effort));
-    if let Some(alarm) = &screen.alarm {
-        out.push_str(&format!("**{}**\n\n", escaped(&alarm.words())));
-    }
-    let is_told = |answer: &&Answer| answer.label != Label::Next;
-    for answer in screen.answers.iter().filter(is_told) {
-        out.push_str(&format!("- **{}**: {}\n", answer.label.word(), line(&answer.said)));
-    }
+    let mut out = markdown_head(&screen);
+    out.push_str(&markdown_answers(&screen));
     for table in tables::tables(compared, usize::MAX, tables::Rows::Changed) {
         let caption = escaped(&table.caption);
         out.push_str(&format!("\n{caption}, not shown to be the same:\n\n{}", table.markdown()));
@@ -95,6 +85,38 @@ pub fn markdown(compared: &Compared<'_>) -> String {
     out.push_str(&folded("Inputs that differ", &inputs));
     out.push_str(&folded("How to read it", &escaped(&reading(compared))));
     out
+}
+
+/// Parts of a line of a screen, in Markdown.
+fn markdown_line(parts: &[Text]) -> String {
+    let parts: Vec<String> = parts.iter().map(|part| escaped(&part.words())).collect();
+    parts.join(" · ")
+}
+
+/// What stands above a screen, in Markdown.
+pub(crate) fn markdown_head(screen: &Screen) -> String {
+    let [header, effort] = [&screen.header, &screen.effort].map(|parts| markdown_line(parts));
+    let alarm = screen.alarm.as_ref().map(|alarm| format!("**{}**\n\n", escaped(&alarm.words())));
+    format!("**{header}**\n\n{effort}\n\n{}", alarm.unwrap_or_default())
+}
+
+/// The answers of a screen but for what to type next, in Markdown.
+pub(crate) fn markdown_answers(screen: &Screen) -> String {
+    let told = screen.answers.iter().filter(|answer| answer.label != Label::Next);
+    let line = |answer: &Answer| {
+        format!("- **{}**: {}\n", answer.label.word(), markdown_line(&answer.said))
+    };
+    told.map(line).collect()
+}
+
+/// What to type next: the same runs with more of it.
+pub(crate) fn next(a: &RunHeader, b: &RunHeader, more: &str) -> Answer {
+    let command = format!("iolens compare {} {} --verbose", a.id, b.id);
+    let said = vec![
+        Text::code(command).and(format!(" ({more})")),
+        Text::code("--markdown").and(" (for a pull request)"),
+    ];
+    Answer { label: Label::Next, said }
 }
 
 /// Every input that differs, and every number.

@@ -1,7 +1,7 @@
 //! Two runs of `ab` against each other: what a terminal, a pull request and a program read of an
 //! [`AbComparison`].
 
-use iolens_document::plain::{escaped, folded};
+use iolens_document::plain::folded;
 use iolens_document::table::{self, Filled, Table};
 use iolens_document::{
     Align, Answer, Block, Column, Grid, Label, Node, Screen, Section, Style, Text, terminal,
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::json::pair;
 use super::screen::setting_words;
 use super::words::{bracket, ends, quantity, signed};
-use crate::compare::{screen as of_runs, tables};
+use crate::compare::{markdown_answers, markdown_head, next, screen as of_runs, tables};
 use crate::number::percent;
 
 #[cfg(test)]
@@ -71,20 +71,11 @@ pub fn text(compared: &Compared<'_>, is_verbose: bool, style: &Style) -> String 
 #[must_use]
 pub fn markdown(compared: &Compared<'_>) -> String {
     let screen = screen(compared);
-    let line = |parts: &[Text]| {
-        let parts: Vec<String> = parts.iter().map(|part| escaped(&part.words())).collect();
-        parts.join(" · ")
-    };
-    let mut out = format!("**{}**\n\n{}\n\n", line(&screen.header), line(&screen.effort));
-    if let Some(alarm) = &screen.alarm {
-        out.push_str(&format!("**{}**\n\n", escaped(&alarm.words())));
-    }
+    let mut out = markdown_head(&screen);
     for setting in &compared.comparison.settings {
         out.push_str(&format!("{}\n", numbers(setting).markdown()));
     }
-    for answer in screen.answers.iter().filter(|answer| answer.label != Label::Next) {
-        out.push_str(&format!("- **{}**: {}\n", answer.label.word(), line(&answer.said)));
-    }
+    out.push_str(&markdown_answers(&screen));
     let inputs = tables::inputs(&compared.comparison.inputs);
     let inputs = inputs.map(|inputs| inputs.markdown()).unwrap_or_default();
     out.push_str(&folded("Inputs that differ", &inputs));
@@ -260,14 +251,7 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
         Answer::one(Label::Caution, said)
     }));
     out.push(trust(compared));
-    let ids = format!("{} {}", compared.a.id, compared.b.id);
-    out.push(Answer {
-        label: Label::Next,
-        said: vec![
-            Text::code(format!("iolens compare {ids} --verbose")).and(" (every input)"),
-            Text::code("--markdown").and(" (for a pull request)"),
-        ],
-    });
+    out.push(next(compared.a, compared.b, "every input"));
     out
 }
 

@@ -9,7 +9,7 @@ use iolens_model::run::RunHeader;
 use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, BaselineMoved, CellChange, Change, Input};
 
-use super::{Compared, tables};
+use super::{Compared, next, tables};
 use crate::groups::{distinct, grouped};
 use crate::number::{count, list, percent, usable};
 use crate::screen::{table::mark, told as told_of};
@@ -150,14 +150,7 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     let missing = tables::missing(compared);
     out.extend(missing.into_iter().map(|line| Answer::one(Label::Caution, line)));
     out.push(trust(compared));
-    let ids = format!("{} {}", compared.a.id, compared.b.id);
-    out.push(Answer {
-        label: Label::Next,
-        said: vec![
-            Text::code(format!("iolens compare {ids} --verbose")).and(" (every number)"),
-            Text::code("--markdown").and(" (for a pull request)"),
-        ],
-    });
+    out.push(next(compared.a, compared.b, "every number"));
     out
 }
 
