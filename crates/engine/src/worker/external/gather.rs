@@ -20,6 +20,10 @@ use crate::worker::link::{self, Lane};
 /// How long a program may take to close its connections behind its last message, ns.
 const CLOSING_NS: u64 = 5_000_000_000;
 
+/// How long a thread with one connection waits in recv(2) itself, as the receivers of methods do:
+/// with a poll(2) before each call it would wake less often, and take more each time.
+const BLOCKING: Duration = Duration::from_millis(5);
+
 /// Time between two looks whether what an ended program has sent is all here, ns.
 const LOOK_NS: u64 = 2_000_000;
 
@@ -126,7 +130,8 @@ impl Gathering<'_> {
         let mut at = 0;
         while at < own.streams.len() {
             let most = self.to_the_edge().min(own.buffer.len());
-            match socket::recv_now(own.streams[at].as_fd(), &mut own.buffer[..most]) {
+            let take = if own.streams.len() == 1 { socket::recv } else { socket::recv_now };
+            match take(own.streams[at].as_fd(), &mut own.buffer[..most]) {
                 Ok(0) | Err(Errno::ECONNRESET) if most > 0 => {
                     own.streams.swap_remove(at);
                     self.shared.open.fetch_sub(1, Ordering::Relaxed);
@@ -230,6 +235,8 @@ impl Gathering<'_> {
             return Ok(());
         }
         let stream = self.door.accept().map_err(|error| Stop::cause(error.to_string()))?;
+        tcp::limit_waits(stream.as_fd(), BLOCKING)
+            .map_err(|error| Stop::cause(error.to_string()))?;
         self.shared.connections.fetch_add(1, Ordering::Relaxed);
         self.shared.open.fetch_add(1, Ordering::Relaxed);
         own.streams.push(stream);

@@ -215,7 +215,7 @@ impl<'a> SendingProgram<'a> {
             self.facts = Some(self.socket_facts(begun));
         }
         let before = Charged::of(begun.id());
-        // The receipt is left for who waits for it on every lane.
+        // Every thread reads its receipt later.
         self.hear(begun)?;
         let after = Charged::of(begun.id());
         // The kernel lets a send buffer grow while there is much to send (tcp(7)).

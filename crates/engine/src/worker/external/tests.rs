@@ -73,7 +73,7 @@ fn gathered<T: Send>(
         let mut begun = 0;
         let done = gathering.gather(&mut || begun += 1);
         assert!(done.is_err() || begun == 1);
-        // The others must not wait for who has failed.
+        // A thread that has failed ends the others.
         if done.is_err() {
             for lane in lanes {
                 let _ = iolens_sys::tcp::hang_up(lane.back());
