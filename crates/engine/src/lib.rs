@@ -69,6 +69,6 @@ pub use iolens_sys::durable;
 pub use iolens_sys::errno::Errno;
 pub use iolens_sys::signal::Interrupts;
 pub use iolens_sys::terminal;
-pub use spawn::{describe as describe_end, find as find_program, may_start, opened};
+pub use spawn::opened;
 pub use transmit::FIELDS_MAX;
 pub use worker::link::{Lane, pair as lane_pair};

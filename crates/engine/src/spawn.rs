@@ -13,9 +13,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use iolens_model::shell;
+use iolens_programs::{describe_end, find_program};
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
-use iolens_sys::{detach, file, inherit, signal, storage};
+use iolens_sys::{detach, file, inherit};
 
 /// Environment variable that says which end a worker is, `tx` or `rx`, so that
 /// others can find it: /proc/PID/environ leads to the process, and that to its
@@ -48,13 +49,6 @@ pub fn opened(path: &Path) -> Result<(), String> {
     started
         .map(drop)
         .map_err(|e| format!("cannot open {}: {program}: {}", path.display(), Errno::from(e)))
-}
-
-/// Whether this process may start the program of a file: a file system may be mounted `noexec`.
-///
-/// Errors: see [`storage::may_execute`].
-pub fn may_start(program: &Path) -> Result<(), Errno> {
-    storage::may_execute(program)
 }
 
 /// Says to a worker which descriptor is its end of a pair of sockets.
@@ -133,7 +127,7 @@ fn run_within(arguments: &[String], limit: Duration) -> Result<String, String> {
     let cannot = |errno: Errno| format!("cannot start {name}: {errno}");
     let argv: Vec<Vec<u8>> = arguments.iter().map(|word| word.as_bytes().to_vec()).collect();
     let mut program =
-        Program::with(&find(name)?, &argv, copy, &[("LC_ALL", "C")]).map_err(cannot)?;
+        Program::with(&find_program(name)?, &argv, copy, &[("LC_ALL", "C")]).map_err(cannot)?;
     let command = || shell::join(arguments);
     let ended = program.run_within(limit).map_err(|errno| match errno {
         Errno::ETIMEDOUT => {
@@ -145,7 +139,7 @@ fn run_within(arguments: &[String], limit: Duration) -> Result<String, String> {
     let said = last_words(&errors).unwrap_or_default().trim().to_owned();
     match status.success() {
         true => Ok(said),
-        false => Err(format!("`{}` {}: {said}", command(), describe(status))),
+        false => Err(format!("`{}` {}: {said}", command(), describe_end(status))),
     }
 }
 
@@ -156,25 +150,7 @@ fn run_within(arguments: &[String], limit: Duration) -> Result<String, String> {
 pub(crate) fn program(argv: &[Vec<u8>], errors: File) -> Result<Program, String> {
     let name = OsStr::from_bytes(argv.first().ok_or("a program without a name")?);
     let cannot = |errno: Errno| format!("cannot start {}: {errno}", name.display());
-    Program::new(&find(name)?, argv, errors).map_err(cannot)
-}
-
-/// The file of a program.
-///
-/// Errors: there is none in `PATH`.
-pub fn find(name: impl AsRef<OsStr>) -> Result<PathBuf, String> {
-    let name = Path::new(name.as_ref());
-    found(name).ok_or_else(|| format!("there is no program `{}` in PATH", name.display()))
-}
-
-/// The file of a program's name.
-fn found(name: &Path) -> Option<PathBuf> {
-    if name.as_os_str().as_bytes().contains(&b'/') {
-        return Some(name.to_owned());
-    }
-    let folders = std::env::var_os("PATH")?;
-    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(name));
-    places.find(|place| may_start(place).is_ok() && place.is_file())
+    Program::new(&find_program(name)?, argv, errors).map_err(cannot)
 }
 
 /// Bytes of a program's errors that are looked at, from the end.
@@ -183,8 +159,8 @@ const ERRORS_BYTES_MAX: u64 = 4096;
 /// How a program ended, in words, and the last that it said.
 pub(crate) fn obituary(status: ExitStatus, errors: &File) -> String {
     match last_line(errors) {
-        Some(line) => format!("{}: {line}", describe(status)),
-        None => format!("{}, and said nothing", describe(status)),
+        Some(line) => format!("{}: {line}", describe_end(status)),
+        None => format!("{}, and said nothing", describe_end(status)),
     }
 }
 
@@ -204,21 +180,6 @@ fn last_words(mut errors: &File) -> Option<String> {
     let mut text = Vec::new();
     errors.take(ERRORS_BYTES_MAX).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// How a process ended, in words.
-#[must_use]
-pub fn describe(status: ExitStatus) -> String {
-    match (status.signal(), status.code()) {
-        (Some(signal::BUS), _) => {
-            "was killed by SIGBUS: a mapped file had lost a page or had no room for one, or its device \
-             failed"
-                .to_owned()
-        }
-        (Some(signal), _) => format!("was killed by signal {signal}"),
-        (None, Some(code)) => format!("exited with status {code}"),
-        (None, None) => "ended".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -8,13 +8,16 @@ use super::{Finding, Workspace};
 const EDGES: &[(&str, &str)] = &[
     (
         "iolens",
-        "iolens-ab iolens-audit iolens-document iolens-engine iolens-model iolens-report \
-         iolens-stats iolens-store",
+        "iolens-ab iolens-audit iolens-document iolens-engine iolens-model iolens-programs \
+         iolens-report iolens-stats iolens-store",
     ),
-    ("iolens-ab", "iolens-document iolens-engine iolens-model iolens-stats iolens-sys"),
+    (
+        "iolens-ab",
+        "iolens-document iolens-engine iolens-model iolens-programs iolens-stats iolens-sys",
+    ),
     ("iolens-accept", ""),
     ("iolens-audit", "iolens-model iolens-stats"),
-    ("iolens-engine", "iolens-model iolens-sys"),
+    ("iolens-engine", "iolens-model iolens-programs iolens-sys"),
     (
         "iolens-fuzz",
         "iolens iolens-audit iolens-engine iolens-model iolens-report iolens-stats iolens-store \
@@ -22,6 +25,7 @@ const EDGES: &[(&str, &str)] = &[
     ),
     ("iolens-model", ""),
     ("iolens-document", "iolens-model"),
+    ("iolens-programs", "iolens-model iolens-sys"),
     ("iolens-report", "iolens-document iolens-model iolens-stats"),
     ("iolens-stats", "iolens-model"),
     ("iolens-store", "iolens-model"),

@@ -24,8 +24,9 @@ use crate::doctor;
 use crate::environment::Before;
 use crate::host;
 use crate::lock::{LockError, MachineLock};
-use crate::spawn::{Launch, Spawned, describe, spawn};
+use crate::spawn::{Launch, Spawned, spawn};
 use crate::worker::protocol::{BUILD, PROTOCOL_VERSION};
+use iolens_programs::describe_end;
 
 /// Where `sshd` says whence and whereto its client has connected: two addresses, each with
 /// a port behind it (sshd(8)).
@@ -240,7 +241,7 @@ fn ended(worker: u32, mut kept: Kept) -> FromKeeper {
     // One that has ended by itself is not there to be killed.
     let _ = kept.child.kill();
     let how = match kept.child.wait() {
-        Ok(status) => describe(status),
+        Ok(status) => describe_end(status),
         Err(e) => format!("cannot be waited for: {}", Errno::from(e)),
     };
     let environment = Box::new(kept.before.after(&Root::real()));

@@ -20,8 +20,9 @@ use crate::files::read::by_hand as read;
 use crate::files::size;
 use crate::files::tune::{cure, facts, limit, program};
 use crate::files::write::by_hand as write;
-use crate::spawn::{Launch, Spawned, describe, spawn};
+use crate::spawn::{Launch, Spawned, spawn};
 use crate::worker::protocol::{FrameBuffer, read_frame, write_frame};
+use iolens_programs::describe_end;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -159,7 +160,7 @@ impl Worker {
     fn obituary(&mut self, job: &Job) -> String {
         match self.0.wait() {
             Ok(status) if status.signal() == Some(signal::BUS) => bus(job),
-            Ok(status) => format!("the process that did it {}", describe(status)),
+            Ok(status) => format!("the process that did it {}", describe_end(status)),
             Err(e) => format!("the process that did it cannot be waited for: {}", Errno::from(e)),
         }
     }

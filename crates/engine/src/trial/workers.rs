@@ -17,11 +17,12 @@ use iolens_sys::{clock, poll};
 use super::trouble::{Trouble, failed};
 use crate::far::wire::NOT_NAMED;
 use crate::far::{Far, Heard};
-use crate::spawn::{END_VARIABLE, Launch, Spawned, describe, spawn};
+use crate::spawn::{END_VARIABLE, Launch, Spawned, spawn};
 use crate::worker::protocol::{
     BUILD, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, StageStep, ToWorker,
     write_frame,
 };
+use iolens_programs::describe_end;
 
 /// A worker that has not said hello by then is not one.
 const HELLO_LIMIT_NS: u64 = 10_000_000_000;
@@ -244,7 +245,7 @@ impl<'a> Workers<'a> {
             Stands::Here { child, .. } => {
                 // Its stdout is closed: it is dead, or must be.
                 let _ = child.kill();
-                match child.wait().map(describe) {
+                match child.wait().map(describe_end) {
                     Ok(how) => format!("the {name} worker {how}"),
                     Err(e) => {
                         format!("the {name} worker cannot be waited for: {}", Errno::from(e))

@@ -51,7 +51,7 @@ fn names(database: &Path) -> Vec<String> {
 fn take(database: &Path, file: &Path, name: &str) -> Result<(), Failure> {
     let told = [file.display().to_string()];
     let told = if told[0].contains('/') { told } else { [format!("./{}", told[0])] };
-    let facts = iolens_ab::facts(&told).map_err(Failure::usage)?;
+    let facts = iolens_programs::facts(&told).map_err(Failure::usage)?;
     let bytes = std::fs::read(file).map_err(|e| usage!("cannot read {}: {e}", file.display()))?;
     let folder = places::kept(database);
     let made = folder_of(&folder).and_then(|folder| folder.create(name.as_ref(), &bytes, MODE));
@@ -104,7 +104,8 @@ fn list(database: &Path) -> Result<(), Failure> {
     }
     for name in names {
         let path = path(database, &name)?;
-        let facts = iolens_ab::facts(&[path.display().to_string()]).map_err(Failure::unusable)?;
+        let facts =
+            iolens_programs::facts(&[path.display().to_string()]).map_err(Failure::unusable)?;
         output::result(&format!("{name}  SHA-256 {}", facts.sha256));
     }
     Ok(())

@@ -2,10 +2,7 @@
 //! units, until a look decides or the budget is used up.
 
 use iolens_ab::calls::CALLS_TRIALS;
-use iolens_ab::{
-    AbCopies, AbError, AbExit, AbLayout, AbLimits, AbLinkOrder, AbPlace, AbPosition, AbProgram,
-    AbSetup,
-};
+use iolens_ab::{AbCopies, AbError, AbExit, AbLayout, AbLinkOrder, AbPosition, AbSetup};
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, clock};
 use iolens_model::ab::{AbArm, AbAxes, AbCommand, AbMode, AbProgramFacts, AbSetting};
@@ -16,6 +13,7 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::units::Nanos;
+use iolens_programs::{ProgramLimits, ProgramPlace, UserProgram};
 use iolens_stats::ab::{self, AbLook, AbUnit};
 use iolens_store::Store;
 use rand::RngExt;
@@ -166,13 +164,13 @@ fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
             // Until a trial takes another one.
             first.clone_from(&facts.path);
         }
-        Some(AbProgram { name: program.name.clone(), argv, facts: facts.clone() })
+        Some(UserProgram { name: program.name.clone(), argv, facts: facts.clone() })
     };
     AbSetup {
         mode: axes.mode,
         programs: axes.programs.iter().enumerate().filter_map(program).collect(),
         copies: AbCopies::OfAll,
-        place: if axes.in_place { AbPlace::InPlace } else { AbPlace::FreshCopy },
+        place: if axes.in_place { ProgramPlace::InPlace } else { ProgramPlace::FreshCopy },
         exit: if axes.ignore_exit { AbExit::Ignored } else { AbExit::MustBeZero },
         input: axes.input(setting).map(str::to_owned),
         prepare: axes.prepare(setting).map(<[String]>::to_vec),
@@ -181,7 +179,7 @@ fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
             Schedule::Slices { slice, .. } => slice.0,
             Schedule::Window { .. } | Schedule::Messages { .. } => iolens_ab::AB_SLICE_NS,
         },
-        limits: AbLimits::USUAL,
+        limits: ProgramLimits::USUAL,
     }
 }
 
@@ -397,7 +395,7 @@ pub(crate) fn facts(axes: &AbAxes) -> Result<Vec<AbProgramFacts>, Failure> {
     let fact = |command: AbCommand<'_>| {
         let found = match axes.links {
             true => iolens_ab::links(command.argv).map_err(|error| error.to_string()),
-            false => iolens_ab::facts(command.argv).map_err(|error| error.to_string()),
+            false => iolens_programs::facts(command.argv).map_err(|error| error.to_string()),
         };
         found.map_err(|error| {
             let of = command.bench.map_or_else(String::new, |bench| format!("{bench}: "));

@@ -7,11 +7,9 @@
 
 use std::io::{BufRead, Write};
 
-use iolens_ab::{
-    AB_SLICE_NS, AbCopies, AbExit, AbLimits, AbPlace, AbProgram, AbSetup, AbTrial, calibrate,
-    facts, trial,
-};
+use iolens_ab::{AB_SLICE_NS, AbCopies, AbExit, AbSetup, AbTrial, calibrate, trial};
 use iolens_model::ab::{AbMode, AbQuantity};
+use iolens_programs::{ProgramLimits, ProgramPlace, UserProgram, facts};
 use iolens_sys::{affinity, clock};
 
 /// Turns of the loop for one operation, at 100 per cent.
@@ -48,8 +46,8 @@ fn measure(trials: u64, program: &[String]) -> Result<(), Failure> {
     let copy = tempfile::NamedTempFile::new()?.into_temp_path();
     std::fs::copy(&own, &copy)?;
     let copy = copy.display().to_string();
-    let arm = |name: &str, argv: Vec<String>| -> Result<AbProgram, Failure> {
-        Ok(AbProgram { name: name.to_owned(), facts: facts(&argv)?, argv })
+    let arm = |name: &str, argv: Vec<String>| -> Result<UserProgram, Failure> {
+        Ok(UserProgram { name: name.to_owned(), facts: facts(&argv)?, argv })
     };
     let words = |file: &str, more: &str| vec![file.to_owned(), "work".to_owned(), more.to_owned()];
     let programs = match program {
@@ -74,13 +72,13 @@ fn measure(trials: u64, program: &[String]) -> Result<(), Failure> {
         },
         programs,
         copies: AbCopies::OfAll,
-        place: AbPlace::FreshCopy,
+        place: ProgramPlace::FreshCopy,
         exit: AbExit::MustBeZero,
         input: None,
         prepare: None,
         cpus: affinity::thread_cpus()?,
         slice_ns: AB_SLICE_NS,
-        limits: AbLimits::USUAL,
+        limits: ProgramLimits::USUAL,
     };
     let mut out = std::io::stdout().lock();
     let begin_ns = clock::monotonic_ns();

@@ -2,12 +2,10 @@
 //! up, and whether one processor is enough.
 
 use iolens_model::ab::AbMode;
+use iolens_programs::{Conversation, ProgramFault, Reading, Request, finish};
 use thiserror::Error;
 
 use crate::commands;
-use crate::conversation::{Conversation, Reading, Request};
-use crate::ending;
-use crate::fault::AbFault;
 use crate::setup::{AB_SLICE_ALL_CPUS_NS, AbLayout, AbPlacement, AbSetup};
 use crate::trial::{Draws, Pinned};
 
@@ -20,7 +18,7 @@ pub enum AbError {
         /// The arm.
         name: String,
         /// What ended it.
-        fault: AbFault,
+        fault: ProgramFault,
     },
     /// Twice the operations do not take twice the time.
     #[error(
@@ -69,16 +67,16 @@ pub enum AbError {
     },
     /// Something of the system's.
     #[error("{0}")]
-    System(AbFault),
+    System(ProgramFault),
     /// The user wanted an end.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl AbError {
-    pub(crate) fn of(setup: &AbSetup, program: usize, fault: AbFault) -> AbError {
+    pub(crate) fn of(setup: &AbSetup, program: usize, fault: ProgramFault) -> AbError {
         match fault {
-            AbFault::Interrupted => AbError::Interrupted,
+            ProgramFault::Interrupted => AbError::Interrupted,
             fault => AbError::Program { name: setup.programs[program].name.clone(), fault },
         }
     }
@@ -252,11 +250,11 @@ impl Probes<'_> {
         let mut probe = Probe { probes: self, program, conversation, operation_ns: None };
         let result = talk(&mut probe)?;
         probe.conversation.must_have_said_all().map_err(failed)?;
-        let ends = ending::finish(vec![probe.conversation], &setup.limits, self.interrupted);
+        let ends = finish(vec![probe.conversation], &setup.limits, self.interrupted);
         for end in ends {
             match end {
                 // The status is the trials' business.
-                Ok(()) | Err(AbFault::BadExit(_)) => {}
+                Ok(()) | Err(ProgramFault::BadExit(_)) => {}
                 Err(fault) => return Err(failed(fault)),
             }
         }

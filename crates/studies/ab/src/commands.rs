@@ -3,6 +3,10 @@
 //! Standard output is a file in memory, emptied between runs, and never /dev/null: grep(1) stops at
 //! its first match where that is its output.
 
+use iolens_programs::{
+    Charged, Prepared, Process, ProgramFault, ProgramPlace, Reading, UserProgram, describe_end,
+    facts, find_program, says_ready, sha256_of,
+};
 use std::fs::File;
 use std::io::Seek;
 use std::os::fd::AsFd;
@@ -10,20 +14,13 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use iolens_engine::{describe_end, find_program};
 use iolens_model::ab::AbProgramFacts;
 use iolens_model::shell;
 use iolens_sys::errno::Errno;
 use iolens_sys::{clock, file};
 
 use crate::calibrate::{AbError, median};
-use crate::charged::Charged;
-use crate::conversation::Reading;
-use crate::fault::AbFault;
-use crate::files::{facts, sha256_of};
-use crate::program::{Prepared, Process};
-use crate::protocol;
-use crate::setup::{AbExit, AbLayout, AbPlace, AbPlacement, AbProgram, AbSetup};
+use crate::setup::{AbExit, AbLayout, AbPlacement, AbSetup};
 use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
 
 /// A run that takes less is refused.
@@ -138,7 +135,7 @@ pub(crate) fn calibrate(
 /// What starting the smallest program takes; `None` where there is none.
 fn time_of_true(setup: &AbSetup, draws: &mut Draws, interrupted: &dyn Fn() -> bool) -> Option<u64> {
     let argv = vec!["true".to_owned()];
-    let program = AbProgram { name: "true".to_owned(), facts: facts(&argv).ok()?, argv };
+    let program = UserProgram { name: "true".to_owned(), facts: facts(&argv).ok()?, argv };
     let alone = AbSetup { prepare: None, input: None, ..setup.clone() };
     let mut stage = Stage::new(&alone, &program, setup.limits.first_run_ns).ok()?;
     stage.usual(draws, interrupted).ok().map(|usual| usual.fastest_ns)
@@ -165,7 +162,7 @@ const READY_BYTES: usize = 1024;
 /// A command and where its output goes.
 struct Stage<'a> {
     setup: &'a AbSetup,
-    program: &'a AbProgram,
+    program: &'a UserProgram,
     output: File,
     limit_ns: u64,
 }
@@ -173,11 +170,11 @@ struct Stage<'a> {
 impl<'a> Stage<'a> {
     fn new(
         setup: &'a AbSetup,
-        program: &'a AbProgram,
+        program: &'a UserProgram,
         limit_ns: u64,
-    ) -> Result<Stage<'a>, AbFault> {
+    ) -> Result<Stage<'a>, ProgramFault> {
         let output = file::in_memory("iolens-output").map_err(|errno| {
-            AbFault::System(format!("cannot make a file in memory for its output: {errno}"))
+            ProgramFault::System(format!("cannot make a file in memory for its output: {errno}"))
         })?;
         Ok(Stage { setup, program, output, limit_ns })
     }
@@ -187,7 +184,7 @@ impl<'a> Stage<'a> {
         &mut self,
         draws: &mut Draws,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<Usual, AbFault> {
+    ) -> Result<Usual, ProgramFault> {
         const RUNS: usize = 5;
         const MOST_NS: u64 = 1_000_000_000;
         let (mut times, mut cpus, mut spent_ns) = (Vec::new(), Vec::new(), 0);
@@ -209,7 +206,7 @@ impl<'a> Stage<'a> {
         when: &str,
         draws: &mut Draws,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<Reading, AbFault> {
+    ) -> Result<Reading, ProgramFault> {
         if let Some(words) = &self.setup.prepare {
             self.prepare(words, draws, interrupted)?;
         }
@@ -225,8 +222,9 @@ impl<'a> Stage<'a> {
         }
         let ended = process.wait();
         let end_ns = clock::monotonic_ns();
-        let ended = ended
-            .map_err(|errno| AbFault::System(format!("{when}: cannot wait for it: {errno}")))?;
+        let ended = ended.map_err(|errno| {
+            ProgramFault::System(format!("{when}: cannot wait for it: {errno}"))
+        })?;
         self.must_be_well(when, &process, ended.status)?;
         Ok(Reading {
             took_ns: end_ns - begin_ns,
@@ -245,46 +243,51 @@ impl<'a> Stage<'a> {
         when: &str,
         process: &Process,
         interrupted: &dyn Fn() -> bool,
-    ) -> AbFault {
+    ) -> ProgramFault {
         if interrupted() {
-            return AbFault::Interrupted;
+            return ProgramFault::Interrupted;
         }
         let when =
             format!("{when}, of a whole command (--loop is for programs that wait for work)");
-        AbFault::Hangs { when, what: "end", limit_ns: self.limit_ns, heard: process.last_words() }
+        ProgramFault::Hangs {
+            when,
+            what: "end",
+            limit_ns: self.limit_ns,
+            heard: process.last_words(),
+        }
     }
 
-    fn must_be_well(&self, when: &str, process: &Process, status: i32) -> Result<(), AbFault> {
+    fn must_be_well(&self, when: &str, process: &Process, status: i32) -> Result<(), ProgramFault> {
         let status = ExitStatus::from_raw(status);
         match status.code() {
             Some(0) => Ok(()),
             Some(_) if self.setup.exit == AbExit::Ignored => Ok(()),
             Some(_) => {
                 let more = " (--ignore-exit measures it all the same)";
-                Err(AbFault::BadExit(format!("{when}: it {}", process.obituary_with(more))))
+                Err(ProgramFault::BadExit(format!("{when}: it {}", process.obituary_with(more))))
             }
-            None => Err(AbFault::Died { when: when.to_owned(), how: process.obituary() }),
+            None => Err(ProgramFault::Died { when: when.to_owned(), how: process.obituary() }),
         }
     }
 
-    fn empty_output(&mut self) -> Result<(), AbFault> {
+    fn empty_output(&mut self) -> Result<(), ProgramFault> {
         let emptied = self.output.set_len(0).and_then(|()| self.output.rewind());
         emptied.map_err(|e| {
-            AbFault::System(format!("cannot empty the file of its output: {}", Errno::from(e)))
+            ProgramFault::System(format!("cannot empty the file of its output: {}", Errno::from(e)))
         })
     }
 
-    fn input(&self) -> Result<File, AbFault> {
+    fn input(&self) -> Result<File, ProgramFault> {
         let path = self.setup.input.as_deref().unwrap_or("/dev/null");
         File::open(path).map_err(|e| {
-            AbFault::NotStarted(format!("cannot open its input {path}: {}", Errno::from(e)))
+            ProgramFault::NotStarted(format!("cannot open its input {path}: {}", Errno::from(e)))
         })
     }
 
     /// SHA-256 of what the last run printed.
-    fn output_sha256(&mut self) -> Result<String, AbFault> {
+    fn output_sha256(&mut self) -> Result<String, ProgramFault> {
         sha256_of(&mut self.output)
-            .map_err(|errno| AbFault::System(format!("cannot read its output back: {errno}")))
+            .map_err(|errno| ProgramFault::System(format!("cannot read its output back: {errno}")))
     }
 
     /// Whether the last run printed a line that begins with `ready`, and no other.
@@ -292,9 +295,7 @@ impl<'a> Stage<'a> {
         let mut start = [0; READY_BYTES];
         let read = self.output.read_at(&mut start, 0).unwrap_or(0);
         match start[..read].split_last() {
-            Some((b'\n', line)) => {
-                !line.contains(&b'\n') && matches!(protocol::ready(line), Ok(Some(_)))
-            }
+            Some((b'\n', line)) => !line.contains(&b'\n') && says_ready(line),
             _ => false,
         }
     }
@@ -305,24 +306,25 @@ impl<'a> Stage<'a> {
         words: &[String],
         draws: &mut Draws,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<(), AbFault> {
+    ) -> Result<(), ProgramFault> {
         let command = shell::join(words);
-        let failed = |why: &str| AbFault::NotStarted(format!("--prepare `{command}` {why}"));
+        let failed = |why: &str| ProgramFault::NotStarted(format!("--prepare `{command}` {why}"));
         let name = words.first().ok_or_else(|| failed("is empty: name a program"))?;
         let found = find_program(name).map_err(|why| failed(&format!("is not there: {why}")))?;
         let path = found.display().to_string();
         let facts = AbProgramFacts { path, sha256: String::new(), is_elf: false, links: vec![] };
-        let program = AbProgram { name: name.clone(), argv: words.to_vec(), facts };
+        let program = UserProgram { name: name.clone(), argv: words.to_vec(), facts };
         self.empty_output()?;
-        let null = File::open("/dev/null")
-            .map_err(|e| AbFault::System(format!("cannot open /dev/null: {}", Errno::from(e))))?;
+        let null = File::open("/dev/null").map_err(|e| {
+            ProgramFault::System(format!("cannot open /dev/null: {}", Errno::from(e)))
+        })?;
         let files = [null.as_fd(), self.output.as_fd()];
-        let mut prepared = Prepared::new(&program, AbPlace::InPlace, draws.seed(), &files)?;
+        let mut prepared = Prepared::new(&program, ProgramPlace::InPlace, draws.seed(), &files)?;
         let process = prepared.begin_timed(&program.facts)?;
         let deadline_ns = clock::monotonic_ns().saturating_add(self.setup.limits.first_run_ns);
         if !process.ends_by(deadline_ns, interrupted) {
             return match interrupted() {
-                true => Err(AbFault::Interrupted),
+                true => Err(ProgramFault::Interrupted),
                 false => Err(failed("does not end, and was killed")),
             };
         }

@@ -1,5 +1,6 @@
 //! The trial that counts the system calls of one program, which no clock sees.
 
+use iolens_programs::{Seed, environment};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -11,7 +12,6 @@ use iolens_sys::launch::Program;
 
 use crate::calls::{CountedCalls, count_calls_of_command, count_calls_of_loop};
 use crate::calls_error::CallsError;
-use crate::program::{Seed, environment};
 use crate::setup::AbSetup;
 
 /// How long such a trial may take.

@@ -1,7 +1,7 @@
 //! The study `ab`: two or more programs of the user's, judged like the methods of our own. Fresh
 //! processes take turns in short slices, and nothing is claimed without an interval.
 //!
-//! [`facts`] looks at a program, [`calibrate`] finds out how the trials of a cell are to be, and
+//! [`calibrate`] finds out how the trials of a cell are to be, and
 //! [`trial`] runs one.
 
 #![forbid(unsafe_code)]
@@ -10,18 +10,11 @@ mod calibrate;
 pub mod call_changes;
 pub mod calls;
 pub mod calls_error;
-mod charged;
 mod commands;
-mod conversation;
 mod counted;
-mod ending;
-mod fault;
-mod files;
 mod links;
 mod loops;
 mod pattern;
-mod program;
-mod protocol;
 mod setup;
 mod trial;
 
@@ -29,12 +22,9 @@ use iolens_model::ab::AbMode;
 
 pub use calibrate::{AbError, calibrate};
 pub use counted::count_calls;
-pub use fault::AbFault;
-pub use files::{AbFileError, facts};
 pub use links::{AbLinkError, AbLinkOrder, links};
 pub use setup::{
-    AB_SLICE_ALL_CPUS_NS, AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbLimits, AbPlace, AbPlacement,
-    AbProgram, AbSetup,
+    AB_SLICE_ALL_CPUS_NS, AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbPlacement, AbSetup,
 };
 pub use trial::{AbArmTrial, AbPosition, AbTrial};
 

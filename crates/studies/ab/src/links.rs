@@ -1,5 +1,6 @@
 //! Several links of one source: which files they are, and which of them a trial runs.
 
+use iolens_programs::{ProgramFileError, facts};
 use std::collections::BTreeMap;
 
 use iolens_model::ab::{AbLink, AbProgramFacts};
@@ -9,7 +10,6 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
 
-use crate::files::{AbFileError, facts};
 use crate::pattern;
 
 /// Why files are no links to compare.
@@ -31,7 +31,7 @@ pub enum AbLinkError {
     },
     /// One of them cannot be run or read.
     #[error(transparent)]
-    File(#[from] AbFileError),
+    File(#[from] ProgramFileError),
     /// One of them is no program of a linker's.
     #[error("{0} is no ELF file: only where a linker put the code can differ between links")]
     NotElf(String),

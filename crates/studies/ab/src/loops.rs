@@ -2,13 +2,9 @@
 
 use iolens_model::ab::AbArm;
 use iolens_model::outcome::ArmFact;
+use iolens_programs::{Charged, Conversation, ProgramFault, Reading, Request, finish, hex};
 use sha2::{Digest, Sha256};
 
-use crate::charged::Charged;
-use crate::conversation::{Conversation, Reading, Request};
-use crate::ending;
-use crate::fault::AbFault;
-use crate::files::hex;
 use crate::setup::{AbExit, AbLayout, AbSetup};
 use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
 
@@ -106,7 +102,7 @@ impl Turns<'_> {
         order
     }
 
-    fn fail(&mut self, arm: usize, fault: AbFault) {
+    fn fail(&mut self, arm: usize, fault: ProgramFault) {
         // Its process goes with what is dropped here.
         self.keep(arm);
         self.course.end(arm, fault);
@@ -208,17 +204,17 @@ impl Turns<'_> {
             arms.push(arm);
             talks.push(talk);
         }
-        let ends = ending::finish(talks, &self.setup.limits, self.interrupted);
+        let ends = finish(talks, &self.setup.limits, self.interrupted);
         for (arm, end) in arms.into_iter().zip(ends) {
             match end {
-                Err(AbFault::BadExit(_)) if self.setup.exit == AbExit::Ignored => {}
+                Err(ProgramFault::BadExit(_)) if self.setup.exit == AbExit::Ignored => {}
                 Err(fault) => self.course.end(arm, fault),
                 Ok(()) => {}
             }
         }
         if (self.interrupted)() {
             for arm in self.course.going() {
-                self.course.end(arm, AbFault::Interrupted);
+                self.course.end(arm, ProgramFault::Interrupted);
             }
         }
     }

@@ -1,27 +1,8 @@
 //! What a trial is told: the programs, and how they are run.
 
-use iolens_model::ab::{AbMode, AbProgramFacts};
+use iolens_model::ab::AbMode;
 use iolens_model::arm::{Arm, Role};
-
-/// A program, ready for one cell: its arguments have no placeholders any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AbProgram {
-    /// The arm's name.
-    pub name: String,
-    /// Its words, of which the first is how it sees itself called.
-    pub argv: Vec<String>,
-    /// Its file.
-    pub facts: AbProgramFacts,
-}
-
-/// What each process executes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AbPlace {
-    /// A copy of the file of its own.
-    FreshCopy,
-    /// The file where it lies.
-    InPlace,
-}
+use iolens_programs::{ProgramLimits, ProgramPlace, UserProgram};
 
 /// Which programs have a hidden second copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,49 +22,17 @@ pub enum AbExit {
     Ignored,
 }
 
-/// How long things may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AbLimits {
-    /// From the start of a program to its `ready`, and for a first operation.
-    pub start_ns: u64,
-    /// A slice, or a run of a command, at least: twenty times what is expected may be more.
-    pub slice_ns: u64,
-    /// A command's first run, of which nothing is known.
-    pub first_run_ns: u64,
-    /// From the end of its input to a program's end.
-    pub end_ns: u64,
-    /// From SIGTERM to SIGKILL.
-    pub term_ns: u64,
-}
-
-impl AbLimits {
-    /// What the protocol promises.
-    pub const USUAL: AbLimits = AbLimits {
-        start_ns: 30_000_000_000,
-        slice_ns: 5_000_000_000,
-        first_run_ns: 600_000_000_000,
-        end_ns: 5_000_000_000,
-        term_ns: 2_000_000_000,
-    };
-
-    /// The limit of something that is expected to take so long.
-    #[must_use]
-    pub(crate) fn of_slice(&self, expected_ns: u64) -> u64 {
-        self.slice_ns.max(expected_ns.saturating_mul(20))
-    }
-}
-
 /// One cell's programs and how they are run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbSetup {
     /// How they are measured.
     pub mode: AbMode,
     /// The baseline first; at least one.
-    pub programs: Vec<AbProgram>,
+    pub programs: Vec<UserProgram>,
     /// Which have a second copy.
     pub copies: AbCopies,
     /// What they run from.
-    pub place: AbPlace,
+    pub place: ProgramPlace,
     /// What becomes of a status.
     pub exit: AbExit,
     /// Path of the standard input of whole commands; `None` for an empty one.
@@ -95,7 +44,7 @@ pub struct AbSetup {
     /// How long a slice is to take, ns.
     pub slice_ns: u64,
     /// How long things may take.
-    pub limits: AbLimits,
+    pub limits: ProgramLimits,
 }
 
 /// How long a slice of the loop protocol is to take.

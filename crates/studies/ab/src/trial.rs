@@ -9,15 +9,13 @@ use iolens_model::reading::NotMeasured;
 use iolens_model::status::Status;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Nanos;
+use iolens_programs::{Beside, ProgramFault, Reading, Seed};
 use iolens_sys::proc::Root;
 use iolens_sys::{affinity, clock};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::conversation::{Beside, Reading};
-use crate::fault::AbFault;
-use crate::program::Seed;
 use crate::setup::{AbLayout, AbPlacement, AbSetup};
 
 /// What came of a trial.
@@ -47,7 +45,7 @@ pub struct AbArmTrial {
     /// Which arm.
     pub arm: Arm,
     /// What ended it; `None` where nothing did.
-    pub fault: Option<AbFault>,
+    pub fault: Option<ProgramFault>,
     /// What is known of it besides counts.
     pub ab: AbArm,
 }
@@ -72,7 +70,7 @@ impl AbTrial {
     pub fn status(&self) -> (Status, Option<String>) {
         let faults = || self.arms.iter().filter_map(|one| one.fault.as_ref().map(|f| (one, f)));
         let why = faults().next().map(|(one, fault)| format!("`{}` {fault}", one.arm.label));
-        if faults().any(|(_, fault)| *fault == AbFault::Interrupted) {
+        if faults().any(|(_, fault)| *fault == ProgramFault::Interrupted) {
             return (Status::Interrupted, why);
         }
         let is_good = |name: &str| {
@@ -93,8 +91,8 @@ impl AbTrial {
     pub fn outcome(self, at: AbPosition) -> TrialOutcome {
         let (status, reason) = self.status();
         let of_arm = |one: AbArmTrial| {
-            let status = one.fault.as_ref().map_or(Status::Ok, AbFault::status);
-            let reason = one.fault.as_ref().map(AbFault::to_string);
+            let status = one.fault.as_ref().map_or(Status::Ok, ProgramFault::status);
+            let reason = one.fault.as_ref().map(ProgramFault::to_string);
             ArmOutcome { ab: Some(Box::new(one.ab)), ..ArmOutcome::of(one.arm, status, reason) }
         };
         let arms = self.arms.into_iter().map(of_arm).collect();
@@ -185,9 +183,11 @@ impl Pinned {
         setup: &AbSetup,
         placement: AbPlacement,
         draws: &mut Draws,
-    ) -> Result<Pinned, AbFault> {
+    ) -> Result<Pinned, ProgramFault> {
         let cannot = |what: &str, errno| {
-            AbFault::System(format!("cannot {what}: {errno}; --cpus names those it may run on"))
+            ProgramFault::System(format!(
+                "cannot {what}: {errno}; --cpus names those it may run on"
+            ))
         };
         let before = affinity::thread_cpus()
             .map_err(|errno| cannot("ask on which CPUs iolens may run", errno))?;
@@ -235,7 +235,7 @@ impl Course {
     }
 
     /// Ends an arm, unless something else has before.
-    pub(crate) fn end(&mut self, arm: usize, fault: AbFault) {
+    pub(crate) fn end(&mut self, arm: usize, fault: ProgramFault) {
         self.arms[arm].fault.get_or_insert(fault);
     }
 
@@ -246,7 +246,7 @@ impl Course {
 
     /// Whether the user has ended it.
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.arms.iter().any(|one| one.fault == Some(AbFault::Interrupted))
+        self.arms.iter().any(|one| one.fault == Some(ProgramFault::Interrupted))
     }
 }
 

@@ -48,7 +48,7 @@ impl Program {
     ///
     /// Errors: where it was looked for.
     pub fn try_here(&self) -> Result<(), String> {
-        crate::spawn::find(self.id).map(drop)
+        iolens_programs::find_program(self.id).map(drop)
     }
 }
 

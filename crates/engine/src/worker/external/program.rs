@@ -92,8 +92,8 @@ impl<'a> SendingProgram<'a> {
         cpus: Vec<u32>,
     ) -> Result<SendingProgram<'a>, Trouble> {
         let name = external.argv.first().map_or("", String::as_str);
-        let found = spawn::find(name).map_err(Trouble::refused)?;
-        spawn::may_start(&found).map_err(|errno| {
+        let found = iolens_programs::find_program(name).map_err(Trouble::refused)?;
+        iolens_programs::may_start(&found).map_err(|errno| {
             Trouble::refused(format!("cannot start {}: {errno}", found.display()))
         })?;
         let errors = file::in_folder(&std::env::temp_dir())

@@ -1,8 +1,9 @@
 //! Programs that do what they should not: each is named, and leaves nothing running.
 
-use iolens_ab::{AbExit, AbFault, AbSetup, AbTrial, trial};
+use iolens_ab::{AbExit, AbSetup, AbTrial, trial};
 use iolens_model::ab::AbMode;
 use iolens_model::status::Status;
+use iolens_programs::ProgramFault;
 
 use crate::{GOOD, faults, layout, mark, nothing_is_left_of, script, setup};
 
@@ -63,7 +64,7 @@ fn one_that_hangs() {
     let text = "echo ready; read n; tail -f /dev/null";
     let expect = ["in slice 0", "did not answer within 200 ms", "printed nothing"];
     let done = check(text, impatient, &expect);
-    assert!(done.arms[2].fault.as_ref().is_some_and(AbFault::ends_the_arm));
+    assert!(done.arms[2].fault.as_ref().is_some_and(ProgramFault::ends_the_arm));
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::cell::Cell;
 
-use iolens_ab::{AbCopies, AbError, AbFault, AbPlacement, AbPosition, AbTrial, calibrate, trial};
+use iolens_ab::{AbCopies, AbError, AbPlacement, AbPosition, AbTrial, calibrate, trial};
 use iolens_model::ab::AbMode;
 use iolens_model::arm::Role;
 use iolens_model::cell::{Setting, SyscallSetting};
 use iolens_model::status::Status;
 use iolens_model::units::Bytes;
+use iolens_programs::ProgramFault;
 use iolens_sys::fork;
 
 use crate::{GOOD, faults, layout, mark, marked, nothing_is_left_of, script, setup};
@@ -189,7 +190,7 @@ fn the_user_ends_a_trial() {
     };
     let done = trial(&setup, &layout(&setup, 1), 1, &ends);
     assert_eq!(done.status().0, Status::Interrupted);
-    assert!(done.arms.iter().any(|one| one.fault == Some(AbFault::Interrupted)));
+    assert!(done.arms.iter().any(|one| one.fault == Some(ProgramFault::Interrupted)));
     nothing_is_left_of(&mark);
 }
 

@@ -8,11 +8,9 @@ mod loops;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iolens_ab::{
-    AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbLimits, AbPlace, AbPlacement, AbProgram, AbSetup,
-    AbTrial, facts,
-};
+use iolens_ab::{AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbPlacement, AbSetup, AbTrial};
 use iolens_model::ab::AbMode;
+use iolens_programs::{ProgramLimits, ProgramPlace, UserProgram, facts};
 use iolens_sys::{affinity, clock};
 
 /// Speaks the protocol, and does nothing in a slice.
@@ -29,29 +27,29 @@ fn mark() -> String {
 }
 
 /// A script, which sees its mark as `$0`.
-fn script(name: &str, text: &str, mark: &str) -> AbProgram {
+fn script(name: &str, text: &str, mark: &str) -> UserProgram {
     let words = ["sh", "-c", text, mark].map(str::to_owned);
-    AbProgram { name: name.to_owned(), facts: facts(&words).unwrap(), argv: words.to_vec() }
+    UserProgram { name: name.to_owned(), facts: facts(&words).unwrap(), argv: words.to_vec() }
 }
 
 /// A word list as a program.
-fn words(name: &str, argv: &[&str]) -> AbProgram {
+fn words(name: &str, argv: &[&str]) -> UserProgram {
     let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
-    AbProgram { name: name.to_owned(), facts: facts(&argv).unwrap(), argv }
+    UserProgram { name: name.to_owned(), facts: facts(&argv).unwrap(), argv }
 }
 
-fn setup(mode: AbMode, programs: Vec<AbProgram>) -> AbSetup {
+fn setup(mode: AbMode, programs: Vec<UserProgram>) -> AbSetup {
     AbSetup {
         mode,
         programs,
         copies: AbCopies::OfBaseline,
-        place: AbPlace::FreshCopy,
+        place: ProgramPlace::FreshCopy,
         exit: AbExit::MustBeZero,
         input: None,
         prepare: None,
         cpus: affinity::thread_cpus().unwrap(),
         slice_ns: AB_SLICE_NS,
-        limits: AbLimits {
+        limits: ProgramLimits {
             start_ns: LONG_NS,
             slice_ns: LONG_NS,
             first_run_ns: LONG_NS,

@@ -6,16 +6,16 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use iolens_engine::describe_end;
 use iolens_model::ab::AbProgramFacts;
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::{Begun, Program};
 use iolens_sys::poll::is_readable;
 use iolens_sys::{clock, file};
 
-use crate::fault::AbFault;
+use crate::fault::ProgramFault;
 use crate::files::Executable;
-use crate::setup::{AbPlace, AbProgram};
+use crate::found::describe_end;
+use crate::setup::{ProgramPlace, UserProgram};
 
 /// What is kept of what a program writes to stderr.
 const ERRORS_BYTES_MAX: u64 = 64 << 10;
@@ -28,7 +28,7 @@ pub(crate) const LOOK_NS: u64 = 250_000_000;
 
 /// A program that can be started, from its fresh copy or in place.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub struct Prepared {
     program: Program,
     errors: File,
     is_copy: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Prepared {
 
 /// A process.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     begun: Begun,
     watch: OwnedFd,
     errors: File,
@@ -50,17 +50,17 @@ impl Prepared {
     /// its output, and in loops the numbers 3 and 4.
     ///
     /// Errors: why it cannot be started.
-    pub(crate) fn new(
-        program: &AbProgram,
-        place: AbPlace,
+    pub fn new(
+        program: &UserProgram,
+        place: ProgramPlace,
         seed: Seed,
         files: &[BorrowedFd<'_>],
-    ) -> Result<Prepared, AbFault> {
+    ) -> Result<Prepared, ProgramFault> {
         let executable = match place {
-            AbPlace::FreshCopy => Executable::fresh(&program.facts),
-            AbPlace::InPlace => Ok(Executable::in_place(&program.facts)),
+            ProgramPlace::FreshCopy => Executable::fresh(&program.facts),
+            ProgramPlace::InPlace => Ok(Executable::in_place(&program.facts)),
         };
-        let executable = executable.map_err(|why| AbFault::NotStarted(why.to_string()))?;
+        let executable = executable.map_err(|why| ProgramFault::NotStarted(why.to_string()))?;
         let cannot = |errno| not_started(&program.facts, errno);
         let errors = file::in_memory("iolens-errors").map_err(cannot)?;
         let argv: Vec<Vec<u8>> = program.argv.iter().map(|word| word.clone().into()).collect();
@@ -76,7 +76,7 @@ impl Prepared {
     /// Starts it as one that stays.
     ///
     /// Errors: why it cannot be started.
-    pub(crate) fn begin(mut self, facts: &AbProgramFacts) -> Result<Process, AbFault> {
+    pub fn begin(mut self, facts: &AbProgramFacts) -> Result<Process, ProgramFault> {
         let cannot = |errno| not_started(facts, errno);
         let begun = self.program.begin().map_err(cannot)?;
         self.process(begun).map_err(cannot)
@@ -85,7 +85,7 @@ impl Prepared {
     /// Starts it as one whose whole life is timed, without a pid namespace.
     ///
     /// Errors: why it cannot be started.
-    pub(crate) fn begin_timed(&mut self, facts: &AbProgramFacts) -> Result<Process, AbFault> {
+    pub fn begin_timed(&mut self, facts: &AbProgramFacts) -> Result<Process, ProgramFault> {
         let cannot = |errno| not_started(facts, errno);
         let begun = self.program.begin_in_group().map_err(cannot)?;
         self.process(begun).map_err(cannot)
@@ -106,13 +106,13 @@ impl Prepared {
 
 /// The variables of a program, and those of one that speaks the loop protocol besides. Of one width
 /// in every arm: the environment lies on the stack and moves it.
-pub(crate) fn environment(seed: &str, speaks: bool) -> Vec<(&str, &str)> {
+pub fn environment(seed: &str, speaks: bool) -> Vec<(&str, &str)> {
     let protocol = [("IOLENS_LOOP", "1"), ("IOLENS_IN", "/dev/fd/3"), ("IOLENS_OUT", "/dev/fd/4")];
     let protocol = protocol.into_iter().filter(|_| speaks);
     std::iter::once(("IOLENS_SEED", seed)).chain(protocol).collect()
 }
 
-fn not_started(facts: &AbProgramFacts, errno: Errno) -> AbFault {
+fn not_started(facts: &AbProgramFacts, errno: Errno) -> ProgramFault {
     let hint = match errno {
         Errno::ENOENT if !facts.is_elf => ": the interpreter in its first line is not there",
         Errno::EACCES if facts.is_elf => {
@@ -124,7 +124,7 @@ fn not_started(facts: &AbProgramFacts, errno: Errno) -> AbFault {
         }
         _ => "",
     };
-    AbFault::NotStarted(format!("cannot start {}: {errno}{hint}", facts.path))
+    ProgramFault::NotStarted(format!("cannot start {}: {errno}{hint}", facts.path))
 }
 
 /// asm-generic/errno-base.h.
@@ -133,11 +133,11 @@ const ENOEXEC: i32 = 8;
 /// A number for a process to draw its own from, which differs in each: copies that walk the same
 /// random way warm the caches for each other. It has 18 digits and fits into 63 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seed(u64);
+pub struct Seed(u64);
 
 impl Seed {
     /// From a random number.
-    pub(crate) fn of(random: u64) -> Seed {
+    pub fn of(random: u64) -> Seed {
         const SMALLEST: u64 = 100_000_000_000_000_000;
         Seed(SMALLEST + random % (9 * SMALLEST))
     }
@@ -151,17 +151,17 @@ impl std::fmt::Display for Seed {
 
 impl Process {
     /// Its id.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.begun.id()
     }
 
     /// Readable from its end.
-    pub(crate) fn watch(&self) -> BorrowedFd<'_> {
+    pub fn watch(&self) -> BorrowedFd<'_> {
         self.watch.as_fd()
     }
 
     /// Whether it ends by then, or the user wants an end.
-    pub(crate) fn ends_by(&self, deadline_ns: u64, interrupted: &dyn Fn() -> bool) -> bool {
+    pub fn ends_by(&self, deadline_ns: u64, interrupted: &dyn Fn() -> bool) -> bool {
         loop {
             let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
             match is_readable(self.watch(), left_ns.min(LOOK_NS)) {
@@ -177,22 +177,22 @@ impl Process {
     /// Waits for its end and says how it was.
     ///
     /// Errors: what the system said.
-    pub(crate) fn wait(&self) -> Result<iolens_sys::launch::Ended, Errno> {
+    pub fn wait(&self) -> Result<iolens_sys::launch::Ended, Errno> {
         self.begun.wait()
     }
 
     /// Asks it to end.
-    pub(crate) fn terminate(&self) {
+    pub fn terminate(&self) {
         self.begun.terminate();
     }
 
     /// How it ended, which it has, with what it said.
-    pub(crate) fn obituary(&self) -> String {
+    pub fn obituary(&self) -> String {
         self.obituary_with("")
     }
 
     /// The same with something about it behind the status.
-    pub(crate) fn obituary_with(&self, more: &str) -> String {
+    pub fn obituary_with(&self, more: &str) -> String {
         let end = match self.begun.wait() {
             Ok(ended) => self.end_in_words(ended.status),
             Err(errno) => format!("ended, and cannot be waited for: {errno}"),
@@ -214,7 +214,7 @@ impl Process {
     }
 
     /// What it last wrote to stderr, as the end of a sentence.
-    pub(crate) fn last_words(&self) -> String {
+    pub fn last_words(&self) -> String {
         match last_lines(&self.errors) {
             Some(lines) => format!("; it wrote to stderr:\n{lines}"),
             None => "; it wrote nothing to stderr".to_owned(),
@@ -222,7 +222,7 @@ impl Process {
     }
 
     /// Forgets what it wrote to stderr but for the end, if that is much.
-    pub(crate) fn trim_errors(&self) {
+    pub fn trim_errors(&self) {
         let bytes = self.errors.metadata().map_or(0, |about| about.len());
         if bytes > 16 * ERRORS_BYTES_MAX {
             // The program writes on behind, where it was; what lies before takes no memory.
@@ -272,12 +272,12 @@ mod tests {
     use super::*;
     use crate::files::facts;
 
-    fn shell(script: &str) -> AbProgram {
+    fn shell(script: &str) -> UserProgram {
         let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
-        AbProgram { name: "sh".to_owned(), facts: facts(&argv).unwrap(), argv }
+        UserProgram { name: "sh".to_owned(), facts: facts(&argv).unwrap(), argv }
     }
 
-    fn started(script: &str, place: AbPlace) -> Process {
+    fn started(script: &str, place: ProgramPlace) -> Process {
         let null = File::options().read(true).write(true).open("/dev/null").unwrap();
         let (program, files) = (shell(script), [null.as_fd(), null.as_fd()]);
         let prepared = Prepared::new(&program, place, Seed::of(1), &files).unwrap();
@@ -295,30 +295,30 @@ mod tests {
             file(&format!("/proc/{}/exe", process.id()))
         };
         let original = file(&shell("").facts.path);
-        let [one, two] = [AbPlace::FreshCopy; 2].map(|place| {
+        let [one, two] = [ProgramPlace::FreshCopy; 2].map(|place| {
             let process = started("tail -f /dev/null; exit", place);
             (file(&format!("/proc/{}/exe", process.id())), process)
         });
         assert!(one.0 != two.0 && one.0 != original && two.0 != original);
-        assert_eq!(run_by(AbPlace::InPlace), original);
+        assert_eq!(run_by(ProgramPlace::InPlace), original);
     }
 
     #[test]
     fn the_end_of_what_it_wrote_to_stderr_is_kept() {
         let script = "i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo line $i >&2; done; exit 3";
-        let process = started(script, AbPlace::FreshCopy);
+        let process = started(script, ProgramPlace::FreshCopy);
         let said = process.obituary();
         assert!(said.starts_with("exited with status 3; it wrote to stderr:\nline 11\n"), "{said}");
         assert!(said.ends_with("line 29\nline 30"), "{said}");
-        let silent = started("exit 127", AbPlace::FreshCopy).obituary();
+        let silent = started("exit 127", ProgramPlace::FreshCopy).obituary();
         assert!(silent.contains("--in-place") && silent.ends_with("wrote nothing to stderr"));
-        assert!(!started("exit 127", AbPlace::InPlace).obituary().contains("--in-place"));
+        assert!(!started("exit 127", ProgramPlace::InPlace).obituary().contains("--in-place"));
     }
 
     #[test]
     fn much_on_stderr_takes_little_room() {
         let script = "head -c 3000000 /dev/zero | tr '\\0' a >&2; echo the end >&2";
-        let process = started(script, AbPlace::FreshCopy);
+        let process = started(script, ProgramPlace::FreshCopy);
         process.wait().unwrap();
         process.trim_errors();
         assert!(process.errors.metadata().unwrap().blocks() * 512 <= 2 * ERRORS_BYTES_MAX);
@@ -339,7 +339,8 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
             let refused = || {
-                let prepared = Prepared::new(&program, AbPlace::FreshCopy, Seed::of(1), &files);
+                let prepared =
+                    Prepared::new(&program, ProgramPlace::FreshCopy, Seed::of(1), &files);
                 prepared.unwrap().begin(&program.facts).unwrap_err().to_string()
             };
             // A child of another test may still have the file open for writing.

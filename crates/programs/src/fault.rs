@@ -7,7 +7,7 @@ use crate::protocol::LineFault;
 
 /// What ended an arm: words that follow the arm's name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum AbFault {
+pub enum ProgramFault {
     /// It did not begin.
     #[error("{0}")]
     NotStarted(String),
@@ -88,13 +88,13 @@ fn span(ns: u64) -> String {
     }
 }
 
-impl AbFault {
+impl ProgramFault {
     /// What becomes of the arm.
     #[must_use]
     pub fn status(&self) -> Status {
         match self {
-            AbFault::Interrupted => Status::Interrupted,
-            AbFault::NotStarted(_) => Status::Skipped,
+            ProgramFault::Interrupted => Status::Interrupted,
+            ProgramFault::NotStarted(_) => Status::Skipped,
             _ => Status::Failed,
         }
     }
@@ -102,11 +102,11 @@ impl AbFault {
     /// Whether the arm is not to be tried again: it would take as long each time.
     #[must_use]
     pub fn ends_the_arm(&self) -> bool {
-        matches!(self, AbFault::Hangs { .. } | AbFault::NotReady { .. })
+        matches!(self, ProgramFault::Hangs { .. } | ProgramFault::NotReady { .. })
     }
 
     /// What is wrong with a line.
-    pub(crate) fn said(when: &str, fault: &LineFault) -> AbFault {
-        AbFault::Said { when: when.to_owned(), what: fault.to_string() }
+    pub(crate) fn said(when: &str, fault: &LineFault) -> ProgramFault {
+        ProgramFault::Said { when: when.to_owned(), what: fault.to_string() }
     }
 }

@@ -18,22 +18,22 @@ const VERSION: &str = "1";
 
 /// What a program says of itself when it is set up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Ready {
+pub struct Ready {
     /// The word for an operation.
-    pub(crate) unit: Option<String>,
+    pub unit: Option<String>,
     /// Bytes that an operation moves.
-    pub(crate) bytes: Option<u64>,
+    pub bytes: Option<u64>,
     /// Whether it is to be told of a slice before the clock runs.
-    pub(crate) prepares: bool,
+    pub prepares: bool,
 }
 
 /// What a program says when it is done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// What it timed itself.
-    pub(crate) own_ns: Option<u64>,
+    pub own_ns: Option<u64>,
     /// What came out, in hexadecimal.
-    pub(crate) sum: Option<String>,
+    pub sum: Option<String>,
 }
 
 /// What is wrong with a line.
@@ -119,6 +119,12 @@ pub(crate) fn ready(line: &[u8]) -> Result<Option<Ready>, LineFault> {
         }
     }
     Ok(Some(ready))
+}
+
+/// Whether a line is a `ready` of the protocol.
+#[must_use]
+pub fn says_ready(line: &[u8]) -> bool {
+    matches!(ready(line), Ok(Some(_)))
 }
 
 /// What an answer says.

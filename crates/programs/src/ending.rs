@@ -3,15 +3,15 @@
 use iolens_sys::clock;
 
 use crate::conversation::Conversation;
-use crate::fault::AbFault;
-use crate::setup::AbLimits;
+use crate::fault::ProgramFault;
+use crate::setup::ProgramLimits;
 
 /// Ends processes whose slices are done. What came of each, in their order.
-pub(crate) fn finish(
+pub fn finish(
     conversations: Vec<Conversation>,
-    limits: &AbLimits,
+    limits: &ProgramLimits,
     interrupted: &dyn Fn() -> bool,
-) -> Vec<Result<(), AbFault>> {
+) -> Vec<Result<(), ProgramFault>> {
     let mut all: Vec<(Conversation, bool)> =
         conversations.into_iter().map(|one| (one, false)).collect();
     all.iter_mut().for_each(|(one, _)| one.close_inputs());
@@ -30,9 +30,9 @@ pub(crate) fn finish(
     }
     let of_one = |(one, by_itself): (Conversation, bool)| match by_itself {
         true => one.end(),
-        false if interrupted() => Err(AbFault::Interrupted),
+        false if interrupted() => Err(ProgramFault::Interrupted),
         // It is killed as it is dropped.
-        false => Err(AbFault::StaysOn { limit_ns: limits.end_ns }),
+        false => Err(ProgramFault::StaysOn { limit_ns: limits.end_ns }),
     };
     all.into_iter().map(of_one).collect()
 }

@@ -15,7 +15,6 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use iolens_engine::{find_program, may_start};
 use iolens_model::ab::AbProgramFacts;
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
@@ -23,12 +22,14 @@ use iolens_sys::launch::numbered_apart;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::found::{find_program, may_start};
+
 /// The largest file that is copied: each process has one in memory.
 const COPY_BYTES_MAX: u64 = 512 << 20;
 
 /// Why a program cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum AbFileError {
+pub enum ProgramFileError {
     /// There are no words.
     #[error("a command is empty: name a program")]
     Empty,
@@ -64,18 +65,18 @@ pub enum AbFileError {
 /// Looks at the file of a command.
 ///
 /// Errors: it cannot be run or read.
-pub fn facts(argv: &[String]) -> Result<AbProgramFacts, AbFileError> {
-    let name = argv.first().filter(|name| !name.is_empty()).ok_or(AbFileError::Empty)?;
-    let found = find_program(name).map_err(AbFileError::NotFound)?;
+pub fn facts(argv: &[String]) -> Result<AbProgramFacts, ProgramFileError> {
+    let name = argv.first().filter(|name| !name.is_empty()).ok_or(ProgramFileError::Empty)?;
+    let found = find_program(name).map_err(ProgramFileError::NotFound)?;
     let path = found.display().to_string();
-    let cannot = |what: String| AbFileError::NotExecutable { path: path.clone(), what };
+    let cannot = |what: String| ProgramFileError::NotExecutable { path: path.clone(), what };
     let about = std::fs::metadata(&found).map_err(|e| cannot(Errno::from(e).to_string()))?;
     if !about.is_file() {
         return Err(cannot("it is no file".to_owned()));
     }
     may_start(&found).map_err(|errno| cannot(format!("{errno}; chmod +x makes it a program")))?;
-    let (sha256, is_elf) =
-        contents(&found).map_err(|errno| AbFileError::Unreadable { path: path.clone(), errno })?;
+    let (sha256, is_elf) = contents(&found)
+        .map_err(|errno| ProgramFileError::Unreadable { path: path.clone(), errno })?;
     Ok(AbProgramFacts { path, sha256, is_elf, links: Vec::new() })
 }
 
@@ -93,7 +94,7 @@ fn contents(path: &Path) -> Result<(String, bool), Errno> {
 /// SHA-256 of a file from its beginning, in hexadecimal.
 ///
 /// Errors: what the system said.
-pub(crate) fn sha256_of(file: &mut File) -> Result<String, Errno> {
+pub fn sha256_of(file: &mut File) -> Result<String, Errno> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 256 << 10];
     file.rewind()?;
@@ -108,7 +109,7 @@ pub(crate) fn sha256_of(file: &mut File) -> Result<String, Errno> {
 }
 
 /// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -129,11 +130,11 @@ impl Executable {
     /// A copy of the file, or the file itself where that is not what runs.
     ///
     /// Errors: there is no room, or the system forbids it.
-    pub(crate) fn fresh(facts: &AbProgramFacts) -> Result<Executable, AbFileError> {
+    pub(crate) fn fresh(facts: &AbProgramFacts) -> Result<Executable, ProgramFileError> {
         if !facts.is_elf {
             return Ok(Executable::in_place(facts));
         }
-        let cannot = |what: String| AbFileError::NoCopy { path: facts.path.clone(), what };
+        let cannot = |what: String| ProgramFileError::NoCopy { path: facts.path.clone(), what };
         let failed = |errno: Errno| cannot(errno.to_string());
         let mut from = File::open(&facts.path).map_err(|e| failed(e.into()))?;
         let bytes = from.metadata().map_err(|e| failed(e.into()))?.len();

@@ -7,21 +7,21 @@ const BUFFER_BYTES: usize = 4096;
 
 /// What was charged to a process, its children left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Charged {
+pub struct Charged {
     /// Page faults without I/O, and with.
-    pub(crate) faults: Option<[u64; 2]>,
+    pub faults: Option<[u64; 2]>,
     /// Context switches because it waited, and because the scheduler took the CPU; `None` where
     /// it has several threads: the kernel tells of the first alone.
-    pub(crate) switches: Option<[u64; 2]>,
+    pub switches: Option<[u64; 2]>,
     /// CPU time in user mode and in the kernel, in ticks.
-    pub(crate) ticks: Option<[u64; 2]>,
+    pub ticks: Option<[u64; 2]>,
     /// Page faults of children that it has waited for: whatever was executed has some.
-    pub(crate) children_faults: u64,
+    pub children_faults: u64,
 }
 
 impl Charged {
     /// What came on top since `earlier`.
-    pub(crate) fn since(&self, earlier: &Charged) -> Charged {
+    pub fn since(&self, earlier: &Charged) -> Charged {
         let between = |now: Option<[u64; 2]>, then: Option<[u64; 2]>| {
             let (now, then) = (now?, then?);
             Some([now[0].saturating_sub(then[0]), now[1].saturating_sub(then[1])])
@@ -37,7 +37,7 @@ impl Charged {
 
 /// The files that tell of a process.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub struct Account {
     stat: ProcFile,
     status: ProcFile,
 }
@@ -46,13 +46,13 @@ impl Account {
     /// Of a process of ours.
     ///
     /// Errors: the file and what the system said.
-    pub(crate) fn of(pid: u32) -> Result<Account, String> {
+    pub fn of(pid: u32) -> Result<Account, String> {
         let open = |file: &str| ProcFile::open(&format!("/proc/{pid}/{file}"), BUFFER_BYTES);
         Ok(Account { stat: open("stat")?, status: open("status")? })
     }
 
     /// What it tells now. Allocates nothing.
-    pub(crate) fn read(&mut self) -> Charged {
+    pub fn read(&mut self) -> Charged {
         let (mut charged, threads) = self.stat.read().and_then(of_stat).unwrap_or_default();
         let switches = |text: &str| {
             let number = |name| io_number(text, name);
@@ -65,7 +65,7 @@ impl Account {
     }
 
     /// Whether its first thread runs or wants to; false where that cannot be read.
-    pub(crate) fn runs(&mut self) -> bool {
+    pub fn runs(&mut self) -> bool {
         let state = |text: &str| text.rsplit_once(") ")?.1.chars().next();
         self.stat.read().and_then(state) == Some('R')
     }

@@ -7,12 +7,12 @@ use iolens_sys::proc::Root;
 use iolens_sys::{clock, kin, pipe, poll, socket, usage};
 
 use crate::charged::{Account, Charged};
-use crate::fault::AbFault;
+use crate::fault::ProgramFault;
 use crate::program::{LOOK_NS, Prepared, Process, Seed};
 use crate::protocol::{
     self, Answer, LINE_BYTES_MAX, LineFault, LineKind, Lines, Ready, STRAY_BYTES_MAX, quoted,
 };
-use crate::setup::{AbLimits, AbPlace, AbProgram};
+use crate::setup::{ProgramLimits, ProgramPlace, UserProgram};
 
 /// What a pipe to or from a program holds.
 const PIPE_BYTES: usize = 64 << 10;
@@ -25,7 +25,7 @@ const SETTLING_NS: u64 = 1_000_000;
 
 /// Whether the coordinator has one processor with the program, or others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub enum Beside {
     /// The same: whoever answered sleeps when the answer is read.
     SameCpu,
     /// Another one: it may still run, and the kernel tells of its time when it sleeps.
@@ -34,22 +34,22 @@ pub(crate) enum Beside {
 
 /// A slice that was done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Reading {
+pub struct Reading {
     /// From before the request is written to the return of the read with its answer.
-    pub(crate) took_ns: u64,
+    pub took_ns: u64,
     /// CPU time of the process in it; `None` where it has gone.
-    pub(crate) cpu_ns: Option<u64>,
+    pub cpu_ns: Option<u64>,
     /// CPU time of the process since its slice before; `None` for the first.
-    pub(crate) idle_cpu_ns: Option<u64>,
+    pub idle_cpu_ns: Option<u64>,
     /// What the kernel counted.
-    pub(crate) charged: Charged,
+    pub charged: Charged,
     /// What the program told.
-    pub(crate) answer: Answer,
+    pub answer: Answer,
 }
 
 /// The children of a process. Between two that are equal none of them did anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Children {
+pub struct Children {
     /// Their ids, and the CPU time of each.
     living: Vec<(u32, Option<u64>)>,
     /// Page faults of those that were waited for: whatever was executed has some.
@@ -58,14 +58,14 @@ pub(crate) struct Children {
 
 impl Children {
     /// Whether some are there.
-    pub(crate) fn are_there(&self) -> bool {
+    pub fn are_there(&self) -> bool {
         !self.living.is_empty()
     }
 }
 
 /// A request in bytes, made before any clock runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+pub struct Request {
     operations: u64,
     line: Vec<u8>,
     prepare: Vec<u8>,
@@ -73,7 +73,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// For so many operations.
-    pub(crate) fn of(operations: u64) -> Request {
+    pub fn of(operations: u64) -> Request {
         let line = format!("{operations}\n").into_bytes();
         Request { operations, prepare: [b"prepare ", &line[..]].concat(), line }
     }
@@ -102,7 +102,7 @@ impl Channel {
 
 /// A process and its pipes.
 #[derive(Debug)]
-pub(crate) struct Conversation {
+pub struct Conversation {
     process: Process,
     account: Account,
     /// Our ends of its standard input and its number 3, until they are closed.
@@ -130,19 +130,19 @@ impl Conversation {
     /// Starts a program; it is not asked anything yet.
     ///
     /// Errors: why it cannot be started.
-    pub(crate) fn start(
-        program: &AbProgram,
-        place: AbPlace,
+    pub fn start(
+        program: &UserProgram,
+        place: ProgramPlace,
         seed: Seed,
         beside: Beside,
-    ) -> Result<Conversation, AbFault> {
-        let cannot = |errno: Errno| AbFault::System(format!("cannot make its pipes: {errno}"));
+    ) -> Result<Conversation, ProgramFault> {
+        let cannot = |errno: Errno| ProgramFault::System(format!("cannot make its pipes: {errno}"));
         let open = || pipe::open(PIPE_BYTES).map_err(cannot);
         let ((in_read, in_write), (out_read, out_write)) = (open()?, open()?);
         let ((read_3, write_3), (read_4, write_4)) = (open()?, open()?);
         let files = [&in_read, &out_write, &read_3, &write_4].map(AsFd::as_fd);
         let process = Prepared::new(program, place, seed, &files)?.begin(&program.facts)?;
-        let account = Account::of(process.id()).map_err(AbFault::System)?;
+        let account = Account::of(process.id()).map_err(ProgramFault::System)?;
         Ok(Conversation {
             process,
             account,
@@ -165,11 +165,11 @@ impl Conversation {
     /// Waits until it says that it is set up.
     ///
     /// Errors: it does not.
-    pub(crate) fn wait_until_ready(
+    pub fn wait_until_ready(
         &mut self,
-        limits: &AbLimits,
+        limits: &ProgramLimits,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<(), AbFault> {
+    ) -> Result<(), ProgramFault> {
         let limit_ns = limits.start_ns;
         let deadline_ns = clock::monotonic_ns().saturating_add(limit_ns);
         let (mut lines, mut heard) = ([Lines::new(), Lines::new()], String::new());
@@ -187,7 +187,7 @@ impl Conversation {
                 }
             }
             if interrupted() {
-                return Err(AbFault::Interrupted);
+                return Err(ProgramFault::Interrupted);
             }
             if ended && readable == [false; 2] {
                 return Err(self.died("in its set-up, before `ready`"));
@@ -196,12 +196,12 @@ impl Conversation {
                 let rest = lines.iter().map(Lines::rest).find(|rest| !rest.is_empty());
                 let heard = rest.map(unfinished).unwrap_or_else(|| heard_in_words(&heard));
                 let heard = format!("{heard}{}", self.process.last_words());
-                return Err(AbFault::NotReady { limit_ns, heard });
+                return Err(ProgramFault::NotReady { limit_ns, heard });
             }
         }
     }
 
-    fn is_ready(&mut self, channel: Channel, ready: Ready) -> Result<(), AbFault> {
+    fn is_ready(&mut self, channel: Channel, ready: Ready) -> Result<(), ProgramFault> {
         (self.channel, self.ready) = (channel, ready);
         // What nobody will write to is at its end.
         self.inputs[channel.other() as usize] = None;
@@ -211,7 +211,7 @@ impl Conversation {
     }
 
     /// Which of its outputs can be read, of those that are open, and whether it has ended.
-    fn listens(&self, limit_ns: u64) -> Result<([bool; 2], bool), AbFault> {
+    fn listens(&self, limit_ns: u64) -> Result<([bool; 2], bool), ProgramFault> {
         let [standard, apart] = self.outputs.each_ref().map(AsFd::as_fd);
         let watch = self.process.watch();
         let ready = match self.is_open {
@@ -227,22 +227,22 @@ impl Conversation {
         match ready {
             Ok([standard, apart, ended]) => Ok(([standard, apart], ended)),
             Err(Errno::EINTR) => Ok(([false; 2], false)),
-            Err(errno) => Err(AbFault::System(format!("cannot wait for its answer: {errno}"))),
+            Err(errno) => Err(ProgramFault::System(format!("cannot wait for its answer: {errno}"))),
         }
     }
 
     /// What it announced.
-    pub(crate) fn ready(&self) -> &Ready {
+    pub fn ready(&self) -> &Ready {
         &self.ready
     }
 
     /// Lines of its own that it printed in slices.
-    pub(crate) fn stray_lines(&self) -> u64 {
+    pub fn stray_lines(&self) -> u64 {
         self.stray_lines
     }
 
     /// What its children have done so far.
-    pub(crate) fn children(&mut self) -> Children {
+    pub fn children(&mut self) -> Children {
         let tree = kin::Tree::below(&Root::real(), self.process.id());
         let living = tree.processes.into_iter().filter(|&pid| pid != self.process.id());
         Children {
@@ -252,24 +252,24 @@ impl Conversation {
     }
 
     /// What the kernel has charged to it so far.
-    pub(crate) fn charged(&mut self) -> Charged {
+    pub fn charged(&mut self) -> Charged {
         self.account.read()
     }
 
     /// Keeps what it wrote to stderr from growing.
-    pub(crate) fn trim_errors(&self) {
+    pub fn trim_errors(&self) {
         self.process.trim_errors();
     }
 
     /// Has it do a slice.
     ///
     /// Errors: it does not, or says something else.
-    pub(crate) fn slice(
+    pub fn slice(
         &mut self,
         request: &Request,
         limit_ns: u64,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<Reading, AbFault> {
+    ) -> Result<Reading, ProgramFault> {
         let number = self.slices;
         self.slices += 1;
         let when = || format!("in slice {number} of {} operations", request.operations);
@@ -312,7 +312,7 @@ impl Conversation {
         limit_ns: u64,
         interrupted: &dyn Fn() -> bool,
         when: &dyn Fn() -> String,
-    ) -> Result<(u64, Answer), AbFault> {
+    ) -> Result<(u64, Answer), ProgramFault> {
         let begin_ns = clock::monotonic_ns();
         if !self.say(request, when)? {
             return Err(self.died_or_closed(when, "input", interrupted));
@@ -332,7 +332,7 @@ impl Conversation {
                 }
                 if self.stray_bytes > STRAY_BYTES_MAX {
                     let fault = LineFault::TooMuch(quoted(&self.stray.0[..self.stray.1]));
-                    return Err(AbFault::said(&when(), &fault));
+                    return Err(ProgramFault::said(&when(), &fault));
                 }
             } else if has_ended {
                 return Err(self.died(&when()));
@@ -341,13 +341,13 @@ impl Conversation {
                 return Err(self.hangs(when(), limit_ns));
             }
             if interrupted() {
-                return Err(AbFault::Interrupted);
+                return Err(ProgramFault::Interrupted);
             }
         }
     }
 
     /// Writes a request; false where nobody reads it any more.
-    fn say(&self, request: &[u8], when: &dyn Fn() -> String) -> Result<bool, AbFault> {
+    fn say(&self, request: &[u8], when: &dyn Fn() -> String) -> Result<bool, ProgramFault> {
         let Some(input) = &self.inputs[self.channel as usize] else { return Ok(false) };
         loop {
             match socket::write(input.as_fd(), request) {
@@ -356,14 +356,17 @@ impl Conversation {
                 Err(Errno::EINTR) => {}
                 Err(Errno::EPIPE) => return Ok(false),
                 Err(errno) => {
-                    return Err(AbFault::System(format!("{}: cannot ask it: {errno}", when())));
+                    return Err(ProgramFault::System(format!(
+                        "{}: cannot ask it: {errno}",
+                        when()
+                    )));
                 }
             }
         }
     }
 
     /// Waits for an answer, and lets go what comes from an output that is the program's own.
-    fn hear(&mut self, limit_ns: u64) -> Result<(bool, bool), AbFault> {
+    fn hear(&mut self, limit_ns: u64) -> Result<(bool, bool), ProgramFault> {
         let (readable, ended) = self.listens(limit_ns)?;
         let own = readable[self.channel.other() as usize];
         if own {
@@ -386,16 +389,19 @@ impl Conversation {
     }
 
     /// An answer among the lines that were read.
-    fn look_for_answer(&mut self, when: &dyn Fn() -> String) -> Result<Option<Answer>, AbFault> {
+    fn look_for_answer(
+        &mut self,
+        when: &dyn Fn() -> String,
+    ) -> Result<Option<Answer>, ProgramFault> {
         loop {
             let line = match self.lines.next() {
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(None),
-                Err(fault) => return Err(AbFault::said(&when(), &fault)),
+                Err(fault) => return Err(ProgramFault::said(&when(), &fault)),
             };
             if protocol::kind(line) != LineKind::Stray {
                 let answer = protocol::answer(line);
-                return answer.map(Some).map_err(|fault| AbFault::said(&when(), &fault));
+                return answer.map(Some).map_err(|fault| ProgramFault::said(&when(), &fault));
             }
             self.stray_lines += 1;
             self.stray_bytes += line.len() as u64 + 1;
@@ -406,7 +412,7 @@ impl Conversation {
     }
 
     /// Nothing may have come that nobody has asked for.
-    fn must_be_quiet(&mut self, when: &str, has_answered: bool) -> Result<(), AbFault> {
+    fn must_be_quiet(&mut self, when: &str, has_answered: bool) -> Result<(), ProgramFault> {
         if self.lines.rest().is_empty() {
             let (readable, ended) = self.listens(0)?;
             if readable[self.channel as usize] {
@@ -420,11 +426,11 @@ impl Conversation {
         }
         match self.lines.rest() {
             [] => Ok(()),
-            rest => Err(AbFault::said(when, &protocol::unasked(rest, has_answered))),
+            rest => Err(ProgramFault::said(when, &protocol::unasked(rest, has_answered))),
         }
     }
 
-    fn hangs(&self, when: String, limit_ns: u64) -> AbFault {
+    fn hangs(&self, when: String, limit_ns: u64) -> ProgramFault {
         let heard = match self.lines.rest() {
             [] => match quoted(&self.stray.0[..self.stray.1]) {
                 line if line.is_empty() => {
@@ -435,7 +441,7 @@ impl Conversation {
             rest => unfinished(rest),
         };
         let heard = format!("{heard}{}", self.process.last_words());
-        AbFault::Hangs { when, what: "answer", limit_ns, heard }
+        ProgramFault::Hangs { when, what: "answer", limit_ns, heard }
     }
 
     /// Of a program that has closed an end: most that do so are about to end.
@@ -444,43 +450,43 @@ impl Conversation {
         when: &dyn Fn() -> String,
         which: &'static str,
         interrupted: &dyn Fn() -> bool,
-    ) -> AbFault {
+    ) -> ProgramFault {
         let deadline_ns = clock::monotonic_ns() + DYING_NS;
         match self.process.ends_by(deadline_ns, interrupted) {
             true => self.died(&when()),
-            false if interrupted() => AbFault::Interrupted,
-            false => AbFault::Closed { when: when(), which },
+            false if interrupted() => ProgramFault::Interrupted,
+            false => ProgramFault::Closed { when: when(), which },
         }
     }
 
-    fn died(&self, when: &str) -> AbFault {
+    fn died(&self, when: &str) -> ProgramFault {
         let ended = self.process.wait().is_ok_and(|ended| ended.status == 0);
         let more = if ended { ", and must answer until its input ends" } else { "" };
-        AbFault::Died { when: when.to_owned(), how: self.process.obituary_with(more) }
+        ProgramFault::Died { when: when.to_owned(), how: self.process.obituary_with(more) }
     }
 
     /// Nothing may have come behind the last answer.
     ///
     /// Errors: something has.
-    pub(crate) fn must_have_said_all(&mut self) -> Result<(), AbFault> {
+    pub fn must_have_said_all(&mut self) -> Result<(), ProgramFault> {
         self.must_be_quiet("after its last slice", true)
     }
 }
 
 impl Conversation {
     /// Tells it that there is nothing more to do.
-    pub(crate) fn close_inputs(&mut self) {
+    pub fn close_inputs(&mut self) {
         self.inputs = [None, None];
         self.is_open = [true, true];
     }
 
     /// Asks it to end.
-    pub(crate) fn terminate(&self) {
+    pub fn terminate(&self) {
         self.process.terminate();
     }
 
     /// Whether it ends by then; what it still prints is let go.
-    pub(crate) fn ends_by(&mut self, deadline_ns: u64, interrupted: &dyn Fn() -> bool) -> bool {
+    pub fn ends_by(&mut self, deadline_ns: u64, interrupted: &dyn Fn() -> bool) -> bool {
         loop {
             let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
             let Ok((readable, ended)) = self.listens(left_ns.min(LOOK_NS)) else { return false };
@@ -518,25 +524,25 @@ impl Conversation {
     }
 
     /// How one ended that has.
-    pub(crate) fn end(self) -> Result<(), AbFault> {
+    pub fn end(self) -> Result<(), ProgramFault> {
         if let Some(fault) = &self.late {
-            return Err(AbFault::said("behind its last slice", fault));
+            return Err(ProgramFault::said("behind its last slice", fault));
         }
         match self.process.wait() {
             Ok(ended) if ended.status == 0 => Ok(()),
-            Ok(_) => Err(AbFault::BadExit(format!(
+            Ok(_) => Err(ProgramFault::BadExit(format!(
                 "must exit with status 0 at the end of its input, and it {}",
                 self.process.obituary()
             ))),
-            Err(errno) => Err(AbFault::System(format!("cannot wait for it: {errno}"))),
+            Err(errno) => Err(ProgramFault::System(format!("cannot wait for it: {errno}"))),
         }
     }
 }
 
-fn look_for_ready(lines: &mut Lines, heard: &mut String) -> Result<Option<Ready>, AbFault> {
+fn look_for_ready(lines: &mut Lines, heard: &mut String) -> Result<Option<Ready>, ProgramFault> {
     let when = "in its set-up";
-    while let Some(line) = lines.next().map_err(|fault| AbFault::said(when, &fault))? {
-        match protocol::ready(line).map_err(|fault| AbFault::said(when, &fault))? {
+    while let Some(line) = lines.next().map_err(|fault| ProgramFault::said(when, &fault))? {
+        match protocol::ready(line).map_err(|fault| ProgramFault::said(when, &fault))? {
             Some(ready) => return Ok(Some(ready)),
             None => *heard = quoted(line),
         }
@@ -545,7 +551,7 @@ fn look_for_ready(lines: &mut Lines, heard: &mut String) -> Result<Option<Ready>
 }
 
 /// Reads what there is; false at the end.
-fn read_into(lines: &mut Lines, fd: &OwnedFd) -> Result<bool, AbFault> {
+fn read_into(lines: &mut Lines, fd: &OwnedFd) -> Result<bool, ProgramFault> {
     loop {
         match socket::read(fd.as_fd(), lines.room()) {
             Ok(0) => return Ok(false),
@@ -554,7 +560,9 @@ fn read_into(lines: &mut Lines, fd: &OwnedFd) -> Result<bool, AbFault> {
                 return Ok(true);
             }
             Err(Errno::EINTR) => {}
-            Err(errno) => return Err(AbFault::System(format!("cannot read its answer: {errno}"))),
+            Err(errno) => {
+                return Err(ProgramFault::System(format!("cannot read its answer: {errno}")));
+            }
         }
     }
 }

@@ -1,0 +1,24 @@
+//! Programs of the user's: which file is one, the fresh copy that each process runs, how a process
+//! is started, spoken with in the loop protocol, and ended.
+
+#![forbid(unsafe_code)]
+
+mod charged;
+mod conversation;
+mod ending;
+mod fault;
+mod files;
+mod found;
+mod program;
+mod protocol;
+mod setup;
+
+pub use charged::{Account, Charged};
+pub use conversation::{Beside, Children, Conversation, Reading, Request};
+pub use ending::finish;
+pub use fault::ProgramFault;
+pub use files::{ProgramFileError, facts, hex, sha256_of};
+pub use found::{describe_end, find_program, may_start};
+pub use program::{Prepared, Process, Seed, environment};
+pub use protocol::{Answer, Ready, says_ready};
+pub use setup::{ProgramLimits, ProgramPlace, UserProgram};
