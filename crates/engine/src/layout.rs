@@ -111,10 +111,10 @@ fn standing_alone(baseline: &str, others: &[Arm], setting: &ServerSetting) -> Ve
 fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
     let baseline = &plan.baseline;
     match cell.setting {
-        Setting::Net(_) => match plan.senders().iter().any(|program| program.name == *id) {
-            true => Some(Role::against(id == baseline, false)),
-            false => registry::find(id).map(|entry| entry.role(baseline)),
-        },
+        // That a program is asked costs more than a few calls.
+        Setting::Syscall(setting) if setting.in_a_row.is_some() && plan.is_program(id) => None,
+        _ if plan.is_program(id) => Some(Role::against(id == baseline, false)),
+        Setting::Net(_) => registry::find(id).map(|entry| entry.role(baseline)),
         Setting::Syscall(_) => calls::find(id).map(|entry| entry.role(baseline)),
         Setting::File(file) => {
             read::engines::find(id).map(|entry| entry.role(baseline, file.consumer))

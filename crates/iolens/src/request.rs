@@ -123,7 +123,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
             primitives = syscall::fitting(primitives, &baseline, &asked, &mut notes)?;
             Axes::Syscall(axes)
         }
-        Study::File => Axes::File(files::read_axes(&asked)?),
+        Study::File => Axes::File(files::read_axes(&asked, &schedule)?),
         Study::Write => Axes::Write(WriteAxes::asked_for(&asked, ())?),
         Study::Copy => Axes::Copy(files::copy_axes(&asked)?),
         Study::Server => Axes::Server(server::axes(&asked, available, &mut notes)?),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::axes::axis;
 use crate::cell::Cell;
+use crate::copy::External;
 
 axis! {
     /// What a call is listed with.
@@ -61,4 +62,7 @@ pub struct SyscallAxes {
     pub in_a_row: Vec<Option<u64>>,
     /// A file of the user's that calls are about; `None` for files of ours.
     pub file: Option<String>,
+    /// Programs of the user's that are arms; they speak the loop protocol.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<External>,
 }

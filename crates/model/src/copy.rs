@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{axis, crossed};
-use crate::file::CacheState;
+use crate::file::{CacheState, Pattern};
 use crate::sender::SenderTask;
 use crate::units::Bytes;
 
@@ -88,7 +88,8 @@ impl CopyAxes {
     }
 }
 
-/// A program of the user's as an arm: one that copies a file, serves, or sends.
+/// A program of the user's as an arm: one that copies or reads a file, serves, sends, or makes
+/// calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct External {
     /// The arm's id.
@@ -96,7 +97,8 @@ pub struct External {
     /// Its argument list, the program first. Within an argument of one that copies,
     /// `{src}`, `{dst}` and `{block}` stand for the source, the destination and the bytes
     /// of a block; of one that serves, `{port}` and `{address}` for where it is to listen; of
-    /// one that sends, what is in [`SenderTask`].
+    /// one that sends, what is in [`SenderTask`]; of one that reads, `{file}`, `{block}` and
+    /// `{pattern}`; of one that makes calls, `{size}` for the bytes that each moves.
     pub argv: Vec<String>,
 }
 
@@ -131,6 +133,21 @@ impl External {
             ("{seconds}", &seconds),
         ];
         self.with_values(&values.map(|(key, value)| (key, value.as_bytes())))
+    }
+
+    /// The same of a program that reads.
+    #[must_use]
+    pub fn with_file(&self, file: &[u8], block: Bytes, pattern: Pattern) -> Vec<Vec<u8>> {
+        let (block, pattern) = (block.0.to_string(), pattern.to_string());
+        let values =
+            [("{file}", file), ("{block}", block.as_bytes()), ("{pattern}", pattern.as_bytes())];
+        self.with_values(&values)
+    }
+
+    /// The same of a program that makes calls.
+    #[must_use]
+    pub fn with_size(&self, size: Bytes) -> Vec<Vec<u8>> {
+        self.with_values(&[("{size}", size.0.to_string().as_bytes())])
     }
 
     /// Whether a program that sends is told how many messages, and ends by itself.

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{axis, crossed};
+use crate::copy::External;
 use crate::units::{Bytes, Nanos};
 
 axis! {
@@ -175,7 +176,14 @@ pub struct FileAxes {
     /// What of the whole system's caches may be dropped, and is before the passes, to
     /// see what each is worth; nothing without consent.
     pub drop_caches: Vec<DropMode>,
+    /// Programs of the user's that are arms; they speak the loop protocol.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<External>,
 }
+
+/// The fact of a program that reads ([`ArmFact`](crate::outcome::ArmFact)) which says how many
+/// bytes its system calls have read for each block.
+pub const PROGRAM_READ_BYTES: &str = "bytes read by system calls, per block";
 
 /// An engine as a run knew it, whatever a later build says of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -401,10 +409,14 @@ impl FileCounts {
     /// Both together: of two threads, one of which has looked at the file.
     #[must_use]
     pub fn plus(&self, other: &FileCounts) -> FileCounts {
+        let device_bytes = match (self.device_bytes, other.device_bytes) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
         FileCounts {
             resident_before_bytes: self.resident_before_bytes.or(other.resident_before_bytes),
             resident_after_bytes: self.resident_after_bytes.or(other.resident_after_bytes),
-            device_bytes: self.device_bytes.or(other.device_bytes),
+            device_bytes,
             short_reads: self.short_reads + other.short_reads,
             would_block: self.would_block + other.would_block,
             dirty_before_bytes: self.dirty_before_bytes.or(other.dirty_before_bytes),

@@ -103,6 +103,9 @@ pub struct NetAxes {
     /// Programs of the user's that send, as arms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<External>,
+    /// Whether these speak the loop protocol; each runs once in a slice otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub external_loop: bool,
 }
 
 /// How the slices of a trial are laid out.
@@ -184,17 +187,40 @@ impl Plan {
         }
     }
 
-    /// Programs of the user's that send.
+    /// Programs of the user's that stand beside the arms of ours and do the same: they send, read
+    /// or make calls.
     #[must_use]
-    pub fn senders(&self) -> &[External] {
-        self.net().map_or(&[], |net| &net.external)
+    pub fn programs(&self) -> &[External] {
+        match &self.axes {
+            Axes::Net(net) => &net.external,
+            Axes::File(file) => &file.external,
+            Axes::Syscall(syscall) => &syscall.external,
+            _ => &[],
+        }
     }
 
-    /// Its arms but for programs that send, which stand beside them.
+    /// Whether these speak the loop protocol. Each runs once in a slice otherwise.
+    #[must_use]
+    pub fn programs_loop(&self) -> bool {
+        self.net().is_none_or(|net| net.external_loop)
+    }
+
+    /// Those of them that run once in a slice.
+    #[must_use]
+    pub fn whole_programs(&self) -> &[External] {
+        if self.programs_loop() { &[] } else { self.programs() }
+    }
+
+    /// Whether an arm is one of these programs.
+    #[must_use]
+    pub fn is_program(&self, id: &str) -> bool {
+        self.programs().iter().any(|program| program.name == id)
+    }
+
+    /// Its arms but for these programs.
     #[must_use]
     pub fn methods(&self) -> Vec<String> {
-        let is_program = |id: &&String| self.senders().iter().any(|program| program.name == **id);
-        self.primitives.iter().filter(|id| !is_program(id)).cloned().collect()
+        self.primitives.iter().filter(|id| !self.is_program(id)).cloned().collect()
     }
 
     /// The same, to be changed.

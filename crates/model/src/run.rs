@@ -102,6 +102,8 @@ impl RunHeader {
         }
         let programs = match &mut shown.plan.axes {
             Axes::Net(axes) => &mut axes.external[..],
+            Axes::File(axes) => &mut axes.external[..],
+            Axes::Syscall(axes) => &mut axes.external[..],
             Axes::Copy(axes) => &mut axes.external[..],
             Axes::Server(axes) => &mut axes.external[..],
             Axes::Ab(axes) => &mut axes.programs[..],

@@ -41,8 +41,10 @@ pub struct Trial {
     pub file: Option<TrialFile>,
     /// Where files are copied; `None` in other studies than `copy`.
     pub copies: Option<TrialCopies>,
-    /// Programs that send, by the names of their arms; empty in other studies than `net`.
-    pub senders: Vec<External>,
+    /// Programs of the user's, by the names of their arms; copies and servers have their own.
+    pub programs: Vec<External>,
+    /// Whether these speak the loop protocol. Each runs once in a slice otherwise.
+    pub programs_loop: bool,
     /// What is offered to the servers; `None` in other studies than `server`.
     pub servers: Option<TrialServers>,
     /// Processors of the sending end; thread i runs on entry i mod length.
@@ -75,11 +77,17 @@ impl Trial {
         order
     }
 
-    /// The program that an arm is, where it is one that sends.
+    /// The program that an arm is.
     #[must_use]
-    pub fn sender(&self, arm: usize) -> Option<&External> {
+    pub fn program(&self, arm: usize) -> Option<&External> {
         let name = &self.arms.get(arm)?.primitive;
-        self.senders.iter().find(|program| program.name == *name)
+        self.programs.iter().find(|program| program.name == *name)
+    }
+
+    /// The same of one that runs once in each slice.
+    #[must_use]
+    pub fn whole_program(&self, arm: usize) -> Option<&External> {
+        self.program(arm).filter(|_| !self.programs_loop)
     }
 
     /// Whether events of perf_event_open(2) are open in the slices of an arm.

@@ -1,11 +1,14 @@
 //! A process that speaks the loop protocol, and one slice of it.
 
+mod ending;
+
 use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, kin, pipe, poll, socket, usage};
 
+pub use self::ending::finish;
 use crate::charged::{Account, Charged};
 use crate::fault::ProgramFault;
 use crate::program::{LOOK_NS, Prepared, Process, Seed};
@@ -45,6 +48,30 @@ pub struct Reading {
     pub charged: Charged,
     /// What the program told.
     pub answer: Answer,
+}
+
+/// What a program was charged before a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BeforeSlice {
+    charged: Charged,
+    cpu_ns: Option<u64>,
+    /// CPU time since the slice before.
+    idle_cpu_ns: Option<u64>,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// Before the request was written, on `CLOCK_MONOTONIC`.
+    pub begin_ns: u64,
+    /// From then to the return of the read with the answer.
+    pub took_ns: u64,
+    /// What the program told.
+    pub answer: Answer,
+}
+
+fn in_slice(number: u64, request: &Request) -> String {
+    format!("in slice {number} of {} operations", request.operations)
 }
 
 /// The children of a process. Between two that are equal none of them did anything.
@@ -231,6 +258,11 @@ impl Conversation {
         }
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// What it announced.
     pub fn ready(&self) -> &Ready {
         &self.ready
@@ -270,25 +302,56 @@ impl Conversation {
         limit_ns: u64,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Reading, ProgramFault> {
+        let before = self.prepare(request, limit_ns, interrupted)?;
+        let answered = self.ask(request, limit_ns, interrupted)?;
+        Ok(self.account(before, answered))
+    }
+
+    /// Gets ready for a slice, before its clock.
+    ///
+    /// Errors: it says something, or does not get ready.
+    pub fn prepare(
+        &mut self,
+        request: &Request,
+        limit_ns: u64,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<BeforeSlice, ProgramFault> {
         let number = self.slices;
         self.slices += 1;
-        let when = || format!("in slice {number} of {} operations", request.operations);
         self.stray_bytes = 0;
         self.must_be_quiet(&format!("before slice {number}"), number > 0)?;
         if self.ready.prepares {
+            let when = || in_slice(number, request);
             self.exchange(&request.prepare, limit_ns, interrupted, &when)?;
             self.must_be_quiet(&format!("before slice {number}"), true)?;
         }
-        let before = self.account.read();
-        let pid = self.process.id();
-        let cpu_before = usage::cpu_ns_of(pid).ok();
-        let idle_cpu_ns = cpu_before.zip(self.cpu_after_ns).map(|(b, a)| b.saturating_sub(a));
-        let (took_ns, answer) = self.exchange(&request.line, limit_ns, interrupted, &when)?;
+        let charged = self.account.read();
+        let cpu_ns = usage::cpu_ns_of(self.process.id()).ok();
+        let idle_cpu_ns = cpu_ns.zip(self.cpu_after_ns).map(|(b, a)| b.saturating_sub(a));
+        Ok(BeforeSlice { charged, cpu_ns, idle_cpu_ns })
+    }
+
+    /// The slice itself, for which it was prepared.
+    ///
+    /// Errors: as [`Self::slice`].
+    pub fn ask(
+        &mut self,
+        request: &Request,
+        limit_ns: u64,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Answered, ProgramFault> {
+        let number = self.slices - 1;
+        self.exchange(&request.line, limit_ns, interrupted, &|| in_slice(number, request))
+    }
+
+    /// What it was charged in a slice, behind its clock.
+    pub fn account(&mut self, before: BeforeSlice, answered: Answered) -> Reading {
         self.settle();
-        self.cpu_after_ns = usage::cpu_ns_of(pid).ok();
-        let cpu_ns = self.cpu_after_ns.zip(cpu_before).map(|(a, b)| a.saturating_sub(b));
-        let charged = self.account.read().since(&before);
-        Ok(Reading { took_ns, cpu_ns, idle_cpu_ns, charged, answer })
+        self.cpu_after_ns = usage::cpu_ns_of(self.process.id()).ok();
+        let cpu_ns = self.cpu_after_ns.zip(before.cpu_ns).map(|(a, b)| a.saturating_sub(b));
+        let charged = self.account.read().since(&before.charged);
+        let Answered { took_ns, answer, .. } = answered;
+        Reading { took_ns, cpu_ns, idle_cpu_ns: before.idle_cpu_ns, charged, answer }
     }
 
     /// Waits for the program to sleep, not long: what it does behind its answer is not to fall into
@@ -312,7 +375,7 @@ impl Conversation {
         limit_ns: u64,
         interrupted: &dyn Fn() -> bool,
         when: &dyn Fn() -> String,
-    ) -> Result<(u64, Answer), ProgramFault> {
+    ) -> Result<Answered, ProgramFault> {
         let begin_ns = clock::monotonic_ns();
         if !self.say(request, when)? {
             return Err(self.died_or_closed(when, "input", interrupted));
@@ -325,7 +388,7 @@ impl Conversation {
                 let is_open = read_into(&mut self.lines, &self.outputs[self.channel as usize])?;
                 let end_ns = clock::monotonic_ns();
                 if let Some(answer) = self.look_for_answer(when)? {
-                    return Ok((end_ns - begin_ns, answer));
+                    return Ok(Answered { begin_ns, took_ns: end_ns - begin_ns, answer });
                 }
                 if !is_open {
                     return Err(self.died_or_closed(when, "output", interrupted));
@@ -470,72 +533,6 @@ impl Conversation {
     /// Errors: something has.
     pub fn must_have_said_all(&mut self) -> Result<(), ProgramFault> {
         self.must_be_quiet("after its last slice", true)
-    }
-}
-
-impl Conversation {
-    /// Tells it that there is nothing more to do.
-    pub fn close_inputs(&mut self) {
-        self.inputs = [None, None];
-        self.is_open = [true, true];
-    }
-
-    /// Asks it to end.
-    pub fn terminate(&self) {
-        self.process.terminate();
-    }
-
-    /// Whether it ends by then; what it still prints is let go.
-    pub fn ends_by(&mut self, deadline_ns: u64, interrupted: &dyn Fn() -> bool) -> bool {
-        loop {
-            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
-            let Ok((readable, ended)) = self.listens(left_ns.min(LOOK_NS)) else { return false };
-            if readable[self.channel.other() as usize] {
-                self.pass_over();
-            }
-            if readable[self.channel as usize] {
-                self.hear_the_rest();
-            }
-            if ended && readable == [false; 2] {
-                return true;
-            }
-            if left_ns == 0 || interrupted() {
-                return ended;
-            }
-        }
-    }
-
-    /// Reads what comes behind the last answer: one answer more shows that each slice had the
-    /// answer of the one before it.
-    fn hear_the_rest(&mut self) {
-        let at = self.channel as usize;
-        self.is_open[at] = read_into(&mut self.lines, &self.outputs[at]).unwrap_or(false);
-        loop {
-            match self.lines.next() {
-                Ok(Some(line)) if protocol::kind(line) == LineKind::Answer => {
-                    self.late.get_or_insert(LineFault::Twice(quoted(line)));
-                }
-                Ok(Some(_)) => {}
-                Ok(None) => return,
-                // What it says as it ends is its own business.
-                Err(_) => self.lines = Lines::new(),
-            }
-        }
-    }
-
-    /// How one ended that has.
-    pub fn end(self) -> Result<(), ProgramFault> {
-        if let Some(fault) = &self.late {
-            return Err(ProgramFault::said("behind its last slice", fault));
-        }
-        match self.process.wait() {
-            Ok(ended) if ended.status == 0 => Ok(()),
-            Ok(_) => Err(ProgramFault::BadExit(format!(
-                "must exit with status 0 at the end of its input, and it {}",
-                self.process.obituary()
-            ))),
-            Err(errno) => Err(ProgramFault::System(format!("cannot wait for it: {errno}"))),
-        }
     }
 }
 

@@ -5,7 +5,6 @@
 
 mod charged;
 mod conversation;
-mod ending;
 mod fault;
 mod files;
 mod found;
@@ -14,8 +13,9 @@ mod protocol;
 mod setup;
 
 pub use charged::{Account, Charged};
-pub use conversation::{Beside, Children, Conversation, Reading, Request};
-pub use ending::finish;
+pub use conversation::{
+    Answered, BeforeSlice, Beside, Children, Conversation, Reading, Request, finish,
+};
 pub use fault::ProgramFault;
 pub use files::{ProgramFileError, facts, hex, sha256_of};
 pub use found::{describe_end, find_program, may_start};

@@ -59,6 +59,7 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
             allow_sysctl: false,
             direction: Direction::Tx,
             external: Vec::new(),
+            external_loop: false,
         }),
         primitives: primitives.iter().map(|id| (*id).to_owned()).collect(),
         baseline: "base".to_owned(),

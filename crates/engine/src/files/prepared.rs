@@ -181,6 +181,7 @@ mod tests {
             file_bytes: None,
             evict: false,
             drop_caches: Vec::new(),
+            external: Vec::new(),
         }
     }
 

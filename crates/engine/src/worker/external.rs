@@ -1,14 +1,20 @@
-//! A program of the user's that sends, as an arm of `net`: any that connects to where it is
+//! Programs of the user's as arms. One that sends, in `net`, is any that connects to where it is
 //! told to and sends messages of the size that it is told. It runs once in each slice, from its
 //! start to its end, and is counted where its bytes arrive; nothing of ours is in between.
 //!
 //! The receiving end ([`gather`]) lets the first eighth pass, says when the rest begins and when
-//! all of it has come: neither the program's start nor its connections' are within the clock.
-//! The sending end ([`program`]) starts it, reads what it was charged at these two moments, and
-//! ends it.
+//! all of it has come: neither the program's start nor its connections' are within the clock. The
+//! sending end ([`program`]) starts it, reads what it was charged at these two moments, and ends
+//! it.
+//!
+//! A program that speaks the loop protocol ([`looped`]) stays for the trial, in any study, and all
+//! of a slice counts.
 
+mod charged;
 mod gather;
+mod looped;
 mod program;
+mod socket;
 
 use iolens_model::transport::Transport;
 
@@ -16,6 +22,7 @@ use super::way::Way;
 use crate::entry::Ends;
 
 pub(crate) use self::gather::{Gathered, Gathering};
+pub(crate) use self::looped::{LoopedProgram, Looping};
 pub(crate) use self::program::{Bystander, SendingProgram};
 
 /// How it sends, as far as that is known.
@@ -40,6 +47,11 @@ impl Portion {
     /// Of a slice of so many messages.
     pub(crate) fn of(messages: u64, message_bytes: u64) -> Portion {
         Portion { messages, lead: messages.div_ceil(8), message_bytes }
+    }
+
+    /// Of a slice of so many messages, all of which count.
+    pub(crate) fn without_lead(messages: u64, message_bytes: u64) -> Portion {
+        Portion { messages, lead: 0, message_bytes }
     }
 
     /// All messages.

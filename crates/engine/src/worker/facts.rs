@@ -53,12 +53,12 @@ fn of_programs(trial: &Trial) -> Vec<NotMeasured> {
     const OF_CONNECTIONS: [&str; 2] = ["retransmits", "segments_out"];
     let of_rusage = METRICS.iter().filter(|metric| metric.source.starts_with("getrusage"));
     let of_rusage: Vec<&str> = of_rusage.map(|metric| metric.name).collect();
-    match (has_any(copiers), has_any(&trial.senders)) {
+    match (has_any(copiers), has_any(&trial.programs)) {
         (true, _) => {
             unknown("of programs only CPU time, switches and faults are known", &NOT_OF_PROGRAMS)
         }
         (false, true) => unknown(
-            "of programs that send only CPU time is known, and not if their processes come and go",
+            "of programs of yours only CPU time is known, and not if their processes come and go",
             &[&NOT_OF_PROGRAMS[..], &of_rusage, &OF_CONNECTIONS].concat(),
         ),
         (false, false) => Vec::new(),

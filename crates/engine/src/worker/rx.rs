@@ -6,6 +6,7 @@
 //! to know how the work was divided, or to look at what it got.
 //! In mode `rr` this end asks for each message and holds the clock.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use iolens_model::outcome::ArmFact;
@@ -83,7 +84,7 @@ pub(crate) fn run(crew: &Crew<'_>) -> Result<EndReport, Failure> {
 fn sends_something(trial: &Trial, arm: usize) -> bool {
     let id = &trial.arms[arm].primitive;
     let of_registry = registry::find(id).is_some_and(|entry| entry.is_received(&trial.cell));
-    of_registry || trial.sender(arm).is_some()
+    of_registry || trial.program(arm).is_some()
 }
 
 fn awaited(trial: &Trial, slice: &Slice) -> Awaited {
@@ -91,10 +92,11 @@ fn awaited(trial: &Trial, slice: &Slice) -> Awaited {
         _ if !sends_something(trial, slice.arm) => Awaited::Bytes(0),
         _ if trial.cell.is_rr() => Awaited::Answers,
         _ if link::transport(trial, slice.arm).loses() => Awaited::Datagrams,
-        _ if slice.is_lead() => Awaited::Announced,
-        Work::Messages(messages) if trial.sender(slice.arm).is_some() => {
-            Awaited::OfProgram(Portion::of(messages, trial.cell.size.0))
+        Work::Messages(messages) if trial.program(slice.arm).is_some() => {
+            let portion = if trial.programs_loop { Portion::without_lead } else { Portion::of };
+            Awaited::OfProgram(portion(messages, trial.cell.size.0))
         }
+        _ if slice.is_lead() => Awaited::Announced,
         Work::Messages(messages) => Awaited::Bytes(messages.saturating_mul(trial.cell.size.0)),
         Work::Window(_) => Awaited::End,
     }
@@ -117,6 +119,7 @@ fn thread_slices(
     };
     let mut sampler = StackSampler::open(trial);
     crew.ready(thread)?;
+    let mut streams: Vec<Vec<OwnedFd>> = trial.arms.iter().map(|_| Vec::new()).collect();
     let mut slices = Vec::with_capacity(trial.slices.len());
     for (index, slice) in trial.slices.iter().enumerate() {
         *current = Some(index);
@@ -125,7 +128,8 @@ fn thread_slices(
         follower.turn_to(index)?;
         receiver.turn_to(slice.arm);
         let times = times.get_mut(slice.arm).filter(|_| slice.kind == SliceKind::Measured);
-        let done = task.run(receiver.as_mut(), times, &mut bracket)?;
+        let streams = &mut streams[slice.arm];
+        let done = task.run(receiver.as_mut(), streams, times, &mut bracket)?;
         sampler.collect(slice, done.span.first_call_ns, done.end_ns);
         slices.push(done);
     }
@@ -150,7 +154,7 @@ fn thread_slices(
 fn connections(trial: &Trial, progress: &[Progress]) -> Vec<ArmFact> {
     let threads = trial.cell.threads as usize;
     let made = trial.slices.iter().zip(progress);
-    let made = made.filter(|(slice, _)| trial.sender(slice.arm).is_some());
+    let made = made.filter(|(slice, _)| trial.program(slice.arm).is_some());
     let made = made.map(|(slice, progress)| (slice.arm, progress.gathered.connections()));
     let facts = made.filter(|(_, made)| *made != threads).map(|(arm, made)| ArmFact {
         arm,
@@ -194,6 +198,7 @@ impl Task<'_> {
     fn run(
         &self,
         receiver: &mut dyn Receiver,
+        streams: &mut Vec<OwnedFd>,
         times: Option<&mut Times>,
         bracket: &mut Bracket,
     ) -> Result<ThreadSlice, Stop> {
@@ -203,7 +208,8 @@ impl Task<'_> {
         let door = self.crew.links.program_door(self.slice.arm);
         let received = self.crew.trial.cell.has_receiver() && door.is_none();
         let connection = lane.tcp().filter(|_| received);
-        if let (Some(door), 0) = (door, self.thread) {
+        let connects_anew = self.crew.trial.whole_program(self.slice.arm).is_some();
+        if let (Some(door), 0, true) = (door, self.thread, connects_anew) {
             // What the programs of earlier slices may have left there.
             link::turn_away(door);
         }
@@ -220,7 +226,7 @@ impl Task<'_> {
                 inner_before = bracket.inner_before();
                 self.ask(receiver, lane, times)
             }
-            Awaited::OfProgram(portion) => Ok(self.gather(portion, &mut || {
+            Awaited::OfProgram(portion) => Ok(self.gather(portion, streams, &mut || {
                 inner_before = bracket.inner_before();
             })?),
         };
@@ -258,9 +264,14 @@ impl Task<'_> {
     }
 
     /// Receives what a program sends.
-    fn gather(&self, portion: Portion, begin: &mut dyn FnMut()) -> Result<Received, Stop> {
+    fn gather(
+        &self,
+        portion: Portion,
+        streams: &mut Vec<OwnedFd>,
+        begin: &mut dyn FnMut(),
+    ) -> Result<Received, Stop> {
         let (trial, arm) = (self.crew.trial, self.slice.arm);
-        let here = trial.sender(arm).zip(self.crew.links.program_door(arm));
+        let here = trial.program(arm).zip(self.crew.links.program_door(arm));
         let (program, door) =
             here.ok_or_else(|| Stop::cause("this end has no port for programs".to_owned()))?;
         let gathering = Gathering {
@@ -272,8 +283,9 @@ impl Task<'_> {
             thread: self.thread,
             receive_bytes: usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX),
             limit: link::stall_limit(trial),
+            stays: trial.programs_loop,
         };
-        gathering.gather(begin)
+        gathering.gather(streams, begin)
     }
 
     /// Asks for messages until the slice's requests are used up.

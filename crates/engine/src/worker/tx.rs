@@ -5,19 +5,18 @@
 //! thread to the receipt of the last one, or to its last completion.
 //! In mode `rr` this end answers requests, and the other one holds the clock.
 
+mod open;
+
 use iolens_model::axes::WorkingSet;
-use iolens_model::cell::{NetSetting, Setting};
-use iolens_model::copy::{External, ProgramStart};
+use iolens_model::copy::ProgramStart;
 use iolens_model::outcome::ArmFact;
-use iolens_model::sender::SenderTask;
-use iolens_model::trial::{Slice, SliceKind, Trial, Work};
-use iolens_model::units::{Bytes, Nanos};
+use iolens_model::trial::{Slice, SliceKind, Work};
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
+use self::open::{Armed, open_senders};
 use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
-use super::external::{self, Bystander, SendingProgram};
 use super::link::Lane;
 use super::protocol::{EndReport, Failure};
 use super::report;
@@ -25,14 +24,11 @@ use super::sampling::StackSampler;
 use super::thread_report::{ThreadReport, ThreadSlice};
 use super::way::Way;
 use super::{facts, last_word, lead, link};
-use crate::calls::{self, Asked};
-use crate::entry::{Ends, Link, Setup, Shape};
-use crate::files::arm::{Before, Ground, ReadGround};
-use crate::files::copy;
+use crate::entry::Ends;
+use crate::files::arm::{Before, Ground};
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
 use crate::perf_control::{Counting, Listener};
-use crate::registry;
 use crate::stage::sink;
 
 /// Runs the sending end to its last slice.
@@ -82,124 +78,9 @@ fn thread_slices(
     Ok(ThreadReport { slices, bracket, cpus, homes, latency, sampler, arm_facts, starts })
 }
 
-/// How an arm sends, `None` in studies without a network, and this thread's
-/// sender of it.
-type Armed<'a> = (Option<Way>, Box<dyn Sender + 'a>);
-
-/// Every arm's sender of this thread, its memory allocated and faulted in
-/// here, on the CPU that uses it, in the trial's random order. An arm that
-/// cannot be opened ends the trial as if its first slice had.
-fn open_senders<'a>(
-    crew: &Crew<'a>,
-    thread: usize,
-    current: &mut Option<usize>,
-) -> Result<Vec<Armed<'a>>, Stop> {
-    let trial = crew.trial;
-    let mut senders: Vec<Option<Armed<'a>>> = trial.arms.iter().map(|_| None).collect();
-    for arm in trial.arms_as_they_run() {
-        let opened = match &trial.cell.setting {
-            Setting::Net(net) => open_sender(crew, net, thread, arm),
-            Setting::Syscall(_) => open_call(trial, arm),
-            Setting::File(_) | Setting::Write(_) => open_engine(crew, thread, arm),
-            Setting::Copy(_) => open_copier(crew, thread, arm),
-            Setting::Server(_) => Err(Stop::cause("a server is a worker of its own".to_owned())),
-            Setting::Ab(_) => Err(Stop::cause("a program of `ab` has no worker".to_owned())),
-        };
-        senders[arm] = Some(opened.inspect_err(|_| {
-            *current = trial.slices.iter().position(|slice| slice.arm == arm);
-        })?);
-    }
-    Ok(senders.into_iter().flatten().collect())
-}
-
 /// Waits until nothing of the kernel's goes on for an arm of this thread.
 fn idle(sender: &mut dyn Sender) -> Result<bool, Stop> {
     sender.idle().map_err(Stop::at("hear that the kernel's thread sleeps"))
-}
-
-/// This thread's sender of an arm of `net`.
-fn open_sender<'a>(
-    crew: &Crew<'a>,
-    net: &NetSetting,
-    thread: usize,
-    arm: usize,
-) -> Result<Armed<'a>, Stop> {
-    let trial = crew.trial;
-    if let Some(program) = trial.sender(arm) {
-        return open_program(crew, program, thread, arm);
-    }
-    let id = &trial.arms[arm].primitive;
-    let entry = registry::find(id)
-        .ok_or_else(|| Stop::cause(format!("this build knows no primitive `{id}`")))?;
-    let link = match entry.ends {
-        Ends::Pair => Link::Socket(crew.links.data(arm, thread)),
-        Ends::SenderOnly => Link::None,
-    };
-    let shape = Shape {
-        messages: trial.ring_messages as usize,
-        message_bytes: usize::try_from(trial.cell.size.0).unwrap_or(usize::MAX),
-        fields: net.fields as usize,
-        iovec: net.iovec,
-    };
-    let setup = Setup { link, shape, tuning: net.tuning, stall_limit: link::stall_limit(trial) };
-    let sender = (entry.open)(setup).map_err(|error| Stop::not_set_up(&error))?;
-    Ok((Some(Way::of(entry)), sender))
-}
-
-/// A program of the user's, which the first thread has for all.
-fn open_program<'a>(
-    crew: &Crew<'a>,
-    program: &'a External,
-    thread: usize,
-    arm: usize,
-) -> Result<Armed<'a>, Stop> {
-    let trial = crew.trial;
-    if thread > 0 {
-        return Ok((Some(external::WAY), Box::new(Bystander)));
-    }
-    let nowhere = || Stop::cause("the receiving end has no port for programs".to_owned());
-    let task = SenderTask {
-        receiver: crew.links.program_address(arm).ok_or_else(nowhere)?,
-        size: trial.cell.size,
-        threads: trial.cell.threads,
-        messages: 0,
-        seconds: trial.trial_limit.0.div_ceil(Nanos::SECOND.0),
-    };
-    let mut cpus = trial.tx_cpus.clone();
-    cpus.truncate(trial.cell.threads as usize);
-    let sender = SendingProgram::new(program, task, crew.links.data(arm, thread), cpus)?;
-    Ok((Some(external::WAY), Box::new(sender)))
-}
-
-/// This thread's end of an arm of `syscall`. What a call has no room for, or would do to a file
-/// of the user's, it refuses: nothing has failed.
-fn open_call(trial: &Trial, arm: usize) -> Result<Armed<'static>, Stop> {
-    let id = &trial.arms[arm].primitive;
-    let entry =
-        calls::find(id).ok_or_else(|| Stop::cause(format!("this build knows no call `{id}`")))?;
-    let file = trial.file.as_ref().map(ReadGround::open).transpose().map_err(Stop::cause)?;
-    let bytes = file.as_ref().map(|file| Bytes(file.subject().bytes()));
-    let asked = Asked::by(&trial.cell, bytes);
-    // Where the work of a slice is a time, the run has asked before whether that can be.
-    entry.allow(&trial.cell, bytes, true).map_err(Stop::refused)?;
-    let setup = calls::Setup { file: file.as_ref(), ..entry.setup(asked) };
-    let sender = (entry.open)(&setup).map_err(|error| Stop::not_set_up(&error))?;
-    Ok((None, sender))
-}
-
-/// This thread's end of an arm of `file` or `write`. What an engine refuses, it refuses of
-/// this file or of blocks of this size: nothing has failed.
-fn open_engine<'a>(crew: &Crew<'a>, thread: usize, arm: usize) -> Result<Armed<'a>, Stop> {
-    let ground = crew.ground.ok_or_else(|| Stop::cause("the trial names no file".to_owned()))?;
-    let opened = ground.arm(crew.trial, arm, thread);
-    Ok((None, opened.map_err(Stop::refused)?))
-}
-
-/// This thread's end of an arm of `copy`.
-fn open_copier<'a>(crew: &Crew<'a>, thread: usize, arm: usize) -> Result<Armed<'a>, Stop> {
-    let site = crew.site.ok_or_else(|| Stop::cause("the trial names no files".to_owned()))?;
-    let copier = copy::open(site, &crew.trial.arms[arm].primitive, &crew.trial.cell, thread);
-    Ok((None, copier?))
 }
 
 /// Why a call was not what it should be.
@@ -344,7 +225,7 @@ impl Task<'_> {
             return Ok(());
         }
         let lane = self.crew.links.lane(self.slice.arm, self.thread);
-        if let Some(lane) = lane.filter(|_| self.is_program() && self.thread == 0) {
+        if let Some(lane) = lane.filter(|_| self.is_whole_program() && self.thread == 0) {
             // Or what is wrong with them would be said in the next slice.
             let heard = link::receive_byte(lane.back());
             heard.map_err(Stop::at("hear that all connections have ended"))?;
@@ -371,9 +252,14 @@ impl Task<'_> {
         perf.map(Listener::enable).transpose().map_err(Stop::cause)
     }
 
-    /// Whether a program of the user's sends.
+    /// Whether the arm is a program of the user's.
     fn is_program(&self) -> bool {
-        self.crew.trial.sender(self.slice.arm).is_some()
+        self.crew.trial.program(self.slice.arm).is_some()
+    }
+
+    /// Whether it is one that runs once in the slice.
+    fn is_whole_program(&self) -> bool {
+        self.crew.trial.whole_program(self.slice.arm).is_some()
     }
 
     /// Whether there is a receiving end to what the slice sends.
@@ -401,7 +287,7 @@ impl Task<'_> {
 
     /// Whether the receiver follows by count: no receipt, no release.
     fn is_followed(&self) -> bool {
-        self.slice.is_lead() && self.is_stream()
+        self.slice.is_lead() && self.is_stream() && !self.is_program()
     }
 
     /// All of the slice's work, to its receipt and its last completion.
@@ -468,7 +354,8 @@ impl Task<'_> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use iolens_model::cell::SyscallSetting;
+    use iolens_model::cell::{Setting, SyscallSetting};
+    use iolens_model::units::Nanos;
 
     use super::super::gate::Latch;
     use super::super::link::Links;

@@ -112,10 +112,17 @@ axes! {
     Plan external: Vec<External>, values::server::external, Compare "NAME=CMD" {
         "external" NET "Your own sender as a method: mine='prog {host} {port} {size}'; no shell; \
             repeatable (docs/external.md)"
+        "external" FILE "Your own reader as an engine, a program that speaks the loop protocol: \
+            mine='prog {file} {block}'; no shell; repeatable (docs/external.md)"
+        "external" SYSCALL "Your own program as a call, which speaks the loop protocol: \
+            mine='prog'; no shell; repeatable (docs/external.md)"
         "external" COPY "Your own program beside the engines: mine='prog {src} {dst} {block}'; no \
             shell; repeatable"
         "external" SERVER "Your own server as a model: mine='prog {port}'; no shell; repeatable \
             (it speaks docs/server-protocol.md)"
+    };
+    Plan external_loop: bool, values::switch, Compare "" {
+        "loop" NET "Your senders speak the loop protocol, and are measured in short slices"
     };
     Plan sizes: Option<List<Bytes>>, values::sizes, Compare "LIST|A..B" {
         "sizes" NET "Message sizes; A..B steps by factors of 4 [default: 64..1MiB]"

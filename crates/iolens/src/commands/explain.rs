@@ -80,7 +80,7 @@ fn chosen_arms(
     wanted: &[String],
 ) -> Result<Vec<String>, Failure> {
     let labels = || cell.arms.iter().map(|arm| arm.arm.label.clone());
-    let is_program = |name: &str| plan.senders().iter().any(|program| program.name == name);
+    let is_program = |name: &str| plan.is_program(name);
     if wanted.is_empty() {
         let compared = cell.arms.iter().filter(|arm| is_compared(arm.arm.role));
         let own = compared.filter(|arm| !is_program(&arm.arm.primitive));

@@ -9,11 +9,12 @@ use iolens_model::axes::Study;
 use iolens_model::call::CallKind;
 use iolens_model::copy::External;
 use iolens_model::family::Family;
+use iolens_model::plan::Schedule;
 
 use super::{known_receiver, stated};
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
-use crate::values::server::{OF_COPIES, OF_SENDERS, OF_SERVERS, lacking};
+use crate::values::server::{OF_CALLERS, OF_COPIES, OF_READERS, OF_SENDERS, OF_SERVERS, lacking};
 use crate::values::{distinct, unknown};
 
 /// Selects everything that can be compared.
@@ -205,8 +206,11 @@ pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
 /// Whether there is such an id under a field of a plan file.
 pub(super) fn known(study: Study, field: &str, id: &str) -> Result<(), String> {
     // What is none of ours may stand under `external`, which is known when all of the plan is.
-    let may_be_program =
-        matches!(study, Study::Copy | Study::Server) || study == Study::Net && field == "baseline";
+    let may_be_program = match study {
+        Study::Copy | Study::Server => true,
+        Study::Net | Study::File | Study::Syscall => field == "baseline",
+        Study::Write | Study::Ab => false,
+    };
     if textbook(study, id).is_some() || may_be_program {
         return Ok(());
     }
@@ -222,7 +226,7 @@ pub(super) fn known(study: Study, field: &str, id: &str) -> Result<(), String> {
 /// is given with `--external`. A single arm is its own baseline.
 pub(super) fn of(study: Study, asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
     let choice = Choice::of(study);
-    check_external(study, &asked.external, &choice)?;
+    check_external(study, asked, &choice)?;
     let arm = |id: &str| choice.arm(id, &asked.external).map_err(Failure::usage);
     let mut listed = Vec::new();
     for word in stated(&asked.methods, "methods")? {
@@ -259,12 +263,28 @@ fn refused_baseline(study: Study, id: &str, why: &str) -> String {
     )
 }
 
+/// Refuses programs of the user's where arms do not take turns.
+pub(super) fn check_turns(asked: &Wishes, schedule: &Schedule) -> Result<(), Failure> {
+    match asked.external.first().filter(|_| !schedule.is_sliced()) {
+        None => Ok(()),
+        Some(program) => Err(usage!(
+            "--external {} does not apply to --sequential-time and --sequential-messages: programs \
+             take turns\n  leave them out",
+            program.name
+        )),
+    }
+}
+
 /// Refuses programs that a study cannot have as arms: of a name that is one already, or
 /// that are not told what they must be.
-fn check_external(study: Study, external: &[External], choice: &Choice) -> Result<(), Failure> {
+fn check_external(study: Study, asked: &Wishes, choice: &Choice) -> Result<(), Failure> {
+    let external = &asked.external[..];
     let placeholders = match study {
         Study::Copy => OF_COPIES,
         Study::Net => OF_SENDERS,
+        Study::File => OF_READERS,
+        Study::Syscall if asked.sizes.is_some() => OF_CALLERS,
+        Study::Syscall => &[],
         _ => OF_SERVERS,
     };
     for (index, External { name, argv }) in external.iter().enumerate() {

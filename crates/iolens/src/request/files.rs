@@ -3,13 +3,16 @@
 use std::path::Path;
 
 use iolens_engine::files::subject::Subject;
-use iolens_model::copy::{CopyAxes, CopySync};
-use iolens_model::file::{CacheState, DropMode, FileAxes, FileSetting, WriteAxes};
+use iolens_model::copy::{CopyAxes, CopySync, External};
+use iolens_model::file::{CacheState, DropMode, FileAxes, FileSetting, Pattern, WriteAxes};
+use iolens_model::plan::Schedule;
 use iolens_model::units::Bytes;
 
+use super::arms::check_turns;
 use super::{AsWished, axes_and_wishes};
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
+use crate::values::server::lacking;
 
 axes_and_wishes! {
     FileAxes {
@@ -22,6 +25,7 @@ axes_and_wishes! {
         file_bytes: same file_size;
         evict: same allow_evict;
         drop_caches: list drop_caches;
+        external: same external;
     }
 }
 
@@ -49,8 +53,19 @@ axes_and_wishes! {
 
 /// Refuses a file that cannot be read, what would be done to one without being asked for, and
 /// what does not concern the file that is named.
-pub(super) fn read_axes(asked: &Wishes) -> Result<FileAxes, Failure> {
+pub(super) fn read_axes(asked: &Wishes, schedule: &Schedule) -> Result<FileAxes, Failure> {
     let axes = FileAxes::asked_for(asked, ())?;
+    check_turns(asked, schedule)?;
+    let walks = |program: &&External| lacking(&program.argv, &["{pattern}"]).is_some();
+    if let Some(program) = axes.external.iter().find(walks)
+        && axes.pattern.contains(&Pattern::Random)
+    {
+        return Err(usage!(
+            "--external {} is not told when blocks are read in random order\n  write {{pattern}} into \
+             the command, which becomes sequential or random, or leave --pattern random out",
+            program.name
+        ));
+    }
     let drops = axes.drop_caches.contains(&DropMode::Both);
     if axes.cache.contains(&CacheState::Dropped) && !drops {
         return Err(Failure::usage(

@@ -7,6 +7,7 @@ use iolens_model::plan::{NetAxes, NetworkOptions, Schedule};
 use iolens_model::tuning::TuningAxes;
 use iolens_model::units::Bytes;
 
+use super::arms::check_turns;
 use super::{AsWished, Available, at, axes_and_wishes, stated, topologies, tuning};
 use crate::axes::Wishes;
 use crate::failure::{Failure, unusable, usage};
@@ -48,6 +49,7 @@ axes_and_wishes! {
         allow_sysctl: same allow_sysctl;
         direction: may local_end Direction::default();
         external: same external;
+        external_loop: same external_loop;
     } given topologies: Vec<Topology>, tuning: TuningAxes
 }
 
@@ -98,15 +100,20 @@ fn check_programs(
     modes: &[Mode],
     schedule: &Schedule,
 ) -> Result<(), Failure> {
-    let Some(program) = asked.external.first() else { return Ok(()) };
+    let Some(program) = asked.external.first() else {
+        return match asked.external_loop {
+            false => Ok(()),
+            true => Err(Failure::usage(
+                "--loop says how programs of yours are asked, and there is none\n  name one with \
+                 --external, or leave it out",
+            )),
+        };
+    };
     let receivers = asked.receivers.as_deref().unwrap_or_default();
     let refused = |option: &str, why: &str, advice: &str| {
         Err(usage!("--external {} does not apply to {option}: {why}\n  {advice}", program.name))
     };
-    if !schedule.is_sliced() {
-        let (option, why) = ("--sequential-time and --sequential-messages", "programs take turns");
-        return refused(option, why, "leave them out");
-    }
+    check_turns(asked, schedule)?;
     if modes.contains(&Mode::Rr) {
         return refused("--mode rr", "nobody asks a program for messages", "use --mode stream");
     }

@@ -7,6 +7,7 @@ use iolens_engine::files::subject::Subject;
 use iolens_model::plan::{Schedule, SyscallAxes};
 use iolens_model::units::Bytes;
 
+use super::arms::check_turns;
 use super::{AsWished, axes_and_wishes};
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
@@ -15,6 +16,7 @@ axes_and_wishes! {
     SyscallAxes {
         in_a_row: must bursts;
         file: same file;
+        external: same external;
     }
 }
 
@@ -27,6 +29,7 @@ pub(super) fn axes(asked: &Wishes, schedule: &Schedule) -> Result<SyscallAxes, F
              slices\n  leave one of them out, or use --bursts full",
         ));
     }
+    check_turns(asked, schedule)?;
     check_file(asked).map(|()| axes)
 }
 
@@ -60,8 +63,8 @@ pub(super) fn fitting(
     let entry = |id: &String| calls::find(id);
     let moves = |entry: &Entry| !sizes || entry.bytes > 0;
     let uses = |entry: &Entry| !file || entry.of_file != OfFile::Nothing;
-    let fits = |id: &&String| entry(id).is_some_and(|entry| moves(entry) && uses(entry));
-    let is_measured = |id: &&String| entry(id).is_some_and(|entry| entry.allow_on(file).is_ok());
+    let fits = |id: &&String| entry(id).is_none_or(|entry| moves(entry) && uses(entry));
+    let is_measured = |id: &&String| entry(id).is_none_or(|entry| entry.allow_on(file).is_ok());
     if let Some(Err(why)) = calls::find(baseline).map(|entry| entry.allow_on(file)) {
         return Err(usage!(
             "`{baseline}` cannot be the baseline: {why}\n  name another one with --baseline, such \

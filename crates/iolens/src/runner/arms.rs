@@ -28,13 +28,17 @@ pub(super) fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
     }
 }
 
+/// An operation of a program of which nothing is known: a probe of long ones ends soon, and short
+/// ones are asked for more often in the next.
+const UNKNOWN_NS: f64 = 1e6;
+
 /// The time of a message, or of a call, before anything was measured, ns.
 pub(super) fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
     match cell.setting {
         Setting::Net(_) => work::guessed_message_ns(cell),
         Setting::Server(ref setting) => servers::guess_ns(arm, setting),
         Setting::Ab(_) => 0.0,
-        Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| {
+        Setting::Syscall(_) => calls::find(&arm.primitive).map_or(UNKNOWN_NS, |entry| {
             let bytes = if entry.bytes > 0 { cell.size } else { Bytes(0) };
             entry.guess_ns + work::guessed_copy_of_block_ns(bytes)
         }),

@@ -189,7 +189,7 @@ impl CellState {
         // they must be at work together.
         let several = cell.is_alone() && cell.threads > 1;
         let slice = if several { Nanos(slice.0.saturating_mul(SEVERAL_THREADS)) } else { slice };
-        let slice = if plan.senders().is_empty() { slice } else { slice.max(PROGRAM_SLICE) };
+        let slice = if plan.whole_programs().is_empty() { slice } else { slice.max(PROGRAM_SLICE) };
         let limits = Limits::here();
         let group = |(id, arms): (usize, Vec<Arm>)| {
             let mut group = Group::new(id);
@@ -406,7 +406,7 @@ impl CellState {
             return servers::schedule(axes, setting, plan.schedule);
         }
         let of_copies = self.cell.copy().is_some();
-        if !of_copies && plan.senders().is_empty() {
+        if !of_copies && plan.whole_programs().is_empty() {
             return plan.schedule;
         }
         let round = group.arms.iter().map(|arm| self.slice_ns(plan, arm));
@@ -480,7 +480,7 @@ impl CellState {
         let [discarded_rounds, rounds] = match (self.cell.copy(), self.cell.server()) {
             (_, Some(_)) => servers::probe_rounds(share),
             (Some(_), _) => rounds_of_probes(round),
-            _ if self.is_apart() || !plan.senders().is_empty() => rounds_of_probes(round),
+            _ if self.is_apart() || !plan.whole_programs().is_empty() => rounds_of_probes(round),
             _ => PROBE_ROUNDS,
         };
         let layout = Layout {
@@ -507,10 +507,10 @@ impl CellState {
         let (seed, slice) = (rng.next_u64(), (place.pass > 0).then_some(layout.target));
         let mut slices = layout::slices(&layout.schedule, &self.cell, &work, round, rng);
         // A program makes its connections anew, so none of them idles.
-        let senders = plan.senders().to_vec();
-        let is_program =
-            |slice: &Slice| senders.iter().any(|s| s.name == arms[slice.arm].arm.primitive);
-        slices.retain(|slice| slice.kind != SliceKind::Warm || !is_program(slice));
+        let connects_anew = |slice: &Slice| {
+            !plan.programs_loop() && plan.is_program(&arms[slice.arm].arm.primitive)
+        };
+        slices.retain(|slice| slice.kind != SliceKind::Warm || !connects_anew(slice));
         let own = arms.iter().map(|arm| &arm.arm);
         let [once, all] = servers::patience(&self.cell, slices.len(), own);
         let times =
@@ -532,7 +532,8 @@ impl CellState {
             ring_messages: self.ring_messages,
             file: None,
             copies: None,
-            senders,
+            programs: plan.programs().to_vec(),
+            programs_loop: plan.programs_loop(),
             servers: servers.map(|(axes, setting)| {
                 servers::of_trial(axes, setting, &self.placement, slice, seed)
             }),

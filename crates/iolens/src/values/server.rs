@@ -16,6 +16,12 @@ pub(crate) const OF_COPIES: &[&str] = &["{src}", "{dst}"];
 /// What a program that sends must be told, or it sends something else or elsewhere.
 pub(crate) const OF_SENDERS: &[&str] = &["{port}", "{size}"];
 
+/// What a program that reads must be told, or it reads something else.
+pub(crate) const OF_READERS: &[&str] = &["{file}", "{block}"];
+
+/// What a program that makes calls must be told where sizes are asked for.
+pub(crate) const OF_CALLERS: &[&str] = &["{size}"];
+
 /// What a program that serves must be told, or nobody finds it.
 pub(crate) const OF_SERVERS: &[&str] = &["{port}"];
 
@@ -34,10 +40,10 @@ pub(crate) fn connections(text: &str) -> Parsed<List<u32>> {
     each(text, open_connections)
 }
 
-/// `NAME=prog {src} {dst}` or `NAME=prog {port}`, split as a shell would split it, of
-/// which there is none.
+/// `NAME=COMMAND`, such as `mine=prog {port}`, split as a shell would split it, of which there is
+/// none.
 pub(crate) fn external(text: &str) -> Parsed<External> {
-    let advice = "write NAME='prog {port}', or of a program that copies NAME='prog {src} {dst}'";
+    let advice = "write NAME='COMMAND'";
     let (name, command) =
         text.split_once('=').ok_or_else(|| format!("`{text}` names no program: {advice}"))?;
     let name = name.trim();
@@ -46,12 +52,6 @@ pub(crate) fn external(text: &str) -> Parsed<External> {
         .ok_or_else(|| format!("`{command}` has a quotation mark that is not closed"))?;
     if argv.is_empty() {
         return Err(format!("`{name}` names no program: {advice}"));
-    }
-    if let Some(key) = lacking(&argv, OF_COPIES).filter(|_| lacking(&argv, OF_SERVERS).is_some()) {
-        return Err(format!(
-            "`{command}` lacks {key}, or of a program that serves or sends {{port}}: it would not know \
-             what to work on; {advice}"
-        ));
     }
     if argv[0].contains('{') {
         return Err(format!("`{}` is not a program: {advice}", argv[0]));

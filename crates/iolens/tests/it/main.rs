@@ -27,6 +27,7 @@ mod hostile;
 mod import;
 mod limits;
 mod load;
+mod looped;
 mod main_job;
 mod menu;
 mod mistakes;

@@ -40,6 +40,7 @@ impl NetAxes {
             allow_sysctl: self.allow_sysctl,
             direction: self.direction,
             external: self.external.clone(),
+            external_loop: self.external_loop,
         }
     }
 
@@ -109,6 +110,7 @@ mod tests {
             allow_sysctl: false,
             direction: Direction::Rx,
             external: Vec::new(),
+            external_loop: false,
         };
         let settings = net.settings();
         assert_eq!(settings.len(), 32 + 64 + 8 + 32);

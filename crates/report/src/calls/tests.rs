@@ -29,7 +29,11 @@ const ARMS: [(&str, CallKind, u32, u32, f64); 4] = [
 ];
 
 fn header() -> RunHeader {
-    let axes = Axes::Syscall(SyscallAxes { in_a_row: vec![None, Some(1), Some(100)], file: None });
+    let axes = Axes::Syscall(SyscallAxes {
+        in_a_row: vec![None, Some(1), Some(100)],
+        file: None,
+        external: Vec::new(),
+    });
     let mut header = alone::header(axes, ARMS.map(|arm| arm.0), &[], &[1, 2]);
     header.calibration.empty_call_ns = 90.0;
     header.calls = ARMS
@@ -83,7 +87,8 @@ pub(crate) fn run() -> (Run, Analysis) {
 /// The same calls with blocks of three sizes.
 pub(crate) fn sized() -> (Run, Analysis) {
     let mut header = header();
-    header.plan.axes = Axes::Syscall(SyscallAxes { in_a_row: vec![None], file: None });
+    header.plan.axes =
+        Axes::Syscall(SyscallAxes { in_a_row: vec![None], file: None, external: Vec::new() });
     header.plan.primitives = ["getppid", "read_zero", "fsync"].map(str::to_owned).to_vec();
     header.plan.sizes = [1, 4096, 65_536].map(Bytes).to_vec();
     header.plan.threads = vec![1];
@@ -129,7 +134,11 @@ fn blocks_of_several_sizes_stand_side_by_side() {
 fn the_longer_run_has_the_sizes_and_the_file_of_the_quick_one() {
     let (mut run, analysis) = sized();
     run.header.plan.quick = true;
-    let axes = SyscallAxes { in_a_row: vec![None], file: Some("/data/a b".to_owned()) };
+    let axes = SyscallAxes {
+        in_a_row: vec![None],
+        file: Some("/data/a b".to_owned()),
+        external: Vec::new(),
+    };
     run.header.plan.axes = Axes::Syscall(axes);
     let after = screen::After { page: None, full_run: None };
     let shown = screen::screen(&run, &analysis, Some(after));

@@ -34,6 +34,7 @@ pub(crate) fn header() -> RunHeader {
         file_bytes: None,
         evict: false,
         drop_caches: Vec::new(),
+        external: Vec::new(),
     });
     let sizes = [512, 4096, 65536, 1 << 20, 4 << 20];
     let mut header = alone::header(axes, ENGINES.map(|engine| engine.0), &sizes, &[1, 2]);

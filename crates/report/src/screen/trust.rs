@@ -9,7 +9,7 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
 use super::show;
-use crate::findings::{self, Finding, SendBuffers, SenderConnections};
+use crate::findings::{self, Finding, ReadByCalls, SendBuffers, SenderConnections};
 use crate::groups::{distinct, grouped};
 use crate::number::{count, list};
 use crate::words;
@@ -135,15 +135,10 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
             Bytes(*ours_bytes),
         ),
         Finding::Connections { senders } => {
-            let one = |found: &SenderConnections| {
-                let SenderConnections { method, made, threads } = found;
-                format!(
-                    "{method} makes {} for {}",
-                    count(*made, "connection"),
-                    count(*threads, "thread")
-                )
-            };
-            list(&senders.iter().map(one).collect::<Vec<_>>())
+            list(&senders.iter().map(connections_in_words).collect::<Vec<_>>())
+        }
+        Finding::ReadByCalls { readers } => {
+            list(&readers.iter().map(reading_in_words).collect::<Vec<_>>())
         }
         Finding::Drift { over_run } => {
             let faster = if *over_run < 0.0 { "sped up" } else { "slowed down" };
@@ -159,6 +154,20 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
         ),
         _ => return None,
     })
+}
+
+fn connections_in_words(found: &SenderConnections) -> String {
+    let SenderConnections { method, made, threads } = found;
+    format!("{method} makes {} for {}", count(*made, "connection"), count(*threads, "thread"))
+}
+
+fn reading_in_words(found: &ReadByCalls) -> String {
+    let ReadByCalls { method, bytes, block_bytes } = found;
+    let block = Bytes(*block_bytes);
+    match *bytes < 1.0 {
+        true => format!("{method} reads nothing with system calls: does it map the file?"),
+        false => format!("{method} reads {bytes:.0} bytes per block of {block} with system calls"),
+    }
 }
 
 /// Who does something, and the verb in their number.

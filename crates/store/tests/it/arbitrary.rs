@@ -61,7 +61,11 @@ fn header(random: &mut TestRng) -> RunHeader {
 fn plan(random: &mut TestRng) -> Plan {
     let axes = match below(random, 6) {
         0 => Axes::Net(any(random)),
-        1 => Axes::Syscall(SyscallAxes { in_a_row: any(random), file: any(random) }),
+        1 => Axes::Syscall(SyscallAxes {
+            in_a_row: any(random),
+            file: any(random),
+            external: Vec::new(),
+        }),
         2 => Axes::File(any(random)),
         3 => Axes::Write(any(random)),
         4 => Axes::Copy(any(random)),

@@ -77,6 +77,7 @@ fn plan() -> Plan {
             allow_sysctl: false,
             direction: Direction::Tx,
             external: Vec::new(),
+            external_loop: false,
         }),
         primitives: vec!["send_staged".to_owned(), "sendmsg_iov".to_owned()],
         baseline: "send_staged".to_owned(),

@@ -27,6 +27,9 @@ const BLOCKING: Duration = Duration::from_millis(5);
 /// Time between two looks whether what an ended program has sent is all here, ns.
 const LOOK_NS: u64 = 2_000_000;
 
+/// How long bytes are waited for that are too many, ns.
+const LINGERING_NS: u64 = 50_000_000;
+
 /// How far a slice is, over all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
@@ -66,6 +69,8 @@ pub(crate) struct Gathering<'a> {
     pub(crate) receive_bytes: usize,
     /// How long nothing may come.
     pub(crate) limit: Duration,
+    /// Whether the program stays, with its connections, for the slices that follow.
+    pub(crate) stays: bool,
 }
 
 /// What a thread has of it.
@@ -83,18 +88,27 @@ struct Own {
 
 impl Gathering<'_> {
     /// Receives until all of the slice is here and this thread was released; `begin` is called
-    /// when what counts begins.
+    /// when what counts begins. `streams` are this thread's connections of a program that stays.
     ///
     /// Errors: what the program did not do, or did too much; what the system said.
-    pub(crate) fn gather(&self, begin: &mut dyn FnMut()) -> Result<Received, Stop> {
+    pub(crate) fn gather(
+        &self,
+        streams: &mut Vec<OwnedFd>,
+        begin: &mut dyn FnMut(),
+    ) -> Result<Received, Stop> {
         let mut own = Own {
-            streams: Vec::with_capacity(4),
+            streams: std::mem::take(streams),
             buffer: vec![0; self.receive_bytes.max(1)],
             received: Received::default(),
             has_begun: false,
             is_told: false,
             seen: 0,
         };
+        self.shared.connections.fetch_add(own.streams.len(), Ordering::Relaxed);
+        self.shared.open.fetch_add(own.streams.len(), Ordering::Relaxed);
+        if self.portion.lead == 0 {
+            self.shared.has_begun.store(true, Ordering::Release);
+        }
         while !self.is_complete() {
             let came = self.take(&mut own)?;
             if !own.has_begun && self.shared.bytes() >= self.portion.lead_bytes() {
@@ -110,6 +124,12 @@ impl Gathering<'_> {
         }
         own.received.end_ns = own.received.end_ns.max(own.received.first_ns);
         self.until_released()?;
+        if self.stays {
+            let Own { streams: own, mut buffer, received, .. } = own;
+            own.iter().try_for_each(|stream| self.must_be_silent(stream, &mut buffer))?;
+            *streams = own;
+            return Ok(received);
+        }
         if self.program.counts_messages() {
             own.streams.iter().try_for_each(|stream| self.finish(stream, &mut own.buffer))?;
         }
@@ -314,6 +334,27 @@ impl Gathering<'_> {
                 Ok(n) => more += n as u64,
                 Err(Errno::EAGAIN | Errno::EINTR) => {}
                 Err(errno) => return Err(Stop::at("receive")(errno)),
+            }
+        }
+    }
+
+    /// Nothing may come on a connection that stays before the next slice.
+    fn must_be_silent(&self, stream: &OwnedFd, buffer: &mut [u8]) -> Result<(), Stop> {
+        let mut more = 0;
+        loop {
+            match socket::recv_now(stream.as_fd(), buffer) {
+                Ok(0) | Err(Errno::ECONNRESET) => {
+                    return Err(Stop::cause(format!(
+                        "`{}` closed its connection, which it needs in the slices that follow",
+                        self.program.name
+                    )));
+                }
+                Ok(n) => more += n as u64,
+                Err(Errno::EINTR) => {}
+                Err(_) if more == 0 => return Ok(()),
+                // The rest may be on its way.
+                Err(_) if poll::is_readable(stream.as_fd(), LINGERING_NS) == Ok(true) => {}
+                Err(_) => return Err(self.too_much(more)),
             }
         }
     }

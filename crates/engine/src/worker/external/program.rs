@@ -3,19 +3,18 @@
 
 use std::fs::File;
 use std::io::Seek;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use iolens_model::copy::External;
-use iolens_model::sender::{NODELAY, NODELAY_OFF, OUR_SEND_BUFFER, SEND_BUFFER, SenderTask};
+use iolens_model::sender::SenderTask;
 use iolens_sys::errno::Errno;
-use iolens_sys::kin::{self, Tree};
 use iolens_sys::launch::Begun;
-use iolens_sys::proc::Root;
-use iolens_sys::{affinity, clock, file, poll, socket, tcp, usage};
+use iolens_sys::{affinity, clock, file, poll};
 
-use super::{ENDED, Portion};
+use super::charged::TreeCharged;
+use super::{ENDED, Portion, socket};
 use crate::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
 use crate::spawn;
 use crate::worker::link;
@@ -28,39 +27,6 @@ const HEARING_NS: u64 = 1_000_000_000;
 
 /// Time between two looks whether it has, ns.
 const LOOK_NS: u64 = 1_000_000;
-
-/// What the processes of a program were charged so far.
-#[derive(Debug, PartialEq, Eq)]
-struct Charged {
-    processes: Vec<u32>,
-    cpu_ns: u64,
-    /// Of those that have ended.
-    buried_ticks: u64,
-}
-
-impl Charged {
-    /// Of a process and all that it has started; `None` where one of them cannot be read.
-    fn of(pid: u32) -> Option<Charged> {
-        let root = Root::real();
-        // Of one that has ended the tree is empty, and its clock is still there.
-        let mut processes = Tree::below(&root, pid).processes;
-        if processes.is_empty() {
-            processes.push(pid);
-        }
-        let cpu_ns =
-            processes.iter().map(|&pid| usage::cpu_ns_of(pid).ok()).sum::<Option<u64>>()?;
-        let buried = |&pid: &u32| kin::whole(&root, pid).map(|whole| whole.children_ticks);
-        let buried_ticks = processes.iter().map(buried).sum::<Option<u64>>()?;
-        Some(Charged { processes, cpu_ns, buried_ticks })
-    }
-
-    /// CPU time since an earlier reading, ns; `None` where processes came or went, whose part is
-    /// not known.
-    fn since(&self, earlier: &Charged) -> Option<u64> {
-        let same = |of: &Charged| (of.processes.clone(), of.buried_ticks);
-        (same(self) == same(earlier)).then(|| self.cpu_ns.saturating_sub(earlier.cpu_ns))
-    }
-}
 
 /// A program that is an arm, as the first thread has it.
 pub(crate) struct SendingProgram<'a> {
@@ -168,7 +134,7 @@ impl<'a> SendingProgram<'a> {
         let mut time = [0; 8];
         let mut filled = 0;
         while filled < time.len() {
-            match socket::recv(self.lane, &mut time[filled..]) {
+            match iolens_sys::socket::recv(self.lane, &mut time[filled..]) {
                 Ok(0) => return Err(Errno::ENODATA),
                 Ok(n) => filled += n,
                 Err(Errno::EINTR) => {}
@@ -178,48 +144,22 @@ impl<'a> SendingProgram<'a> {
         Ok(u64::from_le_bytes(time))
     }
 
-    /// The options of its connection, which are its own. That it may not be looked at is one of
-    /// these facts.
-    fn socket_facts(&self, begun: &Begun) -> Vec<Fact> {
-        let root = Root::real();
-        let mut sockets = Vec::new();
-        for pid in Tree::below(&root, begun.id()).processes {
-            match kin::sockets_of(&root, pid) {
-                Ok(own) => sockets.extend(own),
-                // It has ended meanwhile.
-                Err(Errno::ENOENT | Errno::ESRCH) => {}
-                Err(errno) => {
-                    return vec![("socket options", format!("cannot be read: {errno}"))];
-                }
-            }
-        }
-        let is_its = |fd: &OwnedFd| tcp::is_connected_to(fd.as_fd(), self.task.receiver);
-        let own = sockets.iter().find(|fd| is_its(fd)).map(|fd| tcp::read_back(fd.as_fd()));
-        let Some(Ok(own)) = own else { return Vec::new() };
-        let nodelay = if own.nodelay { "on" } else { NODELAY_OFF };
-        let mut facts = vec![
-            (NODELAY, nodelay.to_owned()),
-            (SEND_BUFFER, own.send_buffer_bytes.to_string()),
-            ("congestion control", own.congestion),
-        ];
-        // The lane has the options of our methods' connections.
-        let ours = tcp::read_back(self.lane).ok();
-        facts.extend(ours.map(|ours| (OUR_SEND_BUFFER, ours.send_buffer_bytes.to_string())));
-        facts
-    }
-
     fn send(&mut self, begun: &Begun) -> Result<Span, Errno> {
         let first_call_ns = self.hear_begin(begun)?;
         let is_first = self.facts.is_none();
         if is_first {
-            self.facts = Some(self.socket_facts(begun));
+            self.facts = Some(socket::facts(begun.id(), self.task.receiver, self.lane));
         }
-        let before = Charged::of(begun.id());
+        let before = TreeCharged::of(begun.id());
         // Every thread reads its receipt later.
         self.hear(begun)?;
-        let after = Charged::of(begun.id());
+        let after = TreeCharged::of(begun.id());
         // The kernel lets a send buffer grow while there is much to send (tcp(7)).
-        let later = if is_first { self.socket_facts(begun) } else { Vec::new() };
+        let later = if is_first {
+            socket::facts(begun.id(), self.task.receiver, self.lane)
+        } else {
+            Vec::new()
+        };
         if later.len() > 1 {
             self.facts = Some(later);
         }

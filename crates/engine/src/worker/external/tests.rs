@@ -68,10 +68,19 @@ fn gathered<T: Send>(
     let gather = |thread| {
         let (program, shared, door, lanes) = (&program, &shared, &door, &lanes[..]);
         let portion = PORTION();
-        let gathering =
-            Gathering { program, portion, shared, door, lanes, thread, receive_bytes: 4096, limit };
+        let gathering = Gathering {
+            program,
+            portion,
+            shared,
+            door,
+            lanes,
+            thread,
+            receive_bytes: 4096,
+            limit,
+            stays: false,
+        };
         let mut begun = 0;
-        let done = gathering.gather(&mut || begun += 1);
+        let done = gathering.gather(&mut Vec::new(), &mut || begun += 1);
         assert!(done.is_err() || begun == 1);
         // A thread that has failed ends the others.
         if done.is_err() {

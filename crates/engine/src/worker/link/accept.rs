@@ -42,7 +42,7 @@ impl Doors {
             listen(trial, address, &options, connections)
         };
         let mptcp = needs(|transport| transport == Transport::Mptcp).then(|| open(true));
-        let arms = (0..trial.arms.len()).filter(|&arm| trial.sender(arm).is_some());
+        let arms = (0..trial.arms.len()).filter(|&arm| trial.program(arm).is_some());
         let programs = arms.map(|arm| Ok((arm, open(false)?))).collect::<Result<_, Failure>>()?;
         Ok(Doors { tcp: open(false)?, mptcp: mptcp.transpose()?, programs })
     }

@@ -1,5 +1,6 @@
-//! What programs of the user's that send do otherwise than the methods beside them.
+//! What programs of the user's do otherwise than the methods beside them.
 
+use iolens_model::file::PROGRAM_READ_BYTES;
 use iolens_model::plan::Plan;
 use iolens_model::sender::{CONNECTIONS, NODELAY, NODELAY_OFF, OUR_SEND_BUFFER, SEND_BUFFER};
 use iolens_stats::analysis::Analysis;
@@ -19,6 +20,17 @@ pub struct SendBuffers {
     pub ours_bytes: u64,
 }
 
+/// What a program reads for each block.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReadByCalls {
+    /// Its name.
+    pub method: String,
+    /// Bytes that its system calls read.
+    pub bytes: f64,
+    /// Bytes of a block, which it was told.
+    pub block_bytes: u64,
+}
+
 /// The connections of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SenderConnections {
@@ -32,7 +44,7 @@ pub struct SenderConnections {
 
 /// What programs do otherwise than all others, which may be why they are faster or slower.
 pub(super) fn cautions(plan: &Plan, analysis: &Analysis) -> Vec<Finding> {
-    let names: Vec<&str> = plan.senders().iter().map(|program| &*program.name).collect();
+    let names: Vec<&str> = plan.programs().iter().map(|program| &*program.name).collect();
     let facts = || {
         let all = analysis.told.arm_facts.iter();
         all.filter(|fact| names.contains(&&*fact.arm))
@@ -62,7 +74,25 @@ pub(super) fn cautions(plan: &Plan, analysis: &Analysis) -> Vec<Finding> {
             ours_bytes,
         })
     });
+    let read = facts().filter(|fact| fact.name == PROGRAM_READ_BYTES).filter_map(|fact| {
+        let (bytes, block_bytes): (f64, _) = (fact.value.parse().ok()?, fact.cell.size.0);
+        let is_told = (bytes / block_bytes as f64 - 1.0).abs() <= READ_MORE_OR_LESS;
+        (!is_told).then(|| ReadByCalls { method: fact.arm.clone(), bytes, block_bytes })
+    });
+    let readers: Vec<ReadByCalls> = first_of_each(read);
+    let read = (!readers.is_empty()).then_some(Finding::ReadByCalls { readers });
     let senders = connections;
     let shared = (!senders.is_empty()).then_some(Finding::Connections { senders });
-    [shared, held_back, buffers].into_iter().flatten().collect()
+    [shared, held_back, buffers, read].into_iter().flatten().collect()
+}
+
+/// By so much of a block a program may read more or less: it reads what it is asked, too.
+const READ_MORE_OR_LESS: f64 = 0.02;
+
+/// One of each program: that with the smallest block.
+fn first_of_each(read: impl Iterator<Item = ReadByCalls>) -> Vec<ReadByCalls> {
+    let mut all: Vec<ReadByCalls> = read.collect();
+    all.sort_by(|a, b| (&a.method, a.block_bytes).cmp(&(&b.method, b.block_bytes)));
+    all.dedup_by(|later, first| later.method == first.method);
+    all
 }
