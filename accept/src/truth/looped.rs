@@ -1,0 +1,81 @@
+//! Programs that speak the loop protocol, as arms: what each does is known.
+
+use crate::prelude::*;
+
+const PROGRAM: &str = include_str!("looped.c");
+
+/// How far a program may be from the method that does the same, as a factor of time.
+const SAME: f64 = 1.05;
+
+/// How far what was planted may be from itself, as a factor.
+const PLANTED: f64 = 1.05;
+
+/// A run, the method that the program does the same as, and the program that does it once and
+/// twice in an operation.
+const WAYS: [(&str, &str, &str); 3] = [
+    ("syscall --calls getppid --bursts full", "getppid", "call TIMES"),
+    (
+        "file --engines pread --baseline pread --cache warm --consumer none \
+         --block-sizes 4KiB,64KiB --file-size 64MiB",
+        "pread",
+        "read TIMES {file} {block}",
+    ),
+    (
+        "net --loop --network loopback --methods send --baseline send --sizes 4KiB,64KiB",
+        "send",
+        "send TIMES {host} {port} {size}",
+    ),
+];
+
+/// How long a planted operation lasts, ns.
+const SPIN_NS: u64 = 20_000;
+
+fn measured(bench: &Bench, run: &str, programs: &[(&str, String)]) -> Res<Value> {
+    let run = format!("run {run} --threads 1 --budget 60s");
+    let mut job = bench.at_home(bench.iolens(&run));
+    for (name, command) in programs {
+        job = job.args(["--external", &format!("{name}=./looped {command}")]);
+    }
+    job.minutes(10).run()?;
+    bench.json("show last --json")
+}
+
+/// The rows of an arm, one for each size.
+fn rows<'a>(result: &'a Value, id: &str) -> Res<Vec<&'a Value>> {
+    let rows = result["cells"].as_array().context("no cells")?;
+    let own: Vec<&Value> = rows.iter().filter(|row| row["arm"] == id).collect();
+    ensure!(!own.is_empty(), "no row of {id}");
+    Ok(own)
+}
+
+/// Programs cost what our methods cost that do the same; twice the work and a stated time are read
+/// as what they are.
+pub fn check(bench: &Bench) -> Res {
+    bench.write("looped.c", PROGRAM)?;
+    bench.at_home(Job::of("cc -O2 -o looped looped.c")).success()?;
+    for (run, method, command) in WAYS {
+        let times = |times: &str| command.replace("TIMES", times);
+        let mut programs = vec![("once", times("1"))];
+        // Twice the bytes would not be what a message was told to have.
+        if method != "send" {
+            programs.push(("twice", times("2")));
+        }
+        let result = measured(bench, run, &programs)?;
+        for (name, _) in programs {
+            let (expect, most) = if name == "once" { (1.0, SAME) } else { (0.5, PLANTED) };
+            for row in rows(&result, name)? {
+                let ratio = row["ratio"].as_f64();
+                let ratio = ratio.with_context(|| format!("{name} failed: {}", row["reason"]))?;
+                let size = row["message_bytes"].as_u64().or(row["block_bytes"].as_u64());
+                let size = size.map_or_else(String::new, |bytes| format!(" at {bytes} bytes"));
+                let what = format!("{name} over {method}{size}");
+                bench.within(what, ratio / expect, 1.0 / most..=most);
+            }
+        }
+    }
+    let spin = ("spin", format!("spin {SPIN_NS}"));
+    let result = measured(bench, "syscall --calls getppid --bursts full", &[spin])?;
+    let took_ns = rows(&result, "spin")?[0]["ns_per_call"].as_f64().context("no time of spin")?;
+    bench.within("an operation of 20 µs", took_ns / SPIN_NS as f64, 0.99..=PLANTED);
+    Ok(())
+}
