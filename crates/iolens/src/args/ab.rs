@@ -13,6 +13,7 @@ iolens ab 'grep -c foo big.txt' 'rg -c foo big.txt'
 iolens ab --loop --names main,pr ../base/bench ./bench
 iolens ab --loop --with size=1KiB,64KiB 'node old.js {size}' 'node new.js {size}'
 iolens ab --loop --links --names main,pr 'out/main-*' 'out/pr-*'
+iolens ab --server './epoll {port}' './uring {port}'
 iolens ab suite.toml                       # a plan with several benches (docs/ab.md)
 
 With --loop a program says `ready`, reads a number N from its standard input, does N operations and
@@ -41,6 +42,12 @@ pub(crate) struct Ab {
     /// The commands speak the loop protocol: slices of operations instead of whole runs
     #[arg(long = "loop", help_heading = MEASURED)]
     pub(crate) is_loop: bool,
+    /// The commands are servers, each with {port}: models of `iolens run server`
+    #[arg(long, help_heading = MEASURED, conflicts_with_all = [
+        "against", "is_loop", "with", "links", "input", "prepare", "in_place", "ignore_exit",
+        "different_output", "slice", "start_limit", "no_calls", "judge", "markdown",
+    ])]
+    pub(crate) server: bool,
     /// Names of the commands, separated by commas [default: A,B,...]
     #[arg(long, value_name = "LIST", value_parser = values::words, help_heading = MEASURED)]
     pub(crate) names: Option<List<String>>,

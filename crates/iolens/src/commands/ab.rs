@@ -9,11 +9,11 @@ use iolens_report::ab;
 use iolens_report::screen::After;
 use iolens_stats::ab::AbAnalysis;
 
-use crate::args::{Ab, Show};
-use crate::commands::keep;
+use crate::args::{Ab, Run as RunArgs, Show};
 use crate::commands::report::{self, write_new};
 use crate::commands::run::{Session, header, random, said_of};
-use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, UNDECIDED, unusable};
+use crate::commands::{keep, run};
+use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, UNDECIDED, unusable, usage};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, AbMeans};
@@ -21,6 +21,9 @@ use crate::{output, places};
 
 /// Measures, judges, prints.
 pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
+    if args.server {
+        return servers(args, typed);
+    }
     let database = places::database(args.db.as_deref())?;
     let kept = |name| keep::path(&database, name).map(|path| (name, path));
     let kept = args.against.as_deref().map(kept).transpose()?;
@@ -50,6 +53,18 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     let page = page.map_err(|failure| failure.message);
     print(args, &run, &analysis, &page)?;
     Ok(ExitCode::from(exit_code(args.strict, &run, &analysis)))
+}
+
+/// Servers are a study of their own.
+fn servers(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
+    if let Some(Some(file)) = &args.json {
+        return Err(usage!(
+            "--json={} does not apply to --server\n  write --json > {}",
+            file.display(),
+            file.display()
+        ));
+    }
+    run::run(RunArgs::Study(Box::new(request::ab::servers(args)?)), typed)
 }
 
 /// Files of the user's are not written over.

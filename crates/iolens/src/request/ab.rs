@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use iolens_model::ab::{AbAxes, AbBench, AbMode, AbParameter, AbQuantity};
+use iolens_model::axes::Study;
 use iolens_model::copy::External;
 use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
 use iolens_model::units::Nanos;
 
 use crate::args::Ab;
+use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
 use crate::plan_file::ab::{AbFile, AbFileBench};
 use crate::{plan_file, values};
@@ -227,6 +229,35 @@ fn check_loop(axes: &AbAxes) -> Result<(), Failure> {
 
 /// A name for each command: those that are given, else letters, of which a baseline that is kept
 /// has the first.
+/// What `run server` is asked for with servers of the user's, the first as baseline.
+///
+/// Errors: what is wrong with a command or a name.
+pub(crate) fn servers(asked: &Ab) -> Result<Wishes, Failure> {
+    let names = names(asked.names.as_ref(), asked.commands.len(), false)?;
+    let external = names.iter().zip(&asked.commands).map(|(name, line)| {
+        let (name, argv) = (name.clone(), split(line)?);
+        Ok(External { name, argv })
+    });
+    Ok(Wishes {
+        study: Some(Study::Server),
+        baseline: names.first().cloned(),
+        external: external.collect::<Result<_, Failure>>()?,
+        methods: Some(names),
+        threshold: asked.threshold,
+        budget: asked.budget,
+        cpus: asked.cpus.clone(),
+        seed: asked.seed,
+        wait: asked.wait,
+        name: asked.name.clone(),
+        strict: asked.strict,
+        progress: asked.progress,
+        db: asked.db.clone(),
+        json: asked.json.is_some(),
+        verbose: asked.verbose,
+        ..Wishes::default()
+    })
+}
+
 fn names(stated: Option<&Vec<String>>, n: usize, is_kept: bool) -> Result<Vec<String>, Failure> {
     if n + usize::from(is_kept) < 2 {
         return Err(Failure::usage(

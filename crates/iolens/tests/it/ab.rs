@@ -309,3 +309,14 @@ fn what_are_no_links_of_one_source_is_told_at_once() {
     let flags = "--loop --links --against v1";
     ab(&place, flags, &["PLACE/one-*"]).ended(2).says("cannot be used with");
 }
+
+#[test]
+fn servers_are_models_of_run_server() {
+    let place = Place::new();
+    // Too short for the study that it is.
+    let flags = "--server --names old,new --budget 1s --progress none";
+    let said = ab(&place, flags, &["true {port}", "false {port}"]).ended(2);
+    said.says("a budget of 1.00 s is shorter than one pass over 6 cells");
+    ab(&place, "--server", &["true", "false {port}"]).ended(2).says("--external A lacks {port}");
+    ab(&place, "--server --loop", &["true {port}", "false {port}"]).ended(2).says("--loop");
+}

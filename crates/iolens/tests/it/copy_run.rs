@@ -103,9 +103,9 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
     program("copy", &["a=x {src}"], "lacks {dst}");
     program("copy", &["a=x {src} {dst}", "a=y {src} {dst}"], "--external a is there twice");
     program(
-        "file",
+        "write",
         &["a=x {src} {dst}"],
-        "run file has no --external; it belongs to run net, copy and server",
+        "run write has no --external; it belongs to run net, syscall, file, copy and server",
     );
     place.fails(&format!("{RUN} --dir PLACE/nowhere"), 4, "nowhere");
 }
