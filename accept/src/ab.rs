@@ -2,6 +2,7 @@
 
 use crate::prelude::*;
 
+mod links;
 mod rivals;
 
 pub const FUNCTIONS: Functions = &[
@@ -11,6 +12,8 @@ pub const FUNCTIONS: Functions = &[
     ("copied", copied),
     ("calls", calls),
     ("hyperfine", rivals::hyperfine),
+    ("links", links::links),
+    ("power", links::power),
 ];
 
 /// The program, whose operations are of a stated amount.
@@ -37,6 +40,8 @@ struct Contrast {
     verdict: String,
     change: f64,
     interval: [f64; 2],
+    /// The slowdown that it sees nine times in ten within the budget, as a fraction.
+    seen: Option<f64>,
 }
 
 /// Compares two commands; their contrasts by time and by CPU time, and what it took, s.
@@ -54,6 +59,7 @@ fn compared(bench: &Bench, flags: &str, commands: [&str; 2]) -> Res<([Contrast; 
             verdict: own["verdict"].as_str().unwrap_or_default().to_owned(),
             change: number(&own["change"])?,
             interval: [number(&interval[0])?, number(&interval[1])?],
+            seen: own["power"]["at_budget"].as_f64(),
         })
     };
     Ok(([contrast("time")?, contrast("cpu")?], result["seconds"].as_f64().unwrap_or(0.0)))

@@ -1,0 +1,103 @@
+//! Links of one source: SQLite, relinked behind as many bytes of padding.
+
+use std::path::PathBuf;
+
+use super::{KINDS, built, compared, times};
+use crate::prelude::*;
+
+const QUERY: &str = include_str!("query.c");
+
+/// Links of each of two sides.
+const LINKS: u32 = 8;
+
+/// Where cargo keeps the source of SQLite that iolens itself is built with.
+fn amalgamation() -> Res<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let registries = fs::read_dir(home.context("no HOME")?.join("registry/src"))?;
+    let found = registries.flatten().filter_map(|registry| {
+        let crates = fs::read_dir(registry.path()).ok()?.flatten();
+        let mut all = crates.map(|one| one.path().join("sqlite3/sqlite3.c"));
+        all.find(|path| path.is_file())
+    });
+    found.last().context("cargo has no libsqlite3-sys with its source")
+}
+
+/// Sixteen links of the same objects, eight called `a` and eight `b`.
+fn linked(bench: &Bench) -> Res {
+    let source = amalgamation()?;
+    let folder = source.parent().context("no folder")?.display().to_string();
+    bench.write("query.c", QUERY)?;
+    let flags = "-O2 -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION";
+    let compile = format!("cc {flags} -I {folder} -c query.c {}", source.display());
+    bench.at_home(Job::of(compile)).minutes(10).success()?;
+    for link in 1..=2 * LINKS {
+        let padding = link * link * 16 % 4096 + 16;
+        bench.write("pad.s", &format!(".text\n.skip {padding}, 0x90\n"))?;
+        let side = if link % 2 == 1 { "a" } else { "b" };
+        let link = format!("cc -o {side}-{link} pad.s query.o sqlite3.o -lm");
+        bench.at_home(Job::of(link)).success()?;
+    }
+    Ok(())
+}
+
+/// Two sides of links that differ in nothing but where their code lies.
+pub fn links(bench: &Bench) -> Res {
+    linked(bench)?;
+    let (mut slower, mut changes) = (0, Vec::new());
+    for _ in 0..times() {
+        let flags = "--loop --links --threshold 2% --budget 60s";
+        let (contrasts, _) = compared(bench, flags, ["a-*", "b-*"])?;
+        slower += contrasts.iter().filter(|one| one.verdict == "SLOWER").count();
+        let worst = contrasts.iter().map(|one| one.change * 100.0);
+        changes.push(worst.fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a }));
+    }
+    let changes: Vec<String> = changes.iter().map(|change| format!("{change:+.2}")).collect();
+    bench.note("eight links against eight, changes in %", changes.join(", "));
+    bench.same("SLOWER among them", slower, 0);
+    let (mut slower, mut build, mut largest) = (0, 0, 0.0);
+    for (one, other) in (1..=LINKS).flat_map(|b| (1..b).map(move |a| (2 * a - 1, 2 * b - 1))) {
+        let commands = [format!("./a-{one}"), format!("./a-{other}")];
+        let flags = "--loop --threshold 2% --budget 6s";
+        let (contrasts, _) = compared(bench, flags, commands.each_ref().map(String::as_str))?;
+        for contrast in contrasts {
+            slower += u32::from(contrast.verdict == "SLOWER");
+            build += u32::from(contrast.verdict == "BUILD");
+            largest = f64::max(largest, contrast.change.abs());
+        }
+    }
+    let words = format!("{build} BUILD, largest change {:.1} %", largest * 100.0);
+    bench.note("one link against one, 28 pairs by time and by CPU time", words);
+    bench.same("SLOWER among them", slower, 0);
+    Ok(())
+}
+
+/// Of slowdowns as large as what a run says that it sees nine times in ten, that many are found.
+pub fn power(bench: &Bench) -> Res {
+    built(bench)?;
+    let flags = "--loop --threshold 1% --judge cpu --budget 2s";
+    let runs = times() * 5;
+    for kind in KINDS {
+        let same = [format!("./work {kind} 1000"), format!("./copy {kind} 1000")];
+        let mut stated: Vec<f64> = Vec::new();
+        for _ in 0..times() {
+            let (contrasts, _) = compared(bench, flags, same.each_ref().map(String::as_str))?;
+            stated.extend(contrasts[1].seen);
+        }
+        stated.sort_by(f64::total_cmp);
+        let seen = *stated.get(stated.len() / 2).context("no run states its power")?;
+        let amount = (1000.0 * (1.0 + seen)).round();
+        let planted = [format!("./work {kind} 1000"), format!("./work {kind} {amount}")];
+        let mut slower = 0;
+        for _ in 0..runs {
+            let (contrasts, _) = compared(bench, flags, planted.each_ref().map(String::as_str))?;
+            slower += u32::from(contrasts[1].verdict == "SLOWER");
+        }
+        let share = f64::from(slower) / f64::from(runs);
+        let what = format!("{kind}: {:.1} % planted, as stated; SLOWER in", seen * 100.0);
+        // Of a hundred; of fewer, what 90 % of them may come to.
+        let spread = 3.0 * (0.9 * 0.1 / f64::from(runs)).sqrt();
+        bench.within(what, share, 0.9 - spread..=1.0);
+    }
+    Ok(())
+}
