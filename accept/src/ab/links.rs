@@ -33,7 +33,7 @@ fn linked(bench: &Bench) -> Res {
     bench.at_home(Job::of(compile)).minutes(10).success()?;
     for link in 1..=2 * LINKS {
         let padding = link * link * 16 % 4096 + 16;
-        bench.write("pad.s", &format!(".text\n.skip {padding}, 0x90\n"))?;
+        bench.write("pad.s", format!(".text\n.skip {padding}, 0x90\n"))?;
         let side = if link % 2 == 1 { "a" } else { "b" };
         let link = format!("cc -o {side}-{link} pad.s query.o sqlite3.o -lm");
         bench.at_home(Job::of(link)).success()?;
