@@ -1,6 +1,7 @@
 // Programs that speak the loop protocol. looped call CALLS | read CALLS FILE BLOCK | spin NS |
-// send MESSAGES HOST PORT SIZE: an operation is so many system calls, reads of the same block, or
-// messages, or lasts so long.
+// send MESSAGES HOST PORT SIZE: an operation is so many system calls, reads of a block, or
+// messages, or lasts so long. Blocks follow each other, and messages come from a ring of 256 KiB, as
+// those of iolens do.
 #include <arpa/inet.h>
 #include <err.h>
 #include <fcntl.h>
@@ -18,13 +19,21 @@ static int fd;
 static char *memory;
 
 static void call(void) {
-	for (long i = 0; i < times; i++) syscall(SYS_getppid);
+	for (long i = 0; i < times; i++) {
+#ifdef __x86_64__
+		long result = SYS_getppid;
+		__asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+#else
+		syscall(SYS_getppid);
+#endif
+	}
 }
 
 static void read_block(void) {
-	for (long i = 0; i < times; i++)
+	for (long i = 0; i < times; i++) {
 		if (pread(fd, memory, block, at * block) != block) err(2, "pread");
-	if (++at == blocks) at = 0;
+		if (++at == blocks) at = 0;
+	}
 }
 
 static long now(void) {
@@ -38,9 +47,12 @@ static void spin(void) {
 }
 
 static void send_message(void) {
-	for (long i = 0; i < times; i++)
+	for (long i = 0; i < times; i++) {
+		const char *message = memory + at * block;
 		for (long sent = 0, n; sent < block; sent += n)
-			if ((n = send(fd, memory + sent, block - sent, 0)) < 0) err(2, "send");
+			if ((n = send(fd, message + sent, block - sent, 0)) < 0) err(2, "send");
+		if (++at == blocks) at = 0;
+	}
 }
 
 static void connect_to(const char *host, const char *port) {
@@ -70,8 +82,11 @@ int main(int argc, char **argv) {
 		block = atol(argv[5]);
 		connect_to(argv[3], argv[4]);
 	}
-	if (block && !(memory = aligned_alloc(4096, block < 4096 ? 4096 : block))) err(1, "memory");
-	if (memory) memset(memory, 1, block);
+	long bytes = 1 << 20;
+	if (work == send_message) blocks = block < (256 << 10) ? (256 << 10) / block : 1;
+	if (block > bytes) bytes = block;
+	if (!(memory = aligned_alloc(4096, bytes))) err(1, "memory");
+	memset(memory, 1, bytes);
 	char line[64];
 	for (puts("ready"), fflush(stdout); fgets(line, sizeof line, stdin); puts("ok"), fflush(stdout))
 		for (long n = atol(line); n > 0; n--) work();

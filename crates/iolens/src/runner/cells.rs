@@ -44,9 +44,16 @@ const SLICES_OF_PATIENCE: u64 = 20;
 /// A trial may take this and ten times what is expected of it.
 pub(super) const TRIAL_MIN: Nanos = Nanos(30_000_000_000);
 
-/// How long slices last at least where an arm is a program of the user's, which starts in each of
-/// its own: outside of the clock, but that takes some milliseconds.
-const PROGRAM_SLICE: Nanos = Nanos(50_000_000);
+/// How long slices last at least where an arm is a program of the user's. One that runs once starts
+/// in each of its own: outside of the clock, but that takes some milliseconds. One that loops is
+/// asked in each of its own, which takes some 20 µs within the clock.
+fn slice_of_programs(plan: &Plan) -> Nanos {
+    match (plan.programs(), plan.programs_loop()) {
+        ([], _) => Nanos(0),
+        (_, false) => Nanos(50_000_000),
+        (_, true) => Nanos(5_000_000),
+    }
+}
 
 /// The untimed burst before a single long slice is cut from this much work.
 const CLASSIC_TARGET: Nanos = Nanos(100_000_000);
@@ -189,7 +196,7 @@ impl CellState {
         // they must be at work together.
         let several = cell.is_alone() && cell.threads > 1;
         let slice = if several { Nanos(slice.0.saturating_mul(SEVERAL_THREADS)) } else { slice };
-        let slice = if plan.whole_programs().is_empty() { slice } else { slice.max(PROGRAM_SLICE) };
+        let slice = slice.max(slice_of_programs(plan));
         let limits = Limits::here();
         let group = |(id, arms): (usize, Vec<Arm>)| {
             let mut group = Group::new(id);

@@ -220,8 +220,17 @@ impl Sender for LoopedProgram<'_> {
         }
         match self.talk.ask(&self.request, self.limit_ns, &|| false) {
             Ok(answered) => {
-                let first_call_ns = answered.begin_ns;
-                let last_call_ns = first_call_ns + answered.took_ns;
+                let last_call_ns = answered.begin_ns + answered.took_ns;
+                let own_ns = answered.answer.own_ns.unwrap_or(answered.took_ns);
+                if own_ns > answered.took_ns {
+                    self.trouble = Some(self.failed(format!(
+                        "says ns={own_ns} of a slice that took {} ns",
+                        answered.took_ns
+                    )));
+                    return Err(Errno::EIO);
+                }
+                // Where it has timed itself, being asked is not in its time.
+                let first_call_ns = last_call_ns - own_ns;
                 self.answered = Some(answered);
                 self.tally.messages += self.operations;
                 self.tally.bytes += self.operations.saturating_mul(self.operation_bytes);
