@@ -12,7 +12,7 @@
 
 mod refused;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use iolens_model::ab::{AbAxes, AbQuantity, AbSetting};
 use iolens_model::run::RunHeader;
@@ -228,11 +228,11 @@ impl AbComparison {
 }
 
 /// What holds for every change of a comparison.
-struct Rules {
-    delta: f64,
-    claims: u32,
+pub(super) struct Rules {
+    pub(super) delta: f64,
+    pub(super) claims: u32,
     /// Whether both sides are one run, whose trials differ by nothing.
-    is_one_run: bool,
+    pub(super) is_one_run: bool,
 }
 
 impl Rules {
@@ -243,13 +243,13 @@ impl Rules {
 }
 
 /// One setting in both runs.
-struct Pair<'a> {
-    sides: [AbSide<'a>; 2],
-    cells: [&'a AbCell; 2],
+pub(super) struct Pair<'a> {
+    pub(super) sides: [AbSide<'a>; 2],
+    pub(super) cells: [&'a AbCell; 2],
 }
 
 impl Pair<'_> {
-    fn change(&self, arms: [usize; 2], quantity: AbQuantity, rules: &Rules) -> AbChange {
+    pub(super) fn change(&self, arms: [usize; 2], quantity: AbQuantity, rules: &Rules) -> AbChange {
         let contrasts = [0, 1].map(|side| contrast(self.cells[side], arms[side], quantity));
         let (error, both) = (rules.error(), (contrasts[0], contrasts[1]));
         let between = |error| match both {
@@ -259,7 +259,7 @@ impl Pair<'_> {
         };
         let layout_allowance = self.allowance(arms, contrasts);
         let bounds = Bounds { delta: rules.delta, allowance: layout_allowance };
-        let unusable = [0, 1].map(|side| self.unusable(side, arms[side], quantity, error));
+        let unusable = [0, 1].map(|side| unusable(self.cells[side], arms[side], quantity, error));
         let (verdict, reason) = match (between(2.0 * error), between(error)) {
             (Some(one_sided), Some(interval)) if unusable == [None, None] => {
                 let noise = |side: usize| self.noise(side, (arms[side], quantity), rules);
@@ -297,30 +297,6 @@ impl Pair<'_> {
         own.reduce(|a, b| a + b)
     }
 
-    fn unusable(
-        &self,
-        side: usize,
-        arm: usize,
-        quantity: AbQuantity,
-        error: f64,
-    ) -> Option<AbUnusable> {
-        let Some(contrast) = contrast(self.cells[side], arm, quantity) else {
-            let mut missing = self.cells[side].judgement.missing.iter();
-            let own = missing.find(|missing| (missing.arm, missing.quantity) == (arm, quantity));
-            let why = own.map_or(AbMissingWhy::OfArm, |missing| missing.why);
-            return Some(AbUnusable::Missing { why });
-        };
-        let units = contrast.units;
-        match contrast.reason {
-            AbReason::CopiesDiffer { of, .. } => Some(AbUnusable::CopiesDiffer { of }),
-            _ if units < AB_UNITS_MIN => Some(AbUnusable::TooFew { units, least: AB_UNITS_MIN }),
-            _ => match contrast.sample.interval(error) {
-                Some(interval) if is_finite(interval) => None,
-                _ => Some(AbUnusable::NoInterval { units }),
-            },
-        }
-    }
-
     /// Copies in a run that are not known to be equal within the threshold.
     fn noise(&self, side: usize, own: (usize, AbQuantity), rules: &Rules) -> Option<AbNoise> {
         let (arm, quantity) = own;
@@ -333,6 +309,30 @@ impl Pair<'_> {
             let is_wide = half.is_none_or(|half| half > rules.delta.ln_1p());
             is_wide.then(|| AbNoise { of: copies.arm, half_width: half.map(change) })
         })
+    }
+}
+
+/// Why a run says nothing of an arm, where that is so, at this chance of an interval to miss.
+pub(super) fn unusable(
+    cell: &AbCell,
+    arm: usize,
+    quantity: AbQuantity,
+    error: f64,
+) -> Option<AbUnusable> {
+    let Some(contrast) = contrast(cell, arm, quantity) else {
+        let mut missing = cell.judgement.missing.iter();
+        let own = missing.find(|missing| (missing.arm, missing.quantity) == (arm, quantity));
+        let why = own.map_or(AbMissingWhy::OfArm, |missing| missing.why);
+        return Some(AbUnusable::Missing { why });
+    };
+    let units = contrast.units;
+    match contrast.reason {
+        AbReason::CopiesDiffer { of, .. } => Some(AbUnusable::CopiesDiffer { of }),
+        _ if units < AB_UNITS_MIN => Some(AbUnusable::TooFew { units, least: AB_UNITS_MIN }),
+        _ => match contrast.sample.interval(error) {
+            Some(interval) if is_finite(interval) => None,
+            _ => Some(AbUnusable::NoInterval { units }),
+        },
     }
 }
 
@@ -357,12 +357,12 @@ fn is_finite(interval: Interval) -> bool {
     interval.low.is_finite() && interval.high.is_finite()
 }
 
-fn contrast(cell: &AbCell, arm: usize, quantity: AbQuantity) -> Option<&AbContrast> {
+pub(super) fn contrast(cell: &AbCell, arm: usize, quantity: AbQuantity) -> Option<&AbContrast> {
     let mut all = cell.judgement.contrasts.iter();
     all.find(|contrast| (contrast.arm, contrast.quantity) == (arm, quantity))
 }
 
-fn standing(contrast: Option<&AbContrast>) -> AbStanding {
+pub(super) fn standing(contrast: Option<&AbContrast>) -> AbStanding {
     AbStanding {
         units: contrast.map_or(0, |contrast| contrast.units),
         change: contrast.and_then(|contrast| contrast.change),
@@ -371,11 +371,11 @@ fn standing(contrast: Option<&AbContrast>) -> AbStanding {
     }
 }
 
-fn axes<'a>(side: &AbSide<'a>) -> Option<&'a AbAxes> {
+pub(super) fn axes<'a>(side: &AbSide<'a>) -> Option<&'a AbAxes> {
     side.header.plan.ab()
 }
 
-fn name(side: &AbSide<'_>, arm: usize) -> String {
+pub(super) fn name(side: &AbSide<'_>, arm: usize) -> String {
     let program = axes(side).and_then(|axes| axes.programs.get(arm));
     program.map(|program| program.name.clone()).unwrap_or_default()
 }
