@@ -182,6 +182,10 @@ pub(crate) struct History {
     /// Only the program of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) arm: Option<String>,
+    /// Runs of which each has the program of the run before as its baseline: step by step, without
+    /// one baseline for all
+    #[arg(long, conflicts_with = "baseline")]
+    pub(crate) chain: bool,
     /// The newest N runs of each series
     #[arg(long, value_name = "N", default_value = "15",
           value_parser = clap::value_parser!(u32).range(2..))]

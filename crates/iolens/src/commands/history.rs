@@ -98,6 +98,7 @@ fn wanted(args: &History, database: &Path, headers: &[RunHeader]) -> Result<AbWa
         arm: arm.cloned(),
         last: usize::try_from(args.last).ok(),
         quantity: args.quantity,
+        is_chain: args.chain,
     })
 }
 
@@ -126,19 +127,25 @@ fn baseline(
 }
 
 fn nothing_joined(joined: &AbJoined, args: &History) -> Failure {
-    let name = args.baseline.as_deref().unwrap_or("NAME");
     let left: Vec<String> = joined
         .left_out
         .iter()
         .map(|left| format!("\n  left out: {}", report::left_words(left)))
         .collect();
-    let keep = match args.baseline {
-        Some(_) => String::new(),
-        None => format!("iolens keep PROGRAM --as {name}, then "),
-    };
-    unusable!(
-        "no two runs are beside one baseline file, with the same arguments and settings{}\n  \
-         {keep}iolens ab --against {name} COMMAND, today and after each change",
-        left.concat()
-    )
+    let left = left.concat();
+    match &args.baseline {
+        _ if args.chain => unusable!(
+            "no run has the program of an earlier one as its baseline, with the same arguments and \
+             settings{left}\n  iolens ab OLD NEW, and after the next change: iolens ab NEW NEWER"
+        ),
+        Some(name) => unusable!(
+            "no two runs are beside {name} with the same arguments and settings{left}\n  \
+             iolens ab --against {name} COMMAND, today and after each change"
+        ),
+        None => unusable!(
+            "no two runs are beside one baseline file with the same arguments and settings{left}\n  \
+             iolens keep PROGRAM --as NAME, then iolens ab --against NAME COMMAND, today and after \
+             each change"
+        ),
+    }
 }

@@ -58,3 +58,28 @@ fn the_run_that_became_slower_is_found_beside_a_kept_program() {
     assert!(place.read("history.md").contains("| SLOWER |"));
     place.refuses("history --markdown=PLACE/history.md", 2, "exists");
 }
+
+#[test]
+fn runs_that_follow_each_other_are_a_chain() {
+    let place = with_programs();
+    for (nth, times) in [(1, 1), (2, 3)] {
+        let text = LOOP.replace("n * $1", &format!("{times} * n * $1")) + &format!("# {nth}\n");
+        program(&place, &format!("loop{nth}"), &text);
+    }
+    let flags = "--loop --judge cpu --threshold 30% --budget 20s --no-calls --names base,head";
+    let follow = |base: &str, head: &str| {
+        let commands = [base, head].map(|name| format!("PLACE/{name} 20"));
+        let code = ab(&place, flags, &[&commands[0], &commands[1]]).code;
+        assert!(matches!(code, Some(0 | 1)), "{code:?}");
+    };
+    follow("loop", "loop1");
+    place.refuses("history --chain", 4, "no run has the program of an earlier one");
+    follow("loop1", "loop2");
+    let result = place.json("history --chain --json");
+    let [series] = list(&result["series"]) else { panic!("{result}") };
+    assert_eq!((&series["chain"], &result["claims"]), (&true.into(), &3.into()));
+    let verdicts = of_runs(series, |run| run["step"]["verdict"].clone());
+    assert_eq!(verdicts, ["EQUIVALENT", "SLOWER"]);
+    place.run("history --chain").ended(0).prints("all steps together: +");
+    place.refuses("history v1 --chain", 2, "cannot be used with");
+}

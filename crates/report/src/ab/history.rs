@@ -10,7 +10,7 @@ use iolens_document::plain::folded;
 use iolens_document::table::{self, Filled, Table};
 use iolens_document::{Align, Block, Column, Grid, Screen, Style, Text, terminal};
 use iolens_model::{moment, secret, shell};
-use iolens_stats::ab::{AbHistory, AbNamed, AbRow, AbSeries, AbStep, AbVerdict};
+use iolens_stats::ab::{AbHistory, AbNamed, AbRow, AbSeries, AbVerdict};
 use iolens_stats::analysis::Interval;
 
 use self::words::{beyond, cautions, left_out, next, sentences, trust};
@@ -23,8 +23,9 @@ use crate::text::one_line;
 pub use self::json::{SCHEMA, json};
 pub use self::words::left_words;
 
-/// Rows of all series together that a first screen shows.
-const ROWS_SHOWN: usize = 20;
+/// Lines of all tables together that a first screen shows, and those of a table besides its rows.
+const LINES_SHOWN: usize = 24;
+const LINES_BESIDE: usize = 3;
 
 /// Columns from which dates have times and changes verdicts, and from which runs have names.
 const WITH_TIMES: usize = 90;
@@ -41,25 +42,21 @@ pub fn text(history: &AbHistory, is_verbose: bool, style: &Style) -> String {
 #[must_use]
 pub fn markdown(history: &AbHistory) -> String {
     let screen = screen(history, true, WITH_NAMES);
-    let mut out = markdown_head(&screen);
+    let (head, answers) = (markdown_head(&screen), markdown_answers(&screen));
     match &history.series[..] {
-        [one] => out.push_str(&format!("{}\n", numbers(history, one).markdown())),
+        [one] => format!("{head}{}\n{answers}", numbers(history, one).markdown()),
         all => {
-            for series in all {
-                let table = numbers(history, series).markdown();
-                out.push_str(&folded(&label(history, series), &table));
-            }
-            out.push('\n');
+            let fold =
+                |series| folded(&label(history, series), &numbers(history, series).markdown());
+            format!("{head}{answers}{}", all.iter().map(fold).collect::<String>())
         }
     }
-    out.push_str(&markdown_answers(&screen));
-    out
 }
 
 fn screen(history: &AbHistory, is_verbose: bool, columns: usize) -> Screen {
     let series = &history.series;
-    let rows: usize = series.iter().map(|series| series.rows.len()).sum();
-    let is_short = series.len() > 1 && rows > ROWS_SHOWN && !is_verbose;
+    let lines: usize = series.iter().map(|series| series.rows.len() + LINES_BESIDE).sum();
+    let is_short = series.len() > 1 && lines > LINES_SHOWN && !is_verbose;
     let mut screen = Screen {
         header: Text::parts(header(history)),
         effort: Text::parts(effort(history)),
@@ -83,8 +80,17 @@ fn screen(history: &AbHistory, is_verbose: bool, columns: usize) -> Screen {
 
 /// `pr against v1.4 (0f3a91c0)`.
 fn versus(series: &AbSeries) -> String {
-    let baseline = &series.baseline;
-    format!("{} against {} ({})", series.arm.name, baseline.name, short(baseline))
+    let AbSeries { baseline, arm, .. } = series;
+    let to = if series.is_chain { "since" } else { "against" };
+    format!("{} {to} {} ({})", arm.name, baseline.name, short(baseline))
+}
+
+/// What a run's change is against.
+fn standing_head(series: &AbSeries) -> String {
+    match series.is_chain {
+        true => format!("since {} [95%]", short(&series.baseline)),
+        false => format!("vs {} [95%]", series.baseline.name),
+    }
 }
 
 /// What tells a series from the others; nothing of the only one.
@@ -136,6 +142,7 @@ fn header(history: &AbHistory) -> Vec<String> {
         common(&command),
         common(&|series| setting_words(&series.setting)),
         (several != 1).then(|| format!("{several} series")),
+        common(&|series| if series.is_chain { "chain" } else { "" }.to_owned()),
         common(&|series| mode(series.setting.mode).to_owned()),
     ];
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect()
@@ -211,7 +218,7 @@ fn grid(history: &AbHistory, series: &AbSeries, columns: usize) -> Grid {
             (Column::left(""), vec![row.run.clone()]),
             (Column::left("file"), vec![file(row, before)]),
             (
-                Column::of(format!("vs {} [95%]", series.baseline.name), &PARTS),
+                Column::of(standing_head(series), &PARTS),
                 parts(row.standing.change, row.standing.pointwise, verdict(row)),
             ),
             (Column::of(step_head(history), &PARTS), step(row)),
@@ -254,9 +261,7 @@ fn step(row: &AbRow) -> Vec<String> {
     match (&row.step, &row.unusable) {
         (_, Some(_)) => vec!["not compared".to_owned()],
         (None, None) => vec![String::new(); 4],
-        (Some(AbStep { change, .. }), None) => {
-            parts(change.change, change.simultaneous, Some(change.verdict))
-        }
+        (Some(step), None) => parts(step.change, step.simultaneous, Some(step.verdict)),
     }
 }
 
@@ -284,12 +289,14 @@ fn mark(verdict: AbVerdict) -> &'static str {
 fn legend(history: &AbHistory, is_short: bool) -> Vec<Text> {
     let steps = |series: &AbSeries| {
         let steps: Vec<AbVerdict> =
-            series.steps().filter(|_| !is_short).map(|(_, step)| step.change.verdict).collect();
+            series.steps().filter(|_| !is_short).map(|(_, step)| step.verdict).collect();
         let rows = series.rows.iter().filter(|_| !is_short).chain(series.rows.last());
         rows.filter_map(|row| row.standing.verdict).chain(steps).collect::<Vec<_>>()
     };
     let all: Vec<AbVerdict> = history.series.iter().flat_map(steps).collect();
-    let delta = percent(history.series.iter().map(|series| series.delta).fold(0.0, f64::max));
+    let mut deltas = history.series.iter().map(|series| percent(series.delta));
+    let first = deltas.next().unwrap_or_default();
+    let delta = if deltas.all(|delta| delta == first) { first } else { "the threshold".to_owned() };
     let known = [
         (AbVerdict::Equivalent, format!("= EQUIVALENT within {delta}")),
         (AbVerdict::Small, format!("~ SMALL: maybe less than {delta}")),
@@ -307,9 +314,9 @@ fn overview(history: &AbHistory) -> Grid {
         let now = newest.map(|now| parts(now.change, now.pointwise, now.verdict));
         let when = When::of(series, 0);
         let largest = beyond(series).into_iter().next().map(|(row, step)| {
-            let change = step.change.change.map_or_else(String::new, signed);
+            let change = step.change.map_or_else(String::new, signed);
             let day = when.shown(row);
-            vec![change, step.change.verdict.word().to_owned(), format!("{} {day}", row.run)]
+            vec![change, step.verdict.word().to_owned(), format!("{} {day}", row.run)]
         });
         vec![
             (Column::left(""), vec![label(history, series)]),
@@ -332,29 +339,25 @@ fn numbers(history: &AbHistory, series: &AbSeries) -> Table {
     };
     let row = |row: &AbRow| -> Vec<Filled> {
         let standing = &row.standing;
-        let change = row.step.as_ref().map(|step| &step.change);
+        let step = row.step.as_ref();
         let word = |verdict: Option<AbVerdict>| verdict.map_or("", AbVerdict::word);
         vec![
             table::left("date (UTC)", "", date(row)),
             table::left("run", "", row.run.clone()),
             table::left("file", "", short(&row.arm)),
-            table::right(
-                &format!("vs {} [95%]", series.baseline.name),
-                "",
-                shown(standing.change, standing.pointwise),
-            ),
+            table::right(&standing_head(series), "", shown(standing.change, standing.pointwise)),
             table::left("verdict", "", word(standing.verdict)),
             table::right(
                 &step_head(history),
                 "",
-                change.map_or_else(String::new, |of| shown(of.change, of.simultaneous)),
+                step.map_or_else(String::new, |step| shown(step.change, step.simultaneous)),
             ),
             table::left(
-                "step",
+                "verdict of the step",
                 "",
                 match row.unusable {
                     Some(_) => "not compared",
-                    None => word(change.map(|change| change.verdict)),
+                    None => word(step.map(|step| step.verdict)),
                 },
             ),
         ]

@@ -237,7 +237,7 @@ pub(super) struct Rules {
 
 impl Rules {
     /// The chance with which an interval may miss.
-    fn error(&self) -> f64 {
+    pub(super) fn error(&self) -> f64 {
         0.05 / f64::from(self.claims)
     }
 }
@@ -262,7 +262,7 @@ impl Pair<'_> {
         let unusable = [0, 1].map(|side| unusable(self.cells[side], arms[side], quantity, error));
         let (verdict, reason) = match (between(2.0 * error), between(error)) {
             (Some(one_sided), Some(interval)) if unusable == [None, None] => {
-                let noise = |side: usize| self.noise(side, (arms[side], quantity), rules);
+                let noise = |side: usize| noise(self.cells[side], (arms[side], quantity), rules);
                 let mut sides = if rules.is_one_run { 0..0 } else { 0..2 };
                 let noise = sides.find_map(noise);
                 let (verdict, reason) = bounds.conclude([one_sided, interval], noise);
@@ -296,20 +296,6 @@ impl Pair<'_> {
         let own = contrasts.into_iter().flatten().filter_map(|contrast| contrast.layout_allowance);
         own.reduce(|a, b| a + b)
     }
-
-    /// Copies in a run that are not known to be equal within the threshold.
-    fn noise(&self, side: usize, own: (usize, AbQuantity), rules: &Rules) -> Option<AbNoise> {
-        let (arm, quantity) = own;
-        let copies = self.cells[side].judgement.copies.iter();
-        let mut own = copies
-            .filter(|copies| copies.quantity == quantity && (copies.arm == 0 || copies.arm == arm));
-        own.find_map(|copies| {
-            let interval = copies.sample.interval(rules.error());
-            let half = interval.map(|interval| (interval.high - interval.low) / 2.0);
-            let is_wide = half.is_none_or(|half| half > rules.delta.ln_1p());
-            is_wide.then(|| AbNoise { of: copies.arm, half_width: half.map(change) })
-        })
-    }
 }
 
 /// Why a run says nothing of an arm, where that is so, at this chance of an interval to miss.
@@ -336,6 +322,20 @@ pub(super) fn unusable(
     }
 }
 
+/// Copies in a run that are not known to be equal within the threshold.
+pub(super) fn noise(cell: &AbCell, own: (usize, AbQuantity), rules: &Rules) -> Option<AbNoise> {
+    let (arm, quantity) = own;
+    let copies = cell.judgement.copies.iter();
+    let mut own = copies
+        .filter(|copies| copies.quantity == quantity && (copies.arm == 0 || copies.arm == arm));
+    own.find_map(|copies| {
+        let interval = copies.sample.interval(rules.error());
+        let half = interval.map(|interval| (interval.high - interval.low) / 2.0);
+        let is_wide = half.is_none_or(|half| half > rules.delta.ln_1p());
+        is_wide.then(|| AbNoise { of: copies.arm, half_width: half.map(change) })
+    })
+}
+
 /// The interval of the second's logarithm less the first's, that misses with this chance.
 fn between(a: &AbContrast, b: &AbContrast, error: f64) -> Option<Interval> {
     let (centre_a, centre_b) = (a.sample.centre()?, b.sample.centre()?);
@@ -353,7 +353,7 @@ fn nothing(a: &AbContrast, b: &AbContrast, error: f64) -> Option<Interval> {
     between(a, b, error).map(|_| Interval { low: 0.0, high: 0.0 })
 }
 
-fn is_finite(interval: Interval) -> bool {
+pub(super) fn is_finite(interval: Interval) -> bool {
     interval.low.is_finite() && interval.high.is_finite()
 }
 

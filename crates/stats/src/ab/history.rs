@@ -8,7 +8,11 @@
 //! Many small steps may add up to one that matters, and each be too small to be seen. So the newest
 //! run is compared with the oldest as well. All steps and these are one family: the chance of an
 //! error is divided among them (Bonferroni).
+//!
+//! Without one baseline file there may still be a chain: runs of which each has the program of the
+//! one before as its baseline. Each of these is a step by itself, and their ratios multiply.
 
+mod chain;
 mod join;
 #[cfg(test)]
 mod tests;
@@ -20,9 +24,10 @@ use iolens_model::run::RunHeader;
 use serde::Serialize;
 
 use super::compare::{
-    AbChange, AbSide, AbStanding, AbUnusable, Pair, Rules, contrast, name, standing, unusable,
+    AbChangeReason, AbSide, AbStanding, AbUnusable, Pair, Rules, contrast, name, standing, unusable,
 };
 use super::{AbAnalysis, AbCell, AbVerdict};
+use crate::estimate::Interval;
 use crate::interval::count;
 
 pub use self::join::{
@@ -41,10 +46,12 @@ pub struct AbHistory {
     pub left_out: Vec<AbLeftOut>,
 }
 
-/// Runs of one arm beside one baseline in one setting.
+/// Runs of one arm beside one baseline in one setting, or a chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbSeries {
-    /// The baseline, as the newest run calls it.
+    /// Whether it is a chain.
+    pub is_chain: bool,
+    /// The baseline, as the newest run calls it; of a chain that of the oldest.
     pub baseline: AbNamed,
     /// The arm, as the newest run calls it.
     pub arm: AbNamed,
@@ -58,7 +65,8 @@ pub struct AbSeries {
     pub older: u32,
     /// A run each, the oldest first.
     pub rows: Vec<AbRow>,
-    /// The newest usable run against the oldest; `None` of fewer than three, where that is a step.
+    /// The newest usable run against the oldest, of a chain against its baseline; `None` where
+    /// that is a step, and of a chain that has a gap.
     pub overall: Option<AbStep>,
 }
 
@@ -86,30 +94,41 @@ pub struct AbRow {
     pub host: Option<String>,
     /// The arm.
     pub arm: AbNamed,
-    /// The arm against the baseline.
+    /// The arm against the baseline; of a chain against that of the oldest run, without a verdict.
     pub standing: AbStanding,
     /// Why no other run is compared with this one.
     pub unusable: Option<AbUnusable>,
-    /// What has changed since the last usable run; `None` of the first, and of what is unusable.
+    /// What has changed since the last usable run, in a chain against its own baseline; `None` of
+    /// the first that is none of a chain, and of what is unusable.
     pub step: Option<AbStep>,
 }
 
 /// A change from one run of a series to a later one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbStep {
-    /// The earlier run, by its row.
-    pub since: usize,
+    /// The earlier run, by its row; `None` in a chain, where the later run has both programs.
+    pub since: Option<usize>,
     /// Whether both ran one file of the arm; what that reads may differ.
     pub is_one_file: bool,
-    /// The change.
-    pub change: AbChange,
+    /// How much more the arm takes, as a fraction.
+    pub change: Option<f64>,
+    /// 95 % for this change alone.
+    pub pointwise: Option<Interval>,
+    /// 95 % for all changes of the history together, the one that verdicts use.
+    pub simultaneous: Option<Interval>,
+    /// What layout may explain, as a fraction.
+    pub layout_allowance: Option<f64>,
+    /// The word.
+    pub verdict: AbVerdict,
+    /// The rule and its numbers.
+    pub reason: AbChangeReason,
 }
 
 impl AbStep {
     /// Whether it is beyond the threshold, whatever the cause.
     #[must_use]
     pub fn is_beyond(&self) -> bool {
-        matches!(self.change.verdict, AbVerdict::Slower | AbVerdict::Faster | AbVerdict::Build)
+        matches!(self.verdict, AbVerdict::Slower | AbVerdict::Faster | AbVerdict::Build)
     }
 }
 
@@ -181,29 +200,43 @@ pub fn history(
     };
     let all: Vec<(&AbJoinedSeries, Vec<Known<'_>>)> =
         joined.series.iter().map(|series| (series, known(series))).collect();
-    let claims = all.iter().map(|(_, runs)| {
+    let claims = all.iter().map(|(series, runs)| {
         let usable = runs.iter().filter(|run| run.unusable().is_none()).count();
         // The steps, and the newest against the oldest where that is none of them.
-        usable.saturating_sub(1) + usize::from(usable > 2)
+        let steps = if series.is_chain { usable } else { usable.saturating_sub(1) };
+        steps + usize::from(steps > 1)
     });
     let claims = count(claims.sum::<usize>()).max(1);
-    let series = all.iter().filter_map(|(series, runs)| judged(series, runs, claims)).collect();
-    AbHistory { claims, series, left_out: joined.left_out.clone() }
+    let series = all.iter().filter_map(|(series, runs)| match series.is_chain {
+        false => judged(series, runs, claims),
+        true => chain::judged(series, runs, claims),
+    });
+    AbHistory { claims, series: series.collect(), left_out: joined.left_out.clone() }
+}
+
+/// The largest threshold of some runs.
+fn widest_delta(runs: &[Known<'_>]) -> f64 {
+    runs.iter().map(|run| run.side.header.plan.delta).fold(0.0, f64::max)
 }
 
 fn judged(joined: &AbJoinedSeries, runs: &[Known<'_>], claims: u32) -> Option<AbSeries> {
     let newest = runs.last()?;
-    let deltas = runs.iter().map(|run| run.side.header.plan.delta);
-    let delta = deltas.fold(0.0, f64::max);
+    let delta = widest_delta(runs);
     let rules = Rules { delta, claims, is_one_run: false };
     let step = |since: usize, to: usize| {
         let [from, until] = [&runs[since], &runs[to]];
         let pair = Pair { sides: [from.side, until.side], cells: [from.cell, until.cell] };
         let files = [from.program(from.arm), until.program(until.arm)];
+        let change = pair.change([from.arm, until.arm], joined.quantity, &rules);
         AbStep {
-            since,
+            since: Some(since),
             is_one_file: matches!(files, [Some(a), Some(b)] if a.sha256 == b.sha256),
-            change: pair.change([from.arm, until.arm], joined.quantity, &rules),
+            change: change.change,
+            pointwise: change.pointwise,
+            simultaneous: change.simultaneous,
+            layout_allowance: change.layout_allowance,
+            verdict: change.verdict,
+            reason: change.reason,
         }
     };
     let mut rows: Vec<AbRow> = runs.iter().map(Known::row).collect();
@@ -216,6 +249,7 @@ fn judged(joined: &AbJoinedSeries, runs: &[Known<'_>], claims: u32) -> Option<Ab
         _ => None,
     };
     Some(AbSeries {
+        is_chain: false,
         baseline: newest.named(0),
         arm: newest.named(newest.arm),
         setting: joined.setting.clone(),

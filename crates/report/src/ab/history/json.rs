@@ -25,6 +25,7 @@ pub fn json(history: &AbHistory) -> String {
 fn series(series: &AbSeries) -> Value {
     let values = series.setting.values.iter().map(|(name, value)| (name.clone(), json!(value)));
     json!({
+        "chain": series.is_chain,
         "baseline": program(&series.baseline),
         "arm": program(&series.arm),
         "mode": series.setting.mode,
@@ -64,15 +65,14 @@ fn row(series: &AbSeries, row: &AbRow) -> Value {
 }
 
 fn step(series: &AbSeries, step: &AbStep) -> Value {
-    let change = &step.change;
     json!({
-        "since": series.rows.get(step.since).map(|row| &row.run),
+        "since": step.since.and_then(|since| series.rows.get(since)).map(|row| &row.run),
         "same_file": step.is_one_file,
-        "change": change.change,
-        "interval": change.pointwise.map(pair),
-        "simultaneous": change.simultaneous.map(pair),
-        "verdict": change.verdict.word(),
-        "reason": change.reason,
-        "layout_allowance": change.layout_allowance,
+        "change": step.change,
+        "interval": step.pointwise.map(pair),
+        "simultaneous": step.simultaneous.map(pair),
+        "verdict": step.verdict.word(),
+        "reason": step.reason,
+        "layout_allowance": step.layout_allowance,
     })
 }

@@ -100,6 +100,24 @@ fn small_steps_that_add_up_are_told() {
     insta::assert_snapshot!("drift", screen);
 }
 
+/// Each run's baseline is the file of the run before, and the third is 5 % slower.
+#[test]
+fn a_chain_is_what_its_steps_come_to() {
+    let mut all = runs(&[(0.002, "1"), (-0.001, "2"), (0.05, "3"), (0.001, "4")], &[]);
+    for (run, digit) in all.iter_mut().zip(["0", "1", "2", "3"]) {
+        run.header.programs[0].sha256 = digit.repeat(64);
+    }
+    let chains = AbWanted { is_chain: true, ..AbWanted::default() };
+    let history = wanted_history(&all, &chains);
+    insta::assert_snapshot!("chain", on_terminal(&history, 100));
+    let result: Value = serde_json::from_str(&json(&history)).expect("JSON");
+    assert_eq!(result["series"][0]["chain"], true);
+    assert_eq!(result["series"][0]["runs"][1]["step"]["since"], Value::Null);
+    all[1].trials.retain(|trial| trial.pass < 7);
+    let screen = on_terminal(&wanted_history(&all, &chains), 100);
+    assert!(screen.contains("the chain has a gap"), "{screen}");
+}
+
 #[test]
 fn what_is_odd_is_told() {
     let mut all = with_a_step();
@@ -150,8 +168,14 @@ fn runs_of_strangers_are_shown_or_not_and_never_panic() {
     strange[3].trials.clear();
     let iolens_model::plan::Axes::Ab(axes) = &mut strange[4].header.plan.axes else { panic!() };
     axes.programs.clear();
-    for wanted in [None, Some(AbQuantity::Cpu)] {
-        let wanted = AbWanted { quantity: wanted, ..AbWanted::default() };
+    let all = [(None, false), (Some(AbQuantity::Cpu), false), (None, true)];
+    for (quantity, is_chain) in all {
+        let wanted = AbWanted { quantity, is_chain, ..AbWanted::default() };
+        for nth in (1..strange.len()).filter(|_| is_chain) {
+            let end = strange[nth - 1].header.programs[1].sha256.clone();
+            strange[nth].header.programs[0].sha256 = end;
+            strange[nth].header.programs[1].sha256 = nth.to_string();
+        }
         let history = wanted_history(&strange, &wanted);
         for width in [0, 40, 100] {
             let style = Style { colour: true, width };

@@ -3,8 +3,8 @@
 use iolens_document::{Answer, Label, Text};
 use iolens_model::moment;
 use iolens_stats::ab::{
-    AbChange, AbChangeReason, AbHistory, AbLeftOut, AbLeftOutWhy, AbReason, AbRow, AbSeries,
-    AbStep, AbUnusable, AbVerdict,
+    AbChangeReason, AbHistory, AbLeftOut, AbLeftOutWhy, AbReason, AbRow, AbSeries, AbStep,
+    AbUnusable, AbVerdict,
 };
 use iolens_stats::analysis::Interval;
 
@@ -18,9 +18,13 @@ const GROUPS_TOLD: usize = 4;
 /// Steps beyond the threshold, the largest first.
 pub(super) fn beyond(series: &AbSeries) -> Vec<(&AbRow, &AbStep)> {
     let mut all: Vec<_> = series.steps().filter(|(_, step)| step.is_beyond()).collect();
-    let size = |step: &AbStep| step.change.change.map_or(0.0, |change| change.ln_1p().abs());
     all.sort_by(|(_, a), (_, b)| size(b).total_cmp(&size(a)));
     all
+}
+
+/// How large a step is, either way.
+fn size(step: &AbStep) -> f64 {
+    step.change.map_or(0.0, |change| change.ln_1p().abs())
 }
 
 /// What one wants to know: which step changed, by how much, how sure.
@@ -35,17 +39,17 @@ pub(super) fn sentence(series: &AbSeries) -> Vec<String> {
     if rest.len() < steps.len() {
         let mut said = events(series);
         said.extend(others(&rest, series.delta));
-        said.extend(whole.map(first_to_last));
+        said.extend(whole.map(|whole| first_to_last(series, whole)));
         return said;
     }
     match (whole.filter(|whole| whole.is_beyond()), &rest[..]) {
         (Some(whole), _) => vec![
-            format!("{name} became {} from the first run to the last", claim(&whole.change)),
+            format!("{name} became {} from the first run to the last", claim(whole)),
             format!("by small steps: {}", counted(&rest, series.delta)),
         ],
-        (None, [only]) => vec![single(series, &only.change)],
+        (None, [only]) => vec![single(series, only)],
         (None, _) => {
-            let all = rest.iter().all(|step| step.change.verdict == AbVerdict::Equivalent);
+            let all = rest.iter().all(|step| step.verdict == AbVerdict::Equivalent);
             let delta = percent(series.delta);
             let said = match all {
                 true => format!(
@@ -57,7 +61,7 @@ pub(super) fn sentence(series: &AbSeries) -> Vec<String> {
                     counted(&rest, series.delta)
                 ),
             };
-            [said].into_iter().chain(whole.map(first_to_last)).collect()
+            [said].into_iter().chain(whole.map(|whole| first_to_last(series, whole))).collect()
         }
     }
 }
@@ -89,8 +93,8 @@ fn are_more(n: usize, noun: &str) -> String {
 
 /// `SLOWER by more than 3% (+4.5% [+3.5, +5.5]) with run 77aa0011 of 2026-11-26`.
 fn event(row: &AbRow, step: &AbStep) -> String {
-    let said = format!("{} with run {} of {}", claim(&step.change), row.run, day(row));
-    match (step.is_one_file, step.change.verdict) {
+    let said = format!("{} with run {} of {}", claim(step), row.run, day(row));
+    match (step.is_one_file, step.verdict) {
         (true, _) => format!("{said}, which has the same file: something else changed"),
         (false, AbVerdict::Build) => format!("{said}: linking the same source again can do that"),
         (false, _) => said,
@@ -102,10 +106,10 @@ fn day(row: &AbRow) -> String {
 }
 
 /// `SLOWER by more than 3% (+4.5% [+3.5, +5.5])`.
-fn claim(change: &AbChange) -> String {
-    let is_faster = change.change.is_some_and(|change| change < 0.0);
-    let numbers = numbers(change);
-    match (&change.reason, change.verdict) {
+fn claim(step: &AbStep) -> String {
+    let is_faster = step.change.is_some_and(|change| change < 0.0);
+    let numbers = numbers(step);
+    match (&step.reason, step.verdict) {
         (AbChangeReason::Rule(AbReason::Beyond { bound, .. }), verdict) => {
             format!("{} by more than {} ({numbers})", verdict.word(), percent(*bound))
         }
@@ -117,17 +121,17 @@ fn claim(change: &AbChange) -> String {
     }
 }
 
-fn numbers(change: &AbChange) -> String {
-    let value = change.change.map_or_else(|| "no number".to_owned(), signed);
-    let interval = change.simultaneous.map(|interval| format!(" {}", bracket(interval)));
+fn numbers(step: &AbStep) -> String {
+    let value = step.change.map_or_else(|| "no number".to_owned(), signed);
+    let interval = step.simultaneous.map(|interval| format!(" {}", bracket(interval)));
     format!("{value}{}", interval.unwrap_or_default())
 }
 
 /// What is said of two runs without a step beyond the threshold.
-fn single(series: &AbSeries, change: &AbChange) -> String {
-    let numbers = numbers(change);
-    match change.verdict {
-        AbVerdict::Equivalent => format!(
+fn single(series: &AbSeries, step: &AbStep) -> String {
+    let numbers = numbers(step);
+    match step.verdict {
+        AbVerdict::Equivalent if !series.is_chain => format!(
             "{} is EQUIVALENT in both runs within {} ({numbers})",
             series.arm.name,
             percent(series.delta)
@@ -136,8 +140,9 @@ fn single(series: &AbSeries, change: &AbChange) -> String {
     }
 }
 
-fn first_to_last(whole: &AbStep) -> String {
-    format!("first run to last: {}, {}", numbers(&whole.change), whole.change.verdict.word())
+fn first_to_last(series: &AbSeries, whole: &AbStep) -> String {
+    let what = if series.is_chain { "all steps together" } else { "first run to last" };
+    format!("{what}: {}, {}", numbers(whole), whole.verdict.word())
 }
 
 fn others(rest: &[&AbStep], delta: f64) -> Option<String> {
@@ -151,8 +156,7 @@ fn others(rest: &[&AbStep], delta: f64) -> Option<String> {
 
 /// `3 EQUIVALENT within 3%, 1 INCONCLUSIVE (up to 6.1% is possible)`.
 fn counted(steps: &[&AbStep], delta: f64) -> String {
-    let of =
-        |verdict: AbVerdict| steps.iter().filter(|step| step.change.verdict == verdict).count();
+    let of = |verdict: AbVerdict| steps.iter().filter(|step| step.verdict == verdict).count();
     let words = [
         (AbVerdict::Equivalent, format!("EQUIVALENT within {}", percent(delta))),
         (AbVerdict::Small, "SMALL".to_owned()),
@@ -172,8 +176,8 @@ fn counted(steps: &[&AbStep], delta: f64) -> String {
 
 /// How large a step may be that is not shown to be equivalent, either way.
 fn hidden(steps: &[&AbStep]) -> Option<String> {
-    let open = steps.iter().filter(|step| step.change.verdict != AbVerdict::Equivalent);
-    let ends = open.filter_map(|step| step.change.simultaneous);
+    let open = steps.iter().filter(|step| step.verdict != AbVerdict::Equivalent);
+    let ends = open.filter_map(|step| step.simultaneous);
     let most = ends.map(|interval| interval.low.abs().max(interval.high.abs()));
     most.reduce(f64::max).filter(|most| most.is_finite()).map(percent)
 }
@@ -216,7 +220,7 @@ fn together(all: &[AbSeries]) -> Vec<String> {
         let Some((row, step)) = largest.or(series.overall.as_ref().map(|step| (None, step))) else {
             continue;
         };
-        let (verdict, change) = (step.change.verdict, step.change.change.unwrap_or(0.0));
+        let (verdict, change) = (step.verdict, step.change.unwrap_or(0.0));
         let run = |row: Option<&AbRow>| row.map(|row| row.run.clone());
         match alike.iter_mut().find(|(of, at, _)| *of == verdict && run(*at) == run(row)) {
             Some((.., changes)) => changes.push(change),
@@ -273,7 +277,7 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
             list(&hosts)
         ));
     }
-    let layout = steps().filter_map(|(_, step)| step.change.layout_allowance);
+    let layout = steps().filter_map(|(_, step)| step.layout_allowance);
     let layout = layout.reduce(f64::max).filter(|allowance| *allowance >= 5e-4);
     said.extend(layout.map(|allowance| {
         format!(
@@ -285,6 +289,15 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
     let unusable: Vec<String> = unusable
         .map(|(row, why)| format!("run {} is not compared: {}", row.run, unfit(why)))
         .collect();
+    let has_gap = |series: &&AbSeries| {
+        let steps = series.steps().count();
+        series.is_chain && series.overall.is_none() && steps.max(series.rows.len()) > 1
+    };
+    if history.series.iter().any(|series| has_gap(&series)) {
+        said.push(
+            "the chain has a gap: what its steps come to is not known from there on".to_owned(),
+        );
+    }
     let more = unusable.len().saturating_sub(TOLD);
     said.extend(unusable.into_iter().take(TOLD));
     said.extend((more > 0).then(|| format!("{} more are not compared", count(more, "run"))));
@@ -309,8 +322,13 @@ fn unfit(why: &AbUnusable) -> String {
 pub(super) fn trust(history: &AbHistory) -> Option<Answer> {
     let steps = || history.series.iter().flat_map(AbSeries::steps);
     steps().next()?;
+    let checked = "files that commands name are not checked".to_owned();
+    if history.series.iter().all(|series| series.is_chain) {
+        let said = "each run's baseline is the file that the run before measured; errors add up";
+        return Some(Answer::of(Label::Trust, [said.to_owned(), checked]));
+    }
     let repeats = steps().filter(|(_, step)| step.is_one_file);
-    let changes: Vec<f64> = repeats.filter_map(|(_, step)| step.change.change).collect();
+    let changes: Vec<f64> = repeats.filter_map(|(_, step)| step.change).collect();
     let low = changes.iter().copied().reduce(f64::min);
     let said = match low.zip(changes.iter().copied().reduce(f64::max)) {
         Some((only, _)) if changes.len() == 1 => {
@@ -326,7 +344,6 @@ pub(super) fn trust(history: &AbHistory) -> Option<Answer> {
         None => "no file was measured twice, so how far runs differ by themselves is not known"
             .to_owned(),
     };
-    let checked = "files that commands name are not checked".to_owned();
     Some(Answer::of(Label::Trust, [said, checked]))
 }
 
@@ -350,6 +367,7 @@ pub fn left_words(left: &AbLeftOut) -> String {
         AbLeftOutWhy::PartlyAlone => {
             format!("settings that only one run has, of {runs}")
         }
+        AbLeftOutWhy::OneFile => format!("{runs} with one file on both sides"),
         AbLeftOutWhy::Links => format!("{runs} of --links, whose baseline is several files"),
         AbLeftOutWhy::NotJudged => format!("{runs} that did not judge this"),
         AbLeftOutWhy::NotEnded => {
@@ -365,10 +383,18 @@ pub fn left_words(left: &AbLeftOut) -> String {
 
 /// What to type next: the largest step, and more of the same.
 pub(super) fn next(history: &AbHistory, is_short: bool) -> Answer {
-    let largest = history.series.iter().find_map(|series| {
+    let of_series = history.series.iter().filter_map(|series| {
         let (row, step) = beyond(series).into_iter().next()?;
-        let before = series.rows.get(step.since)?;
-        Some(Text::code(format!("iolens compare {} {}", before.run, row.run)).and(" (this step)"))
+        Some((series, row, step))
+    });
+    let largest = of_series.max_by(|(.., a), (.., b)| size(a).total_cmp(&size(b)));
+    let largest = largest.map(|(series, row, step)| {
+        let before = step.since.and_then(|since| series.rows.get(since));
+        let command = match before {
+            Some(before) => format!("iolens compare {} {}", before.run, row.run),
+            None => format!("iolens show {}", row.run),
+        };
+        Text::code(command).and(" (the largest step)")
     });
     let newest = history.series.first().and_then(|series| series.rows.last());
     let newest =

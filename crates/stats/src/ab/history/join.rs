@@ -1,7 +1,7 @@
 //! Which runs have ratios to one baseline file, by what is known of them before their trials are
 //! read.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use iolens_model::ab::{AbAxes, AbMode, AbQuantity, AbSetting};
 use iolens_model::plan::Schedule;
@@ -22,6 +22,9 @@ pub struct AbWanted {
     pub last: Option<usize>,
     /// What is compared; by default time, or CPU time where that alone was judged.
     pub quantity: Option<AbQuantity>,
+    /// Runs of which each has the program of the one before as its baseline, instead of runs
+    /// beside one.
+    pub is_chain: bool,
 }
 
 /// A baseline by what tells its file.
@@ -61,6 +64,8 @@ pub struct AbJoinedSeries {
     pub members: Vec<AbMember>,
     /// Older ones, which are not wanted.
     pub older: u32,
+    /// Whether each has the program of the one before as its baseline.
+    pub is_chain: bool,
 }
 
 /// An arm of a run.
@@ -91,6 +96,8 @@ pub enum AbLeftOutWhy {
     Alone,
     /// Some of its arms or settings are in no other run.
     PartlyAlone,
+    /// Of a chain: both sides are one file.
+    OneFile,
     /// The baseline is several links, whose ratio is not to one file.
     Links,
     /// It did not judge the quantity.
@@ -104,7 +111,7 @@ pub enum AbLeftOutWhy {
 /// What must be the same of two runs for their ratios to be of one arm to one baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
-    /// SHA-256 of the baseline's file.
+    /// SHA-256 of the baseline's file; empty of chains, in which it changes.
     baseline: String,
     baseline_arguments: Vec<String>,
     /// The arm's name; `None` of the only arm of a run, which is itself whatever it is called.
@@ -144,23 +151,41 @@ impl Key {
 /// Series in the order in which they begin.
 #[derive(Default)]
 struct Found {
-    keys: HashMap<Key, usize>,
+    keys: HashMap<Key, Vec<usize>>,
     series: Vec<(AbSetting, Vec<AbMember>)>,
+    /// By series, what the newest run ends with: SHA-256 of the arm's file.
+    ends: Vec<String>,
 }
 
 impl Found {
+    /// To the runs beside the same baseline.
     fn add(&mut self, key: Key, member: AbMember) {
-        let next = self.series.len();
-        let setting = key.setting.clone();
-        let at = *self.keys.entry(key).or_insert(next);
-        if at == next {
-            self.series.push((setting, Vec::new()));
-        }
-        let members = &mut self.series[at].1;
-        // A value that was given twice is one setting.
-        if members.last().is_none_or(|last| last.run != member.run) {
-            members.push(member);
-        }
+        let at = self.keys.get(&key).and_then(|all| all.first().copied());
+        let at = at.unwrap_or_else(|| self.begin(key));
+        self.push(at, member);
+    }
+
+    /// To the longest chain that ends with its baseline, of these the newest.
+    fn chain(&mut self, key: Key, member: AbMember, [from, to]: [&str; 2]) {
+        let key = Key { baseline: String::new(), ..key };
+        let fitting = self.keys.get(&key).into_iter().flatten().copied();
+        let fitting = fitting.filter(|&at| self.ends[at] == from);
+        let longest = fitting.max_by_key(|&at| self.series[at].1.len());
+        let at = longest.unwrap_or_else(|| self.begin(key));
+        self.push(at, member);
+        to.clone_into(&mut self.ends[at]);
+    }
+
+    fn begin(&mut self, key: Key) -> usize {
+        let at = self.series.len();
+        self.series.push((key.setting.clone(), Vec::new()));
+        self.ends.push(String::new());
+        self.keys.entry(key).or_default().push(at);
+        at
+    }
+
+    fn push(&mut self, at: usize, member: AbMember) {
+        self.series[at].1.push(member);
     }
 }
 
@@ -178,11 +203,23 @@ pub fn join(headers: &[RunHeader], wanted: &AbWanted) -> AbJoined {
             continue;
         }
         let cells = header.plan.cells();
-        for setting in cells.iter().filter_map(|cell| cell.ab()) {
+        // A value that was given twice is one setting.
+        let mut seen = HashSet::new();
+        let settings = cells.iter().filter_map(|cell| cell.ab());
+        for setting in settings.filter(|&setting| seen.insert(setting)) {
             for arm in arms(axes, wanted) {
                 let key = Key::of(header, axes, setting, arm);
-                if let Some(key) = key.filter(|key| wanted.is_baseline(&key.baseline)) {
-                    found.add(key, AbMember { run, arm });
+                let Some(key) = key.filter(|key| wanted.is_baseline(&key.baseline)) else {
+                    continue;
+                };
+                let member = AbMember { run, arm };
+                match header.ab_program(setting, arm) {
+                    _ if !wanted.is_chain => found.add(key, member),
+                    Some(to) if to.sha256 != key.baseline => {
+                        let from = key.baseline.clone();
+                        found.chain(key, member, [&from, &to.sha256]);
+                    }
+                    _ => left.add(AbLeftOutWhy::OneFile, run),
                 }
             }
         }
@@ -262,7 +299,7 @@ fn series(
     match &members[..] {
         [] => Err(None),
         [alone] => Err(Some(alone.run)),
-        _ => Ok(AbJoinedSeries { setting, quantity, members, older: 0 }),
+        _ => Ok(AbJoinedSeries { setting, quantity, members, older: 0, is_chain: wanted.is_chain }),
     }
 }
 

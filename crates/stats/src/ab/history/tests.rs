@@ -6,6 +6,7 @@ use iolens_model::plan::Axes;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::history as history_of;
 use super::*;
 use crate::ab::compare::tests::{Made, around, at_look, made, made_of, near, run};
 use crate::ab::simulation::{FEW, MANY, Share, noisy_trial};
@@ -35,7 +36,7 @@ fn whole_history(runs: &[Made]) -> AbHistory {
 }
 
 fn verdicts(series: &AbSeries) -> Vec<AbVerdict> {
-    series.steps().map(|(_, step)| step.change.verdict).collect()
+    series.steps().map(|(_, step)| step.verdict).collect()
 }
 
 /// A run whose arm takes so much more, give or take a step.
@@ -53,14 +54,14 @@ fn all_steps_and_the_whole_span_are_one_family() {
     assert_eq!(history.claims, 4);
     let series = &history.series[0];
     let step = series.rows[1].step.as_ref().unwrap();
-    near(step.change.change.unwrap(), 1.02 / 1.05 - 1.0);
+    near(step.change.unwrap(), 1.02 / 1.05 - 1.0);
     let half = 2.980_87 * (0.01 / 11f64.sqrt()).hypot(0.01 / 11f64.sqrt());
-    let interval = step.change.simultaneous.unwrap();
+    let interval = step.simultaneous.unwrap();
     near(interval.low.ln_1p(), (1.02f64 / 1.05).ln() - half);
     near(interval.high.ln_1p(), (1.02f64 / 1.05).ln() + half);
     assert_eq!(verdicts(series), [AbVerdict::Small, AbVerdict::Equivalent, AbVerdict::Equivalent]);
     let overall = series.overall.as_ref().unwrap();
-    assert_eq!((overall.since, overall.change.verdict), (0, AbVerdict::Small));
+    assert_eq!((overall.since, overall.verdict), (Some(0), AbVerdict::Small));
     assert!(series.rows[0].step.is_none());
 }
 
@@ -83,7 +84,7 @@ fn small_steps_add_up() {
     let history = whole_history(&series_of(runs.collect()));
     let series = &history.series[0];
     assert!(series.steps().all(|(_, step)| !step.is_beyond()), "{:?}", verdicts(series));
-    assert_eq!(series.overall.as_ref().unwrap().change.verdict, AbVerdict::Slower);
+    assert_eq!(series.overall.as_ref().unwrap().verdict, AbVerdict::Slower);
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn steps_go_over_runs_that_cannot_be_used() {
     assert_eq!(rows[1].unusable, Some(AbUnusable::TooFew { units: 10, least: 12 }));
     assert!(rows[1].step.is_none() && rows[1].standing.change.is_some());
     let step = rows[2].step.as_ref().unwrap();
-    assert_eq!((step.since, step.change.verdict), (0, AbVerdict::Slower));
+    assert_eq!((step.since, step.verdict), (Some(0), AbVerdict::Slower));
     assert_eq!((history.claims, &history.series[0].overall), (1, &None));
 }
 
@@ -199,6 +200,79 @@ fn a_history_may_be_narrowed() {
     assert_eq!(joined(&runs, &cpu), (vec![], left));
 }
 
+/// A run whose baseline and arm are these files, by digits.
+fn link_of_chain(id: &str, files: [&str; 2], more: f64) -> Made {
+    let mut made = flat(id, more, 0.004);
+    for (program, digit) in made.run.header.programs.iter_mut().zip(files) {
+        program.sha256 = digit.repeat(64);
+    }
+    made
+}
+
+const CHAINS: AbWanted =
+    AbWanted { baseline: None, arm: None, last: None, quantity: None, is_chain: true };
+
+/// Ratios multiply, and three equal errors are √3 of one. t₁₁ at 0.975 is 2.20099 (NIST/SEMATECH
+/// e-Handbook, table 1.3.6.7.2), at 1 − 0.05/8 it is 2.98087 (integrated).
+#[test]
+fn what_the_steps_of_a_chain_come_to_has_all_their_errors() {
+    let links = [("a", ["0", "1"], 0.02), ("b", ["1", "2"], 0.03), ("c", ["2", "3"], -0.01)];
+    let runs = series_of(links.map(|(id, files, more)| link_of_chain(id, files, more)).into());
+    let history = wanted_history(&runs, &CHAINS);
+    assert_eq!(history.claims, 4);
+    let series = &history.series[0];
+    assert_eq!((series.rows.len(), series.baseline.sha256.as_deref()), (3, Some(&*"0".repeat(64))));
+    let ln = 1.02f64.ln() + 1.03f64.ln() + 0.99f64.ln();
+    let half = |t: f64, n: f64| t * 0.004 / 11f64.sqrt() * n.sqrt();
+    let standing = &series.rows[2].standing;
+    near(standing.change.unwrap().ln_1p(), ln);
+    near(standing.pointwise.unwrap().low.ln_1p(), ln - half(2.200_99, 3.0));
+    let overall = series.overall.as_ref().unwrap();
+    near(overall.simultaneous.unwrap().high.ln_1p(), ln + half(2.980_87, 3.0));
+    let step = series.rows[1].step.as_ref().unwrap();
+    near(step.change.unwrap(), 0.03);
+    near(step.simultaneous.unwrap().low.ln_1p(), 1.03f64.ln() - half(2.980_87, 1.0));
+    let expect = [AbVerdict::Small, AbVerdict::Slower, AbVerdict::Equivalent];
+    assert_eq!(verdicts(series), expect.map(|verdict| verdict));
+}
+
+#[test]
+fn a_chain_goes_on_with_what_it_ended_with() {
+    let chains = |all: &[(&str, [&str; 2])]| {
+        let runs = all.iter().map(|(id, files)| link_of_chain(id, *files, 0.0));
+        joined(&series_of(runs.collect()), &CHAINS)
+    };
+    let (series, left) = chains(&[("a", ["0", "1"]), ("b", ["5", "6"]), ("c", ["1", "2"])]);
+    assert_eq!(series, ["ac"]);
+    assert_eq!(left, [(AbLeftOutWhy::Alone, "b".to_owned())]);
+    // A run that repeats another leads nowhere; one of a file beside itself is no step.
+    let all = [("a", ["0", "1"]), ("b", ["1", "2"]), ("c", ["1", "2"]), ("d", ["2", "2"])];
+    let (series, left) = chains(&[&all[..], &[("e", ["2", "3"])]].concat());
+    assert_eq!(series, ["abe"]);
+    let alone = (AbLeftOutWhy::Alone, "c".to_owned());
+    assert_eq!(left, [alone, (AbLeftOutWhy::OneFile, "d".to_owned())]);
+}
+
+#[test]
+fn a_chain_with_a_gap_comes_to_nothing() {
+    let links = [("a", ["0", "1"]), ("b", ["1", "2"]), ("c", ["2", "3"])];
+    let mut runs = series_of(links.map(|(id, files)| link_of_chain(id, files, 0.05)).into());
+    let few = made("b", AbMode::Loop, &around(0.5, 0.004, 10));
+    runs[1].analysis = few.analysis;
+    let is_known = |history: &AbHistory| -> Vec<bool> {
+        history.series[0].rows.iter().map(|row| row.standing.change.is_some()).collect()
+    };
+    let history = wanted_history(&runs, &CHAINS);
+    assert_eq!(is_known(&history), [true, false, false]);
+    assert!(history.series[0].overall.is_none() && history.series[0].rows[2].step.is_some());
+    // One that cannot be read.
+    let headers: Vec<RunHeader> = runs.iter().map(|made| made.run.header.clone()).collect();
+    let of = |at: usize| (at, runs[at].analysis.clone());
+    let history = history_of(&join(&headers, &CHAINS), &headers, &[of(0), of(2)].into());
+    assert_eq!(is_known(&history), [true, false]);
+    assert!(history.series[0].overall.is_none());
+}
+
 /// A run as `ab` makes it: looked at until it is decided, and at the end of its budget.
 fn measured(normal: &mut Normal, nth: usize, ln: f64) -> Made {
     const BUDGET: u32 = 96;
@@ -233,7 +307,7 @@ fn errors(runs: u32) {
     let (mut excluded, mut beyond) = (Share::default(), Share::default());
     series_with(runs, 0.0, |series| {
         let all = || series.steps().map(|(_, step)| step).chain(&series.overall);
-        let holds_none = |step: &AbStep| !step.change.simultaneous.unwrap().contains(0.0);
+        let holds_none = |step: &AbStep| !step.simultaneous.unwrap().contains(0.0);
         excluded.add(all().any(holds_none));
         beyond.add(all().any(AbStep::is_beyond));
     });
@@ -243,18 +317,37 @@ fn errors(runs: u32) {
     let (mut found, mut elsewhere) = (Share::default(), Share::default());
     series_with(runs, 0.05, |series| {
         let beyond = |row: usize| series.rows[row].step.as_ref().is_some_and(AbStep::is_beyond);
-        found.add(
-            beyond(5) && series.rows[5].step.as_ref().unwrap().change.verdict == AbVerdict::Slower,
-        );
+        found.add(beyond(5) && series.rows[5].step.as_ref().unwrap().verdict == AbVerdict::Slower);
         elsewhere.add((1..10).any(|row| row != 5 && beyond(row)));
     });
     found.at_least("a step of 5 % is found with the run that has it", 0.95);
     elsewhere.at_most("a step is found elsewhere", 0.001);
 
+    // In a chain the runs themselves are the steps.
+    let (mut excluded, mut beyond) = (Share::default(), Share::default());
+    let normal = &mut Normal::seeded(29);
+    for _ in 0..runs {
+        let link = |nth: usize| {
+            let mut made = measured(normal, nth, 0.0);
+            for (side, program) in made.run.header.programs.iter_mut().enumerate() {
+                program.sha256 = format!("{}", nth + side);
+            }
+            made
+        };
+        let history = wanted_history(&series_of((0..9).map(link).collect()), &CHAINS);
+        assert_eq!((history.claims, history.series[0].rows.len()), (10, 9));
+        let all =
+            || history.series[0].steps().map(|(_, step)| step).chain(&history.series[0].overall);
+        excluded.add(all().any(|step| !step.simultaneous.unwrap().contains(0.0)));
+        beyond.add(all().any(AbStep::is_beyond));
+    }
+    excluded.at_most("a step in a chain where there is none", 0.05);
+    beyond.at_most("SLOWER or FASTER in a chain where nothing changed", 0.001);
+
     // A step of exactly the threshold is not within it, and not beyond it.
     let (mut equal, mut beyond) = (Share::default(), Share::default());
     series_with(runs, 0.02f64.ln_1p(), |series| {
-        let verdict = series.rows[5].step.as_ref().unwrap().change.verdict;
+        let verdict = series.rows[5].step.as_ref().unwrap().verdict;
         equal.add(verdict == AbVerdict::Equivalent);
         beyond.add(verdict == AbVerdict::Slower);
     });
@@ -297,7 +390,7 @@ proptest! {
         let history = wanted_history(&runs, &AbWanted { last, ..AbWanted::default() });
         for (row, step) in history.series.iter().flat_map(AbSeries::steps) {
             prop_assert!(row.unusable.is_none());
-            let is_rule = !matches!(&step.change.reason,
+            let is_rule = !matches!(&step.reason,
                 crate::ab::AbChangeReason::Rule(AbReason::TooFew { .. }));
             prop_assert!(is_rule);
         }
