@@ -15,6 +15,7 @@ mod refused;
 pub(super) mod tests;
 
 use iolens_model::ab::{AbAxes, AbQuantity, AbSetting};
+use iolens_model::host::Fact;
 use iolens_model::run::RunHeader;
 use serde::Serialize;
 
@@ -285,8 +286,9 @@ impl Pair<'_> {
         }
     }
 
-    /// That of both runs: on another machine, or under another kernel, the baseline's layout
-    /// weighs differently too, and does not cancel. One file in both was not linked anew.
+    /// On one processor and kernel the baseline's layout weighs the same in both runs and cancels,
+    /// which leaves that of one file against another, as in a single run. Elsewhere it does not,
+    /// and the allowances of both add. One file in both was not linked anew.
     fn allowance(&self, arms: [usize; 2], contrasts: [Option<&AbContrast>; 2]) -> Option<f64> {
         let file =
             |side: usize| self.sides[side].header.ab_program(&self.cells[side].setting, arms[side]);
@@ -294,8 +296,22 @@ impl Pair<'_> {
             return None;
         }
         let own = contrasts.into_iter().flatten().filter_map(|contrast| contrast.layout_allowance);
-        own.reduce(|a, b| a + b)
+        match is_one_machine(self.sides.map(|side| side.header)) {
+            true => own.reduce(f64::max),
+            false => own.reduce(|a, b| a + b),
+        }
     }
+}
+
+/// Whether both runs were on one model of processor and under one kernel, as far as is known.
+pub(super) fn is_one_machine(headers: [&RunHeader; 2]) -> bool {
+    let [a, b] = headers.map(|header| {
+        [("cpu", "model"), ("kernel", "release")].map(|(group, name)| {
+            let is_it = |fact: &&Fact| fact.group == group && fact.name == name;
+            header.host.facts.iter().find(is_it).and_then(|fact| fact.value.value())
+        })
+    });
+    a == b && a.iter().all(Option::is_some)
 }
 
 /// Why a run says nothing of an arm, where that is so, at this chance of an interval to miss.

@@ -2,7 +2,9 @@
 
 use iolens_model::ab::{AbMode, AbParameter, AbProgramFacts};
 use iolens_model::copy::External;
+use iolens_model::host::Fact;
 use iolens_model::plan::Axes;
+use iolens_model::reading::Reading;
 use iolens_model::run::{Run, RunEnd, StoppedBy};
 use iolens_model::units::Nanos;
 use proptest::prelude::*;
@@ -182,6 +184,23 @@ fn layout_counts_of_both_runs_unless_they_measured_one_file() {
     assert_eq!(change_to("2", 0.10, Some(0.04)).verdict, AbVerdict::Slower);
     let one = change_to("2", 0.05, None);
     assert_eq!((one.layout_allowance, one.verdict), (Some(0.03), AbVerdict::Slower));
+    // On one machine the baseline cancels with its layout: one file against the other is left.
+    let fact = |group: &str, name: &str| Fact {
+        group: group.to_owned(),
+        name: name.to_owned(),
+        value: Reading::Exact("6.18".to_owned()),
+    };
+    let facts = vec![fact("cpu", "model"), fact("kernel", "release")];
+    let on_one = |digit, ln, allowance| {
+        let mut made = of(digit, ln, allowance);
+        made.run.header.host.facts.clone_from(&facts);
+        made
+    };
+    let near = on_one("1", 0.0, Some(0.03));
+    let there = change(&near, &on_one("2", 0.05, Some(0.04)));
+    assert_eq!((there.layout_allowance, there.verdict), (Some(0.04), AbVerdict::Slower));
+    let other = change(&near, &of("2", 0.05, Some(0.04)));
+    assert_eq!(other.layout_allowance, Some(0.03 + 0.04));
     let same = change_to("1", 0.05, Some(0.04));
     assert_eq!((same.layout_allowance, same.verdict), (None, AbVerdict::Slower));
 }

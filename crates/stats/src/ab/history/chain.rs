@@ -4,7 +4,7 @@
 //! independent runs add in quadrature, each side by itself (MOVER): the sum is at its lowest where
 //! all are low.
 
-use super::super::compare::{AbChangeReason, Rules, contrast, is_finite, noise};
+use super::super::compare::{AbChangeReason, Rules, contrast, is_finite, is_one_machine, noise};
 use super::super::verdict::Bounds;
 use super::super::{AbContrast, AbVerdict, change, changes};
 use super::{AbJoinedSeries, AbSeries, AbStanding, AbStep, Known, widest_delta};
@@ -126,8 +126,9 @@ pub(super) fn judged(joined: &AbJoinedSeries, runs: &[Known<'_>], claims: u32) -
     }
     // Within one machine the layout of all files but the ends cancels: the next run has it too.
     let own = || contrasts.iter().filter_map(|contrast| contrast.layout_allowance);
-    let is_one_host = rows.windows(2).all(|pair| pair[0].host == pair[1].host);
-    let allowance = if is_one_host { own().reduce(f64::max) } else { own().reduce(|a, b| a + b) };
+    let headers = runs.windows(2).map(|pair| [&pair[0], &pair[1]].map(|run| run.side.header));
+    let is_one = headers.into_iter().all(is_one_machine);
+    let allowance = if is_one { own().reduce(f64::max) } else { own().reduce(|a, b| a + b) };
     let is_several = contrasts.len() > 1 && !has_gap;
     let noise = runs.iter().find_map(noise_of);
     let overall = Total { contrasts: &contrasts, rules: &rules, allowance, noise };
