@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use iolens_document::Style;
 use iolens_model::ab::{AbParameter, AbQuantity};
+use iolens_model::origin::Origin;
+use iolens_model::plan::Axes;
 use iolens_model::run::{Run, RunHeader};
 use iolens_stats::ab::{AbHistory, AbWanted, analyse, history, join};
 use serde_json::Value;
@@ -122,15 +124,13 @@ fn a_chain_is_what_its_steps_come_to() {
 fn what_is_odd_is_told() {
     let mut all = with_a_step();
     all[1].header.programs[1].sha256 = "c".repeat(64);
-    all[3].header.host.facts.retain(|fact| fact.name != "host name");
-    all[3].header.origin = Some(iolens_model::origin::Origin {
-        host: "elsewhere".to_owned(),
-        path: "x.db".to_owned(),
-        imported_unix_ns: 0,
-    });
+    for (nth, host) in [(0, "lab"), (3, "elsewhere")] {
+        all[nth].header.origin =
+            Some(Origin { host: host.to_owned(), path: "x.db".to_owned(), imported_unix_ns: 0 });
+    }
     all[4].trials.retain(|trial| trial.pass < 7);
     let mut links = with_a_step().remove(0);
-    let iolens_model::plan::Axes::Ab(axes) = &mut links.header.plan.axes else { panic!() };
+    let Axes::Ab(axes) = &mut links.header.plan.axes else { panic!() };
     axes.links = true;
     all.push(links);
     insta::assert_snapshot!("odd", on_terminal(&of(&all), 100));
@@ -166,7 +166,7 @@ fn runs_of_strangers_are_shown_or_not_and_never_panic() {
     strange[1].header.programs[1].sha256 = "ß".to_owned();
     strange[2].header.plan.delta = f64::NAN;
     strange[3].trials.clear();
-    let iolens_model::plan::Axes::Ab(axes) = &mut strange[4].header.plan.axes else { panic!() };
+    let Axes::Ab(axes) = &mut strange[4].header.plan.axes else { panic!() };
     axes.programs.clear();
     let all = [(None, false), (Some(AbQuantity::Cpu), false), (None, true)];
     for (quantity, is_chain) in all {

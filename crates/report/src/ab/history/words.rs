@@ -271,8 +271,8 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
     hosts.dedup();
     if hosts.len() > 1 {
         said.push(format!(
-            "these are runs of {} machines ({}): ratios cancel how fast a machine is, not what it \
-             is good at",
+            "these are runs of {} machines ({}), on which the same two programs may differ by \
+             different amounts",
             hosts.len(),
             list(&hosts)
         ));
