@@ -18,7 +18,7 @@ mod file;
 mod run;
 mod upkeep;
 
-pub(crate) use ab::{Ab, Keep};
+pub(crate) use ab::{Ab, History, Keep};
 pub(crate) use again::{Allow, Compare, Confirm, Peer, Permission, Resume};
 pub(crate) use ask::Ask;
 pub(crate) use by_hand::{BothEnds, Load, Net, NetEnd, NetRecv, NetSend, Serve};
@@ -59,6 +59,7 @@ Work with results
   runs         List stored runs
   show         Show a run in full, or every trial of one setting
   compare      Compare two runs: what got faster or slower
+  history      Show your program over many runs: which step made it faster or slower
   confirm      Narrow a crossover to one message size, with fresh trials
   explain      Profile where the CPU time goes, by kernel function
   resume       Continue an interrupted run
@@ -127,6 +128,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Compare two runs: what got faster or slower
     Compare(Compare),
+    /// Show your program over many runs: which step made it faster or slower
+    History(History),
     /// Narrow a crossover to one message size, with fresh trials
     Confirm(Confirm),
     /// Profile where the CPU time goes, by kernel function

@@ -112,6 +112,7 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
         Command::Show(show) => commands::stored::show(&show),
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Compare(compare) => commands::compare::compare(&compare, typed),
+        Command::History(history) => commands::history::history(&history),
         Command::Confirm(confirm) => commands::again::confirm(&confirm, typed),
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::export::export(&export),

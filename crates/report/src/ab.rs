@@ -2,6 +2,7 @@
 //! `ab`. What is shown is an [`AbAnalysis`].
 
 pub mod compare;
+pub mod history;
 mod json;
 mod links;
 mod page;

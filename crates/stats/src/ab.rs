@@ -24,6 +24,7 @@
 mod compare;
 mod copies;
 mod findings;
+mod history;
 mod links;
 mod power;
 mod run;
@@ -50,6 +51,10 @@ pub use self::compare::{
 pub use self::findings::{
     AbContrast, AbCopies, AbJudgement, AbLinkMean, AbLinkSide, AbLinks, AbMissing, AbMissingWhy,
     AbNoise, AbPower, AbReason, AbVerdict,
+};
+pub use self::history::{
+    AbHistory, AbJoined, AbJoinedSeries, AbLeftOut, AbLeftOutWhy, AbMember, AbNamed, AbRow,
+    AbSeries, AbStep, AbWanted, AbWantedBaseline, history, join,
 };
 pub use self::run::{AbAnalysis, AbArmFigures, AbCallRate, AbCell, analyse, at};
 use self::sample::Sample;

@@ -160,3 +160,53 @@ pub(crate) struct Keep {
     #[arg(long, value_name = "FILE")]
     pub(crate) db: Option<PathBuf>,
 }
+
+const HISTORY_AFTER: &str = "\
+iolens keep ./bench --as v1.4
+iolens ab --loop --against v1.4 './bench parse'     # today, and after each change
+iolens history v1.4
+
+Every run has a ratio to the same baseline file, measured in the same seconds, so that days on which
+the machine was slow cancel. A step is the change of that ratio from one run to the next.
+
+Exit codes: 0 shown, whatever has changed · 2 there is no such baseline or program · 4 no two runs
+belong together";
+
+/// Runs beside one baseline.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HISTORY_AFTER)]
+pub(crate) struct History {
+    /// Baseline: the name of a kept program, or the first digits of a file's SHA-256 [default: all]
+    #[arg(value_name = "BASELINE")]
+    pub(crate) baseline: Option<String>,
+    /// Only the program of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) arm: Option<String>,
+    /// Runs of which each has the program of the run before as its baseline: step by step, without
+    /// one baseline for all
+    #[arg(long, conflicts_with = "baseline")]
+    pub(crate) chain: bool,
+    /// The newest N runs of each series
+    #[arg(long, value_name = "N", default_value = "15",
+          value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) last: u32,
+    /// time or cpu [default: time, where it was judged]
+    #[arg(long, value_name = "WHICH", value_parser = values::one::<AbQuantity>)]
+    pub(crate) quantity: Option<AbQuantity>,
+    /// Results database [default: ~/.local/share/iolens/iolens.db]
+    #[arg(long, value_name = "FILE", help_heading = RESULTS)]
+    pub(crate) db: Option<PathBuf>,
+    /// Print the result as JSON, or write it to FILE beside what is printed
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+          help_heading = RESULTS)]
+    #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
+    pub(crate) json: Option<Option<PathBuf>>,
+    /// Print the result as GitHub Markdown, or write it to FILE beside what is printed
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+          help_heading = RESULTS)]
+    #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
+    pub(crate) markdown: Option<Option<PathBuf>>,
+    /// Print every run, even of many series
+    #[arg(short, long, help_heading = RESULTS)]
+    pub(crate) verbose: bool,
+}

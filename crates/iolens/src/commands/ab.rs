@@ -30,7 +30,7 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     let file = request::ab::file(args)?;
     let plan = request::ab::plan(args, file.as_ref(), kept, random() >> 16)?;
     let programs = plan.ab().map(runner::ab_facts).transpose()?.unwrap_or_default();
-    refuse_existing(args)?;
+    refuse_existing([&args.json, &args.markdown])?;
     let mut session = Session::open(&database, args.wait)?;
     let host = host::read(&host::Root::real());
     runner::check_cpus(plan.cpus.as_deref().unwrap_or_default(), &host.cpus)?;
@@ -67,9 +67,12 @@ fn servers(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     run::run(RunArgs::Study(Box::new(request::ab::servers(args)?)), typed)
 }
 
+/// A form of the result: not wanted, wanted, or wanted in a file.
+type Form = Option<Option<PathBuf>>;
+
 /// Files of the user's are not written over.
-fn refuse_existing(args: &Ab) -> Result<(), Failure> {
-    let files = [&args.json, &args.markdown].into_iter().flatten().flatten();
+pub(crate) fn refuse_existing(forms: [&Form; 2]) -> Result<(), Failure> {
+    let files = forms.into_iter().flatten().flatten();
     match files.into_iter().find(|file| file.symlink_metadata().is_ok()) {
         Some(file) => Err(report::exists(file)),
         None => Ok(()),
@@ -87,30 +90,36 @@ fn print(
     analysis: &AbAnalysis,
     page: &Result<PathBuf, String>,
 ) -> Result<(), Failure> {
-    let json = || ab::json(run, analysis);
-    let markdown = || ab::markdown(run, analysis);
-    for (file, text) in [(&args.json, &json as &dyn Fn() -> String), (&args.markdown, &markdown)] {
-        if let Some(Some(file)) = file {
-            write_new(file, text().as_bytes(), false)?;
+    let (json, markdown) = (|| ab::json(run, analysis), || ab::markdown(run, analysis));
+    let is_printed = formed([(&args.json, &json), (&args.markdown, &markdown)])?;
+    if !is_printed {
+        let shown = page.as_ref().ok().map(|page| page.display().to_string());
+        let after = After { page: shown.as_deref(), full_run: None };
+        output::result(&ab::first(run, analysis, Some(after), &output::style()));
+        if args.verbose {
+            output::result(&format!("\n{}", ab::text(run, analysis, &output::style())));
         }
-    }
-    match (&args.json, &args.markdown) {
-        (Some(None), _) => output::result(&json()),
-        (_, Some(None)) => output::result(&markdown()),
-        _ => {
-            let shown = page.as_ref().ok().map(|page| page.display().to_string());
-            let after = After { page: shown.as_deref(), full_run: None };
-            output::result(&ab::first(run, analysis, Some(after), &output::style()));
-            if args.verbose {
-                output::result(&format!("\n{}", ab::text(run, analysis, &output::style())));
-            }
-            if page.is_ok() {
-                return Ok(());
-            }
+        if page.is_ok() {
+            return Ok(());
         }
     }
     output::note(&said_of(page));
     Ok(())
+}
+
+/// Writes the forms that are to be in files, and prints the first that is to be printed instead of
+/// a screen, if one is.
+pub(crate) fn formed(forms: [(&Form, &dyn Fn() -> String); 2]) -> Result<bool, Failure> {
+    for (form, text) in forms {
+        if let Some(Some(file)) = form {
+            write_new(file, text().as_bytes(), false)?;
+        }
+    }
+    let printed = forms.into_iter().find(|(form, _)| matches!(form, Some(None)));
+    if let Some((_, text)) = printed {
+        output::result(&text());
+    }
+    Ok(printed.is_some())
 }
 
 /// Shows a stored run.

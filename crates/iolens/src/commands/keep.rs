@@ -32,6 +32,12 @@ pub(crate) fn path(database: &Path, name: &str) -> Result<PathBuf, Failure> {
     }
 }
 
+/// SHA-256 of a kept program.
+pub(crate) fn sha256(database: &Path, name: &str) -> Result<String, Failure> {
+    let path = path(database, name)?.display().to_string();
+    Ok(iolens_programs::facts(&[path]).map_err(Failure::unusable)?.sha256)
+}
+
 fn none(database: &Path, name: &str) -> Failure {
     let kept = match names(database).as_slice() {
         [] => "nothing is kept yet".to_owned(),
@@ -103,10 +109,8 @@ fn list(database: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     for name in names {
-        let path = path(database, &name)?;
-        let facts =
-            iolens_programs::facts(&[path.display().to_string()]).map_err(Failure::unusable)?;
-        output::result(&format!("{name}  SHA-256 {}", facts.sha256));
+        let sha256 = sha256(database, &name)?;
+        output::result(&format!("{name}  SHA-256 {sha256}"));
     }
     Ok(())
 }

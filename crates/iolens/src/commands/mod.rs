@@ -8,6 +8,7 @@ pub(crate) mod compare;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod file;
+pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod keep;
 pub(crate) mod list;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::harness::{Finished, Place, finished, list, started, wait_until_gone};
 
 /// Speaks the loop protocol; an operation is as many turns as its argument says.
-const LOOP: &str = "#!/bin/sh
+pub(crate) const LOOP: &str = "#!/bin/sh
 echo ready
 while read n; do
     i=$((n * $1))
@@ -19,20 +19,20 @@ done
 ";
 
 /// A place with a program `loop`.
-fn with_programs() -> Place {
+pub(crate) fn with_programs() -> Place {
     let place = Place::new();
     program(&place, "loop", LOOP);
     place
 }
 
-fn program(place: &Place, name: &str, text: &str) {
+pub(crate) fn program(place: &Place, name: &str, text: &str) {
     place.write(name, text);
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(place.path(name), executable).unwrap();
 }
 
 /// Compares commands.
-fn ab(place: &Place, flags: &str, commands: &[&str]) -> Finished {
+pub(crate) fn ab(place: &Place, flags: &str, commands: &[&str]) -> Finished {
     finished(command(place, flags, commands).output().unwrap())
 }
 

@@ -23,6 +23,7 @@ mod file_read;
 mod file_run;
 mod file_write;
 mod harness;
+mod history;
 mod hostile;
 mod import;
 mod limits;

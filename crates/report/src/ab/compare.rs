@@ -245,7 +245,7 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     let layout = layout.reduce(f64::max).filter(|allowance| *allowance >= 5e-4);
     out.extend(layout.map(|allowance| {
         let said = format!(
-            "up to {} may come from where the linker placed the code, in both runs together",
+            "up to {} of a change may come from where the linker placed the code",
             percent(allowance)
         );
         Answer::one(Label::Caution, said)

@@ -148,7 +148,7 @@ fn a_slower_program_with_a_call_more() {
 }
 
 /// With nine digits: the last ones are the compiler's.
-fn rounded(value: Value) -> Value {
+pub(super) fn rounded(value: Value) -> Value {
     match value {
         Value::Number(n) if n.is_f64() => {
             let nine: f64 = format!("{:.8e}", n.as_f64().unwrap_or(0.0)).parse().unwrap_or(0.0);

@@ -12,9 +12,10 @@
 
 mod refused;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use iolens_model::ab::{AbAxes, AbQuantity, AbSetting};
+use iolens_model::host::Fact;
 use iolens_model::run::RunHeader;
 use serde::Serialize;
 
@@ -228,28 +229,28 @@ impl AbComparison {
 }
 
 /// What holds for every change of a comparison.
-struct Rules {
-    delta: f64,
-    claims: u32,
+pub(super) struct Rules {
+    pub(super) delta: f64,
+    pub(super) claims: u32,
     /// Whether both sides are one run, whose trials differ by nothing.
-    is_one_run: bool,
+    pub(super) is_one_run: bool,
 }
 
 impl Rules {
     /// The chance with which an interval may miss.
-    fn error(&self) -> f64 {
+    pub(super) fn error(&self) -> f64 {
         0.05 / f64::from(self.claims)
     }
 }
 
 /// One setting in both runs.
-struct Pair<'a> {
-    sides: [AbSide<'a>; 2],
-    cells: [&'a AbCell; 2],
+pub(super) struct Pair<'a> {
+    pub(super) sides: [AbSide<'a>; 2],
+    pub(super) cells: [&'a AbCell; 2],
 }
 
 impl Pair<'_> {
-    fn change(&self, arms: [usize; 2], quantity: AbQuantity, rules: &Rules) -> AbChange {
+    pub(super) fn change(&self, arms: [usize; 2], quantity: AbQuantity, rules: &Rules) -> AbChange {
         let contrasts = [0, 1].map(|side| contrast(self.cells[side], arms[side], quantity));
         let (error, both) = (rules.error(), (contrasts[0], contrasts[1]));
         let between = |error| match both {
@@ -259,10 +260,10 @@ impl Pair<'_> {
         };
         let layout_allowance = self.allowance(arms, contrasts);
         let bounds = Bounds { delta: rules.delta, allowance: layout_allowance };
-        let unusable = [0, 1].map(|side| self.unusable(side, arms[side], quantity, error));
+        let unusable = [0, 1].map(|side| unusable(self.cells[side], arms[side], quantity, error));
         let (verdict, reason) = match (between(2.0 * error), between(error)) {
             (Some(one_sided), Some(interval)) if unusable == [None, None] => {
-                let noise = |side: usize| self.noise(side, (arms[side], quantity), rules);
+                let noise = |side: usize| noise(self.cells[side], (arms[side], quantity), rules);
                 let mut sides = if rules.is_one_run { 0..0 } else { 0..2 };
                 let noise = sides.find_map(noise);
                 let (verdict, reason) = bounds.conclude([one_sided, interval], noise);
@@ -285,8 +286,9 @@ impl Pair<'_> {
         }
     }
 
-    /// That of both runs: on another machine, or under another kernel, the baseline's layout
-    /// weighs differently too, and does not cancel. One file in both was not linked anew.
+    /// On one processor and kernel the baseline's layout weighs the same in both runs and cancels,
+    /// which leaves that of one file against another, as in a single run. Elsewhere it does not,
+    /// and the allowances of both add. One file in both was not linked anew.
     fn allowance(&self, arms: [usize; 2], contrasts: [Option<&AbContrast>; 2]) -> Option<f64> {
         let file =
             |side: usize| self.sides[side].header.ab_program(&self.cells[side].setting, arms[side]);
@@ -294,46 +296,60 @@ impl Pair<'_> {
             return None;
         }
         let own = contrasts.into_iter().flatten().filter_map(|contrast| contrast.layout_allowance);
-        own.reduce(|a, b| a + b)
-    }
-
-    fn unusable(
-        &self,
-        side: usize,
-        arm: usize,
-        quantity: AbQuantity,
-        error: f64,
-    ) -> Option<AbUnusable> {
-        let Some(contrast) = contrast(self.cells[side], arm, quantity) else {
-            let mut missing = self.cells[side].judgement.missing.iter();
-            let own = missing.find(|missing| (missing.arm, missing.quantity) == (arm, quantity));
-            let why = own.map_or(AbMissingWhy::OfArm, |missing| missing.why);
-            return Some(AbUnusable::Missing { why });
-        };
-        let units = contrast.units;
-        match contrast.reason {
-            AbReason::CopiesDiffer { of, .. } => Some(AbUnusable::CopiesDiffer { of }),
-            _ if units < AB_UNITS_MIN => Some(AbUnusable::TooFew { units, least: AB_UNITS_MIN }),
-            _ => match contrast.sample.interval(error) {
-                Some(interval) if is_finite(interval) => None,
-                _ => Some(AbUnusable::NoInterval { units }),
-            },
+        match is_one_machine(self.sides.map(|side| side.header)) {
+            true => own.reduce(f64::max),
+            false => own.reduce(|a, b| a + b),
         }
     }
+}
 
-    /// Copies in a run that are not known to be equal within the threshold.
-    fn noise(&self, side: usize, own: (usize, AbQuantity), rules: &Rules) -> Option<AbNoise> {
-        let (arm, quantity) = own;
-        let copies = self.cells[side].judgement.copies.iter();
-        let mut own = copies
-            .filter(|copies| copies.quantity == quantity && (copies.arm == 0 || copies.arm == arm));
-        own.find_map(|copies| {
-            let interval = copies.sample.interval(rules.error());
-            let half = interval.map(|interval| (interval.high - interval.low) / 2.0);
-            let is_wide = half.is_none_or(|half| half > rules.delta.ln_1p());
-            is_wide.then(|| AbNoise { of: copies.arm, half_width: half.map(change) })
+/// Whether both runs were on one model of processor and under one kernel, as far as is known.
+pub(super) fn is_one_machine(headers: [&RunHeader; 2]) -> bool {
+    let [a, b] = headers.map(|header| {
+        [("cpu", "model"), ("kernel", "release")].map(|(group, name)| {
+            let is_it = |fact: &&Fact| fact.group == group && fact.name == name;
+            header.host.facts.iter().find(is_it).and_then(|fact| fact.value.value())
         })
+    });
+    a == b && a.iter().all(Option::is_some)
+}
+
+/// Why a run says nothing of an arm, where that is so, at this chance of an interval to miss.
+pub(super) fn unusable(
+    cell: &AbCell,
+    arm: usize,
+    quantity: AbQuantity,
+    error: f64,
+) -> Option<AbUnusable> {
+    let Some(contrast) = contrast(cell, arm, quantity) else {
+        let mut missing = cell.judgement.missing.iter();
+        let own = missing.find(|missing| (missing.arm, missing.quantity) == (arm, quantity));
+        let why = own.map_or(AbMissingWhy::OfArm, |missing| missing.why);
+        return Some(AbUnusable::Missing { why });
+    };
+    let units = contrast.units;
+    match contrast.reason {
+        AbReason::CopiesDiffer { of, .. } => Some(AbUnusable::CopiesDiffer { of }),
+        _ if units < AB_UNITS_MIN => Some(AbUnusable::TooFew { units, least: AB_UNITS_MIN }),
+        _ => match contrast.sample.interval(error) {
+            Some(interval) if is_finite(interval) => None,
+            _ => Some(AbUnusable::NoInterval { units }),
+        },
     }
+}
+
+/// Copies in a run that are not known to be equal within the threshold.
+pub(super) fn noise(cell: &AbCell, own: (usize, AbQuantity), rules: &Rules) -> Option<AbNoise> {
+    let (arm, quantity) = own;
+    let copies = cell.judgement.copies.iter();
+    let mut own = copies
+        .filter(|copies| copies.quantity == quantity && (copies.arm == 0 || copies.arm == arm));
+    own.find_map(|copies| {
+        let interval = copies.sample.interval(rules.error());
+        let half = interval.map(|interval| (interval.high - interval.low) / 2.0);
+        let is_wide = half.is_none_or(|half| half > rules.delta.ln_1p());
+        is_wide.then(|| AbNoise { of: copies.arm, half_width: half.map(change) })
+    })
 }
 
 /// The interval of the second's logarithm less the first's, that misses with this chance.
@@ -353,16 +369,16 @@ fn nothing(a: &AbContrast, b: &AbContrast, error: f64) -> Option<Interval> {
     between(a, b, error).map(|_| Interval { low: 0.0, high: 0.0 })
 }
 
-fn is_finite(interval: Interval) -> bool {
+pub(super) fn is_finite(interval: Interval) -> bool {
     interval.low.is_finite() && interval.high.is_finite()
 }
 
-fn contrast(cell: &AbCell, arm: usize, quantity: AbQuantity) -> Option<&AbContrast> {
+pub(super) fn contrast(cell: &AbCell, arm: usize, quantity: AbQuantity) -> Option<&AbContrast> {
     let mut all = cell.judgement.contrasts.iter();
     all.find(|contrast| (contrast.arm, contrast.quantity) == (arm, quantity))
 }
 
-fn standing(contrast: Option<&AbContrast>) -> AbStanding {
+pub(super) fn standing(contrast: Option<&AbContrast>) -> AbStanding {
     AbStanding {
         units: contrast.map_or(0, |contrast| contrast.units),
         change: contrast.and_then(|contrast| contrast.change),
@@ -371,11 +387,11 @@ fn standing(contrast: Option<&AbContrast>) -> AbStanding {
     }
 }
 
-fn axes<'a>(side: &AbSide<'a>) -> Option<&'a AbAxes> {
+pub(super) fn axes<'a>(side: &AbSide<'a>) -> Option<&'a AbAxes> {
     side.header.plan.ab()
 }
 
-fn name(side: &AbSide<'_>, arm: usize) -> String {
+pub(super) fn name(side: &AbSide<'_>, arm: usize) -> String {
     let program = axes(side).and_then(|axes| axes.programs.get(arm));
     program.map(|program| program.name.clone()).unwrap_or_default()
 }

@@ -2,7 +2,9 @@
 
 use iolens_model::ab::{AbMode, AbParameter, AbProgramFacts};
 use iolens_model::copy::External;
+use iolens_model::host::Fact;
 use iolens_model::plan::Axes;
+use iolens_model::reading::Reading;
 use iolens_model::run::{Run, RunEnd, StoppedBy};
 use iolens_model::units::Nanos;
 use proptest::prelude::*;
@@ -17,7 +19,7 @@ use crate::simulation::Normal;
 const MODES: [AbMode; 2] = [AbMode::Loop, AbMode::Command];
 
 /// A run without trials: `main`, and an arm whose file has this digit for a hash.
-fn run(id: &str, mode: AbMode, digit: &str) -> Run {
+pub(in crate::ab) fn run(id: &str, mode: AbMode, digit: &str) -> Run {
     let mut run = fixture::run(fixture::plan(&["main", "pr"]));
     let program = |name: &str| External {
         name: name.to_owned(),
@@ -52,12 +54,22 @@ fn run(id: &str, mode: AbMode, digit: &str) -> Run {
 }
 
 /// A run whose arm has these logarithms against a baseline that never changes, each of a unit.
-struct Made {
-    run: Run,
-    analysis: AbAnalysis,
+pub(in crate::ab) struct Made {
+    pub(in crate::ab) run: Run,
+    pub(in crate::ab) analysis: AbAnalysis,
 }
 
-fn made_of(run: Run, trials: &[AbTrial], allowance: Option<f64>) -> Made {
+pub(in crate::ab) fn made_of(run: Run, trials: &[AbTrial], allowance: Option<f64>) -> Made {
+    at_look(run, trials, allowance, AbLook::Last)
+}
+
+/// The same as at a look, after which it may go on.
+pub(in crate::ab) fn at_look(
+    run: Run,
+    trials: &[AbTrial],
+    allowance: Option<f64>,
+    look: AbLook,
+) -> Made {
     let axes = run.header.plan.ab().unwrap();
     let unit = AbUnit::of(axes.mode);
     let allowances = vec![allowance; axes.programs.len()];
@@ -68,13 +80,13 @@ fn made_of(run: Run, trials: &[AbTrial], allowance: Option<f64>) -> Made {
         setting: cell.ab().unwrap().clone(),
         arms: Vec::new(),
         is_own_time: false,
-        judgement: judge(&input, AbLook::Last),
+        judgement: judge(&input, look),
     });
     let analysis = AbAnalysis { unit, cells: cells.collect() };
     Made { run, analysis }
 }
 
-fn made(id: &str, mode: AbMode, lns: &[f64]) -> Made {
+pub(in crate::ab) fn made(id: &str, mode: AbMode, lns: &[f64]) -> Made {
     let trials: Vec<AbTrial> = lns.iter().map(|ln| trial(&[&[1.0], &[ln.exp()]])).collect();
     made_of(run(id, mode, &id[..1]), &trials, None)
 }
@@ -90,11 +102,11 @@ fn change(a: &Made, b: &Made) -> AbChange {
 }
 
 /// So many values that have this mean and lie a step to either side.
-fn around(mean: f64, step: f64, n: usize) -> Vec<f64> {
+pub(in crate::ab) fn around(mean: f64, step: f64, n: usize) -> Vec<f64> {
     (0..n).map(|i| if i % 2 == 0 { mean - step } else { mean + step }).collect()
 }
 
-fn near(value: f64, expect: f64) {
+pub(in crate::ab) fn near(value: f64, expect: f64) {
     assert!((value - expect).abs() < 1e-5, "{value}, not {expect}");
 }
 
@@ -172,6 +184,23 @@ fn layout_counts_of_both_runs_unless_they_measured_one_file() {
     assert_eq!(change_to("2", 0.10, Some(0.04)).verdict, AbVerdict::Slower);
     let one = change_to("2", 0.05, None);
     assert_eq!((one.layout_allowance, one.verdict), (Some(0.03), AbVerdict::Slower));
+    // On one machine the baseline cancels with its layout: one file against the other is left.
+    let fact = |group: &str, name: &str| Fact {
+        group: group.to_owned(),
+        name: name.to_owned(),
+        value: Reading::Exact("6.18".to_owned()),
+    };
+    let facts = vec![fact("cpu", "model"), fact("kernel", "release")];
+    let on_one = |digit, ln, allowance| {
+        let mut made = of(digit, ln, allowance);
+        made.run.header.host.facts.clone_from(&facts);
+        made
+    };
+    let near = on_one("1", 0.0, Some(0.03));
+    let there = change(&near, &on_one("2", 0.05, Some(0.04)));
+    assert_eq!((there.layout_allowance, there.verdict), (Some(0.04), AbVerdict::Slower));
+    let other = change(&near, &of("2", 0.05, Some(0.04)));
+    assert_eq!(other.layout_allowance, Some(0.03 + 0.04));
     let same = change_to("1", 0.05, Some(0.04));
     assert_eq!((same.layout_allowance, same.verdict), (None, AbVerdict::Slower));
 }

@@ -1,0 +1,262 @@
+//! Runs of `ab` beside one baseline file, as a series in time.
+//!
+//! Each run has a ratio to the baseline, measured in the same moments, so that the machine of that
+//! day cancels before any change is looked for. A step is the change from one run to the next,
+//! judged as `compare` judges two runs. Only runs that can be used by themselves are compared:
+//! steps go over the others.
+//!
+//! Many small steps may add up to one that matters, and each be too small to be seen. So the newest
+//! run is compared with the oldest as well. All steps and these are one family: the chance of an
+//! error is divided among them (Bonferroni).
+//!
+//! Without one baseline file there may still be a chain: runs of which each has the program of the
+//! one before as its baseline. Each of these is a step by itself, and their ratios multiply.
+
+mod chain;
+mod join;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use iolens_model::ab::{AbProgramFacts, AbQuantity, AbSetting};
+use iolens_model::run::RunHeader;
+use serde::Serialize;
+
+use super::compare::{
+    AbChangeReason, AbSide, AbStanding, AbUnusable, Pair, Rules, contrast, name, standing, unusable,
+};
+use super::{AbAnalysis, AbCell, AbVerdict};
+use crate::estimate::Interval;
+use crate::interval::count;
+
+pub use self::join::{
+    AbJoined, AbJoinedSeries, AbLeftOut, AbLeftOutWhy, AbMember, AbWanted, AbWantedBaseline, join,
+};
+
+/// The runs of a database, as series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AbHistory {
+    /// Changes that the simultaneous intervals cover together (J): the steps of all series, and
+    /// the newest run of each against the oldest.
+    pub claims: u32,
+    /// Series in the order in which they begin.
+    pub series: Vec<AbSeries>,
+    /// Runs that are in none.
+    pub left_out: Vec<AbLeftOut>,
+}
+
+/// Runs of one arm beside one baseline in one setting, or a chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AbSeries {
+    /// Whether it is a chain.
+    pub is_chain: bool,
+    /// The baseline, as the newest run calls it; of a chain that of the oldest.
+    pub baseline: AbNamed,
+    /// The arm, as the newest run calls it.
+    pub arm: AbNamed,
+    /// The values of parameters, and how programs were measured.
+    pub setting: AbSetting,
+    /// What is compared.
+    pub quantity: AbQuantity,
+    /// Smallest difference that matters, as a fraction: the largest of the runs'.
+    pub delta: f64,
+    /// Older runs, which are not wanted.
+    pub older: u32,
+    /// A run each, the oldest first.
+    pub rows: Vec<AbRow>,
+    /// The newest usable run against the oldest, of a chain against its baseline; `None` where
+    /// that is a step, and of a chain that has a gap.
+    pub overall: Option<AbStep>,
+}
+
+/// A program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AbNamed {
+    /// Its name.
+    pub name: String,
+    /// SHA-256 of its file; `None` where that is not stored.
+    pub sha256: Option<String>,
+    /// Its argument list.
+    pub command: Vec<String>,
+}
+
+/// A run in a series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AbRow {
+    /// Its id.
+    pub run: String,
+    /// The user's name for it.
+    pub name: Option<String>,
+    /// When it began, nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// The machine's label.
+    pub host: Option<String>,
+    /// The arm.
+    pub arm: AbNamed,
+    /// The arm against the baseline; of a chain against that of the oldest run, without a verdict.
+    pub standing: AbStanding,
+    /// Why no other run is compared with this one.
+    pub unusable: Option<AbUnusable>,
+    /// What has changed since the last usable run, in a chain against its own baseline; `None` of
+    /// the first that is none of a chain, and of what is unusable.
+    pub step: Option<AbStep>,
+}
+
+/// A change from one run of a series to a later one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AbStep {
+    /// The earlier run, by its row; `None` in a chain, where the later run has both programs.
+    pub since: Option<usize>,
+    /// Whether both ran one file of the arm; what that reads may differ.
+    pub is_one_file: bool,
+    /// How much more the arm takes, as a fraction.
+    pub change: Option<f64>,
+    /// 95 % for this change alone.
+    pub pointwise: Option<Interval>,
+    /// 95 % for all changes of the history together, the one that verdicts use.
+    pub simultaneous: Option<Interval>,
+    /// What layout may explain, as a fraction.
+    pub layout_allowance: Option<f64>,
+    /// The word.
+    pub verdict: AbVerdict,
+    /// The rule and its numbers.
+    pub reason: AbChangeReason,
+}
+
+impl AbStep {
+    /// Whether it is beyond the threshold, whatever the cause.
+    #[must_use]
+    pub fn is_beyond(&self) -> bool {
+        matches!(self.verdict, AbVerdict::Slower | AbVerdict::Faster | AbVerdict::Build)
+    }
+}
+
+impl AbSeries {
+    /// The steps, each with its row.
+    pub fn steps(&self) -> impl Iterator<Item = (&AbRow, &AbStep)> {
+        self.rows.iter().filter_map(|row| Some((row, row.step.as_ref()?)))
+    }
+}
+
+/// What is known of a run before its steps are judged.
+struct Known<'a> {
+    side: AbSide<'a>,
+    cell: &'a AbCell,
+    arm: usize,
+    quantity: AbQuantity,
+}
+
+impl<'a> Known<'a> {
+    fn program(&self, arm: usize) -> Option<&'a AbProgramFacts> {
+        self.side.header.ab_program(&self.cell.setting, arm)
+    }
+
+    fn named(&self, arm: usize) -> AbNamed {
+        let axes = self.side.header.plan.ab();
+        let command = axes.and_then(|axes| axes.command(&self.cell.setting, arm));
+        AbNamed {
+            name: name(&self.side, arm),
+            sha256: self.program(arm).map(|program| program.sha256.clone()),
+            command: command.unwrap_or_default(),
+        }
+    }
+
+    /// Why it is compared with no other run.
+    fn unusable(&self) -> Option<AbUnusable> {
+        unusable(self.cell, self.arm, self.quantity, 0.05)
+    }
+
+    fn row(&self) -> AbRow {
+        let header = self.side.header;
+        AbRow {
+            run: header.id.clone(),
+            name: header.name.clone(),
+            started_unix_ns: header.started_unix_ns,
+            host: header.host_label().map(str::to_owned),
+            arm: self.named(self.arm),
+            standing: standing(contrast(self.cell, self.arm, self.quantity)),
+            unusable: self.unusable(),
+            step: None,
+        }
+    }
+}
+
+/// Judges what is joined, by the analyses of its runs; a run without one is passed over.
+#[must_use]
+pub fn history(
+    joined: &AbJoined,
+    headers: &[RunHeader],
+    analyses: &BTreeMap<usize, AbAnalysis>,
+) -> AbHistory {
+    let known = |series: &AbJoinedSeries| -> Vec<Known<'_>> {
+        let known = series.members.iter().filter_map(|&AbMember { run, arm }| {
+            let (header, analysis) = (headers.get(run)?, analyses.get(&run)?);
+            let cell = analysis.cells.iter().find(|cell| cell.setting == series.setting)?;
+            let side = AbSide { header, analysis };
+            Some(Known { side, cell, arm, quantity: series.quantity })
+        });
+        known.collect()
+    };
+    let all: Vec<(&AbJoinedSeries, Vec<Known<'_>>)> =
+        joined.series.iter().map(|series| (series, known(series))).collect();
+    let claims = all.iter().map(|(series, runs)| {
+        let usable = runs.iter().filter(|run| run.unusable().is_none()).count();
+        // The steps, and the newest against the oldest where that is none of them.
+        let steps = if series.is_chain { usable } else { usable.saturating_sub(1) };
+        steps + usize::from(steps > 1)
+    });
+    let claims = count(claims.sum::<usize>()).max(1);
+    let series = all.iter().filter_map(|(series, runs)| match series.is_chain {
+        false => judged(series, runs, claims),
+        true => chain::judged(series, runs, claims),
+    });
+    AbHistory { claims, series: series.collect(), left_out: joined.left_out.clone() }
+}
+
+/// The largest threshold of some runs.
+fn widest_delta(runs: &[Known<'_>]) -> f64 {
+    runs.iter().map(|run| run.side.header.plan.delta).fold(0.0, f64::max)
+}
+
+fn judged(joined: &AbJoinedSeries, runs: &[Known<'_>], claims: u32) -> Option<AbSeries> {
+    let newest = runs.last()?;
+    let delta = widest_delta(runs);
+    let rules = Rules { delta, claims, is_one_run: false };
+    let step = |since: usize, to: usize| {
+        let [from, until] = [&runs[since], &runs[to]];
+        let pair = Pair { sides: [from.side, until.side], cells: [from.cell, until.cell] };
+        let files = [from.program(from.arm), until.program(until.arm)];
+        let change = pair.change([from.arm, until.arm], joined.quantity, &rules);
+        AbStep {
+            since: Some(since),
+            is_one_file: matches!(files, [Some(a), Some(b)] if a.sha256 == b.sha256),
+            change: change.change,
+            pointwise: change.pointwise,
+            simultaneous: change.simultaneous,
+            layout_allowance: change.layout_allowance,
+            verdict: change.verdict,
+            reason: change.reason,
+        }
+    };
+    let mut rows: Vec<AbRow> = runs.iter().map(Known::row).collect();
+    let usable: Vec<usize> = (0..rows.len()).filter(|&row| rows[row].unusable.is_none()).collect();
+    for pair in usable.windows(2) {
+        rows[pair[1]].step = Some(step(pair[0], pair[1]));
+    }
+    let overall = match usable[..] {
+        [oldest, _, .., newest] => Some(step(oldest, newest)),
+        _ => None,
+    };
+    Some(AbSeries {
+        is_chain: false,
+        baseline: newest.named(0),
+        arm: newest.named(newest.arm),
+        setting: joined.setting.clone(),
+        quantity: joined.quantity,
+        delta,
+        older: joined.older,
+        rows,
+        overall,
+    })
+}
