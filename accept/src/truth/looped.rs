@@ -48,29 +48,34 @@ fn rows<'a>(result: &'a Value, id: &str) -> Res<Vec<&'a Value>> {
     Ok(own)
 }
 
+/// By how much an arm is faster than the baseline.
+fn ratio(row: &Value) -> Res<f64> {
+    row["ratio"].as_f64().with_context(|| format!("{} failed: {}", row["arm"], row["reason"]))
+}
+
 /// Programs cost what our methods cost that do the same; twice the work and a stated time are read
 /// as what they are.
 pub fn check(bench: &Bench) -> Res {
     bench.write("looped.c", PROGRAM)?;
-    bench.at_home(Job::of("cc -O2 -o looped looped.c")).success()?;
+    bench.at_home(Job::of("cc -O2 -pthread -o looped looped.c")).success()?;
     for (run, method, command) in WAYS {
-        let times = |times: &str| command.replace("TIMES", times);
-        let mut programs = vec![("once", times("1"))];
-        // Twice the bytes would not be what a message was told to have.
+        let times = |times: u32| command.replace("TIMES", &times.to_string());
+        let mut programs = vec![("once", times(1))];
+        // More bytes would not be what a message was told to have.
         if method != "send" {
-            programs.push(("twice", times("2")));
+            programs.extend([("ten", times(10)), ("twenty", times(20))]);
         }
         let result = measured(bench, run, &programs)?;
-        for (name, _) in programs {
-            let (expect, most) = if name == "once" { (1.0, SAME) } else { (0.5, PLANTED) };
-            for row in rows(&result, name)? {
-                let ratio = row["ratio"].as_f64();
-                let ratio = ratio.with_context(|| format!("{name} failed: {}", row["reason"]))?;
-                let size = row["message_bytes"].as_u64().or(row["block_bytes"].as_u64());
-                let size = size.map_or_else(String::new, |bytes| format!(" at {bytes} bytes"));
-                let what = format!("{name} over {method}{size}");
-                bench.within(what, ratio / expect, 1.0 / most..=most);
-            }
+        let ratios = |name| rows(&result, name)?.into_iter().map(ratio).collect::<Res<Vec<_>>>();
+        for (nth, once) in ratios("once")?.into_iter().enumerate() {
+            bench.within(format!("once over {method}, size {nth}"), once, 1.0 / SAME..=SAME);
+        }
+        if method == "send" {
+            continue;
+        }
+        for (nth, (ten, twenty)) in ratios("ten")?.into_iter().zip(ratios("twenty")?).enumerate() {
+            let what = format!("20 of {method} take so many times as long as 10, size {nth}");
+            bench.within(what, ten / twenty, 2.0 / PLANTED..=2.0 * PLANTED);
         }
     }
     let spin = ("spin", format!("spin {SPIN_NS}"));
