@@ -17,9 +17,10 @@ pub const FUNCTIONS: Functions = &[
 ];
 
 /// Targets, each with what its seeds are, from the root of the workspace.
-const TARGETS: [(&str, &str); 15] = [
+const TARGETS: [(&str, &str); 16] = [
     ("plan", "plans"),
     ("ab_plan", "fuzz/seeds/ab_plan"),
+    ("loop_lines", "fuzz/seeds/loop_lines"),
     ("arguments", "fuzz/seeds/arguments"),
     ("tables", "crates/audit/fixtures"),
     ("frames", "fuzz/seeds/frames"),

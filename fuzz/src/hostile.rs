@@ -14,6 +14,7 @@ use iolens_engine::load::Expected;
 use iolens_engine::worker::protocol::{FrameBuffer, FromWorker, ToWorker, read_frame, write_frame};
 use iolens_engine::{host, load, sysctl};
 use iolens_model::run::Run;
+use iolens_programs::protocol;
 use iolens_report::export::{Columns, Rows};
 use iolens_report::text::Style;
 use iolens_report::{csv, html, json, text};
@@ -39,6 +40,17 @@ pub fn ab_plan(bytes: &[u8]) {
     match iolens::ab_plan_of("strange.toml", &text) {
         Ok(plan) => assert!(!plan.cells().is_empty()),
         Err(message) => assert!(!message.is_empty()),
+    }
+}
+
+/// What a program says that is asked in the loop protocol.
+pub fn loop_lines(bytes: &[u8]) {
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let said = [protocol::ready(line).err(), protocol::answer(line).err()];
+        for fault in said.into_iter().flatten().chain([protocol::unasked(line, true)]) {
+            let shown = fault.to_string();
+            assert!(!shown.is_empty() && !shown.contains(char::is_control), "{shown:?}");
+        }
     }
 }
 

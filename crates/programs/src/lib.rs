@@ -9,7 +9,7 @@ mod fault;
 mod files;
 mod found;
 mod program;
-mod protocol;
+pub mod protocol;
 mod setup;
 
 pub use charged::{Account, Charged};
@@ -20,5 +20,4 @@ pub use fault::ProgramFault;
 pub use files::{ProgramFileError, facts, hex, sha256_of};
 pub use found::{describe_end, find_program, may_start};
 pub use program::{Prepared, Process, Seed, environment};
-pub use protocol::{Answer, Ready, says_ready};
 pub use setup::{ProgramLimits, ProgramPlace, UserProgram};

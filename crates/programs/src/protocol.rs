@@ -8,10 +8,10 @@ use std::fmt::Write;
 use thiserror::Error;
 
 /// A line has at most so many bytes, its end among them.
-pub(crate) const LINE_BYTES_MAX: usize = 1024;
+pub const LINE_BYTES_MAX: usize = 1024;
 
 /// What a program may print of its own in a slice.
-pub(crate) const STRAY_BYTES_MAX: u64 = 64 << 10;
+pub const STRAY_BYTES_MAX: u64 = 64 << 10;
 
 /// The only version there is.
 const VERSION: &str = "1";
@@ -38,29 +38,42 @@ pub struct Answer {
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum LineFault {
+pub enum LineFault {
+    /// No newline within 1024 bytes.
     #[error(
         "`{0}` is the beginning of a line of more than 1024 bytes: end each line by a newline, and \
          print data of your own to stderr"
     )]
     TooLong(String),
+    /// `ready v=` of another version.
     #[error("`{0}` wants another version of the loop protocol: this iolens speaks v=1")]
     Version(String),
+    /// A key without its value.
     #[error("`{line}` is not a line of the loop protocol: {what}")]
-    Malformed { line: String, what: &'static str },
+    Malformed {
+        /// The line.
+        line: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The program says that something is wrong.
     #[error("it says `{0}`")]
     Told(String),
+    /// An answer behind an answer.
     #[error(
         "it answered a request twice, the second time by `{0}`: print one `ok` for each line read"
     )]
     Twice(String),
+    /// Something that nobody has asked for.
     #[error(
         "`{0}` came before it was asked: from `ready` on, print something only between a request \
          and its `ok`"
     )]
     Early(String),
+    /// An answer that does not begin its line.
     #[error("`{0}` has something before its `ok`: begin a line for `ok`")]
     Glued(String),
+    /// More of its own than fits.
     #[error(
         "it printed more than 64 KiB besides its answer, the last of it `{0}`: print to stderr"
     )]
@@ -69,7 +82,7 @@ pub(crate) enum LineFault {
 
 /// What a line is while an answer is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LineKind {
+pub enum LineKind {
     /// `ok`, whatever stands behind it.
     Answer,
     /// `error`.
@@ -81,7 +94,7 @@ pub(crate) enum LineKind {
 }
 
 /// What a line is, by its first word. Allocates nothing.
-pub(crate) fn kind(line: &[u8]) -> LineKind {
+pub fn kind(line: &[u8]) -> LineKind {
     match first_word(line) {
         b"ok" => LineKind::Answer,
         b"error" => LineKind::Error,
@@ -95,7 +108,7 @@ fn first_word(line: &[u8]) -> &[u8] {
 }
 
 /// What a line says of a program that sets itself up; `None` for one that is passed over.
-pub(crate) fn ready(line: &[u8]) -> Result<Option<Ready>, LineFault> {
+pub fn ready(line: &[u8]) -> Result<Option<Ready>, LineFault> {
     match first_word(line) {
         b"ready" => {}
         b"error" => return Err(told(line)),
@@ -121,14 +134,8 @@ pub(crate) fn ready(line: &[u8]) -> Result<Option<Ready>, LineFault> {
     Ok(Some(ready))
 }
 
-/// Whether a line is a `ready` of the protocol.
-#[must_use]
-pub fn says_ready(line: &[u8]) -> bool {
-    matches!(ready(line), Ok(Some(_)))
-}
-
 /// What an answer says.
-pub(crate) fn answer(line: &[u8]) -> Result<Answer, LineFault> {
+pub fn answer(line: &[u8]) -> Result<Answer, LineFault> {
     let malformed = |what| LineFault::Malformed { line: quoted(line), what };
     match kind(line) {
         LineKind::Answer => {}
@@ -158,7 +165,7 @@ pub(crate) fn answer(line: &[u8]) -> Result<Answer, LineFault> {
 
 /// What is wrong with something that nobody has asked for, which follows an answer or comes
 /// before any request.
-pub(crate) fn unasked(bytes: &[u8], has_answered: bool) -> LineFault {
+pub fn unasked(bytes: &[u8], has_answered: bool) -> LineFault {
     let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     match (kind(line), has_answered) {
@@ -183,7 +190,7 @@ fn pairs(line: &[u8]) -> impl Iterator<Item = (&str, Option<&str>)> {
 }
 
 /// A line as it is shown: in one line, and not too long.
-pub(crate) fn quoted(line: &[u8]) -> String {
+pub fn quoted(line: &[u8]) -> String {
     const SHOWN: usize = 80;
     let text = String::from_utf8_lossy(line);
     let mut shown = String::new();

@@ -20,8 +20,8 @@ const EDGES: &[(&str, &str)] = &[
     ("iolens-engine", "iolens-model iolens-programs iolens-sys"),
     (
         "iolens-fuzz",
-        "iolens iolens-audit iolens-engine iolens-model iolens-report iolens-stats iolens-store \
-         iolens-sys",
+        "iolens iolens-audit iolens-engine iolens-model iolens-programs iolens-report iolens-stats \
+         iolens-store iolens-sys",
     ),
     ("iolens-model", ""),
     ("iolens-document", "iolens-model"),

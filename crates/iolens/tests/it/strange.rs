@@ -71,6 +71,11 @@ fn no_plan_file_of_ab_makes_it_panic() {
 }
 
 #[test]
+fn no_line_of_a_program_makes_it_panic() {
+    check("fuzz/seeds/loop_lines", 200, hostile::loop_lines);
+}
+
+#[test]
 fn no_command_line_makes_it_panic() {
     check("fuzz/seeds/arguments", 10, hostile::arguments);
 }

@@ -5,7 +5,7 @@
 
 use iolens_programs::{
     Charged, Prepared, Process, ProgramFault, ProgramPlace, Reading, UserProgram, describe_end,
-    facts, find_program, says_ready, sha256_of,
+    facts, find_program, protocol, sha256_of,
 };
 use std::fs::File;
 use std::io::Seek;
@@ -295,7 +295,9 @@ impl<'a> Stage<'a> {
         let mut start = [0; READY_BYTES];
         let read = self.output.read_at(&mut start, 0).unwrap_or(0);
         match start[..read].split_last() {
-            Some((b'\n', line)) => !line.contains(&b'\n') && says_ready(line),
+            Some((b'\n', line)) => {
+                !line.contains(&b'\n') && matches!(protocol::ready(line), Ok(Some(_)))
+            }
             _ => false,
         }
     }
