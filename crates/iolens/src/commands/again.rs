@@ -446,6 +446,7 @@ mod tests {
         let Axes::Server(axes) = &mut server.axes else { panic!("{server:?}") };
         axes.external.push(program());
         check(server, &[Program]);
+        check(file(|axes| axes.external.push(program())), &[Program]);
         check(file(|axes| axes.file = somewhere()), &[File]);
         check(copy(|axes| axes.file = somewhere()), &[File]);
         check(file(|axes| axes.dir = somewhere()), &[Dir]);

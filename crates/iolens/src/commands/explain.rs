@@ -73,7 +73,7 @@ fn chosen_cell<'a>(
     })
 }
 
-/// Labels of the arms that are meant. Programs of the user's that send are not sampled.
+/// Labels of the arms that are meant. Programs of the user's are not sampled.
 fn chosen_arms(
     plan: &Plan,
     cell: &CellAnalysis,
@@ -139,7 +139,13 @@ fn sampled_plan(plan: &Plan, allow: &Allow) -> Plan {
     let mut plan = again::without_drops(plan.clone());
     if let Axes::Net(axes) = &mut plan.axes {
         axes.allow_sysctl &= allow.allows(Permission::Sysctl);
-        axes.external.clear();
+    }
+    // They are not sampled.
+    match &mut plan.axes {
+        Axes::Net(axes) => axes.external.clear(),
+        Axes::File(axes) => axes.external.clear(),
+        Axes::Syscall(axes) => axes.external.clear(),
+        _ => {}
     }
     plan
 }
