@@ -140,14 +140,23 @@ fn sampled_plan(plan: &Plan, allow: &Allow) -> Plan {
     if let Axes::Net(axes) = &mut plan.axes {
         axes.allow_sysctl &= allow.allows(Permission::Sysctl);
     }
-    // They are not sampled.
+    without_programs(&mut plan);
+    plan
+}
+
+/// Takes programs of the user's out, which are not sampled.
+fn without_programs(plan: &mut Plan) {
+    let methods = plan.methods();
+    if plan.is_program(&plan.baseline) {
+        plan.baseline = methods.first().cloned().unwrap_or_default();
+    }
+    plan.primitives = methods;
     match &mut plan.axes {
         Axes::Net(axes) => axes.external.clear(),
         Axes::File(axes) => axes.external.clear(),
         Axes::Syscall(axes) => axes.external.clear(),
         _ => {}
     }
-    plan
 }
 
 /// What the run was measured under, here again with consent, else said.
