@@ -75,6 +75,9 @@ pub(crate) struct Ab {
     /// How long a program of a loop may take to get ready [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = MEASURED)]
     pub(crate) start_limit: Option<Nanos>,
+    /// How long each process of a loop warms up in each trial [default: while it gets faster]
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = MEASURED)]
+    pub(crate) warmup: Option<Nanos>,
     /// Do not count system calls
     #[arg(long, help_heading = MEASURED)]
     pub(crate) no_calls: bool,
@@ -117,6 +120,9 @@ pub(crate) struct Ab {
           help_heading = RESULTS)]
     #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
     pub(crate) markdown: Option<Option<PathBuf>>,
+    /// Print the run as a plan file; measure nothing
+    #[arg(long, help_heading = RESULTS)]
+    pub(crate) print_plan: bool,
     /// Print every number
     #[arg(short, long, help_heading = RESULTS)]
     pub(crate) verbose: bool,

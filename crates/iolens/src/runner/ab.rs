@@ -179,6 +179,7 @@ fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
             Schedule::Slices { slice, .. } => slice.0,
             Schedule::Window { .. } | Schedule::Messages { .. } => iolens_ab::AB_SLICE_NS,
         },
+        warm_up_ns: axes.warm_up.map(|time| time.0),
         limits: ProgramLimits::USUAL,
     }
 }

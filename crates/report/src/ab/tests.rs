@@ -34,6 +34,7 @@ pub(super) fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
         benches: Vec::new(),
         judged: vec![AbQuantity::Time, AbQuantity::Cpu],
         links: false,
+        warm_up: None,
         in_place: false,
         different_output: false,
         ignore_exit: false,

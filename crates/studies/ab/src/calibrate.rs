@@ -332,7 +332,10 @@ impl Probes<'_> {
         draws: &mut Draws,
     ) -> Result<(u32, u64), AbError> {
         self.with(program, draws, |probe| {
-            let slices = probe.warm_up(operations)?;
+            let slices = match self.setup.warm_up_ns {
+                Some(ns) => probe.warm_up_for(operations, ns)?,
+                None => probe.warm_up(operations)?,
+            };
             Ok((slices, probe.slice_ns(operations)?))
         })
     }
@@ -424,6 +427,16 @@ impl Probe<'_> {
         }
         let ratio = if cpu_share > 0.5 { median(cpus) } else { median(times) };
         Ok(ratio.unwrap_or(f64::NAN))
+    }
+
+    /// Runs slices for so long; how many that took.
+    fn warm_up_for(&mut self, operations: u64, ns: u64) -> Result<u32, AbError> {
+        let (mut slices, mut spent_ns) = (0, 0);
+        while spent_ns < ns {
+            spent_ns += self.slice(operations)?.took_ns;
+            slices += 1;
+        }
+        Ok(slices)
     }
 
     /// Runs slices until they do not become cheaper; how many that took.

@@ -126,11 +126,28 @@ impl Turns<'_> {
 
     fn warm_up(&mut self, draws: &mut Draws) {
         let request = Request::of(self.layout.operations);
-        for _ in 0..self.layout.warm_slices {
+        let (mut slices, mut spent_ns) = (0, vec![0; self.arms.len()]);
+        // All as many slices as the others: what they compute may depend on how many came before.
+        while self.is_cold(slices, &spent_ns) {
             for arm in self.order(draws) {
-                self.slice(arm, &request);
+                spent_ns[arm] += self.slice(arm, &request).map_or(0, |reading| reading.took_ns);
             }
+            self.trim_errors();
+            slices += 1;
         }
+    }
+
+    /// Whether the arms are to warm up further, after so many slices that took so long.
+    fn is_cold(&self, slices: u32, spent_ns: &[u64]) -> bool {
+        match self.setup.warm_up_ns {
+            _ if self.course.is_interrupted() => false,
+            None => slices < self.layout.warm_slices,
+            Some(ns) => self.course.going().iter().any(|&arm| spent_ns[arm] < ns),
+        }
+    }
+
+    fn trim_errors(&self) {
+        self.arms.iter().filter_map(|turn| turn.talk.as_ref()).for_each(Conversation::trim_errors);
     }
 
     fn measure(&mut self, draws: &mut Draws) {
@@ -147,7 +164,7 @@ impl Turns<'_> {
                     self.note(arm, round, &reading);
                 }
             }
-            self.arms.iter().filter_map(|turn| turn.talk.as_ref()).for_each(|t| t.trim_errors());
+            self.trim_errors();
         }
     }
 

@@ -43,6 +43,9 @@ pub struct AbSetup {
     pub cpus: Vec<u32>,
     /// How long a slice is to take, ns.
     pub slice_ns: u64,
+    /// How long each process warms up before the rounds of a loop, ns; `None` for as long as the
+    /// programs were found to get faster.
+    pub warm_up_ns: Option<u64>,
     /// How long things may take.
     pub limits: ProgramLimits,
 }
@@ -86,7 +89,7 @@ pub struct AbLayout {
     pub operations: u64,
     /// Rounds of a trial, in each of which every arm runs once.
     pub rounds: u32,
-    /// Slices of each arm before the rounds.
+    /// Slices of each arm before the rounds, where no time is stated.
     pub warm_slices: u32,
     /// Where the arms run.
     pub placement: AbPlacement,

@@ -30,6 +30,7 @@ fn run(id: &str, mode: AbMode, digit: &str) -> Run {
         benches: Vec::new(),
         judged: vec![AbQuantity::Time],
         links: false,
+        warm_up: None,
         in_place: false,
         different_output: false,
         ignore_exit: false,

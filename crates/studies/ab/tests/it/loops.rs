@@ -85,6 +85,29 @@ fn twice_the_work_reads_as_twice_the_work() {
 }
 
 #[test]
+fn every_process_warms_up_for_as_long_as_is_said() {
+    const WARM_UP_NS: u64 = 30_000_000;
+    let mark = mark();
+    let programs = vec![script("once", &busy(1), &mark), script("twice", &busy(2), &mark)];
+    let mut setup = setup(AbMode::Loop, programs);
+    setup.warm_up_ns = Some(WARM_UP_NS);
+    let mut layout = layout(&setup, 20);
+    // It does not count where a time is stated.
+    (layout.warm_slices, layout.rounds) = (0, 1);
+    let done = trial(&setup, &layout, 2, &|| false);
+    assert_eq!(faults(&done), vec![None; 3]);
+    assert!(done.duration_ns > 3 * WARM_UP_NS && done.slices.len() == 3, "{done:?}");
+    let asked = Cell::new(0);
+    let ends = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 9
+    };
+    setup.warm_up_ns = Some(u64::MAX);
+    assert_eq!(trial(&setup, &layout, 2, &ends).status().0, Status::Interrupted);
+    nothing_is_left_of(&mark);
+}
+
+#[test]
 fn work_that_does_not_grow_is_refused() {
     let mark = mark();
     let same = "echo ready; while read n; do i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; \

@@ -49,6 +49,7 @@ fn setup(mode: AbMode, programs: Vec<UserProgram>) -> AbSetup {
         prepare: None,
         cpus: affinity::thread_cpus().unwrap(),
         slice_ns: AB_SLICE_NS,
+        warm_up_ns: None,
         limits: ProgramLimits {
             start_ns: LONG_NS,
             slice_ns: LONG_NS,
