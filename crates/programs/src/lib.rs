@@ -11,6 +11,7 @@ mod found;
 mod program;
 mod protocol;
 mod setup;
+mod tree;
 
 pub use charged::{Account, Charged};
 pub use conversation::{
@@ -22,3 +23,4 @@ pub use found::{describe_end, find_program, may_start};
 pub use program::{Prepared, Process, Seed, environment};
 pub use protocol::{Answer, Ready, says_ready};
 pub use setup::{ProgramLimits, ProgramPlace, UserProgram};
+pub use tree::{TreeCharged, TreeSpent};

@@ -2,7 +2,9 @@
 
 use iolens_model::ab::AbArm;
 use iolens_model::outcome::ArmFact;
-use iolens_programs::{Charged, Conversation, ProgramFault, Reading, Request, finish, hex};
+use iolens_programs::{
+    Charged, Conversation, ProgramFault, Reading, Request, TreeCharged, finish, hex,
+};
 use sha2::{Digest, Sha256};
 
 use crate::setup::{AbExit, AbLayout, AbSetup};
@@ -34,6 +36,8 @@ struct Turn {
     sums: Sums,
     /// What it was charged before its first measured slice.
     before: Charged,
+    /// The same with its children, where these count.
+    tree_before: Option<TreeCharged>,
     idle_ns: Option<u64>,
 }
 
@@ -74,6 +78,7 @@ impl Turns<'_> {
             talk: None,
             sums: Sums::default(),
             before: Charged::default(),
+            tree_before: None,
             idle_ns: Some(0),
         };
         self.arms = self.programs.iter().map(silent).collect();
@@ -112,7 +117,11 @@ impl Turns<'_> {
         let expected_ns = self.layout.expected_ns.get(self.programs[arm]).copied().unwrap_or(0);
         let limit_ns = self.setup.limits.of_slice(expected_ns);
         let talk = self.arms[arm].talk.as_mut()?;
-        match talk.slice(request, limit_ns, self.interrupted) {
+        let done = match self.layout.with_children {
+            true => talk.slice_with_children(request, limit_ns, self.interrupted),
+            false => talk.slice(request, limit_ns, self.interrupted),
+        };
+        match done {
             Ok(reading) => {
                 self.arms[arm].sums.add(reading.answer.sum.as_deref());
                 Some(reading)
@@ -133,6 +142,9 @@ impl Turns<'_> {
                 spent_ns[arm] += self.slice(arm, &request).map_or(0, |reading| reading.took_ns);
             }
             self.trim_errors();
+            if (self.interrupted)() {
+                self.interrupt();
+            }
             slices += 1;
         }
     }
@@ -155,6 +167,8 @@ impl Turns<'_> {
         for turn in &mut self.arms {
             if let Some(talk) = &mut turn.talk {
                 turn.before = talk.charged();
+                let counts = self.layout.with_children;
+                turn.tree_before = counts.then(|| talk.charged_with_children()).flatten();
             }
         }
         self.course.slices.reserve(self.arms.len() * self.layout.rounds as usize);
@@ -188,7 +202,13 @@ impl Turns<'_> {
     fn keep(&mut self, arm: usize) -> Option<Conversation> {
         let turn = &mut self.arms[arm];
         let mut talk = turn.talk.take()?;
-        let spent = talk.charged().since(&turn.before);
+        let ticks = match self.layout.with_children {
+            false => talk.charged().since(&turn.before).ticks,
+            true => {
+                let both = talk.charged_with_children().zip(turn.tree_before.take());
+                both.and_then(|(now, then)| now.since(&then)).map(|spent| spent.ticks)
+            }
+        };
         let ab = &mut self.course.arms[arm].ab;
         *ab = AbArm {
             unit: talk.ready().unit.clone(),
@@ -196,7 +216,7 @@ impl Turns<'_> {
             output_sha256: std::mem::take(&mut turn.sums).sha256(),
             stray_lines: talk.stray_lines(),
             idle_cpu_ns: turn.idle_ns,
-            ticks: spent.ticks,
+            ticks,
             ..AbArm::default()
         };
         Some(talk)
@@ -230,9 +250,13 @@ impl Turns<'_> {
             }
         }
         if (self.interrupted)() {
-            for arm in self.course.going() {
-                self.course.end(arm, ProgramFault::Interrupted);
-            }
+            self.interrupt();
+        }
+    }
+
+    fn interrupt(&mut self) {
+        for arm in self.course.going() {
+            self.course.end(arm, ProgramFault::Interrupted);
         }
     }
 }

@@ -95,6 +95,8 @@ pub struct AbLayout {
     pub placement: AbPlacement,
     /// What a slice takes, ns, of each program.
     pub expected_ns: Vec<u64>,
+    /// Whether slices are charged with what children do, of all programs: one has such that work.
+    pub with_children: bool,
     /// Why CPU time is not known, of each program; `None` where it is.
     pub cpu_unknown: Vec<Option<String>>,
     /// What starting `true` takes, ns; `None` in loops.

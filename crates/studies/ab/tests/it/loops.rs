@@ -241,7 +241,38 @@ fn nothing_is_left_when_iolens_is_killed() {
 }
 
 #[test]
-fn the_time_of_children_that_work_is_not_known() {
+fn children_that_live_through_the_slice_are_charged_to_it() {
+    let mark = mark();
+    // The work is a child's, which reads from one pipe and writes to another.
+    let child = |turns: u64| {
+        let work = busy(turns).replace("echo ready; ", "");
+        format!(
+            "d=$(mktemp -d); mkfifo $d/in $d/out; \
+             sh -c '{work}' $0 <$d/in >$d/out & exec 8>$d/in 9<$d/out; rm -r $d; echo ready; \
+             while read n; do echo $n >&8; read ok <&9; echo ok; done; exec 8>&-; wait"
+        )
+    };
+    let programs = vec![script("once", &child(1), &mark), script("twice", &child(2), &mark)];
+    let setup = setup(AbMode::Loop, programs);
+    let found = calibrate(&setup, 1, &|| false).unwrap();
+    assert!(found.with_children && found.cpu_unknown == [None, None], "{found:?}");
+    let done = trial(&setup, &found, 2, &|| false);
+    assert_eq!(faults(&done), vec![None; 3]);
+    let ratio = cpu_ns(&done, 2) as f64 / cpu_ns(&done, 0) as f64;
+    assert!((1.5..2.5).contains(&ratio), "{ratio} {found:?}");
+    for slice in &done.slices {
+        // Most of it is the child's work, one CPU for all.
+        let (cpu_ns, time_ns) = (slice.tx.task_clock_ns.unwrap(), slice.tx.time_ns);
+        assert!(cpu_ns <= time_ns + time_ns / 10, "{slice:?}");
+        assert!(slice.tx.minor_faults.is_some() && slice.tx.voluntary_switches.is_none());
+    }
+    assert!(done.arms.iter().all(|one| one.ab.ticks.is_some()), "{done:?}");
+    assert!(done.not_measured.is_empty());
+    nothing_is_left_of(&mark);
+}
+
+#[test]
+fn the_time_of_children_that_come_and_go_is_not_known() {
     let mark = mark();
     let alone = "echo ready; x=$(echo set up; /bin/true); while read n; do i=0; \
                  while [ $i -lt $n ]; do i=$((i+1)); done; echo ok; done";

@@ -68,6 +68,7 @@ fn layout(setup: &AbSetup, operations: u64) -> AbLayout {
         warm_slices: 1,
         placement: AbPlacement::OneCpu,
         expected_ns: vec![0; setup.programs.len()],
+        with_children: false,
         cpu_unknown: vec![None; setup.programs.len()],
         true_ns: None,
     }
