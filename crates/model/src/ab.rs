@@ -258,6 +258,9 @@ pub struct AbArm {
     /// SHA-256 of all that it printed or computed (`sum`), in hexadecimal; `None` where it told
     /// nothing. The same number of operations must give the same in every arm.
     pub output_sha256: Option<String>,
+    /// What it told in its answers that looks like a time, but is not one of the protocol: `ms=3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed_over: Option<String>,
     /// Lines that it printed between a request and its answer, all slices together.
     pub stray_lines: u64,
     /// CPU time that it used between its slices, ns.

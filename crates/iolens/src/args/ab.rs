@@ -86,7 +86,7 @@ pub(crate) struct Ab {
     #[arg(long, value_name = "LIST", value_parser = values::list::<AbQuantity>,
           help_heading = "When it ends")]
     pub(crate) judge: Option<List<AbQuantity>>,
-    /// Smallest difference that matters to you [default: 3%]
+    /// Smallest difference that matters to you, as 2% or 0.02 [default: 3%]
     #[arg(long, value_name = "PCT", value_parser = values::fraction,
           help_heading = "When it ends")]
     pub(crate) threshold: Option<f64>,

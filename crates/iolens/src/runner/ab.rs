@@ -279,7 +279,7 @@ impl Course<'_> {
 
     fn keep(&mut self, outcome: TrialOutcome) -> Result<(), Failure> {
         self.means.store.append_trial(&self.run.header.id, &outcome)?;
-        self.means.progress.trial(&outcome, self.elapsed_ns());
+        self.means.progress.program_trial(&outcome, self.elapsed_ns());
         let differ = self.run.header.plan.ab().filter(|axes| !axes.different_output);
         let differ = differ.and_then(|axes| different(axes, &outcome));
         self.run.trials.push(outcome);

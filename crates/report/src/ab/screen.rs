@@ -280,6 +280,10 @@ fn cautions(analysis: &AbAnalysis) -> Vec<Answer> {
             "{who} {verb} between answers, and that is in the time: print to stderr instead"
         ));
     }
+    parts.extend(arms().filter_map(|arm| {
+        let said = arm.passed_over.as_ref()?;
+        Some(format!("{} says {said}, which is passed over: write ns=", arm.name))
+    }));
     let busy = arms().filter(|arm| arm.idle_share.is_some_and(|share| share > 0.01));
     parts.extend(busy.map(|arm| {
         format!(

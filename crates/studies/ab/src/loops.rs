@@ -193,6 +193,10 @@ impl Turns<'_> {
         if round > 0 {
             turn.idle_ns = turn.idle_ns.zip(reading.idle_cpu_ns).map(|(sum, idle)| sum + idle);
         }
+        let passed_over = &mut self.course.arms[arm].ab.passed_over;
+        if passed_over.is_none() {
+            passed_over.clone_from(&reading.answer.passed_over);
+        }
         if let Some(own_ns) = reading.answer.own_ns {
             self.course.arms[arm].ab.own_ns.push((u32::try_from(seq).unwrap_or(u32::MAX), own_ns));
         }
@@ -213,6 +217,7 @@ impl Turns<'_> {
         *ab = AbArm {
             unit: talk.ready().unit.clone(),
             own_ns: std::mem::take(&mut ab.own_ns),
+            passed_over: ab.passed_over.take(),
             output_sha256: std::mem::take(&mut turn.sums).sha256(),
             stray_lines: talk.stray_lines(),
             idle_cpu_ns: turn.idle_ns,
