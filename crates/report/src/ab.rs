@@ -2,6 +2,7 @@
 //! `ab`. What is shown is an [`AbAnalysis`].
 
 pub mod compare;
+mod figure;
 mod json;
 mod links;
 mod page;
@@ -10,5 +11,6 @@ mod screen;
 pub(crate) mod tests;
 mod words;
 
+pub(crate) use figure::figure;
 pub use json::{SCHEMA, json};
 pub use page::{first, markdown, page, text};

@@ -14,7 +14,7 @@ use super::screen::{Unit, per_operation, place, screen};
 use super::words::{Said, bracket, quantity, signed};
 use crate::number::{count, percent};
 use crate::screen::After;
-use crate::sections::{Form, machine};
+use crate::sections::{Form, drawn, machine};
 
 /// The page of a run.
 #[must_use]
@@ -62,13 +62,19 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     let copies = analysis.cells.iter().filter_map(|cell| Some(Node::Table(copies(&said, cell)?)));
     let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls(cell)?)));
     let links = analysis.cells.iter().filter_map(|cell| links::table(run, &said, cell));
+    let analysis_of_all = iolens_stats::analyse(run);
+    let figures = match form {
+        Form::Page => drawn(crate::figure::all(run, &analysis_of_all)),
+        Form::Terminal { .. } => Vec::new(),
+    };
     let mut sections = vec![
+        Section::new("changes", "How sure is that?", figures),
         Section::new("trust", "Can I trust it?", copies.chain(links.map(Node::Table)).collect()),
         Section::new("calls", "System calls per operation", calls.collect()),
         Section::new("programs", "Programs", programs(run, form)),
     ];
     sections.retain(|section| !section.nodes.is_empty());
-    sections.push(machine::section(run, &iolens_stats::analyse(run), form));
+    sections.push(machine::section(run, &analysis_of_all, form));
     sections
 }
 

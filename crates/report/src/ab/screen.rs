@@ -116,7 +116,9 @@ fn table(cell: &AbCell, title: &str) -> Grid {
         if has_calls {
             let exact = arm.calls.iter().filter(|call| call.is_exact);
             let calls: f64 = exact.map(|call| call.per_operation).sum();
-            row.push((Column::decimal("calls/op"), vec![per_operation(calls)]));
+            // Of one that never ran nothing was counted.
+            let calls = (arm.trials > 0).then(|| per_operation(calls)).unwrap_or_default();
+            row.push((Column::decimal("calls/op"), vec![calls]));
         }
         if has_faults {
             let faults = arm.op_faults.map_or_else(String::new, per_operation);
