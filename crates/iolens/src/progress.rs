@@ -94,6 +94,14 @@ impl Progress {
         bar.into_iter().for_each(|bar| bar.inc(1));
     }
 
+    /// A trial of the user's programs was stored: what went wrong with one of them is said by the
+    /// screen, which comes as soon as nothing is left to compare.
+    pub(crate) fn program_trial(&self, outcome: &TrialOutcome, elapsed_ns: u64) {
+        let (line, cell) = (line(outcome, elapsed_ns), outcome.cell.to_string());
+        let bar = self.tell(About::Work, &line, &cell);
+        bar.into_iter().for_each(|bar| bar.inc(1));
+    }
+
     /// A pass is over: how precise the run is, what it goes on for, and how long at most.
     pub(crate) fn pass(&self, news: &News) {
         match self {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::axes::{axis, crossed};
 use crate::copy::External;
+use crate::units::Nanos;
 
 axis! {
     /// How a program is measured.
@@ -44,6 +45,10 @@ pub struct AbAxes {
     /// every trial runs one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub links: bool,
+    /// How long each process of a loop warms up in each trial; `None` for as long as it gets
+    /// faster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<Nanos>,
     /// Whether the files are run where they are, not from a fresh copy for each trial.
     pub in_place: bool,
     /// Whether arms may print or compute different things.
@@ -254,6 +259,9 @@ pub struct AbArm {
     /// SHA-256 of all that it printed or computed (`sum`), in hexadecimal; `None` where it told
     /// nothing. The same number of operations must give the same in every arm.
     pub output_sha256: Option<String>,
+    /// What it told in its answers that looks like a time, but is not one of the protocol: `ms=3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed_over: Option<String>,
     /// Lines that it printed between a request and its answer, all slices together.
     pub stray_lines: u64,
     /// CPU time that it used between its slices, ns.
@@ -302,7 +310,7 @@ mod tests {
         let axes = r#"{"mode":"loop","programs":[],"parameters":[],"judged":[],"in_place":false,
             "different_output":false,"ignore_exit":false,"input":null,"prepare":null}"#;
         let axes: AbAxes = serde_json::from_str(axes).unwrap();
-        assert!(!axes.links);
+        assert!(!axes.links && axes.warm_up.is_none());
     }
 
     fn words(line: &str) -> Vec<String> {
@@ -323,6 +331,7 @@ mod tests {
             benches: Vec::new(),
             judged: vec![AbQuantity::Time],
             links: false,
+            warm_up: None,
             in_place: false,
             different_output: false,
             ignore_exit: false,

@@ -56,6 +56,9 @@ pub enum ParseError {
     /// Not a fraction.
     #[error("`{0}` cannot be taken: write a percentage above 0% and below 100%, like 3%")]
     Fraction(String),
+    /// A plain number that is meant as a percentage.
+    #[error("`{0}` would be all of it or more: did you mean {0}%? Write 3% or 0.03")]
+    Percent(String),
     /// Not a count of at least one.
     #[error("`{0}` cannot be taken: write a whole number of at least 1")]
     Count(String),
@@ -187,7 +190,8 @@ pub fn age(text: &str) -> Result<Nanos, ParseError> {
 /// below 1.
 ///
 /// # Errors
-/// [`ParseError::Fraction`].
+/// [`ParseError::Fraction`], or [`ParseError::Percent`] of a number that says no `%` and would be
+/// fine with it.
 pub fn fraction(text: &str) -> Result<f64, ParseError> {
     let refused = || ParseError::Fraction(text.to_owned());
     let trimmed = text.trim();
@@ -195,7 +199,12 @@ pub fn fraction(text: &str) -> Result<f64, ParseError> {
         Some(percent) => percent.trim().parse::<f64>().map_err(|_| refused())? / 100.0,
         None => trimmed.parse::<f64>().map_err(|_| refused())?,
     };
-    if value > 0.0 && value < 1.0 { Ok(value) } else { Err(refused()) }
+    let is_percentage = !trimmed.ends_with('%') && (1.0..100.0).contains(&value);
+    match value > 0.0 && value < 1.0 {
+        true => Ok(value),
+        false if is_percentage => Err(ParseError::Percent(trimmed.to_owned())),
+        false => Err(refused()),
+    }
 }
 
 /// A whole number of at least one.

@@ -1,6 +1,7 @@
 //! A process that speaks the loop protocol, and one slice of it.
 
 mod ending;
+mod slice;
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -9,6 +10,7 @@ use iolens_sys::proc::Root;
 use iolens_sys::{clock, kin, pipe, poll, socket, usage};
 
 pub use self::ending::finish;
+pub use self::slice::{Answered, BeforeSlice, Reading};
 use crate::charged::{Account, Charged};
 use crate::fault::ProgramFault;
 use crate::program::{LOOK_NS, Prepared, Process, Seed};
@@ -16,15 +18,13 @@ use crate::protocol::{
     self, Answer, LINE_BYTES_MAX, LineFault, LineKind, Lines, Ready, STRAY_BYTES_MAX, quoted,
 };
 use crate::setup::{ProgramLimits, ProgramPlace, UserProgram};
+use crate::tree::TreeCharged;
 
 /// What a pipe to or from a program holds.
 const PIPE_BYTES: usize = 64 << 10;
 
 /// How long a program that closed its output has to end, before it counts as one that goes on.
 const DYING_NS: u64 = 1_000_000_000;
-
-/// How long a program may run on behind its answer before its CPU time is read.
-const SETTLING_NS: u64 = 1_000_000;
 
 /// Whether the coordinator has one processor with the program, or others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,45 +33,6 @@ pub enum Beside {
     SameCpu,
     /// Another one: it may still run, and the kernel tells of its time when it sleeps.
     OtherCpus,
-}
-
-/// A slice that was done.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reading {
-    /// From before the request is written to the return of the read with its answer.
-    pub took_ns: u64,
-    /// CPU time of the process in it; `None` where it has gone.
-    pub cpu_ns: Option<u64>,
-    /// CPU time of the process since its slice before; `None` for the first.
-    pub idle_cpu_ns: Option<u64>,
-    /// What the kernel counted.
-    pub charged: Charged,
-    /// What the program told.
-    pub answer: Answer,
-}
-
-/// What a program was charged before a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BeforeSlice {
-    charged: Charged,
-    cpu_ns: Option<u64>,
-    /// CPU time since the slice before.
-    idle_cpu_ns: Option<u64>,
-}
-
-/// An answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
-    /// Before the request was written, on `CLOCK_MONOTONIC`.
-    pub begin_ns: u64,
-    /// From then to the return of the read with the answer.
-    pub took_ns: u64,
-    /// What the program told.
-    pub answer: Answer,
-}
-
-fn in_slice(number: u64, request: &Request) -> String {
-    format!("in slice {number} of {} operations", request.operations)
 }
 
 /// The children of a process. Between two that are equal none of them did anything.
@@ -149,6 +110,8 @@ pub struct Conversation {
     /// The last of them.
     stray: ([u8; LINE_BYTES_MAX], usize),
     cpu_after_ns: Option<u64>,
+    /// Behind the last slice, where slices are charged with its children.
+    tree_after: Option<TreeCharged>,
     /// An answer that came when nothing was asked any more.
     late: Option<LineFault>,
 }
@@ -185,6 +148,7 @@ impl Conversation {
             stray_bytes: 0,
             stray: ([0; LINE_BYTES_MAX], 0),
             cpu_after_ns: None,
+            tree_after: None,
             late: None,
         })
     }
@@ -291,80 +255,6 @@ impl Conversation {
     /// Keeps what it wrote to stderr from growing.
     pub fn trim_errors(&self) {
         self.process.trim_errors();
-    }
-
-    /// Has it do a slice.
-    ///
-    /// Errors: it does not, or says something else.
-    pub fn slice(
-        &mut self,
-        request: &Request,
-        limit_ns: u64,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<Reading, ProgramFault> {
-        let before = self.prepare(request, limit_ns, interrupted)?;
-        let answered = self.ask(request, limit_ns, interrupted)?;
-        Ok(self.account(before, answered))
-    }
-
-    /// Gets ready for a slice, before its clock.
-    ///
-    /// Errors: it says something, or does not get ready.
-    pub fn prepare(
-        &mut self,
-        request: &Request,
-        limit_ns: u64,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<BeforeSlice, ProgramFault> {
-        let number = self.slices;
-        self.slices += 1;
-        self.stray_bytes = 0;
-        self.must_be_quiet(&format!("before slice {number}"), number > 0)?;
-        if self.ready.prepares {
-            let when = || in_slice(number, request);
-            self.exchange(&request.prepare, limit_ns, interrupted, &when)?;
-            self.must_be_quiet(&format!("before slice {number}"), true)?;
-        }
-        let charged = self.account.read();
-        let cpu_ns = usage::cpu_ns_of(self.process.id()).ok();
-        let idle_cpu_ns = cpu_ns.zip(self.cpu_after_ns).map(|(b, a)| b.saturating_sub(a));
-        Ok(BeforeSlice { charged, cpu_ns, idle_cpu_ns })
-    }
-
-    /// The slice itself, for which it was prepared.
-    ///
-    /// Errors: as [`Self::slice`].
-    pub fn ask(
-        &mut self,
-        request: &Request,
-        limit_ns: u64,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<Answered, ProgramFault> {
-        let number = self.slices - 1;
-        self.exchange(&request.line, limit_ns, interrupted, &|| in_slice(number, request))
-    }
-
-    /// What it was charged in a slice, behind its clock.
-    pub fn account(&mut self, before: BeforeSlice, answered: Answered) -> Reading {
-        self.settle();
-        self.cpu_after_ns = usage::cpu_ns_of(self.process.id()).ok();
-        let cpu_ns = self.cpu_after_ns.zip(before.cpu_ns).map(|(a, b)| a.saturating_sub(b));
-        let charged = self.account.read().since(&before.charged);
-        let Answered { took_ns, answer, .. } = answered;
-        Reading { took_ns, cpu_ns, idle_cpu_ns: before.idle_cpu_ns, charged, answer }
-    }
-
-    /// Waits for the program to sleep, not long: what it does behind its answer is not to fall into
-    /// the turn of another arm, and of one that runs the kernel knows what it had spent at its last
-    /// tick.
-    fn settle(&mut self) {
-        let deadline_ns = clock::monotonic_ns() + SETTLING_NS;
-        while self.account.runs() && clock::monotonic_ns() < deadline_ns {
-            match self.beside {
-                Beside::SameCpu => std::thread::yield_now(),
-                Beside::OtherCpus => std::hint::spin_loop(),
-            }
-        }
     }
 
     /// Says something, and the time that it took until the answer was read. Allocates nothing

@@ -11,6 +11,7 @@ mod found;
 mod program;
 pub mod protocol;
 mod setup;
+mod tree;
 
 pub use charged::{Account, Charged};
 pub use conversation::{
@@ -21,3 +22,4 @@ pub use files::{ProgramFileError, facts, hex, sha256_of};
 pub use found::{describe_end, find_program, may_start};
 pub use program::{Prepared, Process, Seed, environment};
 pub use setup::{ProgramLimits, ProgramPlace, UserProgram};
+pub use tree::{TreeCharged, TreeSpent};

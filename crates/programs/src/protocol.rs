@@ -34,6 +34,8 @@ pub struct Answer {
     pub own_ns: Option<u64>,
     /// What came out, in hexadecimal.
     pub sum: Option<String>,
+    /// Words that look like a time and are none of the protocol: `ms=3`.
+    pub passed_over: Option<String>,
 }
 
 /// What is wrong with a line.
@@ -156,6 +158,10 @@ pub fn answer(line: &[u8]) -> Result<Answer, LineFault> {
                 let sum = value.filter(|sum| !sum.is_empty()).filter(is_hex);
                 let sum = sum.ok_or_else(|| malformed("`sum=` wants hexadecimal digits"))?;
                 answer.sum = Some(sum.to_ascii_lowercase());
+            }
+            "ms" | "us" | "µs" | "s" | "time" => {
+                let word = format!("{key}={}", value.unwrap_or_default());
+                answer.passed_over.get_or_insert_with(|| quoted(word.as_bytes()));
             }
             _ => {}
         }
@@ -291,12 +297,14 @@ mod tests {
     #[test]
     fn an_answer_has_what_the_program_counted() {
         let check = |line: &str, own_ns: Option<u64>, sum: Option<&str>| {
-            let expect = Answer { own_ns, sum: sum.map(str::to_owned) };
+            let expect = Answer { own_ns, sum: sum.map(str::to_owned), passed_over: None };
             assert_eq!(answer(line.as_bytes()), Ok(expect), "{line}");
         };
         check("ok", None, None);
         check("ok ns=12 sum=aB0", Some(12), Some("ab0"));
         check("ok  later=x ns=0", Some(0), None);
+        let told = answer("ok ms=3 time=4".as_bytes()).unwrap();
+        assert_eq!((told.own_ns, told.passed_over.as_deref()), (None, Some("ms=3")));
         for bad in ["ok ns=", "ok ns=-1", "ok ns=1.5", "ok sum=", "ok sum=xyz", "okay", "done"] {
             let why = answer(bad.as_bytes()).unwrap_err().to_string();
             assert!(why.contains(&format!("`{bad}`")), "{why}");

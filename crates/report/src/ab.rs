@@ -2,6 +2,7 @@
 //! `ab`. What is shown is an [`AbAnalysis`].
 
 pub mod compare;
+mod figure;
 pub mod history;
 mod json;
 mod links;
@@ -11,5 +12,6 @@ mod screen;
 pub(crate) mod tests;
 mod words;
 
+pub(crate) use figure::figure;
 pub use json::{SCHEMA, json};
 pub use page::{first, markdown, page, text};

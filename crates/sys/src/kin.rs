@@ -49,10 +49,22 @@ impl Tree {
 pub struct Whole {
     /// CPU time of the children that it has waited for, in clock ticks.
     pub children_ticks: u64,
+    /// Page faults of these children: whatever was executed has some.
+    pub children_faults: u64,
+    /// CPU time of its own in user mode and in the kernel, in clock ticks.
+    pub ticks: [u64; 2],
     /// Page faults without I/O.
     pub minor_faults: u64,
     /// Page faults that waited for I/O.
     pub major_faults: u64,
+}
+
+impl Whole {
+    /// Page faults without I/O, and with.
+    #[must_use]
+    pub fn faults(&self) -> [u64; 2] {
+        [self.minor_faults, self.major_faults]
+    }
 }
 
 /// Reads it from /proc/PID/stat; `None` where the process has gone.
@@ -66,6 +78,8 @@ pub fn whole(root: &Root, pid: u32) -> Option<Whole> {
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     Some(Whole {
         children_ticks: field(16)? + field(17)?,
+        children_faults: field(11)? + field(13)?,
+        ticks: [field(14)?, field(15)?],
         minor_faults: field(10)? + field(11)?,
         major_faults: field(12)? + field(13)?,
     })

@@ -10,7 +10,6 @@
 //! A program that speaks the loop protocol ([`looped`]) stays for the trial, in any study, and all
 //! of a slice counts.
 
-mod charged;
 mod gather;
 mod looped;
 mod program;

@@ -45,7 +45,7 @@ pub(crate) struct Ab {
     /// The commands are servers, each with {port}: models of `iolens run server`
     #[arg(long, help_heading = MEASURED, conflicts_with_all = [
         "against", "is_loop", "with", "links", "input", "prepare", "in_place", "ignore_exit",
-        "different_output", "slice", "start_limit", "no_calls", "judge", "markdown",
+        "different_output", "slice", "start_limit", "warmup", "plan_only", "no_calls", "judge", "markdown",
     ])]
     pub(crate) server: bool,
     /// Names of the commands, separated by commas [default: A,B,...]
@@ -82,6 +82,9 @@ pub(crate) struct Ab {
     /// How long a program of a loop may take to get ready [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = MEASURED)]
     pub(crate) start_limit: Option<Nanos>,
+    /// How long each process of a loop warms up in each trial [default: while it gets faster]
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = MEASURED)]
+    pub(crate) warmup: Option<Nanos>,
     /// Do not count system calls
     #[arg(long, help_heading = MEASURED)]
     pub(crate) no_calls: bool,
@@ -90,7 +93,7 @@ pub(crate) struct Ab {
     #[arg(long, value_name = "LIST", value_parser = values::list::<AbQuantity>,
           help_heading = "When it ends")]
     pub(crate) judge: Option<List<AbQuantity>>,
-    /// Smallest difference that matters to you [default: 3%]
+    /// Smallest difference that matters to you, as 2% or 0.02 [default: 3%]
     #[arg(long, value_name = "PCT", value_parser = values::fraction,
           help_heading = "When it ends")]
     pub(crate) threshold: Option<f64>,
@@ -124,6 +127,9 @@ pub(crate) struct Ab {
           help_heading = RESULTS)]
     #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
     pub(crate) markdown: Option<Option<PathBuf>>,
+    /// Print the run as a plan file; measure nothing
+    #[arg(long = "print-plan", help_heading = RESULTS)]
+    pub(crate) plan_only: bool,
     /// Print every number
     #[arg(short, long, help_heading = RESULTS)]
     pub(crate) verbose: bool,

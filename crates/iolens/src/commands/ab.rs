@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use iolens_engine::host;
+use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader, StoppedBy};
 use iolens_report::ab;
 use iolens_report::screen::After;
@@ -15,9 +16,10 @@ use crate::commands::run::{Session, header, random, said_of};
 use crate::commands::{keep, run};
 use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, UNDECIDED, unusable, usage};
 use crate::progress::Progress;
+use crate::request::ab::AbBesides;
 use crate::request::{self, Request};
 use crate::runner::{self, AbMeans};
-use crate::{output, places};
+use crate::{output, places, plan_file};
 
 /// Measures, judges, prints.
 pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
@@ -29,12 +31,16 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     let kept = args.against.as_deref().map(kept).transpose()?;
     let file = request::ab::file(args)?;
     let plan = request::ab::plan(args, file.as_ref(), kept, random() >> 16)?;
+    let besides = request::ab::besides(args, file.as_ref());
+    if args.plan_only {
+        return print_file(&plan, besides, args.json.is_some());
+    }
     let programs = plan.ab().map(runner::ab_facts).transpose()?.unwrap_or_default();
     refuse_existing([&args.json, &args.markdown])?;
     let mut session = Session::open(&database, args.wait)?;
     let host = host::read(&host::Root::real());
     runner::check_cpus(plan.cpus.as_deref().unwrap_or_default(), &host.cpus)?;
-    let request = Request { plan, name: args.name.clone(), notes: Vec::new() };
+    let request = Request { plan, name: besides.name, notes: Vec::new() };
     let header = RunHeader { programs, ..header(request, typed, host) };
     let trials = header.plan.passes.minimum as usize * header.plan.cells().len();
     let mut progress = Progress::new(args.progress, trials);
@@ -43,8 +49,8 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
         store,
         interrupts,
         progress: &mut progress,
-        counts_calls: !args.no_calls,
-        start_limit: args.start_limit,
+        counts_calls: !besides.no_calls,
+        start_limit: besides.start_limit,
     };
     let run = runner::measure_ab(header, means)?;
     let analysis = analysed(&run)?;
@@ -69,6 +75,16 @@ fn servers(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
 
 /// A form of the result: not wanted, wanted, or wanted in a file.
 type Form = Option<Option<PathBuf>>;
+
+/// Prints the plan so that it can be run again.
+fn print_file(plan: &Plan, besides: AbBesides, json: bool) -> Result<ExitCode, Failure> {
+    let file = request::ab::as_file(plan, besides);
+    output::result(&match file {
+        Some(file) if !json => plan_file::ab::write(&file),
+        _ => serde_json::to_string_pretty(plan).map_err(Failure::usage)?,
+    });
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Files of the user's are not written over.
 pub(crate) fn refuse_existing(forms: [&Form; 2]) -> Result<(), Failure> {

@@ -1,13 +1,14 @@
 //! Plan files of `iolens ab`: the flags of that command as keys, and a list of benches. What was
 //! said of other plan files holds here too.
 
+use std::fmt::Write;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use iolens_model::ab::{AbAxes, AbParameter, AbQuantity};
 use iolens_model::units::Nanos;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Value};
 
 use super::{Mistake, items, told};
 use crate::values::{self, List, Parsed, unknown};
@@ -16,17 +17,27 @@ use crate::values::{self, List, Parsed, unknown};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct AbFile {
     pub(crate) is_loop: bool,
+    /// Command lines, the baseline first; none where there are benches.
+    pub(crate) commands: Vec<String>,
     pub(crate) names: Option<List<String>>,
     pub(crate) with: Vec<AbParameter>,
+    pub(crate) links: bool,
     pub(crate) input: Option<PathBuf>,
     pub(crate) prepare: Option<String>,
     pub(crate) in_place: bool,
     pub(crate) ignore_exit: bool,
     pub(crate) different_output: bool,
+    pub(crate) cpus: Option<List<u32>>,
+    pub(crate) slice: Option<Nanos>,
+    pub(crate) start_limit: Option<Nanos>,
+    pub(crate) warmup: Option<Nanos>,
+    pub(crate) no_calls: bool,
     pub(crate) judge: Option<List<AbQuantity>>,
     pub(crate) threshold: Option<f64>,
     pub(crate) budget: Option<Nanos>,
-    /// At least one.
+    pub(crate) seed: Option<u64>,
+    pub(crate) name: Option<String>,
+    /// None where there are commands.
     pub(crate) benches: Vec<AbFileBench>,
 }
 
@@ -43,40 +54,35 @@ pub(crate) struct AbFileBench {
 
 const BENCHES: &str = "bench";
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 21] = [
     "loop",
+    "commands",
     "names",
     "with",
+    "links",
     "input",
     "prepare",
     "in_place",
     "ignore_exit",
     "different_output",
+    "cpus",
+    "slice",
+    "start_limit",
+    "warmup",
+    "no_calls",
     "judge",
     "threshold",
     "budget",
+    "seed",
+    "name",
     BENCHES,
 ];
 
 const BENCH_KEYS: [&str; 5] = ["name", "commands", "with", "input", "prepare"];
 
 /// Flags of the command that are no keys.
-const FLAGS: [&str; 14] = [
-    "against",
-    "cpus",
-    "slice",
-    "start_limit",
-    "no_calls",
-    "strict",
-    "wait",
-    "seed",
-    "db",
-    "json",
-    "markdown",
-    "verbose",
-    "progress",
-    "name",
-];
+const FLAGS: [&str; 9] =
+    ["against", "strict", "wait", "db", "json", "markdown", "verbose", "progress", "print_plan"];
 
 type Entry<'a> = (&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
 
@@ -92,32 +98,53 @@ fn read(text: &str) -> Result<AbFile, Mistake> {
         .map_err(|e| Mistake { span: e.span().unwrap_or(0..0), message: e.message().to_owned() })?;
     let mut file = AbFile::default();
     for (key, value) in sorted(document.get_ref()) {
-        match key.get_ref().as_ref() {
-            "loop" => file.is_loop = switch("loop", value)?,
-            "in_place" => file.in_place = switch("in_place", value)?,
-            "ignore_exit" => file.ignore_exit = switch("ignore_exit", value)?,
-            "different_output" => file.different_output = switch("different_output", value)?,
-            "names" => file.names = Some(joined("names", value, values::words)?),
-            "judge" => file.judge = Some(joined("judge", value, values::list)?),
-            "threshold" => file.threshold = Some(joined("threshold", value, values::fraction)?),
-            "budget" => file.budget = Some(joined("budget", value, values::span)?),
-            "with" => file.with = each("with", value, values::server::parameter)?,
-            "input" => file.input = Some(only("input", value, values::path)?),
-            "prepare" => file.prepare = Some(only("prepare", value, command)?),
-            BENCHES => file.benches = benches(value)?,
-            other => return Err(unknown_key(key, other, &KEYS)),
-        }
+        take(&mut file, key, value)?;
     }
-    match file.benches.is_empty() {
-        true => Err(Mistake {
-            span: 0..0,
-            message: format!(
-                "there is no bench in it: write [[{BENCHES}]], a name and commands = [\"OLD\", \
-                 \"NEW\"]"
-            ),
-        }),
-        false => Ok(file),
+    let mistake = |message: String| Err(Mistake { span: 0..0, message });
+    match (file.commands.is_empty(), file.benches.is_empty()) {
+        (true, true) => mistake(format!(
+            "there is no command in it: write commands = [\"OLD\", \"NEW\"], or [[{BENCHES}]], a \
+             name and commands"
+        )),
+        (false, false) => mistake(format!(
+            "`commands` and [[{BENCHES}]] cannot stand together: make the commands a bench"
+        )),
+        _ => Ok(file),
     }
+}
+
+/// Takes the value of a key.
+fn take(
+    file: &mut AbFile,
+    key: &Spanned<std::borrow::Cow<'_, str>>,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<(), Mistake> {
+    let is_on = |name| switch(name, value);
+    match key.get_ref().as_ref() {
+        "loop" => file.is_loop = is_on("loop")?,
+        "commands" => file.commands = each("commands", value, command)?,
+        "names" => file.names = Some(joined("names", value, values::words)?),
+        "with" => file.with = each("with", value, values::server::parameter)?,
+        "links" => file.links = is_on("links")?,
+        "input" => file.input = Some(only("input", value, values::path)?),
+        "prepare" => file.prepare = Some(only("prepare", value, command)?),
+        "in_place" => file.in_place = is_on("in_place")?,
+        "ignore_exit" => file.ignore_exit = is_on("ignore_exit")?,
+        "different_output" => file.different_output = is_on("different_output")?,
+        "cpus" => file.cpus = Some(joined("cpus", value, values::cpus)?),
+        "slice" => file.slice = Some(joined("slice", value, values::slice)?),
+        "start_limit" => file.start_limit = Some(joined("start_limit", value, values::span)?),
+        "warmup" => file.warmup = Some(joined("warmup", value, values::span)?),
+        "no_calls" => file.no_calls = is_on("no_calls")?,
+        "judge" => file.judge = Some(joined("judge", value, values::list)?),
+        "threshold" => file.threshold = Some(joined("threshold", value, values::fraction)?),
+        "budget" => file.budget = Some(joined("budget", value, values::span)?),
+        "seed" => file.seed = Some(joined("seed", value, values::seed)?),
+        "name" => file.name = Some(only("name", value, values::run_name)?),
+        BENCHES => file.benches = benches(value)?,
+        other => return Err(unknown_key(key, other, &KEYS)),
+    }
+    Ok(())
 }
 
 /// The keys of a table in the order of the file.
@@ -238,6 +265,76 @@ fn only<T>(
     parse(text).map_err(|why| Mistake { span: value.span(), message: format!("{key}: {why}") })
 }
 
+/// A plan file that says this and nothing else.
+pub(crate) fn write(file: &AbFile) -> String {
+    let mut out = String::new();
+    let mut say = |key: &str, value: Option<Value>| {
+        // Writing to a string cannot fail.
+        let _ = value.map(|value| writeln!(out, "{key} = {value}"));
+    };
+    say("loop", on(file.is_loop));
+    say("commands", texts(file.commands.iter().cloned()));
+    say("names", file.names.as_ref().and_then(|names| texts(names.iter().cloned())));
+    say("with", texts(file.with.iter().map(written_parameter)));
+    say("links", on(file.links));
+    say("input", file.input.as_deref().map(path));
+    say("prepare", file.prepare.clone().map(Value::String));
+    say("in_place", on(file.in_place));
+    say("ignore_exit", on(file.ignore_exit));
+    say("different_output", on(file.different_output));
+    let cpus = |cpus: &List<u32>| cpus.iter().map(|cpu| Value::from(i64::from(*cpu))).collect();
+    say("cpus", file.cpus.as_ref().map(cpus).map(Value::Array));
+    let span = |span: Option<Nanos>| span.map(|span| Value::String(span.written()));
+    say("slice", span(file.slice));
+    say("start_limit", span(file.start_limit));
+    say("warmup", span(file.warmup));
+    say("no_calls", on(file.no_calls));
+    let judged = |judged: &List<AbQuantity>| texts(judged.iter().map(ToString::to_string));
+    say("judge", file.judge.as_ref().and_then(judged));
+    say("threshold", file.threshold.map(|x| Value::String(values::written_fraction(x))));
+    say("budget", span(file.budget));
+    say("seed", file.seed.map(|seed| Value::String(seed.to_string())));
+    say("name", file.name.clone().map(Value::String));
+    for bench in &file.benches {
+        let _ = write!(out, "\n{}", written_bench(bench));
+    }
+    out
+}
+
+fn written_bench(bench: &AbFileBench) -> String {
+    let mut out = format!("[[{BENCHES}]]\n");
+    let all = [
+        ("name", Some(Value::String(bench.name.clone()))),
+        ("commands", texts(bench.commands.iter().cloned())),
+        ("with", texts(bench.with.iter().map(written_parameter))),
+        ("input", bench.input.as_deref().map(path)),
+        ("prepare", bench.prepare.clone().map(Value::String)),
+    ];
+    for (key, value) in all {
+        let _ = value.map(|value| writeln!(out, "{key} = {value}"));
+    }
+    out
+}
+
+/// A switch is stated where it is on.
+fn on(is_on: bool) -> Option<Value> {
+    is_on.then_some(Value::Boolean(true))
+}
+
+/// A list, unless it is empty.
+fn texts(texts: impl Iterator<Item = String>) -> Option<Value> {
+    let texts: Vec<Value> = texts.map(Value::String).collect();
+    (!texts.is_empty()).then_some(Value::Array(texts))
+}
+
+fn path(path: &Path) -> Value {
+    Value::String(path.display().to_string())
+}
+
+fn written_parameter(parameter: &AbParameter) -> String {
+    format!("{}={}", parameter.name, parameter.values.join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -272,7 +369,7 @@ mod tests {
             let message = read(text).unwrap_err();
             assert!(message.starts_with(expect), "{message}");
         };
-        check("", "x.toml:1:1: there is no bench in it");
+        check("", "x.toml:1:1: there is no command in it");
         check("\ntreshold = 1", "x.toml:2:1: unknown key `treshold`, did you mean `threshold`?");
         check("strict = true", "x.toml:1:1: `strict` is not a key of a plan: give it as the flag");
         check("loop = 1", "x.toml:1:8: `loop` must be true or false");
@@ -280,6 +377,10 @@ mod tests {
         check("budget = \"soon\"", "x.toml:1:10: budget: ");
         check("input = [1]", "x.toml:1:9: `input` must be one text");
         check("bench = 1", "x.toml:1:9: write each bench as [[bench]]");
+        check(&format!("commands = \"x\"\n{BENCH}"), "x.toml:1:1: `commands` and [[bench]] cannot");
+        check("warmup = \"0s\"", "x.toml:1:10: warmup: ");
+        check("cpus = \"all\"", "x.toml:1:8: cpus: ");
+        check("slice = \"1m\"", "x.toml:1:9: slice: a slice of 1.00 min is");
         check("bench = [1]", "x.toml:1:10: write each bench as [[bench]]");
         check("[[bench]]\nname = \"a\"", "x.toml:1:1: this bench has no `commands`");
         check("[[bench]]\ncommands = [\"a\"]", "x.toml:1:1: this bench has no `name`");
@@ -287,6 +388,22 @@ mod tests {
         check("[[bench]]\nnam = \"a\"", "x.toml:2:1: unknown key `nam`, did you mean `name`?");
         check("[[bench]]\nwith = \"bench=1\"", "x.toml:2:8: with: `{bench}` stands for");
         check(&format!("{BENCH}{BENCH}"), "x.toml:4:1: two benches are called `a`");
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same() {
+        let text = "loop = true\ncommands = [\"a {n}\", \"b 'x y'\"]\nnames = [\"A\", \"B\"]\n\
+                    with = [\"n=1,2\"]\nlinks = true\nin_place = true\ndifferent_output = true\n\
+                    cpus = [0, 2]\nslice = \"1ms\"\nstart_limit = \"1s\"\nwarmup = \"200ms\"\n\
+                    no_calls = true\njudge = [\"cpu\"]\nthreshold = \"2%\"\nbudget = \"90s\"\n\
+                    seed = \"7\"\nname = \"nightly\"\n";
+        assert_eq!(write(&read(text).unwrap()), text);
+        let text = "input = \"in\"\nprepare = \"sync now\"\nignore_exit = true\n\n[[bench]]\n\
+                    name = \"a\"\ncommands = [\"x\", \"y\"]\n\n[[bench]]\nname = \"b \\\"c\"\n\
+                    commands = [\"x {m}\", \"y\"]\nwith = [\"m=3\"]\ninput = \"z\"\n\
+                    prepare = \"true\"\n";
+        let file = read(text).unwrap();
+        assert_eq!(read(&write(&file)).unwrap(), file);
     }
 
     proptest! {

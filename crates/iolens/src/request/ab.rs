@@ -6,6 +6,7 @@ use iolens_model::ab::{AbAxes, AbBench, AbMode, AbParameter, AbQuantity};
 use iolens_model::axes::Study;
 use iolens_model::copy::External;
 use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
+use iolens_model::shell;
 use iolens_model::units::Nanos;
 
 use crate::args::Ab;
@@ -56,50 +57,12 @@ pub(crate) fn plan(
     seed: u64,
 ) -> Result<Plan, Failure> {
     let given = Given { asked, file };
-    let commands = file.map_or(&asked.commands, |file| &file.benches[0].commands);
-    let names = given.names(commands.len(), kept.as_ref().map(|(name, _)| *name))?;
-    let kept = kept.map(|(_, path)| path.display().to_string());
-    let benches = file.map_or(&[][..], |file| &file.benches);
-    let of_bench = |bench| given.bench(bench, &names, kept.as_deref());
-    let benches = benches.iter().map(of_bench).collect::<Result<Vec<AbBench>, Failure>>()?;
-    let argvs = with_kept(commands, kept.as_deref())?;
-    let programs = names.iter().cloned().zip(argvs);
-    let programs: Vec<_> = programs.map(|(name, argv)| External { name, argv }).collect();
-    let parameters = if benches.is_empty() { asked.with.clone() } else { Vec::new() };
-    let of_benches = benches.iter().flat_map(|bench| &bench.commands);
-    let commands = programs.iter().map(|program| &program.argv).chain(of_benches);
-    check_parameters(&asked.with, commands.clone())?;
-    if benches.is_empty() {
-        check_placeholders(&asked.with, commands.clone())?;
-    } else if asked.links {
-        return Err(Failure::usage(
-            "--links is not for a plan of several benches\n  name the commands of one on the command \
-             line",
-        ));
-    }
-    check_parameters(file.map_or(&[][..], |file| &file.with), commands)?;
-    let own = |path: &PathBuf| path.display().to_string();
-    let is_loop = asked.is_loop || file.is_some_and(|file| file.is_loop);
-    let threshold = asked.threshold.or(file.and_then(|file| file.threshold));
-    let threshold = threshold.unwrap_or(THRESHOLD);
-    let judge = asked.judge.as_ref().or(file.and_then(|file| file.judge.as_ref()));
-    let prepare = asked.prepare.as_ref().or(file.and_then(|file| file.prepare.as_ref()));
-    let axes = AbAxes {
-        mode: if is_loop { AbMode::Loop } else { AbMode::Command },
-        programs,
-        parameters,
-        benches,
-        judged: judge.cloned().unwrap_or_else(|| AbQuantity::ALL.to_vec()),
-        links: asked.links,
-        in_place: asked.in_place || file.is_some_and(|file| file.in_place),
-        different_output: asked.different_output || file.is_some_and(|file| file.different_output),
-        ignore_exit: asked.ignore_exit || file.is_some_and(|file| file.ignore_exit),
-        input: asked.input.as_ref().or(file.and_then(|file| file.input.as_ref())).map(own),
-        prepare: prepare.map(|line| split(line)).transpose()?,
-    };
+    let axes = given.axes(kept)?;
     check_loop(&axes)?;
-    check_commands(asked, &axes)?;
-    let slice = asked.slice.unwrap_or(SLICE);
+    given.check_commands(&axes)?;
+    let names: Vec<String> = axes.programs.iter().map(|program| program.name.clone()).collect();
+    let threshold = given.or(asked.threshold, |file| file.threshold).unwrap_or(THRESHOLD);
+    let slice = given.or(asked.slice, |file| file.slice).unwrap_or(SLICE);
     Ok(Plan {
         axes: Axes::Ab(axes),
         baseline: names[0].clone(),
@@ -108,14 +71,76 @@ pub(crate) fn plan(
         threads: vec![1],
         schedule: Schedule::Slices { slice, discarded_rounds: 0, rounds: ROUNDS },
         passes: Passes { minimum: 12, maximum: u32::MAX },
-        budget: asked.budget.or(file.and_then(|file| file.budget)).unwrap_or(BUDGET),
+        budget: given.or(asked.budget, |file| file.budget).unwrap_or(BUDGET),
         precision: threshold,
         delta: threshold,
         quick: false,
         isolate: false,
-        seed: asked.seed.unwrap_or(seed),
-        cpus: asked.cpus.clone(),
+        seed: given.or(asked.seed, |file| file.seed).unwrap_or(seed),
+        cpus: given.or(asked.cpus.clone(), |file| file.cpus.clone()),
         probes: Probes::default(),
+    })
+}
+
+/// What is asked for besides the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AbBesides {
+    /// How long a program may take to get ready; `None` for the usual.
+    pub(crate) start_limit: Option<Nanos>,
+    /// Whether system calls are not counted.
+    pub(crate) no_calls: bool,
+    /// The name of the run.
+    pub(crate) name: Option<String>,
+}
+
+/// What a command line, or a plan file, asks for besides the plan.
+pub(crate) fn besides(asked: &Ab, file: Option<&AbFile>) -> AbBesides {
+    let given = Given { asked, file };
+    AbBesides {
+        start_limit: given.or(asked.start_limit, |file| file.start_limit),
+        no_calls: given.is_on(asked.no_calls, |file| file.no_calls),
+        name: given.or(asked.name.clone(), |file| file.name.clone()),
+    }
+}
+
+/// The plan file of a plan; `None` where it is no plan of `ab`.
+pub(crate) fn as_file(plan: &Plan, besides: AbBesides) -> Option<AbFile> {
+    let axes = plan.ab()?;
+    let lines = |argvs: &mut dyn Iterator<Item = &Vec<String>>| argvs.map(shell::join).collect();
+    let bench = |bench: &AbBench| AbFileBench {
+        name: bench.name.clone(),
+        commands: lines(&mut bench.commands.iter()),
+        with: bench.parameters.clone(),
+        input: bench.input.as_ref().map(PathBuf::from),
+        prepare: bench.prepare.as_ref().map(shell::join),
+    };
+    let is_loop = axes.mode == AbMode::Loop;
+    let programs = axes.programs.iter().filter(|_| axes.benches.is_empty());
+    Some(AbFile {
+        is_loop,
+        commands: lines(&mut programs.map(|program| &program.argv)),
+        names: Some(plan.primitives.clone()),
+        with: axes.parameters.clone(),
+        links: axes.links,
+        input: axes.input.as_ref().map(PathBuf::from),
+        prepare: axes.prepare.as_ref().map(shell::join),
+        in_place: axes.in_place,
+        ignore_exit: axes.ignore_exit,
+        different_output: axes.different_output,
+        cpus: plan.cpus.clone(),
+        slice: match plan.schedule {
+            Schedule::Slices { slice, .. } => Some(slice).filter(|_| is_loop),
+            Schedule::Window { .. } | Schedule::Messages { .. } => None,
+        },
+        start_limit: besides.start_limit,
+        warmup: axes.warm_up,
+        no_calls: besides.no_calls,
+        judge: Some(axes.judged.clone()),
+        threshold: Some(plan.delta),
+        budget: Some(plan.budget),
+        seed: Some(plan.seed),
+        name: besides.name,
+        benches: axes.benches.iter().map(bench).collect(),
     })
 }
 
@@ -126,11 +151,115 @@ struct Given<'a> {
 }
 
 impl Given<'_> {
+    /// What is typed comes before what stands in the file.
+    fn or<T>(&self, typed: Option<T>, of_file: impl FnOnce(&AbFile) -> Option<T>) -> Option<T> {
+        typed.or_else(|| self.file.and_then(of_file))
+    }
+
+    fn is_on(&self, typed: bool, of_file: impl FnOnce(&AbFile) -> bool) -> bool {
+        typed || self.file.is_some_and(of_file)
+    }
+
+    /// The command lines of the plan; of a suite those of its first bench.
+    fn commands(&self) -> &[String] {
+        match self.file {
+            Some(AbFile { commands, .. }) if !commands.is_empty() => commands,
+            Some(file) => file.benches.first().map_or(&[], |bench| &bench.commands),
+            None => &self.asked.commands,
+        }
+    }
+
+    fn benches(&self) -> &[AbFileBench] {
+        self.file.map_or(&[], |file| &file.benches)
+    }
+
+    /// Those of the command line and those of the file that are not among them.
+    fn parameters(&self) -> Vec<AbParameter> {
+        let of_file = self.file.map_or(&[][..], |file| &file.with);
+        let is_typed =
+            |one: &&AbParameter| self.asked.with.iter().any(|typed| typed.name == one.name);
+        let of_file = of_file.iter().filter(|one| !is_typed(one));
+        self.asked.with.iter().chain(of_file).cloned().collect()
+    }
+
+    fn axes(&self, kept: Option<(&str, PathBuf)>) -> Result<AbAxes, Failure> {
+        let Given { asked, .. } = self;
+        let names = self.names(self.commands().len(), kept.as_ref().map(|(name, _)| *name))?;
+        let kept = kept.map(|(_, path)| path.display().to_string());
+        let of_bench = |bench| self.bench(bench, &names, kept.as_deref());
+        let benches = self.benches().iter().map(of_bench);
+        let benches = benches.collect::<Result<Vec<AbBench>, Failure>>()?;
+        let argvs = with_kept(self.commands(), kept.as_deref())?;
+        let programs = names.into_iter().zip(argvs);
+        let programs: Vec<_> = programs.map(|(name, argv)| External { name, argv }).collect();
+        let links = self.is_on(asked.links, |file| file.links);
+        self.check_words(&programs, &benches, links)?;
+        let own = |path: PathBuf| path.display().to_string();
+        let prepare = self.or(asked.prepare.clone(), |file| file.prepare.clone());
+        let judge = self.or(asked.judge.clone(), |file| file.judge.clone());
+        Ok(AbAxes {
+            mode: match self.is_on(asked.is_loop, |file| file.is_loop) {
+                true => AbMode::Loop,
+                false => AbMode::Command,
+            },
+            programs,
+            parameters: if benches.is_empty() { self.parameters() } else { Vec::new() },
+            benches,
+            judged: judge.unwrap_or_else(|| AbQuantity::ALL.to_vec()),
+            links,
+            warm_up: self.or(asked.warmup, |file| file.warmup),
+            in_place: self.is_on(asked.in_place, |file| file.in_place),
+            different_output: self.is_on(asked.different_output, |file| file.different_output),
+            ignore_exit: self.is_on(asked.ignore_exit, |file| file.ignore_exit),
+            input: self.or(asked.input.clone(), |file| file.input.clone()).map(own),
+            prepare: prepare.as_deref().map(split).transpose()?,
+        })
+    }
+
+    /// Refuses parameters and links that the commands do not go with.
+    fn check_words(
+        &self,
+        programs: &[External],
+        benches: &[AbBench],
+        links: bool,
+    ) -> Result<(), Failure> {
+        let of_benches = benches.iter().flat_map(|bench| &bench.commands);
+        let commands = programs.iter().map(|program| &program.argv).chain(of_benches);
+        check_parameters(&self.asked.with, commands.clone())?;
+        if benches.is_empty() {
+            check_placeholders(&self.parameters(), commands.clone())?;
+        } else if links {
+            return Err(Failure::usage(
+                "--links is not for a plan of several benches\n  name the commands of one on the \
+                 command line",
+            ));
+        }
+        check_parameters(self.file.map_or(&[][..], |file| &file.with), commands)
+    }
+
+    /// What only loops have. A plan file may say that they are loops, so the parser cannot tell.
+    fn check_commands(&self, axes: &AbAxes) -> Result<(), Failure> {
+        let start_limit = self.or(self.asked.start_limit, |file| file.start_limit);
+        let slice = self.or(self.asked.slice, |file| file.slice);
+        let fresh = ": each run of a command is a fresh process";
+        let stated = [
+            ("slice", slice.is_some(), ""),
+            ("start-limit", start_limit.is_some(), ""),
+            ("warmup", axes.warm_up.is_some(), fresh),
+        ];
+        let wrong = stated.into_iter().find(|(_, is_stated, _)| *is_stated);
+        match wrong.filter(|_| axes.mode == AbMode::Command) {
+            Some((flag, _, why)) => Err(usage!(
+                "--{flag} is for loops, not for whole commands{why}\n  leave it out, or add --loop"
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// The names of all arms.
     fn names(&self, commands: usize, kept: Option<&str>) -> Result<Vec<String>, Failure> {
-        let stated = self.asked.names.as_ref();
-        let stated = stated.or(self.file.and_then(|file| file.names.as_ref()));
-        let mut names = names(stated, commands, kept.is_some())?;
+        let stated = self.or(self.asked.names.clone(), |file| file.names.clone());
+        let mut names = names(stated.as_ref(), commands, kept.is_some())?;
         if let Some(kept) = kept {
             names.insert(0, kept.to_owned());
         }
@@ -162,14 +291,13 @@ impl Given<'_> {
                 names[usize::from(kept.is_some())..].join(", ")
             )));
         }
-        let common = self.asked.with.iter().chain(self.file.iter().flat_map(|file| &file.with));
+        let common = self.parameters();
         let takes = |parameter: &&AbParameter| {
             let key = format!("{{{}}}", parameter.name);
             commands.iter().flatten().any(|word| word.contains(&key))
         };
-        let common = common.filter(takes);
+        let common = common.iter().filter(takes);
         let mut parameters: Vec<AbParameter> = Vec::new();
-        // What is typed comes before what stands in the file.
         for parameter in common.chain(&bench.with) {
             if !parameters.iter().any(|before| before.name == parameter.name) {
                 parameters.push(parameter.clone());
@@ -196,18 +324,6 @@ fn with_kept(commands: &[String], kept: Option<&str>) -> Result<Vec<Vec<String>>
         argvs.insert(0, baseline);
     }
     Ok(argvs)
-}
-
-/// What only loops have. A plan file may say that they are loops, so the parser cannot tell.
-fn check_commands(asked: &Ab, axes: &AbAxes) -> Result<(), Failure> {
-    let stated = [("slice", asked.slice.is_some()), ("start-limit", asked.start_limit.is_some())];
-    let wrong = stated.into_iter().find(|(_, is_stated)| *is_stated);
-    match wrong.filter(|_| axes.mode == AbMode::Command) {
-        Some((flag, _)) => Err(usage!(
-            "--{flag} is for loops, not for whole commands\n  leave it out, or add --loop"
-        )),
-        None => Ok(()),
-    }
 }
 
 /// What only whole commands have; on the command line the parser refuses it.

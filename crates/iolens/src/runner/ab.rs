@@ -179,6 +179,7 @@ fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
             Schedule::Slices { slice, .. } => slice.0,
             Schedule::Window { .. } | Schedule::Messages { .. } => iolens_ab::AB_SLICE_NS,
         },
+        warm_up_ns: axes.warm_up.map(|time| time.0),
         limits: ProgramLimits::USUAL,
     }
 }
@@ -278,7 +279,7 @@ impl Course<'_> {
 
     fn keep(&mut self, outcome: TrialOutcome) -> Result<(), Failure> {
         self.means.store.append_trial(&self.run.header.id, &outcome)?;
-        self.means.progress.trial(&outcome, self.elapsed_ns());
+        self.means.progress.program_trial(&outcome, self.elapsed_ns());
         let differ = self.run.header.plan.ab().filter(|axes| !axes.different_output);
         let differ = differ.and_then(|axes| different(axes, &outcome));
         self.run.trials.push(outcome);

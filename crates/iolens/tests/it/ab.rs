@@ -64,7 +64,9 @@ fn twice_the_work_is_slower_by_cpu_time_and_stays_in_the_database() {
     let shown = place.json("show last --json");
     assert_eq!(contrast(&shown, "cpu"), cpu);
     place.run("show last").ended(0).prints("two is SLOWER than one");
-    place.run("runs").ended(0).prints("ab");
+    // Those that count system calls are no trials of the comparison.
+    let trials = place.exported("trials").iter().filter(|row| row["pass"] != 0).count();
+    assert_eq!(place.json("runs --json")[0]["trials"], trials, "{trials}");
     let slices = place.exported("slices");
     assert!(slices.len() > 100, "{}", slices.len());
     place.run("report last").ended(0);
@@ -181,7 +183,7 @@ fn a_plan_that_cannot_be_is_told_at_once() {
         let suite = place.write("suite.toml", text);
         ab(&place, "", &[&suite]).ended(2).says(words);
     };
-    check("", "there is no bench in it");
+    check("", "there is no command in it");
     check("treshold = 1", "suite.toml:1:1: unknown key `treshold`, did you mean `threshold`?");
     check("[[bench]]\nname = \"a\"\ncommands = [\"x\"]", "nothing to compare");
     check(&format!("with = \"n=1\"\n{BENCH}"), "no command contains {n}");
@@ -190,6 +192,49 @@ fn a_plan_that_cannot_be_is_told_at_once() {
     check(&format!("{BENCH}{three}"), "bench b: it has 3 commands for 2 programs (A, B)");
     check(BENCH, "a: A: ");
     ab(&place, "", &["nowhere.toml"]).ended(2).says("cannot read the plan nowhere.toml");
+}
+
+#[test]
+fn a_printed_plan_gives_the_same_run() {
+    let place = with_programs();
+    let check = |flags: &str, commands: &[&str], words: &[&str]| {
+        let printed = ab(&place, &format!("{flags} --print-plan"), commands).ended(0);
+        words.iter().for_each(|word| {
+            printed.prints(word);
+        });
+        let plan = ab(&place, &format!("{flags} --seed 5 --print-plan --json"), commands).json();
+        let file = place.write("printed.toml", &printed.stdout);
+        let again = ab(&place, "--print-plan", &[&file]).ended(0).stdout;
+        assert_eq!(again, printed.stdout);
+        let again = ab(&place, "--seed 5 --print-plan --json", &[&file]).ended(0).json();
+        assert_eq!(again, plan);
+    };
+    let flags = "--loop --with n=1,2 --cpus 0 --slice 1ms --start-limit 2s --warmup 300ms \
+                 --no-calls --judge cpu --threshold 2% --budget 90s --name nightly";
+    let words = ["warmup = \"300ms\"", "start_limit = \"2s\"", "cpus = [0]", "no_calls = true"];
+    check(flags, &["x 'a b' {n}", "y"], &words);
+    check("--input in --prepare sync --ignore-exit", &["x", "sh -c 'a | b'"], &["input"]);
+    check("--loop --links --names a,b", &["x-*", "y-[1-8] z"], &["links = true"]);
+    place.run("keep PLACE/loop --as v1").ended(0);
+    check("--loop --against v1", &["PLACE/loop 20"], &["names = [\"v1\", \"B\"]"]);
+    let suite = "with = \"n=1,2\"\n[[bench]]\nname = \"a\"\ncommands = [\"x {n}\", \"y\"]\n\
+                 [[bench]]\nname = \"b\"\ncommands = [\"x\", \"y\"]\nprepare = \"sync\"\n";
+    let suite = place.write("suite.toml", suite);
+    check("--threshold 1%", &[&suite], &["[[bench]]", "prepare = \"sync\""]);
+    // Nothing was measured.
+    place.run("runs").ended(0).prints("no runs yet");
+}
+
+#[test]
+fn programs_warm_up_for_as_long_as_is_said() {
+    let place = with_programs();
+    let flags = "--loop --warmup 100ms --no-calls --budget 1s --json";
+    ab(&place, flags, &["PLACE/loop 20", "PLACE/loop 20"]).ended(0);
+    let trials = place.exported("trials");
+    let ns = |row: &Value| row["duration_ns"].as_str().unwrap().parse::<u64>().unwrap();
+    // Two programs and their copies.
+    assert!(trials.iter().all(|row| ns(row) > 400_000_000), "{trials:?}");
+    place.run("show last").ended(0);
 }
 
 #[test]
@@ -227,6 +272,8 @@ fn what_is_no_such_program_is_told_at_once() {
     check("--names a", &["x", "y"], "--names has 1");
     check("--with b=1", &["x {a}", "y"], "no command contains {b}");
     check("--slice 1ms", &["true", "true"], "--slice is for loops");
+    check("--threshold 1", &["true", "true"], "did you mean 1%?");
+    check("--warmup 1ms", &["true", "true"], "each run of a command is a fresh process");
     check("--loop --cpus 4000", &["PLACE/loop 1", "PLACE/loop 1"], "cannot use CPU 4000");
     program(&place, "slow", "#!/bin/sh\nsleep 60\n");
     check("--loop --start-limit 100ms", &["PLACE/loop 1", "PLACE/slow"], "within 100 ms");

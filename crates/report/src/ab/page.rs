@@ -14,7 +14,7 @@ use super::screen::{Unit, per_operation, place, screen};
 use super::words::{Said, bracket, quantity, signed};
 use crate::number::{count, percent};
 use crate::screen::After;
-use crate::sections::{Form, machine};
+use crate::sections::{Form, drawn, machine};
 
 /// The page of a run.
 #[must_use]
@@ -62,13 +62,19 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     let copies = analysis.cells.iter().filter_map(|cell| Some(Node::Table(copies(&said, cell)?)));
     let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls(cell)?)));
     let links = analysis.cells.iter().filter_map(|cell| links::table(run, &said, cell));
+    let analysis_of_all = iolens_stats::analyse(run);
+    let figures = match form {
+        Form::Page => drawn(crate::figure::all(run, &analysis_of_all)),
+        Form::Terminal { .. } => Vec::new(),
+    };
     let mut sections = vec![
+        Section::new("changes", "How sure is that?", figures),
         Section::new("trust", "Can I trust it?", copies.chain(links.map(Node::Table)).collect()),
         Section::new("calls", "System calls per operation", calls.collect()),
-        Section::new("programs", "Programs", vec![Node::Facts(programs(run))]),
+        Section::new("programs", "Programs", programs(run, form)),
     ];
     sections.retain(|section| !section.nodes.is_empty());
-    sections.push(machine::section(run, &iolens_stats::analyse(run), form));
+    sections.push(machine::section(run, &analysis_of_all, form));
     sections
 }
 
@@ -111,7 +117,38 @@ fn calls(cell: &AbCell) -> Option<Table> {
     Table::of(place(cell), names.iter().map(row)).with_rows()
 }
 
-fn programs(run: &Run) -> Vec<Fact> {
+/// The programs: a table on a page, which is as wide as it must be.
+fn programs(run: &Run, form: Form) -> Vec<Node> {
+    match form {
+        Form::Terminal { .. } => vec![Node::Facts(program_facts(run))],
+        Form::Page => commands(run).map(Node::Table).into_iter().collect(),
+    }
+}
+
+/// The command of each program in each bench, and its file.
+fn commands(run: &Run) -> Option<Table> {
+    let commands = run.header.plan.ab().map(AbAxes::commands).unwrap_or_default();
+    let row = |(nth, command): (usize, &AbCommand<'_>)| -> Vec<Filled> {
+        let file = run.header.programs.get(nth);
+        let path = file.map_or_else(String::new, |file| match file.links.len() {
+            0 => file.path.clone(),
+            links => count(links, "link"),
+        });
+        let digits: String =
+            file.map_or_else(String::new, |file| file.sha256.chars().take(16).collect());
+        let bench = command.bench.map(|bench| table::left("bench", "", bench));
+        let own = [
+            table::left("program", "", command.program),
+            table::left("command", "", shell::join(secret::redacted(command.argv))),
+            table::left("file", "", path),
+            table::left("SHA-256", "", digits),
+        ];
+        bench.into_iter().chain(own).collect()
+    };
+    Table::of("", commands.iter().enumerate().map(row)).with_rows()
+}
+
+fn program_facts(run: &Run) -> Vec<Fact> {
     let commands = run.header.plan.ab().map(AbAxes::commands).unwrap_or_default();
     let fact = |(nth, command): (usize, AbCommand<'_>)| {
         let line = shell::join(secret::redacted(command.argv));

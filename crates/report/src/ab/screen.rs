@@ -116,7 +116,9 @@ fn table(cell: &AbCell, title: &str) -> Grid {
         if has_calls {
             let exact = arm.calls.iter().filter(|call| call.is_exact);
             let calls: f64 = exact.map(|call| call.per_operation).sum();
-            row.push((Column::decimal("calls/op"), vec![per_operation(calls)]));
+            // Of one that never ran nothing was counted.
+            let calls = if arm.trials > 0 { per_operation(calls) } else { String::new() };
+            row.push((Column::decimal("calls/op"), vec![calls]));
         }
         if has_faults {
             let faults = arm.op_faults.map_or_else(String::new, per_operation);
@@ -280,6 +282,10 @@ fn cautions(analysis: &AbAnalysis) -> Vec<Answer> {
             "{who} {verb} between answers, and that is in the time: print to stderr instead"
         ));
     }
+    parts.extend(arms().filter_map(|arm| {
+        let said = arm.passed_over.as_ref()?;
+        Some(format!("{} says {said}, which is passed over: write ns=", arm.name))
+    }));
     let busy = arms().filter(|arm| arm.idle_share.is_some_and(|share| share > 0.01));
     parts.extend(busy.map(|arm| {
         format!(

@@ -34,6 +34,7 @@ pub(super) fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
         benches: Vec::new(),
         judged: vec![AbQuantity::Time, AbQuantity::Cpu],
         links: false,
+        warm_up: None,
         in_place: false,
         different_output: false,
         ignore_exit: false,
@@ -145,6 +146,7 @@ fn a_slower_program_with_a_call_more() {
     insta::assert_snapshot!("markdown", markdown(&run, &analysed(&run)));
     let page = page(&run, &analysed(&run));
     assert!(page.contains("<h1>pr is SLOWER than main by more than 3%</h1>"), "{page}");
+    assert!(page.contains("../base/bench {rows}") && !page.contains("&quot;axes&quot;"), "{page}");
 }
 
 /// With nine digits: the last ones are the compiler's.
@@ -196,6 +198,18 @@ fn too_few_links_are_no_verdict() {
 }
 
 #[test]
+fn a_time_in_another_unit_is_passed_over_once() {
+    let mut run = run(0.049, Vec::new());
+    for arm in run.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
+        let ab = arm.ab.as_mut().expect("it is one of `ab`");
+        ab.passed_over = (arm.arm.primitive == "pr").then(|| "ms=3".to_owned());
+    }
+    let screen = shown(&run, 100);
+    assert_eq!(screen.matches("pr says ms=3, which is passed over: write ns=").count(), 1);
+    assert!(!screen.contains("main says"), "{screen}");
+}
+
+#[test]
 fn the_first_screen_fits() {
     let sizes =
         AbParameter { name: "rows".to_owned(), values: ["1", "10"].map(str::to_owned).to_vec() };
@@ -234,7 +248,8 @@ fn a_program_that_failed_is_no_number() {
     }
     let screen = shown(&run, 100);
     assert!(screen.contains("pr failed in 12 trials: died of SIGSEGV"), "{screen}");
-    assert!(!screen.contains("SLOWER"), "{screen}");
+    assert!(!screen.contains("SLOWER") && !screen.contains("no time of"), "{screen}");
+    assert!(screen.contains("there is nothing to compare: pr failed"), "{screen}");
 }
 
 #[test]

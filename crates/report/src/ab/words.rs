@@ -32,7 +32,10 @@ impl<'a> Said<'a> {
                 let claim = self.claim(arm, &alike, parts.is_empty());
                 parts.push([claim, evidence(&alike)].join(": "));
             }
-            parts.extend(missing.map(|missing| self.missing(missing)));
+            match self.failed(cell, arm).filter(|_| parts.is_empty()) {
+                Some(failed) => parts.push(failed),
+                None => parts.extend(missing.map(|missing| self.missing(missing))),
+            }
             parts.join("; ")
         };
         (1..self.names.len()).map(arm).collect()
@@ -68,6 +71,15 @@ impl<'a> Said<'a> {
             (_, verdict) => verdict.word().to_owned(),
         };
         format!("{subject}{said}")
+    }
+
+    /// Why an arm has nothing to be compared with, where that or the arm failed.
+    fn failed(&self, cell: &AbCell, arm: usize) -> Option<String> {
+        let has_failed = |arm: &usize| cell.arms.get(*arm).is_some_and(|arm| arm.failed > 0);
+        let failed = [0, arm].into_iter().filter(has_failed);
+        let failed: Vec<String> = failed.map(|arm| self.name(arm).to_owned()).collect();
+        (!failed.is_empty())
+            .then(|| format!("there is nothing to compare: {} failed", list(&failed)))
     }
 
     fn missing(&self, missing: &AbMissing) -> String {

@@ -54,6 +54,9 @@ pub(crate) const MESSAGES: Along = Along {
     panels_by: "panel",
     of: |cell| Some(cell.size.0 as f64),
 };
+/// Of a chart whose rows are all there is: none of its numbers belongs to a place.
+pub(crate) const NOWHERE: Along =
+    Along { name: "", column: "", unit: "", is_of_bytes: false, of: |_| None, ..MESSAGES };
 pub(crate) const BLOCKS: Along =
     Along { name: "block size, log scale", column: "block size", ..MESSAGES };
 const FILES: Along = Along { name: "file size, log scale", column: "file size", ..MESSAGES };
@@ -126,6 +129,7 @@ impl Along {
     /// A place in words, such as `block size 4 KiB`.
     pub(crate) fn at(self, place: f64) -> String {
         match (self.unit, self.text(place)) {
+            _ if self.column.is_empty() => String::new(),
             ("", text) => format!("{} {text}", self.column),
             (unit, text) => format!("{text}{unit}"),
         }

@@ -220,7 +220,7 @@ pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let mut plates = match run.header.plan.study() {
         Study::Syscall => crate::calls::figures(run, analysis),
         Study::Server => servers::all(run, analysis),
-        Study::Ab => Vec::new(),
+        Study::Ab => crate::ab::figure(run).into_iter().collect(),
         Study::Net | Study::File | Study::Write | Study::Copy => {
             let parts = shown(analysis);
             let sweeps = parts.iter().map(|(part, own)| sweeps(run, own, part.as_ref()));

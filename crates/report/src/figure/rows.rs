@@ -145,7 +145,10 @@ impl<'a> Rows<'a> {
             svg.text(x, bottom + 16.0, "tk am", label);
         }
         svg.line((self.left, bottom), (self.right, bottom), "axis");
-        let name = format!("{}; {at}", self.panel.y_name);
+        let name = match at {
+            "" => self.panel.y_name.clone(),
+            at => format!("{}; {at}", self.panel.y_name),
+        };
         // A long name is centred below the whole panel, where it has more room.
         let middle = match svg::width(&name, 12.0) > self.layout.plot {
             true => self.corner.0 + self.layout.panel() / 2.0,

@@ -91,6 +91,24 @@ impl Scale {
         Scale::chosen(extent, &WANTED, |value| format!("{value}×"))
     }
 
+    /// Ratios to a baseline, with ticks as changes in per cent.
+    pub(crate) fn changes(extent: Interval) -> Scale {
+        // In the order in which they are wanted.
+        const WANTED: [f64; 24] = [
+            0.0, 5.0, -5.0, 10.0, -10.0, 2.0, -2.0, 20.0, -20.0, 50.0, -50.0, 100.0, 200.0, 400.0,
+            900.0, -90.0, 1.0, -1.0, 3.0, -3.0, 0.5, -0.5, 9900.0, -99.0,
+        ];
+        let ratios = WANTED.map(|percent| 1.0 + percent / 100.0);
+        Scale::chosen(extent, &ratios, |ratio| {
+            let percent = ((ratio - 1.0) * 1e4).round() / 100.0;
+            match percent {
+                percent if percent > 0.0 => format!("+{percent}%"),
+                percent if percent < 0.0 => format!("−{}%", -percent),
+                _ => "0%".to_owned(),
+            }
+        })
+    }
+
     /// Values above zero: ticks at 1, 2 and 5 times powers of ten, and where
     /// the range has few of those, at even steps.
     pub(crate) fn values(extent: Interval) -> Scale {
@@ -186,6 +204,17 @@ mod tests {
         let scale = Scale::ratios(Interval { low: 0.17, high: 1.49 });
         assert_eq!(labels(&scale), ["0.2×", "0.3×", "0.5×", "0.7×", "1×", "1.5×"]);
         assert!(labels(&Scale::ratios(Interval { low: 0.99, high: 1.01 })).contains(&"1×"));
+    }
+
+    #[test]
+    fn changes_have_signs() {
+        let labels_of = |low, high| {
+            let scale = Scale::changes(Interval { low, high });
+            labels(&scale).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let near = ["−3%", "−2%", "−1%", "0%", "+1%", "+2%", "+3%", "+5%"];
+        assert_eq!(labels_of(0.97, 1.06), near);
+        assert_eq!(labels_of(0.5, 4.0), ["−50%", "−20%", "0%", "+20%", "+50%", "+100%", "+200%"]);
     }
 
     #[test]

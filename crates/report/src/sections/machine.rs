@@ -35,7 +35,8 @@ pub(crate) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
         Form::Page => {
             nodes.push(Node::Code(command));
             nodes.push(Node::Facts(reproduce(header)));
-            nodes.push(plan(header));
+            // Programs of the user's have a table of their own.
+            nodes.extend(header.plan.ab().is_none().then(|| plan(header)));
             nodes.push(Node::Groups(groups(run, &analysis.told)));
             nodes.extend(header.far.as_ref().map(other).into_iter().flatten());
         }

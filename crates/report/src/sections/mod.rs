@@ -275,7 +275,7 @@ pub(crate) fn title(run: &Run) -> String {
 }
 
 /// Figures as parts of a section.
-fn drawn(figures: Vec<Figure>) -> Vec<Node> {
+pub(crate) fn drawn(figures: Vec<Figure>) -> Vec<Node> {
     figures.into_iter().map(|figure| Node::Figure(shown(figure))).collect()
 }
 

@@ -83,6 +83,9 @@ pub struct AbArmFigures {
     pub op_faults: Option<f64>,
     /// System calls by name.
     pub calls: Vec<AbCallRate>,
+    /// What it told in an answer that looks like a time, and is passed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed_over: Option<String>,
     /// Lines that it printed besides its answers, per slice.
     pub stray_lines: f64,
     /// CPU time between its slices, as a part of that within them.
@@ -237,6 +240,7 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
         user_share: share(total(|s| s.user_ticks), total(|s| s.ticks)),
         op_faults: share(total(|s| s.faults), total(|s| Some(s.all_operations))),
         calls: calls(name, outcomes),
+        passed_over: used.iter().find_map(|spent| spent.passed_over.clone()),
         stray_lines: share(total(|s| Some(s.stray_lines)), total(|s| Some(s.slices)))
             .unwrap_or(0.0),
         idle_share: share(total(|s| s.idle_cpu_ns), total(|s| s.cpu_ns)),
@@ -256,6 +260,7 @@ struct Spent {
     user_ticks: Option<f64>,
     ticks: Option<f64>,
     faults: Option<f64>,
+    passed_over: Option<String>,
     stray_lines: f64,
 }
 
@@ -264,7 +269,7 @@ impl Spent {
         let slices = trial.slices.iter().filter(|slice| slice.arm == place);
         let slices: Vec<_> = slices.filter(|slice| slice.kind == SliceKind::Measured).collect();
         let facts = outcome.ab.as_deref().cloned().unwrap_or_default();
-        let AbArm { link, own_ns, ticks, idle_cpu_ns, stray_lines, .. } = facts;
+        let AbArm { link, own_ns, ticks, idle_cpu_ns, passed_over, stray_lines, .. } = facts;
         let own_ns = |seq| own_ns.iter().find(|(of, _)| *of == seq).map(|(_, ns)| *ns);
         let per_operation = |of: &dyn Fn(usize) -> Option<u64>| {
             let each = slices.iter().enumerate().filter(|(_, slice)| slice.tx.messages > 0);
@@ -290,6 +295,7 @@ impl Spent {
             user_ticks: ticks.map(|[user, _]| user as f64),
             ticks: ticks.map(|[user, kernel]| user as f64 + kernel as f64),
             faults: sum(Counts::faults),
+            passed_over,
             stray_lines: stray_lines as f64,
         }
     }

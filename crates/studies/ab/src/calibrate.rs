@@ -141,7 +141,8 @@ fn of_loops(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<AbLayout, AbError> {
     let mut draws = Draws::of(seed);
-    let mut probes = Probes { setup, interrupted, placement: AbPlacement::AllCpus };
+    let placement = AbPlacement::AllCpus;
+    let mut probes = Probes { setup, interrupted, placement, with_children: false };
     let programs = 0..setup.programs.len();
     let found = programs.clone().map(|program| probes.resources(program, &mut draws));
     let found = found.collect::<Result<Vec<_>, _>>()?;
@@ -151,6 +152,8 @@ fn of_loops(
         false => AbPlacement::OneCpu,
     };
     probes.placement = placement;
+    // All alike: reading a tree takes longer.
+    probes.with_children = found.iter().any(|found| found.has_children);
     let target_ns = match placement {
         AbPlacement::OneCpu => setup.slice_ns,
         AbPlacement::AllCpus => setup.slice_ns.max(AB_SLICE_ALL_CPUS_NS),
@@ -183,6 +186,7 @@ fn of_loops(
         warm_slices,
         placement,
         expected_ns,
+        with_children: probes.with_children,
         cpu_unknown: found.into_iter().map(|found| found.cpu_unknown).collect(),
         true_ns: None,
     })
@@ -195,6 +199,8 @@ struct Resources {
     uses_several: bool,
     /// Whether it wants to prepare before each slice.
     prepares: bool,
+    /// Whether children of it work in its slices.
+    has_children: bool,
     /// Why its CPU time is not known.
     cpu_unknown: Option<String>,
 }
@@ -230,6 +236,8 @@ struct Probes<'a> {
     setup: &'a AbSetup,
     interrupted: &'a dyn Fn() -> bool,
     placement: AbPlacement,
+    /// Whether slices are charged with what children do.
+    with_children: bool,
 }
 
 impl Probes<'_> {
@@ -247,7 +255,13 @@ impl Probes<'_> {
         let mut conversation =
             Conversation::start(own, setup.place, draws.seed(), pinned.beside()).map_err(failed)?;
         conversation.wait_until_ready(&setup.limits, self.interrupted).map_err(failed)?;
-        let mut probe = Probe { probes: self, program, conversation, operation_ns: None };
+        let mut probe = Probe {
+            probes: self,
+            program,
+            conversation,
+            with_children: self.with_children,
+            operation_ns: None,
+        };
         let result = talk(&mut probe)?;
         probe.conversation.must_have_said_all().map_err(failed)?;
         let ends = finish(vec![probe.conversation], &setup.limits, self.interrupted);
@@ -267,16 +281,23 @@ impl Probes<'_> {
         self.with(program, draws, |probe| {
             let operations = probe.grow(1, AB_SLICE_ALL_CPUS_NS)?;
             let before = probe.conversation.children();
-            let readings = probe.several(operations, SLICES, 500_000_000)?;
-            let is_alone = probe.conversation.children() == before;
+            let mut readings = probe.several(operations, SLICES, 500_000_000)?;
+            let has_children = probe.conversation.children() != before;
+            if has_children {
+                probe.with_children = true;
+                readings = probe.several(operations, SLICES, 500_000_000)?;
+            }
+            let is_known = readings.iter().all(|reading| reading.cpu_ns.is_some());
             let cpus = readings.iter().filter_map(|r| Some(r.cpu_ns? as f64 / r.took_ns as f64));
             let uses_several = median(cpus.collect()).is_some_and(|cpus| cpus > CPUS_OF_ONE);
-            let why = "has child processes that work, and whose CPU time is not known";
+            let why = "starts and ends child processes in its slices, whose CPU time is not known";
             let prepares = probe.conversation.ready().prepares;
             Ok(Resources {
                 uses_several,
                 prepares,
-                cpu_unknown: (!is_alone).then(|| why.to_owned()),
+                // Of those that come and go no reading counts.
+                has_children: has_children && is_known,
+                cpu_unknown: (!is_known).then(|| why.to_owned()),
             })
         })
     }
@@ -332,7 +353,10 @@ impl Probes<'_> {
         draws: &mut Draws,
     ) -> Result<(u32, u64), AbError> {
         self.with(program, draws, |probe| {
-            let slices = probe.warm_up(operations)?;
+            let slices = match self.setup.warm_up_ns {
+                Some(ns) => probe.warm_up_for(operations, ns)?,
+                None => probe.warm_up(operations)?,
+            };
             Ok((slices, probe.slice_ns(operations)?))
         })
     }
@@ -343,6 +367,7 @@ struct Probe<'a> {
     probes: &'a Probes<'a>,
     program: usize,
     conversation: Conversation,
+    with_children: bool,
     /// What an operation took in the slice before; `None` before the first.
     operation_ns: Option<f64>,
 }
@@ -355,10 +380,12 @@ impl Probe<'_> {
             // One operation may take long, and the first one longest.
             None => limits.start_ns.max(limits.slice_ns),
         };
-        let reading = self
-            .conversation
-            .slice(&Request::of(operations), limit_ns, self.probes.interrupted)
-            .map_err(|fault| AbError::of(setup, self.program, fault))?;
+        let (request, interrupted) = (Request::of(operations), self.probes.interrupted);
+        let done = match self.with_children {
+            true => self.conversation.slice_with_children(&request, limit_ns, interrupted),
+            false => self.conversation.slice(&request, limit_ns, interrupted),
+        };
+        let reading = done.map_err(|fault| AbError::of(setup, self.program, fault))?;
         self.operation_ns = Some(reading.took_ns as f64 / operations as f64);
         Ok(reading)
     }
@@ -424,6 +451,16 @@ impl Probe<'_> {
         }
         let ratio = if cpu_share > 0.5 { median(cpus) } else { median(times) };
         Ok(ratio.unwrap_or(f64::NAN))
+    }
+
+    /// Runs slices for so long; how many that took.
+    fn warm_up_for(&mut self, operations: u64, ns: u64) -> Result<u32, AbError> {
+        let (mut slices, mut spent_ns) = (0, 0);
+        while spent_ns < ns {
+            spent_ns += self.slice(operations)?.took_ns;
+            slices += 1;
+        }
+        Ok(slices)
     }
 
     /// Runs slices until they do not become cheaper; how many that took.

@@ -126,6 +126,7 @@ pub(crate) fn calibrate(
         rounds: u32::try_from(rounds).unwrap_or(1),
         warm_slices: 0,
         placement,
+        with_children: false,
         cpu_unknown: vec![None; expected_ns.len()],
         expected_ns,
         true_ns,

@@ -2,7 +2,9 @@
 
 use iolens_model::ab::AbArm;
 use iolens_model::outcome::ArmFact;
-use iolens_programs::{Charged, Conversation, ProgramFault, Reading, Request, finish, hex};
+use iolens_programs::{
+    Charged, Conversation, ProgramFault, Reading, Request, TreeCharged, finish, hex,
+};
 use sha2::{Digest, Sha256};
 
 use crate::setup::{AbExit, AbLayout, AbSetup};
@@ -34,6 +36,8 @@ struct Turn {
     sums: Sums,
     /// What it was charged before its first measured slice.
     before: Charged,
+    /// The same with its children, where these count.
+    tree_before: Option<TreeCharged>,
     idle_ns: Option<u64>,
 }
 
@@ -74,6 +78,7 @@ impl Turns<'_> {
             talk: None,
             sums: Sums::default(),
             before: Charged::default(),
+            tree_before: None,
             idle_ns: Some(0),
         };
         self.arms = self.programs.iter().map(silent).collect();
@@ -112,7 +117,11 @@ impl Turns<'_> {
         let expected_ns = self.layout.expected_ns.get(self.programs[arm]).copied().unwrap_or(0);
         let limit_ns = self.setup.limits.of_slice(expected_ns);
         let talk = self.arms[arm].talk.as_mut()?;
-        match talk.slice(request, limit_ns, self.interrupted) {
+        let done = match self.layout.with_children {
+            true => talk.slice_with_children(request, limit_ns, self.interrupted),
+            false => talk.slice(request, limit_ns, self.interrupted),
+        };
+        match done {
             Ok(reading) => {
                 self.arms[arm].sums.add(reading.answer.sum.as_deref());
                 Some(reading)
@@ -126,11 +135,31 @@ impl Turns<'_> {
 
     fn warm_up(&mut self, draws: &mut Draws) {
         let request = Request::of(self.layout.operations);
-        for _ in 0..self.layout.warm_slices {
+        let (mut slices, mut spent_ns) = (0, vec![0; self.arms.len()]);
+        // All as many slices as the others: what they compute may depend on how many came before.
+        while self.is_cold(slices, &spent_ns) {
             for arm in self.order(draws) {
-                self.slice(arm, &request);
+                spent_ns[arm] += self.slice(arm, &request).map_or(0, |reading| reading.took_ns);
             }
+            self.trim_errors();
+            if (self.interrupted)() {
+                self.interrupt();
+            }
+            slices += 1;
         }
+    }
+
+    /// Whether the arms are to warm up further, after so many slices that took so long.
+    fn is_cold(&self, slices: u32, spent_ns: &[u64]) -> bool {
+        match self.setup.warm_up_ns {
+            _ if self.course.is_interrupted() => false,
+            None => slices < self.layout.warm_slices,
+            Some(ns) => self.course.going().iter().any(|&arm| spent_ns[arm] < ns),
+        }
+    }
+
+    fn trim_errors(&self) {
+        self.arms.iter().filter_map(|turn| turn.talk.as_ref()).for_each(Conversation::trim_errors);
     }
 
     fn measure(&mut self, draws: &mut Draws) {
@@ -138,6 +167,8 @@ impl Turns<'_> {
         for turn in &mut self.arms {
             if let Some(talk) = &mut turn.talk {
                 turn.before = talk.charged();
+                let counts = self.layout.with_children;
+                turn.tree_before = counts.then(|| talk.charged_with_children()).flatten();
             }
         }
         self.course.slices.reserve(self.arms.len() * self.layout.rounds as usize);
@@ -147,7 +178,7 @@ impl Turns<'_> {
                     self.note(arm, round, &reading);
                 }
             }
-            self.arms.iter().filter_map(|turn| turn.talk.as_ref()).for_each(|t| t.trim_errors());
+            self.trim_errors();
         }
     }
 
@@ -162,6 +193,10 @@ impl Turns<'_> {
         if round > 0 {
             turn.idle_ns = turn.idle_ns.zip(reading.idle_cpu_ns).map(|(sum, idle)| sum + idle);
         }
+        let passed_over = &mut self.course.arms[arm].ab.passed_over;
+        if passed_over.is_none() {
+            passed_over.clone_from(&reading.answer.passed_over);
+        }
         if let Some(own_ns) = reading.answer.own_ns {
             self.course.arms[arm].ab.own_ns.push((u32::try_from(seq).unwrap_or(u32::MAX), own_ns));
         }
@@ -171,15 +206,22 @@ impl Turns<'_> {
     fn keep(&mut self, arm: usize) -> Option<Conversation> {
         let turn = &mut self.arms[arm];
         let mut talk = turn.talk.take()?;
-        let spent = talk.charged().since(&turn.before);
+        let ticks = match self.layout.with_children {
+            false => talk.charged().since(&turn.before).ticks,
+            true => {
+                let both = talk.charged_with_children().zip(turn.tree_before.take());
+                both.and_then(|(now, then)| now.since(&then)).map(|spent| spent.ticks)
+            }
+        };
         let ab = &mut self.course.arms[arm].ab;
         *ab = AbArm {
             unit: talk.ready().unit.clone(),
             own_ns: std::mem::take(&mut ab.own_ns),
+            passed_over: ab.passed_over.take(),
             output_sha256: std::mem::take(&mut turn.sums).sha256(),
             stray_lines: talk.stray_lines(),
             idle_cpu_ns: turn.idle_ns,
-            ticks: spent.ticks,
+            ticks,
             ..AbArm::default()
         };
         Some(talk)
@@ -213,9 +255,13 @@ impl Turns<'_> {
             }
         }
         if (self.interrupted)() {
-            for arm in self.course.going() {
-                self.course.end(arm, ProgramFault::Interrupted);
-            }
+            self.interrupt();
+        }
+    }
+
+    fn interrupt(&mut self) {
+        for arm in self.course.going() {
+            self.course.end(arm, ProgramFault::Interrupted);
         }
     }
 }

@@ -43,6 +43,9 @@ pub struct AbSetup {
     pub cpus: Vec<u32>,
     /// How long a slice is to take, ns.
     pub slice_ns: u64,
+    /// How long each process warms up before the rounds of a loop, ns; `None` for as long as the
+    /// programs were found to get faster.
+    pub warm_up_ns: Option<u64>,
     /// How long things may take.
     pub limits: ProgramLimits,
 }
@@ -86,12 +89,14 @@ pub struct AbLayout {
     pub operations: u64,
     /// Rounds of a trial, in each of which every arm runs once.
     pub rounds: u32,
-    /// Slices of each arm before the rounds.
+    /// Slices of each arm before the rounds, where no time is stated.
     pub warm_slices: u32,
     /// Where the arms run.
     pub placement: AbPlacement,
     /// What a slice takes, ns, of each program.
     pub expected_ns: Vec<u64>,
+    /// Whether slices are charged with what children do, of all programs: one has such that work.
+    pub with_children: bool,
     /// Why CPU time is not known, of each program; `None` where it is.
     pub cpu_unknown: Vec<Option<String>>,
     /// What starting `true` takes, ns; `None` in loops.

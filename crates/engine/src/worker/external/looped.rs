@@ -12,13 +12,12 @@ use iolens_model::file::{FileCounts, PROGRAM_READ_BYTES};
 use iolens_model::trial::Trial;
 use iolens_programs::{
     Answered, BeforeSlice, Beside, Conversation, ProgramLimits, ProgramPlace, Request, Seed,
-    UserProgram,
+    TreeCharged, UserProgram,
 };
 use iolens_sys::affinity;
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::{ProcFile, io_number};
 
-use super::charged::TreeCharged;
 use super::socket;
 use crate::files::part::stir;
 use crate::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
@@ -253,7 +252,8 @@ impl Sender for LoopedProgram<'_> {
         let Some(((before, charged), answered)) = done else { return Ok(()) };
         let reading = self.talk.account(before, answered);
         let after = TreeCharged::of(self.talk.id());
-        let cpu_ns = after.zip(charged).and_then(|(after, before)| after.since(&before));
+        let spent = after.zip(charged).and_then(|(after, before)| after.since(&before));
+        let cpu_ns = spent.map(|spent| spent.cpu_ns);
         self.note_reading();
         if let Some((receiver, lane)) = self.far.filter(|_| self.slices < 2) {
             // The kernel lets a send buffer grow while there is much to send (tcp(7)).

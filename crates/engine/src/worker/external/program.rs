@@ -9,11 +9,11 @@ use std::process::ExitStatus;
 
 use iolens_model::copy::External;
 use iolens_model::sender::SenderTask;
+use iolens_programs::TreeCharged;
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Begun;
 use iolens_sys::{affinity, clock, file, poll};
 
-use super::charged::TreeCharged;
 use super::{ENDED, Portion, socket};
 use crate::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
 use crate::spawn;
@@ -163,7 +163,8 @@ impl<'a> SendingProgram<'a> {
         if later.len() > 1 {
             self.facts = Some(later);
         }
-        let cpu_ns = after.zip(before).and_then(|(after, before)| after.since(&before));
+        let spent = after.zip(before).and_then(|(after, before)| after.since(&before));
+        let cpu_ns = spent.map(|spent| spent.cpu_ns);
         self.tally.children.get_or_insert_default().add(&Children::of_cpu(cpu_ns));
         self.tally.messages += self.portion.messages;
         self.tally.bytes += self.portion.counted_bytes();

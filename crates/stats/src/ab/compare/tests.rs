@@ -32,6 +32,7 @@ pub(in crate::ab) fn run(id: &str, mode: AbMode, digit: &str) -> Run {
         benches: Vec::new(),
         judged: vec![AbQuantity::Time],
         links: false,
+        warm_up: None,
         in_place: false,
         different_output: false,
         ignore_exit: false,

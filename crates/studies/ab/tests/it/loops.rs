@@ -85,6 +85,29 @@ fn twice_the_work_reads_as_twice_the_work() {
 }
 
 #[test]
+fn every_process_warms_up_for_as_long_as_is_said() {
+    const WARM_UP_NS: u64 = 30_000_000;
+    let mark = mark();
+    let programs = vec![script("once", &busy(1), &mark), script("twice", &busy(2), &mark)];
+    let mut setup = setup(AbMode::Loop, programs);
+    setup.warm_up_ns = Some(WARM_UP_NS);
+    let mut layout = layout(&setup, 20);
+    // It does not count where a time is stated.
+    (layout.warm_slices, layout.rounds) = (0, 1);
+    let done = trial(&setup, &layout, 2, &|| false);
+    assert_eq!(faults(&done), vec![None; 3]);
+    assert!(done.duration_ns > 3 * WARM_UP_NS && done.slices.len() == 3, "{done:?}");
+    let asked = Cell::new(0);
+    let ends = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 9
+    };
+    setup.warm_up_ns = Some(u64::MAX);
+    assert_eq!(trial(&setup, &layout, 2, &ends).status().0, Status::Interrupted);
+    nothing_is_left_of(&mark);
+}
+
+#[test]
 fn work_that_does_not_grow_is_refused() {
     let mark = mark();
     let same = "echo ready; while read n; do i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; \
@@ -128,7 +151,7 @@ fn a_program_that_fails_in_the_probe_is_named() {
 fn what_a_program_tells_is_kept() {
     let mark = mark();
     let told = "echo hello; echo ready unit=row bytes=4096; \
-                while read n; do echo of my own; echo ok ns=7$n sum=A$n; done";
+                while read n; do echo of my own; echo ok ns=7$n ms=2 sum=A$n; done";
     let other = told.replace("sum=A", "sum=b");
     let programs =
         vec![script("a", told, &mark), script("b", told, &mark), script("c", &other, &mark)];
@@ -137,7 +160,7 @@ fn what_a_program_tells_is_kept() {
     assert_eq!(faults(&done), vec![None; 4]);
     let [a, copy, b, c] = &done.arms[..] else { panic!("{done:?}") };
     assert_eq!(a.ab.unit.as_deref(), Some("row"));
-    assert_eq!(a.ab.stray_lines, 5);
+    assert_eq!((a.ab.stray_lines, a.ab.passed_over.as_deref()), (5, Some("ms=2")));
     assert_eq!(a.ab.own_ns.len(), 4);
     assert!(a.ab.own_ns.iter().all(|&(seq, ns)| ns == 73 && done.slices[seq as usize].arm == 0));
     assert!(a.ab.output_sha256.is_some() && a.ab.output_sha256 == copy.ab.output_sha256);
@@ -218,7 +241,38 @@ fn nothing_is_left_when_iolens_is_killed() {
 }
 
 #[test]
-fn the_time_of_children_that_work_is_not_known() {
+fn children_that_live_through_the_slice_are_charged_to_it() {
+    let mark = mark();
+    // The work is a child's, which reads from one pipe and writes to another.
+    let child = |turns: u64| {
+        let work = busy(turns).replace("echo ready; ", "");
+        format!(
+            "d=$(mktemp -d); mkfifo $d/in $d/out; \
+             sh -c '{work}' $0 <$d/in >$d/out & exec 8>$d/in 9<$d/out; rm -r $d; echo ready; \
+             while read n; do echo $n >&8; read ok <&9; echo ok; done; exec 8>&-; wait"
+        )
+    };
+    let programs = vec![script("once", &child(1), &mark), script("twice", &child(2), &mark)];
+    let setup = setup(AbMode::Loop, programs);
+    let found = calibrate(&setup, 1, &|| false).unwrap();
+    assert!(found.with_children && found.cpu_unknown == [None, None], "{found:?}");
+    let done = trial(&setup, &found, 2, &|| false);
+    assert_eq!(faults(&done), vec![None; 3]);
+    let ratio = cpu_ns(&done, 2) as f64 / cpu_ns(&done, 0) as f64;
+    assert!((1.5..2.5).contains(&ratio), "{ratio} {found:?}");
+    for slice in &done.slices {
+        // Most of it is the child's work, one CPU for all.
+        let (cpu_ns, time_ns) = (slice.tx.task_clock_ns.unwrap(), slice.tx.time_ns);
+        assert!(cpu_ns <= time_ns + time_ns / 10, "{slice:?}");
+        assert!(slice.tx.minor_faults.is_some() && slice.tx.voluntary_switches.is_none());
+    }
+    assert!(done.arms.iter().all(|one| one.ab.ticks.is_some()), "{done:?}");
+    assert!(done.not_measured.is_empty());
+    nothing_is_left_of(&mark);
+}
+
+#[test]
+fn the_time_of_children_that_come_and_go_is_not_known() {
     let mark = mark();
     let alone = "echo ready; x=$(echo set up; /bin/true); while read n; do i=0; \
                  while [ $i -lt $n ]; do i=$((i+1)); done; echo ok; done";

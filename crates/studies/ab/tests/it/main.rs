@@ -49,6 +49,7 @@ fn setup(mode: AbMode, programs: Vec<UserProgram>) -> AbSetup {
         prepare: None,
         cpus: affinity::thread_cpus().unwrap(),
         slice_ns: AB_SLICE_NS,
+        warm_up_ns: None,
         limits: ProgramLimits {
             start_ns: LONG_NS,
             slice_ns: LONG_NS,
@@ -67,6 +68,7 @@ fn layout(setup: &AbSetup, operations: u64) -> AbLayout {
         warm_slices: 1,
         placement: AbPlacement::OneCpu,
         expected_ns: vec![0; setup.programs.len()],
+        with_children: false,
         cpu_unknown: vec![None; setup.programs.len()],
         true_ns: None,
     }
