@@ -45,7 +45,7 @@ pub struct AbAxes {
     /// every trial runs one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub links: bool,
-    /// How long each process of a loop warms up in each trial; `None` for as long as it gets faster.
+    /// How long each process of a loop warms up in each trial; `None` for while it gets faster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<Nanos>,
     /// Whether the files are run where they are, not from a fresh copy for each trial.

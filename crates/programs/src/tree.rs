@@ -41,7 +41,7 @@ impl TreeCharged {
         let sum = |of: fn(&Whole) -> u64| all.iter().map(of).sum();
         let spent = TreeSpent {
             cpu_ns,
-            faults: [sum(|one| one.minor_faults), sum(|one| one.major_faults)],
+            faults: [sum(|one| one.faults()[0]), sum(|one| one.faults()[1])],
             ticks: [sum(|one| one.ticks[0]), sum(|one| one.ticks[1])],
         };
         let buried = [sum(|one| one.children_ticks), sum(|one| one.children_faults)];

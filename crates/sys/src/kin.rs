@@ -59,6 +59,14 @@ pub struct Whole {
     pub major_faults: u64,
 }
 
+impl Whole {
+    /// Page faults, without I/O and with.
+    #[must_use]
+    pub fn faults(&self) -> [u64; 2] {
+        [self.minor_faults, self.major_faults]
+    }
+}
+
 /// Reads it from /proc/PID/stat; `None` where the process has gone.
 ///
 /// Source: proc_pid_stat(5); fs/proc/array.c, do_task_stat.

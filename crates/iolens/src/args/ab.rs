@@ -121,8 +121,8 @@ pub(crate) struct Ab {
     #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
     pub(crate) markdown: Option<Option<PathBuf>>,
     /// Print the run as a plan file; measure nothing
-    #[arg(long, help_heading = RESULTS)]
-    pub(crate) print_plan: bool,
+    #[arg(long = "print-plan", help_heading = RESULTS)]
+    pub(crate) prints_plan: bool,
     /// Print every number
     #[arg(short, long, help_heading = RESULTS)]
     pub(crate) verbose: bool,

@@ -29,8 +29,8 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     let file = request::ab::file(args)?;
     let plan = request::ab::plan(args, file.as_ref(), kept, random() >> 16)?;
     let besides = request::ab::besides(args, file.as_ref());
-    if args.print_plan {
-        return print_plan(&plan, besides, args.json.is_some());
+    if args.prints_plan {
+        return write_plan(&plan, besides, args.json.is_some());
     }
     let programs = plan.ab().map(runner::ab_facts).transpose()?.unwrap_or_default();
     refuse_existing(args)?;
@@ -59,7 +59,7 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
 }
 
 /// Prints the plan so that it can be run again.
-fn print_plan(plan: &Plan, besides: AbBesides, json: bool) -> Result<ExitCode, Failure> {
+fn write_plan(plan: &Plan, besides: AbBesides, json: bool) -> Result<ExitCode, Failure> {
     let file = request::ab::as_file(plan, besides);
     output::result(&match file {
         Some(file) if !json => plan_file::ab::write(&file),
