@@ -73,6 +73,9 @@ pub struct Ended {
     pub status: i32,
     /// CPU time, user and kernel, of it and of those of its children that it waited for.
     pub cpu: Duration,
+    /// The part of it that is kernel time. The kernel splits it by what it sees at its ticks: of a
+    /// process in which none fell it calls all user time.
+    pub kernel: Duration,
     /// Context switches because it waited.
     pub voluntary_switches: u64,
     /// Context switches because the scheduler took the CPU.
@@ -513,6 +516,7 @@ fn wait(pid: libc::pid_t) -> Result<Ended, Errno> {
     Ok(Ended {
         status,
         cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        kernel: time(usage.ru_stime),
         voluntary_switches: count(usage.ru_nvcsw),
         involuntary_switches: count(usage.ru_nivcsw),
         minor_faults: count(usage.ru_minflt),

@@ -13,6 +13,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use iolens_model::ab::AbProgramFacts;
 use iolens_model::shell;
@@ -81,6 +82,11 @@ fn run_one(
         Ok((reading, output)) => {
             let seq = course.slices.len();
             let cpu_ns = reading.cpu_ns;
+            let ticks = &mut course.arms[arm].ab.ticks;
+            *ticks = match (*ticks, reading.charged.ticks) {
+                (Some(sum), Some(own)) => Some([sum[0] + own[0], sum[1] + own[1]]),
+                (sum, own) => sum.or(own),
+            };
             course.slices.push(slice_outcome((seq, round, arm), 1, &reading, cpu_ns));
             if output.is_some() {
                 course.arms[arm].ab.output_sha256 = output;
@@ -147,6 +153,16 @@ fn time_of_true(setup: &AbSetup, draws: &mut Draws, interrupted: &dyn Fn() -> bo
 fn too_short(name: &str, fastest_ns: u64, true_ns: Option<u64>) -> Option<AbError> {
     let (name, us, true_us) = (name.to_owned(), fastest_ns / 1000, true_ns.unwrap_or(0) / 1000);
     (fastest_ns < RUN_NS_MIN).then_some(AbError::TooShort { name, us, true_us })
+}
+
+/// User and kernel time of a run in ticks, where it has enough of them: of a run in which none fell
+/// the kernel calls all user time.
+fn ticks(cpu: Duration, kernel: Duration) -> Option<[u64; 2]> {
+    const TICK: Duration = Duration::from_millis(10);
+    const LEAST: Duration = Duration::from_millis(100);
+    let whole = |time: Duration| u64::try_from(time.as_nanos() / TICK.as_nanos()).unwrap_or(0);
+    let user = cpu.saturating_sub(kernel);
+    (cpu >= LEAST).then(|| [whole(user), whole(kernel)])
 }
 
 /// What a few runs took.
@@ -233,6 +249,7 @@ impl<'a> Stage<'a> {
             charged: Charged {
                 faults: Some(ended.faults()),
                 switches: Some(ended.switches()),
+                ticks: ticks(ended.cpu, ended.kernel),
                 ..Charged::default()
             },
             ..Reading::default()
@@ -345,6 +362,14 @@ impl<'a> Stage<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_of_few_ticks_is_not_split() {
+        let ms = Duration::from_millis;
+        assert_eq!(ticks(ms(99), ms(0)), None);
+        assert_eq!(ticks(ms(250), ms(110)), Some([14, 11]));
+        assert_eq!(ticks(ms(100), ms(200)), Some([0, 20]));
+    }
 
     #[test]
     fn a_short_run_is_refused_with_the_remedy() {

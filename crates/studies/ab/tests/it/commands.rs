@@ -46,6 +46,28 @@ fn output_is_kept_and_compared() {
 }
 
 #[test]
+fn a_long_run_is_split_into_user_and_kernel_time() {
+    let mark = mark();
+    let kernel = "dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null";
+    let user = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    let programs = [("kernel", kernel), ("user", user), ("short", "true")];
+    let programs = programs.map(|(name, text)| script(name, text, &mark)).to_vec();
+    let setup = setup(AbMode::Command, programs);
+    let mut layout = layout(&setup, 1);
+    layout.rounds = 1;
+    let done = trial(&setup, &layout, 4, &|| false);
+    assert_eq!(faults(&done), vec![None; 4]);
+    let [kernel, _, user, short] = &done.arms[..] else { panic!("{done:?}") };
+    for (arm, is_kernel) in [(kernel, true), (user, false)] {
+        // On a fast machine it may take less than ten ticks.
+        let Some([user, kernel]) = arm.ab.ticks else { continue };
+        assert_eq!(kernel > user, is_kernel, "{arm:?}");
+    }
+    assert_eq!(short.ab.ticks, None);
+    nothing_is_left_of(&mark);
+}
+
+#[test]
 fn input_comes_from_its_file_each_time() {
     let file = lines(70);
     let mut setup = setup(AbMode::Command, vec![words("a", &["grep", "-c", "x"])]);
