@@ -9,7 +9,7 @@ use super::source::{Source, is_of_word};
 const FINDINGS: &[&str] = &[
     "crates/report/src/findings.rs",
     "crates/report/src/findings/files.rs",
-    "crates/report/src/findings/senders.rs",
+    "crates/report/src/findings/programs.rs",
     "crates/stats/src/ab/findings.rs",
     "crates/stats/src/reason.rs",
     "crates/stats/src/remark.rs",
