@@ -59,7 +59,7 @@ static void send_message(void) {
 static void connect_to(const char *host, const char *port) {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(atoi(port))};
 	inet_pton(AF_INET, host, &to.sin_addr);
-	int one = 1, bytes = 256 << 10;  // The kernel doubles it (socket(7)).
+	int one = 1, bytes = 512 << 10;  // The kernel doubles it (socket(7)).
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);

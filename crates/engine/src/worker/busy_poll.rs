@@ -35,8 +35,9 @@ impl BusyPolling {
                 ))
             })?;
         }
-        for lane in links.over_network() {
-            socket::poll_busily(lane.data(), us).map_err(|errno| {
+        // The sending end waits for its receipts, too.
+        for fd in links.over_network().flat_map(|lane| [lane.data(), lane.back()]) {
+            socket::poll_busily(fd, us).map_err(|errno| {
                 Failure::cause(format!("cannot set SO_BUSY_POLL to {us} µs: {errno}"))
             })?;
         }

@@ -196,15 +196,48 @@ pub(crate) fn transport(trial: &Trial, arm: usize) -> Transport {
     entry.map_or(Transport::Tcp, |entry| entry.transport)
 }
 
-/// Connections of each thread: one per arm, and one for signals if needed.
-/// In greetings the signals come as one arm more.
-fn places(trial: &Trial) -> usize {
+/// Connections of each thread, as greetings number them: one per arm, then one for signals if
+/// needed, then one back for each arm that has one.
+fn places(trial: &Trial) -> impl Iterator<Item = usize> {
+    let arms = trial.arms.len();
+    let backs = (0..arms).filter(|&arm| has_back(trial, arm));
+    let first_back = first_back(trial);
+    (0..first_back).chain(backs.map(move |arm| first_back + arm))
+}
+
+fn first_back(trial: &Trial) -> usize {
     trial.arms.len() + usize::from(trial.has_lead())
 }
 
-/// The transport of a place: an arm's own, and TCP for signals.
+/// An empty list for each place that there can be.
+fn lists<T>(trial: &Trial) -> Vec<Vec<T>> {
+    (0..first_back(trial) + trial.arms.len()).map(|_| Vec::new()).collect()
+}
+
+/// Whether the ends of an arm keep step on a connection beside that of its messages. Were receipts
+/// to come back on that one, the kernel would take it for a conversation, and its receiver
+/// would no longer acknowledge what it reads (net/ipv4/tcp.c, __tcp_cleanup_rbuf: pingpong mode).
+fn has_back(trial: &Trial, arm: usize) -> bool {
+    let is_tcp = matches!(transport(trial, arm), Transport::Tcp | Transport::Mptcp);
+    is_tcp && !trial.cell.is_rr() && trial.cell.has_receiver()
+}
+
+/// The transport of a place: an arm's own, and TCP for what lies beside.
 fn transport_of_place(trial: &Trial, place: usize) -> Transport {
     if place < trial.arms.len() { transport(trial, place) } else { Transport::Tcp }
+}
+
+/// The lanes of each arm, with what lies beside them, and the signals.
+fn by_arm(trial: &Trial, mut by_place: Vec<Vec<Lane>>) -> (Vec<Vec<Lane>>, Vec<OwnedFd>) {
+    let backs = by_place.split_off(first_back(trial));
+    let signals = by_place.split_off(trial.arms.len()).into_iter().flatten();
+    let signals = signals.map(Lane::into_connection).collect();
+    let whole = by_place.into_iter().zip(backs).map(|(lanes, backs)| {
+        let backs = backs.into_iter().map(|back| Some(back.into_connection()));
+        let backs = backs.chain(std::iter::repeat_with(|| None));
+        lanes.into_iter().zip(backs).map(|(lane, back)| lane.with_back(back)).collect()
+    });
+    (whole.collect(), signals)
 }
 
 /// Whether the sending end makes both ends of such a lane and hands one of them over.
@@ -339,7 +372,7 @@ impl Lane {
                     Err(errno) => return Err(errno),
                 }
             },
-            _ => send_byte(self.back()),
+            _ => send_byte(self.forth()),
         }
     }
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use super::link::Peer;
 
 /// Version of this protocol; another one is refused by either side.
-pub const PROTOCOL_VERSION: u32 = 11;
+pub const PROTOCOL_VERSION: u32 = 12;
 
 /// Longest frame either side accepts. A report of 100 000 slices has 40 MB.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;

@@ -6,7 +6,7 @@
 //! to know how the work was divided, or to look at what it got.
 //! In mode `rr` this end asks for each message and holds the clock.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use iolens_model::outcome::ArmFact;
@@ -14,7 +14,7 @@ use iolens_model::sender::CONNECTIONS;
 use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_sys::errno::Errno;
-use iolens_sys::{clock, udp};
+use iolens_sys::{clock, tcp, udp};
 
 use super::bracket::Bracket;
 use super::crew::{Crew, Stop};
@@ -219,7 +219,7 @@ impl Task<'_> {
         link::send_byte(lane.back()).map_err(Stop::at("say that it is ready"))?;
         let received = match awaited {
             Awaited::Bytes(target) => self.receive(receiver, target),
-            Awaited::End | Awaited::Datagrams => self.receive_until_end(receiver),
+            Awaited::End | Awaited::Datagrams => self.receive_until_end(receiver, connection),
             Awaited::Announced => self.follow(receiver),
             Awaited::Answers => {
                 link::receive_byte(lane.back()).map_err(Stop::at("hear that it may ask"))?;
@@ -314,8 +314,14 @@ impl Task<'_> {
 
     /// Receives until the sender ends the stream, or the slice; the last thread to see the
     /// end returns the receipts.
-    fn receive_until_end(&self, receiver: &mut dyn Receiver) -> Result<Received, Errno> {
+    fn receive_until_end(
+        &self,
+        receiver: &mut dyn Receiver,
+        connection: Option<BorrowedFd<'_>>,
+    ) -> Result<Received, Errno> {
         let mut received = receiver.receive_until_end()?;
+        // Or the sender would wait: behind an end the kernel acknowledges late (tcp_fin).
+        connection.map_or(Ok(()), tcp::finish_sending)?;
         let ended = self.progress.ended.fetch_add(1, Ordering::Relaxed) + 1;
         if ended == self.crew.trial.cell.threads as usize {
             self.receipt()?;

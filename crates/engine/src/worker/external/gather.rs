@@ -211,7 +211,7 @@ impl Gathering<'_> {
     /// Waits until something comes, and takes a new connection.
     fn wait(&self, own: &mut Own) -> Result<(), Stop> {
         let may_accept = self.may_accept(own);
-        let mut fds: Vec<BorrowedFd<'_>> = vec![self.lanes[self.thread].back()];
+        let mut fds: Vec<BorrowedFd<'_>> = vec![self.lanes[self.thread].forth()];
         fds.extend(own.streams.iter().map(AsFd::as_fd));
         fds.extend(may_accept.then(|| self.door.as_fd()));
         let limit_ns = u64::try_from(self.limit.as_nanos()).unwrap_or(u64::MAX);
@@ -224,7 +224,7 @@ impl Gathering<'_> {
             return Ok(());
         }
         if ready[0] {
-            let byte = link::receive_one(self.lanes[self.thread].back());
+            let byte = link::receive_one(self.lanes[self.thread].forth());
             own.is_told |= byte.map_err(Stop::at("hear from the sending end"))? == ENDED;
             return Ok(());
         }
@@ -304,8 +304,8 @@ impl Gathering<'_> {
 
     /// Waits for the word that the slice is over.
     fn until_released(&self) -> Result<(), Stop> {
-        let back = self.lanes[self.thread].back();
-        while link::receive_one(back).map_err(Stop::at("hear that the slice is over"))? == ENDED {}
+        let forth = self.lanes[self.thread].forth();
+        while link::receive_one(forth).map_err(Stop::at("hear that the slice is over"))? == ENDED {}
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::Seek;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -17,7 +17,7 @@ use iolens_sys::{affinity, clock, file, poll};
 use super::{ENDED, Portion, socket};
 use crate::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
 use crate::spawn;
-use crate::worker::link;
+use crate::worker::link::{self, Lane};
 
 /// How long a program may take to end behind its last message, ns.
 const ENDING_NS: u64 = 5_000_000_000;
@@ -33,8 +33,8 @@ pub(crate) struct SendingProgram<'a> {
     external: &'a External,
     /// The messages of the next slice are in it.
     task: SenderTask,
-    /// The connection on which the ends keep step.
-    lane: BorrowedFd<'a>,
+    /// On which the ends keep step.
+    lane: &'a Lane,
     /// Where it may run; the thread that starts it is bound to the first of them.
     cpus: Vec<u32>,
     portion: Portion,
@@ -54,7 +54,7 @@ impl<'a> SendingProgram<'a> {
     pub(crate) fn new(
         external: &'a External,
         task: SenderTask,
-        lane: BorrowedFd<'a>,
+        lane: &'a Lane,
         cpus: Vec<u32>,
     ) -> Result<SendingProgram<'a>, Trouble> {
         let name = external.argv.first().map_or("", String::as_str);
@@ -99,17 +99,17 @@ impl<'a> SendingProgram<'a> {
     /// Errors: the program has failed; of the calls.
     fn hear(&mut self, begun: &Begun) -> Result<(), Errno> {
         let ended = begun.watch()?;
-        let mut is_told = false;
+        let (back, mut is_told) = (self.lane.back(), false);
         loop {
             let ready = match is_told {
-                true => poll::some_readable([self.lane], HEARING_NS).map(|[lane]| [lane, false]),
-                false => poll::some_readable([self.lane, ended.as_fd()], HEARING_NS),
+                true => poll::some_readable([back], HEARING_NS).map(|[back]| [back, false]),
+                false => poll::some_readable([back, ended.as_fd()], HEARING_NS),
             };
             match ready {
                 Ok([true, _]) => return Ok(()),
                 Ok([false, true]) => {
                     self.must_have_succeeded(begun)?;
-                    link::send(self.lane, ENDED)?;
+                    link::send(self.lane.forth(), ENDED)?;
                     is_told = true;
                 }
                 Ok([false, false]) | Err(Errno::EINTR) => {}
@@ -134,7 +134,7 @@ impl<'a> SendingProgram<'a> {
         let mut time = [0; 8];
         let mut filled = 0;
         while filled < time.len() {
-            match iolens_sys::socket::recv(self.lane, &mut time[filled..]) {
+            match iolens_sys::socket::recv(self.lane.back(), &mut time[filled..]) {
                 Ok(0) => return Err(Errno::ENODATA),
                 Ok(n) => filled += n,
                 Err(Errno::EINTR) => {}
@@ -148,7 +148,7 @@ impl<'a> SendingProgram<'a> {
         let first_call_ns = self.hear_begin(begun)?;
         let is_first = self.facts.is_none();
         if is_first {
-            self.facts = Some(socket::facts(begun.id(), self.task.receiver, self.lane));
+            self.facts = Some(socket::facts(begun.id(), self.task.receiver, self.lane.data()));
         }
         let before = TreeCharged::of(begun.id());
         // Every thread reads its receipt later.
@@ -156,7 +156,7 @@ impl<'a> SendingProgram<'a> {
         let after = TreeCharged::of(begun.id());
         // The kernel lets a send buffer grow while there is much to send (tcp(7)).
         let later = if is_first {
-            socket::facts(begun.id(), self.task.receiver, self.lane)
+            socket::facts(begun.id(), self.task.receiver, self.lane.data())
         } else {
             Vec::new()
         };

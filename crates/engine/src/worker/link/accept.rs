@@ -10,8 +10,8 @@ use iolens_sys::errno::Errno;
 use iolens_sys::{poll, socket, tcp, unix};
 
 use super::{
-    GREETING_BYTES, Lane, Links, Peer, Ports, failed, hear_port, is_local, options, own_address,
-    own_end, place_in, places, say_port, stall_limit, transport_of_place,
+    GREETING_BYTES, Lane, Links, Peer, Ports, by_arm, failed, hear_port, is_local, lists, options,
+    own_address, own_end, place_in, places, say_port, stall_limit, transport_of_place,
 };
 use crate::inflight::Deadline;
 use crate::worker::protocol::Failure;
@@ -32,10 +32,10 @@ impl Doors {
     ///
     /// Errors: what was tried and what the system said.
     pub(crate) fn open(trial: &Trial, address: IpAddr) -> Result<Doors, Failure> {
-        let connections = places(trial) * trial.cell.threads as usize;
+        let connections = places(trial).count() * trial.cell.threads as usize;
         let options = options(trial);
         let needs = |wanted: fn(Transport) -> bool| {
-            (0..places(trial)).any(|place| wanted(transport_of_place(trial, place)))
+            places(trial).any(|place| wanted(transport_of_place(trial, place)))
         };
         let open = |multipath| {
             let options = tcp::Options { multipath, ..options.clone() };
@@ -103,13 +103,11 @@ pub(crate) fn accept(
     }
     taken.handed_over(inherited)?;
     let strangers = taken.strangers as u64;
-    let mut by_place: Vec<Vec<Lane>> =
-        taken.by_place.into_iter().map(|lanes| lanes.into_iter().flatten().collect()).collect();
-    let signals = by_place.split_off(trial.arms.len()).into_iter().flatten();
-    let signals = signals.map(Lane::into_connection).collect();
+    let by_place = taken.by_place.into_iter().map(|lanes| lanes.into_iter().flatten().collect());
+    let (by_arm, signals) = by_arm(trial, by_place.collect());
     let mut ports = Ports::default();
     let mut whole = |lane| with_datagrams(trial, lane, address, &mut ports);
-    let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(&mut whole).collect());
+    let by_arm = by_arm.into_iter().map(|lanes| lanes.into_iter().map(&mut whole).collect());
     let by_arm = by_arm.collect::<Result<_, Failure>>()?;
     let program_doors = doors.programs;
     let doors = [Some(doors.tcp), doors.mptcp].into_iter().flatten().collect();
@@ -126,14 +124,16 @@ struct Taken<'a> {
 
 impl<'a> Taken<'a> {
     fn none(trial: &'a Trial, token: u64) -> Taken<'a> {
-        let slots = || std::iter::repeat_with(|| None).take(trial.cell.threads as usize).collect();
-        let by_place = (0..places(trial)).map(|_| slots()).collect();
+        let mut by_place: Vec<Vec<_>> = lists(trial);
+        for place in places(trial) {
+            by_place[place].resize_with(trial.cell.threads as usize, || None);
+        }
         Taken { trial, token, by_place, strangers: 0 }
     }
 
     /// How many lanes there will be of such transports.
     fn expected(&self, of: impl Fn(Transport) -> bool) -> usize {
-        let places = (0..places(self.trial)).filter(|&p| of(transport_of_place(self.trial, p)));
+        let places = places(self.trial).filter(|&p| of(transport_of_place(self.trial, p)));
         places.count() * self.trial.cell.threads as usize
     }
 

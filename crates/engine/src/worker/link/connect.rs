@@ -11,8 +11,8 @@ use iolens_sys::{socket, tcp, udp, unix};
 
 use super::lane::open_pipe;
 use super::{
-    GREETING_BYTES, Lane, Links, Peer, Ports, failed, greeting, hear_port, is_local, options,
-    own_address, own_end, places, say_port, transport_of_place,
+    GREETING_BYTES, Lane, Links, Peer, Ports, by_arm, failed, greeting, hear_port, is_local, lists,
+    options, own_address, own_end, places, say_port, transport_of_place,
 };
 use crate::stage::sink;
 use crate::worker::protocol::Failure;
@@ -31,18 +31,19 @@ pub(crate) fn connect(
     inherited: Option<&OwnedFd>,
 ) -> Result<Links, Failure> {
     let connector = Connector { trial, peer, token, options: options(trial) };
-    let mut by_place: Vec<Vec<Lane>> = (0..places(trial)).map(|_| Vec::new()).collect();
-    for place in trial.arms_as_they_run().into_iter().chain(trial.arms.len()..places(trial)) {
+    let arms = trial.arms.len();
+    let mut by_place: Vec<Vec<Lane>> = lists(trial);
+    let beside = places(trial).filter(|&place| place >= arms);
+    for place in trial.arms_as_they_run().into_iter().chain(beside) {
         for thread in 0..trial.cell.threads {
             by_place[place].push(connector.lane(place, thread, inherited)?);
         }
     }
-    let signals = by_place.split_off(trial.arms.len()).into_iter().flatten();
-    let signals = signals.map(Lane::into_connection).collect();
+    let (by_arm, signals) = by_arm(trial, by_place);
     // The other end has every connection before it is asked for more.
     let mut ports = Ports::default();
     let mut whole = |lane| connector.with_datagrams(lane, address, &mut ports);
-    let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(&mut whole).collect());
+    let by_arm = by_arm.into_iter().map(|lanes| lanes.into_iter().map(&mut whole).collect());
     let by_arm = by_arm.collect::<Result<_, Failure>>()?;
     let program_addresses = peer.programs.clone();
     Ok(Links { by_arm, signals, ports, program_addresses, ..Links::none() })

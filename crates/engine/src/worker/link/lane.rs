@@ -13,7 +13,7 @@ use iolens_sys::{pipe, udp, unix};
 pub struct Lane {
     transport: Transport,
     data: OwnedFd,
-    /// Goes both ways and loses nothing; `None` where `data` does that itself.
+    /// Goes both ways and loses nothing; `None` where `data` does for that, too.
     back: Option<OwnedFd>,
 }
 
@@ -26,6 +26,11 @@ impl Lane {
     /// What does not go both ways or may lose something, and a connection beside.
     pub(super) fn beside(transport: Transport, data: OwnedFd, back: OwnedFd) -> Lane {
         Lane { transport, data, back: Some(back) }
+    }
+
+    /// With a connection beside it, if there is to be one.
+    pub(super) fn with_back(self, back: Option<OwnedFd>) -> Lane {
+        Lane { back: back.or(self.back), ..self }
     }
 
     /// The connection alone.
@@ -45,7 +50,15 @@ impl Lane {
         self.data.as_fd()
     }
 
-    /// The connection on which the ends keep step.
+    /// What the sending end tells the receiving one over, between slices.
+    pub(crate) fn forth(&self) -> BorrowedFd<'_> {
+        match self.transport {
+            Transport::Pipe | Transport::Udp => self.back(),
+            _ => self.data(),
+        }
+    }
+
+    /// What the receiving end tells the sending one over.
     #[must_use]
     pub fn back(&self) -> BorrowedFd<'_> {
         self.back.as_ref().unwrap_or(&self.data).as_fd()

@@ -114,10 +114,10 @@ fn open_program<'a>(
     };
     let mut cpus = trial.tx_cpus.clone();
     cpus.truncate(trial.cell.threads as usize);
-    let lane = crew.links.data(arm, thread);
+    let lane = &crew.links.of_arm(arm)[thread];
     if trial.programs_loop {
         let argv = program.with_task(&task);
-        let far = Some((receiver, lane));
+        let far = Some((receiver, lane.data()));
         let looping =
             Looping { trial, arm, thread, external: program, argv, cpus, processes: 1, far };
         return Ok((Some(external::WAY), Box::new(LoopedProgram::start(looping)?)));

@@ -1,14 +1,16 @@
 //! Who comes to the doors of a trial: its own connections and datagrams, and strangers.
 
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 
-use iolens_model::cell::Cell;
+use iolens_model::axes::Mode;
+use iolens_model::cell::{Cell, Setting};
 use iolens_model::units::Nanos;
 use iolens_sys::udp;
 
 use super::*;
 use crate::small;
-use crate::worker::link::connect;
+use crate::worker::link::{connect, receive_byte, send_byte};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const TOKEN: u64 = 7;
@@ -51,6 +53,27 @@ fn who_says_a_part_of_a_greeting_or_goes_is_a_stranger() {
         [half, other]
     });
     assert_eq!(rx.strangers(), Some(3));
+}
+
+/// Whoever answers on a connection acknowledges late on it.
+#[test]
+fn nothing_comes_back_on_the_connection_of_a_stream() {
+    let trial = Trial { cell: Cell { threads: 3, ..trial("send").cell }, ..trial("send") };
+    let (tx, rx, ()) = met(&trial, |_| ());
+    for (near, far) in tx.of_arm(0).iter().zip(rx.of_arm(0)) {
+        let peer = tcp::peer_address(near.data()).unwrap();
+        assert_eq!(peer, tcp::own_address(far.data()).unwrap());
+        send_byte(far.back()).unwrap();
+        assert_eq!(poll::is_readable(near.data(), 0), Ok(false));
+        receive_byte(near.back()).unwrap();
+        near.release(false).unwrap();
+        receive_byte(far.data()).unwrap();
+    }
+    let mut of_requests = trial.clone();
+    let Setting::Net(net) = &mut of_requests.cell.setting else { unreachable!() };
+    net.mode = Mode::Rr;
+    let (_tx, rx, ()) = met(&of_requests, |_| ());
+    assert_eq!(rx.of_arm(0)[0].back().as_raw_fd(), rx.of_arm(0)[0].data().as_raw_fd());
 }
 
 #[test]
