@@ -3,10 +3,11 @@
 use crate::prelude::*;
 
 mod links;
+mod no_op;
 mod rivals;
 
 pub const FUNCTIONS: Functions = &[
-    ("no-op", no_op),
+    ("no-op", no_op::no_op),
     ("planted", planted),
     ("commands", commands),
     ("copied", copied),
@@ -46,7 +47,7 @@ struct Contrast {
 
 /// Compares two commands; their contrasts by time and by CPU time, and what it took, s.
 fn compared(bench: &Bench, flags: &str, commands: [&str; 2]) -> Res<([Contrast; 2], f64)> {
-    let job = bench.iolens(format!("ab {flags} --no-calls --progress none --json"));
+    let job = bench.iolens(format!("ab {flags} --no-calls --progress none --wait --json"));
     let done = job.args(commands).minutes(10).run()?;
     let result = done.json().with_context(|| done.stderr())?;
     let contrasts = result["settings"][0]["contrasts"].as_array().context("no contrasts")?;
@@ -111,25 +112,6 @@ fn several(bench: &Bench, flags: &str, commands: [&str; 2]) -> Res<[Tally; 2]> {
     Ok(tallies)
 }
 
-/// No change: no verdict may say that there is one.
-fn no_op(bench: &Bench) -> Res {
-    built(bench)?;
-    let (mut all, mut excluding) = (0, 0);
-    for kind in KINDS {
-        let commands = [format!("./work {kind} 100"), format!("./copy {kind} 100")];
-        let commands = commands.each_ref().map(String::as_str);
-        let tallies = several(bench, "--loop --threshold 2% --budget 10s", commands)?;
-        for (quantity, tally) in ["time", "CPU"].iter().zip(&tallies) {
-            let good = tally.slower + tally.faster == 0;
-            bench.judge(format!("{kind}, {quantity}"), good, tally.words());
-            (all, excluding) = (all + tally.of, excluding + tally.excluding);
-        }
-    }
-    let share = 100.0 * f64::from(excluding) / f64::from(all);
-    bench.note("95% intervals that exclude no change", format!("{share:.1} % of {all}"));
-    Ok(())
-}
-
 /// A slowdown that is known has to be found, and a small one not to be made large.
 fn planted(bench: &Bench) -> Res {
     built(bench)?;
@@ -191,7 +173,7 @@ fn copied(bench: &Bench) -> Res {
 /// Calls per operation are exact, as an ordinary user too.
 fn calls(bench: &Bench) -> Res {
     built(bench)?;
-    let job = bench.iolens("ab --loop --budget 5s --progress none --json");
+    let job = bench.iolens("ab --loop --budget 5s --progress none --wait --json");
     let done = job.args(["./work pread 20", "./work pread 21"]).minutes(5).run()?;
     let result = done.json().with_context(|| done.stderr())?;
     for (arm, expected) in [(0, 20.0), (1, 21.0)] {

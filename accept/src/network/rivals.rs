@@ -11,7 +11,7 @@ const UNIT: &str = "Gbit/s received";
 /// Our `send` beside iperf3, both with the same congestion control, message size and socket buffer,
 /// one flow each, in turn.
 pub fn iperf3(bench: &Bench) -> Res {
-    let buffer = sent(bench, "")?.number(".run.plan.socket.buffer_bytes[0]")?;
+    let buffer = sent(bench, "")?.number(".run.plan.tuning.socket_buffer_bytes[0]")?;
     let same = format!("-C reno -l 64K -w {buffer} -N -A 0,1");
     let reno = || goodput(&sent(bench, "--congestion reno")?);
     let paired = pair(IPERF3_PAIRS, UNIT, reno, || received_by(&same))?;
