@@ -2,6 +2,8 @@
 
 use crate::prelude::*;
 
+mod calls;
+mod cost;
 mod links;
 mod no_op;
 mod rivals;
@@ -11,7 +13,8 @@ pub const FUNCTIONS: Functions = &[
     ("planted", planted),
     ("commands", commands),
     ("copied", copied),
-    ("calls", calls),
+    ("calls", calls::calls),
+    ("cost", cost::cost),
     ("hyperfine", rivals::hyperfine),
     ("links", links::links),
     ("power", links::power),
@@ -167,22 +170,5 @@ fn copied(bench: &Bench) -> Res {
     let (in_place, _) = compared(bench, "--loop --in-place --threshold 1% --budget 20s", commands)?;
     let changes = in_place.map(|contrast| format!("{:.2} %", contrast.change * 100.0));
     bench.note("where they lie", changes.join(", "));
-    Ok(())
-}
-
-/// Calls per operation are exact, as an ordinary user too.
-fn calls(bench: &Bench) -> Res {
-    built(bench)?;
-    let job = bench.iolens("ab --loop --budget 5s --progress none --wait --json");
-    let done = job.args(["./work pread 20", "./work pread 21"]).minutes(5).run()?;
-    let result = done.json().with_context(|| done.stderr())?;
-    for (arm, expected) in [(0, 20.0), (1, 21.0)] {
-        let calls = &result["settings"][0]["arms"][arm]["calls"];
-        let own = calls.as_array().and_then(|all| all.iter().find(|one| one["name"] == "pread64"));
-        let own = own.with_context(|| format!("no pread64 in {calls}"))?;
-        bench.same("pread64 per operation", own["per_operation"].as_f64(), Some(expected));
-        bench.same("exactly", own["is_exact"].as_bool(), Some(true));
-        bench.same("other calls", calls.as_array().map(Vec::len), Some(1));
-    }
     Ok(())
 }

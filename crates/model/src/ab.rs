@@ -264,6 +264,10 @@ pub struct AbArm {
     pub passed_over: Option<String>,
     /// Lines that it printed between a request and its answer, all slices together.
     pub stray_lines: u64,
+    /// What asking it for a slice takes, ns; `None` where its operations are too long to tell, and
+    /// of commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asking_ns: Option<u64>,
     /// CPU time that it used between its slices, ns.
     pub idle_cpu_ns: Option<u64>,
     /// CPU time in user mode and in the kernel over all slices, in ticks of the kernel's accounts.

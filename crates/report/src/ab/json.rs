@@ -91,6 +91,7 @@ fn arm(arm: &AbArmFigures) -> Value {
         "cpu_ns_per_operation": arm.op_cpu_ns,
         "user_share": arm.user_share,
         "faults_per_operation": arm.op_faults,
+        "asking_ns_per_slice": arm.asking_ns,
         "idle_share": arm.idle_share,
         "stray_lines_per_slice": arm.stray_lines,
         "calls": arm.calls,

@@ -5,6 +5,7 @@ use iolens_document::{Fact, Node, Page, Section, Style, Text};
 use iolens_model::ab::{AbAxes, AbCommand, AbQuantity};
 use iolens_model::moment;
 use iolens_model::run::Run;
+use iolens_model::units::Nanos;
 use iolens_model::{secret, shell};
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell};
 use iolens_stats::analysis::Interval;
@@ -62,6 +63,7 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     let copies = analysis.cells.iter().filter_map(|cell| Some(Node::Table(copies(&said, cell)?)));
     let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls(cell)?)));
     let links = analysis.cells.iter().filter_map(|cell| links::table(run, &said, cell));
+    let asking = Node::facts(analysis.cells.iter().filter_map(asking).collect());
     let analysis_of_all = iolens_stats::analyse(run);
     let figures = match form {
         Form::Page => drawn(crate::figure::all(run, &analysis_of_all)),
@@ -69,7 +71,11 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     };
     let mut sections = vec![
         Section::new("changes", "How sure is that?", figures),
-        Section::new("trust", "Can I trust it?", copies.chain(links.map(Node::Table)).collect()),
+        Section::new(
+            "trust",
+            "Can I trust it?",
+            copies.chain(links.map(Node::Table)).chain(asking).collect(),
+        ),
         Section::new("calls", "System calls per operation", calls.collect()),
         Section::new("programs", "Programs", programs(run, form)),
     ];
@@ -91,6 +97,19 @@ fn copies(said: &Said<'_>, cell: &AbCell) -> Option<Table> {
         ]
     };
     Table::of(place(cell), cell.judgement.copies.iter().map(row)).with_rows()
+}
+
+/// What the lines of the protocol take, with what the program does for them.
+fn asking(cell: &AbCell) -> Option<Fact> {
+    let each = cell.arms.iter().filter_map(|arm| {
+        let slice_ns = arm.op_time_ns? * arm.operations as f64;
+        let asking_ns = arm.asking_ns.filter(|_| slice_ns > 0.0)?;
+        let share = percent((asking_ns as f64 / slice_ns * 1000.0).round() / 1000.0);
+        Some(format!("{}, {share} of a slice ({})", Nanos(asking_ns), arm.name))
+    });
+    let each: Vec<String> = each.collect();
+    let said = format!("{}; it is in these times", each.join("; "));
+    (!each.is_empty()).then(|| Fact::new("Asking takes", said))
 }
 
 /// System calls of each arm by name.

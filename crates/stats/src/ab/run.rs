@@ -88,6 +88,9 @@ pub struct AbArmFigures {
     pub passed_over: Option<String>,
     /// Lines that it printed besides its answers, per slice.
     pub stray_lines: f64,
+    /// What asking it for a slice takes, ns, which is in the time of the slice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asking_ns: Option<u64>,
     /// CPU time between its slices, as a part of that within them.
     pub idle_share: Option<f64>,
 }
@@ -243,6 +246,7 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
         passed_over: used.iter().find_map(|spent| spent.passed_over.clone()),
         stray_lines: share(total(|s| Some(s.stray_lines)), total(|s| Some(s.slices)))
             .unwrap_or(0.0),
+        asking_ns: used.iter().find_map(|spent| spent.asking_ns),
         idle_share: share(total(|s| s.idle_cpu_ns), total(|s| s.cpu_ns)),
     }
 }
@@ -262,6 +266,7 @@ struct Spent {
     faults: Option<f64>,
     passed_over: Option<String>,
     stray_lines: f64,
+    asking_ns: Option<u64>,
 }
 
 impl Spent {
@@ -270,6 +275,7 @@ impl Spent {
         let slices: Vec<_> = slices.filter(|slice| slice.kind == SliceKind::Measured).collect();
         let facts = outcome.ab.as_deref().cloned().unwrap_or_default();
         let AbArm { link, own_ns, ticks, idle_cpu_ns, passed_over, stray_lines, .. } = facts;
+        let asking_ns = facts.asking_ns;
         let own_ns = |seq| own_ns.iter().find(|(of, _)| *of == seq).map(|(_, ns)| *ns);
         let per_operation = |of: &dyn Fn(usize) -> Option<u64>| {
             let each = slices.iter().enumerate().filter(|(_, slice)| slice.tx.messages > 0);
@@ -297,6 +303,7 @@ impl Spent {
             faults: sum(Counts::faults),
             passed_over,
             stray_lines: stray_lines as f64,
+            asking_ns,
         }
     }
 }

@@ -118,6 +118,9 @@ const AGAIN: u32 = 2;
 /// A slice that takes so long is long whatever interrupts it.
 const LONG_NS: u64 = 100_000_000;
 
+/// An operation longer than this hides what asking for it takes, ns.
+const ASKED_FOR_NS_MAX: f64 = 100_000.0;
+
 /// Twice the operations take between so many times as long.
 const PROPORTIONAL: std::ops::RangeInclusive<f64> = 1.6..=2.4;
 
@@ -159,7 +162,7 @@ fn of_loops(
         AbPlacement::AllCpus => setup.slice_ns.max(AB_SLICE_ALL_CPUS_NS),
     };
     let mut passes = 0;
-    let (operations, warm_slices, expected_ns) = loop {
+    let (operations, asking_ns, warm_slices, expected_ns) = loop {
         let found =
             programs.clone().map(|program| probes.operations(program, target_ns, &mut draws));
         let own = found.collect::<Result<Vec<_>, _>>()?;
@@ -176,7 +179,8 @@ fn of_loops(
         passes += 1;
         // Files that the programs have in common are cached by now: the work may be much less.
         if again_ns as f64 >= STILL_THE_SAME * slice_ns || passes == PASSES_MAX {
-            break (operations, warm_slices, expected_ns);
+            let asking_ns = own.iter().map(|own| own.asking_ns).collect();
+            break (operations, asking_ns, warm_slices, expected_ns);
         }
     };
     let rounds = ROUNDS_NS / expected_ns.iter().copied().max().unwrap_or(1).max(1);
@@ -187,6 +191,7 @@ fn of_loops(
         placement,
         expected_ns,
         with_children: probes.with_children,
+        asking_ns,
         cpu_unknown: found.into_iter().map(|found| found.cpu_unknown).collect(),
         true_ns: None,
     })
@@ -222,6 +227,8 @@ struct OwnSlice {
     /// Operations of a slice of the length that is meant.
     operations: u64,
     operation_ns: f64,
+    /// What asking for it takes, ns.
+    asking_ns: Option<u64>,
 }
 
 /// How many operations of each program a slice is: as many as the fastest wants, or a slice of it
@@ -336,7 +343,10 @@ impl Probes<'_> {
             }
             let operation_ns = slice_ns as f64 / operations as f64;
             match PROPORTIONAL.contains(&ratio) {
-                true => Ok(OwnSlice { operations, operation_ns }),
+                true => {
+                    let asking_ns = probe.asking_ns(operations, slice_ns)?;
+                    Ok(OwnSlice { operations, operation_ns, asking_ns })
+                }
                 false => Err(AbError::NotProportional {
                     name: self.setup.programs[program].name.clone(),
                     times: format!("{ratio:.2}"),
@@ -432,6 +442,17 @@ impl Probe<'_> {
         Ok(readings.iter().map(|reading| reading.took_ns).min().unwrap_or(0))
     }
 
+    /// What asking for a slice takes, ns.
+    fn asking_ns(&mut self, operations: u64, slice_ns: u64) -> Result<Option<u64>, AbError> {
+        const SLICES: usize = 21;
+        if operations < 2 || slice_ns as f64 / operations as f64 > ASKED_FOR_NS_MAX {
+            return Ok(None);
+        }
+        let one = self.several(1, SLICES, 10_000_000)?;
+        let one_ns = median(one.iter().map(|reading| reading.took_ns as f64).collect());
+        Ok(one_ns.map(|one_ns| beyond_operations(one_ns, slice_ns as f64, operations as f64)))
+    }
+
     /// How many times as long twice as many operations take: by CPU time, which others on the
     /// machine disturb less, where that is most of the time.
     fn ratio_of_twice(&mut self, operations: u64) -> Result<f64, AbError> {
@@ -488,6 +509,13 @@ impl Probe<'_> {
     }
 }
 
+/// What a slice takes beyond its operations, ns, from one of one operation and one of more: these are
+/// c + t and c + n·t.
+fn beyond_operations(one_ns: f64, slice_ns: f64, operations: f64) -> u64 {
+    let fixed_ns = (operations * one_ns - slice_ns) / (operations - 1.0);
+    if fixed_ns > 0.0 { at_least_one(fixed_ns) } else { 0 }
+}
+
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float saturates")]
 fn at_least_one(operations: f64) -> u64 {
     (operations.round() as u64).clamp(1, i64::MAX.unsigned_abs())
@@ -504,9 +532,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_does_not_grow_with_the_operations_is_asking() {
+        assert_eq!(beyond_operations(12_000.0 + 200.0, 12_000.0 + 200.0 * 2500.0, 2500.0), 12_000);
+        assert_eq!(beyond_operations(15_000.0, 20_000.0, 2.0), 10_000);
+        // Noise may make it less than nothing.
+        assert_eq!(beyond_operations(100.0, 500_000.0, 1000.0), 0);
+    }
+
+    #[test]
     fn the_fastest_has_a_whole_slice_unless_the_slowest_would_take_too_long() {
         let of = |all: &[(u64, f64)]| {
-            let own = |&(operations, operation_ns)| OwnSlice { operations, operation_ns };
+            let own = |&(operations, operation_ns)| OwnSlice {
+                operations,
+                operation_ns,
+                asking_ns: None,
+            };
             for_all(&all.iter().map(own).collect::<Vec<_>>(), 500_000)
         };
         assert_eq!(of(&[(500, 1000.0)]), 500);

@@ -135,6 +135,7 @@ pub(crate) fn calibrate(
         with_children: false,
         cpu_unknown: vec![None; expected_ns.len()],
         expected_ns,
+        asking_ns: vec![None; setup.programs.len()],
         true_ns,
     })
 }

@@ -220,6 +220,7 @@ impl Turns<'_> {
             passed_over: ab.passed_over.take(),
             output_sha256: std::mem::take(&mut turn.sums).sha256(),
             stray_lines: talk.stray_lines(),
+            asking_ns: self.layout.asking_ns.get(self.programs[arm]).copied().flatten(),
             idle_cpu_ns: turn.idle_ns,
             ticks,
             ..AbArm::default()

@@ -97,6 +97,9 @@ pub struct AbLayout {
     pub expected_ns: Vec<u64>,
     /// Whether slices are charged with what children do, of all programs: one has such that work.
     pub with_children: bool,
+    /// What asking for a slice takes, ns, of each program; `None` where its operations are too long
+    /// to tell.
+    pub asking_ns: Vec<Option<u64>>,
     /// Why CPU time is not known, of each program; `None` where it is.
     pub cpu_unknown: Vec<Option<String>>,
     /// What starting `true` takes, ns; `None` in loops.

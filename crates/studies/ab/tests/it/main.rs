@@ -63,6 +63,7 @@ fn setup(mode: AbMode, programs: Vec<UserProgram>) -> AbSetup {
 /// A few rounds of a few operations.
 fn layout(setup: &AbSetup, operations: u64) -> AbLayout {
     AbLayout {
+        asking_ns: vec![Some(10_000); setup.programs.len()],
         operations,
         rounds: 4,
         warm_slices: 1,

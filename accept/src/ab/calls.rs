@@ -1,0 +1,62 @@
+//! System calls per operation: exact, in several languages and as an ordinary user.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::prelude::*;
+use crate::process::own_user;
+
+/// A user of no rights on every system.
+const NOBODY: u32 = 65534;
+
+/// An example of the guide: its language, file, how it is built, and how it starts.
+const EXAMPLES: [(&str, &str, &str, &str, &str); 3] = [
+    ("C", "bench.c", include_str!("../../../docs/ab/bench.c"), "cc -O2 -o c bench.c", "./c"),
+    (
+        "Rust",
+        "bench.rs",
+        include_str!("../../../docs/ab/bench.rs"),
+        "rustc -O -o r bench.rs",
+        "./r",
+    ),
+    ("Python", "bench.py", include_str!("../../../docs/ab/bench.py"), "true", "python3 bench.py"),
+];
+
+/// Twenty reads of a block against twenty-one.
+pub fn calls(bench: &Bench) -> Res {
+    let own = own_user()?;
+    for id in if own == 0 { vec![0, NOBODY] } else { vec![own] } {
+        let mut room = bench.room(&format!("user-{id}/home"))?;
+        room.tool = room.path("../iolens");
+        fs::copy(&bench.tool, &room.tool)?;
+        fs::set_permissions(room.path(""), Permissions::from_mode(0o777))?;
+        for (language, file, source, build, start) in EXAMPLES {
+            room.write(file, source)?;
+            room.at_home(Job::of(build)).env("TMPDIR", "/tmp").success()?;
+            let job = match id == own {
+                true => room.iolens(""),
+                false => room.under(
+                    Job::of(format!("setpriv --reuid={id} --regid={id} --clear-groups --")),
+                    "",
+                ),
+            };
+            let job = job.words("ab --loop --budget 4s --progress none --wait --json");
+            let job = job.args([20, 21].map(|reads| format!("{start} {reads}")));
+            // Programs of the system: those of root's own path may be root's alone.
+            let path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+            let done = job.env("PATH", path).env("HOME", room.path("")).minutes(5).run()?;
+            let result = done.json().with_context(|| done.stderr())?;
+            for (arm, expected) in [(0, 20.0), (1, 21.0)] {
+                let all = result["settings"][0]["arms"][arm]["calls"].as_array();
+                let all = all.with_context(|| format!("no calls in {result}"))?;
+                let own = all.iter().find(|one| one["name"] == "pread64").context("no pread64")?;
+                let what = format!("{language}, user {id}: pread64 per operation");
+                bench.same(what, own["per_operation"].as_f64(), Some(expected));
+                bench.same("exactly", own["is_exact"].as_bool(), Some(true));
+                let more = all.iter().filter(|one| one["per_operation"] != 0.0).count() - 1;
+                bench.note("other calls of each operation", more);
+            }
+        }
+    }
+    Ok(())
+}
