@@ -1,16 +1,22 @@
-//! What hyperfine says of the same commands in the same minutes.
+//! What hyperfine says of the same commands in the same minutes, and benchstat of its times.
 
 use super::{built, compared, times};
 use crate::prelude::*;
 
-/// Whether two samples differ by the test of Mann and Whitney at 5 %, as benchstat has it; normal
-/// approximation, good from 20 on, without ties, which times in ns have not.
-fn differ(one: &[f64], other: &[f64]) -> bool {
-    let wins = |a: &f64| other.iter().filter(|b| a > b).count() as f64;
-    let u: f64 = one.iter().map(wins).sum();
-    let (n, m) = (one.len() as f64, other.len() as f64);
-    let spread = (n * m * (n + m + 1.0) / 12.0).sqrt();
-    (u - n * m / 2.0).abs() / spread > 1.96
+/// What benchstat says of two samples of times, s: a change in %, or that it sees none.
+fn benchstat(bench: &Bench, samples: [&[f64]; 2]) -> Res<Option<f64>> {
+    let names = ["a.txt", "b.txt"];
+    for (name, sample) in names.iter().zip(samples) {
+        let line = |time: &f64| format!("BenchmarkWork 1 {} ns/op\n", time * 1e9);
+        bench.write(name, sample.iter().map(line).collect::<String>())?;
+    }
+    let job = Job::new(bench.peers.join("benchstat")).words("-format csv").args(names);
+    let table = bench.at_home(job).success()?.stdout();
+    let row = table.lines().find(|line| line.starts_with("Work,")).context("no row of Work")?;
+    match row.split(',').nth(5).context("no change")? {
+        "~" => Ok(None),
+        change => Ok(Some(change.trim_end_matches('%').parse()?)),
+    }
 }
 
 /// Blocks of A and then of B are two machines where there are neighbours.
@@ -19,7 +25,7 @@ pub fn hyperfine(bench: &Bench) -> Res {
     for (amount, what) in [(100, "no change"), (103, "3 % planted")] {
         let commands = ["./work cpu 100 1000".to_owned(), format!("./work cpu {amount} 1000")];
         let commands = commands.each_ref().map(String::as_str);
-        let (mut ours, mut theirs, mut ranked) = (Vec::new(), Vec::new(), 0);
+        let (mut ours, mut theirs, mut told) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..times() {
             let ([_, cpu], _) = compared(bench, "--threshold 2% --budget 30s", commands)?;
             ours.push((cpu.change * 100.0, cpu.verdict));
@@ -32,7 +38,7 @@ pub fn hyperfine(bench: &Bench) -> Res {
                 let all = found["results"][nth]["times"].as_array().context("no times")?;
                 Res::Ok(all.iter().filter_map(Value::as_f64).collect::<Vec<_>>())
             };
-            ranked += u32::from(differ(&times(0)?, &times(1)?));
+            told.push(benchstat(bench, [&times(0)?, &times(1)?])?);
         }
         let words: Vec<String> =
             ours.iter().map(|(change, verdict)| format!("{change:+.1} {verdict}")).collect();
@@ -45,10 +51,11 @@ pub fn hyperfine(bench: &Bench) -> Res {
             format!("{what}, slower by the 5 % threshold of many gates"),
             format!("{beyond} of {of}"),
         );
-        bench.note(
-            format!("{what}, different by benchstat's test of its times (Mann-Whitney, 5 %)"),
-            format!("{ranked} of {of}"),
-        );
+        let words: Vec<String> = told
+            .iter()
+            .map(|change| change.map_or_else(|| "~".to_owned(), |change| format!("{change:+.1}")))
+            .collect();
+        bench.note(format!("{what}, benchstat of its times, %"), words.join(", "));
         let wrong = ours.iter().filter(|(_, verdict)| match amount {
             100 => verdict == "SLOWER" || verdict == "FASTER",
             _ => verdict == "FASTER",

@@ -509,8 +509,8 @@ impl Probe<'_> {
     }
 }
 
-/// What a slice takes beyond its operations, ns, from one of one operation and one of more: these are
-/// c + t and c + n·t.
+/// What a slice takes beyond its operations, ns, from one of one operation and one of more: these
+/// are c + t and c + n·t.
 fn beyond_operations(one_ns: f64, slice_ns: f64, operations: f64) -> u64 {
     let fixed_ns = (operations * one_ns - slice_ns) / (operations - 1.0);
     if fixed_ns > 0.0 { at_least_one(fixed_ns) } else { 0 }
