@@ -10,7 +10,7 @@ use iolens_sys::proc::Root;
 use iolens_sys::{clock, kin, pipe, poll, socket, usage};
 
 pub use self::ending::finish;
-pub use self::slice::{Answered, BeforeSlice, Reading};
+pub use self::slice::{Answered, Around, BeforeSlice, Reading};
 use crate::charged::{Account, Charged};
 use crate::fault::ProgramFault;
 use crate::program::{LOOK_NS, Prepared, Process, Seed};

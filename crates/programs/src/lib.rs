@@ -15,7 +15,7 @@ mod tree;
 
 pub use charged::{Account, Charged};
 pub use conversation::{
-    Answered, BeforeSlice, Beside, Children, Conversation, Reading, Request, finish,
+    Answered, Around, BeforeSlice, Beside, Children, Conversation, Reading, Request, finish,
 };
 pub use fault::ProgramFault;
 pub use files::{ProgramFileError, facts, hex, sha256_of};

@@ -4,8 +4,8 @@
 //! its first match where that is its output.
 
 use iolens_programs::{
-    Charged, Prepared, Process, ProgramFault, ProgramPlace, Reading, UserProgram, describe_end,
-    facts, find_program, protocol, sha256_of,
+    Around, Charged, Prepared, Process, ProgramFault, ProgramPlace, Reading, UserProgram,
+    describe_end, facts, find_program, protocol, sha256_of,
 };
 use std::fs::File;
 use std::io::Seek;
@@ -132,7 +132,7 @@ pub(crate) fn calibrate(
         rounds: u32::try_from(rounds).unwrap_or(1),
         warm_slices: 0,
         placement,
-        with_children: false,
+        around: Around::Process,
         cpu_unknown: vec![None; expected_ns.len()],
         expected_ns,
         true_ns,

@@ -8,7 +8,7 @@ use iolens_model::arm::Role;
 use iolens_model::cell::{Setting, SyscallSetting};
 use iolens_model::status::Status;
 use iolens_model::units::Bytes;
-use iolens_programs::ProgramFault;
+use iolens_programs::{Around, ProgramFault};
 use iolens_sys::fork;
 
 use crate::{GOOD, faults, layout, mark, marked, nothing_is_left_of, script, setup};
@@ -255,7 +255,7 @@ fn children_that_live_through_the_slice_are_charged_to_it() {
     let programs = vec![script("once", &child(1), &mark), script("twice", &child(2), &mark)];
     let setup = setup(AbMode::Loop, programs);
     let found = calibrate(&setup, 1, &|| false).unwrap();
-    assert!(found.with_children && found.cpu_unknown == [None, None], "{found:?}");
+    assert!(found.around == Around::Tree && found.cpu_unknown == [None, None], "{found:?}");
     let done = trial(&setup, &found, 2, &|| false);
     assert_eq!(faults(&done), vec![None; 3]);
     let ratio = cpu_ns(&done, 2) as f64 / cpu_ns(&done, 0) as f64;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use iolens_ab::{AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbPlacement, AbSetup, AbTrial};
 use iolens_model::ab::AbMode;
-use iolens_programs::{ProgramLimits, ProgramPlace, UserProgram, facts};
+use iolens_programs::{Around, ProgramLimits, ProgramPlace, UserProgram, facts};
 use iolens_sys::{affinity, clock};
 
 /// Speaks the protocol, and does nothing in a slice.
@@ -68,7 +68,7 @@ fn layout(setup: &AbSetup, operations: u64) -> AbLayout {
         warm_slices: 1,
         placement: AbPlacement::OneCpu,
         expected_ns: vec![0; setup.programs.len()],
-        with_children: false,
+        around: Around::Process,
         cpu_unknown: vec![None; setup.programs.len()],
         true_ns: None,
     }
