@@ -18,7 +18,7 @@ pub use conversation::{
     Answered, Around, BeforeSlice, Beside, Children, Conversation, Reading, Request, finish,
 };
 pub use fault::ProgramFault;
-pub use files::{ProgramFileError, facts, hex, sha256_of};
+pub use files::{ProgramFile, ProgramFileError, facts, hex, sha256_of};
 pub use found::{describe_end, find_program, may_start};
 pub use program::{Prepared, Process, Seed, environment};
 pub use setup::{ProgramLimits, ProgramPlace, UserProgram};

@@ -11,8 +11,8 @@ use iolens_model::copy::External;
 use iolens_model::file::{FileCounts, PROGRAM_READ_BYTES};
 use iolens_model::trial::Trial;
 use iolens_programs::{
-    Answered, Around, BeforeSlice, Beside, Conversation, ProgramLimits, ProgramPlace, Request,
-    Seed, UserProgram,
+    Answered, Around, BeforeSlice, Beside, Conversation, ProgramFile, ProgramLimits, ProgramPlace,
+    Request, Seed, UserProgram,
 };
 use iolens_sys::affinity;
 use iolens_sys::errno::Errno;
@@ -191,8 +191,8 @@ fn user_program(name: &str, argv: &[Vec<u8>]) -> Result<UserProgram, Trouble> {
     let argv: Vec<String> = words.collect::<Result<_, _>>().map_err(|_| {
         Trouble::refused(format!("`{name}` cannot be told of a file whose name is not UTF-8"))
     })?;
-    let facts = iolens_programs::facts(&argv).map_err(|why| Trouble::refused(why.to_string()))?;
-    Ok(UserProgram { name: name.to_owned(), argv, facts })
+    let file = ProgramFile::of(&argv).map_err(|why| Trouble::refused(why.to_string()))?;
+    Ok(UserProgram { name: name.to_owned(), argv, file })
 }
 
 impl Sender for LoopedProgram<'_> {
