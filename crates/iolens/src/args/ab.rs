@@ -95,7 +95,7 @@ pub(crate) struct Ab {
     #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MEASURED)]
     pub(crate) cpus: Option<List<u32>>,
     /// How long a slice of a loop takes [default: 500us]
-    #[arg(long, value_name = "TIME", value_parser = values::slice, help_heading = MEASURED)]
+    #[arg(long, value_name = "TIME", value_parser = values::ab_slice, help_heading = MEASURED)]
     pub(crate) slice: Option<Nanos>,
     /// How long a program of a loop may take to get ready [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = MEASURED)]
