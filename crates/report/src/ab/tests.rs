@@ -10,6 +10,7 @@ use iolens_model::cell::Cell;
 use iolens_model::copy::External;
 use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::Axes;
+use iolens_model::reading::NotMeasured;
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::Nanos;
 use iolens_stats::ab::{AbAnalysis, analyse};
@@ -219,6 +220,18 @@ fn a_page_says_how_long_programs_warmed_up_where_that_was_asked_for() {
     axes.warm_up = Some(Nanos(300_000_000));
     let page = shown(&run);
     assert!(page.contains("300\u{a0}ms of each process in each trial"), "{page}");
+}
+
+#[test]
+fn a_screen_says_why_cpu_time_is_not_known_and_in_how_many_trials() {
+    let mut run = run(0.049, Vec::new());
+    let why = "`pr` started or ended child processes in slices, whose CPU time is not known";
+    for trial in run.trials.iter_mut().filter(|trial| trial.pass < 4) {
+        let missing = NotMeasured { metric: "task_clock".to_owned(), why: why.to_owned() };
+        trial.tx.as_mut().expect("an end").not_measured.push(missing);
+    }
+    let screen = shown(&run, 100).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(screen.matches(&format!("{why} (in 3 of 12 trials)")).count(), 1, "{screen}");
 }
 
 #[test]

@@ -182,6 +182,9 @@ impl Turns<'_> {
         let seq = self.course.slices.len();
         let is_known = self.layout.cpu_unknown.get(self.programs[arm]).is_none_or(Option::is_none);
         let cpu_ns = reading.cpu_ns.filter(|_| is_known);
+        if is_known && cpu_ns.is_none() && self.layout.around == Around::Tree {
+            self.course.with_new_children.insert(self.programs[arm]);
+        }
         let operations = self.layout.operations;
         self.course.slices.push(slice_outcome((seq, round, arm), operations, reading, cpu_ns));
         let turn = &mut self.arms[arm];
