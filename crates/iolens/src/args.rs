@@ -18,7 +18,7 @@ mod file;
 mod run;
 mod upkeep;
 
-pub(crate) use ab::{Ab, History, Keep};
+pub(crate) use ab::{Ab, FormedResultArgs, History, Keep};
 pub(crate) use again::{Allow, Compare, Confirm, Peer, Permission, Resume};
 pub(crate) use ask::Ask;
 pub(crate) use by_hand::{BothEnds, Load, Net, NetEnd, NetRecv, NetSend, Serve};

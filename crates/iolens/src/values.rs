@@ -412,13 +412,23 @@ pub(crate) fn span(text: &str) -> Parsed<Nanos> {
     Ok(parse::span(text)?)
 }
 
-/// Length of a slice. Arms that take turns slowly are not comparable.
+/// Length of a slice of methods, which may also be measured one after another.
 pub(crate) fn slice(text: &str) -> Parsed<Nanos> {
+    slice_or(text, ", or the classic way with --sequential-time")
+}
+
+/// Length of a slice of the programs of `ab`.
+pub(crate) fn ab_slice(text: &str) -> Parsed<Nanos> {
+    slice_or(text, "")
+}
+
+/// Arms that take turns slowly are not comparable; what else there is, is said of too long a slice.
+fn slice_or(text: &str, otherwise: &str) -> Parsed<Nanos> {
     const SLICE_MAX: Nanos = Nanos(10 * Nanos::SECOND.0);
     match span(text)? {
         slice if slice > SLICE_MAX => Err(format!(
             "a slice of {slice} is too long: arms that do not alternate cannot be compared; at \
-             most {SLICE_MAX}, or the classic way with --sequential-time"
+             most {SLICE_MAX}{otherwise}"
         )),
         slice => Ok(slice),
     }
@@ -555,6 +565,7 @@ mod tests {
         check(recv_sizes("4KiB,1GiB").map(drop), "the largest is 64 MiB");
         check(passes("60..12").map(drop), "smaller number first");
         check(slice("11s").map(drop), "--sequential-time");
+        assert!(ab_slice("11s").unwrap_err().ends_with("at most 10.0 s"));
         check(external("cp {src} {dst}").map(drop), "names no program");
         check(external("a b=cp {src} {dst}").map(drop), "is not a name of an arm");
         check(external("a=cp '{src} {dst}").map(drop), "not closed");

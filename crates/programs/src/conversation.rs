@@ -10,7 +10,7 @@ use iolens_sys::proc::Root;
 use iolens_sys::{clock, kin, pipe, poll, socket, usage};
 
 pub use self::ending::finish;
-pub use self::slice::{Answered, BeforeSlice, Reading};
+pub use self::slice::{Answered, Around, BeforeSlice, Reading};
 use crate::charged::{Account, Charged};
 use crate::fault::ProgramFault;
 use crate::program::{LOOK_NS, Prepared, Process, Seed};
@@ -131,7 +131,7 @@ impl Conversation {
         let ((in_read, in_write), (out_read, out_write)) = (open()?, open()?);
         let ((read_3, write_3), (read_4, write_4)) = (open()?, open()?);
         let files = [&in_read, &out_write, &read_3, &write_4].map(AsFd::as_fd);
-        let process = Prepared::new(program, place, seed, &files)?.begin(&program.facts)?;
+        let process = Prepared::new(program, place, seed, &files)?.begin(&program.file)?;
         let account = Account::of(process.id()).map_err(ProgramFault::System)?;
         Ok(Conversation {
             process,

@@ -62,10 +62,42 @@ pub enum ProgramFileError {
     },
 }
 
-/// Looks at the file of a command.
+/// The file of a program: what starting it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramFile {
+    /// Where it is.
+    pub path: String,
+    /// Whether it is an ELF file, and no script.
+    pub is_elf: bool,
+}
+
+impl ProgramFile {
+    /// The file of a command.
+    ///
+    /// Errors: it cannot be run or read.
+    pub fn of(argv: &[String]) -> Result<ProgramFile, ProgramFileError> {
+        opened(argv).map(|(file, _)| file)
+    }
+}
+
+impl From<&AbProgramFacts> for ProgramFile {
+    fn from(facts: &AbProgramFacts) -> ProgramFile {
+        ProgramFile { path: facts.path.clone(), is_elf: facts.is_elf }
+    }
+}
+
+/// Looks at the file of a command and all that is in it.
 ///
 /// Errors: it cannot be run or read.
 pub fn facts(argv: &[String]) -> Result<AbProgramFacts, ProgramFileError> {
+    let (ProgramFile { path, is_elf }, mut file) = opened(argv)?;
+    match sha256_of(&mut file) {
+        Ok(sha256) => Ok(AbProgramFacts { path, sha256, is_elf, links: Vec::new() }),
+        Err(errno) => Err(ProgramFileError::Unreadable { path, errno }),
+    }
+}
+
+fn opened(argv: &[String]) -> Result<(ProgramFile, File), ProgramFileError> {
     let name = argv.first().filter(|name| !name.is_empty()).ok_or(ProgramFileError::Empty)?;
     let found = find_program(name).map_err(ProgramFileError::NotFound)?;
     let path = found.display().to_string();
@@ -75,20 +107,18 @@ pub fn facts(argv: &[String]) -> Result<AbProgramFacts, ProgramFileError> {
         return Err(cannot("it is no file".to_owned()));
     }
     may_start(&found).map_err(|errno| cannot(format!("{errno}; chmod +x makes it a program")))?;
-    let (sha256, is_elf) = contents(&found)
-        .map_err(|errno| ProgramFileError::Unreadable { path: path.clone(), errno })?;
-    Ok(AbProgramFacts { path, sha256, is_elf, links: Vec::new() })
+    match File::open(&found).and_then(|file| Ok((begins_as_elf(&file)?, file))) {
+        Ok((is_elf, file)) => Ok((ProgramFile { path, is_elf }, file)),
+        Err(error) => Err(ProgramFileError::Unreadable { path, errno: error.into() }),
+    }
 }
 
 /// The bytes with which an ELF file begins; see elf(5).
 const ELF: &[u8] = b"\x7fELF";
 
-fn contents(path: &Path) -> Result<(String, bool), Errno> {
-    let mut file = File::open(path)?;
-    let sha256 = sha256_of(&mut file)?;
+fn begins_as_elf(file: &File) -> std::io::Result<bool> {
     let mut magic = [0; ELF.len()];
-    let is_elf = file.read_at(&mut magic, 0)? == ELF.len() && magic == ELF;
-    Ok((sha256, is_elf))
+    Ok(file.read_at(&mut magic, 0)? == ELF.len() && magic == ELF)
 }
 
 /// SHA-256 of a file from its beginning, in hexadecimal.
@@ -123,26 +153,26 @@ pub(crate) struct Executable {
 
 impl Executable {
     /// The file itself.
-    pub(crate) fn in_place(facts: &AbProgramFacts) -> Executable {
-        Executable { path: facts.path.clone().into(), copy: None }
+    pub(crate) fn in_place(file: &ProgramFile) -> Executable {
+        Executable { path: file.path.clone().into(), copy: None }
     }
 
     /// A copy of the file, or the file itself where that is not what runs.
     ///
     /// Errors: there is no room, or the system forbids it.
-    pub(crate) fn fresh(facts: &AbProgramFacts) -> Result<Executable, ProgramFileError> {
-        if !facts.is_elf {
-            return Ok(Executable::in_place(facts));
+    pub(crate) fn fresh(program: &ProgramFile) -> Result<Executable, ProgramFileError> {
+        if !program.is_elf {
+            return Ok(Executable::in_place(program));
         }
-        let cannot = |what: String| ProgramFileError::NoCopy { path: facts.path.clone(), what };
+        let cannot = |what: String| ProgramFileError::NoCopy { path: program.path.clone(), what };
         let failed = |errno: Errno| cannot(errno.to_string());
-        let mut from = File::open(&facts.path).map_err(|e| failed(e.into()))?;
+        let mut from = File::open(&program.path).map_err(|e| failed(e.into()))?;
         let bytes = from.metadata().map_err(|e| failed(e.into()))?.len();
         if bytes > COPY_BYTES_MAX {
             let most = COPY_BYTES_MAX >> 20;
             return Err(cannot(format!("it has {} MiB, at most {most} are copied", bytes >> 20)));
         }
-        let name = Path::new(&facts.path).file_name().unwrap_or_default().to_string_lossy();
+        let name = Path::new(&program.path).file_name().unwrap_or_default().to_string_lossy();
         // What is longer than the kernel takes is cut (memfd_create(2): 249 bytes).
         let name: String = name.chars().take(32).collect();
         let mut copy = file::executable_in_memory(&name).map_err(failed)?;
@@ -179,6 +209,7 @@ mod tests {
         let found = facts(&words(&["sh", "-c", ":"])).unwrap();
         assert!(found.path.ends_with("/sh") && found.is_elf && found.sha256.len() == 64);
         assert_eq!(facts(&words(&[&found.path])).unwrap(), found);
+        assert_eq!(ProgramFile::of(&words(&["sh"])).unwrap(), ProgramFile::from(&found));
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         std::fs::write(&script, "abc").unwrap();
@@ -191,7 +222,7 @@ mod tests {
         // FIPS 180-2, appendix B.1.
         let expect = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(found.sha256, expect);
-        assert!(!Executable::fresh(&found).unwrap().is_copy());
+        assert!(!Executable::fresh(&(&found).into()).unwrap().is_copy());
     }
 
     #[test]
@@ -210,7 +241,9 @@ mod tests {
     #[test]
     fn a_copy_has_the_same_bytes_in_another_file() {
         let found = facts(&words(&["sh"])).unwrap();
-        let (one, two) = (Executable::fresh(&found).unwrap(), Executable::fresh(&found).unwrap());
+        let program = ProgramFile::from(&found);
+        let (one, two) =
+            (Executable::fresh(&program).unwrap(), Executable::fresh(&program).unwrap());
         let inode = |path: &Path| {
             use std::os::unix::fs::MetadataExt;
             let about = std::fs::metadata(path).unwrap();

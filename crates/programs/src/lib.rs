@@ -15,10 +15,10 @@ mod tree;
 
 pub use charged::{Account, Charged};
 pub use conversation::{
-    Answered, BeforeSlice, Beside, Children, Conversation, Reading, Request, finish,
+    Answered, Around, BeforeSlice, Beside, Children, Conversation, Reading, Request, finish,
 };
 pub use fault::ProgramFault;
-pub use files::{ProgramFileError, facts, hex, sha256_of};
+pub use files::{ProgramFile, ProgramFileError, facts, hex, sha256_of};
 pub use found::{describe_end, find_program, may_start};
 pub use program::{Prepared, Process, Seed, environment};
 pub use setup::{ProgramLimits, ProgramPlace, UserProgram};

@@ -6,14 +6,13 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use iolens_model::ab::AbProgramFacts;
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::{Begun, Program};
 use iolens_sys::poll::is_readable;
 use iolens_sys::{clock, file};
 
 use crate::fault::ProgramFault;
-use crate::files::Executable;
+use crate::files::{Executable, ProgramFile};
 use crate::found::describe_end;
 use crate::setup::{ProgramPlace, UserProgram};
 
@@ -57,11 +56,11 @@ impl Prepared {
         files: &[BorrowedFd<'_>],
     ) -> Result<Prepared, ProgramFault> {
         let executable = match place {
-            ProgramPlace::FreshCopy => Executable::fresh(&program.facts),
-            ProgramPlace::InPlace => Ok(Executable::in_place(&program.facts)),
+            ProgramPlace::FreshCopy => Executable::fresh(&program.file),
+            ProgramPlace::InPlace => Ok(Executable::in_place(&program.file)),
         };
         let executable = executable.map_err(|why| ProgramFault::NotStarted(why.to_string()))?;
-        let cannot = |errno| not_started(&program.facts, errno);
+        let cannot = |errno| not_started(&program.file, errno);
         let errors = file::in_memory("iolens-errors").map_err(cannot)?;
         let argv: Vec<Vec<u8>> = program.argv.iter().map(|word| word.clone().into()).collect();
         let seed = seed.to_string();
@@ -76,8 +75,8 @@ impl Prepared {
     /// Starts it as one that stays.
     ///
     /// Errors: why it cannot be started.
-    pub fn begin(mut self, facts: &AbProgramFacts) -> Result<Process, ProgramFault> {
-        let cannot = |errno| not_started(facts, errno);
+    pub fn begin(mut self, file: &ProgramFile) -> Result<Process, ProgramFault> {
+        let cannot = |errno| not_started(file, errno);
         let begun = self.program.begin().map_err(cannot)?;
         self.process(begun).map_err(cannot)
     }
@@ -85,8 +84,8 @@ impl Prepared {
     /// Starts it as one whose whole life is timed, without a pid namespace.
     ///
     /// Errors: why it cannot be started.
-    pub fn begin_timed(&mut self, facts: &AbProgramFacts) -> Result<Process, ProgramFault> {
-        let cannot = |errno| not_started(facts, errno);
+    pub fn begin_timed(&mut self, file: &ProgramFile) -> Result<Process, ProgramFault> {
+        let cannot = |errno| not_started(file, errno);
         let begun = self.program.begin_in_group().map_err(cannot)?;
         self.process(begun).map_err(cannot)
     }
@@ -112,10 +111,10 @@ pub fn environment(seed: &str, speaks: bool) -> Vec<(&str, &str)> {
     std::iter::once(("IOLENS_SEED", seed)).chain(protocol).collect()
 }
 
-fn not_started(facts: &AbProgramFacts, errno: Errno) -> ProgramFault {
+fn not_started(file: &ProgramFile, errno: Errno) -> ProgramFault {
     let hint = match errno {
-        Errno::ENOENT if !facts.is_elf => ": the interpreter in its first line is not there",
-        Errno::EACCES if facts.is_elf => {
+        Errno::ENOENT if !file.is_elf => ": the interpreter in its first line is not there",
+        Errno::EACCES if file.is_elf => {
             ": where copies may not be executed, --in-place runs the file itself"
         }
         Errno::EACCES => ": its file system, or that of its interpreter, may be mounted noexec",
@@ -124,7 +123,7 @@ fn not_started(facts: &AbProgramFacts, errno: Errno) -> ProgramFault {
         }
         _ => "",
     };
-    ProgramFault::NotStarted(format!("cannot start {}: {errno}{hint}", facts.path))
+    ProgramFault::NotStarted(format!("cannot start {}: {errno}{hint}", file.path))
 }
 
 /// asm-generic/errno-base.h.
@@ -270,18 +269,17 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
-    use crate::files::facts;
 
     fn shell(script: &str) -> UserProgram {
         let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
-        UserProgram { name: "sh".to_owned(), facts: facts(&argv).unwrap(), argv }
+        UserProgram { name: "sh".to_owned(), file: ProgramFile::of(&argv).unwrap(), argv }
     }
 
     fn started(script: &str, place: ProgramPlace) -> Process {
         let null = File::options().read(true).write(true).open("/dev/null").unwrap();
         let (program, files) = (shell(script), [null.as_fd(), null.as_fd()]);
         let prepared = Prepared::new(&program, place, Seed::of(1), &files).unwrap();
-        prepared.begin(&program.facts).unwrap()
+        prepared.begin(&program.file).unwrap()
     }
 
     #[test]
@@ -294,7 +292,7 @@ mod tests {
             let process = started("tail -f /dev/null; exit", place);
             file(&format!("/proc/{}/exe", process.id()))
         };
-        let original = file(&shell("").facts.path);
+        let original = file(&shell("").file.path);
         let [one, two] = [ProgramPlace::FreshCopy; 2].map(|place| {
             let process = started("tail -f /dev/null; exit", place);
             (file(&format!("/proc/{}/exe", process.id())), process)
@@ -330,8 +328,8 @@ mod tests {
         let mut program = shell("");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("script");
-        program.facts.path = path.to_str().unwrap().to_owned();
-        program.facts.is_elf = false;
+        program.file.path = path.to_str().unwrap().to_owned();
+        program.file.is_elf = false;
         let null = File::open("/dev/null").unwrap();
         let files = [null.as_fd(), null.as_fd()];
         let check = |text: &str, expect: &str| {
@@ -341,11 +339,11 @@ mod tests {
             let refused = || {
                 let prepared =
                     Prepared::new(&program, ProgramPlace::FreshCopy, Seed::of(1), &files);
-                prepared.unwrap().begin(&program.facts).unwrap_err().to_string()
+                prepared.unwrap().begin(&program.file).unwrap_err().to_string()
             };
             // A child of another test may still have the file open for writing.
             let why = std::iter::repeat_with(refused).find(|why| !why.contains("ETXTBSY")).unwrap();
-            assert!(why.contains(&program.facts.path) && why.contains(expect), "{why}");
+            assert!(why.contains(&program.file.path) && why.contains(expect), "{why}");
         };
         check("#!/no/such/interpreter\n", "the interpreter in its first line is not there");
         check("neither\n", "begins with #!");

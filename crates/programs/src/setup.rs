@@ -1,6 +1,6 @@
 //! What is started, from which file, and how long it may take.
 
-use iolens_model::ab::AbProgramFacts;
+use crate::files::ProgramFile;
 
 /// A program, ready for one cell: its arguments have no placeholders any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct UserProgram {
     /// Its words, of which the first is how it sees itself called.
     pub argv: Vec<String>,
     /// Its file.
-    pub facts: AbProgramFacts,
+    pub file: ProgramFile,
 }
 
 /// What each process executes.

@@ -45,8 +45,8 @@ use iolens_model::ab::{AbMode, AbQuantity};
 use serde::Serialize;
 
 pub use self::compare::{
-    AbChange, AbChangeReason, AbComparison, AbDiffers, AbMissingPart, AbRefused, AbSettingChanges,
-    AbSide, AbStanding, AbUnusable, AbWarning, compare,
+    AbChange, AbChangeReason, AbComparison, AbDiffers, AbJudgedChange, AbMissingPart, AbRefused,
+    AbSettingChanges, AbSide, AbStanding, AbUnusable, AbWarning, compare,
 };
 pub use self::findings::{
     AbContrast, AbCopies, AbJudgement, AbLinkMean, AbLinkSide, AbLinks, AbMissing, AbMissingWhy,

@@ -29,6 +29,24 @@ speak the protocol · 3 undecided, with --strict · 4 nothing is usable · 130 i
 const MEASURED: &str = "What is measured";
 const RESULTS: &str = "Results";
 
+/// Where results are, and in which forms one is printed or written.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FormedResultArgs {
+    /// Results database [default: ~/.local/share/iolens/iolens.db]
+    #[arg(long, value_name = "FILE", help_heading = RESULTS)]
+    pub(crate) db: Option<PathBuf>,
+    /// Print the result as JSON, or write it to FILE beside what is printed
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+          help_heading = RESULTS)]
+    #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
+    pub(crate) json: Option<Option<PathBuf>>,
+    /// Print the result as GitHub Markdown, or write it to FILE beside what is printed
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+          help_heading = RESULTS)]
+    #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
+    pub(crate) markdown: Option<Option<PathBuf>>,
+}
+
 /// Programs to compare.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER)]
@@ -77,7 +95,7 @@ pub(crate) struct Ab {
     #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MEASURED)]
     pub(crate) cpus: Option<List<u32>>,
     /// How long a slice of a loop takes [default: 500us]
-    #[arg(long, value_name = "TIME", value_parser = values::slice, help_heading = MEASURED)]
+    #[arg(long, value_name = "TIME", value_parser = values::ab_slice, help_heading = MEASURED)]
     pub(crate) slice: Option<Nanos>,
     /// How long a program of a loop may take to get ready [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = MEASURED)]
@@ -114,19 +132,8 @@ pub(crate) struct Ab {
     /// Name of the run
     #[arg(long, value_name = "NAME", value_parser = values::run_name, help_heading = RESULTS)]
     pub(crate) name: Option<String>,
-    /// Results database [default: ~/.local/share/iolens/iolens.db]
-    #[arg(long, value_name = "FILE", help_heading = RESULTS)]
-    pub(crate) db: Option<PathBuf>,
-    /// Print the result as JSON, or write it to FILE beside what is printed
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-          help_heading = RESULTS)]
-    #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
-    pub(crate) json: Option<Option<PathBuf>>,
-    /// Print the result as GitHub Markdown, or write it to FILE beside what is printed
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-          help_heading = RESULTS)]
-    #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
-    pub(crate) markdown: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    pub(crate) result: FormedResultArgs,
     /// Print the run as a plan file; measure nothing
     #[arg(long = "print-plan", help_heading = RESULTS)]
     pub(crate) plan_only: bool,
@@ -199,19 +206,8 @@ pub(crate) struct History {
     /// time or cpu [default: time, where it was judged]
     #[arg(long, value_name = "WHICH", value_parser = values::one::<AbQuantity>)]
     pub(crate) quantity: Option<AbQuantity>,
-    /// Results database [default: ~/.local/share/iolens/iolens.db]
-    #[arg(long, value_name = "FILE", help_heading = RESULTS)]
-    pub(crate) db: Option<PathBuf>,
-    /// Print the result as JSON, or write it to FILE beside what is printed
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-          help_heading = RESULTS)]
-    #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
-    pub(crate) json: Option<Option<PathBuf>>,
-    /// Print the result as GitHub Markdown, or write it to FILE beside what is printed
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-          help_heading = RESULTS)]
-    #[expect(clippy::option_option, reason = "the flag, and whether it has a value")]
-    pub(crate) markdown: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    pub(crate) result: FormedResultArgs,
     /// Print every run, even of many series
     #[arg(short, long, help_heading = RESULTS)]
     pub(crate) verbose: bool,

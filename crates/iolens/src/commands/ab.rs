@@ -10,7 +10,7 @@ use iolens_report::ab;
 use iolens_report::screen::After;
 use iolens_stats::ab::AbAnalysis;
 
-use crate::args::{Ab, Run as RunArgs, Show};
+use crate::args::{Ab, FormedResultArgs, Run as RunArgs, Show};
 use crate::commands::report::{self, write_new};
 use crate::commands::run::{Session, header, random, said_of};
 use crate::commands::{keep, run};
@@ -26,17 +26,17 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     if args.server {
         return servers(args, typed);
     }
-    let database = places::database(args.db.as_deref())?;
+    let database = places::database(args.result.db.as_deref())?;
     let kept = |name| keep::path(&database, name).map(|path| (name, path));
     let kept = args.against.as_deref().map(kept).transpose()?;
     let file = request::ab::file(args)?;
     let plan = request::ab::plan(args, file.as_ref(), kept, random() >> 16)?;
     let besides = request::ab::besides(args, file.as_ref());
     if args.plan_only {
-        return print_file(&plan, besides, args.json.is_some());
+        return print_file(&plan, besides, args.result.json.is_some());
     }
     let programs = plan.ab().map(runner::ab_facts).transpose()?.unwrap_or_default();
-    refuse_existing([&args.json, &args.markdown])?;
+    refuse_existing(&args.result)?;
     let mut session = Session::open(&database, args.wait)?;
     let host = host::read(&host::Root::real());
     runner::check_cpus(plan.cpus.as_deref().unwrap_or_default(), &host.cpus)?;
@@ -63,7 +63,7 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
 
 /// Servers are a study of their own.
 fn servers(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
-    if let Some(Some(file)) = &args.json {
+    if let Some(Some(file)) = &args.result.json {
         return Err(usage!(
             "--json={} does not apply to --server\n  write --json > {}",
             file.display(),
@@ -72,9 +72,6 @@ fn servers(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     }
     run::run(RunArgs::Study(Box::new(request::ab::servers(args)?)), typed)
 }
-
-/// A form of the result: not wanted, wanted, or wanted in a file.
-type Form = Option<Option<PathBuf>>;
 
 /// Prints the plan so that it can be run again.
 fn print_file(plan: &Plan, besides: AbBesides, json: bool) -> Result<ExitCode, Failure> {
@@ -87,8 +84,8 @@ fn print_file(plan: &Plan, besides: AbBesides, json: bool) -> Result<ExitCode, F
 }
 
 /// Files of the user's are not written over.
-pub(crate) fn refuse_existing(forms: [&Form; 2]) -> Result<(), Failure> {
-    let files = forms.into_iter().flatten().flatten();
+pub(crate) fn refuse_existing(wanted: &FormedResultArgs) -> Result<(), Failure> {
+    let files = [&wanted.json, &wanted.markdown].into_iter().flatten().flatten();
     match files.into_iter().find(|file| file.symlink_metadata().is_ok()) {
         Some(file) => Err(report::exists(file)),
         None => Ok(()),
@@ -107,8 +104,7 @@ fn print(
     page: &Result<PathBuf, String>,
 ) -> Result<(), Failure> {
     let (json, markdown) = (|| ab::json(run, analysis), || ab::markdown(run, analysis));
-    let is_printed = formed([(&args.json, &json), (&args.markdown, &markdown)])?;
-    if !is_printed {
+    if !formed(&args.result, &json, &markdown)? {
         let shown = page.as_ref().ok().map(|page| page.display().to_string());
         let after = After { page: shown.as_deref(), full_run: None };
         output::result(&ab::first(run, analysis, Some(after), &output::style()));
@@ -125,7 +121,12 @@ fn print(
 
 /// Writes the forms that are to be in files, and prints the first that is to be printed instead of
 /// a screen, if one is.
-pub(crate) fn formed(forms: [(&Form, &dyn Fn() -> String); 2]) -> Result<bool, Failure> {
+pub(crate) fn formed(
+    wanted: &FormedResultArgs,
+    json: &dyn Fn() -> String,
+    markdown: &dyn Fn() -> String,
+) -> Result<bool, Failure> {
+    let forms = [(&wanted.json, json), (&wanted.markdown, markdown)];
     for (form, text) in forms {
         if let Some(Some(file)) = form {
             write_new(file, text().as_bytes(), false)?;

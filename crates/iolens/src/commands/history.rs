@@ -25,8 +25,8 @@ const DIGITS_MIN: usize = 6;
 
 /// Shows what changed from run to run.
 pub(crate) fn history(args: &History) -> Result<ExitCode, Failure> {
-    refuse_existing([&args.json, &args.markdown])?;
-    let (store, database) = open(args.db.as_deref())?;
+    refuse_existing(&args.result)?;
+    let (store, database) = open(args.result.db.as_deref())?;
     let (headers, mut damaged) = headers(&store)?;
     let wanted = wanted(args, &database, &headers)?;
     let mut joined = join(&headers, &wanted);
@@ -39,7 +39,7 @@ pub(crate) fn history(args: &History) -> Result<ExitCode, Failure> {
     }
     let history = judged(&joined, &headers, &analyses);
     let (json, markdown) = (|| report::json(&history), || report::markdown(&history));
-    if !formed([(&args.json, &json), (&args.markdown, &markdown)])? {
+    if !formed(&args.result, &json, &markdown)? {
         output::result(&report::text(&history, args.verbose, &output::style()));
     }
     Ok(ExitCode::SUCCESS)

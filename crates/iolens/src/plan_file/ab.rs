@@ -132,7 +132,7 @@ fn take(
         "ignore_exit" => file.ignore_exit = is_on("ignore_exit")?,
         "different_output" => file.different_output = is_on("different_output")?,
         "cpus" => file.cpus = Some(joined("cpus", value, values::cpus)?),
-        "slice" => file.slice = Some(joined("slice", value, values::slice)?),
+        "slice" => file.slice = Some(joined("slice", value, values::ab_slice)?),
         "start_limit" => file.start_limit = Some(joined("start_limit", value, values::span)?),
         "warmup" => file.warmup = Some(joined("warmup", value, values::span)?),
         "no_calls" => file.no_calls = is_on("no_calls")?,
@@ -381,6 +381,7 @@ mod tests {
         check("warmup = \"0s\"", "x.toml:1:10: warmup: ");
         check("cpus = \"all\"", "x.toml:1:8: cpus: ");
         check("slice = \"1m\"", "x.toml:1:9: slice: a slice of 1.00 min is");
+        assert!(!read("slice = \"1m\"").unwrap_err().contains("--"));
         check("bench = [1]", "x.toml:1:10: write each bench as [[bench]]");
         check("[[bench]]\nname = \"a\"", "x.toml:1:1: this bench has no `commands`");
         check("[[bench]]\ncommands = [\"a\"]", "x.toml:1:1: this bench has no `name`");

@@ -367,8 +367,8 @@ pub(crate) fn servers(asked: &Ab) -> Result<Wishes, Failure> {
         name: asked.name.clone(),
         strict: asked.strict,
         progress: asked.progress,
-        db: asked.db.clone(),
-        json: asked.json.is_some(),
+        db: asked.result.db.clone(),
+        json: asked.result.json.is_some(),
         verbose: asked.verbose,
         ..Wishes::default()
     })

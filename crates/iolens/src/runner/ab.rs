@@ -13,7 +13,7 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::units::Nanos;
-use iolens_programs::{ProgramLimits, ProgramPlace, UserProgram};
+use iolens_programs::{ProgramFile, ProgramLimits, ProgramPlace, UserProgram};
 use iolens_stats::ab::{self, AbLook, AbUnit};
 use iolens_store::Store;
 use rand::RngExt;
@@ -118,12 +118,14 @@ impl State {
     }
 
     /// The setup of a trial whose programs run these of their links, by the order of the plan.
-    fn with_links(&self, plan: &Plan, links: &[u32]) -> AbSetup {
+    fn with_links(&self, header: &RunHeader, links: &[u32]) -> AbSetup {
         let mut setup = self.setup.clone();
         for program in &mut setup.programs {
-            let Some(link) = link_of(plan, links, &program.name) else { continue };
-            program.facts = program.facts.of_link(link as usize);
-            program.argv[0].clone_from(&program.facts.path);
+            let Some(nth) = place_of(&header.plan, &program.name) else { continue };
+            let facts = self.cell.ab().and_then(|setting| header.ab_program(setting, nth));
+            let Some((facts, &link)) = facts.zip(links.get(nth)) else { continue };
+            program.file = ProgramFile::from(&facts.of_link(link as usize));
+            program.argv[0].clone_from(&program.file.path);
         }
         setup
     }
@@ -164,7 +166,7 @@ fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
             // Until a trial takes another one.
             first.clone_from(&facts.path);
         }
-        Some(UserProgram { name: program.name.clone(), argv, facts: facts.clone() })
+        Some(UserProgram { name: program.name.clone(), argv, file: facts.into() })
     };
     AbSetup {
         mode: axes.mode,
@@ -257,13 +259,14 @@ impl Course<'_> {
         for (position, at) in (0..).zip(order) {
             let state = &mut self.cells[at];
             let interrupted = || self.means.interrupts.came();
-            let plan = &self.run.header.plan;
-            let setup = links.as_ref().map(|links| state.with_links(plan, links));
+            let header = &self.run.header;
+            let setup = links.as_ref().map(|links| state.with_links(header, links));
             let setup = setup.as_ref().unwrap_or(&state.setup);
             let mut trial = iolens_ab::trial(setup, &state.layout, rng.random(), &interrupted);
             for arm in &mut trial.arms {
-                let links = links.as_deref();
-                arm.ab.link = links.and_then(|links| link_of(plan, links, &arm.arm.primitive));
+                let place = place_of(&header.plan, &arm.arm.primitive);
+                arm.ab.link =
+                    place.zip(links.as_ref()).and_then(|(at, links)| links.get(at).copied());
             }
             state.note_failures(&trial);
             let at = AbPosition { pass, position, cell: state.cell.clone(), build: BUILD.into() };
@@ -369,10 +372,9 @@ fn different(axes: &AbAxes, trial: &TrialOutcome) -> Option<Failure> {
     ))
 }
 
-/// The link of a program, by the links of all programs of the plan.
-fn link_of(plan: &Plan, links: &[u32], name: &str) -> Option<u32> {
-    let program = plan.primitives.iter().position(|own| own == name)?;
-    links.get(program).copied()
+/// The place of a program in the plan.
+fn place_of(plan: &Plan, name: &str) -> Option<usize> {
+    plan.primitives.iter().position(|own| own == name)
 }
 
 /// Errors: it would take too many trials until every link has been used equally often.

@@ -1,9 +1,23 @@
-//! `iolens history`, as a user meets it: short runs of shell loops beside a kept one.
+//! `iolens history`, as a user meets it: short runs of shell loops beside a kept one, and stored
+//! runs of other machines.
 
+use iolens_model::ab::{AbArm, AbAxes, AbMode, AbProgramFacts, AbQuantity};
+use iolens_model::arm::{Arm, ArmOutcome, Role};
+use iolens_model::copy::External;
+use iolens_model::host::{Fact, HostFacts};
+use iolens_model::origin::HOST_NAME;
+use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::plan::{Axes, Plan};
+use iolens_model::reading::Reading;
+use iolens_model::run::RunHeader;
+use iolens_model::trial::SliceKind;
+use iolens_model::units::Nanos;
+use iolens_store::Store;
 use serde_json::Value;
 
 use crate::ab::{LOOP, ab, program, with_programs};
 use crate::harness::{Place, list};
+use crate::sample;
 
 /// A run of a second or so that tells once from thrice: the program does so many times its work.
 fn measured(place: &Place, times: u32, name: &str, command: &str) {
@@ -82,4 +96,132 @@ fn runs_that_follow_each_other_are_a_chain() {
     assert_eq!(verdicts, ["EQUIVALENT", "SLOWER"]);
     place.run("history --chain").ended(0).prints("all steps together: +");
     place.refuses("history v1 --chain", 2, "cannot be used with");
+}
+
+fn plan_of_programs() -> Plan {
+    let program = |name: &str| External { name: name.to_owned(), argv: vec![format!("./{name}")] };
+    Plan {
+        axes: Axes::Ab(AbAxes {
+            mode: AbMode::Loop,
+            programs: vec![program("main"), program("pr")],
+            parameters: Vec::new(),
+            benches: Vec::new(),
+            judged: vec![AbQuantity::Time],
+            links: false,
+            warm_up: None,
+            in_place: false,
+            different_output: false,
+            ignore_exit: false,
+            input: None,
+            prepare: None,
+        }),
+        primitives: vec!["main".to_owned(), "pr".to_owned()],
+        baseline: "main".to_owned(),
+        sizes: Vec::new(),
+        threads: vec![1],
+        ..sample::header("0000000a").plan
+    }
+}
+
+/// A run of a machine: the day, and the digit of the hash of `pr`, whose baseline is one file in
+/// all.
+fn of_programs(id: &str, host: &str, day: u64, digit: &str) -> RunHeader {
+    let facts = |digit: &str| AbProgramFacts {
+        path: "/src/bench".to_owned(),
+        sha256: digit.repeat(64),
+        is_elf: false,
+        links: Vec::new(),
+    };
+    let sample = sample::header(id);
+    let name = Fact {
+        group: HOST_NAME.0.to_owned(),
+        name: HOST_NAME.1.to_owned(),
+        value: Reading::Exact(host.to_owned()),
+    };
+    RunHeader {
+        started_unix_ns: sample.started_unix_ns + day * 86_400_000_000_000,
+        plan: plan_of_programs(),
+        host: HostFacts { facts: vec![name], ..sample.host },
+        programs: vec![facts("a"), facts(digit)],
+        ..sample
+    }
+}
+
+/// A trial in which an operation of `pr` takes so many ns, and one of `main` 26 140 ns.
+fn trial_of_programs(plan: &Plan, pass: u32, pr_ns: u64) -> TrialOutcome {
+    const ROUNDS: u32 = 5;
+    let arms = [
+        ("main", Role::Baseline, 26_140),
+        ("main", Role::SelfCheck, 26_140),
+        ("pr", Role::Compared, pr_ns),
+        ("pr", Role::SelfCheck, pr_ns),
+    ];
+    let outcome = |(name, role, _): (&str, Role, u64)| {
+        let arm = Arm { label: name.to_owned(), primitive: name.to_owned(), role };
+        let ab = Some(Box::new(AbArm::default()));
+        ArmOutcome { ab, ..ArmOutcome::of(arm, Status::Ok, None) }
+    };
+    let slice = |seq: u32| {
+        let (round, arm) = (seq / 4, seq as usize % 4);
+        // The machine wanders, and each process is a little off in each trial.
+        let off = u64::from((pass + round) % 3 * 10 + (pass + seq) % 4);
+        let took = Nanos(20 * arms[arm].2 * (1000 + off) / 1000);
+        SliceOutcome {
+            seq,
+            round,
+            kind: SliceKind::Measured,
+            arm,
+            all_active_ns: took.0,
+            tx: Counts::of_process(20, took, Some(took), None, None),
+            rx: None,
+        }
+    };
+    TrialOutcome {
+        cell: plan.cells().remove(0),
+        arms: arms.map(outcome).into(),
+        slices: (0..4 * ROUNDS).map(slice).collect(),
+        ..sample::trial(pass, 0)
+    }
+}
+
+/// Stores runs, each with what an operation of its `pr` takes, ns.
+fn stored(place: &Place, file: &str, runs: &[(RunHeader, u64)]) {
+    let mut store = Store::open(&place.path(file)).unwrap();
+    for (header, pr_ns) in runs {
+        store.begin_run(header).unwrap();
+        for pass in 1..=12 {
+            let trial = trial_of_programs(&header.plan, pass, *pr_ns);
+            store.append_trial(&header.id, &trial).unwrap();
+        }
+        store.end_run(&header.id, &sample::end()).unwrap();
+    }
+}
+
+#[test]
+fn runs_of_another_machine_stand_beside_ones_own() {
+    let place = Place::new();
+    stored(&place, "data/iolens/iolens.db", &[(of_programs("aa000001", "alpha", 0, "b"), 26_140)]);
+    let far = [
+        (of_programs("bb000002", "beta", 1, "b"), 26_140),
+        (of_programs("bb000003", "beta", 2, "c"), 28_230),
+    ];
+    stored(&place, "far.db", &far);
+    place.refuses("history", 4, "1 run with a baseline");
+    place.run("import PLACE/far.db").ended(0).prints("imported 2 runs");
+
+    let result = place.json("history aaaaaaaa --json");
+    let [series] = list(&result["series"]) else { panic!("{result}") };
+    let told = |key: &'static str| of_runs(series, move |run| run[key].clone());
+    assert_eq!(told("id"), ["aa000001", "bb000002", "bb000003"]);
+    assert_eq!(told("host"), ["alpha", "beta", "beta"]);
+    let verdicts = of_runs(series, |run| run["step"]["verdict"].clone());
+    assert_eq!(verdicts, [Value::Null, "EQUIVALENT".into(), "SLOWER".into()], "{series}");
+    assert_eq!(series["runs"][2]["step"]["since"], "bb000002");
+
+    let screen = place.run("history");
+    screen.prints("pr became SLOWER by more than 3%");
+    screen.prints("these are runs of 2 machines (alpha and beta)");
+    // What is there already is not imported twice.
+    place.run("import PLACE/far.db").ended(0);
+    assert_eq!(place.json("history --json")["series"], result["series"]);
 }

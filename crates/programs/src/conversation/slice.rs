@@ -11,15 +11,27 @@ use crate::tree::TreeCharged;
 /// How long a program may run on behind its answer before its CPU time is read.
 const SETTLING_NS: u64 = 1_000_000;
 
+/// What is read around a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Around {
+    /// What the process is charged.
+    Process,
+    /// What it and its children are charged. Where one of them came or went, nothing is known of
+    /// the slice.
+    Tree,
+}
+
 /// A slice that was done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
     /// From before the request is written to the return of the read with its answer.
     pub took_ns: u64,
-    /// CPU time of the process in it; `None` where it has gone.
+    /// CPU time in it, of what was read; `None` where that has gone.
     pub cpu_ns: Option<u64>,
-    /// CPU time of the process since its slice before; `None` for the first.
+    /// The same since its slice before; `None` for the first.
     pub idle_cpu_ns: Option<u64>,
+    /// That of the process alone, whatever its children did.
+    pub own_idle_cpu_ns: Option<u64>,
     /// What the kernel counted.
     pub charged: Charged,
     /// What the program told.
@@ -27,12 +39,14 @@ pub struct Reading {
 }
 
 /// What a program was charged before a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BeforeSlice {
     charged: Charged,
     cpu_ns: Option<u64>,
     /// CPU time since the slice before.
-    idle_cpu_ns: Option<u64>,
+    own_idle_cpu_ns: Option<u64>,
+    /// The same with its children, which may not be known; `None` where that is not wanted.
+    tree: Option<Option<TreeCharged>>,
 }
 
 /// An answer.
@@ -57,43 +71,13 @@ impl Conversation {
     pub fn slice(
         &mut self,
         request: &Request,
+        around: Around,
         limit_ns: u64,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Reading, ProgramFault> {
-        let before = self.prepare(request, limit_ns, interrupted)?;
+        let before = self.prepare(request, around, limit_ns, interrupted)?;
         let answered = self.ask(request, limit_ns, interrupted)?;
         Ok(self.account(before, answered))
-    }
-
-    /// Has it do a slice, which is charged with what its children do. Where one of them came or
-    /// went, nothing is known of it.
-    ///
-    /// Errors: as [`Self::slice`].
-    pub fn slice_with_children(
-        &mut self,
-        request: &Request,
-        limit_ns: u64,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<Reading, ProgramFault> {
-        let before = self.prepare(request, limit_ns, interrupted)?;
-        let tree_before = TreeCharged::of(self.process.id());
-        let answered = self.ask(request, limit_ns, interrupted)?;
-        let reading = self.account(before, answered);
-        let last = std::mem::replace(&mut self.tree_after, TreeCharged::of(self.process.id()));
-        let since = |now: &Option<TreeCharged>, then: &Option<TreeCharged>| {
-            now.as_ref().zip(then.as_ref()).and_then(|(now, then)| now.since(then))
-        };
-        let spent = since(&self.tree_after, &tree_before);
-        Ok(Reading {
-            cpu_ns: spent.map(|spent| spent.cpu_ns),
-            idle_cpu_ns: since(&tree_before, &last).map(|spent| spent.cpu_ns),
-            charged: Charged {
-                faults: spent.map(|spent| spent.faults),
-                ticks: spent.map(|spent| spent.ticks),
-                ..Charged::default()
-            },
-            ..reading
-        })
     }
 
     /// What it and its children were charged so far; `None` where that cannot be read.
@@ -101,12 +85,13 @@ impl Conversation {
         TreeCharged::of(self.process.id())
     }
 
-    /// Gets ready for a slice, before its clock.
+    /// Gets ready for a slice, before its clock, and reads what it was charged so far.
     ///
     /// Errors: it says something, or does not get ready.
     pub fn prepare(
         &mut self,
         request: &Request,
+        around: Around,
         limit_ns: u64,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<BeforeSlice, ProgramFault> {
@@ -121,8 +106,9 @@ impl Conversation {
         }
         let charged = self.account.read();
         let cpu_ns = usage::cpu_ns_of(self.process.id()).ok();
-        let idle_cpu_ns = cpu_ns.zip(self.cpu_after_ns).map(|(b, a)| b.saturating_sub(a));
-        Ok(BeforeSlice { charged, cpu_ns, idle_cpu_ns })
+        let own_idle_cpu_ns = cpu_ns.zip(self.cpu_after_ns).map(|(b, a)| b.saturating_sub(a));
+        let tree = (around == Around::Tree).then(|| self.charged_with_children());
+        Ok(BeforeSlice { charged, cpu_ns, own_idle_cpu_ns, tree })
     }
 
     /// The slice itself, for which it was prepared.
@@ -145,7 +131,31 @@ impl Conversation {
         let cpu_ns = self.cpu_after_ns.zip(before.cpu_ns).map(|(a, b)| a.saturating_sub(b));
         let charged = self.account.read().since(&before.charged);
         let Answered { took_ns, answer, .. } = answered;
-        Reading { took_ns, cpu_ns, idle_cpu_ns: before.idle_cpu_ns, charged, answer }
+        let idle_cpu_ns = before.own_idle_cpu_ns;
+        let own_idle_cpu_ns = idle_cpu_ns;
+        let own = Reading { took_ns, cpu_ns, idle_cpu_ns, own_idle_cpu_ns, charged, answer };
+        match before.tree {
+            None => own,
+            Some(tree_before) => self.with_children(own, tree_before.as_ref()),
+        }
+    }
+
+    /// The reading of a slice that is charged with what its children did.
+    fn with_children(&mut self, own: Reading, tree_before: Option<&TreeCharged>) -> Reading {
+        let now = self.charged_with_children();
+        let last = std::mem::replace(&mut self.tree_after, now);
+        let since = |now: Option<&TreeCharged>, then: Option<&TreeCharged>| now?.since(then?);
+        let spent = since(self.tree_after.as_ref(), tree_before);
+        Reading {
+            cpu_ns: spent.map(|spent| spent.cpu_ns),
+            idle_cpu_ns: since(tree_before, last.as_ref()).map(|spent| spent.cpu_ns),
+            charged: Charged {
+                faults: spent.map(|spent| spent.faults),
+                ticks: spent.map(|spent| spent.ticks),
+                ..Charged::default()
+            },
+            ..own
+        }
     }
 
     /// Waits for the program to sleep, not long: what it does behind its answer is not to fall into

@@ -9,7 +9,7 @@ use iolens_document::{
 use iolens_model::ab::AbMode;
 use iolens_model::run::RunHeader;
 use iolens_stats::ab::{
-    AbChange, AbChangeReason, AbComparison, AbMissingPart, AbMissingWhy, AbReason,
+    AbChange, AbChangeReason, AbComparison, AbJudgedChange, AbMissingPart, AbMissingWhy, AbReason,
     AbSettingChanges, AbStanding, AbUnusable, AbVerdict, AbWarning,
 };
 use iolens_stats::analysis::Interval;
@@ -130,17 +130,19 @@ fn change(change: &AbChange) -> Value {
             "verdict": side.verdict.map(AbVerdict::word),
         })
     };
-    json!({
-        "a": side(0),
-        "b": side(1),
-        "quantity": change.quantity.word(),
-        "change": change.change,
-        "interval": change.pointwise.map(pair),
-        "simultaneous": change.simultaneous.map(pair),
-        "verdict": change.verdict.word(),
-        "reason": change.reason,
-        "layout_allowance": change.layout_allowance,
-    })
+    let runs = json!({ "a": side(0), "b": side(1), "quantity": change.quantity.word() });
+    with_judged(runs, &change.judged)
+}
+
+/// A change with what is concluded of it.
+pub(super) fn with_judged(mut change: Value, judged: &AbJudgedChange) -> Value {
+    change["change"] = json!(judged.change);
+    change["interval"] = json!(judged.pointwise.map(pair));
+    change["simultaneous"] = json!(judged.simultaneous.map(pair));
+    change["verdict"] = json!(judged.verdict.word());
+    change["reason"] = json!(judged.reason);
+    change["layout_allowance"] = json!(judged.layout_allowance);
+    change
 }
 
 fn screen(compared: &Compared<'_>) -> Screen {
@@ -196,7 +198,7 @@ fn grid(compared: &Compared<'_>, setting: &AbSettingChanges) -> Grid {
             (Column::left(""), vec![format!("{} {}", arm(change), quantity(change.quantity))]),
             (Column::of(format!("run A, vs {base} [95%]"), &PARTS), side(0)),
             (Column::of(format!("run B, vs {base} [95%]"), &PARTS), side(1)),
-            (Column::of(both, &PARTS), parts(change.change, change.simultaneous)),
+            (Column::of(both, &PARTS), parts(change.judged.change, change.judged.simultaneous)),
         ]
     };
     Grid::filled(setting_words(&setting.setting), setting.changes.iter().map(row))
@@ -219,8 +221,12 @@ fn numbers(setting: &AbSettingChanges) -> Table {
             table::left("", "", format!("{} {}", arm(change), quantity(change.quantity))),
             table::right("A", "", side(0)),
             table::right("B", "", side(1)),
-            table::right("B against A", "", shown(change.change, change.simultaneous)),
-            table::left("verdict", "", change.verdict.word()),
+            table::right(
+                "B against A",
+                "",
+                shown(change.judged.change, change.judged.simultaneous),
+            ),
+            table::left("verdict", "", change.judged.verdict.word()),
         ]
     };
     Table::of(setting_words(&setting.setting), setting.changes.iter().map(row))
@@ -241,7 +247,7 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     }
     let missing = comparison.missing.iter().map(only_in);
     out.extend(missing.map(|line| Answer::one(Label::Caution, line)));
-    let layout = comparison.changes().filter_map(|change| change.layout_allowance);
+    let layout = comparison.changes().filter_map(|change| change.judged.layout_allowance);
     let layout = layout.reduce(f64::max).filter(|allowance| *allowance >= 5e-4);
     out.extend(layout.map(|allowance| {
         let said = format!(
@@ -261,10 +267,12 @@ fn by_verdict(changes: &[AbChange]) -> Vec<Vec<&AbChange>> {
     for change in changes {
         let is_like = |group: &&mut Vec<&AbChange>| {
             let of = group.first();
-            of.is_some_and(|of| of.arms == change.arms && of.verdict == change.verdict)
+            of.is_some_and(|of| {
+                of.arms == change.arms && of.judged.verdict == change.judged.verdict
+            })
         };
         match all.iter_mut().find(is_like) {
-            Some(group) if change.verdict != AbVerdict::Invalid => group.push(change),
+            Some(group) if change.judged.verdict != AbVerdict::Invalid => group.push(change),
             _ => all.push(vec![change]),
         }
     }
@@ -274,10 +282,11 @@ fn by_verdict(changes: &[AbChange]) -> Vec<Vec<&AbChange>> {
 /// `pr is SLOWER in B by more than 3%: +4.8% time [+4.5, +5.2], +4.9% CPU`.
 fn verdict(compared: &Compared<'_>, alike: &[&AbChange]) -> String {
     let Some(first) = alike.first() else { return String::new() };
-    let (name, delta) = (arm(first), percent(compared.comparison.delta));
+    let (judged, name) = (&first.judged, arm(first));
+    let delta = percent(compared.comparison.delta);
     let direction =
-        if first.change.is_some_and(|change| change < 0.0) { "faster" } else { "slower" };
-    let claim = match (&first.reason, first.verdict) {
+        if judged.change.is_some_and(|change| change < 0.0) { "faster" } else { "slower" };
+    let claim = match (&judged.reason, judged.verdict) {
         (AbChangeReason::Unusable { unusable }, verdict) => {
             let why = [false, true].into_iter().zip(unusable);
             let why = why.filter_map(|(is_b, why)| Some((is_b, why.as_ref()?)));
@@ -297,10 +306,10 @@ fn verdict(compared: &Compared<'_>, alike: &[&AbChange]) -> String {
         (_, verdict) => verdict.word().to_owned(),
     };
     let numbers = alike.iter().map(|change| {
-        let value = change.change.map_or_else(|| "no number for".to_owned(), signed);
+        let value = change.judged.change.map_or_else(|| "no number for".to_owned(), signed);
         format!("{value} {}", quantity(change.quantity))
     });
-    let noise = match &first.reason {
+    let noise = match &judged.reason {
         AbChangeReason::Rule(
             AbReason::Open { noise: Some(_), .. } | AbReason::MayBeSmall { noise: Some(_), .. },
         ) => "; copies of one program differ too widely for EQUIVALENT",

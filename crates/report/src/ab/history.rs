@@ -10,7 +10,7 @@ use iolens_document::plain::folded;
 use iolens_document::table::{self, Filled, Table};
 use iolens_document::{Align, Block, Column, Grid, Screen, Style, Text, terminal};
 use iolens_model::{moment, secret, shell};
-use iolens_stats::ab::{AbHistory, AbNamed, AbRow, AbSeries, AbVerdict};
+use iolens_stats::ab::{AbHistory, AbNamed, AbRow, AbSeries, AbStep, AbVerdict};
 use iolens_stats::analysis::Interval;
 
 use self::words::{beyond, cautions, left_out, next, sentences, trust};
@@ -261,7 +261,9 @@ fn step(row: &AbRow) -> Vec<String> {
     match (&row.step, &row.unusable) {
         (_, Some(_)) => vec!["not compared".to_owned()],
         (None, None) => vec![String::new(); 4],
-        (Some(step), None) => parts(step.change, step.simultaneous, Some(step.verdict)),
+        (Some(AbStep { judged, .. }), None) => {
+            parts(judged.change, judged.simultaneous, Some(judged.verdict))
+        }
     }
 }
 
@@ -289,7 +291,7 @@ fn mark(verdict: AbVerdict) -> &'static str {
 fn legend(history: &AbHistory, is_short: bool) -> Vec<Text> {
     let steps = |series: &AbSeries| {
         let steps: Vec<AbVerdict> =
-            series.steps().filter(|_| !is_short).map(|(_, step)| step.verdict).collect();
+            series.steps().filter(|_| !is_short).map(|(_, step)| step.judged.verdict).collect();
         let rows = series.rows.iter().filter(|_| !is_short).chain(series.rows.last());
         rows.filter_map(|row| row.standing.verdict).chain(steps).collect::<Vec<_>>()
     };
@@ -314,9 +316,9 @@ fn overview(history: &AbHistory) -> Grid {
         let now = newest.map(|now| parts(now.change, now.pointwise, now.verdict));
         let when = When::of(series, 0);
         let largest = beyond(series).into_iter().next().map(|(row, step)| {
-            let change = step.change.map_or_else(String::new, signed);
+            let change = step.judged.change.map_or_else(String::new, signed);
             let day = when.shown(row);
-            vec![change, step.verdict.word().to_owned(), format!("{} {day}", row.run)]
+            vec![change, step.judged.verdict.word().to_owned(), format!("{} {day}", row.run)]
         });
         vec![
             (Column::left(""), vec![label(history, series)]),
@@ -339,7 +341,7 @@ fn numbers(history: &AbHistory, series: &AbSeries) -> Table {
     };
     let row = |row: &AbRow| -> Vec<Filled> {
         let standing = &row.standing;
-        let step = row.step.as_ref();
+        let step = row.step.as_ref().map(|step| &step.judged);
         let word = |verdict: Option<AbVerdict>| verdict.map_or("", AbVerdict::word);
         vec![
             table::left("date (UTC)", "", date(row)),

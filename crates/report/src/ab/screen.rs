@@ -1,5 +1,7 @@
 //! The first screen.
 
+use std::collections::BTreeMap;
+
 use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
 use iolens_model::ab::{AbMode, AbQuantity, AbSetting};
 use iolens_model::run::{Run, StoppedBy};
@@ -30,7 +32,7 @@ pub(super) fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>)
     }
     screen.answers.extend(analysis.cells.iter().take(1).flat_map(|cell| why(&said, cell)));
     screen.answers.extend(trust(&said, run, analysis));
-    screen.answers.extend(cautions(analysis));
+    screen.answers.extend(cautions(run, analysis));
     if let Some(After { page, .. }) = after {
         screen.answers.push(next());
         screen.answers.extend(page.map(|page| Answer::one(Label::Report, Text::file(page))));
@@ -262,7 +264,7 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
 }
 
 /// Without which a decision could go wrong.
-fn cautions(analysis: &AbAnalysis) -> Vec<Answer> {
+fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     let mut parts: Vec<String> = Vec::new();
     let contrasts = || analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
     let allowance = contrasts().filter_map(|contrast| contrast.layout_allowance).reduce(f64::max);
@@ -272,6 +274,7 @@ fn cautions(analysis: &AbAnalysis) -> Vec<Answer> {
             percent(allowance)
         )
     }));
+    parts.extend(cpu_unknown(run));
     let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
     let chatty: Vec<String> =
         arms().filter(|arm| arm.stray_lines >= 0.5).map(|arm| arm.name.clone()).collect();
@@ -295,6 +298,22 @@ fn cautions(analysis: &AbAnalysis) -> Vec<Answer> {
         )
     }));
     parts.into_iter().map(|part| Answer::one(Label::Caution, part)).collect()
+}
+
+/// Why CPU time is not known, and in how many trials where that is not all.
+fn cpu_unknown(run: &Run) -> Vec<String> {
+    let timed = || run.trials.iter().filter(|trial| trial.pass > 0);
+    let mut trials_of: BTreeMap<&str, usize> = BTreeMap::new();
+    let missing = timed().filter_map(|trial| trial.tx.as_ref()).flat_map(|end| &end.not_measured);
+    for missing in missing.filter(|missing| missing.metric == "task_clock") {
+        *trials_of.entry(&missing.why).or_default() += 1;
+    }
+    let all = timed().count();
+    let said = |(why, trials): (&str, usize)| match trials == all {
+        true => why.to_owned(),
+        false => format!("{why} (in {trials} of {all} trials)"),
+    };
+    trials_of.into_iter().map(said).collect()
 }
 
 /// What failed, and why.

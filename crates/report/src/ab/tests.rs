@@ -10,7 +10,9 @@ use iolens_model::cell::Cell;
 use iolens_model::copy::External;
 use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::Axes;
+use iolens_model::reading::NotMeasured;
 use iolens_model::run::{Run, StoppedBy};
+use iolens_model::units::Nanos;
 use iolens_stats::ab::{AbAnalysis, analyse};
 use iolens_stats::analysis::Analysis;
 use serde_json::Value;
@@ -207,6 +209,29 @@ fn a_time_in_another_unit_is_passed_over_once() {
     let screen = shown(&run, 100);
     assert_eq!(screen.matches("pr says ms=3, which is passed over: write ns=").count(), 1);
     assert!(!screen.contains("main says"), "{screen}");
+}
+
+#[test]
+fn a_page_says_how_long_programs_warmed_up_where_that_was_asked_for() {
+    let mut run = run(0.049, Vec::new());
+    let shown = |run: &Run| page(run, &analysed(run));
+    assert!(!shown(&run).contains("warm-up"));
+    let Axes::Ab(axes) = &mut run.header.plan.axes else { panic!("it is a plan of `ab`") };
+    axes.warm_up = Some(Nanos(300_000_000));
+    let page = shown(&run);
+    assert!(page.contains("300\u{a0}ms of each process in each trial"), "{page}");
+}
+
+#[test]
+fn a_screen_says_why_cpu_time_is_not_known_and_in_how_many_trials() {
+    let mut run = run(0.049, Vec::new());
+    let why = "`pr` started or ended child processes in slices, whose CPU time is not known";
+    for trial in run.trials.iter_mut().filter(|trial| trial.pass < 4) {
+        let missing = NotMeasured { metric: "task_clock".to_owned(), why: why.to_owned() };
+        trial.tx.as_mut().expect("an end").not_measured.push(missing);
+    }
+    let screen = shown(&run, 100).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(screen.matches(&format!("{why} (in 3 of 12 trials)")).count(), 1, "{screen}");
 }
 
 #[test]

@@ -74,6 +74,10 @@ fn reproduce(header: &RunHeader) -> Vec<Fact> {
         Fact::new("seed", plan.seed.to_string()),
         Fact::new("schedule", words::schedule(plan)),
     ];
+    let warm_up = plan.ab().and_then(|axes| axes.warm_up);
+    facts.extend(
+        warm_up.map(|time| Fact::new("warm-up", format!("{time} of each process in each trial"))),
+    );
     facts.extend(plan.net().map(|NetAxes { congestion, tuning, .. }| {
         let sockets = format!(
             "{congestion}, buffers {}, TCP_NODELAY on, recv asks for {}",

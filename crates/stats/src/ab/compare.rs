@@ -76,12 +76,19 @@ pub struct AbChange {
     pub quantity: AbQuantity,
     /// What was found in the first run, then in the second.
     pub sides: [AbStanding; 2],
-    /// How much more the arm takes against the baseline in the second run, as a fraction; `None`
-    /// where a run has no number.
+    /// How much more it takes against the baseline in the second run.
+    #[serde(flatten)]
+    pub judged: AbJudgedChange,
+}
+
+/// A change from one run to another with what is concluded of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbJudgedChange {
+    /// How much more the arm takes, as a fraction; `None` where a run has no number.
     pub change: Option<f64>,
     /// 95 % for this change alone.
     pub pointwise: Option<Interval>,
-    /// 95 % for all changes of the comparison together, the one that verdicts use.
+    /// 95 % for all changes that are looked at together, the one that verdicts use.
     pub simultaneous: Option<Interval>,
     /// What layout may explain, of both runs together, as a fraction; `None` where neither has
     /// any, and where both measured one file.
@@ -90,6 +97,14 @@ pub struct AbChange {
     pub verdict: AbVerdict,
     /// The rule and its numbers.
     pub reason: AbChangeReason,
+}
+
+impl AbJudgedChange {
+    /// Whether it is beyond the threshold, whatever the cause.
+    #[must_use]
+    pub fn is_beyond(&self) -> bool {
+        matches!(self.verdict, AbVerdict::Slower | AbVerdict::Faster | AbVerdict::Build)
+    }
 }
 
 /// An arm against the baseline in one run.
@@ -218,13 +233,13 @@ impl AbComparison {
     /// Whether something is SLOWER in the second run.
     #[must_use]
     pub fn has_slower(&self) -> bool {
-        self.changes().any(|change| change.verdict == AbVerdict::Slower)
+        self.changes().any(|change| change.judged.verdict == AbVerdict::Slower)
     }
 
     /// Whether anything could be compared at all.
     #[must_use]
     pub fn is_usable(&self) -> bool {
-        self.changes().any(|change| change.verdict != AbVerdict::Invalid)
+        self.changes().any(|change| change.judged.verdict != AbVerdict::Invalid)
     }
 }
 
@@ -250,8 +265,27 @@ pub(super) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    pub(super) fn change(&self, arms: [usize; 2], quantity: AbQuantity, rules: &Rules) -> AbChange {
-        let contrasts = [0, 1].map(|side| contrast(self.cells[side], arms[side], quantity));
+    /// How an arm's change differs between the runs.
+    fn change(&self, arms: [usize; 2], quantity: AbQuantity, rules: &Rules) -> AbChange {
+        AbChange {
+            arms: [0, 1].map(|side| name(&self.sides[side], arms[side])),
+            quantity,
+            sides: self.contrasts(arms, quantity).map(standing),
+            judged: self.judged(arms, quantity, rules),
+        }
+    }
+
+    fn contrasts(&self, arms: [usize; 2], quantity: AbQuantity) -> [Option<&AbContrast>; 2] {
+        [0, 1].map(|side| contrast(self.cells[side], arms[side], quantity))
+    }
+
+    pub(super) fn judged(
+        &self,
+        arms: [usize; 2],
+        quantity: AbQuantity,
+        rules: &Rules,
+    ) -> AbJudgedChange {
+        let contrasts = self.contrasts(arms, quantity);
         let (error, both) = (rules.error(), (contrasts[0], contrasts[1]));
         let between = |error| match both {
             (Some(a), Some(b)) if rules.is_one_run => nothing(a, b, error),
@@ -273,10 +307,7 @@ impl Pair<'_> {
         };
         let centres = contrasts.map(|contrast| contrast.and_then(|of| of.sample.centre()));
         let ln = centres[0].zip(centres[1]).map(|(a, b)| b - a);
-        AbChange {
-            arms: [0, 1].map(|side| name(&self.sides[side], arms[side])),
-            quantity,
-            sides: contrasts.map(standing),
+        AbJudgedChange {
             change: ln.map(change).filter(|change| change.is_finite()),
             pointwise: between(0.05).map(changes),
             simultaneous: between(error).map(changes),

@@ -24,10 +24,9 @@ use iolens_model::run::RunHeader;
 use serde::Serialize;
 
 use super::compare::{
-    AbChangeReason, AbSide, AbStanding, AbUnusable, Pair, Rules, contrast, name, standing, unusable,
+    AbJudgedChange, AbSide, AbStanding, AbUnusable, Pair, Rules, contrast, name, standing, unusable,
 };
-use super::{AbAnalysis, AbCell, AbVerdict};
-use crate::estimate::Interval;
+use super::{AbAnalysis, AbCell};
 use crate::interval::count;
 
 pub use self::join::{
@@ -110,26 +109,8 @@ pub struct AbStep {
     pub since: Option<usize>,
     /// Whether both ran one file of the arm; what that reads may differ.
     pub is_one_file: bool,
-    /// How much more the arm takes, as a fraction.
-    pub change: Option<f64>,
-    /// 95 % for this change alone.
-    pub pointwise: Option<Interval>,
-    /// 95 % for all changes of the history together, the one that verdicts use.
-    pub simultaneous: Option<Interval>,
-    /// What layout may explain, as a fraction.
-    pub layout_allowance: Option<f64>,
-    /// The word.
-    pub verdict: AbVerdict,
-    /// The rule and its numbers.
-    pub reason: AbChangeReason,
-}
-
-impl AbStep {
-    /// Whether it is beyond the threshold, whatever the cause.
-    #[must_use]
-    pub fn is_beyond(&self) -> bool {
-        matches!(self.verdict, AbVerdict::Slower | AbVerdict::Faster | AbVerdict::Build)
-    }
+    /// How much more the arm takes.
+    pub judged: AbJudgedChange,
 }
 
 impl AbSeries {
@@ -227,16 +208,10 @@ fn judged(joined: &AbJoinedSeries, runs: &[Known<'_>], claims: u32) -> Option<Ab
         let [from, until] = [&runs[since], &runs[to]];
         let pair = Pair { sides: [from.side, until.side], cells: [from.cell, until.cell] };
         let files = [from.program(from.arm), until.program(until.arm)];
-        let change = pair.change([from.arm, until.arm], joined.quantity, &rules);
         AbStep {
             since: Some(since),
             is_one_file: matches!(files, [Some(a), Some(b)] if a.sha256 == b.sha256),
-            change: change.change,
-            pointwise: change.pointwise,
-            simultaneous: change.simultaneous,
-            layout_allowance: change.layout_allowance,
-            verdict: change.verdict,
-            reason: change.reason,
+            judged: pair.judged([from.arm, until.arm], joined.quantity, &rules),
         }
     };
     let mut rows: Vec<AbRow> = runs.iter().map(Known::row).collect();

@@ -9,7 +9,7 @@ use std::io::{BufRead, Write};
 
 use iolens_ab::{AB_SLICE_NS, AbCopies, AbExit, AbSetup, AbTrial, calibrate, trial};
 use iolens_model::ab::{AbMode, AbQuantity};
-use iolens_programs::{ProgramLimits, ProgramPlace, UserProgram, facts};
+use iolens_programs::{ProgramFile, ProgramLimits, ProgramPlace, UserProgram};
 use iolens_sys::{affinity, clock};
 
 /// Turns of the loop for one operation, at 100 per cent.
@@ -47,7 +47,7 @@ fn measure(trials: u64, program: &[String]) -> Result<(), Failure> {
     std::fs::copy(&own, &copy)?;
     let copy = copy.display().to_string();
     let arm = |name: &str, argv: Vec<String>| -> Result<UserProgram, Failure> {
-        Ok(UserProgram { name: name.to_owned(), facts: facts(&argv)?, argv })
+        Ok(UserProgram { name: name.to_owned(), file: ProgramFile::of(&argv)?, argv })
     };
     let words = |file: &str, more: &str| vec![file.to_owned(), "work".to_owned(), more.to_owned()];
     let programs = match program {

@@ -2,7 +2,7 @@
 //! up, and whether one processor is enough.
 
 use iolens_model::ab::AbMode;
-use iolens_programs::{Conversation, ProgramFault, Reading, Request, finish};
+use iolens_programs::{Around, Conversation, ProgramFault, Reading, Request, finish};
 use thiserror::Error;
 
 use crate::commands;
@@ -145,7 +145,7 @@ fn of_loops(
 ) -> Result<AbLayout, AbError> {
     let mut draws = Draws::of(seed);
     let placement = AbPlacement::AllCpus;
-    let mut probes = Probes { setup, interrupted, placement, with_children: false };
+    let mut probes = Probes { setup, interrupted, placement, around: Around::Process };
     let programs = 0..setup.programs.len();
     let found = programs.clone().map(|program| probes.resources(program, &mut draws));
     let found = found.collect::<Result<Vec<_>, _>>()?;
@@ -156,7 +156,9 @@ fn of_loops(
     };
     probes.placement = placement;
     // All alike: reading a tree takes longer.
-    probes.with_children = found.iter().any(|found| found.has_children);
+    if found.iter().any(|found| found.has_children) {
+        probes.around = Around::Tree;
+    }
     let target_ns = match placement {
         AbPlacement::OneCpu => setup.slice_ns,
         AbPlacement::AllCpus => setup.slice_ns.max(AB_SLICE_ALL_CPUS_NS),
@@ -190,7 +192,7 @@ fn of_loops(
         warm_slices,
         placement,
         expected_ns,
-        with_children: probes.with_children,
+        around: probes.around,
         asking_ns,
         cpu_unknown: found.into_iter().map(|found| found.cpu_unknown).collect(),
         true_ns: None,
@@ -243,8 +245,8 @@ struct Probes<'a> {
     setup: &'a AbSetup,
     interrupted: &'a dyn Fn() -> bool,
     placement: AbPlacement,
-    /// Whether slices are charged with what children do.
-    with_children: bool,
+    /// What is read around slices.
+    around: Around,
 }
 
 impl Probes<'_> {
@@ -262,13 +264,8 @@ impl Probes<'_> {
         let mut conversation =
             Conversation::start(own, setup.place, draws.seed(), pinned.beside()).map_err(failed)?;
         conversation.wait_until_ready(&setup.limits, self.interrupted).map_err(failed)?;
-        let mut probe = Probe {
-            probes: self,
-            program,
-            conversation,
-            with_children: self.with_children,
-            operation_ns: None,
-        };
+        let mut probe =
+            Probe { probes: self, program, conversation, around: self.around, operation_ns: None };
         let result = talk(&mut probe)?;
         probe.conversation.must_have_said_all().map_err(failed)?;
         let ends = finish(vec![probe.conversation], &setup.limits, self.interrupted);
@@ -291,7 +288,7 @@ impl Probes<'_> {
             let mut readings = probe.several(operations, SLICES, 500_000_000)?;
             let has_children = probe.conversation.children() != before;
             if has_children {
-                probe.with_children = true;
+                probe.around = Around::Tree;
                 readings = probe.several(operations, SLICES, 500_000_000)?;
             }
             let is_known = readings.iter().all(|reading| reading.cpu_ns.is_some());
@@ -377,7 +374,7 @@ struct Probe<'a> {
     probes: &'a Probes<'a>,
     program: usize,
     conversation: Conversation,
-    with_children: bool,
+    around: Around,
     /// What an operation took in the slice before; `None` before the first.
     operation_ns: Option<f64>,
 }
@@ -391,10 +388,7 @@ impl Probe<'_> {
             None => limits.start_ns.max(limits.slice_ns),
         };
         let (request, interrupted) = (Request::of(operations), self.probes.interrupted);
-        let done = match self.with_children {
-            true => self.conversation.slice_with_children(&request, limit_ns, interrupted),
-            false => self.conversation.slice(&request, limit_ns, interrupted),
-        };
+        let done = self.conversation.slice(&request, self.around, limit_ns, interrupted);
         let reading = done.map_err(|fault| AbError::of(setup, self.program, fault))?;
         self.operation_ns = Some(reading.took_ns as f64 / operations as f64);
         Ok(reading)

@@ -4,8 +4,8 @@
 //! its first match where that is its output.
 
 use iolens_programs::{
-    Charged, Prepared, Process, ProgramFault, ProgramPlace, Reading, UserProgram, describe_end,
-    facts, find_program, protocol, sha256_of,
+    Around, Charged, Prepared, Process, ProgramFault, ProgramFile, ProgramPlace, Reading,
+    UserProgram, describe_end, find_program, protocol, sha256_of,
 };
 use std::fs::File;
 use std::io::Seek;
@@ -15,7 +15,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use iolens_model::ab::AbProgramFacts;
 use iolens_model::shell;
 use iolens_sys::errno::Errno;
 use iolens_sys::{clock, file};
@@ -132,7 +131,7 @@ pub(crate) fn calibrate(
         rounds: u32::try_from(rounds).unwrap_or(1),
         warm_slices: 0,
         placement,
-        with_children: false,
+        around: Around::Process,
         cpu_unknown: vec![None; expected_ns.len()],
         expected_ns,
         asking_ns: vec![None; setup.programs.len()],
@@ -143,7 +142,7 @@ pub(crate) fn calibrate(
 /// What starting the smallest program takes; `None` where there is none.
 fn time_of_true(setup: &AbSetup, draws: &mut Draws, interrupted: &dyn Fn() -> bool) -> Option<u64> {
     let argv = vec!["true".to_owned()];
-    let program = UserProgram { name: "true".to_owned(), facts: facts(&argv).ok()?, argv };
+    let program = UserProgram { name: "true".to_owned(), file: ProgramFile::of(&argv).ok()?, argv };
     let alone = AbSetup { prepare: None, input: None, ..setup.clone() };
     let mut stage = Stage::new(&alone, &program, setup.limits.first_run_ns).ok()?;
     stage.usual(draws, interrupted).ok().map(|usual| usual.fastest_ns)
@@ -233,7 +232,7 @@ impl<'a> Stage<'a> {
         let files = [input.as_fd(), self.output.as_fd()];
         let mut prepared = Prepared::new(self.program, self.setup.place, draws.seed(), &files)?;
         let begin_ns = clock::monotonic_ns();
-        let process = prepared.begin_timed(&self.program.facts)?;
+        let process = prepared.begin_timed(&self.program.file)?;
         let deadline_ns = begin_ns.saturating_add(self.limit_ns);
         if !process.ends_by(deadline_ns, interrupted) {
             return Err(self.did_not_end(when, &process, interrupted));
@@ -332,16 +331,15 @@ impl<'a> Stage<'a> {
         let failed = |why: &str| ProgramFault::NotStarted(format!("--prepare `{command}` {why}"));
         let name = words.first().ok_or_else(|| failed("is empty: name a program"))?;
         let found = find_program(name).map_err(|why| failed(&format!("is not there: {why}")))?;
-        let path = found.display().to_string();
-        let facts = AbProgramFacts { path, sha256: String::new(), is_elf: false, links: vec![] };
-        let program = UserProgram { name: name.clone(), argv: words.to_vec(), facts };
+        let file = ProgramFile { path: found.display().to_string(), is_elf: false };
+        let program = UserProgram { name: name.clone(), argv: words.to_vec(), file };
         self.empty_output()?;
         let null = File::open("/dev/null").map_err(|e| {
             ProgramFault::System(format!("cannot open /dev/null: {}", Errno::from(e)))
         })?;
         let files = [null.as_fd(), self.output.as_fd()];
         let mut prepared = Prepared::new(&program, ProgramPlace::InPlace, draws.seed(), &files)?;
-        let process = prepared.begin_timed(&program.facts)?;
+        let process = prepared.begin_timed(&program.file)?;
         let deadline_ns = clock::monotonic_ns().saturating_add(self.setup.limits.first_run_ns);
         if !process.ends_by(deadline_ns, interrupted) {
             return match interrupted() {

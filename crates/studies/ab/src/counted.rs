@@ -57,5 +57,5 @@ fn traced(setup: &AbSetup, program: usize) -> Result<Program, Errno> {
     let errors = file::in_memory("iolens-errors")?;
     let seed = Seed::of(0).to_string();
     let environment = environment(&seed, setup.mode == AbMode::Loop);
-    Program::with(program.facts.path.as_ref(), &argv, errors, &environment)
+    Program::with(program.file.path.as_ref(), &argv, errors, &environment)
 }

@@ -3,7 +3,7 @@
 use iolens_model::ab::AbArm;
 use iolens_model::outcome::ArmFact;
 use iolens_programs::{
-    Charged, Conversation, ProgramFault, Reading, Request, TreeCharged, finish, hex,
+    Around, Charged, Conversation, ProgramFault, Reading, Request, TreeCharged, finish, hex,
 };
 use sha2::{Digest, Sha256};
 
@@ -117,11 +117,7 @@ impl Turns<'_> {
         let expected_ns = self.layout.expected_ns.get(self.programs[arm]).copied().unwrap_or(0);
         let limit_ns = self.setup.limits.of_slice(expected_ns);
         let talk = self.arms[arm].talk.as_mut()?;
-        let done = match self.layout.with_children {
-            true => talk.slice_with_children(request, limit_ns, self.interrupted),
-            false => talk.slice(request, limit_ns, self.interrupted),
-        };
-        match done {
+        match talk.slice(request, self.layout.around, limit_ns, self.interrupted) {
             Ok(reading) => {
                 self.arms[arm].sums.add(reading.answer.sum.as_deref());
                 Some(reading)
@@ -167,8 +163,8 @@ impl Turns<'_> {
         for turn in &mut self.arms {
             if let Some(talk) = &mut turn.talk {
                 turn.before = talk.charged();
-                let counts = self.layout.with_children;
-                turn.tree_before = counts.then(|| talk.charged_with_children()).flatten();
+                let with_children = self.layout.around == Around::Tree;
+                turn.tree_before = with_children.then(|| talk.charged_with_children()).flatten();
             }
         }
         self.course.slices.reserve(self.arms.len() * self.layout.rounds as usize);
@@ -186,6 +182,9 @@ impl Turns<'_> {
         let seq = self.course.slices.len();
         let is_known = self.layout.cpu_unknown.get(self.programs[arm]).is_none_or(Option::is_none);
         let cpu_ns = reading.cpu_ns.filter(|_| is_known);
+        if is_known && cpu_ns.is_none() && self.layout.around == Around::Tree {
+            self.course.with_new_children.insert(self.programs[arm]);
+        }
         let operations = self.layout.operations;
         self.course.slices.push(slice_outcome((seq, round, arm), operations, reading, cpu_ns));
         let turn = &mut self.arms[arm];
@@ -206,9 +205,9 @@ impl Turns<'_> {
     fn keep(&mut self, arm: usize) -> Option<Conversation> {
         let turn = &mut self.arms[arm];
         let mut talk = turn.talk.take()?;
-        let ticks = match self.layout.with_children {
-            false => talk.charged().since(&turn.before).ticks,
-            true => {
+        let ticks = match self.layout.around {
+            Around::Process => talk.charged().since(&turn.before).ticks,
+            Around::Tree => {
                 let both = talk.charged_with_children().zip(turn.tree_before.take());
                 both.and_then(|(now, then)| now.since(&then)).map(|spent| spent.ticks)
             }

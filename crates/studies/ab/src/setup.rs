@@ -2,7 +2,7 @@
 
 use iolens_model::ab::AbMode;
 use iolens_model::arm::{Arm, Role};
-use iolens_programs::{ProgramLimits, ProgramPlace, UserProgram};
+use iolens_programs::{Around, ProgramLimits, ProgramPlace, UserProgram};
 
 /// Which programs have a hidden second copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +95,8 @@ pub struct AbLayout {
     pub placement: AbPlacement,
     /// What a slice takes, ns, of each program.
     pub expected_ns: Vec<u64>,
-    /// Whether slices are charged with what children do, of all programs: one has such that work.
-    pub with_children: bool,
+    /// What is read around slices, of all programs: with children where one has such that work.
+    pub around: Around,
     /// What asking for a slice takes, ns, of each program; `None` where its operations are too long
     /// to tell.
     pub asking_ns: Vec<Option<u64>>,

@@ -1,5 +1,7 @@
 //! What came of a trial, as plain data.
 
+use std::collections::BTreeSet;
+
 use iolens_engine::environment::Before;
 use iolens_model::ab::AbArm;
 use iolens_model::arm::{Arm, ArmOutcome};
@@ -17,6 +19,10 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::setup::{AbLayout, AbPlacement, AbSetup};
+
+/// Why the CPU time of a program is not known that did nothing of the kind before the trials.
+const NEW_CHILDREN: &str =
+    "started or ended child processes in slices, whose CPU time is not known";
 
 /// What came of a trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -224,6 +230,8 @@ pub(crate) struct Course {
     pub(crate) arms: Vec<AbArmTrial>,
     pub(crate) slices: Vec<SliceOutcome>,
     pub(crate) arm_facts: Vec<ArmFact>,
+    /// Programs of which children came or went in slices where none did before.
+    pub(crate) with_new_children: BTreeSet<usize>,
 }
 
 impl Course {
@@ -231,7 +239,8 @@ impl Course {
     pub(crate) fn none(setup: &AbSetup) -> Course {
         let begun = |(arm, _)| AbArmTrial { arm, fault: None, ab: AbArm::default() };
         let arms = setup.arms().into_iter().map(begun).collect();
-        Course { arms, slices: Vec::new(), arm_facts: Vec::new() }
+        let with_new_children = BTreeSet::new();
+        Course { arms, slices: Vec::new(), arm_facts: Vec::new(), with_new_children }
     }
 
     /// Ends an arm, unless something else has before.
@@ -271,9 +280,10 @@ pub(crate) fn within(
     let duration_ns = clock::monotonic_ns() - begin_ns;
     let cpus = pinned.as_ref().map(|pinned| pinned.cpus().to_vec()).unwrap_or_default();
     drop(pinned);
-    let unknown = layout.cpu_unknown.iter().zip(&setup.programs);
-    let not_measured = unknown.filter_map(|(why, program)| {
-        let why = format!("`{}` {}", program.name, why.as_ref()?);
+    let not_measured = setup.programs.iter().enumerate().filter_map(|(nth, program)| {
+        let before = layout.cpu_unknown.get(nth).and_then(Option::as_deref);
+        let here = course.with_new_children.contains(&nth).then_some(NEW_CHILDREN);
+        let why = format!("`{}` {}", program.name, before.or(here)?);
         Some(NotMeasured { metric: "task_clock".to_owned(), why })
     });
     let not_measured = not_measured.collect();

@@ -11,8 +11,8 @@ use iolens_model::copy::External;
 use iolens_model::file::{FileCounts, PROGRAM_READ_BYTES};
 use iolens_model::trial::Trial;
 use iolens_programs::{
-    Answered, BeforeSlice, Beside, Conversation, ProgramLimits, ProgramPlace, Request, Seed,
-    TreeCharged, UserProgram,
+    Answered, Around, BeforeSlice, Beside, Conversation, ProgramFile, ProgramLimits, ProgramPlace,
+    Request, Seed, UserProgram,
 };
 use iolens_sys::affinity;
 use iolens_sys::errno::Errno;
@@ -75,7 +75,7 @@ pub(crate) struct LoopedProgram<'a> {
     read_before: Option<ReadSoFar>,
     /// By its system calls, in all slices.
     read_bytes: Option<u64>,
-    before: Option<(BeforeSlice, Option<TreeCharged>)>,
+    before: Option<BeforeSlice>,
     answered: Option<Answered>,
     slices: u64,
     cpu_ns: u64,
@@ -191,8 +191,8 @@ fn user_program(name: &str, argv: &[Vec<u8>]) -> Result<UserProgram, Trouble> {
     let argv: Vec<String> = words.collect::<Result<_, _>>().map_err(|_| {
         Trouble::refused(format!("`{name}` cannot be told of a file whose name is not UTF-8"))
     })?;
-    let facts = iolens_programs::facts(&argv).map_err(|why| Trouble::refused(why.to_string()))?;
-    Ok(UserProgram { name: name.to_owned(), argv, facts })
+    let file = ProgramFile::of(&argv).map_err(|why| Trouble::refused(why.to_string()))?;
+    Ok(UserProgram { name: name.to_owned(), argv, file })
 }
 
 impl Sender for LoopedProgram<'_> {
@@ -205,11 +205,10 @@ impl Sender for LoopedProgram<'_> {
         if own == 0 {
             return Ok(());
         }
-        let ready = self.talk.prepare(&self.request, self.limit_ns, &|| false);
-        let before = ready.map_err(|fault| self.failed(fault))?;
+        let ready = self.talk.prepare(&self.request, Around::Tree, self.limit_ns, &|| false);
+        self.before = Some(ready.map_err(|fault| self.failed(fault))?);
         self.talk.trim_errors();
         self.read_before = self.read_so_far();
-        self.before = Some((before, TreeCharged::of(self.talk.id())));
         Ok(())
     }
 
@@ -249,17 +248,14 @@ impl Sender for LoopedProgram<'_> {
 
     fn conclude(&mut self) -> Result<(), Trouble> {
         let done = self.before.take().zip(self.answered.take());
-        let Some(((before, charged), answered)) = done else { return Ok(()) };
+        let Some((before, answered)) = done else { return Ok(()) };
         let reading = self.talk.account(before, answered);
-        let after = TreeCharged::of(self.talk.id());
-        let spent = after.zip(charged).and_then(|(after, before)| after.since(&before));
-        let cpu_ns = spent.map(|spent| spent.cpu_ns);
         self.note_reading();
         if let Some((receiver, lane)) = self.far.filter(|_| self.slices < 2) {
             // The kernel lets a send buffer grow while there is much to send (tcp(7)).
             self.facts = socket::facts(self.talk.id(), receiver, lane);
         }
-        self.note_cpu(reading.idle_cpu_ns, cpu_ns)
+        self.note_cpu(reading.own_idle_cpu_ns, reading.cpu_ns)
     }
 
     fn tally(&self) -> Tally {

@@ -32,38 +32,31 @@ pub(super) fn open_senders<'a>(
     let trial = crew.trial;
     let mut senders: Vec<Option<Armed<'a>>> = trial.arms.iter().map(|_| None).collect();
     for arm in trial.arms_as_they_run() {
-        let opened = match (&trial.cell.setting, trial.program(arm)) {
-            (Setting::File(_) | Setting::Syscall(_), Some(program)) => {
-                open_looped(crew, program, thread, arm)
-            }
-            (setting, _) => open_arm(crew, setting, thread, arm),
-        };
-        senders[arm] = Some(opened.inspect_err(|_| {
+        senders[arm] = Some(open_arm(crew, thread, arm).inspect_err(|_| {
             *current = trial.slices.iter().position(|slice| slice.arm == arm);
         })?);
     }
     Ok(senders.into_iter().flatten().collect())
 }
 
-/// This thread's end of an arm of ours, or of a program that sends.
-fn open_arm<'a>(
-    crew: &Crew<'a>,
-    setting: &'a Setting,
-    thread: usize,
-    arm: usize,
-) -> Result<Armed<'a>, Stop> {
+/// This thread's end of an arm, which is a program of the user's or one of our methods.
+fn open_arm<'a>(crew: &Crew<'a>, thread: usize, arm: usize) -> Result<Armed<'a>, Stop> {
     let trial = crew.trial;
-    match setting {
-        Setting::Net(net) => open_sender(crew, net, thread, arm),
-        Setting::Syscall(_) => open_call(trial, arm),
-        Setting::File(_) | Setting::Write(_) => open_engine(crew, thread, arm),
-        Setting::Copy(_) => open_copier(crew, thread, arm),
-        Setting::Server(_) => Err(Stop::cause("a server is a worker of its own".to_owned())),
-        Setting::Ab(_) => Err(Stop::cause("a program of `ab` has no worker".to_owned())),
+    match (&trial.cell.setting, trial.program(arm)) {
+        (Setting::Net(_), Some(program)) => open_program(crew, program, thread, arm),
+        (Setting::File(_) | Setting::Syscall(_), Some(program)) => {
+            open_looped(crew, program, thread, arm)
+        }
+        (Setting::Net(net), None) => open_sender(crew, net, thread, arm),
+        (Setting::Syscall(_), None) => open_call(trial, arm),
+        (Setting::File(_), None) | (Setting::Write(_), _) => open_engine(crew, thread, arm),
+        (Setting::Copy(_), _) => open_copier(crew, thread, arm),
+        (Setting::Server(_), _) => Err(Stop::cause("a server is a worker of its own".to_owned())),
+        (Setting::Ab(_), _) => Err(Stop::cause("a program of `ab` has no worker".to_owned())),
     }
 }
 
-/// This thread's sender of an arm of `net`.
+/// This thread's sender of a method of `net`.
 fn open_sender<'a>(
     crew: &Crew<'a>,
     net: &NetSetting,
@@ -71,9 +64,6 @@ fn open_sender<'a>(
     arm: usize,
 ) -> Result<Armed<'a>, Stop> {
     let trial = crew.trial;
-    if let Some(program) = trial.program(arm) {
-        return open_program(crew, program, thread, arm);
-    }
     let id = &trial.arms[arm].primitive;
     let entry = registry::find(id)
         .ok_or_else(|| Stop::cause(format!("this build knows no primitive `{id}`")))?;
@@ -92,7 +82,7 @@ fn open_sender<'a>(
     Ok((Some(Way::of(entry)), sender))
 }
 
-/// A program of the user's, which the first thread has for all.
+/// A program of the user's in `net`, which the first thread has for all.
 fn open_program<'a>(
     crew: &Crew<'a>,
     program: &'a External,

@@ -4,6 +4,7 @@ use iolens_model::secret;
 use iolens_stats::ab::{AbHistory, AbNamed, AbRow, AbSeries, AbStep, AbVerdict};
 use serde_json::{Value, json};
 
+use super::super::compare::with_judged;
 use super::super::json::pair;
 
 /// Names the form; a change that breaks readers raises the number.
@@ -65,14 +66,9 @@ fn row(series: &AbSeries, row: &AbRow) -> Value {
 }
 
 fn step(series: &AbSeries, step: &AbStep) -> Value {
-    json!({
+    let runs = json!({
         "since": step.since.and_then(|since| series.rows.get(since)).map(|row| &row.run),
         "same_file": step.is_one_file,
-        "change": step.change,
-        "interval": step.pointwise.map(pair),
-        "simultaneous": step.simultaneous.map(pair),
-        "verdict": step.verdict.word(),
-        "reason": step.reason,
-        "layout_allowance": step.layout_allowance,
-    })
+    });
+    with_judged(runs, &step.judged)
 }

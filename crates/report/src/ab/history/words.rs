@@ -3,8 +3,8 @@
 use iolens_document::{Answer, Label, Text};
 use iolens_model::moment;
 use iolens_stats::ab::{
-    AbChangeReason, AbHistory, AbLeftOut, AbLeftOutWhy, AbReason, AbRow, AbSeries, AbStep,
-    AbUnusable, AbVerdict,
+    AbChangeReason, AbHistory, AbJudgedChange, AbLeftOut, AbLeftOutWhy, AbReason, AbRow, AbSeries,
+    AbStep, AbUnusable, AbVerdict,
 };
 use iolens_stats::analysis::Interval;
 
@@ -17,22 +17,23 @@ const GROUPS_TOLD: usize = 4;
 
 /// Steps beyond the threshold, the largest first.
 pub(super) fn beyond(series: &AbSeries) -> Vec<(&AbRow, &AbStep)> {
-    let mut all: Vec<_> = series.steps().filter(|(_, step)| step.is_beyond()).collect();
-    all.sort_by(|(_, a), (_, b)| size(b).total_cmp(&size(a)));
+    let mut all: Vec<_> = series.steps().filter(|(_, step)| step.judged.is_beyond()).collect();
+    all.sort_by(|(_, a), (_, b)| size(&b.judged).total_cmp(&size(&a.judged)));
     all
 }
 
-/// How large a step is, either way.
-fn size(step: &AbStep) -> f64 {
-    step.change.map_or(0.0, |change| change.ln_1p().abs())
+/// How large a change is, either way.
+fn size(judged: &AbJudgedChange) -> f64 {
+    judged.change.map_or(0.0, |change| change.ln_1p().abs())
 }
 
 /// What one wants to know: which step changed, by how much, how sure.
 pub(super) fn sentence(series: &AbSeries) -> Vec<String> {
     let name = &series.arm.name;
-    let steps: Vec<&AbStep> = series.steps().map(|(_, step)| step).collect();
-    let whole = series.overall.as_ref();
-    let rest: Vec<&AbStep> = steps.iter().copied().filter(|step| !step.is_beyond()).collect();
+    let steps: Vec<&AbJudgedChange> = series.steps().map(|(_, step)| &step.judged).collect();
+    let whole = series.overall.as_ref().map(|whole| &whole.judged);
+    let rest: Vec<&AbJudgedChange> =
+        steps.iter().copied().filter(|step| !step.is_beyond()).collect();
     if steps.is_empty() {
         return vec![format!("{name} has no two runs that can be compared")];
     }
@@ -93,8 +94,8 @@ fn are_more(n: usize, noun: &str) -> String {
 
 /// `SLOWER by more than 3% (+4.5% [+3.5, +5.5]) with run 77aa0011 of 2026-11-26`.
 fn event(row: &AbRow, step: &AbStep) -> String {
-    let said = format!("{} with run {} of {}", claim(step), row.run, day(row));
-    match (step.is_one_file, step.verdict) {
+    let said = format!("{} with run {} of {}", claim(&step.judged), row.run, day(row));
+    match (step.is_one_file, step.judged.verdict) {
         (true, _) => format!("{said}, which has the same file: something else changed"),
         (false, AbVerdict::Build) => format!("{said}: linking the same source again can do that"),
         (false, _) => said,
@@ -106,7 +107,7 @@ fn day(row: &AbRow) -> String {
 }
 
 /// `SLOWER by more than 3% (+4.5% [+3.5, +5.5])`.
-fn claim(step: &AbStep) -> String {
+fn claim(step: &AbJudgedChange) -> String {
     let is_faster = step.change.is_some_and(|change| change < 0.0);
     let numbers = numbers(step);
     match (&step.reason, step.verdict) {
@@ -121,14 +122,14 @@ fn claim(step: &AbStep) -> String {
     }
 }
 
-fn numbers(step: &AbStep) -> String {
+fn numbers(step: &AbJudgedChange) -> String {
     let value = step.change.map_or_else(|| "no number".to_owned(), signed);
     let interval = step.simultaneous.map(|interval| format!(" {}", bracket(interval)));
     format!("{value}{}", interval.unwrap_or_default())
 }
 
 /// What is said of two runs without a step beyond the threshold.
-fn single(series: &AbSeries, step: &AbStep) -> String {
+fn single(series: &AbSeries, step: &AbJudgedChange) -> String {
     let numbers = numbers(step);
     match step.verdict {
         AbVerdict::Equivalent if !series.is_chain => format!(
@@ -140,12 +141,12 @@ fn single(series: &AbSeries, step: &AbStep) -> String {
     }
 }
 
-fn first_to_last(series: &AbSeries, whole: &AbStep) -> String {
+fn first_to_last(series: &AbSeries, whole: &AbJudgedChange) -> String {
     let what = if series.is_chain { "all steps together" } else { "first run to last" };
     format!("{what}: {}, {}", numbers(whole), whole.verdict.word())
 }
 
-fn others(rest: &[&AbStep], delta: f64) -> Option<String> {
+fn others(rest: &[&AbJudgedChange], delta: f64) -> Option<String> {
     let steps = match rest.len() {
         0 => return None,
         1 => "the other step".to_owned(),
@@ -155,7 +156,7 @@ fn others(rest: &[&AbStep], delta: f64) -> Option<String> {
 }
 
 /// `3 EQUIVALENT within 3%, 1 INCONCLUSIVE (up to 6.1% is possible)`.
-fn counted(steps: &[&AbStep], delta: f64) -> String {
+fn counted(steps: &[&AbJudgedChange], delta: f64) -> String {
     let of = |verdict: AbVerdict| steps.iter().filter(|step| step.verdict == verdict).count();
     let words = [
         (AbVerdict::Equivalent, format!("EQUIVALENT within {}", percent(delta))),
@@ -175,7 +176,7 @@ fn counted(steps: &[&AbStep], delta: f64) -> String {
 }
 
 /// How large a step may be that is not shown to be equivalent, either way.
-fn hidden(steps: &[&AbStep]) -> Option<String> {
+fn hidden(steps: &[&AbJudgedChange]) -> Option<String> {
     let open = steps.iter().filter(|step| step.verdict != AbVerdict::Equivalent);
     let ends = open.filter_map(|step| step.simultaneous);
     let most = ends.map(|interval| interval.low.abs().max(interval.high.abs()));
@@ -207,7 +208,8 @@ pub(super) fn sentences(history: &AbHistory, label: &dyn Fn(&AbSeries) -> String
 }
 
 fn has_changed(series: &AbSeries) -> bool {
-    series.overall.as_ref().is_some_and(AbStep::is_beyond) || !beyond(series).is_empty()
+    series.overall.as_ref().is_some_and(|whole| whole.judged.is_beyond())
+        || !beyond(series).is_empty()
 }
 
 /// `SLOWER with run 77aa0011 of 2026-11-26: 3 of 4 series, by up to +5.9%`: the largest steps of
@@ -220,7 +222,7 @@ fn together(all: &[AbSeries]) -> Vec<String> {
         let Some((row, step)) = largest.or(series.overall.as_ref().map(|step| (None, step))) else {
             continue;
         };
-        let (verdict, change) = (step.verdict, step.change.unwrap_or(0.0));
+        let (verdict, change) = (step.judged.verdict, step.judged.change.unwrap_or(0.0));
         let run = |row: Option<&AbRow>| row.map(|row| row.run.clone());
         match alike.iter_mut().find(|(of, at, _)| *of == verdict && run(*at) == run(row)) {
             Some((.., changes)) => changes.push(change),
@@ -249,8 +251,8 @@ fn told_shortly(others: &[&AbSeries], all: usize) -> Option<String> {
     if others.is_empty() {
         return None;
     }
-    let steps: Vec<&AbStep> =
-        others.iter().flat_map(|series| series.steps().map(|(_, step)| step)).collect();
+    let steps: Vec<&AbJudgedChange> =
+        others.iter().flat_map(|series| series.steps().map(|(_, step)| &step.judged)).collect();
     let delta = others.iter().map(|series| series.delta).fold(0.0, f64::max);
     let of = match others.len() {
         n if n == all => format!("no step of the {all} series is"),
@@ -277,7 +279,7 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
             list(&hosts)
         ));
     }
-    let layout = steps().filter_map(|(_, step)| step.layout_allowance);
+    let layout = steps().filter_map(|(_, step)| step.judged.layout_allowance);
     let layout = layout.reduce(f64::max).filter(|allowance| *allowance >= 5e-4);
     said.extend(layout.map(|allowance| {
         format!(
@@ -328,7 +330,7 @@ pub(super) fn trust(history: &AbHistory) -> Option<Answer> {
         return Some(Answer::of(Label::Trust, [said.to_owned(), checked]));
     }
     let repeats = steps().filter(|(_, step)| step.is_one_file);
-    let changes: Vec<f64> = repeats.filter_map(|(_, step)| step.change).collect();
+    let changes: Vec<f64> = repeats.filter_map(|(_, step)| step.judged.change).collect();
     let low = changes.iter().copied().reduce(f64::min);
     let said = match low.zip(changes.iter().copied().reduce(f64::max)) {
         Some((only, _)) if changes.len() == 1 => {
@@ -387,7 +389,7 @@ pub(super) fn next(history: &AbHistory, is_short: bool) -> Answer {
         let (row, step) = beyond(series).into_iter().next()?;
         Some((series, row, step))
     });
-    let largest = of_series.max_by(|(.., a), (.., b)| size(a).total_cmp(&size(b)));
+    let largest = of_series.max_by(|(.., a), (.., b)| size(&a.judged).total_cmp(&size(&b.judged)));
     let largest = largest.map(|(series, row, step)| {
         let before = step.since.and_then(|since| series.rows.get(since));
         let command = match before {

@@ -98,8 +98,8 @@ fn compared(a: &Made, b: &Made) -> Result<AbComparison, AbRefused> {
     compare(&AbSide { header: &a.0, analysis: &a.1 }, &AbSide { header: &b.0, analysis: &b.1 })
 }
 
-fn change(a: &Made, b: &Made) -> AbChange {
-    compared(a, b).unwrap().settings.remove(0).changes.remove(0)
+fn change(a: &Made, b: &Made) -> AbJudgedChange {
+    compared(a, b).unwrap().settings.remove(0).changes.remove(0).judged
 }
 
 /// So many values that have this mean and lie a step to either side.
@@ -118,7 +118,8 @@ pub(in crate::ab) fn near(value: f64, expect: f64) {
 fn the_difference_of_trials_has_both_errors_in_quadrature() {
     let a = made("a", AbMode::Loop, &around(0.05f64.ln_1p(), 0.01, 12));
     let b = made("b", AbMode::Loop, &around(0.02f64.ln_1p(), 0.02, 12));
-    let change = change(&a, &b);
+    let comparison = compared(&a, &b).unwrap();
+    let AbChange { sides, judged: change, .. } = &comparison.settings[0].changes[0];
     near(change.change.unwrap(), 1.02 / 1.05 - 1.0);
     let half = |step: f64| 2.200_99 * step / 11f64.sqrt();
     let both = half(0.01).hypot(half(0.02));
@@ -126,8 +127,8 @@ fn the_difference_of_trials_has_both_errors_in_quadrature() {
     near(interval.low.ln_1p(), (1.02f64 / 1.05).ln() - both);
     near(interval.high.ln_1p(), (1.02f64 / 1.05).ln() + both);
     assert_eq!((change.simultaneous, change.verdict), (Some(interval), AbVerdict::Small));
-    assert_eq!(change.sides.each_ref().map(|side| side.units), [12, 12]);
-    near(change.sides[0].change.unwrap(), 0.05);
+    assert_eq!(sides.each_ref().map(|side| side.units), [12, 12]);
+    near(sides[0].change.unwrap(), 0.05);
 }
 
 /// Of 30 rounds the 10th from either end bound 95 %. Those of
@@ -249,7 +250,7 @@ fn nothing_is_equivalent_to_what_is_noisy() {
 fn a_run_against_itself_has_not_changed() {
     let a = made("a", AbMode::Loop, &around(0.05, 0.2, 12));
     let comparison = compared(&a, &a).unwrap();
-    let change = &comparison.settings[0].changes[0];
+    let change = &comparison.settings[0].changes[0].judged;
     assert_eq!(change.simultaneous, Some(Interval { low: 0.0, high: 0.0 }));
     assert_eq!((change.change, change.verdict), (Some(0.0), AbVerdict::Equivalent));
     assert_eq!(comparison.warnings, [AbWarning::SameRun]);
@@ -296,7 +297,7 @@ fn runs_of_other_baselines_are_refused_with_what_differs() {
     let mut other = made("b", AbMode::Loop, &around(0.0, 0.004, 12));
     let Axes::Ab(axes) = &mut other.run.header.plan.axes else { panic!() };
     axes.programs[1].name = "pr2".to_owned();
-    assert_eq!(change(&a, &other).arms, ["pr", "pr2"]);
+    assert_eq!(compared(&a, &other).unwrap().settings[0].changes[0].arms, ["pr", "pr2"]);
     let Axes::Ab(axes) = &mut other.run.header.plan.axes else { panic!() };
     axes.programs.push(External { name: "third".to_owned(), argv: vec!["x".to_owned()] });
     assert_eq!(compared(&a, &other).unwrap_err().differs, AbDiffers::Arms);
@@ -372,7 +373,7 @@ proptest! {
         let (a, mut b) = (made("a", mode, &a), made("b", mode, &b));
         b.run.header.plan.delta = delta;
         for change in compared(&a, &b).unwrap().changes() {
-            let ends = change.simultaneous.map(|interval| interval.low + interval.high);
+            let ends = change.judged.simultaneous.map(|interval| interval.low + interval.high);
             prop_assert!(ends.is_none_or(|ends| !ends.is_nan()));
         }
     }

@@ -4,7 +4,9 @@
 //! independent runs add in quadrature, each side by itself (MOVER): the sum is at its lowest where
 //! all are low.
 
-use super::super::compare::{AbChangeReason, Rules, contrast, is_finite, is_one_machine, noise};
+use super::super::compare::{
+    AbChangeReason, AbJudgedChange, Rules, contrast, is_finite, is_one_machine, noise,
+};
 use super::super::verdict::Bounds;
 use super::super::{AbContrast, AbVerdict, change, changes};
 use super::{AbJoinedSeries, AbSeries, AbStanding, AbStep, Known, widest_delta};
@@ -61,12 +63,14 @@ impl Total<'_> {
         Some(AbStep {
             since: None,
             is_one_file: false,
-            change: Some(change(centre)).filter(|change| change.is_finite()),
-            pointwise: at(0.05).map(changes),
-            simultaneous: Some(changes(interval)),
-            layout_allowance: self.allowance,
-            verdict,
-            reason: AbChangeReason::Rule(reason),
+            judged: AbJudgedChange {
+                change: Some(change(centre)).filter(|change| change.is_finite()),
+                pointwise: at(0.05).map(changes),
+                simultaneous: Some(changes(interval)),
+                layout_allowance: self.allowance,
+                verdict,
+                reason: AbChangeReason::Rule(reason),
+            },
         })
     }
 }
@@ -77,12 +81,14 @@ fn without_interval(contrast: &AbContrast) -> AbStep {
     AbStep {
         since: None,
         is_one_file: false,
-        change: contrast.change,
-        pointwise: contrast.pointwise,
-        simultaneous: None,
-        layout_allowance: contrast.layout_allowance,
-        verdict: AbVerdict::Invalid,
-        reason: AbChangeReason::Unusable { unusable: [None, Some(why)] },
+        judged: AbJudgedChange {
+            change: contrast.change,
+            pointwise: contrast.pointwise,
+            simultaneous: None,
+            layout_allowance: contrast.layout_allowance,
+            verdict: AbVerdict::Invalid,
+            reason: AbChangeReason::Unusable { unusable: [None, Some(why)] },
+        },
     }
 }
 

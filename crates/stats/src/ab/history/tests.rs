@@ -11,7 +11,7 @@ use super::*;
 use crate::ab::compare::tests::{Made, around, at_look, made, made_of, near, run};
 use crate::ab::simulation::{FEW, MANY, Share, noisy_trial};
 use crate::ab::tests::trial;
-use crate::ab::{AbLook, AbReason, AbTrial, AbUnit};
+use crate::ab::{AbLook, AbReason, AbTrial, AbUnit, AbVerdict};
 use crate::simulation::Normal;
 
 const DAY: u64 = 86_400_000_000_000;
@@ -36,7 +36,7 @@ fn whole_history(runs: &[Made]) -> AbHistory {
 }
 
 fn verdicts(series: &AbSeries) -> Vec<AbVerdict> {
-    series.steps().map(|(_, step)| step.verdict).collect()
+    series.steps().map(|(_, step)| step.judged.verdict).collect()
 }
 
 /// A run whose arm takes so much more, give or take a step.
@@ -54,14 +54,14 @@ fn all_steps_and_the_whole_span_are_one_family() {
     assert_eq!(history.claims, 4);
     let series = &history.series[0];
     let step = series.rows[1].step.as_ref().unwrap();
-    near(step.change.unwrap(), 1.02 / 1.05 - 1.0);
+    near(step.judged.change.unwrap(), 1.02 / 1.05 - 1.0);
     let half = 2.980_87 * (0.01 / 11f64.sqrt()).hypot(0.01 / 11f64.sqrt());
-    let interval = step.simultaneous.unwrap();
+    let interval = step.judged.simultaneous.unwrap();
     near(interval.low.ln_1p(), (1.02f64 / 1.05).ln() - half);
     near(interval.high.ln_1p(), (1.02f64 / 1.05).ln() + half);
     assert_eq!(verdicts(series), [AbVerdict::Small, AbVerdict::Equivalent, AbVerdict::Equivalent]);
     let overall = series.overall.as_ref().unwrap();
-    assert_eq!((overall.since, overall.verdict), (Some(0), AbVerdict::Small));
+    assert_eq!((overall.since, overall.judged.verdict), (Some(0), AbVerdict::Small));
     assert!(series.rows[0].step.is_none());
 }
 
@@ -83,8 +83,8 @@ fn small_steps_add_up() {
     });
     let history = whole_history(&series_of(runs.collect()));
     let series = &history.series[0];
-    assert!(series.steps().all(|(_, step)| !step.is_beyond()), "{:?}", verdicts(series));
-    assert_eq!(series.overall.as_ref().unwrap().verdict, AbVerdict::Slower);
+    assert!(series.steps().all(|(_, step)| !step.judged.is_beyond()), "{:?}", verdicts(series));
+    assert_eq!(series.overall.as_ref().unwrap().judged.verdict, AbVerdict::Slower);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn steps_go_over_runs_that_cannot_be_used() {
     assert_eq!(rows[1].unusable, Some(AbUnusable::TooFew { units: 10, least: 12 }));
     assert!(rows[1].step.is_none() && rows[1].standing.change.is_some());
     let step = rows[2].step.as_ref().unwrap();
-    assert_eq!((step.since, step.verdict), (Some(0), AbVerdict::Slower));
+    assert_eq!((step.since, step.judged.verdict), (Some(0), AbVerdict::Slower));
     assert_eq!((history.claims, &history.series[0].overall), (1, &None));
 }
 
@@ -228,10 +228,10 @@ fn what_the_steps_of_a_chain_come_to_has_all_their_errors() {
     near(standing.change.unwrap().ln_1p(), ln);
     near(standing.pointwise.unwrap().low.ln_1p(), ln - half(2.200_99, 3.0));
     let overall = series.overall.as_ref().unwrap();
-    near(overall.simultaneous.unwrap().high.ln_1p(), ln + half(2.980_87, 3.0));
+    near(overall.judged.simultaneous.unwrap().high.ln_1p(), ln + half(2.980_87, 3.0));
     let step = series.rows[1].step.as_ref().unwrap();
-    near(step.change.unwrap(), 0.03);
-    near(step.simultaneous.unwrap().low.ln_1p(), 1.03f64.ln() - half(2.980_87, 1.0));
+    near(step.judged.change.unwrap(), 0.03);
+    near(step.judged.simultaneous.unwrap().low.ln_1p(), 1.03f64.ln() - half(2.980_87, 1.0));
     let expect = [AbVerdict::Small, AbVerdict::Slower, AbVerdict::Equivalent];
     assert_eq!(verdicts(series), expect.map(|verdict| verdict));
 }
@@ -307,17 +307,20 @@ fn errors(runs: u32) {
     let (mut excluded, mut beyond) = (Share::default(), Share::default());
     series_with(runs, 0.0, |series| {
         let all = || series.steps().map(|(_, step)| step).chain(&series.overall);
-        let holds_none = |step: &AbStep| !step.simultaneous.unwrap().contains(0.0);
+        let holds_none = |step: &AbStep| !step.judged.simultaneous.unwrap().contains(0.0);
         excluded.add(all().any(holds_none));
-        beyond.add(all().any(AbStep::is_beyond));
+        beyond.add(all().any(|step| step.judged.is_beyond()));
     });
     excluded.at_most("a step where there is none", 0.05);
     beyond.at_most("SLOWER or FASTER where nothing changed", 0.001);
 
     let (mut found, mut elsewhere) = (Share::default(), Share::default());
     series_with(runs, 0.05, |series| {
-        let beyond = |row: usize| series.rows[row].step.as_ref().is_some_and(AbStep::is_beyond);
-        found.add(beyond(5) && series.rows[5].step.as_ref().unwrap().verdict == AbVerdict::Slower);
+        let beyond =
+            |row: usize| series.rows[row].step.as_ref().is_some_and(|step| step.judged.is_beyond());
+        found.add(
+            beyond(5) && series.rows[5].step.as_ref().unwrap().judged.verdict == AbVerdict::Slower,
+        );
         elsewhere.add((1..10).any(|row| row != 5 && beyond(row)));
     });
     found.at_least("a step of 5 % is found with the run that has it", 0.95);
@@ -338,8 +341,8 @@ fn errors(runs: u32) {
         assert_eq!((history.claims, history.series[0].rows.len()), (10, 9));
         let all =
             || history.series[0].steps().map(|(_, step)| step).chain(&history.series[0].overall);
-        excluded.add(all().any(|step| !step.simultaneous.unwrap().contains(0.0)));
-        beyond.add(all().any(AbStep::is_beyond));
+        excluded.add(all().any(|step| !step.judged.simultaneous.unwrap().contains(0.0)));
+        beyond.add(all().any(|step| step.judged.is_beyond()));
     }
     excluded.at_most("a step in a chain where there is none", 0.05);
     beyond.at_most("SLOWER or FASTER in a chain where nothing changed", 0.001);
@@ -347,7 +350,7 @@ fn errors(runs: u32) {
     // A step of exactly the threshold is not within it, and not beyond it.
     let (mut equal, mut beyond) = (Share::default(), Share::default());
     series_with(runs, 0.02f64.ln_1p(), |series| {
-        let verdict = series.rows[5].step.as_ref().unwrap().verdict;
+        let verdict = series.rows[5].step.as_ref().unwrap().judged.verdict;
         equal.add(verdict == AbVerdict::Equivalent);
         beyond.add(verdict == AbVerdict::Slower);
     });
@@ -390,7 +393,7 @@ proptest! {
         let history = wanted_history(&runs, &AbWanted { last, ..AbWanted::default() });
         for (row, step) in history.series.iter().flat_map(AbSeries::steps) {
             prop_assert!(row.unusable.is_none());
-            let is_rule = !matches!(&step.reason,
+            let is_rule = !matches!(&step.judged.reason,
                 crate::ab::AbChangeReason::Rule(AbReason::TooFew { .. }));
             prop_assert!(is_rule);
         }

@@ -157,7 +157,7 @@ fn one_that_ends_with_another_status() {
 fn one_that_is_not_there_any_more() {
     let mark = mark();
     let mut programs = vec![script("good", GOOD, &mark), script("bad", GOOD, &mark)];
-    programs[1].facts.path = "/no/such/file".to_owned();
+    programs[1].file.path = "/no/such/file".to_owned();
     let setup = setup(AbMode::Loop, programs);
     let done = trial(&setup, &layout(&setup, 3), 7, &|| false);
     let why = faults(&done)[2].clone().unwrap();

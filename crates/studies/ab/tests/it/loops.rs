@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 
-use iolens_ab::{AbCopies, AbError, AbPlacement, AbPosition, AbTrial, calibrate, trial};
+use iolens_ab::{AbCopies, AbError, AbLayout, AbPlacement, AbPosition, AbTrial, calibrate, trial};
 use iolens_model::ab::AbMode;
 use iolens_model::arm::Role;
 use iolens_model::cell::{Setting, SyscallSetting};
+use iolens_model::outcome::SliceOutcome;
 use iolens_model::status::Status;
 use iolens_model::units::Bytes;
-use iolens_programs::ProgramFault;
+use iolens_programs::{Around, ProgramFault};
 use iolens_sys::fork;
 
 use crate::{GOOD, faults, layout, mark, marked, nothing_is_left_of, script, setup};
@@ -255,7 +256,7 @@ fn children_that_live_through_the_slice_are_charged_to_it() {
     let programs = vec![script("once", &child(1), &mark), script("twice", &child(2), &mark)];
     let setup = setup(AbMode::Loop, programs);
     let found = calibrate(&setup, 1, &|| false).unwrap();
-    assert!(found.with_children && found.cpu_unknown == [None, None], "{found:?}");
+    assert!(found.around == Around::Tree && found.cpu_unknown == [None, None], "{found:?}");
     let done = trial(&setup, &found, 2, &|| false);
     assert_eq!(faults(&done), vec![None; 3]);
     let ratio = cpu_ns(&done, 2) as f64 / cpu_ns(&done, 0) as f64;
@@ -287,6 +288,22 @@ fn the_time_of_children_that_come_and_go_is_not_known() {
         assert!(done.slices.iter().all(|slice| slice.tx.task_clock_ns.is_none() == expect));
         assert_eq!(done.not_measured.len(), usize::from(expect));
     }
+}
+
+#[test]
+fn children_that_come_in_some_trials_only_are_told_of_them() {
+    let mark = mark();
+    let forks = "echo ready; while read n; do /bin/true; echo ok; done";
+    let setup = setup(AbMode::Loop, vec![script("a", GOOD, &mark), script("b", forks, &mark)]);
+    // As it is where they did nothing of the kind before.
+    let found = AbLayout { around: Around::Tree, ..layout(&setup, 3) };
+    let done = trial(&setup, &found, 1, &|| false);
+    assert_eq!(faults(&done), vec![None; 3]);
+    let is_known = |slice: &SliceOutcome| slice.tx.task_clock_ns.is_some();
+    assert!(done.slices.iter().all(|slice| is_known(slice) == (slice.arm < 2)), "{done:?}");
+    let [why] = &done.not_measured[..] else { panic!("{done:?}") };
+    assert_eq!(why.metric, "task_clock");
+    assert!(why.why.starts_with("`b` started or ended child processes"), "{why:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use iolens_ab::{AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbPlacement, AbSetup, AbTrial};
 use iolens_model::ab::AbMode;
-use iolens_programs::{ProgramLimits, ProgramPlace, UserProgram, facts};
+use iolens_programs::{Around, ProgramFile, ProgramLimits, ProgramPlace, UserProgram};
 use iolens_sys::{affinity, clock};
 
 /// Speaks the protocol, and does nothing in a slice.
@@ -29,13 +29,17 @@ fn mark() -> String {
 /// A script, which sees its mark as `$0`.
 fn script(name: &str, text: &str, mark: &str) -> UserProgram {
     let words = ["sh", "-c", text, mark].map(str::to_owned);
-    UserProgram { name: name.to_owned(), facts: facts(&words).unwrap(), argv: words.to_vec() }
+    UserProgram {
+        name: name.to_owned(),
+        file: ProgramFile::of(&words).unwrap(),
+        argv: words.to_vec(),
+    }
 }
 
 /// A word list as a program.
 fn words(name: &str, argv: &[&str]) -> UserProgram {
     let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
-    UserProgram { name: name.to_owned(), facts: facts(&argv).unwrap(), argv }
+    UserProgram { name: name.to_owned(), file: ProgramFile::of(&argv).unwrap(), argv }
 }
 
 fn setup(mode: AbMode, programs: Vec<UserProgram>) -> AbSetup {
@@ -69,7 +73,7 @@ fn layout(setup: &AbSetup, operations: u64) -> AbLayout {
         warm_slices: 1,
         placement: AbPlacement::OneCpu,
         expected_ns: vec![0; setup.programs.len()],
-        with_children: false,
+        around: Around::Process,
         cpu_unknown: vec![None; setup.programs.len()],
         true_ns: None,
     }
