@@ -116,7 +116,12 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, more: f64) -> TrialOutcome
 }
 
 fn counted(like: &TrialOutcome, cell: &Cell, (name, n): (&str, u64)) -> TrialOutcome {
-    let calls = AbCalls { name: "pread64".to_owned(), calls: [n, 11 * n], operations: [1, 11] };
+    let calls = AbCalls {
+        name: "pread64".to_owned(),
+        calls: [n, 11 * n],
+        operations: [1, 11],
+        bytes: None,
+    };
     let ab = AbArm { calls: vec![calls], ..AbArm::default() };
     let arm = ArmOutcome { ab: Some(Box::new(ab)), ..alone::arm(name, Role::Compared) };
     alone::trial(like, cell, 0, vec![arm], Vec::new())
