@@ -6,8 +6,8 @@ use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast};
 use iolens_stats::analysis::Interval;
 use serde_json::{Value, json};
 
-use super::links;
 use super::words::Said;
+use super::{calls, links};
 
 /// Names the form; a change that breaks readers raises the number.
 pub const SCHEMA: &str = "iolens-ab/1";
@@ -93,7 +93,7 @@ fn arm(arm: &AbArmFigures) -> Value {
         "faults_per_operation": arm.op_faults,
         "idle_share": arm.idle_share,
         "stray_lines_per_slice": arm.stray_lines,
-        "calls": arm.calls,
+        "calls": arm.calls.iter().map(calls::json).collect::<Vec<_>>(),
     })
 }
 
