@@ -285,6 +285,11 @@ pub struct AbCalls {
     pub calls: [u64; 2],
     /// Operations of both slices.
     pub operations: [u64; 2],
+    /// Bytes that these calls moved, by what they returned, in both slices; those of the
+    /// protocol's own lines are left out. `None` where they moved none, and in runs that were
+    /// stored before bytes were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<[u64; 2]>,
 }
 
 impl AbCalls {
@@ -292,9 +297,46 @@ impl AbCalls {
     /// itself drop out.
     #[must_use]
     pub fn per_operation(&self) -> f64 {
+        self.growth(self.calls)
+    }
+
+    /// Bytes that they moved per operation, in the same way.
+    #[must_use]
+    pub fn bytes_per_operation(&self) -> f64 {
+        self.growth(self.bytes.unwrap_or_default())
+    }
+
+    fn growth(&self, counts: [u64; 2]) -> f64 {
         let [few, many] = self.operations.map(|n| n as f64);
-        let [before, after] = self.calls.map(|n| n as f64);
+        let [before, after] = counts.map(|n| n as f64);
         if many > few { (after - before) / (many - few) } else { after }
+    }
+}
+
+/// Where a system call moves the bytes whose number it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbByteWay {
+    /// Into the program.
+    Read,
+    /// Out of it.
+    Written,
+    /// From one file to another, past the program.
+    Between,
+}
+
+impl AbByteWay {
+    /// That of the calls of this name; `None` where they return something else than bytes.
+    #[must_use]
+    pub fn of(call: &str) -> Option<AbByteWay> {
+        match call {
+            "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" => {
+                Some(AbByteWay::Read)
+            }
+            "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendto" | "sendmsg"
+            | "vmsplice" => Some(AbByteWay::Written),
+            "splice" | "tee" | "sendfile" | "copy_file_range" => Some(AbByteWay::Between),
+            _ => None,
+        }
     }
 }
 
@@ -315,6 +357,27 @@ mod tests {
             "different_output":false,"ignore_exit":false,"input":null,"prepare":null}"#;
         let axes: AbAxes = serde_json::from_str(axes).unwrap();
         assert!(!axes.links && axes.warm_up.is_none());
+    }
+
+    /// As runs were stored before bytes were counted.
+    #[test]
+    fn calls_that_moved_no_bytes_are_stored_without_them() {
+        let stored = r#"{"name":"futex","calls":[2,22],"operations":[1,11]}"#;
+        let calls: AbCalls = serde_json::from_str(stored).unwrap();
+        assert_eq!((calls.per_operation(), calls.bytes_per_operation()), (2.0, 0.0));
+        assert_eq!(serde_json::to_string(&calls).unwrap(), stored);
+        let calls = AbCalls { bytes: Some([4096, 45_056]), ..calls };
+        assert_eq!(calls.bytes_per_operation(), 4096.0);
+        let stored = serde_json::to_string(&calls).unwrap();
+        assert!(stored.ends_with(r#","bytes":[4096,45056]}"#), "{stored}");
+        assert_eq!(serde_json::from_str::<AbCalls>(&stored).unwrap(), calls);
+    }
+
+    #[test]
+    fn a_whole_command_is_one_operation() {
+        let stored = r#"{"name":"read","calls":[0,7],"operations":[0,1],"bytes":[0,832]}"#;
+        let calls: AbCalls = serde_json::from_str(stored).unwrap();
+        assert_eq!((calls.per_operation(), calls.bytes_per_operation()), (7.0, 832.0));
     }
 
     fn words(line: &str) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Programs of the user's, compared: the screen, the page and the forms for programs of a run of
 //! `ab`. What is shown is an [`AbAnalysis`].
 
+mod calls;
 pub mod compare;
 mod figure;
 pub mod history;

@@ -31,7 +31,7 @@ use crate::errno::Errno;
 use crate::launch::{Program, SignalsBlocked};
 use crate::ptrace::watch::Watch;
 
-pub use call::TracedCall;
+pub use call::{CallInTask, TracedCall};
 
 /// A stop at a system call, with `PTRACE_O_TRACESYSGOOD`.
 const AT_CALL: c_int = libc::SIGTRAP | 0x80;
@@ -51,7 +51,7 @@ pub enum TraceStop {
     /// A call has come back.
     Returns {
         /// Which; `None` for one that was made before it was traced.
-        call: Option<TracedCall>,
+        call: Option<CallInTask>,
         /// What it said; `None` for an error.
         value: Option<u64>,
     },
@@ -89,7 +89,7 @@ pub enum TraceKill {
 pub struct TracedProgram {
     first: pid_t,
     /// Every task, with the call that it is in.
-    tasks: HashMap<pid_t, Option<TracedCall>>,
+    tasks: HashMap<pid_t, Option<CallInTask>>,
     /// The task whose stop was told last: it goes on when the next is asked for.
     stopped: Option<Resumption>,
     ended: Option<i32>,
@@ -230,7 +230,7 @@ impl TracedProgram {
         let mut next = Resumption { task, request: libc::PTRACE_SYSCALL, signal: 0 };
         let mut stop = None;
         match (signal, event) {
-            (AT_CALL, _) => stop = told(call_info(task)?, call),
+            (AT_CALL, _) => stop = told(task, call_info(task)?, call),
             (libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU, EVENT_STOP) => {
                 next.request = libc::PTRACE_LISTEN;
             }
@@ -341,16 +341,18 @@ fn call_info(task: pid_t) -> Result<Option<libc::ptrace_syscall_info>, Errno> {
 
 /// What there is to tell of a call, which is noted as the task's.
 fn told(
+    task: pid_t,
     info: Option<libc::ptrace_syscall_info>,
-    call: &mut Option<TracedCall>,
+    call: &mut Option<CallInTask>,
 ) -> Option<TraceStop> {
     let info = info?;
     match info.op {
         libc::PTRACE_SYSCALL_INFO_ENTRY => {
             // SAFETY: `op` says which part of the union the kernel has filled in.
-            let number = unsafe { info.u.entry.nr };
-            let entered = TracedCall { architecture: info.arch, number };
-            *call = Some(entered);
+            let entry = unsafe { info.u.entry };
+            let entered = TracedCall { architecture: info.arch, number: entry.nr };
+            let task = task.unsigned_abs();
+            *call = Some(CallInTask { call: entered, task, arguments: entry.args });
             Some(TraceStop::Enters(entered))
         }
         libc::PTRACE_SYSCALL_INFO_EXIT => {

@@ -6,8 +6,8 @@ use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast};
 use iolens_stats::analysis::Interval;
 use serde_json::{Value, json};
 
-use super::links;
 use super::words::Said;
+use super::{calls, links};
 
 /// Names the form; a change that breaks readers raises the number.
 pub const SCHEMA: &str = "iolens-ab/1";
@@ -94,7 +94,7 @@ fn arm(arm: &AbArmFigures) -> Value {
         "asking_ns_per_slice": arm.asking_ns,
         "idle_share": arm.idle_share,
         "stray_lines_per_slice": arm.stray_lines,
-        "calls": arm.calls,
+        "calls": arm.calls.iter().map(calls::json).collect::<Vec<_>>(),
     })
 }
 

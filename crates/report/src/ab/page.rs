@@ -10,9 +10,9 @@ use iolens_model::{secret, shell};
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell};
 use iolens_stats::analysis::Interval;
 
-use super::links;
-use super::screen::{Unit, per_operation, place, screen};
+use super::screen::{Unit, place, screen};
 use super::words::{Said, bracket, quantity, signed};
+use super::{calls, links};
 use crate::number::{count, percent};
 use crate::screen::After;
 use crate::sections::{Form, drawn, machine};
@@ -61,7 +61,7 @@ fn heading(run: &Run, analysis: &AbAnalysis) -> String {
 pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Section> {
     let said = Said::of(run);
     let copies = analysis.cells.iter().filter_map(|cell| Some(Node::Table(copies(&said, cell)?)));
-    let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls(cell)?)));
+    let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls::table(cell)?)));
     let links = analysis.cells.iter().filter_map(|cell| links::table(run, &said, cell));
     let asking = Node::facts(analysis.cells.iter().filter_map(asking).collect());
     let analysis_of_all = iolens_stats::analyse(run);
@@ -110,30 +110,6 @@ fn asking(cell: &AbCell) -> Option<Fact> {
     let each: Vec<String> = each.collect();
     let said = format!("{}; it is in these times", each.join("; "));
     (!each.is_empty()).then(|| Fact::new("Asking takes", said))
-}
-
-/// System calls of each arm by name.
-fn calls(cell: &AbCell) -> Option<Table> {
-    let mut names: Vec<&str> =
-        cell.arms.iter().flat_map(|arm| &arm.calls).map(|call| call.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let of = |arm: &AbArmFigures, name: &str| {
-        let call = arm.calls.iter().find(|call| call.name == name);
-        call.map_or_else(
-            || "0".to_owned(),
-            |call| match call.is_exact {
-                true => per_operation(call.per_operation),
-                false => "varies".to_owned(),
-            },
-        )
-    };
-    let row = |name: &&str| -> Vec<Filled> {
-        let arms = cell.arms.iter().filter(|arm| !arm.calls.is_empty());
-        let arms = arms.map(|arm| table::right(&arm.name, "", of(arm, name)));
-        std::iter::once(table::left("call", "", *name)).chain(arms).collect()
-    };
-    Table::of(place(cell), names.iter().map(row)).with_rows()
 }
 
 /// The programs: a table on a page, which is as wide as it must be.

@@ -8,8 +8,8 @@ use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbUnit};
 
-use super::links;
 use super::words::{Said, ends, from_to, quantity, signed};
+use super::{calls, links};
 use crate::number::{count, list, percent};
 use crate::screen::{After, machine, spent};
 
@@ -176,52 +176,12 @@ impl Unit {
 fn why(said: &Said<'_>, cell: &AbCell) -> Option<Answer> {
     let base = cell.arms.first()?;
     let others = cell.arms.iter().skip(1).filter(|arm| !arm.calls.is_empty());
-    let mut parts: Vec<String> = others.map(|arm| calls(said, base, arm)).collect();
+    let mut parts: Vec<String> = others.map(|arm| calls::told(said, base, arm)).collect();
     parts.extend(cell.arms.iter().last().and_then(|arm| {
         let kernel = percent((1.0 - arm.user_share?).mul_add(100.0, 0.0).round() / 100.0);
         Some(format!("{kernel} of the CPU time of {} is in the kernel", arm.name))
     }));
     (!parts.is_empty()).then(|| Answer::of(Label::Why, parts))
-}
-
-/// How the system calls of an arm differ. Those that its runtime makes when it likes are named, and
-/// not counted: tracing makes a program slower, so that they are too many per operation.
-fn calls(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> String {
-    let (name, other) = (&arm.name, said.name(0));
-    let both = || base.calls.iter().chain(&arm.calls);
-    let mut varying: Vec<String> =
-        both().filter(|call| !call.is_exact).map(|call| call.name.clone()).collect();
-    let mut names: Vec<&String> =
-        both().map(|call| &call.name).filter(|name| !varying.contains(name)).collect();
-    names.sort_unstable();
-    names.dedup();
-    varying.sort_unstable();
-    varying.dedup();
-    let of = |arm: &AbArmFigures, name: &str| {
-        arm.calls.iter().find(|call| call.name == name).map_or(0.0, |call| call.per_operation)
-    };
-    let rates = names.iter().map(|name| (name, of(base, name), of(arm, name)));
-    let changed: Vec<(_, f64, f64)> =
-        rates.filter(|(_, before, after)| (before - after).abs() >= 5e-5).collect();
-    let difference: f64 = changed.iter().map(|(_, before, after)| after - before).sum();
-    let changes = changed.iter().map(|(name, before, after)| {
-        format!("{name} {} → {}", per_operation(*before), per_operation(*after))
-    });
-    let changes = changes.collect::<Vec<_>>().join(", ");
-    let n = per_operation(difference.abs());
-    let noun = if n == "1" { "system call" } else { "system calls" };
-    let more = if difference < 0.0 { "fewer" } else { "more" };
-    let counted = match (changed.is_empty(), n.as_str()) {
-        (true, _) => format!("{name} makes the same system calls as {other}"),
-        (false, "0") => format!("{name} makes other system calls, as many: {changes}"),
-        (false, _) => format!("{name} makes exactly {n} {noun} {more} per operation: {changes}"),
-    };
-    match varying.is_empty() {
-        true => counted,
-        false => {
-            format!("{counted}; its runtime makes others now and then ({})", varying.join(", "))
-        }
-    }
 }
 
 /// What is found between equals, and what could have been seen.

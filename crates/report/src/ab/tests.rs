@@ -117,8 +117,18 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, more: f64) -> TrialOutcome
     alone::trial(like, cell, pass, arms.into(), slices)
 }
 
+/// Calls of a name per operation, and their bytes.
+fn calls(name: &str, n: u64, bytes: Option<u64>) -> AbCalls {
+    AbCalls {
+        name: name.to_owned(),
+        calls: [n, 11 * n],
+        operations: [1, 11],
+        bytes: bytes.map(|bytes| [bytes, 11 * bytes]),
+    }
+}
+
 fn counted(like: &TrialOutcome, cell: &Cell, (name, n): (&str, u64)) -> TrialOutcome {
-    let calls = AbCalls { name: "pread64".to_owned(), calls: [n, 11 * n], operations: [1, 11] };
+    let calls = calls("pread64", n, Some(512 * n));
     let ab = AbArm { calls: vec![calls], ..AbArm::default() };
     let arm = ArmOutcome { ab: Some(Box::new(ab)), ..alone::arm(name, Role::Compared) };
     alone::trial(like, cell, 0, vec![arm], Vec::new())
@@ -261,6 +271,97 @@ fn programs_get_numbers() {
     assert!((change - 0.049).abs() < 0.003, "{change}");
     let calls = &result["settings"][0]["arms"][1]["calls"][0];
     assert_eq!((&calls["per_operation"], &calls["is_exact"]), (&21.0.into(), &true.into()));
+    let bytes = (&calls["bytes_per_operation"], &calls["bytes_are_exact"]);
+    assert_eq!(bytes, (&10_752.0.into(), &true.into()));
+}
+
+/// What is said of these calls of `main` and of `pr`, and what the table shows of them.
+fn said_of_calls(main: &[AbCalls], pr: &[AbCalls]) -> (String, Vec<String>) {
+    let mut run = run(0.049, Vec::new());
+    for trial in run.trials.iter_mut().filter(|trial| trial.pass == 0) {
+        let arm = &mut trial.arms[0];
+        let own = if arm.arm.primitive == "pr" { pr } else { main };
+        arm.ab.as_mut().expect("it is one of `ab`").calls = own.to_vec();
+    }
+    let markdown = markdown(&run, &analysed(&run));
+    let why = markdown.lines().find_map(|line| line.strip_prefix("- Why: ")).expect("a reason");
+    let said = why.strip_suffix("; 88% of the CPU time of pr is in the kernel").expect("both");
+    let below = text(&run, &analysed(&run), &Style { colour: false, width: 100 });
+    let rows = below.lines().skip_while(|line| !line.starts_with("SYSTEM CALLS")).skip(1);
+    let rows = rows.take_while(|line| !line.is_empty()).map(str::to_owned);
+    (said.to_owned(), rows.collect())
+}
+
+#[test]
+fn calls_and_bytes_are_one_sentence() {
+    let check = |main: &[AbCalls], pr: &[AbCalls], expect: &str| {
+        assert_eq!(said_of_calls(main, pr).0, expect);
+    };
+    let pread = |n, bytes| calls("pread64", n, Some(bytes));
+    let write = |n, bytes| calls("write", n, Some(bytes));
+    let same = "pr makes the same system calls as main";
+    check(&[pread(20, 81_920)], &[pread(20, 81_920)], same);
+    // As in runs that were stored before bytes were counted.
+    check(&[calls("futex", 1, None)], &[calls("futex", 1, None)], same);
+    check(
+        &[calls("read", 8, None)],
+        &[calls("read", 4, None)],
+        "pr makes exactly 4 system calls fewer per operation: read 8 → 4",
+    );
+    check(
+        &[pread(20, 81_920)],
+        &[pread(20, 86_016)],
+        "pr makes the same system calls as main, but reads exactly 4096 bytes more per operation: \
+         pread64 81920 → 86016",
+    );
+    check(
+        &[pread(20, 81_920), write(1, 11)],
+        &[pread(20, 86_016), write(1, 10)],
+        "pr makes the same system calls as main, but reads exactly 4096 bytes more and writes \
+         exactly 1 byte less per operation: pread64 81920 → 86016, write 11 → 10",
+    );
+    check(
+        &[pread(1, 10), calls("read", 1, Some(20))],
+        &[pread(1, 20), calls("read", 1, Some(10))],
+        "pr makes the same system calls as main, but splits its bytes between them differently: \
+         pread64 10 → 20, read 20 → 10",
+    );
+    check(
+        &[pread(20, 1280), write(2, 20)],
+        &[pread(10, 1280), write(2, 20)],
+        "pr makes exactly 10 system calls fewer per operation: pread64 20 → 10; it reads as many \
+         bytes as main",
+    );
+    check(
+        &[calls("read", 1, Some(4096)), write(1, 4096)],
+        &[calls("copy_file_range", 1, Some(4096))],
+        "pr makes exactly 1 system call fewer per operation: copy_file_range 0 → 1, read 1 → 0, \
+         write 1 → 0; it reads 4096 bytes less, writes 4096 bytes less and moves 4096 bytes more \
+         within the kernel",
+    );
+}
+
+#[test]
+fn bytes_that_vary_are_in_no_sentence() {
+    let mut half = calls("pread64", 20, Some(81_920));
+    half.bytes = Some([0, 10 * 1344 + 5]);
+    let (said, rows) = said_of_calls(&[calls("pread64", 10, Some(640))], &[half.clone()]);
+    let expect = "pread64 10 → 20; it reads 704.5 bytes more";
+    assert!(said.ends_with(expect), "{said}");
+    let expect = ["call      main     pr   main      pr", "         calls  calls  bytes   bytes"];
+    assert_eq!(rows[..2], expect);
+    // Second trials of `pr` that agree on calls alone.
+    let mut run = run(0.049, Vec::new());
+    let mut again = run.trials.last().cloned().expect("a trial that counts");
+    again.arms[0].ab.as_mut().expect("it is one of `ab`").calls[0].bytes = half.bytes;
+    run.trials.push(again);
+    let screen = shown(&run, 100);
+    assert!(screen.contains("pread64 20 → 21\n"), "{screen}");
+    let style = Style { colour: false, width: 100 };
+    assert!(text(&run, &analysed(&run), &style).contains("varies"));
+    let result: Value = serde_json::from_str(&json(&run, &analysed(&run))).expect("JSON");
+    let calls = &result["settings"][0]["arms"][1]["calls"][0];
+    assert_eq!((&calls["is_exact"], &calls["bytes_are_exact"]), (&true.into(), &false.into()));
 }
 
 #[test]
@@ -294,7 +395,9 @@ fn a_run_of_a_stranger_is_shown_or_not_and_never_panics() {
     for arm in strange.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
         let ab = arm.ab.as_mut().expect("it is one of `ab`");
         (ab.ticks, ab.stray_lines) = (Some([u64::MAX; 2]), u64::MAX);
-        ab.calls.iter_mut().for_each(|calls| calls.operations = [7, 7]);
+        for calls in &mut ab.calls {
+            (calls.operations, calls.bytes) = ([7, 7], Some([u64::MAX, 0]));
+        }
     }
     assert!(all(&strange).contains("pr"));
     let mut strange = linked(0.049);

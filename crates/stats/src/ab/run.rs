@@ -104,6 +104,17 @@ pub struct AbCallRate {
     pub per_operation: f64,
     /// Whether all trials that counted them agree to four digits.
     pub is_exact: bool,
+    /// Bytes that they move; `None` where they move none.
+    pub bytes: Option<AbByteRate>,
+}
+
+/// Bytes that system calls of one name move per operation.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AbByteRate {
+    /// Bytes per operation.
+    pub per_operation: f64,
+    /// As that of calls: calls may be as many in all trials and move other bytes.
+    pub is_exact: bool,
 }
 
 /// Judges a stored run, as at the end that it had.
@@ -315,23 +326,43 @@ fn calls(name: &str, outcomes: &[&TrialOutcome]) -> Vec<AbCallRate> {
         .filter_map(|(.., outcome)| outcome.ab.as_deref())
         .filter(|facts| !facts.calls.is_empty())
         .collect();
+    rates_of(&counted)
+}
+
+/// The same of some such trials.
+fn rates_of(counted: &[&AbArm]) -> Vec<AbCallRate> {
     let mut names: Vec<&str> =
         counted.iter().flat_map(|facts| &facts.calls).map(|calls| calls.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let rate = |name: &&str| {
-        let rates = counted.iter().map(|facts| {
-            let own = facts.calls.iter().find(|calls| calls.name == *name);
-            own.map_or(0.0, AbCalls::per_operation)
-        });
-        let mut rates: Vec<f64> = rates.collect();
-        let is_exact = rates.iter().all(|rate| (rate - rates[0]).abs() < 5e-5);
-        let per_operation = median(&mut rates)?;
-        Some(AbCallRate { name: (*name).to_owned(), per_operation, is_exact })
+        let of = |of: fn(&AbCalls) -> f64| {
+            let own = |facts: &&AbArm| facts.calls.iter().find(|calls| calls.name == *name).map(of);
+            agreed(counted.iter().map(|facts| own(facts).unwrap_or(0.0)).collect())
+        };
+        let (per_operation, is_exact) = of(AbCalls::per_operation)?;
+        let bytes = of(AbCalls::bytes_per_operation)
+            .filter(|bytes| is_something(*bytes))
+            .map(|(per_operation, is_exact)| AbByteRate { per_operation, is_exact });
+        let is_there = is_something((per_operation, is_exact)) || bytes.is_some();
+        let name = (*name).to_owned();
+        is_there.then_some(AbCallRate { name, per_operation, is_exact, bytes })
     };
-    let mut rates: Vec<AbCallRate> = names.iter().filter_map(rate).collect();
-    rates.retain(|rate| rate.per_operation.abs() >= 5e-5 || !rate.is_exact);
-    rates
+    names.iter().filter_map(rate).collect()
+}
+
+/// What counts may differ by and be the same: half of the fourth digit behind the point.
+const SAME: f64 = 5e-5;
+
+/// The median of some trials' rates, and whether they agree on it.
+fn agreed(mut rates: Vec<f64>) -> Option<(f64, bool)> {
+    let is_exact = rates.iter().all(|rate| (rate - rates[0]).abs() < SAME);
+    Some((median(&mut rates)?, is_exact))
+}
+
+/// Whether a rate is one, and not an exact nothing.
+fn is_something((per_operation, is_exact): (f64, bool)) -> bool {
+    per_operation.abs() >= SAME || !is_exact
 }
 
 impl AbAnalysis {
@@ -370,5 +401,72 @@ impl AbAnalysis {
         let open = |verdict| matches!(verdict, AbVerdict::Inconclusive | AbVerdict::Invalid);
         self.contrasts().any(|contrast| open(contrast.verdict))
             || self.cells.iter().any(|cell| !cell.judgement.missing.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::ab::AbCalls;
+
+    use super::*;
+
+    type Counted<'a> = (&'a str, [u64; 2], Option<[u64; 2]>);
+
+    /// What trials of 10 and of 110 operations tell of calls.
+    fn rates(trials: &[&[Counted<'_>]]) -> Vec<AbCallRate> {
+        let of = |&(name, calls, bytes): &Counted<'_>| AbCalls {
+            name: name.to_owned(),
+            calls,
+            operations: [10, 110],
+            bytes,
+        };
+        let trial = |calls: &&[Counted<'_>]| AbArm {
+            calls: calls.iter().map(of).collect(),
+            ..AbArm::default()
+        };
+        let trials: Vec<AbArm> = trials.iter().map(trial).collect();
+        rates_of(&trials.iter().collect::<Vec<_>>())
+    }
+
+    fn rate(name: &str, calls: (f64, bool), bytes: Option<(f64, bool)>) -> AbCallRate {
+        AbCallRate {
+            name: name.to_owned(),
+            per_operation: calls.0,
+            is_exact: calls.1,
+            bytes: bytes.map(|(per_operation, is_exact)| AbByteRate { per_operation, is_exact }),
+        }
+    }
+
+    #[test]
+    fn calls_and_bytes_are_exact_where_all_trials_agree() {
+        let known: [Counted<'_>; 4] = [
+            ("brk", [2, 2], None),
+            ("futex", [3, 103], None),
+            ("pread64", [200, 2200], Some([40_960, 450_560])),
+            // Once in each slice, and as much as there are operations.
+            ("read", [1, 1], Some([80, 880])),
+        ];
+        let expect = [
+            rate("futex", (1.0, true), None),
+            rate("pread64", (20.0, true), Some((4096.0, true))),
+            rate("read", (0.0, true), Some((8.0, true))),
+        ];
+        assert_eq!(rates(&[&known, &known]), expect);
+        assert_eq!(rates(&[&known]), expect);
+        assert_eq!(rates(&[&[]]), []);
+    }
+
+    #[test]
+    fn where_trials_differ_nothing_is_exact_and_each_count_is_by_itself() {
+        let trial = |calls, bytes| [("read", [0, calls], Some([0, bytes]))];
+        let of = |others: [u64; 2]| rates(&[&trial(200, 6400), &trial(others[0], others[1])]);
+        assert_eq!(of([200, 6400]), [rate("read", (2.0, true), Some((64.0, true)))]);
+        assert_eq!(of([200, 6600]), [rate("read", (2.0, true), Some((65.0, false)))]);
+        assert_eq!(of([210, 6400]), [rate("read", (2.05, false), Some((64.0, true)))]);
+        // A name that a trial does not have was not called in it.
+        let once: [Counted<'_>; 1] = [("write", [0, 100], Some([0, 100]))];
+        let other: [Counted<'_>; 1] = [("futex", [0, 100], None)];
+        let varies = rate("write", (0.5, false), Some((0.5, false)));
+        assert!(rates(&[&once, &other]).contains(&varies));
     }
 }

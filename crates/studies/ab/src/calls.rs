@@ -7,6 +7,9 @@
 //! the kernel (the vDSO, clock_gettime(2)) is no call, and work that io_uring does is not seen.
 //! Calls that a runtime makes every so many milliseconds (nanosleep(2) of Go's sysmon) are more
 //! than they would be untraced; they differ from trial to trial, and so are never exact.
+//!
+//! The bytes of a call are what read(2), write(2) and their kin returned. Lines of the protocol
+//! are longer in one slice than in the other, so they are known by their pipes and left out.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -15,11 +18,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use iolens_model::ab::AbCalls;
+use iolens_model::ab::{AbByteWay, AbCalls};
 use iolens_sys::clock::monotonic_ns;
 use iolens_sys::errno::Errno;
+use iolens_sys::file::about::about;
+use iolens_sys::file::create::Identity;
 use iolens_sys::launch::Program;
-use iolens_sys::ptrace::{TraceError, TraceKill, TraceStop, TracedCall, TracedProgram};
+use iolens_sys::ptrace::{CallInTask, TraceError, TraceKill, TraceStop, TracedCall, TracedProgram};
 use iolens_sys::{pipe, poll};
 
 use crate::calls_error::{CallsError, CallsStep};
@@ -45,23 +50,8 @@ const LOOK: Duration = Duration::from_millis(250);
 pub struct CountedCalls {
     /// Calls by name, sorted by it.
     pub calls: Vec<AbCalls>,
-    /// Bytes that calls have moved.
-    pub bytes: CountedBytes,
     /// What these counts do not say.
     pub remarks: Vec<CallsRemark>,
-}
-
-/// Bytes that calls have moved in two slices, by what they returned: read(2), write(2) and their
-/// kin, and for both ways splice(2), sendfile(2) and copy_file_range(2). The lines of the protocol
-/// are left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CountedBytes {
-    /// Bytes read or received, as [`AbCalls::calls`].
-    pub read: [u64; 2],
-    /// Bytes written or sent, as [`AbCalls::calls`].
-    pub written: [u64; 2],
-    /// Operations of both slices.
-    pub operations: [u64; 2],
 }
 
 /// What counts of calls do not say.
@@ -126,94 +116,109 @@ pub fn count_calls_of_command(
                         None => Ok((counted(&[Counts::default(), counts], [0, 1]), status)),
                     };
                 }
-                stop => counts.add(stop),
+                stop => counts.add(stop, None),
             }
         }
     })
-}
-
-/// Calls per operation: of the difference between both slices.
-#[must_use]
-pub fn calls_per_operation(calls: &AbCalls) -> f64 {
-    per_operation(calls.calls, calls.operations)
-}
-
-impl CountedBytes {
-    /// Bytes read or received per operation.
-    #[must_use]
-    pub fn read_per_operation(&self) -> f64 {
-        per_operation(self.read, self.operations)
-    }
-
-    /// Bytes written or sent per operation.
-    #[must_use]
-    pub fn written_per_operation(&self) -> f64 {
-        per_operation(self.written, self.operations)
-    }
-}
-
-fn per_operation(counts: [u64; 2], operations: [u64; 2]) -> f64 {
-    let difference = |[less, more]: [u64; 2]| more as f64 - less as f64;
-    difference(counts) / difference(operations)
 }
 
 /// What a program did in a slice.
 #[derive(Debug, Default)]
 struct Counts {
     calls: HashMap<TracedCall, u64>,
-    read_bytes: u64,
-    written_bytes: u64,
+    /// Bytes moved, but for requests.
+    bytes: HashMap<TracedCall, u64>,
+    /// Those of them that went the way of answers, in the order of the calls.
+    answered: Vec<(TracedCall, u64)>,
+    /// Bytes of the answer to the request before, which was read when its call had not come back.
+    late_bytes: u64,
 }
 
 impl Counts {
-    fn add(&mut self, stop: TraceStop) {
+    /// Notes what was done, beside a conversation if there is one.
+    fn add(&mut self, stop: TraceStop, conversation: Option<&Spoken>) {
         match stop {
             TraceStop::Enters(call) => *self.calls.entry(call).or_default() += 1,
-            TraceStop::Returns { call: Some(call), value: Some(bytes) } => {
-                let [reads, writes] = moves_bytes(call.name().unwrap_or_default());
-                self.read_bytes += if reads { bytes } else { 0 };
-                self.written_bytes += if writes { bytes } else { 0 };
+            TraceStop::Returns { call: Some(made), value: Some(bytes @ 1..) } => {
+                let name = made.call.name().unwrap_or_default();
+                if AbByteWay::of(name).is_some() {
+                    self.moved(&made, name, bytes, conversation);
+                }
             }
             TraceStop::Returns { .. } | TraceStop::Ended(_) => {}
         }
     }
+
+    fn moved(
+        &mut self,
+        made: &CallInTask,
+        name: &str,
+        mut bytes: u64,
+        conversation: Option<&Spoken>,
+    ) {
+        let touches = |file: Identity| files(name).iter().any(|at| made.file(*at) == Some(file));
+        if conversation.is_some_and(|spoken| touches(spoken.requests)) {
+            return;
+        }
+        if conversation.is_some_and(|spoken| touches(spoken.answers)) {
+            let late = bytes.min(self.late_bytes);
+            self.late_bytes -= late;
+            bytes -= late;
+            match self.answered.last_mut() {
+                Some((call, all)) if *call == made.call => *all += bytes,
+                _ => self.answered.push((made.call, bytes)),
+            }
+        }
+        *self.bytes.entry(made.call).or_default() += bytes;
+    }
+
+    /// What was done up to an answer, whose bytes, the last that went its way, are taken from the
+    /// calls that moved them. What is done from here on is counted anew.
+    fn until(&mut self, answer: &str) -> Counts {
+        let mut counts = std::mem::take(self);
+        let mut bytes = answer.len() as u64;
+        while let Some((call, of_call)) = counts.answered.pop().filter(|_| bytes > 0) {
+            let part = of_call.min(bytes);
+            bytes -= part;
+            let all = counts.bytes.entry(call).or_default();
+            *all = all.saturating_sub(part);
+        }
+        self.late_bytes = bytes;
+        counts
+    }
 }
 
-/// Whether what a call returns are bytes that it has read, and bytes that it has written.
-fn moves_bytes(name: &str) -> [bool; 2] {
+/// The arguments of a call of this name that are the files between which it moves bytes.
+fn files(name: &str) -> &'static [usize] {
     match name {
-        "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" => {
-            [true, false]
-        }
-        "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendto" | "sendmsg" => {
-            [false, true]
-        }
-        "splice" | "sendfile" | "copy_file_range" => [true, true],
-        _ => [false, false],
+        "splice" | "copy_file_range" => &[0, 2],
+        "sendfile" | "tee" => &[0, 1],
+        _ => &[0],
     }
 }
 
 /// Both slices side by side.
 fn counted(slices: &[Counts; 2], operations: [u64; 2]) -> CountedCalls {
-    let mut by_name = BTreeMap::<String, [u64; 2]>::new();
+    let mut by_name = BTreeMap::<String, AbCalls>::new();
     for (slice, counts) in slices.iter().enumerate() {
-        for (call, count) in &counts.calls {
+        let all = counts.calls.iter().map(|(call, count)| (call, *count, 0));
+        let all = all.chain(counts.bytes.iter().map(|(call, bytes)| (call, 0, *bytes)));
+        for (call, count, moved) in all {
             let name = call.name().map_or_else(
                 || format!("{} of architecture {:#x}", call.number, call.architecture),
                 ToOwned::to_owned,
             );
-            by_name.entry(name).or_default()[slice] += count;
+            let none = AbCalls { name: name.clone(), calls: [0; 2], operations, bytes: None };
+            let own = by_name.entry(name).or_insert(none);
+            own.calls[slice] += count;
+            if moved > 0 {
+                own.bytes.get_or_insert_default()[slice] += moved;
+            }
         }
     }
     let has_ring = by_name.contains_key("io_uring_enter");
-    let calls = by_name.into_iter().map(|(name, calls)| AbCalls { name, calls, operations });
     CountedCalls {
-        calls: calls.collect(),
-        bytes: CountedBytes {
-            read: [slices[0].read_bytes, slices[1].read_bytes],
-            written: [slices[0].written_bytes, slices[1].written_bytes],
-            operations,
-        },
+        calls: by_name.into_values().collect(),
         remarks: has_ring.then_some(CallsRemark::IoUring).into_iter().collect(),
     }
 }
@@ -232,8 +237,16 @@ struct Conversation {
     limit: Duration,
 }
 
+/// The pipes that lines of the protocol go through, whatever descriptors a program has of them.
+#[derive(Debug, Clone, Copy)]
+struct Spoken {
+    requests: Identity,
+    answers: Identity,
+}
+
 /// Pipes to and from a program.
 struct Way {
+    spoken: Spoken,
     /// `None` from the end of its input on.
     requests: Option<File>,
     answers: File,
@@ -248,8 +261,13 @@ impl Way {
     fn open() -> Result<(Way, [OwnedFd; 2]), Errno> {
         let (input, requests) = pipe::open(PIPE_BYTES)?;
         let (answers, output) = pipe::open(PIPE_BYTES)?;
+        let spoken = Spoken {
+            requests: Identity::of(&about(input.as_fd())?),
+            answers: Identity::of(&about(output.as_fd())?),
+        };
         let requests = Some(requests.into());
-        let way = Way { requests, answers: answers.into(), printed: Vec::new(), is_closed: false };
+        let (answers, printed) = (answers.into(), Vec::new());
+        let way = Way { spoken, requests, answers, printed, is_closed: false };
         Ok((way, [input, output]))
     }
 
@@ -313,15 +331,11 @@ impl Conversation {
     fn slice(&mut self, operations: u64) -> Result<Counts, CallsError> {
         let step = CallsStep::Slice(operations);
         if self.prepares {
-            self.exchange(&format!("prepare {operations}\n"), step)?;
-            self.counts = Counts::default();
+            let answer = self.exchange(&format!("prepare {operations}\n"), step)?;
+            self.counts.until(&answer);
         }
-        let request = format!("{operations}\n");
-        let answer = self.exchange(&request, step)?;
-        let mut counts = std::mem::take(&mut self.counts);
-        counts.read_bytes = counts.read_bytes.saturating_sub(request.len() as u64);
-        counts.written_bytes = counts.written_bytes.saturating_sub(answer.len() as u64);
-        Ok(counts)
+        let answer = self.exchange(&format!("{operations}\n"), step)?;
+        Ok(self.counts.until(&answer))
     }
 
     /// The answer to a request, with the end of its line. Lines of the program's own are passed
@@ -347,12 +361,12 @@ impl Conversation {
         match self.traced.next_stop()? {
             TraceStop::Ended(status) => Err(self.end_of(step, status)),
             stop @ TraceStop::Enters(_) => {
-                self.counts.add(stop);
+                self.counts.add(stop, None);
                 Ok(())
             }
             // What a call has printed is in the pipe when it returns, and not before.
             stop @ TraceStop::Returns { .. } => {
-                self.counts.add(stop);
+                self.counts.add(stop, Some(&self.ways[self.chosen].spoken));
                 let read = self.ways.iter_mut().try_for_each(Way::read_what_is_there);
                 read.map_err(CallsError::Pipe)
             }
@@ -421,6 +435,8 @@ fn on_a_thread<T: Send>(
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     /// io_uring_enter(2), which has the same number everywhere.
@@ -434,7 +450,7 @@ mod tests {
     fn what_counts_do_not_say_is_remarked() {
         let mut counts = Counts::default();
         for architecture in [FOREIGN, OWN] {
-            counts.add(TraceStop::Enters(TracedCall { architecture, number: ENTER }));
+            counts.add(TraceStop::Enters(TracedCall { architecture, number: ENTER }), None);
         }
         let counted = counted(&[Counts::default(), counts], [0, 1]);
         let names: Vec<&str> = counted.calls.iter().map(|calls| calls.name.as_str()).collect();
@@ -442,17 +458,79 @@ mod tests {
         assert_eq!(counted.remarks, [CallsRemark::IoUring]);
     }
 
+    fn named(name: &str) -> TracedCall {
+        let mut all = (0..512).map(|number| TracedCall { architecture: OWN, number });
+        all.find(|call| call.name() == Some(name)).unwrap()
+    }
+
+    /// A call that this thread makes with these files, and what it returns.
+    fn returns(name: &str, files: &[&File], value: Option<u64>) -> TraceStop {
+        let mut arguments = [u64::MAX; 6];
+        for (at, file) in super::files(name).iter().zip(files) {
+            arguments[*at] = u64::from(file.as_raw_fd().unsigned_abs());
+        }
+        let made = CallInTask { call: named(name), task: std::process::id(), arguments };
+        TraceStop::Returns { call: Some(made), value }
+    }
+
+    fn bytes(counts: Counts) -> Vec<(String, [u64; 2])> {
+        let counted = counted(&[Counts::default(), counts], [0, 1]);
+        counted.calls.into_iter().filter_map(|calls| Some((calls.name, calls.bytes?))).collect()
+    }
+
     #[test]
-    fn errors_move_no_bytes_and_splice_moves_them_both_ways() {
+    fn bytes_are_those_of_a_name_and_errors_move_none() {
         let mut counts = Counts::default();
-        let numbers = (0..512).map(|number| TracedCall { architecture: OWN, number });
-        let named = |name: &str| numbers.clone().find(|call| call.name() == Some(name));
-        let mut add = |name, value| counts.add(TraceStop::Returns { call: named(name), value });
-        add("read", Some(5));
-        add("read", None);
-        add("openat", Some(3));
-        add("sendmsg", Some(70));
-        add("splice", Some(1000));
-        assert_eq!((counts.read_bytes, counts.written_bytes), (1005, 1070));
+        counts.add(TraceStop::Enters(named("close")), None);
+        for (name, value) in [
+            ("read", Some(5)),
+            ("read", None),
+            ("pread64", Some(0)),
+            ("openat", Some(3)),
+            ("sendmsg", Some(70)),
+            ("splice", Some(1000)),
+            ("read", Some(6)),
+        ] {
+            counts.add(returns(name, &[], value), None);
+        }
+        let expect = [("read", 11), ("sendmsg", 70), ("splice", 1000)];
+        assert_eq!(bytes(counts), expect.map(|(name, bytes)| (name.to_owned(), [0, bytes])));
+    }
+
+    #[test]
+    fn lines_of_the_protocol_are_no_bytes_and_what_a_program_prints_before_is() {
+        let (way, ends) = Way::open().unwrap();
+        let [input, output] = ends.map(File::from);
+        let (again, other) = (output.try_clone().unwrap(), tempfile::tempfile().unwrap());
+        let mut counts = Counts::default();
+        for (name, files, bytes) in [
+            ("read", vec![&input], 4),
+            ("readv", vec![&input], 1),
+            ("read", vec![&other], 100),
+            ("write", vec![&output], 30),
+            ("sendfile", vec![&again, &other], 7),
+            ("write", vec![&other], 500),
+            ("writev", vec![&again], 4),
+        ] {
+            counts.add(returns(name, &files, Some(bytes)), Some(&way.spoken));
+        }
+        // The last six that were printed, two of them by sendfile(2).
+        let found = bytes(counts.until("ok =1\n"));
+        let expect = [("read", 100), ("sendfile", 5), ("write", 530)];
+        assert_eq!(found, expect.map(|(name, bytes)| (name.to_owned(), [0, bytes])));
+    }
+
+    /// Another thread was told of while the one that answered had not come back.
+    #[test]
+    fn an_answer_is_no_bytes_of_the_slice_after_it() {
+        let (way, [_, output]) = Way::open().unwrap();
+        let output = File::from(output);
+        let mut counts = Counts::default();
+        assert_eq!(bytes(counts.until("ok\n")), []);
+        for printed in [3, 10, 3] {
+            counts.add(returns("write", &[&output], Some(printed)), Some(&way.spoken));
+        }
+        assert_eq!(bytes(counts.until("ok\n")), [("write".to_owned(), [0, 10])]);
+        assert_eq!(counts.late_bytes, 0);
     }
 }

@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 mod calibrate;
-pub mod call_changes;
 pub mod calls;
 pub mod calls_error;
 mod commands;

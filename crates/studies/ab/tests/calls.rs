@@ -4,19 +4,18 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use iolens_ab::call_changes::{ChangePerOperation, call_changes, change_of_all_calls};
 use iolens_ab::calls::{
-    CALLS_TRIALS, CallsRemark, CountedCalls, calls_per_operation, count_calls_of_command,
-    count_calls_of_loop,
+    CALLS_TRIALS, CallsRemark, CountedCalls, count_calls_of_command, count_calls_of_loop,
 };
 use iolens_ab::calls_error::{CallsError, CallsStep};
+use iolens_model::ab::AbCalls;
 use iolens_sys::launch::Program;
 
 #[path = "../../../../tests/support/skip.rs"]
@@ -35,6 +34,7 @@ fn program() {
     let amount: u32 = amount.parse().unwrap();
     let file = File::open("/proc/self/exe").unwrap();
     let null = File::options().write(true).open("/dev/null").unwrap();
+    let zero = File::open("/dev/zero").unwrap();
     let preads = || (0..amount).for_each(|at| file.read_exact_at(&mut [0; 64], at.into()).unwrap());
     assert!(work != "dies-early", "as it should");
     let apart = |number| format!("/dev/fd/{number}");
@@ -61,6 +61,13 @@ fn program() {
                     (0..amount).for_each(|_| null.write_all_at(b"0", 0).unwrap())
                 }
                 "writes" => (0..amount).for_each(|_| null.write_all_at(b"0123456789", 0).unwrap()),
+                "blocks" => drop(file.read_at(&mut vec![0; amount as usize], 0).unwrap()),
+                "prints" => (0..amount).for_each(|_| say("row\n")),
+                "copies" => {
+                    let mut block = vec![0; amount as usize];
+                    (&zero).read_exact(&mut block).unwrap();
+                    (&null).write_all(&block).unwrap();
+                }
                 "threads" => std::thread::scope(|scope| drop(scope.spawn(preads))),
                 "children" => {
                     let mut child = std::process::Command::new("/bin/sh");
@@ -106,43 +113,65 @@ type Counted = Result<CountedCalls, CallsError>;
 
 fn per_operation(counted: &CountedCalls, name: &str) -> f64 {
     let calls = counted.calls.iter().find(|calls| calls.name == name);
-    calls.map_or(0.0, calls_per_operation)
+    calls.map_or(0.0, AbCalls::per_operation)
+}
+
+/// Every name whose calls grow with the operations, with its calls and bytes per operation.
+fn growing(counted: &CountedCalls) -> Vec<(&str, f64, f64)> {
+    let all = counted.calls.iter();
+    all.map(|calls| (calls.name.as_str(), calls.per_operation(), calls.bytes_per_operation()))
+        .filter(|&(_, calls, bytes)| calls != 0.0 || bytes != 0.0)
+        .collect()
 }
 
 #[test]
 fn one_pread_more_is_exactly_one() {
     let test = "one_pread_more_is_exactly_one";
-    let trial = |work| count(test, work, 20, MINUTE).map(Result::unwrap);
-    let mut trials = Vec::new();
-    for work in ["preads 20", "preads 21"] {
+    for (work, preads) in [("preads 20", 20.0), ("preads 21", 21.0)] {
         for _ in 0..CALLS_TRIALS {
-            let Some(counted) = trial(work) else { return };
-            trials.push(counted);
+            let Some(counted) = count(test, work, 20, MINUTE) else { return };
+            let counted = counted.unwrap();
+            let expect = [("pread64", preads, 64.0 * preads)];
+            assert_eq!(growing(&counted), expect, "the protocol's own calls drop out");
         }
     }
-    let calls: Vec<&[_]> = trials.iter().map(|counted| &counted.calls[..]).collect();
-    let changes = call_changes(&calls[..CALLS_TRIALS], &calls[CALLS_TRIALS..]);
-    let changed: Vec<_> = changes.iter().filter(|one| !one.change.is_none()).collect();
-    let [changed] = changed[..] else { panic!("{changed:?}") };
-    let one_more = ChangePerOperation::Exact { from: 20.0, to: 21.0 };
-    assert_eq!((changed.name.as_str(), changed.change), ("pread64", one_more));
-    let all = change_of_all_calls(&calls[..CALLS_TRIALS], &calls[CALLS_TRIALS..]);
-    assert_eq!(all, Some(one_more), "the protocol's own calls drop out");
-    let bytes = trials.iter().map(|counted| counted.bytes.read_per_operation());
-    assert_eq!(bytes.collect::<Vec<f64>>(), [1280.0, 1280.0, 1344.0, 1344.0]);
-    assert!(trials.iter().all(|counted| counted.bytes.written_per_operation() == 0.0));
 }
 
 #[test]
-fn bytes_written_are_counted_and_the_programs_lines_are_passed_over() {
-    let test = "bytes_written_are_counted_and_the_programs_lines_are_passed_over";
-    let Some(written) = count(test, "writes 3", 5, MINUTE) else { return };
-    let written = written.unwrap();
-    assert_eq!(per_operation(&written, "pwrite64"), 3.0);
-    assert_eq!(written.bytes.written_per_operation(), 30.0);
-    assert_eq!(written.bytes.read_per_operation(), 0.0);
+fn bytes_are_those_of_each_call_and_not_those_of_the_protocol() {
+    let test = "bytes_are_those_of_each_call_and_not_those_of_the_protocol";
+    for (work, expect) in [
+        ("writes 3", ("pwrite64", 3.0, 30.0)),
+        ("blocks 4096", ("pread64", 1.0, 4096.0)),
+        ("blocks 0", ("pread64", 1.0, 0.0)),
+        ("prints 5", ("write", 5.0, 20.0)),
+        // Its lines are read and written by calls of the same names as what it works on.
+        ("copies 4096", ("read", 1.0, 4096.0)),
+    ] {
+        // Nine operations have a shorter request than 99.
+        let Some(counted) = count(test, work, 9, MINUTE) else { return };
+        let counted = counted.unwrap();
+        let found = growing(&counted);
+        assert!(found.contains(&expect), "{work}: {found:?}");
+        if !work.starts_with("copies") {
+            assert_eq!(found.len(), 1, "{work}: {found:?}");
+            continue;
+        }
+        assert!(found.contains(&("write", 1.0, 4096.0)), "{found:?}");
+        let read = counted.calls.iter().find(|calls| calls.name == "read").unwrap();
+        assert_eq!(read.bytes, Some([9 * 4096, 99 * 4096]), "{read:?}");
+    }
+}
+
+#[test]
+fn lines_of_the_program_are_passed_over() {
+    let test = "lines_of_the_program_are_passed_over";
     let Some(talks) = count(test, "talks 2", 5, MINUTE) else { return };
-    assert_eq!(per_operation(&talks.unwrap(), "pread64"), 2.0);
+    let talks = talks.unwrap();
+    assert_eq!(per_operation(&talks, "pread64"), 2.0);
+    let write = talks.calls.iter().find(|calls| calls.name == "write").unwrap();
+    // It writes `okay` before each answer.
+    assert_eq!(write.bytes, Some([5, 5]));
 }
 
 #[test]
@@ -150,7 +179,7 @@ fn a_program_may_speak_apart_from_its_output_and_prepare_itself() {
     let test = "a_program_may_speak_apart_from_its_output_and_prepare_itself";
     let Some(apart) = count(test, "apart 5", 3, MINUTE) else { return };
     let apart = apart.unwrap();
-    assert_eq!((per_operation(&apart, "pread64"), per_operation(&apart, "write")), (5.0, 1.0));
+    assert_eq!(growing(&apart), [("pread64", 5.0, 320.0), ("write", 1.0, 28.0)]);
     let Some(prepares) = count(test, "prepares 4", 3, MINUTE) else { return };
     let prepares = prepares.unwrap();
     assert_eq!(per_operation(&prepares, "pwrite64"), 4.0);
@@ -161,7 +190,9 @@ fn a_program_may_speak_apart_from_its_output_and_prepare_itself() {
 fn threads_and_children_are_followed() {
     let test = "threads_and_children_are_followed";
     let Some(threads) = count(test, "threads 7", 3, MINUTE) else { return };
-    assert_eq!(per_operation(&threads.unwrap(), "pread64"), 7.0);
+    let threads = threads.unwrap();
+    let preads = threads.calls.iter().find(|calls| calls.name == "pread64").unwrap();
+    assert_eq!((preads.per_operation(), preads.bytes_per_operation()), (7.0, 448.0));
     let Some(children) = count(test, "children 0", 2, MINUTE) else { return };
     let children = children.unwrap();
     assert_eq!(per_operation(&children, "kill"), 2.0, "{children:?}");
@@ -208,14 +239,18 @@ fn calls_of_a_whole_command_are_those_of_one_run() {
             Program::new("/bin/sh".as_ref(), &words, tempfile::tempfile().unwrap()).unwrap();
         count_calls_of_command(&mut sh, null.as_fd(), null.as_fd(), limit, &|| false)
     };
-    let (counted, status) = match run("kill -0 $$; kill -0 $$; (kill -0 $$); exit 3", MINUTE) {
-        Err(why @ CallsError::Refused { .. }) => return skip::note(test, &why.to_string()),
-        counted => counted.unwrap(),
-    };
+    let (counted, status) =
+        match run("echo 0123; kill -0 $$; kill -0 $$; (kill -0 $$); exit 3", MINUTE) {
+            Err(why @ CallsError::Refused { .. }) => return skip::note(test, &why.to_string()),
+            counted => counted.unwrap(),
+        };
     assert_eq!(ExitStatus::from_raw(status).code(), Some(3));
     let kill = counted.calls.iter().find(|calls| calls.name == "kill").unwrap();
     assert_eq!((kill.calls, kill.operations), ([0, 3], [0, 1]));
     assert_eq!(counted.remarks, [] as [CallsRemark; 0]);
+    assert_eq!(kill.bytes, None);
+    let write = counted.calls.iter().find(|calls| calls.name == "write").unwrap();
+    assert_eq!((write.per_operation(), write.bytes), (1.0, Some([0, 5])));
     let limit = Duration::from_millis(50);
     let endless = run("while :; do :; done", limit);
     assert_eq!(endless, Err(CallsError::Overdue { step: CallsStep::Run, limit }));

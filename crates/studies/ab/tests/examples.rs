@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use iolens_ab::calls::{calls_per_operation, count_calls_of_loop};
+use iolens_ab::calls::count_calls_of_loop;
 use iolens_ab::calls_error::CallsError;
 use iolens_sys::launch::Program;
 
@@ -94,7 +94,7 @@ fn preads(test: &str, example: &Example, amount: &str) -> Option<f64> {
         counted => {
             let counted = counted.unwrap();
             let pread = counted.calls.iter().find(|calls| calls.name == "pread64");
-            Some(calls_per_operation(pread.unwrap()))
+            Some(pread.unwrap().per_operation())
         }
     }
 }
