@@ -3,7 +3,8 @@
 use iolens_model::ab::AbArm;
 use iolens_model::outcome::ArmFact;
 use iolens_programs::{
-    Around, Charged, Conversation, ProgramFault, Reading, Request, TreeCharged, finish, hex,
+    Around, Charged, Children, Conversation, ProgramFault, Reading, Request, TreeCharged, finish,
+    hex,
 };
 use sha2::{Digest, Sha256};
 
@@ -38,6 +39,8 @@ struct Turn {
     before: Charged,
     /// The same with its children, where these count.
     tree_before: Option<TreeCharged>,
+    /// Its children before that, where they do not count.
+    children_before: Option<Children>,
     idle_ns: Option<u64>,
 }
 
@@ -79,6 +82,7 @@ impl Turns<'_> {
             sums: Sums::default(),
             before: Charged::default(),
             tree_before: None,
+            children_before: None,
             idle_ns: Some(0),
         };
         self.arms = self.programs.iter().map(silent).collect();
@@ -165,6 +169,7 @@ impl Turns<'_> {
                 turn.before = talk.charged();
                 let with_children = self.layout.around == Around::Tree;
                 turn.tree_before = with_children.then(|| talk.charged_with_children()).flatten();
+                turn.children_before = (!with_children).then(|| talk.children());
             }
         }
         self.course.slices.reserve(self.arms.len() * self.layout.rounds as usize);
@@ -212,6 +217,14 @@ impl Turns<'_> {
                 both.and_then(|(now, then)| now.since(&then)).map(|spent| spent.ticks)
             }
         };
+        if turn.children_before.take().is_some_and(|before| before != talk.children()) {
+            // No slice has read what they spent.
+            let slices = self.course.slices.iter_mut().filter(|slice| slice.arm == arm);
+            slices.for_each(|slice| slice.tx.task_clock_ns = None);
+            if self.layout.cpu_unknown.get(self.programs[arm]).is_none_or(Option::is_none) {
+                self.course.with_new_children.insert(self.programs[arm]);
+            }
+        }
         let ab = &mut self.course.arms[arm].ab;
         *ab = AbArm {
             unit: talk.ready().unit.clone(),

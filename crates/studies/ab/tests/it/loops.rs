@@ -295,15 +295,17 @@ fn children_that_come_in_some_trials_only_are_told_of_them() {
     let mark = mark();
     let forks = "echo ready; while read n; do /bin/true; echo ok; done";
     let setup = setup(AbMode::Loop, vec![script("a", GOOD, &mark), script("b", forks, &mark)]);
-    // As it is where they did nothing of the kind before.
-    let found = AbLayout { around: Around::Tree, ..layout(&setup, 3) };
-    let done = trial(&setup, &found, 1, &|| false);
-    assert_eq!(faults(&done), vec![None; 3]);
-    let is_known = |slice: &SliceOutcome| slice.tx.task_clock_ns.is_some();
-    assert!(done.slices.iter().all(|slice| is_known(slice) == (slice.arm < 2)), "{done:?}");
-    let [why] = &done.not_measured[..] else { panic!("{done:?}") };
-    assert_eq!(why.metric, "task_clock");
-    assert!(why.why.starts_with("`b` started or ended child processes"), "{why:?}");
+    // As it is where they did nothing of the kind before, of any program or of this one.
+    for around in [Around::Process, Around::Tree] {
+        let found = AbLayout { around, ..layout(&setup, 3) };
+        let done = trial(&setup, &found, 1, &|| false);
+        assert_eq!(faults(&done), vec![None; 3]);
+        let is_known = |slice: &SliceOutcome| slice.tx.task_clock_ns.is_some();
+        assert!(done.slices.iter().all(|slice| is_known(slice) == (slice.arm < 2)), "{done:?}");
+        let [why] = &done.not_measured[..] else { panic!("{done:?}") };
+        assert_eq!(why.metric, "task_clock");
+        assert!(why.why.starts_with("`b` started or ended child processes"), "{why:?}");
+    }
 }
 
 #[test]
