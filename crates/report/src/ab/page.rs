@@ -108,7 +108,7 @@ fn asking(cell: &AbCell) -> Option<Fact> {
         Some(format!("{}, {share} of a slice ({})", Nanos(asking_ns), arm.name))
     });
     let each: Vec<String> = each.collect();
-    let said = format!("{}; it is in these times", each.join("; "));
+    let said = format!("{}; included in all times", each.join("; "));
     (!each.is_empty()).then(|| Fact::new("Asking takes", said))
 }
 
