@@ -102,14 +102,12 @@ fn copies(said: &Said<'_>, cell: &AbCell) -> Option<Table> {
 /// What the lines of the protocol take, with what the program does for them.
 fn asking(cell: &AbCell) -> Option<Fact> {
     let each = cell.arms.iter().filter_map(|arm| {
-        let slice_ns = arm.op_time_ns? * arm.operations as f64;
-        let asking_ns = arm.asking_ns.filter(|_| slice_ns > 0.0)?;
-        let share = percent((asking_ns as f64 / slice_ns * 1000.0).round() / 1000.0);
-        Some(format!("{}, {share} of a slice ({})", Nanos(asking_ns), arm.name))
+        let share = percent((arm.asking_share()? * 1000.0).round() / 1000.0);
+        Some(format!("{}, {share} of a slice ({})", Nanos(arm.asking_ns?), arm.name))
     });
     let each: Vec<String> = each.collect();
     let said = format!("{}; included in all times", each.join("; "));
-    (!each.is_empty()).then(|| Fact::new("Asking takes", said))
+    (!each.is_empty() && !cell.is_own_time).then(|| Fact::new("Asking takes", said))
 }
 
 /// The programs: a table on a page, which is as wide as it must be.

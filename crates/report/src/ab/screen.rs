@@ -223,6 +223,24 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
     (!parts.is_empty()).then(|| Answer::of(Label::Trust, parts))
 }
 
+/// The part of a slice from which on asking for it hides too much of a change.
+const ASKING_SHARE_MAX: f64 = 0.05;
+
+/// Programs that need long to be asked: their changes read smaller than they are.
+fn asking(analysis: &AbAnalysis) -> Option<String> {
+    let cells = analysis.cells.iter().filter(|cell| !cell.is_own_time);
+    let shares = cells.flat_map(|cell| &cell.arms).filter_map(|arm| {
+        Some((arm.asking_share().filter(|share| *share > ASKING_SHARE_MAX)?, arm))
+    });
+    let (share, arm) = shares.reduce(|most, one| if one.0 > most.0 { one } else { most })?;
+    Some(format!(
+        "asking {} for a slice takes {} of it, and changes read that much smaller: try --slice 5ms, \
+         or more work per operation",
+        arm.name,
+        percent((share * 100.0).round() / 100.0)
+    ))
+}
+
 /// Without which a decision could go wrong.
 fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     let mut parts: Vec<String> = Vec::new();
@@ -235,6 +253,7 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
         )
     }));
     parts.extend(cpu_unknown(run));
+    parts.extend(asking(analysis));
     let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
     let chatty: Vec<String> =
         arms().filter(|arm| arm.stray_lines >= 0.5).map(|arm| arm.name.clone()).collect();

@@ -232,6 +232,24 @@ fn a_page_says_how_long_programs_warmed_up_where_that_was_asked_for() {
     assert!(page.contains("300\u{a0}ms of each process in each trial"), "{page}");
 }
 
+/// Slices are of 20 operations of 26.4 µs here.
+#[test]
+fn what_asking_takes_is_told_below_and_warned_of_where_it_is_much() {
+    let asked = |ns| {
+        let mut run = run(0.049, Vec::new());
+        for arm in run.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
+            arm.ab.as_mut().expect("it is one of `ab`").asking_ns = Some(ns);
+        }
+        let below = text(&run, &analysed(&run), &Style { colour: false, width: 100 });
+        (shown(&run, 100), below)
+    };
+    let (screen, below) = asked(10_000);
+    assert!(!screen.contains("asking"), "{screen}");
+    assert!(below.contains("Asking takes  10.0 µs, 1.9% of a slice (main)"), "{below}");
+    let (screen, _) = asked(100_000);
+    assert!(screen.contains("asking main for a slice takes 19% of it"), "{screen}");
+}
+
 #[test]
 fn a_screen_says_why_cpu_time_is_not_known_and_in_how_many_trials() {
     let mut run = run(0.049, Vec::new());

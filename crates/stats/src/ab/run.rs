@@ -95,6 +95,16 @@ pub struct AbArmFigures {
     pub idle_share: Option<f64>,
 }
 
+impl AbArmFigures {
+    /// The part of a slice that asking for it takes.
+    #[must_use]
+    pub fn asking_share(&self) -> Option<f64> {
+        let slice_ns = self.op_time_ns? * self.operations as f64;
+        let asking_ns = self.asking_ns? as f64;
+        (slice_ns > 0.0).then(|| asking_ns / slice_ns)
+    }
+}
+
 /// System calls of one name per operation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AbCallRate {
@@ -340,10 +350,14 @@ fn rates_of(counted: &[&AbArm]) -> Vec<AbCallRate> {
             let own = |facts: &&AbArm| facts.calls.iter().find(|calls| calls.name == *name).map(of);
             agreed(counted.iter().map(|facts| own(facts).unwrap_or(0.0)).collect())
         };
-        let (per_operation, is_exact) = of(AbCalls::per_operation)?;
-        let bytes = of(AbCalls::bytes_per_operation)
-            .filter(|bytes| is_something(*bytes))
-            .map(|(per_operation, is_exact)| AbByteRate { per_operation, is_exact });
+        let (per_operation, agree) = of(AbCalls::per_operation)?;
+        let is_exact = agree && (is_whole(per_operation) || are_many(name, counted));
+        let bytes = of(AbCalls::bytes_per_operation).filter(|bytes| is_something(*bytes)).map(
+            |(per_operation, agree)| {
+                let is_exact = agree && (is_exact || is_whole(per_operation));
+                AbByteRate { per_operation, is_exact }
+            },
+        );
         let is_there = is_something((per_operation, is_exact)) || bytes.is_some();
         let name = (*name).to_owned();
         is_there.then_some(AbCallRate { name, per_operation, is_exact, bytes })
@@ -353,6 +367,21 @@ fn rates_of(counted: &[&AbArm]) -> Vec<AbCallRate> {
 
 /// What counts may differ by and be the same: half of the fourth digit behind the point.
 const SAME: f64 = 5e-5;
+
+/// Calls on which a rate must rest that is not whole: a few may be a runtime's, in every trial.
+const FRACTION_CALLS_MIN: u64 = 100;
+
+fn is_whole(rate: f64) -> bool {
+    (rate - rate.round()).abs() < SAME
+}
+
+/// Whether each trial has counted many calls of a name.
+fn are_many(name: &str, counted: &[&AbArm]) -> bool {
+    counted.iter().all(|facts| {
+        let own = facts.calls.iter().find(|calls| calls.name == name);
+        own.is_some_and(|own| own.calls[1].saturating_sub(own.calls[0]) >= FRACTION_CALLS_MIN)
+    })
+}
 
 /// The median of some trials' rates, and whether they agree on it.
 fn agreed(mut rates: Vec<f64>) -> Option<(f64, bool)> {
@@ -454,6 +483,14 @@ mod tests {
         assert_eq!(rates(&[&known, &known]), expect);
         assert_eq!(rates(&[&known]), expect);
         assert_eq!(rates(&[&[]]), []);
+    }
+
+    #[test]
+    fn a_rate_that_is_not_whole_rests_on_many_calls() {
+        let trial = |calls| [("mmap", [0, calls], Some([0, calls]))];
+        let of = |calls| rates(&[&trial(calls), &trial(calls)]);
+        assert_eq!(of(10), [rate("mmap", (0.1, false), Some((0.1, false)))]);
+        assert_eq!(of(150), [rate("mmap", (1.5, true), Some((1.5, true)))]);
     }
 
     #[test]

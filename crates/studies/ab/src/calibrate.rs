@@ -119,7 +119,7 @@ const AGAIN: u32 = 2;
 const LONG_NS: u64 = 100_000_000;
 
 /// An operation longer than this hides what asking for it takes, ns.
-const ASKED_FOR_NS_MAX: f64 = 100_000.0;
+const ASKED_FOR_NS_MAX: f64 = 1_000_000.0;
 
 /// Twice the operations take between so many times as long.
 const PROPORTIONAL: std::ops::RangeInclusive<f64> = 1.6..=2.4;
@@ -442,7 +442,7 @@ impl Probe<'_> {
         if operations < 2 || slice_ns as f64 / operations as f64 > ASKED_FOR_NS_MAX {
             return Ok(None);
         }
-        let one = self.several(1, SLICES, 10_000_000)?;
+        let one = self.several(1, SLICES, 30_000_000)?;
         let one_ns = median(one.iter().map(|reading| reading.took_ns as f64).collect());
         Ok(one_ns.map(|one_ns| beyond_operations(one_ns, slice_ns as f64, operations as f64)))
     }
