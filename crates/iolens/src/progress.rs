@@ -102,6 +102,14 @@ impl Progress {
         bar.into_iter().for_each(|bar| bar.inc(1));
     }
 
+    /// A look at a comparison of programs has not decided it.
+    pub(crate) fn undecided(&self, passes: u32, elapsed_ns: u64, left_ns: u64) {
+        if matches!(self, Progress::Passes | Progress::Plain) {
+            let (spent, left) = (Nanos(elapsed_ns), Nanos(left_ns));
+            output::note(&format!("{passes} trials · {spent}: undecided, at most {left} left"));
+        }
+    }
+
     /// A pass is over: how precise the run is, what it goes on for, and how long at most.
     pub(crate) fn pass(&self, news: &News) {
         match self {

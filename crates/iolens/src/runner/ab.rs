@@ -134,6 +134,7 @@ impl State {
     fn drop_program(&mut self, at: usize) {
         self.setup.programs.remove(at);
         self.layout.expected_ns.remove(at);
+        self.layout.asking_ns.remove(at);
         self.layout.cpu_unknown.remove(at);
         self.failures.remove(at);
     }
@@ -215,10 +216,16 @@ impl Course<'_> {
             match analysis {
                 Some(analysis) if analysis.decided() => return Ok(StoppedBy::Precision),
                 Some(analysis) if analysis.is_exhausted() => return Ok(StoppedBy::Stalled),
-                _ => {}
+                _ => self.tell_undecided(pass),
             }
         }
         Ok(StoppedBy::Passes)
+    }
+
+    fn tell_undecided(&self, passes: u32) {
+        let elapsed_ns = self.elapsed_ns();
+        let left_ns = self.run.header.plan.budget.0.saturating_sub(elapsed_ns);
+        self.means.progress.undecided(passes, elapsed_ns, left_ns);
     }
 
     /// Whether a pass fits into the budget, of which the longest took so long; of links all that
