@@ -30,6 +30,7 @@ mod remote;
 mod report;
 mod servers;
 mod truth;
+mod user;
 
 /// What every line uses.
 mod prelude {

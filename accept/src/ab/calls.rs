@@ -1,13 +1,7 @@
 //! System calls per operation: exact, in several languages and as an ordinary user.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
-
 use crate::prelude::*;
-use crate::process::own_user;
-
-/// A user of no rights on every system.
-const NOBODY: u32 = 65534;
+use crate::user::users;
 
 /// An example of the guide: its language, file, how it is built, and how it starts.
 const EXAMPLES: [(&str, &str, &str, &str, &str); 3] = [
@@ -24,27 +18,14 @@ const EXAMPLES: [(&str, &str, &str, &str, &str); 3] = [
 
 /// Twenty reads of a block against twenty-one.
 pub fn calls(bench: &Bench) -> Res {
-    let own = own_user()?;
-    for id in if own == 0 { vec![0, NOBODY] } else { vec![own] } {
-        let mut room = bench.room(&format!("user-{id}/home"))?;
-        room.tool = room.path("../iolens");
-        fs::copy(&bench.tool, &room.tool)?;
-        fs::set_permissions(room.path(""), Permissions::from_mode(0o777))?;
+    for user in users(bench)? {
+        let (id, room) = (user.id, &user.bench);
         for (language, file, source, build, start) in EXAMPLES {
             room.write(file, source)?;
             room.at_home(Job::of(build)).env("TMPDIR", "/tmp").success()?;
-            let job = match id == own {
-                true => room.iolens(""),
-                false => room.under(
-                    Job::of(format!("setpriv --reuid={id} --regid={id} --clear-groups --")),
-                    "",
-                ),
-            };
-            let job = job.words("ab --loop --budget 4s --progress none --wait --json");
-            let job = job.args([20, 21].map(|reads| format!("{start} {reads}")));
-            // Programs of the system: those of root's own path may be root's alone.
-            let path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
-            let done = job.env("PATH", path).env("HOME", room.path("")).minutes(5).run()?;
+            let words = "ab --loop --budget 4s --progress none --wait --json";
+            let job = user.job(&room.tool, words).minutes(5);
+            let done = job.args([20, 21].map(|reads| format!("{start} {reads}"))).run()?;
             let result = done.json().with_context(|| done.stderr())?;
             for (arm, expected) in [(0, 20.0), (1, 21.0)] {
                 let all = result["settings"][0]["arms"][arm]["calls"].as_array();

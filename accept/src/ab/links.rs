@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{KINDS, built, compared, times};
+use super::{Contrast, KINDS, built, compared, times};
 use crate::prelude::*;
 
 const QUERY: &str = include_str!("query.c");
@@ -101,21 +101,19 @@ pub fn power(bench: &Bench) -> Res {
         let seen = *stated.get(stated.len() / 2).context("no run states its power")?;
         // What waits for memory does so in short slices, too, at their start: more work is a
         // smaller change there, so what is planted is measured first.
-        let changed = |amount: f64| -> Res<f64> {
+        let by_cpu = |flags: &str, amount: f64| -> Res<Contrast> {
             let planted = [format!("./work {kind} 1000"), format!("./work {kind} {amount}")];
-            let flags = "--loop --threshold 0.2% --budget 30s";
-            let (contrasts, _) = compared(bench, flags, planted.each_ref().map(String::as_str))?;
-            Ok(contrasts[1].change)
+            let ([_, cpu], _) = compared(bench, flags, planted.each_ref().map(String::as_str))?;
+            Ok(cpu)
         };
-        let as_told = 1000.0 * 10.0 * seen;
-        let share = changed(1000.0 + as_told.round())? / (as_told.round() / 1000.0);
+        let ten_times = (1000.0 * 10.0 * seen).round();
+        let large = by_cpu("--loop --threshold 0.2% --budget 30s", 1000.0 + ten_times)?;
+        let share = large.change / (ten_times / 1000.0);
         // Not less than stated: of 1% beyond 1% a tenth is much.
         let amount = (1000.0 * (1.0 + seen / share)).ceil();
-        let planted = [format!("./work {kind} 1000"), format!("./work {kind} {amount}")];
         let mut slower = 0;
         for _ in 0..runs {
-            let (contrasts, _) = compared(bench, flags, planted.each_ref().map(String::as_str))?;
-            slower += u32::from(contrasts[1].verdict == "SLOWER");
+            slower += u32::from(by_cpu(flags, amount)?.verdict == "SLOWER");
         }
         let share = f64::from(slower) / f64::from(runs);
         let what = format!(

@@ -2,25 +2,19 @@
 //! an ordinary user, and once more after the command that it advises.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::prelude::*;
 use crate::process::{Finished, own_user};
-
-/// A user of no rights on every system.
-const NOBODY: u32 = 65534;
+use crate::user::{User, users};
 
 /// The same questions without any code of ours.
 const SECOND_OPINION: &str = include_str!("doctor.py");
 
 pub fn check(bench: &Bench) -> Res {
     let own = own_user()?;
-    let users = if own == 0 { vec![0, NOBODY] } else { vec![own] };
-    for id in users {
-        let user = User::new(bench, id)?;
+    for user in users(bench)? {
+        let id = user.id;
         bench.note("as user", id);
         let claims = user.doctor()?.json()?;
         user.examine(&claims)?;
@@ -31,36 +25,7 @@ pub fn check(bench: &Bench) -> Res {
     Ok(())
 }
 
-/// A user with a copy of the tool and a home, which is the bench's own.
-struct User {
-    id: u32,
-    bench: Bench,
-}
-
 impl User {
-    fn new(bench: &Bench, id: u32) -> Res<User> {
-        let mut own = bench.room(&format!("doctor-{id}/home"))?;
-        own.tool = own.path("../iolens");
-        let may = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
-        may(&own.path(""), 0o777)?;
-        fs::copy(&bench.tool, &own.tool)?;
-        may(&own.tool, 0o755)?;
-        Ok(User { id, bench: own })
-    }
-
-    /// A program of this user, with a home and a data directory of its own.
-    fn job(&self, program: impl AsRef<OsStr>, words: &str) -> Job {
-        let (id, home) = (self.id, self.bench.path(""));
-        let setpriv = match own_user().is_ok_and(|own| own == id) {
-            true => "setpriv --".to_owned(),
-            false => format!("setpriv --reuid={id} --regid={id} --clear-groups --"),
-        };
-        let job = Job::of(&setpriv).arg(program).words(words).minutes(1).directory(&home);
-        // Programs of the system: those of root's own path may be root's alone.
-        let job = job.env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
-        job.env("HOME", &home).env("XDG_DATA_HOME", home.join("data"))
-    }
-
     /// What the doctor says, in time and without leaving anything.
     fn doctor(&self) -> Res<Finished> {
         let seen = || {
