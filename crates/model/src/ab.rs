@@ -91,6 +91,25 @@ impl AbAxes {
     /// What the name of a bench is called among the values of a setting.
     pub const BENCH: &str = "bench";
 
+    /// Of programs without parameters, with all else as usual: everything is judged.
+    #[must_use]
+    pub fn of(mode: AbMode, programs: Vec<External>) -> AbAxes {
+        AbAxes {
+            mode,
+            programs,
+            parameters: Vec::new(),
+            benches: Vec::new(),
+            judged: AbQuantity::ALL.to_vec(),
+            links: false,
+            warm_up: None,
+            in_place: false,
+            different_output: false,
+            ignore_exit: false,
+            input: None,
+            prepare: None,
+        }
+    }
+
     /// Every setting, in the order of the benches and parameters.
     pub(crate) fn settings(&self) -> Vec<AbSetting> {
         let all = |first: Vec<(String, String)>, parameters: &[AbParameter]| {
@@ -391,19 +410,12 @@ mod tests {
     fn axes() -> AbAxes {
         let program =
             |name: &str, line: &str| External { name: name.to_owned(), argv: words(line) };
+        let programs = vec![program("old", "./old {n}"), program("new", "./new {n}")];
         AbAxes {
-            mode: AbMode::Command,
-            programs: vec![program("old", "./old {n}"), program("new", "./new {n}")],
             parameters: vec![parameter("n", "1 2")],
-            benches: Vec::new(),
             judged: vec![AbQuantity::Time],
-            links: false,
-            warm_up: None,
-            in_place: false,
-            different_output: false,
-            ignore_exit: false,
             input: Some("in".to_owned()),
-            prepare: None,
+            ..AbAxes::of(AbMode::Command, programs)
         }
     }
 

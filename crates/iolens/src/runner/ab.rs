@@ -133,9 +133,7 @@ impl State {
     /// Leaves out a program.
     fn drop_program(&mut self, at: usize) {
         self.setup.programs.remove(at);
-        self.layout.expected_ns.remove(at);
-        self.layout.asking_ns.remove(at);
-        self.layout.cpu_unknown.remove(at);
+        self.layout.programs.remove(at);
         self.failures.remove(at);
     }
 

@@ -102,18 +102,8 @@ fn plan_of_programs() -> Plan {
     let program = |name: &str| External { name: name.to_owned(), argv: vec![format!("./{name}")] };
     Plan {
         axes: Axes::Ab(AbAxes {
-            mode: AbMode::Loop,
-            programs: vec![program("main"), program("pr")],
-            parameters: Vec::new(),
-            benches: Vec::new(),
             judged: vec![AbQuantity::Time],
-            links: false,
-            warm_up: None,
-            in_place: false,
-            different_output: false,
-            ignore_exit: false,
-            input: None,
-            prepare: None,
+            ..AbAxes::of(AbMode::Loop, vec![program("main"), program("pr")])
         }),
         primitives: vec!["main".to_owned(), "pr".to_owned()],
         baseline: "main".to_owned(),

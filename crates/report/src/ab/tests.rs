@@ -2,9 +2,7 @@
 //! call more.
 
 use iolens_document::Style;
-use iolens_model::ab::{
-    AbArm, AbAxes, AbCalls, AbLink, AbMode, AbParameter, AbProgramFacts, AbQuantity,
-};
+use iolens_model::ab::{AbArm, AbAxes, AbCalls, AbLink, AbMode, AbParameter, AbProgramFacts};
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::cell::Cell;
 use iolens_model::copy::External;
@@ -29,20 +27,8 @@ pub(super) fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
         name: name.to_owned(),
         argv: vec![path.to_owned(), "{rows}".to_owned()],
     };
-    let axes = AbAxes {
-        mode: AbMode::Loop,
-        programs: vec![program("main", "../base/bench"), program("pr", "./bench")],
-        parameters,
-        benches: Vec::new(),
-        judged: vec![AbQuantity::Time, AbQuantity::Cpu],
-        links: false,
-        warm_up: None,
-        in_place: false,
-        different_output: false,
-        ignore_exit: false,
-        input: None,
-        prepare: None,
-    };
+    let programs = vec![program("main", "../base/bench"), program("pr", "./bench")];
+    let axes = AbAxes { parameters, ..AbAxes::of(AbMode::Loop, programs) };
     let mut header = alone::header(Axes::Ab(axes), ["main", "pr"], &[], &[1]);
     let facts = |path: &str, digit: &str| AbProgramFacts {
         path: path.to_owned(),

@@ -6,7 +6,7 @@ use iolens_programs::{Around, Conversation, ProgramFault, Reading, Request, fini
 use thiserror::Error;
 
 use crate::commands;
-use crate::setup::{AB_SLICE_ALL_CPUS_NS, AbLayout, AbPlacement, AbSetup};
+use crate::setup::{AB_SLICE_ALL_CPUS_NS, AbLayout, AbPlacement, AbProgramLayout, AbSetup};
 use crate::trial::{Draws, Pinned};
 
 /// Why nothing can be measured.
@@ -164,10 +164,9 @@ fn of_loops(
         AbPlacement::AllCpus => setup.slice_ns.max(AB_SLICE_ALL_CPUS_NS),
     };
     let mut passes = 0;
-    let (operations, asking_ns, warm_slices, expected_ns) = loop {
-        let found =
-            programs.clone().map(|program| probes.operations(program, target_ns, &mut draws));
-        let own = found.collect::<Result<Vec<_>, _>>()?;
+    let (operations, own, warm_slices, expected_ns) = loop {
+        let own = programs.clone().map(|program| probes.operations(program, target_ns, &mut draws));
+        let own = own.collect::<Result<Vec<_>, _>>()?;
         let operations = for_all(&own, target_ns);
         let slice_ns = own[0].operation_ns * operations as f64;
         let (mut warm_slices, mut expected_ns) = (0, Vec::new());
@@ -181,20 +180,21 @@ fn of_loops(
         passes += 1;
         // Files that the programs have in common are cached by now: the work may be much less.
         if again_ns as f64 >= STILL_THE_SAME * slice_ns || passes == PASSES_MAX {
-            let asking_ns = own.iter().map(|own| own.asking_ns).collect();
-            break (operations, asking_ns, warm_slices, expected_ns);
+            break (operations, own, warm_slices, expected_ns);
         }
     };
     let rounds = ROUNDS_NS / expected_ns.iter().copied().max().unwrap_or(1).max(1);
+    let layouts = found.into_iter().zip(own).zip(expected_ns).map(|((found, own), expected_ns)| {
+        let (asking_ns, cpu_unknown) = (own.asking_ns, found.cpu_unknown);
+        AbProgramLayout { expected_ns, asking_ns, cpu_unknown }
+    });
     Ok(AbLayout {
         operations,
         rounds: u32::try_from(rounds.clamp(ROUNDS.0, ROUNDS.1)).unwrap_or(u32::MAX),
         warm_slices,
         placement,
-        expected_ns,
         around: probes.around,
-        asking_ns,
-        cpu_unknown: found.into_iter().map(|found| found.cpu_unknown).collect(),
+        programs: layouts.collect(),
         true_ns: None,
     })
 }

@@ -20,7 +20,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::{clock, file};
 
 use crate::calibrate::{AbError, median};
-use crate::setup::{AbExit, AbLayout, AbPlacement, AbSetup};
+use crate::setup::{AbExit, AbLayout, AbPlacement, AbProgramLayout, AbSetup};
 use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
 
 /// A run that takes less is refused.
@@ -46,7 +46,7 @@ pub(crate) fn trial(
         let arms = setup.arms();
         let mut stages: Vec<Option<Stage<'_>>> = Vec::with_capacity(arms.len());
         for (arm, (_, program)) in arms.iter().enumerate() {
-            let expected_ns = layout.expected_ns.get(*program).copied().unwrap_or(0);
+            let expected_ns = layout.programs.get(*program).map_or(0, |own| own.expected_ns);
             let limit_ns = setup.limits.of_slice(expected_ns);
             let stage = Stage::new(setup, &setup.programs[*program], limit_ns);
             stages.push(stage.map_err(|fault| course.end(arm, fault)).ok());
@@ -105,7 +105,7 @@ pub(crate) fn calibrate(
     let all_cpus = AbPlacement::AllCpus;
     let pinned = Pinned::as_placed(setup, all_cpus, &mut draws).map_err(AbError::System)?;
     let true_ns = time_of_true(setup, &mut draws, interrupted);
-    let (mut expected_ns, mut placement) = (Vec::new(), AbPlacement::OneCpu);
+    let (mut programs, mut placement) = (Vec::new(), AbPlacement::OneCpu);
     for (index, program) in setup.programs.iter().enumerate() {
         let failed = |fault| AbError::of(setup, index, fault);
         let limit_ns = setup.limits.first_run_ns;
@@ -120,10 +120,11 @@ pub(crate) fn calibrate(
         if usual.cpus > CPUS_OF_ONE {
             placement = all_cpus;
         }
-        expected_ns.push(usual.middle_ns);
+        let expected_ns = usual.middle_ns;
+        programs.push(AbProgramLayout { expected_ns, ..AbProgramLayout::default() });
     }
     drop(pinned);
-    let of_arm = |(_, program): (_, usize)| expected_ns[program];
+    let of_arm = |(_, program): (_, usize)| programs[program].expected_ns;
     let round_ns: u64 = setup.arms().into_iter().map(of_arm).sum();
     let rounds = (ROUNDS_NS / round_ns.max(1)).clamp(1, ROUNDS_MAX);
     Ok(AbLayout {
@@ -132,9 +133,7 @@ pub(crate) fn calibrate(
         warm_slices: 0,
         placement,
         around: Around::Process,
-        cpu_unknown: vec![None; expected_ns.len()],
-        expected_ns,
-        asking_ns: vec![None; setup.programs.len()],
+        programs,
         true_ns,
     })
 }

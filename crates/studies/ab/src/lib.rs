@@ -23,7 +23,8 @@ pub use calibrate::{AbError, calibrate};
 pub use counted::count_calls;
 pub use links::{AbLinkError, AbLinkOrder, links};
 pub use setup::{
-    AB_SLICE_ALL_CPUS_NS, AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbPlacement, AbSetup,
+    AB_SLICE_ALL_CPUS_NS, AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbPlacement, AbProgramLayout,
+    AbSetup,
 };
 pub use trial::{AbArmTrial, AbPosition, AbTrial};
 

@@ -8,7 +8,7 @@ use iolens_programs::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::setup::{AbExit, AbLayout, AbSetup};
+use crate::setup::{AbExit, AbLayout, AbProgramLayout, AbSetup};
 use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
 
 /// Runs a trial to its end. An arm that fails does not stop the others.
@@ -111,6 +111,11 @@ impl Turns<'_> {
         order
     }
 
+    /// What was found out of an arm's program.
+    fn found(&self, arm: usize) -> Option<&AbProgramLayout> {
+        self.layout.programs.get(self.programs[arm])
+    }
+
     fn fail(&mut self, arm: usize, fault: ProgramFault) {
         // Its process goes with what is dropped here.
         self.keep(arm);
@@ -118,7 +123,7 @@ impl Turns<'_> {
     }
 
     fn slice(&mut self, arm: usize, request: &Request) -> Option<Reading> {
-        let expected_ns = self.layout.expected_ns.get(self.programs[arm]).copied().unwrap_or(0);
+        let expected_ns = self.found(arm).map_or(0, |own| own.expected_ns);
         let limit_ns = self.setup.limits.of_slice(expected_ns);
         let talk = self.arms[arm].talk.as_mut()?;
         match talk.slice(request, self.layout.around, limit_ns, self.interrupted) {
@@ -185,9 +190,9 @@ impl Turns<'_> {
 
     fn note(&mut self, arm: usize, round: u32, reading: &Reading) {
         let seq = self.course.slices.len();
-        let is_known = self.layout.cpu_unknown.get(self.programs[arm]).is_none_or(Option::is_none);
+        let is_known = self.found(arm).is_none_or(|own| own.cpu_unknown.is_none());
         let cpu_ns = reading.cpu_ns.filter(|_| is_known);
-        if is_known && cpu_ns.is_none() && self.layout.around == Around::Tree {
+        if cpu_ns.is_none() && self.layout.around == Around::Tree {
             self.course.with_new_children.insert(self.programs[arm]);
         }
         let operations = self.layout.operations;
@@ -208,6 +213,7 @@ impl Turns<'_> {
 
     /// Keeps what is known of an arm, whose process goes.
     fn keep(&mut self, arm: usize) -> Option<Conversation> {
+        let asking_ns = self.found(arm).and_then(|own| own.asking_ns);
         let turn = &mut self.arms[arm];
         let mut talk = turn.talk.take()?;
         let ticks = match self.layout.around {
@@ -221,9 +227,7 @@ impl Turns<'_> {
             // No slice has read what they spent.
             let slices = self.course.slices.iter_mut().filter(|slice| slice.arm == arm);
             slices.for_each(|slice| slice.tx.task_clock_ns = None);
-            if self.layout.cpu_unknown.get(self.programs[arm]).is_none_or(Option::is_none) {
-                self.course.with_new_children.insert(self.programs[arm]);
-            }
+            self.course.with_new_children.insert(self.programs[arm]);
         }
         let ab = &mut self.course.arms[arm].ab;
         *ab = AbArm {
@@ -232,7 +236,7 @@ impl Turns<'_> {
             passed_over: ab.passed_over.take(),
             output_sha256: std::mem::take(&mut turn.sums).sha256(),
             stray_lines: talk.stray_lines(),
-            asking_ns: self.layout.asking_ns.get(self.programs[arm]).copied().flatten(),
+            asking_ns,
             idle_cpu_ns: turn.idle_ns,
             ticks,
             ..AbArm::default()

@@ -82,6 +82,17 @@ pub enum AbPlacement {
     AllCpus,
 }
 
+/// What was found out of a program before the trials of a cell.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AbProgramLayout {
+    /// What a slice takes, ns.
+    pub expected_ns: u64,
+    /// What asking for a slice takes, ns; `None` where operations are too long to tell.
+    pub asking_ns: Option<u64>,
+    /// Why its CPU time is not known; `None` where it is.
+    pub cpu_unknown: Option<String>,
+}
+
 /// What was found out before the trials of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbLayout {
@@ -93,15 +104,10 @@ pub struct AbLayout {
     pub warm_slices: u32,
     /// Where the arms run.
     pub placement: AbPlacement,
-    /// What a slice takes, ns, of each program.
-    pub expected_ns: Vec<u64>,
     /// What is read around slices, of all programs: with children where one has such that work.
     pub around: Around,
-    /// What asking for a slice takes, ns, of each program; `None` where its operations are too long
-    /// to tell.
-    pub asking_ns: Vec<Option<u64>>,
-    /// Why CPU time is not known, of each program; `None` where it is.
-    pub cpu_unknown: Vec<Option<String>>,
+    /// What was found out of each program.
+    pub programs: Vec<AbProgramLayout>,
     /// What starting `true` takes, ns; `None` in loops.
     pub true_ns: Option<u64>,
 }

@@ -230,7 +230,7 @@ pub(crate) struct Course {
     pub(crate) arms: Vec<AbArmTrial>,
     pub(crate) slices: Vec<SliceOutcome>,
     pub(crate) arm_facts: Vec<ArmFact>,
-    /// Programs of which children came or went in slices where none did before.
+    /// Programs of which children came or went in slices.
     pub(crate) with_new_children: BTreeSet<usize>,
 }
 
@@ -281,7 +281,7 @@ pub(crate) fn within(
     let cpus = pinned.as_ref().map(|pinned| pinned.cpus().to_vec()).unwrap_or_default();
     drop(pinned);
     let not_measured = setup.programs.iter().enumerate().filter_map(|(nth, program)| {
-        let before = layout.cpu_unknown.get(nth).and_then(Option::as_deref);
+        let before = layout.programs.get(nth).and_then(|own| own.cpu_unknown.as_deref());
         let here = course.with_new_children.contains(&nth).then_some(NEW_CHILDREN);
         let why = format!("`{}` {}", program.name, before.or(here)?);
         Some(NotMeasured { metric: "task_clock".to_owned(), why })

@@ -26,18 +26,9 @@ pub(in crate::ab) fn run(id: &str, mode: AbMode, digit: &str) -> Run {
         argv: [name, "{n}", "x"].map(str::to_owned).to_vec(),
     };
     run.header.plan.axes = Axes::Ab(AbAxes {
-        mode,
-        programs: vec![program("main"), program("pr")],
         parameters: vec![AbParameter { name: "n".to_owned(), values: vec!["7".to_owned()] }],
-        benches: Vec::new(),
         judged: vec![AbQuantity::Time],
-        links: false,
-        warm_up: None,
-        in_place: false,
-        different_output: false,
-        ignore_exit: false,
-        input: None,
-        prepare: None,
+        ..AbAxes::of(mode, vec![program("main"), program("pr")])
     });
     run.header.id = id.to_owned();
     run.header.plan.delta = 0.02;

@@ -118,7 +118,7 @@ fn a_command_that_does_not_end_is_killed() {
     let mut setup = setup(AbMode::Command, programs);
     setup.limits.slice_ns = 100_000_000;
     let mut layout = layout(&setup, 1);
-    layout.expected_ns[0] = crate::LONG_NS;
+    layout.programs[0].expected_ns = crate::LONG_NS;
     let done = trial(&setup, &layout, 4, &|| false);
     let found = faults(&done);
     assert_eq!(found[..2], [None, None]);
@@ -134,7 +134,7 @@ fn what_is_too_short_is_refused() {
     match calibrate(&setup(AbMode::Command, short), 1, &|| false) {
         Err(AbError::TooShort { name, .. }) => assert_eq!(name, "short"),
         Err(why) => panic!("{why}"),
-        Ok(found) => assert!(found.expected_ns[0] >= 1_000_000, "{found:?}"),
+        Ok(found) => assert!(found.programs[0].expected_ns >= 1_000_000, "{found:?}"),
     }
 }
 
@@ -144,7 +144,7 @@ fn a_command_is_known_before_its_trials() {
     let programs = vec![words("a", &["sh", "-c", busy]), words("b", &["sh", "-c", busy])];
     let setup = setup(AbMode::Command, programs);
     let found = calibrate(&setup, 1, &|| false).unwrap();
-    assert!(found.expected_ns.iter().all(|&ns| ns > 1_000_000), "{found:?}");
+    assert!(found.programs.iter().all(|own| own.expected_ns > 1_000_000), "{found:?}");
     assert!(found.true_ns.is_some_and(|ns| ns > 0) && found.operations == 1, "{found:?}");
     assert!((1..=10).contains(&found.rounds), "{found:?}");
     assert_eq!(found.placement, AbPlacement::OneCpu);

@@ -15,7 +15,7 @@ fn beside_good(text: &str, change: impl FnOnce(&mut AbSetup)) -> AbTrial {
     change(&mut setup);
     let mut layout = layout(&setup, 3);
     // However busy the machine is, the good one has the time.
-    layout.expected_ns[0] = crate::LONG_NS;
+    layout.programs[0].expected_ns = crate::LONG_NS;
     let done = trial(&setup, &layout, 7, &|| false);
     nothing_is_left_of(&mark);
     done

@@ -256,7 +256,10 @@ fn children_that_live_through_the_slice_are_charged_to_it() {
     let programs = vec![script("once", &child(1), &mark), script("twice", &child(2), &mark)];
     let setup = setup(AbMode::Loop, programs);
     let found = calibrate(&setup, 1, &|| false).unwrap();
-    assert!(found.around == Around::Tree && found.cpu_unknown == [None, None], "{found:?}");
+    assert!(
+        found.around == Around::Tree && found.programs.iter().all(|own| own.cpu_unknown.is_none()),
+        "{found:?}"
+    );
     let done = trial(&setup, &found, 2, &|| false);
     assert_eq!(faults(&done), vec![None; 3]);
     let ratio = cpu_ns(&done, 2) as f64 / cpu_ns(&done, 0) as f64;
@@ -282,7 +285,7 @@ fn the_time_of_children_that_come_and_go_is_not_known() {
     for (text, expect) in [(alone, false), (forks, true)] {
         let setup = setup(AbMode::Loop, vec![script("a", text, &mark)]);
         let found = calibrate(&setup, 1, &|| false).unwrap();
-        assert_eq!(found.cpu_unknown[0].is_some(), expect, "{found:?}");
+        assert_eq!(found.programs[0].cpu_unknown.is_some(), expect, "{found:?}");
         let done = trial(&setup, &found, 1, &|| false);
         assert_eq!(faults(&done), vec![None; 2]);
         assert!(done.slices.iter().all(|slice| slice.tx.task_clock_ns.is_none() == expect));

@@ -8,7 +8,9 @@ mod loops;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iolens_ab::{AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbPlacement, AbSetup, AbTrial};
+use iolens_ab::{
+    AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbPlacement, AbProgramLayout, AbSetup, AbTrial,
+};
 use iolens_model::ab::AbMode;
 use iolens_programs::{Around, ProgramFile, ProgramLimits, ProgramPlace, UserProgram};
 use iolens_sys::{affinity, clock};
@@ -67,14 +69,12 @@ fn setup(mode: AbMode, programs: Vec<UserProgram>) -> AbSetup {
 /// A few rounds of a few operations.
 fn layout(setup: &AbSetup, operations: u64) -> AbLayout {
     AbLayout {
-        asking_ns: vec![Some(10_000); setup.programs.len()],
         operations,
         rounds: 4,
         warm_slices: 1,
         placement: AbPlacement::OneCpu,
-        expected_ns: vec![0; setup.programs.len()],
         around: Around::Process,
-        cpu_unknown: vec![None; setup.programs.len()],
+        programs: vec![AbProgramLayout::default(); setup.programs.len()],
         true_ns: None,
     }
 }
