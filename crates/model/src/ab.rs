@@ -287,6 +287,11 @@ pub struct AbArm {
     /// of commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asking_ns: Option<u64>,
+    /// The part of a change that its slices hide, in millionths: what twice the operations take
+    /// less than twice as long, in turns with the others, which share caches with it. `None` where
+    /// slices are long, and of commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden_ppm: Option<u32>,
     /// CPU time that it used between its slices, ns.
     pub idle_cpu_ns: Option<u64>,
     /// CPU time in user mode and in the kernel over all slices, in ticks of the kernel's accounts.

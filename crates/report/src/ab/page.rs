@@ -63,7 +63,9 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     let copies = analysis.cells.iter().filter_map(|cell| Some(Node::Table(copies(&said, cell)?)));
     let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls::table(cell)?)));
     let links = analysis.cells.iter().filter_map(|cell| links::table(run, &said, cell));
-    let asking = Node::facts(analysis.cells.iter().filter_map(asking).collect());
+    let facts = analysis.cells.iter().filter(|cell| !cell.is_own_time);
+    let facts = facts.flat_map(|cell| [asking(cell), hidden(cell)]).flatten();
+    let asking = Node::facts(facts.collect());
     let analysis_of_all = iolens_stats::analyse(run);
     let figures = match form {
         Form::Page => drawn(crate::figure::all(run, &analysis_of_all)),
@@ -107,7 +109,18 @@ fn asking(cell: &AbCell) -> Option<Fact> {
     });
     let each: Vec<String> = each.collect();
     let said = format!("{}; included in all times", each.join("; "));
-    (!each.is_empty() && !cell.is_own_time).then(|| Fact::new("Asking takes", said))
+    (!each.is_empty()).then(|| Fact::new("Asking takes", said))
+}
+
+/// How much smaller than they are changes read, because programs take turns.
+fn hidden(cell: &AbCell) -> Option<Fact> {
+    let each = cell.arms.iter().filter_map(|arm| {
+        let share = percent((arm.hidden_share? * 100.0).round() / 100.0);
+        Some(format!("{share} ({})", arm.name))
+    });
+    let each: Vec<String> = each.collect();
+    let said = format!("{}: twice the work reads that much less than twice", each.join("; "));
+    (!each.is_empty()).then(|| Fact::new("Turns hide", said))
 }
 
 /// The programs: a table on a page, which is as wide as it must be.

@@ -226,18 +226,37 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
 /// The part of a slice from which on asking for it hides too much of a change.
 const ASKING_SHARE_MAX: f64 = 0.05;
 
-/// Programs that need long to be asked: their changes read smaller than they are.
-fn asking(analysis: &AbAnalysis) -> Option<String> {
+/// The part of a change from which on it is told that slices hide it. They are made longer until
+/// it is less, or they are long.
+const HIDDEN_SHARE_MAX: f64 = 0.15;
+
+/// The program with the largest share of one kind, where that is more than `max`.
+fn most(
+    analysis: &AbAnalysis,
+    share_of: fn(&AbArmFigures) -> Option<f64>,
+    max: f64,
+) -> Option<(&AbArmFigures, String)> {
     let cells = analysis.cells.iter().filter(|cell| !cell.is_own_time);
-    let shares = cells.flat_map(|cell| &cell.arms).filter_map(|arm| {
-        Some((arm.asking_share().filter(|share| *share > ASKING_SHARE_MAX)?, arm))
-    });
+    let shares = cells.flat_map(|cell| &cell.arms);
+    let shares = shares.filter_map(|arm| Some((share_of(arm).filter(|share| *share > max)?, arm)));
     let (share, arm) = shares.reduce(|most, one| if one.0 > most.0 { one } else { most })?;
+    Some((arm, percent((share * 100.0).round() / 100.0)))
+}
+
+/// Programs whose changes read smaller than they are.
+fn hidden(analysis: &AbAnalysis) -> Option<String> {
+    if let Some((arm, share)) = most(analysis, AbArmFigures::asking_share, ASKING_SHARE_MAX) {
+        return Some(format!(
+            "asking {} for a slice takes {share} of it, and changes read that much smaller: try \
+             --slice 5ms, or more work per operation",
+            arm.name
+        ));
+    }
+    let (arm, share) = most(analysis, |arm| arm.hidden_share, HIDDEN_SHARE_MAX)?;
     Some(format!(
-        "asking {} for a slice takes {} of it, and changes read that much smaller: try --slice 5ms, \
-         or more work per operation",
-        arm.name,
-        percent((share * 100.0).round() / 100.0)
+        "changes of {} read up to {share} smaller than they are: programs that take turns share \
+         caches. Whole commands of 100 ms do not",
+        arm.name
     ))
 }
 
@@ -253,7 +272,7 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
         )
     }));
     parts.extend(cpu_unknown(run));
-    parts.extend(asking(analysis));
+    parts.extend(hidden(analysis));
     let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
     let chatty: Vec<String> =
         arms().filter(|arm| arm.stray_lines >= 0.5).map(|arm| arm.name.clone()).collect();

@@ -46,6 +46,7 @@ fn input<'a>(unit: AbUnit, trials: &'a [AbTrial], allowances: &'a [Option<f64>])
         by_link: false,
         trials,
         allowances,
+        hidden: &[],
         judged: AbQuantity::ALL,
         delta: 0.03,
         claims: 2,

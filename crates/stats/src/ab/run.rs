@@ -91,6 +91,9 @@ pub struct AbArmFigures {
     /// What asking it for a slice takes, ns, which is in the time of the slice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asking_ns: Option<u64>,
+    /// The part of a change that its slices hide: it shows so much smaller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden_share: Option<f64>,
     /// CPU time between its slices, as a part of that within them.
     pub idle_share: Option<f64>,
 }
@@ -182,6 +185,7 @@ fn cell(
     };
     let allowance = |arm: usize| layout_allowance(are_different(arm), arms[arm].user_share);
     let allowances: Vec<Option<f64>> = (0..arms.len()).map(allowance).collect();
+    let hidden: Vec<f64> = arms.iter().map(|arm| arm.hidden_share.unwrap_or(0.0)).collect();
     let unit = AbUnit::of(axes.mode);
     // As many more as there is time left.
     let share = took_ns.filter(|ns| *ns > 0).map(|ns| run.header.plan.budget.0 as f64 / ns as f64);
@@ -191,6 +195,7 @@ fn cell(
         by_link: axes.links,
         trials: &trials,
         allowances: &allowances,
+        hidden: &hidden,
         judged: &axes.judged,
         delta: run.header.plan.delta,
         claims,
@@ -268,6 +273,10 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
         stray_lines: share(total(|s| Some(s.stray_lines)), total(|s| Some(s.slices)))
             .unwrap_or(0.0),
         asking_ns: used.iter().find_map(|spent| spent.asking_ns),
+        hidden_share: used
+            .iter()
+            .find_map(|spent| spent.hidden_ppm)
+            .map(|ppm| f64::from(ppm) / 1e6),
         idle_share: share(total(|s| s.idle_cpu_ns), total(|s| s.cpu_ns)),
     }
 }
@@ -288,6 +297,7 @@ struct Spent {
     passed_over: Option<String>,
     stray_lines: f64,
     asking_ns: Option<u64>,
+    hidden_ppm: Option<u32>,
 }
 
 impl Spent {
@@ -296,7 +306,7 @@ impl Spent {
         let slices: Vec<_> = slices.filter(|slice| slice.kind == SliceKind::Measured).collect();
         let facts = outcome.ab.as_deref().cloned().unwrap_or_default();
         let AbArm { link, own_ns, ticks, idle_cpu_ns, passed_over, stray_lines, .. } = facts;
-        let asking_ns = facts.asking_ns;
+        let (asking_ns, hidden_ppm) = (facts.asking_ns, facts.hidden_ppm);
         let own_ns = |seq| own_ns.iter().find(|(of, _)| *of == seq).map(|(_, ns)| *ns);
         let per_operation = |of: &dyn Fn(usize) -> Option<u64>| {
             let each = slices.iter().enumerate().filter(|(_, slice)| slice.tx.messages > 0);
@@ -325,6 +335,7 @@ impl Spent {
             passed_over,
             stray_lines: stray_lines as f64,
             asking_ns,
+            hidden_ppm,
         }
     }
 }

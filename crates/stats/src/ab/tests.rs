@@ -32,6 +32,7 @@ pub(super) fn input(allowances: &[Option<f64>]) -> AbInput<'_> {
         by_link: false,
         trials: &[],
         allowances,
+        hidden: &[],
         judged: &[AbQuantity::Time],
         delta: 0.02,
         claims: 1,
@@ -189,6 +190,21 @@ fn looks_double() {
     assert_eq!(AbUnit::Trial.next_look(u32::MAX), u32::MAX);
     assert_eq!(AbUnit::of(AbMode::Loop), AbUnit::Trial);
     assert_eq!(AbUnit::of(AbMode::Command), AbUnit::Round);
+}
+
+/// Half-widths as below. A change of 1% may be one of 2% where half of it is hidden; that one is
+/// larger than the threshold is certain all the same.
+#[test]
+fn what_slices_hide_may_not_make_a_change_small() {
+    let verdict = |mean: f64, hidden: &[f64]| {
+        let trials = one_pair(&exact(24, mean.ln_1p(), 0.01));
+        first(&AbInput { trials: &trials, hidden, ..input(&[None; 2]) }, AbLook::Last).verdict
+    };
+    assert_eq!(verdict(0.01, &[0.1, 0.1]), AbVerdict::Equivalent);
+    assert_eq!(verdict(0.01, &[0.5, 0.0]), AbVerdict::Small);
+    assert_eq!(verdict(0.0, &[0.0, 0.5]), AbVerdict::Equivalent);
+    assert_eq!(verdict(0.0, &[0.0, 0.9]), AbVerdict::Inconclusive);
+    assert_eq!(verdict(0.05, &[0.9, 0.9]), AbVerdict::Slower);
 }
 
 /// 24 trials at the last look, δ = 2 %: t₂₃ is 2.12 at 97.75 % and 1.77 at 95.5 %, so that the

@@ -31,6 +31,7 @@ impl Question<'_> {
             pointwise: sample.interval(0.05).map(changes),
             simultaneous: sample.interval(self.error(self.look)).map(changes),
             layout_allowance: self.allowance(),
+            hidden_share: self.hidden(),
             links: sample.linked().and_then(Linked::told),
             verdict,
             reason,
@@ -49,8 +50,15 @@ impl Question<'_> {
         own.filter(|_| !self.input.by_link)
     }
 
-    fn bound(&self) -> f64 {
-        Bounds { delta: self.input.delta, allowance: self.allowance() }.widest()
+    /// The larger part of a change that slices of either arm hide.
+    fn hidden(&self) -> f64 {
+        let of = |arm: usize| self.input.hidden.get(arm).copied().unwrap_or(0.0);
+        of(0).max(of(self.arm)).clamp(0.0, 1.0)
+    }
+
+    fn bounds(&self) -> Bounds {
+        let (delta, allowance) = (self.input.delta, self.allowance());
+        Bounds { delta, allowance, hidden: self.hidden() }
     }
 
     fn conclude(&self, copies: &[AbCopies]) -> (AbVerdict, AbReason) {
@@ -74,8 +82,7 @@ impl Question<'_> {
         let (Some(one_sided), Some(interval)) = both else {
             return (AbVerdict::Inconclusive, AbReason::NoInterval { units });
         };
-        let bounds = Bounds { delta, allowance: self.allowance() };
-        bounds.conclude([one_sided, interval], own.find_map(|copies| copies.noise))
+        self.bounds().conclude([one_sided, interval], own.find_map(|copies| copies.noise))
     }
 
     fn power(&self) -> AbPower {
@@ -84,7 +91,7 @@ impl Question<'_> {
             let enough = units >= AB_UNITS_MIN
                 && self.sample.units >= AB_UNITS_MIN
                 && links.iter().all(|n| *n >= AB_LINKS_MIN);
-            let ln = self.bound().ln_1p() + reach(self.sample, units, self.error(look))?;
+            let ln = self.bounds().widest().ln_1p() + reach(self.sample, units, self.error(look))?;
             Some(change(ln)).filter(|change| enough && change.is_finite())
         };
         AbPower {
@@ -101,6 +108,8 @@ pub(super) struct Bounds {
     pub(super) delta: f64,
     /// What layout may explain.
     pub(super) allowance: Option<f64>,
+    /// The part of a change that slices hide: what looks small may be larger by that.
+    pub(super) hidden: f64,
 }
 
 impl Bounds {
@@ -116,7 +125,7 @@ impl Bounds {
         [one_sided, interval]: [Interval; 2],
         noise: Option<AbNoise>,
     ) -> (AbVerdict, AbReason) {
-        let (delta, band) = (self.delta, self.delta.ln_1p());
+        let (delta, band) = (self.delta, self.delta.ln_1p() * (1.0 - self.hidden));
         let is_within = one_sided.low > -band && one_sided.high < band;
         match (is_within, noise) {
             (true, None) => {

@@ -1,10 +1,15 @@
 //! What is found out before the trials of a cell: how many operations a slice is, how long to warm
 //! up, and whether one processor is enough.
 
+mod probe;
+mod turns;
+
 use iolens_model::ab::AbMode;
-use iolens_programs::{Around, Conversation, ProgramFault, Reading, Request, finish};
+use iolens_programs::{Around, Conversation, ProgramFault, finish};
+use iolens_sys::clock;
 use thiserror::Error;
 
+use self::probe::Probe;
 use crate::commands;
 use crate::setup::{AB_SLICE_ALL_CPUS_NS, AbLayout, AbPlacement, AbProgramLayout, AbSetup};
 use crate::trial::{Draws, Pinned};
@@ -82,11 +87,14 @@ impl AbError {
     }
 }
 
-/// Time of the slices of a trial, of each arm.
-const ROUNDS_NS: u64 = 30_000_000;
+/// Time of the slices of a trial, of each arm, at least and at most.
+const ROUNDS_NS: (u64, u64) = (30_000_000, 150_000_000);
 
 /// How many rounds there are at least and at most.
-const ROUNDS: (u64, u64) = (5, 60);
+const ROUNDS: (u64, u64) = (5, 120);
+
+/// How many there are where they fit into that time.
+const ROUNDS_WANTED: u64 = 20;
 
 /// How long a slice of the slowest program may be for the sake of the fastest.
 const SLOWEST_NS: u64 = 20_000_000;
@@ -94,32 +102,11 @@ const SLOWEST_NS: u64 = 20_000_000;
 /// CPU time over time, from which an arm uses more than one processor.
 const CPUS_OF_ONE: f64 = 1.05;
 
-/// How much less CPU time a block of slices takes than the one before while a program warms up.
-const STILL_FALLS: f64 = 0.98;
-
-/// Slices of such a block.
-const BLOCK: u32 = 5;
-
-/// How long a program may warm up.
-const WARM_UP_NS: u64 = 2_000_000_000;
-
-/// The largest part of a slice that does not grow with its operations.
-const FIXED_SHARE_MAX: f64 = 0.1;
-
 /// How often all is found out again where the baseline became so much faster meanwhile.
 const PASSES_MAX: u32 = 4;
 
 /// A slice that takes this part of what it took is as it was.
 const STILL_THE_SAME: f64 = 0.7;
-
-/// How often a slice that was long enough is tried again.
-const AGAIN: u32 = 2;
-
-/// A slice that takes so long is long whatever interrupts it.
-const LONG_NS: u64 = 100_000_000;
-
-/// An operation longer than this hides what asking for it takes, ns.
-const ASKED_FOR_NS_MAX: f64 = 1_000_000.0;
 
 /// Twice the operations take between so many times as long.
 const PROPORTIONAL: std::ops::RangeInclusive<f64> = 1.6..=2.4;
@@ -163,35 +150,18 @@ fn of_loops(
         AbPlacement::OneCpu => setup.slice_ns,
         AbPlacement::AllCpus => setup.slice_ns.max(AB_SLICE_ALL_CPUS_NS),
     };
-    let mut passes = 0;
-    let (operations, own, warm_slices, expected_ns) = loop {
-        let own = programs.clone().map(|program| probes.operations(program, target_ns, &mut draws));
-        let own = own.collect::<Result<Vec<_>, _>>()?;
-        let operations = for_all(&own, target_ns);
-        let slice_ns = own[0].operation_ns * operations as f64;
-        let (mut warm_slices, mut expected_ns) = (0, Vec::new());
-        for program in programs.clone() {
-            let (slices, slice_ns) = probes.warm_up(program, operations, &mut draws)?;
-            warm_slices = warm_slices.max(slices);
-            expected_ns.push(slice_ns);
-        }
-        let (_, again_ns) = probes.warm_up(0, operations, &mut draws)?;
-        expected_ns[0] = again_ns;
-        passes += 1;
-        // Files that the programs have in common are cached by now: the work may be much less.
-        if again_ns as f64 >= STILL_THE_SAME * slice_ns || passes == PASSES_MAX {
-            break (operations, own, warm_slices, expected_ns);
-        }
-    };
-    let rounds = ROUNDS_NS / expected_ns.iter().copied().max().unwrap_or(1).max(1);
-    let layouts = found.into_iter().zip(own).zip(expected_ns).map(|((found, own), expected_ns)| {
+    let (mut slices, own) = probes.slices(target_ns, &mut draws)?;
+    let hidden_ppm = probes.lengthen(&mut slices, &mut draws)?;
+    let rounds = slices.rounds();
+    let each = found.into_iter().zip(own).zip(hidden_ppm).zip(slices.expected_ns);
+    let layouts = each.map(|(((found, own), hidden_ppm), expected_ns)| {
         let (asking_ns, cpu_unknown) = (own.asking_ns, found.cpu_unknown);
-        AbProgramLayout { expected_ns, asking_ns, cpu_unknown }
+        AbProgramLayout { expected_ns, asking_ns, hidden_ppm, cpu_unknown }
     });
     Ok(AbLayout {
-        operations,
-        rounds: u32::try_from(rounds.clamp(ROUNDS.0, ROUNDS.1)).unwrap_or(u32::MAX),
-        warm_slices,
+        operations: slices.operations,
+        rounds,
+        warm_slices: slices.warm,
         placement,
         around: probes.around,
         programs: layouts.collect(),
@@ -233,6 +203,53 @@ struct OwnSlice {
     asking_ns: Option<u64>,
 }
 
+/// How a program has warmed up.
+#[derive(Debug, Clone, Copy)]
+struct WarmedUp {
+    /// Slices until it was warm.
+    slices: u32,
+    /// From before its start until then.
+    before_ns: u64,
+    /// What a slice takes then.
+    slice_ns: u64,
+}
+
+/// What the slices of all programs are.
+#[derive(Debug)]
+struct Slices {
+    /// Operations of each.
+    operations: u64,
+    /// How many a program needs to warm up.
+    warm: u32,
+    /// What one takes, of each program.
+    expected_ns: Vec<u64>,
+    /// What starting a program and warming it up take, of the one that takes longest.
+    before_ns: u64,
+}
+
+impl Slices {
+    /// Twice as long, and half as many to warm up.
+    fn double(&mut self) {
+        self.warm = self.warm.div_ceil(2);
+        self.operations = self.operations.saturating_mul(2);
+        self.expected_ns.iter_mut().for_each(|ns| *ns = ns.saturating_mul(2));
+    }
+
+    fn slowest_ns(&self) -> u64 {
+        self.expected_ns.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Rounds of a trial. Most of the noise is theirs, not the trial's, so they take twice as long
+    /// as what comes before them, and are not few.
+    fn rounds(&self) -> u32 {
+        let slice_ns = self.slowest_ns().max(1);
+        let wanted_ns =
+            self.before_ns.saturating_mul(2).max(slice_ns.saturating_mul(ROUNDS_WANTED));
+        let rounds = wanted_ns.clamp(ROUNDS_NS.0, ROUNDS_NS.1) / slice_ns;
+        u32::try_from(rounds.clamp(ROUNDS.0, ROUNDS.1)).unwrap_or(u32::MAX)
+    }
+}
+
 /// How many operations of each program a slice is: as many as the fastest wants, or a slice of it
 /// would be pipes and switches; no more than make a slice of the slowest long.
 fn for_all(own: &[OwnSlice], target_ns: u64) -> u64 {
@@ -257,26 +274,81 @@ impl Probes<'_> {
         draws: &mut Draws,
         talk: impl FnOnce(&mut Probe<'_>) -> Result<T, AbError>,
     ) -> Result<T, AbError> {
+        self.with_each(&[program], draws, |probes| talk(&mut probes[0]))
+    }
+
+    /// Talks with fresh processes of some programs, side by side.
+    fn with_each<T>(
+        &self,
+        programs: &[usize],
+        draws: &mut Draws,
+        talk: impl FnOnce(&mut [Probe<'_>]) -> Result<T, AbError>,
+    ) -> Result<T, AbError> {
+        let setup = self.setup;
+        let pinned = Pinned::as_placed(setup, self.placement, draws).map_err(AbError::System)?;
+        let started = programs.iter().map(|&program| self.start(program, &pinned, draws));
+        let mut probes = started.collect::<Result<Vec<_>, _>>()?;
+        let result = talk(&mut probes)?;
+        for probe in &mut probes {
+            let said_all = probe.conversation.must_have_said_all();
+            said_all.map_err(|fault| AbError::of(setup, probe.program, fault))?;
+        }
+        let talks = probes.into_iter().map(|probe| probe.conversation).collect();
+        let ends = finish(talks, &setup.limits, self.interrupted);
+        for (&program, end) in programs.iter().zip(ends) {
+            match end {
+                // The status is the trials' business.
+                Ok(()) | Err(ProgramFault::BadExit(_)) => {}
+                Err(fault) => return Err(AbError::of(setup, program, fault)),
+            }
+        }
+        Ok(result)
+    }
+
+    /// A fresh process of a program, which has said that it is ready.
+    fn start(
+        &self,
+        program: usize,
+        pinned: &Pinned,
+        draws: &mut Draws,
+    ) -> Result<Probe<'_>, AbError> {
         let setup = self.setup;
         let failed = |fault| AbError::of(setup, program, fault);
-        let pinned = Pinned::as_placed(setup, self.placement, draws).map_err(AbError::System)?;
         let own = &setup.programs[program];
         let mut conversation =
             Conversation::start(own, setup.place, draws.seed(), pinned.beside()).map_err(failed)?;
         conversation.wait_until_ready(&setup.limits, self.interrupted).map_err(failed)?;
-        let mut probe =
-            Probe { probes: self, program, conversation, around: self.around, operation_ns: None };
-        let result = talk(&mut probe)?;
-        probe.conversation.must_have_said_all().map_err(failed)?;
-        let ends = finish(vec![probe.conversation], &setup.limits, self.interrupted);
-        for end in ends {
-            match end {
-                // The status is the trials' business.
-                Ok(()) | Err(ProgramFault::BadExit(_)) => {}
-                Err(fault) => return Err(failed(fault)),
+        Ok(Probe { probes: self, program, conversation, around: self.around, operation_ns: None })
+    }
+
+    /// How many operations a slice is, and what each program was found to be by itself.
+    fn slices(
+        &self,
+        target_ns: u64,
+        draws: &mut Draws,
+    ) -> Result<(Slices, Vec<OwnSlice>), AbError> {
+        let programs = 0..self.setup.programs.len();
+        let mut passes = 0;
+        loop {
+            let own = programs.clone().map(|program| self.operations(program, target_ns, draws));
+            let own = own.collect::<Result<Vec<_>, _>>()?;
+            let operations = for_all(&own, target_ns);
+            let slice_ns = own[0].operation_ns * operations as f64;
+            let (mut warm, mut before_ns, mut expected_ns) = (0, 0, Vec::new());
+            for program in programs.clone() {
+                let warmed = self.warm_up(program, operations, draws)?;
+                warm = warm.max(warmed.slices);
+                before_ns = before_ns.max(warmed.before_ns);
+                expected_ns.push(warmed.slice_ns);
+            }
+            let again_ns = self.warm_up(0, operations, draws)?.slice_ns;
+            expected_ns[0] = again_ns;
+            passes += 1;
+            // Files that the programs have in common are cached by now: the work may be much less.
+            if again_ns as f64 >= STILL_THE_SAME * slice_ns || passes == PASSES_MAX {
+                return Ok((Slices { operations, warm, expected_ns, before_ns }, own));
             }
         }
-        Ok(result)
     }
 
     /// What a program is like.
@@ -306,9 +378,8 @@ impl Probes<'_> {
         })
     }
 
-    /// How many operations of a program take so long. Where much of a
-    /// slice does not grow with their number, as the line that a runtime reads, they take longer:
-    /// that part is the same in all arms, and makes every difference smaller.
+    /// How many operations of a program take so long; longer, where most of a slice does not grow
+    /// with their number, as the line that a runtime reads.
     ///
     /// Errors: its time does not grow with them.
     fn operations(
@@ -328,7 +399,7 @@ impl Probes<'_> {
             let mut operations = at_least_one(per_slice);
             let mut slice_ns = at_least_one(operations as f64 / warm as f64 * slice_ns as f64);
             let mut ratio = probe.ratio_of_twice(operations)?;
-            while 2.0 - ratio > FIXED_SHARE_MAX && slice_ns <= AB_SLICE_ALL_CPUS_NS / 2 {
+            while ratio < *PROPORTIONAL.start() && slice_ns <= AB_SLICE_ALL_CPUS_NS / 2 {
                 operations = operations.saturating_mul(2);
                 slice_ns = slice_ns.saturating_mul(2);
                 ratio = probe.ratio_of_twice(operations)?;
@@ -352,162 +423,23 @@ impl Probes<'_> {
         })
     }
 
-    /// Slices that a program needs to warm up, and what one takes then.
+    /// Warms up a fresh process of a program.
     fn warm_up(
         &self,
         program: usize,
         operations: u64,
         draws: &mut Draws,
-    ) -> Result<(u32, u64), AbError> {
+    ) -> Result<WarmedUp, AbError> {
+        let begin_ns = clock::monotonic_ns();
         self.with(program, draws, |probe| {
             let slices = match self.setup.warm_up_ns {
                 Some(ns) => probe.warm_up_for(operations, ns)?,
                 None => probe.warm_up(operations)?,
             };
-            Ok((slices, probe.slice_ns(operations)?))
+            let before_ns = clock::monotonic_ns().saturating_sub(begin_ns);
+            Ok(WarmedUp { slices, before_ns, slice_ns: probe.slice_ns(operations)? })
         })
     }
-}
-
-/// A process that is asked this and that.
-struct Probe<'a> {
-    probes: &'a Probes<'a>,
-    program: usize,
-    conversation: Conversation,
-    around: Around,
-    /// What an operation took in the slice before; `None` before the first.
-    operation_ns: Option<f64>,
-}
-
-impl Probe<'_> {
-    fn slice(&mut self, operations: u64) -> Result<Reading, AbError> {
-        let (setup, limits) = (self.probes.setup, self.probes.setup.limits);
-        let limit_ns = match self.operation_ns {
-            Some(ns) => limits.of_slice(at_least_one(ns * operations as f64)),
-            // One operation may take long, and the first one longest.
-            None => limits.start_ns.max(limits.slice_ns),
-        };
-        let (request, interrupted) = (Request::of(operations), self.probes.interrupted);
-        let done = self.conversation.slice(&request, self.around, limit_ns, interrupted);
-        let reading = done.map_err(|fault| AbError::of(setup, self.program, fault))?;
-        self.operation_ns = Some(reading.took_ns as f64 / operations as f64);
-        Ok(reading)
-    }
-
-    /// Asks for more and more operations until they take so long.
-    fn grow(&mut self, from: u64, target_ns: u64) -> Result<u64, AbError> {
-        let mut operations = from.max(1);
-        loop {
-            let mut took_ns = self.slice(operations)?.took_ns.max(1);
-            // What others on the machine have made longer is too soon long enough.
-            for _ in 0..AGAIN {
-                if (target_ns..LONG_NS).contains(&took_ns) {
-                    took_ns = took_ns.min(self.slice(operations)?.took_ns.max(1));
-                }
-            }
-            if took_ns >= target_ns || operations >= u64::MAX / 32 {
-                return Ok(operations);
-            }
-            let growth = (target_ns as f64 / took_ns as f64 * 1.1).clamp(1.5, 10.0);
-            operations = at_least_one(operations as f64 * growth).max(operations + 1);
-        }
-    }
-
-    /// Some slices, one at least, as many as fit into a time.
-    fn several(
-        &mut self,
-        operations: u64,
-        count: usize,
-        most_ns: u64,
-    ) -> Result<Vec<Reading>, AbError> {
-        let (mut readings, mut spent_ns) = (Vec::with_capacity(count), 0);
-        while readings.is_empty() || readings.len() < count && spent_ns < most_ns {
-            let reading = self.slice(operations)?;
-            spent_ns += reading.took_ns;
-            readings.push(reading);
-        }
-        Ok(readings)
-    }
-
-    /// What a slice takes where nobody else wants the processor: the least of a few.
-    fn slice_ns(&mut self, operations: u64) -> Result<u64, AbError> {
-        const SLICES: usize = 9;
-        let readings = self.several(operations, SLICES, 500_000_000)?;
-        Ok(readings.iter().map(|reading| reading.took_ns).min().unwrap_or(0))
-    }
-
-    /// What asking for a slice takes, ns.
-    fn asking_ns(&mut self, operations: u64, slice_ns: u64) -> Result<Option<u64>, AbError> {
-        const SLICES: usize = 21;
-        if operations < 2 || slice_ns as f64 / operations as f64 > ASKED_FOR_NS_MAX {
-            return Ok(None);
-        }
-        let one = self.several(1, SLICES, 30_000_000)?;
-        let one_ns = median(one.iter().map(|reading| reading.took_ns as f64).collect());
-        Ok(one_ns.map(|one_ns| beyond_operations(one_ns, slice_ns as f64, operations as f64)))
-    }
-
-    /// How many times as long twice as many operations take: by CPU time, which others on the
-    /// machine disturb less, where that is most of the time.
-    fn ratio_of_twice(&mut self, operations: u64) -> Result<f64, AbError> {
-        const PAIRS: usize = 9;
-        let (mut times, mut cpus, mut spent_ns) = (Vec::new(), Vec::new(), 0);
-        // Of a slice that nobody interrupted.
-        let mut cpu_share: f64 = 0.0;
-        while times.is_empty() || times.len() < PAIRS && spent_ns < 1_000_000_000 {
-            let once = self.slice(operations)?;
-            let twice = self.slice(operations.saturating_mul(2))?;
-            spent_ns += once.took_ns + twice.took_ns;
-            times.push(twice.took_ns as f64 / once.took_ns.max(1) as f64);
-            if let (Some(one), Some(two)) = (once.cpu_ns, twice.cpu_ns) {
-                cpus.push(two as f64 / one.max(1) as f64);
-                cpu_share = cpu_share.max(one as f64 / once.took_ns.max(1) as f64);
-            }
-        }
-        let ratio = if cpu_share > 0.5 { median(cpus) } else { median(times) };
-        Ok(ratio.unwrap_or(f64::NAN))
-    }
-
-    /// Runs slices for so long; how many that took.
-    fn warm_up_for(&mut self, operations: u64, ns: u64) -> Result<u32, AbError> {
-        let (mut slices, mut spent_ns) = (0, 0);
-        while spent_ns < ns {
-            spent_ns += self.slice(operations)?.took_ns;
-            slices += 1;
-        }
-        Ok(slices)
-    }
-
-    /// Runs slices until they do not become cheaper; how many that took.
-    fn warm_up(&mut self, operations: u64) -> Result<u32, AbError> {
-        let (mut slices, mut spent_ns, mut last, mut steady) = (0, 0, f64::INFINITY, 0);
-        loop {
-            let mut block = Vec::new();
-            for _ in 0..BLOCK {
-                let reading = self.slice(operations)?;
-                slices += 1;
-                spent_ns += reading.took_ns;
-                block.push(reading.cpu_ns.unwrap_or(reading.took_ns) as f64);
-                if spent_ns > WARM_UP_NS {
-                    return Ok(slices);
-                }
-            }
-            let now = median(block).unwrap_or(last);
-            steady = if now < last * STILL_FALLS { 0 } else { steady + 1 };
-            last = now;
-            // A plateau of one block may be noise.
-            if steady == 2 {
-                return Ok(slices);
-            }
-        }
-    }
-}
-
-/// What a slice takes beyond its operations, ns, from one of one operation and one of more: these
-/// are c + t and c + n·t.
-fn beyond_operations(one_ns: f64, slice_ns: f64, operations: f64) -> u64 {
-    let fixed_ns = (operations * one_ns - slice_ns) / (operations - 1.0);
-    if fixed_ns > 0.0 { at_least_one(fixed_ns) } else { 0 }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float saturates")]
@@ -526,11 +458,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_grow_with_the_operations_is_asking() {
-        assert_eq!(beyond_operations(12_000.0 + 200.0, 12_000.0 + 200.0 * 2500.0, 2500.0), 12_000);
-        assert_eq!(beyond_operations(15_000.0, 20_000.0, 2.0), 10_000);
-        // Noise may make it less than nothing.
-        assert_eq!(beyond_operations(100.0, 500_000.0, 1000.0), 0);
+    fn rounds_take_twice_as_long_as_what_comes_before_them_and_are_not_few() {
+        let of = |slice_us: u64, before_ms: u64| {
+            let slices = Slices {
+                operations: 1,
+                warm: 10,
+                expected_ns: vec![slice_us * 1000, 100],
+                before_ns: before_ms * 1_000_000,
+            };
+            slices.rounds()
+        };
+        assert_eq!(of(500, 10), 60);
+        assert_eq!(of(500, 20), 80);
+        assert_eq!(of(500, 2000), 120);
+        assert_eq!(of(2500, 10), 20);
+        assert_eq!(of(5000, 10), 20);
+        assert_eq!(of(15_000, 10), 10);
+        assert_eq!(of(1_000_000, 2000), 5);
     }
 
     #[test]

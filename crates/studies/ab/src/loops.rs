@@ -213,7 +213,9 @@ impl Turns<'_> {
 
     /// Keeps what is known of an arm, whose process goes.
     fn keep(&mut self, arm: usize) -> Option<Conversation> {
-        let asking_ns = self.found(arm).and_then(|own| own.asking_ns);
+        let found = self.found(arm);
+        let (asking_ns, hidden_ppm) =
+            found.map_or((None, None), |own| (own.asking_ns, own.hidden_ppm));
         let turn = &mut self.arms[arm];
         let mut talk = turn.talk.take()?;
         let ticks = match self.layout.around {
@@ -237,6 +239,7 @@ impl Turns<'_> {
             output_sha256: std::mem::take(&mut turn.sums).sha256(),
             stray_lines: talk.stray_lines(),
             asking_ns,
+            hidden_ppm,
             idle_cpu_ns: turn.idle_ns,
             ticks,
             ..AbArm::default()

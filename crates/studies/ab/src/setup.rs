@@ -89,6 +89,9 @@ pub struct AbProgramLayout {
     pub expected_ns: u64,
     /// What asking for a slice takes, ns; `None` where operations are too long to tell.
     pub asking_ns: Option<u64>,
+    /// The part of a change that its slices hide, in millionths: what twice the operations take
+    /// less than twice as long, in turns with all others. `None` where slices are long.
+    pub hidden_ppm: Option<u32>,
     /// Why its CPU time is not known; `None` where it is.
     pub cpu_unknown: Option<String>,
 }
