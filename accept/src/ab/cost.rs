@@ -30,5 +30,42 @@ pub fn cost(bench: &Bench) -> Res {
         let asking = asking.as_f64().with_context(|| format!("no time of asking in {shown}"))?;
         bench.within(format!("asking for a slice, ns, program {arm}"), asking, ..=ASKING_NS_MAX);
     }
+    hidden(bench)
+}
+
+/// What turns hide of a change is stated, and nothing is called the same for being hidden.
+fn hidden(bench: &Bench) -> Res {
+    const PLANTED: f64 = 0.18;
+    for kind in ["fixed", "memory", "cache"] {
+        let commands = [format!("./work {kind} 100"), format!("./work {kind} 118")];
+        let commands = commands.each_ref().map(String::as_str);
+        let change = compared(bench, "--loop --threshold 1% --budget 10s", commands)?.0[1].change;
+        let shown = bench.json("show last --json")?;
+        let arm = &shown["settings"][0]["arms"][0];
+        let number = |key: &str| arm[key].as_f64().with_context(|| format!("no {key} in {arm}"));
+        let hidden = number("hidden_share_of_change")?;
+        let slice_ns = number("cpu_ns_per_operation")? * number("operations_per_slice")?;
+        let words = format!("{:.2} of 18 % read, {hidden:.3} hidden as stated", change / PLANTED);
+        match kind {
+            "fixed" => {
+                let said = "fixed: time of a slice that does not grow, us";
+                bench.within(said, hidden * slice_ns / 1e3, 130.0..=190.0);
+                bench.within(
+                    "fixed: part read and part hidden",
+                    change / PLANTED + hidden,
+                    0.97..=1.03,
+                );
+            }
+            "memory" => bench.note(format!("{kind}, slices of {slice_ns:.0} ns"), words),
+            _ => bench.judge("cache: more than 15 % is hidden, and stated", hidden > 0.15, words),
+        }
+    }
+    for _ in 0..times() {
+        let commands = ["./work cache 100", "./work cache 103"];
+        let (contrasts, _) = compared(bench, "--loop --threshold 2% --budget 10s", commands)?;
+        let [time, _] = &contrasts;
+        let words = format!("{}, {:+.2} %", time.verdict, time.change * 100.0);
+        bench.judge("cache: 3 % is not the same at 2 %", time.verdict != "EQUIVALENT", words);
+    }
     Ok(())
 }

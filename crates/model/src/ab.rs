@@ -264,6 +264,9 @@ impl AbProgramFacts {
     }
 }
 
+/// How much of an output is kept to show where two differ.
+pub const AB_OUTPUT_START_BYTES: usize = 64 << 10;
+
 /// What came of an arm in a trial besides the counts of its slices.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -278,6 +281,10 @@ pub struct AbArm {
     /// SHA-256 of all that it printed or computed (`sum`), in hexadecimal; `None` where it told
     /// nothing. The same number of operations must give the same in every arm.
     pub output_sha256: Option<String>,
+    /// How that begins, to show where two differ: at most [`AB_OUTPUT_START_BYTES`] of what was
+    /// printed, or a line with the sum of each slice. It is not stored.
+    #[serde(skip)]
+    pub output_start: Vec<u8>,
     /// What it told in its answers that looks like a time, but is not one of the protocol: `ms=3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed_over: Option<String>,

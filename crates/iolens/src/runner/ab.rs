@@ -5,7 +5,7 @@ use iolens_ab::calls::CALLS_TRIALS;
 use iolens_ab::{AbCopies, AbError, AbExit, AbLayout, AbLinkOrder, AbPosition, AbSetup};
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, clock};
-use iolens_model::ab::{AbArm, AbAxes, AbCommand, AbMode, AbProgramFacts, AbSetting};
+use iolens_model::ab::{AbArm, AbAxes, AbCommand, AbProgramFacts, AbSetting};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::cell::Cell;
 use iolens_model::copy::External;
@@ -19,8 +19,9 @@ use iolens_store::Store;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
+use super::different::different;
 use super::order_of;
-use crate::failure::{Failure, unusable, usage};
+use crate::failure::{Failure, usage};
 use crate::progress::Progress;
 
 /// What a run needs besides its plan.
@@ -285,11 +286,14 @@ impl Course<'_> {
         Ok(Status::Ok)
     }
 
-    fn keep(&mut self, outcome: TrialOutcome) -> Result<(), Failure> {
-        self.means.store.append_trial(&self.run.header.id, &outcome)?;
-        self.means.progress.program_trial(&outcome, self.elapsed_ns());
+    fn keep(&mut self, mut outcome: TrialOutcome) -> Result<(), Failure> {
         let differ = self.run.header.plan.ab().filter(|axes| !axes.different_output);
         let differ = differ.and_then(|axes| different(axes, &outcome));
+        for own in outcome.arms.iter_mut().filter_map(|arm| arm.ab.as_mut()) {
+            own.output_start = Vec::new();
+        }
+        self.means.store.append_trial(&self.run.header.id, &outcome)?;
+        self.means.progress.program_trial(&outcome, self.elapsed_ns());
         self.run.trials.push(outcome);
         differ.map_or(Ok(()), Err)
     }
@@ -353,28 +357,6 @@ impl Course<'_> {
         self.run.header.end = Some(end);
         Ok(())
     }
-}
-
-/// Programs that print or compute different things are not compared.
-fn different(axes: &AbAxes, trial: &TrialOutcome) -> Option<Failure> {
-    let ended = trial.arms.iter().filter(|outcome| outcome.status == Status::Ok);
-    let outputs = ended.filter_map(|outcome| {
-        Some((outcome.arm.primitive.as_str(), outcome.ab.as_ref()?.output_sha256.as_deref()?))
-    });
-    let outputs: Vec<(&str, &str)> = outputs.collect();
-    let (first, expected) = outputs.first()?;
-    let (other, _) = outputs.iter().find(|(_, output)| output != expected)?;
-    let what = match axes.mode {
-        AbMode::Loop => "answer with different sums",
-        AbMode::Command => "print different bytes",
-    };
-    let who = match first == other {
-        true => format!("two runs of {first}"),
-        false => format!("{first} and {other}"),
-    };
-    Some(unusable!(
-        "{who} {what}: faster and wrong is not faster\n  accept that with --different-output"
-    ))
 }
 
 /// The place of a program in the plan.

@@ -5,6 +5,7 @@ mod ab;
 mod arms;
 mod build;
 mod cells;
+mod different;
 mod explain;
 mod preflight;
 mod searches;

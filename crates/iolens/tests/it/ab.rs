@@ -102,7 +102,8 @@ fn whole_commands_are_compared_and_so_is_what_they_print() {
     let result = ab(&place, "--judge cpu --budget 30s --json", &commands).ended(1).json();
     assert_eq!(contrast(&result, "cpu")["verdict"], "SLOWER");
     let commands = ["PLACE/turns 5000 x", "PLACE/turns 5000 y"];
-    ab(&place, "--budget 5s", &commands).ended(4).says("--different-output");
+    let refused = ab(&place, "--budget 5s", &commands).ended(4);
+    refused.says("line 1: `x` (A), `y` (B)").says("--different-output");
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn a_program_is_kept_and_compared_with_when_it_has_changed() {
 #[test]
 fn parameters_are_settings() {
     let place = with_programs();
-    let flags = "--loop --judge cpu --budget 20s --with n=10,20 --slice 1ms --json";
+    let flags = "--loop --judge cpu --budget 40s --with n=10,20 --slice 1ms --json";
     let result = ab(&place, flags, &["PLACE/loop {n}", "PLACE/loop 40"]).ended(1).json();
     let values: Vec<&Value> =
         list(&result["settings"]).iter().map(|setting| &setting["values"]["n"]).collect();

@@ -94,7 +94,7 @@ const ROUNDS_NS: (u64, u64) = (30_000_000, 150_000_000);
 const ROUNDS: (u64, u64) = (5, 120);
 
 /// How many there are where they fit into that time.
-const ROUNDS_WANTED: u64 = 20;
+const ROUNDS_WANTED: u64 = 10;
 
 /// How long a slice of the slowest program may be for the sake of the fastest.
 const SLOWEST_NS: u64 = 20_000_000;
@@ -239,12 +239,11 @@ impl Slices {
         self.expected_ns.iter().copied().max().unwrap_or(0)
     }
 
-    /// Rounds of a trial. Most of the noise is theirs, not the trial's, so they take twice as long
-    /// as what comes before them, and are not few.
+    /// Rounds of a trial. Most of the noise is theirs, not the trial's, so they take as long as
+    /// what comes before them, and are not few.
     fn rounds(&self) -> u32 {
         let slice_ns = self.slowest_ns().max(1);
-        let wanted_ns =
-            self.before_ns.saturating_mul(2).max(slice_ns.saturating_mul(ROUNDS_WANTED));
+        let wanted_ns = self.before_ns.max(slice_ns.saturating_mul(ROUNDS_WANTED));
         let rounds = wanted_ns.clamp(ROUNDS_NS.0, ROUNDS_NS.1) / slice_ns;
         u32::try_from(rounds.clamp(ROUNDS.0, ROUNDS.1)).unwrap_or(u32::MAX)
     }
@@ -458,7 +457,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_take_twice_as_long_as_what_comes_before_them_and_are_not_few() {
+    fn rounds_take_as_long_as_what_comes_before_them_and_are_not_few() {
         let of = |slice_us: u64, before_ms: u64| {
             let slices = Slices {
                 operations: 1,
@@ -469,10 +468,10 @@ mod tests {
             slices.rounds()
         };
         assert_eq!(of(500, 10), 60);
-        assert_eq!(of(500, 20), 80);
+        assert_eq!(of(500, 40), 80);
         assert_eq!(of(500, 2000), 120);
-        assert_eq!(of(2500, 10), 20);
-        assert_eq!(of(5000, 10), 20);
+        assert_eq!(of(2500, 10), 12);
+        assert_eq!(of(5000, 10), 10);
         assert_eq!(of(15_000, 10), 10);
         assert_eq!(of(1_000_000, 2000), 5);
     }

@@ -3,6 +3,7 @@
 //! Standard output is a file in memory, emptied between runs, and never /dev/null: grep(1) stops at
 //! its first match where that is its output.
 
+use iolens_model::ab::AB_OUTPUT_START_BYTES;
 use iolens_programs::{
     Around, Charged, Prepared, Process, ProgramFault, ProgramFile, ProgramPlace, Reading,
     UserProgram, describe_end, find_program, protocol, sha256_of,
@@ -74,7 +75,7 @@ fn run_one(
     interrupted: &dyn Fn() -> bool,
 ) {
     let done = stage.run(&format!("in run {round}"), draws, interrupted).and_then(|reading| {
-        let output = if round == 0 { Some(stage.output_sha256()?) } else { None };
+        let output = if round == 0 { Some(stage.output()?) } else { None };
         Ok((reading, output))
     });
     match done {
@@ -87,8 +88,9 @@ fn run_one(
                 (sum, own) => sum.or(own),
             };
             course.slices.push(slice_outcome((seq, round, arm), 1, &reading, cpu_ns));
-            if output.is_some() {
-                course.arms[arm].ab.output_sha256 = output;
+            if let Some((sha256, start)) = output {
+                let ab = &mut course.arms[arm].ab;
+                (ab.output_sha256, ab.output_start) = (Some(sha256), start);
             }
         }
         Err(fault) => course.end(arm, fault),
@@ -301,10 +303,15 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// SHA-256 of what the last run printed.
-    fn output_sha256(&mut self) -> Result<String, ProgramFault> {
-        sha256_of(&mut self.output)
-            .map_err(|errno| ProgramFault::System(format!("cannot read its output back: {errno}")))
+    /// SHA-256 of what the last run printed, and how it begins.
+    fn output(&mut self) -> Result<(String, Vec<u8>), ProgramFault> {
+        let read = sha256_of(&mut self.output).and_then(|sha256| {
+            let mut start = vec![0; AB_OUTPUT_START_BYTES];
+            let length = self.output.read_at(&mut start, 0)?;
+            start.truncate(length);
+            Ok((sha256, start))
+        });
+        read.map_err(|errno| ProgramFault::System(format!("cannot read its output back: {errno}")))
     }
 
     /// Whether the last run printed a line that begins with `ready`, and no other.

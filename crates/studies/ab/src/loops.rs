@@ -1,6 +1,6 @@
 //! A trial of the loop protocol: all arms are started, and take turns in slices.
 
-use iolens_model::ab::AbArm;
+use iolens_model::ab::{AB_OUTPUT_START_BYTES, AbArm};
 use iolens_model::outcome::ArmFact;
 use iolens_programs::{
     Around, Charged, Children, Conversation, ProgramFault, Reading, Request, TreeCharged, finish,
@@ -50,17 +50,24 @@ struct Sums {
     hash: Sha256,
     slices: u64,
     any: bool,
+    /// The first of them, a line each.
+    start: Vec<u8>,
 }
 
 impl Sums {
     fn add(&mut self, sum: Option<&str>) {
         self.any |= sum.is_some();
-        self.hash.update(format!("{} {}\n", self.slices, sum.unwrap_or_default()));
+        let sum = sum.unwrap_or_default();
+        self.hash.update(format!("{} {sum}\n", self.slices));
+        if self.start.len() + sum.len() < AB_OUTPUT_START_BYTES {
+            self.start.extend_from_slice(sum.as_bytes());
+            self.start.push(b'\n');
+        }
         self.slices += 1;
     }
 
-    fn sha256(self) -> Option<String> {
-        self.any.then(|| hex(&self.hash.finalize()))
+    fn sha256(&mut self) -> Option<String> {
+        self.any.then(|| hex(&std::mem::take(&mut self.hash).finalize()))
     }
 }
 
@@ -236,7 +243,8 @@ impl Turns<'_> {
             unit: talk.ready().unit.clone(),
             own_ns: std::mem::take(&mut ab.own_ns),
             passed_over: ab.passed_over.take(),
-            output_sha256: std::mem::take(&mut turn.sums).sha256(),
+            output_sha256: turn.sums.sha256(),
+            output_start: std::mem::take(&mut turn.sums.start),
             stray_lines: talk.stray_lines(),
             asking_ns,
             hidden_ppm,
