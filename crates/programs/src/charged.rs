@@ -91,9 +91,34 @@ fn of_stat(stat: &str) -> Option<(Charged, u64)> {
     Some((charged, field(20)))
 }
 
+/// Memory that no other process has, bytes, from the text of /proc/PID/status: what is not a file,
+/// and files in memory. `None` where the kernel does not tell.
+///
+/// Source: proc_pid_status(5); fs/proc/task_mmu.c.
+pub(crate) fn own_memory_bytes(status: &str) -> Option<u64> {
+    let bytes = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+    };
+    bytes("RssAnon")?.checked_add(bytes("RssShmem")?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_of_its_own_is_what_is_no_file_on_a_disk() {
+        let status = "VmRSS:\t    9000 kB\nRssAnon:\t    3000 kB\nRssFile:\t    5000 kB\n\
+                      RssShmem:\t    1000 kB\n";
+        assert_eq!(own_memory_bytes(status), Some(4_096_000));
+        assert_eq!(own_memory_bytes("VmRSS: 1 kB"), None);
+        let now = || own_memory_bytes(&std::fs::read_to_string("/proc/self/status").unwrap());
+        let before = now().unwrap();
+        let block = std::hint::black_box(vec![1u8; 8 << 20]);
+        assert!(now().unwrap() >= before + (4 << 20));
+        drop(block);
+    }
 
     #[test]
     fn a_process_is_charged_what_it_does() {

@@ -11,7 +11,7 @@ use iolens_sys::{clock, kin, pipe, poll, socket, usage};
 
 pub use self::ending::finish;
 pub use self::slice::{Answered, Around, BeforeSlice, Reading};
-use crate::charged::{Account, Charged};
+use crate::charged::{Account, Charged, own_memory_bytes};
 use crate::fault::ProgramFault;
 use crate::program::{LOOK_NS, Prepared, Process, Seed};
 use crate::protocol::{
@@ -250,6 +250,15 @@ impl Conversation {
     /// What the kernel has charged to it so far.
     pub fn charged(&mut self) -> Charged {
         self.account.read()
+    }
+
+    /// Memory that it and its children have for themselves, bytes, as far as the kernel tells.
+    pub fn memory_bytes(&self) -> u64 {
+        let tree = kin::Tree::below(&Root::real(), self.process.id());
+        let each = tree.processes.into_iter().filter_map(|pid| {
+            own_memory_bytes(&Root::real().read(&format!("proc/{pid}/status")).ok()?)
+        });
+        each.fold(0, u64::saturating_add)
     }
 
     /// Keeps what it wrote to stderr from growing.

@@ -2,7 +2,7 @@
 //! units, until a look decides or the budget is used up.
 
 use iolens_ab::calls::CALLS_TRIALS;
-use iolens_ab::{AbCopies, AbError, AbExit, AbLayout, AbLinkOrder, AbPosition, AbSetup};
+use iolens_ab::{AbError, AbExit, AbLayout, AbLinkOrder, AbPosition, AbSetup};
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, clock};
 use iolens_model::ab::{AbArm, AbAxes, AbCommand, AbProgramFacts, AbSetting};
@@ -107,7 +107,7 @@ impl State {
         let layout = iolens_ab::calibrate(&setup, header.plan.seed, &interrupted);
         let layout = layout.map_err(|error| match error {
             AbError::Interrupted => Failure::interrupted("interrupted: nothing is measured"),
-            AbError::System(_) => Failure::unusable(error),
+            AbError::System(_) | AbError::NoRoom { .. } => Failure::unusable(error),
             AbError::Program { .. }
             | AbError::NotProportional { .. }
             | AbError::SpeaksLoop { .. }
@@ -171,7 +171,6 @@ fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
     AbSetup {
         mode: axes.mode,
         programs: axes.programs.iter().enumerate().filter_map(program).collect(),
-        copies: AbCopies::OfAll,
         place: if axes.in_place { ProgramPlace::InPlace } else { ProgramPlace::FreshCopy },
         exit: if axes.ignore_exit { AbExit::Ignored } else { AbExit::MustBeZero },
         input: axes.input(setting).map(str::to_owned),

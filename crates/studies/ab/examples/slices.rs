@@ -7,7 +7,7 @@
 
 use std::io::{BufRead, Write};
 
-use iolens_ab::{AB_SLICE_NS, AbCopies, AbExit, AbSetup, AbTrial, calibrate, trial};
+use iolens_ab::{AB_SLICE_NS, AbExit, AbSetup, AbTrial, calibrate, trial};
 use iolens_model::ab::{AbMode, AbQuantity};
 use iolens_programs::{ProgramFile, ProgramLimits, ProgramPlace, UserProgram};
 use iolens_sys::{affinity, clock};
@@ -71,7 +71,6 @@ fn measure(trials: u64, program: &[String]) -> Result<(), Failure> {
             _ => AbMode::Loop,
         },
         programs,
-        copies: AbCopies::OfAll,
         place: ProgramPlace::FreshCopy,
         exit: AbExit::MustBeZero,
         input: None,

@@ -4,14 +4,19 @@
 mod probe;
 mod turns;
 
+use iolens_engine::host::memory_room;
 use iolens_model::ab::AbMode;
+use iolens_model::units::Bytes;
 use iolens_programs::{Around, Conversation, ProgramFault, finish};
 use iolens_sys::clock;
+use iolens_sys::proc::Root;
 use thiserror::Error;
 
 use self::probe::Probe;
 use crate::commands;
-use crate::setup::{AB_SLICE_ALL_CPUS_NS, AbLayout, AbPlacement, AbProgramLayout, AbSetup};
+use crate::setup::{
+    AB_SLICE_ALL_CPUS_NS, AbCopies, AbLayout, AbPlacement, AbProgramLayout, AbSetup,
+};
 use crate::trial::{Draws, Pinned};
 
 /// Why nothing can be measured.
@@ -69,6 +74,17 @@ pub enum AbError {
         us: u64,
         /// What `true` takes.
         true_us: u64,
+    },
+    /// Their processes do not fit into memory side by side.
+    #[error(
+        "the programs need {needed} of memory side by side, and {room}: let them use less, or \
+         compare whole commands, which run one at a time"
+    )]
+    NoRoom {
+        /// What two processes of the first and one of each other need.
+        needed: String,
+        /// What there is, and what says so.
+        room: String,
     },
     /// Something of the system's.
     #[error("{0}")]
@@ -137,6 +153,7 @@ fn of_loops(
     let found = programs.clone().map(|program| probes.resources(program, &mut draws));
     let found = found.collect::<Result<Vec<_>, _>>()?;
     must_prepare_alike(setup, &found)?;
+    let copies = copies_that_fit(&found, &memory_room(&Root::real()))?;
     let placement = match found.iter().any(|found| found.uses_several) {
         true => AbPlacement::AllCpus,
         false => AbPlacement::OneCpu,
@@ -151,7 +168,10 @@ fn of_loops(
         AbPlacement::AllCpus => setup.slice_ns.max(AB_SLICE_ALL_CPUS_NS),
     };
     let (mut slices, own) = probes.slices(target_ns, &mut draws)?;
-    let hidden_ppm = probes.lengthen(&mut slices, &mut draws)?;
+    let hidden_ppm = match copies {
+        AbCopies::OfAll => probes.lengthen(&mut slices, &mut draws)?,
+        AbCopies::OfBaseline => vec![None; setup.programs.len()],
+    };
     let rounds = slices.rounds();
     let each = found.into_iter().zip(own).zip(hidden_ppm).zip(slices.expected_ns);
     let layouts = each.map(|(((found, own), hidden_ppm), expected_ns)| {
@@ -162,6 +182,7 @@ fn of_loops(
         operations: slices.operations,
         rounds,
         warm_slices: slices.warm,
+        copies,
         placement,
         around: probes.around,
         programs: layouts.collect(),
@@ -176,6 +197,8 @@ struct Resources {
     uses_several: bool,
     /// Whether it wants to prepare before each slice.
     prepares: bool,
+    /// Memory that a process of it and its children have for themselves.
+    memory_bytes: u64,
     /// Whether children of it work in its slices.
     has_children: bool,
     /// Why its CPU time is not known.
@@ -190,6 +213,29 @@ fn must_prepare_alike(setup: &AbSetup, found: &[Resources]) -> Result<(), AbErro
             Err(AbError::PreparesDiffer { with: name(with), without: name(without) })
         }
         _ => Ok(()),
+    }
+}
+
+/// Memory that is left to others.
+const LEFT_SHARE: f64 = 0.1;
+
+/// Which programs have a hidden copy, where this is the room in memory: all processes of a trial
+/// live side by side, and none may push another, or others on the machine, out of it.
+fn copies_that_fit(found: &[Resources], room: &[(Bytes, String)]) -> Result<AbCopies, AbError> {
+    let Some((least, source)) = room.iter().min_by_key(|(bytes, _)| *bytes) else {
+        return Ok(AbCopies::OfAll);
+    };
+    let one_each = found.iter().map(|own| own.memory_bytes).fold(0, u64::saturating_add);
+    let baseline = found.first().map_or(0, |own| own.memory_bytes);
+    let fits = |bytes: u64| bytes as f64 <= least.0 as f64 * (1.0 - LEFT_SHARE);
+    let needed = one_each.saturating_add(baseline);
+    match (fits(one_each.saturating_mul(2)), fits(needed)) {
+        (true, _) => Ok(AbCopies::OfAll),
+        (false, true) => Ok(AbCopies::OfBaseline),
+        (false, false) => Err(AbError::NoRoom {
+            needed: Bytes(needed).to_string(),
+            room: format!("{least} is {source}"),
+        }),
     }
 }
 
@@ -367,9 +413,11 @@ impl Probes<'_> {
             let uses_several = median(cpus.collect()).is_some_and(|cpus| cpus > CPUS_OF_ONE);
             let why = "starts and ends child processes in its slices, whose CPU time is not known";
             let prepares = probe.conversation.ready().prepares;
+            let memory_bytes = probe.conversation.memory_bytes();
             Ok(Resources {
                 uses_several,
                 prepares,
+                memory_bytes,
                 // Of those that come and go no reading counts.
                 has_children: has_children && is_known,
                 cpu_unknown: (!is_known).then(|| why.to_owned()),
@@ -474,6 +522,31 @@ mod tests {
         assert_eq!(of(5000, 10), 10);
         assert_eq!(of(15_000, 10), 10);
         assert_eq!(of(1_000_000, 2000), 5);
+    }
+
+    #[test]
+    fn a_hidden_copy_is_only_where_there_is_room() {
+        let own = |memory_bytes| Resources {
+            uses_several: false,
+            prepares: false,
+            memory_bytes,
+            has_children: false,
+            cpu_unknown: None,
+        };
+        let of = |each: &[u64], room: &[u64]| {
+            let found: Vec<Resources> = each.iter().copied().map(own).collect();
+            let room: Vec<_> = room.iter().map(|bytes| (Bytes(*bytes), "left".into())).collect();
+            copies_that_fit(&found, &room)
+        };
+        assert_eq!(of(&[100, 100], &[1000, 500]), Ok(AbCopies::OfAll));
+        assert_eq!(of(&[100, 100], &[1000, 400]), Ok(AbCopies::OfBaseline));
+        assert_eq!(of(&[100, 100], &[]), Ok(AbCopies::OfAll));
+        let refused = of(&[100, 100], &[300]).unwrap_err().to_string();
+        assert!(
+            refused.contains("need 300 B of memory side by side, and 300 B is left"),
+            "{refused}"
+        );
+        assert!(of(&[u64::MAX, u64::MAX], &[300]).is_err());
     }
 
     #[test]

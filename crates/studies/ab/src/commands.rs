@@ -21,7 +21,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::{clock, file};
 
 use crate::calibrate::{AbError, median};
-use crate::setup::{AbExit, AbLayout, AbPlacement, AbProgramLayout, AbSetup};
+use crate::setup::{AbCopies, AbExit, AbLayout, AbPlacement, AbProgramLayout, AbSetup};
 use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
 
 /// A run that takes less is refused.
@@ -44,7 +44,7 @@ pub(crate) fn trial(
     interrupted: &dyn Fn() -> bool,
 ) -> AbTrial {
     within(setup, layout, seed, |_, draws, course| {
-        let arms = setup.arms();
+        let arms = setup.arms(layout.copies);
         let mut stages: Vec<Option<Stage<'_>>> = Vec::with_capacity(arms.len());
         for (arm, (_, program)) in arms.iter().enumerate() {
             let expected_ns = layout.programs.get(*program).map_or(0, |own| own.expected_ns);
@@ -127,12 +127,14 @@ pub(crate) fn calibrate(
     }
     drop(pinned);
     let of_arm = |(_, program): (_, usize)| programs[program].expected_ns;
-    let round_ns: u64 = setup.arms().into_iter().map(of_arm).sum();
+    let round_ns: u64 = setup.arms(AbCopies::OfAll).into_iter().map(of_arm).sum();
     let rounds = (ROUNDS_NS / round_ns.max(1)).clamp(1, ROUNDS_MAX);
     Ok(AbLayout {
         operations: 1,
         rounds: u32::try_from(rounds).unwrap_or(1),
         warm_slices: 0,
+        // One runs at a time.
+        copies: AbCopies::OfAll,
         placement,
         around: Around::Process,
         programs,

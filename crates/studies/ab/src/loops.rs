@@ -8,7 +8,7 @@ use iolens_programs::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::setup::{AbExit, AbLayout, AbProgramLayout, AbSetup};
+use crate::setup::{AbCopies, AbExit, AbLayout, AbProgramLayout, AbSetup};
 use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
 
 /// Runs a trial to its end. An arm that fails does not stop the others.
@@ -19,7 +19,8 @@ pub(crate) fn trial(
     interrupted: &dyn Fn() -> bool,
 ) -> AbTrial {
     within(setup, layout, seed, |pinned, draws, course| {
-        let programs: Vec<usize> = setup.arms().into_iter().map(|(_, program)| program).collect();
+        let programs: Vec<usize> =
+            setup.arms(layout.copies).into_iter().map(|(_, program)| program).collect();
         let mut all = Turns { setup, layout, programs, course, interrupted, arms: Vec::new() };
         all.start(pinned, draws);
         all.warm_up(draws);
@@ -262,6 +263,10 @@ impl Turns<'_> {
             if let Err(fault) = talk.must_have_said_all() {
                 self.course.end(arm, fault);
                 continue;
+            }
+            if self.programs[arm] > 0 && self.layout.copies == AbCopies::OfBaseline {
+                let value = "none: there is no memory for a second process".to_owned();
+                self.course.arm_facts.push(ArmFact { arm, name: "hidden copy".to_owned(), value });
             }
             if talk.children().are_there() {
                 let value = "it has child processes, which end with the trial".to_owned();

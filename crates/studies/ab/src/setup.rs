@@ -29,8 +29,6 @@ pub struct AbSetup {
     pub mode: AbMode,
     /// The baseline first; at least one.
     pub programs: Vec<UserProgram>,
-    /// Which have a second copy.
-    pub copies: AbCopies,
     /// What they run from.
     pub place: ProgramPlace,
     /// What becomes of a status.
@@ -59,13 +57,13 @@ pub const AB_SLICE_ALL_CPUS_NS: u64 = 5_000_000;
 impl AbSetup {
     /// The arms of a trial, each with the number of its program; a copy follows its original.
     #[must_use]
-    pub fn arms(&self) -> Vec<(Arm, usize)> {
+    pub fn arms(&self, copies: AbCopies) -> Vec<(Arm, usize)> {
         let mut arms = Vec::with_capacity(2 * self.programs.len());
         for (index, program) in self.programs.iter().enumerate() {
             let name = &program.name;
             let arm = |label: String, role| (Arm { label, primitive: name.clone(), role }, index);
             arms.push(arm(name.clone(), Role::against(index == 0, false)));
-            if index == 0 || self.copies == AbCopies::OfAll {
+            if index == 0 || copies == AbCopies::OfAll {
                 arms.push(arm(format!("{name} (A/A)"), Role::SelfCheck));
             }
         }
@@ -105,6 +103,8 @@ pub struct AbLayout {
     pub rounds: u32,
     /// Slices of each arm before the rounds, where no time is stated.
     pub warm_slices: u32,
+    /// Which programs have a hidden copy: all whose processes fit into memory side by side.
+    pub copies: AbCopies,
     /// Where the arms run.
     pub placement: AbPlacement,
     /// What is read around slices, of all programs: with children where one has such that work.

@@ -18,7 +18,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::setup::{AbLayout, AbPlacement, AbSetup};
+use crate::setup::{AbCopies, AbLayout, AbPlacement, AbSetup};
 
 /// Why the CPU time of a program is not known that did nothing of the kind before the trials.
 const NEW_CHILDREN: &str =
@@ -236,9 +236,9 @@ pub(crate) struct Course {
 
 impl Course {
     /// Nothing has happened yet.
-    pub(crate) fn none(setup: &AbSetup) -> Course {
+    pub(crate) fn none(setup: &AbSetup, copies: AbCopies) -> Course {
         let begun = |(arm, _)| AbArmTrial { arm, fault: None, ab: AbArm::default() };
-        let arms = setup.arms().into_iter().map(begun).collect();
+        let arms = setup.arms(copies).into_iter().map(begun).collect();
         let with_new_children = BTreeSet::new();
         Course { arms, slices: Vec::new(), arm_facts: Vec::new(), with_new_children }
     }
@@ -267,7 +267,7 @@ pub(crate) fn within(
     run: impl FnOnce(&Pinned, &mut Draws, &mut Course),
 ) -> AbTrial {
     let (root, started_unix_ns) = (Root::real(), clock::unix_ns());
-    let (mut draws, mut course) = (Draws::of(seed), Course::none(setup));
+    let (mut draws, mut course) = (Draws::of(seed), Course::none(setup, layout.copies));
     let before = Before::read(&root);
     let begin_ns = clock::monotonic_ns();
     let pinned = Pinned::as_placed(setup, layout.placement, &mut draws);

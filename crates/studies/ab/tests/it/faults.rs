@@ -123,7 +123,7 @@ fn one_that_leaves_a_child() {
     let done = beside_good(text, usual);
     assert_eq!(faults(&done), [None, None, None]);
     let facts: Vec<_> = done.arm_facts.iter().map(|fact| (fact.arm, &*fact.name)).collect();
-    assert_eq!(facts, [(2, "children")]);
+    assert_eq!(facts, [(2, "hidden copy"), (2, "children")]);
     assert_eq!(done.status(), (Status::Ok, None));
 }
 

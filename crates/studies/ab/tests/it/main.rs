@@ -48,7 +48,6 @@ fn setup(mode: AbMode, programs: Vec<UserProgram>) -> AbSetup {
     AbSetup {
         mode,
         programs,
-        copies: AbCopies::OfBaseline,
         place: ProgramPlace::FreshCopy,
         exit: AbExit::MustBeZero,
         input: None,
@@ -72,6 +71,7 @@ fn layout(setup: &AbSetup, operations: u64) -> AbLayout {
         operations,
         rounds: 4,
         warm_slices: 1,
+        copies: AbCopies::OfBaseline,
         placement: AbPlacement::OneCpu,
         around: Around::Process,
         programs: vec![AbProgramLayout::default(); setup.programs.len()],
