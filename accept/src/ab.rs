@@ -130,10 +130,8 @@ fn planted(bench: &Bench) -> Res {
             let commands = commands.each_ref().map(String::as_str);
             let tallies = several(bench, &format!("--loop {flags}"), commands)?;
             for (quantity, tally) in ["time", "CPU"].iter().zip(&tallies) {
-                let good = match (amount, *kind) {
-                    (101, _) => tally.slower == 0 && tally.equivalent * 10 >= tally.of * 8,
-                    // Turns hide a fifth of it: it may be too small to be called, never nothing.
-                    (103, "memory") => tally.faster + tally.equivalent == 0,
+                let good = match amount {
+                    101 => tally.slower == 0 && tally.equivalent * 10 >= tally.of * 8,
                     _ => tally.slower * 10 >= tally.of * 9,
                 };
                 bench.judge(format!("{what}, {kind}, {quantity}"), good, tally.words());
