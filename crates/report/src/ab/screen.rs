@@ -255,7 +255,7 @@ fn hidden(analysis: &AbAnalysis) -> Option<String> {
     let (arm, share) = most(analysis, |arm| arm.hidden_share, HIDDEN_SHARE_MAX)?;
     Some(format!(
         "changes of {} read up to {share} smaller than they are: programs that take turns share \
-         caches. Whole commands of 100 ms do not",
+         caches",
         arm.name
     ))
 }
