@@ -1,17 +1,15 @@
-//! Counters on a scripted PMU, for what hardware does, and on the real kernel
-//! with the events that it counts by itself.
+//! Counters on a scripted PMU, for what hardware does.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use iolens_sys::perf_event::{Event, Kind, Mode, Options, Refusal, Scope, Times};
-use iolens_sys::{clock, usage};
 
 use super::table::{self, CPU_WIDE, Counter, Llc, SOFTWARE, TRACEPOINTS};
 use super::*;
-use crate::skip;
 
 mod families;
+mod kernel;
 
 /// What every event counts from one reading to the next, and in what time.
 const COUNT: u64 = 500_000;
@@ -515,86 +513,4 @@ fn what_was_closed_opens_again_or_says_why_not() {
     let missing = counters.missing();
     assert_eq!(missing.len(), names().count());
     assert!(missing[0].why.contains("EMFILE"), "{}", missing[0].why);
-}
-
-const fn software(metric: &'static str, kind: Kind, least: u64) -> Counter {
-    Counter { metric, kind, mode: Mode::User, least }
-}
-
-/// What the kernel counts by itself, in two groups of the same shape. The
-/// metrics are only places here.
-const REAL: [GroupPlan; 2] = [
-    GroupPlan {
-        name: "clock",
-        pinned: true,
-        counters: &[
-            software("cycles_user", Kind::TaskClock, 1000),
-            software("cycles_kernel", Kind::PageFaults, 0),
-        ],
-    },
-    GroupPlan {
-        name: "faults",
-        pinned: false,
-        counters: &[
-            software("instructions_user", Kind::PageFaults, 0),
-            software("instructions_kernel", Kind::TaskClock, 1000),
-        ],
-    },
-];
-
-/// The software groups of the calling thread; `None` where none may be opened.
-fn real_counters() -> Option<Counters> {
-    let refused = Cell::new(false);
-    let why = |_, errno| {
-        assert_eq!(Refusal::from(errno), Refusal::NotPermitted);
-        refused.set(true);
-        String::new()
-    };
-    let tracepoint = |_: &str| Err("none is asked for".to_owned());
-    let (lead, reach) = (&Group::lead, Reach::One);
-    let source = Source { pmu: None, lead, tracepoint: &tracepoint, why: &why, reach };
-    let counters = Counters::with(&source, &REAL, 1);
-    (!refused.get()).then_some(counters)
-}
-
-#[test]
-fn the_same_path_counts_what_the_kernel_counts_by_itself() {
-    let count = || {
-        let mut counters = real_counters()?;
-        assert_eq!(counters.missing(), []);
-        let wall_ns = clock::monotonic_ns();
-        let mut before = Snapshot::default();
-        let allocated = allocation_counter::measure(|| before = counters.read_before());
-        assert_eq!(allocated.count_total, 0, "reading allocates");
-        let (faults, cpu_ns) =
-            (usage::thread_usage().unwrap().minor_faults, clock::thread_cpu_ns());
-        // Beyond what the C library ever keeps for the next one (`M_MMAP_THRESHOLD`).
-        std::hint::black_box(vec![1u8; 40 << 20]);
-        let cpu_ns = clock::thread_cpu_ns() - cpu_ns;
-        let faults = usage::thread_usage().unwrap().minor_faults - faults;
-        let after = counters.read_after();
-        let wall_ns = clock::monotonic_ns() - wall_ns;
-        let mut counts = [None; METRICS_MAX];
-        let allocated =
-            allocation_counter::measure(|| counts = counters.between([&before, &after]));
-        assert_eq!(allocated.count_total, 0, "subtracting allocates");
-        let [Some(task_clock), Some(own), Some(again), Some(outer_clock), ..] = counts else {
-            panic!("{counts:?}, {:?}", counters.missing())
-        };
-        // The scheduler leaves out what the hypervisor stole, the event does
-        // not; the event leaves out a part of each context switch.
-        assert!(task_clock + cpu_ns / 50 + 1_000_000 >= cpu_ns, "{task_clock} {cpu_ns}");
-        assert!(task_clock <= wall_ns, "{task_clock} {wall_ns}");
-        assert!(faults >= 1 && own.abs_diff(faults) <= 4, "{own} {faults}");
-        assert!(again.abs_diff(own) <= 4, "both groups cover the same work");
-        assert!(outer_clock.abs_diff(task_clock) <= task_clock / 50 + 1_000_000);
-        Some(())
-    };
-    // Four threads at once: each reads its own counters and nobody else's.
-    let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(count)).collect();
-    let counted: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-    if counted.contains(&None) {
-        let test = "counters::tests::the_same_path_counts_what_the_kernel_counts_by_itself";
-        skip::note(test, "may not count at all");
-    }
 }
