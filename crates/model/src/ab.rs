@@ -264,6 +264,10 @@ impl AbProgramFacts {
     }
 }
 
+/// The part of a change from which on it is told that slices hide it. They are made longer until
+/// it is less, or they are long.
+pub const AB_HIDDEN_SHARE_MAX: f64 = 0.15;
+
 /// How much of an output is kept to show where two differ.
 pub const AB_OUTPUT_START_BYTES: usize = 64 << 10;
 

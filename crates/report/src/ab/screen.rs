@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
-use iolens_model::ab::{AbMode, AbQuantity, AbSetting};
+use iolens_model::ab::{AB_HIDDEN_SHARE_MAX, AbMode, AbQuantity, AbSetting};
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbUnit};
@@ -226,10 +226,6 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
 /// The part of a slice from which on asking for it hides too much of a change.
 const ASKING_SHARE_MAX: f64 = 0.05;
 
-/// The part of a change from which on it is told that slices hide it. They are made longer until
-/// it is less, or they are long.
-const HIDDEN_SHARE_MAX: f64 = 0.15;
-
 /// The program with the largest share of one kind, where that is more than `max`.
 fn most(
     analysis: &AbAnalysis,
@@ -252,7 +248,7 @@ fn hidden(analysis: &AbAnalysis) -> Option<String> {
             arm.name
         ));
     }
-    let (arm, share) = most(analysis, |arm| arm.hidden_share, HIDDEN_SHARE_MAX)?;
+    let (arm, share) = most(analysis, |arm| arm.hidden_share, AB_HIDDEN_SHARE_MAX)?;
     Some(format!(
         "changes of {} read up to {share} smaller than they are: programs that take turns share \
          caches",

@@ -36,13 +36,27 @@ struct Turn {
     talk: Option<Conversation>,
     /// What all its slices came to.
     sums: Sums,
-    /// What it was charged before its first measured slice.
-    before: Charged,
-    /// The same with its children, where these count.
-    tree_before: Option<TreeCharged>,
-    /// Its children before that, where they do not count.
-    children_before: Option<Children>,
+    /// `None` before its first measured slice.
+    before: Option<ChargedBefore>,
     idle_ns: Option<u64>,
+}
+
+/// What an arm was charged before its first measured slice.
+#[derive(Debug)]
+enum ChargedBefore {
+    /// Itself, and the children that it had, which do not count.
+    Process(Charged, Children),
+    /// With its children; `None` where they could not be read.
+    Tree(Option<TreeCharged>),
+}
+
+impl ChargedBefore {
+    fn of(talk: &mut Conversation, around: Around) -> ChargedBefore {
+        match around {
+            Around::Process => ChargedBefore::Process(talk.charged(), talk.children()),
+            Around::Tree => ChargedBefore::Tree(talk.charged_with_children()),
+        }
+    }
 }
 
 /// The sums that a program told, by the number of its slice.
@@ -85,14 +99,7 @@ struct Turns<'a> {
 impl Turns<'_> {
     /// Starts the arms one after another in random order, each when the one before is set up.
     fn start(&mut self, pinned: &Pinned, draws: &mut Draws) {
-        let silent = |_| Turn {
-            talk: None,
-            sums: Sums::default(),
-            before: Charged::default(),
-            tree_before: None,
-            children_before: None,
-            idle_ns: Some(0),
-        };
+        let silent = |_| Turn { talk: None, sums: Sums::default(), before: None, idle_ns: Some(0) };
         self.arms = self.programs.iter().map(silent).collect();
         for arm in self.order(draws) {
             let program = &self.setup.programs[self.programs[arm]];
@@ -178,12 +185,8 @@ impl Turns<'_> {
     fn measure(&mut self, draws: &mut Draws) {
         let request = Request::of(self.layout.operations);
         for turn in &mut self.arms {
-            if let Some(talk) = &mut turn.talk {
-                turn.before = talk.charged();
-                let with_children = self.layout.around == Around::Tree;
-                turn.tree_before = with_children.then(|| talk.charged_with_children()).flatten();
-                turn.children_before = (!with_children).then(|| talk.children());
-            }
+            turn.before =
+                turn.talk.as_mut().map(|talk| ChargedBefore::of(talk, self.layout.around));
         }
         self.course.slices.reserve(self.arms.len() * self.layout.rounds as usize);
         for round in 0..self.layout.rounds {
@@ -226,14 +229,18 @@ impl Turns<'_> {
             found.map_or((None, None), |own| (own.asking_ns, own.hidden_ppm));
         let turn = &mut self.arms[arm];
         let mut talk = turn.talk.take()?;
-        let ticks = match self.layout.around {
-            Around::Process => talk.charged().since(&turn.before).ticks,
-            Around::Tree => {
-                let both = talk.charged_with_children().zip(turn.tree_before.take());
-                both.and_then(|(now, then)| now.since(&then)).map(|spent| spent.ticks)
+        let (ticks, has_new_children) = match turn.before.take() {
+            None => (None, false),
+            Some(ChargedBefore::Process(own, children)) => {
+                (talk.charged().since(&own).ticks, children != talk.children())
+            }
+            Some(ChargedBefore::Tree(then)) => {
+                let both = talk.charged_with_children().zip(then);
+                let spent = both.and_then(|(now, then)| now.since(&then));
+                (spent.map(|spent| spent.ticks), false)
             }
         };
-        if turn.children_before.take().is_some_and(|before| before != talk.children()) {
+        if has_new_children {
             // No slice has read what they spent.
             let slices = self.course.slices.iter_mut().filter(|slice| slice.arm == arm);
             slices.for_each(|slice| slice.tx.task_clock_ns = None);

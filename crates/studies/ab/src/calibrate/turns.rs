@@ -4,15 +4,13 @@
 //! more of the caches that all share, and so is faster at it. A program by itself shows neither:
 //! two processes of each take turns with all others, one of which always does twice as much.
 
+use iolens_model::ab::AB_HIDDEN_SHARE_MAX;
 use iolens_programs::Reading;
 
 use super::probe::{Growth, Probe};
 use super::{AbError, Probes, Slices};
 use crate::setup::AB_SLICE_ALL_CPUS_NS;
 use crate::trial::Draws;
-
-/// Slices are made longer until they hide less of a change.
-const HIDDEN_SHARE_MAX: f64 = 0.15;
 
 /// Slices that are longer are not tried: they hide little but of the largest caches.
 const LONG_NS: u64 = 20_000_000;
@@ -46,7 +44,7 @@ impl Probes<'_> {
             loop {
                 let hidden = hidden_shares(probes, slices.operations)?;
                 let most = hidden.iter().copied().fold(0.0, f64::max);
-                if most <= HIDDEN_SHARE_MAX || slices.slowest_ns() > AB_SLICE_ALL_CPUS_NS / 2 {
+                if most <= AB_HIDDEN_SHARE_MAX || slices.slowest_ns() > AB_SLICE_ALL_CPUS_NS / 2 {
                     return Ok(hidden.into_iter().map(|share| Some(ppm(share))).collect());
                 }
                 slices.double();
