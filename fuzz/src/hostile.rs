@@ -357,7 +357,7 @@ fn read_everything(path: &Path, shown: Shown) {
 /// A run as every command would show it.
 fn show(run: Run, shown: Shown) {
     let analysis = iolens_stats::analyse(&run);
-    let style = Style { colour: true, width: 100 };
+    let style = Style { colour: true, ..Style::plain(100) };
     let _ = text::run(&run, &analysis, &style);
     if shown == Shown::Text {
         return;

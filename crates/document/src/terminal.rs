@@ -1,5 +1,7 @@
 //! A screen as a terminal shows it. Colour repeats what words and marks say.
 
+use std::borrow::Cow;
+
 use crate::fold;
 use crate::grid::{Grid, Row};
 use crate::table::{Ink, Table};
@@ -14,9 +16,17 @@ pub struct Style {
     pub colour: bool,
     /// Columns.
     pub width: usize,
+    /// The file of `--db` as it is typed, which what is typed next needs again.
+    pub database: Option<&'static str>,
 }
 
 impl Style {
+    /// Without colour.
+    #[must_use]
+    pub const fn plain(width: usize) -> Style {
+        Style { colour: false, width, database: None }
+    }
+
     /// Columns that are used: lines longer than 100 are hard to read.
     #[must_use]
     pub fn columns(self) -> usize {
@@ -85,7 +95,8 @@ pub fn draw(screen: &Screen, style: &Style) -> String {
     }
     let above = std::iter::once(None).chain(screen.answers.iter().map(|a| Some(a.label)));
     let answers = screen.answers.iter().zip(above);
-    let answers = answers.map(|(own, above)| answer(own, above != Some(own.label), style));
+    let answers =
+        answers.map(|(own, above)| answer(&here(own, style), above != Some(own.label), style));
     let answers: Vec<String> = answers.collect();
     if !answers.is_empty() {
         parts.push(answers.join("\n"));
@@ -304,6 +315,24 @@ fn answer(answer: &Answer, is_first: bool, style: &Style) -> String {
     lines.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
 }
 
+/// What is typed next with the database that it is in; `tune` keeps nothing in one.
+fn here<'a>(answer: &'a Answer, style: &Style) -> Cow<'a, Answer> {
+    let Some(database) = style.database.filter(|_| answer.label == Label::Next) else {
+        return Cow::Borrowed(answer);
+    };
+    let mut answer = answer.clone();
+    for span in answer.said.iter_mut().flat_map(|text| &mut text.0) {
+        if let Span::Code(command) = span
+            && command.starts_with("iolens ")
+            && !command.starts_with("iolens tune ")
+        {
+            command.push_str(" --db ");
+            command.push_str(database);
+        }
+    }
+    Cow::Owned(answer)
+}
+
 /// A hyperlink, which terminals without any show as its text (OSC 8).
 fn link(path: &str) -> String {
     let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte);
@@ -322,7 +351,7 @@ mod tests {
     use super::*;
     use crate::grid::Column;
 
-    const PLAIN: Style = Style { colour: false, width: 60 };
+    const PLAIN: Style = Style::plain(60);
 
     #[test]
     fn a_screen_has_its_parts_in_order() {
@@ -363,14 +392,28 @@ mod tests {
             ],
         };
         insta::assert_snapshot!(draw(&screen, &PLAIN));
-        let coloured = draw(&screen, &Style { colour: true, width: 60 });
+        let coloured = draw(&screen, &Style { colour: true, ..Style::plain(60) });
         assert!(coloured.contains("\x1b[1mNext"), "{coloured}");
+    }
+
+    #[test]
+    fn what_is_typed_next_names_the_database_that_was_named() {
+        let database = Some("'my runs.db'");
+        let said = ["iolens show last", "iolens tune read FILE", "--verbose"].map(Text::code);
+        let next = |label| Screen {
+            answers: vec![Answer { label, said: said.clone().into() }],
+            ..Screen::default()
+        };
+        let drawn = |label| draw(&next(label), &Style { database, ..Style::plain(100) });
+        let named = "iolens show last --db 'my runs.db' · iolens tune read FILE · --verbose";
+        assert_eq!(drawn(Label::Next).trim(), format!("{:<INDENT$}{named}", "Next"));
+        assert!(!drawn(Label::RunIt).contains("my runs"), "what is not stored needs none");
     }
 
     #[test]
     fn a_path_is_a_link_where_escapes_are_taken() {
         let report = Answer { label: Label::Report, said: vec![Text::file("/tmp/a b.html")] };
-        let linked = answer(&report, true, &Style { colour: true, width: 80 });
+        let linked = answer(&report, true, &Style { colour: true, ..Style::plain(80) });
         assert!(linked.contains("\x1b]8;;file:///tmp/a%20b.html\x1b\\/tmp/a b.html"), "{linked:?}");
         assert_eq!(answer(&report, true, &PLAIN), "Report     /tmp/a b.html");
     }

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 use iolens_report::text::Style;
 
+use crate::places;
+
 mod ascii;
 
 /// Why a result could not be written; the first time.
@@ -195,7 +197,11 @@ fn is_yes(line: &str) -> bool {
 
 /// How text goes to stdout here.
 pub(crate) fn style() -> Style {
-    Style { colour: stdout_takes_colour(), width: stdout_columns() }
+    Style {
+        colour: stdout_takes_colour(),
+        width: stdout_columns(),
+        database: places::named_by_user(),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Where results live: the XDG data directory, or beside `--db FILE`.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use iolens_model::shell::quoted;
 
 use crate::failure::{Failure, unusable, usage};
 
@@ -18,8 +21,19 @@ pub(crate) fn database(given: Option<&Path>) -> Result<PathBuf, Failure> {
     }
 }
 
+/// The file of `--db` as it is typed, once it was asked for.
+static NAMED: OnceLock<String> = OnceLock::new();
+
+/// What `--db` named, as it is typed.
+pub(crate) fn named_by_user() -> Option<&'static str> {
+    NAMED.get().map(String::as_str)
+}
+
 fn named(given: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = given {
+        if let Some(name) = path.to_str() {
+            NAMED.get_or_init(|| quoted(name));
+        }
         return Ok(path.to_owned());
     }
     let absolute =

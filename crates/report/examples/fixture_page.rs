@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 std::fs::write(stem.with_extension("png"), png::render(&figure.svg, 150)?)?;
             }
         }
-        let style = Style { colour: true, width: 100 };
+        let style = Style { colour: true, ..Style::plain(100) };
         std::fs::write(directory.join(format!("{name}.txt")), text::run(&run, &analysis, &style))?;
     }
     Ok(())

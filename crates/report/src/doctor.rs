@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_diagnosis_reads_in_eighty_columns() {
-        let text = text(&diagnosis(), &Style { colour: false, width: 100 });
+        let text = text(&diagnosis(), &Style::plain(100));
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS_MAX), "{text}");
         let expect = "\
 uid 1000, Linux 6.18 on a guest of KVM: 1 ok, 3 limited, 1 missing
@@ -213,7 +213,7 @@ what remains possible
     #[test]
     fn colour_only_repeats_the_marks() {
         let [plain, painted] =
-            [false, true].map(|colour| text(&diagnosis(), &Style { colour, width: 80 }));
+            [false, true].map(|colour| text(&diagnosis(), &Style { colour, ..Style::plain(80) }));
         let mut stripped = painted.clone();
         for escape in [BOLD, DIM, YELLOW, RED, "32", "0"] {
             stripped = stripped.replace(&format!("\x1b[{escape}m"), "");

@@ -402,7 +402,7 @@ mod tests {
 
     fn shown(verbose: bool) -> String {
         let (explanation, analysis) = explanation();
-        let style = Style { colour: false, width: 100 };
+        let style = Style::plain(100);
         text("4f1c09ab", &explanation, &analysis, &style, verbose)
     }
 

@@ -5,7 +5,7 @@ use iolens_model::transfer::Cpu;
 
 use super::*;
 
-const PLAIN: Style = Style { colour: false, width: 100 };
+const PLAIN: Style = Style::plain(100);
 
 /// Times of `n` requests, from `least` on and evenly up to ten times that, and one
 /// of a hundred times.

@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Style = Style { colour: false, width: 100 };
+    const PLAIN: Style = Style::plain(100);
 
     fn served() -> Served {
         Served {

@@ -83,7 +83,7 @@ pub(crate) fn has_none_of(words: &[&str], text: &str) {
 /// What `iolens show` prints of a run. No line of it is wider, and one setting of it has no word
 /// of other studies.
 pub(crate) fn shown(run: &Run, analysis: &Analysis, width: usize) -> String {
-    let style = Style { colour: false, width };
+    let style = Style::plain(width);
     let study = run.header.plan.study();
     has_none_of(foreign(study.word()), &text::show(run, analysis, &analysis.cells[0], &style));
     let whole = text::run(run, analysis, &style);
@@ -152,7 +152,7 @@ pub(crate) fn cells_as_json(run: &Run, analysis: &Analysis) -> Vec<Value> {
 
 /// Everything that is made of a whole run, in bytes.
 fn made(run: &Run, analysis: &Analysis) -> Vec<String> {
-    let style = Style { colour: true, width: 100 };
+    let style = Style { colour: true, ..Style::plain(100) };
     let mut all = vec![
         html::page(run, analysis),
         json::run(run, analysis),

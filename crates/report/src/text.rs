@@ -212,7 +212,7 @@ mod tests {
     use crate::fixture;
     use crate::fixture_findings::findings;
 
-    const PLAIN: Style = Style { colour: false, width: 100 };
+    const PLAIN: Style = Style::plain(100);
 
     #[test]
     fn what_stands_below_the_first_screen() {
@@ -230,7 +230,7 @@ mod tests {
     fn no_line_is_wider_than_the_terminal() {
         for (run, analysis) in [fixture::large(), findings()] {
             for width in [80, 100, 140] {
-                let style = Style { colour: false, width };
+                let style = Style::plain(width);
                 let mut text = super::run(&run, &analysis, &style);
                 text.extend(analysis.cells.last().map(|cell| show(&run, &analysis, cell, &style)));
                 for line in text.lines() {
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn colour_adds_nothing_but_escapes() {
         let (run, analysis) = fixture::run();
-        let colour = super::run(&run, &analysis, &Style { colour: true, width: 100 });
+        let colour = super::run(&run, &analysis, &Style { colour: true, ..Style::plain(100) });
         let mut plain = String::new();
         for (i, part) in colour.split('\x1b').enumerate() {
             plain.push_str(if i == 0 { part } else { part.split_once('m').map_or("", |p| p.1) });

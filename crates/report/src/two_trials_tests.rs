@@ -85,7 +85,7 @@ fn amount(text: &str) -> Option<f64> {
 
 /// The lines that have such a number, of all that is told of a run.
 fn absurd_lines(name: &str, (run, analysis): (Run, Analysis)) -> Vec<String> {
-    let style = Style { colour: false, width: 300 };
+    let style = Style::plain(300);
     let mut texts = vec![
         text::run(&run, &analysis, &style),
         text::whole(&run, &analysis, &style),
@@ -149,6 +149,6 @@ fn astray(passes: u32) -> iolens_document::Screen {
 fn self_checks_of_fewer_than_five_passes_head_nothing() {
     let has_alarm = |passes| astray(passes).alarm.is_some();
     assert_eq!([2, 4, 5, 12].map(has_alarm), [false, false, true, true]);
-    let drawn = iolens_document::terminal::draw(&astray(4), &Style { colour: false, width: 100 });
+    let drawn = iolens_document::terminal::draw(&astray(4), &Style::plain(100));
     assert!(drawn.contains("too few trials to check itself"), "{drawn}");
 }

@@ -132,14 +132,14 @@ fn analysed(run: &Run) -> AbAnalysis {
 }
 
 fn shown(run: &Run, width: usize) -> String {
-    first(run, &analysed(run), None, &Style { colour: false, width })
+    first(run, &analysed(run), None, &Style::plain(width))
 }
 
 #[test]
 fn a_slower_program_with_a_call_more() {
     let run = run(0.049, Vec::new());
     insta::assert_snapshot!(shown(&run, 100));
-    let style = Style { colour: false, width: 100 };
+    let style = Style::plain(100);
     insta::assert_snapshot!("below", text(&run, &analysed(&run), &style));
     insta::assert_snapshot!("markdown", markdown(&run, &analysed(&run)));
     let page = page(&run, &analysed(&run));
@@ -164,7 +164,7 @@ pub(super) fn rounded(value: Value) -> Value {
 fn links_are_told_with_how_far_they_lie_apart() {
     let run = linked(0.049);
     insta::assert_snapshot!(shown(&run, 100));
-    let style = Style { colour: false, width: 100 };
+    let style = Style::plain(100);
     insta::assert_snapshot!("links_below", text(&run, &analysed(&run), &style));
     insta::assert_snapshot!("links_markdown", markdown(&run, &analysed(&run)));
     let result: Value = serde_json::from_str(&json(&run, &analysed(&run))).expect("JSON");
@@ -227,7 +227,7 @@ fn what_a_slice_takes_besides_its_work_is_told_below_and_warned_of_where_it_is_m
             let own = arm.ab.as_mut().expect("it is one of `ab`");
             (own.asking_ns, own.hidden_ppm) = (Some(asking_ns), Some(hidden_ppm));
         }
-        let below = text(&run, &analysed(&run), &Style { colour: false, width: 100 });
+        let below = text(&run, &analysed(&run), &Style::plain(100));
         (shown(&run, 100), below)
     };
     let (screen, below) = asked(10_000, 41_000);
@@ -295,7 +295,7 @@ fn said_of_calls(main: &[AbCalls], pr: &[AbCalls]) -> (String, Vec<String>) {
     let markdown = markdown(&run, &analysed(&run));
     let why = markdown.lines().find_map(|line| line.strip_prefix("- Why: ")).expect("a reason");
     let said = why.strip_suffix("; 88% of the CPU time of pr is in the kernel").expect("both");
-    let below = text(&run, &analysed(&run), &Style { colour: false, width: 100 });
+    let below = text(&run, &analysed(&run), &Style::plain(100));
     let rows = below.lines().skip_while(|line| !line.starts_with("SYSTEM CALLS")).skip(1);
     let rows = rows.take_while(|line| !line.is_empty()).map(str::to_owned);
     (said.to_owned(), rows.collect())
@@ -366,7 +366,7 @@ fn bytes_that_vary_are_in_no_sentence() {
     run.trials.push(again);
     let screen = shown(&run, 100);
     assert!(screen.contains("pread64 20 → 21\n"), "{screen}");
-    let style = Style { colour: false, width: 100 };
+    let style = Style::plain(100);
     assert!(text(&run, &analysed(&run), &style).contains("varies"));
     let result: Value = serde_json::from_str(&json(&run, &analysed(&run))).expect("JSON");
     let calls = &result["settings"][0]["arms"][1]["calls"][0];
@@ -391,7 +391,7 @@ fn a_program_that_failed_is_no_number() {
 fn a_run_of_a_stranger_is_shown_or_not_and_never_panics() {
     let all = |run: &Run| {
         let analysis = analysed(run);
-        let (style, after) = (Style { colour: false, width: 40 }, None);
+        let (style, after) = (Style::plain(40), None);
         let texts = [first(run, &analysis, after, &style), text(run, &analysis, &style)];
         texts.concat() + &json(run, &analysis) + &markdown(run, &analysis) + &page(run, &analysis)
     };

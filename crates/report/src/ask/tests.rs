@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::fixture;
 
-const PLAIN: Style = Style { colour: false, width: 100 };
+const PLAIN: Style = Style::plain(100);
 
 /// A run whose arms have CPU times that were compared: what a message costs by time, and for
 /// a scattered one more.
@@ -149,7 +149,7 @@ proptest! {
         }
         let cell = &analysis.cells[1];
         let answer = Answer { run: &run, analysis: &analysis, cell, source: &Source::Measured };
-        let text = text(&answer, &Style { colour: false, width });
+        let text = text(&answer, &Style::plain(width));
         let is_sure = |cell: &CellAnalysis| {
             matches!(standing(cell, analysis.delta, false), Standing::Cheapest { .. })
         };

@@ -110,7 +110,7 @@ fn blocks_of_several_sizes_stand_side_by_side() {
     let rate = read.bytes_per_s().expect("it moves bytes");
     assert!((rate / (65_536e9 / ns) - 1.0).abs() < 0.01, "{rate}");
     assert!(rows[0].arm.arm.label == "getppid" && rows[0].bytes_per_s().is_none());
-    let style = Style { colour: false, width: 100 };
+    let style = Style::plain(100);
     let whole = text::whole(&run, &analysis, &style);
     assert!(whole.contains("Time per call by block size, 1 thread"), "{whole}");
     let arms = csv::all(Rows::Arms(std::slice::from_ref(&run)));
@@ -178,7 +178,7 @@ fn what_was_put_in_comes_out() {
 #[test]
 fn what_stands_below_the_first_screen() {
     let (run, analysis) = run();
-    let style = Style { colour: false, width: 100 };
+    let style = Style::plain(100);
     let whole = text::whole(&run, &analysis, &style);
     for heading in
         ["Calls by several threads at once", "Time per call by calls in a row", "without figures"]

@@ -11,7 +11,7 @@ use super::{Compared, json, markdown, text};
 use crate::fixture;
 use iolens_document::Style;
 
-const PLAIN: Style = Style { colour: false, width: 100 };
+const PLAIN: Style = Style::plain(100);
 
 /// The ratio of an arm to the baseline, and what it takes by itself, multiplied.
 fn changed(analysis: &mut Analysis, label: &str, ratio: f64, own: f64) {

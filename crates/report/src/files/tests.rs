@@ -154,7 +154,7 @@ fn a_machine_without_a_hypervisor_has_cold_cells() {
     let fact = run.header.host.facts.last_mut().expect("virtualization");
     fact.value = Reading::Exact("no hypervisor".to_owned());
     let analysis = iolens_stats::analyse(&run);
-    let shown = text::run(&run, &analysis, &Style { colour: false, width: 100 });
+    let shown = text::run(&run, &analysis, &Style::plain(100));
     assert!(shown.contains("1 thread, cold") && !shown.contains("guest-cold"), "{shown}");
 }
 

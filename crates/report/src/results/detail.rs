@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn messages_under_way_stand_below_the_tables_of_a_run() {
-        let style = crate::text::Style { colour: false, width: 200 };
+        let style = crate::text::Style::plain(200);
         let told = |(run, mut analysis): (_, Analysis)| {
             let mut told = Told::default();
             for Cell { size, threads, .. } in analysis.cells.iter().map(|cell| &cell.cell) {

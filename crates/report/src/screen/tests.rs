@@ -11,7 +11,7 @@ use crate::studies_tests::studies;
 use crate::{calls, fixture, fixture_findings, html, text};
 
 fn drawn((run, analysis): &(Run, Analysis), width: usize) -> String {
-    let style = Style { colour: false, width };
+    let style = Style::plain(width);
     let after = After {
         page: Some("/tmp/u/reports/4f1c09ab.html"),
         full_run: Some(Nanos(600_000_000_000)),
@@ -57,7 +57,7 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn a_screen_has_24_lines_at_most() {
     let small = ["net_quick", "net_classic", "copy", "syscall", "syscall_sizes"];
-    let style = Style { colour: false, width: 100 };
+    let style = Style::plain(100);
     for (name, (run, analysis)) in all().into_iter().filter(|(name, _)| small.contains(name)) {
         let after = After {
             page: Some("/tmp/u/reports/4f1c09ab.html"),
@@ -129,6 +129,6 @@ fn a_run_of_which_nothing_can_be_used_says_so_first() {
 fn an_untrustworthy_run_says_so() {
     let (run, mut analysis) = fixture::run();
     analysis.self_check.excluding_one = 4;
-    let drawn = text::first(&run, &analysis, None, &Style { colour: false, width: 100 });
+    let drawn = text::first(&run, &analysis, None, &Style::plain(100));
     assert!(drawn.contains("Do not use these numbers: 4 of 6 self-checks"), "{drawn}");
 }

@@ -141,7 +141,7 @@ fn a_footnote_is_of_the_quantity_of_its_column() {
     };
     let (run, mut analysis) = with_cost("epoll_lt (A/A)", |contrast| invalid(contrast, "by CPU"));
     let shown = |analysis: &Analysis| -> (String, String) {
-        let text = text::whole(&run, analysis, &Style { colour: false, width: 100 });
+        let text = text::whole(&run, analysis, &Style::plain(100));
         let own = costs(&run, analysis).into_iter().find(|row| row[0][0] == "self-check");
         (own.expect("a row")[2].join(" "), text)
     };

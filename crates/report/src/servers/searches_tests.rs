@@ -115,10 +115,7 @@ pub(crate) fn searched() -> (Run, Analysis) {
 #[test]
 fn what_was_found_is_shown() {
     let (run, analysis) = searched();
-    insta::assert_snapshot!(
-        "show",
-        text::whole(&run, &analysis, &Style { colour: false, width: 100 })
-    );
+    insta::assert_snapshot!("show", text::whole(&run, &analysis, &Style::plain(100)));
     let tried = found(&run, &analysis)[0].answers.iter().find_map(searches::tried);
     insta::assert_snapshot!("every_rate_of_a_search", tried.expect("it was tried").text(120));
 }

@@ -248,7 +248,7 @@ fn servers_are_ranked_among_those_that_had_one_rate() {
 #[test]
 fn what_is_shown_below_the_first_screen() {
     let (run, analysis) = run();
-    let style = |width| Style { colour: false, width };
+    let style = |width| Style::plain(width);
     insta::assert_snapshot!("show", text::whole(&run, &analysis, &style(100)));
     let closed = analysis.cells.iter().find(|cell| !is_open(cell)).expect("a closed loop");
     insta::assert_snapshot!("one_setting", text::show(&run, &analysis, closed, &style(100)));
@@ -270,7 +270,7 @@ fn what_is_shown_below_the_first_screen() {
 #[test]
 fn what_is_judged_of_a_model_stands_under_its_quantity() {
     let (run, analysis) = run();
-    let style = Style { colour: false, width: 200 };
+    let style = Style::plain(200);
     let of = |open: bool| -> Vec<String> {
         let cell = analysis.cells.iter().find(|cell| is_open(cell) == open).expect("a cell");
         let text = text::show(&run, &analysis, cell, &style);
@@ -291,7 +291,7 @@ fn a_quick_run_has_no_verdicts() {
     let (mut run, _) = run();
     run.header.plan.quick = true;
     let analysis = iolens_stats::analyse(&run);
-    let style = Style { colour: false, width: 100 };
+    let style = Style::plain(100);
     let shown = text::whole(&run, &analysis, &style);
     let one = text::show(&run, &analysis, &analysis.cells[0], &style);
     for word in ["FASTER", "SLOWER", "cheaper", "costlier", "verdict\n", " = ", "Indicative"] {
@@ -331,7 +331,7 @@ fn what_goes_with_the_cost_is_a_finding_and_a_column() {
     assert_eq!((found.models, found.one_per_connection), (5, None));
     assert!(found.rank_correlation > 0.5, "{found:?}");
     assert!(of("cycles").is_none(), "nobody counted them");
-    let shown = text::whole(&run, &analysis, &Style { colour: false, width: 100 });
+    let shown = text::whole(&run, &analysis, &Style::plain(100));
     assert!(shown.contains("with CPU") && shown.contains("not cause"), "{shown}");
 }
 
@@ -417,7 +417,7 @@ fn two_runs_of_servers_are_compared_by_cost_too() {
     let side = Side { header: &run.header, analysis: &analysis, asked: &[] };
     let comparison = compare::compare(&side, &side, compare::Absolute::Shown).unwrap();
     let both = Compared { a: &run.header, b: &run.header, comparison: &comparison };
-    let text = crate::compare::text(&both, true, &Style { colour: false, width: 100 });
+    let text = crate::compare::text(&both, true, &Style::plain(100));
     for (heading, is_there) in [
         ("server, 16 connections, closed loop: time per request", true),
         ("server, 16 connections, closed loop: server CPU time per request", true),

@@ -11,7 +11,7 @@ use iolens_stats::tune::verdict;
 use super::*;
 use crate::two_trials_tests;
 
-const PLAIN: Style = Style { colour: false, width: 100 };
+const PLAIN: Style = Style::plain(100);
 
 pub(super) fn engine(id: &str, block_bytes: u64) -> Work {
     let engine = id.to_owned();
@@ -138,7 +138,7 @@ fn a_screen_fits_a_narrow_terminal() {
     let record = record(&arms(119.9));
     let verdict = verdict(&record).expect("a verdict");
     for width in [40, 60, 80, 100] {
-        let text = text(&record, &verdict, &Style { colour: false, width }, true);
+        let text = text(&record, &verdict, &Style::plain(width), true);
         // A command and a file's name are not broken.
         let long = |line: &&str| line.chars().count() > width && !line.contains("big file.bin");
         assert_eq!(text.lines().find(long), None, "{width}: {text}");

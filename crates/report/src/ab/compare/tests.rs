@@ -42,13 +42,13 @@ fn with<T>(a: &Run, b: &Run, show: impl Fn(&Compared<'_>) -> T) -> T {
 }
 
 fn on_terminal(a: &Run, b: &Run, width: usize) -> String {
-    with(a, b, |compared| text(compared, false, &Style { colour: false, width }))
+    with(a, b, |compared| text(compared, false, &Style::plain(width)))
 }
 
 #[test]
 fn a_person_reads_both_runs_and_how_they_differ() {
     let (a, b) = (run(0.149, Vec::new()), second(0.02, Vec::new()));
-    let style = Style { colour: false, width: 100 };
+    let style = Style::plain(100);
     insta::assert_snapshot!(with(&a, &b, |compared| text(compared, true, &style)));
     insta::assert_snapshot!("compare_markdown", with(&a, &b, markdown));
 }

@@ -44,7 +44,7 @@ fn of(runs: &[Run]) -> AbHistory {
 }
 
 fn on_terminal(history: &AbHistory, width: usize) -> String {
-    text(history, false, &Style { colour: false, width })
+    text(history, false, &Style::plain(width))
 }
 
 /// Five runs of three files, of which the second is slower.
@@ -144,7 +144,7 @@ fn many_series_have_a_line_each() {
     let history =
         of(&runs(&[0.02, 0.02, 0.02, 0.02, 0.02, 0.08, 0.08].map(|more| (more, "b")), &[rows]));
     insta::assert_snapshot!("overview", on_terminal(&history, 100));
-    let whole = text(&history, true, &Style { colour: false, width: 100 });
+    let whole = text(&history, true, &Style::plain(100));
     assert!(whole.lines().count() > 40, "{whole}");
 }
 
@@ -178,13 +178,13 @@ fn runs_of_strangers_are_shown_or_not_and_never_panic() {
         }
         let history = wanted_history(&strange, &wanted);
         for width in [0, 40, 100] {
-            let style = Style { colour: true, width };
+            let style = Style { colour: true, ..Style::plain(width) };
             assert!(text(&history, true, &style).contains("4f1c090"));
         }
         assert!(markdown(&history).contains("4f1c090"));
         assert!(json(&history).contains("4f1c090"));
     }
     let nothing = of(&[]);
-    assert!(text(&nothing, false, &Style { colour: false, width: 80 }).contains("history"));
+    assert!(text(&nothing, false, &Style::plain(80)).contains("history"));
     assert!(json(&nothing).contains("series") && markdown(&nothing).contains("history"));
 }
