@@ -27,6 +27,18 @@ pub fn first(run: &Run, analysis: &Analysis, after: Option<After<'_>>, style: &S
     iolens_document::terminal::draw(&screen, style)
 }
 
+/// What fresh trials on one curve say of the crossovers of a run, which has been told
+/// ([`Analysis::confirm`]); with its page it ends with what to type next.
+#[must_use]
+pub fn confirmed(
+    of: (&Run, &Analysis),
+    fresh: (&Run, &Analysis),
+    page: Option<&str>,
+    style: &Style,
+) -> String {
+    iolens_document::terminal::draw(&crate::screen::confirmed(of, fresh, page), style)
+}
+
 /// What stands below the first screen; of a run of very many methods without what only some read.
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {

@@ -67,7 +67,7 @@ fn point(cell: &CellAnalysis, first: &str, second: &str) -> Option<CrossoverPoin
         (contrast.ratio, contrast.simultaneous)
     } else if b.arm.role == Role::Baseline {
         let contrast = a.contrast.as_ref()?;
-        (1.0 / contrast.ratio, contrast.simultaneous.map(inverse))
+        (1.0 / contrast.ratio, contrast.simultaneous.map(Interval::inverse))
     } else {
         let pair = cell.pairs.iter().find(|pair| {
             let pair = (pair.first.as_str(), pair.second.as_str());
@@ -77,10 +77,6 @@ fn point(cell: &CellAnalysis, first: &str, second: &str) -> Option<CrossoverPoin
         (ratio, pair.interval_of(second))
     };
     Some(CrossoverPoint { size: cell.cell.size, ratio, simultaneous })
-}
-
-fn inverse(interval: Interval) -> Interval {
-    Interval { low: 1.0 / interval.high, high: 1.0 / interval.low }
 }
 
 /// Which arm is ahead at one size.
@@ -115,7 +111,7 @@ pub(crate) fn of_points(
     let (smallest, largest) = (smallest.size, largest.size);
     let order: Vec<Ahead> = points.iter().map(|point| ahead(point, delta)).collect();
     if is_the_other_way_round(&order) {
-        let turned = points.into_iter().map(turned).collect();
+        let turned = points.into_iter().map(CrossoverPoint::turned).collect();
         return of_points(curve, [second, first], turned, delta);
     }
     let shape = shape(&order);
@@ -133,12 +129,6 @@ pub(crate) fn of_points(
         steps: points.windows(2).filter_map(step).collect(),
         points,
     })
-}
-
-/// A point of the pair in the other order.
-fn turned(point: CrossoverPoint) -> CrossoverPoint {
-    let simultaneous = point.simultaneous.map(inverse);
-    CrossoverPoint { ratio: 1.0 / point.ratio, simultaneous, ..point }
 }
 
 /// Who is ahead from where to where, with the sizes at which nobody is or without them.

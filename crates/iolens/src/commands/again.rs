@@ -16,12 +16,13 @@ use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{Change, FarFacts, Run, RunHeader, StoppedBy};
 use iolens_model::secret;
 use iolens_model::units::Nanos;
+use iolens_report::text;
 use iolens_stats::analysis::Analysis;
 
 use crate::args::{self, Allow, Compare, Confirm, Permission};
 use crate::commands::run::{
     Form, How, PERF_LIMIT, Session, answer, check_again, conclude, conducted, exit_code, new_id,
-    prepared, random,
+    paged, prepared, random, said_of,
 };
 use crate::commands::stored::{self, summed};
 use crate::failure::{Failure, INTERRUPTED, NOTHING_USABLE, unusable, usage};
@@ -239,6 +240,7 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
     let curves = plans.len();
     // That of the curve of which most came.
     let mut code = NOTHING_USABLE;
+    let mut found = Vec::new();
     for (index, plan) in plans.into_iter().enumerate() {
         output::note(&format!("curve {} of {curves}", index + 1));
         let far = peer::reached(&plan, &args.peer, run.header.far.as_ref())?;
@@ -246,17 +248,31 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
             before.changes(now).iter().for_each(|change| note(&run.header, "there", change));
         }
         let fresh = measured_anew(plan, (host.clone(), far), &run, &how)?;
-        match exit_code(false, &fresh, &iolens_stats::analyse(&fresh)) {
-            INTERRUPTED => {
-                code = INTERRUPTED;
-                break;
-            }
-            of_curve => code = code.min(of_curve),
+        let of_fresh = iolens_stats::analyse(&fresh);
+        let of_curve = exit_code(false, &fresh, &of_fresh);
+        found.push((Run { trials: Vec::new(), ..fresh }, of_fresh));
+        if of_curve == INTERRUPTED {
+            code = INTERRUPTED;
+            break;
         }
+        code = code.min(of_curve);
     }
     let (run, analysis, _) = summed(db, &run.header.id)?;
-    let form = if args.result.json { Form::Json } else { Form::Everything };
-    answer(form, &run, &analysis, &database);
+    if args.result.json {
+        answer(Form::Json, &run, &analysis, &database);
+        return Ok(ExitCode::from(code));
+    }
+    let page = paged(&run, &analysis, &database);
+    let shown = page.as_ref().ok().map(|page| page.display().to_string());
+    for (nth, (fresh, of_fresh)) in found.iter().enumerate() {
+        let page = shown.as_deref().filter(|_| nth + 1 == found.len());
+        let fresh = (fresh, of_fresh);
+        let screen = text::confirmed((&run, &analysis), fresh, page, &output::style());
+        output::result(&format!("{}{screen}", if nth > 0 { "\n" } else { "" }));
+    }
+    if page.is_err() {
+        output::note(&said_of(&page));
+    }
     Ok(ExitCode::from(code))
 }
 

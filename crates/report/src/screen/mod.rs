@@ -2,6 +2,7 @@
 //! to do next. Facts are [`findings`](crate::findings); here they get their words.
 
 mod asked;
+mod confirm;
 mod effort;
 pub(crate) mod files;
 mod net;
@@ -26,6 +27,7 @@ use crate::words;
 
 pub use asked::Source;
 pub(crate) use asked::asked;
+pub(crate) use confirm::confirmed;
 pub(crate) use effort::{machine, spent};
 
 /// Kinds of answers of a study that stand on the screen at most; the others are in `iolens show`.

@@ -96,7 +96,11 @@ fn unusable(run: &Run, arm: &ArmAnalysis) -> Option<(&'static str, String)> {
 
 /// Without which a decision could go wrong.
 pub(super) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Answer> {
-    let all = findings::cautions(run, analysis);
+    told(run, &findings::cautions(run, analysis))
+}
+
+/// Those of these that the screen has room for.
+pub(super) fn told(run: &Run, all: &[Finding]) -> Vec<Answer> {
     let one = |finding: &Finding| Some(Answer::one(Label::Caution, caution(run, finding)?));
     all.iter().filter_map(one).take(CAUTIONS_MAX).collect()
 }

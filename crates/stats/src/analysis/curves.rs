@@ -48,6 +48,15 @@ pub struct CrossoverPoint {
     pub simultaneous: Option<Interval>,
 }
 
+impl CrossoverPoint {
+    /// Of the pair in the other order.
+    #[must_use]
+    pub fn turned(self) -> CrossoverPoint {
+        let simultaneous = self.simultaneous.map(Interval::inverse);
+        CrossoverPoint { ratio: 1.0 / self.ratio, simultaneous, ..self }
+    }
+}
+
 /// Where the second of two arms overtakes the first, as a point: from the fresh trials of a run
 /// that was made for it, at sizes inside the band (METHOD, Across sizes).
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,0 +1,196 @@
+//! What fresh trials at sizes inside the bands of a run's crossovers have shown.
+
+use iolens_document::{Align, Answer, Block, Column, Grid, Label, Row, Screen, Text, change};
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, Crossover, CrossoverPoint};
+
+use super::{effort, show, trust};
+use crate::crossing::{self, crossing};
+use crate::findings::{self, Finding};
+use crate::number::{self, usable};
+
+/// Pairs that have a table of their own on the screen.
+const TABLES_MAX: usize = 2;
+
+/// The screen of a run that was made to confirm the crossovers of another on one curve. `of` has
+/// been told what it found ([`Analysis::confirm`]). With its page it ends with what to type next.
+pub(crate) fn confirmed(
+    of: (&Run, &Analysis),
+    fresh: (&Run, &Analysis),
+    page: Option<&str>,
+) -> Screen {
+    let ((run, analysis), (fresh, of_fresh)) = (of, fresh);
+    let of_fresh = &of_fresh.shown();
+    let pairs: Vec<Pair<'_>> = pairs(analysis, of_fresh);
+    let mut screen = Screen {
+        header: [Text::plain("confirm"), Text::plain(format!("run {}", run.header.id))]
+            .into_iter()
+            .chain(effort::header(fresh))
+            .collect(),
+        effort: effort::effort(fresh, of_fresh),
+        alarm: trust::alarm(of_fresh),
+        problems: trust::problems(fresh, of_fresh),
+        ..Screen::default()
+    };
+    screen.effort.push(format!("stored as run {}", fresh.header.id).into());
+    screen.blocks = pairs.iter().take(TABLES_MAX).map(|pair| Block::Grid(pair.grid())).collect();
+    if screen.alarm.is_none() {
+        screen.answers = pairs.iter().flat_map(|pair| pair.answers(analysis)).collect();
+    }
+    let more = pairs.len().saturating_sub(TABLES_MAX);
+    let rest = (more > 0).then(|| {
+        let said = Text::plain(format!("{}: ", number::count(more, "further pair")));
+        Answer::one(Label::Notes, said.and_code(show(fresh)))
+    });
+    screen.answers.extend(rest);
+    let mut cautions = findings::cautions(fresh, of_fresh);
+    cautions.retain(|finding| !matches!(finding, Finding::Confirms { .. }));
+    screen.answers.extend(trust::told(fresh, &cautions));
+    screen.answers.push(trust::trust(fresh, of_fresh));
+    if let Some(page) = page {
+        screen.answers.push(Answer::one(Label::Next, Text::code(show(run))));
+        screen.answers.push(Answer::one(Label::Report, Text::file(page)));
+    }
+    screen
+}
+
+/// Two methods of which one overtakes the other.
+struct Pair<'a> {
+    /// As the first run has them.
+    of: &'a Crossover,
+    /// What fresh trials show of them, in either order.
+    fresh: &'a Crossover,
+}
+
+/// Those that the fresh trials were made for.
+fn pairs<'a>(analysis: &'a Analysis, of_fresh: &'a Analysis) -> Vec<Pair<'a>> {
+    let meant = analysis.crossovers.iter().filter(|of| of.band().is_some());
+    let both = meant.filter_map(|of| {
+        let pair = [&of.first, &of.second];
+        let is_it = |fresh: &&Crossover| {
+            fresh.curve == of.curve
+                && pair.iter().all(|label| [&fresh.first, &fresh.second].contains(label))
+        };
+        Some(Pair { of, fresh: of_fresh.crossovers.iter().find(is_it)? })
+    });
+    both.collect()
+}
+
+impl Pair<'_> {
+    /// How much faster the second is at each size inside the band.
+    fn grid(&self) -> Grid {
+        let [low, high] = self.of.band().unwrap_or_default();
+        let as_first = |point: &CrossoverPoint| match self.fresh.first == self.of.first {
+            true => *point,
+            false => point.turned(),
+        };
+        let points = self.fresh.points.iter().map(as_first);
+        let inside = points.filter(|point| (low..=high).contains(&point.size));
+        let (mut columns, mut changes, mut halves) = (Vec::new(), Vec::new(), Vec::new());
+        for point in inside {
+            columns.push(Column::of(point.size.to_string(), &[Align::Left]));
+            changes.push(vec![change(point.ratio)]);
+            let half = usable(point.simultaneous).map(|(low, high)| (high - low) * 50.0);
+            halves.push(vec![half.map_or_else(|| "?".to_owned(), |half| format!("±{half:.1}"))]);
+        }
+        Grid {
+            title: format!(
+                "speed of {} against {} [95%, all sizes together] (+ is faster)",
+                self.of.second, self.of.first
+            ),
+            columns,
+            rows: vec![Row::Cells(changes), Row::Cells(halves)],
+        }
+    }
+
+    /// Where the one passes the other, and what follows.
+    fn answers(&self, analysis: &Analysis) -> Vec<Answer> {
+        let Crossover { first, second, .. } = self.of;
+        let found = crossing(analysis, self.of);
+        let Some(at) = found.and_then(|found| found.at_bytes) else {
+            let why = match found.and_then(|found| found.reason.as_ref()) {
+                Some(why) => why.clone(),
+                None => format!("{second} is {}", crossing::place(analysis, self.fresh)),
+            };
+            let said = format!("no single size at which {second} passes {first}: {why}");
+            return vec![Answer::one(Label::Crossover, said)];
+        };
+        let said = format!("{second} passes {first} at {}", crossing::size(at));
+        let used = usable(at.interval).map(|(low, high)| {
+            let [low, high] = [low, high].map(number::bytes);
+            Answer::of(
+                Label::Use,
+                [
+                    format!("{first} below {low}"),
+                    format!("{second} above {high}"),
+                    "either in between".to_owned(),
+                ],
+            )
+        });
+        std::iter::once(Answer::one(Label::Crossover, said)).chain(used).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture_findings;
+    use crate::text::Style;
+    use iolens_model::units::Bytes;
+    use iolens_stats::analysis::{Crossing, Estimate, Interval};
+
+    /// A run with a crossover, and one that has measured seven sizes inside its band.
+    fn both(at_bytes: Option<Estimate>) -> [(Run, Analysis); 2] {
+        let (run, mut analysis) = fixture_findings::findings();
+        let curve = analysis.cells[0].cell.curve();
+        analysis.crossovers.retain(|own| own.curve == curve && own.band().is_some());
+        let of = analysis.crossovers[0].clone();
+        let (mut fresh, mut of_fresh) = (run.clone(), analysis.clone());
+        fresh.header.id = "5c1d77e0".to_owned();
+        fresh.header.confirms = Some(run.header.id.clone());
+        let [low, _] = of.band().unwrap();
+        let point = |nth: i32| {
+            let ratio = 0.92 + 0.03 * f64::from(nth);
+            let size = Bytes(low.0 << nth);
+            let simultaneous = Some(Interval { low: ratio - 0.02, high: ratio + 0.02 });
+            CrossoverPoint { size, ratio, simultaneous }
+        };
+        // Fresh trials may have the pair in the other order.
+        let points: Vec<CrossoverPoint> = (0..7).map(|nth| point(nth).turned()).collect();
+        let sizes = points.iter().map(|point| point.size).collect();
+        let (first, second) = (of.second.clone(), of.first.clone());
+        of_fresh.crossovers = vec![Crossover { first, second, points, ..of.clone() }];
+        analysis.crossings.push(Crossing {
+            curve,
+            first: of.first,
+            second: of.second,
+            run: fresh.header.id.clone(),
+            sizes,
+            passes: 14,
+            at_bytes,
+            reason: at_bytes.is_none().then(|| "the ratio jumps".to_owned()),
+        });
+        [(run, analysis), (fresh, of_fresh)]
+    }
+
+    fn drawn([of, fresh]: &[(Run, Analysis); 2]) -> String {
+        let screen = confirmed((&of.0, &of.1), (&fresh.0, &fresh.1), Some("/data/a.html"));
+        let drawn = iolens_document::terminal::draw(&screen, &Style::plain(100));
+        assert!(drawn.lines().count() <= 24, "{drawn}");
+        assert!(drawn.lines().all(|line| line.chars().count() <= 100), "{drawn}");
+        drawn
+    }
+
+    #[test]
+    fn a_crossing_is_a_size_with_its_interval_and_what_follows() {
+        let interval = Some(Interval { low: 1200.0, high: 2100.0 });
+        insta::assert_snapshot!(drawn(&both(Some(Estimate { value: 1600.0, interval, n: 14 }))));
+    }
+
+    #[test]
+    fn without_a_crossing_it_is_said_why() {
+        let drawn = drawn(&both(None));
+        assert!(drawn.contains("Crossover  no single size at which"), "{drawn}");
+        assert!(drawn.contains("the ratio jumps") && !drawn.contains("\nUse"), "{drawn}");
+    }
+}
