@@ -79,17 +79,17 @@ impl Columns {
                 _ => row.get(at)?,
             };
         }
-        let [tx, rx] = counts.map(|counts| of_end(row, &counts));
+        let [tx, rx] = &counts;
         Ok(SliceOutcome {
             seq: row.get(0)?,
             round: row.get(1)?,
             kind: row::get_word(row, 2)?,
             arm: row.get(3)?,
             all_active_ns: row.get(4)?,
-            tx: tx?.ok_or_else(|| {
+            tx: of_end(row, tx)?.ok_or_else(|| {
                 row::unreadable(row, OWN.len(), "the sending end counted nothing")
             })?,
-            rx: rx?,
+            rx: of_end(row, rx)?,
         })
     }
 }
