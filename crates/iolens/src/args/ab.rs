@@ -115,7 +115,7 @@ pub(crate) struct Ab {
     #[arg(long, value_name = "PCT", value_parser = values::fraction,
           help_heading = "When it ends")]
     pub(crate) threshold: Option<f64>,
-    /// Stop after this long; a verdict ends it earlier [default: 3m]
+    /// Measure for this long at most; a verdict ends it earlier [default: 3m]
     #[arg(long, value_name = "TIME", value_parser = values::span,
           help_heading = "When it ends")]
     pub(crate) budget: Option<Nanos>,
