@@ -5,12 +5,12 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, Crossover, CrossoverPoint};
 
 use super::{effort, show, trust};
-use crate::crossing::{self, crossing};
+use crate::crossing::{crossing, size};
 use crate::findings::{self, Finding};
 use crate::number::{self, usable};
 
-/// Pairs that have a table of their own on the screen.
-const TABLES_MAX: usize = 2;
+/// Pairs that are told on the screen.
+const TOLD: usize = 2;
 
 /// The screen of a run that was made to confirm the crossovers of another on one curve. `of` has
 /// been told what it found ([`Analysis::confirm`]). With its page it ends with what to type next.
@@ -33,14 +33,15 @@ pub(crate) fn confirmed(
         ..Screen::default()
     };
     screen.effort.push(format!("stored as run {}", fresh.header.id).into());
-    screen.blocks = pairs.iter().take(TABLES_MAX).map(|pair| Block::Grid(pair.grid())).collect();
+    let told = || pairs.iter().take(TOLD);
+    screen.blocks = told().map(|pair| Block::Grid(pair.grid())).collect();
     if screen.alarm.is_none() {
-        screen.answers = pairs.iter().flat_map(|pair| pair.answers(analysis)).collect();
+        screen.answers = told().flat_map(|pair| pair.answers(analysis)).collect();
     }
-    let more = pairs.len().saturating_sub(TABLES_MAX);
+    let more = pairs.len().saturating_sub(TOLD);
     let rest = (more > 0).then(|| {
         let said = Text::plain(format!("{}: ", number::count(more, "further pair")));
-        Answer::one(Label::Notes, said.and_code(show(fresh)))
+        Answer::one(Label::Notes, said.and_code(show(run)))
     });
     screen.answers.extend(rest);
     let mut cautions = findings::cautions(fresh, of_fresh);
@@ -103,6 +104,13 @@ impl Pair<'_> {
         }
     }
 
+    /// Which is faster on average at the smallest size.
+    fn ahead(&self) -> &str {
+        let Crossover { first, second, .. } = self.fresh;
+        let is_second = self.fresh.points.first().is_some_and(|point| point.ratio > 1.0);
+        if is_second { second } else { first }
+    }
+
     /// Where the one passes the other, and what follows.
     fn answers(&self, analysis: &Analysis) -> Vec<Answer> {
         let Crossover { first, second, .. } = self.of;
@@ -110,12 +118,12 @@ impl Pair<'_> {
         let Some(at) = found.and_then(|found| found.at_bytes) else {
             let why = match found.and_then(|found| found.reason.as_ref()) {
                 Some(why) => why.clone(),
-                None => format!("{second} is {}", crossing::place(analysis, self.fresh)),
+                None => format!("{} is faster at every one of these", self.ahead()),
             };
             let said = format!("no single size at which {second} passes {first}: {why}");
             return vec![Answer::one(Label::Crossover, said)];
         };
-        let said = format!("{second} passes {first} at {}", crossing::size(at));
+        let said = format!("{second} passes {first} at {}", size(at));
         let used = usable(at.interval).map(|(low, high)| {
             let [low, high] = [low, high].map(number::bytes);
             Answer::of(
@@ -148,6 +156,10 @@ mod tests {
         let (mut fresh, mut of_fresh) = (run.clone(), analysis.clone());
         fresh.header.id = "5c1d77e0".to_owned();
         fresh.header.confirms = Some(run.header.id.clone());
+        // Fresh trials are of the pair alone.
+        for cell in &mut of_fresh.cells {
+            cell.arms.retain(|arm| [&of.first, &of.second].contains(&&arm.arm.label));
+        }
         let [low, _] = of.band().unwrap();
         let point = |nth: i32| {
             let ratio = 0.92 + 0.03 * f64::from(nth);
@@ -185,6 +197,27 @@ mod tests {
     fn a_crossing_is_a_size_with_its_interval_and_what_follows() {
         let interval = Some(Interval { low: 1200.0, high: 2100.0 });
         insta::assert_snapshot!(drawn(&both(Some(Estimate { value: 1600.0, interval, n: 14 }))));
+    }
+
+    #[test]
+    fn many_pairs_keep_to_one_screen() {
+        let mut both = both(None);
+        for analysis in both.iter_mut().map(|(_, analysis)| analysis) {
+            let again = analysis.crossovers[0].clone();
+            analysis.crossovers.extend(vec![again; 5]);
+        }
+        assert!(drawn(&both).contains("4 further pairs: iolens show 4f1c09ab"));
+    }
+
+    #[test]
+    fn one_that_is_ahead_throughout_is_named() {
+        let mut both = both(None);
+        both[0].1.crossings.clear();
+        // In the other order, in which the first is the faster one.
+        let points = &mut both[1].1.crossovers[0].points;
+        points.iter_mut().for_each(|point| point.ratio = 0.9);
+        let said = drawn(&both);
+        assert!(said.contains("passes send_staged: sendmsg_iov is faster at every"), "{said}");
     }
 
     #[test]
