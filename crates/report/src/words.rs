@@ -1,6 +1,7 @@
 //! Names for cells, curves and the machine, in words: the same in sentences,
 //! tables, figures and file names.
 
+use iolens_model::ab::AbMode;
 use iolens_model::axes::{Study, Topology};
 
 use iolens_model::cell::{Cell, Setting};
@@ -207,6 +208,13 @@ fn received(topologies: &[Topology], receivers: &[String]) -> String {
 
 /// How the trials were laid out, one clause.
 pub(crate) fn schedule(plan: &Plan) -> String {
+    if let Some(axes) = plan.ab() {
+        // How long their slices became is no wish but was found out.
+        return match axes.mode {
+            AbMode::Loop => "programs take turns in slices".to_owned(),
+            AbMode::Command => "commands take turns".to_owned(),
+        };
+    }
     match plan.schedule {
         Schedule::Slices { slice, discarded_rounds, rounds } => format!(
             "arms alternate in slices of about {slice}, {rounds} rounds after {discarded_rounds} discarded"

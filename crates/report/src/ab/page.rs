@@ -64,7 +64,7 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls::table(cell)?)));
     let links = analysis.cells.iter().filter_map(|cell| links::table(run, &said, cell));
     let facts = analysis.cells.iter().filter(|cell| !cell.is_own_time);
-    let facts = facts.flat_map(|cell| [asking(cell), hidden(cell)]).flatten();
+    let facts = facts.flat_map(|cell| [slices(cell), asking(cell), hidden(cell)]).flatten();
     let asking = Node::facts(facts.collect());
     let analysis_of_all = iolens_stats::analyse(run);
     let figures = match form {
@@ -99,6 +99,18 @@ fn copies(said: &Said<'_>, cell: &AbCell) -> Option<Table> {
         ]
     };
     Table::of(place(cell), cell.judgement.copies.iter().map(row)).with_rows()
+}
+
+/// How long slices are.
+fn slices(cell: &AbCell) -> Option<Fact> {
+    let arms = || cell.arms.iter().filter(|arm| arm.operations > 1);
+    let each = arms().filter_map(|arm| {
+        let slice_ns = arm.op_time_ns? * arm.operations as f64;
+        Some(format!("{} ({})", crate::explain::time(slice_ns), arm.name))
+    });
+    let each: Vec<String> = each.collect();
+    let said = format!("{} operations: {}", arms().next()?.operations, each.join("; "));
+    (!each.is_empty()).then(|| Fact::new("A slice is", said))
 }
 
 /// What the lines of the protocol take, with what the program does for them.
