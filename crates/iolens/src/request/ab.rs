@@ -239,21 +239,28 @@ impl Given<'_> {
 
     /// What only loops have. A plan file may say that they are loops, so the parser cannot tell.
     fn check_commands(&self, axes: &AbAxes) -> Result<(), Failure> {
-        let start_limit = self.or(self.asked.start_limit, |file| file.start_limit);
-        let slice = self.or(self.asked.slice, |file| file.slice);
+        if axes.mode == AbMode::Loop {
+            return Ok(());
+        }
+        let in_file =
+            |key: fn(&AbFile) -> &Option<Nanos>| self.file.is_some_and(|file| key(file).is_some());
         let fresh = ": each run of a command is a fresh process";
         let stated = [
-            ("slice", slice.is_some(), ""),
-            ("start-limit", start_limit.is_some(), ""),
-            ("warmup", axes.warm_up.is_some(), fresh),
+            ("slice", self.asked.slice, in_file(|file| &file.slice), ""),
+            ("start-limit", self.asked.start_limit, in_file(|file| &file.start_limit), ""),
+            ("warmup", self.asked.warmup, in_file(|file| &file.warmup), fresh),
         ];
-        let wrong = stated.into_iter().find(|(_, is_stated, _)| *is_stated);
-        match wrong.filter(|_| axes.mode == AbMode::Command) {
-            Some((flag, _, why)) => Err(usage!(
-                "--{flag} is for loops, not for whole commands{why}\n  leave it out, or add --loop"
-            )),
-            None => Ok(()),
+        for (flag, typed, is_in_file, why) in stated {
+            let what = "is for loops, not for whole commands";
+            if typed.is_some() {
+                return Err(usage!("--{flag} {what}{why}\n  leave it out, or add --loop"));
+            }
+            if is_in_file {
+                let key = flag.replace('-', "_");
+                return Err(usage!("`{key}` {what}{why}\n  leave it out, or write `loop = true`"));
+            }
         }
+        Ok(())
     }
 
     /// The names of all arms.

@@ -278,6 +278,8 @@ fn what_is_no_such_program_is_told_at_once() {
     check("--names a", &["x", "y"], "--names has 1");
     check("--with b=1", &["x {a}", "y"], "no command contains {b}");
     check("--slice 1ms", &["true", "true"], "--slice is for loops");
+    let plan = place.write("plan.toml", "commands = ['true', 'true']\nstart_limit = '1s'\n");
+    check("", &[&plan], "`start_limit` is for loops, not for whole commands");
     check("--threshold 1", &["true", "true"], "did you mean 1%?");
     check("--warmup 1ms", &["true", "true"], "each run of a command is a fresh process");
     check("--loop --cpus 4000", &["PLACE/loop 1", "PLACE/loop 1"], "cannot use CPU 4000");

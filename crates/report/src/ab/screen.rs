@@ -201,6 +201,7 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
             list(&copies)
         ));
     }
+    parts.extend(alone(said, cell));
     let links = links::told(said, cell, quantity_of);
     let has_links = links.is_some();
     parts.extend(links);
@@ -221,6 +222,16 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
         ));
     }
     (!parts.is_empty()).then(|| Answer::of(Label::Trust, parts))
+}
+
+/// Programs without a hidden copy, which only the baseline has where memory is short.
+fn alone(said: &Said<'_>, cell: &AbCell) -> Option<String> {
+    let has_copy = |arm: usize| cell.judgement.copies.iter().any(|copies| copies.arm == arm);
+    let is_alone = |arm: &usize| !has_copy(*arm) && cell.arms[*arm].op_time_ns.is_some();
+    let alone: Vec<String> =
+        (1..cell.arms.len()).filter(is_alone).map(|arm| said.name(arm).to_owned()).collect();
+    (has_copy(0) && !alone.is_empty())
+        .then(|| format!("memory had no room for a second copy of {}", list(&alone)))
 }
 
 /// The part of a slice from which on asking for it hides too much of a change.

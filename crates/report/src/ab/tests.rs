@@ -242,6 +242,18 @@ fn what_a_slice_takes_besides_its_work_is_told_below_and_warned_of_where_it_is_m
 }
 
 #[test]
+fn a_screen_says_whose_copy_memory_had_no_room_for() {
+    let mut run = run(0.049, Vec::new());
+    assert!(!shown(&run, 100).contains("memory"));
+    for trial in run.trials.iter_mut().filter(|trial| trial.pass > 0) {
+        trial.arms.truncate(3);
+        trial.slices.retain(|slice| slice.arm < 3);
+    }
+    let screen = shown(&run, 100);
+    assert!(screen.contains("memory had no room for a second copy of pr"), "{screen}");
+}
+
+#[test]
 fn a_screen_says_why_cpu_time_is_not_known_and_in_how_many_trials() {
     let mut run = run(0.049, Vec::new());
     let why = "`pr` started or ended child processes in slices, whose CPU time is not known";
