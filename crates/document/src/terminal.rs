@@ -315,22 +315,33 @@ fn answer(answer: &Answer, is_first: bool, style: &Style) -> String {
     lines.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// What is typed next with the database that it is in; `tune` keeps nothing in one.
+/// What is typed next with the database that it is in, named once; `tune` keeps nothing in one.
 fn here<'a>(answer: &'a Answer, style: &Style) -> Cow<'a, Answer> {
     let Some(database) = style.database.filter(|_| answer.label == Label::Next) else {
         return Cow::Borrowed(answer);
     };
     let mut answer = answer.clone();
-    for span in answer.said.iter_mut().flat_map(|text| &mut text.0) {
-        if let Span::Code(command) = span
-            && command.starts_with("iolens ")
-            && !command.starts_with("iolens tune ")
-        {
-            command.push_str(" --db ");
-            command.push_str(database);
+    let spans = answer.said.iter_mut().flat_map(|text| &mut text.0);
+    let mut commands: Vec<&mut String> = spans.filter_map(reads_runs).collect();
+    match &mut commands[..] {
+        [] => {}
+        [command] => command.push_str(&format!(" --db {database}")),
+        _ => {
+            let flag = format!("--db {database}");
+            answer.said.push(Text::plain("each with ").and_code(flag));
         }
     }
     Cow::Owned(answer)
+}
+
+/// A command that reads or keeps runs.
+fn reads_runs(span: &mut Span) -> Option<&mut String> {
+    match span {
+        Span::Code(command) if command.starts_with("iolens ") => {
+            Some(command).filter(|command| !command.starts_with("iolens tune "))
+        }
+        _ => None,
+    }
 }
 
 /// A hyperlink, which terminals without any show as its text (OSC 8).
@@ -397,17 +408,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_next_names_the_database_that_was_named() {
+    fn what_is_typed_next_names_the_database_once() {
         let database = Some("'my runs.db'");
-        let said = ["iolens show last", "iolens tune read FILE", "--verbose"].map(Text::code);
-        let next = |label| Screen {
-            answers: vec![Answer { label, said: said.clone().into() }],
-            ..Screen::default()
+        let drawn = |label, said: &[&str]| {
+            let said = said.iter().copied().map(Text::code).collect();
+            let screen = Screen { answers: vec![Answer { label, said }], ..Screen::default() };
+            draw(&screen, &Style { database, ..Style::plain(100) }).trim().to_owned()
         };
-        let drawn = |label| draw(&next(label), &Style { database, ..Style::plain(100) });
+        let one = ["iolens show last", "iolens tune read FILE", "--verbose"];
         let named = "iolens show last --db 'my runs.db' · iolens tune read FILE · --verbose";
-        assert_eq!(drawn(Label::Next).trim(), format!("{:<INDENT$}{named}", "Next"));
-        assert!(!drawn(Label::RunIt).contains("my runs"), "what is not stored needs none");
+        assert_eq!(drawn(Label::Next, &one), format!("{:<INDENT$}{named}", "Next"));
+        let named = "iolens confirm last · iolens show last · each with --db 'my runs.db'";
+        let two = ["iolens confirm last", "iolens show last"];
+        assert_eq!(drawn(Label::Next, &two), format!("{:<INDENT$}{named}", "Next"));
+        assert!(!drawn(Label::RunIt, &one).contains("my runs"), "what is not stored needs none");
     }
 
     #[test]
