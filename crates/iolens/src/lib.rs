@@ -19,6 +19,7 @@ mod plan_file;
 mod progress;
 mod request;
 mod runner;
+mod studies;
 mod sysctls;
 mod values;
 

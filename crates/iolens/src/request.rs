@@ -6,40 +6,29 @@ pub(crate) mod ab;
 mod arms;
 pub(crate) mod asked;
 pub(crate) mod confirm;
-mod files;
-mod net;
-mod server;
-mod syscall;
-mod tuning;
 
 use self::arms::{in_our_words, known};
-pub(crate) use self::arms::{known_model, one_primitive};
-pub(crate) use self::net::known_receiver;
-pub(crate) use self::tuning::CONGESTION;
 
 use std::path::Path;
 
-use iolens_model::axes::{Study, Topology};
-use iolens_model::file::WriteAxes;
-use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
+use iolens_model::axes::Study;
+use iolens_model::plan::{Passes, Plan, Probes, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::axes::Wishes;
 use crate::built_in;
-use crate::failure::{Failure, unusable, usage};
+use crate::failure::{Failure, usage};
 use crate::plan_file;
-use crate::values::{Stand, a_block, unknown};
+use crate::studies::{Available, Draft, StudySpec, stated};
+use crate::values::unknown;
 
 /// How long a slice is meant to last; docs/journal has the measurements.
-const SLICE: Nanos = Nanos(2_000_000);
+pub(crate) const SLICE: Nanos = Nanos(2_000_000);
 
 /// Rounds that are thrown away, and rounds that count; docs/journal has the
 /// measurements.
-const DISCARDED_ROUNDS: u32 = 3;
+pub(crate) const DISCARDED_ROUNDS: u32 = 3;
 pub(crate) const ROUNDS: u32 = 10;
-
-/// Whether a topology can be made here, or why not.
-pub(crate) type Available<'a> = &'a dyn Fn(Topology) -> Result<(), String>;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -58,11 +47,9 @@ pub(crate) fn asked_in(name: &str, text: &str) -> Result<Wishes, Failure> {
 
 /// What was asked for, and the study's default for the rest.
 pub(crate) fn complete(asked: Wishes) -> Result<Wishes, Failure> {
-    let study = asked.study.unwrap_or(Study::Net);
-    if study == Study::Copy {
-        files::refuse_sizes(&asked)?;
-    }
-    let mut base = default(study, asked.quick)?;
+    let spec = spec(&asked)?;
+    (spec.refuse)(&asked)?;
+    let mut base = default(spec, asked.quick)?;
     if asked.is_sequential() {
         // Their number of passes is made for slices.
         base.passes = None;
@@ -74,13 +61,14 @@ pub(crate) fn complete(asked: Wishes) -> Result<Wishes, Failure> {
     Ok(asked.or(base))
 }
 
+/// The study that is asked for.
+fn spec(asked: &Wishes) -> Result<&'static StudySpec, Failure> {
+    StudySpec::of(asked.study.unwrap_or(Study::Net)).ok_or_else(ab::elsewhere)
+}
+
 /// The default of a study.
-fn default(study: Study, quick: bool) -> Result<Wishes, Failure> {
-    file(&match (study, quick) {
-        (Study::Net, true) => "quick".to_owned(),
-        (_, true) => format!("{study}-quick"),
-        (_, false) => study.to_string(),
-    })
+fn default(spec: &StudySpec, quick: bool) -> Result<Wishes, Failure> {
+    file(if quick { spec.quick } else { spec.study.word() })
 }
 
 /// The plan of a name or of a path.
@@ -106,35 +94,25 @@ pub(crate) fn file(what: &str) -> Result<Wishes, Failure> {
 
 /// The plan of these wishes. `seed` is taken where none is stated.
 pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
-    let (asked, mut notes) = in_our_words(asked);
-    let study = asked.study.unwrap_or(Study::Net);
-    if study == Study::Ab {
-        return Err(ab::elsewhere());
-    }
-    let (mut primitives, baseline) = arms::of(study, &asked)?;
-    let (sizes, schedule) = (sizes(study, &asked)?, schedule(study, &asked));
-    let axes = match study {
-        Study::Net => {
-            let arms = (&mut primitives, &*baseline);
-            Axes::Net(net::axes(&asked, arms, &schedule, available, &mut notes)?)
-        }
-        Study::Syscall => {
-            let axes = syscall::axes(&asked, &schedule)?;
-            primitives = syscall::fitting(primitives, &baseline, &asked, &mut notes)?;
-            Axes::Syscall(axes)
-        }
-        Study::File => Axes::File(files::read_axes(&asked, &schedule)?),
-        Study::Write => Axes::Write(WriteAxes::asked_for(&asked, ())?),
-        Study::Copy => Axes::Copy(files::copy_axes(&asked)?),
-        Study::Server => Axes::Server(server::axes(&asked, available, &mut notes)?),
-        Study::Ab => return Err(ab::elsewhere()),
-    };
+    let spec = spec(&asked)?;
+    let (asked, mut notes) = in_our_words(spec, asked);
+    let (mut primitives, baseline) = arms::of(spec, &asked)?;
+    let (sizes, schedule) = ((spec.sizes)(&asked)?, schedule(spec, &asked));
+    let axes = (spec.axes)(Draft {
+        asked: &asked,
+        schedule: &schedule,
+        available,
+        baseline: &baseline,
+        arms: &mut primitives,
+        notes: &mut notes,
+    })?;
     let passes = match asked.passes {
         None if asked.is_sequential() => Passes { minimum: 1, maximum: 1 },
         given => stated(&given, "passes")?,
     };
+    // What searches take comes on top of the default's, which is made for passes.
     let budget = match asked.budget {
-        None if study == Study::Server => default(study, asked.quick)?.budget,
+        None => default(spec, asked.quick)?.budget,
         given => given,
     };
     let mut plan = Plan {
@@ -158,60 +136,8 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
             tracepoints: asked.tracepoints,
         },
     };
-    if study == Study::Server {
-        server::lay_out(&mut plan, asked.budget.is_none(), &mut notes);
-    }
+    (spec.lay_out)(&mut plan, asked.budget.is_none(), &mut notes);
     Ok(Request { plan, name: asked.name, notes })
-}
-
-/// The sizes of a study that has some; a file of the user's that is copied has its own, and
-/// calls that are asked for none have theirs.
-fn sizes(study: Study, asked: &Wishes) -> Result<Vec<Bytes>, Failure> {
-    match (study, &asked.file) {
-        (Study::Copy, Some(file)) => Ok(vec![files::size_of(file)?]),
-        (Study::Syscall, _) if asked.sizes.is_none() => Ok(Vec::new()),
-        (Study::Server, _) => Ok(Vec::new()),
-        _ => {
-            let sizes = stated(&asked.sizes, "sizes")?;
-            let are_blocks = study.has_blocks() || study == Study::Syscall;
-            let blocks = sizes.iter().filter(|_| are_blocks);
-            blocks.copied().try_for_each(|size| a_block(size).map(drop)).map_err(Failure::usage)?;
-            Ok(sizes)
-        }
-    }
-}
-
-/// The topologies that are asked for; `auto` is decided here, and said.
-fn topologies(
-    asked: &Wishes,
-    available: Available<'_>,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Topology>, Failure> {
-    let mut topologies = Vec::new();
-    for stand in stated(&asked.network, "network")? {
-        let topology = match stand {
-            Stand::At(topology) => {
-                available(topology)
-                    .map_err(|why| unusable!("cannot use --network {topology}: {why}"))?;
-                topology
-            }
-            Stand::Auto => match available(Topology::Veth) {
-                Ok(()) => Topology::Veth,
-                Err(why) => {
-                    notes.push(format!("on loopback, because veth cannot be used: {why}"));
-                    Topology::Loopback
-                }
-            },
-        };
-        if !topologies.contains(&topology) {
-            topologies.push(topology);
-        }
-    }
-    Ok(topologies)
-}
-
-fn at(topologies: &[Topology]) -> Option<Vec<Stand>> {
-    Some(topologies.iter().map(|&topology| Stand::At(topology)).collect())
 }
 
 /// The wishes that lead to this plan, each one stated.
@@ -248,15 +174,7 @@ pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
         tracepoints: plan.probes.tracepoints,
         seed: Some(plan.seed),
         name: name.map(str::to_owned),
-        ..match &plan.axes {
-            Axes::Net(net) => net::wishes(net),
-            Axes::File(file) => file.stated(),
-            Axes::Write(write) => write.stated(),
-            Axes::Copy(copy) => copy.stated(),
-            Axes::Server(server) => Wishes { network: at(&server.topologies), ..server.stated() },
-            Axes::Syscall(syscall) => syscall.stated(),
-            Axes::Ab(_) => Wishes::default(),
-        }
+        ..StudySpec::of(plan.study()).map_or_else(Wishes::default, |spec| (spec.wishes)(plan))
     }
 }
 
@@ -294,11 +212,6 @@ fn listed(sizes: &[Bytes]) -> String {
     }
 }
 
-/// What the study's default states; a test reads that it states all of it.
-fn stated<T: Clone>(value: &Option<T>, key: &str) -> Result<T, Failure> {
-    value.clone().ok_or_else(|| usage!("the plan states no `{key}`"))
-}
-
 impl Wishes {
     /// Whether methods run one after another.
     fn is_sequential(&self) -> bool {
@@ -306,64 +219,8 @@ impl Wishes {
     }
 }
 
-/// Axes of a study, and the wishes that lead to them.
-trait AsWished: Sized {
-    /// What wishes alone do not say.
-    type Given;
-
-    fn asked_for(asked: &Wishes, given: Self::Given) -> Result<Self, Failure>;
-
-    /// What a plan states of these axes.
-    fn stated(&self) -> Wishes;
-}
-
-/// From each wish to its axis and back. A wish that `must` be stated is by the study's default
-/// plan; one that `may` be has a value without; one that is the `same` is taken as it is, and a
-/// `list` may be empty.
-macro_rules! axes_and_wishes {
-    ($axes:ident { $($field:ident: $how:ident $wish:ident $($default:expr)?;)+ }
-     $(given $($given:ident: $type:ty),+)?) => {
-        impl crate::request::AsWished for $axes {
-            type Given = ($($($type,)+)?);
-
-            fn asked_for(asked: &Wishes, given: Self::Given) -> Result<$axes, Failure> {
-                let ($($($given,)+)?) = given;
-                Ok($axes {
-                    $($field: axes_and_wishes!(@axis $how asked $wish $($default)?),)+
-                    $($($given,)+)?
-                })
-            }
-
-            fn stated(&self) -> Wishes {
-                Wishes {
-                    $($wish: axes_and_wishes!(@wish $how self $field),)+
-                    ..Wishes::default()
-                }
-            }
-        }
-    };
-    (@axis must $asked:ident $wish:ident) => {
-        crate::request::stated(&$asked.$wish, stringify!($wish))?
-    };
-    (@axis may $asked:ident $wish:ident $default:expr) => {
-        $asked.$wish.clone().unwrap_or_else(|| $default)
-    };
-    (@axis same $asked:ident $wish:ident) => { $asked.$wish.clone() };
-    (@axis list $asked:ident $wish:ident) => { $asked.$wish.clone().unwrap_or_default() };
-    (@wish same $axes:ident $field:ident) => { $axes.$field.clone() };
-    (@wish list $axes:ident $field:ident) => {
-        Some($axes.$field.clone()).filter(|list| !list.is_empty())
-    };
-    (@wish $how:ident $axes:ident $field:ident) => { Some($axes.$field.clone()) };
-}
-
-use axes_and_wishes;
-
-fn schedule(study: Study, asked: &Wishes) -> Schedule {
-    let (slice, discarded_rounds) = match study {
-        Study::Server => (server::SLICE, server::DISCARDED_ROUNDS),
-        _ => (SLICE, DISCARDED_ROUNDS),
-    };
+fn schedule(spec: &StudySpec, asked: &Wishes) -> Schedule {
+    let (slice, discarded_rounds) = spec.slices;
     match (asked.sequential_time, asked.sequential_messages) {
         (Some(window), _) => Schedule::Window { window },
         (None, Some(messages)) => Schedule::Messages { messages },
@@ -376,15 +233,16 @@ fn schedule(study: Study, asked: &Wishes) -> Schedule {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use iolens_engine::registry;
+    use iolens_model::axes::Topology;
     use iolens_model::family::Family;
     use iolens_model::plan::Passes;
     use iolens_model::units::Bytes;
 
-    use super::net::fits_sink;
     use super::*;
     use crate::args::flags_of;
+    use crate::studies::net::fits_sink;
 
     /// Primitives that every build has.
     const ARMS: &str = "--methods send_staged,sendmsg_iov";
@@ -397,12 +255,12 @@ mod tests {
         move |topology| if topology == Topology::Veth { answer.clone() } else { Ok(()) }
     }
 
-    pub(super) fn request(line: &str) -> Result<Request, String> {
+    pub(crate) fn request(line: &str) -> Result<Request, String> {
         let asked = complete(typed(line)?).map_err(|e| e.message)?;
         plan(asked, 1, &veth_is(Err("not today".to_owned()))).map_err(|e| e.message)
     }
 
-    pub(super) fn planned(line: &str) -> Result<Plan, String> {
+    pub(crate) fn planned(line: &str) -> Result<Plan, String> {
         request(line).map(|request| request.plan)
     }
 

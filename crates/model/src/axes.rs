@@ -63,7 +63,7 @@ axis! {
 impl Study {
     /// Those that `iolens run` measures: all but `ab`, which has a command of its own.
     pub const OF_RUN: &[Study] =
-        &[Study::Net, Study::Syscall, Study::File, Study::Write, Study::Copy, Study::Server];
+        &[Study::Net, Study::File, Study::Write, Study::Copy, Study::Syscall, Study::Server];
 
     /// One of these by its word.
     #[must_use]

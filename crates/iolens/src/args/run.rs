@@ -10,24 +10,22 @@ use iolens_model::axes::Study;
 use super::Peer;
 use crate::axes::{self, Wishes};
 use crate::output;
+use crate::studies::{self, StudySpec};
 
 /// Without subcommands and options, which the page of a study has.
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{before-help}";
 
-const HELP: &str = "\
+/// What `iolens run --help` says before the studies, and after them.
+const HELP: [&str; 2] = [
+    "\
 Compare methods: which is fastest, at which sizes, and how sure that is
 
 Usage: iolens run <STUDY> [OPTIONS]
        iolens run <PLAN|FILE.toml> [OPTIONS]
 
 Studies (each has its own help, such as: iolens run net --help)
-  net      Send a message over a socket: copy, iovec, zero-copy, io_uring
-  file     Read a file: read, mmap, O_DIRECT, io_uring; cached or not
-  write    Write a file, and what fsync costs
-  copy     Copy a file, next to dd and cp
-  syscall  What each system call costs
-  server   Answer requests: threads, processes, epoll, io_uring
-
+",
+    "
 Options all studies share
       --quick            A first look in under two minutes; no verdicts
       --budget <TIME>    Stop after this long [default: 5m to 30m, by study]
@@ -46,7 +44,14 @@ Options all studies share
   -h, --help             Print help
 
 Plans: classic-48, classic-72, classic-small, net-rr, copy-vs-dd, … (iolens list plans)
-Exit codes: 0 done · 1 --strict failed · 2 bad usage · 4 nothing usable · 130 interrupted";
+Exit codes: 0 done · 1 --strict failed · 2 bad usage · 4 nothing usable · 130 interrupted",
+];
+
+fn help() -> String {
+    let rows = studies::ALL.map(|spec| format!("  {:<9}{}\n", spec.study.word(), spec.summary));
+    let [before, after] = HELP;
+    [before, &rows.concat(), after].concat()
+}
 
 /// What is to be run.
 #[derive(Debug)]
@@ -91,9 +96,11 @@ impl Wishes {
 /// The command of a study.
 pub(crate) fn command(study: Study) -> Command {
     let columns = output::stdout_columns();
+    let (about, examples) =
+        StudySpec::of(study).map_or(("", ""), |spec| (spec.about, spec.examples));
     let command = Command::new(study.word())
-        .about(axes::about(study))
-        .after_help(axes::examples(study))
+        .about(about)
+        .after_help(examples)
         .before_help(axes::short_help(study, columns))
         .before_long_help(axes::long_help(study, columns))
         .help_template(TEMPLATE);
@@ -121,7 +128,7 @@ impl clap::FromArgMatches for Run {
 impl clap::Args for Run {
     fn augment_args(command: Command) -> Command {
         command
-            .override_help(HELP)
+            .override_help(help())
             .subcommand_required(true)
             .disable_help_subcommand(true)
             .allow_external_subcommands(true)

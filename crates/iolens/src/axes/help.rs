@@ -5,6 +5,7 @@ use std::fmt::Write;
 use iolens_model::axes::Study;
 
 use super::{AXES, Axis, Group};
+use crate::studies::StudySpec;
 
 /// Columns of a line at most.
 const COLUMNS_MAX: usize = 100;
@@ -31,7 +32,7 @@ pub(crate) fn short_help(study: Study, columns: usize) -> String {
 pub(crate) fn long_help(study: Study, columns: usize) -> String {
     let mut text = rendered(study, columns, usize::MAX);
     text.push_str(&row(HELP, "Print help", column(study), columns.min(COLUMNS_MAX)));
-    if let Some(footer) = footer(study) {
+    if let Some(footer) = StudySpec::of(study).and_then(|spec| spec.footer) {
         let _ = write!(text, "\n{footer}");
     }
     text
@@ -122,89 +123,6 @@ fn pieces(help: &str, room: usize) -> Vec<(&'static str, &str)> {
     pieces
 }
 
-/// What a study is about, in a line.
-pub(crate) fn about(study: Study) -> &'static str {
-    match study {
-        Study::Net => "Compare ways to send a message over a socket",
-        Study::File => "Compare ways to read a file, cached or not",
-        Study::Write => "Compare ways to write a file, and what fsync costs",
-        Study::Copy => "Compare ways to copy a file, next to dd and cp",
-        Study::Syscall => "Compare system calls: what each one costs",
-        Study::Server => "Compare server models: what a request costs, and how fast it is answered",
-        Study::Ab => "",
-    }
-}
-
-/// Command lines to begin with.
-pub(crate) fn examples(study: Study) -> &'static str {
-    match study {
-        Study::Net => {
-            "\
-Examples:
-  iolens run net --quick
-  iolens run net --sizes 4KiB..1MiB --threads 1,2,4
-  iolens run net --methods classic,io_uring --network loopback
-  iolens run net --peer 'ssh user@host'"
-        }
-        Study::File => {
-            "\
-Examples:
-  iolens run file --quick
-  iolens run file --engines read,mmap,uring --block-sizes 4KiB..4MiB
-  iolens run file --file big.bin --cache warm
-  iolens run file --dir /mnt/nvme --cache cold --threads 1,2,4"
-        }
-        Study::Write => {
-            "\
-Examples:
-  iolens run write --quick
-  iolens run write --engines write,direct,write_fsync --block-sizes 4KiB..1MiB
-  iolens run write --dir /mnt/nvme --target new"
-        }
-        Study::Copy => {
-            "\
-Examples:
-  iolens run copy --quick
-  iolens run copy --file-sizes 1MiB,100MiB --block-size 4KiB,128KiB
-  iolens run copy --external mine='./copy {src} {dst}'"
-        }
-        Study::Syscall => {
-            "\
-Examples:
-  iolens run syscall --quick
-  iolens run syscall --calls getppid,read_file,write_file --threads 1,2
-  iolens run syscall --sizes 1,512,4KiB,64KiB
-  iolens run syscall --file big.bin"
-        }
-        Study::Server => {
-            "\
-Examples:
-  iolens run server --quick
-  iolens run server --connections 1000 --load closed,50%,80%
-  iolens run server --slo 'p99<2ms' --knee
-  iolens run server --external mine='./server {port}'"
-        }
-        Study::Ab => "",
-    }
-}
-
-/// Where else to look.
-fn footer(study: Study) -> Option<&'static str> {
-    match study {
-        Study::File => Some(
-            "For one file of yours, iolens tune read FILE is faster and ends with a command to run.",
-        ),
-        Study::Copy => Some(
-            "For one file of yours, iolens tune copy FILE DIR is faster and ends with a command to run.",
-        ),
-        Study::Server => Some(
-            "Client and server share this machine. Between two machines: iolens serve there, \
-             iolens load here.",
-        ),
-        Study::Net | Study::Write | Study::Syscall | Study::Ab => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -213,6 +131,10 @@ mod tests {
     use crate::args::{Args, command, flags_of};
     use crate::axes::{Kind, Place, Wishes};
     use crate::request;
+
+    fn spec(study: Study) -> &'static StudySpec {
+        StudySpec::of(study).expect("every study of run has an entry")
+    }
 
     /// What a study prints.
     fn printed(study: Study, flag: &str) -> String {
@@ -225,7 +147,7 @@ mod tests {
             for (flag, most) in [("-h", 45), ("--help", 100)] {
                 let text = printed(study, flag);
                 assert!(text.lines().count() <= most, "{study} {flag}: {text}");
-                assert!(text.starts_with(about(study)), "{study} {flag}: {text}");
+                assert!(text.starts_with(spec(study).about), "{study} {flag}: {text}");
                 for line in text.lines() {
                     assert!(line.chars().count() <= COLUMNS_MAX, "{study}: {line}");
                     assert!(!line.trim_start().starts_with("Of "), "{study}: {line}");
@@ -308,7 +230,7 @@ mod tests {
     #[test]
     fn examples_can_be_planned() {
         for &study in Study::OF_RUN {
-            let lines: Vec<&str> = examples(study).lines().skip(1).collect();
+            let lines: Vec<&str> = spec(study).examples.lines().skip(1).collect();
             assert!(lines.len() > 1, "{study}");
             for line in lines {
                 let words = shlex::split(line).unwrap();

@@ -27,8 +27,10 @@ use serde_json::json;
 use crate::args::{self, BothEnds, NetEnd};
 use crate::failure::{Failure, INTERRUPTED, catch, unusable, usage};
 use crate::output::{self, style};
-use crate::request::{self, CONGESTION, known_model};
 use crate::runner;
+use crate::studies::net::{known_method, known_receiver};
+use crate::studies::server::known_model;
+use crate::studies::tuning::CONGESTION;
 
 /// How long it is sent where neither a time nor a number is asked for.
 const WINDOW: Nanos = Nanos(5 * Nanos::SECOND.0);
@@ -61,7 +63,7 @@ fn send(args: &args::NetSend) -> Result<ExitCode, Failure> {
 
 /// What is asked for, as far as it can be.
 fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
-    let entry = request::one_primitive(&args.primitive).map_err(Failure::usage)?;
+    let entry = known_method(&args.primitive).map_err(Failure::usage)?;
     if entry.ends == Ends::SenderOnly {
         return Err(usage!(
             "`{}` cannot send to anybody: it is a control, whose bytes do not leave this process\n  \
@@ -94,7 +96,7 @@ fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
 }
 
 fn recv(args: &args::NetRecv) -> Result<ExitCode, Failure> {
-    let entry = request::known_receiver(&args.receiver).map_err(Failure::usage)?;
+    let entry = known_receiver(&args.receiver).map_err(Failure::usage)?;
     entry.try_here().map_err(|why| cannot("receive", entry.id, &why))?;
     let receive_bytes = args.recv_size.unwrap_or(receive_size());
     let wish = Wish {

@@ -16,7 +16,7 @@ use iolens_engine::registry::{self, Entry};
 use iolens_engine::server::models::MODELS;
 use iolens_engine::stage;
 use iolens_engine::transports::{self, Listing};
-use iolens_model::axes::{Study, Topology};
+use iolens_model::axes::Topology;
 use iolens_model::data_path::CallsPerMessage;
 use iolens_model::family::Family;
 use iolens_model::kernel::KernelVersion;
@@ -24,7 +24,7 @@ use iolens_model::metrics::METRICS;
 use serde_json::{Value, json};
 
 use crate::args::{self, Listed};
-use crate::{built_in, output};
+use crate::{built_in, output, studies};
 
 /// Lists one kind of thing, or all.
 pub(crate) fn list(args: &args::List) -> ExitCode {
@@ -141,9 +141,9 @@ fn rows(items: &[Value], layout: &Layout) -> String {
 /// Everything of a kind; each item has a `name` and a `summary`.
 fn items(kind: Listed, all: bool) -> Vec<Value> {
     match kind {
-        Listed::Studies => Study::OF_RUN
+        Listed::Studies => studies::ALL
             .iter()
-            .map(|study| json!({"name": study.word(), "summary": summary(*study)}))
+            .map(|spec| json!({"name": spec.study.word(), "summary": spec.summary}))
             .collect(),
         Listed::Methods => methods(all).into_iter().map(method).collect(),
         Listed::Receivers => RECEIVERS
@@ -192,18 +192,6 @@ fn tried<T>(mut item: Value, here: Result<T, String>) -> Value {
 fn since(version: Option<KernelVersion>, mut item: Value) -> Value {
     item["since_linux"] = version.map(|version| version.to_string()).into();
     item
-}
-
-fn summary(study: Study) -> &'static str {
-    match study {
-        Study::Net => "messages through sockets",
-        Study::Syscall => "single system calls: what a crossing into the kernel costs",
-        Study::File => "reads of a file",
-        Study::Write => "writes to a file of ours, and what it takes to make them last",
-        Study::Copy => "copies of whole files, beside dd and cp",
-        Study::Server => "requests to one service under every concurrency model",
-        Study::Ab => "programs of yours",
-    }
 }
 
 /// The entries by family and then by id; `all` for those too that only check

@@ -350,8 +350,6 @@ fn check_loop(axes: &AbAxes) -> Result<(), Failure> {
     }
 }
 
-/// A name for each command: those that are given, else letters, of which a baseline that is kept
-/// has the first.
 /// What `run server` is asked for with servers of the user's, the first as baseline.
 ///
 /// Errors: what is wrong with a command or a name.
@@ -381,6 +379,8 @@ pub(crate) fn servers(asked: &Ab) -> Result<Wishes, Failure> {
     })
 }
 
+/// A name for each command: those that are given, else letters, of which a baseline that is kept
+/// has the first.
 fn names(stated: Option<&Vec<String>>, n: usize, is_kept: bool) -> Result<Vec<String>, Failure> {
     if n + usize::from(is_kept) < 2 {
         return Err(Failure::usage(

@@ -1,24 +1,81 @@
-//! What only the study `server` has.
+//! The study `server`.
 
 use iolens_engine::layout::arm_groups;
 use iolens_engine::server::limits::Limits;
-use iolens_engine::server::models;
-use iolens_model::axes::Topology;
+use iolens_engine::server::models::{self, MODELS};
+use iolens_model::axes::{Study, Topology};
 use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::server::{ServerAxes, ServerSetting};
 use iolens_model::units::Nanos;
 
-use super::{AsWished, Available, axes_and_wishes, topologies};
+use super::wished::{AsWished, at, axes_and_wishes, topologies};
+use super::{ArmChoice, Draft, Programs, StudySpec};
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
 use crate::runner::budget_with;
+use crate::values::server::OF_SERVERS;
+use crate::values::unknown;
+
+pub(super) static SERVER: StudySpec = StudySpec {
+    study: Study::Server,
+    summary: "Answer requests: threads, processes, epoll, io_uring",
+    about: "Compare server models: what a request costs, and how fast it is answered",
+    examples: "\
+Examples:
+  iolens run server --quick
+  iolens run server --connections 1000 --load closed,50%,80%
+  iolens run server --slo 'p99<2ms' --knee
+  iolens run server --external mine='./server {port}'",
+    footer: Some(
+        "Client and server share this machine. Between two machines: iolens serve there, iolens \
+         load here.",
+    ),
+    quick: "server-quick",
+    arms: || ArmChoice {
+        what: "model",
+        baseline: "epoll_lt",
+        ids: ids(),
+        find: |id| models::find(id).map(|entry| entry.id),
+        group: |_| None,
+        control: |_| None,
+        is_alone: true,
+        does: "does",
+        advice: format!("{LISTED}; --models takes all of them too, and --external adds a program"),
+    },
+    textbook: &[("single", "iterative"), ("threaded", "thread_per_connection")],
+    programs: Some(Programs { told: |_| OF_SERVERS, are_listed: true }),
+    slices: (SLICE, DISCARDED_ROUNDS),
+    refuse: |_| Ok(()),
+    sizes: |_| Ok(Vec::new()),
+    axes,
+    wishes: |plan| {
+        let own = plan.server();
+        own.map_or_else(Wishes::default, |axes| Wishes {
+            network: at(&axes.topologies),
+            ..axes.stated()
+        })
+    },
+    lay_out,
+};
+
+fn ids() -> Vec<&'static str> {
+    MODELS.iter().map(|entry| entry.id).collect()
+}
+
+/// Where all of them are.
+const LISTED: &str = "`iolens list models` shows all of them";
+
+/// The model of an id, where a command takes one.
+pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
+    models::find(id).ok_or_else(|| unknown("model", id, &ids(), LISTED))
+}
 
 /// Rounds of slices that are thrown away: connections and memory are warm after one.
-pub(super) const DISCARDED_ROUNDS: u32 = 1;
+const DISCARDED_ROUNDS: u32 = 1;
 
 /// How long a slice is meant to last where a plan says nothing.
-pub(super) const SLICE: Nanos = Nanos(100_000_000);
+const SLICE: Nanos = Nanos(100_000_000);
 
 /// Connections that may wait to be taken; the kernel has a limit of its own.
 const BACKLOG: u32 = 65_535;
@@ -43,19 +100,15 @@ axes_and_wishes! {
 }
 
 /// The axes of these wishes.
-pub(super) fn axes(
-    asked: &Wishes,
-    available: Available<'_>,
-    notes: &mut Vec<String>,
-) -> Result<ServerAxes, Failure> {
+fn axes(Draft { asked, available, notes, .. }: Draft<'_>) -> Result<Axes, Failure> {
     let topologies = topologies(asked, available, notes)?;
     let axes = ServerAxes::asked_for(asked, (topologies, Vec::new(), Vec::new()))?;
-    check(&axes).map(|()| axes)
+    check(&axes).map(|()| Axes::Server(axes))
 }
 
 /// Gives searches the time that they take where no budget is stated, beside that of passes, and
 /// sets servers apart that are to be measured by themselves.
-pub(super) fn lay_out(plan: &mut Plan, is_without_budget: bool, notes: &mut Vec<String>) {
+fn lay_out(plan: &mut Plan, is_without_budget: bool, notes: &mut Vec<String>) {
     if is_without_budget {
         let searches = iolens_stats::search::cells(plan).len() * plan.primitives.len();
         plan.budget = budget_with(plan, searches);

@@ -1,26 +1,90 @@
-//! What only the study `net` has.
+//! The study `net`.
 
 use iolens_engine::{receivers, registry};
-use iolens_model::axes::{Direction, Iovec, IpVersion, Mode, Topology};
+use iolens_model::axes::{Direction, Iovec, IpVersion, Mode, Study, Topology};
 use iolens_model::cell::NetSetting;
-use iolens_model::plan::{NetAxes, NetworkOptions, Schedule};
+use iolens_model::family::Family;
+use iolens_model::plan::{Axes, NetAxes, NetworkOptions, Schedule};
 use iolens_model::tuning::TuningAxes;
 use iolens_model::units::Bytes;
 
-use super::arms::check_turns;
-use super::{AsWished, Available, at, axes_and_wishes, stated, topologies, tuning};
+use super::wished::{self, AsWished, at, axes_and_wishes, check_turns, stated, topologies};
+use super::{ArmChoice, Draft, Programs, StudySpec, tuning};
 use crate::axes::Wishes;
 use crate::failure::{Failure, unusable, usage};
+use crate::request::{DISCARDED_ROUNDS, SLICE};
+use crate::values::server::OF_SENDERS;
 use crate::values::unknown;
 
+pub(super) static NET: StudySpec = StudySpec {
+    study: Study::Net,
+    summary: "Send a message over a socket: copy, iovec, zero-copy, io_uring",
+    about: "Compare ways to send a message over a socket",
+    examples: "\
+Examples:
+  iolens run net --quick
+  iolens run net --sizes 4KiB..1MiB --threads 1,2,4
+  iolens run net --methods classic,io_uring --network loopback
+  iolens run net --peer 'ssh user@host'",
+    footer: None,
+    quick: "quick",
+    arms: || ArmChoice {
+        what: "method",
+        baseline: "send_staged",
+        ids: shown_methods(),
+        find: |id| registry::find(id).map(|entry| entry.id),
+        group: |word| Family::find(word).map(of_family),
+        control: |id| {
+            let entry = registry::find(id).filter(|entry| entry.control);
+            entry.map(|_| "is a control, which sends nothing")
+        },
+        is_alone: false,
+        does: "sends",
+        advice: families(),
+    },
+    textbook: &[
+        ("two-copy", "send_staged"),
+        ("one-copy", "sendmsg_iov"),
+        ("zero-copy", "sendmsg_zerocopy"),
+        ("a1", "send_staged"),
+        ("a2", "sendmsg_iov"),
+        ("a3", "sendmsg_zerocopy"),
+    ],
+    programs: Some(Programs { told: |_| OF_SENDERS, are_listed: false }),
+    slices: (SLICE, DISCARDED_ROUNDS),
+    refuse: |_| Ok(()),
+    sizes: wished::sizes,
+    axes,
+    wishes: |plan| plan.net().map(wishes).unwrap_or_default(),
+    lay_out: |_, _, _| (),
+};
+
+/// Those that are shown, by family.
+fn shown_methods() -> Vec<&'static str> {
+    Family::ALL.into_iter().flat_map(of_family).collect()
+}
+
+fn of_family(family: Family) -> Vec<&'static str> {
+    registry::of_family(family).map(|entry| entry.id).collect()
+}
+
+/// Where all of them are.
+const LISTED: &str = "`iolens list methods` shows all of them";
+
+fn families() -> String {
+    let filled = Family::ALL.into_iter().filter(|&family| !of_family(family).is_empty());
+    let words: Vec<&str> = filled.map(Family::id).collect();
+    format!("{LISTED}; --methods takes families too: {}, all", words.join(", "))
+}
+
+/// The method of an id, where a command takes one.
+pub(crate) fn known_method(id: &str) -> Result<&'static registry::Entry, String> {
+    registry::find(id).ok_or_else(|| unknown("method", id, &shown_methods(), LISTED))
+}
+
 /// The axes of these wishes; of the arms, those that a sink cannot take stay at home.
-pub(super) fn axes(
-    asked: &Wishes,
-    (primitives, baseline): (&mut Vec<String>, &str),
-    schedule: &Schedule,
-    available: Available<'_>,
-    notes: &mut Vec<String>,
-) -> Result<NetAxes, Failure> {
+fn axes(draft: Draft<'_>) -> Result<Axes, Failure> {
+    let Draft { asked, schedule, available, baseline, arms: primitives, notes } = draft;
     let modes = stated(&asked.mode, "mode")?;
     check_modes(&modes, schedule)?;
     let topologies = topologies(asked, available, notes)?;
@@ -35,7 +99,7 @@ pub(super) fn axes(
         check_sink(primitives, &stated(&asked.sizes, "sizes")?, &modes, &tuning.ip)?;
     }
     let axes = NetAxes::asked_for(asked, (topologies, tuning))?;
-    check_receivers(&axes.receivers).map(|()| axes)
+    check_receivers(&axes.receivers).map(|()| Axes::Net(axes))
 }
 
 axes_and_wishes! {
@@ -54,7 +118,7 @@ axes_and_wishes! {
 }
 
 /// What a plan states of these axes.
-pub(super) fn wishes(net: &NetAxes) -> Wishes {
+fn wishes(net: &NetAxes) -> Wishes {
     let apart = net.topologies.iter().any(|topology| topology.is_apart());
     let own = net.stated();
     let local_end = own.local_end.filter(|_| apart);
@@ -129,7 +193,7 @@ fn check_programs(
 }
 
 /// Whether a message of a primitive can be one datagram.
-pub(super) fn fits_sink(id: &str) -> bool {
+pub(crate) fn fits_sink(id: &str) -> bool {
     registry::find(id).is_some_and(|entry| entry.fits(Topology::Sink).is_ok())
 }
 

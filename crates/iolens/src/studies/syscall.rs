@@ -1,16 +1,72 @@
-//! What only the study `syscall` has.
+//! The study `syscall`.
 
 use std::path::Path;
 
-use iolens_engine::calls::{self, Entry, OfFile};
+use iolens_engine::calls::{self, CALLS, Entry, OfFile};
 use iolens_engine::files::subject::Subject;
-use iolens_model::plan::{Schedule, SyscallAxes};
+use iolens_model::axes::Study;
+use iolens_model::call::CallKind;
+use iolens_model::plan::{Axes, SyscallAxes};
 use iolens_model::units::Bytes;
 
-use super::arms::check_turns;
-use super::{AsWished, axes_and_wishes};
+use super::wished::{self, AsWished, axes_and_wishes, check_turns};
+use super::{ArmChoice, Draft, Programs, StudySpec};
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
+use crate::request::{DISCARDED_ROUNDS, SLICE};
+use crate::values::server::OF_CALLERS;
+
+pub(super) static SYSCALL: StudySpec = StudySpec {
+    study: Study::Syscall,
+    summary: "What each system call costs",
+    about: "Compare system calls: what each one costs",
+    examples: "\
+Examples:
+  iolens run syscall --quick
+  iolens run syscall --calls getppid,read_file,write_file --threads 1,2
+  iolens run syscall --sizes 1,512,4KiB,64KiB
+  iolens run syscall --file big.bin",
+    footer: None,
+    quick: "syscall-quick",
+    arms: || ArmChoice {
+        what: "call",
+        baseline: "getppid",
+        ids: CALLS.iter().map(|entry| entry.id).collect(),
+        find: |id| calls::find(id).map(|entry| entry.id),
+        group: |word| CallKind::from_word(word).map(of_kind),
+        control: |id| {
+            let entry = calls::find(id).filter(|entry| entry.control);
+            entry.map(|_| "is a control, which does not enter the kernel")
+        },
+        is_alone: true,
+        does: "does",
+        advice: kinds(),
+    },
+    textbook: &[],
+    programs: Some(Programs {
+        told: |asked| if asked.sizes.is_some() { OF_CALLERS } else { &[] },
+        are_listed: false,
+    }),
+    slices: (SLICE, DISCARDED_ROUNDS),
+    refuse: |_| Ok(()),
+    // Calls that are asked for none have theirs.
+    sizes: |asked| asked.sizes.as_ref().map_or(Ok(Vec::new()), |_| wished::blocks(asked)),
+    axes,
+    wishes: |plan| plan.syscall().map(AsWished::stated).unwrap_or_default(),
+    lay_out: |_, _, _| (),
+};
+
+fn of_kind(kind: CallKind) -> Vec<&'static str> {
+    CALLS.iter().filter(|entry| entry.kind == kind).map(|entry| entry.id).collect()
+}
+
+fn kinds() -> String {
+    let words: Vec<&str> = CallKind::ALL.iter().map(|kind| kind.word()).collect();
+    format!(
+        "`iolens list calls` shows all of them; --calls takes kinds too: {}, all",
+        words.join(", ")
+    )
+}
 
 axes_and_wishes! {
     SyscallAxes {
@@ -20,8 +76,9 @@ axes_and_wishes! {
     }
 }
 
-/// The axes of these wishes.
-pub(super) fn axes(asked: &Wishes, schedule: &Schedule) -> Result<SyscallAxes, Failure> {
+/// The axes of these wishes; of the arms, those that they fit.
+fn axes(draft: Draft<'_>) -> Result<Axes, Failure> {
+    let Draft { asked, schedule, baseline, arms, notes, .. } = draft;
     let axes = SyscallAxes::asked_for(asked, ())?;
     if !schedule.is_sliced() && axes.in_a_row.iter().any(Option::is_some) {
         return Err(Failure::usage(
@@ -30,7 +87,9 @@ pub(super) fn axes(asked: &Wishes, schedule: &Schedule) -> Result<SyscallAxes, F
         ));
     }
     check_turns(asked, schedule)?;
-    check_file(asked).map(|()| axes)
+    check_file(asked)?;
+    *arms = fitting(std::mem::take(arms), baseline, asked, notes)?;
+    Ok(Axes::Syscall(axes))
 }
 
 /// Refuses a file that cannot be read, or is shorter than what a call is to read of it.
@@ -53,7 +112,7 @@ fn check_file(asked: &Wishes) -> Result<(), Failure> {
 /// and are not among them get a note.
 ///
 /// Errors: none is left, or the baseline would write to the file.
-pub(super) fn fitting(
+fn fitting(
     ids: Vec<String>,
     baseline: &str,
     asked: &Wishes,

@@ -160,7 +160,7 @@ fn check_rings(axes: &TuningAxes, setting: Setting<'_>) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{planned, request};
+    use crate::request::tests::{planned, request};
 
     const RINGS: &str = "--methods send_staged,uring_send";
 
