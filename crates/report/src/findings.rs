@@ -1,7 +1,6 @@
 //! What follows from an analysis, as facts: numbers, intervals and names, and no sentence. The
 //! screen words them, JSON carries them.
 
-mod files;
 mod programs;
 
 use iolens_model::arm::Role;
@@ -18,11 +17,13 @@ use iolens_stats::analysis::{
 use iolens_stats::remark::{Remark, Warning};
 use serde::Serialize;
 
-pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
 pub(crate) use self::programs::{ReadByCalls, SendBuffers, SenderConnections};
 use crate::crossing::crossing;
-use crate::servers::{self, View, counters};
 use crate::standing::{Candidate, Standing, conditional, standing};
+pub(crate) use crate::studies::files::findings::{
+    Caching, Flush, Limit, Limiting, Reach, caching, flush, limits,
+};
+use crate::studies::server::{self, View, counters};
 use crate::words;
 
 /// A fact about a run.
@@ -267,7 +268,7 @@ pub struct SelfChecked {
 pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     out.extend(rankings(run, analysis).into_iter().map(Finding::Ranking));
-    for view in servers::views(run, analysis) {
+    for view in server::views(run, analysis) {
         let quick = run.header.plan.quick;
         out.extend(throughput(&view, analysis.delta, quick).map(Finding::Ranking));
         out.extend(going_with_cost(&view).map(Finding::GoesWithCost));
@@ -301,7 +302,7 @@ pub(crate) fn rankings(run: &Run, analysis: &Analysis) -> Vec<Ranking> {
     let cells = analysis.cells.iter();
     match run.header.plan.server() {
         Some(_) => {
-            let views = cells.flat_map(|cell| servers::views_of(run, analysis, cell));
+            let views = cells.flat_map(|cell| server::views_of(run, analysis, cell));
             views.map(|view| cheapest(&view, delta, quick)).collect()
         }
         None => cells.map(|cell| ranking(cell, delta, quick)).collect(),
@@ -318,7 +319,7 @@ pub(crate) fn cheapest(view: &View, delta: f64, quick: bool) -> Ranking {
 /// limit; `None` where the baseline's was.
 pub(crate) fn throughput(view: &View, delta: f64, quick: bool) -> Option<Ranking> {
     let mut cell = view.cell.clone();
-    cell.arms.retain(|arm| !servers::is_bounded(arm));
+    cell.arms.retain(|arm| !server::is_bounded(arm));
     let has_baseline = cell.arms.iter().any(|arm| arm.arm.role == Role::Baseline);
     (!view.is_open && has_baseline).then(|| ranking(&cell, delta, quick))
 }

@@ -131,7 +131,7 @@ mod tests {
         use iolens_model::run::FarFacts;
 
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let (mut run, analysis) = crate::copying::tests::run();
+        let (mut run, analysis) = crate::studies::files::copying::tests::run();
         run.header.command = words("iolens run copy --token=hunter2");
         let argv = words("prog --password hunter2 {src} {dst}");
         let iolens_model::plan::Axes::Copy(axes) = &mut run.header.plan.axes else {

@@ -7,16 +7,13 @@
 
 #![forbid(unsafe_code)]
 
-pub mod ab;
 pub mod ask;
 pub mod compare;
-mod copying;
 pub mod csv;
 pub mod doctor;
 pub mod explain;
 pub mod export;
 pub mod figure;
-mod files;
 pub mod findings;
 pub mod html;
 pub mod json;
@@ -25,7 +22,6 @@ pub mod png;
 pub mod rates;
 pub mod screen;
 pub mod served;
-mod servers;
 pub mod text;
 pub mod transfer;
 pub mod tune;
@@ -33,11 +29,12 @@ pub mod upkeep;
 
 pub use iolens_document::table;
 
+pub use self::studies::ab;
+
 mod alone;
 mod arm_facts;
 mod arms;
 mod bounds;
-mod calls;
 mod crossing;
 mod groups;
 mod named;
@@ -48,16 +45,14 @@ mod remarks;
 mod results;
 mod sections;
 mod standing;
+mod studies;
 mod totals;
 mod words;
-mod writes;
 
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod fixture_findings;
-#[cfg(test)]
-mod studies_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::arm_facts;
 use crate::number::{self, OrDash};
 use crate::results;
 use crate::screen::After;
+use crate::studies::{files, server, syscall};
 use crate::table::{Column, Table};
 use crate::{remarks, sections};
 use iolens_document::fold;
@@ -62,7 +63,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     let cell = &cell.shown();
     let plan = &run.header.plan;
     if plan.server().is_some() {
-        let section = sections::servers::one(run, analysis, cell);
+        let section = server::sections::one(run, analysis, cell);
         return iolens_document::terminal::sections(&[section], style);
     }
     let mut out = heading(&cell.cell.to_string(), style);
@@ -84,9 +85,9 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     let table = match plan.study() {
         Study::Net => results::results(plan, &[cell], style.columns()),
         Study::File | Study::Write | Study::Copy => {
-            sections::files::curve(run, &analysis.told, &[cell], style.columns())
+            files::sections::curve(run, &analysis.told, &[cell], style.columns())
         }
-        _ => crate::calls::by_cost(run, cell, false),
+        _ => syscall::by_cost(run, cell, false),
     };
     out.push_str(&iolens_document::terminal::table(&table, style));
     for arm in &cell.arms {

@@ -7,9 +7,10 @@ use iolens_model::plan::Passes;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
-use crate::studies_tests::studies;
+use crate::studies::files;
+use crate::studies::tests::studies;
 use crate::text::{self, Style};
-use crate::{figure, files, fixture, html, screen};
+use crate::{figure, fixture, html, screen};
 
 /// Digits in a row, a point among them, beyond which a number is no figure of anything.
 const DIGITS_MAX: usize = 12;

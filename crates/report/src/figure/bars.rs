@@ -9,7 +9,7 @@ use iolens_stats::attribution::{ArmAttribution, Class, ClassShare, Scope, ScopeA
 use super::*;
 use crate::explain;
 use crate::number::{OrDash, percent};
-use crate::servers::{self, CPU_KINDS, Watched};
+use crate::studies::server::{self, CPU_KINDS, Watched};
 
 /// Bars one below the other.
 pub(crate) struct Bars {
@@ -49,7 +49,7 @@ const HEIGHT: f64 = 20.0;
 /// Room above a group.
 const APART: f64 = 8.0;
 
-pub(super) fn draw(plate: &Plate, Bars { lengths, bars }: &Bars, medium: Medium) -> Drawing {
+pub(crate) fn draw(plate: &Plate, Bars { lengths, bars }: &Bars, medium: Medium) -> Drawing {
     let mut sheet = Sheet::new(plate, medium, medium.width());
     let parts = bars.iter().flat_map(|bar| &bar.parts);
     let legend = first_of_each(parts.map(|part| (part.word, part)));
@@ -101,7 +101,7 @@ pub(super) fn draw(plate: &Plate, Bars { lengths, bars }: &Bars, medium: Medium)
 }
 
 /// The name of a figure of one cell that was explained.
-pub(super) fn stem(plan: &Plan, cell: &Cell, metric: &str) -> String {
+pub(crate) fn stem(plan: &Plan, cell: &Cell, metric: &str) -> String {
     let stem = super::stem(plan, cell, metric);
     format!("{stem}{}-{}-threads", size_stem(cell), cell.threads)
 }
@@ -116,7 +116,7 @@ pub(crate) fn size_stem(cell: &Cell) -> String {
 type End<'a> = (&'a ArmAttribution, &'static str, &'a ScopeAttribution);
 
 /// The figure of a cell that was explained.
-pub(super) fn of_classes(run: &Run, explanation: &Explanation) -> Option<Plate> {
+pub(crate) fn of_classes(run: &Run, explanation: &Explanation) -> Option<Plate> {
     let attribution = &explanation.attribution;
     let scopes = [(Scope::Sender, "sender"), (Scope::Receiver, "receiver")];
     let ends = attribution.arms.iter().flat_map(|arm| {
@@ -163,7 +163,7 @@ pub(super) fn of_classes(run: &Run, explanation: &Explanation) -> Option<Plate> 
 }
 
 /// The look of a class: there are more classes than hues, and what is rarely large is pale.
-pub(super) fn class_of(class: Class) -> &'static str {
+pub(crate) fn class_of(class: Class) -> &'static str {
     match class {
         Class::User => "c-grey part",
         Class::SyscallEntry => "c-sky part",
@@ -213,18 +213,18 @@ fn table_of_classes(title: &str, of: &str, ends: &[End<'_>]) -> Table {
 }
 
 /// The use of the processors in a cell; `None` where nothing could be read.
-pub(super) fn of_processors(run: &Run, cell: &CellAnalysis) -> Option<Plate> {
+pub(crate) fn of_processors(run: &Run, cell: &CellAnalysis) -> Option<Plate> {
     let subject = words::subject(&run.header, &cell.cell);
     let title = format!("Use of the processors (% of their time): {subject}");
     let how = "length: the share of the time in which they were not idle, with the number; of \
                everybody on the machine, by /proc/stat; softirq moves the packets of both ends";
-    let table = servers::use_of_cpus(cell, &title)?;
+    let table = server::use_of_cpus(cell, &title)?;
     let server = cell.cell.server()?;
     let stem = super::stem(&run.header.plan, &cell.cell, "processors");
     let load = server.load.to_string().replace('%', "-percent");
     let stem = format!("{stem}-{load}-{}", server.connections);
-    let bars = servers::watched(cell).into_iter().flat_map(|Watched { when, cpus }| {
-        let ends = servers::by_end(cpus).into_iter();
+    let bars = server::watched(cell).into_iter().flat_map(|Watched { when, cpus }| {
+        let ends = server::by_end(cpus).into_iter();
         ends.map(move |(of, cpus)| bar_of_processors(&when, of, &cpus))
     });
     let marks = Marks::Bars(Bars { lengths: Lengths::Of(1.0), bars: bars.collect() });

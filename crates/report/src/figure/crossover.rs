@@ -6,8 +6,8 @@ use iolens_stats::analysis::{Crossover, CrossoverPoint, CrossoverShape};
 use super::tiles::{Tile, TileRow, Tiles};
 use super::*;
 use crate::crossing::{self, Ahead};
-use crate::files;
 use crate::number::OrDash;
+use crate::studies::files;
 
 /// A pair of arms on one curve.
 struct Pair<'a> {
@@ -20,7 +20,7 @@ struct Pair<'a> {
 }
 
 /// The figure of one sweep; none without a pair.
-pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
+pub(crate) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
     let analysis = sweep.analysis;
     let plan = &sweep.run.header.plan;
     let pairs: Vec<Pair> = sweep.curves.iter().flat_map(|curve| pairs(analysis, curve)).collect();

@@ -130,6 +130,6 @@ fn words_of(kind: ExtremeKind) -> (&'static str, &'static str, f64) {
 /// The arm with its colour; copied anywhere in the run is said.
 fn arm(analysis: &Analysis, label: &str) -> Entry {
     let all: Vec<_> = curves(analysis).into_iter().flat_map(|(_, cells)| cells).collect();
-    let primitive = crate::files::primitive(analysis, label);
+    let primitive = crate::studies::files::primitive(analysis, label);
     Entry::toned(chart::shown(&all, label), style::tone(&primitive))
 }

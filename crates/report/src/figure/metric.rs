@@ -85,22 +85,22 @@ pub(crate) fn hover(
 }
 
 /// What a figure by size shows.
-pub(super) struct BySize<'a> {
-    pub(super) group: Group,
+pub(crate) struct BySize<'a> {
+    pub(crate) group: Group,
     /// The beginning of the middle of its file name.
-    pub(super) stem: &'a str,
+    pub(crate) stem: &'a str,
     /// What the title says, and the unit there.
-    pub(super) what: &'a str,
-    pub(super) unit: &'a str,
+    pub(crate) what: &'a str,
+    pub(crate) unit: &'a str,
     /// How to read it, besides the intervals.
-    pub(super) how: &'a str,
+    pub(crate) how: &'a str,
     /// A panel each, of those that were measured.
-    pub(super) metrics: &'a [Metric],
+    pub(crate) metrics: &'a [Metric],
 }
 
 impl<'a> BySize<'a> {
     /// A figure of one metric, whose name and unit it has.
-    pub(super) const fn one(
+    pub(crate) const fn one(
         group: Group,
         stem: &'a str,
         metrics: &'a [Metric; 1],
@@ -110,7 +110,7 @@ impl<'a> BySize<'a> {
     }
 
     /// The chart, without a panel where nothing of it was measured.
-    pub(super) fn chart(&self, sweep: &Sweep<'_>) -> Chart {
+    pub(crate) fn chart(&self, sweep: &Sweep<'_>) -> Chart {
         let along = Along::sizes(&sweep.run.header.plan);
         let panels = sweep.panels(along, self.metrics);
         let columns = match self.metrics {
@@ -121,19 +121,19 @@ impl<'a> BySize<'a> {
     }
 
     /// The figure; `None` for a single size too, of which the ratio and the summary say it all.
-    pub(super) fn figure(&self, sweep: &Sweep<'_>) -> Option<Plate> {
+    pub(crate) fn figure(&self, sweep: &Sweep<'_>) -> Option<Plate> {
         (sweep.by_size().len() > 1).then(|| self.of(sweep, self.chart(sweep)))?
     }
 
     /// A figure of what its chart has become.
-    pub(super) fn of(&self, sweep: &Sweep<'_>, chart: Chart) -> Option<Plate> {
+    pub(crate) fn of(&self, sweep: &Sweep<'_>, chart: Chart) -> Option<Plate> {
         let size = words::size_of(&sweep.run.header.plan);
         let title = format!("{} by {size} ({})", self.what, self.unit);
         sweep.figure(self.group, &format!("{}-by-size", self.stem), [&title, self.how], chart)
     }
 
     /// Times, with their fits.
-    pub(super) fn with_fits(&self, sweep: &Sweep<'_>) -> Option<Plate> {
+    pub(crate) fn with_fits(&self, sweep: &Sweep<'_>) -> Option<Plate> {
         if sweep.by_size().len() < 2 {
             return None;
         }
@@ -158,7 +158,7 @@ impl<'a> BySize<'a> {
 
 impl<'a> Sweep<'a> {
     /// The fits of the arms of a curve.
-    pub(super) fn models(&self, cells: &[&CellAnalysis]) -> impl Iterator<Item = &'a CostModel> {
+    pub(crate) fn models(&self, cells: &[&CellAnalysis]) -> impl Iterator<Item = &'a CostModel> {
         let curve = cells.first().map(|cell| cell.cell.curve());
         self.analysis.cost_models.iter().filter(move |model| Some(&model.curve) == curve.as_ref())
     }
@@ -200,7 +200,7 @@ fn note(model: &CostModel, label: &str) -> String {
 }
 
 /// Ratio to the baseline by message size: the main figure; `None` where nothing is compared.
-pub(super) fn ratios(sweep: &Sweep<'_>) -> Option<Plate> {
+pub(crate) fn ratios(sweep: &Sweep<'_>) -> Option<Plate> {
     if alone::is_alone(sweep.cells()) {
         return None;
     }
@@ -217,7 +217,7 @@ type Of = fn(&ArmAnalysis) -> Option<&Contrast>;
 
 /// A plot for each curve, all with one scale, and how to read it: what is above the band and
 /// what below.
-pub(super) fn chart_of_ratios(
+pub(crate) fn chart_of_ratios(
     sweep: &Sweep<'_>,
     along: Along,
     of: Of,
@@ -294,6 +294,6 @@ fn ratios_of_arms(run: &Run, along: Along, of: Of, cells: &[&CellAnalysis]) -> V
 }
 
 /// What a usable arm is drawn by.
-pub(super) fn usable(arm: &ArmAnalysis, of: Of) -> Option<&Contrast> {
+pub(crate) fn usable(arm: &ArmAnalysis, of: Of) -> Option<&Contrast> {
     of(arm).filter(|contrast| arm.status == Status::Ok && contrast.verdict.is_ranked())
 }

@@ -12,7 +12,7 @@ use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Study;
 use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::copy::CopySetting;
-use iolens_model::file::{CacheState, FileSetting, WriteSetting};
+use iolens_model::file::{FileSetting, WriteSetting};
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
@@ -26,11 +26,12 @@ use iolens_stats::attribution::Explanation;
 use crate::groups::{first_of_each, grouped};
 use crate::number::{self, NONE};
 use crate::parts::{self, Part};
+use crate::studies::{files, net, server, syscall};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::{alone, words};
 use bars::Bars;
 use chart::{Along, Chart, Kind, Panel, Point, Series};
-use metric::{BySize, Metric};
+use metric::Metric;
 use scale::Scale;
 use sheet::{Drawing, Medium, Sheet};
 use style::Look;
@@ -41,13 +42,10 @@ pub(crate) mod chart;
 mod crossover;
 mod draw;
 pub mod extremes;
-mod files;
 mod flame;
 pub(crate) mod metric;
-mod net;
 mod rows;
 pub(crate) mod scale;
-mod servers;
 mod sheet;
 pub(crate) mod style;
 mod svg;
@@ -133,19 +131,19 @@ impl Group {
 
 /// What a figure says, before anything is drawn.
 pub(crate) struct Plate {
-    stem: String,
-    group: Group,
-    title: String,
+    pub(crate) stem: String,
+    pub(crate) group: Group,
+    pub(crate) title: String,
     /// How to read it.
-    how: String,
+    pub(crate) how: String,
     /// Machine, software and run.
-    footer: [String; 2],
-    marks: Marks,
-    table: Table,
-    leads: bool,
-    family: Option<&'static str>,
+    pub(crate) footer: [String; 2],
+    pub(crate) marks: Marks,
+    pub(crate) table: Table,
+    pub(crate) leads: bool,
+    pub(crate) family: Option<&'static str>,
     /// Whether a page has it for narrow screens too.
-    has_narrow: bool,
+    pub(crate) has_narrow: bool,
 }
 
 /// The marks of a figure, of one kind.
@@ -218,9 +216,9 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
 pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let analysis = &analysis.shown();
     let mut plates = match run.header.plan.study() {
-        Study::Syscall => crate::calls::figures(run, analysis),
-        Study::Server => servers::all(run, analysis),
-        Study::Ab => crate::ab::figure(run).into_iter().collect(),
+        Study::Syscall => syscall::figures::all(run, analysis),
+        Study::Server => server::figures::all(run, analysis),
+        Study::Ab => crate::studies::ab::figure(run).into_iter().collect(),
         Study::Net | Study::File | Study::Write | Study::Copy => {
             let parts = shown(analysis);
             let sweeps = parts.iter().map(|(part, own)| sweeps(run, own, part.as_ref()));
@@ -246,14 +244,14 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
 }
 
 fn of_sweeps(sweeps: &[Sweep<'_>]) -> Vec<Plate> {
-    let mut plates = files::beside(sweeps);
+    let mut plates = files::figures::beside(sweeps);
     for sweep in sweeps {
         for plate in [crossover::figure, tiles::figure, metric::ratios] {
             plates.extend(plate(sweep));
         }
         plates.extend(match words::is_of_files(&sweep.run.header.plan) {
-            true => files::all(sweep),
-            false => net::all(sweep),
+            true => files::figures::all(sweep),
+            false => net::figures::all(sweep),
         });
     }
     plates
@@ -270,39 +268,39 @@ pub fn families(analysis: &Analysis) -> Vec<(&'static str, &'static str)> {
 }
 
 /// Cells that differ in two things at most, such as size and thread count.
-struct Sweep<'a> {
-    run: &'a Run,
-    analysis: &'a Analysis,
+pub(crate) struct Sweep<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) analysis: &'a Analysis,
     /// Which arms of the run these are; `None` for all.
-    part: Option<&'a Part>,
+    pub(crate) part: Option<&'a Part>,
     /// What the cells have in common; of what they differ in it says nothing.
-    setting: Cell,
+    pub(crate) setting: Cell,
     /// The panels of most figures.
-    curves: Vec<Curve<'a>>,
+    pub(crate) curves: Vec<Curve<'a>>,
 }
 
 /// Cells that differ in one thing.
 #[derive(Clone)]
-struct Curve<'a> {
+pub(crate) struct Curve<'a> {
     /// What tells them from those of other curves.
-    title: String,
-    threads: u32,
-    cells: Vec<&'a CellAnalysis>,
+    pub(crate) title: String,
+    pub(crate) threads: u32,
+    pub(crate) cells: Vec<&'a CellAnalysis>,
 }
 
 impl<'a> Sweep<'a> {
     /// The same with other curves.
-    fn with(&self, curves: Vec<Curve<'a>>) -> Sweep<'a> {
+    pub(crate) fn with(&self, curves: Vec<Curve<'a>>) -> Sweep<'a> {
         Sweep { setting: self.setting.clone(), curves, ..*self }
     }
 
     /// The cells of all curves.
-    fn cells(&self) -> Vec<&'a CellAnalysis> {
+    pub(crate) fn cells(&self) -> Vec<&'a CellAnalysis> {
         self.curves.iter().flat_map(|curve| &curve.cells).copied().collect()
     }
 
     /// The cells by size, sizes rising.
-    fn by_size(&self) -> Vec<(Bytes, Vec<&'a CellAnalysis>)> {
+    pub(crate) fn by_size(&self) -> Vec<(Bytes, Vec<&'a CellAnalysis>)> {
         let mut sizes = grouped(self.cells().into_iter().map(|cell| (cell.cell.size, cell)));
         sizes.sort_by_key(|(size, _)| *size);
         sizes
@@ -310,7 +308,7 @@ impl<'a> Sweep<'a> {
 
     /// One row per curve, one panel in it per metric that was measured; equal units share a
     /// scale.
-    fn panels(&self, along: Along, metrics: &[Metric]) -> Vec<Panel> {
+    pub(crate) fn panels(&self, along: Along, metrics: &[Metric]) -> Vec<Panel> {
         let cells = self.cells();
         let measured = || metrics.iter().filter(|metric| metric.is_in(&cells));
         let panels = self.curves.iter().flat_map(|Curve { title, cells, .. }| {
@@ -329,7 +327,7 @@ impl<'a> Sweep<'a> {
 
     /// A figure of a chart of intervals, if that has a panel; `metric` is the middle of its
     /// file name.
-    fn figure(
+    pub(crate) fn figure(
         &self,
         group: Group,
         metric: &str,
@@ -346,14 +344,14 @@ impl<'a> Sweep<'a> {
     }
 
     /// A title that says, behind what it shows, of which arms that is.
-    fn title(&self, title: &str) -> String {
+    pub(crate) fn title(&self, title: &str) -> String {
         match self.part {
             Some(part) => format!("{title} · {}", part.name()),
             None => title.to_owned(),
         }
     }
 
-    fn plate(
+    pub(crate) fn plate(
         &self,
         group: Group,
         metric: &str,
@@ -372,7 +370,11 @@ impl<'a> Sweep<'a> {
     }
 }
 
-fn sweeps<'a>(run: &'a Run, analysis: &'a Analysis, part: Option<&'a Part>) -> Vec<Sweep<'a>> {
+pub(crate) fn sweeps<'a>(
+    run: &'a Run,
+    analysis: &'a Analysis,
+    part: Option<&'a Part>,
+) -> Vec<Sweep<'a>> {
     let curves = crate::results::curves(analysis).into_iter().map(|(curve, cells)| {
         let (title, threads) = (words::panel(&run.header, &curve), curve.threads);
         (Cell { threads: 0, ..curve }, Curve { title, threads, cells })

@@ -18,7 +18,7 @@ const PLOT_LEAST: f64 = 180.0;
 const PLOT_MOST: f64 = 480.0;
 
 /// Draws a chart of one place.
-pub(super) fn draw(plate: &Plate, chart: &Chart, place: f64, medium: Medium) -> Option<Drawing> {
+pub(crate) fn draw(plate: &Plate, chart: &Chart, place: f64, medium: Medium) -> Option<Drawing> {
     // The first that fits is the best to read.
     let layouts = Layout::all(chart, medium).into_iter();
     medium.fitting(layouts.map(|layout| draw_in(plate, chart, place, medium, &layout)))

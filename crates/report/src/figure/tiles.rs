@@ -5,42 +5,42 @@
 use iolens_model::family::Condition;
 
 use super::*;
-use crate::files;
 use crate::standing::{self, Candidate, Standing, standing};
+use crate::studies::files;
 
 /// Tiles in rows and columns.
 pub(crate) struct Tiles {
-    pub(super) legend: Vec<(Look, String)>,
+    pub(crate) legend: Vec<(Look, String)>,
     /// What is across, and what goes down.
-    pub(super) axes: [String; 2],
-    pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<TileRow>,
+    pub(crate) axes: [String; 2],
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<TileRow>,
 }
 
 #[derive(Default)]
-pub(super) struct TileRow {
+pub(crate) struct TileRow {
     /// What stands above it and others.
-    pub(super) above: String,
-    pub(super) names: Vec<String>,
+    pub(crate) above: String,
+    pub(crate) names: Vec<String>,
     /// In each column; `None` where there is nothing to say.
-    pub(super) tiles: Vec<Option<Tile>>,
+    pub(crate) tiles: Vec<Option<Tile>>,
     /// What stands behind them.
-    pub(super) behind: String,
+    pub(crate) behind: String,
 }
 
-pub(super) struct Tile {
+pub(crate) struct Tile {
     /// Of the arm that is ahead, or of all that may be.
-    pub(super) looks: Vec<Look>,
-    pub(super) is_won: bool,
+    pub(crate) looks: Vec<Look>,
+    pub(crate) is_won: bool,
     /// A word or number below the markers.
-    pub(super) below: String,
+    pub(crate) below: String,
     /// The same in words, for the table.
-    pub(super) text: String,
-    pub(super) hover: String,
+    pub(crate) text: String,
+    pub(crate) hover: String,
 }
 
 /// The figure of one sweep.
-pub(super) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
+pub(crate) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
     let (header, cells) = (&sweep.run.header, sweep.cells());
     // One thread count has it in the crossovers.
     if sweep.by_size().len() < 2 || sweep.curves.len() < 2 || alone::is_alone(sweep.cells()) {
@@ -173,7 +173,7 @@ impl Grid {
 }
 
 /// With as few rows beside each other as fit the height.
-pub(super) fn draw(plate: &Plate, all: &Tiles, medium: Medium) -> Drawing {
+pub(crate) fn draw(plate: &Plate, all: &Tiles, medium: Medium) -> Drawing {
     let grids = (1..=4).map(|beside| (beside, Grid::of(all, medium, beside)));
     let grids = grids.filter(|(beside, grid)| *beside == 1 || grid.pitch >= Grid::PITCH_MIN);
     let drawings = grids.map(|(beside, grid)| draw_in(plate, all, medium, beside, &grid));

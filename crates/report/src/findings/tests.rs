@@ -11,7 +11,9 @@ fn every_finding_is_documented() {
     let page = include_str!("../../../../docs/findings.md");
     let (run, analysis) = fixture_findings::findings();
     let mut all = super::all(&run, &analysis.shown());
-    for (run, analysis) in [crate::files::tests::run(), crate::writes::tests::run()] {
+    for (run, analysis) in
+        [crate::studies::files::tests::run(), crate::studies::files::writes::tests::run()]
+    {
         all.extend(super::all(&run, &analysis.shown()));
     }
     all.extend([

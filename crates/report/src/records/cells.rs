@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 
 use super::columns::{self, Columns, Kind};
 use super::{Record, Source};
-use crate::calls::bytes_of;
-use crate::copying::start_of;
 use crate::named::{Named, fields, named, object};
 use crate::remarks;
-use crate::servers::{CPU_KINDS, by_end};
+use crate::studies::files::copying::start_of;
+use crate::studies::server::{CPU_KINDS, by_end};
+use crate::studies::syscall::bytes_of;
 
 /// One row per arm and cell.
 pub(crate) fn cells<'a>(run: &'a Run, analysis: &'a Analysis) -> impl Iterator<Item = Record> {

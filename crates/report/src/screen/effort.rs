@@ -15,7 +15,7 @@ use crate::number::count;
 use crate::words;
 
 /// The study, the settings that all rows share, the machine.
-pub(super) fn header(run: &Run) -> Vec<Text> {
+pub(crate) fn header(run: &Run) -> Vec<Text> {
     let plan = &run.header.plan;
     let mut parts = vec![plan.study().to_string()];
     let cells = plan.cells();
@@ -93,7 +93,7 @@ fn kernel(host: &HostFacts) -> Option<String> {
 }
 
 /// How often, how long, and how it ended where that was not by itself.
-pub(super) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
+pub(crate) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
     let plan = &run.header.plan;
     let quick = if plan.quick { "quick look: " } else { "" };
     let per = match plan.study() {
@@ -154,7 +154,7 @@ pub(crate) fn spent(ns: u64) -> String {
 }
 
 /// What to type next. A run of another machine is not gone on with here.
-pub(super) fn next(run: &Run, analysis: &Analysis, full_run: Option<Nanos>) -> Option<Answer> {
+pub(crate) fn next(run: &Run, analysis: &Analysis, full_run: Option<Nanos>) -> Option<Answer> {
     let plan = &run.header.plan;
     if run.header.origin.is_some() {
         return None;
@@ -202,6 +202,6 @@ fn again(run: &Run) -> String {
 }
 
 /// Whether any network of the plan is one.
-pub(super) fn is_on(run: &Run, topology: Topology) -> bool {
+pub(crate) fn is_on(run: &Run, topology: Topology) -> bool {
     run.header.plan.topologies().contains(&topology)
 }

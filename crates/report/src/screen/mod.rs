@@ -3,16 +3,11 @@
 
 mod asked;
 mod confirm;
-mod effort;
-pub(crate) mod files;
-mod net;
-mod servers;
-mod syscalls;
+pub(crate) mod effort;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
-pub(crate) mod writes;
 
 use iolens_document::{Answer, Label, Screen, Text};
 use iolens_model::axes::Study;
@@ -23,6 +18,7 @@ use iolens_stats::analysis::Analysis;
 
 use crate::findings::{self, Finding, Outcome, Ranking};
 use crate::groups::grouped;
+use crate::studies::{files, net, server, syscall};
 use crate::words;
 
 pub use asked::Source;
@@ -55,11 +51,11 @@ pub fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -> Scree
         ..Screen::default()
     };
     match run.header.plan.study() {
-        Study::Net => net::fill(&mut screen, run, analysis),
-        Study::File | Study::Copy => files::fill(&mut screen, run, analysis),
-        Study::Write => writes::fill(&mut screen, run, analysis),
-        Study::Syscall => syscalls::fill(&mut screen, run, analysis),
-        Study::Server => servers::fill(&mut screen, run, analysis),
+        Study::Net => net::screen::fill(&mut screen, run, analysis),
+        Study::File | Study::Copy => files::screen::fill(&mut screen, run, analysis),
+        Study::Write => files::writes::screen::fill(&mut screen, run, analysis),
+        Study::Syscall => syscall::screen::fill(&mut screen, run, analysis),
+        Study::Server => server::screen::fill(&mut screen, run, analysis),
         // Its crate makes its screens.
         Study::Ab => {}
     }
@@ -82,7 +78,7 @@ pub fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -> Scree
 
 /// Which method at which sizes, curve by curve, those that can do any job; neighbouring sizes
 /// with one answer are told together. `curve` names a curve where there are several.
-fn choices(
+pub(crate) fn choices(
     label: Label,
     run: &Run,
     rankings: &[Ranking],
@@ -143,7 +139,7 @@ pub(crate) fn span_of(first: Bytes, last: Bytes) -> String {
 }
 
 /// Two sizes with a word between, and the unit once where both have it.
-fn two_sizes(first: Bytes, last: Bytes, word: &str) -> String {
+pub(crate) fn two_sizes(first: Bytes, last: Bytes, word: &str) -> String {
     let (first, last) = (first.to_string(), last.to_string());
     match (first.split_once(' '), last.split_once(' ')) {
         (Some((value, unit)), Some((_, same))) if unit == same => format!("{value} {word} {last}"),
@@ -186,7 +182,7 @@ pub(crate) fn place(run: &Run, cell: &Cell) -> String {
 }
 
 /// Where the rest is of what has room for so many: `3 more settings: iolens show 4f1c09ab`.
-fn more(run: &Run, all: usize, room: usize, what: &str) -> Option<Text> {
+pub(crate) fn more(run: &Run, all: usize, room: usize, what: &str) -> Option<Text> {
     let more = all.saturating_sub(room);
     (more > 0).then(|| Text::plain(format!("{more} more{what}: ")).and_code(show(run)))
 }

@@ -24,7 +24,7 @@ pub(crate) enum Better {
 }
 
 /// A quantity of arms.
-pub(super) struct Measure {
+pub(crate) struct Measure {
     /// With its unit: `throughput, Gbit/s`.
     title: String,
     /// Its value in base units.
@@ -38,15 +38,15 @@ pub(super) struct Measure {
 type Read = fn(&ArmAnalysis) -> Option<Estimate>;
 
 impl Measure {
-    pub(super) fn compared(title: String, read: Read, unit: f64, better: Better) -> Measure {
+    pub(crate) fn compared(title: String, read: Read, unit: f64, better: Better) -> Measure {
         Measure { title, read, unit, better: Some(better) }
     }
 
-    pub(super) fn beside(title: &str, read: Read, unit: f64) -> Measure {
+    pub(crate) fn beside(title: &str, read: Read, unit: f64) -> Measure {
         Measure { title: title.to_owned(), read, unit, better: None }
     }
 
-    pub(super) fn is_compared(&self) -> bool {
+    pub(crate) fn is_compared(&self) -> bool {
         self.better.is_some()
     }
 }
@@ -67,7 +67,7 @@ impl Marks {
 }
 
 /// The methods of cells, the baseline first, without copies and controls.
-pub(super) fn methods<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a ArmAnalysis> {
+pub(crate) fn methods<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a ArmAnalysis> {
     let mut found: Vec<&ArmAnalysis> = Vec::new();
     for arm in cells.iter().flat_map(|cell| &cell.arms) {
         let is_method = matches!(arm.arm.role, Role::Baseline | Role::Compared);
@@ -79,10 +79,10 @@ pub(super) fn methods<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a ArmAnalysis> {
 }
 
 /// What stands beside methods whose sends the kernel copied.
-pub(super) const COPIED: &str = "†";
+pub(crate) const COPIED: &str = "†";
 
 /// The heads of methods, of which the kernel copied what these sent.
-pub(super) fn heads(methods: &[&ArmAnalysis], copied: &[String]) -> Vec<Head> {
+pub(crate) fn heads(methods: &[&ArmAnalysis], copied: &[String]) -> Vec<Head> {
     let head = |arm: &&ArmAnalysis| Head {
         name: arm.arm.label.clone(),
         mark: match arm.condition {
@@ -95,7 +95,7 @@ pub(super) fn heads(methods: &[&ArmAnalysis], copied: &[String]) -> Vec<Head> {
 }
 
 /// Values of methods against the baseline.
-pub(super) fn matrix(run: &Run, heads: Vec<Head>, sections: Vec<MatrixSection>) -> Block {
+pub(crate) fn matrix(run: &Run, heads: Vec<Head>, sections: Vec<MatrixSection>) -> Block {
     Block::Matrix(Matrix {
         heads,
         reference: Some(run.header.plan.baseline.clone()),
@@ -106,7 +106,7 @@ pub(super) fn matrix(run: &Run, heads: Vec<Head>, sections: Vec<MatrixSection>) 
 }
 
 /// A section of a table: these cells as rows.
-pub(super) fn section(
+pub(crate) fn section(
     run: &Run,
     cells: &[&CellAnalysis],
     methods: &[&ArmAnalysis],
@@ -145,7 +145,7 @@ pub(crate) const UNDECIDED: &str = "?";
 pub(crate) const SAME: &str = "=";
 
 /// Why an arm has no value, in a word.
-pub(super) fn without_value(arm: &ArmAnalysis) -> Option<&'static str> {
+pub(crate) fn without_value(arm: &ArmAnalysis) -> Option<&'static str> {
     match arm.status {
         Status::Ok => None,
         Status::Skipped => Some("not run"),

@@ -7,8 +7,9 @@ use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
 
 use super::After;
-use crate::studies_tests::studies;
-use crate::{calls, fixture, fixture_findings, html, text};
+use crate::studies::syscall;
+use crate::studies::tests::studies;
+use crate::{fixture, fixture_findings, html, text};
 
 fn drawn((run, analysis): &(Run, Analysis), width: usize) -> String {
     let style = Style::plain(width);
@@ -28,7 +29,7 @@ fn all() -> Vec<(&'static str, (Run, Analysis))> {
         ("net_one_size", fixture::one_size()),
         ("net_classic", fixture::classic()),
         ("net_families", fixture::families()),
-        ("syscall_sizes", calls::tests::sized()),
+        ("syscall_sizes", syscall::tests::sized()),
     ];
     of_net.into_iter().chain(studies()).collect()
 }

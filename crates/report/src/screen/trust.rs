@@ -21,7 +21,7 @@ const PROBLEMS_MAX: usize = 3;
 const CAUTIONS_MAX: usize = 2;
 
 /// Why no number may be used.
-pub(super) fn alarm(analysis: &Analysis) -> Option<Text> {
+pub(crate) fn alarm(analysis: &Analysis) -> Option<Text> {
     let check = &analysis.self_check;
     if !analysis.is_usable() {
         let reasons = analysis.arms().filter_map(|arm| arm.reason.as_deref());
@@ -43,7 +43,7 @@ pub(super) fn alarm(analysis: &Analysis) -> Option<Text> {
 }
 
 /// What has no usable number, by method and reason.
-pub(super) fn problems(run: &Run, analysis: &Analysis) -> Vec<Text> {
+pub(crate) fn problems(run: &Run, analysis: &Analysis) -> Vec<Text> {
     // A call that cannot be made so often in a row is none that failed.
     let is_told = |cell: &&CellAnalysis| cell.cell.syscall().is_none_or(|s| s.in_a_row.is_none());
     let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(is_told).collect();
@@ -95,12 +95,12 @@ fn unusable(run: &Run, arm: &ArmAnalysis) -> Option<(&'static str, String)> {
 }
 
 /// Without which a decision could go wrong.
-pub(super) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Answer> {
+pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Answer> {
     told(run, &findings::cautions(run, analysis))
 }
 
 /// Those of these that the screen has room for.
-pub(super) fn told(run: &Run, all: &[Finding]) -> Vec<Answer> {
+pub(crate) fn told(run: &Run, all: &[Finding]) -> Vec<Answer> {
     let one = |finding: &Finding| Some(Answer::one(Label::Caution, caution(run, finding)?));
     all.iter().filter_map(one).take(CAUTIONS_MAX).collect()
 }
@@ -180,7 +180,7 @@ fn verb(who: &[String], one: &str, several: &str) -> String {
 }
 
 /// How noisy it was, what is invalid, what was not read.
-pub(super) fn trust(run: &Run, analysis: &Analysis) -> Answer {
+pub(crate) fn trust(run: &Run, analysis: &Analysis) -> Answer {
     let check = findings::self_check(run, analysis);
     let mut said: Vec<String> = Vec::new();
     let copy = format!("{}'s hidden copy", check.baseline);

@@ -1,14 +1,10 @@
 //! What stands below the first screen, for `iolens show` and on pages: one section for each
 //! question, in the order in which a reader asks them. A fact has one home.
 
-pub(crate) mod files;
 pub(crate) mod machine;
-mod net;
-mod paths;
-pub(crate) mod servers;
-mod syscalls;
+pub(crate) mod paths;
 mod trust;
-mod why;
+pub(crate) mod why;
 
 use std::cmp::Reverse;
 
@@ -22,6 +18,7 @@ use iolens_stats::analysis::{Analysis, Quantity};
 use crate::figure::{self, Figure, Group};
 use crate::findings::{self, Outcome, Ranking};
 use crate::groups::grouped;
+use crate::studies::{files, net, server, syscall};
 use crate::{arms, number, screen, words};
 
 /// Where sections are shown.
@@ -48,7 +45,7 @@ impl Form {
     }
 
     /// Whether a run of very many methods leaves something out.
-    fn is_short(self) -> bool {
+    pub(crate) fn is_short(self) -> bool {
         matches!(self, Form::Terminal { is_whole: false, .. })
     }
 }
@@ -68,15 +65,15 @@ impl StudyPage {
     fn of(study: Study) -> StudyPage {
         let of_files = |question| StudyPage {
             question,
-            sections: files::sections,
-            figures: files::figures,
+            sections: files::sections::sections,
+            figures: files::sections::figures,
             after: "why",
         };
         match study {
             Study::Net => StudyPage {
                 question: "Which way to send is fastest?",
-                sections: net::sections,
-                figures: net::figures,
+                sections: net::sections::sections,
+                figures: net::sections::figures,
                 after: "path",
             },
             Study::File => of_files("Which way to read a file is fastest?"),
@@ -84,14 +81,14 @@ impl StudyPage {
             Study::Copy => of_files("Which way to copy a file is fastest?"),
             Study::Syscall => StudyPage {
                 question: "What does a system call cost?",
-                sections: syscalls::sections,
+                sections: syscall::sections::sections,
                 figures: |_, _, figures, _| drawn(figures),
                 after: "answer",
             },
             Study::Server => StudyPage {
                 question: "What does a request cost?",
-                sections: servers::sections,
-                figures: servers::figures,
+                sections: server::sections::sections,
+                figures: server::sections::figures,
                 after: "counters",
             },
             Study::Ab => StudyPage {
@@ -115,7 +112,7 @@ pub(crate) fn all(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
     let mut sections = (own.sections)(run, analysis, form);
     sections.extend(common(run, analysis, form));
     if (form, run.header.plan.study()) == (Form::Page, Study::Net) {
-        sections.push(net::last(run, analysis));
+        sections.push(net::sections::last(run, analysis));
     }
     sections
 }
@@ -129,7 +126,7 @@ pub(crate) fn common(run: &Run, analysis: &Analysis, form: Form) -> [Section; 2]
 pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
     let plan = &run.header.plan;
     let mut first = screen::screen(run, analysis, None);
-    let rankings = findings::rankings(run, &files::ranked(run, analysis));
+    let rankings = findings::rankings(run, &files::sections::ranked(run, analysis));
     let claim = claim(run, analysis, &rankings).filter(|_| first.alarm.is_none());
     let mut figures = figure::all(run, analysis);
     let best = by_settings(&rankings).first().map(|(name, _)| *name);
@@ -304,7 +301,11 @@ const FIGURES_BYTES: usize = 1_400_000;
 
 /// The figures that fit a page, those first that say most, and how many do not. The ratios of
 /// all families are always among them, where there are families.
-fn within(room: usize, figures: Vec<Figure>, has_families: bool) -> (Vec<Figure>, usize) {
+pub(crate) fn within(
+    room: usize,
+    figures: Vec<Figure>,
+    has_families: bool,
+) -> (Vec<Figure>, usize) {
     const ORDER: [&str; 6] =
         ["ratio", "crossovers", "cheapest", "goodput-by-size", "ns-per-message", "latency-by-size"];
     let rank = |figure: &Figure| {
@@ -336,7 +337,7 @@ fn within(room: usize, figures: Vec<Figure>, has_families: bool) -> (Vec<Figure>
 }
 
 /// Where figures are that have no room on a page.
-fn more_figures(run: &Run, left_out: usize) -> Node {
+pub(crate) fn more_figures(run: &Run, left_out: usize) -> Node {
     let said = format!("{left_out} more figures would make the page too large: ");
     Node::aside(
         Text::plain(said).and_code(format!("iolens report {} --figures DIR", run.header.id)),
@@ -344,6 +345,6 @@ fn more_figures(run: &Run, left_out: usize) -> Node {
 }
 
 /// `4 KiB, 2 threads`: what tells a setting from the others.
-fn setting(run: &Run, cell: &Cell) -> String {
+pub(crate) fn setting(run: &Run, cell: &Cell) -> String {
     words::subject(&run.header, cell)
 }

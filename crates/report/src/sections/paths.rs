@@ -20,7 +20,7 @@ const STEP: usize = 88;
 
 /// The classic three in the open, other methods behind a fold; then what each receiver does,
 /// where there are several.
-pub(super) fn diagrams(run: &Run, analysis: &Analysis) -> Vec<Node> {
+pub(crate) fn diagrams(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let known = &run.header.primitives;
     let receiver = arms::receiver(run);
     let is_classic = |id: &str| CLASSIC.contains(&id);

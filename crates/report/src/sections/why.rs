@@ -50,7 +50,7 @@ const QUESTIONS: [(&str, Ask); 9] = [
 ];
 
 /// The questions that this run can be asked.
-pub(super) fn section(run: &Run, analysis: &Analysis) -> Section {
+pub(crate) fn section(run: &Run, analysis: &Analysis) -> Section {
     let mut nodes = Vec::new();
     for (question, ask) in QUESTIONS {
         let Some((claim, evidence)) = ask(run, analysis) else { continue };

@@ -9,8 +9,10 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 use crate::export::Rows;
-use crate::studies_tests::studies;
-use crate::{ab, csv, fixture, servers};
+use crate::studies::ab;
+use crate::studies::server;
+use crate::studies::tests::studies;
+use crate::{csv, fixture};
 
 const HEAD: &str = "\
 # Columns of exports
@@ -71,7 +73,7 @@ so anew. Lines of several runs may stand behind one another.
 /// The whole file.
 fn export() -> String {
     let net = ("net", fixture::whole());
-    let of_searches = ("server", servers::searches_tests::searched());
+    let of_searches = ("server", server::searches_tests::searched());
     let studies =
         std::iter::once(net).chain(studies().into_iter().filter(|(study, _)| *study != "server"));
     let of_programs = ("ab", ab::tests::analysed_run());

@@ -3,8 +3,10 @@
 use std::sync::LazyLock;
 
 use super::*;
-use crate::studies_tests::studies;
-use crate::{calls, fixture, fixture_findings, html, servers};
+use crate::studies::server;
+use crate::studies::syscall;
+use crate::studies::tests::studies;
+use crate::{fixture, fixture_findings, html};
 
 /// A page of each study, and of `net` those that differ in what they draw.
 fn pages() -> Vec<(&'static str, String)> {
@@ -16,8 +18,8 @@ fn pages() -> Vec<(&'static str, String)> {
         ("net, all families", fixture::families()),
         ("net, findings", fixture_findings::findings()),
         ("net, 500 cells", fixture_findings::many(500)),
-        ("server, searches", servers::searches_tests::searched()),
-        ("syscall, sizes", calls::tests::sized()),
+        ("server, searches", server::searches_tests::searched()),
+        ("syscall, sizes", syscall::tests::sized()),
     ];
     let runs = runs.into_iter().chain(studies());
     runs.map(|(name, (run, analysis))| (name, html::page(&run, &analysis))).collect()

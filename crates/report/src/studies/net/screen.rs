@@ -1,0 +1,199 @@
+//! The first screen of a run of `net`.
+
+use iolens_document::{Answer, Block, Label, Screen, Text};
+use iolens_model::axes::Topology;
+use iolens_model::cell::Cell;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate};
+
+use crate::findings::{self, Passing, ZeroCopy};
+use crate::number::percent;
+use crate::rates::{self, Unit};
+use crate::results;
+use crate::screen::table::{self, Better, Marks, Measure};
+use crate::screen::{choices, effort, more, short, told, two_sizes};
+
+/// Rows of a table up to which CPU time stands below it.
+const ROWS_WITH_CPU: usize = 4;
+
+/// Curves that are shown; the others are in `iolens show`.
+const CURVES_MAX: usize = 4;
+
+/// Methods of which so many curves are shown; of more it is one.
+const METHODS_MAX: usize = 8;
+
+pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
+    let curves = results::curves(analysis);
+    let mut marks = Marks::default();
+    let all: Vec<&CellAnalysis> = analysis.cells.iter().collect();
+    let methods = table::methods(&all);
+    let most = if methods.len() > METHODS_MAX { 1 } else { CURVES_MAX };
+    let shown: Vec<&CellAnalysis> =
+        curves.iter().take(most).flat_map(|(_, cells)| cells.iter().copied()).collect();
+    for kind in [Kind::Stream, Kind::Requests, Kind::Sink] {
+        let own: Vec<&CellAnalysis> =
+            shown.iter().copied().filter(|cell| Kind::of(&cell.cell) == kind).collect();
+        if !own.is_empty() {
+            let block = block(run, analysis, (kind, &own), &methods, &mut marks);
+            screen.blocks.push(block);
+        }
+    }
+    screen.legend = table::legend(marks, &run.header.plan.baseline, &methods);
+    if !copied(analysis).is_empty() {
+        let said = format!("{} copied by the kernel here: no zero-copy", table::COPIED);
+        screen.legend.push(said.into());
+    }
+    screen.legend.extend(more(run, curves.len(), most, " settings"));
+    screen.answers = answers(run, analysis, &methods);
+}
+
+/// What travels decides what is shown of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Stream,
+    Requests,
+    Sink,
+}
+
+impl Kind {
+    fn of(cell: &Cell) -> Kind {
+        match (cell.has_receiver(), cell.is_rr()) {
+            (false, _) => Kind::Sink,
+            (true, true) => Kind::Requests,
+            (true, false) => Kind::Stream,
+        }
+    }
+}
+
+fn goodput(arm: &ArmAnalysis) -> Option<Estimate> {
+    arm.figure(|figures| figures.goodput_bits_per_s)
+}
+
+fn p99(arm: &ArmAnalysis) -> Option<Estimate> {
+    arm.latency.as_ref()?.p99_ns
+}
+
+fn cpu_per_message(arm: &ArmAnalysis) -> Option<Estimate> {
+    arm.figure(|figures| figures.cpu_ns_per_message)
+}
+
+fn cpu_per_byte(arm: &ArmAnalysis) -> Option<Estimate> {
+    let cpu = cpu_per_message(arm)?;
+    let figures = arm.figures.as_ref()?;
+    let bytes = figures.ns_per_message.value / figures.ns_per_byte?.value;
+    Some(Estimate { value: cpu.value / bytes, interval: None, n: cpu.n })
+}
+
+/// What is compared, and what stands below it.
+fn measures(kind: Kind, unit: Unit) -> [Measure; 2] {
+    let throughput = format!("throughput, {}", unit.name);
+    let time = |what: &str| {
+        let title = format!("{what}, µs, lower is better");
+        Measure::compared(title, ArmAnalysis::time, 1e3, Better::Less)
+    };
+    match kind {
+        Kind::Stream => [
+            Measure::compared(throughput, goodput, unit.size, Better::More),
+            Measure::beside("CPU of both ends, ns per byte", cpu_per_byte, 1.0),
+        ],
+        Kind::Requests => [time("round trip"), Measure::beside("p99 of round trips, µs", p99, 1e3)],
+        Kind::Sink => {
+            [time("time per message"), Measure::beside("CPU, µs per message", cpu_per_message, 1e3)]
+        }
+    }
+}
+
+fn block(
+    run: &Run,
+    analysis: &Analysis,
+    (kind, cells): (Kind, &[&CellAnalysis]),
+    methods: &[&ArmAnalysis],
+    marks: &mut Marks,
+) -> Block {
+    let rates = cells.iter().flat_map(|cell| &cell.arms).filter_map(goodput);
+    let unit = Unit::of(rates::BITS, rates.map(|rate| rate.value));
+    let is_told = |measure: &&Measure| measure.is_compared() || cells.len() <= ROWS_WITH_CPU;
+    let section = |measure: &Measure| table::section(run, cells, methods, measure, marks);
+    let sections = measures(kind, unit).iter().filter(is_told).map(section).collect();
+    table::matrix(run, table::heads(methods, &copied(analysis)), sections)
+}
+
+fn answers(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Vec<Answer> {
+    let curve = |ranking: &findings::Ranking| short(run, &ranking.setting);
+    let mut out = choices(Label::Use, run, &findings::rankings(run, analysis), curve);
+    out.extend(crossover(run, analysis, methods));
+    out.extend(zero_copy(run, analysis));
+    out
+}
+
+/// Methods that ask the kernel not to copy, which it did.
+fn copied(analysis: &Analysis) -> Vec<String> {
+    let all = findings::zero_copies(analysis).into_iter();
+    all.filter(|sends| sends.is_copied).map(|sends| sends.method).collect()
+}
+
+/// Where one method passes another, of those that can send any message.
+fn crossover(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Option<Answer> {
+    /// Passings that are told.
+    const TOLD: usize = 2;
+    let copied = copied(analysis);
+    let is_free = |label: &String| {
+        let own = methods.iter().find(|arm| arm.arm.label == *label);
+        own.is_some_and(|arm| arm.condition.is_none()) && !copied.contains(label)
+    };
+    let all: Vec<Passing> = findings::crossovers(analysis)
+        .into_iter()
+        .filter(|passing| is_free(&passing.from) && is_free(&passing.to))
+        .collect();
+    if all.is_empty() {
+        let sizes = &run.header.plan.sizes;
+        let (first, last) = (sizes.iter().min()?, sizes.iter().max()?);
+        let compares = methods.iter().filter(|arm| arm.condition.is_none()).count() > 1;
+        let none = format!("none shown from {}", crate::screen::span_of(*first, *last));
+        return (first != last && compares).then(|| Answer::one(Label::Crossover, none));
+    }
+    let several = results::curves(analysis).len() > 1;
+    let one = |passing: &Passing| {
+        let at = match passing.at_bytes {
+            Some(at) => format!("at {}", crate::crossing::size(at)),
+            None => format!("between {}", two_sizes(passing.above, passing.below, "and")),
+        };
+        let curve = short(run, &passing.curve);
+        let curve = if several { format!("{curve}: ") } else { String::new() };
+        Text::plain(format!("{curve}{} passes {} {at}", passing.to, passing.from))
+    };
+    let said = told(all.iter().map(one).collect(), TOLD);
+    Some(Answer { label: Label::Crossover, said })
+}
+
+/// Whether sends pay that ask the kernel not to copy.
+fn zero_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let all = findings::zero_copies(analysis);
+    let share = |sends: &ZeroCopy| sends.copied_share.unwrap_or(0.0);
+    let least = all.iter().map(share).reduce(f64::min)?;
+    if all.iter().all(|sends| sends.is_copied) {
+        let place = run.header.plan.topologies().iter().map(ToString::to_string);
+        let mut said = vec![Text::plain(format!(
+            "not testable on {}: its sends were copied ({})",
+            place.collect::<Vec<_>>().join(" and "),
+            percent(least).replace(' ', "")
+        ))];
+        if !effort::is_on(run, Topology::Sink) {
+            said.push(
+                Text::plain("to test it: ").and_code("iolens run net --quick --network sink"),
+            );
+        }
+        return Some(Answer { label: Label::ZeroCopy, said });
+    }
+    let ahead = |sends: &&ZeroCopy| {
+        let interval = sends.against.and_then(|against| against.interval);
+        interval.is_some_and(|interval| interval.low > 1.0)
+    };
+    let baseline = &run.header.plan.baseline;
+    let pays: Vec<&ZeroCopy> = all.iter().filter(|s| !s.is_copied).filter(ahead).collect();
+    let said = match pays.iter().map(|sends| sends.setting.size).min() {
+        Some(from) => format!("beats {baseline} at {from}, the smallest size at which it does"),
+        None => format!("never beats {baseline} here"),
+    };
+    Some(Answer::one(Label::ZeroCopy, said))
+}

@@ -1,0 +1,246 @@
+//! What `iolens show` and a page say of a run of `server`.
+
+use iolens_document::{Block, Column, Fact, Factor, Fold, Grid, Node, Row, Section, change};
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
+
+use crate::figure::{Figure, Group};
+use crate::findings::{self, Outcome};
+use crate::groups::{distinct, grouped};
+use crate::number::{self, list};
+use crate::screen::table::{self, Marks};
+use crate::sections::{Form, drawn, setting, within};
+use crate::studies::server::tables::{self, BOUNDED};
+use crate::studies::server::{self, View, counters, is_bounded, models, searches};
+use crate::{arm_facts, parts, remarks, screen, words};
+
+/// Settings, or figures, up to which all of them are open.
+const OPEN: usize = 4;
+
+pub(crate) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
+    let views = server::views(run, analysis);
+    let mut sections = Vec::new();
+    if let Some(cheapest) = cheapest(run, &views, analysis.delta) {
+        let nodes = vec![grid(cheapest)];
+        sections.push(Section::new("cheapest", "Cheapest model by load", nodes));
+    }
+    if let Some(reading) = searches::reading(run) {
+        let nodes = searched(run, analysis, form, reading);
+        sections.push(Section::new("searches", "Highest rates", nodes));
+    }
+    let counted = counted(&views);
+    if !counted.is_empty() {
+        sections.push(Section::new("counters", "What a request takes of the server", counted));
+    }
+    sections.push(Section::new("numbers", "All numbers", numbers(run, analysis, &views, form)));
+    sections
+}
+
+/// One setting with all that is known of it.
+pub(crate) fn one(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Section {
+    let used = format!("{} of {} used", cell.trials_used, cell.trials_started);
+    let threshold = number::percent(analysis.delta);
+    let mut facts = vec![Fact::new("Trials", used), Fact::new("Threshold", threshold)];
+    facts.extend(
+        arm_facts::of(&analysis.told, Some(&cell.cell))
+            .into_iter()
+            .map(|told| Fact::new(told.arm, format!("{}: {}", told.name, told.values.join(", ")))),
+    );
+    facts.extend(remarks::of_cell(cell).map(|note| Fact::new("Note", note)));
+    let views = server::views_of(run, analysis, cell);
+    let mut nodes = vec![Node::Facts(facts)];
+    for view in &views {
+        nodes.extend((views.len() > 1).then(|| Node::Heading(view.heading())));
+        nodes.extend(summary(run, analysis, view));
+        nodes.extend(counters::side_by_side(view, &[]).map(grid));
+        nodes.extend(details(run, view));
+    }
+    Section::new("setting", setting(run, &cell.cell), nodes)
+}
+
+fn grid(grid: Grid) -> Node {
+    Node::Block(Block::Grid(grid))
+}
+
+/// Which model for which load and how many connections; `None` of a single one, which the first
+/// screen has.
+fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
+    if views.len() < 2 {
+        return None;
+    }
+    let connections = |view: &View| view.cell.cell.server().map_or(0, |s| s.connections);
+    let mut all = distinct(views.iter().map(connections));
+    all.sort_unstable();
+    let quick = run.header.plan.quick;
+    let cheapest = |view| {
+        let view: &View = view;
+        let load = format!("{}{}", words::load(&run.header.plan, &view.cell.cell), view.of_kind());
+        let ranking = findings::cheapest(view, delta, quick);
+        (load, (connections(view), best(&ranking.outcome)))
+    };
+    let heads = all.iter().map(|n| Column::left(n.to_string()));
+    let row = |(load, found): (String, Vec<(u32, String)>)| {
+        let of = |n: &u32| found.iter().rev().find(|(known, _)| known == n);
+        let best = all.iter().map(|n| of(n).map_or_else(String::new, |(_, best)| best.clone()));
+        Row::Cells(std::iter::once(load).chain(best).map(|words| vec![words]).collect())
+    };
+    Some(Grid {
+        title: format!(
+            "by CPU per request against {}, and number of connections",
+            run.header.plan.baseline
+        ),
+        columns: std::iter::once(Column::left("")).chain(heads).collect(),
+        rows: grouped(views.iter().map(cheapest)).into_iter().map(row).collect(),
+    })
+}
+
+/// `uring −20%`.
+fn best(outcome: &Outcome) -> String {
+    let name = screen::outcome(outcome);
+    match outcome {
+        Outcome::NoInterval { .. } => "undecided".to_owned(),
+        Outcome::Fastest { against: Some(against), .. } => {
+            let cost = Factor { typical: against.ratio, interval: None }.inverse();
+            format!("{name} {}", change(cost.typical))
+        }
+        _ => name,
+    }
+}
+
+fn fold(summary: impl Into<iolens_document::Text>, is_open: bool, nodes: Vec<Node>) -> Node {
+    Node::Fold(Fold { summary: summary.into(), is_open, nodes })
+}
+
+/// What was found of each goal, and on a page every rate that was tried.
+fn searched(run: &Run, analysis: &Analysis, form: Form, reading: String) -> Vec<Node> {
+    let mut nodes = vec![Node::aside(reading)];
+    for found in searches::found(run, analysis) {
+        nodes.push(Node::Table(searches::table(run, &found)));
+        if form == Form::Page {
+            let tried = found.answers.iter().filter_map(searches::tried).map(Node::Table);
+            let goal = searches::name(found.goal);
+            nodes.push(Node::fold(format!("Every rate that was tried: {goal}"), tried.collect()));
+        }
+    }
+    nodes
+}
+
+/// The counters of every load.
+fn counted(views: &[View]) -> Vec<Node> {
+    let never = counters::never(views);
+    let of = |view: &View| {
+        Some(fold(view.heading(), true, vec![grid(counters::side_by_side(view, &never)?)]))
+    };
+    let folds: Vec<Node> = views.iter().filter_map(of).collect();
+    if folds.is_empty() {
+        return folds;
+    }
+    let mut reading =
+        "At the server, per request: all its threads and children, user and kernel.".to_owned();
+    if views.iter().any(counters::has_own_cpus) {
+        reading.push_str(" Its CPUs: their time while its requests ran, whoever used them.");
+    }
+    if !never.is_empty() {
+        let never: Vec<String> = never.into_iter().map(str::to_owned).collect();
+        reading.push_str(&format!(" None: {}.", list(&never)));
+    }
+    if views.iter().any(|view| !counters::going_with_cost(view).is_empty()) {
+        reading.push_str(
+            " With CPU: rank correlation with CPU per request, over models; 1 means the two always \
+             rise together. Correlation, not cause.",
+        );
+    }
+    std::iter::once(Node::aside(reading)).chain(folds).collect()
+}
+
+fn numbers(run: &Run, analysis: &Analysis, views: &[View], form: Form) -> Vec<Node> {
+    let mut nodes = vec![Node::aside(reading(run, analysis))];
+    for view in views {
+        let mut own = summary(run, analysis, view);
+        if form == Form::Page {
+            own.extend(details(run, view));
+        }
+        nodes.push(fold(view.heading(), views.len() <= OPEN, own));
+    }
+    nodes
+}
+
+/// How the tables are read.
+fn reading(run: &Run, analysis: &Analysis) -> String {
+    let baseline = &run.header.plan.baseline;
+    format!(
+        "Changes: 95%, all {} comparisons together. CPU, and in a closed loop req/s, are those of \
+         {baseline} and the change. Latency: from when a request was due to its reply. Busy: the \
+         server's CPUs, the client's busiest thread; full: the end that had no time left. Tasks: \
+         threads and processes of the server at once.",
+        analysis.contrasts
+    )
+}
+
+/// What a request costs, how many there were, and what must not be used.
+fn summary(run: &Run, analysis: &Analysis, view: &View) -> Vec<Node> {
+    let mut marks = Marks::default();
+    let mut nodes: Vec<Node> =
+        [tables::cost(run, view, &mut marks), tables::load(run, view, &mut marks)].map(grid).into();
+    let mut legend = table::legend(marks, &run.header.plan.baseline, &[]);
+    legend.extend(models(&view.cell).any(is_bounded).then(|| BOUNDED.into()));
+    nodes.extend(legend.into_iter().map(Node::Aside));
+    let most = findings::throughput(view, analysis.delta, run.header.plan.quick);
+    let most = most.map(|ranking| screen::outcome(&ranking.outcome));
+    nodes.extend(most.map(|most| Node::say(format!("Most requests per second: {most}"))));
+    let invalid = tables::invalid(view).into_iter().map(|(name, why)| Fact::new(name, why));
+    nodes.extend(Node::facts(invalid.collect()));
+    nodes
+}
+
+/// Each model by itself, each comparison, what limited it, and both ends of it.
+fn details(run: &Run, view: &View) -> Vec<Node> {
+    let grids = [tables::comparisons(run, view), tables::alone(view)];
+    let mut nodes: Vec<Node> = grids.map(grid).into();
+    let ends = |arm: &ArmAnalysis| {
+        let ends = grid(counters::ends(arm)?);
+        Some(Node::fold(format!("{}, server and client", arm.arm.label), vec![ends]))
+    };
+    nodes.extend(models(&view.cell).filter_map(ends));
+    nodes
+}
+
+/// The figures by what they are about, that have so much room.
+pub(crate) fn figures(
+    run: &Run,
+    analysis: &Analysis,
+    figures: Vec<Figure>,
+    room: usize,
+) -> Vec<Node> {
+    let (all, left_out) = within(room, figures, false);
+    let mut nodes = Vec::new();
+    let are_apart = !analysis.kinds.of_kind.is_empty();
+    if are_apart && all.iter().any(|figure| figure.family == Some(parts::ALONE)) {
+        let said = "Models that make a process or a thread for each connection have figures of \
+                    their own, as they are offered rates of their own.";
+        nodes.push(Node::aside(said));
+    }
+    for group in Group::ALL {
+        let own: Vec<_> = all.iter().filter(|figure| figure.group == group).cloned().collect();
+        if own.is_empty() {
+            continue;
+        }
+        let (summary, is_open) = (number::count(own.len(), "figure"), own.len() <= OPEN);
+        nodes.push(Node::Heading(heading(group).to_owned()));
+        match group {
+            Group::Crossover | Group::Main => nodes.extend(drawn(own)),
+            _ => nodes.push(fold(summary, is_open, drawn(own))),
+        }
+    }
+    nodes.extend((left_out > 0).then(|| crate::sections::more_figures(run, left_out)));
+    nodes
+}
+
+fn heading(group: Group) -> &'static str {
+    match group {
+        Group::Crossover => "CPU per request against the baseline",
+        Group::Main => "CPU per request, and requests per second",
+        Group::Time => "What was counted for each request",
+        group => group.heading(),
+    }
+}

@@ -1,0 +1,168 @@
+//! The first screen of a run of `syscall`.
+
+use iolens_document::{Align, Answer, Block, Column, Grid, Label, Listing, Screen, ends};
+use iolens_model::arm::Role;
+use iolens_model::run::Run;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Analysis, CellAnalysis};
+
+use crate::groups::distinct;
+use crate::number::{nanoseconds, usable};
+use crate::screen::table::{self, Better, INTERVALS};
+use crate::studies::syscall::{self, Row as Call};
+use crate::words;
+
+/// The empty call, which most are told in.
+const EMPTY: &str = "getppid";
+
+pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
+    let sized = syscall::by_size(analysis).into_iter().next();
+    let filled = syscall::filled(analysis).into_iter().next();
+    let Some(first) = sized.as_ref().and_then(|cells| cells.first().copied()).or(filled) else {
+        return;
+    };
+    let rows = syscall::rows(run, first);
+    screen.blocks.extend(match sized {
+        Some(cells) => sizes(run, &cells).map(Block::Grid),
+        None => Some(Block::Listing(listing(run, first, &rows))),
+    });
+    if rows.iter().any(|row| row.arm.arm.role == Role::Control) {
+        screen.legend.push("* does not enter the kernel".into());
+    }
+    screen.answers.extend(crossing(run, first));
+    screen.answers.extend(alone(run, analysis));
+    screen.answers.extend(by_threads(run, analysis));
+}
+
+/// The calls of one cell, as many beside each other as have room.
+fn listing(run: &Run, cell: &CellAnalysis, rows: &[Call<'_>]) -> Listing {
+    let row = |[call, ns, interval]: [String; 3]| {
+        vec![
+            (Column::left(""), vec![call]),
+            (Column::decimal(""), vec![ns]),
+            (Column::left(""), vec![interval]),
+        ]
+    };
+    let lines: Vec<[String; 3]> = rows.iter().map(|row| line(run, row)).collect();
+    let is_told = lines.iter().any(|[.., interval]| !interval.is_empty());
+    let intervals = if is_told { format!("[{INTERVALS}]") } else { "(no intervals)".to_owned() };
+    let of = cell.cell.own_size().map_or_else(String::new, |size| format!(" of {size}"));
+    Listing {
+        title: format!(
+            "{}ns per call{of} in a tight loop, from the ratio to {} {intervals}",
+            threads_of(run, cell),
+            run.header.plan.baseline
+        ),
+        rows: Grid::filled("", lines.into_iter().map(row)),
+    }
+}
+
+/// The threads that a table is of, where the run has several counts.
+fn threads_of(run: &Run, cell: &CellAnalysis) -> String {
+    match run.header.plan.threads.len() {
+        0 | 1 => String::new(),
+        _ => format!("{}, ", words::threads(cell.cell.threads)),
+    }
+}
+
+/// Calls that move blocks of several sizes: a column for each.
+fn sizes(run: &Run, cells: &[&CellAnalysis]) -> Option<Grid> {
+    let threads = cells.first().map_or_else(String::new, |cell| threads_of(run, cell));
+    let entry = |cell: &&CellAnalysis, id: &str| {
+        let rows = syscall::rows(run, cell);
+        let own = rows.iter().find(|row| row.arm.arm.primitive == id);
+        let parts =
+            own.map_or_else(|| vec!["not run".to_owned()], |row| line(run, row)[1..].into());
+        (Column::of(cell.cell.size.to_string(), &[Align::Decimal, Align::Left]), parts)
+    };
+    let all = cells.iter().flat_map(|cell| syscall::rows(run, cell));
+    let of_call = |row: Call<'_>| (row.arm.arm.primitive.clone(), line(run, &row)[0].clone());
+    let row = |(id, label): (String, String)| {
+        let entries = cells.iter().map(|cell| entry(cell, &id));
+        std::iter::once((Column::left(""), vec![label])).chain(entries).collect()
+    };
+    let title = format!(
+        "{threads}ns per call by block size, in a tight loop, from the ratio to {} [{INTERVALS}]",
+        run.header.plan.baseline
+    );
+    let calls = distinct(all.map(of_call));
+    (!calls.is_empty()).then(|| Grid::filled(title, calls.into_iter().map(row)))
+}
+
+/// A call, its time, and the interval of that against the baseline.
+fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
+    let star = if call.arm.arm.role == Role::Control { "*" } else { "" };
+    let own = if call.arm.arm.role == Role::Baseline { " (baseline)" } else { "" };
+    let ns = call.ns.value;
+    let interval = call.arm.contrast.as_ref().and_then(|contrast| {
+        let (factor, _) = table::compared(contrast, Better::Less, run.header.plan.quick);
+        factor.ends_of(ns).map(|ends| format!("[{ends}]"))
+    });
+    [format!("{}{star}{own}", call.arm.arm.label), three_digits(ns), interval.unwrap_or_default()]
+}
+
+/// What a call into the kernel and back costs.
+fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
+    let ns = syscall::time_of(cell, EMPTY)?;
+    let interval = usable(ns.interval).map_or_else(String::new, |i| format!(" [{}]", ends(i)));
+    let host = &run.header.host;
+    let on = words::fact(host, &["mitigations"]);
+    // The kernel lists one for each weakness, by commas.
+    let on = on.map(|all| all.split(';').filter(|one| !one.trim().is_empty()).count());
+    let mitigations = on.map_or_else(String::new, |n| {
+        format!(", with {}", crate::number::count(n, "CPU vulnerability mitigation"))
+    });
+    let guest = words::fact(host, &["virtualization"]).filter(|_| words::is_guest(host));
+    let guest = guest.map_or_else(String::new, |name| format!(", under {name}"));
+    let said = format!(
+        "{}{interval} into the kernel and back ({EMPTY}){mitigations}{guest}",
+        nanoseconds(ns.value)
+    );
+    Some(Answer::one(Label::Crossing, said))
+}
+
+/// What a call costs that stands alone, and from how many in a row on it no longer matters.
+fn alone(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let call = &run.header.plan.baseline;
+    let steady = syscall::time_of(syscall::steady(analysis)?, call)?;
+    let series = syscall::series(analysis);
+    let times = |calls: u64| {
+        let (_, cell) = series.iter().find(|(known, _)| *known == calls)?;
+        Some(syscall::time_of(cell, call)?.value)
+    };
+    let one = times(1)?;
+    let ten = times(10)
+        .map_or_else(String::new, |ns| format!("; ten in a row take {} each", nanoseconds(ns)));
+    let said = format!(
+        "a lone {call} takes {}, {}× one in a tight loop{ten}",
+        nanoseconds(one),
+        three_digits(one / steady.value)
+    );
+    Some(Answer::one(Label::Alone, said))
+}
+
+/// What more threads make of it.
+fn by_threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let cells = syscall::by_threads(analysis).into_iter().next()?;
+    let (one, all) = (cells.first()?, cells.last()?);
+    let more = f64::from(all.cell.threads) / f64::from(one.cell.threads);
+    let gain = |row: &Call<'_>| {
+        let then = syscall::time_of(all, &row.arm.arm.primitive)?.value;
+        Some((row.ns.value / then, row.arm.arm.label.clone()))
+    };
+    let gains: Vec<(f64, String)> = syscall::rows(run, one).iter().filter_map(gain).collect();
+    let least = gains.iter().min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let most = gains.iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let of = one.cell.own_size().map_or_else(String::new, |size| format!(" at {size}"));
+    let said = format!(
+        "{} make {}× ({}) to {}× ({}) the calls of {}{of}; {}× would be all",
+        words::threads(all.cell.threads),
+        three_digits(least.0),
+        least.1,
+        three_digits(most.0),
+        most.1,
+        words::threads(one.cell.threads),
+        three_digits(more)
+    );
+    Some(Answer::one(Label::Threads, said))
+}
