@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::three_digits;
@@ -13,7 +12,7 @@ use crate::arm_facts;
 use crate::number::{self, OrDash};
 use crate::results;
 use crate::screen::After;
-use crate::studies::{files, server, syscall};
+use crate::studies::{OfSetting, StudyReport};
 use crate::table::{Column, Table};
 use crate::{remarks, sections};
 use iolens_document::fold;
@@ -62,10 +61,13 @@ fn below(run: &Run, analysis: &Analysis, is_whole: bool, style: &Style) -> Strin
 pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
     let cell = &cell.shown();
     let plan = &run.header.plan;
-    if plan.server().is_some() {
-        let section = server::sections::one(run, analysis, cell);
-        return iolens_document::terminal::sections(&[section], style);
-    }
+    let table = match StudyReport::of(plan.study()).setting {
+        OfSetting::Section(section) => {
+            let section = section(run, analysis, cell);
+            return iolens_document::terminal::sections(&[section], style);
+        }
+        OfSetting::Arms(table) => table(run, analysis, cell, style.columns()),
+    };
     let mut out = heading(&cell.cell.to_string(), style);
     out.push('\n');
     out.push_str(&format!(
@@ -82,13 +84,6 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         out.push('\n');
     }
     out.push('\n');
-    let table = match plan.study() {
-        Study::Net => results::results(plan, &[cell], style.columns()),
-        Study::File | Study::Write | Study::Copy => {
-            files::sections::curve(run, &analysis.told, &[cell], style.columns())
-        }
-        _ => syscall::by_cost(run, cell, false),
-    };
     out.push_str(&iolens_document::terminal::table(&table, style));
     for arm in &cell.arms {
         out.push('\n');

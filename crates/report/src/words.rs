@@ -2,7 +2,7 @@
 //! tables, figures and file names.
 
 use iolens_model::ab::AbMode;
-use iolens_model::axes::{Study, Topology};
+use iolens_model::axes::Topology;
 
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::CacheState;
@@ -12,6 +12,7 @@ use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
 
 use crate::number::count;
+use crate::studies::StudyReport;
 
 /// What tells a cell from the others of the run: `64 KiB, 1 thread`, with the
 /// axes behind it of which the plan has more than one value.
@@ -106,11 +107,7 @@ pub(crate) fn is_of_files(plan: &Plan) -> bool {
 
 /// What an arm is in a study: `arm`, `engine`, `model`.
 pub(crate) fn arm_of(plan: &Plan) -> &'static str {
-    match plan.study() {
-        study if study.has_blocks() => "engine",
-        Study::Server => "model",
-        _ => "arm",
-    }
+    StudyReport::of(plan.study()).arm
 }
 
 /// What the sizes of a study are: `message size`, `block size`, `file size`.

@@ -1,6 +1,6 @@
 //! Rules: what is found is data and not prose, and what shows it knows no study. A sentence in a
-//! finding would be read back by somebody, and a renderer with a case for a study would be that
-//! study's second home.
+//! finding would be read back by somebody, and a renderer, or a page, with a case for a study
+//! would be that study's second home.
 
 use super::Finding;
 use super::source::{Source, is_of_word};
@@ -8,7 +8,7 @@ use super::source::{Source, is_of_word};
 /// Where findings are declared.
 const FINDINGS: &[&str] = &[
     "crates/report/src/findings.rs",
-    "crates/report/src/findings/files.rs",
+    "crates/report/src/studies/files/findings.rs",
     "crates/report/src/findings/programs.rs",
     "crates/stats/src/ab/findings.rs",
     "crates/stats/src/reason.rs",
@@ -23,6 +23,9 @@ const NAMES: &str = "arm baseline beside file_system from high_order_alloc_disab
 /// The crate of documents and their renderers, and the only module of the model that it may use.
 const RENDERERS: &str = "document";
 const RENDERERS_KNOW: &str = "iolens_model::units";
+
+/// Where reports name studies, and the runs that their tests are of.
+const STUDIES: [&str; 2] = ["crates/report/src/studies", "crates/report/src/fixture"];
 
 /// Findings in one file.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
@@ -39,6 +42,10 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
         let is_model = |code: &str| code.replace(RENDERERS_KNOW, "").contains("iolens_model");
         if source.package() == RENDERERS && is_model(&line.code) {
             say(format!("renderers know {RENDERERS_KNOW} and no study"));
+        }
+        let is_of_studies = STUDIES.iter().any(|place| source.path.starts_with(place));
+        if source.package() == "report" && !is_of_studies && line.code.contains("Study::") {
+            say(format!("ask the entry of a study, in {}", STUDIES[0]));
         }
     }
     found
@@ -79,6 +86,16 @@ mod tests {
                       study"];
         assert_eq!(said("crates/document/src/html.rs", text), found);
         assert!(said("crates/report/src/html.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_page_that_knows_a_study_is_found() {
+        let text = "fn unit(study: Study) -> bool {\n    study == Study::Net\n}\n";
+        let found = ["crates/report/src/html.rs:2: ask the entry of a study, in \
+                      crates/report/src/studies"];
+        assert_eq!(said("crates/report/src/html.rs", text), found);
+        assert!(said("crates/report/src/studies/net.rs", text).is_empty());
+        assert!(said("crates/iolens/src/menu.rs", text).is_empty());
     }
 
     #[test]

@@ -59,7 +59,8 @@ pub(crate) const NOWHERE: Along =
     Along { name: "", column: "", unit: "", is_of_bytes: false, of: |_| None, ..MESSAGES };
 pub(crate) const BLOCKS: Along =
     Along { name: "block size, log scale", column: "block size", ..MESSAGES };
-const FILES: Along = Along { name: "file size, log scale", column: "file size", ..MESSAGES };
+pub(crate) const FILES: Along =
+    Along { name: "file size, log scale", column: "file size", ..MESSAGES };
 pub(crate) const THREADS: Along = Along {
     name: "threads, log scale",
     column: "threads",
@@ -114,11 +115,7 @@ pub(crate) const RATE: Along = Along {
 impl Along {
     /// The axis of sizes in a study.
     pub(crate) fn sizes(plan: &Plan) -> Along {
-        match plan.study() {
-            Study::Copy => FILES,
-            study if study.has_blocks() => BLOCKS,
-            _ => MESSAGES,
-        }
+        StudyReport::of(plan.study()).sizes
     }
 
     /// Where a cell stands on it.

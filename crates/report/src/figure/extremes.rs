@@ -79,9 +79,9 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
 #[must_use]
 pub fn by_method(run: &Run, analysis: &Analysis) -> Option<Table> {
     type Record<'a> = (&'a CellAnalysis, &'a ArmAnalysis, Estimate);
-    let (rate, units): (fn(&Figures) -> Option<Estimate>, _) = match run.header.plan.study() {
-        Study::Net => (|figures| figures.goodput_bits_per_s, rates::BITS),
-        _ => (|figures| figures.read_bytes_per_s, rates::BYTES),
+    let (rate, units): (fn(&Figures) -> Option<Estimate>, _) = match run.header.plan.net() {
+        Some(_) => (|figures| figures.goodput_bits_per_s, rates::BITS),
+        None => (|figures| figures.read_bytes_per_s, rates::BYTES),
     };
     let arms = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
     let ranked = arms.filter(|(_, arm)| chart::is_compared(&arm.arm) && arm.is_ranked());

@@ -9,7 +9,6 @@ use std::borrow::Cow;
 
 // The files of this folder begin with `use super::*`: all speak of these.
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::Study;
 use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::copy::CopySetting;
 use iolens_model::file::{FileSetting, WriteSetting};
@@ -26,7 +25,7 @@ use iolens_stats::attribution::Explanation;
 use crate::groups::{first_of_each, grouped};
 use crate::number::{self, NONE};
 use crate::parts::{self, Part};
-use crate::studies::{files, net, server, syscall};
+use crate::studies::StudyReport;
 use crate::table::{Column, Entry, Table, Tone};
 use crate::{alone, words};
 use bars::Bars;
@@ -171,7 +170,8 @@ impl Plate {
             Marks::Bars(_) => true,
             Marks::Tiles(_) | Marks::Stacks(_) => false,
         };
-        let (footer, leads) = (words::footer(&run.header, cell), plan.study() == Study::Syscall);
+        let (footer, leads) =
+            (words::footer(&run.header, cell), StudyReport::of(plan.study()).leads);
         Plate { stem, group, title, how, footer, marks, table, leads, family: None, has_narrow }
     }
 
@@ -215,16 +215,7 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
 #[must_use]
 pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let analysis = &analysis.shown();
-    let mut plates = match run.header.plan.study() {
-        Study::Syscall => syscall::figures::all(run, analysis),
-        Study::Server => server::figures::all(run, analysis),
-        Study::Ab => crate::studies::ab::figure(run).into_iter().collect(),
-        Study::Net | Study::File | Study::Write | Study::Copy => {
-            let parts = shown(analysis);
-            let sweeps = parts.iter().map(|(part, own)| sweeps(run, own, part.as_ref()));
-            sweeps.flat_map(|sweeps| of_sweeps(&sweeps)).collect()
-        }
-    };
+    let mut plates = (StudyReport::of(run.header.plan.study()).plates)(run, analysis);
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
     plates.extend(explained.iter().filter_map(|one| bars::of_classes(run, one)));
     plates.extend(explained.iter().filter_map(|one| flame::figure(run, one)));
@@ -243,18 +234,25 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
     parts.into_iter().map(Some).zip(own).collect()
 }
 
-fn of_sweeps(sweeps: &[Sweep<'_>]) -> Vec<Plate> {
-    let mut plates = files::figures::beside(sweeps);
-    for sweep in sweeps {
-        for plate in [crossover::figure, tiles::figure, metric::ratios] {
-            plates.extend(plate(sweep));
+/// The figures of a study with sizes: those beside each other, and of each sweep those that all
+/// studies have and its own.
+pub(crate) fn by_size(
+    run: &Run,
+    analysis: &Analysis,
+    own: fn(&Sweep<'_>) -> Vec<Plate>,
+    beside: fn(&[Sweep<'_>]) -> Vec<Plate>,
+) -> Vec<Plate> {
+    let of = |sweeps: &[Sweep<'_>]| {
+        let mut plates = beside(sweeps);
+        for sweep in sweeps {
+            let common = [crossover::figure, tiles::figure, metric::ratios];
+            plates.extend(common.iter().filter_map(|plate| plate(sweep)));
+            plates.extend(own(sweep));
         }
-        plates.extend(match words::is_of_files(&sweep.run.header.plan) {
-            true => files::figures::all(sweep),
-            false => net::figures::all(sweep),
-        });
-    }
-    plates
+        plates
+    };
+    let parts = shown(analysis);
+    parts.iter().flat_map(|(part, own)| of(&sweeps(run, own, part.as_ref()))).collect()
 }
 
 /// The families of a run that have figures of their own, in their order: the

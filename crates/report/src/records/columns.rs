@@ -10,6 +10,7 @@ use iolens_stats::analysis::EndMetric;
 use serde_json::Value;
 
 use super::Record;
+use crate::studies::StudyReport;
 use crate::totals::Count;
 
 /// What rows are of.
@@ -53,25 +54,49 @@ impl Column {
     }
 }
 
+/// The columns of a study's exports, as templates.
+pub(crate) struct StudyColumns {
+    pub(crate) ends: Ends,
+    /// Columns, each with what it is called in what it is made from.
+    pub(crate) keys: &'static [(&'static str, &'static str)],
+    pub(crate) arms: &'static str,
+    /// What only JSON has: of arms, and of cells.
+    pub(crate) whole: [&'static str; 2],
+    /// What tells its cells apart.
+    pub(crate) axes: &'static str,
+    /// What is counted in a slice.
+    pub(crate) slice: &'static str,
+    /// The figures of an arm in a cell.
+    pub(crate) figures: &'static str,
+    /// Parts of templates that others lack or have as something else.
+    pub(crate) parts: &'static [(&'static str, &'static str)],
+}
+
+/// The ends of which there are counts, which are stored as `tx_` and `rx_`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// Called so in columns.
+    Both,
+    /// Called `server_` and `client_`.
+    ServerAndClient,
+    /// The first only, without a prefix; what is stored as messages has the study's own unit.
+    One,
+}
+
+fn columns_of(study: Study) -> &'static StudyColumns {
+    &StudyReport::of(study).columns
+}
+
 /// The columns of such rows in a study.
 pub(crate) fn of(kind: Kind, study: Study) -> Columns {
-    let template = match (kind, study) {
-        (Kind::Arms, Study::Net) => ARMS_OF_NET,
-        (Kind::Arms, Study::Server) => ARMS_OF_SERVERS,
-        (Kind::Arms, Study::Ab) => ARMS_OF_PROGRAMS,
-        (Kind::Arms, _) => ARMS,
-        (Kind::Slices, _) => SLICES,
-        (Kind::Cells, _) => CELLS,
-        (Kind::Phases, _) => PHASES,
-        (Kind::Pairs, _) => PAIRS,
-    };
-    let whole = match (kind, study) {
-        (Kind::Arms, Study::Net) => "latency_histogram facts",
-        (Kind::Arms, Study::Server) => "latency_histogram from_sent_histogram cpu_ticks facts",
-        (Kind::Arms, Study::File | Study::Write | Study::Copy) => "facts",
-        (Kind::Cells, Study::Net) => "latency_histogram",
-        (Kind::Phases, _) => "latency_histogram from_sent_histogram",
-        _ => "",
+    let own = columns_of(study);
+    let [of_arms, of_cells] = own.whole;
+    let (template, whole) = match kind {
+        Kind::Arms => (own.arms, of_arms),
+        Kind::Slices => (SLICES, ""),
+        Kind::Cells => (CELLS, of_cells),
+        Kind::Phases => (PHASES, "latency_histogram from_sent_histogram"),
+        Kind::Pairs => (PAIRS, ""),
     };
     let columns = |template| {
         names(study, template).into_iter().map(|name| Column::new(study, name)).collect()
@@ -79,25 +104,22 @@ pub(crate) fn of(kind: Kind, study: Study) -> Columns {
     Columns { named: columns(template), whole: columns(whole) }
 }
 
-/// What a column is called in what it is made from, whose units are messages and whose ends are
-/// `tx_` and `rx_`; a study of one end has only the first.
+/// What a column is called in what it is made from.
 fn key(study: Study, column: &str) -> String {
-    let whole = match (study, column) {
+    let own = columns_of(study);
+    if let Some((_, key)) = own.keys.iter().find(|(name, _)| *name == column) {
+        return (*key).to_owned();
+    }
+    let whole = match (own.ends, column) {
         (_, "arm") => "label",
-        (Study::Server, "workers") => "threads",
-        (Study::Server, "server_requests") => "tx_messages",
-        (Study::Server, "client_replies") => "rx_messages",
-        (Study::Server, "client_system_calls") => "rx_calls",
-        (Study::Server, _) => {
+        (Ends::Both, _) => column,
+        (Ends::ServerAndClient, _) => {
             return column.replacen("server_", "tx_", 1).replacen("client_", "rx_", 1);
         }
-        (Study::Net, _) => column,
-        (Study::Syscall, "calls_in_a_row") => "in_a_row",
-        (Study::Write, "short_writes") => "short_reads",
-        (_, "write_bytes_per_s" | "copied_bytes_per_s") => "read_bytes_per_s",
-        (_, "bytes") => "tx_bytes",
-        (_, units) if units == study.units() => "tx_messages",
-        _ => {
+        (Ends::One, "write_bytes_per_s" | "copied_bytes_per_s") => "read_bytes_per_s",
+        (Ends::One, "bytes") => "tx_bytes",
+        (Ends::One, units) if units == study.units() => "tx_messages",
+        (Ends::One, _) => {
             let column = column.replacen(&format!("per_{}", study.unit()), "per_message", 1);
             return match (column.strip_prefix("system_calls"), column.strip_prefix("cpu_ns")) {
                 (Some(per), _) => format!("tx_calls{per}"),
@@ -123,24 +145,16 @@ fn names(study: Study, template: &str) -> Vec<String> {
     template.split_ascii_whitespace().flat_map(one).collect()
 }
 
-/// The columns that scripts may rely on come first, in the order in which they were promised.
-const ARMS_OF_NET: &str = "run pass position study arm primitive receiver fields working_set slices
-    topology mode message_bytes threads status reason time_ns rx_bytes tx_bytes messages
-    goodput_bits_per_s ns_per_message latency_mean_ns latency_p50_ns latency_p99_ns latency_p999_ns
-    tx_cpu_ns rx_cpu_ns context_switches migrations minor_faults retransmits {:pmu} cycles_per_byte
-    copies_sender copies_end_to_end zerocopy_sends zerocopy_completions zerocopy_copied_share
-    role iovec isolated tx_calls rx_calls cycles voluntary_switches involuntary_switches
-    major_faults softirq_ticks latency_samples zerocopy_enobufs {:sums} segments_out
-    rx_mapped_bytes zerocopy_notifications_per_send {:tuning} rx_rearms rx_ring_enobufs host";
+/// Arms of a study with one end.
+pub(crate) const ARMS_OF_ONE_END: &str = "{arm} {units} system_calls bytes ns_per_{unit} {rate}
+    {file} cpu_ns context_switches migrations minor_faults {:pmu} {per_byte} cycles
+    voluntary_switches involuntary_switches major_faults softirq_ticks {:sums} {start} {starts}
+    host";
 
-const ARMS: &str = "{arm} {units} system_calls bytes ns_per_{unit} {rate} {file} cpu_ns
-    context_switches migrations minor_faults {:pmu} {per_byte} cycles voluntary_switches
-    involuntary_switches major_faults softirq_ticks {:sums} {start} {starts} host";
-
-const ARMS_OF_SERVERS: &str = "{arm} rate_per_s {client} {ends} {latency_:times} {server} host";
-
-const ARMS_OF_PROGRAMS: &str = "{arm} ns_per_{unit} {units} cpu_ns voluntary_switches
-    involuntary_switches minor_faults major_faults link host";
+/// Slices of a study with one end.
+pub(crate) const SLICE_OF_ONE_END: &str = "{file} {units} bytes system_calls cpu_ns
+    voluntary_switches involuntary_switches migrations minor_faults major_faults softirq_ticks
+    {:pmu} cycles {:later}";
 
 const SLICES: &str = "run pass position seq round kind arm primitive {axes} isolated time_ns
     all_active_ns {slice} role unused {at_rate} host";
@@ -158,135 +172,52 @@ const PAIRS: &str = "{axes} {pair_tuning} by first second n ratio ratio_simultan
 
 /// Columns that not all studies have, or have under names of their own.
 fn part(study: Study, name: &str) -> &'static str {
-    use Study::{Ab, Copy, File, Net, Server, Syscall, Write};
-    match (name, study) {
-        ("unit", _) => study.unit(),
-        ("units", _) => study.units(),
-        ("axes", Net) => "receiver fields iovec working_set topology mode message_bytes threads",
-        ("axes", Syscall) => "calls_in_a_row block_bytes threads",
-        ("axes", File) => "block_bytes cache pattern consumer depth threads",
-        ("axes", Write) => "block_bytes destination pattern depth threads",
-        ("axes", Copy) => "file_bytes block_bytes cache sync threads",
-        ("axes", Server) => "service length topology load connections workers",
-        ("axes", Ab) => "values",
-        ("arm", _) => {
+    let own = columns_of(study);
+    if let Some((_, template)) = own.parts.iter().find(|(part, _)| *part == name) {
+        return template;
+    }
+    match name {
+        "unit" => study.unit(),
+        "units" => study.units(),
+        "axes" => own.axes,
+        "slice" => own.slice,
+        "figures" => own.figures,
+        "arm" => {
             "run pass position study arm primitive role isolated slices {axes} status reason unit
              time_ns"
         }
-        ("bytes", File) => "read",
-        ("bytes", Write) => "write",
-        ("bytes", _) => "copied",
-        ("rate", Syscall) => "calls_per_s",
-        ("rate", _) => "{bytes}_bytes_per_s",
-        // Per byte there is nothing to say of most calls.
-        ("per_byte", File | Write | Copy) => "cycles_per_byte",
-        ("file", File | Copy) => {
-            "resident_before_bytes resident_after_bytes device_bytes short_reads would_block"
-        }
-        ("file", Write) => {
-            "resident_before_bytes resident_after_bytes dirty_before_bytes dirty_after_bytes
-             size_error_bytes short_writes"
-        }
-        ("start", Copy) => "start_median_ns start_min_ns start_max_ns",
-        ("starts", Copy) => "starts",
-        ("slice", _) => slice(study),
-        ("at_rate", Server) => "at_others_rate",
-        ("accounts", _) => {
+        "rate" => "{bytes}_bytes_per_s",
+        "accounts" => {
             "cpu_ns voluntary_switches involuntary_switches migrations minor_faults major_faults
              retransmits softirq_ticks"
         }
-        ("times", _) => "samples mean_ns p50_ns p99_ns p999_ns",
-        ("ratio", _) => "ratio ratio_low ratio_high ratio_simultaneous_low ratio_simultaneous_high",
-        ("shares", _) => {
+        "times" => "samples mean_ns p50_ns p99_ns p999_ns",
+        "ratio" => "ratio ratio_low ratio_high ratio_simultaneous_low ratio_simultaneous_high",
+        "shares" => {
             "busy_before_share busy_idle_share user_share kernel_share interrupts_share
              softirq_share steal_share idle_share"
         }
-        ("end", _) => "{:spent}",
-        ("client", _) => {
+        "end" => "{:spent}",
+        "client" => {
             "requests_due window_ns replies_in_window requests_ok requests_timeout requests_refused
              requests_reset requests_invalid requests_abandoned late_replies listen_overflows
              listen_drops processes server_throttled_periods server_throttled_ns
              client_throttled_periods client_throttled_ns"
         }
-        ("ends", _) => {
+        "ends" => {
             "server_requests {server_:accounts} client_replies client_bytes client_system_calls
              {client_:accounts} {server_:pmu} {client_:pmu} server_cycles client_cycles
              {server_:later} {client_:later}"
         }
-        ("server", _) => {
+        "server" => {
             "{from_sent_:times} {lag_:times} connections_made connections_failed connections_slow
              ramp_ns tasks_max failures"
         }
-        ("pair_tuning", Net) => "{:tuning}",
-        ("percentiles", _) => {
+        "percentiles" => {
             "latency_samples latency_mean_ns latency_p50_ns latency_p50_low_ns latency_p50_high_ns
              latency_p99_ns latency_p99_low_ns latency_p99_high_ns latency_p999_ns"
         }
-        ("figures", _) => figures(study),
         _ => "",
-    }
-}
-
-/// What is counted in a slice.
-fn slice(study: Study) -> &'static str {
-    match study {
-        // The clock of a slice is the sender's, which has a column by itself.
-        Study::Net => {
-            "tx_messages tx_bytes tx_calls {tx_:accounts} rx_messages rx_bytes rx_calls rx_time_ns
-             {rx_:accounts} tx_zerocopy_sends tx_zerocopy_completions tx_zerocopy_copied
-             tx_zerocopy_enobufs {tx_:pmu} {rx_:pmu} tx_cycles rx_cycles {tx_:later} {rx_:later}
-             tx_segments_out rx_segments_out rx_mapped_bytes tx_zerocopy_notifications rx_rearms
-             rx_ring_enobufs {:tuning}"
-        }
-        Study::Server => "rate_per_s {client} {ends}",
-        Study::Ab => {
-            "{units} cpu_ns voluntary_switches involuntary_switches minor_faults major_faults"
-        }
-        _ => {
-            "{file} {units} bytes system_calls cpu_ns voluntary_switches involuntary_switches
-             migrations minor_faults major_faults softirq_ticks {:pmu} cycles {:later}"
-        }
-    }
-}
-
-/// The figures of an arm in a cell.
-fn figures(study: Study) -> &'static str {
-    use Study::{Ab, Copy, File, Net, Server, Syscall, Write};
-    match study {
-        Net => {
-            "goodput_bits_per_s goodput_low_bits_per_s goodput_high_bits_per_s
-             {ns_per_message:interval} ns_per_byte tx_cpu_ns_per_byte rx_cpu_ns_per_byte
-             tx_calls_per_message
-             context_switches_per_message cycles_per_byte tx_cycles_per_byte rx_cycles_per_byte
-             l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib softirq_ns_per_byte
-             copies_sender copies_end_to_end zerocopy_sends zerocopy_completions
-             zerocopy_copied_share zerocopy_enobufs {percentiles} branch_misses_per_kib
-             dtlb_misses_per_kib stalled_frontend_per_cycle stalled_backend_per_cycle
-             run_delay_ns_per_message tx_messages_per_call tx_segments_per_message
-             voluntary_switches_per_message involuntary_switches_per_message rx_mapped_share
-             zerocopy_notifications_per_send {:tuning} rx_rearms rx_ring_enobufs {cpu_:ratio}"
-        }
-        Syscall => {
-            "{ns_per_call:interval} calls_per_s mib_per_s system_calls_per_call cpu_ns_per_call
-             cycles_per_call instructions_per_call context_switches_per_call run_delay_ns_per_call"
-        }
-        File | Write | Copy => {
-            "{bytes}_bytes_per_s {bytes}_low_bytes_per_s {bytes}_high_bytes_per_s ns_per_{unit}
-             ns_per_{unit}_low ns_per_{unit}_high device_share ns_per_byte cpu_ns_per_byte
-             system_calls_per_{unit} context_switches_per_{unit} run_delay_ns_per_{unit}
-             cycles_per_byte l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib
-             softirq_ns_per_byte {start}"
-        }
-        Ab => "{ns_per_operation:interval} cpu_ns_per_operation",
-        Server => {
-            "{cpu_:ratio} rates_asked_per_s {requests_per_s:interval} {offered_per_s:interval}
-             {server_busy:interval} {client_busy:interval} saturated client_was_the_limit
-             client_was_late rate_not_kept tasks_max {server_cpus_:shares} {client_cpus_:shares}
-             requests_ok
-             requests_timeout requests_refused requests_reset requests_invalid requests_abandoned
-             {percentiles} from_sent_p50_ns from_sent_p99_ns from_sent_p999_ns lag_p50_ns lag_p99_ns
-             lag_p999_ns {server_:end} {client_:end}"
-        }
     }
 }
 
@@ -306,7 +237,8 @@ fn counted(study: Study, name: &str) -> Option<Vec<String>> {
                 let is_of_messages = name.starts_with("skb_") || name.starts_with("tcp_");
                 // Of each CPU: left to the slices, since both ends may count the same one.
                 let is_of_cpu = name.starts_with("cpu_");
-                (study == Study::Net || !is_of_messages) && (of == "later" || !is_of_cpu)
+                (columns_of(study).ends == Ends::Both || !is_of_messages)
+                    && (of == "later" || !is_of_cpu)
             };
             let kernel = KernelCounts::NAMES.into_iter().filter(is_own);
             std::iter::once("run_delay_ns").chain(later.iter().copied()).chain(kernel).collect()

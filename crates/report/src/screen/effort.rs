@@ -1,17 +1,17 @@
 //! What was measured, where, how long and how often; and what to do next.
 
 use iolens_document::{Answer, Label, Text};
-use iolens_model::axes::{Study, Topology};
-use iolens_model::cell::{Cell, Setting};
+use iolens_model::axes::Topology;
+use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::shell;
 use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::Analysis;
 
-use crate::findings;
 use crate::groups::distinct;
 use crate::number::count;
+use crate::studies::StudyReport;
 use crate::words;
 
 /// The study, the settings that all rows share, the machine.
@@ -35,33 +35,21 @@ fn shared(run: &Run, cells: &[Cell]) -> Vec<String> {
             false => format!("{} ({}), {}", file.place, file.bytes, file.file_system),
         };
         parts.push(place);
-        let is_read = plan.study() == Study::File && file.is_ours;
+        let is_read = plan.file().is_some() && file.is_ours;
         parts.extend(is_read.then(|| format!("file of {}", file.bytes)));
     }
-    let own = of_setting(first);
-    let others: Vec<Vec<String>> = cells.iter().map(of_setting).collect();
+    let words = StudyReport::of(plan.study()).common;
+    let own = words(first);
+    let others: Vec<Vec<String>> = cells.iter().map(words).collect();
     let is_common = |word: &&String| others.iter().all(|words| words.contains(word));
     parts.extend(own.iter().filter(is_common).cloned());
     let further = plan.told_further(first);
     let common = |word: &&String| cells.iter().all(|cell| plan.told_further(cell).contains(word));
     parts.extend(further.iter().filter(common).cloned());
-    if let ([threads], true) = (plan.threads.as_slice(), plan.study() != Study::Server) {
+    if let ([threads], true) = (plan.threads.as_slice(), plan.server().is_none()) {
         parts.push(words::threads(*threads));
     }
     distinct(parts)
-}
-
-/// The words of a setting.
-fn of_setting(cell: &Cell) -> Vec<String> {
-    match &cell.setting {
-        Setting::Net(net) => {
-            let fields = format!("{} per message", net.fields_in_words());
-            let receiver = net.receiver_in_words().filter(|_| net.receiver != "recv");
-            let words = [net.topology.to_string(), fields, net.working_set.to_string()];
-            words.into_iter().chain([net.mode.to_string()]).chain(receiver).collect()
-        }
-        _ => cell.words(),
-    }
 }
 
 /// `AMD EPYC 9B14, 2 CPUs (VM), Linux 6.18`.
@@ -96,12 +84,9 @@ fn kernel(host: &HostFacts) -> Option<String> {
 pub(crate) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
     let plan = &run.header.plan;
     let quick = if plan.quick { "quick look: " } else { "" };
-    let per = match plan.study() {
-        Study::Net | Study::File | Study::Write | Study::Copy => " per size",
-        Study::Syscall | Study::Server | Study::Ab => " each",
-    };
     let each = each_trial(analysis).map_or_else(String::new, |time| format!(" × {time}"));
-    let per = if analysis.cells.len() > 1 { per } else { "" };
+    let several = analysis.cells.len() > 1;
+    let per = if several { StudyReport::of(plan.study()).per } else { "" };
     let mut parts = vec![format!("{quick}{}{each}{per}", trials(analysis))];
     let end = run.header.end.as_ref();
     let took = end.map(|end| end.finished_unix_ns.saturating_sub(run.header.started_unix_ns));
@@ -159,32 +144,22 @@ pub(crate) fn next(run: &Run, analysis: &Analysis, full_run: Option<Nanos>) -> O
     if run.header.origin.is_some() {
         return None;
     }
-    // It has just been measured.
-    let id = "last";
-    let study = plan.study();
     let mut said: Vec<Text> = Vec::new();
-    let command = |words: String, why: &str| Text::code(words).and(format!(" ({why})"));
     let cut_short = run.header.end.as_ref().is_none_or(|end| end.stopped_by.is_cut_short());
     if cut_short {
-        said.push(command(format!("iolens resume {id}"), "the rest"));
+        said.push(command("iolens resume last", "the rest"));
     } else if plan.quick {
         let time = full_run.map_or_else(String::new, |time| format!(", up to {}", spent(time.0)));
-        said.push(command(again(run), &format!("verdicts{time}")));
+        said.push(command(&again(run), &format!("verdicts{time}")));
     }
-    if !cut_short && !findings::crossovers(analysis).is_empty() && study == Study::Net {
-        said.push(command(format!("iolens confirm {id}"), "the exact size"));
-    }
-    if study == Study::File {
-        said.push(command("iolens tune read FILE".to_owned(), "one file of yours"));
-    }
-    if matches!(study, Study::Net | Study::Syscall) && !cut_short {
-        said.push(command(format!("iolens explain {id}"), "why"));
-    }
-    if study == Study::Server {
-        said.push(Text::code("iolens run server --slo 'p99<2ms'"));
-    }
-    said.push(Text::code(format!("iolens show {id}")));
+    said.extend((StudyReport::of(plan.study()).next)(analysis, cut_short));
+    said.push(Text::code("iolens show last"));
     Some(Answer { label: Label::Next, said })
+}
+
+/// A command and what it is for. The run of a screen with one has just been measured: it is `last`.
+pub(crate) fn command(words: &str, why: &str) -> Text {
+    Text::code(words).and(format!(" ({why})"))
 }
 
 /// The command that measures longer; of calls with the sizes and the file that they were made on.

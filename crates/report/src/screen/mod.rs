@@ -10,7 +10,6 @@ mod tests;
 mod trust;
 
 use iolens_document::{Answer, Label, Screen, Text};
-use iolens_model::axes::Study;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, Nanos};
@@ -18,7 +17,7 @@ use iolens_stats::analysis::Analysis;
 
 use crate::findings::{self, Finding, Outcome, Ranking};
 use crate::groups::grouped;
-use crate::studies::{files, net, server, syscall};
+use crate::studies::StudyReport;
 use crate::words;
 
 pub use asked::Source;
@@ -50,15 +49,7 @@ pub fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -> Scree
         problems: trust::problems(run, analysis),
         ..Screen::default()
     };
-    match run.header.plan.study() {
-        Study::Net => net::screen::fill(&mut screen, run, analysis),
-        Study::File | Study::Copy => files::screen::fill(&mut screen, run, analysis),
-        Study::Write => files::writes::screen::fill(&mut screen, run, analysis),
-        Study::Syscall => syscall::screen::fill(&mut screen, run, analysis),
-        Study::Server => server::screen::fill(&mut screen, run, analysis),
-        // Its crate makes its screens.
-        Study::Ab => {}
-    }
+    (StudyReport::of(run.header.plan.study()).screen)(&mut screen, run, analysis);
     if screen.alarm.is_some() {
         // What must not be used is not concluded from.
         screen.answers.clear();

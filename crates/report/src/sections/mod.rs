@@ -9,7 +9,6 @@ pub(crate) mod why;
 use std::cmp::Reverse;
 
 use iolens_document::{Node, Page, Section, Text};
-use iolens_model::axes::Study;
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::run::Run;
 use iolens_model::server::ServerSetting;
@@ -18,8 +17,8 @@ use iolens_stats::analysis::{Analysis, Quantity};
 use crate::figure::{self, Figure, Group};
 use crate::findings::{self, Outcome, Ranking};
 use crate::groups::grouped;
-use crate::studies::{files, net, server, syscall};
-use crate::{arms, number, screen, words};
+use crate::studies::{StudyReport, files};
+use crate::{screen, words};
 
 /// Where sections are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,69 +49,18 @@ impl Form {
     }
 }
 
-/// What a study has on pages.
-struct StudyPage {
-    /// What it asks.
-    question: &'static str,
-    sections: fn(&Run, &Analysis, Form) -> Vec<Section>,
-    /// The figures in their order, as many as have room in so many bytes.
-    figures: fn(&Run, &Analysis, Vec<Figure>, usize) -> Vec<Node>,
-    /// After which section they stand.
-    after: &'static str,
-}
-
-impl StudyPage {
-    fn of(study: Study) -> StudyPage {
-        let of_files = |question| StudyPage {
-            question,
-            sections: files::sections::sections,
-            figures: files::sections::figures,
-            after: "why",
-        };
-        match study {
-            Study::Net => StudyPage {
-                question: "Which way to send is fastest?",
-                sections: net::sections::sections,
-                figures: net::sections::figures,
-                after: "path",
-            },
-            Study::File => of_files("Which way to read a file is fastest?"),
-            Study::Write => of_files("Which way to write a file is fastest?"),
-            Study::Copy => of_files("Which way to copy a file is fastest?"),
-            Study::Syscall => StudyPage {
-                question: "What does a system call cost?",
-                sections: syscall::sections::sections,
-                figures: |_, _, figures, _| drawn(figures),
-                after: "answer",
-            },
-            Study::Server => StudyPage {
-                question: "What does a request cost?",
-                sections: server::sections::sections,
-                figures: server::sections::figures,
-                after: "counters",
-            },
-            Study::Ab => StudyPage {
-                question: "Which program is faster?",
-                sections: |_, _, _| Vec::new(),
-                figures: |_, _, _, _| Vec::new(),
-                after: "answer",
-            },
-        }
-    }
-}
-
 /// What the study asks.
 pub(crate) fn question(run: &Run) -> &'static str {
-    StudyPage::of(run.header.plan.study()).question
+    StudyReport::of(run.header.plan.study()).question
 }
 
 /// The sections of a run.
 pub(crate) fn all(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
-    let own = StudyPage::of(run.header.plan.study());
+    let own = StudyReport::of(run.header.plan.study());
     let mut sections = (own.sections)(run, analysis, form);
     sections.extend(common(run, analysis, form));
-    if (form, run.header.plan.study()) == (Form::Page, Study::Net) {
-        sections.push(net::sections::last(run, analysis));
+    if form == Form::Page {
+        sections.extend((own.last)(run, analysis));
     }
     sections
 }
@@ -127,7 +75,8 @@ pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
     let plan = &run.header.plan;
     let mut first = screen::screen(run, analysis, None);
     let rankings = findings::rankings(run, &files::sections::ranked(run, analysis));
-    let claim = claim(run, analysis, &rankings).filter(|_| first.alarm.is_none());
+    let own = StudyReport::of(plan.study());
+    let claim = (own.claim)(run, analysis, &rankings).filter(|_| first.alarm.is_none());
     let mut figures = figure::all(run, analysis);
     let best = by_settings(&rankings).first().map(|(name, _)| *name);
     first.figure = main_figure(run, analysis, best, &mut figures);
@@ -141,7 +90,6 @@ pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
     let answer = Section::new("answer", "Answer", vec![Node::Screen(Box::new(first))]);
     let mut sections = vec![answer];
     sections.extend(all(run, analysis, Form::Page));
-    let own = StudyPage::of(plan.study());
     let room = FIGURES_BYTES.min(BYTES_MAX.saturating_sub(bytes(&sections)));
     if !figures.is_empty() {
         let nodes = (own.figures)(run, analysis, figures, room);
@@ -164,14 +112,9 @@ pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
 /// The longest claim that is a heading.
 const CLAIM_MAX: usize = 70;
 
-/// What a run answers, in a few words: who wins at which sizes, or in how many settings; `None`
-/// where that takes more words, or nobody does.
-fn claim(run: &Run, analysis: &Analysis, rankings: &[Ranking]) -> Option<String> {
-    if run.header.plan.study() == Study::Syscall {
-        let baseline = arms::methods(analysis.cells.first()?).next()?;
-        let ns = number::nanoseconds(baseline.time()?.value);
-        return Some(format!("A call of {} takes {ns}", baseline.arm.label));
-    }
+/// Who wins at which sizes, or in how many settings, in a few words; `None` where that takes more
+/// words, or nobody does.
+pub(crate) fn who_wins(_: &Run, _: &Analysis, rankings: &[Ranking]) -> Option<String> {
     let is_by_cpu = rankings.iter().any(|ranking| ranking.quantity != Quantity::Time);
     let verb = if is_by_cpu { "needs least CPU per request" } else { "wins" };
     let claims = [by_size(rankings), Some(by_settings(rankings))];

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use iolens_document::table::Table;
 use iolens_document::{Fact, Node, Section};
-use iolens_model::axes::{Study, Topology};
+use iolens_model::axes::Topology;
 use iolens_model::host::{Costs, HostFacts};
 use iolens_model::metrics::METRICS;
 use iolens_model::plan::Schedule;
@@ -17,6 +17,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, TimeSpent, Told};
 use super::{Form, setting};
 use crate::groups::grouped;
 use crate::number::{self, NONE, OrDash, count, nanoseconds, percent};
+use crate::studies::StudyReport;
 use crate::{json, remarks, results, words};
 
 pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
@@ -259,14 +260,7 @@ fn notes(run: &Run, analysis: &Analysis) -> Option<Node> {
 fn costs(run: &Run, told: &Told) -> Vec<Fact> {
     let calibration = &run.header.calibration;
     let costs = &calibration.costs;
-    let unit = match run.header.plan.study() {
-        Study::Net => "message by a method that does nothing",
-        Study::File | Study::Write => "block by a method that does nothing",
-        Study::Copy => "copy by a method that does nothing",
-        Study::Server => "request by a client that does nothing",
-        Study::Syscall | Study::Ab => "turn of an empty loop",
-    };
-    let one = format!("one {unit}");
+    let one = format!("one {}", StudyReport::of(run.header.plan.study()).nothing);
     let rows = [
         (one.as_str(), Some(calibration.harness_message_ns)),
         ("one slice of it", Some(calibration.harness_slice_ns)),

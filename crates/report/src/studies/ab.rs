@@ -1,5 +1,5 @@
 //! Programs of the user's, compared: the screen, the page and the forms for programs of a run of
-//! `ab`. What is shown is an [`AbAnalysis`].
+//! `ab`. What is shown is an `AbAnalysis`, so that the entry has figures and exports alone.
 
 mod calls;
 pub mod compare;
@@ -13,6 +13,39 @@ mod screen;
 pub(crate) mod tests;
 mod words;
 
-pub(crate) use figure::figure;
 pub use json::{SCHEMA, json};
 pub use page::{first, markdown, page, text};
+
+use super::{OfSetting, StudyReport};
+use crate::figure::chart;
+use crate::records::columns::{Ends, StudyColumns};
+
+pub(super) static AB: StudyReport = StudyReport {
+    arm: "arm",
+    per: " each",
+    nothing: "turn of an empty loop",
+    common: |_| Vec::new(),
+    screen: |_, _, _| (),
+    next: |_, _| Vec::new(),
+    question: "Which program is faster?",
+    claim: |_, _, _| None,
+    sections: |_, _, _| Vec::new(),
+    last: |_, _| None,
+    setting: OfSetting::Arms(|_, _, _, _| crate::table::Table::new("", Vec::new())),
+    plates: |run, _| figure::figure(run).into_iter().collect(),
+    sizes: chart::MESSAGES,
+    leads: false,
+    figures: |_, _, _, _| Vec::new(),
+    after: "answer",
+    columns: StudyColumns {
+        ends: Ends::One,
+        keys: &[],
+        arms: "{arm} ns_per_{unit} {units} cpu_ns voluntary_switches involuntary_switches
+            minor_faults major_faults link host",
+        whole: ["", ""],
+        axes: "values",
+        slice: "{units} cpu_ns voluntary_switches involuntary_switches minor_faults major_faults",
+        figures: "{ns_per_operation:interval} cpu_ns_per_operation",
+        parts: &[],
+    },
+};

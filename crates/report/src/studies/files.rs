@@ -1,4 +1,4 @@
-//! The studies `file`, `write` and `copy`: what their sections and figures have in common.
+//! The studies `file`, `write` and `copy`, and what their sections and figures have in common.
 
 pub(crate) mod copying;
 pub(crate) mod figures;
@@ -15,8 +15,104 @@ use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval};
 
+use super::{OfSetting, StudyReport};
 use crate::arms::methods;
+use crate::figure::{self, chart};
 use crate::rates::{self, Unit};
+use crate::records::columns::{ARMS_OF_ONE_END, Ends, SLICE_OF_ONE_END, StudyColumns};
+use crate::sections::who_wins;
+
+pub(super) static FILE: StudyReport = StudyReport {
+    next: screen::next_of_reads,
+    question: "Which way to read a file is fastest?",
+    columns: StudyColumns {
+        axes: "block_bytes cache pattern consumer depth threads",
+        parts: &[("bytes", "read"), ("per_byte", "cycles_per_byte"), ("file", PAGES)],
+        ..COLUMNS
+    },
+    ..ALL
+};
+
+pub(super) static WRITE: StudyReport = StudyReport {
+    screen: writes::screen::fill,
+    question: "Which way to write a file is fastest?",
+    columns: StudyColumns {
+        keys: &[("short_writes", "short_reads")],
+        axes: "block_bytes destination pattern depth threads",
+        parts: &[
+            ("bytes", "write"),
+            ("per_byte", "cycles_per_byte"),
+            (
+                "file",
+                "resident_before_bytes resident_after_bytes dirty_before_bytes dirty_after_bytes
+                 size_error_bytes short_writes",
+            ),
+        ],
+        ..COLUMNS
+    },
+    ..ALL
+};
+
+pub(super) static COPY: StudyReport = StudyReport {
+    arm: "arm",
+    nothing: "copy by a method that does nothing",
+    question: "Which way to copy a file is fastest?",
+    sizes: chart::FILES,
+    columns: StudyColumns {
+        axes: "file_bytes block_bytes cache sync threads",
+        parts: &[
+            ("bytes", "copied"),
+            ("per_byte", "cycles_per_byte"),
+            ("file", PAGES),
+            ("start", "start_median_ns start_min_ns start_max_ns"),
+            ("starts", "starts"),
+        ],
+        ..COLUMNS
+    },
+    ..ALL
+};
+
+/// What the three have in common.
+const ALL: StudyReport = StudyReport {
+    arm: "engine",
+    per: " per size",
+    nothing: "block by a method that does nothing",
+    common: Cell::words,
+    screen: screen::fill,
+    next: |_, _| Vec::new(),
+    question: "",
+    claim: who_wins,
+    sections: sections::sections,
+    last: |_, _| None,
+    setting: OfSetting::Arms(|run, analysis, cell, columns| {
+        sections::curve(run, &analysis.told, &[cell], columns)
+    }),
+    plates: |run, analysis| figure::by_size(run, analysis, figures::all, figures::beside),
+    sizes: chart::BLOCKS,
+    leads: false,
+    figures: sections::figures,
+    after: "why",
+    columns: COLUMNS,
+};
+
+const COLUMNS: StudyColumns = StudyColumns {
+    ends: Ends::One,
+    keys: &[],
+    arms: ARMS_OF_ONE_END,
+    whole: ["facts", ""],
+    axes: "",
+    slice: SLICE_OF_ONE_END,
+    figures: "{bytes}_bytes_per_s {bytes}_low_bytes_per_s {bytes}_high_bytes_per_s ns_per_{unit}
+        ns_per_{unit}_low ns_per_{unit}_high device_share ns_per_byte cpu_ns_per_byte
+        system_calls_per_{unit} context_switches_per_{unit} run_delay_ns_per_{unit}
+        cycles_per_byte l1d_misses_per_kib llc_references_per_kib llc_misses_per_kib
+        softirq_ns_per_byte {start}",
+    parts: &[],
+};
+
+/// What is found of a file that is read.
+const PAGES: &str =
+    "resident_before_bytes resident_after_bytes device_bytes short_reads would_block";
 
 /// The unit for the rates of cells.
 pub(crate) fn unit(cells: &[&CellAnalysis]) -> Unit {

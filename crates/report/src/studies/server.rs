@@ -13,10 +13,14 @@ use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Contrast, CpuOf, CpuShares, Estimate,
 };
 
+use super::{OfSetting, StudyReport};
 pub(crate) use crate::arms::methods as models;
+use crate::figure::chart;
 use crate::figure::metric::Metric;
 use crate::groups::distinct;
 use crate::parts::{self, Part};
+use crate::records::columns::{Ends, StudyColumns};
+use crate::sections::who_wins;
 use crate::table::{Column, Entry, Table};
 use crate::{number, words};
 
@@ -35,6 +39,47 @@ pub(crate) mod tables;
 pub(crate) mod tests;
 
 pub(crate) use self::metrics::{COST, COUNTERS, LATENCY, THROUGHPUT};
+
+pub(super) static SERVER: StudyReport = StudyReport {
+    arm: "model",
+    per: " each",
+    nothing: "request by a client that does nothing",
+    common: iolens_model::cell::Cell::words,
+    screen: screen::fill,
+    next: |_, _| vec![iolens_document::Text::code("iolens run server --slo 'p99<2ms'")],
+    question: "What does a request cost?",
+    claim: who_wins,
+    sections: sections::sections,
+    last: |_, _| None,
+    setting: OfSetting::Section(sections::one),
+    plates: figures::all,
+    sizes: chart::MESSAGES,
+    leads: false,
+    figures: sections::figures,
+    after: "counters",
+    columns: COLUMNS,
+};
+
+const COLUMNS: StudyColumns = StudyColumns {
+    ends: Ends::ServerAndClient,
+    keys: &[
+        ("workers", "threads"),
+        ("server_requests", "tx_messages"),
+        ("client_replies", "rx_messages"),
+        ("client_system_calls", "rx_calls"),
+    ],
+    arms: "{arm} rate_per_s {client} {ends} {latency_:times} {server} host",
+    whole: ["latency_histogram from_sent_histogram cpu_ticks facts", ""],
+    axes: "service length topology load connections workers",
+    slice: "rate_per_s {client} {ends}",
+    figures: "{cpu_:ratio} rates_asked_per_s {requests_per_s:interval} {offered_per_s:interval}
+        {server_busy:interval} {client_busy:interval} saturated client_was_the_limit
+        client_was_late rate_not_kept tasks_max {server_cpus_:shares} {client_cpus_:shares}
+        requests_ok requests_timeout requests_refused requests_reset requests_invalid
+        requests_abandoned {percentiles} from_sent_p50_ns from_sent_p99_ns from_sent_p999_ns
+        lag_p50_ns lag_p99_ns lag_p999_ns {server_:end} {client_:end}",
+    parts: &[("at_rate", "at_others_rate")],
+};
 
 /// Models under one load that can be ranked together.
 pub(crate) struct View {

@@ -13,8 +13,47 @@ use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 
-use crate::arms;
+use super::{OfSetting, StudyReport};
+use crate::figure::chart;
 use crate::groups::grouped;
+use crate::records::columns::{ARMS_OF_ONE_END, Ends, SLICE_OF_ONE_END, StudyColumns};
+use crate::sections::drawn;
+use crate::{arms, number};
+
+pub(super) static SYSCALL: StudyReport = StudyReport {
+    arm: "arm",
+    per: " each",
+    nothing: "turn of an empty loop",
+    common: Cell::words,
+    screen: screen::fill,
+    next: screen::next,
+    question: "What does a system call cost?",
+    claim: |_, analysis, _| {
+        let baseline = arms::methods(analysis.cells.first()?).next()?;
+        let ns = number::nanoseconds(baseline.time()?.value);
+        Some(format!("A call of {} takes {ns}", baseline.arm.label))
+    },
+    sections: sections::sections,
+    last: |_, _| None,
+    setting: OfSetting::Arms(|run, _, cell, _| by_cost(run, cell, false)),
+    plates: figures::all,
+    sizes: chart::MESSAGES,
+    leads: true,
+    figures: |_, _, figures, _| drawn(figures),
+    after: "answer",
+    columns: StudyColumns {
+        ends: Ends::One,
+        keys: &[("calls_in_a_row", "in_a_row")],
+        arms: ARMS_OF_ONE_END,
+        whole: ["", ""],
+        axes: "calls_in_a_row block_bytes threads",
+        slice: SLICE_OF_ONE_END,
+        figures: "{ns_per_call:interval} calls_per_s mib_per_s system_calls_per_call
+            cpu_ns_per_call cycles_per_call instructions_per_call context_switches_per_call
+            run_delay_ns_per_call",
+        parts: &[("rate", "calls_per_s")],
+    },
+};
 
 pub(crate) use self::tables::{by_cost, in_a_row, kinds, missing, sizes, threads};
 

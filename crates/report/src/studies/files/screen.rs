@@ -13,6 +13,7 @@ use crate::findings::{self, Limit, Limiting, Ranking, Reach, Stalls};
 use crate::number::nanoseconds;
 use crate::rates::rate;
 use crate::results;
+use crate::screen::effort::command;
 use crate::screen::table::{self, Better, Marks, Measure};
 use crate::screen::{choices, more, short, told};
 use crate::studies::files;
@@ -20,6 +21,11 @@ use crate::studies::files::copying;
 
 /// Curves that are shown; the others are in `iolens show`.
 const CURVES_MAX: usize = 4;
+
+/// What to type next, of a run that read.
+pub(crate) fn next_of_reads(_: &Analysis, _: bool) -> Vec<Text> {
+    vec![command("iolens tune read FILE", "one file of yours")]
+}
 
 pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let curves = results::curves(analysis);

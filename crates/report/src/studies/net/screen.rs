@@ -10,6 +10,7 @@ use crate::findings::{self, Passing, ZeroCopy};
 use crate::number::percent;
 use crate::rates::{self, Unit};
 use crate::results;
+use crate::screen::effort::command;
 use crate::screen::table::{self, Better, Marks, Measure};
 use crate::screen::{choices, effort, more, short, told, two_sizes};
 
@@ -21,6 +22,25 @@ const CURVES_MAX: usize = 4;
 
 /// Methods of which so many curves are shown; of more it is one.
 const METHODS_MAX: usize = 8;
+
+/// What settings may have in common.
+pub(crate) fn common(cell: &Cell) -> Vec<String> {
+    let Some(net) = cell.net() else { return Vec::new() };
+    let fields = format!("{} per message", net.fields_in_words());
+    let receiver = net.receiver_in_words().filter(|_| net.receiver != "recv");
+    let words = [net.topology.to_string(), fields, net.working_set.to_string()];
+    words.into_iter().chain([net.mode.to_string()]).chain(receiver).collect()
+}
+
+/// What to type next.
+pub(crate) fn next(analysis: &Analysis, is_cut_short: bool) -> Vec<Text> {
+    if is_cut_short {
+        return Vec::new();
+    }
+    let has_crossovers = !findings::crossovers(analysis).is_empty();
+    let confirm = has_crossovers.then(|| command("iolens confirm last", "the exact size"));
+    confirm.into_iter().chain([command("iolens explain last", "why")]).collect()
+}
 
 pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let curves = results::curves(analysis);

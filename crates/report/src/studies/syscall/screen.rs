@@ -1,6 +1,6 @@
 //! The first screen of a run of `syscall`.
 
-use iolens_document::{Align, Answer, Block, Column, Grid, Label, Listing, Screen, ends};
+use iolens_document::{Align, Answer, Block, Column, Grid, Label, Listing, Screen, Text, ends};
 use iolens_model::arm::Role;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
@@ -8,12 +8,18 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use crate::groups::distinct;
 use crate::number::{nanoseconds, usable};
+use crate::screen::effort::command;
 use crate::screen::table::{self, Better, INTERVALS};
 use crate::studies::syscall::{self, Row as Call};
 use crate::words;
 
 /// The empty call, which most are told in.
 const EMPTY: &str = "getppid";
+
+/// What to type next.
+pub(crate) fn next(_: &Analysis, is_cut_short: bool) -> Vec<Text> {
+    if is_cut_short { Vec::new() } else { vec![command("iolens explain last", "why")] }
+}
 
 pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let sized = syscall::by_size(analysis).into_iter().next();
