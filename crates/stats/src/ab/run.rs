@@ -99,12 +99,17 @@ pub struct AbArmFigures {
 }
 
 impl AbArmFigures {
+    /// How long a slice of it is, ns.
+    #[must_use]
+    pub fn slice_ns(&self) -> Option<f64> {
+        Some(self.op_time_ns? * self.operations as f64)
+    }
+
     /// The part of a slice that asking for it takes.
     #[must_use]
     pub fn asking_share(&self) -> Option<f64> {
-        let slice_ns = self.op_time_ns? * self.operations as f64;
-        let asking_ns = self.asking_ns? as f64;
-        (slice_ns > 0.0).then(|| asking_ns / slice_ns)
+        let slice_ns = self.slice_ns().filter(|&ns| ns > 0.0)?;
+        Some(self.asking_ns? as f64 / slice_ns)
     }
 }
 

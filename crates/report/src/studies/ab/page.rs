@@ -105,8 +105,7 @@ fn copies(said: &Said<'_>, cell: &AbCell) -> Option<Table> {
 fn slices(cell: &AbCell) -> Option<Fact> {
     let arms = || cell.arms.iter().filter(|arm| arm.operations > 1);
     let each = arms().filter_map(|arm| {
-        let slice_ns = arm.op_time_ns? * arm.operations as f64;
-        Some(format!("{} ({})", crate::explain::time(slice_ns), arm.name))
+        Some(format!("{} ({})", crate::explain::time(arm.slice_ns()?), arm.name))
     });
     let each: Vec<String> = each.collect();
     let said = format!("{} operations: {}", arms().next()?.operations, each.join("; "));

@@ -37,9 +37,14 @@ pub(crate) fn next(analysis: &Analysis, is_cut_short: bool) -> Vec<Text> {
     if is_cut_short {
         return Vec::new();
     }
-    let has_crossovers = !findings::crossovers(analysis).is_empty();
-    let confirm = has_crossovers.then(|| command("iolens confirm last", "the exact size"));
-    confirm.into_iter().chain([command("iolens explain last", "why")]).collect()
+    let mut said = Vec::new();
+    if analysis.crossovers.iter().any(|crossover| crossover.band().is_some()) {
+        let is_told = !findings::crossovers(analysis).is_empty();
+        let why = if is_told { "the exact size" } else { "where a lead ends" };
+        said.push(command("iolens confirm last", why));
+    }
+    said.push(command("iolens explain last", "why"));
+    said
 }
 
 pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
