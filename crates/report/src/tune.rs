@@ -147,7 +147,7 @@ pub fn baseline(task: Task) -> Configuration {
 }
 
 /// A size as the command line takes it: `128KiB`.
-pub(crate) fn size_argument(bytes: u64) -> String {
+fn size_argument(bytes: u64) -> String {
     match bytes {
         _ if bytes.is_multiple_of(Bytes::MIB) => format!("{}MiB", bytes / Bytes::MIB),
         _ if bytes.is_multiple_of(Bytes::KIB) => format!("{}KiB", bytes / Bytes::KIB),

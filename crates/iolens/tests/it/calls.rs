@@ -178,7 +178,7 @@ fn what_is_of_another_study_is_refused() {
                 "run syscall --network veth",
                 "run syscall has no --network; it belongs to run net and server",
             ),
-            ("run server --sizes 64", "run server has no --sizes; it belongs to run net, syscall"),
+            ("run server --sizes 64", "run server has no --sizes; it belongs to run net, file"),
             ("run syscall --sizes 128MiB", "64 MiB"),
             (
                 "run syscall --sizes 4KiB --calls stat,lseek",

@@ -88,7 +88,7 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
     refused("--allow-evict", "needs --file");
     refused(
         "--sequential-time 1s",
-        "run copy has no --sequential-time; it belongs to run net, syscall and file",
+        "run copy has no --sequential-time; it belongs to run net, file and syscall",
     );
     refused("--block-size 1GiB", "the largest is 64 MiB");
     refused("--engines sendfil", "did you mean `sendfile`?");
@@ -105,7 +105,7 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
     program(
         "write",
         &["a=x {src} {dst}"],
-        "run write has no --external; it belongs to run net, syscall, file, copy and server",
+        "run write has no --external; it belongs to run net, file, copy, syscall and server",
     );
     place.fails(&format!("{RUN} --dir PLACE/nowhere"), 4, "nowhere");
 }

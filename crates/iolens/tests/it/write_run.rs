@@ -80,7 +80,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_made() {
     let refused = |rest: &str, code: i32, expect: &str| {
         place.fails(&format!("run write --progress none {rest}"), code, expect);
     };
-    refused("--file x", 2, "run write has no --file; it belongs to run syscall, file and copy");
+    refused("--file x", 2, "run write has no --file; it belongs to run file, copy and syscall");
     refused("--cache warm", 2, "run write has no --cache; it belongs to run file and copy");
     refused("--target old", 2, "there is: existing, new");
     refused("--engines rite", 2, "unknown engine that writes `rite`, did you mean `write`?");

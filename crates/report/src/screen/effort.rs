@@ -5,8 +5,8 @@ use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::run::{Run, StoppedBy};
-use iolens_model::shell;
 use iolens_model::units::{Nanos, three_digits};
+use iolens_model::{secret, shell};
 use iolens_stats::analysis::Analysis;
 
 use crate::groups::distinct;
@@ -162,21 +162,48 @@ pub(crate) fn command(words: &str, why: &str) -> Text {
     Text::code(words).and(format!(" ({why})"))
 }
 
-/// The command that measures longer; of calls with the sizes and the file that they were made on.
+/// The command that measures longer: what was typed, without `--quick`. The screen names the
+/// database by itself; what has lost a secret is no command.
 fn again(run: &Run) -> String {
-    let plan = &run.header.plan;
-    let mut words = vec![format!("iolens run {}", plan.study())];
-    if let Some(axes) = plan.syscall() {
-        let sizes: Vec<String> =
-            plan.sizes.iter().map(|size| crate::tune::size_argument(size.0)).collect();
-        words.extend((!sizes.is_empty()).then(|| format!("--sizes {}", sizes.join(","))));
-        let file = axes.file.as_ref();
-        words.extend(file.map(|file| format!("--file {}", shell::quoted(file))));
+    let typed = &run.header.command;
+    if !typed.iter().any(|word| word == "--quick") || secret::is_redacted(typed) {
+        return format!("iolens run {}", run.header.plan.study());
     }
-    words.join(" ")
+    let mut words = vec!["iolens"];
+    let mut rest = typed.iter().skip(1).map(String::as_str);
+    while let Some(word) = rest.next() {
+        match word {
+            "--quick" => {}
+            "--db" => drop(rest.next()),
+            word if word.starts_with("--db=") => {}
+            word => words.push(word),
+        }
+    }
+    shell::join(words)
 }
 
 /// Whether any network of the plan is one.
 pub(crate) fn is_on(run: &Run, topology: Topology) -> bool {
     run.header.plan.topologies().contains(&topology)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_quick_look_is_gone_on_with_by_what_was_typed() {
+        let (mut run, _) = fixture::quick();
+        let mut check = |typed: &str, expect: &str| {
+            run.header.command = typed.split(' ').map(|word| word.replace('_', " ")).collect();
+            assert_eq!(again(&run), expect, "{typed}");
+        };
+        check("iolens run file --quick --file /data/a_b", "iolens run file --file '/data/a b'");
+        check("/usr/bin/iolens run net --quick", "iolens run net");
+        check("iolens run net --sizes 1KiB --quick --wait", "iolens run net --sizes 1KiB --wait");
+        check("iolens run net --db a.db --quick --db=b.db --ip ipv6", "iolens run net --ip ipv6");
+        check("iolens run quick", "iolens run net");
+        check("iolens run net --quick --external a=curl --password ***", "iolens run net");
+    }
 }

@@ -131,22 +131,6 @@ fn blocks_of_several_sizes_stand_side_by_side() {
 }
 
 #[test]
-fn the_longer_run_has_the_sizes_and_the_file_of_the_quick_one() {
-    let (mut run, analysis) = sized();
-    run.header.plan.quick = true;
-    let axes = SyscallAxes {
-        in_a_row: vec![None],
-        file: Some("/data/a b".to_owned()),
-        external: Vec::new(),
-    };
-    run.header.plan.axes = Axes::Syscall(axes);
-    let after = screen::After { page: None, full_run: None };
-    let shown = screen::screen(&run, &analysis, Some(after));
-    let next = shown.answers.last().expect("what to do next").said[0].words();
-    assert_eq!(next, "iolens run syscall --sizes 1,4KiB,64KiB --file '/data/a b' (verdicts)");
-}
-
-#[test]
 fn cells_of_calls_in_a_row_are_of_one_thread() {
     let (_, analysis) = run();
     let cells: Vec<String> = analysis.cells.iter().map(|cell| cell.cell.to_string()).collect();
