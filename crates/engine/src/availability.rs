@@ -4,12 +4,12 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+use iolens_harness::kernel::with_version;
 use iolens_model::axes::Iovec;
-use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
-use iolens_sys::{process, ring, socket};
+use iolens_sys::{ring, socket};
 
 use crate::entry::{Ends, Entry, Link, Setup, Shape};
 use crate::op::Budget;
@@ -40,18 +40,6 @@ pub fn open_here(entry: &Entry) -> Result<(), String> {
     };
     let setup = Setup { link, shape: SHAPE, tuning: Tuning::DEFAULT, stall_limit: STALL_LIMIT };
     (entry.open)(setup).map(drop).map_err(|error| with_version(error.to_string(), entry.since))
-}
-
-/// Why something does not work here, with the kernel that it needs where this
-/// one is older.
-pub(crate) fn with_version(why: String, since: Option<KernelVersion>) -> String {
-    let [_, release, ..] = process::uname();
-    match (since, KernelVersion::of_release(&release)) {
-        (Some(since), Some(here)) if here < since => {
-            format!("{why}; it needs Linux {since}, and this is {here}")
-        }
-        _ => why,
-    }
 }
 
 fn attempt(entry: &Entry) -> Result<(), String> {
@@ -103,6 +91,8 @@ fn expect_message(fd: BorrowedFd<'_>, is_pipe: bool) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::kernel::KernelVersion;
+
     use super::*;
     use crate::entry::SetupError;
     use crate::registry::{REGISTRY, find};

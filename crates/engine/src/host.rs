@@ -13,7 +13,8 @@ use iolens_sys::{affinity, cpuid, process, tcp};
 
 use crate::counters::{self, CorePmu, Counters, Wanted};
 use crate::reclaim::{KDAMONDS, Reclaim};
-use crate::{cgroup, surroundings};
+use crate::surroundings;
+use iolens_harness::cgroup;
 
 /// Reads the machine below `root`; processors and limits are this process's.
 #[must_use]

@@ -15,8 +15,8 @@ use rand::seq::SliceRandom;
 
 use crate::files::copy::copiers;
 use crate::files::{read, write};
-use crate::server::models::{self, Makes};
 use crate::{calls, registry};
+use iolens_server::models::{self, Makes};
 
 /// Most compared arms that share a trial with the baseline and its double.
 const ARMS_PER_TRIAL: usize = 6;

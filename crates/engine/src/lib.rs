@@ -10,7 +10,6 @@ pub mod availability;
 pub mod by_hand;
 pub mod calibrate;
 pub mod calls;
-mod cgroup;
 mod counters;
 pub mod doctor;
 mod entry;
@@ -22,7 +21,6 @@ pub mod host;
 mod inflight;
 pub mod journal;
 pub mod layout;
-pub mod load;
 pub mod lock;
 pub mod locked_memory;
 mod one_call;
@@ -34,8 +32,8 @@ pub mod receivers;
 mod reclaim;
 pub mod registry;
 #[cfg(test)]
+#[path = "../../../tests/support/scripted.rs"]
 mod scripted;
-pub mod server;
 mod several;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
@@ -55,7 +53,6 @@ mod symbols;
 pub mod sysctl;
 mod take;
 mod tally;
-mod times;
 mod tracefs;
 mod transmit;
 pub mod transports;

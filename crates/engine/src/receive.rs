@@ -12,9 +12,9 @@ use iolens_sys::errno::Errno;
 
 use crate::op::{Budget, Tally};
 pub(crate) use crate::take::{Take, Taken};
-use crate::times::Times;
 use crate::worker::lead;
 use crate::worker::requests::{self, Exchanged};
+use iolens_harness::times::Times;
 
 /// What a receiver is made from: it serves one thread, whose arms have a
 /// connection each and take turns.

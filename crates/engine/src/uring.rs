@@ -15,12 +15,12 @@
 //! the slice. `IORING_CQE_F_MORE` alone decides whether one follows.
 
 mod batch;
-pub(crate) mod refusal;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
+use iolens_harness::ring_refusal;
 use iolens_model::axes::Iovec;
 use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
@@ -65,9 +65,9 @@ pub(crate) fn open<'a, O: Operation>(
         stall_limit: setup.stall_limit,
     };
     let mut ring = SendRing::open(setup.link.socket(), stream.ring.clone(), wishes)
-        .map_err(refusal::setup_error)?;
+        .map_err(ring_refusal::setup_error)?;
     if opcode == Opcode::SendZcFixed {
-        patiently(|| ring.register()).map_err(refusal::setup_error)?;
+        patiently(|| ring.register()).map_err(ring_refusal::setup_error)?;
     }
     let uring = Uring::new(ring, stream, ids, setup.stall_limit);
     Ok(match together.depth {

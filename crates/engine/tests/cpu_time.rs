@@ -22,7 +22,6 @@ use iolens_engine::files::{copy, read, write};
 use iolens_engine::perf_control::PerfControl;
 use iolens_engine::receivers::RECEIVERS;
 use iolens_engine::registry::REGISTRY;
-use iolens_engine::server::models::MODELS;
 use iolens_engine::trial::{Launch, run};
 use iolens_engine::{clock, worker};
 use iolens_model::arm::{Arm, Role};
@@ -35,6 +34,7 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::server::{LoadLevel, ServerSetting, TrialServers};
 use iolens_model::trial::{Slice, SliceKind, Trial, TrialCopies, TrialFile, TrialRegions, Work};
 use iolens_model::units::{Bytes, Nanos};
+use iolens_server::models::MODELS;
 use iolens_sys::io_uring::{ReadRing, ReadWishes};
 use iolens_sys::{fifo, usage};
 

@@ -9,7 +9,6 @@ use std::str::FromStr;
 
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
-use iolens_engine::server::Close;
 use iolens_model::ab::AbQuantity;
 use iolens_model::axes::{
     Counting, Direction, Iovec, IpVersion, Mode, Study, Topology, WorkingSet,
@@ -22,6 +21,7 @@ use iolens_model::plan::Passes;
 use iolens_model::tune::CacheWish;
 use iolens_model::tuning::RING_SENDS_MAX;
 use iolens_model::units::{Bytes, Nanos};
+use iolens_server::Close;
 
 use crate::args::ProgressKind;
 

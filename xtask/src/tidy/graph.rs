@@ -9,24 +9,23 @@ const EDGES: &[(&str, &str)] = &[
     (
         "iolens",
         "iolens-ab iolens-audit iolens-document iolens-engine iolens-model iolens-programs \
-         iolens-report iolens-stats iolens-store",
+         iolens-report iolens-server iolens-stats iolens-store",
     ),
-    (
-        "iolens-ab",
-        "iolens-document iolens-engine iolens-model iolens-programs iolens-stats iolens-sys",
-    ),
+    ("iolens-ab", "iolens-engine iolens-model iolens-programs iolens-stats iolens-sys"),
     ("iolens-accept", ""),
     ("iolens-audit", "iolens-model iolens-stats"),
-    ("iolens-engine", "iolens-model iolens-programs iolens-sys"),
+    ("iolens-engine", "iolens-harness iolens-model iolens-programs iolens-server iolens-sys"),
     (
         "iolens-fuzz",
-        "iolens iolens-audit iolens-engine iolens-model iolens-programs iolens-report iolens-stats \
-         iolens-store iolens-sys",
+        "iolens iolens-audit iolens-engine iolens-model iolens-programs iolens-report iolens-server \
+         iolens-stats iolens-store iolens-sys",
     ),
+    ("iolens-harness", "iolens-model iolens-sys"),
     ("iolens-model", ""),
     ("iolens-document", "iolens-model"),
     ("iolens-programs", "iolens-model iolens-sys"),
     ("iolens-report", "iolens-document iolens-model iolens-stats"),
+    ("iolens-server", "iolens-harness iolens-model iolens-sys"),
     ("iolens-stats", "iolens-model"),
     ("iolens-store", "iolens-model"),
     ("iolens-sys", ""),

@@ -16,7 +16,6 @@ pub mod recv;
 pub mod send;
 #[cfg(test)]
 mod tests;
-pub(crate) mod watch;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,6 +23,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use iolens_harness::watch::{Insistence, watched};
 use iolens_model::data_path::End;
 use iolens_model::outcome::Status;
 use iolens_model::plan::SocketOptions;
@@ -163,7 +163,7 @@ const ANOTHER: &str = "not begun, because another connection cannot be served";
 fn serve_all(
     connections: &[Connection],
     interrupts: &mut Interrupts,
-    stop: &(dyn Fn(watch::Insistence) + Sync),
+    stop: &(dyn Fn(Insistence) + Sync),
     serve: impl Fn(usize, &Connection, &Start) -> (Served, Option<usage::ProcessCpu>) + Sync,
 ) -> Done {
     let start = Start { barrier: Barrier::new(connections.len()), failed: AtomicBool::new(false) };
@@ -182,7 +182,7 @@ fn serve_all(
             all
         })
     };
-    let (all, interrupted) = watch::watched(interrupts, stop, work);
+    let (all, interrupted) = watched(interrupts, stop, work);
     let after = usage::process_cpu().ok();
     let before = all.iter().find_map(|(_, before)| *before);
     let cpu = before.zip(after).map(|(before, after)| Cpu {

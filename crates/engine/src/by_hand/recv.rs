@@ -17,7 +17,6 @@ use iolens_sys::tcp::{self, SetupError};
 use iolens_sys::usage::ProcessCpu;
 use iolens_sys::{clock, poll};
 
-use super::watch::Insistence;
 use super::{
     Conditions, Connection, Name, Served, Start, amount, not_started, of_the_peer, serve_all,
     socket_facts, span_from,
@@ -25,6 +24,7 @@ use super::{
 use crate::op::Span;
 use crate::receive::{Received, Receiver, Setup};
 use crate::receivers::Entry;
+use iolens_harness::watch::Insistence;
 
 /// How it is received.
 #[derive(Debug, Clone)]

@@ -29,7 +29,6 @@ use iolens_sys::tcp::{self, SetupError};
 use iolens_sys::usage::ProcessCpu;
 use iolens_sys::{clock, poll, socket, zerocopy};
 
-use super::watch::Insistence;
 use super::{
     Conditions, Connection, Name, Served, Start, amount, not_started, of_the_peer, serve_all,
     socket_facts, span_from,
@@ -39,6 +38,7 @@ use crate::entry::{Entry, Link, Setup, Shape};
 use crate::layout;
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span, Tally};
+use iolens_harness::watch::Insistence;
 
 /// A receiver whose kernel has everything may take this long to close.
 const RECEIPT_NS: u64 = 1_000_000_000;

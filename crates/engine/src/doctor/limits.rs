@@ -6,7 +6,7 @@ use iolens_sys::errno::Errno;
 
 use super::Patient;
 use crate::sysctl::{self, Leftover};
-use crate::uring::refusal;
+use iolens_harness::ring_refusal;
 
 /// Name of the finding that says how many descriptors there can be.
 pub(super) const DESCRIPTORS: &str = "descriptors";
@@ -56,10 +56,10 @@ fn io_uring(patient: &Patient<'_>) -> Finding {
         return ok(IO_URING, "rings can be created", CALL);
     };
     let effect = "no io_uring methods, engines or servers";
-    if let Some(level) = refusal::denied_by_sysctl(errno, patient.root) {
+    if let Some(level) = ring_refusal::denied_by_sysctl(errno, patient.root) {
         let found = format!("refused: kernel.io_uring_disabled is {level}");
-        let source = format!("/{}", refusal::SYSCTL);
-        return ok(IO_URING, found, &source).lacks(effect, refusal::SYSCTL_REMEDY);
+        let source = format!("/{}", ring_refusal::SYSCTL);
+        return ok(IO_URING, found, &source).lacks(effect, ring_refusal::SYSCTL_REMEDY);
     }
     let without = match errno {
         Errno::EPERM => "none: a seccomp filter or a security module forbids it",

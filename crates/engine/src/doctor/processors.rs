@@ -4,7 +4,7 @@ use iolens_model::doctor::{Area, Finding};
 use iolens_model::parse;
 
 use super::Patient;
-use crate::cgroup;
+use iolens_harness::cgroup;
 
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
     let mut findings = vec![cpus(patient), quota(patient), smt(patient), isolated(patient)];

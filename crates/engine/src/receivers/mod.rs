@@ -13,8 +13,8 @@ use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::tcp::SetupError;
 
-use crate::availability;
 use crate::receive::{Receiver, Setup};
+use iolens_harness::kernel::with_version;
 
 #[cfg(test)]
 pub(crate) use self::called::Recv;
@@ -91,7 +91,7 @@ impl Entry {
     /// Errors: why it does not work here, and the kernel that it needs where
     /// this one is older.
     pub fn try_here(&self) -> Result<(), String> {
-        (self.available)().map_err(|why| availability::with_version(why, self.since))
+        (self.available)().map_err(|why| with_version(why, self.since))
     }
 
     /// What a run keeps of the entry.

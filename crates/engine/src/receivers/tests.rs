@@ -18,7 +18,7 @@ use crate::entry::{Link, Shape};
 use crate::op::{Budget, Sender};
 use crate::receive::{Quota, Receiver, Setup, Take, Taken};
 use crate::registry;
-use crate::times::Times;
+use iolens_harness::times::Times;
 
 const MESSAGES: usize = 7;
 const RING_MESSAGES: usize = 3;
@@ -197,7 +197,7 @@ fn requests_are_answered_one_at_a_time() {
                     sender.answer(tx.as_fd()).unwrap();
                 });
             });
-            let (mut receiver, mut times) = (receiver(entry, &rx), Times::new());
+            let (mut receiver, mut times) = (receiver(entry, &rx), Times::default());
             let mut done = None;
             let budget = Budget::messages(MESSAGES as u64, 1);
             let allocated = allocation_counter::measure(|| {

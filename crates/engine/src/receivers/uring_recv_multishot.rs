@@ -34,8 +34,8 @@ use iolens_sys::tcp::SetupError;
 use super::{Entry, receiver};
 use crate::primitives::COPY_OUT;
 use crate::receive::{Receiver, Setup, Take, Taken};
-use crate::uring::refusal;
 use crate::worker::link::connected_pair;
+use iolens_harness::ring_refusal;
 
 /// Buffers that the receive size is divided into. Few enough that a completion
 /// is worth its while, and so many that the kernel goes on while the first are
@@ -83,7 +83,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Receiver + '_>, SetupError> {
 impl<'a> UringRecvMultishot<'a> {
     fn new(setup: &Setup<'a>, buffers: Buffers) -> Result<UringRecvMultishot<'a>, SetupError> {
         let rings = ReceiveRings::open(&setup.links, buffers, setup.stall_limit)
-            .map_err(refusal::setup_error)?;
+            .map_err(ring_refusal::setup_error)?;
         Ok(UringRecvMultishot { rings, due: vec![None; setup.links.len()], turn: 0, enobufs: 0 })
     }
 

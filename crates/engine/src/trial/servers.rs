@@ -20,12 +20,12 @@ use iolens_sys::signal::Interrupts;
 use super::cpus::{self, Ticks};
 use super::trouble::Trouble;
 use super::workers::Workers;
-use crate::load::{network_between, network_counts};
-use crate::server::models;
 use crate::spawn::Launch;
 use crate::worker::protocol::{
     ClientSlice, ClientTask, FromWorker, ServerSlice, ServerTask, Side, StageStep, ToWorker, Turn,
 };
+use iolens_server::load::{network_between, network_counts};
+use iolens_server::models;
 
 /// What came of a trial of servers.
 pub(crate) struct Outcome {

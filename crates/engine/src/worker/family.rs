@@ -21,9 +21,9 @@ use iolens_sys::usage::{self, ProcessUsage};
 use iolens_sys::{clock, process};
 
 use super::bracket::{Shared, with_cpus};
-use crate::cgroup;
 use crate::counters::{self, Counters, Snapshot, Wanted};
-use crate::load::{network_between, network_counts};
+use iolens_harness::cgroup;
+use iolens_server::load::{network_between, network_counts};
 
 /// Why what is known only of tasks that live as long as a slice is not known.
 const CAME_AND_WENT: &str = "threads or processes began or ended in a slice, and nobody keeps an \

@@ -10,7 +10,7 @@ use iolens_sys::errno::Errno;
 use super::link;
 use crate::op::{Budget, NO_MORE, REQUEST, Span, Tally};
 use crate::take::{Take, Taken};
-use crate::times::Times;
+use iolens_harness::times::Times;
 
 /// What one thread did in a slice.
 pub(crate) struct Exchanged {
@@ -102,7 +102,7 @@ mod tests {
             }
             answered
         });
-        let mut times = Times::new();
+        let mut times = Times::default();
         let budget = Budget::messages(50, 1);
         let mut recv = Recv::one(near.as_fd(), 4096);
         let done = exchange(&mut recv, near.as_fd(), &budget, 1000, Some(&mut times)).unwrap();
@@ -129,7 +129,7 @@ mod tests {
                 socket::send(far.as_fd(), &[7; 10]).unwrap();
             }
         });
-        let mut times = Times::new();
+        let mut times = Times::default();
         let budget = Budget::messages(40, 1);
         let mut recv = Recv::one(near.as_fd(), 64);
         exchange(&mut recv, near.as_fd(), &budget, 10, Some(&mut times)).unwrap();

@@ -30,7 +30,7 @@ use crate::op::{Budget, Span};
 use crate::receive::{Quota, Received, Receiver, Setup};
 use crate::receivers;
 use crate::registry;
-use crate::times::Times;
+use iolens_harness::times::Times;
 
 /// How far a slice is, over all threads.
 struct Progress {
@@ -114,7 +114,7 @@ fn thread_slices(
     let mut follower = Follower::of(trial, crew.links, thread, bracket.pmu().is_none());
     let mut receiver = open_receiver(crew, thread)?;
     let mut times: Vec<Times> = match trial.cell.is_rr() {
-        true => trial.arms.iter().map(|_| Times::new()).collect(),
+        true => trial.arms.iter().map(|_| Times::default()).collect(),
         false => Vec::new(),
     };
     let mut sampler = StackSampler::open(trial);

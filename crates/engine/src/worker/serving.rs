@@ -27,13 +27,13 @@ use super::program::{Program, Serves};
 use super::protocol::{
     BUILD, ClientSlice, ClientTask, Failure, FromWorker, ServerSlice, ServerTask, Side, Turn,
 };
-use crate::load::{
+use crate::stage::Place;
+use iolens_server::limits::Limits;
+use iolens_server::load::{
     ClientLimits, Count, Expected, Form, Offered, Portion, ROOM, Session, Settings, Stop,
 };
-use crate::server::limits::Limits;
-use crate::server::services::Spec;
-use crate::server::{Close, Offer, Running, Server, models};
-use crate::stage::Place;
+use iolens_server::services::Spec;
+use iolens_server::{Close, Running, ServeOptions, Server, models};
 
 /// A request that has no reply after this is a timeout: ten thousand that wait for one
 /// thread, a millisecond each, are none.
@@ -150,7 +150,7 @@ fn be_server(
     if let Some(external) = servers.programs.iter().find(|external| external.name == *id) {
         return be_program(task, external, place, family, (turns, say));
     }
-    let server = Server::open(offer(trial, task.arm, setting, servers, place)?);
+    let server = Server::open(options(trial, task.arm, setting, servers, place)?);
     let running = server.and_then(Server::start).map_err(Failure::cause)?;
     let address = running.address();
     say(&FromWorker::Serving { address }).map_err(|_| gone())?;
@@ -293,16 +293,16 @@ fn take_turns(
 }
 
 /// What an arm serves.
-fn offer(
+fn options(
     trial: &Trial,
     arm: usize,
     setting: &ServerSetting,
     servers: &TrialServers,
     place: Place,
-) -> Result<Offer, Failure> {
+) -> Result<ServeOptions, Failure> {
     let id = &trial.arms[arm].primitive;
     let unknown = || Failure::cause(format!("this build has no model `{id}`"));
-    Ok(Offer {
+    Ok(ServeOptions {
         model: models::find(id).ok_or_else(unknown)?,
         service: Spec::parse(&setting.service).map_err(Failure::cause)?,
         address: SocketAddr::from((place.address(), 0)),

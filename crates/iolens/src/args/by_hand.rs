@@ -1,11 +1,11 @@
 //! Ends by hand: `iolens net send`, `net recv`, `serve` and `load`.
 
 use clap::Subcommand;
-use iolens_engine::server::Close;
-use iolens_engine::server::services::Spec;
 use iolens_model::axes::{Iovec, WorkingSet};
 use iolens_model::load::Arrivals;
 use iolens_model::units::{Bytes, Nanos};
+use iolens_server::Close;
+use iolens_server::services::Spec;
 
 use crate::address::Address;
 use crate::args::MACHINE;

@@ -7,10 +7,7 @@ use std::process::ExitCode;
 use iolens_engine::by_hand::Conditions;
 use iolens_engine::by_hand::recv::{Connected, Wish};
 use iolens_engine::by_hand::send::{Listening, Offer};
-use iolens_engine::load::{self, Answer, Count, Expected, Form, Settings, Watch};
 use iolens_engine::registry::Ends;
-use iolens_engine::server::models::MODELS;
-use iolens_engine::server::{self, News, Running, Server};
 use iolens_engine::{Interrupts, clock, host};
 use iolens_model::load::{Arrivals, Length, Pace};
 use iolens_model::outcome::Status;
@@ -22,6 +19,9 @@ use iolens_model::trial::Work;
 use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_report::{served, transfer};
+use iolens_server::load::{self, Answer, Count, Expected, Form, Settings, Watch};
+use iolens_server::models::MODELS;
+use iolens_server::{News, Running, ServeOptions, Server};
 use serde_json::json;
 
 use crate::args::{self, BothEnds, NetEnd};
@@ -201,7 +201,7 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
     let interrupts =
         Interrupts::catch_in_scripts_too().map_err(|e| unusable!("cannot catch signals: {e}"))?;
     let server = first_that_works(&addresses, |&address| {
-        Server::open(server::Offer {
+        Server::open(ServeOptions {
             model,
             service: args.service.clone(),
             address,

@@ -13,7 +13,6 @@ use iolens_engine::files::test_file::TestFile;
 use iolens_engine::files::{copy, read, write};
 use iolens_engine::receivers::RECEIVERS;
 use iolens_engine::registry::{self, Entry};
-use iolens_engine::server::models::MODELS;
 use iolens_engine::stage;
 use iolens_engine::transports::{self, Listing};
 use iolens_model::axes::Topology;
@@ -21,6 +20,7 @@ use iolens_model::data_path::CallsPerMessage;
 use iolens_model::family::Family;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::metrics::METRICS;
+use iolens_server::models::MODELS;
 use serde_json::{Value, json};
 
 use crate::args::{self, Listed};

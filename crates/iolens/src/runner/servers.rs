@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 
 use iolens_engine::host::Root;
 use iolens_engine::layout::Placement;
-use iolens_engine::server::limits::Limits;
-use iolens_engine::server::models::{self, Makes};
 use iolens_model::arm::Arm;
 use iolens_model::cell::Cell;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::server::{LoadLevel, ServerAxes, ServerSetting, TrialServers};
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::Nanos;
+use iolens_server::limits::Limits;
+use iolens_server::models::{self, Makes};
 
 /// The time of a request and its reply before anything was measured, ns: each wakes
 /// somebody, `top2` looks at every process, and `burn` says how long it takes.

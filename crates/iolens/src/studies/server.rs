@@ -1,13 +1,13 @@
 //! The study `server`.
 
 use iolens_engine::layout::arm_groups;
-use iolens_engine::server::limits::Limits;
-use iolens_engine::server::models::{self, MODELS};
 use iolens_model::axes::{Study, Topology};
 use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::server::{ServerAxes, ServerSetting};
 use iolens_model::units::Nanos;
+use iolens_server::limits::Limits;
+use iolens_server::models::{self, MODELS};
 
 use super::wished::{AsWished, at, axes_and_wishes, topologies};
 use super::{ArmChoice, Draft, Programs, StudySpec};

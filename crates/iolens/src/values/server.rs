@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use iolens_engine::server::services::Spec;
 use iolens_model::ab::AbParameter;
 use iolens_model::copy::External;
 use iolens_model::units::Bytes;
 use iolens_model::{parse, shell};
+use iolens_server::services::Spec;
 
 use super::{List, Parsed, at_most, distinct, each, no_larger};
 

@@ -23,7 +23,8 @@ use crate::files::residency::{REMAINDER_MAX, Residency};
 use crate::files::subject::Subject;
 use crate::files::ways::Entry;
 use crate::files::ways::ring::locked_bytes_max;
-use crate::{cgroup, host, surroundings};
+use crate::{host, surroundings};
+use iolens_harness::cgroup;
 
 /// What is asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -25,7 +25,7 @@ use iolens_sys::file::create::{self, How};
 use iolens_sys::pages::{PageKind, Pages};
 
 use super::moved::Broken;
-use crate::availability;
+use iolens_harness::kernel::with_version;
 
 /// The way of bytes that a call reads through the page cache.
 pub(crate) const COPIED_OUT: &str =
@@ -106,7 +106,7 @@ impl<O> Entry<O> {
 
     /// Why it does not work, with the kernel that it needs where this one is older.
     pub(crate) fn refused(&self, why: String) -> String {
-        availability::with_version(why, self.since)
+        with_version(why, self.since)
     }
 
     /// The same of a call.

@@ -14,7 +14,7 @@ use crate::files::read::consume::Consume;
 use crate::files::read::drive::{Fetch, Reader, Setup, Sink, assemble};
 use crate::files::read::engines::{Open, Reads};
 use crate::uring::patiently;
-use crate::uring::refusal::setup_error;
+use iolens_harness::ring_refusal::setup_error;
 
 /// An engine that reads with several reads under way.
 const fn reads(id: &'static str, summary: &'static str, open: Open) -> Entry<Reads> {

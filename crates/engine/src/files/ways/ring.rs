@@ -19,7 +19,7 @@ use crate::files::write::engines::{Setup as WriterSetup, Writer, Writes};
 use crate::files::write::lane::{self, LaneSetup, Put, Stamp};
 use crate::op::{Budget, Fact, Sender, Span};
 use crate::uring::patiently;
-use crate::uring::refusal::setup_error;
+use iolens_harness::ring_refusal::setup_error;
 
 /// Requests under way at once: enough that a device has several to work on, few
 /// enough that their blocks stay in the processor's caches.

@@ -11,7 +11,9 @@ use super::calls::ring_of;
 use super::{Bare, Loop, may_try_again};
 use crate::entry::{Setup, SetupError};
 use crate::op::Sender;
-use crate::uring::{self, refusal};
+use iolens_harness::ring_refusal;
+
+use crate::uring;
 
 struct Uring<'a, S> {
     ring: PlainRing<'a>,
@@ -49,9 +51,9 @@ pub(super) fn open<'a>(
         stall_limit,
     };
     let ring = PlainRing::open(setup.link.socket(), messages.clone(), wishes);
-    let mut ring = ring.map_err(refusal::setup_error)?;
+    let mut ring = ring.map_err(ring_refusal::setup_error)?;
     if opcode == Opcode::SendZcFixed {
-        register(&mut ring).map_err(refusal::setup_error)?;
+        register(&mut ring).map_err(ring_refusal::setup_error)?;
     }
     let copied = ring.reports_copies().then_some(0);
     let counts = ZerocopyCounts::none(copied);

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use iolens_engine::receivers::RECEIVERS;
 use iolens_engine::registry::{Entry, REGISTRY};
-use iolens_engine::server::models::MODELS;
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::metrics::METRICS;
+use iolens_server::models::MODELS;
 
 use super::{calls_of, in_families};
 use crate::args::Listed;
@@ -203,7 +203,7 @@ const MODELS_HEAD: &str = "\
 The concurrency models of servers that `iolens serve` runs, all with the same protocol
 (`docs/server-protocol.md`), the same buffers and the same code around them: they differ
 in what each thread waits for, and in which call. This file is made from the entries in
-`crates/engine/src/server/models` by `cargo xtask docs`; a test says when it is out of
+`crates/studies/server/src/models` by `cargo xtask docs`; a test says when it is out of
 date. `iolens list models` says which of them work on a machine, and why not.
 
 - **Makes**: what it makes, or keeps, for a connection.
