@@ -13,8 +13,8 @@ pub enum ProgramFault {
     NotStarted(String),
     /// It did not say that it is set up.
     #[error(
-        "did not print `ready` within {} of its start{heard}: does it speak the loop protocol? \
-         Without --loop a whole run is measured",
+        "did not print `ready` within {} of its start{heard}: does it speak the loop protocol, and \
+         flush what it prints? Without --loop a whole run is measured",
         span(*limit_ns)
     )]
     NotReady {

@@ -17,6 +17,9 @@ use crate::errno::Errno;
 /// The signal of who reads a mapped page that its file has lost (`SIGBUS`).
 pub const BUS: i32 = libc::SIGBUS;
 
+/// An address that is not the process's.
+pub const SEGV: i32 = libc::SIGSEGV;
+
 /// Write end of the pipe, for the handler; -1 before there is one. Written
 /// once and never closed, so the handler can always use it.
 static PIPE_WRITE: AtomicI32 = AtomicI32::new(-1);

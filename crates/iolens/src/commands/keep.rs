@@ -70,7 +70,10 @@ fn take(database: &Path, file: &Path, name: &str) -> Result<(), Failure> {
     })?;
     let size = Bytes(bytes.len() as u64);
     output::result(&format!("kept {name}: {}, {size}, SHA-256 {}", facts.path, facts.sha256));
-    output::note(&format!("iolens ab --against {name} {}", told[0]));
+    output::note(&format!(
+        "iolens ab --against {name} COMMAND compares a program with it (--loop, if both speak the \
+         loop protocol)"
+    ));
     Ok(())
 }
 

@@ -10,6 +10,9 @@ use super::screen::{per_operation, place};
 use super::words::Said;
 use crate::number::list;
 
+/// Calls that a sentence names; the page has all of them.
+const CALLS_MAX: usize = 5;
+
 /// Rates that lie closer are the same.
 const SAME: f64 = 5e-5;
 
@@ -74,12 +77,19 @@ pub(super) fn told(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> 
     let pairs: Vec<Pair<'_>> = names.iter().filter_map(|name| Pair::of(base, arm, name)).collect();
     let is_exact = |name: &&&str| pairs.iter().any(|pair| pair.name == **name);
     let varying: Vec<&str> = names.iter().filter(|name| !is_exact(name)).copied().collect();
-    let changed: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.has_other_calls()).collect();
+    let mut changed: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.has_other_calls()).collect();
+    if changed.len() > CALLS_MAX {
+        let by = |pair: &Pair<'_>| (pair.calls[1] - pair.calls[0]).abs();
+        changed.sort_by(|a, b| by(b).total_cmp(&by(a)));
+    }
     let difference: f64 = changed.iter().map(|pair| pair.calls[1] - pair.calls[0]).sum();
-    let changes = changed.iter().map(|Pair { name, calls: [before, after], .. }| {
-        format!("{name} {} → {}", per_operation(*before), per_operation(*after))
-    });
-    let changes = changes.collect::<Vec<_>>().join(", ");
+    let changes =
+        changed.iter().take(CALLS_MAX).map(|Pair { name, calls: [before, after], .. }| {
+            format!("{name} {} → {}", per_operation(*before), per_operation(*after))
+        });
+    let more = changed.len().saturating_sub(CALLS_MAX);
+    let more = (more > 0).then(|| format!("{more} others"));
+    let changes = changes.chain(more).collect::<Vec<_>>().join(", ");
     let n = per_operation(difference.abs());
     let noun = if n == "1" { "system call" } else { "system calls" };
     let more = if difference < 0.0 { "fewer" } else { "more" };

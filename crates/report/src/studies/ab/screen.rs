@@ -6,7 +6,7 @@ use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
 use iolens_model::ab::{AB_HIDDEN_SHARE_MAX, AbMode, AbQuantity, AbSetting};
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
-use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbUnit};
+use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbUnit, AbVerdict};
 
 use super::words::{Said, ends, from_to, quantity, signed};
 use super::{calls, links};
@@ -30,11 +30,11 @@ pub(super) fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>)
         let verdicts = said.verdicts(cell).into_iter().map(|verdict| format!("{of}{verdict}"));
         screen.answers.extend(verdicts.map(|said| Answer::one(Label::Verdict, said)));
     }
-    screen.answers.extend(analysis.cells.iter().take(1).flat_map(|cell| why(&said, cell)));
+    screen.answers.extend(analysis.cells.first().and_then(|cell| why(&said, cell, several)));
     screen.answers.extend(trust(&said, run, analysis));
     screen.answers.extend(cautions(run, analysis));
     if let Some(After { page, .. }) = after {
-        screen.answers.push(next());
+        screen.answers.push(next(analysis));
         screen.answers.extend(page.map(|page| Answer::one(Label::Report, Text::file(page))));
     }
     screen
@@ -172,8 +172,8 @@ impl Unit {
     }
 }
 
-/// What the arms do differently.
-fn why(said: &Said<'_>, cell: &AbCell) -> Option<Answer> {
+/// What the arms do differently, and where, if that is in one setting of several.
+fn why(said: &Said<'_>, cell: &AbCell, several: bool) -> Option<Answer> {
     let base = cell.arms.first()?;
     let others = cell.arms.iter().skip(1).filter(|arm| !arm.calls.is_empty());
     let mut parts: Vec<String> = others.map(|arm| calls::told(said, base, arm)).collect();
@@ -181,6 +181,9 @@ fn why(said: &Said<'_>, cell: &AbCell) -> Option<Answer> {
         let kernel = percent((1.0 - arm.user_share?).mul_add(100.0, 0.0).round() / 100.0);
         Some(format!("{kernel} of the CPU time of {} is in the kernel", arm.name))
     }));
+    if let (true, Some(first)) = (several, parts.first_mut()) {
+        *first = format!("{}: {first}", place(cell));
+    }
     (!parts.is_empty()).then(|| Answer::of(Label::Why, parts))
 }
 
@@ -297,7 +300,8 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     let busy = arms().filter(|arm| arm.idle_share.is_some_and(|share| share > 0.01));
     parts.extend(busy.map(|arm| {
         format!(
-            "{} also works between its turns, while others are timed: {} of its CPU time",
+            "{} also works between its turns, while others are timed: {} of its CPU time, which no \
+             change counts; --slice 5ms leaves less of it out",
             arm.name,
             percent(arm.idle_share.unwrap_or_default())
         )
@@ -331,7 +335,29 @@ fn problems(analysis: &AbAnalysis) -> Vec<Text> {
     arms.map(problem).collect()
 }
 
-fn next() -> Answer {
-    let parts = [Text::code("iolens show last"), Text::code("iolens export last --rows slices")];
-    Answer { label: Label::Next, said: parts.into() }
+fn next(analysis: &AbAnalysis) -> Answer {
+    let mut all = analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
+    let is_build = all.any(|contrast| contrast.verdict == AbVerdict::Build);
+    let links = is_build.then(|| {
+        Text::code("iolens ab --links 'A-*' 'B-*'")
+            .and(" (several links of each: code, or layout?)")
+    });
+    let stored = [Text::code("iolens show last"), Text::code("iolens export last --rows slices")];
+    Answer { label: Label::Next, said: links.into_iter().chain(stored).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::studies::ab::tests::run;
+
+    #[test]
+    fn where_layout_may_be_the_cause_links_are_offered() {
+        let run = run(0.049, Vec::new());
+        let mut analysis = iolens_stats::ab::analyse(&run).expect("it is one of `ab`");
+        assert_eq!(next(&analysis).said.len(), 2);
+        analysis.cells[0].judgement.contrasts[0].verdict = AbVerdict::Build;
+        let said = next(&analysis).said;
+        assert!(said.len() == 3 && said[0].words().starts_with("iolens ab --links"), "{said:?}");
+    }
 }

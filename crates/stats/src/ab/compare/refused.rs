@@ -4,10 +4,15 @@ use std::fmt;
 
 use iolens_model::ab::{AbAxes, AbMode, AbQuantity};
 use iolens_model::plan::Schedule;
+use iolens_model::units::Nanos;
 use iolens_model::{secret, shell};
 
 use super::{AbSide, axes};
 use crate::ab::AbCell;
+
+/// Slices of one arm that differ by more in their operations, and in their time, hold another part
+/// of what comes now and then, such as the collection of garbage.
+const SLICES_APART: f64 = 2.0;
 
 /// What keeps two runs of `ab` from being compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +59,9 @@ impl AbDiffers {
                 "with --links the baseline is several files",
                 "compare the two versions in one run: iolens ab --links",
             ),
-            AbDiffers::Slice => ("their slices differ in length", AGAIN),
+            AbDiffers::Slice => {
+                ("their slices differ in length", "measure both with one length: --slice 5ms")
+            }
             AbDiffers::Settings => (
                 "they have no setting in common",
                 "measure one of them again with a value of --with that the other has",
@@ -125,8 +132,15 @@ pub(super) fn common<'a>(a: &AbSide<'a>, b: &AbSide<'a>) -> Result<Common<'a>, A
     if cells.is_empty() {
         return Err(refused(AbDiffers::Settings, &settings));
     }
-    for [cell, _] in &cells {
+    for pair @ [cell, _] in &cells {
         let setting = &cell.setting;
+        if axes(a).is_some_and(|axes| axes.mode == AbMode::Loop) && are_apart(pair) {
+            let of = |side: &AbSide<'_>| {
+                let own = side.analysis.cells.iter().find(|own| own.setting == *setting);
+                own.map_or_else(nothing, found)
+            };
+            return Err(refused(AbDiffers::Slice, &of));
+        }
         same(AbDiffers::Input, &|side| {
             let input = axes(side).and_then(|axes| axes.input(setting));
             or_none(input.unwrap_or_default().to_owned())
@@ -184,6 +198,27 @@ fn slice(side: &AbSide<'_>) -> String {
         Schedule::Slices { slice, .. } if is_loop => slice.to_string(),
         _ => nothing(),
     }
+}
+
+/// Whether calibration has found slices of another length for the baseline in the second run.
+fn are_apart(pair: &[&AbCell; 2]) -> bool {
+    let [a, b] = pair.map(|cell| cell.arms.first());
+    let (Some(a), Some(b)) = (a, b) else { return false };
+    let apart = |a: f64, b: f64| a.max(b) > SLICES_APART * a.min(b);
+    let times = a.slice_ns().zip(b.slice_ns());
+    times.is_some_and(|(a, b)| apart(a, b)) && apart(a.operations as f64, b.operations as f64)
+}
+
+/// The slices that calibration has found: `123 operations, 795 µs`.
+fn found(cell: &AbCell) -> String {
+    let base = cell.arms.first();
+    let words = base.and_then(|arm| {
+        let ns = arm.slice_ns()?.round();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
+        let time = Nanos(ns as u64);
+        Some(format!("{} operations, {time}", arm.operations))
+    });
+    words.unwrap_or_else(nothing)
 }
 
 fn cells<'a>(a: &AbSide<'a>, b: &AbSide<'a>) -> Vec<[&'a AbCell; 2]> {

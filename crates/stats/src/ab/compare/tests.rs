@@ -12,7 +12,7 @@ use proptest::sample::select;
 
 use super::*;
 use crate::ab::tests::{input, trial};
-use crate::ab::{AbInput, AbLook, AbTrial, AbUnit, judge};
+use crate::ab::{AbArmFigures, AbInput, AbLook, AbTrial, AbUnit, judge};
 use crate::fixture;
 use crate::simulation::Normal;
 
@@ -292,6 +292,46 @@ fn runs_of_other_baselines_are_refused_with_what_differs() {
     let Axes::Ab(axes) = &mut other.run.header.plan.axes else { panic!() };
     axes.programs.push(External { name: "third".to_owned(), argv: vec!["x".to_owned()] });
     assert_eq!(compared(&a, &other).unwrap_err().differs, AbDiffers::Arms);
+}
+
+/// The baseline of a run whose calibration has found slices of so many operations of 6.5 µs.
+fn sliced(id: &str, operations: u64) -> Made {
+    let mut made = made(id, AbMode::Loop, &around(0.0, 0.004, 12));
+    for cell in &mut made.analysis.cells {
+        cell.arms = vec![AbArmFigures {
+            name: "main".to_owned(),
+            trials: 12,
+            failed: 0,
+            failure: None,
+            links: 1,
+            operations,
+            op_time_ns: Some(6500.0),
+            op_cpu_ns: None,
+            user_share: None,
+            op_faults: None,
+            calls: Vec::new(),
+            passed_over: None,
+            stray_lines: 0.0,
+            asking_ns: None,
+            hidden_share: None,
+            idle_share: None,
+        }];
+    }
+    made
+}
+
+#[test]
+fn runs_are_refused_whose_slices_became_unlike() {
+    let a = sliced("a", 123);
+    assert!(compared(&a, &sliced("b", 200)).is_ok());
+    let refused = compared(&a, &sliced("b", 1195)).unwrap_err();
+    assert_eq!(refused.differs, AbDiffers::Slice);
+    let said = refused.to_string();
+    assert!(
+        said.contains("run a: 123 operations, 800 µs\n  run b: 1195 operations, 7.77 ms"),
+        "{said}"
+    );
+    assert!(said.ends_with("measure both with one length: --slice 5ms"), "{said}");
 }
 
 /// Runs of one truth, of which a table has one change: SLOWER and FASTER are seldom, and the
