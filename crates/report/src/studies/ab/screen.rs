@@ -297,16 +297,43 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
         let said = arm.passed_over.as_ref()?;
         Some(format!("{} says {said}, which is passed over: write ns=", arm.name))
     }));
-    let busy = arms().filter(|arm| arm.idle_share.is_some_and(|share| share > 0.01));
-    parts.extend(busy.map(|arm| {
-        format!(
-            "{} also works between its turns, while others are timed: {} of its CPU time, which no \
-             change counts; --slice 5ms leaves less of it out",
-            arm.name,
-            percent(arm.idle_share.unwrap_or_default())
-        )
-    }));
+    parts.extend(analysis.cells.iter().filter_map(between_turns));
     parts.into_iter().map(|part| Answer::one(Label::Caution, part)).collect()
+}
+
+/// The part of its CPU time that a program may spend between its turns without a word.
+const IDLE_SHARE_MAX: f64 = 0.01;
+
+/// Changes that are shown as other ones where they differ by less are the same.
+const SAME_CHANGE: f64 = 0.005;
+
+/// Work between turns, such as the collection of garbage, and what a change is with it.
+fn between_turns(cell: &AbCell) -> Option<String> {
+    let share = |nth: usize| cell.arms[nth].idle_share.unwrap_or(0.0);
+    let busy = (0..cell.arms.len()).filter(|&nth| share(nth) > IDLE_SHARE_MAX);
+    let busy: Vec<String> = busy
+        .map(|nth| format!("{} of that of {}", percent(share(nth)), cell.arms[nth].name))
+        .collect();
+    if busy.is_empty() {
+        return None;
+    }
+    let by_cpu =
+        cell.judgement.contrasts.iter().filter(|contrast| contrast.quantity == AbQuantity::Cpu);
+    let with_all = by_cpu.filter_map(|contrast| {
+        let change = contrast.change?;
+        let all = (1.0 + change) * (1.0 + share(contrast.arm)) / (1.0 + share(0)) - 1.0;
+        let name = &cell.arms[contrast.arm].name;
+        ((all - change).abs() >= SAME_CHANGE).then(|| format!("{} ({name})", signed(all)))
+    });
+    let with_all: Vec<String> = with_all.collect();
+    let counted = match with_all.is_empty() {
+        true => String::new(),
+        false => format!("; with it, CPU time changes by {}", list(&with_all)),
+    };
+    Some(format!(
+        "no change counts the CPU time between turns, while others are timed: {}{counted}",
+        list(&busy)
+    ))
 }
 
 /// Why CPU time is not known, and in how many trials where that is not all.
@@ -350,6 +377,24 @@ fn next(analysis: &AbAnalysis) -> Answer {
 mod tests {
     use super::*;
     use crate::studies::ab::tests::run;
+
+    #[test]
+    fn work_between_turns_is_told_with_the_change_that_counts_it() {
+        let run = run(0.049, Vec::new());
+        let mut analysis = iolens_stats::ab::analyse(&run).expect("it is one of `ab`");
+        let cell = &mut analysis.cells[0];
+        for arm in &mut cell.arms {
+            arm.idle_share = Some(0.004);
+        }
+        assert_eq!(between_turns(cell), None);
+        cell.arms[0].idle_share = Some(0.25);
+        let said = between_turns(cell).expect("the baseline works between its turns");
+        assert_eq!(
+            said,
+            "no change counts the CPU time between turns, while others are timed: 25% of that of \
+             main; with it, CPU time changes by −15.7% (pr)"
+        );
+    }
 
     #[test]
     fn where_layout_may_be_the_cause_links_are_offered() {
