@@ -268,6 +268,10 @@ impl AbProgramFacts {
 /// it is less, or they are long.
 pub const AB_HIDDEN_SHARE_MAX: f64 = 0.15;
 
+/// CPU time of a program between its slices, as a part of that within them: with more, its work is
+/// in the time of others, or in nobody's.
+pub const AB_IDLE_SHARE_MAX: f64 = 0.05;
+
 /// How much of an output is kept to show where two differ.
 pub const AB_OUTPUT_START_BYTES: usize = 64 << 10;
 

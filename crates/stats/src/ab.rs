@@ -142,6 +142,9 @@ pub struct AbInput<'a> {
     pub allowances: &'a [Option<f64>],
     /// By arm: the part of a change that its slices hide, 0 to 1; none of those that are left out.
     pub hidden: &'a [f64],
+    /// By arm: CPU time between its slices, as a part of that within them; none of those that are
+    /// left out.
+    pub idle: &'a [f64],
     /// What is judged.
     pub judged: &'a [AbQuantity],
     /// Smallest difference that matters, as a fraction above 0; nothing is EQUIVALENT within 0.

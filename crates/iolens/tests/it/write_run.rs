@@ -88,7 +88,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_made() {
     refused("--sequential-time 1s", 2, "run write has no --sequential-time");
     refused("--file-size 4KiB --block-sizes 64KiB", 4, "is less than a block of 64 KiB");
     refused(&format!("--dir {}", place.path("none").display()), 4, "none");
-    place.run("list studies").prints("writes to a file of ours");
+    place.run("list studies").prints("Write a file, and what fsync costs");
 }
 
 #[test]

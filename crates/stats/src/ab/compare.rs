@@ -142,6 +142,11 @@ pub enum AbUnusable {
         /// The arm, by its place; it may be the baseline.
         of: usize,
     },
+    /// A program works between its turns.
+    WorksBetween {
+        /// The arm, by its place; it may be the baseline.
+        of: usize,
+    },
     /// Something was not measured.
     Missing {
         /// What.
@@ -362,6 +367,7 @@ pub(super) fn unusable(
     let units = contrast.units;
     match contrast.reason {
         AbReason::CopiesDiffer { of, .. } => Some(AbUnusable::CopiesDiffer { of }),
+        AbReason::WorksBetween { of, .. } => Some(AbUnusable::WorksBetween { of }),
         _ if units < AB_UNITS_MIN => Some(AbUnusable::TooFew { units, least: AB_UNITS_MIN }),
         _ => match contrast.sample.interval(error) {
             Some(interval) if is_finite(interval) => None,

@@ -75,7 +75,8 @@ pub struct AbContrast {
 
 impl AbContrast {
     /// Whether more units cannot be expected to change the verdict: it is FASTER, SLOWER or
-    /// EQUIVALENT, or BUILD with an interval that nowhere reaches beyond the allowance.
+    /// EQUIVALENT, or BUILD with an interval that nowhere reaches beyond the allowance, or a
+    /// program does not keep to its turns.
     #[must_use]
     pub fn is_decided(&self) -> bool {
         match self.verdict {
@@ -83,7 +84,8 @@ impl AbContrast {
             AbVerdict::Build => {
                 matches!(self.reason, AbReason::WithinAllowance { is_whole: true, .. })
             }
-            AbVerdict::Invalid | AbVerdict::Small | AbVerdict::Inconclusive => false,
+            AbVerdict::Invalid => matches!(self.reason, AbReason::WorksBetween { .. }),
+            AbVerdict::Small | AbVerdict::Inconclusive => false,
         }
     }
 
@@ -143,6 +145,15 @@ pub enum AbReason {
         /// Interval of 99.9 % of the copy against the arm.
         interval: Interval,
         /// The bound, as a fraction.
+        bound: f64,
+    },
+    /// This arm works between its turns, in the time of others or in nobody's.
+    WorksBetween {
+        /// The arm, which may be the baseline.
+        of: usize,
+        /// CPU time between its slices, as a part of that within them.
+        share: f64,
+        /// The largest part with which numbers can be used.
         bound: f64,
     },
     /// There are fewer units than a verdict takes.

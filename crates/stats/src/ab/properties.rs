@@ -47,6 +47,7 @@ fn input<'a>(unit: AbUnit, trials: &'a [AbTrial], allowances: &'a [Option<f64>])
         trials,
         allowances,
         hidden: &[],
+        idle: &[],
         judged: AbQuantity::ALL,
         delta: 0.03,
         claims: 2,

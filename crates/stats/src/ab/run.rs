@@ -191,6 +191,7 @@ fn cell(
     let allowance = |arm: usize| layout_allowance(are_different(arm), arms[arm].user_share);
     let allowances: Vec<Option<f64>> = (0..arms.len()).map(allowance).collect();
     let hidden: Vec<f64> = arms.iter().map(|arm| arm.hidden_share.unwrap_or(0.0)).collect();
+    let idle: Vec<f64> = arms.iter().map(|arm| arm.idle_share.unwrap_or(0.0)).collect();
     let unit = AbUnit::of(axes.mode);
     // As many more as there is time left.
     let share = took_ns.filter(|ns| *ns > 0).map(|ns| run.header.plan.budget.0 as f64 / ns as f64);
@@ -201,6 +202,7 @@ fn cell(
         trials: &trials,
         allowances: &allowances,
         hidden: &hidden,
+        idle: &idle,
         judged: &axes.judged,
         delta: run.header.plan.delta,
         claims,

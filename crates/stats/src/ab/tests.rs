@@ -33,6 +33,7 @@ pub(super) fn input(allowances: &[Option<f64>]) -> AbInput<'_> {
         trials: &[],
         allowances,
         hidden: &[],
+        idle: &[],
         judged: &[AbQuantity::Time],
         delta: 0.02,
         claims: 1,
@@ -386,6 +387,23 @@ fn what_is_not_there_is_missing_with_a_reason() {
     assert_eq!(judgement.contrasts.len(), 1);
     assert!(judgement.decided(), "what can be compared is decided");
     assert!(!judge(&super::tests::input(&[]), AbLook::Last).decided());
+}
+
+#[test]
+fn who_works_between_turns_has_no_verdict() {
+    let trials = one_pair(&exact(12, 0.05f64.ln_1p(), 0.004));
+    let judged = |idle: &[f64]| {
+        judge(&AbInput { trials: &trials, idle, ..input(&[None; 2]) }, AbLook::Early)
+    };
+    assert_eq!(judged(&[0.05, 0.05]).contrasts[0].verdict, AbVerdict::Slower);
+    for (at, idle) in [[0.06, 0.0], [0.0, 0.06]].iter().enumerate() {
+        let judgement = judged(idle);
+        let contrast = &judgement.contrasts[0];
+        assert_eq!(contrast.verdict, AbVerdict::Invalid);
+        let reason = &contrast.reason;
+        assert!(matches!(reason, AbReason::WorksBetween { of, .. } if *of == at), "{reason:?}");
+        assert!(judgement.decided(), "more trials change nothing");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! From a sample to a verdict: one rule after another, the first that holds.
 
-use iolens_model::ab::AbQuantity;
+use iolens_model::ab::{AB_IDLE_SHARE_MAX, AbQuantity};
 
 use super::findings::{AbContrast, AbCopies, AbNoise, AbPower, AbReason, AbVerdict};
 use super::links::Linked;
@@ -66,6 +66,11 @@ impl Question<'_> {
         let mut own = copies.iter().filter(|copies| copies.arm == 0 || copies.arm == self.arm);
         if let Some(why) = own.clone().find_map(|copies| differ(copies, delta)) {
             return (AbVerdict::Invalid, why);
+        }
+        let idle = |arm: usize| self.input.idle.get(arm).copied().unwrap_or(0.0);
+        if let Some(of) = [0, self.arm].into_iter().find(|&arm| idle(arm) > AB_IDLE_SHARE_MAX) {
+            let (share, bound) = (idle(of), AB_IDLE_SHARE_MAX);
+            return (AbVerdict::Invalid, AbReason::WorksBetween { of, share, bound });
         }
         if units < AB_UNITS_MIN {
             let why = AbReason::TooFew { units, least: AB_UNITS_MIN };

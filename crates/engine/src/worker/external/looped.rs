@@ -7,6 +7,7 @@
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
+use iolens_model::ab::AB_IDLE_SHARE_MAX;
 use iolens_model::copy::External;
 use iolens_model::file::{FileCounts, PROGRAM_READ_BYTES};
 use iolens_model::trial::Trial;
@@ -25,9 +26,6 @@ use crate::worker::link;
 
 /// Slices after which a program that works between them is told from one that was not done yet.
 const SLICES_BEFORE_JUDGING: u64 = 8;
-
-/// More of its CPU time between slices than this and the others are measured beside its work.
-const IDLE_SHARE_MAX: f64 = 0.05;
 
 /// CPU time between slices that tells nothing, ns.
 const IDLE_NS_MIN: u64 = 1_000_000;
@@ -175,7 +173,7 @@ impl<'a> LoopedProgram<'a> {
         self.idle_ns += idle_ns.unwrap_or_default();
         let share = self.idle_ns as f64 / (self.cpu_ns as f64).max(1.0);
         let is_known = self.slices >= SLICES_BEFORE_JUDGING && cpu_ns.is_some();
-        match is_known && self.idle_ns >= IDLE_NS_MIN && share > IDLE_SHARE_MAX {
+        match is_known && self.idle_ns >= IDLE_NS_MIN && share > AB_IDLE_SHARE_MAX {
             true => Err(self.failed(format!(
                 "works when it was not asked to: {:.0}% of its CPU time lies between its slices",
                 share * 100.0

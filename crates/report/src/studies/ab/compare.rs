@@ -324,6 +324,9 @@ fn unusable(compared: &Compared<'_>, is_b: bool, why: &AbUnusable) -> String {
         AbUnusable::CopiesDiffer { of } => {
             format!("two copies of {} differ in {letter}", compared.name(is_b, *of))
         }
+        AbUnusable::WorksBetween { of } => {
+            format!("{} works between its turns in {letter}", compared.name(is_b, *of))
+        }
         AbUnusable::Missing { why } => match why {
             AbMissingWhy::OfBaseline => format!("{letter} has no number of the baseline"),
             AbMissingWhy::OfArm | AbMissingWhy::OfLinks => {

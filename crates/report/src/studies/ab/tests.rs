@@ -296,6 +296,23 @@ fn programs_get_numbers() {
     assert_eq!(bytes, (&10_752.0.into(), &true.into()));
 }
 
+#[test]
+fn a_program_that_works_between_its_turns_has_no_verdict() {
+    let mut run = run(0.049, Vec::new());
+    for trial in run.trials.iter_mut().filter(|trial| trial.pass > 0) {
+        for (nth, arm) in trial.arms.iter_mut().enumerate() {
+            let own = trial.slices.iter().filter(|slice| slice.arm == nth);
+            let cpu_ns: u64 = own.filter_map(|slice| slice.tx.task_clock_ns).sum();
+            let is_of_pr = arm.arm.primitive == "pr";
+            let ab = arm.ab.as_mut().expect("it is one of `ab`");
+            ab.idle_cpu_ns = Some(if is_of_pr { cpu_ns / 10 } else { 0 });
+        }
+    }
+    let text = shown(&run, 100);
+    assert!(text.contains("pr is INVALID, because pr works between its turns"), "{text}");
+    assert!(text.contains("with it, CPU time changes by +15.4% (pr)"), "{text}");
+}
+
 /// What is said of these calls of `main` and of `pr`, and what the table shows of them.
 fn said_of_calls(main: &[AbCalls], pr: &[AbCalls]) -> (String, Vec<String>) {
     let mut run = run(0.049, Vec::new());

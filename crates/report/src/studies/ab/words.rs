@@ -58,6 +58,9 @@ impl<'a> Said<'a> {
             (AbReason::CopiesDiffer { of, .. }, _) => {
                 format!("INVALID, because two copies of {} differ", self.name(*of))
             }
+            (AbReason::WorksBetween { of, .. }, _) => {
+                format!("INVALID, because {} works between its turns", self.name(*of))
+            }
             (AbReason::Beyond { bound, .. }, verdict) => {
                 format!("{} than {base} by more than {}", verdict.word(), percent(*bound))
             }
@@ -112,6 +115,11 @@ fn evidence(alike: &[&AbContrast]) -> String {
     let changes = changes.collect::<Vec<_>>().join(", ");
     match alike.first().map(|first| &first.reason) {
         Some(AbReason::CopiesDiffer { interval, .. }) => format!("by {}%", bracket(*interval)),
+        Some(AbReason::WorksBetween { share, bound, .. }) => format!(
+            "{} of its CPU time, of which {} may be: a longer --slice leaves less of it out",
+            percent(*share),
+            percent(*bound)
+        ),
         Some(AbReason::TooFew { units, least }) => {
             format!("{changes}; {units} of the {least} repetitions that a verdict takes")
         }

@@ -1,10 +1,11 @@
 //! What of a change is hidden while programs take turns.
 //!
 //! Asking for a slice is the same however much work is in it. And who does more in its turns keeps
-//! more of the caches that all share, and so is faster at it. A program by itself shows neither:
-//! two processes of each take turns with all others, one of which always does twice as much.
+//! more of the caches that all share, and so is faster at it. What works by itself now and then, as
+//! a collector of garbage does, does a part of it between turns. A program by itself shows none of
+//! it: two processes of each take turns with all others, one of which always does twice as much.
 
-use iolens_model::ab::AB_HIDDEN_SHARE_MAX;
+use iolens_model::ab::{AB_HIDDEN_SHARE_MAX, AB_IDLE_SHARE_MAX};
 use iolens_programs::Reading;
 
 use super::probe::{Growth, Probe};
@@ -42,9 +43,11 @@ impl Probes<'_> {
                 a_turn(probes, [slices.operations; 2])?;
             }
             loop {
-                let hidden = hidden_shares(probes, slices.operations)?;
-                let most = hidden.iter().copied().fold(0.0, f64::max);
-                if most <= AB_HIDDEN_SHARE_MAX || slices.slowest_ns() > AB_SLICE_ALL_CPUS_NS / 2 {
+                let Shares { hidden, between } = shares(probes, slices.operations)?;
+                let most = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
+                let is_short =
+                    most(&hidden) > AB_HIDDEN_SHARE_MAX || most(&between) > AB_IDLE_SHARE_MAX / 2.0;
+                if !is_short || slices.slowest_ns() > AB_SLICE_ALL_CPUS_NS / 2 {
                     return Ok(hidden.into_iter().map(|share| Some(ppm(share))).collect());
                 }
                 slices.double();
@@ -60,19 +63,55 @@ fn a_turn(probes: &mut [Probe<'_>], operations: [u64; 2]) -> Result<Vec<Reading>
     each.map(|(probe, operations)| probe.slice(operations)).collect()
 }
 
-/// What twice the operations of each program take less than twice as long, as a part of what they
-/// should take more.
-fn hidden_shares(probes: &mut [Probe<'_>], operations: u64) -> Result<Vec<f64>, AbError> {
-    let twice = operations.saturating_mul(2);
-    let second_does_twice = ratios(probes, [operations, twice])?;
-    let first_does_twice = ratios(probes, [twice, operations])?;
-    // How fast a process is by where its memory lies cancels.
-    let both = second_does_twice.iter().zip(&first_does_twice);
-    Ok(both.map(|(second, first)| (2.0 - (second / first).sqrt()).clamp(0.0, 1.0)).collect())
+/// Parts that slices of each program leave out.
+struct Shares {
+    /// What twice the operations take less than twice as long, as a part of what they should take
+    /// more.
+    hidden: Vec<f64>,
+    /// CPU time between its slices, as a part of that within them.
+    between: Vec<f64>,
 }
 
-/// How many times as long the second process of each program takes.
-fn ratios(probes: &mut [Probe<'_>], operations: [u64; 2]) -> Result<Vec<f64>, AbError> {
+fn shares(probes: &mut [Probe<'_>], operations: u64) -> Result<Shares, AbError> {
+    let twice = operations.saturating_mul(2);
+    let mut spent = vec![Spent::default(); probes.len() / 2];
+    let second_does_twice = ratios(probes, [operations, twice], &mut spent)?;
+    let first_does_twice = ratios(probes, [twice, operations], &mut spent)?;
+    // How fast a process is by where its memory lies cancels.
+    let both = second_does_twice.iter().zip(&first_does_twice);
+    Ok(Shares {
+        hidden: both
+            .map(|(second, first)| (2.0 - (second / first).sqrt()).clamp(0.0, 1.0))
+            .collect(),
+        between: spent.iter().map(|spent| spent.between()).collect(),
+    })
+}
+
+/// CPU time of the processes of a program, ns.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    within_ns: u64,
+    between_ns: u64,
+}
+
+impl Spent {
+    fn add(&mut self, reading: &Reading) {
+        self.within_ns += reading.cpu_ns.unwrap_or_default();
+        self.between_ns += reading.idle_cpu_ns.unwrap_or_default();
+    }
+
+    /// As a part of that within slices; none where that is not known.
+    fn between(self) -> f64 {
+        if self.within_ns > 0 { self.between_ns as f64 / self.within_ns as f64 } else { 0.0 }
+    }
+}
+
+/// How many times as long the second process of each program takes, and what they spend.
+fn ratios(
+    probes: &mut [Probe<'_>],
+    operations: [u64; 2],
+    spent: &mut [Spent],
+) -> Result<Vec<f64>, AbError> {
     let mut settled_ns = 0;
     while settled_ns < SETTLING_NS {
         settled_ns += took_ns(&a_turn(probes, operations)?);
@@ -82,8 +121,11 @@ fn ratios(probes: &mut [Probe<'_>], operations: [u64; 2]) -> Result<Vec<f64>, Ab
     while rounds < ROUNDS.start || rounds < ROUNDS.end && spent_ns < SPENT_NS {
         let readings = a_turn(probes, operations)?;
         let (pairs, _) = readings.as_chunks::<2>();
-        for (growth, [first, second]) in growths.iter_mut().zip(pairs) {
+        for ((growth, spent), pair @ [first, second]) in
+            growths.iter_mut().zip(&mut *spent).zip(pairs)
+        {
             growth.add(first, second);
+            pair.iter().for_each(|reading| spent.add(reading));
         }
         spent_ns += took_ns(&readings);
         rounds += 1;

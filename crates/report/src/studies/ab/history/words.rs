@@ -310,6 +310,8 @@ fn unfit(why: &AbUnusable) -> String {
     match why {
         AbUnusable::CopiesDiffer { of: 0 } => "two copies of its baseline differ".to_owned(),
         AbUnusable::CopiesDiffer { .. } => "two copies of its program differ".to_owned(),
+        AbUnusable::WorksBetween { of: 0 } => "its baseline works between its turns".to_owned(),
+        AbUnusable::WorksBetween { .. } => "its program works between its turns".to_owned(),
         AbUnusable::Missing { .. } => "it has no number".to_owned(),
         AbUnusable::TooFew { units, least } => {
             format!("{units} of the {least} repetitions that a verdict takes")
