@@ -116,7 +116,7 @@ fn evidence(alike: &[&AbContrast]) -> String {
     match alike.first().map(|first| &first.reason) {
         Some(AbReason::CopiesDiffer { interval, .. }) => format!("by {}%", bracket(*interval)),
         Some(AbReason::WorksBetween { share, bound, .. }) => format!(
-            "{} of its CPU time, of which {} may be: a longer --slice leaves less of it out",
+            "{} of the CPU time in them, where {} is the limit; a longer --slice may help",
             percent(*share),
             percent(*bound)
         ),
