@@ -13,7 +13,7 @@ use std::path::Path;
 
 use iolens_model::axes::Study;
 use iolens_model::plan::{Passes, Plan, Probes, Schedule};
-use iolens_model::units::{Bytes, Nanos};
+use iolens_model::units::Bytes;
 
 use crate::axes::Wishes;
 use crate::built_in;
@@ -22,13 +22,8 @@ use crate::plan_file;
 use crate::studies::{Available, Draft, StudySpec, stated};
 use crate::values::unknown;
 
-/// How long a slice is meant to last; docs/journal has the measurements.
-pub(crate) const SLICE: Nanos = Nanos(2_000_000);
-
-/// Rounds that are thrown away, and rounds that count; docs/journal has the
-/// measurements.
-pub(crate) const DISCARDED_ROUNDS: u32 = 3;
-pub(crate) const ROUNDS: u32 = 10;
+/// Rounds that count; docs/journal has the measurements.
+const ROUNDS: u32 = 10;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -238,7 +233,7 @@ pub(crate) mod tests {
     use iolens_model::axes::Topology;
     use iolens_model::family::Family;
     use iolens_model::plan::Passes;
-    use iolens_model::units::Bytes;
+    use iolens_model::units::{Bytes, Nanos};
 
     use super::*;
     use crate::args::flags_of;

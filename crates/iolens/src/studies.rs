@@ -17,6 +17,11 @@ use iolens_model::units::{Bytes, Nanos};
 use crate::axes::Wishes;
 use crate::failure::Failure;
 
+/// How long a slice is meant to last, and rounds that are thrown away, where a study has no others;
+/// docs/journal has the measurements.
+pub(crate) const SLICE: Nanos = Nanos(2_000_000);
+const DISCARDED_ROUNDS: u32 = 3;
+
 /// Whether a topology can be made here, or why not.
 pub(crate) type Available<'a> = &'a dyn Fn(Topology) -> Result<(), String>;
 

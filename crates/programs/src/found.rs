@@ -43,11 +43,6 @@ pub fn describe_end(status: ExitStatus) -> String {
              failed"
                 .to_owned()
         }
-        // A program that iolens starts is process 1 of a namespace, which gets no signal from
-        // itself: abort(3) ends it with an instruction that nobody may execute.
-        (Some(signal::SEGV), _) => {
-            format!("was killed by signal {} (SIGSEGV; abort(3) ends so here, too)", signal::SEGV)
-        }
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, Some(code)) => format!("exited with status {code}"),
         (None, None) => "ended".to_owned(),

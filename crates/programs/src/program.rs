@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::{Begun, Program};
 use iolens_sys::poll::is_readable;
-use iolens_sys::{clock, file};
+use iolens_sys::{clock, file, signal};
 
 use crate::fault::ProgramFault;
 use crate::files::{Executable, ProgramFile};
@@ -202,6 +202,11 @@ impl Process {
     fn end_in_words(&self, status: i32) -> String {
         let status = ExitStatus::from_raw(status);
         let words = describe_end(status);
+        // Process 1 of a namespace gets no signal from itself: abort(3) ends it with an instruction
+        // that nobody may execute.
+        if status.signal() == Some(signal::SEGV) {
+            return format!("{words} (SIGSEGV, which abort(3) leads to here, too)");
+        }
         // What ld.so(8) exits with where a library is missing, and a shell where a program is.
         match self.is_copy && status.code() == Some(127) {
             true => format!(

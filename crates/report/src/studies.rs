@@ -39,7 +39,7 @@ pub(crate) struct StudyReport {
     /// What its page asks.
     pub(crate) question: &'static str,
     /// What a run answers, in a few words; `None` where that takes more.
-    pub(crate) claim: fn(&Run, &Analysis, &[Ranking]) -> Option<String>,
+    pub(crate) claim: fn(&Analysis, &[Ranking]) -> Option<String>,
     pub(crate) sections: fn(&Run, &Analysis, Form) -> Vec<Section>,
     /// What its page ends with.
     pub(crate) last: fn(&Run, &Analysis) -> Option<Section>,

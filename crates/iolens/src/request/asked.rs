@@ -6,10 +6,11 @@ use iolens_model::plan::Plan;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::asked::Asked;
 
-use super::{Available, Request, SLICE, complete, plan};
+use super::{Available, Request, complete, plan};
 use crate::args::Ask;
 use crate::axes::Wishes;
 use crate::failure::Failure;
+use crate::studies::SLICE;
 
 /// How much smaller and larger the messages beside it are.
 const STEP: u64 = 4;

@@ -9,10 +9,9 @@ use iolens_model::tuning::TuningAxes;
 use iolens_model::units::Bytes;
 
 use super::wished::{self, AsWished, at, axes_and_wishes, check_turns, stated, topologies};
-use super::{ArmChoice, Draft, Programs, StudySpec, tuning};
+use super::{ArmChoice, DISCARDED_ROUNDS, Draft, Programs, SLICE, StudySpec, tuning};
 use crate::axes::Wishes;
 use crate::failure::{Failure, unusable, usage};
-use crate::request::{DISCARDED_ROUNDS, SLICE};
 use crate::values::server::OF_SENDERS;
 use crate::values::unknown;
 

@@ -10,10 +10,9 @@ use iolens_model::plan::{Axes, SyscallAxes};
 use iolens_model::units::Bytes;
 
 use super::wished::{self, AsWished, axes_and_wishes, check_turns};
-use super::{ArmChoice, Draft, Programs, StudySpec};
+use super::{ArmChoice, DISCARDED_ROUNDS, Draft, Programs, SLICE, StudySpec};
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
-use crate::request::{DISCARDED_ROUNDS, SLICE};
 use crate::values::server::OF_CALLERS;
 
 pub(super) static SYSCALL: StudySpec = StudySpec {

@@ -76,7 +76,7 @@ pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
     let mut first = screen::screen(run, analysis, None);
     let rankings = findings::rankings(run, &files::sections::ranked(run, analysis));
     let own = StudyReport::of(plan.study());
-    let claim = (own.claim)(run, analysis, &rankings).filter(|_| first.alarm.is_none());
+    let claim = (own.claim)(analysis, &rankings).filter(|_| first.alarm.is_none());
     let mut figures = figure::all(run, analysis);
     let best = by_settings(&rankings).first().map(|(name, _)| *name);
     first.figure = main_figure(run, analysis, best, &mut figures);
@@ -114,7 +114,7 @@ const CLAIM_MAX: usize = 70;
 
 /// Who wins at which sizes, or in how many settings, in a few words; `None` where that takes more
 /// words, or nobody does.
-pub(crate) fn who_wins(_: &Run, _: &Analysis, rankings: &[Ranking]) -> Option<String> {
+pub(crate) fn who_wins(_: &Analysis, rankings: &[Ranking]) -> Option<String> {
     let is_by_cpu = rankings.iter().any(|ranking| ranking.quantity != Quantity::Time);
     let verb = if is_by_cpu { "needs least CPU per request" } else { "wins" };
     let claims = [by_size(rankings), Some(by_settings(rankings))];

@@ -28,7 +28,7 @@ pub(super) static AB: StudyReport = StudyReport {
     screen: |_, _, _| (),
     next: |_, _| Vec::new(),
     question: "Which program is faster?",
-    claim: |_, _, _| None,
+    claim: |_, _| None,
     sections: |_, _, _| Vec::new(),
     last: |_, _| None,
     setting: OfSetting::Arms(|_, _, _, _| crate::table::Table::new("", Vec::new())),

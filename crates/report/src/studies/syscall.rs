@@ -28,7 +28,7 @@ pub(super) static SYSCALL: StudyReport = StudyReport {
     screen: screen::fill,
     next: screen::next,
     question: "What does a system call cost?",
-    claim: |_, analysis, _| {
+    claim: |analysis, _| {
         let baseline = arms::methods(analysis.cells.first()?).next()?;
         let ns = number::nanoseconds(baseline.time()?.value);
         Some(format!("A call of {} takes {ns}", baseline.arm.label))

@@ -301,10 +301,10 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     parts.into_iter().map(|part| Answer::one(Label::Caution, part)).collect()
 }
 
-/// The part of its CPU time that a program may spend between its turns without a word.
+/// CPU time between turns, as a part of that within them, that needs no word.
 const IDLE_SHARE_MAX: f64 = 0.01;
 
-/// Changes that are shown as other ones where they differ by less are the same.
+/// A difference between two changes that is not worth telling.
 const SAME_CHANGE: f64 = 0.005;
 
 /// Work between turns, such as the collection of garbage, and what a change is with it.
@@ -312,7 +312,9 @@ fn between_turns(cell: &AbCell) -> Option<String> {
     let share = |nth: usize| cell.arms[nth].idle_share.unwrap_or(0.0);
     let busy = (0..cell.arms.len()).filter(|&nth| share(nth) > IDLE_SHARE_MAX);
     let busy: Vec<String> = busy
-        .map(|nth| format!("{} of that of {}", percent(share(nth)), cell.arms[nth].name))
+        .map(|nth| {
+            format!("{} as much as within them ({})", percent(share(nth)), cell.arms[nth].name)
+        })
         .collect();
     if busy.is_empty() {
         return None;
@@ -328,10 +330,10 @@ fn between_turns(cell: &AbCell) -> Option<String> {
     let with_all: Vec<String> = with_all.collect();
     let counted = match with_all.is_empty() {
         true => String::new(),
-        false => format!("; with it, CPU time changes by {}", list(&with_all)),
+        false => format!("; counting it, CPU time changes by {}", list(&with_all)),
     };
     Some(format!(
-        "no change counts the CPU time between turns, while others are timed: {}{counted}",
+        "CPU time between turns, while others are timed, is not counted: {}{counted}",
         list(&busy)
     ))
 }
@@ -391,8 +393,8 @@ mod tests {
         let said = between_turns(cell).expect("the baseline works between its turns");
         assert_eq!(
             said,
-            "no change counts the CPU time between turns, while others are timed: 25% of that of \
-             main; with it, CPU time changes by −15.7% (pr)"
+            "CPU time between turns, while others are timed, is not counted: 25% as much as within \
+             them (main); counting it, CPU time changes by −15.7% (pr)"
         );
     }
 

@@ -310,7 +310,7 @@ fn a_program_that_works_between_its_turns_has_no_verdict() {
     }
     let text = shown(&run, 100);
     assert!(text.contains("pr is INVALID, because pr works between its turns"), "{text}");
-    assert!(text.contains("with it, CPU time changes by +15.4% (pr)"), "{text}");
+    assert!(text.contains("counting it, CPU time changes by +15.4% (pr)"), "{text}");
 }
 
 /// What is said of these calls of `main` and of `pr`, and what the table shows of them.

@@ -116,7 +116,7 @@ fn evidence(alike: &[&AbContrast]) -> String {
     match alike.first().map(|first| &first.reason) {
         Some(AbReason::CopiesDiffer { interval, .. }) => format!("by {}%", bracket(*interval)),
         Some(AbReason::WorksBetween { share, bound, .. }) => format!(
-            "{} of the CPU time in them, where {} is the limit; a longer --slice may help",
+            "{} as much CPU time as within them (limit {}); a longer --slice may help",
             percent(*share),
             percent(*bound)
         ),
