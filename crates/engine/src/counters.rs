@@ -25,7 +25,7 @@ use self::group::{EventGroup, GroupReading, Lead, Open, Reach, Source};
 pub(crate) use self::machine::{CorePmu, core_pmus, not_permitted, pmu_of};
 use self::table::{GROUPS_MAX, GroupPlan, METRICS_MAX};
 pub(crate) use self::table::{Values, split};
-use crate::tracefs;
+use iolens_harness::tracefs;
 
 /// The counters of one thread, or of the CPUs of an end.
 #[derive(Debug)]

@@ -53,7 +53,6 @@ mod symbols;
 pub mod sysctl;
 mod take;
 mod tally;
-mod tracefs;
 mod transmit;
 pub mod transports;
 pub mod trial;

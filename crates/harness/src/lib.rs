@@ -11,4 +11,5 @@ pub mod ring_refusal;
 #[path = "../../../tests/support/scripted.rs"]
 mod scripted;
 pub mod times;
+pub mod tracefs;
 pub mod watch;

@@ -313,6 +313,19 @@ pub struct AbArm {
     pub ticks: Option<[u64; 2]>,
     /// System calls by name, in a trial that counts them.
     pub calls: Vec<AbCalls>,
+    /// By what they were counted; `None` in other trials, and in runs of before there was a choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_by: Option<AbCallsBy>,
+}
+
+/// What counts system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AbCallsBy {
+    /// ptrace(2), which stops the program twice in each call.
+    Ptrace,
+    /// The tracepoints `raw_syscalls:sys_enter` and `raw_syscalls:sys_exit`.
+    Tracepoints,
 }
 
 /// System calls of one name per operation.

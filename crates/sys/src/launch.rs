@@ -13,10 +13,10 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
-use std::ffi::{CString, OsString, c_char, c_int, c_void};
+use std::ffi::{CString, OsStr, OsString, c_char, c_int, c_void};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -210,6 +210,11 @@ impl Program {
     pub fn begin_in_group(&mut self) -> Result<Begun, Errno> {
         let pid = self.start(&Parent::by_id(), 0, true)?;
         Ok(Begun { pid, ended: Mutex::new(None) })
+    }
+
+    /// The file that is executed.
+    pub(crate) fn path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(self.path.to_bytes()))
     }
 
     /// What it writes its errors to; `None` for one that was given no such file.

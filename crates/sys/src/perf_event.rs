@@ -1,6 +1,7 @@
 //! Counters of the kernel and of the processor's performance monitoring unit
 //! (PMU), in groups that count together or not at all; see perf_event_open(2).
-//! Samples of where the CPU is are in [`sampling`].
+//! Samples of where the CPU is are in [`sampling`], records of system calls in
+//! [`calls`].
 //!
 //! The layout of `perf_event_attr`, with its bit fields that the C compiler
 //! places, comes from bindings that are generated from the kernel's header.
@@ -9,9 +10,12 @@
 //! The attributes live on the stack of the caller for the whole call. An event
 //! here only counts: it has no sampling, no mapping and no signal, so the
 //! kernel writes to our memory nowhere but in the read(2) of the descriptor.
+//! What maps a ring is in modules with a note of their own.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+pub mod calls;
+mod ring;
 pub mod sampling;
 
 use std::fmt;
@@ -322,18 +326,27 @@ impl Group {
 /// Opens an event as a member of `leader`'s group, or with -1 as a leader.
 ///
 /// Errors: see [`Refusal`].
-fn open(
+fn open(attributes: abi::perf_event_attr, scope: Scope, leader: RawFd) -> Result<OwnedFd, Errno> {
+    // Pid 0 and CPU -1 mean this thread wherever it runs, pid -1 whoever runs
+    // on the CPU.
+    match scope {
+        Scope::Thread => open_on(attributes, 0, None, leader),
+        Scope::Cpu(cpu) => open_on(attributes, -1, Some(cpu), leader),
+    }
+}
+
+/// Opens an event of a process on one CPU or on all.
+///
+/// Errors: see [`Refusal`]; `ENODEV` or `EINVAL` for a CPU that is not there.
+fn open_on(
     mut attributes: abi::perf_event_attr,
-    scope: Scope,
+    pid: libc::pid_t,
+    cpu: Option<u32>,
     leader: RawFd,
 ) -> Result<OwnedFd, Errno> {
     let flags = libc::c_ulong::from(abi::PERF_FLAG_FD_CLOEXEC);
-    // Pid 0 and CPU -1 mean this thread wherever it runs, pid -1 whoever runs
-    // on the CPU. A CPU beyond every number there is has no events.
-    let (pid, cpu) = match scope {
-        Scope::Thread => (0, -1),
-        Scope::Cpu(cpu) => (-1, libc::c_int::try_from(cpu).unwrap_or(libc::c_int::MAX)),
-    };
+    // A CPU beyond every number there is has no events.
+    let cpu = cpu.map_or(-1, |cpu| libc::c_int::try_from(cpu).unwrap_or(libc::c_int::MAX));
     // SAFETY: the attributes are a live, complete struct of the size that they
     // state; the other arguments are plain numbers.
     let fd = unsafe { perf::perf_event_open(&raw mut attributes, pid, cpu, leader, flags) };

@@ -58,6 +58,16 @@ pub fn has_reader(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
     Ok(!fds[0].revents().contains(PollFlags::ERR))
 }
 
+/// Whether nobody writes to a pipe any more, and all of it has been read.
+///
+/// Errors: see poll(2); `EINTR`.
+pub fn has_ended(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    rustix::event::poll(&mut fds, Some(&timespec(0)))?;
+    let told = fds[0].revents();
+    Ok(told.contains(PollFlags::HUP) && !told.contains(PollFlags::IN))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
@@ -65,11 +75,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_has_a_reader_until_its_last_one_has_gone() {
+    fn a_pipe_has_a_reader_and_a_writer_until_the_last_one_has_gone() {
         let (read, write) = rustix::pipe::pipe().unwrap();
         assert_eq!(has_reader(write.as_fd()), Ok(true));
         drop(read);
         assert_eq!(has_reader(write.as_fd()), Ok(false));
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        rustix::io::write(&write, b"x").unwrap();
+        assert_eq!(has_ended(read.as_fd()), Ok(false));
+        drop(write);
+        assert_eq!(has_ended(read.as_fd()), Ok(false), "a byte is left");
+        rustix::io::read(&read, &mut [0; 1]).unwrap();
+        assert_eq!(has_ended(read.as_fd()), Ok(true));
         let file = std::fs::File::open("/dev/null").unwrap();
         assert_eq!(has_reader(file.as_fd()), Ok(true));
     }

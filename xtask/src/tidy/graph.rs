@@ -11,7 +11,10 @@ const EDGES: &[(&str, &str)] = &[
         "iolens-ab iolens-audit iolens-document iolens-engine iolens-model iolens-programs \
          iolens-report iolens-server iolens-stats iolens-store",
     ),
-    ("iolens-ab", "iolens-engine iolens-model iolens-programs iolens-stats iolens-sys"),
+    (
+        "iolens-ab",
+        "iolens-engine iolens-harness iolens-model iolens-programs iolens-stats iolens-sys",
+    ),
     ("iolens-accept", ""),
     ("iolens-audit", "iolens-model iolens-stats"),
     ("iolens-engine", "iolens-harness iolens-model iolens-programs iolens-server iolens-sys"),

@@ -9,8 +9,9 @@ use iolens_sys::proc::sched_number;
 
 use super::Patient;
 use super::rights::{self, LEVEL_CPU, LEVEL_KERNEL};
+use crate::counters;
 use crate::surroundings::Hypervisor;
-use crate::{counters, tracefs};
+use iolens_harness::tracefs;
 
 /// Name of the finding that says whether kernel time can be sampled.
 pub(super) const KERNEL_SAMPLING: &str = "kernel sampling";

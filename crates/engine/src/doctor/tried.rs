@@ -17,7 +17,8 @@ use crate::journal::Journal;
 use crate::locked_memory::Limits;
 use crate::stage::{self, Refused};
 use crate::sysctl::{self, Leftover};
-use crate::{calibrate, counters, host, lock, tracefs};
+use crate::{calibrate, counters, host, lock};
+use iolens_harness::tracefs;
 
 /// What came of trying, as plain data.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! The run of `ab`: a trial of each setting in turn, and a look at all of them after 12, 24, 48, …
 //! units, until a look decides or the budget is used up.
 
-use iolens_ab::calls::CALLS_TRIALS;
+use iolens_ab::calls::{CALLS_TRIALS, CountedCalls};
 use iolens_ab::{AbError, AbExit, AbLayout, AbLinkOrder, AbPosition, AbSetup};
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, clock};
@@ -322,10 +322,11 @@ impl Course<'_> {
         let begin_ns = clock::monotonic_ns();
         let interrupted = || self.means.interrupts.came();
         let counted = iolens_ab::count_calls(setup, program, layout.operations, &interrupted);
-        let (status, reason, calls) = match counted {
-            Ok(counted) => (Status::Ok, None, counted.calls),
-            Err(why) => (Status::Skipped, Some(format!("system calls: {why}")), Vec::new()),
+        let (status, reason, counted) = match counted {
+            Ok(CountedCalls { calls, by }) => (Status::Ok, None, (calls, Some(by))),
+            Err(why) => (Status::Skipped, Some(format!("system calls: {why}")), <_>::default()),
         };
+        let (calls, calls_by) = counted;
         let name = &own.name;
         let role = Role::against(*name == self.run.header.plan.baseline, false);
         let arm = Arm { label: name.clone(), primitive: name.clone(), role };
@@ -339,7 +340,7 @@ impl Course<'_> {
             status: Status::Ok,
             reason: None,
             arms: vec![ArmOutcome {
-                ab: Some(Box::new(AbArm { calls, ..AbArm::default() })),
+                ab: Some(Box::new(AbArm { calls, calls_by, ..AbArm::default() })),
                 ..ArmOutcome::of(arm, status, reason)
             }],
             slices: Vec::new(),

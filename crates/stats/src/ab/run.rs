@@ -1,6 +1,6 @@
 //! A whole run of `ab`: each cell judged, with what its arms took.
 
-use iolens_model::ab::{AbArm, AbAxes, AbCalls, AbQuantity, AbSetting};
+use iolens_model::ab::{AbArm, AbAxes, AbCalls, AbCallsBy, AbQuantity, AbSetting};
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::run::{Run, StoppedBy};
@@ -83,6 +83,9 @@ pub struct AbArmFigures {
     pub op_faults: Option<f64>,
     /// System calls by name.
     pub calls: Vec<AbCallRate>,
+    /// By what they were counted, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_by: Option<AbCallsBy>,
     /// What it told in an answer that looks like a time, and is passed over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed_over: Option<String>,
@@ -276,6 +279,7 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
         user_share: share(total(|s| s.user_ticks), total(|s| s.ticks)),
         op_faults: share(total(|s| s.faults), total(|s| Some(s.all_operations))),
         calls: calls(name, outcomes),
+        calls_by: counting(name, outcomes).find_map(|facts| facts.calls_by),
         passed_over: used.iter().find_map(|spent| spent.passed_over.clone()),
         stray_lines: share(total(|s| Some(s.stray_lines)), total(|s| Some(s.slices)))
             .unwrap_or(0.0),
@@ -349,12 +353,18 @@ impl Spent {
 
 /// Calls per operation, by what trials that count them have found: those of no pass.
 fn calls(name: &str, outcomes: &[&TrialOutcome]) -> Vec<AbCallRate> {
-    let counted: Vec<&AbArm> = own(name, outcomes)
+    rates_of(&counting(name, outcomes).collect::<Vec<_>>())
+}
+
+/// What such trials have found.
+fn counting<'a>(
+    name: &'a str,
+    outcomes: &'a [&'a TrialOutcome],
+) -> impl Iterator<Item = &'a AbArm> {
+    own(name, outcomes)
         .filter(|(trial, _, outcome)| trial.pass == 0 && outcome.status == Status::Ok)
         .filter_map(|(.., outcome)| outcome.ab.as_deref())
         .filter(|facts| !facts.calls.is_empty())
-        .collect();
-    rates_of(&counted)
 }
 
 /// The same of some such trials.

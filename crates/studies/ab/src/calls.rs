@@ -1,46 +1,48 @@
-//! System calls of a program per operation, by name, without any privilege.
+//! System calls of a program per operation, by name.
 //!
-//! They are counted in trials of their own, because a program that is traced is many times slower:
-//! its time tells nothing. A program that speaks the loop protocol does N and 11 N operations, and
-//! what is counted is the slope: what each slice costs in calls beside its operations (reading the
-//! request, writing the answer) is the same in both and drops out. What the C library does without
-//! the kernel (the vDSO, clock_gettime(2)) is no call, and work that io_uring does is not seen.
-//! Calls that a runtime makes every so many milliseconds (nanosleep(2) of Go's sysmon) are more
-//! than they would be untraced; they differ from trial to trial, and so are never exact.
+//! They are counted in trials of their own: by the tracepoints `raw_syscalls` for who may see them,
+//! else by ptrace(2), which needs no privilege and makes a program many times slower. Threads of a
+//! program that is so much slower meet elsewhere than they do untraced, and make other calls of
+//! futex(2); a runtime's calls of every so many milliseconds (nanosleep(2) of Go's sysmon) are more
+//! for each operation. Where the program makes more calls than can be read from the tracepoints, it
+//! is run once more, by ptrace.
+//!
+//! A program that speaks the loop protocol does N and 11 N operations, and what is counted is the
+//! slope: what each slice costs in calls beside its operations (reading the request, writing the
+//! answer) is the same in both and drops out. What the C library does without the kernel (the vDSO,
+//! clock_gettime(2)) is no call, and work that io_uring does is not seen. Calls that differ from
+//! trial to trial are never exact.
 //!
 //! The bytes of a call are what read(2), write(2) and their kin returned. Lines of the protocol
 //! are longer in one slice than in the other, so they are known by their pipes and left out.
 
+mod conversation;
+
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use iolens_model::ab::{AbByteWay, AbCalls};
+use iolens_harness::tracefs;
+use iolens_model::ab::{AbByteWay, AbCalls, AbCallsBy};
 use iolens_sys::clock::monotonic_ns;
-use iolens_sys::errno::Errno;
-use iolens_sys::file::about::about;
 use iolens_sys::file::create::Identity;
 use iolens_sys::launch::Program;
-use iolens_sys::ptrace::{CallInTask, TraceError, TraceKill, TraceStop, TracedCall, TracedProgram};
-use iolens_sys::{pipe, poll};
+use iolens_sys::perf_event::calls::CallTracepoints;
+use iolens_sys::pipe;
+use iolens_sys::proc::Root;
+use iolens_sys::tracing::{
+    CallInTask, TraceError, TraceEvent, TraceKill, TraceMeans, TracedCall, TracedProgram,
+};
 
 use crate::calls_error::{CallsError, CallsStep};
+use conversation::{Conversation, Spoken};
 
 /// Trials of an arm that count: one alone does not show whether its counts are always the same.
 pub const CALLS_TRIALS: usize = 2;
 
 /// Operations of the larger slice, in those of the smaller.
 const LARGER: u64 = 11;
-
-/// What a pipe holds, where that is allowed: a program that prints more than this at once waits
-/// for a reader, and makes no stop at which it would be read.
-const PIPE_BYTES: usize = 1 << 20;
-
-/// How long a program may take to end when its input has.
-const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// How often it is asked whether the user wants an end.
 const LOOK: Duration = Duration::from_millis(250);
@@ -50,20 +52,21 @@ const LOOK: Duration = Duration::from_millis(250);
 pub struct CountedCalls {
     /// Calls by name, sorted by it.
     pub calls: Vec<AbCalls>,
-    /// What these counts do not say.
-    pub remarks: Vec<CallsRemark>,
+    /// By what.
+    pub by: AbCallsBy,
 }
 
-/// What counts of calls do not say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CallsRemark {
-    /// It calls io_uring_enter(2): what the kernel does for it in a ring is no call.
-    IoUring,
+/// The tracepoints of system calls; `None` where this user cannot have their numbers.
+#[must_use]
+pub fn call_tracepoints(root: &Root) -> Option<CallTracepoints> {
+    let number = |side| tracefs::number(root, &format!("raw_syscalls:sys_{side}")).ok();
+    Some(CallTracepoints { enter: number("enter")?, exit: number("exit")? })
 }
 
 /// Counts the calls of a program that speaks the loop protocol, on its standard input and output
-/// or on the descriptors 3 and 4. It is killed, with all that it has started, if all of it takes
-/// longer than the limit, and if the user wants an end, after which is asked four times a second.
+/// or on the descriptors 3 and 4, by the tracepoints if there are some and they suffice. It is
+/// killed, with all that it has started, if all of it takes longer than the limit, and if the user
+/// wants an end, after which is asked four times a second.
 ///
 /// Errors: see [`CallsError`].
 ///
@@ -73,18 +76,19 @@ pub fn count_calls_of_loop(
     program: &mut Program,
     operations: u64,
     limit: Duration,
+    tracepoints: Option<CallTracepoints>,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<CountedCalls, CallsError> {
     assert!(operations > 0, "a slice has operations");
     let both = [operations, operations.saturating_mul(LARGER)];
-    on_a_thread(interrupted, move |cancel| {
-        let mut conversation = Conversation::begin(program, limit, cancel)?;
+    by_what_suffices(tracepoints, interrupted, move |means, cancel| {
+        let mut conversation = Conversation::begin(program, limit, means, cancel)?;
         conversation.await_ready()?;
         // It grows its buffers and fills its caches now.
         conversation.slice(both[1])?;
         let counts = [conversation.slice(both[0])?, conversation.slice(both[1])?];
         conversation.end();
-        Ok(counted(&counts, both))
+        Ok(counted(&counts, both, means))
     })
 }
 
@@ -96,30 +100,49 @@ pub fn count_calls_of_loop(
 /// Errors: see [`CallsError`].
 pub fn count_calls_of_command(
     program: &mut Program,
-    input: BorrowedFd<'_>,
-    output: BorrowedFd<'_>,
+    [input, output]: [BorrowedFd<'_>; 2],
     limit: Duration,
+    tracepoints: Option<CallTracepoints>,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<(CountedCalls, i32), CallsError> {
-    on_a_thread(interrupted, move |cancel| {
+    by_what_suffices(tracepoints, interrupted, move |means, cancel| {
         let files = [(0, input), (1, output)];
-        let mut traced = TracedProgram::start(program, &files, deadline_ns(limit), cancel)?;
+        let mut traced = TracedProgram::start(program, &files, deadline_ns(limit), cancel, means)?;
         let mut counts = Counts::default();
         loop {
-            match traced.next_stop()? {
-                TraceStop::Ended(status) => {
+            match traced.next_event()? {
+                TraceEvent::Ended(status) => {
                     return match traced.killed() {
                         Some(TraceKill::Cancelled) => Err(CallsError::Interrupted),
                         Some(TraceKill::Overdue) => {
                             Err(CallsError::Overdue { step: CallsStep::Run, limit })
                         }
-                        None => Ok((counted(&[Counts::default(), counts], [0, 1]), status)),
+                        None => {
+                            let both = [Counts::default(), counts];
+                            Ok((counted(&both, [0, 1], means), status))
+                        }
                     };
                 }
-                stop => counts.add(stop, None),
+                event => counts.add(event, None),
             }
         }
     })
+}
+
+/// By the tracepoints if they suffice, else by ptrace(2).
+fn by_what_suffices<T: Send>(
+    tracepoints: Option<CallTracepoints>,
+    interrupted: &dyn Fn() -> bool,
+    mut work: impl FnMut(TraceMeans, BorrowedFd<'_>) -> Result<T, CallsError> + Send,
+) -> Result<T, CallsError> {
+    let mut by = |means| on_a_thread(interrupted, |cancel| work(means, cancel));
+    match tracepoints.map(|numbers| by(TraceMeans::Tracepoints(numbers))) {
+        None
+        | Some(Err(
+            CallsError::Unseen | CallsError::Trace(TraceError::Record(_) | TraceError::Lost(_)),
+        )) => by(TraceMeans::Ptrace),
+        Some(counted) => counted,
+    }
 }
 
 /// What a program did in a slice.
@@ -136,16 +159,16 @@ struct Counts {
 
 impl Counts {
     /// Notes what was done, beside a conversation if there is one.
-    fn add(&mut self, stop: TraceStop, conversation: Option<&Spoken>) {
-        match stop {
-            TraceStop::Enters(call) => *self.calls.entry(call).or_default() += 1,
-            TraceStop::Returns { call: Some(made), value: Some(bytes @ 1..) } => {
+    fn add(&mut self, event: TraceEvent, conversation: Option<&Spoken>) {
+        match event {
+            TraceEvent::Enters(call) => *self.calls.entry(call).or_default() += 1,
+            TraceEvent::Returns { call: Some(made), value: Some(bytes @ 1..) } => {
                 let name = made.call.name().unwrap_or_default();
                 if AbByteWay::of(name).is_some() {
                     self.moved(&made, name, bytes, conversation);
                 }
             }
-            TraceStop::Returns { .. } | TraceStop::Ended(_) => {}
+            TraceEvent::Returns { .. } | TraceEvent::Ended(_) | TraceEvent::Quiet => {}
         }
     }
 
@@ -156,11 +179,10 @@ impl Counts {
         mut bytes: u64,
         conversation: Option<&Spoken>,
     ) {
-        let touches = |file: Identity| files(name).iter().any(|at| made.file(*at) == Some(file));
-        if conversation.is_some_and(|spoken| touches(spoken.requests)) {
+        if conversation.is_some_and(|spoken| touches(made, name, spoken.requests)) {
             return;
         }
-        if conversation.is_some_and(|spoken| touches(spoken.answers)) {
+        if conversation.is_some_and(|spoken| touches(made, name, spoken.answers)) {
             let late = bytes.min(self.late_bytes);
             self.late_bytes -= late;
             bytes -= late;
@@ -188,6 +210,11 @@ impl Counts {
     }
 }
 
+/// Whether a call of this name moves bytes to or from a file.
+fn touches(made: &CallInTask, name: &str, file: Identity) -> bool {
+    files(name).iter().any(|at| made.file(*at) == Some(file))
+}
+
 /// The arguments of a call of this name that are the files between which it moves bytes.
 fn files(name: &str) -> &'static [usize] {
     match name {
@@ -198,7 +225,7 @@ fn files(name: &str) -> &'static [usize] {
 }
 
 /// Both slices side by side.
-fn counted(slices: &[Counts; 2], operations: [u64; 2]) -> CountedCalls {
+fn counted(slices: &[Counts; 2], operations: [u64; 2], means: TraceMeans) -> CountedCalls {
     let mut by_name = BTreeMap::<String, AbCalls>::new();
     for (slice, counts) in slices.iter().enumerate() {
         let all = counts.calls.iter().map(|(call, count)| (call, *count, 0));
@@ -216,193 +243,11 @@ fn counted(slices: &[Counts; 2], operations: [u64; 2]) -> CountedCalls {
             }
         }
     }
-    let has_ring = by_name.contains_key("io_uring_enter");
-    CountedCalls {
-        calls: by_name.into_values().collect(),
-        remarks: has_ring.then_some(CallsRemark::IoUring).into_iter().collect(),
-    }
-}
-
-/// A traced program, and how to speak to it.
-struct Conversation {
-    traced: TracedProgram,
-    /// Its standard input and output, and its descriptors 3 and 4.
-    ways: [Way; 2],
-    /// The way that it has chosen: where `ready` came from.
-    chosen: usize,
-    /// Whether it wants to prepare itself before each slice.
-    prepares: bool,
-    /// Since the last answer.
-    counts: Counts,
-    limit: Duration,
-}
-
-/// The pipes that lines of the protocol go through, whatever descriptors a program has of them.
-#[derive(Debug, Clone, Copy)]
-struct Spoken {
-    requests: Identity,
-    answers: Identity,
-}
-
-/// Pipes to and from a program.
-struct Way {
-    spoken: Spoken,
-    /// `None` from the end of its input on.
-    requests: Option<File>,
-    answers: File,
-    /// What it has printed of lines that are not used up.
-    printed: Vec<u8>,
-    /// Whether it has closed its output.
-    is_closed: bool,
-}
-
-impl Way {
-    /// With the program's ends.
-    fn open() -> Result<(Way, [OwnedFd; 2]), Errno> {
-        let (input, requests) = pipe::open(PIPE_BYTES)?;
-        let (answers, output) = pipe::open(PIPE_BYTES)?;
-        let spoken = Spoken {
-            requests: Identity::of(&about(input.as_fd())?),
-            answers: Identity::of(&about(output.as_fd())?),
-        };
-        let requests = Some(requests.into());
-        let (answers, printed) = (answers.into(), Vec::new());
-        let way = Way { spoken, requests, answers, printed, is_closed: false };
-        Ok((way, [input, output]))
-    }
-
-    fn read_what_is_there(&mut self) -> Result<(), Errno> {
-        let mut buffer = [0; 4096];
-        while !self.is_closed && poll::is_readable(self.answers.as_fd(), 0)? {
-            let bytes = self.answers.read(&mut buffer)?;
-            self.is_closed = bytes == 0;
-            self.printed.extend_from_slice(&buffer[..bytes]);
-        }
-        Ok(())
-    }
-
-    /// The next whole line, with its end.
-    fn line(&mut self) -> Option<String> {
-        let end = self.printed.iter().position(|&byte| byte == b'\n')?;
-        let line: Vec<u8> = self.printed.drain(..=end).collect();
-        Some(String::from_utf8_lossy(&line).into_owned())
-    }
-}
-
-impl Conversation {
-    fn begin(
-        program: &Program,
-        limit: Duration,
-        cancel: BorrowedFd<'_>,
-    ) -> Result<Conversation, CallsError> {
-        let (standard, [input, output]) = Way::open().map_err(CallsError::Pipe)?;
-        let (apart, [third, fourth]) = Way::open().map_err(CallsError::Pipe)?;
-        let files = [(0, &input), (1, &output), (3, &third), (4, &fourth)];
-        let files = files.map(|(number, fd)| (number, fd.as_fd()));
-        Ok(Conversation {
-            traced: TracedProgram::start(program, &files, deadline_ns(limit), cancel)?,
-            ways: [standard, apart],
-            chosen: 0,
-            prepares: false,
-            counts: Counts::default(),
-            limit,
-        })
-    }
-
-    /// Waits until it is set up; what it prints before is passed over.
-    fn await_ready(&mut self) -> Result<(), CallsError> {
-        let step = CallsStep::SetUp;
-        loop {
-            for chosen in 0..self.ways.len() {
-                while let Some(line) = self.ways[chosen].line() {
-                    if is(step, &line, "ready")? {
-                        self.ways[1 - chosen].requests = None;
-                        self.chosen = chosen;
-                        self.prepares = line.split_ascii_whitespace().any(|word| word == "prepare");
-                        return Ok(());
-                    }
-                }
-            }
-            self.go_on(step)?;
-        }
-    }
-
-    /// What the program does from the last answer to the one to this request.
-    fn slice(&mut self, operations: u64) -> Result<Counts, CallsError> {
-        let step = CallsStep::Slice(operations);
-        if self.prepares {
-            let answer = self.exchange(&format!("prepare {operations}\n"), step)?;
-            self.counts.until(&answer);
-        }
-        let answer = self.exchange(&format!("{operations}\n"), step)?;
-        Ok(self.counts.until(&answer))
-    }
-
-    /// The answer to a request, with the end of its line. Lines of the program's own are passed
-    /// over.
-    fn exchange(&mut self, request: &str, step: CallsStep) -> Result<String, CallsError> {
-        if let Some(requests) = &mut self.ways[self.chosen].requests {
-            // What cannot be written has no reader: the program ends, or its time is over.
-            let _ = requests.write_all(request.as_bytes());
-        }
-        loop {
-            self.ways[1 - self.chosen].printed.clear();
-            while let Some(line) = self.ways[self.chosen].line() {
-                if is(step, &line, "ok")? {
-                    return Ok(line);
-                }
-            }
-            self.go_on(step)?;
-        }
-    }
-
-    /// Lets it go on to its next stop, and reads what it has printed then.
-    fn go_on(&mut self, step: CallsStep) -> Result<(), CallsError> {
-        match self.traced.next_stop()? {
-            TraceStop::Ended(status) => Err(self.end_of(step, status)),
-            stop @ TraceStop::Enters(_) => {
-                self.counts.add(stop, None);
-                Ok(())
-            }
-            // What a call has printed is in the pipe when it returns, and not before.
-            stop @ TraceStop::Returns { .. } => {
-                self.counts.add(stop, Some(&self.ways[self.chosen].spoken));
-                let read = self.ways.iter_mut().try_for_each(Way::read_what_is_there);
-                read.map_err(CallsError::Pipe)
-            }
-        }
-    }
-
-    /// What its end was.
-    fn end_of(&self, step: CallsStep, status: i32) -> CallsError {
-        match self.traced.killed() {
-            Some(TraceKill::Cancelled) => CallsError::Interrupted,
-            Some(TraceKill::Overdue) if self.ways[self.chosen].is_closed => {
-                CallsError::Closed { step }
-            }
-            Some(TraceKill::Overdue) => CallsError::Overdue { step, limit: self.limit },
-            None => CallsError::Ended { step, status },
-        }
-    }
-
-    /// Ends its input and lets it end; it is killed when that takes too long.
-    fn end(self) {
-        let Conversation { mut traced, ways, .. } = self;
-        // Its output stays open, or it might end for having nobody who reads it.
-        let _answers = ways.map(|way| way.answers);
-        let limited = traced.end_by(deadline_ns(END_LIMIT));
-        while limited.is_ok() && !matches!(traced.next_stop(), Ok(TraceStop::Ended(_)) | Err(_)) {}
-    }
-}
-
-/// Whether a line begins with this word.
-///
-/// Errors: it says that the program failed.
-fn is(step: CallsStep, line: &str, word: &str) -> Result<bool, CallsError> {
-    match line.split_ascii_whitespace().next() {
-        Some("error") => Err(CallsError::Said { step, line: line.trim_end().to_owned() }),
-        first => Ok(first == Some(word)),
-    }
+    let by = match means {
+        TraceMeans::Ptrace => AbCallsBy::Ptrace,
+        TraceMeans::Tracepoints(_) => AbCallsBy::Tracepoints,
+    };
+    CountedCalls { calls: by_name.into_values().collect(), by }
 }
 
 fn deadline_ns(limit: Duration) -> u64 {
@@ -435,8 +280,10 @@ fn on_a_thread<T: Send>(
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::fd::AsRawFd;
 
+    use super::conversation::Way;
     use super::*;
 
     /// io_uring_enter(2), which has the same number everywhere.
@@ -446,16 +293,19 @@ mod tests {
     const OWN: u32 = if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
     const FOREIGN: u32 = 1;
 
+    fn counted(slices: [Counts; 2]) -> Vec<AbCalls> {
+        super::counted(&slices, [0, 1], TraceMeans::Ptrace).calls
+    }
+
     #[test]
-    fn what_counts_do_not_say_is_remarked() {
+    fn a_call_without_a_name_has_its_number() {
         let mut counts = Counts::default();
         for architecture in [FOREIGN, OWN] {
-            counts.add(TraceStop::Enters(TracedCall { architecture, number: ENTER }), None);
+            counts.add(TraceEvent::Enters(TracedCall { architecture, number: ENTER }), None);
         }
-        let counted = counted(&[Counts::default(), counts], [0, 1]);
-        let names: Vec<&str> = counted.calls.iter().map(|calls| calls.name.as_str()).collect();
+        let counted = counted([Counts::default(), counts]);
+        let names: Vec<&str> = counted.iter().map(|calls| calls.name.as_str()).collect();
         assert_eq!(names, ["426 of architecture 0x1", "io_uring_enter"]);
-        assert_eq!(counted.remarks, [CallsRemark::IoUring]);
     }
 
     fn named(name: &str) -> TracedCall {
@@ -464,24 +314,24 @@ mod tests {
     }
 
     /// A call that this thread makes with these files, and what it returns.
-    fn returns(name: &str, files: &[&File], value: Option<u64>) -> TraceStop {
+    fn returns(name: &str, files: &[&File], value: Option<u64>) -> TraceEvent {
         let mut arguments = [u64::MAX; 6];
         for (at, file) in super::files(name).iter().zip(files) {
             arguments[*at] = u64::from(file.as_raw_fd().unsigned_abs());
         }
         let made = CallInTask { call: named(name), task: std::process::id(), arguments };
-        TraceStop::Returns { call: Some(made), value }
+        TraceEvent::Returns { call: Some(made), value }
     }
 
     fn bytes(counts: Counts) -> Vec<(String, [u64; 2])> {
-        let counted = counted(&[Counts::default(), counts], [0, 1]);
-        counted.calls.into_iter().filter_map(|calls| Some((calls.name, calls.bytes?))).collect()
+        let counted = counted([Counts::default(), counts]);
+        counted.into_iter().filter_map(|calls| Some((calls.name, calls.bytes?))).collect()
     }
 
     #[test]
     fn bytes_are_those_of_a_name_and_errors_move_none() {
         let mut counts = Counts::default();
-        counts.add(TraceStop::Enters(named("close")), None);
+        counts.add(TraceEvent::Enters(named("close")), None);
         for (name, value) in [
             ("read", Some(5)),
             ("read", None),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::Root;
-use iolens_sys::ptrace::TraceError;
+use iolens_sys::tracing::TraceError;
 
 /// Why the calls of a program were not counted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +48,9 @@ pub enum CallsError {
         /// How long it might take.
         limit: Duration,
     },
+    /// It has printed by a call that was not told of, or not as one that prints.
+    #[error("its answers came by no call that was seen while its system calls were counted")]
+    Unseen,
     /// The user wanted an end.
     #[error("interrupted while its system calls were counted")]
     Interrupted,

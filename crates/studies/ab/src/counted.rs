@@ -9,15 +9,16 @@ use iolens_model::ab::AbMode;
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
 use iolens_sys::launch::Program;
+use iolens_sys::proc::Root;
 
-use crate::calls::{CountedCalls, count_calls_of_command, count_calls_of_loop};
+use crate::calls::{CountedCalls, call_tracepoints, count_calls_of_command, count_calls_of_loop};
 use crate::calls_error::CallsError;
 use crate::setup::AbSetup;
 
 /// How long such a trial may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Operations of the smaller slice at most: tracing makes each call a hundred times as long.
+/// Operations of the smaller slice at most: ptrace(2) makes each call a hundred times as long.
 const OPERATIONS_MAX: u64 = 1000;
 
 /// Part of a timed slice that the smaller one is.
@@ -34,17 +35,18 @@ pub fn count_calls(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<CountedCalls, CallsError> {
     let mut traced = traced(setup, program).map_err(CallsError::Pipe)?;
+    let tracepoints = call_tracepoints(&Root::real());
     match setup.mode {
         AbMode::Loop => {
             let operations = (operations / OPERATIONS_SHARE).clamp(1, OPERATIONS_MAX);
-            count_calls_of_loop(&mut traced, operations, LIMIT, interrupted)
+            count_calls_of_loop(&mut traced, operations, LIMIT, tracepoints, interrupted)
         }
         AbMode::Command => {
             let input = setup.input.as_deref().unwrap_or("/dev/null");
             let input = File::open(input).map_err(|e| CallsError::Pipe(e.into()))?;
             let output = file::in_memory("iolens-output").map_err(CallsError::Pipe)?;
-            let (input, output) = (input.as_fd(), output.as_fd());
-            count_calls_of_command(&mut traced, input, output, LIMIT, interrupted)
+            let files = [input.as_fd(), output.as_fd()];
+            count_calls_of_command(&mut traced, files, LIMIT, tracepoints, interrupted)
                 .map(|(counted, _)| counted)
         }
     }

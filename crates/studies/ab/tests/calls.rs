@@ -11,15 +11,17 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use iolens_ab::calls::{
-    CALLS_TRIALS, CallsRemark, CountedCalls, count_calls_of_command, count_calls_of_loop,
-};
+use iolens_ab::calls::{CALLS_TRIALS, CountedCalls, count_calls_of_command, count_calls_of_loop};
 use iolens_ab::calls_error::{CallsError, CallsStep};
-use iolens_model::ab::AbCalls;
+use iolens_model::ab::{AbCalls, AbCallsBy};
 use iolens_sys::launch::Program;
+use iolens_sys::perf_event::calls::CallTracepoints;
 
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
+
+#[path = "../../../../tests/support/raw_syscalls.rs"]
+mod raw_syscalls;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -98,15 +100,73 @@ fn this_program(work: &str) -> Program {
     Program::with(&own, &words, errors, &[(WORK, work), ("RUST_BACKTRACE", "0")]).unwrap()
 }
 
-/// `None` where nothing may be traced, which is noted for the test of this name.
-fn count(test: &str, work: &str, operations: u64, limit: Duration) -> Option<Counted> {
-    match count_calls_of_loop(&mut this_program(work), operations, limit, &|| false) {
-        Err(why @ CallsError::Refused { .. }) => {
-            skip::note(test, &why.to_string());
-            None
-        }
-        counted => Some(counted),
+/// How a test counts.
+struct By {
+    name: &'static str,
+    by: AbCallsBy,
+    tracepoints: Option<CallTracepoints>,
+}
+
+impl By {
+    fn ptrace() -> By {
+        By { name: "by_ptrace", by: AbCallsBy::Ptrace, tracepoints: None }
     }
+
+    fn tracepoints() -> By {
+        let numbers = raw_syscalls::numbers();
+        let tracepoints = numbers.map(|[enter, exit]| CallTracepoints { enter, exit });
+        By { name: "by_tracepoints", by: AbCallsBy::Tracepoints, tracepoints }
+    }
+
+    fn skip<T>(&self, test: &str, why: &str) -> Option<T> {
+        skip::note(&format!("{}::{test}", self.name), why);
+        None
+    }
+
+    /// `None` where calls may not be counted so, which is noted for the test of this name.
+    fn allowed<T>(
+        &self,
+        test: &str,
+        count: impl FnOnce(Option<CallTracepoints>) -> Result<T, CallsError>,
+    ) -> Option<Result<T, CallsError>> {
+        if self.by == AbCallsBy::Tracepoints && self.tracepoints.is_none() {
+            return self.skip(test, "no numbers of tracepoints");
+        }
+        match count(self.tracepoints) {
+            Err(why @ CallsError::Refused { .. }) => self.skip(test, &why.to_string()),
+            counted => Some(counted),
+        }
+    }
+
+    fn count(&self, test: &str, work: &str, operations: u64, limit: Duration) -> Option<Counted> {
+        self.allowed(test, |tracepoints| {
+            let mut program = this_program(work);
+            count_calls_of_loop(&mut program, operations, limit, tracepoints, &|| false)
+        })
+    }
+}
+
+/// Each of these with each of the means.
+macro_rules! by_each {
+    ($($test:ident)*) => {
+        mod by_ptrace {
+            $(#[test] fn $test() { super::$test(&super::By::ptrace(), stringify!($test)); })*
+        }
+        mod by_tracepoints {
+            $(#[test] fn $test() { super::$test(&super::By::tracepoints(), stringify!($test)); })*
+        }
+    };
+}
+
+by_each! {
+    one_pread_more_is_exactly_one
+    bytes_are_those_of_each_call_and_not_those_of_the_protocol
+    lines_of_the_program_are_passed_over
+    a_program_may_speak_apart_from_its_output_and_prepare_itself
+    threads_and_children_are_followed
+    what_goes_wrong_is_said_with_its_step
+    answers_by_a_descriptor_that_is_another_now_are_answers
+    calls_of_a_whole_command_are_those_of_one_run
 }
 
 type Counted = Result<CountedCalls, CallsError>;
@@ -124,22 +184,19 @@ fn growing(counted: &CountedCalls) -> Vec<(&str, f64, f64)> {
         .collect()
 }
 
-#[test]
-fn one_pread_more_is_exactly_one() {
-    let test = "one_pread_more_is_exactly_one";
+fn one_pread_more_is_exactly_one(by: &By, test: &str) {
     for (work, preads) in [("preads 20", 20.0), ("preads 21", 21.0)] {
         for _ in 0..CALLS_TRIALS {
-            let Some(counted) = count(test, work, 20, MINUTE) else { return };
+            let Some(counted) = by.count(test, work, 20, MINUTE) else { return };
             let counted = counted.unwrap();
+            assert_eq!(counted.by, by.by);
             let expect = [("pread64", preads, 64.0 * preads)];
             assert_eq!(growing(&counted), expect, "the protocol's own calls drop out");
         }
     }
 }
 
-#[test]
-fn bytes_are_those_of_each_call_and_not_those_of_the_protocol() {
-    let test = "bytes_are_those_of_each_call_and_not_those_of_the_protocol";
+fn bytes_are_those_of_each_call_and_not_those_of_the_protocol(by: &By, test: &str) {
     for (work, expect) in [
         ("writes 3", ("pwrite64", 3.0, 30.0)),
         ("blocks 4096", ("pread64", 1.0, 4096.0)),
@@ -149,7 +206,7 @@ fn bytes_are_those_of_each_call_and_not_those_of_the_protocol() {
         ("copies 4096", ("read", 1.0, 4096.0)),
     ] {
         // Nine operations have a shorter request than 99.
-        let Some(counted) = count(test, work, 9, MINUTE) else { return };
+        let Some(counted) = by.count(test, work, 9, MINUTE) else { return };
         let counted = counted.unwrap();
         let found = growing(&counted);
         assert!(found.contains(&expect), "{work}: {found:?}");
@@ -163,10 +220,8 @@ fn bytes_are_those_of_each_call_and_not_those_of_the_protocol() {
     }
 }
 
-#[test]
-fn lines_of_the_program_are_passed_over() {
-    let test = "lines_of_the_program_are_passed_over";
-    let Some(talks) = count(test, "talks 2", 5, MINUTE) else { return };
+fn lines_of_the_program_are_passed_over(by: &By, test: &str) {
+    let Some(talks) = by.count(test, "talks 2", 5, MINUTE) else { return };
     let talks = talks.unwrap();
     assert_eq!(per_operation(&talks, "pread64"), 2.0);
     let write = talks.calls.iter().find(|calls| calls.name == "write").unwrap();
@@ -174,35 +229,29 @@ fn lines_of_the_program_are_passed_over() {
     assert_eq!(write.bytes, Some([5, 5]));
 }
 
-#[test]
-fn a_program_may_speak_apart_from_its_output_and_prepare_itself() {
-    let test = "a_program_may_speak_apart_from_its_output_and_prepare_itself";
-    let Some(apart) = count(test, "apart 5", 3, MINUTE) else { return };
+fn a_program_may_speak_apart_from_its_output_and_prepare_itself(by: &By, test: &str) {
+    let Some(apart) = by.count(test, "apart 5", 3, MINUTE) else { return };
     let apart = apart.unwrap();
     assert_eq!(growing(&apart), [("pread64", 5.0, 320.0), ("write", 1.0, 28.0)]);
-    let Some(prepares) = count(test, "prepares 4", 3, MINUTE) else { return };
+    let Some(prepares) = by.count(test, "prepares 4", 3, MINUTE) else { return };
     let prepares = prepares.unwrap();
     assert_eq!(per_operation(&prepares, "pwrite64"), 4.0);
     assert_eq!(per_operation(&prepares, "pread64"), 0.0, "those are not in its slices");
 }
 
-#[test]
-fn threads_and_children_are_followed() {
-    let test = "threads_and_children_are_followed";
-    let Some(threads) = count(test, "threads 7", 3, MINUTE) else { return };
+fn threads_and_children_are_followed(by: &By, test: &str) {
+    let Some(threads) = by.count(test, "threads 7", 3, MINUTE) else { return };
     let threads = threads.unwrap();
     let preads = threads.calls.iter().find(|calls| calls.name == "pread64").unwrap();
     assert_eq!((preads.per_operation(), preads.bytes_per_operation()), (7.0, 448.0));
-    let Some(children) = count(test, "children 0", 2, MINUTE) else { return };
+    let Some(children) = by.count(test, "children 0", 2, MINUTE) else { return };
     let children = children.unwrap();
     assert_eq!(per_operation(&children, "kill"), 2.0, "{children:?}");
     assert_eq!(per_operation(&children, "execve"), 1.0);
 }
 
-#[test]
-fn what_goes_wrong_is_said_with_its_step() {
-    let test = "what_goes_wrong_is_said_with_its_step";
-    let fails = |work, limit| count(test, work, 1, limit).map(Result::unwrap_err);
+fn what_goes_wrong_is_said_with_its_step(by: &By, test: &str) {
+    let fails = |work, limit| by.count(test, work, 1, limit).map(Result::unwrap_err);
     let Some(early) = fails("dies-early 0", MINUTE) else { return };
     assert_eq!(early, CallsError::Ended { step: CallsStep::SetUp, status: 101 << 8 });
     // The first slice is the one that warms up, as large as the last.
@@ -220,38 +269,53 @@ fn what_goes_wrong_is_said_with_its_step() {
     let closes = closes.map(|word| word.as_bytes().to_vec());
     let errors = tempfile::tempfile().unwrap();
     let mut closes = Program::new("/bin/sh".as_ref(), &closes, errors).unwrap();
-    let closed = count_calls_of_loop(&mut closes, 1, Duration::from_millis(500), &|| false);
+    let limit = Duration::from_millis(500);
+    let closed = count_calls_of_loop(&mut closes, 1, limit, by.tracepoints, &|| false);
     match closed.unwrap_err() {
         CallsError::Closed { .. } | CallsError::Overdue { step: CallsStep::SetUp, .. } => {}
         other => panic!("{other:?}"),
     }
-    let endless = count_calls_of_loop(&mut this_program("hangs 0"), 1, MINUTE, &|| true);
+    let mut hangs = this_program("hangs 0");
+    let endless = count_calls_of_loop(&mut hangs, 1, MINUTE, by.tracepoints, &|| true);
     assert_eq!(endless, Err(CallsError::Interrupted));
 }
 
-#[test]
-fn calls_of_a_whole_command_are_those_of_one_run() {
-    let test = "calls_of_a_whole_command_are_those_of_one_run";
+/// The shell gives its output back after each line: who looks later finds another file there.
+fn answers_by_a_descriptor_that_is_another_now_are_answers(by: &By, test: &str) {
+    const SCRIPT: &str = "exec 8>&1 >/dev/null; echo ready >&8; \
+         while read n; do \
+         while [ $n -gt 0 ]; do n=$((n - 1)); kill -0 $$; done; echo ok >&8; done";
+    let words = ["sh", "-c", SCRIPT].map(|word| word.as_bytes().to_vec());
+    let errors = tempfile::tempfile().unwrap();
+    let mut sh = Program::new("/bin/sh".as_ref(), &words, errors).unwrap();
+    let counted = by.allowed(test, |tracepoints| {
+        count_calls_of_loop(&mut sh, 3, MINUTE, tracepoints, &|| false)
+    });
+    let Some(counted) = counted else { return };
+    assert_eq!(per_operation(&counted.unwrap(), "kill"), 1.0);
+}
+
+fn calls_of_a_whole_command_are_those_of_one_run(by: &By, test: &str) {
     let null = File::options().read(true).write(true).open("/dev/null").unwrap();
     let run = |script: &str, limit| {
         let words = ["sh", "-c", script].map(|word| word.as_bytes().to_vec());
         let mut sh =
             Program::new("/bin/sh".as_ref(), &words, tempfile::tempfile().unwrap()).unwrap();
-        count_calls_of_command(&mut sh, null.as_fd(), null.as_fd(), limit, &|| false)
+        let files = [null.as_fd(), null.as_fd()];
+        by.allowed(test, |tracepoints| {
+            count_calls_of_command(&mut sh, files, limit, tracepoints, &|| false)
+        })
     };
-    let (counted, status) =
-        match run("echo 0123; kill -0 $$; kill -0 $$; (kill -0 $$); exit 3", MINUTE) {
-            Err(why @ CallsError::Refused { .. }) => return skip::note(test, &why.to_string()),
-            counted => counted.unwrap(),
-        };
+    let script = "echo 0123; kill -0 $$; kill -0 $$; (kill -0 $$); exit 3";
+    let Some(counted) = run(script, MINUTE) else { return };
+    let (counted, status) = counted.unwrap();
     assert_eq!(ExitStatus::from_raw(status).code(), Some(3));
     let kill = counted.calls.iter().find(|calls| calls.name == "kill").unwrap();
     assert_eq!((kill.calls, kill.operations), ([0, 3], [0, 1]));
-    assert_eq!(counted.remarks, [] as [CallsRemark; 0]);
     assert_eq!(kill.bytes, None);
     let write = counted.calls.iter().find(|calls| calls.name == "write").unwrap();
     assert_eq!((write.per_operation(), write.bytes), (1.0, Some([0, 5])));
     let limit = Duration::from_millis(50);
     let endless = run("while :; do :; done", limit);
-    assert_eq!(endless, Err(CallsError::Overdue { step: CallsStep::Run, limit }));
+    assert_eq!(endless, Some(Err(CallsError::Overdue { step: CallsStep::Run, limit })));
 }

@@ -86,7 +86,7 @@ fn preads(test: &str, example: &Example, amount: &str) -> Option<f64> {
     let words: Vec<_> = words.chain([amount.into()]).collect();
     let errors = tempfile::tempfile().unwrap();
     let mut program = Program::new(&example.path, &words, errors).unwrap();
-    match count_calls_of_loop(&mut program, 4, Duration::from_secs(120), &|| false) {
+    match count_calls_of_loop(&mut program, 4, Duration::from_secs(120), None, &|| false) {
         Err(why @ CallsError::Refused { .. }) => {
             skip::note(test, &why.to_string());
             None

@@ -3,24 +3,16 @@
 //! perf_event_open(2), "MMAP layout".
 //!
 //! # Safety
-//! The ring is mapped shared with the kernel, which writes records behind
-//! `data_head` and never before `data_tail`, that only we move. Bytes between
-//! the two do not change: they are copied out word by word with volatile
-//! reads, after an acquiring load of the head and before a releasing store of
-//! the tail, as the header of the kernel prescribes (include/uapi/linux/
-//! perf_event.h, `struct perf_event_mmap_page`). No reference into the mapping
-//! is ever handed out.
+//! Calls of ioctl(2) alone are given plain numbers.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use perf_event_open_sys::{self as perf, bindings as abi};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::Scope;
+use super::ring::Ring;
 use crate::errno::Errno;
 
 /// What makes the kernel look where the CPU is.
@@ -104,72 +96,12 @@ impl Stack<'_> {
 /// Pages of a ring besides the one that describes it: a power of two. 200
 /// samples with 40 callers each, an order of magnitude more than a slice has.
 const RING_PAGES: usize = 16;
-/// Words of a record at most: `size` of its header has 16 bits.
-const RECORD_WORDS_MAX: usize = (u16::MAX as usize + 1) / WORD_BYTES;
-const WORD_BYTES: usize = size_of::<u64>();
 
 /// Samples of the calling thread.
 #[derive(Debug)]
 pub struct Sampler {
     fd: OwnedFd,
-    ring: Mapping,
-    record: Vec<u64>,
-}
-
-/// The pages shared with the kernel.
-#[derive(Debug)]
-struct Mapping {
-    start: *mut u8,
-    bytes: usize,
-    page_bytes: usize,
-}
-
-// SAFETY: the mapping belongs to its owner and to no thread; all access goes
-// through `&mut Sampler`.
-unsafe impl Send for Mapping {}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped by us with this length, and nothing points into it.
-        // It cannot fail for a mapping that exists.
-        let _ = unsafe { munmap(self.start.cast(), self.bytes) };
-    }
-}
-
-impl Mapping {
-    fn of(fd: &OwnedFd) -> Result<Mapping, Errno> {
-        let page_bytes = rustix::param::page_size();
-        let bytes = (1 + RING_PAGES) * page_bytes;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choosing.
-        let start = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, fd, 0) }?;
-        Ok(Mapping { start: start.cast(), bytes, page_bytes })
-    }
-
-    fn page(&self) -> *mut abi::perf_event_mmap_page {
-        self.start.cast()
-    }
-
-    /// Where the kernel's last record ends, in bytes since the beginning.
-    fn head(&self) -> u64 {
-        // SAFETY: the field lies in the first page, is aligned, and is only
-        // ever written by the kernel; pairs with its release of the records.
-        unsafe { AtomicU64::from_ptr(&raw mut (*self.page()).data_head) }.load(Ordering::Acquire)
-    }
-
-    fn tail(&self) -> &AtomicU64 {
-        // SAFETY: as above; written by us alone.
-        unsafe { AtomicU64::from_ptr(&raw mut (*self.page()).data_tail) }
-    }
-
-    /// The word at a position of the endless stream of records.
-    fn word(&self, at: u64) -> u64 {
-        let ring_bytes = (RING_PAGES * self.page_bytes) as u64;
-        let offset = usize::try_from(at % ring_bytes).unwrap_or(0);
-        // SAFETY: within the data pages and aligned: records are multiples of
-        // eight bytes. The kernel does not write between tail and head.
-        unsafe { self.start.add(self.page_bytes + offset).cast::<u64>().read_volatile() }
-    }
+    ring: Ring,
 }
 
 impl Sampler {
@@ -180,8 +112,8 @@ impl Sampler {
     /// `kernel.perf_event_mlock_kb` and `RLIMIT_MEMLOCK` are used up.
     pub fn open(trigger: Trigger, reach: Reach) -> Result<Sampler, Errno> {
         let fd = super::open(attributes(trigger, reach), Scope::Thread, -1)?;
-        let ring = Mapping::of(&fd)?;
-        Ok(Sampler { fd, ring, record: Vec::with_capacity(RECORD_WORDS_MAX) })
+        let ring = Ring::of(&fd, RING_PAGES)?;
+        Ok(Sampler { fd, ring })
     }
 
     /// Takes samples from now on.
@@ -205,21 +137,11 @@ impl Sampler {
     /// Hands over every record since the last call, oldest first. Allocates
     /// nothing.
     pub fn drain(&mut self, mut each: impl FnMut(Record<'_>)) {
-        let head = self.ring.head();
-        let mut at = self.ring.tail().load(Ordering::Relaxed);
-        while at < head {
-            let header = self.ring.word(at);
-            let bytes = (header >> 48).max(WORD_BYTES as u64).min(head - at);
-            self.record.clear();
-            let words = (at..at + bytes).step_by(WORD_BYTES).take(RECORD_WORDS_MAX);
-            self.record.extend(words.map(|at| self.ring.word(at)));
-            if let Some(record) = parse(&self.record) {
+        self.ring.drain(|words| {
+            if let Some(record) = parse(words) {
                 each(record);
             }
-            at += bytes;
-        }
-        // Pairs with the kernel's reading of the tail: our reads are done.
-        self.ring.tail().store(at, Ordering::Release);
+        });
     }
 }
 

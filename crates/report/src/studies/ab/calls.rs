@@ -13,6 +13,9 @@ use crate::number::list;
 /// Calls that a sentence names; the page has all of them.
 const CALLS_MAX: usize = 5;
 
+/// The call by which a program lets the kernel work, with what is no call.
+const RING: &str = "io_uring_enter";
+
 /// Rates that lie closer are the same.
 const SAME: f64 = 5e-5;
 
@@ -107,7 +110,10 @@ pub(super) fn told(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> 
     let bytes = beside_changes(&changed, &bytes, other);
     let varies = (!varying.is_empty())
         .then(|| format!("its runtime makes others now and then ({})", varying.join(", ")));
-    [Some(counted), bytes, varies].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let ring = names
+        .contains(&RING)
+        .then(|| "what the kernel does for it in an io_uring is not among them".to_owned());
+    [Some(counted), bytes, varies, ring].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// `, but reads exactly 4096 bytes more per operation: pread64 81920 → 86016`, where calls are as

@@ -96,6 +96,7 @@ fn arm(arm: &AbArmFigures) -> Value {
         "idle_share": arm.idle_share,
         "stray_lines_per_slice": arm.stray_lines,
         "calls": arm.calls.iter().map(calls::json).collect::<Vec<_>>(),
+        "calls_by": arm.calls_by,
     })
 }
 

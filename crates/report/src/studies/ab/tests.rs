@@ -339,6 +339,9 @@ fn calls_and_bytes_are_one_sentence() {
     let write = |n, bytes| calls("write", n, Some(bytes));
     let same = "pr makes the same system calls as main";
     check(&[pread(20, 81_920)], &[pread(20, 81_920)], same);
+    let ring = "; what the kernel does for it in an io_uring is not among them";
+    let enter = calls("io_uring_enter", 1, None);
+    check(std::slice::from_ref(&enter), std::slice::from_ref(&enter), &format!("{same}{ring}"));
     // As in runs that were stored before bytes were counted.
     check(&[calls("futex", 1, None)], &[calls("futex", 1, None)], same);
     check(

@@ -310,6 +310,7 @@ fn sliced(id: &str, operations: u64) -> Made {
             user_share: None,
             op_faults: None,
             calls: Vec::new(),
+            calls_by: None,
             passed_over: None,
             stray_lines: 0.0,
             asking_ns: None,

@@ -5,7 +5,8 @@ use rustix::fs::{major, minor, stat};
 use crate::file::create::Identity;
 
 /// The architecture of calls of this machine's own kind: `AUDIT_ARCH_…`, <linux/audit.h>.
-const OWN_ARCHITECTURE: u32 = if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
+pub(super) const OWN_ARCHITECTURE: u32 =
+    if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
 
 /// A system call by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,29 +4,29 @@ use iolens_sys::perf_event::Kind;
 use iolens_sys::proc::Root;
 
 /// Where it is mounted, and where it was to be found before Linux 4.1.
-pub(crate) const MOUNTS: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
+pub const MOUNTS: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
 
 /// Files of tracefs are closed to all but their group, whatever `mode` says of
 /// the folder (fs/tracefs/inode.c, since Linux 5.16).
 const READABLE: &str = "mode=750,gid=$(id -g)";
 
 /// The command that mounts it so that the user may read it.
-pub(crate) fn mount() -> String {
+pub fn mount() -> String {
     format!("sudo mount -t tracefs -o {READABLE} nodev /{}", MOUNTS[0])
 }
 
 /// The command that opens a mounted one to the user.
-pub(crate) fn remount(folder: &str) -> String {
+pub fn remount(folder: &str) -> String {
     format!("sudo mount -o remount,{READABLE} /{folder}")
 }
 
 /// Where it can be seen.
-pub(crate) fn seen(root: &Root) -> Option<&'static str> {
+pub fn seen(root: &Root) -> Option<&'static str> {
     MOUNTS.into_iter().find(|folder| !root.names(&format!("{folder}/events")).is_empty())
 }
 
 /// The folder of an event, `system:name`, below a mount.
-pub(crate) fn event(folder: &str, name: &str) -> String {
+pub fn event(folder: &str, name: &str) -> String {
     format!("{folder}/events/{}", name.replace(':', "/"))
 }
 
@@ -40,7 +40,7 @@ fn numbers(root: &Root, name: &str) -> [Result<String, String>; MOUNTS.len()] {
 /// The number of a tracepoint.
 ///
 /// Errors: why it is not known, and what to do about it.
-pub(crate) fn number(root: &Root, name: &str) -> Result<u64, String> {
+pub fn number(root: &Root, name: &str) -> Result<u64, String> {
     let read = numbers(root, name);
     if let Some(number) = read.iter().flatten().find_map(|text| text.parse().ok()) {
         return Ok(number);
@@ -57,7 +57,7 @@ pub(crate) fn number(root: &Root, name: &str) -> Result<u64, String> {
 }
 
 /// The first of these tracepoints whose number is known.
-pub(crate) fn first(root: &Root, mut names: impl Iterator<Item = &'static str>) -> Option<Kind> {
+pub fn first(root: &Root, mut names: impl Iterator<Item = &'static str>) -> Option<Kind> {
     names.find_map(|name| Some(Kind::Tracepoint { name, id: number(root, name).ok()? }))
 }
 
