@@ -2,7 +2,7 @@
 //! of the page and the form for programs.
 
 use iolens_document::table::{self, Filled, Table};
-use iolens_model::ab::AbByteWay;
+use iolens_model::ab::{AbByteWay, AbCallsBy};
 use iolens_stats::ab::{AbArmFigures, AbCallRate, AbCell};
 use serde_json::{Value, json};
 
@@ -15,6 +15,9 @@ const CALLS_MAX: usize = 5;
 
 /// The call by which a program lets the kernel work, with what is no call.
 const RING: &str = "io_uring_enter";
+
+/// In place of a number that each trial has another of.
+const VARIES: &str = "varies";
 
 /// Rates that lie closer are the same.
 const SAME: f64 = 5e-5;
@@ -72,14 +75,17 @@ fn names<'a>(arms: impl Iterator<Item = &'a AbArmFigures>) -> Vec<&'a str> {
     names
 }
 
-/// How the system calls of an arm differ. Those that its runtime makes when it likes are named, and
-/// not counted: tracing makes a program slower, so that they are too many per operation.
+/// How the system calls of an arm differ. Those of which every trial has other numbers are told
+/// roughly if they were counted without holding the program up, and else named alone: ptrace(2)
+/// makes it slower, so that what its runtime does by the clock is too much for an operation.
 pub(super) fn told(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> String {
     let (name, other) = (&arm.name, said.name(0));
     let names = names([base, arm].into_iter());
     let pairs: Vec<Pair<'_>> = names.iter().filter_map(|name| Pair::of(base, arm, name)).collect();
     let is_exact = |name: &&&str| pairs.iter().any(|pair| pair.name == **name);
     let varying: Vec<&str> = names.iter().filter(|name| !is_exact(name)).copied().collect();
+    let (often, seldom): (Vec<&str>, Vec<&str>) =
+        varying.iter().partition(|name| [base, arm].iter().any(|arm| is_often(arm, name)));
     let mut changed: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.has_other_calls()).collect();
     if changed.len() > CALLS_MAX {
         let by = |pair: &Pair<'_>| (pair.calls[1] - pair.calls[0]).abs();
@@ -98,6 +104,7 @@ pub(super) fn told(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> 
     let more = if difference < 0.0 { "fewer" } else { "more" };
     let bytes = moved(&pairs);
     let counted = match (changed.is_empty(), n.as_str()) {
+        (true, _) if pairs.is_empty() && !varying.is_empty() => String::new(),
         (true, _) => {
             let bytes = other_bytes(&pairs, &bytes).unwrap_or_default();
             format!("{name} makes the same system calls as {other}{bytes}")
@@ -108,12 +115,61 @@ pub(super) fn told(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> 
         (false, _) => format!("{name} makes exactly {n} {noun} {more} per operation: {changes}"),
     };
     let bytes = beside_changes(&changed, &bytes, other);
-    let varies = (!varying.is_empty())
-        .then(|| format!("its runtime makes others now and then ({})", varying.join(", ")));
+    let (it, its) = match counted.is_empty() {
+        true => (name.clone(), format!("{name}'s")),
+        false => ("it".to_owned(), "its".to_owned()),
+    };
+    let roughly = often.iter().map(|call| {
+        let [before, after] = [base, arm].map(|arm| find(arm, call).map_or(0.0, rate));
+        format!("{call} {} → {}", about(before), about(after))
+    });
+    let roughly = roughly.collect::<Vec<_>>().join(", ");
+    let often = (!often.is_empty())
+        .then(|| format!("{it} makes others that vary per operation: {roughly}"));
+    let seldom = (!seldom.is_empty())
+        .then(|| format!("{its} runtime makes others now and then ({})", seldom.join(", ")));
     let ring = names
         .contains(&RING)
         .then(|| "what the kernel does for it in an io_uring is not among them".to_owned());
-    [Some(counted), bytes, varies, ring].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let counted = (!counted.is_empty()).then_some(counted);
+    [counted, bytes, often, seldom, ring].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Calls per operation that are worth a number though it varies.
+const OFTEN: f64 = 0.05;
+
+/// Whether an arm often makes calls of this name, which vary, as far as that is known.
+fn is_often(arm: &AbArmFigures, name: &str) -> bool {
+    arm.calls_by == Some(AbCallsBy::Tracepoints)
+        && find(arm, name).is_some_and(|call| !call.is_exact && call.per_operation >= OFTEN)
+}
+
+fn rate(call: &AbCallRate) -> f64 {
+    call.per_operation.max(0.0)
+}
+
+/// `~2.4`, `0`.
+fn about(n: f64) -> String {
+    match n {
+        n if n < OFTEN => "0".to_owned(),
+        n if n < 9.95 => format!("~{n:.1}"),
+        n => format!("~{n:.0}"),
+    }
+}
+
+/// Calls per operation of an arm: exactly, or roughly if calls that vary are known to be many.
+pub(super) fn shown(arm: &AbArmFigures) -> String {
+    let exact = || arm.calls.iter().filter(|call| call.is_exact).map(rate).sum::<f64>();
+    let all = || arm.calls.iter().map(rate).sum::<f64>();
+    let varies = arm.calls.iter().any(|call| !call.is_exact && call.per_operation >= OFTEN);
+    match arm.calls_by {
+        // Of one that never ran nothing was counted.
+        _ if arm.trials == 0 => String::new(),
+        _ if !varies => per_operation(exact()),
+        Some(AbCallsBy::Tracepoints) => about(all()),
+        _ if exact() > 0.0 => per_operation(exact()),
+        _ => VARIES.to_owned(),
+    }
 }
 
 /// `, but reads exactly 4096 bytes more per operation: pread64 81920 → 86016`, where calls are as
@@ -195,7 +251,6 @@ fn shown_bytes(bytes: f64) -> String {
 
 /// System calls of each arm by name, and the bytes that they move.
 pub(super) fn table(cell: &AbCell) -> Option<Table> {
-    const VARIES: &str = "varies";
     let arms = || cell.arms.iter().filter(|arm| !arm.calls.is_empty());
     let calls = |arm: &AbArmFigures, name: &str| match find(arm, name) {
         Some(call) if !call.is_exact => VARIES.to_owned(),

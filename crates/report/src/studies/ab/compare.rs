@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::json::pair;
 use super::screen::setting_words;
-use super::words::{bracket, ends, quantity, signed};
+use super::words::{beyond, bracket, ends, quantity, signed};
 use crate::compare::{markdown_answers, markdown_head, next, screen as of_runs, tables};
 use crate::number::percent;
 
@@ -296,7 +296,8 @@ fn verdict(compared: &Compared<'_>, alike: &[&AbChange]) -> String {
             return format!("{name} is {} in {of}: {}", verdict.word(), why.join("; "));
         }
         (AbChangeReason::Rule(AbReason::Beyond { bound, .. }), verdict) => {
-            format!("{} in run B by more than {}", verdict.word(), percent(*bound))
+            let beyond = beyond(*bound, compared.comparison.delta);
+            format!("{} in run B {beyond}", verdict.word())
         }
         (_, AbVerdict::Build) => format!("{direction} in run B as it was built (BUILD)"),
         (_, AbVerdict::Equivalent) => format!("EQUIVALENT in both runs within {delta}"),

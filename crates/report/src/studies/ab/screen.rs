@@ -116,11 +116,7 @@ fn table(cell: &AbCell, title: &str) -> Grid {
         ));
         row.push(compared(contrast(AbQuantity::Cpu)));
         if has_calls {
-            let exact = arm.calls.iter().filter(|call| call.is_exact);
-            let calls: f64 = exact.map(|call| call.per_operation).sum();
-            // Of one that never ran nothing was counted.
-            let calls = if arm.trials > 0 { per_operation(calls) } else { String::new() };
-            row.push((Column::decimal("calls/op"), vec![calls]));
+            row.push((Column::decimal("calls/op"), vec![calls::shown(arm)]));
         }
         if has_faults {
             let faults = arm.op_faults.map_or_else(String::new, per_operation);

@@ -2,7 +2,9 @@
 //! call more.
 
 use iolens_document::Style;
-use iolens_model::ab::{AbArm, AbAxes, AbCalls, AbLink, AbMode, AbParameter, AbProgramFacts};
+use iolens_model::ab::{
+    AbArm, AbAxes, AbCalls, AbCallsBy, AbLink, AbMode, AbParameter, AbProgramFacts,
+};
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::cell::Cell;
 use iolens_model::copy::External;
@@ -328,6 +330,44 @@ fn said_of_calls(main: &[AbCalls], pr: &[AbCalls]) -> (String, Vec<String>) {
     let rows = below.lines().skip_while(|line| !line.starts_with("SYSTEM CALLS")).skip(1);
     let rows = rows.take_while(|line| !line.is_empty()).map(str::to_owned);
     (said.to_owned(), rows.collect())
+}
+
+#[test]
+fn calls_that_vary_are_told_roughly_where_nothing_held_the_program_up() {
+    let said = |by, keeps_exact: bool| {
+        let mut run = run(0.049, Vec::new());
+        let counting = run.trials.iter().filter(|trial| trial.pass == 0).cloned();
+        let twice: Vec<TrialOutcome> = counting.collect();
+        run.trials.extend(twice);
+        let counting = run.trials.iter_mut().filter(|trial| trial.pass == 0);
+        for (n, trial) in (2..).zip(counting) {
+            let arm = trial.arms[0].ab.as_mut().expect("it is one of `ab`");
+            arm.calls.retain(|_| keeps_exact);
+            arm.calls.push(calls("futex", n, None));
+            arm.calls_by = Some(by);
+        }
+        let markdown = markdown(&run, &analysed(&run));
+        let why = markdown.lines().find(|line| line.starts_with("- Why: ")).unwrap();
+        let why = why.split("; 88%").next().unwrap().to_owned();
+        let screen = shown(&run, 100);
+        let row = screen.lines().find(|line| line.starts_with("pr ")).unwrap();
+        (why, row.split_whitespace().last().unwrap().to_owned())
+    };
+    let exact = "- Why: pr makes exactly 1 system call more per operation: pread64 20 → 21; \
+                 it reads 512 bytes more";
+    let (why, calls) = said(AbCallsBy::Tracepoints, true);
+    assert_eq!(why, format!("{exact}; it makes others that vary per operation: futex ~3.0 → ~4.0"));
+    assert_eq!(calls, "~25");
+    let (why, calls) = said(AbCallsBy::Ptrace, true);
+    assert_eq!(why, format!("{exact}; its runtime makes others now and then (futex)"));
+    assert_eq!(calls, "21");
+    let (why, calls) = said(AbCallsBy::Ptrace, false);
+    assert_eq!(
+        (&*why, &*calls),
+        ("- Why: pr's runtime makes others now and then (futex)", "varies")
+    );
+    let (why, _) = said(AbCallsBy::Tracepoints, false);
+    assert_eq!(why, "- Why: pr makes others that vary per operation: futex ~3.0 → ~4.0");
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl<'a> Said<'a> {
                 format!("INVALID, because {} works between its turns", self.name(*of))
             }
             (AbReason::Beyond { bound, .. }, verdict) => {
-                format!("{} than {base} by more than {}", verdict.word(), percent(*bound))
+                format!("{} than {base} {}", verdict.word(), beyond(*bound, self.delta))
             }
             (_, AbVerdict::Build) => {
                 format!("{} than {base} as it was built (BUILD)", direction(first))
@@ -98,6 +98,14 @@ impl<'a> Said<'a> {
                 format!("no {what} of {} in one round", list(&names))
             }
         }
+    }
+}
+
+/// `by more than 3%`, or by more than what the linker may have caused, if that is more.
+pub(super) fn beyond(bound: f64, delta: f64) -> String {
+    match percent(bound) {
+        shown if bound > delta => format!("by more than the {shown} that linking can cause"),
+        shown => format!("by more than {shown}"),
     }
 }
 
@@ -198,4 +206,15 @@ fn number(change: f64) -> String {
         _ => "+",
     };
     format!("{sign}{shown}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_beyond_the_threshold_is_the_linkers() {
+        assert_eq!(beyond(0.03, 0.03), "by more than 3%");
+        assert_eq!(beyond(0.046, 0.03), "by more than the 4.6% that linking can cause");
+    }
 }
