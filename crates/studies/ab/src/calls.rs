@@ -84,6 +84,7 @@ pub fn count_calls_of_loop(
     by_what_suffices(tracepoints, interrupted, move |means, cancel| {
         let mut conversation = Conversation::begin(program, limit, means, cancel)?;
         conversation.await_ready()?;
+        conversation.settle()?;
         // It grows its buffers and fills its caches now.
         conversation.slice(both[1])?;
         let counts = [conversation.slice(both[0])?, conversation.slice(both[1])?];
@@ -164,7 +165,7 @@ impl Counts {
             TraceEvent::Enters(call) => *self.calls.entry(call).or_default() += 1,
             TraceEvent::Returns { call: Some(made), value: Some(bytes @ 1..) } => {
                 let name = made.call.name().unwrap_or_default();
-                if AbByteWay::of(name).is_some() {
+                if !files(name).is_empty() {
                     self.moved(&made, name, bytes, conversation);
                 }
             }
@@ -215,9 +216,11 @@ fn touches(made: &CallInTask, name: &str, file: Identity) -> bool {
     files(name).iter().any(|at| made.file(*at) == Some(file))
 }
 
-/// The arguments of a call of this name that are the files between which it moves bytes.
+/// The arguments of a call of this name that are the files between which it moves bytes; none for
+/// one that moves none, whose arguments are other numbers.
 fn files(name: &str) -> &'static [usize] {
     match name {
+        name if AbByteWay::of(name).is_none() => &[],
         "splice" | "copy_file_range" => &[0, 2],
         "sendfile" | "tee" => &[0, 1],
         _ => &[0],
@@ -368,6 +371,19 @@ mod tests {
         let found = bytes(counts.until("ok =1\n"));
         let expect = [("read", 100), ("sendfile", 5), ("write", 530)];
         assert_eq!(found, expect.map(|(name, bytes)| (name.to_owned(), [0, bytes])));
+    }
+
+    /// sched_getaffinity(2) takes the number of a process, which may be one of a descriptor, and
+    /// returns a number of bytes.
+    #[test]
+    fn a_call_that_moves_no_bytes_touches_no_file() {
+        let (way, [_, output]) = Way::open().unwrap();
+        let descriptor = u64::from(output.as_raw_fd().unsigned_abs());
+        for (name, expect) in [("sched_getaffinity", false), ("close", false), ("write", true)] {
+            let arguments = [descriptor; 6];
+            let made = CallInTask { call: named(name), task: std::process::id(), arguments };
+            assert_eq!(touches(&made, name, way.spoken.answers), expect, "{name}");
+        }
     }
 
     /// Another thread was told of while the one that answered had not come back.

@@ -128,6 +128,7 @@ by_each! {
     one_that_takes_too_long_is_killed_with_what_it_started
     one_that_is_cancelled_is_killed
     one_that_is_dropped_is_gone
+    one_whose_tracer_ends_is_killed
     what_a_call_returned_is_told_with_it
     what_cannot_be_executed_is_an_error_and_not_an_end
 }
@@ -215,6 +216,22 @@ fn one_that_is_dropped_is_gone(by: &By, test: &str) {
     while name(traced.next_event().unwrap()) != Some("kill") {}
     drop(traced);
     assert_eq!(ended(Patience::Looks), Err(Errno::from_raw(libc::ECHILD)));
+}
+
+/// As when all of iolens is killed: nobody drops anything.
+fn one_whose_tracer_ends_is_killed(by: &By, test: &str) {
+    let (output, given) = crate::pipe::open(1).unwrap();
+    let has_begun = std::thread::scope(|scope| {
+        let tracer = scope.spawn(|| {
+            let words = ["/bin/sh", "-c", "while :; do :; done & while :; do :; done"];
+            let job = Job { output: given.into(), ..Job::of(&words) };
+            by.start(test, &job).map(std::mem::forget).is_some()
+        });
+        tracer.join().unwrap()
+    });
+    if has_begun {
+        assert_eq!(rustix::io::read(&output, &mut [0; 1]), Ok(0));
+    }
 }
 
 fn what_a_call_returned_is_told_with_it(by: &By, test: &str) {

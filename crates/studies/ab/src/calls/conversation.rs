@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use iolens_sys::clock::monotonic_ns;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::about::about;
 use iolens_sys::file::create::Identity;
@@ -18,6 +19,9 @@ use crate::calls_error::{CallsError, CallsStep};
 /// What a pipe holds, where that is allowed: a program that prints more than this at once waits
 /// for a reader, and makes no stop at which it would be read.
 const PIPE_BYTES: usize = 1 << 20;
+
+/// How long a program may take to be quiet once it is set up.
+const SETTLE_LIMIT: Duration = Duration::from_millis(500);
 
 /// How long a program may take to end when its input has.
 const END_LIMIT: Duration = Duration::from_secs(5);
@@ -86,11 +90,10 @@ impl Way {
         Ok(())
     }
 
-    /// Whether something is there to read. Notes whether it is the end.
-    fn has_more(&mut self) -> Result<bool, Errno> {
+    /// Whether something is there to read.
+    fn has_more(&self) -> Result<bool, Errno> {
         let answers = self.answers.as_fd();
-        self.is_closed = self.is_closed || poll::has_ended(answers)?;
-        Ok(!self.is_closed && poll::is_readable(answers, 0)?)
+        Ok(!poll::has_ended(answers)? && poll::is_readable(answers, 0)?)
     }
 
     /// The next whole line, with its end.
@@ -141,6 +144,18 @@ impl Conversation {
         }
     }
 
+    /// Lets threads that are not held up do what they do at their start, as long as that is not
+    /// long: it is no part of a slice.
+    pub(super) fn settle(&mut self) -> Result<(), CallsError> {
+        let until_ns = deadline_ns(SETTLE_LIMIT);
+        let settles = !self.traced.stops();
+        while settles
+            && monotonic_ns() < until_ns
+            && self.go_on(CallsStep::SetUp)? != TraceEvent::Quiet
+        {}
+        Ok(())
+    }
+
     /// What the program does from the last answer to the one to this request.
     pub(super) fn slice(&mut self, operations: u64) -> Result<Counts, CallsError> {
         let step = CallsStep::Slice(operations);
@@ -171,23 +186,21 @@ impl Conversation {
     }
 
     /// Waits for what it does next, and reads what it has printed by that.
-    fn go_on(&mut self, step: CallsStep) -> Result<(), CallsError> {
+    fn go_on(&mut self, step: CallsStep) -> Result<TraceEvent, CallsError> {
         let event = self.traced.next_event()?;
         if event != TraceEvent::Quiet {
             self.has_unseen = false;
         }
         match event {
-            TraceEvent::Ended(status) => Err(self.end_of(step, status)),
-            TraceEvent::Enters(_) => {
-                self.counts.add(event, None);
-                Ok(())
-            }
+            TraceEvent::Ended(status) => return Err(self.end_of(step, status)),
+            TraceEvent::Enters(_) => self.counts.add(event, None),
             TraceEvent::Returns { call, value } => {
                 self.counts.add(event, Some(&self.ways[self.chosen].spoken));
-                self.read(call.as_ref(), value).map_err(CallsError::Pipe)
+                self.read(call.as_ref(), value).map_err(CallsError::Pipe)?;
             }
-            TraceEvent::Quiet => self.look().map_err(CallsError::Pipe)?,
+            TraceEvent::Quiet => self.look().map_err(CallsError::Pipe)??,
         }
+        Ok(event)
     }
 
     /// Reads what a call has printed, which is in the pipe when it returns, and not before. A
@@ -207,7 +220,12 @@ impl Conversation {
     /// Whether all that is printed was told of, which may be about to come.
     fn look(&mut self) -> Result<Result<(), CallsError>, Errno> {
         let had_unseen = self.has_unseen;
-        self.has_unseen = self.ways[0].has_more()? | self.ways[1].has_more()?;
+        self.has_unseen = self.ways[0].has_more()? || self.ways[1].has_more()?;
+        for way in &mut self.ways {
+            // One that is killed has closed nothing itself.
+            let has_ended = poll::has_ended(way.answers.as_fd())?;
+            way.is_closed |= has_ended && self.traced.killed().is_none();
+        }
         Ok(if had_unseen && self.has_unseen { Err(CallsError::Unseen) } else { Ok(()) })
     }
 
