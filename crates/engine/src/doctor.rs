@@ -20,7 +20,7 @@ use iolens_sys::process;
 
 use self::rights::Rights;
 pub use self::tried::{Storage, Tried};
-use crate::surroundings::{self, Container, Guest, Hypervisor};
+use iolens_harness::surroundings::{self, Container, Guest, Hypervisor};
 
 /// What every area has to go by.
 struct Patient<'a> {

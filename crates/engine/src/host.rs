@@ -12,9 +12,9 @@ pub use iolens_sys::proc::Root;
 use iolens_sys::{affinity, cpuid, process, tcp};
 
 use crate::counters::{self, CorePmu, Counters, Wanted};
-use crate::reclaim::{KDAMONDS, Reclaim};
-use crate::surroundings;
 use iolens_harness::cgroup;
+use iolens_harness::reclaim::{KDAMONDS, Reclaim};
+use iolens_harness::surroundings;
 
 /// Reads the machine below `root`; processors and limits are this process's.
 #[must_use]

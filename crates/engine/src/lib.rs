@@ -13,23 +13,17 @@ pub mod calls;
 mod counters;
 pub mod doctor;
 mod entry;
-pub mod environment;
 pub mod far;
 pub mod files;
 mod frame;
 pub mod host;
 mod inflight;
-pub mod journal;
 pub mod layout;
-pub mod lock;
-pub mod locked_memory;
 mod one_call;
 pub mod op;
-pub mod perf_control;
 mod primitives;
 mod receive;
 pub mod receivers;
-mod reclaim;
 pub mod registry;
 #[cfg(test)]
 #[path = "../../../tests/support/scripted.rs"]
@@ -43,14 +37,7 @@ mod skip;
 mod small;
 mod spawn;
 pub mod stage;
-#[cfg(test)]
-#[allow(unreachable_pub, reason = "the fuzz target uses it")]
-#[path = "../../../fuzz/src/lock.rs"]
-mod strange_lock;
 mod stream;
-mod surroundings;
-mod symbols;
-pub mod sysctl;
 mod take;
 mod tally;
 mod transmit;

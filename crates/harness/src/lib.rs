@@ -1,15 +1,31 @@
-//! What the studies share below a trial: limits of the machine, recorders, and words for what a
-//! kernel refuses. It knows no study, and no trial.
+//! What the studies share below a trial: the machine and its limits, recorders, and words for what
+//! a kernel refuses. It knows no study, and no trial.
 
 #![forbid(unsafe_code)]
 
 pub mod cgroup;
+pub mod environment;
+pub mod journal;
 pub mod kernel;
+pub mod lock;
+pub mod locked_memory;
+pub mod perf_control;
+pub mod reclaim;
 pub mod ring_refusal;
 #[cfg(test)]
 #[allow(dead_code, reason = "other crates use the rest")]
 #[path = "../../../tests/support/scripted.rs"]
 mod scripted;
+#[cfg(test)]
+#[path = "../../../tests/support/small.rs"]
+mod small;
+#[cfg(test)]
+#[allow(unreachable_pub, reason = "the fuzz target uses it")]
+#[path = "../../../fuzz/src/lock.rs"]
+mod strange_lock;
+pub mod surroundings;
+pub mod symbols;
+pub mod sysctl;
 pub mod times;
 pub mod tracefs;
 pub mod watch;

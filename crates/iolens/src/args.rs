@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Arg, Parser, Subcommand, ValueEnum};
 use iolens_audit::bounds;
-use iolens_engine::perf_control::PerfControl;
+use iolens_harness::perf_control::PerfControl;
 use iolens_model::parse;
 use iolens_model::units::Bytes;
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use iolens_engine::far::Launcher;
-use iolens_engine::perf_control::PerfControl;
+use iolens_harness::perf_control::PerfControl;
 use iolens_model::axes::Study;
 use iolens_model::copy::External;
 use iolens_model::plan::Passes;

@@ -90,7 +90,7 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
     );
     if !looks_itself {
         // What a killed run left is gone once the next start has looked.
-        iolens_engine::lock::sweep();
+        iolens_harness::lock::sweep();
     }
     // The doctor names it and changes nothing; a worker's runner has looked.
     if !matches!(command, Command::Worker(_) | Command::Doctor(_)) {

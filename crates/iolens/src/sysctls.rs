@@ -3,8 +3,9 @@
 //! back when the measuring ends, however it does.
 
 use iolens_engine::host::Root;
-use iolens_engine::journal::Journal;
-use iolens_engine::sysctl::{self, Changed};
+use iolens_engine::receivers;
+use iolens_harness::journal::Journal;
+use iolens_harness::sysctl::{self, Changed};
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Plan;
@@ -17,7 +18,8 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     if !plan.allow_sysctl() {
         return Ok(());
     }
-    sysctl::check(&Root::real(), &sysctl::needed(&plan.cells())).map_err(Failure::unusable)
+    sysctl::check(&Root::real(), &receivers::needed_sysctls(&plan.cells()))
+        .map_err(Failure::unusable)
 }
 
 /// Puts back what a run that was killed has left, and says so.
@@ -39,7 +41,7 @@ impl Sysctls {
 
     /// Changes what these cells need.
     pub(crate) fn of_cells(cells: &[Cell]) -> Result<Sysctls, Failure> {
-        let needed = sysctl::needed(cells);
+        let needed = receivers::needed_sysctls(cells);
         if needed.is_empty() {
             output::note("note: nothing needs a sysctl changed here, and none is");
             return Ok(Sysctls(None));

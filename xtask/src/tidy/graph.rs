@@ -8,8 +8,8 @@ use super::{Finding, Workspace};
 const EDGES: &[(&str, &str)] = &[
     (
         "iolens",
-        "iolens-ab iolens-audit iolens-document iolens-engine iolens-model iolens-programs \
-         iolens-report iolens-server iolens-stats iolens-store",
+        "iolens-ab iolens-audit iolens-document iolens-engine iolens-harness iolens-model \
+         iolens-programs iolens-report iolens-server iolens-stats iolens-store",
     ),
     (
         "iolens-ab",
@@ -20,7 +20,7 @@ const EDGES: &[(&str, &str)] = &[
     ("iolens-engine", "iolens-harness iolens-model iolens-programs iolens-server iolens-sys"),
     (
         "iolens-fuzz",
-        "iolens iolens-audit iolens-engine iolens-model iolens-programs iolens-report iolens-server \
+        "iolens iolens-audit iolens-engine iolens-harness iolens-model iolens-programs iolens-report iolens-server \
          iolens-stats iolens-store iolens-sys",
     ),
     ("iolens-harness", "iolens-model iolens-sys"),

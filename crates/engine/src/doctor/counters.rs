@@ -10,7 +10,7 @@ use iolens_sys::proc::sched_number;
 use super::Patient;
 use super::rights::{self, LEVEL_CPU, LEVEL_KERNEL};
 use crate::counters;
-use crate::surroundings::Hypervisor;
+use iolens_harness::surroundings::Hypervisor;
 use iolens_harness::tracefs;
 
 /// Name of the finding that says whether kernel time can be sampled.

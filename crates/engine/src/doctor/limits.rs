@@ -5,8 +5,8 @@ use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 
 use super::Patient;
-use crate::sysctl::{self, Leftover};
 use iolens_harness::ring_refusal;
+use iolens_harness::sysctl::{self, Leftover};
 
 /// Name of the finding that says how many descriptors there can be.
 pub(super) const DESCRIPTORS: &str = "descriptors";

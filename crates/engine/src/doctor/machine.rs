@@ -7,7 +7,7 @@ use iolens_sys::proc::{cpu_ticks, pressure_some_us};
 
 use super::Patient;
 use crate::host;
-use crate::reclaim::{KDAMONDS, Reclaim};
+use iolens_harness::reclaim::{KDAMONDS, Reclaim};
 
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
     vec![

@@ -11,9 +11,9 @@ use iolens_sys::errno::Errno;
 
 use super::tried::{Storage, Tried};
 use super::*;
-use crate::locked_memory::Limits;
 use crate::scripted::Machine;
-use crate::sysctl::Leftover;
+use iolens_harness::locked_memory::Limits;
+use iolens_harness::sysctl::Leftover;
 
 /// All capabilities, and none, as /proc/self/status shows them.
 const ALL: &str = "000001ffffffffff";

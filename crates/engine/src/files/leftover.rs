@@ -21,7 +21,7 @@ use iolens_sys::proc::Root;
 use iolens_sys::{clock, durable, process};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{Fate, Owner};
+use iolens_harness::journal::{Fate, Owner};
 
 /// Where records are kept.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ impl Leftovers {
         let variable = |name: &str| {
             std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
         };
-        if let Some(folder) = crate::lock::stated_folder() {
+        if let Some(folder) = iolens_harness::lock::stated_folder() {
             return Leftovers::in_folder(&folder.join(FOLDER));
         }
         let user = process::effective_uid();

@@ -8,13 +8,15 @@ mod uring_recv_multishot;
 
 use std::borrow::Cow;
 
-use iolens_model::data_path::{Hop, ReceiverFacts};
+use iolens_model::cell::Cell;
+use iolens_model::data_path::{Hop, Movement, ReceiverFacts};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::tcp::SetupError;
 
 use crate::receive::{Receiver, Setup};
 use iolens_harness::kernel::with_version;
+use iolens_harness::sysctl;
 
 #[cfg(test)]
 pub(crate) use self::called::Recv;
@@ -33,6 +35,18 @@ pub const RECEIVERS: &[&Entry] = &[
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
     RECEIVERS.iter().copied().find(|entry| entry.id == id)
+}
+
+/// The sysctls that these cells need, whether or not the user consents to their change: only pages
+/// that stand alone can be mapped for a receiver.
+#[must_use]
+pub fn needed_sysctls(cells: &[Cell]) -> Vec<sysctl::Setting> {
+    let maps = |id: &str| {
+        let hops = find(id).map_or(&[][..], |entry| entry.hops);
+        hops.iter().any(|hop| hop.movement == Movement::Mapped)
+    };
+    let needs = cells.iter().any(|cell| cell.has_receiver() && cell.receiver().is_some_and(maps));
+    if needs { vec![sysctl::SINGLE_PAGES] } else { Vec::new() }
 }
 
 /// One receiver.

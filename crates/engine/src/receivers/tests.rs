@@ -7,18 +7,35 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use iolens_model::axes::Iovec;
+use iolens_model::axes::{Iovec, Topology};
+use iolens_model::cell::NetSetting;
 use iolens_model::data_path::{End, Movement};
+use iolens_model::units::Nanos;
 use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{ring, signal, socket, tcp};
 
-use super::{Entry, RECEIVERS, Recv};
+use super::{Entry, RECEIVERS, Recv, needed_sysctls};
 use crate::entry::{Link, Shape};
 use crate::op::{Budget, Sender};
 use crate::receive::{Quota, Receiver, Setup, Take, Taken};
-use crate::registry;
+use crate::{registry, small};
 use iolens_harness::times::Times;
+
+/// Nobody receives at a sink.
+#[test]
+fn only_a_receiver_that_maps_needs_a_sysctl() {
+    let received_by = |receiver: &str, topology| {
+        let receive = |net: &mut NetSetting| {
+            (net.receiver, net.topology) = (receiver.into(), topology);
+        };
+        needed_sysctls(&[small::trial("send", Nanos::SECOND).cell.with_net(receive)])
+    };
+    let single_pages = [iolens_harness::sysctl::SINGLE_PAGES];
+    assert_eq!(received_by("tcp_zerocopy_receive", Topology::Loopback), single_pages);
+    assert_eq!(received_by("tcp_zerocopy_receive", Topology::Sink), []);
+    assert_eq!(received_by("recv", Topology::Veth), []);
+}
 
 const MESSAGES: usize = 7;
 const RING_MESSAGES: usize = 3;

@@ -12,7 +12,7 @@ use super::protocol::Failure;
 use crate::files::arm::Ground;
 use crate::files::copy::site::Site;
 use crate::op::Trouble;
-use crate::perf_control::Listener;
+use iolens_harness::perf_control::Listener;
 
 /// What the threads of an end share.
 pub(crate) struct Crew<'a> {

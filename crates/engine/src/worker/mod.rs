@@ -44,9 +44,9 @@ use self::protocol::{
 use crate::files;
 use crate::files::arm::Ground;
 use crate::files::copy::site::Site;
-use crate::perf_control::{Listener, PerfControl};
 use crate::spawn::SOCKET_VARIABLE;
 use crate::stage::{self, Place};
+use iolens_harness::perf_control::{Listener, PerfControl};
 
 /// Ties this process to its parent; to be called first thing in a worker.
 ///

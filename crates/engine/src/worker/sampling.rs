@@ -14,7 +14,7 @@ use iolens_sys::proc::Root;
 
 use super::protocol::EndSamples;
 use crate::counters::not_permitted;
-use crate::symbols::Symbols;
+use iolens_harness::symbols::Symbols;
 
 /// Addresses of a stack, innermost first.
 type Addresses = Box<[(Space, u64)]>;

@@ -26,10 +26,10 @@ use super::way::Way;
 use super::{facts, last_word, lead, link};
 use crate::entry::Ends;
 use crate::files::arm::{Before, Ground};
-use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
-use crate::perf_control::{Counting, Listener};
 use crate::stage::sink;
+use iolens_harness::locked_memory::Limits;
+use iolens_harness::perf_control::{Counting, Listener};
 
 /// Runs the sending end to its last slice.
 ///

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use iolens_engine::far::Launcher;
-use iolens_engine::perf_control::PerfControl;
+use iolens_harness::perf_control::PerfControl;
 use iolens_model::units::Nanos;
 
 use crate::args::{MACHINE, ProgressKind, ResultArgs};

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use iolens_engine::far::Launcher;
-use iolens_engine::perf_control::PerfControl;
+use iolens_harness::perf_control::PerfControl;
 use iolens_model::axes::{Counting, Direction, Iovec, IpVersion, Mode, Study, WorkingSet};
 use iolens_model::copy::{CopySync, External};
 use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iolens_engine::clock;
-use iolens_engine::lock::MachineLock;
+use iolens_harness::lock::MachineLock;
 use iolens_model::run::Extent;
 use iolens_model::units::Nanos;
 use iolens_report::json::SCHEMA;

@@ -3,8 +3,8 @@
 
 use iolens_engine::files::copy;
 use iolens_engine::files::write;
-use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, registry, transports, work};
+use iolens_harness::locked_memory::Limits;
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::WritingFacts;

@@ -7,8 +7,8 @@ mod known;
 
 use iolens_engine::calls::{self, Asked};
 use iolens_engine::layout::{self, Placement};
-use iolens_engine::locked_memory::Limits;
 use iolens_engine::work;
+use iolens_harness::locked_memory::Limits;
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Direction, Topology};
 use iolens_model::cell::Cell;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iolens_engine::environment::Before;
+use iolens_harness::environment::Before;
 use iolens_model::ab::AbArm;
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::Cell;

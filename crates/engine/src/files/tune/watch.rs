@@ -3,8 +3,8 @@
 use iolens_model::units::Nanos;
 use iolens_sys::proc::Root;
 
-use crate::environment;
 use iolens_harness::cgroup;
+use iolens_harness::environment;
 
 /// A tick of the counters of /proc/stat: `USER_HZ`, which is 100 on all Linux.
 const TICK_NS: u64 = 10_000_000;

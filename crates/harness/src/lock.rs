@@ -40,7 +40,7 @@ fn folder() -> PathBuf {
 
 /// The folder that tests state for what a run writes down of itself. As root it is taken only
 /// where it is root's and nobody else may write in it: the journal says what root puts back.
-pub(crate) fn stated_folder() -> Option<PathBuf> {
+pub fn stated_folder() -> Option<PathBuf> {
     let folder = PathBuf::from(std::env::var_os("IOLENS_LOCK_DIR")?);
     let found = folder.metadata().ok()?;
     let is_safe = is_safe_for(process::effective_uid(), found.uid(), found.mode());
@@ -98,7 +98,7 @@ fn insist<L>(
 /// lock, and the file that says so.
 ///
 /// Errors: why no run could take the lock.
-pub(crate) fn look(root: &Root) -> (PathBuf, Result<Option<String>, String>) {
+pub fn look(root: &Root) -> (PathBuf, Result<Option<String>, String>) {
     let folder = folder();
     let path = folder.join("iolens.lock");
     let locks = root.read("proc/locks").unwrap_or_default();

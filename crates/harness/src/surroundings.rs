@@ -6,16 +6,22 @@ use iolens_sys::proc::Root;
 
 /// What the kernel runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hypervisor {
+pub enum Hypervisor {
     /// Nothing that shows.
     None,
     /// The Windows Subsystem for Linux, version 2: a guest of Hyper-V.
     Wsl2,
+    /// Microsoft's.
     HyperV,
+    /// Oracle's.
     VirtualBox,
+    /// VMware's, of any name.
     Vmware,
+    /// Of the Xen project.
     Xen,
+    /// Of Parallels.
     Parallels,
+    /// Linux' own.
     Kvm,
     /// There is one, and it does not say which.
     Unnamed,
@@ -39,21 +45,24 @@ impl fmt::Display for Hypervisor {
 
 /// The hypervisor and what says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Guest {
-    pub(crate) hypervisor: Hypervisor,
+pub struct Guest {
+    /// Which.
+    pub hypervisor: Hypervisor,
     /// What the virtual machine is sold or known as, by its firmware.
-    pub(crate) product: Option<String>,
+    pub product: Option<String>,
     /// The file or the instruction.
-    pub(crate) source: &'static str,
+    pub source: &'static str,
 }
 
 impl Guest {
-    pub(crate) fn is_virtual(&self) -> bool {
+    /// Whether there is one.
+    #[must_use]
+    pub fn is_virtual(&self) -> bool {
         self.hypervisor != Hypervisor::None
     }
 
     /// `KVM (Amazon EC2 m5.large)`.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         match &self.product {
             Some(product) if self.is_virtual() => format!("{} ({product})", self.hypervisor),
             _ => self.hypervisor.to_string(),
@@ -74,7 +83,7 @@ const CPUINFO_BYTES: usize = 8 << 10;
 /// Finds the hypervisor: by the kernel's own name, the firmware's, and last by
 /// `signature`, which is what CPUID says, because hypervisors imitate each
 /// other there.
-pub(crate) fn guest(root: &Root, signature: Option<&str>) -> Guest {
+pub fn guest(root: &Root, signature: Option<&str>) -> Guest {
     let product = product(root);
     let guest = |hypervisor, source| Guest { hypervisor, product: product.clone(), source };
     let version = root.read("proc/version").unwrap_or_default();
@@ -141,18 +150,18 @@ fn has_flag(root: &Root) -> bool {
 
 /// What keeps this process apart from the rest of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Container {
+pub struct Container {
     /// What made it, and the file that says so.
-    pub(crate) named: Option<(String, &'static str)>,
+    pub named: Option<(String, &'static str)>,
     /// Kinds of namespaces that are not the machine's own; `None` where that
     /// cannot be seen.
-    pub(crate) apart: Option<Vec<&'static str>>,
+    pub apart: Option<Vec<&'static str>>,
 }
 
 impl Container {
     /// Whether this is one. A file alone is no proof: an image that was
     /// unpacked onto a disk keeps it.
-    pub(crate) fn is_one(&self) -> bool {
+    pub fn is_one(&self) -> bool {
         match &self.apart {
             Some(kinds) => !kinds.is_empty(),
             None => self.named.is_some(),
@@ -171,7 +180,7 @@ const OWN: [(&str, &str); 5] = [
 ];
 
 /// Looks for a container's marks and for namespaces of its own.
-pub(crate) fn container(root: &Root) -> Container {
+pub fn container(root: &Root) -> Container {
     let links = OWN.map(|(kind, own)| {
         let link = root.link(&format!("proc/self/ns/{kind}"));
         link.map(|link| (link != own).then_some(kind))

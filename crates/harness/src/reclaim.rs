@@ -8,21 +8,26 @@ use iolens_sys::proc::Root;
 
 /// What DAMON does with memory that nobody uses.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Reclaim {
+pub enum Reclaim {
     /// Nothing.
     Off,
     /// Takes it back when it was not used for so long, in seconds, as far as that is told.
-    On { idle_s: Option<f64> },
+    On {
+        /// Seconds; `None` where that is not told.
+        idle_s: Option<f64>,
+    },
     /// Who is not root may not know.
     NotTold,
 }
 
 /// The folder of what is set up by hand, and the switch of the ready-made module.
-pub(crate) const KDAMONDS: &str = "sys/kernel/mm/damon/admin/kdamonds";
+pub const KDAMONDS: &str = "sys/kernel/mm/damon/admin/kdamonds";
 const MODULE: &str = "sys/module/damon_reclaim/parameters";
 
 impl Reclaim {
-    pub(crate) fn read(root: &Root) -> Reclaim {
+    /// What sysfs says of it.
+    #[must_use]
+    pub fn read(root: &Root) -> Reclaim {
         let daemons = folders(root, KDAMONDS);
         let daemons = daemons.iter().map(|daemon| by_daemon(root, daemon));
         daemons.fold(by_module(root), Reclaim::and)
@@ -38,7 +43,7 @@ impl Reclaim {
     }
 
     /// In words, as in "proactive reclaim: …".
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         match self {
             Reclaim::Off => "off".to_owned(),
             Reclaim::On { idle_s: Some(s) } => {

@@ -20,9 +20,9 @@ const PAGES_MORE: u64 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// `RLIMIT_MEMLOCK`; `None` where it does not apply to us.
-    pub(crate) locked: Option<Bytes>,
+    pub locked: Option<Bytes>,
     /// `net.core.optmem_max`; `None` where it cannot be read.
-    pub(crate) optmem: Option<Bytes>,
+    pub optmem: Option<Bytes>,
 }
 
 impl Limits {
@@ -50,7 +50,7 @@ impl Limits {
     /// The largest zero-copy message of one thread, to a page; `None` for no
     /// limit.
     #[must_use]
-    pub(crate) fn largest_message(&self) -> Option<Bytes> {
+    pub fn largest_message(&self) -> Option<Bytes> {
         let pages = (self.locked?.0 / PAGE_BYTES).saturating_sub(PAGES_MORE);
         Some(Bytes(pages * PAGE_BYTES))
     }

@@ -21,6 +21,7 @@ const FILE: &str = "iolens.journal";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Record {
+    /// Who has changed it.
     pub(crate) owner: Owner,
     /// In the order in which they are made.
     pub(crate) sysctls: Vec<SysctlChange>,
@@ -30,7 +31,7 @@ pub(crate) struct Record {
 /// start times after a boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Owner {
+pub struct Owner {
     pid: u32,
     /// Clock ticks since boot, from /proc/PID/stat.
     start_ticks: u64,
@@ -44,9 +45,10 @@ pub(crate) struct Owner {
 
 /// What has become of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// Or it cannot be told: it is of another PID namespace, whose processes cannot be seen.
     Alive,
+    /// There is no such process any more.
     Dead,
     /// Dead, and what it had changed too: the machine was started since.
     OfAnotherBoot,
@@ -58,7 +60,7 @@ impl Owner {
     /// This process.
     ///
     /// Errors: what /proc does not tell.
-    pub(crate) fn own(root: &Root) -> Result<Owner, String> {
+    pub fn own(root: &Root) -> Result<Owner, String> {
         let stat = root.read("proc/self/stat")?;
         let (_, start_ticks) = proc::process_start(&stat)
             .ok_or_else(|| format!("/proc/self/stat tells no start time: `{stat}`"))?;
@@ -66,7 +68,8 @@ impl Owner {
         Ok(Owner { pid, start_ticks, boot_id: root.read(BOOT_ID)?, pid_namespace })
     }
 
-    pub(crate) fn fate(&self, root: &Root) -> Fate {
+    /// What has become of it.
+    pub fn fate(&self, root: &Root) -> Fate {
         if root.read(BOOT_ID).is_ok_and(|boot_id| boot_id != self.boot_id) {
             return Fate::OfAnotherBoot;
         }
@@ -123,12 +126,13 @@ impl Journal {
         Journal { root, file }
     }
 
+    /// The file system that it is in.
     pub(crate) fn root(&self) -> &Root {
         &self.root
     }
 
     /// Where it is, for messages.
-    pub(crate) fn place(&self) -> String {
+    pub fn place(&self) -> String {
         self.file.display().to_string()
     }
 

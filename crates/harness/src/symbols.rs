@@ -12,7 +12,7 @@ use iolens_sys::proc::Root;
 
 /// A table from addresses to names.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     /// Where each function begins, in bytes if its table tells, and its name;
     /// sorted.
     functions: Vec<Function>,
@@ -46,7 +46,7 @@ impl Table {
 
 /// Everything that the samples of a process can be named from.
 #[derive(Debug)]
-pub(crate) struct Symbols {
+pub struct Symbols {
     kernel: Table,
     mappings: Vec<Mapping>,
     files: HashMap<String, Table>,
@@ -66,7 +66,7 @@ impl Symbols {
     ///
     /// Errors: none; a table that cannot be read is empty, see
     /// [`Self::kernel_hidden`].
-    pub(crate) fn here(root: &Root) -> Symbols {
+    pub fn here(root: &Root) -> Symbols {
         let kernel = kernel(&root.read("proc/kallsyms").unwrap_or_default());
         let mappings = mappings(&root.read("proc/self/maps").unwrap_or_default());
         let mut files = HashMap::new();
@@ -80,7 +80,7 @@ impl Symbols {
     }
 
     /// Why the kernel's functions have no names here, if they have none.
-    pub(crate) fn kernel_hidden(&self) -> Option<String> {
+    pub fn kernel_hidden(&self) -> Option<String> {
         self.kernel.functions.is_empty().then(|| {
             "the kernel's functions have no names: /proc/kallsyms is missing or zeroed \
              (kernel.kptr_restrict; it needs CAP_SYSLOG)"
@@ -91,7 +91,7 @@ impl Symbols {
     /// A stack, innermost first, in its folded form. Callers of the program
     /// are kept as far as they lie in its code: code without frame pointers
     /// has none.
-    pub(crate) fn fold(&self, stack: &[(Space, u64)]) -> String {
+    pub fn fold(&self, stack: &[(Space, u64)]) -> String {
         let mut names: Vec<String> = Vec::with_capacity(stack.len());
         for &(space, address) in stack {
             match space {

@@ -1,11 +1,7 @@
 //! Changing and putting back on machines laid out in folders.
 
-use iolens_model::axes::Topology;
-use iolens_model::cell::NetSetting;
-
 use super::*;
 use crate::journal::tests::{machine, stat};
-use crate::locked_memory::tests::cell;
 use crate::scripted::Machine;
 
 const FILE: &str = "proc/sys/net/core/high_order_alloc_disable";
@@ -240,17 +236,4 @@ fn a_refusal_says_what_to_do() {
         assert_eq!(super::check(&machine.root(), SETTINGS), Ok(()));
         assert_eq!(machine.root().read(FILE).unwrap(), now.trim(), "checking changes nothing");
     }
-}
-
-#[test]
-fn only_a_receiver_that_maps_needs_it() {
-    let received_by = |receiver: &str, topology| {
-        let receive = |net: &mut NetSetting| {
-            (net.receiver, net.topology) = (receiver.into(), topology);
-        };
-        needed(&[cell(4096, 1).with_net(receive)])
-    };
-    assert_eq!(received_by("tcp_zerocopy_receive", Topology::Loopback), SETTINGS);
-    assert_eq!(received_by("tcp_zerocopy_receive", Topology::Sink), [], "nobody receives there");
-    assert_eq!(received_by("recv", Topology::Veth), []);
 }

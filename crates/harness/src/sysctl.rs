@@ -6,8 +6,6 @@
 
 use std::time::Duration;
 
-use iolens_model::cell::Cell;
-use iolens_model::data_path::Movement;
 use iolens_model::host::SysctlChange;
 use iolens_sys::errno::Errno;
 use iolens_sys::lock::Lock;
@@ -15,7 +13,6 @@ use iolens_sys::proc::Root;
 use iolens_sys::sysctl;
 
 use crate::journal::{Fate, Journal, Record};
-use crate::receivers;
 
 /// A sysctl and the value that something needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,22 +26,10 @@ pub struct Setting {
 /// Lets a copying send fill pages that stand alone instead of blocks of 32 KiB
 /// (`skb_page_frag_refill`, net/core/sock.c): only those can be mapped
 /// (`can_map_frag`, net/ipv4/tcp.c). Since Linux 5.3.
-const SINGLE_PAGES: Setting = Setting { name: "net.core.high_order_alloc_disable", value: "1" };
+pub const SINGLE_PAGES: Setting = Setting { name: "net.core.high_order_alloc_disable", value: "1" };
 
 /// Every one there is: nothing else is ever written, whatever a journal says.
 const SETTINGS: &[Setting] = &[SINGLE_PAGES];
-
-/// What these cells need, whether or not the user consents: only pages that
-/// stand alone can be mapped for a receiver.
-#[must_use]
-pub fn needed(cells: &[Cell]) -> Vec<Setting> {
-    let maps = |id: &str| {
-        let hops = receivers::find(id).map_or(&[][..], |entry| entry.hops);
-        hops.iter().any(|hop| hop.movement == Movement::Mapped)
-    };
-    let needs = cells.iter().any(|cell| cell.has_receiver() && cell.receiver().is_some_and(maps));
-    if needs { vec![SINGLE_PAGES] } else { Vec::new() }
-}
 
 /// Whether these can be set here, as far as they are not already. Changes
 /// nothing.
@@ -227,7 +212,7 @@ fn sweep_held(journal: &Journal) -> Vec<String> {
 
 /// What a record says that is still in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Leftover {
+pub enum Leftover {
     /// Nothing.
     Nothing,
     /// A run that goes on has changed these.
@@ -239,7 +224,7 @@ pub(crate) enum Leftover {
 /// Looks, and changes nothing.
 ///
 /// Errors: why the journal cannot be read.
-pub(crate) fn leftover(journal: &Journal) -> Result<Leftover, String> {
+pub fn leftover(journal: &Journal) -> Result<Leftover, String> {
     let Some(record) = journal.load()? else { return Ok(Leftover::Nothing) };
     let fate = record.owner.fate(journal.root());
     if fate == Fate::OfAnotherBoot {
@@ -256,13 +241,13 @@ pub(crate) fn leftover(journal: &Journal) -> Result<Leftover, String> {
 }
 
 /// `net.core.high_order_alloc_disable=1 (0 before)`.
-pub(crate) fn list(changes: &[SysctlChange]) -> String {
+pub fn list(changes: &[SysctlChange]) -> String {
     let one = |change: &SysctlChange| format!("{change} ({} before)", change.before);
     changes.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The command that puts them back.
-pub(crate) fn remedy(changes: &[SysctlChange]) -> String {
+pub fn remedy(changes: &[SysctlChange]) -> String {
     let one = |change: &SysctlChange| format!("{}={}", change.name, change.before);
     format!("sudo sysctl {}", changes.iter().map(one).collect::<Vec<_>>().join(" "))
 }
