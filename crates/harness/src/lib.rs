@@ -4,7 +4,9 @@
 #![forbid(unsafe_code)]
 
 pub mod cgroup;
+pub mod counters;
 pub mod environment;
+pub mod host;
 pub mod journal;
 pub mod kernel;
 pub mod lock;
@@ -16,6 +18,9 @@ pub mod ring_refusal;
 #[allow(dead_code, reason = "other crates use the rest")]
 #[path = "../../../tests/support/scripted.rs"]
 mod scripted;
+#[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 #[cfg(test)]
 #[path = "../../../tests/support/small.rs"]
 mod small;

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
-use iolens_engine::host;
+use iolens_harness::host;
 use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 

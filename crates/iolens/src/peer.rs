@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use iolens_engine::doctor;
 use iolens_engine::far::{Far, FarEnd, Launcher, NOT_NAMED, Way};
-use iolens_engine::host::Root;
+use iolens_harness::host::Root;
 use iolens_model::axes::{IpVersion, Study, Topology};
 use iolens_model::plan::Plan;
 use iolens_model::run::FarFacts;
@@ -181,7 +181,7 @@ pub(crate) fn far_program(text: &str) -> Parsed<String> {
 
 #[cfg(test)]
 mod tests {
-    use iolens_engine::host;
+    use iolens_harness::host;
 
     use super::*;
 

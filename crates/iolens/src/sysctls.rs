@@ -2,8 +2,8 @@
 //! is touched without it, nothing that no cell needs, and everything is put
 //! back when the measuring ends, however it does.
 
-use iolens_engine::host::Root;
 use iolens_engine::receivers;
+use iolens_harness::host::Root;
 use iolens_harness::journal::Journal;
 use iolens_harness::sysctl::{self, Changed};
 use iolens_model::cell::Cell;
@@ -64,7 +64,7 @@ impl Sysctls {
             None => host,
             Some(changed) => HostFacts {
                 changed: changed.changes().to_vec(),
-                ..iolens_engine::host::read(&Root::real())
+                ..iolens_harness::host::read(&Root::real())
             },
         }
     }

@@ -9,7 +9,7 @@ use iolens_sys::proc::sched_number;
 
 use super::Patient;
 use super::rights::{self, LEVEL_CPU, LEVEL_KERNEL};
-use crate::counters;
+use iolens_harness::counters;
 use iolens_harness::surroundings::Hypervisor;
 use iolens_harness::tracefs;
 

@@ -6,7 +6,7 @@ use iolens_model::units::three_digits;
 use iolens_sys::proc::{cpu_ticks, pressure_some_us};
 
 use super::Patient;
-use crate::host;
+use iolens_harness::host;
 use iolens_harness::reclaim::{KDAMONDS, Reclaim};
 
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {

@@ -13,13 +13,14 @@ use iolens_sys::perf_event::{Event, Group, Kind, Mode, Options, Scope};
 use iolens_sys::proc::Root;
 use iolens_sys::{affinity, cpuid, io_uring, process, storage, zerocopy};
 
+use crate::calibrate;
 use crate::stage::{self, Refused};
-use crate::{calibrate, counters, host};
 use iolens_harness::journal::Journal;
 use iolens_harness::lock;
 use iolens_harness::locked_memory::Limits;
 use iolens_harness::sysctl::{self, Leftover};
 use iolens_harness::tracefs;
+use iolens_harness::{counters, host};
 
 /// What came of trying, as plain data.
 #[derive(Debug, Clone)]

@@ -21,8 +21,8 @@ use iolens_sys::usage::{self, ProcessUsage};
 use iolens_sys::{clock, process};
 
 use super::bracket::{Shared, with_cpus};
-use crate::counters::{self, Counters, Snapshot, Wanted};
 use iolens_harness::cgroup;
+use iolens_harness::counters::{self, Counters, Snapshot, Wanted};
 use iolens_server::load::{network_between, network_counts};
 
 /// Why what is known only of tasks that live as long as a slice is not known.

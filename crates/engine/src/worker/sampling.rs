@@ -13,7 +13,7 @@ use iolens_sys::perf_event::{Event, Kind, Mode, Refusal, Scope};
 use iolens_sys::proc::Root;
 
 use super::protocol::EndSamples;
-use crate::counters::not_permitted;
+use iolens_harness::counters::not_permitted;
 use iolens_harness::symbols::Symbols;
 
 /// Addresses of a stack, innermost first.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use iolens_engine::host;
+use iolens_harness::host;
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader, StoppedBy};
 use iolens_report::ab;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iolens_engine::far::Far;
+use iolens_engine::trial;
 use iolens_engine::worker::protocol::BUILD;
-use iolens_engine::{host, trial};
+use iolens_harness::host;
 use iolens_model::copy::External;
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;

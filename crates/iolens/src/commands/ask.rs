@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use iolens_engine::stage;
 use iolens_engine::worker::protocol::BUILD;
-use iolens_engine::{host, stage};
+use iolens_harness::host;
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Plan;

@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iolens_engine::{clock, host};
+use iolens_engine::clock;
+use iolens_harness::host;
 use iolens_model::host::HostFacts;
 use iolens_report::json::SCHEMA;
 use iolens_report::upkeep;

@@ -28,8 +28,8 @@ use iolens_audit::bounds::Bounds;
 use iolens_audit::{Audit, Refused, audit_all, text};
 use iolens_engine::doctor::{Storage, Tried, diagnose};
 use iolens_engine::files::job;
-use iolens_engine::host::Root;
 use iolens_engine::{far, worker};
+use iolens_harness::host::Root;
 use iolens_report::doctor;
 use iolens_store::Store;
 

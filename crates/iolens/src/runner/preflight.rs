@@ -1,7 +1,8 @@
 //! What can be known to fail before anything is measured, and how long the
 //! rest will take.
 
-use iolens_engine::{calls, host, receivers, registry};
+use iolens_engine::{calls, receivers, registry};
+use iolens_harness::host;
 use iolens_model::axes::Study;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};

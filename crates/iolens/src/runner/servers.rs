@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use iolens_engine::host::Root;
 use iolens_engine::layout::Placement;
+use iolens_harness::host::Root;
 use iolens_model::arm::Arm;
 use iolens_model::cell::Cell;
 use iolens_model::plan::{Plan, Schedule};

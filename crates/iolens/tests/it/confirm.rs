@@ -1,7 +1,7 @@
 //! `confirm`: which runs can be, and how a run that confirms another is told from it. What it
 //! measures takes a while, and is a line of the acceptance.
 
-use iolens_engine::host::{Root, read};
+use iolens_harness::host::{Root, read};
 use iolens_model::run::RunHeader;
 
 use crate::harness::Place;

@@ -3,7 +3,7 @@
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
 
-use iolens_engine::host::{Root, read};
+use iolens_harness::host::{Root, read};
 use iolens_model::copy::{CopyAxes, CopySync, External};
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;

@@ -4,7 +4,7 @@
 mod probe;
 mod turns;
 
-use iolens_engine::host::memory_room;
+use iolens_harness::host::memory_room;
 use iolens_model::ab::AbMode;
 use iolens_model::units::Bytes;
 use iolens_programs::{Around, Conversation, ProgramFault, finish};

@@ -23,8 +23,8 @@ use crate::files::residency::{REMAINDER_MAX, Residency};
 use crate::files::subject::Subject;
 use crate::files::ways::Entry;
 use crate::files::ways::ring::locked_bytes_max;
-use crate::host;
 use iolens_harness::cgroup;
+use iolens_harness::host;
 use iolens_harness::surroundings;
 
 /// What is asked about.

@@ -67,7 +67,7 @@ fn closed(cell: &Cell) -> Cell {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use iolens_engine::host;
+    use iolens_harness::host;
     use iolens_model::axes::{Direction, Study, Topology};
     use iolens_model::plan::{Axes, Plan};
     use iolens_model::run::FarFacts;

@@ -1,6 +1,6 @@
 //! Runs on a machine that is simulated: a message takes so long, a slice so much besides.
 
-use iolens_engine::host;
+use iolens_harness::host;
 use iolens_model::axes::Study;
 use iolens_model::outcome::{Counts, Environment};
 use iolens_model::trial::{SliceKind, Trial, Work};

@@ -9,7 +9,7 @@ use super::self_test;
 use super::table::{self, COUNTERS_MAX, Counter, GroupPlan, Values};
 
 /// Events that count together: the kernel's, or scripted ones in tests.
-pub(crate) trait EventGroup: Sized {
+pub trait EventGroup: Sized {
     /// Adds an event, whose value comes after those of the earlier ones.
     fn add(&mut self, event: &Event) -> Result<(), Errno>;
     /// Lets all events count.
@@ -34,7 +34,7 @@ impl EventGroup for Group {
 
 /// The same events on several CPUs, summed: what everybody does there.
 #[derive(Debug)]
-pub(crate) struct Everywhere {
+pub struct Everywhere {
     cpus: Vec<Group>,
 }
 

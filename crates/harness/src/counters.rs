@@ -20,16 +20,16 @@ use iolens_sys::errno::Errno;
 use iolens_sys::perf_event::{Group, Kind, Scope};
 use iolens_sys::proc::Root;
 
-pub(crate) use self::group::Everywhere;
+pub use self::group::Everywhere;
 use self::group::{EventGroup, GroupReading, Lead, Open, Reach, Source};
-pub(crate) use self::machine::{CorePmu, core_pmus, not_permitted, pmu_of};
+pub use self::machine::{CorePmu, core_pmus, not_permitted, pmu_of};
 use self::table::{GROUPS_MAX, GroupPlan, METRICS_MAX};
-pub(crate) use self::table::{Values, split};
-use iolens_harness::tracefs;
+pub use self::table::{Values, split};
+use crate::tracefs;
 
 /// The counters of one thread, or of the CPUs of an end.
 #[derive(Debug)]
-pub(crate) struct Counters<G = Group> {
+pub struct Counters<G = Group> {
     /// The PMU that counts, on machines with several kinds of cores.
     pmu: Option<String>,
     groups: Vec<Open<G>>,
@@ -38,35 +38,36 @@ pub(crate) struct Counters<G = Group> {
 
 /// All groups, read at one edge of a slice.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Snapshot([Option<Result<GroupReading, Errno>>; GROUPS_MAX]);
+pub struct Snapshot([Option<Result<GroupReading, Errno>>; GROUPS_MAX]);
 
 /// Whose counters are opened, and which.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// The CPU that the thread stays on.
-    pub(crate) cpu: u32,
+    pub cpu: u32,
     /// Chooses between groups that do not fit the PMU together: the pass, so
     /// that each is counted in its share of the trials and never a part of a
     /// slice.
-    pub(crate) turn: u32,
-    pub(crate) probes: Probes,
+    pub turn: u32,
+    /// What is asked for.
+    pub probes: Probes,
 }
 
 impl Counters {
     /// The counters of the calling thread; they count from now on.
-    pub(crate) fn of_thread(root: &Root, wanted: Wanted) -> Counters {
+    pub fn of_thread(root: &Root, wanted: Wanted) -> Counters {
         Counters::reaching(Reach::One, root, wanted)
     }
 
     /// The same of the calling thread with all threads and processes that it starts from
     /// now on, and those that they start. They cannot be closed for a while: those who
     /// live by then would not be counted again.
-    pub(crate) fn of_family(root: &Root, wanted: Wanted) -> Counters {
+    pub fn of_family(root: &Root, wanted: Wanted) -> Counters {
         Counters::reaching(Reach::Family, root, wanted)
     }
 
     /// None, of an arm whose counters are closed while others count: they say why.
-    pub(crate) fn closed() -> Counters {
+    pub fn closed() -> Counters {
         Counters::none([], ALTERNATING)
     }
 
@@ -111,14 +112,14 @@ impl Counters {
 
 impl Counters {
     /// Opens what was closed.
-    pub(crate) fn reopen(&mut self) {
+    pub fn reopen(&mut self) {
         self.open_again(&Group::lead);
     }
 }
 
 impl Counters<Everywhere> {
     /// Counters of everybody on these CPUs.
-    pub(crate) fn of_cpus(root: &Root, cpus: &[u32], probes: Probes) -> Counters<Everywhere> {
+    pub fn of_cpus(root: &Root, cpus: &[u32], probes: Probes) -> Counters<Everywhere> {
         let plan = table::CPU_WIDE;
         if probes.counting == Counting::Off {
             return Counters::none(metrics_of(&plan), OFF);
@@ -136,7 +137,7 @@ impl Counters<Everywhere> {
     }
 
     /// Opens what was closed.
-    pub(crate) fn reopen(&mut self, cpus: &[u32]) {
+    pub fn reopen(&mut self, cpus: &[u32]) {
         self.open_again(&|event, options| Everywhere::lead(cpus, event, options));
     }
 }
@@ -149,7 +150,7 @@ const NO_SOFTWARE: &str =
 const NO_TRACEPOINTS: &str = "not asked for: --tracepoints counts them";
 
 /// Names of the tracepoints that can be counted, `system:name`.
-pub(crate) fn tracepoints() -> impl Iterator<Item = &'static str> {
+pub fn tracepoints() -> impl Iterator<Item = &'static str> {
     let name = |counter: &table::Counter| match counter.kind {
         Kind::Tracepoint { name, .. } => Some(name),
         _ => None,
@@ -190,7 +191,7 @@ impl<G: EventGroup> Counters<G> {
 
     /// Closes all of them until [`Self::reopen`]: what is not open costs
     /// nothing.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         self.groups.iter_mut().for_each(Open::close);
     }
 
@@ -205,23 +206,23 @@ impl<G: EventGroup> Counters<G> {
     }
 
     /// The PMU that counts, on machines with several kinds of cores.
-    pub(crate) fn pmu(&self) -> Option<&str> {
+    pub fn pmu(&self) -> Option<&str> {
         self.pmu.as_deref()
     }
 
     /// Groups that are read at each edge.
-    pub(crate) fn groups(&self) -> usize {
+    pub fn groups(&self) -> usize {
         self.groups.len()
     }
 
     /// Whether there is anything to read.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.groups.iter().any(Open::is_open)
     }
 
     /// Reads at the beginning of a slice. The first group, the one that
     /// matters most, is read next to the slice at either edge.
-    pub(crate) fn read_before(&mut self) -> Snapshot {
+    pub fn read_before(&mut self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for (open, slot) in self.groups.iter_mut().zip(&mut snapshot.0).rev() {
             *slot = open.read();
@@ -230,7 +231,7 @@ impl<G: EventGroup> Counters<G> {
     }
 
     /// Reads at the end of a slice.
-    pub(crate) fn read_after(&mut self) -> Snapshot {
+    pub fn read_after(&mut self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for (open, slot) in self.groups.iter_mut().zip(&mut snapshot.0) {
             *slot = open.read();
@@ -240,7 +241,7 @@ impl<G: EventGroup> Counters<G> {
 
     /// What was counted between two readings, in the order of the table; `None`
     /// where it was not counted the whole time.
-    pub(crate) fn between(&mut self, edges: [&Snapshot; 2]) -> Values {
+    pub fn between(&mut self, edges: [&Snapshot; 2]) -> Values {
         let mut counts: Values = [None; METRICS_MAX];
         for (index, open) in self.groups.iter_mut().enumerate() {
             if let Some(slice) = difference(edges, index) {
@@ -251,14 +252,14 @@ impl<G: EventGroup> Counters<G> {
     }
 
     /// What is not counted, or was not in some slice, and why.
-    pub(crate) fn missing(&self) -> Vec<NotMeasured> {
+    pub fn missing(&self) -> Vec<NotMeasured> {
         let mut missing = self.missing.clone();
         self.groups.iter().for_each(|open| open.note_loss(&mut missing));
         missing
     }
 
     /// The metrics that are counted.
-    pub(crate) fn counted(&self) -> Vec<&'static str> {
+    pub fn counted(&self) -> Vec<&'static str> {
         let slots = self.groups.iter().flat_map(|open| &open.slots);
         slots.filter(|slot| slot.believed).map(|slot| slot.counter.metric).collect()
     }

@@ -22,23 +22,23 @@ pub(super) const RECEIPTS: u64 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counter {
     /// The metric that it fills.
-    pub(crate) metric: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) mode: Mode,
+    pub metric: &'static str,
+    pub kind: Kind,
+    pub mode: Mode,
     /// The least that the loop of the self-test makes it count.
-    pub(crate) least: u64,
+    pub least: u64,
 }
 
 /// Counters that count together or not at all, at most [`COUNTERS_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupPlan {
     /// What messages call it.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Whether it counts whenever its thread runs. The others get what is
     /// left of the PMU, and take turns where that is not enough for all of
     /// them.
-    pub(crate) pinned: bool,
-    pub(crate) counters: &'static [Counter],
+    pub pinned: bool,
+    pub counters: &'static [Counter],
 }
 
 /// Counters of one group.
@@ -50,7 +50,7 @@ pub(crate) const GROUPS_MAX: usize = 8;
 pub(crate) const METRICS_MAX: usize = PmuCounts::COUNT + KernelCounts::COUNT;
 
 /// A value for each metric; `None` where it was not counted.
-pub(crate) type Values = [Option<u64>; METRICS_MAX];
+pub type Values = [Option<u64>; METRICS_MAX];
 
 /// The metrics in the order of [`Values`].
 pub(crate) fn metrics() -> impl Iterator<Item = &'static str> {
@@ -64,7 +64,7 @@ pub(crate) fn place(metric: &str) -> usize {
 }
 
 /// The values as the counts of a slice have them.
-pub(crate) fn split(values: &Values) -> (PmuCounts, KernelCounts) {
+pub fn split(values: &Values) -> (PmuCounts, KernelCounts) {
     let pmu = std::array::from_fn(|i| values[i]);
     let kernel = std::array::from_fn(|i| values[PmuCounts::COUNT + i]);
     (PmuCounts::from_values(pmu), KernelCounts::from_values(kernel))

@@ -11,10 +11,10 @@ use iolens_sys::errno::Errno;
 pub use iolens_sys::proc::Root;
 use iolens_sys::{affinity, cpuid, process, tcp};
 
+use crate::cgroup;
 use crate::counters::{self, CorePmu, Counters, Wanted};
-use iolens_harness::cgroup;
-use iolens_harness::reclaim::{KDAMONDS, Reclaim};
-use iolens_harness::surroundings;
+use crate::reclaim::{KDAMONDS, Reclaim};
+use crate::surroundings;
 
 /// Reads the machine below `root`; processors and limits are this process's.
 #[must_use]
@@ -89,7 +89,7 @@ fn first_line(text: Result<String, String>) -> Reading<String> {
 }
 
 /// The value behind `key` in a file of `key<separator>value` lines.
-pub(crate) fn keyed(root: &Root, path: &str, key: &str, separator: char) -> Reading<String> {
+pub fn keyed(root: &Root, path: &str, key: &str, separator: char) -> Reading<String> {
     let text = match root.read(path) {
         Ok(text) => text,
         Err(why) => return Reading::not_measured(why),
@@ -212,7 +212,7 @@ fn audit(root: &Root) -> Reading<String> {
 }
 
 /// The vulnerabilities that cost something here.
-pub(crate) fn mitigations(root: &Root) -> Reading<String> {
+pub fn mitigations(root: &Root) -> Reading<String> {
     let folder = "sys/devices/system/cpu/vulnerabilities";
     let names = root.names(folder);
     if names.is_empty() {
@@ -296,7 +296,7 @@ fn kinds<'a>(pmus: &'a [CorePmu], cpus: &[u32]) -> Vec<(Option<&'a str>, Option<
 
 /// Opens the counters of a thread on `cpu`, as a worker does, and says which
 /// count and what is missing.
-pub(crate) fn counters_on(root: &Root, cpu: u32) -> (Vec<&'static str>, Vec<NotMeasured>) {
+pub fn counters_on(root: &Root, cpu: u32) -> (Vec<&'static str>, Vec<NotMeasured>) {
     let probes = Probes::default();
     let open = || {
         // Elsewhere they are another core's, which then shows as a reason.

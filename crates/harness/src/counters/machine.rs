@@ -15,17 +15,18 @@ const CPUINFO_BYTES: usize = 4 << 10;
 
 /// The PMU of one kind of cores.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CorePmu {
-    pub(crate) name: String,
+pub struct CorePmu {
+    /// Its folder in /sys/bus/event_source/devices.
+    pub name: String,
     /// The event type that names it.
-    pub(crate) number: Option<u32>,
+    pub number: Option<u32>,
     /// Processors it belongs to; `None` for all.
     cpus: Option<Vec<u32>>,
 }
 
 impl CorePmu {
     /// Whether a processor belongs to it.
-    pub(crate) fn has(&self, cpu: u32) -> bool {
+    pub fn has(&self, cpu: u32) -> bool {
         self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
     }
 }
@@ -36,7 +37,7 @@ impl CorePmu {
 /// same way (tools/perf/util/pmu.c, is_pmu_core).
 ///
 /// Errors: there is none; what there is.
-pub(crate) fn core_pmus(root: &Root) -> Result<Vec<CorePmu>, String> {
+pub fn core_pmus(root: &Root) -> Result<Vec<CorePmu>, String> {
     let sources = root.names(SOURCES);
     let pmus: Vec<CorePmu> = sources.iter().filter_map(|name| core_pmu(root, name)).collect();
     match (pmus.is_empty(), sources.is_empty()) {
@@ -59,7 +60,7 @@ fn core_pmu(root: &Root, name: &str) -> Option<CorePmu> {
 /// there; `None` where there is only one PMU, which need not be named.
 ///
 /// Errors: none of them belongs to the processor.
-pub(crate) fn pmu_of(pmus: &[CorePmu], cpu: u32) -> Result<Option<&CorePmu>, String> {
+pub fn pmu_of(pmus: &[CorePmu], cpu: u32) -> Result<Option<&CorePmu>, String> {
     if pmus.len() == 1 {
         return Ok(None);
     }
@@ -96,7 +97,7 @@ pub(crate) fn refused(root: &Root, event: Event, scope: Scope, errno: Errno) -> 
 }
 
 /// The level that forbids it, or else whatever stands before the kernel.
-pub(crate) fn not_permitted(root: &Root, event: Event, scope: Scope) -> String {
+pub fn not_permitted(root: &Root, event: Event, scope: Scope) -> String {
     // Documentation/admin-guide/sysctl/kernel.rst; distributions add 3 and 4.
     let highest = match (scope, event.mode) {
         (Scope::Cpu(_), _) => 0,
