@@ -1,6 +1,6 @@
 //! What asking for a slice costs, and how far it takes away from a change.
 
-use super::{built, compared, times};
+use super::{KINDS, built, compared, times};
 use crate::prelude::*;
 
 /// What asking for a slice may take, ns.
@@ -9,9 +9,8 @@ const ASKING_NS_MAX: f64 = 20_000.0;
 /// Five operations more for each hundred.
 pub fn cost(bench: &Bench) -> Res {
     built(bench)?;
-    // Work that waits for memory shows less of itself in a short slice: see `power`. A block on the
-    // stack lies elsewhere in each process, and is filled faster or more slowly.
-    for kind in ["cpu", "aligned"] {
+    // Work that waits for memory shows less of itself in a short slice: see `power`.
+    for kind in &KINDS[..2] {
         let mut changes = Vec::new();
         for _ in 0..times() {
             // What equals the threshold is not decided: all of the budget is measured.

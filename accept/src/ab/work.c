@@ -1,7 +1,7 @@
 /* Work whose amount is known, as a loop program and as a whole command:
  *   work KIND AMOUNT          speaks the loop protocol
  *   work KIND AMOUNT TIMES    does so many operations and ends
- * cpu; pread, to a block anywhere on the stack, and aligned, to a page; memory and cache: random words of 32 and of 8 MiB; fixed: cpu, and 150 us of CPU time
+ * cpu, pread; memory and cache: random words of 32 and of 8 MiB; fixed: cpu, and 150 us of CPU time
  * in each request besides. An operation of AMOUNT 103 is 3 % more than one of 100. */
 #include <fcntl.h>
 #include <stdint.h>
@@ -25,12 +25,6 @@ static void from_file(long amount) {
         if (pread(file, block, sizeof block, 4096 * (i % 4)) < 1) abort();
 }
 
-static void from_aligned(long amount) {
-    static _Alignas(4096) char block[4096];
-    for (long i = 0; i < amount; i++)
-        if (pread(file, block, sizeof block, 4096 * (i % 4)) < 1) abort();
-}
-
 static void from_memory(long amount) {
     for (long i = 0; i < amount; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -49,15 +43,13 @@ int main(int argc, char **argv) {
     void (*work)(long) = cpu;
     if (!strcmp(argv[1], "pread")) {
         work = from_file;
-    } else if (!strcmp(argv[1], "aligned")) {
-        work = from_aligned;
+        file = open("/proc/self/exe", O_RDONLY);
     } else if (!strcmp(argv[1], "memory") || !strcmp(argv[1], "cache")) {
         work = from_memory;
         words = argv[1][0] == 'm' ? 4 << 20 : 1 << 20;
         memory = malloc(words * sizeof *memory);
         memset(memory, 1, words * sizeof *memory);
     }
-    file = open("/proc/self/exe", O_RDONLY);
     long fixed_us = strcmp(argv[1], "fixed") ? 0 : 150;
     const char *seed = getenv("IOLENS_SEED");
     state = seed ? strtoull(seed, 0, 10) : 1;

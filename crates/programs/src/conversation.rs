@@ -6,6 +6,7 @@ mod slice;
 use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_sys::errno::Errno;
+use iolens_sys::launch::StackPlace;
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, kin, pipe, poll, socket, usage};
 
@@ -117,7 +118,8 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Starts a program; it is not asked anything yet.
+    /// Starts a program, with its stack at this place if one is stated; it is not asked anything
+    /// yet.
     ///
     /// Errors: why it cannot be started.
     pub fn start(
@@ -125,13 +127,14 @@ impl Conversation {
         place: ProgramPlace,
         seed: Seed,
         beside: Beside,
+        stack: Option<StackPlace>,
     ) -> Result<Conversation, ProgramFault> {
         let cannot = |errno: Errno| ProgramFault::System(format!("cannot make its pipes: {errno}"));
         let open = || pipe::open(PIPE_BYTES).map_err(cannot);
         let ((in_read, in_write), (out_read, out_write)) = (open()?, open()?);
         let ((read_3, write_3), (read_4, write_4)) = (open()?, open()?);
         let files = [&in_read, &out_write, &read_3, &write_4].map(AsFd::as_fd);
-        let process = Prepared::new(program, place, seed, &files)?.begin(&program.file)?;
+        let process = Prepared::new(program, place, seed, &files)?.begin(&program.file, stack)?;
         let account = Account::of(process.id()).map_err(ProgramFault::System)?;
         Ok(Conversation {
             process,

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use iolens_sys::errno::Errno;
-use iolens_sys::launch::{Begun, Program};
+use iolens_sys::launch::{Begun, Program, StackPlace};
 use iolens_sys::poll::is_readable;
 use iolens_sys::{clock, file, signal};
 
@@ -72,12 +72,21 @@ impl Prepared {
         Ok(Prepared { program: program.map_err(cannot)?, errors, is_copy, _executable: executable })
     }
 
-    /// Starts it as one that stays.
+    /// Starts it as one that stays, with its stack at this place of a page if one is stated. A file
+    /// in place may have rights that it loses when it is traced: its stack begins anywhere.
     ///
     /// Errors: why it cannot be started.
-    pub fn begin(mut self, file: &ProgramFile) -> Result<Process, ProgramFault> {
+    pub fn begin(
+        mut self,
+        file: &ProgramFile,
+        stack: Option<StackPlace>,
+    ) -> Result<Process, ProgramFault> {
         let cannot = |errno| not_started(file, errno);
-        let begun = self.program.begin().map_err(cannot)?;
+        let begun = match stack.filter(|_| self.is_copy) {
+            Some(place) => self.program.begin_at(place),
+            None => self.program.begin(),
+        };
+        let begun = begun.map_err(cannot)?;
         self.process(begun).map_err(cannot)
     }
 
@@ -284,7 +293,7 @@ mod tests {
         let null = File::options().read(true).write(true).open("/dev/null").unwrap();
         let (program, files) = (shell(script), [null.as_fd(), null.as_fd()]);
         let prepared = Prepared::new(&program, place, Seed::of(1), &files).unwrap();
-        prepared.begin(&program.file).unwrap()
+        prepared.begin(&program.file, None).unwrap()
     }
 
     #[test]
@@ -344,7 +353,7 @@ mod tests {
             let refused = || {
                 let prepared =
                     Prepared::new(&program, ProgramPlace::FreshCopy, Seed::of(1), &files);
-                prepared.unwrap().begin(&program.file).unwrap_err().to_string()
+                prepared.unwrap().begin(&program.file, None).unwrap_err().to_string()
             };
             // A child of another test may still have the file open for writing.
             let why = std::iter::repeat_with(refused).find(|why| !why.contains("ETXTBSY")).unwrap();

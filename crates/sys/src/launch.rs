@@ -8,7 +8,8 @@
 //! calling thread waits meanwhile, on a stack of its own. There it makes
 //! async-signal-safe calls only, allocates nothing, and writes to nothing of the
 //! parent's but the one word that says why it could not execute (and `errno`, which the
-//! waiting thread reads after its own calls alone). Signals are blocked in the caller
+//! waiting thread reads after its own calls alone) and the other that says whether it stops as
+//! it has executed. Signals are blocked in the caller
 //! around it, so that no handler of the parent's runs in the child.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
@@ -29,6 +30,10 @@ use rustix::process::{
 use crate::clock::monotonic_ns;
 use crate::errno::Errno;
 use crate::poll::is_readable;
+
+mod held;
+
+pub use held::StackPlace;
 
 /// The place of what takes a program's errors, among its files.
 const ERRORS: usize = 2;
@@ -166,8 +171,8 @@ impl Program {
     ///
     /// Errors: why it was not started: of clone(2), or of execve(2).
     pub fn run(&mut self) -> Result<Ended, Errno> {
-        let pid = self.start(&Parent::by_id(), 0, false)?;
-        wait(pid)
+        let start = Start { apart: 0, leads: false, holds: false };
+        wait(self.start(&Parent::by_id(), start)?.0)
     }
 
     /// Starts it and waits for its end, at most so long: then it is killed, with what it has
@@ -193,14 +198,20 @@ impl Program {
     ///
     /// Errors: as [`Self::run`].
     pub fn begin(&mut self) -> Result<Begun, Errno> {
+        Ok(self.begin_apart(false)?.0)
+    }
+
+    /// The same, and whether it stops, traced, as it has executed.
+    fn begin_apart(&mut self, holds: bool) -> Result<(Begun, bool), Errno> {
         let parent = Parent::watched();
-        let pid = match self.start(&parent, libc::CLONE_NEWPID, true) {
+        let start = |apart| Start { apart, leads: true, holds };
+        let (pid, is_held) = match self.start(&parent, start(libc::CLONE_NEWPID)) {
             // EPERM without rights, ENOSPC and EUSERS beyond limits, EINVAL without the
             // kernel's option: whatever it was, one without a namespace tells of the rest.
-            Err(_) => self.start(&parent, 0, true)?,
-            Ok(pid) => pid,
+            Err(_) => self.start(&parent, start(0))?,
+            Ok(started) => started,
         };
-        Ok(Begun { pid, ended: Mutex::new(None) })
+        Ok((Begun { pid, ended: Mutex::new(None) }, is_held))
     }
 
     /// As [`Self::begin`], without a namespace: making and ending one takes time that is not
@@ -208,7 +219,8 @@ impl Program {
     ///
     /// Errors: as [`Self::run`].
     pub fn begin_in_group(&mut self) -> Result<Begun, Errno> {
-        let pid = self.start(&Parent::by_id(), 0, true)?;
+        let start = Start { apart: 0, leads: true, holds: false };
+        let (pid, _) = self.start(&Parent::by_id(), start)?;
         Ok(Begun { pid, ended: Mutex::new(None) })
     }
 
@@ -229,7 +241,9 @@ impl Program {
         unsafe { libc::execve(self.path.as_ptr(), self.argv.as_ptr(), self.envp.as_ptr()) };
     }
 
-    fn start(&mut self, parent: &Parent, apart: c_int, leads: bool) -> Result<libc::pid_t, Errno> {
+    /// A child that has executed, and whether it stops as it has.
+    fn start(&mut self, parent: &Parent, how: Start) -> Result<(libc::pid_t, bool), Errno> {
+        let Start { apart, leads, holds } = how;
         let mut job = Job {
             path: self.path.as_ptr(),
             argv: self.argv.as_ptr(),
@@ -240,12 +254,16 @@ impl Program {
             leads,
             mask: no_signals(),
             errno: 0,
+            holds,
+            is_held: false,
         };
         // SAFETY: it is as large as the vector; stacks grow down here, from an address
         // that 16 divides because the element's alignment does.
         let top = unsafe { self.stack.as_mut_ptr().add(STACK_UNITS) }.cast::<c_void>();
         let blocked = SignalsBlocked::all();
         job.mask = blocked.before;
+        // One that gets no SIGTRAP would not stop.
+        job.holds = holds && !blocked.lets_none_through(libc::SIGTRAP);
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | apart;
         // SAFETY: see the module's note. This thread goes on when the child has executed
         // or ended, so `job` and the stack outlive what the child does with them.
@@ -258,7 +276,8 @@ impl Program {
         // The child wrote it before this thread went on: no other one knows of it.
         // SAFETY: `job` is a local that lives; volatile because another task wrote it.
         match unsafe { (&raw const job.errno).read_volatile() } {
-            0 => Ok(pid),
+            // SAFETY: as above.
+            0 => Ok((pid, unsafe { (&raw const job.is_held).read_volatile() })),
             errno => {
                 wait(pid)?;
                 Err(Errno::from_raw(errno))
@@ -390,6 +409,17 @@ impl Parent {
     }
 }
 
+/// How a child is started.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    /// Flags of clone(2) besides those of all.
+    apart: c_int,
+    /// Whether it is to lead a process group.
+    leads: bool,
+    /// Whether it is to stop before its first instruction.
+    holds: bool,
+}
+
 /// What the child needs, all of it made before.
 struct Job<'a> {
     path: *const c_char,
@@ -407,6 +437,9 @@ struct Job<'a> {
     mask: libc::sigset_t,
     /// Why it did not execute; 0 if it did.
     errno: c_int,
+    /// Whether it is to stop before its first instruction, and whether it will.
+    holds: bool,
+    is_held: bool,
 }
 
 /// The child, from its birth to its execution.
@@ -432,6 +465,10 @@ extern "C" fn child(job: *mut c_void) -> c_int {
             ready = ready && libc::dup2(from.as_raw_fd(), to) == to;
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const (*job).mask, std::ptr::null_mut());
+        if ready && (*job).holds {
+            let is_traced = libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0;
+            (&raw mut (*job).is_held).write_volatile(is_traced);
+        }
         if ready {
             libc::execve((*job).path, (*job).argv, (*job).envp);
         }
@@ -462,6 +499,12 @@ impl SignalsBlocked {
         // SAFETY: both sets are valid, and pthread_sigmask writes the second.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
         SignalsBlocked { before }
+    }
+
+    /// Whether this signal was blocked before.
+    fn lets_none_through(&self, signal: c_int) -> bool {
+        // SAFETY: the set was written by pthread_sigmask(3).
+        unsafe { libc::sigismember(&raw const self.before, signal) == 1 }
     }
 
     /// Lets through what was let through before. A forked child may call it.

@@ -235,6 +235,17 @@ pub fn process_start(stat: &str) -> Option<(RunState, u64)> {
     Some((state, fields.nth(18)?.parse().ok()?))
 }
 
+/// Where the stack of a process began when it was executed, and where its arguments begin, which
+/// lie above, from its /proc/PID/stat: the fields 28 and 48. `None` also for a process that may not
+/// be looked at, of which the kernel says 0.
+#[must_use]
+pub fn stack_ends(stat: &str) -> Option<(u64, u64)> {
+    let mut fields = stat.rsplit_once(") ")?.1.split_whitespace();
+    let start: u64 = fields.nth(25)?.parse().ok()?;
+    let arguments: u64 = fields.nth(19)?.parse().ok()?;
+    (start > 0 && arguments > 0).then_some((start, arguments))
+}
+
 /// Whether a thread was made by io_uring for its work, from its /proc/PID/task/TID/stat: the
 /// ninth field are its flags, of which `PF_IO_WORKER` (include/linux/sched.h) is set when it is
 /// made. Its name it gives itself, when it first runs.
@@ -333,7 +344,7 @@ mod tests {
             let _ = (cpu_ticks(&text, "cpu"), every_cpu(&text), stat_number(&text, "x"));
             let _ = (pressure_some_us(&text), sched_number(&text, "nr_switches"));
             let _ = (io_number(&text, "read_bytes"), net_counter(&text, "Tcp", "x"));
-            let _ = (run_delay_ns(&text), process_start(&text));
+            let _ = (run_delay_ns(&text), process_start(&text), stack_ends(&text));
         }
     }
 

@@ -9,6 +9,7 @@ use iolens_model::ab::AbMode;
 use iolens_model::units::Bytes;
 use iolens_programs::{Around, Conversation, ProgramFault, finish};
 use iolens_sys::clock;
+use iolens_sys::launch::StackPlace;
 use iolens_sys::proc::Root;
 use thiserror::Error;
 
@@ -331,7 +332,8 @@ impl Probes<'_> {
     ) -> Result<T, AbError> {
         let setup = self.setup;
         let pinned = Pinned::as_placed(setup, self.placement, draws).map_err(AbError::System)?;
-        let started = programs.iter().map(|&program| self.start(program, &pinned, draws));
+        let stack = draws.stack();
+        let started = programs.iter().map(|&program| self.start(program, &pinned, stack, draws));
         let mut probes = started.collect::<Result<Vec<_>, _>>()?;
         let result = talk(&mut probes)?;
         for probe in &mut probes {
@@ -355,13 +357,15 @@ impl Probes<'_> {
         &self,
         program: usize,
         pinned: &Pinned,
+        stack: StackPlace,
         draws: &mut Draws,
     ) -> Result<Probe<'_>, AbError> {
         let setup = self.setup;
         let failed = |fault| AbError::of(setup, program, fault);
         let own = &setup.programs[program];
-        let mut conversation =
-            Conversation::start(own, setup.place, draws.seed(), pinned.beside()).map_err(failed)?;
+        let (place, seed) = (setup.place, draws.seed());
+        let started = Conversation::start(own, place, seed, pinned.beside(), Some(stack));
+        let mut conversation = started.map_err(failed)?;
         conversation.wait_until_ready(&setup.limits, self.interrupted).map_err(failed)?;
         Ok(Probe { probes: self, program, conversation, around: self.around, operation_ns: None })
     }

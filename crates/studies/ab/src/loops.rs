@@ -97,14 +97,17 @@ struct Turns<'a> {
 }
 
 impl Turns<'_> {
-    /// Starts the arms one after another in random order, each when the one before is set up.
+    /// Starts the arms one after another in random order, each when the one before is set up. Their
+    /// stacks begin alike, and from trial to trial elsewhere: what that does to speed is in the
+    /// noise of times, and not in that of changes.
     fn start(&mut self, pinned: &Pinned, draws: &mut Draws) {
         let silent = |_| Turn { talk: None, sums: Sums::default(), before: None, idle_ns: Some(0) };
         self.arms = self.programs.iter().map(silent).collect();
+        let stack = Some(draws.stack());
         for arm in self.order(draws) {
             let program = &self.setup.programs[self.programs[arm]];
-            let started =
-                Conversation::start(program, self.setup.place, draws.seed(), pinned.beside());
+            let (place, seed) = (self.setup.place, draws.seed());
+            let started = Conversation::start(program, place, seed, pinned.beside(), stack);
             let ready = started.and_then(|mut talk| {
                 talk.wait_until_ready(&self.setup.limits, self.interrupted)?;
                 Ok(talk)

@@ -12,6 +12,7 @@ use iolens_model::status::Status;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Nanos;
 use iolens_programs::{Beside, ProgramFault, Reading, Seed};
+use iolens_sys::launch::StackPlace;
 use iolens_sys::proc::Root;
 use iolens_sys::{affinity, clock};
 use rand::seq::SliceRandom;
@@ -160,6 +161,11 @@ impl Draws {
     /// A process's own seed.
     pub(crate) fn seed(&mut self) -> Seed {
         Seed::of(self.0.random())
+    }
+
+    /// Where the stacks of all processes of a trial begin.
+    pub(crate) fn stack(&mut self) -> StackPlace {
+        StackPlace::of(self.0.random())
     }
 
     /// One of these, of which there is one at least.

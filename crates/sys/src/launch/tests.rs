@@ -141,7 +141,7 @@ fn one_whose_parent_has_ended_is_not_started() {
     while !matches!(crate::fork::ended(crate::fork::Patience::Waits), Ok(Some(_))) {}
     let parent = Parent { fd: Some(fd), ..Parent::by_id() };
     for apart in [0, libc::CLONE_NEWPID] {
-        let started = program.start(&parent, apart, false);
+        let started = program.start(&parent, Start { apart, leads: false, holds: false });
         let refused = if apart == 0 { Errno::ESRCH } else { Errno::EPERM };
         match started {
             Err(errno) if errno == Errno::ESRCH || errno == refused => {}

@@ -97,7 +97,7 @@ impl<'a> LoopedProgram<'a> {
         let beside = if cpus.len() > 1 { Beside::OtherCpus } else { Beside::SameCpu };
         let cannot = |errno: Errno| failed(format!("cannot be given its CPUs: {errno}"));
         affinity::restrict_thread(&cpus).map_err(cannot)?;
-        let talk = Conversation::start(&program, ProgramPlace::FreshCopy, seed, beside);
+        let talk = Conversation::start(&program, ProgramPlace::FreshCopy, seed, beside, None);
         affinity::pin_thread(cpus[0]).map_err(cannot)?;
         let fault = |fault: iolens_programs::ProgramFault| failed(fault.to_string());
         let mut talk = talk.map_err(fault)?;
