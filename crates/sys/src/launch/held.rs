@@ -2,8 +2,8 @@
 //! (`arch_align_stack`), and a call that copies into a block on the stack takes up to a tenth
 //! longer at one place than at another. So a process is held before its first instruction
 //! (ptrace(2)), and what the kernel has laid on its stack (counts and pointers of arguments,
-//! environment and auxiliary vector) is moved down to where it is wanted; what these point to stays.
-//! All other places are as random as ever.
+//! environment and auxiliary vector) is moved down to where it is wanted; what these point to
+//! stays. All other places are as random as ever.
 //!
 //! # Safety
 //! ptrace(2) is given numbers, and an iovec over a struct, both on the caller's stack.
