@@ -298,6 +298,8 @@ pub struct AbArm {
     pub passed_over: Option<String>,
     /// Lines that it printed between a request and its answer, all slices together.
     pub stray_lines: u64,
+    /// Bytes that it wrote to its standard error in its measured slices.
+    pub stderr_bytes: u64,
     /// What asking it for a slice takes, ns; `None` where its operations are too long to tell, and
     /// of commands.
     #[serde(skip_serializing_if = "Option::is_none")]

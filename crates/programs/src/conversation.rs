@@ -264,6 +264,11 @@ impl Conversation {
         each.fold(0, u64::saturating_add)
     }
 
+    /// Bytes that it has written to stderr.
+    pub fn stderr_bytes(&self) -> u64 {
+        self.process.stderr_bytes()
+    }
+
     /// Keeps what it wrote to stderr from growing.
     pub fn trim_errors(&self) {
         self.process.trim_errors();

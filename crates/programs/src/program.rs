@@ -234,9 +234,14 @@ impl Process {
         }
     }
 
+    /// Bytes that it has written to stderr, with those that are forgotten.
+    pub fn stderr_bytes(&self) -> u64 {
+        self.errors.metadata().map_or(0, |about| about.len())
+    }
+
     /// Forgets what it wrote to stderr but for the end, if that is much.
     pub fn trim_errors(&self) {
-        let bytes = self.errors.metadata().map_or(0, |about| about.len());
+        let bytes = self.stderr_bytes();
         if bytes > 16 * ERRORS_BYTES_MAX {
             // The program writes on behind, where it was; what lies before takes no memory.
             let kept = end_of(&self.errors).unwrap_or_default();
@@ -333,6 +338,7 @@ mod tests {
         let process = started(script, ProgramPlace::FreshCopy);
         process.wait().unwrap();
         process.trim_errors();
+        assert_eq!(process.stderr_bytes(), 3_000_008);
         assert!(process.errors.metadata().unwrap().blocks() * 512 <= 2 * ERRORS_BYTES_MAX);
         assert!(process.last_words().ends_with("the end"));
     }

@@ -166,9 +166,20 @@ mod tests {
         assert_eq!(Spent { cpu_ns: 12, ended: 1 }.since(&before), None);
     }
 
-    /// Others may end beside it in this process, so what is not seen is not asked.
+    /// In a process of its own: threads of other tests spend and end beside it.
     #[test]
     fn one_that_came_and_went_in_a_long_slice_leaves_no_number() {
+        let own = std::env::current_exe().unwrap();
+        let test = "worker::helpers::tests::a_thread_comes_and_goes";
+        let mut alone = std::process::Command::new(own);
+        let done = alone.args(["--exact", test, "--include-ignored"]).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(said.contains("test result: ok. 1 passed"), "{said}");
+    }
+
+    #[test]
+    #[ignore = "the one above starts it"]
+    fn a_thread_comes_and_goes() {
         let mut helpers = Helpers::open().unwrap();
         let begin_ns = helpers.read_ns;
         let before = helpers.read_at(begin_ns + 1).unwrap();

@@ -91,6 +91,8 @@ pub struct AbArmFigures {
     pub passed_over: Option<String>,
     /// Lines that it printed besides its answers, per slice.
     pub stray_lines: f64,
+    /// Bytes that it wrote to its standard error, per slice.
+    pub stderr_bytes: f64,
     /// What asking it for a slice takes, ns, which is in the time of the slice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asking_ns: Option<u64>,
@@ -283,6 +285,8 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
         passed_over: used.iter().find_map(|spent| spent.passed_over.clone()),
         stray_lines: share(total(|s| Some(s.stray_lines)), total(|s| Some(s.slices)))
             .unwrap_or(0.0),
+        stderr_bytes: share(total(|s| Some(s.stderr_bytes)), total(|s| Some(s.slices)))
+            .unwrap_or(0.0),
         asking_ns: used.iter().find_map(|spent| spent.asking_ns),
         hidden_share: used
             .iter()
@@ -307,6 +311,7 @@ struct Spent {
     faults: Option<f64>,
     passed_over: Option<String>,
     stray_lines: f64,
+    stderr_bytes: f64,
     asking_ns: Option<u64>,
     hidden_ppm: Option<u32>,
 }
@@ -318,6 +323,7 @@ impl Spent {
         let facts = outcome.ab.as_deref().cloned().unwrap_or_default();
         let AbArm { link, own_ns, ticks, idle_cpu_ns, passed_over, stray_lines, .. } = facts;
         let (asking_ns, hidden_ppm) = (facts.asking_ns, facts.hidden_ppm);
+        let stderr_bytes = facts.stderr_bytes as f64;
         let own_ns = |seq| own_ns.iter().find(|(of, _)| *of == seq).map(|(_, ns)| *ns);
         let per_operation = |of: &dyn Fn(usize) -> Option<u64>| {
             let each = slices.iter().enumerate().filter(|(_, slice)| slice.tx.messages > 0);
@@ -345,6 +351,7 @@ impl Spent {
             faults: sum(Counts::faults),
             passed_over,
             stray_lines: stray_lines as f64,
+            stderr_bytes,
             asking_ns,
             hidden_ppm,
         }

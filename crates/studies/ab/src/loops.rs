@@ -38,6 +38,8 @@ struct Turn {
     sums: Sums,
     /// `None` before its first measured slice.
     before: Option<ChargedBefore>,
+    /// Bytes that it had written to stderr by then.
+    stderr_bytes: u64,
     idle_ns: Option<u64>,
 }
 
@@ -101,7 +103,13 @@ impl Turns<'_> {
     /// stacks begin alike, and from trial to trial elsewhere: what that does to speed is in the
     /// noise of times, and not in that of changes.
     fn start(&mut self, pinned: &Pinned, draws: &mut Draws) {
-        let silent = |_| Turn { talk: None, sums: Sums::default(), before: None, idle_ns: Some(0) };
+        let silent = |_| Turn {
+            talk: None,
+            sums: Sums::default(),
+            before: None,
+            stderr_bytes: 0,
+            idle_ns: Some(0),
+        };
         self.arms = self.programs.iter().map(silent).collect();
         let stack = Some(draws.stack());
         for arm in self.order(draws) {
@@ -188,8 +196,10 @@ impl Turns<'_> {
     fn measure(&mut self, draws: &mut Draws) {
         let request = Request::of(self.layout.operations);
         for turn in &mut self.arms {
-            turn.before =
-                turn.talk.as_mut().map(|talk| ChargedBefore::of(talk, self.layout.around));
+            if let Some(talk) = turn.talk.as_mut() {
+                turn.before = Some(ChargedBefore::of(talk, self.layout.around));
+                turn.stderr_bytes = talk.stderr_bytes();
+            }
         }
         self.course.slices.reserve(self.arms.len() * self.layout.rounds as usize);
         for round in 0..self.layout.rounds {
@@ -232,6 +242,7 @@ impl Turns<'_> {
             found.map_or((None, None), |own| (own.asking_ns, own.hidden_ppm));
         let turn = &mut self.arms[arm];
         let mut talk = turn.talk.take()?;
+        let is_measured = turn.before.is_some();
         let (ticks, has_new_children) = match turn.before.take() {
             None => (None, false),
             Some(ChargedBefore::Process(own, children)) => {
@@ -257,6 +268,10 @@ impl Turns<'_> {
             output_sha256: turn.sums.sha256(),
             output_start: std::mem::take(&mut turn.sums.start),
             stray_lines: talk.stray_lines(),
+            stderr_bytes: match is_measured {
+                true => talk.stderr_bytes().saturating_sub(turn.stderr_bytes),
+                false => 0,
+            },
             asking_ns,
             hidden_ppm,
             idle_cpu_ns: turn.idle_ns,

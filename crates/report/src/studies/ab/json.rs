@@ -95,6 +95,7 @@ fn arm(arm: &AbArmFigures) -> Value {
         "hidden_share_of_change": arm.hidden_share,
         "idle_share": arm.idle_share,
         "stray_lines_per_slice": arm.stray_lines,
+        "stderr_bytes_per_slice": arm.stderr_bytes,
         "calls": arm.calls.iter().map(calls::json).collect::<Vec<_>>(),
         "calls_by": arm.calls_by,
     })

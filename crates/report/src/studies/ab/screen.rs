@@ -280,21 +280,21 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     parts.extend(cpu_unknown(run));
     parts.extend(hidden(analysis));
     let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
-    let chatty: Vec<String> =
-        arms().filter(|arm| arm.stray_lines >= 0.5).map(|arm| arm.name.clone()).collect();
-    if !chatty.is_empty() {
-        let verb = if chatty.len() == 1 { "prints" } else { "print" };
-        let who = list(&chatty);
-        parts.push(format!(
-            "{who} {verb} between answers, and that is in the time: print to stderr instead"
-        ));
-    }
+    parts.extend(written(arms().filter(|arm| arm.stray_lines >= 0.5), "between answers"));
+    parts.extend(written(arms().filter(|arm| arm.stderr_bytes >= 1.0), "to stderr in slices"));
     parts.extend(arms().filter_map(|arm| {
         let said = arm.passed_over.as_ref()?;
         Some(format!("{} says {said}, which is passed over: write ns=", arm.name))
     }));
     parts.extend(analysis.cells.iter().filter_map(between_turns));
     parts.into_iter().map(|part| Answer::one(Label::Caution, part)).collect()
+}
+
+/// That some programs print where that is measured.
+fn written<'a>(arms: impl Iterator<Item = &'a AbArmFigures>, place: &str) -> Option<String> {
+    let who: Vec<String> = arms.map(|arm| arm.name.clone()).collect();
+    let verb = if who.len() == 1 { "prints" } else { "print" };
+    (!who.is_empty()).then(|| format!("{} {verb} {place}, and that is in the time", list(&who)))
 }
 
 /// CPU time between turns, as a part of that within them, that needs no word.

@@ -315,6 +315,23 @@ fn a_program_that_works_between_its_turns_has_no_verdict() {
     assert!(text.contains("counting it, CPU time changes by +15.4% (pr)"), "{text}");
 }
 
+#[test]
+fn what_programs_print_in_their_slices_is_said_to_be_in_the_time() {
+    let mut run = run(0.049, Vec::new());
+    for trial in run.trials.iter_mut().filter(|trial| trial.pass > 0) {
+        for arm in &mut trial.arms {
+            let is_of_pr = arm.arm.primitive == "pr";
+            let ab = arm.ab.as_mut().expect("it is one of `ab`");
+            ab.stderr_bytes = 300;
+            ab.stray_lines = if is_of_pr { 200 } else { 0 };
+        }
+    }
+    let text = markdown(&run, &analysed(&run));
+    assert!(text.contains("pr prints between answers, and that is in the time"), "{text}");
+    let both = "main and pr print to stderr in slices, and that is in the time";
+    assert!(text.contains(both), "{text}");
+}
+
 /// What is said of these calls of `main` and of `pr`, and what the table shows of them.
 fn said_of_calls(main: &[AbCalls], pr: &[AbCalls]) -> (String, Vec<String>) {
     let mut run = run(0.049, Vec::new());

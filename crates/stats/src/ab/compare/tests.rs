@@ -313,6 +313,7 @@ fn sliced(id: &str, operations: u64) -> Made {
             calls_by: None,
             passed_over: None,
             stray_lines: 0.0,
+            stderr_bytes: 0.0,
             asking_ns: None,
             hidden_share: None,
             idle_share: None,

@@ -150,7 +150,7 @@ fn a_program_that_fails_in_the_probe_is_named() {
 fn what_a_program_tells_is_kept() {
     let mark = mark();
     let told = "echo hello; echo ready unit=row bytes=4096; \
-                while read n; do echo of my own; echo ok ns=7$n ms=2 sum=A$n; done";
+                while read n; do echo of my own; echo e >&2; echo ok ns=7$n ms=2 sum=A$n; done";
     let other = told.replace("sum=A", "sum=b");
     let programs =
         vec![script("a", told, &mark), script("b", told, &mark), script("c", &other, &mark)];
@@ -161,6 +161,7 @@ fn what_a_program_tells_is_kept() {
     assert_eq!(a.ab.unit.as_deref(), Some("row"));
     assert_eq!((a.ab.stray_lines, a.ab.passed_over.as_deref()), (5, Some("ms=2")));
     assert_eq!(a.ab.own_ns.len(), 4);
+    assert_eq!(a.ab.stderr_bytes, 2 * 4, "and not what it wrote as it warmed up");
     assert!(a.ab.own_ns.iter().all(|&(seq, ns)| ns == 73 && done.slices[seq as usize].arm == 0));
     assert!(a.ab.output_sha256.is_some() && a.ab.output_sha256 == copy.ab.output_sha256);
     assert_eq!(a.ab.output_sha256, b.ab.output_sha256);
