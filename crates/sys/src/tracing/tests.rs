@@ -26,17 +26,17 @@ struct By {
 
 impl By {
     fn ptrace() -> By {
-        By { name: "by_ptrace", means: Some(TraceMeans::Ptrace) }
+        By { name: "tracing::tests::by_ptrace", means: Some(TraceMeans::Ptrace) }
     }
 
     fn tracepoints() -> By {
         let numbers = raw_syscalls::numbers();
         let means = numbers.map(|[enter, exit]| CallTracepoints { enter, exit });
-        By { name: "by_tracepoints", means: means.map(TraceMeans::Tracepoints) }
+        By { name: "tracing::tests::by_tracepoints", means: means.map(TraceMeans::Tracepoints) }
     }
 
     fn skip(&self, test: &str, why: &str) {
-        skip::note(&format!("tracing::tests::{}::{test}", self.name), why);
+        skip::note(&format!("{}::{test}", self.name), why);
     }
 
     fn start(&self, test: &str, job: &Job<'_>) -> Option<TracedProgram> {
@@ -267,7 +267,8 @@ fn what_cannot_be_executed_is_an_error_and_not_an_end(by: &By, test: &str) {
 /// More than can be read may be made: then that is said, and nothing is counted.
 #[test]
 fn no_record_is_missed_without_a_word() {
-    let (by, test) = (By::tracepoints(), "no_record_is_missed_without_a_word");
+    let by = By { name: "tracing::tests", ..By::tracepoints() };
+    let test = "no_record_is_missed_without_a_word";
     let words = ["/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=100000"];
     let Some(mut traced) = by.start(test, &Job::of(&words)) else { return };
     let mut written = 0;
