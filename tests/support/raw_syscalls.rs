@@ -1,7 +1,20 @@
-//! The numbers of the tracepoints of system calls, also where tracefs is not mounted: root mounts
-//! it in a mount namespace that ends with the command.
+//! Tests of system calls that are seen by ptrace(2) or by tracepoints: the same by each, and the
+//! numbers of the tracepoints, also where tracefs is not mounted: root mounts it in a mount
+//! namespace that ends with the command.
 
 use std::process::Command;
+
+/// Each of these tests with each of the means; who includes this file has a `By` for each.
+macro_rules! by_each {
+    ($($test:ident)*) => {
+        mod by_ptrace {
+            $(#[test] fn $test() { super::$test(&super::By::ptrace(), stringify!($test)); })*
+        }
+        mod by_tracepoints {
+            $(#[test] fn $test() { super::$test(&super::By::tracepoints(), stringify!($test)); })*
+        }
+    };
+}
 
 const SCRIPT: &str = "events=/sys/kernel/tracing/events/raw_syscalls; \
      [ -e $events ] || mount -t tracefs nodev /sys/kernel/tracing || exit; \

@@ -20,6 +20,7 @@ use iolens_sys::perf_event::calls::CallTracepoints;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
 
+#[macro_use]
 #[path = "../../../../tests/support/raw_syscalls.rs"]
 mod raw_syscalls;
 
@@ -144,18 +145,6 @@ impl By {
             count_calls_of_loop(&mut program, operations, limit, tracepoints, &|| false)
         })
     }
-}
-
-/// Each of these with each of the means.
-macro_rules! by_each {
-    ($($test:ident)*) => {
-        mod by_ptrace {
-            $(#[test] fn $test() { super::$test(&super::By::ptrace(), stringify!($test)); })*
-        }
-        mod by_tracepoints {
-            $(#[test] fn $test() { super::$test(&super::By::tracepoints(), stringify!($test)); })*
-        }
-    };
 }
 
 by_each! {

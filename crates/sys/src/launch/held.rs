@@ -48,9 +48,11 @@ impl Program {
     /// Errors: as [`Program::run`].
     pub fn begin_at(&mut self, place: StackPlace) -> Result<Begun, Errno> {
         let (begun, is_held) = self.begin_apart(true)?;
-        if is_held && begun.stops() {
-            // Where that cannot be done it begins where it did.
-            let _ = begun.move_stack(place);
+        if is_held {
+            if begun.stops() {
+                // Where that cannot be done it begins where it did.
+                let _ = begun.move_stack(place);
+            }
             begun.release();
         }
         Ok(begun)

@@ -16,6 +16,7 @@ use super::ring::Ring;
 use super::{Event, Kind, Mode, Options};
 use crate::clock::monotonic_ns;
 use crate::errno::Errno;
+use crate::proc::Root;
 
 /// Bytes of all rings together at most, as long as each can have [`RING_PAGES_MIN`].
 const RINGS_BYTES_MAX: usize = 64 << 20;
@@ -77,20 +78,24 @@ impl CallRecorder {
     /// Of a process, and of all that it starts, from its next execve(2) on.
     ///
     /// Errors: see [`super::Refusal`]; of mmap(2): `EPERM` where `kernel.perf_event_mlock_kb` and
-    /// `RLIMIT_MEMLOCK` are used up; `EMFILE` for who may not have two descriptors for each CPU.
+    /// `RLIMIT_MEMLOCK` are used up; `ENODEV` where sysfs names no CPU; `EMFILE` where two
+    /// descriptors for each CPU are too many.
     pub fn of(process: u32, tracepoints: CallTracepoints) -> Result<CallRecorder, Errno> {
-        let all = cpus_max();
-        let pages = RINGS_BYTES_MAX / rustix::param::page_size() / all as usize;
+        let all = cpus();
+        let pages = RINGS_BYTES_MAX / rustix::param::page_size() / all.len().max(1);
         let pages = pages.clamp(RING_PAGES_MIN, RING_PAGES_MAX);
         // The largest power of two that is no larger.
         let pages = 1 << pages.ilog2();
         let mut cpus = Vec::new();
-        for cpu in 0..all {
+        for cpu in all {
             match OfCpu::of(process, cpu, tracepoints, pages) {
                 // It is not there, or off.
                 Err(errno) if errno == Errno::from_raw(libc::ENODEV) => {}
                 opened => cpus.push(opened?),
             }
+        }
+        if cpus.is_empty() {
+            return Err(Errno::from_raw(libc::ENODEV));
         }
         let (ready, later) = (VecDeque::new(), Vec::new());
         Ok(CallRecorder { cpus, tracepoints, ready, later, lost: 0 })
@@ -206,11 +211,10 @@ fn parse(words: &[u64], tracepoints: CallTracepoints) -> Option<Parsed> {
     Some(Parsed::Call(CallRecord { at_ns: *words.get(2)?, task, number: field(4)?, side }))
 }
 
-/// More than the largest number of a CPU that this machine may have.
-fn cpus_max() -> u32 {
-    // SAFETY: takes a number.
-    let all = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
-    u32::try_from(all).unwrap_or(1).max(1)
+/// The numbers of all CPUs, in which there may be gaps.
+fn cpus() -> Vec<u32> {
+    let names = Root::real().names("sys/devices/system/cpu");
+    names.iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 
 use libc::{c_int, c_long, pid_t};
 use rustix::io::fcntl_dupfd_cloexec;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
 
 use crate::errno::Errno;
 use crate::launch::{Program, SignalsBlocked};
@@ -98,11 +98,17 @@ impl Drop for Born {
     fn drop(&mut self) {
         if !self.is_traced {
             let _ = crate::fork::kill(self.id());
-            let mut status = 0;
-            // SAFETY: the kernel writes one int, which lives on this stack.
-            unsafe { libc::waitpid(self.pid, &raw mut status, libc::__WALL) };
+            let _ = wait(self.id());
         }
     }
+}
+
+/// Waits for the end of a child: its status of wait(2). With the first process of a pid namespace
+/// all others there have ended.
+pub(super) fn wait(child: u32) -> Result<i32, Errno> {
+    let pid = Pid::from_raw(child.cast_signed());
+    let ended = rustix::io::retry_on_intr(|| waitpid(pid, WaitOptions::empty()))?;
+    ended.map(|(_, status)| status.as_raw()).ok_or(Errno::ECANCELED)
 }
 
 /// The child, from its birth to its execution, or its end.

@@ -1,9 +1,4 @@
 //! Tracing by tracepoints: the program runs, and what it does is read from rings.
-//!
-//! # Safety
-//! The kernel writes one int, which lives on the caller's stack.
-
-#![expect(unsafe_code, reason = "see the safety note above")]
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,7 +6,7 @@ use std::io::Read;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use super::born::Born;
+use super::born::{Born, wait};
 use super::call::OWN_ARCHITECTURE;
 use super::{CallInTask, TraceError, TraceEvent, TracedCall};
 use crate::errno::Errno;
@@ -75,7 +70,7 @@ impl Recorded {
             let fds: Vec<BorrowedFd<'_>> =
                 [program].into_iter().chain(self.recorder.fds()).collect();
             match readable(&fds, LOOK_NS).as_deref() {
-                Ok([true, ..]) => self.ended = Some(self.wait().map_err(TraceError::Record)?),
+                Ok([true, ..]) => self.ended = Some(wait(self.first).map_err(TraceError::Record)?),
                 Ok(_) | Err(&Errno::EINTR) => {}
                 Err(&errno) => return Err(TraceError::Record(errno)),
             }
@@ -103,20 +98,7 @@ impl Recorded {
     pub(super) fn end(&mut self) {
         if self.ended.is_none() {
             let _ = crate::fork::kill(self.first);
-            self.ended = self.wait().ok();
-        }
-    }
-
-    /// How its first process ended, with which all others have.
-    fn wait(&self) -> Result<i32, Errno> {
-        let mut status = 0;
-        loop {
-            // SAFETY: see the module's note.
-            match unsafe { libc::waitpid(self.first.cast_signed(), &raw mut status, 0) } {
-                ..0 if Errno::last() == Errno::EINTR => {}
-                ..0 => return Err(Errno::last()),
-                _ => return Ok(status),
-            }
+            self.ended = wait(self.first).ok();
         }
     }
 }

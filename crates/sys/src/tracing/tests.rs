@@ -12,6 +12,7 @@ use crate::clock::monotonic_ns;
 use crate::fork::{Patience, ended};
 use crate::skip;
 
+#[macro_use]
 #[path = "../../../../tests/support/raw_syscalls.rs"]
 mod raw_syscalls;
 
@@ -106,18 +107,6 @@ fn seen(traced: &mut TracedProgram) -> Seen {
 fn itself(test: &str) -> [String; 3] {
     let own = std::env::current_exe().unwrap().into_os_string().into_string().unwrap();
     [own, "--exact".to_owned(), format!("tracing::tests::{test}")]
-}
-
-/// Each of these with each of the means.
-macro_rules! by_each {
-    ($($test:ident)*) => {
-        mod by_ptrace {
-            $(#[test] fn $test() { super::$test(&super::By::ptrace(), stringify!($test)); })*
-        }
-        mod by_tracepoints {
-            $(#[test] fn $test() { super::$test(&super::By::tracepoints(), stringify!($test)); })*
-        }
-    };
 }
 
 by_each! {

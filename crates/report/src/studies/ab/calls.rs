@@ -84,8 +84,6 @@ pub(super) fn told(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> 
     let pairs: Vec<Pair<'_>> = names.iter().filter_map(|name| Pair::of(base, arm, name)).collect();
     let is_exact = |name: &&&str| pairs.iter().any(|pair| pair.name == **name);
     let varying: Vec<&str> = names.iter().filter(|name| !is_exact(name)).copied().collect();
-    let (often, seldom): (Vec<&str>, Vec<&str>) =
-        varying.iter().partition(|name| [base, arm].iter().any(|arm| is_often(arm, name)));
     let mut changed: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.has_other_calls()).collect();
     if changed.len() > CALLS_MAX {
         let by = |pair: &Pair<'_>| (pair.calls[1] - pair.calls[0]).abs();
@@ -104,35 +102,49 @@ pub(super) fn told(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> 
     let more = if difference < 0.0 { "fewer" } else { "more" };
     let bytes = moved(&pairs);
     let counted = match (changed.is_empty(), n.as_str()) {
-        (true, _) if pairs.is_empty() && !varying.is_empty() => String::new(),
+        (true, _) if pairs.is_empty() && !varying.is_empty() => None,
         (true, _) => {
             let bytes = other_bytes(&pairs, &bytes).unwrap_or_default();
-            format!("{name} makes the same system calls as {other}{bytes}")
+            Some(format!("{name} makes the same system calls as {other}{bytes}"))
         }
-        (false, "0") => {
-            format!("{name} makes as many system calls as {other}, but different ones: {changes}")
+        (false, "0") => Some(format!(
+            "{name} makes as many system calls as {other}, but different ones: {changes}"
+        )),
+        (false, _) => {
+            Some(format!("{name} makes exactly {n} {noun} {more} per operation: {changes}"))
         }
-        (false, _) => format!("{name} makes exactly {n} {noun} {more} per operation: {changes}"),
     };
     let bytes = beside_changes(&changed, &bytes, other);
-    let (it, its) = match counted.is_empty() {
-        true => (name.clone(), format!("{name}'s")),
-        false => ("it".to_owned(), "its".to_owned()),
-    };
-    let roughly = often.iter().map(|call| {
-        let [before, after] = [base, arm].map(|arm| find(arm, call).map_or(0.0, rate));
-        format!("{call} {} → {}", about(before), about(after))
-    });
-    let roughly = roughly.collect::<Vec<_>>().join(", ");
-    let often = (!often.is_empty())
-        .then(|| format!("{it} makes others that vary per operation: {roughly}"));
-    let seldom = (!seldom.is_empty())
-        .then(|| format!("{its} runtime makes others now and then ({})", seldom.join(", ")));
+    let [often, seldom] = roughly([base, arm], &varying, counted.is_some());
     let ring = names
         .contains(&RING)
         .then(|| "what the kernel does for it in an io_uring is not among them".to_owned());
-    let counted = (!counted.is_empty()).then_some(counted);
     [counted, bytes, often, seldom, ring].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Calls that vary: those that are made often, and those that are made now and then. `it` of whom
+/// something was said before.
+fn roughly(
+    [base, arm]: [&AbArmFigures; 2],
+    varying: &[&str],
+    said_before: bool,
+) -> [Option<String>; 2] {
+    let (it, its) = match said_before {
+        true => ("it", "its".to_owned()),
+        false => (&*arm.name, format!("{}'s", arm.name)),
+    };
+    let (often, seldom): (Vec<&str>, Vec<&str>) =
+        varying.iter().partition(|name| is_often(base, name) || is_often(arm, name));
+    let rates = often.iter().map(|call| {
+        let [before, after] = [base, arm].map(|arm| find(arm, call).map_or(0.0, rate));
+        format!("{call} {} → {}", about(before), about(after))
+    });
+    let rates = rates.collect::<Vec<_>>().join(", ");
+    [
+        (!often.is_empty()).then(|| format!("{it} makes others that vary per operation: {rates}")),
+        (!seldom.is_empty())
+            .then(|| format!("{its} runtime makes others now and then ({})", seldom.join(", "))),
+    ]
 }
 
 /// Calls per operation that are worth a number though it varies.

@@ -198,7 +198,10 @@ impl Conversation {
                 self.counts.add(event, Some(&self.ways[self.chosen].spoken));
                 self.read(call.as_ref(), value).map_err(CallsError::Pipe)?;
             }
-            TraceEvent::Quiet => self.look().map_err(CallsError::Pipe)??,
+            TraceEvent::Quiet if self.misses_output().map_err(CallsError::Pipe)? => {
+                return Err(CallsError::Unseen);
+            }
+            TraceEvent::Quiet => {}
         }
         Ok(event)
     }
@@ -217,8 +220,8 @@ impl Conversation {
         })
     }
 
-    /// Whether all that is printed was told of, which may be about to come.
-    fn look(&mut self) -> Result<Result<(), CallsError>, Errno> {
+    /// Whether it has printed something of which it was not told for two quiet whiles in a row.
+    fn misses_output(&mut self) -> Result<bool, Errno> {
         let had_unseen = self.has_unseen;
         self.has_unseen = self.ways[0].has_more()? || self.ways[1].has_more()?;
         for way in &mut self.ways {
@@ -226,7 +229,7 @@ impl Conversation {
             let has_ended = poll::has_ended(way.answers.as_fd())?;
             way.is_closed |= has_ended && self.traced.killed().is_none();
         }
-        Ok(if had_unseen && self.has_unseen { Err(CallsError::Unseen) } else { Ok(()) })
+        Ok(had_unseen && self.has_unseen)
     }
 
     /// What its end was.
@@ -244,7 +247,7 @@ impl Conversation {
     /// Ends its input and lets it end; it is killed when that takes too long.
     pub(super) fn end(self) {
         let Conversation { mut traced, ways, .. } = self;
-        // Its output stays open, or it might end for having nobody who reads it.
+        // Its output stays open: a program may end early once nobody reads what it prints.
         let _answers = ways.map(|way| way.answers);
         let limited = traced.end_by(deadline_ns(END_LIMIT));
         while limited.is_ok() && !matches!(traced.next_event(), Ok(TraceEvent::Ended(_)) | Err(_)) {
