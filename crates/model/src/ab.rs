@@ -264,9 +264,19 @@ impl AbProgramFacts {
     }
 }
 
-/// The part of a change from which on it is told that slices hide it. They are made longer until
-/// it is less, or they are long.
-pub const AB_HIDDEN_SHARE_MAX: f64 = 0.15;
+/// A larger part of a slice is not taken for what does not grow with its operations.
+const AB_FIXED_SHARE_MAX: f64 = 0.75;
+
+/// How many times as long an operation of one program takes as one of another, as a logarithm, from
+/// what it is in slices of which a part does not grow with their operations. Of slices that take
+/// equally long every operation bears its part of that, and nothing is hidden; `ln_alike` is what
+/// the numbers of operations are made for, ln(operations of the other / of the one). Of what the
+/// slices differ by, that part is hidden.
+#[must_use]
+pub fn whole_ln_ratio(ln: f64, ln_alike: f64, fixed_share: f64) -> f64 {
+    let fixed = fixed_share.clamp(0.0, AB_FIXED_SHARE_MAX);
+    if ln_alike.is_finite() { ln_alike + (ln - ln_alike) / (1.0 - fixed) } else { ln }
+}
 
 /// CPU time of a program between its slices, as a part of that within them: with more, its work is
 /// in the time of others, or in nobody's.
@@ -304,9 +314,9 @@ pub struct AbArm {
     /// of commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asking_ns: Option<u64>,
-    /// The part of a change that its slices hide, in millionths: what twice the operations take
-    /// less than twice as long, in turns with the others, which share caches with it. `None` where
-    /// slices are long, and of commands.
+    /// What twice the operations take less than twice as long, in millionths, in turns with the
+    /// others, which share caches with it: the part of a slice that does not grow with its
+    /// operations. `None` where slices are long, and of commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden_ppm: Option<u32>,
     /// CPU time that it used between its slices, ns.

@@ -140,8 +140,6 @@ pub struct AbInput<'a> {
     /// By arm, the baseline first: what layout may explain, from [`layout_allowance`]. The
     /// baseline's is not used, and none where intervals are taken over links.
     pub allowances: &'a [Option<f64>],
-    /// By arm: the part of a change that its slices hide, 0 to 1; none of those that are left out.
-    pub hidden: &'a [f64],
     /// By arm: CPU time between its slices, as a part of that within them; none of those that are
     /// left out.
     pub idle: &'a [f64],

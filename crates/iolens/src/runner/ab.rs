@@ -274,6 +274,7 @@ impl Course<'_> {
                     place.zip(links.as_ref()).and_then(|(at, links)| links.get(at).copied());
             }
             state.note_failures(&trial);
+            state.layout.learn(&state.setup, &trial);
             let at = AbPosition { pass, position, cell: state.cell.clone(), build: BUILD.into() };
             let outcome = trial.outcome(at);
             let status = outcome.status;

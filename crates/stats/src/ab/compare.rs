@@ -298,8 +298,7 @@ impl Pair<'_> {
             _ => None,
         };
         let layout_allowance = self.allowance(arms, contrasts);
-        let hidden = most_hidden(contrasts.into_iter().flatten());
-        let bounds = Bounds { delta: rules.delta, allowance: layout_allowance, hidden };
+        let bounds = Bounds { delta: rules.delta, allowance: layout_allowance };
         let unusable = [0, 1].map(|side| unusable(self.cells[side], arms[side], quantity, error));
         let (verdict, reason) = match (between(2.0 * error), between(error)) {
             (Some(one_sided), Some(interval)) if unusable == [None, None] => {
@@ -374,11 +373,6 @@ pub(super) fn unusable(
             _ => Some(AbUnusable::NoInterval { units }),
         },
     }
-}
-
-/// The largest part of a change that slices hide.
-pub(super) fn most_hidden<'a>(contrasts: impl Iterator<Item = &'a AbContrast>) -> f64 {
-    contrasts.map(|contrast| contrast.hidden_share).fold(0.0, f64::max)
 }
 
 /// Copies in a run that are not known to be equal within the threshold.

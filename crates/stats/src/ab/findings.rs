@@ -57,9 +57,6 @@ pub struct AbContrast {
     /// What layout may explain, as a fraction of time; `None` where nothing was linked anew, and
     /// where several links of each side show it.
     pub layout_allowance: Option<f64>,
-    /// The part of a change that slices of either arm hide, 0 to 1. EQUIVALENT takes an interval
-    /// that much narrower.
-    pub hidden_share: f64,
     /// What the links show; `None` where each program is one file.
     pub links: Option<AbLinks>,
     /// The word.

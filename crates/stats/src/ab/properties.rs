@@ -17,14 +17,22 @@ fn any_ns() -> impl Strategy<Value = Option<f64>> {
 }
 
 fn any_cost() -> impl Strategy<Value = AbCost> {
-    (any_ns(), any_ns()).prop_map(|(op_time_ns, op_cpu_ns)| AbCost { op_time_ns, op_cpu_ns })
+    (any_ns(), any_ns(), 0.0..1e6).prop_map(|(op_time_ns, op_cpu_ns, operations)| AbCost {
+        op_time_ns,
+        op_cpu_ns,
+        operations,
+    })
 }
 
 fn any_trial() -> impl Strategy<Value = AbTrial> {
     let rounds = || prop::collection::vec(any_cost(), 0..4);
     let link = || prop::option::of(0..9u32);
     let arm = (rounds(), rounds(), link());
-    let arm = arm.prop_map(|(arm, copy, link)| AbArmRounds { copies: [arm, copy], link });
+    let arm = arm.prop_map(|(arm, copy, link)| AbArmRounds {
+        copies: [arm, copy],
+        link,
+        ..AbArmRounds::default()
+    });
     prop::collection::vec(arm, 0..4).prop_map(|arms| AbTrial { arms })
 }
 
@@ -46,7 +54,6 @@ fn input<'a>(unit: AbUnit, trials: &'a [AbTrial], allowances: &'a [Option<f64>])
         by_link: false,
         trials,
         allowances,
-        hidden: &[],
         idle: &[],
         judged: AbQuantity::ALL,
         delta: 0.03,
@@ -61,10 +68,12 @@ fn pairs() -> impl Strategy<Value = Vec<[f64; 4]>> {
 }
 
 fn trials(times: &[[f64; 4]], place: [usize; 4], scale: f64) -> Vec<AbTrial> {
-    let cost = |ns: f64| vec![AbCost { op_time_ns: Some(ns * scale), op_cpu_ns: Some(ns) }];
+    let cost = |ns: f64| {
+        vec![AbCost { op_time_ns: Some(ns * scale), op_cpu_ns: Some(ns), ..AbCost::default() }]
+    };
     let arm = |ns: &[f64; 4], [a, b]: [usize; 2]| AbArmRounds {
         copies: [cost(ns[place[a]]), cost(ns[place[b]])],
-        link: None,
+        ..AbArmRounds::default()
     };
     times.iter().map(|ns| AbTrial { arms: vec![arm(ns, [0, 1]), arm(ns, [2, 3])] }).collect()
 }

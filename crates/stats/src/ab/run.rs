@@ -71,8 +71,8 @@ pub struct AbArmFigures {
     pub failure: Option<String>,
     /// Files that it ran: its links, or 1.
     pub links: u32,
-    /// Operations of a slice; 1 of a command.
-    pub operations: u64,
+    /// Operations of a slice, the mean of trials; 1 of a command.
+    pub operations: f64,
     /// Time per operation, ns.
     pub op_time_ns: Option<f64>,
     /// CPU time per operation, ns.
@@ -96,9 +96,10 @@ pub struct AbArmFigures {
     /// What asking it for a slice takes, ns, which is in the time of the slice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asking_ns: Option<u64>,
-    /// The part of a change that its slices hide: it shows so much smaller.
+    /// The part of a slice that does not grow with its operations: asking for it, and caches that
+    /// the turns of others leave cold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hidden_share: Option<f64>,
+    pub fixed_share: Option<f64>,
     /// CPU time between its slices, as a part of that within them.
     pub idle_share: Option<f64>,
 }
@@ -107,7 +108,7 @@ impl AbArmFigures {
     /// How long a slice of it is, ns.
     #[must_use]
     pub fn slice_ns(&self) -> Option<f64> {
-        Some(self.op_time_ns? * self.operations as f64)
+        Some(self.op_time_ns? * self.operations)
     }
 
     /// The part of a slice that asking for it takes.
@@ -195,7 +196,6 @@ fn cell(
     };
     let allowance = |arm: usize| layout_allowance(are_different(arm), arms[arm].user_share);
     let allowances: Vec<Option<f64>> = (0..arms.len()).map(allowance).collect();
-    let hidden: Vec<f64> = arms.iter().map(|arm| arm.hidden_share.unwrap_or(0.0)).collect();
     let idle: Vec<f64> = arms.iter().map(|arm| arm.idle_share.unwrap_or(0.0)).collect();
     let unit = AbUnit::of(axes.mode);
     // As many more as there is time left.
@@ -206,7 +206,6 @@ fn cell(
         by_link: axes.links,
         trials: &trials,
         allowances: &allowances,
-        hidden: &hidden,
         idle: &idle,
         judged: &axes.judged,
         delta: run.header.plan.delta,
@@ -275,7 +274,8 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
             links.dedup();
             count(links.len())
         },
-        operations: used.iter().map(|spent| spent.operations).max().unwrap_or(0),
+        operations: share(total(|s| Some(s.all_operations)), total(|s| Some(s.slices)))
+            .unwrap_or(0.0),
         op_time_ns: middle(|spent| spent.op_time_ns),
         op_cpu_ns: middle(|spent| spent.op_cpu_ns),
         user_share: share(total(|s| s.user_ticks), total(|s| s.ticks)),
@@ -288,10 +288,7 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
         stderr_bytes: share(total(|s| Some(s.stderr_bytes)), total(|s| Some(s.slices)))
             .unwrap_or(0.0),
         asking_ns: used.iter().find_map(|spent| spent.asking_ns),
-        hidden_share: used
-            .iter()
-            .find_map(|spent| spent.hidden_ppm)
-            .map(|ppm| f64::from(ppm) / 1e6),
+        fixed_share: used.iter().find_map(|spent| spent.hidden_ppm).map(|ppm| f64::from(ppm) / 1e6),
         idle_share: share(total(|s| s.idle_cpu_ns), total(|s| s.cpu_ns)),
     }
 }
@@ -299,7 +296,6 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
 /// What one process spent in a trial.
 struct Spent {
     link: Option<u32>,
-    operations: u64,
     slices: f64,
     all_operations: f64,
     op_time_ns: Option<f64>,
@@ -336,7 +332,6 @@ impl Spent {
         let operations = slices.iter().map(|slice| slice.tx.messages);
         Spent {
             link,
-            operations: operations.clone().max().unwrap_or(0),
             slices: slices.len() as f64,
             all_operations: operations.map(|n| n as f64).sum(),
             op_time_ns: per_operation(&|at| match is_own_time {

@@ -1,6 +1,6 @@
 //! The values of a contrast, its centre and its intervals, on the logarithm.
 
-use iolens_model::ab::AbQuantity;
+use iolens_model::ab::{AbQuantity, whole_ln_ratio};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::links::Linked;
@@ -125,17 +125,21 @@ impl Sample {
     }
 }
 
-/// By round, ln(second / first), `None` where either was not measured.
+/// By round, ln(second / first) of an operation, `None` where either was not measured.
 fn ln_ratios(
     trial: &AbTrial,
     [first, second]: [Runner; 2],
     quantity: AbQuantity,
 ) -> impl Iterator<Item = Option<f64>> {
-    let of = move |(arm, copy): Runner| {
-        let rounds = trial.arms.get(arm).and_then(|arm| arm.copies.get(copy));
-        rounds.into_iter().flatten().map(move |cost| cost.ln(quantity))
+    let rounds = move |(arm, copy): Runner| {
+        trial.arms.get(arm).and_then(|arm| arm.copies.get(copy)).into_iter().flatten()
     };
-    of(first).zip(of(second)).map(|(first, second)| Some(second? - first?))
+    let fixed = |(arm, _): Runner| trial.arms.get(arm).map_or(0.0, |arm| arm.fixed_share);
+    let fixed = f64::midpoint(fixed(first), fixed(second));
+    rounds(first).zip(rounds(second)).map(move |(first, second)| {
+        let ln = second.ln(quantity)? - first.ln(quantity)?;
+        Some(whole_ln_ratio(ln, (first.operations / second.operations).ln(), fixed))
+    })
 }
 
 /// The rank, from 1, of the value from below and from above that bound the exact interval of a

@@ -18,6 +18,8 @@ pub struct AbCost {
     pub op_time_ns: Option<f64>,
     /// CPU time, ns per operation.
     pub op_cpu_ns: Option<f64>,
+    /// Operations; 0 where there was no slice.
+    pub operations: f64,
 }
 
 impl AbCost {
@@ -39,6 +41,8 @@ pub struct AbArmRounds {
     pub copies: [Vec<AbCost>; 2],
     /// Which of its links the arm ran, by number; `None` of a program that is one file.
     pub link: Option<u32>,
+    /// The part of a slice that does not grow with its operations, 0 to 1.
+    pub fixed_share: f64,
 }
 
 /// A trial: its rounds, by arm, the baseline first.
@@ -93,6 +97,7 @@ struct Place {
     arm: usize,
     copy: usize,
     link: Option<u32>,
+    fixed_share: f64,
     own_ns: BTreeMap<u32, u64>,
 }
 
@@ -118,7 +123,9 @@ impl<'a> Source<'a> {
             let facts = facts(outcome);
             let own = facts.map(|facts| facts.own_ns.iter().copied().collect());
             let (own_ns, link) = (own.unwrap_or_default(), facts.and_then(|facts| facts.link));
-            let place = Place { arm, copy, link, own_ns };
+            let fixed_ppm = facts.and_then(|facts| facts.hidden_ppm).unwrap_or(0);
+            let fixed_share = f64::from(fixed_ppm) / 1e6;
+            let place = Place { arm, copy, link, fixed_share, own_ns };
             (outcome.status == Status::Ok).then_some(place)
         };
         Source { trial, places: trial.arms.iter().map(place).collect() }
@@ -162,12 +169,14 @@ impl<'a> Source<'a> {
             rounds.values().map(cost).collect()
         };
         // The copy runs the same link.
-        let link = |arm| {
+        let of_arm = |arm| {
             let own = self.places.iter().flatten().find(|place| place.arm == arm);
-            own.and_then(|place| place.link)
+            AbArmRounds {
+                copies: [of_copy(arm, 0), of_copy(arm, 1)],
+                link: own.and_then(|place| place.link),
+                fixed_share: own.map_or(0.0, |place| place.fixed_share),
+            }
         };
-        let of_arm =
-            |arm| AbArmRounds { copies: [of_copy(arm, 0), of_copy(arm, 1)], link: link(arm) };
         AbTrial { arms: (0..arms).map(of_arm).collect() }
     }
 }
@@ -189,7 +198,11 @@ impl Spent {
 
     fn cost(&self) -> AbCost {
         let per_operation = |parts: Parts| parts.over / parts.under;
-        AbCost { op_time_ns: self.time.map(per_operation), op_cpu_ns: self.cpu.map(per_operation) }
+        AbCost {
+            op_time_ns: self.time.map(per_operation),
+            op_cpu_ns: self.cpu.map(per_operation),
+            operations: self.time.or(self.cpu).map_or(0.0, |parts| parts.under),
+        }
     }
 }
 

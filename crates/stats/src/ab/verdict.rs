@@ -31,7 +31,6 @@ impl Question<'_> {
             pointwise: sample.interval(0.05).map(changes),
             simultaneous: sample.interval(self.error(self.look)).map(changes),
             layout_allowance: self.allowance(),
-            hidden_share: self.hidden(),
             links: sample.linked().and_then(Linked::told),
             verdict,
             reason,
@@ -50,15 +49,8 @@ impl Question<'_> {
         own.filter(|_| !self.input.by_link)
     }
 
-    /// The larger part of a change that slices of either arm hide.
-    fn hidden(&self) -> f64 {
-        let of = |arm: usize| self.input.hidden.get(arm).copied().unwrap_or(0.0);
-        of(0).max(of(self.arm)).clamp(0.0, 1.0)
-    }
-
     fn bounds(&self) -> Bounds {
-        let (delta, allowance) = (self.input.delta, self.allowance());
-        Bounds { delta, allowance, hidden: self.hidden() }
+        Bounds { delta: self.input.delta, allowance: self.allowance() }
     }
 
     fn conclude(&self, copies: &[AbCopies]) -> (AbVerdict, AbReason) {
@@ -113,8 +105,6 @@ pub(super) struct Bounds {
     pub(super) delta: f64,
     /// What layout may explain.
     pub(super) allowance: Option<f64>,
-    /// The part of a change that slices hide: what looks small may be larger by that.
-    pub(super) hidden: f64,
 }
 
 impl Bounds {
@@ -130,7 +120,7 @@ impl Bounds {
         [one_sided, interval]: [Interval; 2],
         noise: Option<AbNoise>,
     ) -> (AbVerdict, AbReason) {
-        let (delta, band) = (self.delta, self.delta.ln_1p() * (1.0 - self.hidden));
+        let (delta, band) = (self.delta, self.delta.ln_1p());
         let is_within = one_sided.low > -band && one_sided.high < band;
         match (is_within, noise) {
             (true, None) => {

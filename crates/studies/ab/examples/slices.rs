@@ -83,7 +83,7 @@ fn measure(trials: u64, program: &[String]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let begin_ns = clock::monotonic_ns();
     let seconds = || (clock::monotonic_ns() - begin_ns) as f64 / 1e9;
-    let layout = calibrate(&setup, 1, &|| false)?;
+    let mut layout = calibrate(&setup, 1, &|| false)?;
     writeln!(out, "{:.2} s: {layout:?}", seconds())?;
     let mut done = Vec::new();
     for seed in 0..trials {
@@ -93,9 +93,15 @@ fn measure(trials: u64, program: &[String]) -> Result<(), Failure> {
                 writeln!(out, "`{}` {fault}", arm.arm.label)?;
             }
         }
+        layout.learn(&setup, &one);
         done.push(one);
     }
     writeln!(out, "{:.2} s: {trials} trials", seconds())?;
+    let operations: Vec<u64> = layout.programs.iter().map(|own| own.operations).collect();
+    writeln!(out, "operations of a slice by now: {operations:?}")?;
+    for own in &layout.programs {
+        writeln!(out, "times the baseline: {:.3?}", own.times_baseline)?;
+    }
     tell(&mut out, &setup, &done)
 }
 
@@ -145,7 +151,8 @@ fn tell(out: &mut impl Write, setup: &AbSetup, done: &[AbTrial]) -> Result<(), F
 fn ratio(trial: &AbTrial, program: usize, quantity: AbQuantity) -> f64 {
     let values = |arm: usize| -> Vec<f64> {
         let own = trial.slices.iter().filter(|slice| slice.arm == arm);
-        own.filter_map(|slice| Some(slice.tx.judged(quantity)? as f64)).collect()
+        own.filter_map(|slice| Some(slice.tx.judged(quantity)? as f64 / slice.tx.messages as f64))
+            .collect()
     };
     let mut sum = 0.0;
     for base in [0, 1] {

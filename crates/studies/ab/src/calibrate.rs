@@ -2,6 +2,7 @@
 //! up, and whether one processor is enough.
 
 mod probe;
+mod slices;
 mod turns;
 
 use iolens_harness::host::memory_room;
@@ -14,9 +15,10 @@ use iolens_sys::proc::Root;
 use thiserror::Error;
 
 use self::probe::Probe;
+use self::slices::{OwnSlice, Slices, for_all};
 use crate::commands;
 use crate::setup::{
-    AB_SLICE_ALL_CPUS_NS, AbCopies, AbLayout, AbPlacement, AbProgramLayout, AbSetup,
+    AB_SLICE_ALL_CPUS_NS, AbCopies, AbLayout, AbPlacement, AbProgramLayout, AbSetup, at_least_one,
 };
 use crate::trial::{Draws, Pinned};
 
@@ -104,16 +106,7 @@ impl AbError {
     }
 }
 
-/// Time of the slices of a trial, of each arm, at least and at most.
-const ROUNDS_NS: (u64, u64) = (30_000_000, 150_000_000);
-
-/// How many rounds there are at least and at most.
-const ROUNDS: (u64, u64) = (5, 120);
-
-/// How many there are where they fit into that time.
-const ROUNDS_WANTED: u64 = 10;
-
-/// How long a slice of the slowest program may be for the sake of the fastest.
+/// How long a slice of a program may be for the sake of another, where none is meant to be longer.
 const SLOWEST_NS: u64 = 20_000_000;
 
 /// CPU time over time, from which an arm uses more than one processor.
@@ -168,16 +161,21 @@ fn of_loops(
         AbPlacement::OneCpu => setup.slice_ns,
         AbPlacement::AllCpus => setup.slice_ns.max(AB_SLICE_ALL_CPUS_NS),
     };
-    let (mut slices, own) = probes.slices(target_ns, &mut draws)?;
+    let (mut slices, asking_ns) = probes.slices(target_ns, &mut draws)?;
     let hidden_ppm = match copies {
         AbCopies::OfAll => probes.lengthen(&mut slices, &mut draws)?,
         AbCopies::OfBaseline => vec![None; setup.programs.len()],
     };
     let rounds = slices.rounds();
-    let each = found.into_iter().zip(own).zip(hidden_ppm).zip(slices.expected_ns);
-    let layouts = each.map(|(((found, own), hidden_ppm), expected_ns)| {
-        let (asking_ns, cpu_unknown) = (own.asking_ns, found.cpu_unknown);
-        AbProgramLayout { expected_ns, asking_ns, hidden_ppm, cpu_unknown }
+    let baseline_ns = slices.own[0].operation_ns;
+    let each = found.into_iter().zip(asking_ns).zip(hidden_ppm).zip(slices.own);
+    let layouts = each.map(|(((found, asking_ns), hidden_ppm), own)| AbProgramLayout {
+        operations: own.operations,
+        times_baseline: vec![own.operation_ns / baseline_ns],
+        expected_ns: own.slice_ns(),
+        asking_ns,
+        hidden_ppm,
+        cpu_unknown: found.cpu_unknown,
     });
     Ok(AbLayout {
         operations: slices.operations,
@@ -240,16 +238,6 @@ fn copies_that_fit(found: &[Resources], room: &[(Bytes, String)]) -> Result<AbCo
     }
 }
 
-/// What a slice of one program is.
-#[derive(Debug, Clone, Copy)]
-struct OwnSlice {
-    /// Operations of a slice of the length that is meant.
-    operations: u64,
-    operation_ns: f64,
-    /// What asking for it takes, ns.
-    asking_ns: Option<u64>,
-}
-
 /// How a program has warmed up.
 #[derive(Debug, Clone, Copy)]
 struct WarmedUp {
@@ -259,49 +247,6 @@ struct WarmedUp {
     before_ns: u64,
     /// What a slice takes then.
     slice_ns: u64,
-}
-
-/// What the slices of all programs are.
-#[derive(Debug)]
-struct Slices {
-    /// Operations of each.
-    operations: u64,
-    /// How many a program needs to warm up.
-    warm: u32,
-    /// What one takes, of each program.
-    expected_ns: Vec<u64>,
-    /// What starting a program and warming it up take, of the one that takes longest.
-    before_ns: u64,
-}
-
-impl Slices {
-    /// Twice as long, and half as many to warm up.
-    fn double(&mut self) {
-        self.warm = self.warm.div_ceil(2);
-        self.operations = self.operations.saturating_mul(2);
-        self.expected_ns.iter_mut().for_each(|ns| *ns = ns.saturating_mul(2));
-    }
-
-    fn slowest_ns(&self) -> u64 {
-        self.expected_ns.iter().copied().max().unwrap_or(0)
-    }
-
-    /// Rounds of a trial. Most of the noise is theirs, not the trial's, so they take as long as
-    /// what comes before them, and are not few.
-    fn rounds(&self) -> u32 {
-        let slice_ns = self.slowest_ns().max(1);
-        let wanted_ns = self.before_ns.max(slice_ns.saturating_mul(ROUNDS_WANTED));
-        let rounds = wanted_ns.clamp(ROUNDS_NS.0, ROUNDS_NS.1) / slice_ns;
-        u32::try_from(rounds.clamp(ROUNDS.0, ROUNDS.1)).unwrap_or(u32::MAX)
-    }
-}
-
-/// How many operations of each program a slice is: as many as the fastest wants, or a slice of it
-/// would be pipes and switches; no more than make a slice of the slowest long.
-fn for_all(own: &[OwnSlice], target_ns: u64) -> u64 {
-    let wanted = own.iter().map(|own| own.operations).max().unwrap_or(1);
-    let slowest_ns = own.iter().map(|own| own.operation_ns).fold(1.0, f64::max);
-    wanted.min(at_least_one(SLOWEST_NS.max(target_ns) as f64 / slowest_ns)).max(1)
 }
 
 struct Probes<'a> {
@@ -370,32 +315,37 @@ impl Probes<'_> {
         Ok(Probe { probes: self, program, conversation, around: self.around, operation_ns: None })
     }
 
-    /// How many operations a slice is, and what each program was found to be by itself.
+    /// How many operations a slice is, and what asking each program for one takes.
     fn slices(
         &self,
         target_ns: u64,
         draws: &mut Draws,
-    ) -> Result<(Slices, Vec<OwnSlice>), AbError> {
+    ) -> Result<(Slices, Vec<Option<u64>>), AbError> {
         let programs = 0..self.setup.programs.len();
+        let longest_ns = SLOWEST_NS.max(target_ns);
         let mut passes = 0;
         loop {
             let own = programs.clone().map(|program| self.operations(program, target_ns, draws));
-            let own = own.collect::<Result<Vec<_>, _>>()?;
-            let operations = for_all(&own, target_ns);
+            let (own, asking_ns): (Vec<_>, Vec<_>) =
+                own.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+            let operations = for_all(&own, longest_ns);
             let slice_ns = own[0].operation_ns * operations as f64;
-            let (mut warm, mut before_ns, mut expected_ns) = (0, 0, Vec::new());
+            let (mut warm, mut before_ns, mut took_ns) = (0, 0, Vec::new());
             for program in programs.clone() {
                 let warmed = self.warm_up(program, operations, draws)?;
                 warm = warm.max(warmed.slices);
                 before_ns = before_ns.max(warmed.before_ns);
-                expected_ns.push(warmed.slice_ns);
+                took_ns.push(warmed.slice_ns);
             }
             let again_ns = self.warm_up(0, operations, draws)?.slice_ns;
-            expected_ns[0] = again_ns;
+            took_ns[0] = again_ns;
             passes += 1;
             // Files that the programs have in common are cached by now: the work may be much less.
             if again_ns as f64 >= STILL_THE_SAME * slice_ns || passes == PASSES_MAX {
-                return Ok((Slices { operations, warm, expected_ns, before_ns }, own));
+                let mut slices = Slices { operations, warm, own, longest_ns, before_ns };
+                let operation_ns = |ns: u64| Some(ns.max(1) as f64 / operations as f64);
+                slices.now_take(&took_ns.into_iter().map(operation_ns).collect::<Vec<_>>());
+                return Ok((slices, asking_ns));
             }
         }
     }
@@ -430,7 +380,7 @@ impl Probes<'_> {
     }
 
     /// How many operations of a program take so long; longer, where most of a slice does not grow
-    /// with their number, as the line that a runtime reads.
+    /// with their number, as the line that a runtime reads. With what asking for it takes, ns.
     ///
     /// Errors: its time does not grow with them.
     fn operations(
@@ -438,7 +388,7 @@ impl Probes<'_> {
         program: usize,
         target_ns: u64,
         draws: &mut Draws,
-    ) -> Result<OwnSlice, AbError> {
+    ) -> Result<(OwnSlice, Option<u64>), AbError> {
         const TRIES: usize = 3;
         self.with(program, draws, |probe| {
             let cold = probe.grow(1, target_ns)?;
@@ -464,7 +414,7 @@ impl Probes<'_> {
             match PROPORTIONAL.contains(&ratio) {
                 true => {
                     let asking_ns = probe.asking_ns(operations, slice_ns)?;
-                    Ok(OwnSlice { operations, operation_ns, asking_ns })
+                    Ok((OwnSlice { operations, operation_ns }, asking_ns))
                 }
                 false => Err(AbError::NotProportional {
                     name: self.setup.programs[program].name.clone(),
@@ -493,11 +443,6 @@ impl Probes<'_> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float saturates")]
-fn at_least_one(operations: f64) -> u64 {
-    (operations.round() as u64).clamp(1, i64::MAX.unsigned_abs())
-}
-
 /// The middle one; `None` of none.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -507,26 +452,6 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rounds_take_as_long_as_what_comes_before_them_and_are_not_few() {
-        let of = |slice_us: u64, before_ms: u64| {
-            let slices = Slices {
-                operations: 1,
-                warm: 10,
-                expected_ns: vec![slice_us * 1000, 100],
-                before_ns: before_ms * 1_000_000,
-            };
-            slices.rounds()
-        };
-        assert_eq!(of(500, 10), 60);
-        assert_eq!(of(500, 40), 80);
-        assert_eq!(of(500, 2000), 120);
-        assert_eq!(of(2500, 10), 12);
-        assert_eq!(of(5000, 10), 10);
-        assert_eq!(of(15_000, 10), 10);
-        assert_eq!(of(1_000_000, 2000), 5);
-    }
 
     #[test]
     fn a_hidden_copy_is_only_where_there_is_room() {
@@ -551,22 +476,5 @@ mod tests {
             "{refused}"
         );
         assert!(of(&[u64::MAX, u64::MAX], &[300]).is_err());
-    }
-
-    #[test]
-    fn the_fastest_has_a_whole_slice_unless_the_slowest_would_take_too_long() {
-        let of = |all: &[(u64, f64)]| {
-            let own = |&(operations, operation_ns)| OwnSlice {
-                operations,
-                operation_ns,
-                asking_ns: None,
-            };
-            for_all(&all.iter().map(own).collect::<Vec<_>>(), 500_000)
-        };
-        assert_eq!(of(&[(500, 1000.0)]), 500);
-        assert_eq!(of(&[(500, 1000.0), (5000, 100.0)]), 5000);
-        // 20 ms of the slowest.
-        assert_eq!(of(&[(500_000, 1.0), (5, 100_000.0)]), 200);
-        assert_eq!(of(&[(500_000, 1.0), (1, 1e9)]), 1);
     }
 }

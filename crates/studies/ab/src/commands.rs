@@ -123,7 +123,7 @@ pub(crate) fn calibrate(
             placement = all_cpus;
         }
         let expected_ns = usual.middle_ns;
-        programs.push(AbProgramLayout { expected_ns, ..AbProgramLayout::default() });
+        programs.push(AbProgramLayout { operations: 1, expected_ns, ..AbProgramLayout::default() });
     }
     drop(pinned);
     let of_arm = |(_, program): (_, usize)| programs[program].expected_ns;

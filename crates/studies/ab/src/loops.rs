@@ -11,6 +11,9 @@ use sha2::{Digest, Sha256};
 use crate::setup::{AbCopies, AbExit, AbLayout, AbProgramLayout, AbSetup};
 use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
 
+/// Slices at least whose sums are compared.
+const SUMMED: u32 = 3;
+
 /// Runs a trial to its end. An arm that fails does not stop the others.
 pub(crate) fn trial(
     setup: &AbSetup,
@@ -61,7 +64,7 @@ impl ChargedBefore {
     }
 }
 
-/// The sums that a program told, by the number of its slice.
+/// The sums that a program told while it warmed up, by the number of its slice.
 #[derive(Debug, Default)]
 struct Sums {
     hash: Sha256,
@@ -148,15 +151,20 @@ impl Turns<'_> {
         self.course.end(arm, fault);
     }
 
-    fn slice(&mut self, arm: usize, request: &Request) -> Option<Reading> {
-        let expected_ns = self.found(arm).map_or(0, |own| own.expected_ns);
-        let limit_ns = self.setup.limits.of_slice(expected_ns);
+    /// What so many operations of an arm take, ns; 0 where that is not known.
+    fn expected_ns(&self, arm: usize, operations: u64) -> u64 {
+        self.found(arm).map_or(0, |own| {
+            let ns = u128::from(own.expected_ns) * u128::from(operations);
+            u64::try_from(ns / u128::from(own.operations.max(1))).unwrap_or(u64::MAX)
+        })
+    }
+
+    fn slice(&mut self, arm: usize, operations: u64) -> Option<Reading> {
+        let limit_ns = self.setup.limits.of_slice(self.expected_ns(arm, operations));
         let talk = self.arms[arm].talk.as_mut()?;
-        match talk.slice(request, self.layout.around, limit_ns, self.interrupted) {
-            Ok(reading) => {
-                self.arms[arm].sums.add(reading.answer.sum.as_deref());
-                Some(reading)
-            }
+        let request = Request::of(operations);
+        match talk.slice(&request, self.layout.around, limit_ns, self.interrupted) {
+            Ok(reading) => Some(reading),
             Err(fault) => {
                 self.fail(arm, fault);
                 None
@@ -164,13 +172,15 @@ impl Turns<'_> {
         }
     }
 
+    /// All do the same, as often as the others: what they compute may depend on what came before.
     fn warm_up(&mut self, draws: &mut Draws) {
-        let request = Request::of(self.layout.operations);
         let (mut slices, mut spent_ns) = (0, vec![0; self.arms.len()]);
-        // All as many slices as the others: what they compute may depend on how many came before.
         while self.is_cold(slices, &spent_ns) {
             for arm in self.order(draws) {
-                spent_ns[arm] += self.slice(arm, &request).map_or(0, |reading| reading.took_ns);
+                if let Some(reading) = self.slice(arm, self.layout.operations) {
+                    self.arms[arm].sums.add(reading.answer.sum.as_deref());
+                    spent_ns[arm] += reading.took_ns;
+                }
             }
             self.trim_errors();
             if (self.interrupted)() {
@@ -184,6 +194,7 @@ impl Turns<'_> {
     fn is_cold(&self, slices: u32, spent_ns: &[u64]) -> bool {
         match self.setup.warm_up_ns {
             _ if self.course.is_interrupted() => false,
+            _ if slices < SUMMED => true,
             None => slices < self.layout.warm_slices,
             Some(ns) => self.course.going().iter().any(|&arm| spent_ns[arm] < ns),
         }
@@ -194,7 +205,6 @@ impl Turns<'_> {
     }
 
     fn measure(&mut self, draws: &mut Draws) {
-        let request = Request::of(self.layout.operations);
         for turn in &mut self.arms {
             if let Some(talk) = turn.talk.as_mut() {
                 turn.before = Some(ChargedBefore::of(talk, self.layout.around));
@@ -204,22 +214,22 @@ impl Turns<'_> {
         self.course.slices.reserve(self.arms.len() * self.layout.rounds as usize);
         for round in 0..self.layout.rounds {
             for arm in self.order(draws) {
-                if let Some(reading) = self.slice(arm, &request) {
-                    self.note(arm, round, &reading);
+                let operations = self.found(arm).map_or(1, |own| own.operations);
+                if let Some(reading) = self.slice(arm, operations) {
+                    self.note(arm, (round, operations), &reading);
                 }
             }
             self.trim_errors();
         }
     }
 
-    fn note(&mut self, arm: usize, round: u32, reading: &Reading) {
+    fn note(&mut self, arm: usize, (round, operations): (u32, u64), reading: &Reading) {
         let seq = self.course.slices.len();
         let is_known = self.found(arm).is_none_or(|own| own.cpu_unknown.is_none());
         let cpu_ns = reading.cpu_ns.filter(|_| is_known);
         if cpu_ns.is_none() && self.layout.around == Around::Tree {
             self.course.with_new_children.insert(self.programs[arm]);
         }
-        let operations = self.layout.operations;
         self.course.slices.push(slice_outcome((seq, round, arm), operations, reading, cpu_ns));
         let turn = &mut self.arms[arm];
         // The one before the first measured slice is not between two of them.

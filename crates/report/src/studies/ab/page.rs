@@ -64,7 +64,7 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls::table(cell)?)));
     let links = analysis.cells.iter().filter_map(|cell| links::table(run, &said, cell));
     let facts = analysis.cells.iter().filter(|cell| !cell.is_own_time);
-    let facts = facts.flat_map(|cell| [slices(cell), asking(cell), hidden(cell)]).flatten();
+    let facts = facts.flat_map(|cell| [slices(cell), asking(cell), fixed(cell)]).flatten();
     let asking = Node::facts(facts.collect());
     let analysis_of_all = iolens_stats::analyse(run);
     let figures = match form {
@@ -103,12 +103,12 @@ fn copies(said: &Said<'_>, cell: &AbCell) -> Option<Table> {
 
 /// How long slices are.
 fn slices(cell: &AbCell) -> Option<Fact> {
-    let arms = || cell.arms.iter().filter(|arm| arm.operations > 1);
-    let each = arms().filter_map(|arm| {
-        Some(format!("{} ({})", crate::explain::time(arm.slice_ns()?), arm.name))
+    let each = cell.arms.iter().filter(|arm| arm.operations > 1.0).filter_map(|arm| {
+        let time = crate::explain::time(arm.slice_ns()?);
+        Some(format!("{:.0} operations, {time} ({})", arm.operations, arm.name))
     });
     let each: Vec<String> = each.collect();
-    let said = format!("{} operations: {}", arms().next()?.operations, each.join("; "));
+    let said = each.join("; ");
     (!each.is_empty()).then(|| Fact::new("A slice is", said))
 }
 
@@ -123,15 +123,16 @@ fn asking(cell: &AbCell) -> Option<Fact> {
     (!each.is_empty()).then(|| Fact::new("Asking takes", said))
 }
 
-/// How much smaller than they are changes read, because programs take turns.
-fn hidden(cell: &AbCell) -> Option<Fact> {
+/// What does not grow with the work of a slice.
+fn fixed(cell: &AbCell) -> Option<Fact> {
     let each = cell.arms.iter().filter_map(|arm| {
-        let share = percent((arm.hidden_share? * 100.0).round() / 100.0);
+        let share = percent((arm.fixed_share? * 100.0).round() / 100.0);
         Some(format!("{share} ({})", arm.name))
     });
     let each: Vec<String> = each.collect();
-    let said = format!("{}: twice the work reads that much less than twice", each.join("; "));
-    (!each.is_empty()).then(|| Fact::new("Turns hide", said))
+    let said =
+        format!("{} of a slice: asking, and caches that are cold after turns", each.join("; "));
+    (!each.is_empty()).then(|| Fact::new("Fixed part", said))
 }
 
 /// The programs: a table on a page, which is as wide as it must be.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
-use iolens_model::ab::{AB_HIDDEN_SHARE_MAX, AbMode, AbQuantity, AbSetting};
+use iolens_model::ab::{AbMode, AbQuantity, AbSetting};
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbUnit, AbVerdict};
@@ -233,39 +233,6 @@ fn alone(said: &Said<'_>, cell: &AbCell) -> Option<String> {
         .then(|| format!("memory had no room for a second copy of {}", list(&alone)))
 }
 
-/// The part of a slice from which on asking for it hides too much of a change.
-const ASKING_SHARE_MAX: f64 = 0.05;
-
-/// The program with the largest share of one kind, where that is more than `max`.
-fn most(
-    analysis: &AbAnalysis,
-    share_of: fn(&AbArmFigures) -> Option<f64>,
-    max: f64,
-) -> Option<(&AbArmFigures, String)> {
-    let cells = analysis.cells.iter().filter(|cell| !cell.is_own_time);
-    let shares = cells.flat_map(|cell| &cell.arms);
-    let shares = shares.filter_map(|arm| Some((share_of(arm).filter(|share| *share > max)?, arm)));
-    let (share, arm) = shares.reduce(|most, one| if one.0 > most.0 { one } else { most })?;
-    Some((arm, percent((share * 100.0).round() / 100.0)))
-}
-
-/// Programs whose changes read smaller than they are.
-fn hidden(analysis: &AbAnalysis) -> Option<String> {
-    if let Some((arm, share)) = most(analysis, AbArmFigures::asking_share, ASKING_SHARE_MAX) {
-        return Some(format!(
-            "asking {} for a slice takes {share} of it, and changes read that much smaller: try \
-             --slice 5ms, or more work per operation",
-            arm.name
-        ));
-    }
-    let (arm, share) = most(analysis, |arm| arm.hidden_share, AB_HIDDEN_SHARE_MAX)?;
-    Some(format!(
-        "changes of {} read up to {share} smaller than they are: programs that take turns share \
-         caches",
-        arm.name
-    ))
-}
-
 /// Without which a decision could go wrong.
 fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     let mut parts: Vec<String> = Vec::new();
@@ -278,7 +245,6 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
         )
     }));
     parts.extend(cpu_unknown(run));
-    parts.extend(hidden(analysis));
     let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
     parts.extend(written(arms().filter(|arm| arm.stray_lines >= 0.5), "between answers"));
     parts.extend(written(arms().filter(|arm| arm.stderr_bytes >= 1.0), "to stderr in slices"));

@@ -222,25 +222,15 @@ fn a_page_says_how_long_programs_warmed_up_where_that_was_asked_for() {
 
 /// Slices are of 20 operations of 26.4 µs here.
 #[test]
-fn what_a_slice_takes_besides_its_work_is_told_below_and_warned_of_where_it_is_much() {
-    let asked = |asking_ns, hidden_ppm| {
-        let mut run = run(0.049, Vec::new());
-        for arm in run.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
-            let own = arm.ab.as_mut().expect("it is one of `ab`");
-            (own.asking_ns, own.hidden_ppm) = (Some(asking_ns), Some(hidden_ppm));
-        }
-        let below = text(&run, &analysed(&run), &Style::plain(100));
-        (shown(&run, 100), below)
-    };
-    let (screen, below) = asked(10_000, 41_000);
-    assert!(!screen.contains("smaller"), "{screen}");
+fn what_a_slice_takes_besides_its_work_is_told_below() {
+    let mut run = run(0.049, Vec::new());
+    for arm in run.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
+        let own = arm.ab.as_mut().expect("it is one of `ab`");
+        (own.asking_ns, own.hidden_ppm) = (Some(10_000), Some(41_000));
+    }
+    let below = text(&run, &analysed(&run), &Style::plain(100));
     assert!(below.contains("Asking takes  10.0 µs, 1.9% of a slice (main)"), "{below}");
-    assert!(below.contains("Turns hide    4% (main)"), "{below}");
-    let (screen, _) = asked(100_000, 200_000);
-    assert!(screen.contains("asking main for a slice takes 19% of it"), "{screen}");
-    assert!(!screen.contains("caches"), "{screen}");
-    let (screen, _) = asked(10_000, 152_000);
-    assert!(screen.contains("changes of main read up to 15% smaller than they are"), "{screen}");
+    assert!(below.contains("Fixed part    4% (main)"), "{below}");
 }
 
 #[test]

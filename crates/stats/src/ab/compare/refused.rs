@@ -206,7 +206,7 @@ fn are_apart(pair: &[&AbCell; 2]) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return false };
     let apart = |a: f64, b: f64| a.max(b) > SLICES_APART * a.min(b);
     let times = a.slice_ns().zip(b.slice_ns());
-    times.is_some_and(|(a, b)| apart(a, b)) && apart(a.operations as f64, b.operations as f64)
+    times.is_some_and(|(a, b)| apart(a, b)) && apart(a.operations, b.operations)
 }
 
 /// The slices that calibration has found: `123 operations, 795 µs`.
@@ -216,7 +216,7 @@ fn found(cell: &AbCell) -> String {
         let ns = arm.slice_ns()?.round();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
         let time = Nanos(ns as u64);
-        Some(format!("{} operations, {time}", arm.operations))
+        Some(format!("{:.0} operations, {time}", arm.operations))
     });
     words.unwrap_or_else(nothing)
 }

@@ -304,7 +304,7 @@ fn sliced(id: &str, operations: u64) -> Made {
             failed: 0,
             failure: None,
             links: 1,
-            operations,
+            operations: operations as f64,
             op_time_ns: Some(6500.0),
             op_cpu_ns: None,
             user_share: None,
@@ -315,7 +315,7 @@ fn sliced(id: &str, operations: u64) -> Made {
             stray_lines: 0.0,
             stderr_bytes: 0.0,
             asking_ns: None,
-            hidden_share: None,
+            fixed_share: None,
             idle_share: None,
         }];
     }

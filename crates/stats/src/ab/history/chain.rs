@@ -5,7 +5,7 @@
 //! all are low.
 
 use super::super::compare::{
-    AbChangeReason, AbJudgedChange, Rules, contrast, is_finite, is_one_machine, most_hidden, noise,
+    AbChangeReason, AbJudgedChange, Rules, contrast, is_finite, is_one_machine, noise,
 };
 use super::super::verdict::Bounds;
 use super::super::{AbContrast, AbVerdict, change, changes};
@@ -57,8 +57,7 @@ impl Total<'_> {
         let at = |error: f64| Sum::of(self.contrasts, error)?.interval();
         let error = self.rules.error();
         let (one_sided, interval) = (at(2.0 * error)?, at(error)?);
-        let hidden = most_hidden(self.contrasts.iter().copied());
-        let bounds = Bounds { delta: self.rules.delta, allowance: self.allowance, hidden };
+        let bounds = Bounds { delta: self.rules.delta, allowance: self.allowance };
         let (verdict, reason) = bounds.conclude([one_sided, interval], self.noise);
         let centre = Sum::of(self.contrasts, error)?.centre;
         Some(AbStep {

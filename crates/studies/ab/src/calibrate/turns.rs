@@ -1,16 +1,18 @@
-//! What of a change is hidden while programs take turns.
+//! What programs are in turns with each other, which none of them shows by itself.
 //!
-//! Asking for a slice is the same however much work is in it. And who does more in its turns keeps
-//! more of the caches that all share, and so is faster at it. What works by itself now and then, as
-//! a collector of garbage does, does a part of it between turns. A program by itself shows none of
-//! it: two processes of each take turns with all others, one of which always does twice as much.
+//! Asking for a slice takes the same however much work is in it, and who does more in its turns
+//! keeps more of the caches that all share, and so is faster at it: slices that differ in work hide
+//! a part of the difference. So they are made alike in time. How much is hidden of what they still
+//! differ by is found out: two processes of each program take turns with all others, one of which
+//! always does twice as much. What works by itself now and then, as a collector of garbage does,
+//! does a part of it between turns: then slices become longer.
 
-use iolens_model::ab::{AB_HIDDEN_SHARE_MAX, AB_IDLE_SHARE_MAX};
+use iolens_model::ab::{AB_IDLE_SHARE_MAX, whole_ln_ratio};
 use iolens_programs::Reading;
 
 use super::probe::{Growth, Probe};
 use super::{AbError, Probes, Slices};
-use crate::setup::AB_SLICE_ALL_CPUS_NS;
+use crate::setup::{AB_SLICE_ALL_CPUS_NS, OpCost};
 use crate::trial::Draws;
 
 /// Slices that are longer are not tried: they hide little but of the largest caches.
@@ -26,29 +28,30 @@ const ROUNDS: std::ops::Range<usize> = 5..40;
 const SPENT_NS: u64 = 150_000_000;
 
 impl Probes<'_> {
-    /// Makes slices longer until they hide little of a change, or are long; the part of a change
-    /// that they hide of each program, in millionths, `None` where slices are long.
+    /// Makes slices longer until little work is between them, or they are long, and as long as each
+    /// other in turns. What twice the operations of each program take less than twice as long, in
+    /// millionths, `None` where slices are long.
     pub(super) fn lengthen(
         &self,
         slices: &mut Slices,
         draws: &mut Draws,
     ) -> Result<Vec<Option<u32>>, AbError> {
-        let programs = slices.expected_ns.len();
+        let programs = slices.own.len();
         if slices.slowest_ns() > LONG_NS {
             return Ok(vec![None; programs]);
         }
         let twice_each: Vec<usize> = (0..programs).flat_map(|program| [program; 2]).collect();
         self.with_each(&twice_each, draws, |probes| {
             for _ in 0..slices.warm {
-                a_turn(probes, [slices.operations; 2])?;
+                a_turn(probes, slices, [1, 1])?;
             }
             loop {
-                let Shares { hidden, between } = shares(probes, slices.operations)?;
-                let most = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
-                let is_short =
-                    most(&hidden) > AB_HIDDEN_SHARE_MAX || most(&between) > AB_IDLE_SHARE_MAX / 2.0;
+                let found = found(probes, slices)?;
+                slices.now_take(&beside_each_other(&found, slices));
+                let most = found.iter().map(|one| one.between).fold(0.0, f64::max);
+                let is_short = most > AB_IDLE_SHARE_MAX / 2.0;
                 if !is_short || slices.slowest_ns() > AB_SLICE_ALL_CPUS_NS / 2 {
-                    return Ok(hidden.into_iter().map(|share| Some(ppm(share))).collect());
+                    return Ok(found.into_iter().map(|one| Some(ppm(one.hidden))).collect());
                 }
                 slices.double();
             }
@@ -56,42 +59,63 @@ impl Probes<'_> {
     }
 }
 
-/// A slice of each process, whose first of a program does so many operations and its second so
-/// many.
-fn a_turn(probes: &mut [Probe<'_>], operations: [u64; 2]) -> Result<Vec<Reading>, AbError> {
-    let each = probes.iter_mut().zip(operations.into_iter().cycle());
-    each.map(|(probe, operations)| probe.slice(operations)).collect()
+/// A slice of each process, whose first of a program does so many times the operations of its
+/// slices, and its second so many.
+fn a_turn(
+    probes: &mut [Probe<'_>],
+    slices: &Slices,
+    times: [u64; 2],
+) -> Result<Vec<Reading>, AbError> {
+    let each = slices.own.iter().flat_map(|own| times.map(|n| own.operations.saturating_mul(n)));
+    probes.iter_mut().zip(each).map(|(probe, operations)| probe.slice(operations)).collect()
 }
 
-/// Parts that slices of each program leave out.
-struct Shares {
+/// A program in turns with others.
+struct InTurns {
     /// What twice the operations take less than twice as long, as a part of what they should take
     /// more.
-    hidden: Vec<f64>,
+    hidden: f64,
     /// CPU time between its slices, as a part of that within them.
-    between: Vec<f64>,
+    between: f64,
+    cost: Option<OpCost>,
 }
 
-fn shares(probes: &mut [Probe<'_>], operations: u64) -> Result<Shares, AbError> {
-    let twice = operations.saturating_mul(2);
-    let mut spent = vec![Spent::default(); probes.len() / 2];
-    let second_does_twice = ratios(probes, [operations, twice], &mut spent)?;
-    let first_does_twice = ratios(probes, [twice, operations], &mut spent)?;
-    // How fast a process is by where its memory lies cancels.
-    let both = second_does_twice.iter().zip(&first_does_twice);
-    Ok(Shares {
-        hidden: both
-            .map(|(second, first)| (2.0 - (second / first).sqrt()).clamp(0.0, 1.0))
-            .collect(),
-        between: spent.iter().map(|spent| spent.between()).collect(),
-    })
+fn found(probes: &mut [Probe<'_>], slices: &Slices) -> Result<Vec<InTurns>, AbError> {
+    let mut spent: Vec<Spent> = slices.own.iter().map(|_| Spent::default()).collect();
+    let second_does_twice = ratios(probes, slices, [1, 2], &mut spent)?;
+    let first_does_twice = ratios(probes, slices, [2, 1], &mut spent)?;
+    let both = second_does_twice.into_iter().zip(first_does_twice);
+    let each = both.zip(spent).zip(&slices.own);
+    let each = each.map(|(((second, first), spent), own)| InTurns {
+        // How fast a process is by where its memory lies cancels.
+        hidden: (2.0 - (second / first).sqrt()).clamp(0.0, 1.0),
+        between: spent.between(),
+        cost: OpCost::of(spent.once.into_iter().map(|(time, cpu)| (time, cpu, own.operations))),
+    });
+    Ok(each.collect())
 }
 
-/// CPU time of the processes of a program, ns.
-#[derive(Debug, Clone, Copy, Default)]
+/// What an operation of each program takes, ns, where slices would be as long as the first one's.
+fn beside_each_other(found: &[InTurns], slices: &Slices) -> Vec<Option<f64>> {
+    let op_ns = OpCost::alike(&found.iter().map(|one| one.cost).collect::<Vec<_>>());
+    let whole = |nth: usize| {
+        let (baseline_ns, own_ns) = (op_ns[0]?, op_ns[nth]?);
+        let operations = |nth: usize| slices.own[nth].operations as f64;
+        let fixed = f64::midpoint(found[0].hidden, found[nth].hidden);
+        let (ln, alike) = ((own_ns / baseline_ns).ln(), (operations(0) / operations(nth)).ln());
+        Some(baseline_ns * whole_ln_ratio(ln, alike, fixed).exp())
+    };
+    (0..found.len()).map(whole).collect()
+}
+
+/// What the processes of a program spend, ns.
+#[derive(Debug, Default)]
 struct Spent {
+    /// CPU time.
     within_ns: u64,
     between_ns: u64,
+    /// Time and CPU time of each slice that is not twice as long.
+    once: Vec<(u64, Option<u64>)>,
 }
 
 impl Spent {
@@ -101,7 +125,7 @@ impl Spent {
     }
 
     /// As a part of that within slices; none where that is not known.
-    fn between(self) -> f64 {
+    fn between(&self) -> f64 {
         if self.within_ns > 0 { self.between_ns as f64 / self.within_ns as f64 } else { 0.0 }
     }
 }
@@ -109,23 +133,26 @@ impl Spent {
 /// How many times as long the second process of each program takes, and what they spend.
 fn ratios(
     probes: &mut [Probe<'_>],
-    operations: [u64; 2],
+    slices: &Slices,
+    times: [u64; 2],
     spent: &mut [Spent],
 ) -> Result<Vec<f64>, AbError> {
     let mut settled_ns = 0;
     while settled_ns < SETTLING_NS {
-        settled_ns += took_ns(&a_turn(probes, operations)?);
+        settled_ns += took_ns(&a_turn(probes, slices, times)?);
     }
     let mut growths: Vec<Growth> = (0..probes.len() / 2).map(|_| Growth::default()).collect();
     let (mut rounds, mut spent_ns) = (0, 0);
     while rounds < ROUNDS.start || rounds < ROUNDS.end && spent_ns < SPENT_NS {
-        let readings = a_turn(probes, operations)?;
+        let readings = a_turn(probes, slices, times)?;
         let (pairs, _) = readings.as_chunks::<2>();
         for ((growth, spent), pair @ [first, second]) in
             growths.iter_mut().zip(&mut *spent).zip(pairs)
         {
             growth.add(first, second);
             pair.iter().for_each(|reading| spent.add(reading));
+            let once = if times[0] < times[1] { first } else { second };
+            spent.once.push((once.took_ns, once.cpu_ns));
         }
         spent_ns += took_ns(&readings);
         rounds += 1;

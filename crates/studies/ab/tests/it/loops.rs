@@ -2,11 +2,14 @@
 
 use std::cell::Cell;
 
-use iolens_ab::{AbCopies, AbError, AbLayout, AbPlacement, AbPosition, AbTrial, calibrate, trial};
+use iolens_ab::{
+    AbCopies, AbError, AbLayout, AbPlacement, AbPosition, AbProgramLayout, AbTrial, calibrate,
+    trial,
+};
 use iolens_model::ab::AbMode;
 use iolens_model::arm::Role;
 use iolens_model::cell::{Setting, SyscallSetting};
-use iolens_model::outcome::SliceOutcome;
+use iolens_model::outcome::{Counts, SliceOutcome};
 use iolens_model::status::Status;
 use iolens_model::units::Bytes;
 use iolens_programs::{Around, ProgramFault};
@@ -22,12 +25,28 @@ fn busy(turns: u64) -> String {
     )
 }
 
-/// The middle of the CPU times of an arm's slices.
-fn cpu_ns(trial: &AbTrial, arm: usize) -> u64 {
-    let own = trial.slices.iter().filter(|slice| slice.arm == arm);
-    let mut times: Vec<u64> = own.map(|slice| slice.tx.task_clock_ns.unwrap()).collect();
-    times.sort_unstable();
-    times[times.len() / 2]
+/// The middle of the CPU times of an arm's slices, ns, and of its operations.
+fn cpu_ns(trial: &AbTrial, arm: usize) -> [f64; 2] {
+    let own = || trial.slices.iter().filter(|slice| slice.arm == arm).map(|slice| &slice.tx);
+    let middle = |mut times: Vec<f64>| {
+        times.sort_unstable_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    let cpu_ns = |counts: &Counts| counts.task_clock_ns.unwrap() as f64;
+    [
+        middle(own().map(cpu_ns).collect()),
+        middle(own().map(|counts| cpu_ns(counts) / counts.messages as f64).collect()),
+    ]
+}
+
+/// The second program does twice the work of the first in an operation: it takes twice as long,
+/// and slices are alike.
+fn reads_twice(trial: &AbTrial, found: &AbLayout) {
+    let ([slice_ns, op_ns], [baseline_slice_ns, baseline_op_ns]) =
+        (cpu_ns(trial, 2), cpu_ns(trial, 0));
+    let (operation, slice) = (op_ns / baseline_op_ns, slice_ns / baseline_slice_ns);
+    assert!((1.5..2.5).contains(&operation), "{operation} {found:?}");
+    assert!((0.7..1.4).contains(&slice), "{slice} {found:?}");
 }
 
 #[test]
@@ -78,8 +97,7 @@ fn twice_the_work_reads_as_twice_the_work() {
     assert!(found.warm_slices >= 5 && found.placement == AbPlacement::OneCpu, "{found:?}");
     let done = trial(&setup, &found, 2, &|| false);
     assert_eq!(faults(&done), vec![None; 4]);
-    let ratio = cpu_ns(&done, 2) as f64 / cpu_ns(&done, 0) as f64;
-    assert!((1.5..2.5).contains(&ratio), "{ratio} {found:?}");
+    reads_twice(&done, &found);
     nothing_is_left_of(&mark);
 }
 
@@ -159,7 +177,7 @@ fn what_a_program_tells_is_kept() {
     assert_eq!(faults(&done), vec![None; 4]);
     let [a, copy, b, c] = &done.arms[..] else { panic!("{done:?}") };
     assert_eq!(a.ab.unit.as_deref(), Some("row"));
-    assert_eq!((a.ab.stray_lines, a.ab.passed_over.as_deref()), (5, Some("ms=2")));
+    assert_eq!((a.ab.stray_lines, a.ab.passed_over.as_deref()), (7, Some("ms=2")));
     assert_eq!(a.ab.own_ns.len(), 4);
     assert_eq!(a.ab.stderr_bytes, 2 * 4, "and not what it wrote as it warmed up");
     assert!(a.ab.own_ns.iter().all(|&(seq, ns)| ns == 73 && done.slices[seq as usize].arm == 0));
@@ -185,6 +203,56 @@ fn a_program_may_speak_apart_and_prepare() {
     assert_eq!(faults(&done), vec![None; 2]);
     assert!(done.arms[0].ab.stray_lines >= 3000, "{:?}", done.arms[0].ab);
     assert_eq!(done.slices.len(), 8);
+}
+
+/// Slices of two programs are equally long, and so of another number of operations. What they
+/// compute is compared while they warm up, when they do the same.
+#[test]
+fn sums_are_those_of_the_same_work() {
+    let mark = mark();
+    let told = "echo ready; while read n; do echo ok sum=$n; done";
+    let setup = setup(AbMode::Loop, vec![script("a", told, &mark), script("b", told, &mark)]);
+    let mut layout = layout(&setup, 3);
+    layout.programs[1].operations = 7;
+    let done = trial(&setup, &layout, 9, &|| false);
+    let operations = |arm| {
+        let own = done.slices.iter().filter(move |slice| slice.arm == arm);
+        own.map(|slice| slice.tx.messages).collect::<Vec<_>>()
+    };
+    assert_eq!([operations(0), operations(2)], [vec![3; 4], vec![7; 4]]);
+    assert_eq!(done.arms[0].ab.output_sha256, done.arms[2].ab.output_sha256);
+    assert_eq!(done.arms[0].ab.output_start, b"3\n3\n3\n");
+}
+
+/// A trial says how long operations take, and later ones have slices as long as the baseline's.
+#[test]
+fn a_trial_makes_slices_of_later_ones_alike() {
+    let mark = mark();
+    let setup = setup(AbMode::Loop, vec![script("a", GOOD, &mark), script("b", GOOD, &mark)]);
+    let mut layout = layout(&setup, 100);
+    layout.programs[0].times_baseline = vec![1.0];
+    layout.programs[1].times_baseline = vec![2.0, 2.0];
+    let mut done = trial(&setup, &layout, 9, &|| false);
+    for slice in &mut done.slices {
+        slice.tx.task_clock_ns = None;
+        slice.tx.time_ns = slice.tx.messages * if slice.arm < 2 { 1000 } else { 4000 };
+    }
+    let mut operations = || {
+        layout.learn(&setup, &done);
+        [layout.programs[0].operations, layout.programs[1].operations]
+    };
+    // In the middle of 2, 2, 4 and of 2, 2, 4, 4, 4.
+    assert_eq!(operations(), [100, 50]);
+    operations();
+    assert_eq!(operations(), [100, 25]);
+    done.slices.clear();
+    layout.learn(&setup, &done);
+    assert_eq!(layout.programs[1].operations, 25, "nothing is known of it");
+    // A command is one operation.
+    layout.programs[1] = AbProgramLayout { operations: 1, ..AbProgramLayout::default() };
+    let done = trial(&setup, &layout, 9, &|| false);
+    layout.learn(&setup, &done);
+    assert_eq!(layout.programs[1].operations, 1);
 }
 
 #[test]
@@ -262,8 +330,7 @@ fn children_that_live_through_the_slice_are_charged_to_it() {
     );
     let done = trial(&setup, &found, 2, &|| false);
     assert_eq!(faults(&done), vec![None; 4]);
-    let ratio = cpu_ns(&done, 2) as f64 / cpu_ns(&done, 0) as f64;
-    assert!((1.5..2.5).contains(&ratio), "{ratio} {found:?}");
+    reads_twice(&done, &found);
     for slice in &done.slices {
         // Most of it is the child's work, one CPU for all.
         let (cpu_ns, time_ns) = (slice.tx.task_clock_ns.unwrap(), slice.tx.time_ns);

@@ -67,6 +67,7 @@ fn setup(mode: AbMode, programs: Vec<UserProgram>) -> AbSetup {
 
 /// A few rounds of a few operations.
 fn layout(setup: &AbSetup, operations: u64) -> AbLayout {
+    let own = AbProgramLayout { operations, ..AbProgramLayout::default() };
     AbLayout {
         operations,
         rounds: 4,
@@ -74,7 +75,7 @@ fn layout(setup: &AbSetup, operations: u64) -> AbLayout {
         copies: AbCopies::OfBaseline,
         placement: AbPlacement::OneCpu,
         around: Around::Process,
-        programs: vec![AbProgramLayout::default(); setup.programs.len()],
+        programs: vec![own; setup.programs.len()],
         true_ns: None,
     }
 }

@@ -1,0 +1,140 @@
+//! How long slices are, and how many operations of each program.
+
+use crate::setup::at_least_one;
+
+/// Time of the slices of a trial, of each arm, at least and at most.
+const ROUNDS_NS: (u64, u64) = (30_000_000, 150_000_000);
+
+/// How many rounds there are at least and at most.
+const ROUNDS: (u64, u64) = (5, 120);
+
+/// How many there are where they fit into that time.
+const ROUNDS_WANTED: u64 = 10;
+
+/// What a slice of one program is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct OwnSlice {
+    pub(super) operations: u64,
+    pub(super) operation_ns: f64,
+}
+
+impl OwnSlice {
+    pub(super) fn slice_ns(&self) -> u64 {
+        at_least_one(self.operations as f64 * self.operation_ns)
+    }
+}
+
+/// What the slices of all programs are.
+#[derive(Debug)]
+pub(super) struct Slices {
+    /// Operations of one of any program, to warm up.
+    pub(super) operations: u64,
+    /// How many a program needs to warm up.
+    pub(super) warm: u32,
+    /// One of each program after it; all take as long.
+    pub(super) own: Vec<OwnSlice>,
+    /// How long one may be for the sake of another program.
+    pub(super) longest_ns: u64,
+    /// What starting a program and warming it up take, of the one that takes longest.
+    pub(super) before_ns: u64,
+}
+
+impl Slices {
+    /// Twice as long, and half as many to warm up.
+    pub(super) fn double(&mut self) {
+        self.warm = self.warm.div_ceil(2);
+        self.operations = self.operations.saturating_mul(2);
+        self.own.iter_mut().for_each(|own| own.operations = own.operations.saturating_mul(2));
+    }
+
+    pub(super) fn slowest_ns(&self) -> u64 {
+        self.own.iter().map(OwnSlice::slice_ns).max().unwrap_or(0)
+    }
+
+    /// Has operations of each program take so long, and slices as long as the longest.
+    pub(super) fn now_take(&mut self, operation_ns: &[Option<f64>]) {
+        for (own, ns) in self.own.iter_mut().zip(operation_ns) {
+            own.operation_ns = ns.unwrap_or(own.operation_ns);
+        }
+        let slice_ns = self.slowest_ns().min(self.longest_ns) as f64;
+        for own in &mut self.own {
+            own.operations = at_least_one(slice_ns / own.operation_ns);
+        }
+    }
+
+    /// Rounds of a trial. Most of the noise is theirs, not the trial's, so they take as long as
+    /// what comes before them, and are not few.
+    pub(super) fn rounds(&self) -> u32 {
+        let slice_ns = self.slowest_ns().max(1);
+        let wanted_ns = self.before_ns.max(slice_ns.saturating_mul(ROUNDS_WANTED));
+        let rounds = wanted_ns.clamp(ROUNDS_NS.0, ROUNDS_NS.1) / slice_ns;
+        u32::try_from(rounds.clamp(ROUNDS.0, ROUNDS.1)).unwrap_or(u32::MAX)
+    }
+}
+
+/// How many operations each program does in a slice to warm up: as many as the fastest wants, or a
+/// slice of it would be pipes and switches; no more than make a slice of the slowest long.
+pub(super) fn for_all(own: &[OwnSlice], longest_ns: u64) -> u64 {
+    let wanted = own.iter().map(|own| own.operations).max().unwrap_or(1);
+    let slowest_ns = own.iter().map(|own| own.operation_ns).fold(1.0, f64::max);
+    wanted.min(at_least_one(longest_ns as f64 / slowest_ns)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SLOWEST_NS;
+    use super::*;
+
+    #[test]
+    fn rounds_take_as_long_as_what_comes_before_them_and_are_not_few() {
+        let of = |slice_us: u64, before_ms: u64| {
+            let slices = Slices {
+                operations: 1,
+                warm: 10,
+                own: vec![OwnSlice { operations: 1000, operation_ns: slice_us as f64 }],
+                longest_ns: SLOWEST_NS,
+                before_ns: before_ms * 1_000_000,
+            };
+            slices.rounds()
+        };
+        assert_eq!(of(500, 10), 60);
+        assert_eq!(of(500, 40), 80);
+        assert_eq!(of(500, 2000), 120);
+        assert_eq!(of(2500, 10), 12);
+        assert_eq!(of(5000, 10), 10);
+        assert_eq!(of(15_000, 10), 10);
+        assert_eq!(of(1_000_000, 2000), 5);
+    }
+
+    #[test]
+    fn slices_are_as_long_as_the_longest_unless_that_is_very_long() {
+        let of = |longest_ns: u64, operation_ns: [f64; 2]| {
+            let own = |&operation_ns: &f64| OwnSlice {
+                operations: at_least_one(500_000.0 / operation_ns),
+                operation_ns,
+            };
+            let own = [1000.0, 1000.0].iter().map(own).collect();
+            let mut slices = Slices { operations: 1, warm: 1, own, longest_ns, before_ns: 0 };
+            slices.now_take(&operation_ns.map(Some));
+            slices.own.iter().map(|own| own.operations).collect::<Vec<_>>()
+        };
+        assert_eq!(of(SLOWEST_NS, [1000.0, 1000.0]), [500, 500]);
+        assert_eq!(of(SLOWEST_NS, [1000.0, 1030.0]), [515, 500]);
+        assert_eq!(of(SLOWEST_NS, [1000.0, 500.0]), [500, 1000]);
+        assert_eq!(of(SLOWEST_NS, [1000.0, 1e9]), [20_000, 1]);
+        assert_eq!(of(50_000_000, [1000.0, 1e9]), [50_000, 1]);
+    }
+
+    #[test]
+    fn the_fastest_has_a_whole_slice_unless_the_slowest_would_take_too_long() {
+        let of = |all: &[(u64, f64)]| {
+            let own = |&(operations, operation_ns)| OwnSlice { operations, operation_ns };
+            for_all(&all.iter().map(own).collect::<Vec<_>>(), SLOWEST_NS)
+        };
+        assert_eq!(of(&[(500, 1000.0)]), 500);
+        assert_eq!(of(&[(500, 1000.0), (5000, 100.0)]), 5000);
+        // 20 ms of the slowest.
+        assert_eq!(of(&[(500_000, 1.0), (5, 100_000.0)]), 200);
+        assert_eq!(of(&[(500_000, 1.0), (1, 1e9)]), 1);
+    }
+}
