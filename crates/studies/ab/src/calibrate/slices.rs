@@ -51,13 +51,11 @@ impl Slices {
         self.own.iter().map(OwnSlice::slice_ns).max().unwrap_or(0)
     }
 
-    /// Has operations of each program take so long, and slices as long as the longest.
+    /// Has operations of each program take so long, and all slices as long as the longest was.
     pub(super) fn now_take(&mut self, operation_ns: &[Option<f64>]) {
+        let slice_ns = self.slowest_ns().min(self.longest_ns) as f64;
         for (own, ns) in self.own.iter_mut().zip(operation_ns) {
             own.operation_ns = ns.unwrap_or(own.operation_ns);
-        }
-        let slice_ns = self.slowest_ns().min(self.longest_ns) as f64;
-        for own in &mut self.own {
             own.operations = at_least_one(slice_ns / own.operation_ns);
         }
     }
@@ -108,21 +106,20 @@ mod tests {
 
     #[test]
     fn slices_are_as_long_as_the_longest_unless_that_is_very_long() {
-        let of = |longest_ns: u64, operation_ns: [f64; 2]| {
-            let own = |&operation_ns: &f64| OwnSlice {
-                operations: at_least_one(500_000.0 / operation_ns),
-                operation_ns,
-            };
-            let own = [1000.0, 1000.0].iter().map(own).collect();
+        let of = |longest_ns: u64, before: [(u64, f64); 2], now: [f64; 2]| {
+            let own = |&(operations, operation_ns)| OwnSlice { operations, operation_ns };
+            let own = before.iter().map(own).collect();
             let mut slices = Slices { operations: 1, warm: 1, own, longest_ns, before_ns: 0 };
-            slices.now_take(&operation_ns.map(Some));
+            slices.now_take(&now.map(Some));
             slices.own.iter().map(|own| own.operations).collect::<Vec<_>>()
         };
-        assert_eq!(of(SLOWEST_NS, [1000.0, 1000.0]), [500, 500]);
-        assert_eq!(of(SLOWEST_NS, [1000.0, 1030.0]), [515, 500]);
-        assert_eq!(of(SLOWEST_NS, [1000.0, 500.0]), [500, 1000]);
-        assert_eq!(of(SLOWEST_NS, [1000.0, 1e9]), [20_000, 1]);
-        assert_eq!(of(50_000_000, [1000.0, 1e9]), [50_000, 1]);
+        let alike = [(500, 1000.0); 2];
+        assert_eq!(of(SLOWEST_NS, alike, [1000.0, 1030.0]), [500, 485]);
+        assert_eq!(of(SLOWEST_NS, alike, [3000.0, 2500.0]), [167, 200]);
+        assert_eq!(of(SLOWEST_NS, [(500, 1000.0), (1000, 1000.0)], [1000.0, 1000.0]), [1000, 1000]);
+        let slow = [(500, 1000.0), (1, 1e9)];
+        assert_eq!(of(SLOWEST_NS, slow, [1000.0, 1e9]), [20_000, 1]);
+        assert_eq!(of(50_000_000, slow, [1000.0, 1e9]), [50_000, 1]);
     }
 
     #[test]
