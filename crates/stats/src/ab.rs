@@ -30,6 +30,7 @@ mod power;
 mod run;
 mod sample;
 mod trials;
+mod trimmed;
 mod verdict;
 
 #[cfg(test)]

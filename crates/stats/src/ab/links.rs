@@ -47,8 +47,8 @@ impl Linked {
             let own = Sample::of_arms(&alone, arm, quantity);
             units = units.saturating_add(own.units);
             let lns = match own.values {
-                Values::Trials(moments) => {
-                    moments.map(|moments| moments.mean).into_iter().collect()
+                Values::Trials(trimmed) => {
+                    trimmed.map(|trimmed| trimmed.mean).into_iter().collect()
                 }
                 Values::Pairs(pairs) => pairs,
                 Values::Links(_) => Vec::new(),

@@ -5,10 +5,10 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::links::Linked;
 use super::trials::AbTrial;
+use super::trimmed::TrimmedMean;
 use super::{AbInput, AbUnit};
 use crate::estimate::Interval;
 use crate::interval::{Moments, count, median};
-use crate::student::quantile;
 
 /// An arm, and which of its copies.
 type Runner = (usize, usize);
@@ -24,8 +24,8 @@ pub(super) struct Sample {
 /// The values, and what their centre is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Values {
-    /// One for each trial: the mean.
-    Trials(Option<Moments>),
+    /// One for each trial: the mean without the outermost.
+    Trials(Option<TrimmedMean>),
     /// One for each pair of runs, sorted: the median.
     Pairs(Vec<f64>),
     /// By link: the mean over links.
@@ -66,7 +66,7 @@ impl Sample {
             Some(Moments::of(&pairs.iter().filter_map(of_pair).collect::<Vec<_>>())?.mean)
         };
         let values: Vec<f64> = trials.iter().filter_map(typical).collect();
-        Sample { units: count(values.len()), values: Values::Trials(Moments::of(&values)) }
+        Sample { units: count(values.len()), values: Values::Trials(TrimmedMean::of(&values)) }
     }
 
     fn of_rounds(trials: &[AbTrial], pairs: &[[Runner; 2]], quantity: AbQuantity) -> Sample {
@@ -99,7 +99,7 @@ impl Sample {
     /// The mean, or the median; `None` without values.
     pub(super) fn centre(&self) -> Option<f64> {
         match &self.values {
-            Values::Trials(moments) => moments.map(|moments| moments.mean),
+            Values::Trials(trimmed) => trimmed.map(|trimmed| trimmed.mean),
             Values::Pairs(pairs) => median(&mut pairs.clone()),
             Values::Links(linked) => linked.centre(),
         }
@@ -109,11 +109,9 @@ impl Sample {
     /// values for one.
     pub(super) fn interval(&self, error: f64) -> Option<Interval> {
         match &self.values {
-            Values::Trials(moments) => {
-                let moments = moments.as_ref()?;
-                let t = quantile(moments.n.checked_sub(1)?, 1.0 - error / 2.0)?;
-                let half = moments.half_width(t)?;
-                Some(Interval { low: moments.mean - half, high: moments.mean + half })
+            Values::Trials(trimmed) => {
+                let (mean, half) = (trimmed.as_ref()?.mean, trimmed.as_ref()?.half_width(error)?);
+                Some(Interval { low: mean - half, high: mean + half })
             }
             Values::Pairs(pairs) => {
                 let rank = usize::try_from(sign_rank(count(pairs.len()), error)?).ok()?;

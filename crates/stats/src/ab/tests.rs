@@ -3,8 +3,8 @@
 use iolens_model::ab::AbQuantity;
 
 use super::sample::{Values, sign_rank};
+use super::trimmed::TrimmedMean;
 use super::*;
-use crate::interval::Moments;
 
 /// A trial of one round: by arm and copy, what an operation took, ns.
 pub(super) fn trial(arms: &[&[f64]]) -> AbTrial {
@@ -109,21 +109,24 @@ fn ranks_of_the_sign_test_are_the_largest_that_fit() {
     }
 }
 
-/// NIST/SEMATECH e-Handbook, table 1.3.6.7.2: t₁₁ at 0.975 is 2.201, at 0.999 4.025.
+/// Of 12 trials 10 are left, whose 12 winsorized squares are 11·0.01². NIST/SEMATECH e-Handbook,
+/// table 1.3.6.7.2: t₉ at 0.975 is 2.262, at 0.999 4.297.
 #[test]
 fn intervals_of_trials_are_those_of_student() {
-    let moments = Moments::of(&exact(12, 0.05, 0.01));
-    let sample = Sample { units: 12, values: Values::Trials(moments) };
-    for (error, t) in [(0.05, 2.201), (0.002, 4.025)] {
+    let values = Values::Trials(TrimmedMean::of(&exact(12, 0.05, 0.01)));
+    let sample = Sample { units: 12, values };
+    for (error, t) in [(0.05, 2.262), (0.002, 4.297)] {
         let interval = sample.interval(error).expect("an interval");
-        near(interval.low, 0.05 - t * 0.01 / 12f64.sqrt(), 2e-6);
-        near(interval.high, 0.05 + t * 0.01 / 12f64.sqrt(), 2e-6);
+        let half = t * 0.01 * (11.0f64 / 90.0).sqrt();
+        near(interval.low, 0.05 - half, 2e-6);
+        near(interval.high, 0.05 + half, 2e-6);
     }
     let trials = one_pair(&exact(12, 0.05, 0.01));
     let contrast = first(&AbInput { trials: &trials, ..input(&[None; 2]) }, AbLook::Early);
     near(contrast.change.expect("a change"), 0.05f64.exp() - 1.0, 1e-12);
     let pointwise = contrast.pointwise.expect("an interval");
-    near(pointwise.low, (0.05 - 2.201 * 0.01 / 12f64.sqrt()).exp() - 1.0, 2e-6);
+    let half = 2.262 * 0.01 * (11.0f64 / 90.0).sqrt();
+    near(pointwise.low, (0.05 - half).exp() - 1.0, 2e-6);
 }
 
 /// 1 to 30 %: the interval of 95 % goes from the 10th to the 21st.
@@ -217,8 +220,8 @@ fn a_change_reads_as_it_is_whatever_of_a_slice_does_not_grow() {
     assert_eq!([read(100.0, 0.0), read(100.0, 0.2)], [2.4, 3.01]);
 }
 
-/// 24 trials at the last look, δ = 2 %: t₂₃ is 2.12 at 97.75 % and 1.77 at 95.5 %, so that the
-/// half-widths are 0.43 and 0.36 times the spread.
+/// 24 trials at the last look, δ = 2 %: t₁₇ is 2.16 at 97.75 % and 1.80 at 95.5 %, so that the
+/// half-widths are 0.59 and 0.49 times the spread.
 #[test]
 fn rules_are_tried_in_order() {
     let check = |mean: f64, sd: f64, allowance: Option<f64>, expect: AbVerdict| {
@@ -306,7 +309,8 @@ fn errors_are_divided_among_claims() {
         let input = AbInput { trials: &trials, claims, ..input(&[None; 2]) };
         first(&input, AbLook::Last).simultaneous.expect("an interval").high.ln_1p()
     };
-    let sample = Sample { units: 12, values: Values::Trials(Moments::of(&exact(12, 0.0, 0.01))) };
+    let sample =
+        Sample { units: 12, values: Values::Trials(TrimmedMean::of(&exact(12, 0.0, 0.01))) };
     let alone = |error| sample.interval(error).expect("an interval").high;
     near(half(1), alone(0.045), 1e-12);
     near(half(6), alone(0.0075), 1e-12);
@@ -350,7 +354,7 @@ fn a_baseline_whose_copy_differs_refuses_all() {
     assert!(judgement.copies[0].excludes_no_change && !judgement.copies[0].differ);
 }
 
-/// t₂₃ at 99.95 % is 3.768: half-width 0.77 times the spread.
+/// Of 24 trials 18 are left, whose winsorized squares are 23·0.03²; t₁₇ at 99.95 % is 3.965.
 #[test]
 fn noisy_copies_keep_anything_from_equivalent() {
     let judged = |ln: f64, of_copy: f64| {
@@ -361,7 +365,7 @@ fn noisy_copies_keep_anything_from_equivalent() {
     let open = judged(0.0, 0.03);
     let AbReason::Open { noise: Some(noise), .. } = open.reason else { panic!("{open:?}") };
     assert_eq!((open.verdict, noise.of), (AbVerdict::Inconclusive, 0));
-    near(noise.half_width.expect("a width").ln_1p(), 3.768 * 0.03 / 24f64.sqrt(), 1e-5);
+    near(noise.half_width.expect("a width").ln_1p(), 3.965 * 0.03 * (23.0f64 / 306.0).sqrt(), 1e-5);
     assert_eq!(judged(0.01, 0.03).verdict, AbVerdict::Small);
     assert_eq!(judged(0.10, 0.03).verdict, AbVerdict::Slower);
 }

@@ -103,8 +103,8 @@ pub(in crate::ab) fn near(value: f64, expect: f64) {
 }
 
 /// 5 % and 2 % more than the baseline are 1.02/1.05 − 1 = −2.857 %. With 12 trials a step of 1 %
-/// makes a standard deviation of √(12/11) %, and t₁₁ at 0.975 is 2.20099 (NIST/SEMATECH
-/// e-Handbook, table 1.3.6.7.2).
+/// makes a standard error of √(12/90) % (10 are left, 12 winsorized), and t₉ at 0.975 is 2.26216
+/// (NIST/SEMATECH e-Handbook, table 1.3.6.7.2).
 #[test]
 fn the_difference_of_trials_has_both_errors_in_quadrature() {
     let a = made("a", AbMode::Loop, &around(0.05f64.ln_1p(), 0.01, 12));
@@ -112,7 +112,7 @@ fn the_difference_of_trials_has_both_errors_in_quadrature() {
     let comparison = compared(&a, &b).unwrap();
     let AbChange { sides, judged: change, .. } = &comparison.settings[0].changes[0];
     near(change.change.unwrap(), 1.02 / 1.05 - 1.0);
-    let half = |step: f64| 2.200_99 * step / 11f64.sqrt();
+    let half = |step: f64| 2.262_16 * step * (12.0f64 / 90.0).sqrt();
     let both = half(0.01).hypot(half(0.02));
     let interval = change.pointwise.unwrap();
     near(interval.low.ln_1p(), (1.02f64 / 1.05).ln() - both);

@@ -44,8 +44,8 @@ fn flat(id: &str, more: f64, step: f64) -> Made {
     made(id, AbMode::Loop, &around(more.ln_1p(), step, 12))
 }
 
-/// Four runs have three steps, and the newest against the oldest: J = 4. t₁₁ at 1 − 0.05/8 is
-/// 2.98087 (integrated).
+/// Four runs have three steps, and the newest against the oldest: J = 4. Of 12 trials 10 are left:
+/// t₉ at 1 − 0.05/8 is 3.11093 (integrated).
 #[test]
 fn all_steps_and_the_whole_span_are_one_family() {
     let more = [0.05, 0.02, 0.02, 0.02];
@@ -55,7 +55,7 @@ fn all_steps_and_the_whole_span_are_one_family() {
     let series = &history.series[0];
     let step = series.rows[1].step.as_ref().unwrap();
     near(step.judged.change.unwrap(), 1.02 / 1.05 - 1.0);
-    let half = 2.980_87 * (0.01 / 11f64.sqrt()).hypot(0.01 / 11f64.sqrt());
+    let half = 3.110_93 * 0.01 * (2.0f64 * 12.0 / 90.0).sqrt();
     let interval = step.judged.simultaneous.unwrap();
     near(interval.low.ln_1p(), (1.02f64 / 1.05).ln() - half);
     near(interval.high.ln_1p(), (1.02f64 / 1.05).ln() + half);
@@ -212,8 +212,8 @@ fn link_of_chain(id: &str, files: [&str; 2], more: f64) -> Made {
 const CHAINS: AbWanted =
     AbWanted { baseline: None, arm: None, last: None, quantity: None, is_chain: true };
 
-/// Ratios multiply, and three equal errors are √3 of one. t₁₁ at 0.975 is 2.20099 (NIST/SEMATECH
-/// e-Handbook, table 1.3.6.7.2), at 1 − 0.05/8 it is 2.98087 (integrated).
+/// Ratios multiply, and three equal errors are √3 of one. t₉ at 0.975 is 2.26216 (NIST/SEMATECH
+/// e-Handbook, table 1.3.6.7.2), at 1 − 0.05/8 it is 3.11093 (integrated).
 #[test]
 fn what_the_steps_of_a_chain_come_to_has_all_their_errors() {
     let links = [("a", ["0", "1"], 0.02), ("b", ["1", "2"], 0.03), ("c", ["2", "3"], -0.01)];
@@ -223,15 +223,15 @@ fn what_the_steps_of_a_chain_come_to_has_all_their_errors() {
     let series = &history.series[0];
     assert_eq!((series.rows.len(), series.baseline.sha256.as_deref()), (3, Some(&*"0".repeat(64))));
     let ln = 1.02f64.ln() + 1.03f64.ln() + 0.99f64.ln();
-    let half = |t: f64, n: f64| t * 0.004 / 11f64.sqrt() * n.sqrt();
+    let half = |t: f64, n: f64| t * 0.004 * (n * 12.0 / 90.0).sqrt();
     let standing = &series.rows[2].standing;
     near(standing.change.unwrap().ln_1p(), ln);
-    near(standing.pointwise.unwrap().low.ln_1p(), ln - half(2.200_99, 3.0));
+    near(standing.pointwise.unwrap().low.ln_1p(), ln - half(2.262_16, 3.0));
     let overall = series.overall.as_ref().unwrap();
-    near(overall.judged.simultaneous.unwrap().high.ln_1p(), ln + half(2.980_87, 3.0));
+    near(overall.judged.simultaneous.unwrap().high.ln_1p(), ln + half(3.110_93, 3.0));
     let step = series.rows[1].step.as_ref().unwrap();
     near(step.judged.change.unwrap(), 0.03);
-    near(step.judged.simultaneous.unwrap().low.ln_1p(), 1.03f64.ln() - half(2.980_87, 1.0));
+    near(step.judged.simultaneous.unwrap().low.ln_1p(), 1.03f64.ln() - half(3.110_93, 1.0));
     let expect = [AbVerdict::Small, AbVerdict::Slower, AbVerdict::Equivalent];
     assert_eq!(verdicts(series), expect.map(|verdict| verdict));
 }
