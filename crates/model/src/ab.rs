@@ -317,8 +317,8 @@ pub struct AbArm {
     /// What twice the operations take less than twice as long, in millionths, in turns with the
     /// others, which share caches with it: the part of a slice that does not grow with its
     /// operations. `None` where slices are long, and of commands.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hidden_ppm: Option<u32>,
+    #[serde(rename = "hidden_ppm", skip_serializing_if = "Option::is_none")]
+    pub fixed_ppm: Option<u32>,
     /// CPU time that it used between its slices, ns.
     pub idle_cpu_ns: Option<u64>,
     /// CPU time in user mode and in the kernel over all slices, in ticks of the kernel's accounts.

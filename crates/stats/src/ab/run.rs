@@ -288,7 +288,7 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
         stderr_bytes: share(total(|s| Some(s.stderr_bytes)), total(|s| Some(s.slices)))
             .unwrap_or(0.0),
         asking_ns: used.iter().find_map(|spent| spent.asking_ns),
-        fixed_share: used.iter().find_map(|spent| spent.hidden_ppm).map(|ppm| f64::from(ppm) / 1e6),
+        fixed_share: used.iter().find_map(|spent| spent.fixed_ppm).map(|ppm| f64::from(ppm) / 1e6),
         idle_share: share(total(|s| s.idle_cpu_ns), total(|s| s.cpu_ns)),
     }
 }
@@ -309,7 +309,7 @@ struct Spent {
     stray_lines: f64,
     stderr_bytes: f64,
     asking_ns: Option<u64>,
-    hidden_ppm: Option<u32>,
+    fixed_ppm: Option<u32>,
 }
 
 impl Spent {
@@ -318,7 +318,7 @@ impl Spent {
         let slices: Vec<_> = slices.filter(|slice| slice.kind == SliceKind::Measured).collect();
         let facts = outcome.ab.as_deref().cloned().unwrap_or_default();
         let AbArm { link, own_ns, ticks, idle_cpu_ns, passed_over, stray_lines, .. } = facts;
-        let (asking_ns, hidden_ppm) = (facts.asking_ns, facts.hidden_ppm);
+        let (asking_ns, fixed_ppm) = (facts.asking_ns, facts.fixed_ppm);
         let stderr_bytes = facts.stderr_bytes as f64;
         let own_ns = |seq| own_ns.iter().find(|(of, _)| *of == seq).map(|(_, ns)| *ns);
         let per_operation = |of: &dyn Fn(usize) -> Option<u64>| {
@@ -348,7 +348,7 @@ impl Spent {
             stray_lines: stray_lines as f64,
             stderr_bytes,
             asking_ns,
-            hidden_ppm,
+            fixed_ppm,
         }
     }
 }

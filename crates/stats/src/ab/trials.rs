@@ -123,7 +123,7 @@ impl<'a> Source<'a> {
             let facts = facts(outcome);
             let own = facts.map(|facts| facts.own_ns.iter().copied().collect());
             let (own_ns, link) = (own.unwrap_or_default(), facts.and_then(|facts| facts.link));
-            let fixed_ppm = facts.and_then(|facts| facts.hidden_ppm).unwrap_or(0);
+            let fixed_ppm = facts.and_then(|facts| facts.fixed_ppm).unwrap_or(0);
             let fixed_share = f64::from(fixed_ppm) / 1e6;
             let place = Place { arm, copy, link, fixed_share, own_ns };
             (outcome.status == Status::Ok).then_some(place)

@@ -15,10 +15,10 @@ use iolens_sys::proc::Root;
 use thiserror::Error;
 
 use self::probe::Probe;
-use self::slices::{OwnSlice, Slices, for_all};
+use self::slices::{OwnSlice, Slices, at_least_one, for_all};
 use crate::commands;
 use crate::setup::{
-    AB_SLICE_ALL_CPUS_NS, AbCopies, AbLayout, AbPlacement, AbProgramLayout, AbSetup, at_least_one,
+    AB_SLICE_ALL_CPUS_NS, AbCopies, AbLayout, AbPlacement, AbProgramLayout, AbSetup,
 };
 use crate::trial::{Draws, Pinned};
 
@@ -162,19 +162,19 @@ fn of_loops(
         AbPlacement::AllCpus => setup.slice_ns.max(AB_SLICE_ALL_CPUS_NS),
     };
     let (mut slices, asking_ns) = probes.slices(target_ns, &mut draws)?;
-    let hidden_ppm = match copies {
+    let fixed_ppm = match copies {
         AbCopies::OfAll => probes.lengthen(&mut slices, &mut draws)?,
         AbCopies::OfBaseline => vec![None; setup.programs.len()],
     };
     let rounds = slices.rounds();
     let baseline_ns = slices.own[0].operation_ns;
-    let each = found.into_iter().zip(asking_ns).zip(hidden_ppm).zip(slices.own);
-    let layouts = each.map(|(((found, asking_ns), hidden_ppm), own)| AbProgramLayout {
+    let each = found.into_iter().zip(asking_ns).zip(fixed_ppm).zip(slices.own);
+    let layouts = each.map(|(((found, asking_ns), fixed_ppm), own)| AbProgramLayout {
         operations: own.operations,
         times_baseline: vec![own.operation_ns / baseline_ns],
         expected_ns: own.slice_ns(),
         asking_ns,
-        hidden_ppm,
+        fixed_ppm,
         cpu_unknown: found.cpu_unknown,
     });
     Ok(AbLayout {

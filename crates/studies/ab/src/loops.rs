@@ -248,8 +248,8 @@ impl Turns<'_> {
     /// Keeps what is known of an arm, whose process goes.
     fn keep(&mut self, arm: usize) -> Option<Conversation> {
         let found = self.found(arm);
-        let (asking_ns, hidden_ppm) =
-            found.map_or((None, None), |own| (own.asking_ns, own.hidden_ppm));
+        let (asking_ns, fixed_ppm) =
+            found.map_or((None, None), |own| (own.asking_ns, own.fixed_ppm));
         let turn = &mut self.arms[arm];
         let mut talk = turn.talk.take()?;
         let is_measured = turn.before.is_some();
@@ -283,7 +283,7 @@ impl Turns<'_> {
                 false => 0,
             },
             asking_ns,
-            hidden_ppm,
+            fixed_ppm,
             idle_cpu_ns: turn.idle_ns,
             ticks,
             ..AbArm::default()

@@ -1,11 +1,8 @@
 //! What a trial is told: the programs, and how they are run.
 
-use iolens_model::ab::{AbMode, whole_ln_ratio};
+use iolens_model::ab::AbMode;
 use iolens_model::arm::{Arm, Role};
 use iolens_programs::{Around, ProgramLimits, ProgramPlace, UserProgram};
-
-use crate::calibrate::median;
-use crate::trial::AbTrial;
 
 /// Which programs have a hidden second copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,16 +94,9 @@ pub struct AbProgramLayout {
     pub asking_ns: Option<u64>,
     /// What twice the operations take less than twice as long, in turns with all others, in
     /// millionths. `None` where slices are long.
-    pub hidden_ppm: Option<u32>,
+    pub fixed_ppm: Option<u32>,
     /// Why its CPU time is not known; `None` where it is.
     pub cpu_unknown: Option<String>,
-}
-
-impl AbProgramLayout {
-    /// The part of a slice that does not grow with its operations, as far as that is known.
-    fn fixed_share(&self) -> f64 {
-        f64::from(self.hidden_ppm.unwrap_or(0)) / 1e6
-    }
 }
 
 /// What was found out before the trials of a cell, and in those that have run.
@@ -128,62 +118,4 @@ pub struct AbLayout {
     pub programs: Vec<AbProgramLayout>,
     /// What starting `true` takes, ns; `None` in loops.
     pub true_ns: Option<u64>,
-}
-
-impl AbLayout {
-    /// Has slices of later trials take as long as each other, by how long an operation of each
-    /// program took in this trial: the middle of all until now, and of what was found before them,
-    /// so that a bad moment is of no weight.
-    pub fn learn(&mut self, setup: &AbSetup, trial: &AbTrial) {
-        let costs = setup.programs.iter().map(|program| trial.cost(&program.name));
-        let op_ns = OpCost::alike(&costs.collect::<Vec<_>>());
-        let Some((&Some(baseline_ns), others)) = op_ns.split_first() else { return };
-        let (baseline, fixed) = (self.programs[0].operations, self.programs[0].fixed_share());
-        for (own, op_ns) in self.programs.iter_mut().skip(1).zip(others) {
-            let Some(op_ns) = op_ns.filter(|_| !own.times_baseline.is_empty()) else { continue };
-            let alike = baseline as f64 / own.operations as f64;
-            let fixed = f64::midpoint(fixed, own.fixed_share());
-            let ln = whole_ln_ratio((op_ns / baseline_ns).ln(), alike.ln(), fixed);
-            own.times_baseline.push(ln.exp());
-            if let Some(times) = median(own.times_baseline.clone()) {
-                own.operations = at_least_one(baseline as f64 / times);
-            }
-        }
-    }
-}
-
-/// What an operation of a program takes, ns, in the middle of its slices.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct OpCost {
-    whole_ns: f64,
-    /// CPU time; `None` where it is not known.
-    cpu_ns: Option<f64>,
-}
-
-impl OpCost {
-    /// From slices: time, CPU time and operations of each. `None` of none.
-    pub(crate) fn of(slices: impl Iterator<Item = (u64, Option<u64>, u64)>) -> Option<OpCost> {
-        let (mut times, mut cpus) = (Vec::new(), Vec::new());
-        for (whole_ns, cpu_ns, operations) in slices.filter(|(.., operations)| *operations > 0) {
-            times.push(whole_ns as f64 / operations as f64);
-            cpus.extend(cpu_ns.map(|ns| ns as f64 / operations as f64));
-        }
-        let is_known = cpus.len() == times.len();
-        let whole_ns = median(times).filter(|ns| *ns > 0.0)?;
-        Some(OpCost { whole_ns, cpu_ns: median(cpus).filter(|_| is_known) })
-    }
-
-    /// What operations of programs take beside each other, ns: CPU time, which others on the
-    /// machine disturb less, where that is most of the time of each program.
-    pub(crate) fn alike(costs: &[Option<OpCost>]) -> Vec<Option<f64>> {
-        let works = |cost: &OpCost| cost.cpu_ns.is_some_and(|ns| ns > 0.5 * cost.whole_ns);
-        let all_work = costs.iter().flatten().all(works);
-        let of = |cost: OpCost| cost.cpu_ns.filter(|_| all_work).unwrap_or(cost.whole_ns);
-        costs.iter().map(|cost| cost.map(of)).collect()
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float saturates")]
-pub(crate) fn at_least_one(operations: f64) -> u64 {
-    (operations.round() as u64).clamp(1, i64::MAX.unsigned_abs())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use iolens_harness::environment::Before;
-use iolens_model::ab::{AbArm, AbQuantity};
+use iolens_model::ab::AbArm;
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::Cell;
 use iolens_model::outcome::{ArmFact, Counts, EndFacts, Environment, SliceOutcome, TrialOutcome};
@@ -19,7 +19,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::setup::{AbCopies, AbLayout, AbPlacement, AbSetup, OpCost};
+use crate::setup::{AbCopies, AbLayout, AbPlacement, AbSetup};
 
 /// Why the CPU time of a program is not known that did nothing of the kind before the trials.
 const NEW_CHILDREN: &str =
@@ -91,16 +91,6 @@ impl AbTrial {
             true => (Status::Ok, None),
             false => (Status::Failed, why),
         }
-    }
-
-    /// What an operation of a program took.
-    pub(crate) fn cost(&self, name: &str) -> Option<OpCost> {
-        let own = |slice: &&SliceOutcome| self.arms[slice.arm].arm.primitive == name;
-        let counts = self.slices.iter().filter(own).map(|slice| &slice.tx);
-        let each = counts.filter_map(|own| {
-            Some((own.judged(AbQuantity::Time)?, own.judged(AbQuantity::Cpu), own.messages))
-        });
-        OpCost::of(each)
     }
 
     /// The same as other studies have it.

@@ -226,7 +226,7 @@ fn what_a_slice_takes_besides_its_work_is_told_below() {
     let mut run = run(0.049, Vec::new());
     for arm in run.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
         let own = arm.ab.as_mut().expect("it is one of `ab`");
-        (own.asking_ns, own.hidden_ppm) = (Some(10_000), Some(41_000));
+        (own.asking_ns, own.fixed_ppm) = (Some(10_000), Some(41_000));
     }
     let below = text(&run, &analysed(&run), &Style::plain(100));
     assert!(below.contains("Asking takes  10.0 µs, 1.9% of a slice (main)"), "{below}");

@@ -1,6 +1,11 @@
 //! How long slices are, and how many operations of each program.
 
-use crate::setup::at_least_one;
+use iolens_model::ab::{AbQuantity, whole_ln_ratio};
+use iolens_model::outcome::SliceOutcome;
+
+use super::median;
+use crate::setup::{AbLayout, AbProgramLayout, AbSetup};
+use crate::trial::AbTrial;
 
 /// Time of the slices of a trial, of each arm, at least and at most.
 const ROUNDS_NS: (u64, u64) = (30_000_000, 150_000_000);
@@ -76,6 +81,78 @@ pub(super) fn for_all(own: &[OwnSlice], longest_ns: u64) -> u64 {
     let wanted = own.iter().map(|own| own.operations).max().unwrap_or(1);
     let slowest_ns = own.iter().map(|own| own.operation_ns).fold(1.0, f64::max);
     wanted.min(at_least_one(longest_ns as f64 / slowest_ns)).max(1)
+}
+
+impl AbLayout {
+    /// Has slices of later trials take as long as each other, by how long an operation of each
+    /// program took in this trial: the middle of all until now, and of what was found before them,
+    /// so that a bad moment is of no weight.
+    pub fn learn(&mut self, setup: &AbSetup, trial: &AbTrial) {
+        let costs = setup.programs.iter().map(|program| OpCost::in_trial(trial, &program.name));
+        let op_ns = OpCost::alike(&costs.collect::<Vec<_>>());
+        let Some((&Some(baseline_ns), others)) = op_ns.split_first() else { return };
+        let (baseline, fixed) = (self.programs[0].operations, fixed_share(&self.programs[0]));
+        for (own, op_ns) in self.programs.iter_mut().skip(1).zip(others) {
+            let Some(op_ns) = op_ns.filter(|_| !own.times_baseline.is_empty()) else { continue };
+            let alike = baseline as f64 / own.operations as f64;
+            let fixed = f64::midpoint(fixed, fixed_share(own));
+            let ln = whole_ln_ratio((op_ns / baseline_ns).ln(), alike.ln(), fixed);
+            own.times_baseline.push(ln.exp());
+            if let Some(times) = median(own.times_baseline.clone()) {
+                own.operations = at_least_one(baseline as f64 / times);
+            }
+        }
+    }
+}
+
+/// The part of a slice of a program that does not grow with its operations, as far as is known.
+fn fixed_share(own: &AbProgramLayout) -> f64 {
+    f64::from(own.fixed_ppm.unwrap_or(0)) / 1e6
+}
+
+/// What an operation of a program takes, ns, in the middle of its slices.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct OpCost {
+    whole_ns: f64,
+    /// CPU time; `None` where it is not known.
+    cpu_ns: Option<f64>,
+}
+
+impl OpCost {
+    /// From slices: time, CPU time and operations of each. `None` of none.
+    pub(super) fn of(slices: impl Iterator<Item = (u64, Option<u64>, u64)>) -> Option<OpCost> {
+        let (mut times, mut cpus) = (Vec::new(), Vec::new());
+        for (whole_ns, cpu_ns, operations) in slices.filter(|(.., operations)| *operations > 0) {
+            times.push(whole_ns as f64 / operations as f64);
+            cpus.extend(cpu_ns.map(|ns| ns as f64 / operations as f64));
+        }
+        let is_known = cpus.len() == times.len();
+        let whole_ns = median(times).filter(|ns| *ns > 0.0)?;
+        Some(OpCost { whole_ns, cpu_ns: median(cpus).filter(|_| is_known) })
+    }
+
+    /// Of a program in a trial.
+    fn in_trial(trial: &AbTrial, name: &str) -> Option<OpCost> {
+        let own = |slice: &&SliceOutcome| trial.arms[slice.arm].arm.primitive == name;
+        let counts = trial.slices.iter().filter(own).map(|slice| &slice.tx);
+        OpCost::of(counts.filter_map(|own| {
+            Some((own.judged(AbQuantity::Time)?, own.judged(AbQuantity::Cpu), own.messages))
+        }))
+    }
+
+    /// What operations of programs take beside each other, ns: CPU time, which others on the
+    /// machine disturb less, where that is most of the time of each program.
+    pub(super) fn alike(costs: &[Option<OpCost>]) -> Vec<Option<f64>> {
+        let works = |cost: &OpCost| cost.cpu_ns.is_some_and(|ns| ns > 0.5 * cost.whole_ns);
+        let all_work = costs.iter().flatten().all(works);
+        let of = |cost: OpCost| cost.cpu_ns.filter(|_| all_work).unwrap_or(cost.whole_ns);
+        costs.iter().map(|cost| cost.map(of)).collect()
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float saturates")]
+pub(super) fn at_least_one(operations: f64) -> u64 {
+    (operations.round() as u64).clamp(1, i64::MAX.unsigned_abs())
 }
 
 #[cfg(test)]

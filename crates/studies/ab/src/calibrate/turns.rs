@@ -11,8 +11,9 @@ use iolens_model::ab::{AB_IDLE_SHARE_MAX, whole_ln_ratio};
 use iolens_programs::Reading;
 
 use super::probe::{Growth, Probe};
+use super::slices::OpCost;
 use super::{AbError, Probes, Slices};
-use crate::setup::{AB_SLICE_ALL_CPUS_NS, OpCost};
+use crate::setup::AB_SLICE_ALL_CPUS_NS;
 use crate::trial::Draws;
 
 /// Slices that are longer are not tried: they hide little but of the largest caches.
@@ -51,7 +52,7 @@ impl Probes<'_> {
                 let most = found.iter().map(|one| one.between).fold(0.0, f64::max);
                 let is_short = most > AB_IDLE_SHARE_MAX / 2.0;
                 if !is_short || slices.slowest_ns() > AB_SLICE_ALL_CPUS_NS / 2 {
-                    return Ok(found.into_iter().map(|one| Some(ppm(one.hidden))).collect());
+                    return Ok(found.into_iter().map(|one| Some(ppm(one.fixed))).collect());
                 }
                 slices.double();
             }
@@ -74,7 +75,7 @@ fn a_turn(
 struct InTurns {
     /// What twice the operations take less than twice as long, as a part of what they should take
     /// more.
-    hidden: f64,
+    fixed: f64,
     /// CPU time between its slices, as a part of that within them.
     between: f64,
     cost: Option<OpCost>,
@@ -88,7 +89,7 @@ fn found(probes: &mut [Probe<'_>], slices: &Slices) -> Result<Vec<InTurns>, AbEr
     let each = both.zip(spent).zip(&slices.own);
     let each = each.map(|(((second, first), spent), own)| InTurns {
         // How fast a process is by where its memory lies cancels.
-        hidden: (2.0 - (second / first).sqrt()).clamp(0.0, 1.0),
+        fixed: (2.0 - (second / first).sqrt()).clamp(0.0, 1.0),
         between: spent.between(),
         cost: OpCost::of(spent.once.into_iter().map(|(time, cpu)| (time, cpu, own.operations))),
     });
@@ -101,7 +102,7 @@ fn beside_each_other(found: &[InTurns], slices: &Slices) -> Vec<Option<f64>> {
     let whole = |nth: usize| {
         let (baseline_ns, own_ns) = (op_ns[0]?, op_ns[nth]?);
         let operations = |nth: usize| slices.own[nth].operations as f64;
-        let fixed = f64::midpoint(found[0].hidden, found[nth].hidden);
+        let fixed = f64::midpoint(found[0].fixed, found[nth].fixed);
         let (ln, alike) = ((own_ns / baseline_ns).ln(), (operations(0) / operations(nth)).ln());
         Some(baseline_ns * whole_ln_ratio(ln, alike, fixed).exp())
     };
