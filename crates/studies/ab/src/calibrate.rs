@@ -4,6 +4,7 @@
 mod probe;
 mod slices;
 mod turns;
+mod warmth;
 
 use iolens_harness::host::memory_room;
 use iolens_model::ab::AbMode;
@@ -166,7 +167,7 @@ fn of_loops(
         AbCopies::OfAll => probes.lengthen(&mut slices, &mut draws)?,
         AbCopies::OfBaseline => vec![None; setup.programs.len()],
     };
-    let rounds = slices.rounds();
+    let (operations, rounds) = (slices.operations(), slices.rounds());
     let baseline_ns = slices.own[0].operation_ns;
     let each = found.into_iter().zip(asking_ns).zip(fixed_ppm).zip(slices.own);
     let layouts = each.map(|(((found, asking_ns), fixed_ppm), own)| AbProgramLayout {
@@ -178,7 +179,7 @@ fn of_loops(
         cpu_unknown: found.cpu_unknown,
     });
     Ok(AbLayout {
-        operations: slices.operations,
+        operations,
         rounds,
         warm_slices: slices.warm,
         copies,
@@ -243,8 +244,8 @@ fn copies_that_fit(found: &[Resources], room: &[(Bytes, String)]) -> Result<AbCo
 struct WarmedUp {
     /// Slices until it was warm.
     slices: u32,
-    /// From before its start until then.
-    before_ns: u64,
+    /// From before its start until it was ready.
+    start_ns: u64,
     /// What a slice takes then.
     slice_ns: u64,
 }
@@ -330,11 +331,11 @@ impl Probes<'_> {
                 own.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
             let operations = for_all(&own, longest_ns);
             let slice_ns = own[0].operation_ns * operations as f64;
-            let (mut warm, mut before_ns, mut took_ns) = (0, 0, Vec::new());
+            let (mut warm, mut start_ns, mut took_ns) = (0, 0, Vec::new());
             for program in programs.clone() {
                 let warmed = self.warm_up(program, operations, draws)?;
                 warm = warm.max(warmed.slices);
-                before_ns = before_ns.max(warmed.before_ns);
+                start_ns = start_ns.max(warmed.start_ns);
                 took_ns.push(warmed.slice_ns);
             }
             let again_ns = self.warm_up(0, operations, draws)?.slice_ns;
@@ -342,7 +343,7 @@ impl Probes<'_> {
             passes += 1;
             // Files that the programs have in common are cached by now: the work may be much less.
             if again_ns as f64 >= STILL_THE_SAME * slice_ns || passes == PASSES_MAX {
-                let mut slices = Slices { operations, warm, own, longest_ns, before_ns };
+                let mut slices = Slices { warm, own, longest_ns, start_ns };
                 let operation_ns = |ns: u64| Some(ns.max(1) as f64 / operations as f64);
                 slices.now_take(&took_ns.into_iter().map(operation_ns).collect::<Vec<_>>());
                 return Ok((slices, asking_ns));
@@ -392,7 +393,7 @@ impl Probes<'_> {
         const TRIES: usize = 3;
         self.with(program, draws, |probe| {
             let cold = probe.grow(1, target_ns)?;
-            probe.warm_up(cold)?;
+            probe.warm_up(cold, None)?;
             // What was read for the first time is cached by now.
             let warm = probe.grow(cold.div_ceil(4), target_ns)?;
             let slice_ns = probe.slice_ns(warm)?.max(1);
@@ -405,9 +406,12 @@ impl Probes<'_> {
                 slice_ns = slice_ns.saturating_mul(2);
                 ratio = probe.ratio_of_twice(operations)?;
             }
+            // Waiting for the processor weighs less in longer slices.
+            let mut longer = operations;
             for _ in 0..TRIES {
                 if !PROPORTIONAL.contains(&ratio) {
-                    ratio = probe.ratio_of_twice(operations)?;
+                    longer = longer.saturating_mul(2);
+                    ratio = probe.ratio_of_twice(longer)?;
                 }
             }
             let operation_ns = slice_ns as f64 / operations as f64;
@@ -433,12 +437,9 @@ impl Probes<'_> {
     ) -> Result<WarmedUp, AbError> {
         let begin_ns = clock::monotonic_ns();
         self.with(program, draws, |probe| {
-            let slices = match self.setup.warm_up_ns {
-                Some(ns) => probe.warm_up_for(operations, ns)?,
-                None => probe.warm_up(operations)?,
-            };
-            let before_ns = clock::monotonic_ns().saturating_sub(begin_ns);
-            Ok(WarmedUp { slices, before_ns, slice_ns: probe.slice_ns(operations)? })
+            let start_ns = clock::monotonic_ns().saturating_sub(begin_ns);
+            let slices = probe.warm_up(operations, self.setup.warm_up_ns)?;
+            Ok(WarmedUp { slices, start_ns, slice_ns: probe.slice_ns(operations)? })
         })
     }
 }

@@ -2,16 +2,8 @@
 
 use iolens_programs::{Around, Conversation, Reading, Request};
 
+use super::warmth::Warmth;
 use super::{AbError, Probes, at_least_one, median};
-
-/// How much less CPU time a block of slices takes than the one before while a program warms up.
-const STILL_FALLS: f64 = 0.98;
-
-/// Slices of such a block.
-const BLOCK: u32 = 5;
-
-/// How long a program may warm up.
-const WARM_UP_NS: u64 = 2_000_000_000;
 
 /// How often a slice that was long enough is tried again.
 const AGAIN: u32 = 2;
@@ -117,38 +109,17 @@ impl Probe<'_> {
         Ok(growth.ratio())
     }
 
-    /// Runs slices for so long; how many that took.
-    pub(super) fn warm_up_for(&mut self, operations: u64, ns: u64) -> Result<u32, AbError> {
-        let (mut slices, mut spent_ns) = (0, 0);
-        while spent_ns < ns {
-            spent_ns += self.slice(operations)?.took_ns;
-            slices += 1;
+    /// Runs slices for so long, or until they do not become cheaper; how many that took.
+    pub(super) fn warm_up(
+        &mut self,
+        operations: u64,
+        stated_ns: Option<u64>,
+    ) -> Result<u32, AbError> {
+        let mut warmth = Warmth::none(stated_ns);
+        while !warmth.is_warm() {
+            warmth.add(&[self.slice(operations)?]);
         }
-        Ok(slices)
-    }
-
-    /// Runs slices until they do not become cheaper; how many that took.
-    pub(super) fn warm_up(&mut self, operations: u64) -> Result<u32, AbError> {
-        let (mut slices, mut spent_ns, mut last, mut steady) = (0, 0, f64::INFINITY, 0);
-        loop {
-            let mut block = Vec::new();
-            for _ in 0..BLOCK {
-                let reading = self.slice(operations)?;
-                slices += 1;
-                spent_ns += reading.took_ns;
-                block.push(reading.cpu_ns.unwrap_or(reading.took_ns) as f64);
-                if spent_ns > WARM_UP_NS {
-                    return Ok(slices);
-                }
-            }
-            let now = median(block).unwrap_or(last);
-            steady = if now < last * STILL_FALLS { 0 } else { steady + 1 };
-            last = now;
-            // A plateau of one block may be noise.
-            if steady == 2 {
-                return Ok(slices);
-            }
-        }
+        Ok(warmth.slices)
     }
 }
 

@@ -32,24 +32,26 @@ impl OwnSlice {
 /// What the slices of all programs are.
 #[derive(Debug)]
 pub(super) struct Slices {
-    /// Operations of one of any program, to warm up.
-    pub(super) operations: u64,
     /// How many a program needs to warm up.
     pub(super) warm: u32,
     /// One of each program after it; all take as long.
     pub(super) own: Vec<OwnSlice>,
     /// How long one may be for the sake of another program.
     pub(super) longest_ns: u64,
-    /// What starting a program and warming it up take, of the one that takes longest.
-    pub(super) before_ns: u64,
+    /// What starting a program takes, of the one that takes longest.
+    pub(super) start_ns: u64,
 }
 
 impl Slices {
     /// Twice as long, and half as many to warm up.
     pub(super) fn double(&mut self) {
         self.warm = self.warm.div_ceil(2);
-        self.operations = self.operations.saturating_mul(2);
         self.own.iter_mut().for_each(|own| own.operations = own.operations.saturating_mul(2));
+    }
+
+    /// Operations of one of any program, to warm up.
+    pub(super) fn operations(&self) -> u64 {
+        for_all(&self.own, self.longest_ns)
     }
 
     pub(super) fn slowest_ns(&self) -> u64 {
@@ -69,7 +71,8 @@ impl Slices {
     /// what comes before them, and are not few.
     pub(super) fn rounds(&self) -> u32 {
         let slice_ns = self.slowest_ns().max(1);
-        let wanted_ns = self.before_ns.max(slice_ns.saturating_mul(ROUNDS_WANTED));
+        let before_ns = self.start_ns.saturating_add(slice_ns.saturating_mul(self.warm.into()));
+        let wanted_ns = before_ns.max(slice_ns.saturating_mul(ROUNDS_WANTED));
         let rounds = wanted_ns.clamp(ROUNDS_NS.0, ROUNDS_NS.1) / slice_ns;
         u32::try_from(rounds.clamp(ROUNDS.0, ROUNDS.1)).unwrap_or(u32::MAX)
     }
@@ -162,21 +165,20 @@ mod tests {
 
     #[test]
     fn rounds_take_as_long_as_what_comes_before_them_and_are_not_few() {
-        let of = |slice_us: u64, before_ms: u64| {
+        let of = |slice_us: u64, start_ms: u64| {
             let slices = Slices {
-                operations: 1,
                 warm: 10,
                 own: vec![OwnSlice { operations: 1000, operation_ns: slice_us as f64 }],
                 longest_ns: SLOWEST_NS,
-                before_ns: before_ms * 1_000_000,
+                start_ns: start_ms * 1_000_000,
             };
             slices.rounds()
         };
         assert_eq!(of(500, 10), 60);
-        assert_eq!(of(500, 40), 80);
+        assert_eq!(of(500, 40), 90);
         assert_eq!(of(500, 2000), 120);
-        assert_eq!(of(2500, 10), 12);
-        assert_eq!(of(5000, 10), 10);
+        assert_eq!(of(2500, 10), 14);
+        assert_eq!(of(5000, 10), 12);
         assert_eq!(of(15_000, 10), 10);
         assert_eq!(of(1_000_000, 2000), 5);
     }
@@ -186,7 +188,7 @@ mod tests {
         let of = |longest_ns: u64, before: [(u64, f64); 2], now: [f64; 2]| {
             let own = |&(operations, operation_ns)| OwnSlice { operations, operation_ns };
             let own = before.iter().map(own).collect();
-            let mut slices = Slices { operations: 1, warm: 1, own, longest_ns, before_ns: 0 };
+            let mut slices = Slices { warm: 1, own, longest_ns, start_ns: 0 };
             slices.now_take(&now.map(Some));
             slices.own.iter().map(|own| own.operations).collect::<Vec<_>>()
         };

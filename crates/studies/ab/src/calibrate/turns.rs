@@ -12,6 +12,7 @@ use iolens_programs::Reading;
 
 use super::probe::{Growth, Probe};
 use super::slices::OpCost;
+use super::warmth::Warmth;
 use super::{AbError, Probes, Slices};
 use crate::setup::AB_SLICE_ALL_CPUS_NS;
 use crate::trial::Draws;
@@ -43,9 +44,7 @@ impl Probes<'_> {
         }
         let twice_each: Vec<usize> = (0..programs).flat_map(|program| [program; 2]).collect();
         self.with_each(&twice_each, draws, |probes| {
-            for _ in 0..slices.warm {
-                a_turn(probes, slices, [1, 1])?;
-            }
+            slices.warm = warm_up(probes, slices, self.setup.warm_up_ns)?;
             loop {
                 let found = found(probes, slices)?;
                 slices.now_take(&beside_each_other(&found, slices));
@@ -58,6 +57,21 @@ impl Probes<'_> {
             }
         })
     }
+}
+
+/// Runs slices of all for so long, or until those of no program become cheaper; how many that took.
+fn warm_up(
+    probes: &mut [Probe<'_>],
+    slices: &Slices,
+    stated_ns: Option<u64>,
+) -> Result<u32, AbError> {
+    let mut programs: Vec<_> = slices.own.iter().map(|_| Warmth::none(stated_ns)).collect();
+    while !programs.iter().all(Warmth::is_warm) {
+        let readings = a_turn(probes, slices, [1, 1])?;
+        let (pairs, _) = readings.as_chunks::<2>();
+        programs.iter_mut().zip(pairs).for_each(|(own, pair)| own.add(pair));
+    }
+    Ok(programs.iter().map(|own| own.slices).max().unwrap_or(0))
 }
 
 /// A slice of each process, whose first of a program does so many times the operations of its
