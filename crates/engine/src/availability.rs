@@ -12,8 +12,8 @@ use iolens_sys::errno::Errno;
 use iolens_sys::{ring, socket};
 
 use crate::entry::{Ends, Entry, Link, Setup, Shape};
-use crate::op::Budget;
 use crate::worker::link::{self, Lane};
+use iolens_harness::op::Budget;
 
 /// How long the kernel may take to say that it released the message.
 const STALL_LIMIT: Duration = Duration::from_secs(1);

@@ -18,12 +18,12 @@ use iolens_sys::{affinity, clock, null_call};
 
 use self::bandwidth::Bandwidths;
 use crate::entry::{Link, Setup, Shape};
-use crate::op::Budget;
 use crate::registry;
 use crate::worker::bracket::Bracket;
 use crate::worker::link;
 use iolens_harness::environment::fixed_loop_ns;
 use iolens_harness::host;
+use iolens_harness::op::Budget;
 
 /// Work is divided by this. A debug build is for tests: their runs are many, and nobody uses
 /// their numbers.

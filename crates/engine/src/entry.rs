@@ -16,9 +16,9 @@ use iolens_model::transport::Transport;
 use iolens_model::tuning::Tuning;
 pub use iolens_sys::tcp::SetupError;
 
-use crate::op::Sender;
 use crate::primitives::{COPY_IN_FRAME, dropped};
-pub use crate::stream::Shape;
+use iolens_harness::op::Sender;
+pub use iolens_harness::stream::Shape;
 
 /// Which ends an arm of this primitive has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

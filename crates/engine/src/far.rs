@@ -30,7 +30,8 @@ pub use self::session::Way;
 pub use self::wire::{FarEnd, NOT_NAMED};
 use self::wire::{FromKeeper, NOBODY, ToKeeper};
 use crate::trial::trouble::Trouble;
-use crate::worker::protocol::{ToWorker, write_frame};
+use crate::worker::protocol::ToWorker;
+use iolens_harness::frames::write_frame;
 
 /// Pauses before each try to find the other end again, once it was lost: a machine that starts
 /// anew takes longer, and is another boot.

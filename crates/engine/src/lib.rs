@@ -18,7 +18,6 @@ mod frame;
 mod inflight;
 pub mod layout;
 mod one_call;
-pub mod op;
 mod primitives;
 mod receive;
 pub mod receivers;
@@ -33,11 +32,8 @@ mod skip;
 #[cfg(test)]
 #[path = "../../../tests/support/small.rs"]
 mod small;
-mod spawn;
 pub mod stage;
-mod stream;
 mod take;
-mod tally;
 mod transmit;
 pub mod transports;
 pub mod trial;
@@ -50,6 +46,5 @@ pub use iolens_sys::durable;
 pub use iolens_sys::errno::Errno;
 pub use iolens_sys::signal::Interrupts;
 pub use iolens_sys::terminal;
-pub use spawn::opened;
 pub use transmit::FIELDS_MAX;
 pub use worker::link::{Lane, pair as lane_pair};

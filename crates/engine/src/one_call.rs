@@ -9,9 +9,9 @@ use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 
 use crate::entry::Setup;
-use crate::op::{Fact, Op, Sender};
-use crate::stream::Stream;
 use crate::transmit::{Iovecs, whole, whole_iovec};
+use iolens_harness::op::{Fact, Op, Sender};
+use iolens_harness::stream::Stream;
 
 /// Sends messages that lie in one piece with `call`.
 pub(crate) fn contiguous<'a>(

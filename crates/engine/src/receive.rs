@@ -10,10 +10,10 @@ use iolens_model::outcome::MultishotCounts;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
-use crate::op::{Budget, Tally};
 pub(crate) use crate::take::{Take, Taken};
 use crate::worker::lead;
 use crate::worker::requests::{self, Exchanged};
+use iolens_harness::op::{Budget, Tally};
 use iolens_harness::times::Times;
 
 /// What a receiver is made from: it serves one thread, whose arms have a

@@ -11,8 +11,8 @@ use iolens_sys::ring::Layout;
 use iolens_sys::udp::SEGMENTS_MAX;
 
 use crate::entry::Setup;
-use crate::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
-use crate::stream::Stream;
+use iolens_harness::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
+use iolens_harness::stream::Stream;
 
 /// Most messages of one call.
 pub(crate) const MESSAGES_MAX: usize = SEGMENTS_MAX;

@@ -9,7 +9,7 @@ use arrayvec::ArrayVec;
 use iolens_sys::errno::Errno;
 use iolens_sys::socket;
 
-use crate::op::Tally;
+use iolens_harness::op::Tally;
 
 /// Most fields a message can have. An iovec of this length lives on the
 /// stack; the kernel's own limit is 1024 (`UIO_MAXIOV`).

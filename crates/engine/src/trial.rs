@@ -23,10 +23,10 @@ use self::pair::Pair;
 use self::trouble::Trouble;
 use self::workers::Workers;
 use crate::far::Far;
-pub use crate::spawn::{END_VARIABLE, Launch};
 use crate::worker::protocol::{EndReport, EndSamples, EndSlice, Side};
 use crate::{receivers, registry};
 use iolens_harness::environment::Before;
+use iolens_programs::spawn::Launch;
 
 /// Runs a trial to its end, whatever that is. To be called on the main
 /// thread: workers die with the thread that started them.

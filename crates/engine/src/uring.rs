@@ -24,7 +24,7 @@ use iolens_harness::ring_refusal;
 use iolens_model::axes::Iovec;
 use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
-use iolens_sys::io_uring::{Completed, Opcode, OpenError, Operation, SendRing, SetupFlags, Wishes};
+use iolens_sys::io_uring::{Completed, Opcode, Operation, SendRing, SetupFlags, Wishes};
 use iolens_sys::ring::Layout;
 use iolens_sys::socket;
 use iolens_sys::zerocopy::Completion;
@@ -32,17 +32,12 @@ use iolens_sys::zerocopy::Completion;
 use self::batch::{Batched, Together};
 use crate::entry::{Setup, SetupError};
 use crate::inflight::{Deadline, IDS_MAX, InFlight, Patience, Releases};
-use crate::op::{Op, Sender, Tally};
-use crate::stream::Stream;
+use iolens_harness::op::{Op, Sender, Tally};
+use iolens_harness::stream::Stream;
 
 /// Notifications that may be outstanding beyond one for each message of the
 /// ring: a message that is sent in several pieces has several.
 const IDS_MIN: usize = 8;
-
-/// How long registering is tried again for which there is no memory to lock:
-/// that of a process that has ended comes back a while later
-/// (`io_ring_exit_work`, io_uring/io_uring.c).
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One thread's end of an arm that sends with `operation`.
 ///
@@ -67,7 +62,7 @@ pub(crate) fn open<'a, O: Operation>(
     let mut ring = SendRing::open(setup.link.socket(), stream.ring.clone(), wishes)
         .map_err(ring_refusal::setup_error)?;
     if opcode == Opcode::SendZcFixed {
-        patiently(|| ring.register()).map_err(ring_refusal::setup_error)?;
+        ring_refusal::patiently(|| ring.register()).map_err(ring_refusal::setup_error)?;
     }
     let uring = Uring::new(ring, stream, ids, setup.stall_limit);
     Ok(match together.depth {
@@ -93,23 +88,6 @@ fn together(setup: &Setup<'_>) -> Result<Together, SetupError> {
     match allowed && batch > 0 {
         true => Ok(Together { batch, depth, linked }),
         false => Err(SetupError { tried: tried(), errno: Errno::EINVAL }),
-    }
-}
-
-/// Registers buffers of a ring, with patience for memory.
-///
-/// Errors: of `register`, in the end.
-pub(crate) fn patiently<T>(
-    mut register: impl FnMut() -> Result<T, OpenError>,
-) -> Result<T, OpenError> {
-    let patience = Deadline::after(PATIENCE);
-    loop {
-        match register() {
-            Err(OpenError::Register { errno: Errno::ENOMEM, .. }) if !patience.left().is_zero() => {
-                std::thread::yield_now();
-            }
-            done => return done,
-        }
     }
 }
 

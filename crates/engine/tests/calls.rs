@@ -9,7 +9,7 @@
 mod skip;
 
 use iolens_engine::calls::{Asked, CALLS, Entry};
-use iolens_engine::op::{Budget, Tally};
+use iolens_harness::op::{Budget, Tally};
 use iolens_model::units::Bytes;
 use iolens_sys::usage;
 

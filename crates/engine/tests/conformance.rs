@@ -11,9 +11,9 @@ mod skip;
 
 use std::time::{Duration, Instant};
 
-use iolens_engine::op::{Budget, Sender, Tally};
 use iolens_engine::registry::{Ends, Entry, Link, Setup, Shape, all};
 use iolens_engine::{Interrupts, Lane, lane_pair};
+use iolens_harness::op::{Budget, Sender, Tally};
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::CallsPerMessage;
 use iolens_model::family::Family;

@@ -6,10 +6,11 @@
 #[path = "../../../tests/support/small.rs"]
 mod small;
 
-use iolens_engine::trial::{Launch, run};
+use iolens_engine::trial::run;
 use iolens_engine::worker::protocol::PROTOCOL_VERSION;
 use iolens_model::outcome::Status;
 use iolens_model::units::Nanos;
+use iolens_programs::spawn::Launch;
 
 fn reason(program: &str, arguments: &[&str]) -> String {
     let arguments = arguments.iter().map(|&a| a.to_owned()).collect();

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 use iolens_engine::registry::{self, Ends, Entry, REGISTRY};
-use iolens_engine::trial::{END_VARIABLE, Launch, run};
+use iolens_engine::trial::run;
 use iolens_engine::{clock, stage, worker};
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Iovec, IpVersion, Mode, Topology, WorkingSet};
@@ -28,6 +28,7 @@ use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
+use iolens_programs::spawn::{END_VARIABLE, Launch};
 
 type Test = (&'static str, Topology, fn());
 

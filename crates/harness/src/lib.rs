@@ -1,16 +1,18 @@
-//! What the studies share below a trial: the machine and its limits, recorders, and words for what
-//! a kernel refuses. It knows no study, and no trial.
+//! What the studies share below a trial: the loop that sends, the machine and its limits, recorders
+//! of times, and words for what a kernel refuses. It knows no study.
 
 #![forbid(unsafe_code)]
 
 pub mod cgroup;
 pub mod counters;
 pub mod environment;
+pub mod frames;
 pub mod host;
 pub mod journal;
 pub mod kernel;
 pub mod lock;
 pub mod locked_memory;
+pub mod op;
 pub mod perf_control;
 pub mod reclaim;
 pub mod ring_refusal;
@@ -28,9 +30,11 @@ mod small;
 #[allow(unreachable_pub, reason = "the fuzz target uses it")]
 #[path = "../../../fuzz/src/lock.rs"]
 mod strange_lock;
+pub mod stream;
 pub mod surroundings;
 pub mod symbols;
 pub mod sysctl;
+pub mod tally;
 pub mod times;
 pub mod tracefs;
 pub mod watch;

@@ -4,7 +4,7 @@ use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{OpenError, REGISTERED_MAX};
 use iolens_sys::proc::Root;
-use iolens_sys::process;
+use iolens_sys::{clock, process};
 
 use iolens_sys::tcp::SetupError;
 
@@ -17,6 +17,28 @@ pub const SYSCTL_REMEDY: &str = "sudo sysctl kernel.io_uring_disabled=0";
 
 /// What the kernel counts of a registered buffer: every page that it touches.
 const PAGE_BYTES: usize = 4096;
+
+/// How long registering is tried again for which there is no memory to lock:
+/// that of a process that has ended comes back a while later
+/// (`io_ring_exit_work`, io_uring/io_uring.c).
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// Registers buffers of a ring, with patience for memory.
+///
+/// Errors: of `register`, in the end.
+pub fn patiently<T>(mut register: impl FnMut() -> Result<T, OpenError>) -> Result<T, OpenError> {
+    let end_ns = clock::monotonic_ns() + PATIENCE_NS;
+    loop {
+        match register() {
+            Err(OpenError::Register { errno: Errno::ENOMEM, .. })
+                if clock::monotonic_ns() < end_ns =>
+            {
+                std::thread::yield_now();
+            }
+            done => return done,
+        }
+    }
+}
 
 /// Whether the sysctl is why a ring was refused with `errno`, and its level.
 pub fn denied_by_sysctl(errno: Errno, root: &Root) -> Option<String> {

@@ -4,9 +4,10 @@
 
 mod prompt;
 
-use iolens_engine::{opened, stage};
+use iolens_engine::stage;
 use iolens_model::axes::{Study, Topology};
 use iolens_model::shell;
+use iolens_programs::spawn;
 use iolens_store::Store;
 
 use self::prompt::{Picked, Prompt};
@@ -228,7 +229,7 @@ pub(crate) fn offer_page(line: &[String]) -> Result<(), Failure> {
     let id = store.find("last")?;
     let page = places::page(&database, &id);
     if page.exists() && output::ask("Open the report?") {
-        opened(&page).map_err(Failure::unusable)?;
+        spawn::opened(&page).map_err(Failure::unusable)?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! Programs of the user's: which file is one, the fresh copy that each process runs, how a process
-//! is started, spoken with in the loop protocol, and ended.
+//! is started, spoken with in the loop protocol, and ended; and how workers of ours are started.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod found;
 mod program;
 pub mod protocol;
 mod setup;
+pub mod spawn;
 mod tree;
 
 pub use charged::{Account, Charged};

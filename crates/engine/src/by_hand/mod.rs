@@ -34,8 +34,8 @@ use iolens_sys::signal::Interrupts;
 use iolens_sys::tcp::{Closing, SetupError};
 use iolens_sys::{affinity, clock, tcp, usage};
 
-use crate::op::{Span, Tally};
 use crate::worker::link;
+use iolens_harness::op::{Span, Tally};
 
 /// What both ends have in common.
 #[derive(Debug, Clone)]

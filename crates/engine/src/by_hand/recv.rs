@@ -21,9 +21,9 @@ use super::{
     Conditions, Connection, Name, Served, Start, amount, not_started, of_the_peer, serve_all,
     socket_facts, span_from,
 };
-use crate::op::Span;
 use crate::receive::{Received, Receiver, Setup};
 use crate::receivers::Entry;
+use iolens_harness::op::Span;
 use iolens_harness::watch::Insistence;
 
 /// How it is received.

@@ -36,8 +36,8 @@ use super::{
 use crate::availability;
 use crate::entry::{Entry, Link, Setup, Shape};
 use crate::layout;
-use crate::op::{Budget, Sender, Span, Tally};
 use iolens_harness::locked_memory::Limits;
+use iolens_harness::op::{Budget, Sender, Span, Tally};
 use iolens_harness::watch::Insistence;
 
 /// A receiver whose kernel has everything may take this long to close.

@@ -9,7 +9,7 @@ use iolens_sys::errno::Errno;
 
 use crate::entry::SetupError;
 use crate::files::arm::ReadGround;
-use crate::op::{Budget, Sender, Span, Tally, drive_batch};
+use iolens_harness::op::{Budget, Sender, Span, Tally, drive_batch};
 
 /// Calls of one slice and thread that use up what was prepared.
 pub(super) const MOST: u32 = 1000;

@@ -14,7 +14,7 @@ use iolens_sys::errno::Errno;
 use super::entry::{Call, repeated};
 use super::*;
 use crate::files::arm::ReadGround;
-use crate::op::Budget;
+use iolens_harness::op::Budget;
 
 #[test]
 fn ids_are_sorted_and_each_is_itself() {

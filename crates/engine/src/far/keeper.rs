@@ -21,12 +21,12 @@ use iolens_sys::{addresses, poll};
 use super::answers::Answers;
 use super::wire::{self, FarEnd, Frames, FromKeeper, NOBODY, PIECE_BYTES, ToKeeper};
 use crate::doctor;
-use crate::spawn::{Launch, Spawned, spawn};
 use crate::worker::protocol::{BUILD, PROTOCOL_VERSION};
 use iolens_harness::environment::Before;
 use iolens_harness::host;
 use iolens_harness::lock::{LockError, MachineLock};
 use iolens_programs::describe_end;
+use iolens_programs::spawn::{Launch, Spawned, spawn};
 
 /// Where `sshd` says whence and whereto its client has connected: two addresses, each with
 /// a port behind it (sshd(8)).

@@ -9,7 +9,7 @@ use iolens_sys::file;
 
 use iolens_model::{secret, shell};
 
-use crate::spawn::{self, Spawned};
+use iolens_programs::spawn::{self, Spawned};
 
 /// The program that a launcher is to start. One word, so that it makes no difference whether a
 /// shell at the other end reads it, as with ssh, or not.

@@ -22,9 +22,9 @@ use super::cksum::Sum;
 use super::launcher::Launcher;
 use super::lines::{Lines, Odd};
 use super::wire::{self, FarEnd, Frames, FromKeeper, ToKeeper};
-use crate::spawn::{self, Spawned};
 use crate::trial::trouble::Trouble;
 use crate::worker::protocol::{BUILD, PROTOCOL_VERSION};
+use iolens_programs::spawn::{self, Spawned};
 
 /// What the shell at the other end is told to do. It is the same for everybody: what differs
 /// is read by it as data.

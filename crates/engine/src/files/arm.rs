@@ -18,7 +18,7 @@ use super::read::drive::{Reader, Setup};
 use super::read::engines;
 use super::residency::{self, Residency};
 use super::subject::Subject;
-use crate::op::{Budget, Fact, Sender, Span, Tally};
+use iolens_harness::op::{Budget, Fact, Sender, Span, Tally};
 
 /// The file of a trial as its worker has it: what arms are made from, and what is done
 /// to it around each slice, outside of its clock.

@@ -20,9 +20,9 @@ use crate::files::read::by_hand as read;
 use crate::files::size;
 use crate::files::tune::{cure, facts, limit, program};
 use crate::files::write::by_hand as write;
-use crate::spawn::{Launch, Spawned, spawn};
-use crate::worker::protocol::{FrameBuffer, read_frame, write_frame};
+use iolens_harness::frames::{FrameBuffer, read_frame, write_frame};
 use iolens_programs::describe_end;
+use iolens_programs::spawn::{Launch, Spawned, spawn};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

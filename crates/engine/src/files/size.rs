@@ -15,7 +15,7 @@ use crate::files::read::drive::Setup;
 use crate::files::read::engines;
 use crate::files::residency::Residency;
 use crate::files::test_file::{Room, TestFile};
-use crate::op::Budget;
+use iolens_harness::op::Budget;
 
 /// What is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use iolens_model::units::Nanos;
 use iolens_sys::clock;
 
 use crate::files::part::Part;
-use crate::op::Span;
+use iolens_harness::op::Span;
 
 /// Has each part worked on by a thread of its own, which opens what it needs there,
 /// waits until all have, and then works; one alone is worked on by this thread. What

@@ -16,8 +16,8 @@ use super::copying::gather;
 use super::{COPY_IN, COPY_OUT, GATHER, HAND_OVER, tcp};
 use crate::entry::{Ends, Entry, Open};
 use crate::one_call;
-use crate::op::Op;
-use crate::stream::Stream;
+use iolens_harness::op::Op;
+use iolens_harness::stream::Stream;
 
 /// A message in one piece, by one call, over something else than TCP.
 const fn over(

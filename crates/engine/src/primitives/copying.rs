@@ -12,9 +12,9 @@ use iolens_sys::socket;
 use super::{COPIED, COPY_IN, COPY_OUT, GATHER, HAND_OVER, tcp};
 use crate::entry::{Entry, Open};
 use crate::one_call;
-use crate::op::Op;
-use crate::stream::Stream;
 use crate::transmit::send_all;
+use iolens_harness::op::Op;
+use iolens_harness::stream::Stream;
 
 /// A call that takes a message in one piece, or an iovec; over UDP each is one datagram.
 const fn copying(

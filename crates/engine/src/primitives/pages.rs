@@ -20,9 +20,9 @@ use iolens_sys::{clock, file, tcp, zerocopy};
 
 use super::{COPY_IN, COPY_OUT, HAND_OVER, SPLICE_PAGES};
 use crate::entry::{Entry, Open, Setup, SetupError, Shape};
-use crate::op::{Budget, Fact, Op, Sender, Span, Tally, drive_answers, drive_batch};
-use crate::stream::Stream;
 use crate::transmit::{Iovecs, whole};
+use iolens_harness::op::{Budget, Fact, Op, Sender, Span, Tally, drive_answers, drive_batch};
+use iolens_harness::stream::Stream;
 
 /// sendfile(2) of messages that lie in a file.
 const fn sendfile(

@@ -35,8 +35,8 @@ use super::{COPY_IN_FRAME, COPY_OUT, HAND_OVER_FRAME};
 use crate::entry::{Entry, Setup, SetupError, Shape};
 use crate::frame::{Addresses, headers_bytes};
 use crate::inflight::Deadline;
-use crate::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
 use crate::several;
+use iolens_harness::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
 
 /// The registry entry.
 pub(crate) static XDP_TX: Entry = Entry {

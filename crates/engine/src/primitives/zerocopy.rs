@@ -14,9 +14,9 @@ use iolens_sys::zerocopy::{self, Completion};
 use super::{PINNED, tcp};
 use crate::entry::{Entry, Setup, SetupError};
 use crate::inflight::{IDS_MAX, InFlight, Patience, Releases};
-use crate::op::{Op, Sender, Tally};
-use crate::stream::Stream;
 use crate::transmit::Iovecs;
+use iolens_harness::op::{Op, Sender, Tally};
+use iolens_harness::stream::Stream;
 
 /// `sendmsg_zerocopy`: sendmsg(2) with `MSG_ZEROCOPY` and an iovec that points
 /// at the fields.

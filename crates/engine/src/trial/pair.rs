@@ -12,10 +12,10 @@ use super::trouble::{Trouble, failed};
 use super::workers::{Workers, token};
 use crate::far::Far;
 use crate::far::wire::NOT_NAMED;
-use crate::spawn::Launch;
 use crate::stage::sink;
 use crate::worker::link;
 use crate::worker::protocol::{EndReport, FromWorker, Peer, Side, StageStep, Task, ToWorker};
+use iolens_programs::spawn::Launch;
 
 /// The workers of a trial, the sending one first, or alone where nobody receives.
 pub(crate) struct Pair<'a> {

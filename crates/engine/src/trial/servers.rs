@@ -20,10 +20,10 @@ use iolens_sys::signal::Interrupts;
 use super::cpus::{self, Ticks};
 use super::trouble::Trouble;
 use super::workers::Workers;
-use crate::spawn::Launch;
 use crate::worker::protocol::{
     ClientSlice, ClientTask, FromWorker, ServerSlice, ServerTask, Side, StageStep, ToWorker, Turn,
 };
+use iolens_programs::spawn::Launch;
 use iolens_server::load::{network_between, network_counts};
 use iolens_server::models;
 

@@ -17,12 +17,12 @@ use iolens_sys::{clock, poll};
 use super::trouble::{Trouble, failed};
 use crate::far::wire::NOT_NAMED;
 use crate::far::{Far, Heard};
-use crate::spawn::{END_VARIABLE, Launch, Spawned, spawn};
 use crate::worker::protocol::{
-    BUILD, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, StageStep, ToWorker,
-    write_frame,
+    BUILD, Failure, FromWorker, PROTOCOL_VERSION, Side, StageStep, ToWorker,
 };
+use iolens_harness::frames::{FrameBuffer, write_frame};
 use iolens_programs::describe_end;
+use iolens_programs::spawn::{END_VARIABLE, Launch, Spawned, spawn};
 
 /// A worker that has not said hello by then is not one.
 const HELLO_LIMIT_NS: u64 = 10_000_000_000;

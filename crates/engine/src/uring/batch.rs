@@ -17,8 +17,8 @@ use iolens_sys::io_uring::{Completed, Operation, SendRing};
 
 use super::{Exchange, Sent, Uring, one};
 use crate::inflight::Deadline;
-use crate::op::{Op, Tally};
-use crate::stream::Stream;
+use iolens_harness::op::{Op, Tally};
+use iolens_harness::stream::Stream;
 
 /// What takes several sends together.
 pub(super) trait Queue: Exchange {

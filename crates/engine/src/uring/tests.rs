@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::batch::Queue;
 use super::*;
 use crate::entry::Shape;
-use crate::op::Budget;
+use iolens_harness::op::Budget;
 
 const BYTES: usize = 1000;
 const MESSAGES: usize = 4;

@@ -10,8 +10,8 @@ use iolens_sys::proc::{ProcFile, Root, cpu_ticks, run_delay_ns, sched_number};
 use iolens_sys::{clock, tcp, usage};
 
 use super::helpers::{self, Helpers};
-use crate::op::Children;
 use iolens_harness::counters::{self, Counters, Everywhere, Snapshot, Wanted};
+use iolens_harness::op::Children;
 
 /// Large enough for the part of these files that is read.
 const SCHED_BYTES: usize = 4 << 10;

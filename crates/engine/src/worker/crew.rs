@@ -11,7 +11,7 @@ use super::link::{self, Links};
 use super::protocol::Failure;
 use crate::files::arm::Ground;
 use crate::files::copy::site::Site;
-use crate::op::Trouble;
+use iolens_harness::op::Trouble;
 use iolens_harness::perf_control::Listener;
 
 /// What the threads of an end share.

@@ -4,7 +4,9 @@
 use iolens_model::trial::Trial;
 use iolens_sys::last_word;
 
-use super::protocol::{Failure, FromWorker, write_frame};
+use iolens_harness::frames::write_frame;
+
+use super::protocol::{Failure, FromWorker};
 use crate::files::failure::{LOST_PAGE, NO_ROOM_FOR_PAGE};
 
 /// Stands where the slice's number will: as many digits as it can have, and none of a
@@ -42,7 +44,7 @@ fn rendered(what: &str) -> (Vec<u8>, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::protocol::FrameBuffer;
+    use iolens_harness::frames::FrameBuffer;
 
     #[test]
     fn a_number_in_its_place_is_the_slice() {

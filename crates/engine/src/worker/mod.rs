@@ -38,15 +38,15 @@ use self::crew::Crew;
 use self::gate::Latch;
 use self::link::{Doors, Links};
 use self::protocol::{
-    BUILD, EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
-    read_frame, write_frame,
+    BUILD, EndReport, Failure, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
 };
 use crate::files;
 use crate::files::arm::Ground;
 use crate::files::copy::site::Site;
-use crate::spawn::SOCKET_VARIABLE;
 use crate::stage::{self, Place};
+use iolens_harness::frames::{FrameBuffer, read_frame, write_frame};
 use iolens_harness::perf_control::{Listener, PerfControl};
+use iolens_programs::spawn::SOCKET_VARIABLE;
 
 /// Ties this process to its parent; to be called first thing in a worker.
 ///

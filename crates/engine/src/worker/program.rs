@@ -15,7 +15,7 @@ use iolens_sys::proc::Root;
 use iolens_sys::{clock, file};
 
 use super::protocol::Failure;
-use crate::spawn;
+use iolens_programs::spawn;
 
 /// What answers in a server's worker.
 pub(super) trait Serves {

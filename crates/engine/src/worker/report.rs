@@ -14,7 +14,7 @@ use super::link::Links;
 use super::protocol::{EndReport, EndSlice};
 use super::sampling;
 use super::thread_report::ThreadReport;
-use crate::op::Span;
+use iolens_harness::op::Span;
 
 /// The report of an end. `takes_part` says whether an arm (by its index) has
 /// anything to count here.

@@ -8,8 +8,8 @@ use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
 use super::link;
-use crate::op::{Budget, NO_MORE, REQUEST, Span, Tally};
 use crate::take::{Take, Taken};
+use iolens_harness::op::{Budget, NO_MORE, REQUEST, Span, Tally};
 use iolens_harness::times::Times;
 
 /// What one thread did in a slice.

@@ -26,10 +26,10 @@ use super::report;
 use super::sampling::StackSampler;
 use super::thread_report::{ThreadReport, ThreadSlice};
 use super::{facts, link};
-use crate::op::{Budget, Span};
 use crate::receive::{Quota, Received, Receiver, Setup};
 use crate::receivers;
 use crate::registry;
+use iolens_harness::op::{Budget, Span};
 use iolens_harness::times::Times;
 
 /// How far a slice is, over all threads.

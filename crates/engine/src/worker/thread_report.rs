@@ -6,7 +6,7 @@ use iolens_model::outcome::{ArmFact, Counts};
 
 use super::bracket::Bracket;
 use super::sampling::StackSampler;
-use crate::op::Span;
+use iolens_harness::op::Span;
 
 /// One slice on one thread.
 pub(crate) struct ThreadSlice {

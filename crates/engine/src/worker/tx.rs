@@ -26,9 +26,9 @@ use super::way::Way;
 use super::{facts, last_word, lead, link};
 use crate::entry::Ends;
 use crate::files::arm::{Before, Ground};
-use crate::op::{Budget, Sender, Span};
 use crate::stage::sink;
 use iolens_harness::locked_memory::Limits;
+use iolens_harness::op::{Budget, Sender, Span};
 use iolens_harness::perf_control::{Counting, Listener};
 
 /// Runs the sending end to its last slice.
@@ -360,8 +360,8 @@ mod tests {
     use super::super::gate::Latch;
     use super::super::link::Links;
     use super::*;
-    use crate::op::Tally;
     use crate::small;
+    use iolens_harness::op::Tally;
 
     const THREADS: usize = 2;
 

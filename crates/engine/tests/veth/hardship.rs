@@ -7,13 +7,14 @@ use std::process::{Child, Command, Stdio};
 
 use iolens_engine::registry::find;
 use iolens_engine::stage;
-use iolens_engine::trial::{Launch, run};
+use iolens_engine::trial::run;
 use iolens_engine::worker;
 use iolens_model::axes::Topology;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::NetworkOptions;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::Nanos;
+use iolens_programs::spawn::Launch;
 use iolens_sys::errno::Errno;
 use iolens_sys::packet::Tap;
 use iolens_sys::{ethtool, seccomp};

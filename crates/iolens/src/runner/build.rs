@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use iolens_engine::Interrupts;
 use iolens_engine::far::Far;
 use iolens_engine::files::leftover::{Leftovers, OwnFolder};
-use iolens_engine::trial::{self, Launch};
+use iolens_engine::trial;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 use iolens_model::trial::Trial;
 use iolens_programs::may_start;
+use iolens_programs::spawn::Launch;
 use iolens_stats::analysis::Analysis;
 use iolens_stats::{Decision, Fold, PassSummary};
 

@@ -18,7 +18,7 @@ use super::site::{Site, fsync};
 use crate::files::failure::Ends;
 use crate::files::moved::{Broken, Call, Moved};
 use crate::files::part::Part;
-use crate::op::{Budget, Fact, Sender, Span, Tally, Trouble};
+use iolens_harness::op::{Budget, Fact, Sender, Span, Tally, Trouble};
 
 /// One thread's part of an engine's copies.
 pub(crate) struct Engine<'a> {

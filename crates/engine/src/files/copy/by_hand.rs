@@ -22,7 +22,7 @@ use crate::files::residency::Residency;
 use crate::files::subject::Subject;
 use crate::files::together::{duration, timed, together};
 use crate::files::write::by_hand::{Syncing, bring_home, complete, subject_of};
-use crate::op::{Budget, Span};
+use iolens_harness::op::{Budget, Span};
 
 /// What is to be copied, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

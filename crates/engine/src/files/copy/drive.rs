@@ -7,7 +7,7 @@ use iolens_sys::errno::Errno;
 
 use crate::files::moved::{Broken, Call, Moved};
 use crate::files::part::{Part, Place, Sequential, Walk};
-use crate::op::{Budget, Fact, Span};
+use iolens_harness::op::{Budget, Fact, Span};
 
 /// One thread's part of a copy: erased, one virtual call per slice. To be used on
 /// the thread that opened it.

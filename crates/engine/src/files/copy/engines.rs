@@ -10,7 +10,7 @@ use super::drive::Copier;
 use crate::files::part::Part;
 use crate::files::subject::Subject;
 use crate::files::ways::{self, TRIED_BYTES, called, direct, file_in, kernel, mapped, ring};
-use crate::op::Budget;
+use iolens_harness::op::Budget;
 
 /// One engine that copies.
 pub type Entry = ways::Entry<Copies>;

@@ -19,7 +19,7 @@ use iolens_model::cell::Cell;
 use self::arm::Engine;
 use self::program::Process;
 use self::site::Site;
-use crate::op::{Sender, Trouble};
+use iolens_harness::op::{Sender, Trouble};
 
 /// A thread's end of an arm that copies in the way of this id.
 ///

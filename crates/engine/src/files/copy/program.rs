@@ -17,8 +17,8 @@ use iolens_sys::launch::{Ended, Program};
 
 use super::site::{Site, fsync, remove};
 use crate::files::file_path::FilePath;
-use crate::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
-use crate::spawn;
+use iolens_harness::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
+use iolens_programs::spawn;
 
 /// Copies of an empty file from which the time of a start is known.
 const STARTS: usize = 21;

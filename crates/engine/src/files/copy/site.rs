@@ -16,7 +16,7 @@ use iolens_sys::file::{create, extents};
 use super::by_hand::checksum;
 use crate::files::arm::ReadGround;
 use crate::files::subject::Subject;
-use crate::op::Trouble;
+use iolens_harness::op::Trouble;
 
 /// The files of a trial that copies.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use super::engines::{Class, ENGINES, Entry, Setup};
 use crate::files::file_path::FilePath;
 use crate::files::part::Part;
 use crate::files::test_file::fill;
-use crate::op::Budget;
 use crate::skip;
+use iolens_harness::op::Budget;
 
 /// A folder with a source, and where copies go.
 struct Place {

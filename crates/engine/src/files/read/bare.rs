@@ -15,7 +15,7 @@ use super::drive::{Reader, Setup, Tally};
 use super::engines::{Entry, Reads};
 use crate::files::part::{Part, Pattern};
 use crate::files::ways::{COPIED_OUT, engine, memory};
-use crate::op::{Budget, Fact, Span};
+use iolens_harness::op::{Budget, Fact, Span};
 
 /// The loop, by its id.
 pub(crate) fn find(id: &str) -> Option<&'static Entry> {

@@ -17,8 +17,8 @@ use crate::files::part::{Part, Pattern};
 use crate::files::residency::{self, REMAINDER_MAX, Residency};
 use crate::files::subject::Subject;
 use crate::files::together::{duration, timed, together};
-use crate::op::{Budget, Fact, Span};
 use iolens_harness::host;
+use iolens_harness::op::{Budget, Fact, Span};
 
 /// What is to be read, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

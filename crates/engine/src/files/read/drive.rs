@@ -10,7 +10,7 @@ use super::consume::{Consume, Consumer, Digest, HashAndXor, Nothing, Scan};
 use crate::files::checksum::{Checksum, Xor};
 use crate::files::part::{Part, Pattern, Place, Random, Sequential, Walk};
 use crate::files::subject::Subject;
-use crate::op::{Budget, Fact, Span};
+use iolens_harness::op::{Budget, Fact, Span};
 
 /// What one thread's reading is made from.
 #[derive(Debug, Clone, Copy)]

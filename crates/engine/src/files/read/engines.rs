@@ -10,7 +10,7 @@ use super::drive::{Reader, Setup};
 use crate::files::part::{Part, Pattern};
 use crate::files::subject::Subject;
 use crate::files::ways::{self, TRIED_BYTES, called, direct, mapped, read_ring};
-use crate::op::Budget;
+use iolens_harness::op::Budget;
 
 /// One engine that reads.
 pub type Entry = ways::Entry<Reads>;

@@ -13,8 +13,8 @@ use crate::files::checksum::{Checksum, Xor};
 use crate::files::part::{Part, Pattern, Place};
 use crate::files::subject::Subject;
 use crate::files::test_file;
-use crate::op::Budget;
 use crate::skip;
+use iolens_harness::op::Budget;
 
 /// A file with a name of its own.
 struct Made {

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::files::part::Part;
 use crate::files::read::by_hand::spent;
 use crate::files::together::{duration, together};
-use crate::op::Span;
 use iolens_harness::host;
+use iolens_harness::op::Span;
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ use crate::files::leftover::Leftovers;
 use crate::files::read::by_hand::spent;
 use crate::files::residency::Residency;
 use crate::files::subject::Subject;
-use crate::spawn;
+use iolens_programs::spawn;
 
 /// What stands in an argument for the path of the source.
 pub const SOURCE: &str = "{src}";

@@ -25,7 +25,7 @@ use crate::files::read::engines::Reads;
 use crate::files::subject::Subject;
 use crate::files::write::engines::{Setup as WriterSetup, Writer, Writes};
 use crate::files::write::lane::{self, LaneSetup, Put, Stamp};
-use crate::op::{Sender, Span};
+use iolens_harness::op::{Sender, Span};
 
 /// Pieces of a block for calls that take several, as many as a message of `run net` has
 /// fields.

@@ -16,7 +16,7 @@ use crate::files::copy::drive::{Blocks, Copier, OneCall, Piecewise};
 use crate::files::copy::engines::{Class, Copies, Setup};
 use crate::files::moved::{Broken, Call, Moved};
 use crate::files::part::Place;
-use crate::op::{Budget, Fact, Span};
+use iolens_harness::op::{Budget, Fact, Span};
 
 /// `copy_file_range`: one copy_file_range(2) for each block.
 ///

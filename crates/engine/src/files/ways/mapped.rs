@@ -27,7 +27,7 @@ use crate::files::read::drive::{Fetch, Reader, Setup, Sink, Tally, assemble};
 use crate::files::read::engines::Reads;
 use crate::files::write::engines::{Setup as WriterSetup, Writer, Writes};
 use crate::files::write::lane::{self, LaneSetup, Put, Stamp};
-use crate::op::{Sender, Span};
+use iolens_harness::op::{Sender, Span};
 
 /// `mmap`: mmap(2), and pages mapped by the faults of who touches them.
 ///

@@ -13,7 +13,7 @@ use crate::files::part::Place;
 use crate::files::read::consume::Consume;
 use crate::files::read::drive::{Fetch, Reader, Setup, Sink, assemble};
 use crate::files::read::engines::{Open, Reads};
-use crate::uring::patiently;
+use iolens_harness::ring_refusal::patiently;
 use iolens_harness::ring_refusal::setup_error;
 
 /// An engine that reads with several reads under way.

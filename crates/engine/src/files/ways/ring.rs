@@ -17,8 +17,8 @@ use crate::files::moved::{Broken, Call, Moved};
 use crate::files::part::{Place, Sequential, Walk};
 use crate::files::write::engines::{Setup as WriterSetup, Writer, Writes};
 use crate::files::write::lane::{self, LaneSetup, Put, Stamp};
-use crate::op::{Budget, Fact, Sender, Span};
-use crate::uring::patiently;
+use iolens_harness::op::{Budget, Fact, Sender, Span};
+use iolens_harness::ring_refusal::patiently;
 use iolens_harness::ring_refusal::setup_error;
 
 /// Requests under way at once: enough that a device has several to work on, few

@@ -9,7 +9,7 @@ use iolens_sys::file::create::How;
 use super::lane::LaneSetup;
 use crate::files::moved::{Broken, Moved};
 use crate::files::ways::{self, TRIED_BYTES, called, direct, file_in, mapped, ring};
-use crate::op::{Fact, Sender, Span};
+use iolens_harness::op::{Fact, Sender, Span};
 
 /// One engine that writes.
 pub type Entry = ways::Entry<Writes>;

@@ -25,7 +25,7 @@ use crate::files::file_path::FilePath;
 use crate::files::part::Part;
 use crate::files::residency::{is_stacked, persistently};
 use crate::files::subject::Subject;
-use crate::op::Sender;
+use iolens_harness::op::Sender;
 
 /// The file of a trial that writes.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use crate::files::moved::{Broken, Moved};
 use crate::files::part::{Part, Place, Random, Sequential, Walk};
 use crate::files::test_file::fill;
 use crate::files::ways::memory;
-use crate::op::{Budget, Fact, Sender, Span, Tally};
+use iolens_harness::op::{Budget, Fact, Sender, Span, Tally};
 
 /// What one thread's writing is made from.
 #[derive(Debug, Clone, Copy)]

@@ -14,9 +14,9 @@ use iolens_sys::{clock, fault, socket, splice, tcp, zerocopy};
 
 use super::{Bare, Loop};
 use crate::entry::{Setup, SetupError};
-use crate::op::Sender;
 use crate::primitives::pages::{self, pipe_for};
 use crate::transmit::FIELDS_MAX;
+use iolens_harness::op::Sender;
 
 /// How long an acknowledgement is asked for again and again, and how long the
 /// sleeps are after that.

@@ -31,8 +31,8 @@ use iolens_sys::udp::{self, Batch, Destination, SEGMENTS_MAX};
 use iolens_sys::{clock, socket};
 
 use crate::entry::{Entry, Open};
-use crate::op::{Budget, REQUEST, Sender, Span, Tally};
 use crate::primitives::{copying, datagram, pages, ring, xdp_tx, zerocopy as zerocopies};
+use iolens_harness::op::{Budget, REQUEST, Sender, Span, Tally};
 
 /// The bare loops, sorted by id: [`registry`](crate::registry) finds them beside
 /// its own entries.

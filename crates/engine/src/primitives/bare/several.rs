@@ -13,7 +13,7 @@ use iolens_sys::udp::SEGMENTS_MAX;
 use super::answer_each;
 use super::calls::ring_of;
 use crate::entry::Setup;
-use crate::op::{Budget, Sender, Span, Tally};
+use iolens_harness::op::{Budget, Sender, Span, Tally};
 
 struct Several<'a, C> {
     fd: BorrowedFd<'a>,

@@ -14,7 +14,7 @@ use iolens_sys::zerocopy;
 use super::calls::{pieces, ring_of};
 use super::{Bare, Loop, may_try_again};
 use crate::entry::{Setup, SetupError};
-use crate::op::Sender;
+use iolens_harness::op::Sender;
 
 /// Ids that may be under way.
 const IDS: usize = 4096;

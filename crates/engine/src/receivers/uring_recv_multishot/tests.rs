@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicU64;
 use iolens_sys::{poll, tcp};
 
 use super::*;
-use crate::op::Budget;
 use crate::receive::Quota;
 use crate::receivers::tests::{LONG, connection, send_with};
 use crate::skip;
+use iolens_harness::op::Budget;
 
 /// So few and small that they run out all the time.
 const TINY: Buffers = Buffers { count: 2, bytes: 16 };

@@ -15,9 +15,9 @@ use iolens_sys::launch::Begun;
 use iolens_sys::{affinity, clock, file, poll};
 
 use super::{ENDED, Portion, socket};
-use crate::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
-use crate::spawn;
 use crate::worker::link::{self, Lane};
+use iolens_harness::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
+use iolens_programs::spawn;
 
 /// How long a program may take to end behind its last message, ns.
 const ENDING_NS: u64 = 5_000_000_000;

@@ -9,7 +9,7 @@ use iolens_sys::kin::{self, Tree};
 use iolens_sys::proc::Root;
 use iolens_sys::tcp;
 
-use crate::op::Fact;
+use iolens_harness::op::Fact;
 
 /// The options of a program's connection, which are its own. That it may not be looked at is one of
 /// these facts.

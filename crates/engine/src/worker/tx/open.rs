@@ -14,8 +14,8 @@ use crate::calls::{self, Asked};
 use crate::entry::{Ends, Link, Setup, Shape};
 use crate::files::arm::ReadGround;
 use crate::files::copy;
-use crate::op::Sender;
 use crate::registry;
+use iolens_harness::op::Sender;
 
 /// How an arm sends, `None` in studies without a network, and this thread's
 /// sender of it.

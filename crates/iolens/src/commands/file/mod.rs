@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use iolens_engine::Interrupts;
 use iolens_engine::files::job::{self, Done, Job, Trouble};
 use iolens_engine::files::leftover::Leftovers;
-use iolens_engine::trial::Launch;
+use iolens_programs::spawn::Launch;
 
 use crate::args::{self, FileTask};
 use crate::failure::{Failure, catch, this_program};

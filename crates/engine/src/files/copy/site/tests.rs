@@ -16,8 +16,8 @@ use crate::files::copy::engines::{Class, ENGINES};
 use crate::files::copy::open;
 use crate::files::file_path::FilePath;
 use crate::files::test_file::fill;
-use crate::op::{Budget, Sender, Tally};
 use crate::skip;
+use iolens_harness::op::{Budget, Sender, Tally};
 
 const BYTES: usize = (64 << 10) + 5;
 const BLOCK: u64 = 4096;

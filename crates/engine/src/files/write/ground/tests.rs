@@ -14,8 +14,8 @@ use crate::files::open;
 use crate::files::test_file::TestFile;
 use crate::files::write::destinations::REGION_MULTIPLE;
 use crate::files::write::engines::ENGINES;
-use crate::op::{Budget, Tally};
 use crate::skip;
+use iolens_harness::op::{Budget, Tally};
 
 const REGION: u64 = REGION_MULTIPLE;
 

@@ -65,7 +65,7 @@ impl Default for Children {
 
 impl Children {
     /// Of whose processes only CPU time is known, if that.
-    pub(crate) fn of_cpu(cpu_ns: Option<u64>) -> Children {
+    pub fn of_cpu(cpu_ns: Option<u64>) -> Children {
         Children {
             cpu_ns,
             voluntary_switches: None,
@@ -76,7 +76,7 @@ impl Children {
     }
 
     /// What `more` spent on top.
-    pub(crate) fn add(&mut self, more: &Children) {
+    pub fn add(&mut self, more: &Children) {
         *self = self.joined(more, u64::saturating_add);
     }
 

@@ -13,10 +13,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use iolens_model::shell;
-use iolens_programs::{describe_end, find_program};
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
 use iolens_sys::{detach, file, inherit};
+
+use crate::found::{describe_end, find_program};
 
 /// Environment variable that says which end a worker is, `tx` or `rx`, so that
 /// others can find it: /proc/PID/environ leads to the process, and that to its
@@ -33,10 +34,14 @@ pub struct Launch {
 }
 
 /// A process and both pipes to it.
-pub(crate) struct Spawned {
-    pub(crate) child: Child,
-    pub(crate) stdin: ChildStdin,
-    pub(crate) stdout: ChildStdout,
+#[derive(Debug)]
+pub struct Spawned {
+    /// The process.
+    pub child: Child,
+    /// What it reads.
+    pub stdin: ChildStdin,
+    /// What it writes.
+    pub stdout: ChildStdout,
 }
 
 /// Hands a file to the program that the desktop opens it with, and does not wait for that.
@@ -52,13 +57,13 @@ pub fn opened(path: &Path) -> Result<(), String> {
 }
 
 /// Says to a worker which descriptor is its end of a pair of sockets.
-pub(crate) const SOCKET_VARIABLE: &str = "IOLENS_SOCKET";
+pub const SOCKET_VARIABLE: &str = "IOLENS_SOCKET";
 
 /// Starts a worker, with these variables besides those of this process, and with this socket if
 /// there is one.
 ///
 /// Errors: what was started and what the system said.
-pub(crate) fn spawn(
+pub fn spawn(
     launch: &Launch,
     environment: &[(&str, &str)],
     socket: Option<OwnedFd>,
@@ -87,11 +92,7 @@ pub(crate) fn spawn(
 /// ssh(1) starts no window to ask for a password either.
 ///
 /// Errors: what the system said.
-pub(crate) fn spawn_apart(
-    program: &str,
-    arguments: &[&str],
-    errors: File,
-) -> Result<Spawned, Errno> {
+pub fn spawn_apart(program: &str, arguments: &[&str], errors: File) -> Result<Spawned, Errno> {
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -113,7 +114,7 @@ const RUN_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// error. It ends with the calling thread.
 ///
 /// Errors: what was started, how it ended and what it said.
-pub(crate) fn run_to_end(arguments: &[String]) -> Result<String, String> {
+pub fn run_to_end(arguments: &[String]) -> Result<String, String> {
     run_within(arguments, RUN_LIMIT)
 }
 
@@ -147,7 +148,7 @@ fn run_within(arguments: &[String], limit: Duration) -> Result<String, String> {
 /// What it says of its errors goes to `errors`.
 ///
 /// Errors: why it cannot be started.
-pub(crate) fn program(argv: &[Vec<u8>], errors: File) -> Result<Program, String> {
+pub fn program(argv: &[Vec<u8>], errors: File) -> Result<Program, String> {
     let name = OsStr::from_bytes(argv.first().ok_or("a program without a name")?);
     let cannot = |errno: Errno| format!("cannot start {}: {errno}", name.display());
     Program::new(&find_program(name)?, argv, errors).map_err(cannot)
@@ -157,7 +158,7 @@ pub(crate) fn program(argv: &[Vec<u8>], errors: File) -> Result<Program, String>
 const ERRORS_BYTES_MAX: u64 = 4096;
 
 /// How a program ended, in words, and the last that it said.
-pub(crate) fn obituary(status: ExitStatus, errors: &File) -> String {
+pub fn obituary(status: ExitStatus, errors: &File) -> String {
     match last_line(errors) {
         Some(line) => format!("{}: {line}", describe_end(status)),
         None => format!("{}, and said nothing", describe_end(status)),
@@ -165,7 +166,7 @@ pub(crate) fn obituary(status: ExitStatus, errors: &File) -> String {
 }
 
 /// The last line of what a program has said, without what was not meant to be read.
-pub(crate) fn last_line(errors: &File) -> Option<String> {
+pub fn last_line(errors: &File) -> Option<String> {
     let text = last_words(errors)?;
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     let shown = line.trim().chars().map(|c| if c.is_control() { ' ' } else { c });

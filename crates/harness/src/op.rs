@@ -35,7 +35,7 @@ const BATCH_MESSAGES_MAX: u64 = 1024;
 
 impl Budget {
     /// The work of a slice.
-    pub(crate) fn of(trial: &Trial, slice: &Slice) -> Budget {
+    pub fn of(trial: &Trial, slice: &Slice) -> Budget {
         match slice.work {
             Work::Messages(messages) => Budget::messages(messages, trial.cell.threads),
             Work::Window(window) => Budget::window(window.0, trial.cell.size.0),
@@ -78,7 +78,7 @@ impl Budget {
     }
 
     /// Gives out nothing more.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         // As above: threads see it with their next batch.
         self.remaining.store(0, Ordering::Relaxed);
         self.deadline_ns.store(0, Ordering::Relaxed);
@@ -112,11 +112,13 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    pub(crate) fn failed(what: impl Into<String>) -> Trouble {
+    /// It was tried and failed.
+    pub fn failed(what: impl Into<String>) -> Trouble {
         Trouble { what: what.into(), is_refused: false }
     }
 
-    pub(crate) fn refused(what: impl Into<String>) -> Trouble {
+    /// It cannot be had here.
+    pub fn refused(what: impl Into<String>) -> Trouble {
         Trouble { what: what.into(), is_refused: true }
     }
 }
@@ -132,20 +134,20 @@ pub struct Span {
 
 impl Span {
     /// Nothing was called yet.
-    pub(crate) fn none() -> Span {
+    pub fn none() -> Span {
         Span { first_call_ns: 0, last_call_ns: 0 }
     }
 
     /// A call is about to be made.
     #[inline]
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         if self.first_call_ns == 0 {
             self.first_call_ns = clock::monotonic_ns();
         }
     }
 
     /// The last call has returned. Without any call the span is a point.
-    pub(crate) fn end(mut self) -> Span {
+    pub fn end(mut self) -> Span {
         self.begin();
         Span { last_call_ns: clock::monotonic_ns(), ..self }
     }
@@ -236,7 +238,7 @@ pub trait Sender: Send {
 }
 
 /// One message of one primitive; what a file in `primitives` implements.
-pub(crate) trait Op: Send {
+pub trait Op: Send {
     /// Sends the next message of the stream, whole, and counts it; or keeps it
     /// for [`Self::flush`] to send.
     fn message(&mut self) -> Result<(), Errno>;
@@ -309,16 +311,16 @@ impl<O: Op> Sender for O {
 }
 
 /// The byte that asks for a message.
-pub(crate) const REQUEST: u8 = 1;
+pub const REQUEST: u8 = 1;
 
 /// The byte that ends a slice of requests.
-pub(crate) const NO_MORE: u8 = 0;
+pub const NO_MORE: u8 = 0;
 
 /// The loop of the answering end: a byte comes, a message goes.
 ///
 /// Errors: as [`Sender::answer`].
 #[inline(never)]
-pub(crate) fn drive_answers(
+pub fn drive_answers(
     mut message: impl FnMut() -> Result<(), Errno>,
     requests: BorrowedFd<'_>,
 ) -> Result<Span, Errno> {
@@ -341,7 +343,7 @@ pub(crate) fn drive_answers(
 ///
 /// Errors: as [`Sender::run`].
 #[inline(never)]
-pub(crate) fn drive_batch(
+pub fn drive_batch(
     mut message: impl FnMut() -> Result<(), Errno>,
     budget: &Budget,
 ) -> Result<Span, Errno> {

@@ -21,30 +21,32 @@ pub struct Shape {
 
 /// A ring that is walked round and round.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    pub(crate) ring: MessageRing,
-    pub(crate) tally: Tally,
+pub struct Stream {
+    /// Its messages.
+    pub ring: MessageRing,
+    /// What was sent so far.
+    pub tally: Tally,
     /// Index of the message whose turn it is.
-    pub(crate) next: usize,
+    pub next: usize,
 }
 
 impl Stream {
     /// A fresh ring of these messages.
-    pub(crate) fn new(shape: &Shape, layout: Layout) -> Stream {
+    pub fn new(shape: &Shape, layout: Layout) -> Stream {
         let ring = MessageRing::new(shape.messages, shape.message_bytes, shape.fields, layout);
         Stream { ring, tally: Tally::default(), next: 0 }
     }
 
     /// The message whose turn comes after so many others, fewer than there are.
     #[inline]
-    pub(crate) fn ahead(&self, others: usize) -> usize {
+    pub fn ahead(&self, others: usize) -> usize {
         let place = self.next + others;
         if place < self.ring.messages() { place } else { place - self.ring.messages() }
     }
 
     /// The message whose turn it is; the next call has the next one.
     #[inline]
-    pub(crate) fn turn(&mut self) -> usize {
+    pub fn turn(&mut self) -> usize {
         let now = self.next;
         self.next = if now + 1 == self.ring.messages() { 0 } else { now + 1 };
         now
