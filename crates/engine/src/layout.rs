@@ -13,9 +13,9 @@ use iolens_sys::ring::room;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::files::copy::copiers;
-use crate::files::{read, write};
 use crate::{calls, registry};
+use iolens_file::copy::copiers;
+use iolens_file::{read, write};
 use iolens_server::models::{self, Makes};
 
 /// Most compared arms that share a trial with the baseline and its double.
@@ -78,6 +78,13 @@ pub fn arm_groups(plan: &Plan, cell: &Cell) -> Vec<Vec<Arm>> {
         Some(setting) => standing_together(&others, setting).iter().map(|o| group(o)).collect(),
         None => others.chunks(ARMS_PER_TRIAL).map(group).collect(),
     }
+}
+
+/// Arms of the largest trial of a plan of files, whose cells all have as many.
+#[must_use]
+pub fn most_arms(plan: &Plan) -> usize {
+    let groups = |cell: &Cell| arm_groups(plan, cell).iter().map(Vec::len).max();
+    plan.cells().first().and_then(groups).unwrap_or(1)
 }
 
 /// Servers that may stand ready at the same time beside the baseline: of those that keep

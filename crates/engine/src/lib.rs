@@ -13,7 +13,6 @@ pub mod calls;
 pub mod doctor;
 mod entry;
 pub mod far;
-pub mod files;
 mod frame;
 mod inflight;
 pub mod layout;

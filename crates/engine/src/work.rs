@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use iolens_file::copy::COPIES_BYTES;
 use iolens_model::cell::Cell;
 use iolens_model::copy::{CopySetting, CopySync};
 use iolens_model::file::CacheState;
@@ -41,10 +42,8 @@ const GUESS_DEVICE_BYTES_PER_NS: f64 = 0.5;
 /// The same for copies: once from the page cache and once into new pages of it.
 const GUESS_COPY_BYTES_PER_NS: f64 = 1.5;
 
-/// Copies of one slice that are there at once: files, and bytes in them. Rings of some
-/// engines lock as much, and RLIMIT_MEMLOCK is 8 MiB for most users.
+/// Copies of one slice that are there at once.
 const COPIES_MAX: u64 = 64;
-pub(crate) const COPIES_BYTES: u64 = 4 << 20;
 
 /// A cold slice is as long as so many warm ones.
 const COLD_SLICES: u64 = 10;

@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use iolens_engine::calls::{CALLS, Entry};
-use iolens_engine::files::checksum::Checksum;
-use iolens_engine::files::{copy, read, write};
 use iolens_engine::receivers::RECEIVERS;
 use iolens_engine::registry::REGISTRY;
 use iolens_engine::trial::run;
 use iolens_engine::{clock, worker};
+use iolens_file::checksum::Checksum;
+use iolens_file::{copy, read, write};
 use iolens_harness::perf_control::PerfControl;
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Topology;

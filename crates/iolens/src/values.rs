@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use iolens_engine::FIELDS_MAX;
-use iolens_engine::files::write::by_hand::Syncing;
+use iolens_file::write::by_hand::Syncing;
 use iolens_model::ab::AbQuantity;
 use iolens_model::axes::{
     Counting, Direction, Iovec, IpVersion, Mode, Study, Topology, WorkingSet,

@@ -8,7 +8,7 @@ use super::{Finding, Workspace};
 const EDGES: &[(&str, &str)] = &[
     (
         "iolens",
-        "iolens-ab iolens-audit iolens-document iolens-engine iolens-harness iolens-model \
+        "iolens-ab iolens-audit iolens-document iolens-engine iolens-file iolens-harness iolens-model \
          iolens-programs iolens-report iolens-server iolens-stats iolens-store",
     ),
     (
@@ -17,7 +17,11 @@ const EDGES: &[(&str, &str)] = &[
     ),
     ("iolens-accept", ""),
     ("iolens-audit", "iolens-model iolens-stats"),
-    ("iolens-engine", "iolens-harness iolens-model iolens-programs iolens-server iolens-sys"),
+    (
+        "iolens-engine",
+        "iolens-file iolens-harness iolens-model iolens-programs iolens-server iolens-sys",
+    ),
+    ("iolens-file", "iolens-harness iolens-model iolens-programs iolens-sys"),
     (
         "iolens-fuzz",
         "iolens iolens-audit iolens-engine iolens-harness iolens-model iolens-programs iolens-report iolens-server \

@@ -8,7 +8,7 @@ use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 
 use crate::entry::SetupError;
-use crate::files::arm::ReadGround;
+use iolens_file::arm::ReadGround;
 use iolens_harness::op::{Budget, Sender, Span, Tally, drive_batch};
 
 /// Calls of one slice and thread that use up what was prepared.

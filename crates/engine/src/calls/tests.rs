@@ -13,7 +13,7 @@ use iolens_sys::errno::Errno;
 
 use super::entry::{Call, repeated};
 use super::*;
-use crate::files::arm::ReadGround;
+use iolens_file::arm::ReadGround;
 use iolens_harness::op::Budget;
 
 #[test]

@@ -9,8 +9,8 @@ use iolens_sys::tcp::SetupError;
 use super::gate::{Broken, Gate, Latch, Rendezvous};
 use super::link::{self, Links};
 use super::protocol::Failure;
-use crate::files::arm::Ground;
-use crate::files::copy::site::Site;
+use iolens_file::arm::Ground;
+use iolens_file::copy::site::Site;
 use iolens_harness::op::Trouble;
 use iolens_harness::perf_control::Listener;
 

@@ -7,7 +7,7 @@ use iolens_sys::last_word;
 use iolens_harness::frames::write_frame;
 
 use super::protocol::{Failure, FromWorker};
-use crate::files::failure::{LOST_PAGE, NO_ROOM_FOR_PAGE};
+use iolens_file::failure::{LOST_PAGE, NO_ROOM_FOR_PAGE};
 
 /// Stands where the slice's number will: as many digits as it can have, and none of a
 /// number that is anywhere else in the message.

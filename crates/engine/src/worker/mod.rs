@@ -40,10 +40,10 @@ use self::link::{Doors, Links};
 use self::protocol::{
     BUILD, EndReport, Failure, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
 };
-use crate::files;
-use crate::files::arm::Ground;
-use crate::files::copy::site::Site;
+
 use crate::stage::{self, Place};
+use iolens_file::arm::Ground;
+use iolens_file::copy::site::Site;
 use iolens_harness::frames::{FrameBuffer, read_frame, write_frame};
 use iolens_harness::perf_control::{Listener, PerfControl};
 use iolens_programs::spawn::SOCKET_VARIABLE;
@@ -168,7 +168,7 @@ fn take_part(
     };
     let polling = BusyPolling::arrange(&task.trial, task.side, &links)?;
     last_word::prepare(&task.trial);
-    let ground = files::open(&task.trial).map_err(Failure::cause)?;
+    let ground = iolens_file::open(&task.trial).map_err(Failure::cause)?;
     let mut crew = Crew::new(&task.trial, &links, &say_ready, go);
     crew.ground = ground.as_deref();
     let site = Site::of(&task.trial, ground.as_deref().and_then(Ground::read));

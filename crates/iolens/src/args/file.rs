@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use iolens_engine::files::part::Pattern;
-use iolens_engine::files::write::by_hand::Syncing;
+use iolens_file::part::Pattern;
+use iolens_file::write::by_hand::Syncing;
 use iolens_model::file::Consumer;
 use iolens_model::tune::CacheWish;
 use iolens_model::units::{Bytes, Nanos};

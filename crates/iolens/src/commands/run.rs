@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use iolens_engine::far::Far;
-use iolens_engine::files::copy::copiers;
-use iolens_engine::files::leftover::Leftovers;
-use iolens_engine::files::material::Material;
-use iolens_engine::files::{drop_caches, read, write};
 use iolens_engine::registry;
 use iolens_engine::worker::protocol::BUILD;
-use iolens_engine::{Interrupts, calibrate, calls, clock, receivers, stage};
+use iolens_engine::{Interrupts, calibrate, calls, clock, layout, receivers, stage};
+use iolens_file::copy::copiers;
+use iolens_file::leftover::Leftovers;
+use iolens_file::material::Material;
+use iolens_file::{drop_caches, read, write};
 use iolens_harness::host;
 use iolens_harness::lock::{LockError, MachineLock};
 use iolens_harness::perf_control::PerfControl;
@@ -216,10 +216,11 @@ pub(crate) fn prepared(
     // What a killed run left is in nobody's way, but takes room.
     output::notes(Leftovers::here().sweep());
     let stop = || session.interrupts.came();
-    let material = Material::of(plan, host, stop).map_err(|why| match stop() {
-        true => Failure::interrupted("interrupted"),
-        false => Failure::unusable(why),
-    })?;
+    let material =
+        Material::of(plan, layout::most_arms(plan), host, stop).map_err(|why| match stop() {
+            true => Failure::interrupted("interrupted"),
+            false => Failure::unusable(why),
+        })?;
     for facts in material.iter().map(Material::facts) {
         for warning in &facts.warnings {
             output::note(&format!("note: {}: {warning}", facts.place));

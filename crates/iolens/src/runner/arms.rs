@@ -1,9 +1,9 @@
 //! What arms are before anything is measured: which are allowed, what one message of each
 //! takes, and how many copies and writes make a slice.
 
-use iolens_engine::files::copy;
-use iolens_engine::files::write;
 use iolens_engine::{calls, registry, transports, work};
+use iolens_file::copy;
+use iolens_file::write;
 use iolens_harness::locked_memory::Limits;
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::{Cell, Setting};

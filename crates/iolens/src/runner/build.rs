@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use iolens_engine::Interrupts;
 use iolens_engine::far::Far;
-use iolens_engine::files::leftover::{Leftovers, OwnFolder};
 use iolens_engine::trial;
+use iolens_file::leftover::{Leftovers, OwnFolder};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 use iolens_model::trial::Trial;

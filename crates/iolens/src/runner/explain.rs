@@ -1,8 +1,8 @@
 //! Sampling the stacks of a cell's arms, in trials of their own: the same
 //! work in the same slices as the timed ones, more rounds of it.
 
-use iolens_engine::files::material::Material;
 use iolens_engine::trial;
+use iolens_file::material::Material;
 use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;

@@ -14,8 +14,8 @@ mod servers;
 use std::path::{Path, PathBuf};
 
 use iolens_engine::far::Far;
-use iolens_engine::files::leftover::Leftovers;
-use iolens_engine::files::material::Material;
+use iolens_file::leftover::Leftovers;
+use iolens_file::material::Material;
 use iolens_harness::perf_control::PerfControl;
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::outcome::{Status, TrialOutcome};

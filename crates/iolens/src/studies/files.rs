@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use iolens_engine::files::copy::copiers;
-use iolens_engine::files::subject::Subject;
-use iolens_engine::files::{read, write};
+use iolens_file::copy::copiers;
+use iolens_file::subject::Subject;
+use iolens_file::{read, write};
 use iolens_model::axes::Study;
 use iolens_model::copy::{CopyAxes, CopySync, External};
 use iolens_model::file::{CacheState, DropMode, FileAxes, FileSetting, Pattern, WriteAxes};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use iolens_engine::calls::{self, CALLS, Entry, OfFile};
-use iolens_engine::files::subject::Subject;
+use iolens_file::subject::Subject;
 use iolens_model::axes::Study;
 use iolens_model::call::CallKind;
 use iolens_model::plan::{Axes, SyscallAxes};

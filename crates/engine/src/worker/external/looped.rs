@@ -20,8 +20,8 @@ use iolens_sys::errno::Errno;
 use iolens_sys::proc::{ProcFile, io_number};
 
 use super::socket;
-use crate::files::part::stir;
 use crate::worker::link;
+use iolens_file::part::stir;
 use iolens_harness::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
 
 /// Slices after which a program that works between them is told from one that was not done yet.

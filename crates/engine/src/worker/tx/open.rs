@@ -12,9 +12,9 @@ use super::super::link;
 use super::super::way::Way;
 use crate::calls::{self, Asked};
 use crate::entry::{Ends, Link, Setup, Shape};
-use crate::files::arm::ReadGround;
-use crate::files::copy;
 use crate::registry;
+use iolens_file::arm::ReadGround;
+use iolens_file::copy;
 use iolens_harness::op::Sender;
 
 /// How an arm sends, `None` in studies without a network, and this thread's

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use iolens_engine::files::copy::by_hand::{Done as Copying, Wish};
-use iolens_engine::files::copy::engines::{self, Class, ENGINES, Entry};
-use iolens_engine::files::job::{FilePath, Job};
-use iolens_engine::files::residency::Residency;
+use iolens_file::copy::by_hand::{Done as Copying, Wish};
+use iolens_file::copy::engines::{self, Class, ENGINES, Entry};
+use iolens_file::job::{FilePath, Job};
+use iolens_file::residency::Residency;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};

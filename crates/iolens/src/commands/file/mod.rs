@@ -10,8 +10,8 @@ mod write;
 use std::process::ExitCode;
 
 use iolens_engine::Interrupts;
-use iolens_engine::files::job::{self, Done, Job, Trouble};
-use iolens_engine::files::leftover::Leftovers;
+use iolens_file::job::{self, Done, Job, Trouble};
+use iolens_file::leftover::Leftovers;
 use iolens_programs::spawn::Launch;
 
 use crate::args::{self, FileTask};
@@ -78,7 +78,7 @@ impl Workers {
 macro_rules! answer {
     ($kind:ident, $done:expr) => {
         match $done {
-            iolens_engine::files::job::Done::$kind(done) => Ok(done),
+            iolens_file::job::Done::$kind(done) => Ok(done),
             _ => Err($crate::failure::Failure::unusable($crate::commands::file::ANOTHER_ANSWER)),
         }
     };

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use iolens_engine::files::moved::Moved;
-use iolens_engine::files::residency::Residency;
+use iolens_file::moved::Moved;
+use iolens_file::residency::Residency;
 use iolens_model::transfer::Cpu;
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_report::rates;

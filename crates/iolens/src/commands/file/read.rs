@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use iolens_engine::files::job::{FilePath, Job};
-use iolens_engine::files::read::by_hand::{Done as Reading, Wish};
-use iolens_engine::files::read::consume::Consumer;
-use iolens_engine::files::read::drive::Tally;
-use iolens_engine::files::read::engines::{self, ENGINES};
-use iolens_engine::files::residency::Residency;
+use iolens_file::job::{FilePath, Job};
+use iolens_file::read::by_hand::{Done as Reading, Wish};
+use iolens_file::read::consume::Consumer;
+use iolens_file::read::drive::Tally;
+use iolens_file::read::engines::{self, ENGINES};
+use iolens_file::residency::Residency;
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
 

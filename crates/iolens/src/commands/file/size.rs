@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use iolens_engine::files::job::{FilePath, Job};
-use iolens_engine::files::size::{Done as Found, Limit, Wish};
+use iolens_file::job::{FilePath, Job};
+use iolens_file::size::{Done as Found, Limit, Wish};
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use iolens_engine::files::job::{FilePath, Job};
-use iolens_engine::files::write::by_hand::{Done as Writing, Syncing, Wish};
-use iolens_engine::files::write::engines::{self, ENGINES};
+use iolens_file::job::{FilePath, Job};
+use iolens_file::write::by_hand::{Done as Writing, Syncing, Wish};
+use iolens_file::write::engines::{self, ENGINES};
 use iolens_model::units::{Bytes, Nanos};
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};

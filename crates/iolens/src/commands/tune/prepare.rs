@@ -1,9 +1,9 @@
 //! What comes before a search and after it: the plan, the first readings, the device, the cure
 //! for small folios, and the proof.
 
-use iolens_engine::files::job::Job;
-use iolens_engine::files::read::consume::Consumer;
-use iolens_engine::files::tune::{cure, program};
+use iolens_file::job::Job;
+use iolens_file::read::consume::Consumer;
+use iolens_file::tune::{cure, program};
 use iolens_model::file::Consumer as Wanted;
 use iolens_model::tune::{
     Configuration, Cure, Extent, FOLIOS_SMALL, LimitKind, Proof, Stage, Task, Way, Work,

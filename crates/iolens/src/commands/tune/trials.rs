@@ -2,14 +2,14 @@
 //! ends.
 
 use iolens_engine::clock;
-use iolens_engine::files::copy::by_hand as copying;
-use iolens_engine::files::job::{Done, FilePath, Job, Trouble};
-use iolens_engine::files::part::Pattern;
-use iolens_engine::files::read::by_hand as reading;
-use iolens_engine::files::read::consume::Consumer;
-use iolens_engine::files::residency::{REMAINDER_MAX, Residency};
-use iolens_engine::files::tune::{facts, limit, program};
 use iolens_engine::worker::protocol::BUILD;
+use iolens_file::copy::by_hand as copying;
+use iolens_file::job::{Done, FilePath, Job, Trouble};
+use iolens_file::part::Pattern;
+use iolens_file::read::by_hand as reading;
+use iolens_file::read::consume::Consumer;
+use iolens_file::residency::{REMAINDER_MAX, Residency};
+use iolens_file::tune::{facts, limit, program};
 use iolens_model::tune::{
     CacheWish, Configuration, Extent, Pruned, Record, SCHEMA, Stage, Stop, Task, Trial, Way,
     Wishes, Work,
