@@ -13,7 +13,7 @@ use iolens_sys::ring::room;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::{calls, registry};
+use crate::registry;
 use iolens_file::copy::copiers;
 use iolens_file::{read, write};
 use iolens_server::models::{self, Makes};
@@ -122,7 +122,7 @@ fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
         Setting::Syscall(setting) if setting.in_a_row.is_some() && plan.is_program(id) => None,
         _ if plan.is_program(id) => Some(Role::against(id == baseline, false)),
         Setting::Net(_) => registry::find(id).map(|entry| entry.role(baseline)),
-        Setting::Syscall(_) => calls::find(id).map(|entry| entry.role(baseline)),
+        Setting::Syscall(_) => iolens_syscall::find(id).map(|entry| entry.role(baseline)),
         Setting::File(file) => {
             read::engines::find(id).map(|entry| entry.role(baseline, file.consumer))
         }

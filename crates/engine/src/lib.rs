@@ -9,7 +9,6 @@
 pub mod availability;
 pub mod by_hand;
 pub mod calibrate;
-pub mod calls;
 pub mod doctor;
 mod entry;
 pub mod far;

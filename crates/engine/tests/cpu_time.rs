@@ -16,7 +16,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use iolens_engine::calls::{CALLS, Entry};
 use iolens_engine::receivers::RECEIVERS;
 use iolens_engine::registry::REGISTRY;
 use iolens_engine::trial::run;
@@ -38,6 +37,7 @@ use iolens_programs::spawn::Launch;
 use iolens_server::models::MODELS;
 use iolens_sys::io_uring::{ReadRing, ReadWishes};
 use iolens_sys::{fifo, usage};
+use iolens_syscall::{CALLS, Entry};
 
 /// What a slice may leave out of the process's CPU time.
 const PERCENT_MAX: u64 = 5;

@@ -9,7 +9,7 @@ const EDGES: &[(&str, &str)] = &[
     (
         "iolens",
         "iolens-ab iolens-audit iolens-document iolens-engine iolens-file iolens-harness iolens-model \
-         iolens-programs iolens-report iolens-server iolens-stats iolens-store",
+         iolens-programs iolens-report iolens-server iolens-stats iolens-store iolens-syscall",
     ),
     (
         "iolens-ab",
@@ -19,7 +19,8 @@ const EDGES: &[(&str, &str)] = &[
     ("iolens-audit", "iolens-model iolens-stats"),
     (
         "iolens-engine",
-        "iolens-file iolens-harness iolens-model iolens-programs iolens-server iolens-sys",
+        "iolens-file iolens-harness iolens-model iolens-programs iolens-server iolens-sys \
+         iolens-syscall",
     ),
     ("iolens-file", "iolens-harness iolens-model iolens-programs iolens-sys"),
     (
@@ -36,6 +37,7 @@ const EDGES: &[(&str, &str)] = &[
     ("iolens-stats", "iolens-model"),
     ("iolens-store", "iolens-model"),
     ("iolens-sys", ""),
+    ("iolens-syscall", "iolens-harness iolens-model iolens-sys"),
     ("xtask", ""),
 ];
 

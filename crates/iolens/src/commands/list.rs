@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use iolens_engine::availability;
-use iolens_engine::calls::{self, CALLS};
 use iolens_engine::receivers::RECEIVERS;
 use iolens_engine::registry::{self, Entry};
 use iolens_engine::stage;
@@ -21,6 +20,7 @@ use iolens_model::family::Family;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::metrics::METRICS;
 use iolens_server::models::MODELS;
+use iolens_syscall::CALLS;
 use serde_json::{Value, json};
 
 use crate::args::{self, Listed};
@@ -236,13 +236,13 @@ fn calls_of(calls: CallsPerMessage) -> String {
 }
 
 /// The calls by kind and then by id.
-fn calls_by_kind() -> Vec<&'static calls::Entry> {
-    let mut entries: Vec<&calls::Entry> = CALLS.to_vec();
+fn calls_by_kind() -> Vec<&'static iolens_syscall::Entry> {
+    let mut entries: Vec<&iolens_syscall::Entry> = CALLS.to_vec();
     entries.sort_by_key(|entry| (entry.kind, entry.id));
     entries
 }
 
-fn call(entry: &calls::Entry) -> Value {
+fn call(entry: &iolens_syscall::Entry) -> Value {
     let item = json!({
         "name": entry.id,
         "summary": entry.summary,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use iolens_engine::far::Far;
 use iolens_engine::registry;
 use iolens_engine::worker::protocol::BUILD;
-use iolens_engine::{Interrupts, calibrate, calls, clock, layout, receivers, stage};
+use iolens_engine::{Interrupts, calibrate, clock, layout, receivers, stage};
 use iolens_file::copy::copiers;
 use iolens_file::leftover::Leftovers;
 use iolens_file::material::Material;
@@ -183,8 +183,8 @@ pub(crate) fn header(request: Request, typed: &[String], host: HostFacts) -> Run
             .filter_map(|id| receivers::find(id).map(receivers::Entry::facts))
             .collect(),
         calls: plan.syscall().map_or_else(Vec::new, |_| {
-            let entries = plan.primitives.iter().filter_map(|id| calls::find(id));
-            entries.map(calls::Entry::facts).collect()
+            let entries = plan.primitives.iter().filter_map(|id| iolens_syscall::find(id));
+            entries.map(iolens_syscall::Entry::facts).collect()
         }),
         engines: engines_of(&plan),
         file: None,

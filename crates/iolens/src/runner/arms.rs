@@ -1,7 +1,7 @@
 //! What arms are before anything is measured: which are allowed, what one message of each
 //! takes, and how many copies and writes make a slice.
 
-use iolens_engine::{calls, registry, transports, work};
+use iolens_engine::{registry, transports, work};
 use iolens_file::copy;
 use iolens_file::write;
 use iolens_harness::locked_memory::Limits;
@@ -38,7 +38,7 @@ pub(super) fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
         Setting::Net(_) => work::guessed_message_ns(cell),
         Setting::Server(ref setting) => servers::guess_ns(arm, setting),
         Setting::Ab(_) => 0.0,
-        Setting::Syscall(_) => calls::find(&arm.primitive).map_or(UNKNOWN_NS, |entry| {
+        Setting::Syscall(_) => iolens_syscall::find(&arm.primitive).map_or(UNKNOWN_NS, |entry| {
             let bytes = if entry.bytes > 0 { cell.size } else { Bytes(0) };
             entry.guess_ns + work::guessed_copy_of_block_ns(bytes)
         }),
@@ -64,7 +64,7 @@ pub(super) fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> R
         return copy::copiers::allow(&arm.primitive, cell.threads);
     }
     if let Some(axes) = plan.syscall() {
-        let Some(entry) = calls::find(&arm.primitive) else { return Ok(()) };
+        let Some(entry) = iolens_syscall::find(&arm.primitive) else { return Ok(()) };
         entry.allow_on(axes.file.is_some())?;
         // How large a file of the user's is, is asked in the worker.
         return entry.allow(cell, None, plan.schedule.is_sliced());

@@ -5,7 +5,6 @@ mod dropouts;
 mod equal;
 mod known;
 
-use iolens_engine::calls::{self, Asked};
 use iolens_engine::layout::{self, Placement};
 use iolens_engine::work;
 use iolens_harness::locked_memory::Limits;
@@ -19,6 +18,7 @@ use iolens_model::run::FarFacts;
 use iolens_model::server::ServerSetting;
 use iolens_model::trial::{Slice, SliceKind, Trial, TrialHosts};
 use iolens_model::units::{Bytes, Nanos};
+use iolens_syscall::Asked;
 use rand::Rng;
 
 use super::arms::{
@@ -327,7 +327,7 @@ impl CellState {
         if let Some(setting) = self.cell.syscall() {
             let threads = u64::from(self.cell.threads);
             let asked = Asked::by(&self.cell, self.file.as_ref().map(|file| file.bytes));
-            let entry = calls::find(&arm.arm.primitive);
+            let entry = iolens_syscall::find(&arm.arm.primitive);
             let most = entry.and_then(|entry| entry.most_of(asked)).map(u64::from);
             return match setting.in_a_row {
                 Some(calls) => calls.saturating_mul(threads),

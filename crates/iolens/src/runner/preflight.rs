@@ -1,7 +1,7 @@
 //! What can be known to fail before anything is measured, and how long the
 //! rest will take.
 
-use iolens_engine::{calls, receivers, registry};
+use iolens_engine::{receivers, registry};
 use iolens_harness::host;
 use iolens_model::axes::Study;
 use iolens_model::host::HostFacts;
@@ -187,7 +187,7 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
         let of_receiver = receiver.map_or(0, |entry| entry.descriptors);
         let of_arm = |arm: &GroupArm| {
             if cell.cell.syscall().is_some() {
-                let entry = calls::find(&arm.arm.primitive);
+                let entry = iolens_syscall::find(&arm.arm.primitive);
                 // Each thread may have to do the work of all.
                 let many = entry.and_then(|entry| entry.most).map_or(1, |_| cell.cell.threads);
                 return entry.map_or(0, |entry| u64::from(entry.descriptors) * u64::from(many));

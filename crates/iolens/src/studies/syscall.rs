@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use iolens_engine::calls::{self, CALLS, Entry, OfFile};
 use iolens_file::subject::Subject;
 use iolens_model::axes::Study;
 use iolens_model::call::CallKind;
 use iolens_model::plan::{Axes, SyscallAxes};
 use iolens_model::units::Bytes;
+use iolens_syscall::{CALLS, Entry, OfFile};
 
 use super::wished::{self, AsWished, axes_and_wishes, check_turns};
 use super::{ArmChoice, DISCARDED_ROUNDS, Draft, Programs, SLICE, StudySpec};
@@ -31,10 +31,10 @@ Examples:
         what: "call",
         baseline: "getppid",
         ids: CALLS.iter().map(|entry| entry.id).collect(),
-        find: |id| calls::find(id).map(|entry| entry.id),
+        find: |id| iolens_syscall::find(id).map(|entry| entry.id),
         group: |word| CallKind::from_word(word).map(of_kind),
         control: |id| {
-            let entry = calls::find(id).filter(|entry| entry.control);
+            let entry = iolens_syscall::find(id).filter(|entry| entry.control);
             entry.map(|_| "is a control, which does not enter the kernel")
         },
         is_alone: true,
@@ -118,12 +118,12 @@ fn fitting(
     notes: &mut Vec<String>,
 ) -> Result<Vec<String>, Failure> {
     let (sizes, file) = (asked.sizes.is_some(), asked.file.is_some());
-    let entry = |id: &String| calls::find(id);
+    let entry = |id: &String| iolens_syscall::find(id);
     let moves = |entry: &Entry| !sizes || entry.bytes > 0;
     let uses = |entry: &Entry| !file || entry.of_file != OfFile::Nothing;
     let fits = |id: &&String| entry(id).is_none_or(|entry| moves(entry) && uses(entry));
     let is_measured = |id: &&String| entry(id).is_none_or(|entry| entry.allow_on(file).is_ok());
-    if let Some(Err(why)) = calls::find(baseline).map(|entry| entry.allow_on(file)) {
+    if let Some(Err(why)) = iolens_syscall::find(baseline).map(|entry| entry.allow_on(file)) {
         return Err(usage!(
             "`{baseline}` cannot be the baseline: {why}\n  name another one with --baseline, such \
              as getppid"

@@ -10,12 +10,12 @@ use super::super::crew::{Crew, Stop};
 use super::super::external::{self, Bystander, LoopedProgram, Looping, SendingProgram};
 use super::super::link;
 use super::super::way::Way;
-use crate::calls::{self, Asked};
 use crate::entry::{Ends, Link, Setup, Shape};
 use crate::registry;
 use iolens_file::arm::ReadGround;
 use iolens_file::copy;
 use iolens_harness::op::Sender;
+use iolens_syscall::{Asked, UsersFile};
 
 /// How an arm sends, `None` in studies without a network, and this thread's
 /// sender of it.
@@ -142,14 +142,15 @@ fn open_looped<'a>(
 /// of the user's, it refuses: nothing has failed.
 fn open_call(trial: &Trial, arm: usize) -> Result<Armed<'static>, Stop> {
     let id = &trial.arms[arm].primitive;
-    let entry =
-        calls::find(id).ok_or_else(|| Stop::cause(format!("this build knows no call `{id}`")))?;
+    let entry = iolens_syscall::find(id)
+        .ok_or_else(|| Stop::cause(format!("this build knows no call `{id}`")))?;
     let file = trial.file.as_ref().map(ReadGround::open).transpose().map_err(Stop::cause)?;
     let bytes = file.as_ref().map(|file| Bytes(file.subject().bytes()));
     let asked = Asked::by(&trial.cell, bytes);
     // Where the work of a slice is a time, the run has asked before whether that can be.
     entry.allow(&trial.cell, bytes, true).map_err(Stop::refused)?;
-    let setup = calls::Setup { file: file.as_ref(), ..entry.setup(asked) };
+    let theirs = file.as_ref().map(|file| UsersFile { path: file.path(), fd: file.subject().fd() });
+    let setup = iolens_syscall::Setup { file: theirs, ..entry.setup(asked) };
     let sender = (entry.open)(&setup).map_err(|error| Stop::not_set_up(&error))?;
     Ok((None, sender))
 }

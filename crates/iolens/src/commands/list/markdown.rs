@@ -84,7 +84,7 @@ const CALLS_HEAD: &str = "\
 # Calls
 
 The system calls that `iolens run syscall` compares. This file is made from the entries
-in `crates/engine/src/calls` by `cargo xtask docs`; a test says when it is out of date.
+in `crates/studies/syscall/src` by `cargo xtask docs`; a test says when it is out of date.
 `iolens list calls` says which of them work on a machine, and why not.
 
 - **Linux**: the first kernel that has it; none where every one does.

@@ -7,6 +7,8 @@
 //! call has a limit of how many one slice holds ([`Entry::most`]). Where even that
 //! is not possible, two calls are one unit and the entry says so.
 
+#![forbid(unsafe_code)]
+
 mod descriptors;
 mod entry;
 mod files;
@@ -15,7 +17,7 @@ mod memory;
 mod transfers;
 mod waits;
 
-pub use self::entry::{Asked, Entry, OfFile, Setup};
+pub use self::entry::{Asked, Entry, OfFile, Setup, UsersFile};
 
 /// Every call, sorted by id.
 pub const CALLS: &[&Entry] = &[

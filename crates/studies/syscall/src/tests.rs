@@ -1,19 +1,18 @@
 //! Every call through the same checks: its result is the right one each time, its
 //! account is true, and what it uses up is made anew before each slice.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use iolens_model::call::CallKind;
 use iolens_model::cell::{Cell, Setting, SyscallSetting};
-use iolens_model::trial::TrialFile;
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 
 use super::entry::{Call, repeated};
 use super::*;
-use iolens_file::arm::ReadGround;
 use iolens_harness::op::Budget;
 
 #[test]
@@ -147,10 +146,8 @@ fn a_slice_has_as_many_blocks_as_there_is_room_for() {
 }
 
 /// The user's file as a trial has it.
-fn theirs(path: &Path) -> ReadGround {
-    let bytes = Some(fs::metadata(path).unwrap().len());
-    let path = path.as_os_str().as_bytes().to_vec();
-    ReadGround::open(&TrialFile { path, bytes, seed: 1, regions: None }).unwrap()
+fn theirs<'a>(path: &'a Path, file: &'a File) -> UsersFile<'a> {
+    UsersFile { path: path.as_os_str().as_bytes(), fd: file.as_fd() }
 }
 
 #[test]
@@ -160,7 +157,8 @@ fn a_file_of_the_users_is_read_and_stays_as_it_is() {
     let content: Vec<u8> = (0..300_000u32).map(|n| n.to_le_bytes()[0] ^ 0x5a).collect();
     fs::write(&path, &content).unwrap();
     let before = fs::metadata(&path).unwrap();
-    let ground = theirs(&path);
+    let opened = File::open(&path).unwrap();
+    let theirs = theirs(&path, &opened);
     let (mut read, mut refused) = (Vec::new(), Vec::new());
     for entry in CALLS.iter().filter(|entry| entry.of_file != OfFile::Nothing) {
         for block in [0, 1, 4096] {
@@ -171,7 +169,7 @@ fn a_file_of_the_users_is_read_and_stays_as_it_is() {
                 break;
             }
             let setup = entry.setup(Asked::by(&cell(block, None), file));
-            let mut call = (entry.open)(&Setup { file: Some(&ground), ..setup }).unwrap();
+            let mut call = (entry.open)(&Setup { file: Some(theirs), ..setup }).unwrap();
             for _ in 0..2 {
                 call.touch();
                 call.run(&Budget::messages(2, 1)).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
@@ -185,7 +183,7 @@ fn a_file_of_the_users_is_read_and_stays_as_it_is() {
     assert_eq!(refused, ["fsync", "pwrite", "write_file"]);
     // Those that would write have no file but their own, whoever asks.
     for id in refused {
-        let setup = Setup { file: Some(&ground), ..find(id).unwrap().setup(Asked::LEAST) };
+        let setup = Setup { file: Some(theirs), ..find(id).unwrap().setup(Asked::LEAST) };
         let mut call = (find(id).unwrap().open)(&setup).unwrap();
         call.touch();
         call.run(&Budget::messages(1, 1)).unwrap();
@@ -200,11 +198,12 @@ fn it_is_the_users_file_that_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("theirs");
     fs::write(&path, [7; 8192]).unwrap();
-    let ground = theirs(&path);
+    let opened = File::open(&path).unwrap();
+    let theirs = theirs(&path, &opened);
     let asked = Asked::by(&cell(4096, None), Some(Bytes(8192)));
     let mut calls = ["pread", "read_file", "stat"].map(|id| {
         let entry = find(id).unwrap();
-        (entry.open)(&Setup { file: Some(&ground), ..entry.setup(asked) }).unwrap()
+        (entry.open)(&Setup { file: Some(theirs), ..entry.setup(asked) }).unwrap()
     });
     let mut once = |nth: usize| {
         calls[nth].touch();

@@ -1,10 +1,9 @@
 //! Questions about a file, and its way to the device.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use iolens_model::call::CallKind;
 use iolens_model::kernel::KernelVersion;
@@ -13,7 +12,7 @@ use iolens_sys::errno::Errno;
 
 use super::entry::{Entry, OfFile, Setup, at, call, moving, repeated};
 use super::transfers::{Block, file_to_read, small_file};
-use crate::entry::SetupError;
+use iolens_sys::tcp::SetupError;
 
 /// The registry entry.
 pub(super) static STAT: Entry = Entry {
@@ -92,7 +91,7 @@ impl Named {
     pub(super) fn open(setup: &Setup<'_>) -> Result<Named, SetupError> {
         let find = || at("find the folder and the name of a file to open")(Errno::ENOENT);
         let path = match setup.file {
-            Some(theirs) => Path::new(OsStr::from_bytes(theirs.path())).to_owned(),
+            Some(theirs) => theirs.path().to_owned(),
             None => std::env::current_exe().map_err(|_| find())?,
         };
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {

@@ -14,7 +14,7 @@ use iolens_sys::pages::{PageKind, Pages};
 use iolens_sys::{file, pipe};
 
 use super::entry::{Asked, Call, Entry, MOST, OfFile, Open, Setup, at, call, moving, repeated};
-use crate::entry::SetupError;
+use iolens_sys::tcp::SetupError;
 
 /// An entry of one call and one block.
 const fn one_block(id: &'static str, summary: &'static str, open: Open) -> Entry {
@@ -188,9 +188,8 @@ fn device(path: &str) -> Result<File, SetupError> {
 /// The user's file, which cannot be written to that way, or one of ours of so many bytes.
 pub(super) fn file_to_read(setup: &Setup<'_>, bytes: usize) -> Result<File, SetupError> {
     let Some(theirs) = setup.file else { return small_file(bytes) };
-    let subject = theirs.subject();
-    let opened = open::again(subject.fd(), Caching::Buffered);
-    opened.map_err(at(&format!("open {} again", subject.name())))
+    let opened = open::again(theirs.fd, Caching::Buffered);
+    opened.map_err(at(&format!("open {} again", theirs.path().display())))
 }
 
 /// A file of our own without a name, in the folder for temporary files.

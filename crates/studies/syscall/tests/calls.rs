@@ -5,13 +5,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "../../../tests/support/skip.rs"]
+#[path = "../../../../tests/support/skip.rs"]
 mod skip;
 
-use iolens_engine::calls::{Asked, CALLS, Entry};
 use iolens_harness::op::{Budget, Tally};
 use iolens_model::units::Bytes;
 use iolens_sys::usage;
+use iolens_syscall::{Asked, CALLS, Entry};
 
 const CALLS_OF_A_SLICE: u64 = 7;
 

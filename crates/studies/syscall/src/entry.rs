@@ -1,14 +1,18 @@
 //! What the list of calls is made of: a call, and the loop that repeats it.
 
+use std::ffi::OsStr;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use iolens_model::arm::Role;
 use iolens_model::call::{CallFacts, CallKind};
 use iolens_model::cell::Cell;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
+use iolens_sys::tcp::SetupError;
 
-use crate::entry::SetupError;
-use iolens_file::arm::ReadGround;
 use iolens_harness::op::{Budget, Sender, Span, Tally, drive_batch};
 
 /// Calls of one slice and thread that use up what was prepared.
@@ -136,7 +140,22 @@ pub struct Setup<'a> {
     /// Bytes that each call moves, if it moves any.
     pub block: usize,
     /// The user's file; `None` for one of ours.
-    pub(crate) file: Option<&'a ReadGround>,
+    pub file: Option<UsersFile<'a>>,
+}
+
+/// A file of the user's, which is only read.
+#[derive(Debug, Clone, Copy)]
+pub struct UsersFile<'a> {
+    /// Where it is, as bytes.
+    pub path: &'a [u8],
+    /// It, open.
+    pub fd: BorrowedFd<'a>,
+}
+
+impl UsersFile<'_> {
+    pub(crate) fn path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(self.path))
+    }
 }
 
 impl Entry {

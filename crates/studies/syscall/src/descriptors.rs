@@ -10,7 +10,7 @@ use iolens_sys::errno::Errno;
 use super::entry::{Call, Entry, MOST, OfFile, Open, Setup, call, repeated};
 use super::files::Named;
 use super::transfers::file_to_read;
-use crate::entry::SetupError;
+use iolens_sys::tcp::SetupError;
 
 /// An entry of one call that makes or takes a descriptor.
 const fn one_descriptor(
