@@ -2,7 +2,7 @@
 
 use iolens_programs::{Around, Conversation, Reading, Request};
 
-use super::warmth::Warmth;
+use super::warm_up::WarmUp;
 use super::{AbError, Probes, at_least_one, median};
 
 /// How often a slice that was long enough is tried again.
@@ -115,11 +115,11 @@ impl Probe<'_> {
         operations: u64,
         stated_ns: Option<u64>,
     ) -> Result<u32, AbError> {
-        let mut warmth = Warmth::none(stated_ns);
-        while !warmth.is_warm() {
-            warmth.add(&[self.slice(operations)?]);
+        let mut warm_up = WarmUp::of(stated_ns);
+        while !warm_up.is_over() {
+            warm_up.add(&[self.slice(operations)?]);
         }
-        Ok(warmth.slices)
+        Ok(warm_up.slices)
     }
 }
 

@@ -12,7 +12,7 @@ use iolens_programs::Reading;
 
 use super::probe::{Growth, Probe};
 use super::slices::OpCost;
-use super::warmth::Warmth;
+use super::warm_up::WarmUp;
 use super::{AbError, Probes, Slices};
 use crate::setup::AB_SLICE_ALL_CPUS_NS;
 use crate::trial::Draws;
@@ -65,8 +65,8 @@ fn warm_up(
     slices: &Slices,
     stated_ns: Option<u64>,
 ) -> Result<u32, AbError> {
-    let mut programs: Vec<_> = slices.own.iter().map(|_| Warmth::none(stated_ns)).collect();
-    while !programs.iter().all(Warmth::is_warm) {
+    let mut programs: Vec<_> = slices.own.iter().map(|_| WarmUp::of(stated_ns)).collect();
+    while !programs.iter().all(WarmUp::is_over) {
         let readings = a_turn(probes, slices, [1, 1])?;
         let (pairs, _) = readings.as_chunks::<2>();
         programs.iter_mut().zip(pairs).for_each(|(own, pair)| own.add(pair));

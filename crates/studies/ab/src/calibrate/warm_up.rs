@@ -1,4 +1,4 @@
-//! When a program is warm.
+//! How long programs warm up.
 
 use iolens_programs::Reading;
 
@@ -16,9 +16,9 @@ const PLATEAU: u32 = 2;
 /// How long a program may warm up.
 const LONGEST_NS: u64 = 2_000_000_000;
 
-/// A program while it warms up.
+/// The warming up of one program.
 #[derive(Debug)]
-pub(super) struct Warmth {
+pub(super) struct WarmUp {
     /// Slices until now.
     pub(super) slices: u32,
     spent_ns: u64,
@@ -28,11 +28,11 @@ pub(super) struct Warmth {
     plateau: u32,
 }
 
-impl Warmth {
-    /// Nothing yet; it warms up for so long, or until its slices do not become cheaper.
-    pub(super) fn none(stated_ns: Option<u64>) -> Warmth {
+impl WarmUp {
+    /// One that has yet to begin: for so long, or until slices do not become cheaper.
+    pub(super) fn of(stated_ns: Option<u64>) -> WarmUp {
         let (block, least_ns) = (Vec::with_capacity(BLOCK), f64::INFINITY);
-        Warmth { slices: 0, spent_ns: 0, stated_ns, block, least_ns, plateau: 0 }
+        WarmUp { slices: 0, spent_ns: 0, stated_ns, block, least_ns, plateau: 0 }
     }
 
     /// A slice of each of its processes.
@@ -53,8 +53,8 @@ impl Warmth {
         }
     }
 
-    /// Whether it has had its time, or its slices do not become cheaper any more.
-    pub(super) fn is_warm(&self) -> bool {
+    /// Whether it has had its time, or slices do not become cheaper any more.
+    pub(super) fn is_over(&self) -> bool {
         let is_level = self.plateau >= PLATEAU && self.block.is_empty();
         let is_done = is_level || self.spent_ns > LONGEST_NS;
         self.stated_ns.map_or(is_done, |ns| self.spent_ns >= ns)
@@ -67,12 +67,12 @@ mod tests {
 
     /// How many slices that cost so much it takes.
     fn slices(cost_ns: impl Fn(u32) -> u64) -> u32 {
-        let mut warmth = Warmth::none(None);
-        while !warmth.is_warm() {
-            let ns = cost_ns(warmth.slices);
-            warmth.note(ns, ns);
+        let mut warm_up = WarmUp::of(None);
+        while !warm_up.is_over() {
+            let ns = cost_ns(warm_up.slices);
+            warm_up.note(ns, ns);
         }
-        warmth.slices
+        warm_up.slices
     }
 
     #[test]
@@ -91,11 +91,11 @@ mod tests {
     #[test]
     fn a_stated_time_is_kept() {
         for (ns, slices) in [(0, 0), (1, 1), (30, 3), (31, 4)] {
-            let mut warmth = Warmth::none(Some(ns));
-            while !warmth.is_warm() {
-                warmth.note(10, 10);
+            let mut warm_up = WarmUp::of(Some(ns));
+            while !warm_up.is_over() {
+                warm_up.note(10, 10);
             }
-            assert_eq!(warmth.slices, slices, "{ns} ns");
+            assert_eq!(warm_up.slices, slices, "{ns} ns");
         }
     }
 }
