@@ -417,7 +417,7 @@ impl Probes<'_> {
             let operation_ns = slice_ns as f64 / operations as f64;
             match PROPORTIONAL.contains(&ratio) {
                 true => {
-                    let asking_ns = probe.asking_ns(operations, slice_ns)?;
+                    let asking_ns = probe.asking_ns(operations, operation_ns)?;
                     Ok((OwnSlice { operations, operation_ns }, asking_ns))
                 }
                 false => Err(AbError::NotProportional {

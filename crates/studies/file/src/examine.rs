@@ -215,7 +215,7 @@ mod tests {
             allocated = iolens_sys::file::allocate(file, 1 << 20);
         });
         if allocated.is_err() || findings.unwritten_bytes.is_none() {
-            let name = "files::examine::tests::what_was_allocated_and_never_written_is_flagged";
+            let name = "examine::tests::what_was_allocated_and_never_written_is_flagged";
             return skip::note(name, "the file system has no fallocate(2) or no FIEMAP");
         }
         assert_eq!(findings.unwritten_bytes, Some((1 << 20) - 4096), "{findings:?}");

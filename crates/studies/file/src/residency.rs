@@ -140,8 +140,7 @@ mod tests {
         let subject = subject_of(&[7; 1 << 20]);
         let before = Residency::of(&subject, 0, subject.bytes());
         if let Residency::Unknown(why) = &before {
-            let name =
-                "files::residency::tests::what_was_just_written_is_resident_until_it_is_evicted";
+            let name = "residency::tests::what_was_just_written_is_resident_until_it_is_evicted";
             return skip::note(name, why);
         }
         assert_eq!(before, Residency::Known { cached: 256, pages: 256 });

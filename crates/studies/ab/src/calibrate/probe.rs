@@ -81,19 +81,25 @@ impl Probe<'_> {
         Ok(readings.iter().map(|reading| reading.took_ns).min().unwrap_or(0))
     }
 
-    /// What asking for a slice takes, ns.
+    /// What asking for a slice takes, ns; `None` where that cannot be told from what its operations
+    /// take, each about so long.
     pub(super) fn asking_ns(
         &mut self,
         operations: u64,
-        slice_ns: u64,
+        operation_ns: f64,
     ) -> Result<Option<u64>, AbError> {
-        const SLICES: usize = 21;
-        if operations < 2 || slice_ns as f64 / operations as f64 > ASKED_FOR_NS_MAX {
+        const PAIRS: usize = 21;
+        if operations < 2 || operation_ns > ASKED_FOR_NS_MAX {
             return Ok(None);
         }
-        let one = self.several(1, SLICES, 30_000_000)?;
-        let one_ns = median(one.iter().map(|reading| reading.took_ns as f64).collect());
-        Ok(one_ns.map(|one_ns| beyond_operations(one_ns, slice_ns as f64, operations as f64)))
+        let (mut one_ns, mut slice_ns) = (u64::MAX, u64::MAX);
+        let (mut pairs, mut spent_ns) = (0, 0);
+        while pairs == 0 || pairs < PAIRS && spent_ns < 30_000_000 {
+            let (one, slice) = (self.slice(1)?.took_ns, self.slice(operations)?.took_ns);
+            (one_ns, slice_ns) = (one_ns.min(one), slice_ns.min(slice));
+            (pairs, spent_ns) = (pairs + 1, spent_ns + one + slice);
+        }
+        Ok(beyond_operations(one_ns as f64, slice_ns as f64, operations as f64))
     }
 
     /// How many times as long twice as many operations take.
@@ -154,10 +160,10 @@ impl Growth {
 }
 
 /// What a slice takes beyond its operations, ns, from one of one operation and one of more: these
-/// are c + t and c + n·t.
-fn beyond_operations(one_ns: f64, slice_ns: f64, operations: f64) -> u64 {
+/// are c + t and c + n·t. `None` where noise is larger.
+fn beyond_operations(one_ns: f64, slice_ns: f64, operations: f64) -> Option<u64> {
     let fixed_ns = (operations * one_ns - slice_ns) / (operations - 1.0);
-    if fixed_ns > 0.0 { at_least_one(fixed_ns) } else { 0 }
+    (fixed_ns > 0.0).then(|| at_least_one(fixed_ns))
 }
 
 #[cfg(test)]
@@ -166,9 +172,10 @@ mod tests {
 
     #[test]
     fn what_does_not_grow_with_the_operations_is_asking() {
-        assert_eq!(beyond_operations(12_000.0 + 200.0, 12_000.0 + 200.0 * 2500.0, 2500.0), 12_000);
-        assert_eq!(beyond_operations(15_000.0, 20_000.0, 2.0), 10_000);
+        let of = beyond_operations;
+        assert_eq!(of(12_000.0 + 200.0, 12_000.0 + 200.0 * 2500.0, 2500.0), Some(12_000));
+        assert_eq!(of(15_000.0, 20_000.0, 2.0), Some(10_000));
         // Noise may make it less than nothing.
-        assert_eq!(beyond_operations(100.0, 500_000.0, 1000.0), 0);
+        assert_eq!(of(100.0, 500_000.0, 1000.0), None);
     }
 }

@@ -71,7 +71,7 @@ fn can(name: &str, entry: &Entry, result: &Result<Done, String>) -> bool {
         assert!(why.contains("there is no") && why.contains("use --engine"), "{why}");
     }
     let reason = format!("{}: {}", entry.id, why.lines().next().unwrap_or_default());
-    skip::note(&format!("files::copy::tests::{name}"), &reason);
+    skip::note(&format!("copy::tests::{name}"), &reason);
     false
 }
 

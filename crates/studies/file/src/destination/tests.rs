@@ -46,7 +46,7 @@ fn what_is_no_regular_file_is_never_written_to() {
     match disks.find(is_disk) {
         Some(disk) => refused(&disk, None, "it is a block device, and devices are never"),
         None => skip::note(
-            "files::destination::tests::what_is_no_regular_file_is_never_written_to",
+            "destination::tests::what_is_no_regular_file_is_never_written_to",
             "this machine shows no block device",
         ),
     }
@@ -83,7 +83,7 @@ fn what_cannot_be_made_is_said_before() {
     assert!(!path("new").exists(), "checking makes nothing");
     if iolens_sys::process::effective_uid() == 0 {
         return skip::note(
-            "files::destination::tests::what_cannot_be_made_is_said_before",
+            "destination::tests::what_cannot_be_made_is_said_before",
             "root may write anywhere",
         );
     }

@@ -63,7 +63,7 @@ fn engines(test: &str, subject: &Subject) -> Vec<&'static Entry> {
     let works = |entry: &&&Entry| match entry.try_on(subject) {
         Ok(()) => true,
         Err(why) => {
-            skip::note(&format!("files::read::tests::{test}"), &why);
+            skip::note(&format!("read::tests::{test}"), &why);
             false
         }
     };

@@ -48,7 +48,7 @@ fn can(name: &str, entry: &Entry, result: &Result<Done, String>) -> bool {
     let lacks_ring = entry.id == "uring_fixed" && why.contains("io_uring");
     let lacks_direct = entry.is_direct && why.contains("EINVAL");
     assert!(lacks_ring || lacks_direct, "{}: {why}", entry.id);
-    skip::note(&format!("files::write::tests::{name}"), why.lines().next().unwrap_or_default());
+    skip::note(&format!("write::tests::{name}"), why.lines().next().unwrap_or_default());
     false
 }
 

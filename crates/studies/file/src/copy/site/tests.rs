@@ -92,7 +92,7 @@ fn is_here<T>(name: &str, result: Result<T, Trouble>) -> Option<T> {
 
 #[test]
 fn every_engine_copies_whole_files_and_leaves_none() {
-    const NAME: &str = "files::copy::site::tests::every_engine_copies_whole_files_and_leaves_none";
+    const NAME: &str = "copy::site::tests::every_engine_copies_whole_files_and_leaves_none";
     for sync in [CopySync::None, CopySync::Fsync] {
         for entry in ENGINES {
             let place = Place::new();
@@ -145,7 +145,7 @@ fn program(name: &str, argv: &[&str]) -> External {
 
 #[test]
 fn programs_copy_and_are_counted_as_what_they_spend() {
-    const NAME: &str = "files::copy::site::tests::programs_copy_and_are_counted_as_what_they_spend";
+    const NAME: &str = "copy::site::tests::programs_copy_and_are_counted_as_what_they_spend";
     let own = program("own", &["sh", "-c", "cat \"$0\" > \"$1\"", "{src}", "{dst}"]);
     for external in PROGRAMS.iter().map(|known| known.external()).chain([own]) {
         for sync in [CopySync::None, CopySync::Fsync] {

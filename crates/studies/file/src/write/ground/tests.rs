@@ -94,7 +94,7 @@ fn every_engine_begins_clean_and_writes_what_it_should_where_it_should() {
                     Ok(sender) => sender,
                     Err(why) => {
                         assert!(is_lacking(entry, &why), "{}: {why}", entry.id);
-                        skip::note(&format!("files::write::ground::tests::{TEST}"), &why);
+                        skip::note(&format!("write::ground::tests::{TEST}"), &why);
                         continue;
                     }
                 };
