@@ -52,8 +52,10 @@ fn a_file_that_shrinks_fails_trials_until_it_is_whole_again() {
     }
 }
 
-/// How often one looks for a mapping before the file is truncated at any moment.
+/// How often one looks for a mapping before the file is truncated at any moment, and how often
+/// it is truncated: each try takes a trial.
 const LOOKS: usize = 1000;
+const TRIES: usize = 100;
 
 #[test]
 fn a_file_that_is_truncated_under_a_mapping_fails_the_arm_that_maps_it() {
@@ -62,15 +64,19 @@ fn a_file_that_is_truncated_under_a_mapping_fails_the_arm_that_maps_it() {
     let path = place.path("theirs");
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     // The slice may end before the file does, and then nobody touches what is gone.
-    let failed = loop {
+    let failed = (0..TRIES).find_map(|_| {
         // The output of a run that is looked at for too long fills its pipe, and the run stands.
         let _ = (0..LOOKS).any(|_| a_child_has_mapped(run.child.id(), &path));
         file.set_len(0).unwrap();
         let line = run.wait_for("failed: ");
         file.write_all_at(&[7; 4 << 20], 0).unwrap();
-        if line.contains("SIGBUS") {
-            break line;
-        }
+        line.contains("SIGBUS").then_some(line)
+    });
+    let Some(failed) = failed else {
+        run.interrupted();
+        let arms = place.exported("arms");
+        let lost: Vec<&Value> = arms.iter().filter(|arm| arm["status"] != "ok").take(6).collect();
+        panic!("no SIGBUS in {TRIES} tries: {lost:#?}");
     };
     let why = "while `mmap` ran: the file was truncated while it was mapped (SIGBUS)";
     assert!(failed.contains(why), "{failed}");
