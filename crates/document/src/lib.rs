@@ -3,6 +3,7 @@
 //! study.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod fold;
 mod grid;

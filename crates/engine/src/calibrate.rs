@@ -17,13 +17,13 @@ use iolens_sys::proc::Root;
 use iolens_sys::{affinity, clock, null_call};
 
 use self::bandwidth::Bandwidths;
-use crate::entry::{Link, Setup, Shape};
-use crate::registry;
 use crate::worker::bracket::Bracket;
-use crate::worker::link;
 use iolens_harness::environment::fixed_loop_ns;
 use iolens_harness::host;
 use iolens_harness::op::Budget;
+use iolens_net::registry;
+use iolens_net::registry::{Link, Setup, Shape};
+use iolens_net::{lane, step};
 
 /// Work is divided by this. A debug build is for tests: their runs are many, and nobody uses
 /// their numbers.
@@ -160,7 +160,7 @@ const EDGES: u32 = 500;
 
 /// The slower readings at one edge, those of a connection among them.
 fn outer_readings_ns(bracket: &mut Bracket) -> Option<f64> {
-    let (tx, _rx) = link::connected_pair().ok()?;
+    let (tx, _rx) = lane::connected_pair().ok()?;
     Some(fastest_ns_per(EDGES, REPETITIONS, || {
         std::hint::black_box(bracket.outer_before(Some(tx.as_fd())));
     }))
@@ -198,19 +198,19 @@ fn harness_ns(messages: u64) -> f64 {
 fn receipt_round_trip_ns(cpus: &[u32]) -> Option<f64> {
     const ROUND_TRIPS: usize = 400;
     let (near, far) = (*cpus.first()?, *cpus.last()?);
-    let (tx, rx) = link::connected_pair().ok()?;
+    let (tx, rx) = lane::connected_pair().ok()?;
     let echo = std::thread::spawn(move || {
         // Unpinned it is still a round trip, between processors of the
         // scheduler's choosing.
         let _ = affinity::pin_thread(far);
-        while link::receive_byte(rx.as_fd()).is_ok() && link::send_byte(rx.as_fd()).is_ok() {}
+        while step::receive_byte(rx.as_fd()).is_ok() && step::send_byte(rx.as_fd()).is_ok() {}
     });
     let measured = std::thread::spawn(move || {
         let _ = affinity::pin_thread(near);
         let once = || {
             let begin = clock::monotonic_ns();
-            link::send_byte(tx.as_fd()).ok()?;
-            link::receive_byte(tx.as_fd()).ok()?;
+            step::send_byte(tx.as_fd()).ok()?;
+            step::receive_byte(tx.as_fd()).ok()?;
             Some((clock::monotonic_ns() - begin) as f64)
         };
         (0..ROUND_TRIPS).map(|_| once()).collect::<Option<Vec<f64>>>()

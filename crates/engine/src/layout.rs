@@ -13,9 +13,9 @@ use iolens_sys::ring::room;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::registry;
 use iolens_file::copy::copiers;
 use iolens_file::{read, write};
+use iolens_net::registry;
 use iolens_server::models::{self, Makes};
 
 /// Most compared arms that share a trial with the baseline and its double.

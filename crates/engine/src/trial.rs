@@ -24,8 +24,8 @@ use self::trouble::Trouble;
 use self::workers::Workers;
 use crate::far::Far;
 use crate::worker::protocol::{EndReport, EndSamples, EndSlice, Side};
-use crate::{receivers, registry};
 use iolens_harness::environment::Before;
+use iolens_net::{receivers, registry};
 use iolens_programs::spawn::Launch;
 
 /// Runs a trial to its end, whatever that is. To be called on the main

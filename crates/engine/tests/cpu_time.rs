@@ -16,8 +16,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use iolens_engine::receivers::RECEIVERS;
-use iolens_engine::registry::REGISTRY;
 use iolens_engine::trial::run;
 use iolens_engine::{clock, worker};
 use iolens_file::checksum::Checksum;
@@ -33,6 +31,8 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::server::{LoadLevel, ServerSetting, TrialServers};
 use iolens_model::trial::{Slice, SliceKind, Trial, TrialCopies, TrialFile, TrialRegions, Work};
 use iolens_model::units::{Bytes, Nanos};
+use iolens_net::receivers::RECEIVERS;
+use iolens_net::registry::REGISTRY;
 use iolens_programs::spawn::Launch;
 use iolens_server::models::MODELS;
 use iolens_sys::io_uring::{ReadRing, ReadWishes};

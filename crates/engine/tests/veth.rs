@@ -15,7 +15,6 @@ mod skip;
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use iolens_engine::registry::{self, Ends, Entry, REGISTRY};
 use iolens_engine::trial::run;
 use iolens_engine::{clock, stage, worker};
 use iolens_model::arm::{Arm, Role};
@@ -28,6 +27,7 @@ use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
+use iolens_net::registry::{self, Ends, Entry, REGISTRY};
 use iolens_programs::spawn::{END_VARIABLE, Launch};
 
 type Test = (&'static str, Topology, fn());

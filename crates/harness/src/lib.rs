@@ -2,9 +2,11 @@
 //! of times, and words for what a kernel refuses. It knows no study.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod cgroup;
 pub mod counters;
+pub mod deadline;
 pub mod environment;
 pub mod frames;
 pub mod host;

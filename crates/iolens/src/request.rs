@@ -229,11 +229,11 @@ fn schedule(spec: &StudySpec, asked: &Wishes) -> Schedule {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use iolens_engine::registry;
     use iolens_model::axes::Topology;
     use iolens_model::family::Family;
     use iolens_model::plan::Passes;
     use iolens_model::units::{Bytes, Nanos};
+    use iolens_net::registry;
 
     use super::*;
     use crate::args::flags_of;

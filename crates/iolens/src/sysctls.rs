@@ -2,13 +2,13 @@
 //! is touched without it, nothing that no cell needs, and everything is put
 //! back when the measuring ends, however it does.
 
-use iolens_engine::receivers;
 use iolens_harness::host::Root;
 use iolens_harness::journal::Journal;
 use iolens_harness::sysctl::{self, Changed};
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Plan;
+use iolens_net::receivers;
 
 use crate::failure::Failure;
 use crate::output;

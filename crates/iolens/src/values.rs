@@ -7,7 +7,6 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use iolens_engine::FIELDS_MAX;
 use iolens_file::write::by_hand::Syncing;
 use iolens_model::ab::AbQuantity;
 use iolens_model::axes::{
@@ -21,6 +20,7 @@ use iolens_model::plan::Passes;
 use iolens_model::tune::CacheWish;
 use iolens_model::tuning::RING_SENDS_MAX;
 use iolens_model::units::{Bytes, Nanos};
+use iolens_net::FIELDS_MAX;
 use iolens_server::Close;
 
 use crate::args::ProgressKind;

@@ -4,6 +4,7 @@
 //! this one depends on none of them.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod ab;
 pub mod arm;

@@ -2,6 +2,7 @@
 //! is started, spoken with in the loop protocol, and ended; and how workers of ours are started.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod charged;
 mod conversation;

@@ -11,6 +11,7 @@
 //! for the highest rate at which a server keeps a limit, from the phases of a run.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod ab;
 mod across;

@@ -23,6 +23,7 @@
 //! file. The end of a run syncs: a run that is complete survives power cuts.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod beside;
 mod copy;

@@ -6,6 +6,7 @@
 //! programs pay. Set-up calls use rustix.
 
 #![deny(unsafe_op_in_unsafe_fn)]
+#![warn(missing_docs)]
 
 pub mod addresses;
 pub mod affinity;

@@ -9,7 +9,7 @@ const EDGES: &[(&str, &str)] = &[
     (
         "iolens",
         "iolens-ab iolens-audit iolens-document iolens-engine iolens-file iolens-harness iolens-model \
-         iolens-programs iolens-report iolens-server iolens-stats iolens-store iolens-syscall",
+         iolens-net iolens-programs iolens-report iolens-server iolens-stats iolens-store iolens-syscall",
     ),
     (
         "iolens-ab",
@@ -19,7 +19,7 @@ const EDGES: &[(&str, &str)] = &[
     ("iolens-audit", "iolens-model iolens-stats"),
     (
         "iolens-engine",
-        "iolens-file iolens-harness iolens-model iolens-programs iolens-server iolens-sys \
+        "iolens-file iolens-harness iolens-model iolens-net iolens-programs iolens-server iolens-sys \
          iolens-syscall",
     ),
     ("iolens-file", "iolens-harness iolens-model iolens-programs iolens-sys"),
@@ -31,6 +31,7 @@ const EDGES: &[(&str, &str)] = &[
     ("iolens-harness", "iolens-model iolens-sys"),
     ("iolens-model", ""),
     ("iolens-document", "iolens-model"),
+    ("iolens-net", "iolens-harness iolens-model iolens-sys"),
     ("iolens-programs", "iolens-model iolens-sys"),
     ("iolens-report", "iolens-document iolens-model iolens-stats"),
     ("iolens-server", "iolens-harness iolens-model iolens-sys"),

@@ -21,10 +21,10 @@ use super::{
     Conditions, Connection, Name, Served, Start, amount, not_started, of_the_peer, serve_all,
     socket_facts, span_from,
 };
-use crate::receive::{Received, Receiver, Setup};
-use crate::receivers::Entry;
 use iolens_harness::op::Span;
 use iolens_harness::watch::Insistence;
+use iolens_net::receive::{Received, Receiver, Setup};
+use iolens_net::receivers::Entry;
 
 /// How it is received.
 #[derive(Debug, Clone)]

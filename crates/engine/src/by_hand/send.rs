@@ -33,12 +33,12 @@ use super::{
     Conditions, Connection, Name, Served, Start, amount, not_started, of_the_peer, serve_all,
     socket_facts, span_from,
 };
-use crate::availability;
-use crate::entry::{Entry, Link, Setup, Shape};
 use crate::layout;
 use iolens_harness::locked_memory::Limits;
 use iolens_harness::op::{Budget, Sender, Span, Tally};
 use iolens_harness::watch::Insistence;
+use iolens_net::availability;
+use iolens_net::registry::{Entry, Link, Setup, Shape};
 
 /// A receiver whose kernel has everything may take this long to close.
 const RECEIPT_NS: u64 = 1_000_000_000;
@@ -54,7 +54,7 @@ pub struct Offer {
     pub entry: &'static Entry,
     /// Payload bytes of a message; at least 1.
     pub message_bytes: Bytes,
-    /// Fields of a message; 1 to [`FIELDS_MAX`](crate::FIELDS_MAX).
+    /// Fields of a message; 1 to [`FIELDS_MAX`](iolens_net::FIELDS_MAX).
     pub fields: u32,
     /// When the iovec is built.
     pub iovec: Iovec,

@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use iolens_net::lane;
 use iolens_sys::socket;
 
 use super::send::Last;
@@ -12,7 +13,7 @@ const LONG: Duration = Duration::from_secs(20);
 
 /// A connection over loopback on which `bytes` were sent, and the stream ended.
 fn ended_stream(bytes: usize) -> (OwnedFd, OwnedFd) {
-    let (tx, rx) = link::connected_pair().unwrap();
+    let (tx, rx) = lane::connected_pair().unwrap();
     let mut left = vec![1; bytes];
     while !left.is_empty() {
         let sent = socket::send(tx.as_fd(), &left).unwrap();
@@ -52,7 +53,7 @@ fn a_receiver_that_never_closes_is_not_waited_for() {
 
 #[test]
 fn an_end_from_before_the_last_byte_is_no_receipt() {
-    let (tx, rx) = link::connected_pair().unwrap();
+    let (tx, rx) = lane::connected_pair().unwrap();
     tcp::finish_sending(rx.as_fd()).unwrap();
     socket::send(tx.as_fd(), &[1; 1000]).unwrap();
     assert!(tcp::info(tx.as_fd()).unwrap().peer_has_ended);
@@ -68,14 +69,14 @@ fn a_receiver_that_goes_without_reading_gives_none() {
         drop(rx);
         let ended = await_receipt(&tx, has_ended, LONG);
         // All of it may have been acknowledged before.
-        let gone = ended.is_err_and(link::tells_of_the_peer);
+        let gone = ended.is_err_and(step::tells_of_the_peer);
         assert!(gone || has_ended && ended == Ok(Until::Acknowledgement), "{ended:?}");
     }
 }
 
 #[test]
 fn a_receiver_that_takes_nothing_is_given_up() {
-    let (tx, rx) = link::connected_pair().unwrap();
+    let (tx, rx) = lane::connected_pair().unwrap();
     tcp::limit_waits(tx.as_fd(), Duration::from_millis(5)).unwrap();
     while socket::send(tx.as_fd(), &[1; 64 << 10]).is_ok() {}
     tcp::finish_sending(tx.as_fd()).unwrap();
@@ -97,7 +98,7 @@ fn served(messages: u64, [first, last]: [u64; 2]) -> Served {
 
 fn transfer(served: Vec<Served>, interrupted: bool) -> Transfer {
     let connection = |port| {
-        let (fd, _) = link::connected_pair().unwrap();
+        let (fd, _) = lane::connected_pair().unwrap();
         Connection { fd, peer: ([127, 0, 0, 1], port).into() }
     };
     let connections: Vec<Connection> = (1..).take(served.len()).map(connection).collect();

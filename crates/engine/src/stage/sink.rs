@@ -26,9 +26,9 @@ use iolens_sys::netlink::{Device, NewDevice, Route};
 use iolens_sys::netns::{self, Refusal, Step};
 
 use super::device::{address, at, open_device, refused, wait_until};
-use crate::entry::Entry;
-use crate::registry;
 use crate::worker::protocol::{Failure, Side};
+use iolens_net::registry;
+use iolens_net::registry::Entry;
 
 /// The device, in its namespace.
 pub const SINK_DEVICE: &str = "iolens-sink";

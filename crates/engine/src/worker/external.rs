@@ -18,7 +18,7 @@ mod socket;
 use iolens_model::transport::Transport;
 
 use super::way::Way;
-use crate::entry::Ends;
+use iolens_net::registry::Ends;
 
 pub(crate) use self::gather::{Gathered, Gathering};
 pub(crate) use self::looped::{LoopedProgram, Looping};

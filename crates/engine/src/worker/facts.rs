@@ -15,8 +15,9 @@ use iolens_sys::{affinity, tcp, udp};
 
 use super::bracket::Bracket;
 use super::crew::Stop;
-use super::link::{Lane, Links};
+use super::link::Links;
 use super::protocol::BUILD;
+use iolens_net::lane::Lane;
 
 /// Binds the calling thread to its processor and reads back where it may run.
 ///

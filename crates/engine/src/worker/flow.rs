@@ -15,8 +15,9 @@ use iolens_sys::socket;
 
 use super::crew::Stop;
 use super::facts;
-use super::link::{Lane, Links};
+use super::link::Links;
 use super::thread_report::ThreadReport;
+use iolens_net::lane::Lane;
 
 /// The CPU that receives for a lane; `None` where the kernel does not tell. Of MPTCP it tells of
 /// no path, and what stays on the machine is received by nobody.
@@ -131,6 +132,8 @@ pub(super) fn facts_of(trial: &Trial, links: &Links, threads: &[ThreadReport]) -
 
 #[cfg(test)]
 mod tests {
+    use iolens_net::lane;
+
     use super::*;
 
     fn check(cpus: &[u32], incoming: &[Option<u32>], expect: &[u32]) {
@@ -155,11 +158,11 @@ mod tests {
     /// Over loopback it is a CPU of the sender's, whichever it was on at that moment.
     #[test]
     fn the_kernel_tells_of_a_connection_and_of_a_port() {
-        let options = crate::worker::link::short_options(std::time::Duration::from_secs(20));
+        let options = lane::short_options(std::time::Duration::from_secs(20));
         let at = std::net::Ipv4Addr::LOCALHOST.into();
         let cpus = iolens_sys::affinity::thread_cpus().unwrap();
         for transport in [Transport::Tcp, Transport::Udp] {
-            let [tx, rx] = crate::worker::link::pair(transport, at, &options).unwrap();
+            let [tx, rx] = lane::pair(transport, at, &options).unwrap();
             for &cpu in &cpus {
                 facts::pin(&[cpu], 0).unwrap();
                 socket::send(tx.data(), b"bytes").unwrap();
@@ -171,7 +174,7 @@ mod tests {
                 assert!(is_one, "{transport:?}: {told}");
             }
         }
-        let [_tx, rx] = crate::worker::link::pair(Transport::Pipe, at, &options).unwrap();
+        let [_tx, rx] = lane::pair(Transport::Pipe, at, &options).unwrap();
         assert_eq!(incoming(&rx), None);
     }
 }

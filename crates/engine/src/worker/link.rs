@@ -3,7 +3,6 @@
 
 mod accept;
 mod connect;
-mod lane;
 mod ports;
 
 use std::net::{IpAddr, SocketAddr};
@@ -13,15 +12,16 @@ use std::time::Duration;
 use iolens_model::transport::Transport;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
-use iolens_sys::{pipe, poll, socket, tcp, udp};
+use iolens_sys::{socket, tcp, udp};
 use serde::{Deserialize, Serialize};
 
 use super::protocol::Failure;
-use crate::registry;
+use iolens_net::lane::Lane;
+use iolens_net::registry;
+use iolens_net::step::{receive_exactly, tells_of_the_peer};
 
 pub(crate) use self::accept::{Doors, accept, turn_away};
 pub(crate) use self::connect::connect;
-pub use self::lane::{Lane, pair};
 use self::ports::Ports;
 
 /// Where the receiving end can be reached.
@@ -142,39 +142,6 @@ fn options(trial: &Trial) -> tcp::Options {
 /// How long a blocking call may wait in this trial.
 pub(crate) fn stall_limit(trial: &Trial) -> Duration {
     trial.stall_limit.as_duration()
-}
-
-/// Both ends of a connection over loopback within this process, with short
-/// waits: for calibration.
-///
-/// Errors: the step that failed.
-pub(crate) fn connected_pair() -> Result<(OwnedFd, OwnedFd), tcp::SetupError> {
-    lane::over_loopback(&short_options(Duration::from_secs(1)))
-}
-
-/// Options for what is only tried.
-pub(crate) fn short_options(stall_limit: Duration) -> tcp::Options {
-    tcp::Options {
-        congestion: "reno".to_owned(),
-        buffer_bytes: 64 << 10,
-        nodelay: true,
-        stall_limit,
-        multipath: false,
-    }
-}
-
-/// Whether an error only says that the process at the other end has gone,
-/// which is then the reason.
-pub(crate) fn tells_of_the_peer(errno: Errno) -> bool {
-    const OF_THE_PEER: [Errno; 6] = [
-        Errno::ENODATA,
-        Errno::EPIPE,
-        Errno::ECONNRESET,
-        Errno::ECONNREFUSED,
-        Errno::ECONNABORTED,
-        Errno::ENOTCONN,
-    ];
-    OF_THE_PEER.contains(&errno)
 }
 
 impl From<tcp::SetupError> for Failure {
@@ -305,106 +272,4 @@ fn hear_port(connection: BorrowedFd<'_>) -> Result<u16, Failure> {
     receive_exactly(connection, &mut port)
         .map_err(|errno| failed("hear of the UDP port of the other end", errno))?;
     Ok(u16::from_le_bytes(port))
-}
-
-/// Receives one byte: a `ready`, a receipt or a release.
-///
-/// Errors: `ENODATA` when the peer ended the stream, else of recv(2).
-pub(crate) fn receive_byte(fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    receive_exactly(fd, &mut [0])
-}
-
-/// Receives one byte that says something.
-///
-/// Errors: as [`receive_byte`].
-pub(crate) fn receive_one(fd: BorrowedFd<'_>) -> Result<u8, Errno> {
-    let mut byte = [0];
-    receive_exactly(fd, &mut byte).map(|()| byte[0])
-}
-
-/// Receives as many bytes as there is room for.
-fn receive_exactly(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<(), Errno> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match socket::recv(fd, &mut bytes[filled..]) {
-            Ok(0) => return Err(Errno::ENODATA),
-            Ok(n) => filled += n,
-            Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
-/// Sends one such byte.
-///
-/// Errors: of send(2).
-pub(crate) fn send_byte(fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    send(fd, 0)
-}
-
-/// Sends one byte that says something.
-///
-/// Errors: of send(2).
-#[inline]
-pub(crate) fn send(fd: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
-    loop {
-        match socket::send(fd, &[byte]) {
-            Ok(_) => return Ok(()),
-            Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-}
-
-impl Lane {
-    /// Sets the receiving thread free that still waits for messages, or for the
-    /// word that the slice is over.
-    ///
-    /// Errors: of write(2) and send(2).
-    pub(crate) fn release(&self, is_rr: bool) -> Result<(), Errno> {
-        match (self.transport(), is_rr) {
-            // What a reader of the pipe waits for comes through the pipe.
-            (Transport::Pipe, false) => loop {
-                match socket::write(self.data(), &[0]) {
-                    Ok(_) => return Ok(()),
-                    Err(Errno::EINTR) => {}
-                    Err(errno) => return Err(errno),
-                }
-            },
-            _ => send_byte(self.forth()),
-        }
-    }
-
-    /// Ends the stream of messages of this end.
-    ///
-    /// Errors: of shutdown(2), or of what a pipe has instead.
-    pub(crate) fn finish_sending(&self) -> Result<(), Errno> {
-        match self.transport() {
-            Transport::Pipe => pipe::finish_writing(self.data()),
-            _ => tcp::finish_sending(self.data()),
-        }
-    }
-
-    /// Says that all datagrams of a slice were sent, with an empty one, until the
-    /// receipt comes: it may be lost like any other.
-    ///
-    /// Errors: `EAGAIN` when no receipt came within `limit`; of send(2) and poll(2).
-    pub(crate) fn finish_datagrams(&self, limit: Duration) -> Result<(), Errno> {
-        const AGAIN_NS: u64 = 2_000_000;
-        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        let mut waited_ns = 0;
-        while waited_ns < limit_ns {
-            match socket::send(self.data(), &[]) {
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(errno) => return Err(errno),
-            }
-            match poll::readable(&[self.back()], AGAIN_NS) {
-                Ok(ready) if ready == [true] => return receive_byte(self.back()),
-                Ok(_) | Err(Errno::EINTR) => waited_ns += AGAIN_NS,
-                Err(errno) => return Err(errno),
-            }
-        }
-        Err(Errno::EAGAIN)
-    }
 }

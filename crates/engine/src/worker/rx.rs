@@ -20,17 +20,18 @@ use super::bracket::Bracket;
 use super::crew::{Crew, Stop};
 use super::external::{Gathered, Gathering, Portion};
 use super::flow::{self, Follower};
-use super::link::Lane;
 use super::protocol::{EndReport, Failure};
 use super::report;
 use super::sampling::StackSampler;
 use super::thread_report::{ThreadReport, ThreadSlice};
 use super::{facts, link};
-use crate::receive::{Quota, Received, Receiver, Setup};
-use crate::receivers;
-use crate::registry;
 use iolens_harness::op::{Budget, Span};
 use iolens_harness::times::Times;
+use iolens_net::lane::Lane;
+use iolens_net::receive::{Quota, Received, Receiver, Setup};
+use iolens_net::receivers;
+use iolens_net::registry;
+use iolens_net::step;
 
 /// How far a slice is, over all threads.
 struct Progress {
@@ -216,13 +217,13 @@ impl Task<'_> {
         let multishot_before = receiver.multishot();
         let outer_before = bracket.outer_before(connection);
         let mut inner_before = bracket.inner_before();
-        link::send_byte(lane.back()).map_err(Stop::at("say that it is ready"))?;
+        step::send_byte(lane.back()).map_err(Stop::at("say that it is ready"))?;
         let received = match awaited {
             Awaited::Bytes(target) => self.receive(receiver, target),
             Awaited::End | Awaited::Datagrams => self.receive_until_end(receiver, connection),
             Awaited::Announced => self.follow(receiver),
             Awaited::Answers => {
-                link::receive_byte(lane.back()).map_err(Stop::at("hear that it may ask"))?;
+                step::receive_byte(lane.back()).map_err(Stop::at("hear that it may ask"))?;
                 inner_before = bracket.inner_before();
                 self.ask(receiver, lane, times)
             }
@@ -233,7 +234,7 @@ impl Task<'_> {
         let received = received.map_err(Stop::at("receive"))?;
         let inner_after = bracket.inner_after();
         if matches!(awaited, Awaited::Answers | Awaited::Datagrams) {
-            link::receive_byte(lane.back()).map_err(Stop::at("hear that the slice is over"))?;
+            step::receive_byte(lane.back()).map_err(Stop::at("hear that the slice is over"))?;
         }
         if matches!(awaited, Awaited::Datagrams) {
             // The end of a slice may have been said more than once.
@@ -333,6 +334,6 @@ impl Task<'_> {
     /// Tells every sending thread of the slice that all of it has arrived.
     fn receipt(&self) -> Result<(), Errno> {
         let mut lanes = self.crew.links.of_arm(self.slice.arm).iter();
-        lanes.try_for_each(|lane| link::send_byte(lane.back()))
+        lanes.try_for_each(|lane| step::send_byte(lane.back()))
     }
 }

@@ -17,19 +17,20 @@ use iolens_sys::errno::Errno;
 use self::open::{Armed, open_senders};
 use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
-use super::link::Lane;
 use super::protocol::{EndReport, Failure};
 use super::report;
 use super::sampling::StackSampler;
 use super::thread_report::{ThreadReport, ThreadSlice};
 use super::way::Way;
-use super::{facts, last_word, lead, link};
-use crate::entry::Ends;
+use super::{facts, last_word, link};
 use crate::stage::sink;
 use iolens_file::arm::{Before, Ground};
 use iolens_harness::locked_memory::Limits;
 use iolens_harness::op::{Budget, Sender, Span};
 use iolens_harness::perf_control::{Counting, Listener};
+use iolens_net::lane::Lane;
+use iolens_net::registry::Ends;
+use iolens_net::{lead, step};
 
 /// Runs the sending end to its last slice.
 ///
@@ -131,7 +132,7 @@ impl Task<'_> {
         let lane = self.crew.links.lane(self.slice.arm, self.thread);
         bracket.count(self.crew.trial.counts(self.slice.arm));
         if let Some(lane) = lane {
-            link::receive_byte(lane.back()).map_err(Stop::at("hear that the receiver is ready"))?;
+            step::receive_byte(lane.back()).map_err(Stop::at("hear that the receiver is ready"))?;
         }
         if self.crew.trial.cell.working_set() != Some(WorkingSet::Cold) {
             sender.touch();
@@ -227,7 +228,7 @@ impl Task<'_> {
         let lane = self.crew.links.lane(self.slice.arm, self.thread);
         if let Some(lane) = lane.filter(|_| self.is_whole_program() && self.thread == 0) {
             // Or what is wrong with them would be said in the next slice.
-            let heard = link::receive_byte(lane.back());
+            let heard = step::receive_byte(lane.back());
             heard.map_err(Stop::at("hear that all connections have ended"))?;
         }
         self.in_turn(Turn::FirstAfter, || Ok(sender.conclude()?))
@@ -316,7 +317,7 @@ impl Task<'_> {
         let span = match lane.filter(|_| way.is_received(&trial.cell)) {
             None => sender.run(self.budget).map_err(|errno| failed(sender, errno))?,
             Some(lane) if trial.cell.is_rr() => {
-                let ready = link::send_byte(lane.back());
+                let ready = step::send_byte(lane.back());
                 ready.map_err(Stop::at("say that it is ready to answer"))?;
                 sender.answer(lane.requests()).map_err(|errno| failed(sender, errno))?
             }
@@ -345,7 +346,7 @@ impl Task<'_> {
             Some(signal) => {
                 lead::announce(signal, bytes).map_err(Stop::at("say how much was sent"))
             }
-            None => link::receive_byte(lane.back()).map_err(Stop::at("hear of the receipt")),
+            None => step::receive_byte(lane.back()).map_err(Stop::at("hear of the receipt")),
         }
     }
 }

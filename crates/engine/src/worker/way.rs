@@ -3,7 +3,7 @@
 use iolens_model::cell::Cell;
 use iolens_model::transport::Transport;
 
-use crate::entry::{Ends, Entry};
+use iolens_net::registry::{Ends, Entry};
 
 /// How an arm sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! Calls that poll the device before they sleep.
 
-use iolens_engine::registry::Entry;
 use iolens_model::axes::{Mode, Topology};
 use iolens_model::outcome::Status;
 use iolens_model::plan::NetworkOptions;
 use iolens_model::trial::Work;
 use iolens_model::tuning::BusyPoll;
 use iolens_model::units::Nanos;
+use iolens_net::registry::Entry;
 use iolens_sys::affinity;
 
 use crate::{conduct, say_duration, skip, trial_of};

@@ -5,7 +5,6 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use iolens_engine::registry::find;
 use iolens_engine::stage;
 use iolens_engine::trial::run;
 use iolens_engine::worker;
@@ -14,6 +13,7 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::NetworkOptions;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::Nanos;
+use iolens_net::registry::find;
 use iolens_programs::spawn::Launch;
 use iolens_sys::errno::Errno;
 use iolens_sys::packet::Tap;

@@ -1,7 +1,7 @@
 //! What arms are before anything is measured: which are allowed, what one message of each
 //! takes, and how many copies and writes make a slice.
 
-use iolens_engine::{registry, transports, work};
+use iolens_engine::work;
 use iolens_file::copy;
 use iolens_file::write;
 use iolens_harness::locked_memory::Limits;
@@ -11,6 +11,7 @@ use iolens_model::file::WritingFacts;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::units::{Bytes, Nanos};
+use iolens_net::{registry, transports};
 
 use super::servers;
 

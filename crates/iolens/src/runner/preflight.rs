@@ -1,12 +1,12 @@
 //! What can be known to fail before anything is measured, and how long the
 //! rest will take.
 
-use iolens_engine::{receivers, registry};
 use iolens_harness::host;
 use iolens_model::axes::Study;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
+use iolens_net::{receivers, registry};
 
 use super::cells::{CellState, Group, GroupArm};
 use super::searches;

@@ -1,12 +1,12 @@
 //! The study `net`.
 
-use iolens_engine::{receivers, registry};
 use iolens_model::axes::{Direction, Iovec, IpVersion, Mode, Study, Topology};
 use iolens_model::cell::NetSetting;
 use iolens_model::family::Family;
 use iolens_model::plan::{Axes, NetAxes, NetworkOptions, Schedule};
 use iolens_model::tuning::TuningAxes;
 use iolens_model::units::Bytes;
+use iolens_net::{receivers, registry};
 
 use super::wished::{self, AsWished, at, axes_and_wishes, check_turns, stated, topologies};
 use super::{ArmChoice, DISCARDED_ROUNDS, Draft, Programs, SLICE, StudySpec, tuning};

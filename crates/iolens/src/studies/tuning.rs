@@ -1,9 +1,9 @@
 //! The axes that most plans leave alone: their values, and what cannot be.
 
-use iolens_engine::registry::{self, Entry};
 use iolens_model::axes::{IpVersion, Mode, Study, Topology};
 use iolens_model::tuning::{ChangedAxis, Concern, Tuning, TuningAxes};
 use iolens_model::with_tuning_fields;
+use iolens_net::registry::{self, Entry};
 
 use crate::axes::{self, Wishes};
 use crate::failure::{Failure, usage};

@@ -15,8 +15,9 @@ use iolens_sys::launch::Begun;
 use iolens_sys::{affinity, clock, file, poll};
 
 use super::{ENDED, Portion, socket};
-use crate::worker::link::{self, Lane};
 use iolens_harness::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
+use iolens_net::lane::Lane;
+use iolens_net::step;
 use iolens_programs::spawn;
 
 /// How long a program may take to end behind its last message, ns.
@@ -109,7 +110,7 @@ impl<'a> SendingProgram<'a> {
                 Ok([true, _]) => return Ok(()),
                 Ok([false, true]) => {
                     self.must_have_succeeded(begun)?;
-                    link::send(self.lane.forth(), ENDED)?;
+                    step::send(self.lane.forth(), ENDED)?;
                     is_told = true;
                 }
                 Ok([false, false]) | Err(Errno::EINTR) => {}

@@ -11,9 +11,10 @@ use iolens_model::transport::Transport;
 use iolens_sys::tcp::Listener;
 
 use super::*;
-use crate::receive::Received;
 use crate::worker::crew::Stop;
-use crate::worker::link::{self, Lane, short_options};
+use iolens_net::lane::{self, Lane, short_options};
+use iolens_net::receive::Received;
+use iolens_net::step;
 
 const SIZE: u64 = 1000;
 const MESSAGES: u64 = 16;
@@ -33,7 +34,7 @@ impl Near {
     }
 
     fn say(&self, thread: usize, byte: u8) {
-        link::send(std::os::fd::AsFd::as_fd(&self.lanes[thread]), byte).unwrap();
+        step::send(std::os::fd::AsFd::as_fd(&self.lanes[thread]), byte).unwrap();
     }
 
     /// Hears when what counts begins, and every receipt, and sets all threads free.
@@ -60,7 +61,7 @@ fn gathered<T: Send>(
     let limit = Duration::from_secs(3600);
     let door = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let door = Listener::open(&door, &short_options(limit), 64).unwrap();
-    let pairs = (0..threads).map(|_| link::connected_pair().unwrap());
+    let pairs = (0..threads).map(|_| lane::connected_pair().unwrap());
     let (near, far): (Vec<OwnedFd>, Vec<OwnedFd>) = pairs.unzip();
     let lanes: Vec<Lane> = far.into_iter().map(|fd| Lane::connection(Transport::Tcp, fd)).collect();
     let near = Near { lanes: near, door: door.address().unwrap() };

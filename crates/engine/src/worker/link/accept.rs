@@ -10,11 +10,12 @@ use iolens_sys::errno::Errno;
 use iolens_sys::{poll, socket, tcp, unix};
 
 use super::{
-    GREETING_BYTES, Lane, Links, Peer, Ports, by_arm, failed, hear_port, is_local, lists, options,
+    GREETING_BYTES, Links, Peer, Ports, by_arm, failed, hear_port, is_local, lists, options,
     own_address, own_end, place_in, places, say_port, stall_limit, transport_of_place,
 };
-use crate::inflight::Deadline;
 use crate::worker::protocol::Failure;
+use iolens_harness::deadline::Deadline;
+use iolens_net::lane::Lane;
 
 const STRANGERS_MAX: usize = 64;
 

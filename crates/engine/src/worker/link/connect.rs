@@ -9,13 +9,13 @@ use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
 use iolens_sys::{socket, tcp, udp, unix};
 
-use super::lane::open_pipe;
 use super::{
-    GREETING_BYTES, Lane, Links, Peer, Ports, by_arm, failed, greeting, hear_port, is_local, lists,
+    GREETING_BYTES, Links, Peer, Ports, by_arm, failed, greeting, hear_port, is_local, lists,
     options, own_address, own_end, places, say_port, transport_of_place,
 };
 use crate::stage::sink;
 use crate::worker::protocol::Failure;
+use iolens_net::lane::{Lane, open_pipe};
 
 const GREET: &str = "greet the receiving end";
 

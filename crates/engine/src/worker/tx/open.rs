@@ -10,11 +10,11 @@ use super::super::crew::{Crew, Stop};
 use super::super::external::{self, Bystander, LoopedProgram, Looping, SendingProgram};
 use super::super::link;
 use super::super::way::Way;
-use crate::entry::{Ends, Link, Setup, Shape};
-use crate::registry;
 use iolens_file::arm::ReadGround;
 use iolens_file::copy;
 use iolens_harness::op::Sender;
+use iolens_net::registry;
+use iolens_net::registry::{Ends, Link, Setup, Shape};
 use iolens_syscall::{Asked, UsersFile};
 
 /// How an arm sends, `None` in studies without a network, and this thread's

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use iolens_engine::receivers::RECEIVERS;
-use iolens_engine::registry::{Entry, REGISTRY};
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::metrics::METRICS;
+use iolens_net::receivers::RECEIVERS;
+use iolens_net::registry::{Entry, REGISTRY};
 use iolens_server::models::MODELS;
 
 use super::{calls_of, in_families};
@@ -26,7 +26,7 @@ const HEAD: &str = "\
 # Primitives
 
 The ways to move a message that iolens compares. This file is made from the
-entries in `crates/engine/src/primitives` and `crates/engine/src/receivers` by
+entries in `crates/studies/net/src/primitives` and `crates/studies/net/src/receivers` by
 `cargo xtask docs`; a test says when it is out of date. `iolens list` says which of
 them work on a machine, and why not.
 

@@ -10,7 +10,8 @@ use iolens_sys::udp;
 
 use super::*;
 use crate::small;
-use crate::worker::link::{connect, receive_byte, send_byte};
+use crate::worker::link::connect;
+use iolens_net::step::{receive_byte, send_byte};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const TOKEN: u64 = 7;

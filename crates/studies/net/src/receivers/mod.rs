@@ -71,11 +71,11 @@ pub struct Entry {
     /// Makes the receiving end of one thread.
     ///
     /// Errors: what it cannot do without was refused.
-    pub(crate) open: Open,
+    pub open: Open,
 }
 
 /// How a receiver is made.
-pub(crate) type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Receiver + 'a>, SetupError>;
+pub type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Receiver + 'a>, SetupError>;
 
 /// One that receives from everything and has the bytes, which every kernel can that iolens
 /// runs on.

@@ -123,7 +123,7 @@ fn a_lead_is_followed_to_its_last_byte() {
             for _ in 0..100 {
                 socket::send(tx.as_fd(), &[1; 500]).unwrap();
             }
-            crate::worker::lead::announce(say.as_fd(), 50_000).unwrap();
+            crate::lead::announce(say.as_fd(), 50_000).unwrap();
             (tx, say)
         });
         receiver.follow(hear.as_fd(), LONG).unwrap();

@@ -17,7 +17,8 @@ use iolens_sys::{ring, signal, socket, tcp};
 
 use super::{Entry, RECEIVERS, Recv, needed_sysctls};
 use crate::entry::{Link, Shape};
-use crate::receive::{Quota, Receiver, Setup, Take, Taken};
+use crate::receive::{Quota, Receiver, Setup};
+use crate::take::{Take, Taken};
 use crate::{registry, small};
 use iolens_harness::op::{Budget, Sender};
 use iolens_harness::times::Times;

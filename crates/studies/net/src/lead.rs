@@ -17,7 +17,7 @@ const COUNT_BYTES: usize = 8;
 /// Says how many bytes were sent.
 ///
 /// Errors: of send(2); `EMSGSIZE` where not all of the count was taken.
-pub(crate) fn announce(signal: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
+pub fn announce(signal: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
     loop {
         match socket::send(signal, &bytes.to_le_bytes()) {
             Ok(COUNT_BYTES) => return Ok(()),
@@ -32,7 +32,7 @@ pub(crate) fn announce(signal: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> 
 ///
 /// Errors: `EAGAIN` when nothing came for `limit`, `ENODATA` when the sender
 /// has gone, `EMSGSIZE` when more came than was announced.
-pub(crate) fn follow(
+pub fn follow(
     receiver: &mut impl Take,
     signal: BorrowedFd<'_>,
     limit: Duration,

@@ -34,7 +34,8 @@ use iolens_sys::{poll, socket};
 
 use super::{Entry, receiver};
 use crate::primitives::COPY_OUT;
-use crate::receive::{Setup, Take, Taken, Turn};
+use crate::receive::{Setup, Turn};
+use crate::take::{Take, Taken};
 
 const MAP: Hop = Hop {
     from: Cow::Borrowed("socket buffer"),

@@ -12,7 +12,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::{ring, socket};
 
 use crate::entry::{Ends, Entry, Link, Setup, Shape};
-use crate::worker::link::{self, Lane};
+use crate::lane::{self, Lane};
 use iolens_harness::op::Budget;
 
 /// How long the kernel may take to say that it released the message.
@@ -53,8 +53,8 @@ fn attempt(entry: &Entry) -> Result<(), String> {
 
 /// A lane of the entry's transport, over loopback.
 fn pair(entry: &Entry) -> Result<[Lane; 2], String> {
-    let options = link::short_options(STALL_LIMIT);
-    link::pair(entry.transport, entry.loopback(), &options)
+    let options = lane::short_options(STALL_LIMIT);
+    lane::pair(entry.transport, entry.loopback(), &options)
         .map_err(|error| format!("over {}: {error}", entry.transport))
 }
 

@@ -10,8 +10,8 @@ use iolens_sys::{io_uring, tcp, vsock};
 
 use crate::availability;
 use crate::entry::{Ends, Entry};
+use crate::lane;
 use crate::registry::REGISTRY;
-use crate::worker::link;
 
 /// One thing that can carry messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ fn frames() -> Listing {
 fn of_transport(transport: Transport) -> Listing {
     let sends = |entry: &&&Entry| entry.ends == Ends::Pair && !entry.hidden;
     let own = REGISTRY.iter().filter(sends).filter(|entry| entry.transport == transport);
-    let tried = link::pair(transport, Ipv4Addr::LOCALHOST.into(), &link::short_options(PATIENCE));
+    let tried = lane::pair(transport, Ipv4Addr::LOCALHOST.into(), &lane::short_options(PATIENCE));
     Listing {
         name: transport.word(),
         summary: match transport {
@@ -83,7 +83,7 @@ fn vsock() -> Result<(), String> {
 }
 
 fn ktls() -> Result<(), String> {
-    let (near, _far) = link::connected_pair().map_err(|error| error.to_string())?;
+    let (near, _far) = lane::connected_pair().map_err(|error| error.to_string())?;
     tcp::try_ulp(&near, "tls")
         .map_err(|error| format!("{error}: the kernel has no such module (CONFIG_TLS)"))
 }

@@ -34,8 +34,8 @@ use super::datagram::datagram;
 use super::{COPY_IN_FRAME, COPY_OUT, HAND_OVER_FRAME};
 use crate::entry::{Entry, Setup, SetupError, Shape};
 use crate::frame::{Addresses, headers_bytes};
-use crate::inflight::Deadline;
 use crate::several;
+use iolens_harness::deadline::Deadline;
 use iolens_harness::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
 
 /// The registry entry.

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use iolens_harness::deadline::Deadline;
 use iolens_model::outcome::ZerocopyCounts;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
@@ -249,25 +250,6 @@ fn await_one(releases: &mut impl Releases, stall_limit: Duration) -> Result<(), 
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
         }
-    }
-}
-
-/// The end of a time limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline {
-    at_ns: u64,
-}
-
-impl Deadline {
-    /// As far from now as this.
-    pub(crate) fn after(limit: Duration) -> Deadline {
-        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        Deadline { at_ns: clock::monotonic_ns().saturating_add(limit_ns) }
-    }
-
-    /// What is left of it.
-    pub(crate) fn left(self) -> Duration {
-        Duration::from_nanos(self.at_ns.saturating_sub(clock::monotonic_ns()))
     }
 }
 

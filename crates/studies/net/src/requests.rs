@@ -7,17 +7,17 @@ use std::os::fd::BorrowedFd;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
-use super::link;
+use crate::step;
 use crate::take::{Take, Taken};
 use iolens_harness::op::{Budget, NO_MORE, REQUEST, Span, Tally};
 use iolens_harness::times::Times;
 
 /// What one thread did in a slice.
-pub(crate) struct Exchanged {
-    pub(crate) tally: Tally,
+pub struct Exchanged {
+    pub tally: Tally,
     /// Bytes that were mapped; `None` for a receiver that maps none.
-    pub(crate) mapped_bytes: Option<u64>,
-    pub(crate) span: Span,
+    pub mapped_bytes: Option<u64>,
+    pub span: Span,
 }
 
 /// Asks over `requests` for messages until the budget is used up, then says that there will
@@ -40,7 +40,7 @@ pub(crate) fn exchange<T: Take>(
                 span.first_call_ns = begin_ns;
                 budget.begin(begin_ns);
             }
-            link::send(requests, REQUEST)?;
+            step::send(requests, REQUEST)?;
             mapped += receive_message(receiver, message_bytes, &mut tally)?;
             span.last_call_ns = clock::monotonic_ns();
             if let Some(times) = times.as_deref_mut() {
@@ -48,7 +48,7 @@ pub(crate) fn exchange<T: Take>(
             }
         }
     }
-    link::send(requests, NO_MORE)?;
+    step::send(requests, NO_MORE)?;
     Ok(Exchanged { tally, mapped_bytes: T::MAPS.then_some(mapped), span })
 }
 

@@ -6,20 +6,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "../../../tests/support/skip.rs"]
+#[path = "../../../../tests/support/skip.rs"]
 mod skip;
 
 use std::time::{Duration, Instant};
 
-use iolens_engine::registry::{Ends, Entry, Link, Setup, Shape, all};
-use iolens_engine::{Interrupts, Lane, lane_pair};
 use iolens_harness::op::{Budget, Sender, Tally};
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::CallsPerMessage;
 use iolens_model::family::Family;
 use iolens_model::transport::Transport;
 use iolens_model::tuning::Tuning;
+use iolens_net::lane::{self, Lane};
+use iolens_net::registry::{Ends, Entry, Link, Setup, Shape, all};
 use iolens_sys::errno::Errno;
+use iolens_sys::signal::Interrupts;
 use iolens_sys::{pipe, ring, signal, socket, tcp};
 
 const MESSAGES: usize = 11;
@@ -84,7 +85,7 @@ fn lane(entry: &Entry, way: Way, stall_limit: Duration) -> Result<[Lane; 2], tcp
         multipath: false,
     };
     loop {
-        match lane_pair(entry.transport, entry.loopback(), &options) {
+        match lane::pair(entry.transport, entry.loopback(), &options) {
             // The end of a ring is work that its thread is interrupted for, some
             // time later, and waits with a time limit do not go on by themselves.
             Err(error) if error.errno == Errno::EINTR => {}

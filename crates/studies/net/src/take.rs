@@ -7,25 +7,25 @@ use iolens_sys::errno::Errno;
 
 /// What one take brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub struct Taken {
     /// Payload bytes, out of the socket's queue; 0 is the end of the stream.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
     /// System calls that it took.
-    pub(crate) calls: u32,
+    pub calls: u32,
     /// Of the bytes, those that were mapped instead of copied.
-    pub(crate) mapped: usize,
+    pub mapped: usize,
 }
 
 impl Taken {
     /// What one call brought that maps nothing.
     #[inline]
-    pub(crate) fn by_one_call(bytes: usize) -> Taken {
+    pub fn by_one_call(bytes: usize) -> Taken {
         Taken { bytes, calls: 1, mapped: 0 }
     }
 }
 
 /// One way of receiving; what those in `receivers` implement.
-pub(crate) trait Take: Send {
+pub trait Take: Send {
     /// Whether it maps bytes, so that how many is counted.
     const MAPS: bool = false;
 

@@ -16,7 +16,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{Completed, Operation, SendRing};
 
 use super::{Exchange, Sent, Uring, one};
-use crate::inflight::Deadline;
+use iolens_harness::deadline::Deadline;
 use iolens_harness::op::{Op, Tally};
 use iolens_harness::stream::Stream;
 

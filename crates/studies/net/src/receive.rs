@@ -10,47 +10,48 @@ use iolens_model::outcome::MultishotCounts;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
-pub(crate) use crate::take::{Take, Taken};
-use crate::worker::lead;
-use crate::worker::requests::{self, Exchanged};
+use crate::lead;
+use crate::requests;
+pub use crate::requests::Exchanged;
+use crate::take::{Take, Taken};
 use iolens_harness::op::{Budget, Tally};
 use iolens_harness::times::Times;
 
 /// What a receiver is made from: it serves one thread, whose arms have a
 /// connection each and take turns.
 #[derive(Debug, Clone)]
-pub(crate) struct Setup<'a> {
+pub struct Setup<'a> {
     /// The thread's connections; a slice names one by its index here.
-    pub(crate) links: Vec<BorrowedFd<'a>>,
+    pub links: Vec<BorrowedFd<'a>>,
     /// Which of them are pipes, and no sockets.
-    pub(crate) pipes: Vec<bool>,
+    pub pipes: Vec<bool>,
     /// Bytes asked of one call.
-    pub(crate) receive_bytes: usize,
+    pub receive_bytes: usize,
     /// Fields of a message.
-    pub(crate) fields: usize,
+    pub fields: usize,
     /// How long it may wait for bytes; the sockets have the same limit.
-    pub(crate) stall_limit: Duration,
+    pub stall_limit: Duration,
 }
 
 /// The connections of a thread, and the one whose turn it is.
-pub(crate) struct Turn<'a> {
+pub struct Turn<'a> {
     links: Vec<BorrowedFd<'a>>,
     pipes: Vec<bool>,
-    pub(crate) fd: BorrowedFd<'a>,
+    pub fd: BorrowedFd<'a>,
     /// Whether it is a pipe, which the calls of sockets refuse.
-    pub(crate) is_pipe: bool,
+    pub is_pipe: bool,
 }
 
 impl<'a> Turn<'a> {
     /// The first connection has its turn. There is one at least: every trial
     /// has an arm.
-    pub(crate) fn of(links: Vec<BorrowedFd<'a>>, pipes: Vec<bool>) -> Turn<'a> {
+    pub fn of(links: Vec<BorrowedFd<'a>>, pipes: Vec<bool>) -> Turn<'a> {
         let is_pipe = pipes.first() == Some(&true);
         Turn { fd: links[0], is_pipe, links, pipes }
     }
 
     /// Gives the turn to another connection.
-    pub(crate) fn pass_to(&mut self, link: usize) {
+    pub fn pass_to(&mut self, link: usize) {
         self.fd = self.links[link];
         self.is_pipe = self.pipes.get(link) == Some(&true);
     }
@@ -58,14 +59,14 @@ impl<'a> Turn<'a> {
 
 /// What a thread received in a slice.
 #[derive(Debug, Default)]
-pub(crate) struct Received {
-    pub(crate) tally: Tally,
+pub struct Received {
+    pub tally: Tally,
     /// Bytes that were mapped; `None` for a receiver that maps none.
-    pub(crate) mapped_bytes: Option<u64>,
+    pub mapped_bytes: Option<u64>,
     /// When the first bytes were here; 0 for none.
-    pub(crate) first_ns: u64,
+    pub first_ns: u64,
     /// When the slice was over for this thread.
-    pub(crate) end_ns: u64,
+    pub end_ns: u64,
 }
 
 impl Received {
@@ -87,17 +88,17 @@ impl Received {
 }
 
 /// How much the threads of an arm are to receive together in a slice.
-pub(crate) struct Quota<'a> {
+pub struct Quota<'a> {
     /// What they have so far.
-    pub(crate) total: &'a AtomicU64,
+    pub total: &'a AtomicU64,
     /// What makes the slice complete.
-    pub(crate) target: u64,
+    pub target: u64,
     /// What the thread does whose bytes complete it.
-    pub(crate) complete: &'a dyn Fn() -> Result<(), Errno>,
+    pub complete: &'a dyn Fn() -> Result<(), Errno>,
 }
 
 /// One thread's end of the receiving side: erased, one virtual call per slice.
-pub(crate) trait Receiver: Send {
+pub trait Receiver: Send {
     /// Gives the turn to the connection with this index in [`Setup::links`].
     fn turn_to(&mut self, link: usize);
 

@@ -3,10 +3,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use iolens_model::transport::Transport;
+use iolens_sys::errno::Errno;
 use iolens_sys::tcp::{self, SetupError};
-use iolens_sys::{pipe, udp, unix};
+use iolens_sys::{pipe, poll, socket, udp, unix};
+
+use crate::step::{receive_byte, send_byte};
 
 /// One end of a lane.
 #[derive(Debug)]
@@ -19,22 +23,22 @@ pub struct Lane {
 
 impl Lane {
     /// A connection, which does for both.
-    pub(crate) fn connection(transport: Transport, fd: OwnedFd) -> Lane {
+    pub fn connection(transport: Transport, fd: OwnedFd) -> Lane {
         Lane { transport, data: fd, back: None }
     }
 
     /// What does not go both ways or may lose something, and a connection beside.
-    pub(super) fn beside(transport: Transport, data: OwnedFd, back: OwnedFd) -> Lane {
+    pub fn beside(transport: Transport, data: OwnedFd, back: OwnedFd) -> Lane {
         Lane { transport, data, back: Some(back) }
     }
 
     /// With a connection beside it, if there is to be one.
-    pub(super) fn with_back(self, back: Option<OwnedFd>) -> Lane {
+    pub fn with_back(self, back: Option<OwnedFd>) -> Lane {
         Lane { back: back.or(self.back), ..self }
     }
 
     /// The connection alone.
-    pub(super) fn into_connection(self) -> OwnedFd {
+    pub fn into_connection(self) -> OwnedFd {
         self.back.unwrap_or(self.data)
     }
 
@@ -51,7 +55,7 @@ impl Lane {
     }
 
     /// What the sending end tells the receiving one over, between slices.
-    pub(crate) fn forth(&self) -> BorrowedFd<'_> {
+    pub fn forth(&self) -> BorrowedFd<'_> {
         match self.transport {
             Transport::Pipe | Transport::Udp => self.back(),
             _ => self.data(),
@@ -76,12 +80,12 @@ impl Lane {
 
     /// The way of the messages, where it is a TCP connection that knows its
     /// segments.
-    pub(crate) fn tcp(&self) -> Option<BorrowedFd<'_>> {
+    pub fn tcp(&self) -> Option<BorrowedFd<'_>> {
         matches!(self.transport, Transport::Tcp | Transport::Mptcp).then(|| self.data())
     }
 
     /// Ends it, which wakes whoever waits on it.
-    pub(super) fn hang_up(&self) {
+    pub fn hang_up(&self) {
         // The peer may have gone already, which is as good.
         let _ = tcp::hang_up(self.back());
         let _ = match self.transport {
@@ -89,6 +93,56 @@ impl Lane {
             Transport::Pipe => pipe::finish_writing(self.data()),
             _ => tcp::hang_up(self.data()),
         };
+    }
+
+    /// Sets the receiving thread free that still waits for messages, or for the
+    /// word that the slice is over.
+    ///
+    /// Errors: of write(2) and send(2).
+    pub fn release(&self, is_rr: bool) -> Result<(), Errno> {
+        match (self.transport(), is_rr) {
+            // What a reader of the pipe waits for comes through the pipe.
+            (Transport::Pipe, false) => loop {
+                match socket::write(self.data(), &[0]) {
+                    Ok(_) => return Ok(()),
+                    Err(Errno::EINTR) => {}
+                    Err(errno) => return Err(errno),
+                }
+            },
+            _ => send_byte(self.forth()),
+        }
+    }
+
+    /// Ends the stream of messages of this end.
+    ///
+    /// Errors: of shutdown(2), or of what a pipe has instead.
+    pub fn finish_sending(&self) -> Result<(), Errno> {
+        match self.transport() {
+            Transport::Pipe => pipe::finish_writing(self.data()),
+            _ => tcp::finish_sending(self.data()),
+        }
+    }
+
+    /// Says that all datagrams of a slice were sent, with an empty one, until the
+    /// receipt comes: it may be lost like any other.
+    ///
+    /// Errors: `EAGAIN` when no receipt came within `limit`; of send(2) and poll(2).
+    pub fn finish_datagrams(&self, limit: Duration) -> Result<(), Errno> {
+        const AGAIN_NS: u64 = 2_000_000;
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let mut waited_ns = 0;
+        while waited_ns < limit_ns {
+            match socket::send(self.data(), &[]) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno),
+            }
+            match poll::readable(&[self.back()], AGAIN_NS) {
+                Ok(ready) if ready == [true] => return receive_byte(self.back()),
+                Ok(_) | Err(Errno::EINTR) => waited_ns += AGAIN_NS,
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::EAGAIN)
     }
 }
 
@@ -132,7 +186,7 @@ pub fn pair(
 }
 
 /// Both ends of a TCP connection over loopback.
-pub(super) fn over_loopback(options: &tcp::Options) -> Result<(OwnedFd, OwnedFd), SetupError> {
+fn over_loopback(options: &tcp::Options) -> Result<(OwnedFd, OwnedFd), SetupError> {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let listener = tcp::Listener::open(&any, options, 1)?;
     let near = tcp::connect_to(&listener.address()?, options)?;
@@ -140,6 +194,25 @@ pub(super) fn over_loopback(options: &tcp::Options) -> Result<(OwnedFd, OwnedFd)
 }
 
 /// A pipe: the end to read from, the end to write to.
-pub(super) fn open_pipe(bytes: usize) -> Result<(OwnedFd, OwnedFd), SetupError> {
+pub fn open_pipe(bytes: usize) -> Result<(OwnedFd, OwnedFd), SetupError> {
     pipe::open(bytes).map_err(|errno| SetupError { tried: "make a pipe".to_owned(), errno })
+}
+
+/// Both ends of a connection over loopback within this process, with short
+/// waits: for calibration.
+///
+/// Errors: the step that failed.
+pub fn connected_pair() -> Result<(OwnedFd, OwnedFd), tcp::SetupError> {
+    over_loopback(&short_options(Duration::from_secs(1)))
+}
+
+/// Options for what is only tried.
+pub fn short_options(stall_limit: Duration) -> tcp::Options {
+    tcp::Options {
+        congestion: "reno".to_owned(),
+        buffer_bytes: 64 << 10,
+        nodelay: true,
+        stall_limit,
+        multipath: false,
+    }
 }
