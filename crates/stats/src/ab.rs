@@ -94,6 +94,15 @@ impl AbUnit {
         }
     }
 
+    /// What one is called.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            AbUnit::Trial => "trial",
+            AbUnit::Round => "round",
+        }
+    }
+
     /// Units at the first look after so many: 12, 24, 48, … trials; 30, 60, 120, … rounds.
     #[must_use]
     pub fn next_look(self, units: u32) -> u32 {

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 pub mod availability;
-mod entry;
 mod frame;
 mod inflight;
 pub mod lane;
@@ -25,7 +24,6 @@ mod skip;
 #[path = "../../../../tests/support/small.rs"]
 mod small;
 pub mod step;
-mod take;
 mod transmit;
 pub mod transports;
 mod uring;

@@ -7,8 +7,8 @@ use std::os::fd::BorrowedFd;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
+use crate::receive::{Take, Taken};
 use crate::step;
-use crate::take::{Take, Taken};
 use iolens_harness::op::{Budget, NO_MORE, REQUEST, Span, Tally};
 use iolens_harness::times::Times;
 

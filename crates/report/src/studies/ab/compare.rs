@@ -10,7 +10,7 @@ use iolens_model::ab::AbMode;
 use iolens_model::run::RunHeader;
 use iolens_stats::ab::{
     AbChange, AbChangeReason, AbComparison, AbJudgedChange, AbMissingPart, AbMissingWhy, AbReason,
-    AbSettingChanges, AbStanding, AbUnusable, AbVerdict, AbWarning,
+    AbSettingChanges, AbStanding, AbUnit, AbUnusable, AbVerdict, AbWarning,
 };
 use iolens_stats::analysis::Interval;
 use serde_json::{Value, json};
@@ -46,6 +46,16 @@ impl Compared<'_> {
     /// What an arm of a run is called; 0 is the baseline.
     fn name(&self, is_b: bool, arm: usize) -> &str {
         self.header(is_b).plan.primitives.get(arm).map_or("?", String::as_str)
+    }
+
+    /// Loops, or whole commands.
+    fn mode(&self) -> AbMode {
+        self.a.plan.ab().map_or(AbMode::Loop, |axes| axes.mode)
+    }
+
+    /// What is counted of them.
+    fn unit(&self) -> AbUnit {
+        AbUnit::of(self.mode())
     }
 
     fn baseline(&self) -> &str {
@@ -147,19 +157,15 @@ pub(super) fn with_judged(mut change: Value, judged: &AbJudgedChange) -> Value {
 
 fn screen(compared: &Compared<'_>) -> Screen {
     let comparison = compared.comparison;
-    let mode = compared.a.plan.ab().map(|axes| axes.mode);
     let units =
         |nth: usize| comparison.changes().map(|change| change.sides[nth].units).max().unwrap_or(0);
-    let unit = match mode {
-        Some(AbMode::Command) => "rounds",
-        Some(AbMode::Loop) | None => "trials",
-    };
+    let unit = format!("{}s", compared.unit().word());
     let mut screen = Screen {
         header: vec![
             "compare".into(),
             of_runs::named("A", compared.a),
             of_runs::named("B", compared.b),
-            mode.map_or("ab", super::screen::mode).into(),
+            super::screen::mode(compared.mode()).into(),
         ],
         effort: Text::parts([
             format!("{} + {} {unit}", units(0), units(1)),
@@ -320,7 +326,7 @@ fn verdict(compared: &Compared<'_>, alike: &[&AbChange]) -> String {
 }
 
 fn unusable(compared: &Compared<'_>, is_b: bool, why: &AbUnusable) -> String {
-    let letter = letter(is_b);
+    let (letter, unit) = (letter(is_b), compared.unit().word());
     match why {
         AbUnusable::CopiesDiffer { of } => {
             format!("two copies of {} differ in {letter}", compared.name(is_b, *of))
@@ -338,10 +344,10 @@ fn unusable(compared: &Compared<'_>, is_b: bool, why: &AbUnusable) -> String {
             }
         },
         AbUnusable::TooFew { units, least } => {
-            format!("{letter} has {units} of the {least} repetitions that a verdict takes")
+            format!("{letter} has {units} of the {least} {unit}s that a verdict takes")
         }
         AbUnusable::NoInterval { units } => {
-            format!("{units} repetitions in {letter} are too few for an interval of all changes")
+            format!("{units} {unit}s in {letter} are too few for an interval of all changes")
         }
     }
 }

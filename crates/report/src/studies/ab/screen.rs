@@ -6,7 +6,7 @@ use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
 use iolens_model::ab::{AbMode, AbQuantity, AbSetting};
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
-use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbUnit, AbVerdict};
+use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbVerdict};
 
 use super::words::{Said, ends, from_to, quantity, signed};
 use super::{calls, links};
@@ -58,10 +58,7 @@ fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
     let units = analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
     let units = units.map(|contrast| contrast.units).max().unwrap_or(0);
     let several = if analysis.cells.len() > 1 { " per setting" } else { "" };
-    let mut parts = vec![match analysis.unit {
-        AbUnit::Trial => format!("{}{several}", count(units, "trial")),
-        AbUnit::Round => format!("{}{several}", count(units, "round")),
-    }];
+    let mut parts = vec![format!("{}{several}", count(units, analysis.unit.word()))];
     let is_own = analysis.cells.iter().any(|cell| cell.is_own_time);
     parts.extend(is_own.then(|| "times are the programs' own".to_owned()));
     let end = run.header.end.as_ref();

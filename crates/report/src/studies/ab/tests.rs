@@ -189,7 +189,7 @@ fn too_few_links_are_no_verdict() {
         link != Some(0)
     });
     let screen = shown(&run, 100);
-    assert!(screen.contains("9 of the 12 repetitions"), "{screen}");
+    assert!(screen.contains("9 of the 12 trials"), "{screen}");
     for (pass, trial) in (1..).zip(run.trials.clone()) {
         run.trials.push(TrialOutcome { pass: 100 + pass, ..trial });
     }

@@ -1,8 +1,8 @@
 //! What is found, in words.
 
-use iolens_model::ab::AbQuantity;
+use iolens_model::ab::{AbMode, AbQuantity};
 use iolens_model::run::Run;
-use iolens_stats::ab::{AbCell, AbContrast, AbMissing, AbMissingWhy, AbReason, AbVerdict};
+use iolens_stats::ab::{AbCell, AbContrast, AbMissing, AbMissingWhy, AbReason, AbUnit, AbVerdict};
 use iolens_stats::analysis::Interval;
 
 use crate::number::{list, percent};
@@ -11,12 +11,15 @@ use crate::number::{list, percent};
 pub(super) struct Said<'a> {
     pub(super) names: Vec<&'a str>,
     pub(super) delta: f64,
+    /// What is counted of it.
+    pub(super) unit: AbUnit,
 }
 
 impl<'a> Said<'a> {
     pub(super) fn of(run: &'a Run) -> Said<'a> {
         let names = run.header.plan.primitives.iter().map(String::as_str).collect();
-        Said { names, delta: run.header.plan.delta }
+        let mode = run.header.plan.ab().map_or(AbMode::Loop, |axes| axes.mode);
+        Said { names, delta: run.header.plan.delta, unit: AbUnit::of(mode) }
     }
 
     pub(super) fn name(&self, arm: usize) -> &'a str {
@@ -30,7 +33,7 @@ impl<'a> Said<'a> {
             let mut parts: Vec<String> = Vec::new();
             for alike in by_verdict(cell, arm) {
                 let claim = self.claim(arm, &alike, parts.is_empty());
-                parts.push([claim, evidence(&alike)].join(": "));
+                parts.push([claim, evidence(&alike, self.unit)].join(": "));
             }
             match self.failed(cell, arm).filter(|_| parts.is_empty()) {
                 Some(failed) => parts.push(failed),
@@ -118,7 +121,7 @@ fn by_verdict(cell: &AbCell, arm: usize) -> Vec<Vec<&AbContrast>> {
 }
 
 /// The numbers behind a verdict. The table has all intervals, the sentence that of its first.
-fn evidence(alike: &[&AbContrast]) -> String {
+fn evidence(alike: &[&AbContrast], unit: AbUnit) -> String {
     let changes = alike.iter().enumerate().map(|(nth, one)| changed(one, nth == 0));
     let changes = changes.collect::<Vec<_>>().join(", ");
     match alike.first().map(|first| &first.reason) {
@@ -129,7 +132,7 @@ fn evidence(alike: &[&AbContrast]) -> String {
             percent(*bound)
         ),
         Some(AbReason::TooFew { units, least }) => {
-            format!("{changes}; {units} of the {least} repetitions that a verdict takes")
+            format!("{changes}; {units} of the {least} {}s that a verdict takes", unit.word())
         }
         Some(AbReason::TooFewLinks { links: [base, arm], least }) => {
             format!("{base} and {arm} of the {least} links that a verdict takes")

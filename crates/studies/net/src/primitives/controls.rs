@@ -14,8 +14,8 @@ use iolens_sys::{pipe, socket};
 
 use super::copying::gather;
 use super::{COPY_IN, COPY_OUT, GATHER, HAND_OVER, tcp};
-use crate::entry::{Ends, Entry, Open};
 use crate::one_call;
+use crate::registry::{Ends, Entry, Open};
 use iolens_harness::op::Op;
 use iolens_harness::stream::Stream;
 

@@ -10,8 +10,8 @@ use iolens_sys::ring::{Field, Layout};
 use iolens_sys::socket;
 
 use super::{COPIED, COPY_IN, COPY_OUT, GATHER, HAND_OVER, tcp};
-use crate::entry::{Entry, Open};
 use crate::one_call;
+use crate::registry::{Entry, Open};
 use crate::transmit::send_all;
 use iolens_harness::op::Op;
 use iolens_harness::stream::Stream;

@@ -12,8 +12,8 @@ use iolens_sys::udp::{Batch, Destination};
 use iolens_sys::{socket, udp};
 
 use super::{COPY_IN_DATAGRAM, COPY_OUT, HAND_OVER, tcp};
-use crate::entry::{Entry, Open, Setup, SetupError};
 use crate::one_call;
+use crate::registry::{Entry, Open, Setup, SetupError};
 use crate::several::{self, MESSAGES_MAX};
 
 pub(super) const fn datagram(

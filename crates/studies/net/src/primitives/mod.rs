@@ -19,7 +19,7 @@ use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 
-use crate::entry::{Ends, Entry, Open};
+use crate::registry::{Ends, Entry, Open};
 
 /// A primitive that sends each message over TCP with one call, as the oldest kernels could.
 const fn tcp(

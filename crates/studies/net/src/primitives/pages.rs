@@ -19,7 +19,7 @@ use iolens_sys::splice::{self, PAGE_BYTES, Pipe, places};
 use iolens_sys::{clock, file, tcp, zerocopy};
 
 use super::{COPY_IN, COPY_OUT, HAND_OVER, SPLICE_PAGES};
-use crate::entry::{Entry, Open, Setup, SetupError, Shape};
+use crate::registry::{Entry, Open, Setup, SetupError, Shape};
 use crate::transmit::{Iovecs, whole};
 use iolens_harness::op::{Budget, Fact, Op, Sender, Span, Tally, drive_answers, drive_batch};
 use iolens_harness::stream::Stream;

@@ -7,7 +7,7 @@ use iolens_model::kernel::KernelVersion;
 use iolens_sys::io_uring::operation;
 
 use super::{COPIED, COPY_OUT, HAND_OVER, LATE_COPY, PINNED, REFER, tcp};
-use crate::entry::{Entry, Open};
+use crate::registry::{Entry, Open};
 use crate::uring;
 
 const fn uring(

@@ -12,8 +12,8 @@ use iolens_sys::ring::Layout;
 use iolens_sys::zerocopy::{self, Completion};
 
 use super::{PINNED, tcp};
-use crate::entry::{Entry, Setup, SetupError};
 use crate::inflight::{IDS_MAX, InFlight, Patience, Releases};
+use crate::registry::{Entry, Setup, SetupError};
 use crate::transmit::Iovecs;
 use iolens_harness::op::{Op, Sender, Tally};
 use iolens_harness::stream::Stream;

@@ -16,8 +16,7 @@ use iolens_sys::tcp::SetupError;
 
 use super::{Entry, receiver};
 use crate::primitives::COPY_OUT;
-use crate::receive::{Receiver, Setup, Turn};
-use crate::take::{Take, Taken};
+use crate::receive::{Receiver, Setup, Take, Taken, Turn};
 use crate::transmit::FIELDS_MAX;
 
 /// `recv`: recv(2) into one buffer, the same for all arms of a thread.

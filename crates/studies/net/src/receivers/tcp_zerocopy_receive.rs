@@ -34,8 +34,7 @@ use iolens_sys::{poll, socket};
 
 use super::{Entry, receiver};
 use crate::primitives::COPY_OUT;
-use crate::receive::{Setup, Turn};
-use crate::take::{Take, Taken};
+use crate::receive::{Setup, Take, Taken, Turn};
 
 const MAP: Hop = Hop {
     from: Cow::Borrowed("socket buffer"),

@@ -16,9 +16,8 @@ use iolens_sys::signal::Interrupts;
 use iolens_sys::{ring, signal, socket, tcp};
 
 use super::{Entry, RECEIVERS, Recv, needed_sysctls};
-use crate::entry::{Link, Shape};
-use crate::receive::{Quota, Receiver, Setup};
-use crate::take::{Take, Taken};
+use crate::receive::{Quota, Receiver, Setup, Take, Taken};
+use crate::registry::{Link, Shape};
 use crate::{registry, small};
 use iolens_harness::op::{Budget, Sender};
 use iolens_harness::times::Times;
@@ -82,7 +81,7 @@ fn with_sender(
 ) {
     let iovec = Iovec::PerMessage;
     let shape = Shape { messages: RING_MESSAGES, message_bytes, fields: 8, iovec };
-    let setup = crate::entry::Setup {
+    let setup = crate::registry::Setup {
         link: Link::Socket(fd.as_fd()),
         shape,
         tuning: iolens_model::tuning::Tuning::DEFAULT,

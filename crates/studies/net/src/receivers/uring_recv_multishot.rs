@@ -34,8 +34,7 @@ use iolens_sys::tcp::SetupError;
 use super::{Entry, receiver};
 use crate::lane::connected_pair;
 use crate::primitives::COPY_OUT;
-use crate::receive::{Receiver, Setup};
-use crate::take::{Take, Taken};
+use crate::receive::{Receiver, Setup, Take, Taken};
 use iolens_harness::ring_refusal;
 
 /// Buffers that the receive size is divided into. Few enough that a completion

@@ -8,10 +8,8 @@ use iolens_model::transport::Transport;
 use iolens_sys::proc::Root;
 use iolens_sys::{io_uring, tcp, vsock};
 
-use crate::availability;
-use crate::entry::{Ends, Entry};
-use crate::lane;
-use crate::registry::REGISTRY;
+use crate::registry::{Ends, Entry, REGISTRY};
+use crate::{availability, lane};
 
 /// One thing that can carry messages.
 #[derive(Debug, Clone, PartialEq, Eq)]

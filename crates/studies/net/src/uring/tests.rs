@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::batch::Queue;
 use super::*;
-use crate::entry::Shape;
+use crate::registry::Shape;
 use iolens_harness::op::Budget;
 
 const BYTES: usize = 1000;

@@ -4,7 +4,7 @@ use iolens_document::{Answer, Label, Text};
 use iolens_model::moment;
 use iolens_stats::ab::{
     AbChangeReason, AbHistory, AbJudgedChange, AbLeftOut, AbLeftOutWhy, AbReason, AbRow, AbSeries,
-    AbStep, AbUnusable, AbVerdict,
+    AbStep, AbUnit, AbUnusable, AbVerdict,
 };
 use iolens_stats::analysis::Interval;
 
@@ -287,10 +287,14 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
             percent(allowance)
         )
     }));
-    let unusable = rows().filter_map(|row| Some((row, row.unusable.as_ref()?)));
-    let unusable: Vec<String> = unusable
-        .map(|(row, why)| format!("run {} is not compared: {}", row.run, unfit(why)))
-        .collect();
+    let unusable = history.series.iter().flat_map(|series| {
+        let unit = AbUnit::of(series.setting.mode);
+        let unfit_rows = series.rows.iter().filter_map(|row| Some((row, row.unusable.as_ref()?)));
+        unfit_rows.map(move |(row, why)| {
+            format!("run {} is not compared: {}", row.run, unfit(why, unit.word()))
+        })
+    });
+    let unusable: Vec<String> = unusable.collect();
     let has_gap = |series: &&AbSeries| {
         let steps = series.steps().count();
         series.is_chain && series.overall.is_none() && steps.max(series.rows.len()) > 1
@@ -306,7 +310,7 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
     said.into_iter().map(|said| Answer::one(Label::Caution, said)).collect()
 }
 
-fn unfit(why: &AbUnusable) -> String {
+fn unfit(why: &AbUnusable, unit: &str) -> String {
     match why {
         AbUnusable::CopiesDiffer { of: 0 } => "two copies of its baseline differ".to_owned(),
         AbUnusable::CopiesDiffer { .. } => "two copies of its program differ".to_owned(),
@@ -314,10 +318,10 @@ fn unfit(why: &AbUnusable) -> String {
         AbUnusable::WorksBetween { .. } => "its program works between its turns".to_owned(),
         AbUnusable::Missing { .. } => "it has no number".to_owned(),
         AbUnusable::TooFew { units, least } => {
-            format!("{units} of the {least} repetitions that a verdict takes")
+            format!("{units} of the {least} {unit}s that a verdict takes")
         }
         AbUnusable::NoInterval { units } => {
-            format!("{units} repetitions are too few for an interval")
+            format!("{units} {unit}s are too few for an interval")
         }
     }
 }
