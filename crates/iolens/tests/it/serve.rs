@@ -112,20 +112,17 @@ impl Client {
 /// Every model, as the tool lists them.
 fn listed_models() -> &'static [Value] {
     static LISTED: OnceLock<Vec<Value>> = OnceLock::new();
-    LISTED.get_or_init(|| {
-        let all = Place::new().listed("models");
-        assert!(all.len() >= 13, "{all:?}");
-        all
-    })
+    LISTED.get_or_init(|| Place::new().listed("models"))
 }
 
 /// Every model that works here.
 fn models() -> &'static [String] {
     static MODELS: OnceLock<Vec<String>> = OnceLock::new();
     MODELS.get_or_init(|| {
+        assert!(listed_models().len() >= 13, "{:?}", listed_models());
         let here = listed_models().iter().filter(|model| model["available"] == true);
-        let names: Vec<String> =
-            here.map(|model| model["name"].as_str().unwrap().to_owned()).collect();
+        let names = here.map(|model| model["name"].as_str().unwrap().to_owned());
+        let names: Vec<String> = names.collect();
         assert!(names.len() >= 12, "only io_uring may be forbidden: {names:?}");
         names
     })
