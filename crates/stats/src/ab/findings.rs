@@ -52,7 +52,8 @@ pub struct AbContrast {
     pub change: Option<f64>,
     /// Interval of 95 % for this change alone, looked at once; `None` with too few units for one.
     pub pointwise: Option<Interval>,
-    /// The interval of the verdict: at the level of the look, for all claims together.
+    /// The interval of the verdict, for all claims together: at the level of the look, or of an
+    /// early one where copies of one program are noisier than δ.
     pub simultaneous: Option<Interval>,
     /// What layout may explain, as a fraction of time; `None` where nothing was linked anew, and
     /// where several links of each side show it.

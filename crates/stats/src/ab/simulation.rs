@@ -181,6 +181,34 @@ fn looks_err_as_seldom_as_they_say_in_many_runs() {
     any_look(MANY);
 }
 
+/// Where chance moves whole runs by more than δ, nothing but the level of intervals keeps it from
+/// being called a change.
+fn wide_noise(runs: u32) {
+    let normal = &mut Normal::seeded(11);
+    for unit in [AbUnit::Trial, AbUnit::Round] {
+        let mut far = Share::default();
+        for _ in 0..runs {
+            let mut one = || (40.0 * trial_noise(normal)).exp();
+            let mut two = || [one(), one()];
+            let trials: Vec<AbTrial> = (0..60).map(|_| trial(&[&two(), &two()])).collect();
+            let verdict = run(unit, &trials, 0.0).verdict;
+            far.add(matches!(verdict, Some(AbVerdict::Slower | AbVerdict::Faster)));
+        }
+        far.at_most(&format!("{unit:?}, noisier than δ, SLOWER or FASTER"), 0.002);
+    }
+}
+
+#[test]
+fn noise_beyond_the_threshold_is_no_change() {
+    wide_noise(4 * FEW);
+}
+
+#[test]
+#[ignore = "10 000 runs"]
+fn noise_beyond_the_threshold_is_no_change_in_many_runs() {
+    wide_noise(MANY);
+}
+
 /// What one run states is planted in another, which must find it in about nine of ten.
 fn power(runs: u32) {
     let states = |unit: AbUnit, known: usize, then: usize, look: AbLook| {

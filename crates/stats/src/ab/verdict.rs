@@ -29,19 +29,43 @@ impl Question<'_> {
             units: sample.units,
             change: sample.centre().map(change).filter(|change| change.is_finite()),
             pointwise: sample.interval(0.05).map(changes),
-            simultaneous: sample.interval(self.error(self.look)).map(changes),
+            simultaneous: sample.interval(self.error(copies)).map(changes),
             layout_allowance: self.allowance(),
             links: sample.linked().and_then(Linked::told),
             verdict,
             reason,
-            power: self.power(),
+            power: self.power(copies),
             sample: sample.clone(),
         }
     }
 
-    /// The chance of an error that this claim has at a look, both sides together.
-    fn error(&self, look: AbLook) -> f64 {
+    /// The chance of an error that this claim has, both sides together.
+    fn error(&self, copies: &[AbCopies]) -> f64 {
+        self.error_of(self.look, self.own(copies).any(|copies| copies.noise.is_some()))
+    }
+
+    /// The same at a look at a run that is noisy or not. Where chance alone moves copies of one
+    /// program by more than δ, δ keeps no change from being called one: only the level does, and
+    /// it is that of early looks.
+    fn error_of(&self, look: AbLook, is_noisy: bool) -> f64 {
+        let look = if is_noisy { AbLook::Early } else { look };
         look.error() / f64::from(self.input.claims.max(1))
+    }
+
+    /// What copies of the two programs say.
+    fn own<'a>(&self, copies: &'a [AbCopies]) -> impl Iterator<Item = &'a AbCopies> + Clone {
+        let arm = self.arm;
+        copies.iter().filter(move |copies| copies.arm == 0 || copies.arm == arm)
+    }
+
+    /// Whether so many units would be as noisy: the root of their number narrows an interval.
+    fn would_be_noisy(&self, copies: &[AbCopies], units: u32) -> bool {
+        let delta = self.input.delta.ln_1p();
+        let is_wide = |(copies, noise): (&AbCopies, AbNoise)| {
+            let share = f64::from(copies.units) / f64::from(units);
+            noise.half_width.is_none_or(|half| half.ln_1p() * share.sqrt() > delta)
+        };
+        self.own(copies).filter_map(|copies| Some((copies, copies.noise?))).any(is_wide)
     }
 
     fn allowance(&self) -> Option<f64> {
@@ -55,7 +79,7 @@ impl Question<'_> {
 
     fn conclude(&self, copies: &[AbCopies]) -> (AbVerdict, AbReason) {
         let (delta, units) = (self.input.delta, self.sample.units);
-        let mut own = copies.iter().filter(|copies| copies.arm == 0 || copies.arm == self.arm);
+        let mut own = self.own(copies);
         if let Some(why) = own.clone().find_map(|copies| differ(copies, delta)) {
             return (AbVerdict::Invalid, why);
         }
@@ -73,7 +97,7 @@ impl Question<'_> {
             let why = AbReason::TooFewLinks { links, least: AB_LINKS_MIN };
             return (AbVerdict::Inconclusive, why);
         }
-        let error = self.error(self.look);
+        let error = self.error(copies);
         // Two one-sided tests at the same level are an interval that misses twice as often.
         let both = (self.sample.interval(2.0 * error), self.sample.interval(error));
         let (Some(one_sided), Some(interval)) = both else {
@@ -82,13 +106,14 @@ impl Question<'_> {
         self.bounds().conclude([one_sided, interval], own.find_map(|copies| copies.noise))
     }
 
-    fn power(&self) -> AbPower {
+    fn power(&self, copies: &[AbCopies]) -> AbPower {
         let seen = |units: u32, look| {
+            let error = self.error_of(look, self.would_be_noisy(copies, units));
             let links = self.sample.linked().map_or([AB_LINKS_MIN; 2], Linked::counts);
             let enough = units >= AB_UNITS_MIN
                 && self.sample.units >= AB_UNITS_MIN
                 && links.iter().all(|n| *n >= AB_LINKS_MIN);
-            let ln = self.bounds().widest().ln_1p() + reach(self.sample, units, self.error(look))?;
+            let ln = self.bounds().widest().ln_1p() + reach(self.sample, units, error)?;
             Some(change(ln)).filter(|change| enough && change.is_finite())
         };
         AbPower {
