@@ -21,8 +21,7 @@ use crate::worker::bracket::Bracket;
 use iolens_harness::environment::fixed_loop_ns;
 use iolens_harness::host;
 use iolens_harness::op::Budget;
-use iolens_net::registry;
-use iolens_net::registry::{Link, Setup, Shape};
+use iolens_net::registry::{self, Link, Setup, Shape};
 use iolens_net::{lane, step};
 
 /// Work is divided by this. A debug build is for tests: their runs are many, and nobody uses

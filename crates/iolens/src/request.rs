@@ -16,11 +16,10 @@ use iolens_model::plan::{Passes, Plan, Probes, Schedule};
 use iolens_model::units::Bytes;
 
 use crate::axes::Wishes;
-use crate::built_in;
 use crate::failure::{Failure, usage};
-use crate::plan_file;
 use crate::studies::{Available, Draft, StudySpec, stated};
 use crate::values::unknown;
+use crate::{built_in, plan_file};
 
 /// Rounds that count; docs/journal has the measurements.
 const ROUNDS: u32 = 10;

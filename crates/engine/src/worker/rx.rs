@@ -21,17 +21,14 @@ use super::crew::{Crew, Stop};
 use super::external::{Gathered, Gathering, Portion};
 use super::flow::{self, Follower};
 use super::protocol::{EndReport, Failure};
-use super::report;
 use super::sampling::StackSampler;
 use super::thread_report::{ThreadReport, ThreadSlice};
-use super::{facts, link};
+use super::{facts, link, report};
 use iolens_harness::op::{Budget, Span};
 use iolens_harness::times::Times;
 use iolens_net::lane::Lane;
 use iolens_net::receive::{Quota, Received, Receiver, Setup};
-use iolens_net::receivers;
-use iolens_net::registry;
-use iolens_net::step;
+use iolens_net::{receivers, registry, step};
 
 /// How far a slice is, over all threads.
 struct Progress {

@@ -5,9 +5,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use iolens_engine::stage;
 use iolens_engine::trial::run;
-use iolens_engine::worker;
+use iolens_engine::{stage, worker};
 use iolens_model::axes::Topology;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::NetworkOptions;

@@ -22,21 +22,19 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{FarFacts, Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::secret;
-use iolens_net::receivers;
-use iolens_net::registry;
+use iolens_net::{receivers, registry};
 use iolens_report::screen::After;
 use iolens_report::text;
 use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
-use crate::args;
 use crate::commands::{outlook, report};
 use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, catch, unusable};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, FirstLook, Means};
 use crate::sysctls::{self, Sysctls};
-use crate::{misread, output, peer, places, plan_file};
+use crate::{args, misread, output, peer, places, plan_file};
 
 /// Of pipes that are opened to see whether they can be; nothing is said.
 pub(crate) const PERF_LIMIT: Duration = Duration::ZERO;

@@ -2,8 +2,7 @@
 //! takes, and how many copies and writes make a slice.
 
 use iolens_engine::work;
-use iolens_file::copy;
-use iolens_file::write;
+use iolens_file::{copy, write};
 use iolens_harness::locked_memory::Limits;
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::{Cell, Setting};

@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 
 use iolens_model::copy::External;
 use iolens_model::sender::SenderTask;
-use iolens_programs::TreeCharged;
+use iolens_programs::{TreeCharged, spawn};
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Begun;
 use iolens_sys::{affinity, clock, file, poll};
@@ -18,7 +18,6 @@ use super::{ENDED, Portion, socket};
 use iolens_harness::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
 use iolens_net::lane::Lane;
 use iolens_net::step;
-use iolens_programs::spawn;
 
 /// How long a program may take to end behind its last message, ns.
 const ENDING_NS: u64 = 5_000_000_000;

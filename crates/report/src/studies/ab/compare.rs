@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 use super::json::pair;
 use super::screen::setting_words;
-use super::words::{beyond, bracket, ends, quantity, signed};
+use super::words::{beyond, bracket, ends, mode_of, quantity, signed};
 use crate::compare::{markdown_answers, markdown_head, next, screen as of_runs, tables};
-use crate::number::percent;
+use crate::number::{count, percent};
 
 #[cfg(test)]
 mod tests;
@@ -50,7 +50,7 @@ impl Compared<'_> {
 
     /// Loops, or whole commands.
     fn mode(&self) -> AbMode {
-        self.a.plan.ab().map_or(AbMode::Loop, |axes| axes.mode)
+        mode_of(self.a)
     }
 
     /// What is counted of them.
@@ -344,10 +344,10 @@ fn unusable(compared: &Compared<'_>, is_b: bool, why: &AbUnusable) -> String {
             }
         },
         AbUnusable::TooFew { units, least } => {
-            format!("{letter} has {units} of the {least} {unit}s that a verdict takes")
+            format!("{letter} has {units} of the {} that a verdict takes", count(*least, unit))
         }
         AbUnusable::NoInterval { units } => {
-            format!("{units} {unit}s in {letter} are too few for an interval of all changes")
+            format!("{letter} has {}, too few for an interval of all changes", count(*units, unit))
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What is found, in words.
 
 use iolens_model::ab::{AbMode, AbQuantity};
-use iolens_model::run::Run;
+use iolens_model::run::{Run, RunHeader};
 use iolens_stats::ab::{AbCell, AbContrast, AbMissing, AbMissingWhy, AbReason, AbUnit, AbVerdict};
 use iolens_stats::analysis::Interval;
 
-use crate::number::{list, percent};
+use crate::number::{count, list, percent};
 
 /// What a run compares, and how it is called.
 pub(super) struct Said<'a> {
@@ -18,8 +18,7 @@ pub(super) struct Said<'a> {
 impl<'a> Said<'a> {
     pub(super) fn of(run: &'a Run) -> Said<'a> {
         let names = run.header.plan.primitives.iter().map(String::as_str).collect();
-        let mode = run.header.plan.ab().map_or(AbMode::Loop, |axes| axes.mode);
-        Said { names, delta: run.header.plan.delta, unit: AbUnit::of(mode) }
+        Said { names, delta: run.header.plan.delta, unit: AbUnit::of(mode_of(&run.header)) }
     }
 
     pub(super) fn name(&self, arm: usize) -> &'a str {
@@ -104,6 +103,11 @@ impl<'a> Said<'a> {
     }
 }
 
+/// Loops, or whole commands.
+pub(super) fn mode_of(header: &RunHeader) -> AbMode {
+    header.plan.ab().map_or(AbMode::Loop, |axes| axes.mode)
+}
+
 /// `by more than 3%`, or by more than what the linker may have caused, if that is more.
 pub(super) fn beyond(bound: f64, delta: f64) -> String {
     match percent(bound) {
@@ -132,7 +136,8 @@ fn evidence(alike: &[&AbContrast], unit: AbUnit) -> String {
             percent(*bound)
         ),
         Some(AbReason::TooFew { units, least }) => {
-            format!("{changes}; {units} of the {least} {}s that a verdict takes", unit.word())
+            let all = count(*least, unit.word());
+            format!("{changes}; {units} of the {all} that a verdict takes")
         }
         Some(AbReason::TooFewLinks { links: [base, arm], least }) => {
             format!("{base} and {arm} of the {least} links that a verdict takes")

@@ -318,10 +318,10 @@ fn unfit(why: &AbUnusable, unit: &str) -> String {
         AbUnusable::WorksBetween { .. } => "its program works between its turns".to_owned(),
         AbUnusable::Missing { .. } => "it has no number".to_owned(),
         AbUnusable::TooFew { units, least } => {
-            format!("{units} of the {least} {unit}s that a verdict takes")
+            format!("{units} of the {} that a verdict takes", count(*least, unit))
         }
         AbUnusable::NoInterval { units } => {
-            format!("{units} {unit}s are too few for an interval")
+            format!("{}, too few for an interval", count(*units, unit))
         }
     }
 }
