@@ -149,9 +149,10 @@ pub enum Outcome {
     },
     /// Any of these may be ahead.
     Undecided {
-        /// These, the one with the best value first.
+        /// These, the one with the best value first; last those that were measured and cannot be
+        /// ranked.
         methods: Vec<String>,
-        /// About how many trials more would decide it.
+        /// About how many trials more would decide it; `None` where trials alone do not.
         more_trials: Option<u32>,
     },
     /// One trial has no interval.
@@ -315,13 +316,12 @@ pub(crate) fn cheapest(view: &View, delta: f64, quick: bool) -> Ranking {
     Ranking { one_per_connection, ..ranking(&view.cell.by_cpu(), delta, quick) }
 }
 
-/// Which server answers most requests in a closed loop, among those whose client was not the
-/// limit; `None` where the baseline's was.
+/// Which server answers most requests in a closed loop, where one whose client was the limit may
+/// be it; `None` where the baseline's was.
 pub(crate) fn throughput(view: &View, delta: f64, quick: bool) -> Option<Ranking> {
-    let mut cell = view.cell.clone();
-    cell.arms.retain(|arm| !server::is_bounded(arm));
-    let has_baseline = cell.arms.iter().any(|arm| arm.arm.role == Role::Baseline);
-    (!view.is_open && has_baseline).then(|| ranking(&cell, delta, quick))
+    let is_known = |arm: &ArmAnalysis| arm.arm.role == Role::Baseline && !server::is_bounded(arm);
+    let has_baseline = view.cell.arms.iter().any(is_known);
+    (!view.is_open && has_baseline).then(|| ranking(&view.cell, delta, quick))
 }
 
 fn going_with_cost(view: &View) -> impl Iterator<Item = GoesWithCost> {
@@ -366,7 +366,8 @@ fn outcome(standing: &Standing<'_>) -> Outcome {
         Standing::Unseparated { best, others } => {
             let open = std::iter::once(best).chain(others).filter_map(|one| one.contrast);
             let needed = open.filter_map(|c| Some(c.trials_needed?.saturating_sub(c.n).max(1)));
-            Outcome::Undecided { methods: names(best, others), more_trials: needed.max() }
+            let more_trials = needed.max().filter(|_| others.iter().all(Candidate::is_ranked));
+            Outcome::Undecided { methods: names(best, others), more_trials }
         }
         Standing::NoInterval { best, .. } => Outcome::NoInterval { lowest: best.label.to_owned() },
         Standing::Alone(only) => Outcome::Alone { method: only.label.to_owned() },

@@ -6,12 +6,15 @@
 //! beside them with that condition ([`conditional`]).
 //!
 //! The analysis judges every arm against the baseline, and every two arms
-//! against each other, with intervals that hold together.
+//! against each other, with intervals that hold together. An arm that was
+//! measured and got no verdict leaves the question open where it may be ahead.
 
 use iolens_model::arm::Role;
 use iolens_model::family::Condition;
 use iolens_model::outcome::Status;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
+use iolens_stats::reason::VerdictReason;
+use iolens_stats::remark::Limited;
 
 use crate::{alone, arms};
 
@@ -79,6 +82,24 @@ impl<'a> Standing<'a> {
             Standing::Nothing(_) => None,
         }
     }
+
+    /// The same beside arms without a verdict any of which may be ahead.
+    fn left_open_by(self, unranked: Vec<Candidate<'a>>) -> Standing<'a> {
+        if unranked.is_empty() {
+            return self;
+        }
+        let open = |best, others: Vec<_>| Standing::Unseparated {
+            best,
+            others: [others, unranked].concat(),
+        };
+        match self {
+            Standing::Cheapest { best, .. } => open(best, Vec::new()),
+            Standing::Tie { best, others } | Standing::Unseparated { best, others } => {
+                open(best, others)
+            }
+            found => found,
+        }
+    }
 }
 
 impl Candidate<'_> {
@@ -96,6 +117,11 @@ impl Candidate<'_> {
     fn verdict(&self) -> Option<Verdict> {
         self.contrast.map(|contrast| contrast.verdict)
     }
+
+    /// Whether more trials can tell it from others.
+    pub(crate) fn is_ranked(&self) -> bool {
+        self.verdict().is_none_or(Verdict::is_ranked)
+    }
 }
 
 /// The standing of a cell at δ, among the arms that can send fields which lie
@@ -105,13 +131,19 @@ pub(crate) fn standing(cell: &CellAnalysis, delta: f64, quick: bool) -> Standing
     if let Some(only) = alone::of(cell).and_then(candidate) {
         return Standing::Alone(only);
     }
-    match candidates(cell) {
-        Ok(all) => match among(cell, &scattered(&all), delta) {
-            Standing::Tie { best, others } if quick => Standing::Unseparated { best, others },
-            found => found,
-        },
-        Err(why) => Standing::Nothing(why),
-    }
+    let all = match candidates(cell) {
+        Ok(all) => all,
+        Err(why) => return Standing::Nothing(why),
+    };
+    let compared = scattered(&all);
+    let found = match among(cell, &compared, delta) {
+        Standing::Tie { best, others } if quick => Standing::Unseparated { best, others },
+        found => found,
+    };
+    let sends_any = compared.iter().all(|arm| arm.condition.is_none());
+    let mut unranked = unranked(cell, &compared[0]);
+    unranked.retain(|arm| !sends_any || arm.condition.is_none());
+    found.left_open_by(unranked)
 }
 
 /// Which of these arms is ahead of all others of them; `None` where that is open, or one has no
@@ -193,11 +225,40 @@ fn candidates(cell: &CellAnalysis) -> Result<Vec<Candidate<'_>>, String> {
     Ok(found)
 }
 
+/// The baseline, or a compared arm with numbers that can be ranked.
 fn candidate(arm: &ArmAnalysis) -> Option<Candidate<'_>> {
-    let usable = |c: &&Contrast| c.verdict.is_ranked();
+    measured(arm).filter(Candidate::is_ranked)
+}
+
+/// Compared arms that were measured, got no verdict, and may be ahead of `best` all the same.
+fn unranked<'a>(cell: &'a CellAnalysis, best: &Candidate) -> Vec<Candidate<'a>> {
+    let measured = cell.arms.iter().filter_map(measured);
+    measured.filter(|arm| arm.contrast.is_some_and(|of| may_be_ahead(of, best))).collect()
+}
+
+/// Whether an arm without a verdict may be ahead: its ratio is off by no more than its slices
+/// explain; where the client was busy it is a floor.
+fn may_be_ahead(contrast: &Contrast, best: &Candidate) -> bool {
+    if contrast.verdict != Verdict::Unranked {
+        return false;
+    }
+    match &contrast.reason {
+        VerdictReason::UnequalSlices { slices, .. } => {
+            let ends = contrast.simultaneous.zip(best.interval());
+            ends.is_none_or(|(own, best)| own.high * (1.0 + slices.bias) >= best.low)
+        }
+        VerdictReason::Limited { limited, of_baseline } => {
+            matches!(limited, Limited::ClientBusy { .. }) && !of_baseline
+        }
+        _ => false,
+    }
+}
+
+/// The baseline, or a compared arm with numbers.
+fn measured(arm: &ArmAnalysis) -> Option<Candidate<'_>> {
     let contrast = match arm.arm.role {
         Role::Baseline => None,
-        Role::Compared if arm.status == Status::Ok => Some(arm.contrast.as_ref().filter(usable)?),
+        Role::Compared if arm.status == Status::Ok => Some(arm.contrast.as_ref()?),
         _ => return None,
     };
     Some(Candidate {
@@ -242,6 +303,8 @@ fn between(cell: &CellAnalysis, a: &Candidate, b: &Candidate) -> Option<Interval
 
 #[cfg(test)]
 mod tests {
+    use iolens_stats::remark::UnequalSlices;
+
     use super::*;
     use crate::fixture;
 
@@ -334,6 +397,53 @@ mod tests {
         cell.pairs.iter_mut().for_each(|pair| pair.simultaneous = None);
         let Standing::Unseparated { others, .. } = of_all(&cell) else { panic!() };
         assert_eq!(others.iter().map(|c| c.label).collect::<Vec<_>>(), ["send_staged"]);
+    }
+
+    /// Its ratio may be off by a fifth.
+    fn unequal(cell: &mut CellAnalysis, index: usize, ratio: f64) {
+        set(cell, index, ratio, 0.02, Verdict::Unranked);
+        let slices = UnequalSlices { arm_ns: 4e5, baseline_ns: 5e5, overhead_ns: 4e5, bias: 0.2 };
+        cell.arms[index].contrast.as_mut().expect("a compared arm").reason =
+            VerdictReason::UnequalSlices { slices, delta: 0.03 };
+    }
+
+    #[test]
+    fn an_arm_whose_slices_explain_less_than_the_difference_is_no_rival() {
+        let mut cell = cell();
+        set(&mut cell, 2, 0.50, 0.02, Verdict::Slower);
+        unequal(&mut cell, 3, 0.85);
+        let found = standing(&cell, 0.03, true);
+        let Standing::Unseparated { best, others } = found else { panic!("{found:?}") };
+        assert_eq!((best.label, others[0].label, others.len()), ("send_staged", "sendmsg_iov", 1));
+        assert!(!others[0].is_ranked());
+        unequal(&mut cell, 3, 0.80);
+        let found = standing(&cell, 0.03, true);
+        assert!(matches!(found, Standing::Cheapest { best, .. } if best.label == "send_staged"));
+    }
+
+    #[test]
+    fn an_arm_that_needs_a_certain_message_is_no_rival_of_those_that_do_not() {
+        let mut cell = cell();
+        unequal(&mut cell, 1, 2.0);
+        set(&mut cell, 2, 0.50, 0.02, Verdict::Slower);
+        set(&mut cell, 3, 0.90, 0.02, Verdict::Slower);
+        let found = standing(&cell, 0.03, false);
+        assert!(matches!(found, Standing::Cheapest { best, .. } if best.label == "send_staged"));
+    }
+
+    #[test]
+    fn what_was_measured_of_a_busy_client_is_a_floor() {
+        let mut cell = cell();
+        set(&mut cell, 2, 0.50, 0.02, Verdict::Unranked);
+        set(&mut cell, 3, 0.90, 0.02, Verdict::Slower);
+        cell.arms[2].condition = None;
+        let limited = Limited::ClientBusy { busy_share: 0.99, trials: 12, of: 12 };
+        let mut open = |of_baseline| {
+            let contrast = cell.arms[2].contrast.as_mut().expect("a compared arm");
+            contrast.reason = VerdictReason::Limited { limited, of_baseline };
+            matches!(standing(&cell, 0.03, false), Standing::Unseparated { .. })
+        };
+        assert_eq!([false, true].map(&mut open), [true, false]);
     }
 
     #[test]

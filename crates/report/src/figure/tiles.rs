@@ -118,7 +118,8 @@ fn tile(sweep: &Sweep<'_>, cell: &CellAnalysis) -> Tile {
 
 /// `; send: 1.06 [1.05, 1.07], n = 12` of the arms that have a contrast.
 fn evidence(arms: &[Candidate]) -> String {
-    let judged = arms.iter().filter_map(|arm| Some((arm.label, arm.contrast?)));
+    let ranked = arms.iter().filter(|arm| arm.is_ranked());
+    let judged = ranked.filter_map(|arm| Some((arm.label, arm.contrast?)));
     let all: String = judged
         .map(|(label, of)| format!("; {label}: {}, n = {}", number::contrast(of), of.n))
         .collect();
