@@ -186,7 +186,7 @@ pub(crate) fn told(all: Vec<Text>, room: usize) -> Vec<Text> {
 }
 
 /// The command that shows the rest of this run.
-fn show(run: &Run) -> String {
+pub(crate) fn show(run: &Run) -> String {
     format!("iolens show {}", run.header.id)
 }
 

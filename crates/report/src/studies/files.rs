@@ -9,6 +9,7 @@ pub(crate) mod sections;
 pub(crate) mod tests;
 pub(crate) mod writes;
 
+use iolens_model::arm::Role;
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::{CacheState, Destination, EngineFacts, FileSetting, WriteSetting};
 use iolens_model::outcome::Status;
@@ -18,6 +19,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Est
 use super::{OfSetting, StudyReport};
 use crate::arms::methods;
 use crate::figure::{self, chart};
+use crate::groups::distinct;
 use crate::rates::{self, Unit};
 use crate::records::columns::{ARMS_OF_ONE_END, Ends, SLICE_OF_ONE_END, StudyColumns};
 use crate::sections::who_wins;
@@ -123,6 +125,12 @@ pub(crate) fn unit(cells: &[&CellAnalysis]) -> Unit {
 /// Bytes read per second by an arm that has usable numbers.
 pub(crate) fn rate_of(arm: &ArmAnalysis) -> Option<Estimate> {
     arm.figures.as_ref().filter(|_| arm.status == Status::Ok)?.read_bytes_per_s
+}
+
+/// The names of arms that are compared with nothing.
+pub(crate) fn controls(analysis: &Analysis) -> Vec<String> {
+    let controls = analysis.arms().filter(|arm| arm.arm.role == Role::Control);
+    distinct(controls.map(|arm| arm.arm.label.clone()))
 }
 
 /// The arms of a cell that have a rate of their own: no copy of the baseline.

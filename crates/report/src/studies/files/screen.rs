@@ -39,10 +39,19 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let section = table::section(run, &shown, &methods, &measure, &mut marks);
     screen.blocks.push(table::matrix(run, table::heads(&methods, &[]), vec![section]));
     screen.legend = table::legend(marks, &run.header.plan.baseline, &methods);
+    screen.legend.extend(controls(run, analysis));
     screen.legend.extend(more(run, curves.len(), CURVES_MAX, " settings"));
     let warnings = run.header.file.iter().flat_map(|file| &file.warnings);
     screen.problems.splice(0..0, warnings.map(|why| Text::plain(format!("✗ the file: {why}"))));
     screen.answers = answers(run, analysis);
+}
+
+/// Who was measured and is not in the table.
+fn controls(run: &Run, analysis: &Analysis) -> Option<Text> {
+    let labels = files::controls(analysis);
+    let verb = if labels.len() == 1 { "is a control" } else { "are controls" };
+    let who = format!("{} {verb}, not compared: ", crate::number::list(&labels));
+    (!labels.is_empty()).then(|| Text::plain(who).and_code(crate::screen::show(run)))
 }
 
 fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {

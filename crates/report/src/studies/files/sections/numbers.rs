@@ -11,7 +11,6 @@ use iolens_stats::analysis::{
 };
 
 use super::{scaled, time};
-use crate::groups::distinct;
 use crate::number::{self, OrDash, list, nanoseconds};
 use crate::rates::Unit;
 use crate::remarks;
@@ -237,8 +236,7 @@ fn marks(run: &Run, analysis: &Analysis) -> String {
 
 /// Arms that are compared with nothing, and why.
 fn controls(run: &Run, analysis: &Analysis) -> Option<String> {
-    let controls = analysis.arms().filter(|arm| arm.arm.role == Role::Control);
-    let labels = distinct(controls.map(|arm| arm.arm.label.clone()));
+    let labels = files::controls(analysis);
     let (is_one, names) = (labels.len() == 1, list(&labels));
     (!labels.is_empty()).then(|| match run.header.plan.copy() {
         Some(_) => format!(
