@@ -12,6 +12,7 @@ mod buffers;
 mod nops;
 mod reads;
 mod receives;
+mod ring;
 mod sends;
 mod serves;
 mod setup;

@@ -4,22 +4,21 @@
 //! # Safety
 //! The kernel writes to a slot's buffer from when its request is handed over until
 //! its completion was taken; a slot that is under way shows its bytes to nobody,
-//! and takes no other request. The buffers are freed when no request is under way,
-//! or never.
+//! and takes no other request. The buffers are the memory of the [`Ring`].
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
 #[cfg(test)]
 mod tests;
 
-use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use io_uring::types::{Fd, SubmitArgs, Timespec};
-use io_uring::{IoUring, opcode};
+use io_uring::opcode;
+use io_uring::types::Fd;
 
-use super::setup::{SetupFlags, await_poll_thread, setup};
-use super::{LAST_WAIT, OpenError};
+use super::OpenError;
+use super::ring::Ring;
+use super::setup::{SetupFlags, setup};
 use crate::errno::Errno;
 use crate::pages::{PAGE_BYTES, PageKind, Pages};
 
@@ -40,23 +39,21 @@ pub struct ReadWishes {
 /// A ring; only the thread that opened it can use it, unless a thread of the
 /// kernel's takes its requests.
 pub struct ReadRing {
-    uring: ManuallyDrop<IoUring>,
+    ring: Ring<Pages>,
     file: OwnedFd,
-    buffers: ManuallyDrop<Pages>,
     stride: usize,
     /// Which slots are under way.
     under_way: Vec<bool>,
-    count: usize,
     wishes: ReadWishes,
 }
 
 impl std::fmt::Debug for ReadRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ReadRing { file, wishes, count, .. } = self;
+        let ReadRing { file, wishes, ring, .. } = self;
         f.debug_struct("ReadRing")
             .field("file", file)
             .field("wishes", wishes)
-            .field("under_way", count)
+            .field("under_way", &ring.under_way())
             .finish_non_exhaustive()
     }
 }
@@ -76,13 +73,11 @@ impl ReadRing {
             true => SetupFlags::SQPOLL,
         };
         let uring = setup(wishes.depth, wishes.depth, flags)?;
-        let ring = ReadRing {
-            uring: ManuallyDrop::new(uring),
+        let mut ring = ReadRing {
+            ring: Ring::new(uring, flags, buffers),
             file,
-            buffers: ManuallyDrop::new(buffers),
             stride,
             under_way: vec![false; depth],
-            count: 0,
             wishes,
         };
         if wishes.registered {
@@ -91,18 +86,18 @@ impl ReadRing {
         Ok(ring)
     }
 
-    fn register(&self) -> Result<(), OpenError> {
+    fn register(&mut self) -> Result<(), OpenError> {
         let stride = self.stride;
-        let slot = |slot| self.buffers.at(slot * stride).cast();
+        let slot = |slot| self.ring.memory.at(slot * stride).cast();
         let buffers: Vec<libc::iovec> = (0..self.depth())
             .map(|number| libc::iovec { iov_base: slot(number), iov_len: stride })
             .collect();
-        // SAFETY: the buffers live as long as the ring, or for ever.
-        let registered = unsafe { self.uring.submitter().register_buffers(&buffers) };
-        registered.map_err(|e| OpenError::Register {
+        // SAFETY: the buffers are the ring's memory.
+        let registered = unsafe { self.ring.register(&buffers) };
+        registered.map_err(|errno| OpenError::Register {
             buffers: buffers.len(),
             buffer_bytes: stride,
-            errno: e.into(),
+            errno,
         })
     }
 
@@ -116,7 +111,7 @@ impl ReadRing {
     #[inline]
     #[must_use]
     pub fn under_way(&self) -> usize {
-        self.count
+        self.ring.under_way()
     }
 
     /// Puts a request into the ring: `bytes` from `offset` of the file on, into a
@@ -137,7 +132,7 @@ impl ReadRing {
             return Err(if fits { Errno::EBUSY } else { Errno::EINVAL });
         };
         // At its end nothing can be asked for, and its last byte is as good a place.
-        let buffer = self.buffers.at(slot * self.stride + from.min(self.stride - 1));
+        let buffer = self.ring.memory.at(slot * self.stride + from.min(self.stride - 1));
         let length = u32::try_from(bytes).map_err(|_| Errno::EINVAL)?;
         let fd = Fd(self.file.as_raw_fd());
         let entry = match self.wishes.registered {
@@ -149,10 +144,8 @@ impl ReadRing {
         };
         // SAFETY: the buffer lies within memory of the ring's that nobody else
         // reads or writes while the slot is under way; see the note of the module.
-        let pushed = unsafe { self.uring.submission().push(&entry.user_data(slot as u64)) };
-        pushed.map_err(|_| Errno::EBUSY)?;
+        unsafe { self.ring.push(&entry.user_data(slot as u64)) }?;
         self.under_way[slot] = true;
-        self.count += 1;
         Ok(())
     }
 
@@ -163,20 +156,11 @@ impl ReadRing {
     /// Errors: see io_uring_enter(2); `EINTR` when a handled signal arrived.
     #[inline]
     pub fn enter(&mut self) -> Result<u32, Errno> {
-        if !self.wishes.poll_thread {
-            self.uring.submitter().submit_and_wait(1)?;
-            return Ok(1);
+        if self.ring.is_polled() {
+            return self.ring.submit_to_thread();
         }
-        let mut calls = 0;
-        if self.uring.submission().need_wakeup() {
-            self.uring.submitter().submit()?;
-            calls += 1;
-        }
-        if self.uring.completion().is_empty() {
-            self.uring.submitter().submit_and_wait(1)?;
-            calls += 1;
-        }
-        Ok(calls)
+        self.ring.submit(1)?;
+        Ok(1)
     }
 
     /// Waits until the kernel's thread that takes requests sleeps; with nothing under way
@@ -184,22 +168,17 @@ impl ReadRing {
     ///
     /// Errors: `ETIMEDOUT` when it does not after a second.
     pub fn idle(&mut self) -> Result<bool, Errno> {
-        if !self.wishes.poll_thread {
-            return Ok(false);
-        }
-        await_poll_thread(&mut self.uring)?;
-        Ok(true)
+        self.ring.idle()
     }
 
     /// A slot whose request has ended, and what came of it; never waits.
     #[inline]
     pub fn completed(&mut self) -> Option<(usize, Result<usize, Errno>)> {
-        let entry = self.uring.completion().next()?;
+        let entry = self.ring.completion()?;
         let slot = usize::try_from(entry.user_data()).unwrap_or(usize::MAX);
         let result = usize::try_from(entry.result()).map_err(|_| Errno::from_raw(-entry.result()));
         // Every completion has the number of a slot that is under way.
         self.under_way[slot] = false;
-        self.count -= 1;
         Some((slot, result))
     }
 
@@ -210,33 +189,6 @@ impl ReadRing {
         assert!(!self.under_way[slot] && bytes <= self.stride, "the kernel may write there");
         // SAFETY: within the slot's buffer, which the kernel has no request for; it
         // gets none while `self` is borrowed.
-        unsafe { std::slice::from_raw_parts(self.buffers.at(slot * self.stride), bytes) }
-    }
-}
-
-impl Drop for ReadRing {
-    fn drop(&mut self) {
-        let limit = Timespec::from(LAST_WAIT);
-        while self.count > 0 {
-            if self.completed().is_some() {
-                continue;
-            }
-            let args = SubmitArgs::new().timespec(&limit);
-            if self.uring.submitter().submit_with_args(1, &args).is_err() {
-                break;
-            }
-        }
-        if self.count == 0 && self.wishes.registered {
-            // With the ring alone the kernel would give back what they lock, but
-            // some time later (`io_ring_exit_work`, io_uring/io_uring.c).
-            let _ = self.uring.submitter().unregister_buffers();
-        }
-        // SAFETY: dropped here and nowhere else.
-        unsafe { ManuallyDrop::drop(&mut self.uring) };
-        if self.count == 0 {
-            // SAFETY: dropped here and nowhere else, and no request is left that
-            // writes there.
-            unsafe { ManuallyDrop::drop(&mut self.buffers) };
-        }
+        unsafe { std::slice::from_raw_parts(self.ring.memory.at(slot * self.stride), bytes) }
     }
 }

@@ -13,24 +13,25 @@
 //! The kernel writes to a buffer from when it was provided until the completion
 //! that names it, and only within a call to `wait` of the ring that it belongs
 //! to: no slice of the buffers is alive then, since that call borrows all rings
-//! mutably. The buffers, and the rings of entries that lead to them, are freed
-//! when the requests have ended, or never.
+//! mutably. The buffers, and the entries that lead to them, are the memory of each
+//! [`Ring`].
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
 #[cfg(test)]
 mod tests;
 
-use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::rc::Rc;
 use std::time::Duration;
 
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode};
+use io_uring::types::{Fd, Timespec};
+use io_uring::{cqueue, opcode};
 
+use super::OpenError;
 use super::buffers::{Buffers, GROUP, Memory, Provided};
+use super::ring::Ring;
 use super::setup::{SetupFlags, setup};
-use super::{LAST_WAIT, OpenError};
 use crate::errno::Errno;
 
 /// What a completion says.
@@ -51,37 +52,38 @@ pub enum Arrived {
 /// opened them can receive with them. All share their buffers' memory.
 #[derive(Debug)]
 pub struct ReceiveRings<'fd> {
-    rings: Vec<Ring<'fd>>,
+    connections: Vec<Connection<'fd>>,
     turn: usize,
     buffers: Buffers,
-    memory: ManuallyDrop<Memory>,
+    memory: Rc<Memory>,
     /// Buffers with bytes since the last wait, in order, and how many bytes.
     filled: Vec<(u16, usize)>,
     timeout: Timespec,
     rearms: u64,
 }
 
-/// The ring of one connection.
-struct Ring<'fd> {
-    uring: ManuallyDrop<IoUring>,
+/// One connection.
+struct Connection<'fd> {
+    ring: Ring<Receiving>,
     socket: BorrowedFd<'fd>,
-    entries: ManuallyDrop<Provided>,
-    /// Whether its request was handed over, or is about to be, and has not
-    /// ended.
-    is_armed: bool,
-    /// Whether it ever was.
+    /// Whether it ever had a request.
     was_armed: bool,
 }
 
-impl std::fmt::Debug for Ring<'_> {
+/// What its request uses.
+struct Receiving {
+    entries: Provided,
+    buffers: Rc<Memory>,
+}
+
+impl std::fmt::Debug for Connection<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Ring { socket, is_armed, .. } = self;
-        f.debug_struct("Ring").field("socket", socket).field("is_armed", is_armed).finish()
+        f.debug_struct("Connection").field("socket", &self.socket).finish_non_exhaustive()
     }
 }
 
-// SAFETY: the raw pointers lead to memory that the rings own; nothing is tied to
-// a thread but the kernel's side, which refuses others with an error.
+// SAFETY: the raw pointers and the shares lead to memory that these rings alone own;
+// nothing is tied to a thread but the kernel's side, which refuses others with an error.
 unsafe impl Send for ReceiveRings<'_> {}
 
 impl<'fd> ReceiveRings<'fd> {
@@ -96,21 +98,18 @@ impl<'fd> ReceiveRings<'fd> {
     ) -> Result<ReceiveRings<'fd>, OpenError> {
         let memory = Memory::new(usize::from(buffers.count) * buffers.bytes as usize);
         let mut opened = ReceiveRings {
-            rings: Vec::with_capacity(sockets.len()),
+            connections: Vec::with_capacity(sockets.len()),
             turn: 0,
             buffers,
-            memory: ManuallyDrop::new(memory),
+            memory: Rc::new(memory),
             filled: Vec::with_capacity(usize::from(buffers.count)),
             timeout: Timespec::from(stall_limit),
             rearms: 0,
         };
         for &socket in sockets {
-            let mut ring = Ring::open(socket, buffers)?;
-            for id in 0..buffers.count {
-                ring.entries.provide(id, &opened.memory);
-            }
-            ring.entries.publish();
-            opened.rings.push(ring);
+            let mut connection = Connection::open(socket, buffers, Rc::clone(&opened.memory))?;
+            connection.provide(0..buffers.count);
+            opened.connections.push(connection);
         }
         Ok(opened)
     }
@@ -125,7 +124,7 @@ impl<'fd> ReceiveRings<'fd> {
     #[inline]
     #[must_use]
     pub fn socket(&self) -> BorrowedFd<'fd> {
-        self.rings[self.turn].socket
+        self.connections[self.turn].socket
     }
 
     /// Gives back the buffers that the last wait filled, hands a request over
@@ -138,25 +137,27 @@ impl<'fd> ReceiveRings<'fd> {
     #[inline]
     pub fn wait(&mut self) -> Result<bool, Errno> {
         self.give_back();
-        let ring = &mut self.rings[self.turn];
-        if !ring.is_armed {
-            let entry = opcode::RecvMulti::new(Fd(ring.socket.as_raw_fd()), GROUP).build();
+        let connection = &mut self.connections[self.turn];
+        if connection.ring.under_way() == 0 {
+            let entry = opcode::RecvMulti::new(Fd(connection.socket.as_raw_fd()), GROUP).build();
             // SAFETY: the entry points at nothing; what it leads to are the
             // buffers: see the note of the module.
-            unsafe { ring.uring.submission().push(&entry) }.map_err(|_| Errno::EBUSY)?;
-            self.rearms += u64::from(ring.was_armed);
-            (ring.is_armed, ring.was_armed) = (true, true);
+            unsafe { connection.ring.push(&entry) }?;
+            self.rearms += u64::from(connection.was_armed);
+            connection.was_armed = true;
         }
-        ring.enter(&self.timeout)
+        match connection.ring.submit_within(1, &self.timeout) {
+            Ok(_) => Ok(true),
+            Err(e) if e.raw_os_error() == Some(libc::ETIME) => Ok(false),
+            Err(e) => Err(e.into()),
+        }
     }
 
     /// What the next completion that has come says; never waits.
     #[inline]
     pub fn arrived(&mut self) -> Option<Arrived> {
-        let ring = &mut self.rings[self.turn];
-        let entry = ring.uring.completion().next()?;
+        let entry = self.connections[self.turn].ring.completion()?;
         let (raw, flags) = (entry.result(), entry.flags());
-        ring.is_armed = cqueue::more(flags);
         Some(match (usize::try_from(raw), cqueue::buffer_select(flags)) {
             (Ok(bytes), Some(id)) => {
                 let is_ours = id < self.buffers.count
@@ -197,7 +198,7 @@ impl<'fd> ReceiveRings<'fd> {
     /// Completions that the kernel had no room for and lost.
     #[inline]
     pub fn lost(&mut self) -> u32 {
-        self.rings[self.turn].uring.completion().overflow()
+        self.connections[self.turn].ring.lost()
     }
 
     /// Provides the filled buffers again.
@@ -206,78 +207,29 @@ impl<'fd> ReceiveRings<'fd> {
         if self.filled.is_empty() {
             return;
         }
-        let ring = &mut self.rings[self.turn];
-        for (id, _) in self.filled.drain(..) {
-            ring.entries.provide(id, &self.memory);
-        }
-        ring.entries.publish();
+        let connection = &mut self.connections[self.turn];
+        connection.provide(self.filled.drain(..).map(|(id, _)| id));
     }
 }
 
-impl Drop for ReceiveRings<'_> {
-    fn drop(&mut self) {
-        let mut is_over = true;
-        for ring in &mut self.rings {
-            is_over &= ring.end();
-        }
-        if is_over {
-            // SAFETY: dropped here and nowhere else, and no request is left that
-            // writes there.
-            unsafe { ManuallyDrop::drop(&mut self.memory) };
-        }
-    }
-}
-
-impl<'fd> Ring<'fd> {
-    fn open(socket: BorrowedFd<'fd>, buffers: Buffers) -> Result<Ring<'fd>, OpenError> {
+impl<'fd> Connection<'fd> {
+    fn open(
+        socket: BorrowedFd<'fd>,
+        buffers: Buffers,
+        memory: Rc<Memory>,
+    ) -> Result<Connection<'fd>, OpenError> {
+        let flags = SetupFlags::ONE_THREAD;
         // One completion for each buffer, and one that ends the request.
-        let uring = setup(1, u32::from(buffers.count) + 1, SetupFlags::ONE_THREAD)?;
+        let uring = setup(1, u32::from(buffers.count) + 1, flags)?;
         let entries = Provided::register(&uring, buffers)?;
-        Ok(Ring {
-            uring: ManuallyDrop::new(uring),
-            socket,
-            entries: ManuallyDrop::new(entries),
-            is_armed: false,
-            was_armed: false,
-        })
+        let ring = Ring::new(uring, flags, Receiving { entries, buffers: memory });
+        Ok(Connection { ring, socket, was_armed: false })
     }
 
     #[inline]
-    fn enter(&mut self, timeout: &Timespec) -> Result<bool, Errno> {
-        let args = SubmitArgs::new().timespec(timeout);
-        match self.uring.submitter().submit_with_args(1, &args) {
-            Ok(_) => Ok(true),
-            Err(e) if e.raw_os_error() == Some(libc::ETIME) => Ok(false),
-            Err(e) => Err(e.into()),
-        }
-    }
-
-    /// Ends the request and the ring; whether the kernel writes no more. Else
-    /// the entries stay for ever.
-    fn end(&mut self) -> bool {
-        let limit = Timespec::from(LAST_WAIT);
-        // What still waits to be handed over never was a request.
-        self.is_armed &= self.uring.submission().is_empty();
-        if self.is_armed {
-            // Whether there was anything left to cancel shows in the completions.
-            let any = CancelBuilder::any();
-            let _ = self.uring.submitter().register_sync_cancel(Some(limit), any);
-        }
-        while self.is_armed {
-            let next = self.uring.completion().next();
-            match next {
-                Some(entry) => self.is_armed = cqueue::more(entry.flags()),
-                None if self.enter(&limit) == Ok(true) => {}
-                None => break,
-            }
-        }
-        // SAFETY: dropped here and nowhere else: a ring is ended once.
-        unsafe { ManuallyDrop::drop(&mut self.uring) };
-        if !self.is_armed {
-            // SAFETY: dropped here and nowhere else, and no request is left that
-            // takes buffers from there.
-            unsafe { ManuallyDrop::drop(&mut self.entries) };
-        }
-        !self.is_armed
+    fn provide(&mut self, ids: impl Iterator<Item = u16>) {
+        let Receiving { entries, buffers } = &mut *self.ring.memory;
+        ids.for_each(|id| entries.provide(id, buffers));
+        entries.publish();
     }
 }

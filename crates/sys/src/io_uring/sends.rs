@@ -6,25 +6,24 @@
 //! owns a share of the messages, the msghdrs and the iovecs, all of which lie on
 //! the heap, and reads the payload only at places that it has checked against
 //! the messages. A place that two sends at once made use of would hold the
-//! msghdr of the later one, which is as valid. Dropping the ring cancels what is
-//! under way and waits for the result; what the kernel may still read after that
-//! is leaked. The kernel only ever reads.
+//! msghdr of the later one, which is as valid. All of that is the memory of the
+//! [`Ring`]. The kernel only ever reads.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
 mod plain;
 
-use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
-use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode, squeue};
+use io_uring::types::{Fd, Timespec};
+use io_uring::{Probe, cqueue, opcode, squeue};
 
 pub use plain::{Cqe, PlainRing};
 
-use super::setup::{SetupFlags, await_poll_thread, setup};
-use super::{LAST_WAIT, Opcode, OpenError, Operation, REGISTERED_MAX};
+use super::ring::Ring;
+use super::setup::{SetupFlags, setup};
+use super::{Opcode, OpenError, Operation, REGISTERED_MAX};
 use crate::errno::Errno;
 use crate::ring::MessageRing;
 
@@ -36,15 +35,6 @@ const IORING_NOTIF_USAGE_ZC_COPIED: u32 = 1 << 31;
 /// Flags of every send, zero-copy or not. With `MSG_WAITALL` the kernel goes on
 /// with a send that was cut short, as send(2) does on a blocking socket.
 const MSG_FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
-
-/// `struct io_uring_getevents_arg` of include/uapi/linux/io_uring.h.
-#[repr(C)]
-struct GeteventsArg {
-    sigmask: u64,
-    sigmask_bytes: u32,
-    min_wait_usec: u32,
-    timespec: u64,
-}
 
 /// How a ring is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,12 +79,7 @@ pub enum Completed {
 /// A ring. With [`SetupFlags::SINGLE_ISSUER`] only the thread that opened it
 /// can send with it.
 pub struct SendRing<'fd, O: Operation = Opcode> {
-    uring: ManuallyDrop<IoUring>,
-    messages: MessageRing,
-    /// What iovec sends under way point at, by place: where their `pieces` are,
-    /// and they.
-    headers: Box<[libc::msghdr]>,
-    pieces: Box<[libc::iovec]>,
+    ring: Ring<Sending>,
     /// Entries that were queued and not handed over.
     queued: u32,
     /// These, where a thread of the kernel's would take each as soon as it is in the ring: a
@@ -105,9 +90,14 @@ pub struct SendRing<'fd, O: Operation = Opcode> {
     timeout: Timespec,
     /// Flags of zero-copy sends in `ioprio`; 0 where usage is not reported.
     report: u16,
-    /// Sends without a result, and results without their notification.
-    unanswered: u32,
-    unreleased: u32,
+}
+
+/// What sends under way point at.
+struct Sending {
+    messages: MessageRing,
+    /// Of iovec sends, by place: where their `pieces` are, and they.
+    headers: Box<[libc::msghdr]>,
+    pieces: Box<[libc::iovec]>,
 }
 
 // SAFETY: the raw pointers in `headers` and `pieces` lead to memory that the
@@ -142,19 +132,16 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
         // SAFETY: an all-zero msghdr is valid: no name, no iovec, no control data.
         let headers = (0..places).map(|_| unsafe { std::mem::zeroed() }).collect();
         let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let pieces = vec![none; places * messages.fields_per_message()].into_boxed_slice();
+        let memory = Sending { messages, headers, pieces };
         let mut ring = SendRing {
-            uring: ManuallyDrop::new(uring),
-            pieces: vec![none; places * messages.fields_per_message()].into_boxed_slice(),
-            messages,
-            headers,
+            ring: Ring::new(uring, wishes.flags, memory),
             queued: 0,
             waiting: Vec::with_capacity(places),
             socket,
             wishes,
             timeout: Timespec::from(wishes.stall_limit),
             report: 0,
-            unanswered: 0,
-            unreleased: 0,
         };
         if opcode.is_zerocopy() {
             ring.report = ring.ask_for_reports()?;
@@ -177,9 +164,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     #[inline]
     pub fn send(&mut self, message: usize, from: usize, id: u32) -> Result<(), Errno> {
         self.push(0, message, from, id, squeue::Flags::empty())?;
-        self.enter(1)?;
-        self.unanswered += 1;
-        Ok(())
+        self.enter(1)
     }
 
     /// Queues a send of the whole of `message`, which is handed over with the
@@ -212,9 +197,8 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     #[inline]
     pub fn submit(&mut self, want: u32) -> Result<(), Errno> {
         self.publish()?;
-        let args = SubmitArgs::new().timespec(&self.timeout);
-        let entered = self.uring.submitter().submit_with_args(want as usize, &args);
-        if self.is_polled() {
+        let entered = self.ring.submit_within(want as usize, &self.timeout);
+        if self.ring.is_polled() {
             // The kernel's thread takes what is there, however the wait for it ends.
             self.count(self.queued as usize);
             return match entered.map_err(Errno::from) {
@@ -231,9 +215,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     /// The kernel has taken so many of the entries that were queued.
     #[inline]
     fn count(&mut self, taken: usize) {
-        let taken = u32::try_from(taken).unwrap_or(u32::MAX).min(self.queued);
-        self.unanswered += taken;
-        self.queued -= taken;
+        self.queued -= u32::try_from(taken).unwrap_or(u32::MAX).min(self.queued);
     }
 
     /// Puts the entry of a send of what a message has behind its first `from`
@@ -283,23 +265,23 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     /// The next completion that has come; never waits.
     #[inline]
     pub fn completion(&mut self) -> Option<Completed> {
-        let entry = self.uring.completion().next()?;
+        let entry = self.ring.completion()?;
         let (raw, flags) = (entry.result(), entry.flags());
         #[expect(clippy::cast_possible_truncation, reason = "ids are handed over as u32")]
         let id = entry.user_data() as u32;
         if cqueue::notif(flags) {
-            self.unreleased = self.unreleased.saturating_sub(1);
             let copied = raw.cast_unsigned() & IORING_NOTIF_USAGE_ZC_COPIED != 0;
             return Some(Completed::Released { id, copied: (self.report != 0).then_some(copied) });
         }
-        self.unanswered = self.unanswered.saturating_sub(1);
         let result = usize::try_from(raw).map_err(|_| Errno::from_raw(-raw));
         // One that a chain never began has its notification all the same, which
         // it was given when it was queued (`io_send_zc_cleanup`, io_uring/net.c),
         // and not the flag that says so (`io_fail_links`, io_uring/timeout.c).
         let cancelled = result == Err(Errno::ECANCELED) && self.opcode().is_zerocopy();
         let notifies = cqueue::more(flags) || cancelled;
-        self.unreleased += u32::from(notifies);
+        if cancelled && !cqueue::more(flags) {
+            self.ring.expect_another();
+        }
         Some(Completed::Sent { id, result, notifies })
     }
 
@@ -307,9 +289,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     ///
     /// Errors: see io_uring_enter(2); `EINTR` when a handled signal arrived.
     pub fn wait(&mut self, timeout: Duration) -> Result<bool, Errno> {
-        let timeout = Timespec::from(timeout);
-        let args = SubmitArgs::new().timespec(&timeout);
-        match self.uring.submitter().submit_with_args(1, &args) {
+        match self.ring.submit_within(1, &Timespec::from(timeout)) {
             Ok(taken) => {
                 self.count(taken);
                 Ok(true)
@@ -319,28 +299,20 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
         }
     }
 
-    #[inline]
-    fn is_polled(&self) -> bool {
-        self.wishes.flags.contains(SetupFlags::SQPOLL)
-    }
-
     /// As [`ReadRing::idle`](super::ReadRing::idle).
     pub fn idle(&mut self) -> Result<bool, Errno> {
-        if self.is_polled() {
-            await_poll_thread(&mut self.uring)?;
-        }
-        Ok(self.is_polled())
+        self.ring.idle()
     }
 
     /// Completions that the kernel had no room for and lost.
     pub fn lost(&mut self) -> u32 {
-        self.uring.completion().overflow()
+        self.ring.lost()
     }
 
     /// Where a send from one piece of memory reads.
     #[inline]
     fn one_buffer(&self, message: usize, from: usize) -> Result<(Fd, *const u8, u32), Errno> {
-        let rest = &self.messages.fields(message)[0][from..];
+        let rest = &self.ring.memory.messages.fields(message)[0][from..];
         let length = u32::try_from(rest.len()).map_err(|_| Errno::EMSGSIZE)?;
         Ok((Fd(self.socket.as_raw_fd()), rest.as_ptr(), length))
     }
@@ -348,19 +320,20 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     /// The msghdr of a send from an iovec over the fields of a message.
     #[inline]
     fn header(&mut self, place: usize, message: usize, from: usize) -> (Fd, *const libc::msghdr) {
-        let header = &mut self.headers[place];
+        let Sending { messages, headers, pieces } = &mut *self.ring.memory;
+        let header = &mut headers[place];
         if self.wishes.prepared && from == 0 {
-            let iovec = self.messages.prepared(message);
+            let iovec = messages.prepared(message);
             // IoSlice is guaranteed to have the layout of iovec; the kernel only
             // reads it.
             header.msg_iov = iovec.as_ptr().cast::<libc::iovec>().cast_mut();
             header.msg_iovlen = iovec.len();
         } else {
-            let fields = self.messages.fields_per_message();
-            let pieces = &mut self.pieces[place * fields..(place + 1) * fields];
+            let fields = messages.fields_per_message();
+            let pieces = &mut pieces[place * fields..(place + 1) * fields];
             let mut skip = from;
             let mut count = 0;
-            for field in self.messages.fields(message) {
+            for field in messages.fields(message) {
                 let rest = &field[skip.min(field.len())..];
                 skip -= field.len() - rest.len();
                 if !rest.is_empty() {
@@ -377,14 +350,13 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
 
     #[inline]
     fn put(&mut self, entry: &squeue::Entry) -> Result<(), Errno> {
-        if self.is_polled() {
+        if self.ring.is_polled() {
             self.waiting.push(entry.clone());
             return Ok(());
         }
         // SAFETY: what the entry points at is part of `messages`, `headers` or
-        // `pieces`, which this ring owns and does not free before the entry has
-        // completed: see the note of the module.
-        unsafe { self.uring.submission().push(entry) }.map_err(|_| Errno::EBUSY)
+        // `pieces`, the ring's memory.
+        unsafe { self.ring.push(entry) }
     }
 
     /// Lets the kernel's thread see what waits for it, all of it at once.
@@ -394,9 +366,9 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
             return Ok(());
         }
         // SAFETY: as in `put`.
-        let pushed = unsafe { self.uring.submission().push_multiple(&self.waiting) };
+        let pushed = unsafe { self.ring.push_all(&self.waiting) };
         self.waiting.clear();
-        pushed.map_err(|_| Errno::EBUSY)
+        pushed
     }
 
     /// Hands so many entries over and waits until something has completed, no
@@ -406,16 +378,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     #[inline]
     fn enter(&mut self, entries: u32) -> Result<(), Errno> {
         self.publish()?;
-        let timespec = (&raw const self.timeout).expose_provenance() as u64;
-        let arg = GeteventsArg { sigmask: 0, sigmask_bytes: 0, min_wait_usec: 0, timespec };
-        let mut flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits();
-        if self.is_polled() && self.uring.submission().need_wakeup() {
-            flags |= EnterFlags::SQ_WAKEUP.bits();
-        }
-        // SAFETY: the kernel reads the argument, which lives on this stack, and the
-        // time that it points at, which is the ring's.
-        unsafe { self.uring.submitter().enter(entries, 1, flags, Some(&arg)) }?;
-        Ok(())
+        self.ring.enter(entries, &self.timeout)
     }
 
     /// The flag that asks whether bytes were copied, if the kernel knows it. It
@@ -428,9 +391,8 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
             .zc_flags(IORING_SEND_ZC_REPORT_USAGE)
             .build();
         self.put(&entry).and_then(|()| self.enter(1)).map_err(OpenError::Probe)?;
-        self.unanswered += 1;
         let mut answer = None;
-        while self.unanswered + self.unreleased > 0 {
+        while self.ring.under_way() > 0 {
             match self.completion() {
                 Some(Completed::Sent { result, .. }) => answer = result.err(),
                 Some(Completed::Released { .. }) => {}
@@ -450,53 +412,20 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     /// Errors: [`OpenError::TooMany`], [`OpenError::Register`]; after `ENOMEM` it
     /// may be tried again.
     pub fn register(&mut self) -> Result<(), OpenError> {
-        if self.messages.messages() > REGISTERED_MAX {
-            return Err(OpenError::TooMany(self.messages.messages()));
+        let messages = &self.ring.memory.messages;
+        if messages.messages() > REGISTERED_MAX {
+            return Err(OpenError::TooMany(messages.messages()));
         }
         let buffer = |message: usize| {
-            let bytes = &self.messages.fields(message)[0];
+            let bytes = &messages.fields(message)[0];
             libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
         };
-        let buffers: Vec<libc::iovec> = (0..self.messages.messages()).map(buffer).collect();
-        let refused = |errno| OpenError::Register {
-            buffers: buffers.len(),
-            buffer_bytes: self.messages.message_bytes(),
-            errno,
-        };
-        // SAFETY: the buffers are the ring's share of the messages, which live
-        // as long as it does; the kernel pins them and only reads.
-        unsafe { self.uring.submitter().register_buffers(&buffers) }.map_err(|e| refused(e.into()))
-    }
-
-    /// Ends what is under way, and says whether the kernel may still read.
-    fn end(&mut self) -> bool {
-        if self.unanswered > 0 {
-            let limit = Some(Timespec::from(LAST_WAIT));
-            // Whether there was anything left to cancel shows in the completions.
-            let _ = self.uring.submitter().register_sync_cancel(limit, CancelBuilder::any());
-        }
-        while self.completion().is_some() {}
-        while self.unanswered > 0 && self.wait(LAST_WAIT) == Ok(true) {
-            while self.completion().is_some() {}
-        }
-        self.unanswered + self.unreleased > 0
-    }
-}
-
-impl<O: Operation> Drop for SendRing<'_, O> {
-    fn drop(&mut self) {
-        if self.end() {
-            // A share that nobody gives back: the bytes stay as they are.
-            std::mem::forget(self.messages.clone());
-            std::mem::forget(std::mem::take(&mut self.pieces));
-            std::mem::forget(std::mem::take(&mut self.headers));
-        } else if self.opcode() == Opcode::SendZcFixed {
-            // With the ring alone the kernel would give back what they lock, but
-            // some time later (`io_ring_exit_work`, io_uring/io_uring.c).
-            let _ = self.uring.submitter().unregister_buffers();
-        }
-        // SAFETY: dropped here and nowhere else.
-        unsafe { ManuallyDrop::drop(&mut self.uring) };
+        let buffers: Vec<libc::iovec> = (0..messages.messages()).map(buffer).collect();
+        let (count, buffer_bytes) = (buffers.len(), messages.message_bytes());
+        // SAFETY: the buffers are the ring's share of the messages; the kernel pins
+        // them and only reads.
+        let registered = unsafe { self.ring.register(&buffers) };
+        registered.map_err(|errno| OpenError::Register { buffers: count, buffer_bytes, errno })
     }
 }
 

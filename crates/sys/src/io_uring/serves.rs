@@ -8,22 +8,22 @@
 //! completion that names it; a [`Filled`] stands for one that it has not. It reads
 //! what is sent until the send's completion, and the ring owns it for so long. A
 //! slot, and the descriptor in it, is given up when no request of it is under way.
-//! When the ring is dropped, memory that a request may still use is leaked.
+//! Buffers and slots are the memory of the [`Ring`].
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
 #[cfg(test)]
 mod tests;
 
-use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode, squeue};
+use io_uring::types::Fd;
+use io_uring::{cqueue, opcode, squeue};
 
+use super::OpenError;
 use super::buffers::{Buffers, GROUP, Memory, Provided};
+use super::ring::Ring;
 use super::setup::{SetupFlags, setup};
-use super::{LAST_WAIT, OpenError};
 use crate::errno::Errno;
 use crate::tcp;
 
@@ -94,17 +94,19 @@ struct Slot {
     closes: bool,
 }
 
+/// What requests use.
+struct Serving {
+    entries: Provided,
+    buffers: Memory,
+    slots: Vec<Slot>,
+}
+
 /// The ring; only the thread that opened it can use it.
 pub struct ServerRing {
-    uring: ManuallyDrop<IoUring>,
-    entries: ManuallyDrop<Provided>,
-    memory: ManuallyDrop<Memory>,
-    slots: ManuallyDrop<Vec<Slot>>,
+    ring: Ring<Serving>,
     buffers: Buffers,
     free: Vec<u32>,
     listener: OwnedFd,
-    /// Requests whose last completion has not come.
-    under_way: usize,
     rearms: u64,
     /// What is told next: a request that could not be made again.
     later: Option<Completion>,
@@ -112,10 +114,10 @@ pub struct ServerRing {
 
 impl std::fmt::Debug for ServerRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ServerRing { listener, under_way, .. } = self;
+        let ServerRing { listener, ring, .. } = self;
         let shown =
             f.debug_struct("ServerRing").field("listener", listener).finish_non_exhaustive();
-        shown.and_then(|()| write!(f, " with {under_way} requests"))
+        shown.and_then(|()| write!(f, " with {} requests", ring.under_way()))
     }
 }
 
@@ -129,29 +131,24 @@ impl ServerRing {
         stop: BorrowedFd<'_>,
         buffers: Buffers,
     ) -> Result<ServerRing, OpenError> {
-        let uring = setup(BATCH, u32::from(buffers.count), SetupFlags::ONE_THREAD)?;
+        let flags = SetupFlags::ONE_THREAD;
+        let uring = setup(BATCH, u32::from(buffers.count), flags)?;
         let entries = Provided::register(&uring, buffers)?;
         let memory = Memory::new(usize::from(buffers.count) * buffers.bytes as usize);
+        let memory = Serving { entries, buffers: memory, slots: Vec::new() };
         let mut ring = ServerRing {
-            uring: ManuallyDrop::new(uring),
-            entries: ManuallyDrop::new(entries),
-            memory: ManuallyDrop::new(memory),
-            slots: ManuallyDrop::new(Vec::new()),
+            ring: Ring::new(uring, flags, memory),
             buffers,
             free: Vec::new(),
             listener,
-            under_way: 0,
             rearms: 0,
             later: None,
         };
-        for id in 0..buffers.count {
-            ring.entries.provide(id, &ring.memory);
-        }
-        ring.entries.publish();
+        ring.provide(0..buffers.count);
         // A request holds the file itself: the descriptor may be closed meanwhile.
         ring.push(readable(stop), STOP, 0).map_err(OpenError::Setup)?;
         ring.accept().map_err(OpenError::Setup)?;
-        ring.uring.submit().map_err(|e| OpenError::Setup(e.into()))?;
+        ring.ring.submit(0).map_err(OpenError::Setup)?;
         Ok(ring)
     }
 
@@ -178,12 +175,12 @@ impl ServerRing {
     ///
     /// Errors: of io_uring_enter(2); `ENOTCONN` for a slot without connection.
     pub fn receive(&mut self, slot: u32) -> Result<(), Errno> {
-        let of = self.slots.get(slot as usize).filter(|of| !of.receives && !of.closes);
+        let of = self.ring.memory.slots.get(slot as usize).filter(|of| !of.receives && !of.closes);
         let of = of.ok_or(Errno::ENOTCONN)?;
         let socket = of.socket.as_ref().ok_or(Errno::ENOTCONN)?;
         let entry = opcode::RecvMulti::new(Fd(socket.as_raw_fd()), GROUP).build();
         self.push(entry, RECEIVE, slot)?;
-        self.slots[slot as usize].receives = true;
+        self.ring.memory.slots[slot as usize].receives = true;
         Ok(())
     }
 
@@ -201,7 +198,7 @@ impl ServerRing {
     /// Errors: of io_uring_enter(2); `EBUSY` for a connection with a send under
     /// way, `ENOTCONN` for a slot without one.
     pub fn send(&mut self, slot: u32, bytes: Vec<u8>) -> Result<(), Errno> {
-        let of = self.slots.get(slot as usize).ok_or(Errno::ENOTCONN)?;
+        let of = self.ring.memory.slots.get(slot as usize).ok_or(Errno::ENOTCONN)?;
         let socket = of.socket.as_ref().ok_or(Errno::ENOTCONN)?;
         if of.sends.is_some() {
             return Err(Errno::EBUSY);
@@ -211,13 +208,13 @@ impl ServerRing {
         let entry = opcode::Send::new(fd, bytes.as_ptr(), length).flags(flags).build();
         self.push(entry, SEND, slot)?;
         // They stay where they are on the heap, which is where the entry points to.
-        self.slots[slot as usize].sends = Some(bytes);
+        self.ring.memory.slots[slot as usize].sends = Some(bytes);
         Ok(())
     }
 
     /// Ends a connection, when what is under way on it has ended too.
     pub fn close(&mut self, slot: u32) {
-        let Some(of) = self.slots.get_mut(slot as usize) else { return };
+        let Some(of) = self.ring.memory.slots.get_mut(slot as usize) else { return };
         of.closes = true;
         if of.receives || of.sends.is_some() {
             // Ends both requests. That the peer has gone is as good.
@@ -229,7 +226,7 @@ impl ServerRing {
     /// The socket of a connection.
     #[must_use]
     pub fn socket(&self, slot: u32) -> Option<BorrowedFd<'_>> {
-        Some(self.slots.get(slot as usize)?.socket.as_ref()?.as_fd())
+        Some(self.ring.memory.slots.get(slot as usize)?.socket.as_ref()?.as_fd())
     }
 
     /// The socket that connections come from.
@@ -244,8 +241,7 @@ impl ServerRing {
     /// Errors: see io_uring_enter(2); `EINTR` when a handled signal arrived.
     #[inline]
     pub fn wait(&mut self) -> Result<(), Errno> {
-        self.uring.submitter().submit_and_wait(1)?;
-        Ok(())
+        self.ring.submit(1)
     }
 
     /// The next thing that has come; never waits.
@@ -257,9 +253,8 @@ impl ServerRing {
             return Some(completion);
         }
         loop {
-            let entry = self.uring.completion().next()?;
+            let entry = self.ring.completion()?;
             let ends = !cqueue::more(entry.flags());
-            self.under_way -= usize::from(ends);
             let (kind, slot) = split(entry.user_data());
             let result = usize::try_from(entry.result());
             let result = result.map_err(|_| Errno::from_raw(-entry.result()));
@@ -281,7 +276,8 @@ impl ServerRing {
     #[inline]
     #[must_use]
     pub fn bytes(&self, filled: &Filled) -> &[u8] {
-        let start = self.memory.at(usize::from(filled.id) * self.buffers.bytes as usize);
+        let start =
+            self.ring.memory.buffers.at(usize::from(filled.id) * self.buffers.bytes as usize);
         // SAFETY: a buffer of this memory, of which the kernel filled no fewer
         // bytes; it stays away from it until it is given back, for which `self`
         // must be borrowed mutably.
@@ -291,8 +287,14 @@ impl ServerRing {
     /// Provides a filled buffer again.
     #[inline]
     pub fn give_back(&mut self, filled: Filled) {
-        self.entries.provide(filled.id, &self.memory);
-        self.entries.publish();
+        self.provide(std::iter::once(filled.id));
+    }
+
+    #[inline]
+    fn provide(&mut self, ids: impl Iterator<Item = u16>) {
+        let Serving { entries, buffers, .. } = &mut *self.ring.memory;
+        ids.for_each(|id| entries.provide(id, buffers));
+        entries.publish();
     }
 
     /// Requests that were handed over because the one before had ended without
@@ -305,11 +307,11 @@ impl ServerRing {
     /// Takes a connection that was accepted in another way.
     pub fn adopt(&mut self, socket: OwnedFd) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.ring.memory.slots.push(Slot::default());
             // There are no more descriptors than that.
-            u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+            u32::try_from(self.ring.memory.slots.len() - 1).unwrap_or(u32::MAX)
         });
-        self.slots[slot as usize].socket = Some(socket);
+        self.ring.memory.slots[slot as usize].socket = Some(socket);
         slot
     }
 
@@ -319,7 +321,7 @@ impl ServerRing {
         let completion = self.later.take()?;
         match completion {
             Completion::ReceiveEnded { slot, .. }
-                if self.slots[slot as usize].closes || self.socket(slot).is_none() =>
+                if self.ring.memory.slots[slot as usize].closes || self.socket(slot).is_none() =>
             {
                 None
             }
@@ -348,7 +350,7 @@ impl ServerRing {
         ends: bool,
     ) -> Option<Completion> {
         if ends {
-            self.slots[slot as usize].receives = false;
+            self.ring.memory.slots[slot as usize].receives = false;
         }
         let filled = match (result, id) {
             (Ok(bytes), Some(id)) if id < self.buffers.count => {
@@ -356,7 +358,7 @@ impl ServerRing {
             }
             _ => None,
         };
-        if self.slots[slot as usize].closes {
+        if self.ring.memory.slots[slot as usize].closes {
             filled.into_iter().for_each(|filled| self.give_back(filled));
             self.give_up(slot);
             return None;
@@ -380,7 +382,7 @@ impl ServerRing {
     }
 
     fn sent(&mut self, slot: u32, result: Result<usize, Errno>) -> Option<Completion> {
-        let of = &mut self.slots[slot as usize];
+        let of = &mut self.ring.memory.slots[slot as usize];
         let bytes = of.sends.take().unwrap_or_default();
         if of.closes {
             self.give_up(slot);
@@ -391,7 +393,7 @@ impl ServerRing {
 
     /// Closes a socket that is to be closed, if nothing is under way on it.
     fn give_up(&mut self, slot: u32) {
-        let of = &mut self.slots[slot as usize];
+        let of = &mut self.ring.memory.slots[slot as usize];
         if of.closes && !of.receives && of.sends.is_none() && of.socket.is_some() {
             *of = Slot::default();
             self.free.push(slot);
@@ -400,14 +402,12 @@ impl ServerRing {
 
     fn push(&mut self, entry: squeue::Entry, kind: u32, slot: u32) -> Result<(), Errno> {
         let entry = entry.user_data(user_data(kind, slot));
-        if self.uring.submission().is_full() {
-            self.uring.submit()?;
+        if self.ring.is_full() {
+            self.ring.submit(0)?;
         }
         // SAFETY: descriptors are the ring's or those of its slots; what is sent
         // belongs to a slot until the completion; see the note of the module.
-        unsafe { self.uring.submission().push(&entry) }.map_err(|_| Errno::EBUSY)?;
-        self.under_way += 1;
-        Ok(())
+        unsafe { self.ring.push(&entry) }
     }
 }
 
@@ -430,39 +430,12 @@ fn split(user_data: u64) -> (u32, u32) {
 
 impl Drop for ServerRing {
     fn drop(&mut self) {
-        let limit = Timespec::from(LAST_WAIT);
-        let _ = self.uring.submit();
-        let any = CancelBuilder::any();
-        let _ = self.uring.submitter().register_sync_cancel(Some(limit), any);
-        while self.under_way > 0 {
-            let next = self.uring.completion().next();
-            match next {
-                Some(entry) => {
-                    let (kind, _) = split(entry.user_data());
-                    if kind == ACCEPT && entry.result() >= 0 {
-                        // SAFETY: as in `accepted`: nobody else has it.
-                        drop(unsafe { OwnedFd::from_raw_fd(entry.result()) });
-                    }
-                    self.under_way -= usize::from(!cqueue::more(entry.flags()));
-                }
-                None => {
-                    let args = SubmitArgs::new().timespec(&limit);
-                    if self.uring.submitter().submit_with_args(1, &args).is_err() {
-                        break;
-                    }
-                }
+        self.ring.end(|entry| {
+            let (kind, _) = split(entry.user_data());
+            if kind == ACCEPT && entry.result() >= 0 {
+                // SAFETY: as in `accepted`: nobody else has it.
+                drop(unsafe { OwnedFd::from_raw_fd(entry.result()) });
             }
-        }
-        // SAFETY: dropped here and nowhere else.
-        unsafe { ManuallyDrop::drop(&mut self.uring) };
-        if self.under_way == 0 {
-            // SAFETY: each is dropped here and nowhere else, and no request is left
-            // that uses it.
-            unsafe {
-                ManuallyDrop::drop(&mut self.entries);
-                ManuallyDrop::drop(&mut self.memory);
-                ManuallyDrop::drop(&mut self.slots);
-            }
-        }
+        });
     }
 }

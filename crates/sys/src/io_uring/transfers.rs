@@ -5,20 +5,19 @@
 //! # Safety
 //! The kernel reads or writes the ring's memory from when a request is queued until
 //! its completion has come; no reference to the memory exists for that time, and what
-//! is stored there meanwhile is copied through a pointer, within its length. The ring
-//! owns it; dropping the ring waits for what is under way, and leaks the memory if
-//! that does not end.
+//! is stored there meanwhile is copied through a pointer, within its length. It is the
+//! memory of the [`Ring`].
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
-use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
-use io_uring::{EnterFlags, IoUring, opcode};
+use io_uring::opcode;
+use io_uring::types::Fd;
 
+use super::OpenError;
+use super::ring::Ring;
 use super::setup::{SetupFlags, setup};
-use super::{LAST_WAIT, OpenError};
 use crate::errno::Errno;
 use crate::pages::{PageKind, Pages};
 
@@ -58,14 +57,11 @@ pub struct Ended {
 /// A ring with memory that is registered as one buffer, and slots, each with at most
 /// one request. Only the thread that opened it can use it.
 pub struct TransferRing {
-    uring: ManuallyDrop<IoUring>,
-    memory: ManuallyDrop<Pages>,
+    ring: Ring<Pages>,
     /// Where the memory is: no reference to it exists while the kernel may write.
     start: *mut u8,
     bytes: usize,
     busy: Box<[bool]>,
-    /// Requests that were queued and have not ended.
-    under_way: usize,
 }
 
 // SAFETY: the pointer leads to memory that the ring owns; nothing is tied to a thread
@@ -88,22 +84,16 @@ impl TransferRing {
         let slots = slots.max(1);
         let (buffers, buffer_bytes) = (slots as usize, bytes / slots as usize);
         let refused = move |errno| OpenError::Register { buffers, buffer_bytes, errno };
-        let uring = setup(slots, slots, SetupFlags::ONE_THREAD)?;
+        let flags = SetupFlags::ONE_THREAD;
+        let uring = setup(slots, slots, flags)?;
         let mut memory = Pages::new(bytes, PageKind::Plain).map_err(refused)?;
         let (start, bytes) = (memory.as_mut_ptr(), memory.len());
         let buffer = libc::iovec { iov_base: start.cast(), iov_len: bytes };
-        let ring = TransferRing {
-            uring: ManuallyDrop::new(uring),
-            memory: ManuallyDrop::new(memory),
-            start,
-            bytes,
-            busy: vec![false; slots as usize].into_boxed_slice(),
-            under_way: 0,
-        };
-        // SAFETY: the buffer is the ring's memory, which lives as long as it does.
-        unsafe { ring.uring.submitter().register_buffers(&[buffer]) }
-            .map_err(|e| refused(e.into()))?;
-        Ok(ring)
+        let mut ring = Ring::new(uring, flags, memory);
+        // SAFETY: the buffer is the ring's memory.
+        unsafe { ring.register(&[buffer]) }.map_err(refused)?;
+        let busy = vec![false; slots as usize].into_boxed_slice();
+        Ok(TransferRing { ring, start, bytes, busy })
     }
 
     /// Whether a slot has a request that has not ended.
@@ -117,7 +107,7 @@ impl TransferRing {
     #[inline]
     #[must_use]
     pub fn under_way(&self) -> usize {
-        self.under_way
+        self.ring.under_way()
     }
 
     /// The memory.
@@ -125,8 +115,8 @@ impl TransferRing {
     /// Panics while a request is under way.
     #[inline]
     pub fn memory(&mut self) -> &mut [u8] {
-        assert!(self.under_way == 0, "the kernel has that memory");
-        &mut self.memory
+        assert!(self.under_way() == 0, "the kernel has that memory");
+        &mut self.ring.memory
     }
 
     /// Copies bytes into the memory, also while requests are under way: the caller sees
@@ -170,9 +160,8 @@ impl TransferRing {
         let entry = entry.user_data(slot as u64);
         // SAFETY: the entry points into the ring's memory, which it keeps to itself
         // from now on: see the note of the module.
-        unsafe { self.uring.submission().push(&entry) }.map_err(|_| Errno::EBUSY)?;
+        unsafe { self.ring.push(&entry) }?;
         self.busy[slot] = true;
-        self.under_way += 1;
         Ok(())
     }
 
@@ -182,67 +171,17 @@ impl TransferRing {
     /// Errors: see io_uring_enter(2); `EINTR` when a signal ended the waiting.
     #[inline]
     pub fn submit(&mut self) -> Result<(), Errno> {
-        self.uring.submitter().submit_and_wait(1)?;
-        Ok(())
+        self.ring.submit(1)
     }
 
     /// The next request that has ended; never waits.
     #[inline]
     pub fn ended(&mut self) -> Option<Ended> {
-        let entry = self.uring.completion().next()?;
+        let entry = self.ring.completion()?;
         let slot = usize::try_from(entry.user_data()).ok()?;
         self.busy[slot] = false;
-        self.under_way -= 1;
         let result = usize::try_from(entry.result()).map_err(|_| Errno::from_raw(-entry.result()));
         Some(Ended { slot, result })
-    }
-
-    /// Requests that the kernel has, and has not ended.
-    fn handed_over(&mut self) -> usize {
-        self.under_way.saturating_sub(self.uring.submission().len())
-    }
-
-    /// Ends what is under way; whether the kernel may still use the memory. What is only
-    /// queued is never handed over: its file may be closed by now.
-    fn end(&mut self) -> bool {
-        while self.ended().is_some() {}
-        if self.handed_over() == 0 {
-            return false;
-        }
-        let limit = Timespec::from(LAST_WAIT);
-        // Whether there was anything left to cancel shows in the completions.
-        let _ = self.uring.submitter().register_sync_cancel(Some(limit), CancelBuilder::any());
-        let args = SubmitArgs::new().timespec(&limit);
-        let flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits();
-        while self.handed_over() > 0 {
-            // SAFETY: with `EXT_ARG` the argument is a `SubmitArgs`, which lives on this stack
-            // with all that it points to.
-            let waited = unsafe { self.uring.submitter().enter(0, 1, flags, Some(&args)) };
-            while self.ended().is_some() {}
-            if waited.is_err_and(|e| e.raw_os_error() != Some(libc::EINTR)) {
-                break;
-            }
-        }
-        self.handed_over() > 0
-    }
-}
-
-impl Drop for TransferRing {
-    fn drop(&mut self) {
-        let in_use = self.end();
-        if !in_use {
-            // With the ring alone the kernel would give back what they lock, but
-            // some time later (`io_ring_exit_work`, io_uring/io_uring.c).
-            let _ = self.uring.submitter().unregister_buffers();
-        }
-        // SAFETY: each is dropped here and nowhere else; the memory stays for good
-        // where the kernel may still use it.
-        unsafe {
-            ManuallyDrop::drop(&mut self.uring);
-            if !in_use {
-                ManuallyDrop::drop(&mut self.memory);
-            }
-        }
     }
 }
 

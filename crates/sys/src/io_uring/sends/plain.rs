@@ -3,13 +3,11 @@
 //! calls of [`SendRing`] with.
 //!
 //! # Safety
-//! As [`super`]: everything that an entry points at belongs to the ring. How
-//! many results and notifications are due is counted here too, because the
-//! ring's end depends on it.
+//! As [`super`]: everything that an entry points at is the ring's memory.
 
 use super::{
     AsRawFd, BorrowedFd, Errno, Fd, IORING_NOTIF_USAGE_ZC_COPIED, MSG_FLAGS, MessageRing, Opcode,
-    OpenError, SendRing, Wishes, cqueue, opcode, squeue,
+    OpenError, SendRing, Sending, Wishes, cqueue, opcode, squeue,
 };
 
 /// A ring without anything around it.
@@ -102,7 +100,7 @@ impl<'fd> PlainRing<'fd> {
     #[inline]
     pub fn sendmsg(&mut self, index: usize, from: usize) -> Result<(), Errno> {
         self.build_iovec(index, from);
-        let entry = opcode::SendMsg::new(self.socket(), &raw const self.0.headers[0]);
+        let entry = opcode::SendMsg::new(self.socket(), &raw const self.0.ring.memory.headers[0]);
         self.submit_and_wait(entry.flags(MSG_FLAGS.cast_unsigned()).build(), index)
     }
 
@@ -112,7 +110,7 @@ impl<'fd> PlainRing<'fd> {
     #[inline]
     pub fn sendmsg_zc(&mut self, index: usize, from: usize) -> Result<(), Errno> {
         self.build_iovec(index, from);
-        let entry = opcode::SendMsgZc::new(self.socket(), &raw const self.0.headers[0]);
+        let entry = opcode::SendMsgZc::new(self.socket(), &raw const self.0.ring.memory.headers[0]);
         let entry = entry.ioprio(self.0.report).flags(MSG_FLAGS.cast_unsigned());
         self.submit_and_wait(entry.build(), index)
     }
@@ -140,14 +138,9 @@ impl<'fd> PlainRing<'fd> {
     /// The next completion that has come; never waits.
     #[inline]
     pub fn cqe(&mut self) -> Option<Cqe> {
-        let entry = self.0.uring.completion().next()?;
+        let entry = self.0.ring.completion()?;
         let (result, flags) = (entry.result(), entry.flags());
         let (more, notification) = (cqueue::more(flags), cqueue::notif(flags));
-        self.0.unreleased += u32::from(more);
-        match notification {
-            true => self.0.unreleased = self.0.unreleased.saturating_sub(1),
-            false => self.0.unanswered = self.0.unanswered.saturating_sub(1),
-        }
         Some(Cqe { user_data: entry.user_data(), result, more, notification })
     }
 
@@ -158,24 +151,25 @@ impl<'fd> PlainRing<'fd> {
 
     #[inline]
     fn rest(&self, index: usize, from: usize) -> &[u8] {
-        &self.0.messages.fields(index)[0][from..]
+        &self.0.ring.memory.messages.fields(index)[0][from..]
     }
 
     #[inline]
     fn build_iovec(&mut self, index: usize, from: usize) {
-        let (mut skip, mut pieces) = (from, 0);
-        for field in self.0.messages.fields(index) {
+        let Sending { messages, headers, pieces } = &mut *self.0.ring.memory;
+        let (mut skip, mut count) = (from, 0);
+        for field in messages.fields(index) {
             if skip >= field.len() {
                 skip -= field.len();
                 continue;
             }
             let rest = &field[skip..];
             let iov_base = rest.as_ptr().cast_mut().cast();
-            self.0.pieces[pieces] = libc::iovec { iov_base, iov_len: rest.len() };
-            (skip, pieces) = (0, pieces + 1);
+            pieces[count] = libc::iovec { iov_base, iov_len: rest.len() };
+            (skip, count) = (0, count + 1);
         }
-        self.0.headers[0].msg_iov = self.0.pieces.as_mut_ptr();
-        self.0.headers[0].msg_iovlen = pieces;
+        headers[0].msg_iov = pieces.as_mut_ptr();
+        headers[0].msg_iovlen = count;
     }
 
     #[inline]
@@ -183,10 +177,8 @@ impl<'fd> PlainRing<'fd> {
         let entry = entry.user_data(index as u64);
         // SAFETY: what the entry points at is part of the ring: see the note of
         // the module.
-        unsafe { self.0.uring.submission().push(&entry) }.map_err(|_| Errno::EBUSY)?;
-        self.0.enter(1)?;
-        self.0.unanswered += 1;
-        Ok(())
+        unsafe { self.0.ring.push(&entry) }?;
+        self.0.enter(1)
     }
 }
 
