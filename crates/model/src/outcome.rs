@@ -396,7 +396,7 @@ impl ZerocopyCounts {
 }
 
 /// What one end says about itself after a trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndFacts {
     /// Build of the worker.
     pub build: String,
@@ -480,36 +480,6 @@ pub struct Flows {
 }
 
 impl EndFacts {
-    /// Of an end whose threads are in programs of others, on these processors.
-    #[must_use]
-    pub fn of_programs(build: String, cpus: Vec<u32>) -> EndFacts {
-        EndFacts {
-            build,
-            message_bytes: 0,
-            threads: 1,
-            thread_cpus: vec![cpus],
-            congestion: None,
-            send_buffer_bytes: None,
-            receive_buffer_bytes: None,
-            nodelay: None,
-            mss_bytes: None,
-            mtu_bytes: None,
-            packet_taps: None,
-            ring_bytes: None,
-            bracket_ns: 0,
-            thread_pmus: Vec::new(),
-            by_pmu: Vec::new(),
-            arm_facts: Vec::new(),
-            starts: Vec::new(),
-            strangers: None,
-            strange_datagrams: None,
-            flows: Vec::new(),
-            min_round_trip_ns: None,
-            busy_polled_packets: None,
-            not_measured: Vec::new(),
-        }
-    }
-
     /// Whether each thread was bound to one CPU at a time, for whole slices.
     #[must_use]
     pub fn is_pinned(&self) -> bool {

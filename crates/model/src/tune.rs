@@ -247,7 +247,7 @@ impl Candidate {
 }
 
 /// What was known before anything was timed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// The file, absolute.
     pub file: String,

@@ -228,21 +228,9 @@ fn end(cell: &Cell) -> EndFacts {
         send_buffer_bytes: Some(2 << 20),
         receive_buffer_bytes: Some(2 << 20),
         nodelay: Some(true),
-        mss_bytes: None,
-        mtu_bytes: None,
         packet_taps: Some(0),
         ring_bytes: Some(65_536),
-        bracket_ns: 0,
-        thread_pmus: Vec::new(),
-        by_pmu: Vec::new(),
-        arm_facts: Vec::new(),
-        starts: Vec::new(),
-        strangers: None,
-        strange_datagrams: None,
-        flows: Vec::new(),
-        min_round_trip_ns: None,
-        busy_polled_packets: None,
-        not_measured: Vec::new(),
+        ..EndFacts::default()
     }
 }
 

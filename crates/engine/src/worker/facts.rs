@@ -88,30 +88,19 @@ pub(crate) fn end_facts<'a>(
     let mut facts = EndFacts {
         build: BUILD.to_owned(),
         message_bytes: trial.cell.size.0,
-        threads: 0,
-        thread_cpus: Vec::new(),
         congestion: accepted.as_ref().map(|a| a.congestion.clone()),
         send_buffer_bytes: accepted.as_ref().map(|a| a.send_buffer_bytes as u64).or_else(sent_from),
         receive_buffer_bytes: accepted.as_ref().map(|a| a.receive_buffer_bytes as u64),
         nodelay: accepted.as_ref().map(|a| a.nodelay),
         mss_bytes: connection.and_then(|fd| tcp::info(fd).ok()).map(|info| info.send_mss_bytes),
-        mtu_bytes: None,
-        packet_taps: None,
-        ring_bytes: None,
-        bracket_ns: 0,
-        thread_pmus: Vec::new(),
-        by_pmu: Vec::new(),
-        arm_facts: Vec::new(),
-        starts: Vec::new(),
         strangers: links.strangers(),
         strange_datagrams: links.strange_datagrams(),
-        flows: Vec::new(),
         min_round_trip_ns: trial.hosts.and(connection).and_then(min_round_trip_ns),
-        busy_polled_packets: None,
         not_measured: match connection {
             Some(_) => Vec::new(),
             None => ["retransmits", "segments_out"].map(not_over_tcp(&trial.cell)).to_vec(),
         },
+        ..EndFacts::default()
     };
     facts.not_measured.extend(of_programs(trial));
     for (bracket, cpus) in threads {

@@ -451,27 +451,11 @@ fn facts(cell: &Cell, family: &Family, cpus: &[u32]) -> EndFacts {
     not_measured.push(NotMeasured { metric: "segments_out".to_owned(), why: why.to_owned() });
     EndFacts {
         build: BUILD.to_owned(),
-        message_bytes: 0,
         threads: cell.threads,
         thread_cpus: vec![cpus.to_vec()],
-        congestion: None,
-        send_buffer_bytes: None,
-        receive_buffer_bytes: None,
-        nodelay: None,
-        mss_bytes: None,
-        mtu_bytes: None,
-        packet_taps: None,
-        ring_bytes: None,
         bracket_ns: family.spent_ns(),
         thread_pmus: family.pmu().map(str::to_owned).into_iter().collect(),
-        by_pmu: Vec::new(),
-        arm_facts: Vec::new(),
-        starts: Vec::new(),
-        strangers: None,
-        strange_datagrams: None,
-        flows: Vec::new(),
-        min_round_trip_ns: None,
-        busy_polled_packets: None,
         not_measured,
+        ..EndFacts::default()
     }
 }

@@ -54,15 +54,13 @@ fn facts() -> Facts {
         direct_alignment_bytes: Some(512),
         resident_share: Some(1.0),
         huge_mapped_share: Some(0.0),
-        folder: None,
         kernel: "6.18.0".to_owned(),
         cpu: "a processor".to_owned(),
         cpus: 4,
         memory_bytes: Some(16 << 30),
-        cgroup_cpus: None,
         hypervisor: Some("KVM".to_owned()),
         crossing_ns: 100.0,
-        warnings: Vec::new(),
+        ..Facts::default()
     }
 }
 

@@ -51,24 +51,8 @@ pub(crate) fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
         threads: 1,
         thread_cpus: vec![vec![0]],
         congestion: Some(congestion.to_owned()),
-        send_buffer_bytes: None,
-        receive_buffer_bytes: None,
-        nodelay: None,
-        mss_bytes: None,
-        mtu_bytes: None,
-        packet_taps: None,
-        ring_bytes: None,
         bracket_ns,
-        thread_pmus: Vec::new(),
-        by_pmu: Vec::new(),
-        arm_facts: Vec::new(),
-        starts: Vec::new(),
-        strangers: None,
-        strange_datagrams: None,
-        flows: Vec::new(),
-        min_round_trip_ns: None,
-        busy_polled_packets: None,
-        not_measured: Vec::new(),
+        ..EndFacts::default()
     }
 }
 

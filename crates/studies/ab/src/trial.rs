@@ -103,8 +103,15 @@ impl AbTrial {
             ArmOutcome { ab: Some(Box::new(one.ab)), ..ArmOutcome::of(one.arm, status, reason) }
         };
         let arms = self.arms.into_iter().map(of_arm).collect();
-        let mut facts = EndFacts::of_programs(at.build, self.cpus);
-        (facts.arm_facts, facts.not_measured) = (self.arm_facts, self.not_measured);
+        // Its threads are in programs of others.
+        let facts = EndFacts {
+            build: at.build,
+            threads: 1,
+            thread_cpus: vec![self.cpus],
+            arm_facts: self.arm_facts,
+            not_measured: self.not_measured,
+            ..EndFacts::default()
+        };
         TrialOutcome {
             pass: at.pass,
             position: at.position,
