@@ -135,14 +135,15 @@ pub(crate) fn standing(cell: &CellAnalysis, delta: f64, quick: bool) -> Standing
         Ok(all) => all,
         Err(why) => return Standing::Nothing(why),
     };
-    let compared = scattered(&all);
-    let found = match among(cell, &compared, delta) {
-        Standing::Tie { best, others } if quick => Standing::Unseparated { best, others },
-        found => found,
+    let [compared, mut unranked] = scattered([all, unranked(cell)]);
+    let found = match (compared.as_slice(), unranked.first()) {
+        (&[best], Some(&nearest)) => Standing::Cheapest { best, nearest },
+        (compared, _) => match among(cell, compared, delta) {
+            Standing::Tie { best, others } if quick => Standing::Unseparated { best, others },
+            found => found,
+        },
     };
-    let sends_any = compared.iter().all(|arm| arm.condition.is_none());
-    let mut unranked = unranked(cell, &compared[0]);
-    unranked.retain(|arm| !sends_any || arm.condition.is_none());
+    unranked.retain(|arm| arm.contrast.is_some_and(|of| may_be_ahead(of, &compared[0])));
     found.left_open_by(unranked)
 }
 
@@ -161,7 +162,7 @@ pub(crate) fn standing_among<'a>(cell: &'a CellAnalysis, labels: &[&str]) -> Opt
 /// numbers.
 pub(crate) fn conditional(cell: &CellAnalysis) -> Vec<Candidate<'_>> {
     let Ok(all) = candidates(cell) else { return Vec::new() };
-    let kept = scattered(&all);
+    let [kept, _] = scattered([all.clone(), unranked(cell)]);
     let left_out = |c: &Candidate| kept.iter().all(|kept| kept.label != c.label);
     all.into_iter().filter(left_out).collect()
 }
@@ -179,11 +180,16 @@ pub(crate) fn conditional_in<'a>(
     found
 }
 
-fn scattered<'a>(all: &[Candidate<'a>]) -> Vec<Candidate<'a>> {
-    let fits = |c: &&Candidate| c.condition.is_none();
-    let kept: Vec<Candidate> = all.iter().filter(fits).copied().collect();
-    let has_baseline = kept.iter().any(|c| c.contrast.is_none());
-    if kept.len() > 1 && has_baseline { kept } else { all.to_vec() }
+/// Those of the ranked and of the unranked that send any message, where these are the baseline and
+/// another one at least; else all.
+fn scattered<'a>(all: [Vec<Candidate<'a>>; 2]) -> [Vec<Candidate<'a>>; 2] {
+    let fits = |arm: &Candidate| arm.condition.is_none();
+    let has_baseline = all[0].iter().any(|arm| fits(arm) && arm.contrast.is_none());
+    let fitting = all.iter().flatten().filter(|arm| fits(arm)).count();
+    match has_baseline && fitting > 1 {
+        true => all.map(|own| own.into_iter().filter(fits).collect()),
+        false => all,
+    }
 }
 
 /// The standing among these, at least two, the highest ratio first.
@@ -205,8 +211,8 @@ fn among<'a>(cell: &CellAnalysis, candidates: &[Candidate<'a>], delta: f64) -> S
     }
 }
 
-/// Baseline and compared arms with numbers, the highest ratio first; at least
-/// two.
+/// Baseline and compared arms that can be ranked, the highest ratio first, where there is anything
+/// that the baseline can be compared with.
 fn candidates(cell: &CellAnalysis) -> Result<Vec<Candidate<'_>>, String> {
     let baseline = cell.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
     match baseline {
@@ -219,7 +225,7 @@ fn candidates(cell: &CellAnalysis) -> Result<Vec<Candidate<'_>>, String> {
     }
     let mut found: Vec<Candidate> = cell.arms.iter().filter_map(candidate).collect();
     found.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
-    if found.len() < 2 {
+    if found.len() + unranked(cell).len() < 2 {
         return Err("no arm but the baseline has usable numbers".to_owned());
     }
     Ok(found)
@@ -230,18 +236,16 @@ fn candidate(arm: &ArmAnalysis) -> Option<Candidate<'_>> {
     measured(arm).filter(Candidate::is_ranked)
 }
 
-/// Compared arms that were measured, got no verdict, and may be ahead of `best` all the same.
-fn unranked<'a>(cell: &'a CellAnalysis, best: &Candidate) -> Vec<Candidate<'a>> {
-    let measured = cell.arms.iter().filter_map(measured);
-    measured.filter(|arm| arm.contrast.is_some_and(|of| may_be_ahead(of, best))).collect()
+/// Compared arms that were measured and got no verdict.
+fn unranked(cell: &CellAnalysis) -> Vec<Candidate<'_>> {
+    let is_unranked =
+        |arm: &Candidate| arm.contrast.is_some_and(|of| of.verdict == Verdict::Unranked);
+    cell.arms.iter().filter_map(measured).filter(is_unranked).collect()
 }
 
 /// Whether an arm without a verdict may be ahead: its ratio is off by no more than its slices
 /// explain; where the client was busy it is a floor.
 fn may_be_ahead(contrast: &Contrast, best: &Candidate) -> bool {
-    if contrast.verdict != Verdict::Unranked {
-        return false;
-    }
     match &contrast.reason {
         VerdictReason::UnequalSlices { slices, .. } => {
             let ends = contrast.simultaneous.zip(best.interval());
@@ -419,6 +423,33 @@ mod tests {
         unequal(&mut cell, 3, 0.80);
         let found = standing(&cell, 0.03, true);
         assert!(matches!(found, Standing::Cheapest { best, .. } if best.label == "send_staged"));
+    }
+
+    /// Beside the baseline only what needs a certain message can be ranked.
+    #[test]
+    fn what_needs_a_certain_message_wins_nothing_from_arms_that_cannot_be_ranked() {
+        let mut cell = cell();
+        set(&mut cell, 1, 1.50, 0.02, Verdict::Faster);
+        cell.arms[2].status = Status::Failed;
+        unequal(&mut cell, 3, 0.95);
+        let found = standing(&cell, 0.03, false);
+        let Standing::Unseparated { best, others } = found else { panic!("{found:?}") };
+        assert_eq!((best.label, others[0].label, others.len()), ("send_staged", "sendmsg_iov", 1));
+        unequal(&mut cell, 3, 0.5);
+        let found = standing(&cell, 0.03, false);
+        assert!(matches!(found, Standing::Cheapest { best, .. } if best.label == "send_staged"));
+    }
+
+    /// Nothing can be ranked beside the baseline, nor sends any message.
+    #[test]
+    fn the_baseline_beside_an_unranked_arm_alone() {
+        let mut cell = cell();
+        cell.arms[2].status = Status::Failed;
+        cell.arms[3].status = Status::Failed;
+        unequal(&mut cell, 1, 0.95);
+        let found = standing(&cell, 0.03, true);
+        assert!(matches!(found, Standing::Unseparated { ref others, .. } if others.len() == 1));
+        assert_eq!(conditional(&cell), []);
     }
 
     #[test]
