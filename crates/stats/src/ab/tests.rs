@@ -252,9 +252,9 @@ fn rules_are_tried_in_order() {
 #[test]
 fn layout_explains_five_percent_of_user_time() {
     assert_eq!(layout_allowance(false, Some(0.5)), None);
-    near(layout_allowance(true, Some(0.12)).expect("an allowance"), 0.006, 1e-12);
+    near(layout_allowance(true, Some(0.12)).expect("an allowance"), 0.0084, 1e-12);
     for unknown in [None, Some(f64::NAN), Some(1.5), Some(-0.1)] {
-        assert_eq!(layout_allowance(true, unknown), Some(0.05));
+        assert_eq!(layout_allowance(true, unknown), Some(0.07));
     }
 }
 
