@@ -240,6 +240,11 @@ impl Case<'_> {
         self.row.says(&["splice", "tee", "null", "sendfile", "copy_file_range", "reflink", "trunc"])
     }
 
+    /// Whether it is about calls that are not the kernel's.
+    fn enters_no_kernel(&self) -> bool {
+        self.row.says(&["function", "vdso"])
+    }
+
     /// Whether it says of itself that a call moves more than one message.
     fn batches(&self) -> bool {
         let batches = ["sendmmsg", "recvmmsg", "uring", "batch", "mmap", "memcpy", "stdio"];

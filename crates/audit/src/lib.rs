@@ -59,7 +59,7 @@ impl FromStr for Mapping {
                 let names: Vec<&str> = Quantity::all().map(Quantity::name).collect();
                 let near = iolens_model::parse::nearest(ours, names.iter().copied());
                 let near = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-                format!("unknown quantity `{ours}`{near}\n  there are: {}", names.join(", "))
+                format!("unknown quantity `{ours}`{near}\n  choose from: {}", names.join(", "))
             }
         })?;
         let assumed_time = meaning.unit_assumed && !meaning.quantity.has_usual_unit();

@@ -215,7 +215,10 @@ fn role<'a>(
         }
         _ if words > numbers => (Role::Label, used(None, None)),
         Ok(meaning) => {
-            let unread = (words > 0).then(|| format!("{words} cells are no numbers"));
+            let unread = (words > 0).then(|| match words {
+                1 => "1 cell is not a number".to_owned(),
+                all => format!("{all} cells are not numbers"),
+            });
             let assumed = meaning
                 .unit_assumed
                 .then(|| format!("taken to be in {}", meaning.unit.dimension.base()));

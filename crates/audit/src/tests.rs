@@ -82,7 +82,7 @@ fn a_perf_text_typed_by_hand_is_flagged_on_both_counts() {
     let text = &audit.findings[0].text;
     assert!(text.contains("21.14 ms of task-clock hold 11.00, not 305.0"), "{text}");
     let text = &audit.findings[1].text;
-    assert!(text.contains("0.1310 GHz, possible are 0.20 to 8.00 GHz"), "{text}");
+    assert!(text.contains("0.1310 GHz, possible: 0.20 to 8.00 GHz"), "{text}");
     assert_eq!(flags(PERF_POSSIBLE), [""; 0], "{:#?}", audited(PERF_POSSIBLE).findings);
 }
 
@@ -292,9 +292,10 @@ fn the_text_names_what_was_not_checked() {
       gates that had their numbers (how often): 2 copy bandwidth (1), 3 cost of a call (1), 6 nothing is
         negative (1)
 
-    Bounds, a default with the option that says it better: lowest clock 0.20 GHz (--clock-min), highest
+    Bounds (defaults; set yours with the option shown): lowest clock 0.20 GHz (--clock-min), highest
       clock 8.00 GHz (--clock-max), copying 200 GB/s per thread (--memory-bandwidth), an empty call 20
-      ns (--call-cost), link none (--link), CPUs two per thread at most (--cpus).
+      ns, of which 70% are asked (--call-cost), link none (--link), CPUs two per thread at most
+      (--cpus).
     "#);
 }
 

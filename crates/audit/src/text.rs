@@ -22,7 +22,7 @@ pub fn render(audits: &Audits, width: usize) -> String {
         })
         .collect();
     let text =
-        format!("Bounds, a default with the option that says it better: {}.", bounds.join(", "));
+        format!("Bounds (defaults; set yours with the option shown): {}.", bounds.join(", "));
     fold(&mut out, &text, width, 2);
     out
 }

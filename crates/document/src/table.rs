@@ -236,7 +236,8 @@ impl Table {
         let cells = self.padded();
         let widths = self.fitted(self.widths(&cells), width);
         let mut out = String::new();
-        for (nth, columns) in apart(&widths, width).iter().enumerate() {
+        let keys = self.keys(&cells, &widths, width);
+        for (nth, columns) in apart(&widths, width, keys).iter().enumerate() {
             if nth > 0 {
                 out.push('\n');
             }
@@ -271,6 +272,18 @@ impl Table {
             }
         }
         widths
+    }
+
+    /// Columns of words at the beginning that tell rows apart, as many as have room beside numbers.
+    fn keys(&self, cells: &[Vec<String>], widths: &[usize], width: usize) -> usize {
+        let words = self.columns.iter().take_while(|column| column.align == Align::Left).count();
+        let tells_apart = |&keys: &usize| {
+            let mut rows: Vec<&[String]> = cells.iter().map(|row| &row[..keys]).collect();
+            rows.sort_unstable();
+            rows.windows(2).all(|two| two[0] != two[1])
+        };
+        let keys = (1..=words).find(tells_apart).unwrap_or(1);
+        if total(&widths[..keys.min(widths.len())]) <= width / 2 { keys } else { 1 }
     }
 
     /// Some of the columns.
@@ -476,16 +489,16 @@ fn total(widths: &[usize]) -> usize {
 }
 
 /// Which columns stand beside each other: all, or as many as have room, each time behind the
-/// first.
-fn apart(widths: &[usize], width: usize) -> Vec<Vec<usize>> {
+/// first, the `keys`.
+fn apart(widths: &[usize], width: usize, keys: usize) -> Vec<Vec<usize>> {
     let mut all: Vec<Vec<usize>> = vec![Vec::new()];
     let wide = |columns: &[usize]| total(&columns.iter().map(|&c| widths[c]).collect::<Vec<_>>());
     for column in 0..widths.len() {
         let Some(last) = all.last_mut() else { continue };
         last.push(column);
-        if wide(last) > width && last.len() > 2 {
+        if wide(last) > width && last.len() > keys + 1 {
             last.pop();
-            all.push(vec![0, column]);
+            all.push((0..keys).chain([column]).collect());
         }
     }
     all

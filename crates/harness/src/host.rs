@@ -211,19 +211,30 @@ fn audit(root: &Root) -> Reading<String> {
     }
 }
 
-/// The vulnerabilities that cost something here.
-pub fn mitigations(root: &Root) -> Reading<String> {
+/// The flaws that the CPU has: each one's name, and what the kernel does about it
+/// (Documentation/ABI/testing/sysfs-devices-system-cpu).
+///
+/// Errors: the kernel lists none.
+pub fn flaws(root: &Root) -> Result<Vec<(String, String)>, String> {
     let folder = "sys/devices/system/cpu/vulnerabilities";
     let names = root.names(folder);
     if names.is_empty() {
-        return Reading::not_measured(format!("/{folder} is empty"));
+        return Err(format!("/{folder} is empty"));
     }
-    let costs = |name: &String| {
+    let about = |name: String| {
         let text = root.read(&format!("{folder}/{name}")).ok()?;
-        (text != "Not affected").then(|| format!("{name}: {text}"))
+        (text != "Not affected").then_some((name, text))
     };
-    let affected: Vec<String> = names.iter().filter_map(costs).collect();
-    Reading::Exact(if affected.is_empty() { "none needed".to_owned() } else { affected.join("; ") })
+    Ok(names.into_iter().filter_map(about).collect())
+}
+
+fn mitigations(root: &Root) -> Reading<String> {
+    let all = match flaws(root) {
+        Ok(all) => all,
+        Err(why) => return Reading::not_measured(why),
+    };
+    let told: Vec<String> = all.iter().map(|(name, text)| format!("{name}: {text}")).collect();
+    Reading::Exact(if told.is_empty() { "none needed".to_owned() } else { told.join("; ") })
 }
 
 fn memory_facts(facts: &mut Facts, root: &Root) {

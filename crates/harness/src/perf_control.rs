@@ -68,7 +68,7 @@ fn pipe(path: &Path, open: fn(&Path) -> Result<File, Errno>) -> Result<File, Str
     })?;
     match file.metadata() {
         Ok(metadata) if metadata.file_type().is_fifo() => Ok(file),
-        Ok(_) => Err(failed(&"it is no named pipe", MAKE)),
+        Ok(_) => Err(failed(&"it is not a named pipe", MAKE)),
         Err(error) => Err(failed(&error, MAKE)),
     }
 }
@@ -238,7 +238,7 @@ mod tests {
         let file = dir.path().join("file");
         File::create(&file).unwrap();
         let why = PerfControl { ctl: file, ..control.clone() }.open(LONG).unwrap_err();
-        assert!(why.contains("no named pipe"), "{why}");
+        assert!(why.contains("not a named pipe"), "{why}");
         let missing = PerfControl { ctl: dir.path().join("x"), ..control };
         assert!(missing.open(LONG).unwrap_err().contains("mkfifo"));
     }

@@ -306,7 +306,7 @@ pub(crate) struct Explain {
     /// Methods to sample, separated by commas [default: all compared methods]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) arms: Vec<String>,
-    /// Samples per method, both ends together; sampling stops after 10 s in any case
+    /// Samples per method, both ends together; a method is sampled for 10 s at most
     #[arg(long, value_name = "N", default_value = "4000", value_parser = parse::count)]
     pub(crate) samples: u64,
     /// Add to the samples that are already stored

@@ -92,7 +92,7 @@ fn next(stands: &Stands, answers: &[Vec<String>]) -> Option<Question> {
 
 fn what_to_know() -> Question {
     let choices = vec![
-        Choice::new("messages through sockets: which way from which size on", &["run", "net"]),
+        Choice::new("sending over sockets: which way is fastest at each size", &["run", "net"]),
         Choice::new("a message of mine: the cheapest way to send it", &["ask"]),
         Choice::new("reading a file: which way is fastest", &["run", "file"]),
         Choice::new("writing a file: which way, and what fsync costs", &["run", "write"]),

@@ -250,7 +250,10 @@ mod tests {
         check("\n\nsize = 4", "x.toml:3:1: unknown key `size`, did you mean `sizes`?");
         check("weather = 1", "x.toml:1:1: unknown key `weather`; the keys are: study, methods,");
         check("sizes = [64,\n  \"64kB\"]", "x.toml:2:3: sizes: `64kB` is not a size");
-        check("# é\nmode = \"é, stream\"", "x.toml:2:8: mode: unknown mode `é`; there is: stream");
+        check(
+            "# é\nmode = \"é, stream\"",
+            "x.toml:2:8: mode: unknown mode `é`; choose from: stream",
+        );
         check("network=['vet']", "x.toml:1:10: network: unknown network `vet`, did you mean");
         check("", "x.toml:1:1: there is no key in it: begin with `study = \"net\"`");
         check("# later", "x.toml:1:1: there is no key in it");

@@ -42,8 +42,8 @@ pub(crate) fn asked_in(name: &str, text: &str) -> Result<Wishes, Failure> {
 /// What was asked for, and the study's default for the rest.
 pub(crate) fn complete(asked: Wishes) -> Result<Wishes, Failure> {
     let spec = spec(&asked)?;
-    (spec.refuse)(&asked)?;
     let mut base = default(spec, asked.quick)?;
+    (spec.fit)(&asked, &mut base)?;
     if asked.is_sequential() {
         // Their number of passes is made for slices.
         base.passes = None;
@@ -78,7 +78,7 @@ pub(crate) fn file(what: &str) -> Result<Wishes, Failure> {
     let path = Path::new(what);
     if path.extension().is_none_or(|extension| extension != "toml") && !what.contains('/') {
         let names = built_in::ALL.map(|plan| plan.name);
-        let advice = format!("there is: {}, or the path of a file.toml", names.join(", "));
+        let advice = format!("choose from: {}, or the path of a file.toml", names.join(", "));
         return Err(Failure::usage(unknown("study or plan", what, &names, &advice)));
     }
     let text =
@@ -390,6 +390,8 @@ pub(crate) mod tests {
     #[test]
     fn what_a_sink_cannot_show_is_refused_before_the_start() {
         let asked = |line: &str| planned(&format!("--network sink {line}"));
+        let quick = asked("--quick").unwrap().sizes;
+        assert_eq!(quick, [Bytes(1 << 10), Bytes(16 << 10)], "the default's that it can take");
         let plan = asked("--sizes 1KiB..64000").unwrap();
         assert_eq!(plan.topologies(), [Topology::Sink]);
         assert_eq!(plan.sizes.last(), Some(&Bytes(64_000)));
@@ -398,7 +400,7 @@ pub(crate) mod tests {
             assert!(error.contains(expect), "{line}: {error}");
         };
         check("--sizes 1KiB --mode rr", "drops every request\n  use --mode stream");
-        check("", "a message of 64 KiB is too large");
+        check("--sizes 64KiB", "a message of 64 KiB is too large");
         check("--sizes 65508", "the largest over ipv4 has 65507 bytes");
         check("--sizes 65488 --ip ipv6", "the largest over ipv6 has 65487 bytes");
         assert!(asked("--sizes 65507").is_ok() && asked("--sizes 65487 --ip ipv6").is_ok());

@@ -46,8 +46,8 @@ pub(crate) struct StudySpec {
     pub(crate) programs: Option<Programs>,
     /// How long a slice is meant to last, and rounds that are thrown away first.
     pub(crate) slices: (Nanos, u32),
-    /// Refuses, before defaults are filled in, what does not go with what was asked for.
-    pub(crate) refuse: fn(&Wishes) -> Result<(), Failure>,
+    /// Fits the default to what was asked for, and refuses what does not go together.
+    pub(crate) fit: fn(&Wishes, &mut Wishes) -> Result<(), Failure>,
     /// Sizes of what is asked for; none where they are no axis.
     pub(crate) sizes: fn(&Wishes) -> Result<Vec<Bytes>, Failure>,
     /// Its axes, of the arms those that they fit, and what the user ought to know.

@@ -157,7 +157,9 @@ fn lookup<T: Named>(word: &str, all: &[T]) -> Parsed<T> {
         return Err(format!("`{old}` is now `{now}`"));
     }
     let found = all.iter().copied().find(|value| value.word() == word);
-    found.ok_or_else(|| unknown(T::WHAT, word, &words, &format!("there is: {}", words.join(", "))))
+    found.ok_or_else(|| {
+        unknown(T::WHAT, word, &words, &format!("choose from: {}", words.join(", ")))
+    })
 }
 
 /// "unknown method `x`, did you mean `y`?", or what there is.

@@ -48,19 +48,19 @@ pub enum ParseError {
     #[error("`{0}` is not a time: write a number with ns, us, ms, s, m or h, like 250ms or 5m")]
     Span(String),
     /// A span of no time, or of too much.
-    #[error("`{0}` cannot be taken: write a time of at least 1ns and at most 168h")]
+    #[error("`{0}` is out of range: write a time of at least 1ns and at most 168h")]
     SpanRange(String),
     /// Not an age.
     #[error("`{0}` is not an age: write a number of days, hours or minutes, like 30d or 12h")]
     Age(String),
     /// Not a fraction.
-    #[error("`{0}` cannot be taken: write a percentage above 0% and below 100%, like 3%")]
+    #[error("`{0}` is out of range: write a percentage above 0% and below 100%, like 3%")]
     Fraction(String),
     /// A plain number that is meant as a percentage.
     #[error("`{0}` would be all of it or more: did you mean {0}%? Write 3% or 0.03")]
     Percent(String),
     /// Not a count of at least one.
-    #[error("`{0}` cannot be taken: write a whole number of at least 1")]
+    #[error("`{0}` is out of range: write a whole number of at least 1")]
     Count(String),
     /// Not a list of processors.
     #[error("`{0}` is not a list of CPUs: write numbers and ranges, like 0,2-3")]

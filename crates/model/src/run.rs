@@ -220,6 +220,22 @@ pub struct RunEnd {
     pub stopped_by: StoppedBy,
     /// The stop conditions that were not met, in words, widest first.
     pub unmet: Vec<String>,
+    /// Time that it was interrupted for and then resumed, ns.
+    #[serde(default, skip_serializing_if = "nothing")]
+    pub paused_ns: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn nothing(ns: &u64) -> bool {
+    *ns == 0
+}
+
+impl RunEnd {
+    /// How long a run took that was started then, ns, without its pauses.
+    #[must_use]
+    pub fn took_ns(&self, started_unix_ns: u64) -> u64 {
+        self.finished_unix_ns.saturating_sub(started_unix_ns).saturating_sub(self.paused_ns)
+    }
 }
 
 /// The rule that ended a run.
@@ -284,6 +300,12 @@ impl RunHeader {
     pub fn host_label(&self) -> Option<&str> {
         let given = self.origin.as_ref().map(|origin| origin.host.as_str());
         given.or_else(|| self.host.name())
+    }
+
+    /// How long it took, ns, without its pauses; `None` until it has ended.
+    #[must_use]
+    pub fn took_ns(&self) -> Option<u64> {
+        Some(self.end.as_ref()?.took_ns(self.started_unix_ns))
     }
 
     /// The machine, and when it was seen.

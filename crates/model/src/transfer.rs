@@ -89,17 +89,24 @@ pub enum Until {
 }
 
 impl Transfer {
-    /// Payload bits per second; `None` where no time passed.
+    /// Whether the time says nothing: that of a receiving end begins with the first bytes, and each
+    /// stream came whole in one call, but for the call that saw its end.
     #[must_use]
-    pub fn goodput_bits_per_s(&self) -> Option<f64> {
-        bits_per_s(self.bytes, self.time)
+    pub fn came_at_once(&self) -> bool {
+        self.end == End::Receiver && self.calls <= 2 * u64::from(self.connections)
     }
 
-    /// Time over the messages of all connections; `None` where there are none, or they are not
-    /// known.
+    /// Payload bits per second; `None` where no time passed, or it says nothing.
+    #[must_use]
+    pub fn goodput_bits_per_s(&self) -> Option<f64> {
+        bits_per_s(self.bytes, self.time).filter(|_| !self.came_at_once())
+    }
+
+    /// Time over the messages of all connections; `None` where there are none, they are not known,
+    /// or the time says nothing.
     #[must_use]
     pub fn ns_per_message(&self) -> Option<f64> {
-        let messages = self.messages.filter(|&messages| messages > 0)?;
+        let messages = self.messages.filter(|&messages| messages > 0 && !self.came_at_once())?;
         Some(self.time.0 as f64 / messages as f64)
     }
 

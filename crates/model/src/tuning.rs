@@ -296,7 +296,7 @@ impl FromStr for RingFlags {
             else {
                 let names = RingFlags::NAMED.map(|(name, _)| name).join(", ");
                 return Err(format!(
-                    "unknown ring flag `{word}`; there is: none, {names}, and sums"
+                    "unknown ring flag `{word}`; choose from: none, {names}, and sums"
                 ));
             };
             flags |= flag;
@@ -553,7 +553,7 @@ mod tests {
         for (text, why) in [
             ("defer_taskrun", "needs single_issuer"),
             ("sqpoll+coop_taskrun", "cannot stand beside"),
-            ("sqpol", "unknown ring flag `sqpol`; there is: none, coop_taskrun,"),
+            ("sqpol", "unknown ring flag `sqpol`; choose from: none, coop_taskrun,"),
             ("", "unknown ring flag"),
         ] {
             let refused = text.parse::<RingFlags>().unwrap_err();

@@ -129,7 +129,8 @@ impl Conversation {
         beside: Beside,
         stack: Option<StackPlace>,
     ) -> Result<Conversation, ProgramFault> {
-        let cannot = |errno: Errno| ProgramFault::System(format!("cannot make its pipes: {errno}"));
+        let cannot =
+            |errno: Errno| ProgramFault::System(format!("cannot create its pipes: {errno}"));
         let open = || pipe::open(PIPE_BYTES).map_err(cannot);
         let ((in_read, in_write), (out_read, out_write)) = (open()?, open()?);
         let ((read_3, write_3), (read_4, write_4)) = (open()?, open()?);

@@ -104,7 +104,7 @@ fn opened(argv: &[String]) -> Result<(ProgramFile, File), ProgramFileError> {
     let cannot = |what: String| ProgramFileError::NotExecutable { path: path.clone(), what };
     let about = std::fs::metadata(&found).map_err(|e| cannot(Errno::from(e).to_string()))?;
     if !about.is_file() {
-        return Err(cannot("it is no file".to_owned()));
+        return Err(cannot("it is not a file".to_owned()));
     }
     may_start(&found).map_err(|errno| cannot(format!("{errno}; chmod +x makes it a program")))?;
     match File::open(&found).and_then(|file| Ok((begins_as_elf(&file)?, file))) {
@@ -235,7 +235,7 @@ mod tests {
         check(&[""], "a command is empty");
         check(&["no-such-program"], "there is no program `no-such-program` in PATH");
         check(&["/no/such/program"], "cannot run /no/such/program: ENOENT");
-        check(&["/"], "it is no file");
+        check(&["/"], "it is not a file");
     }
 
     #[test]

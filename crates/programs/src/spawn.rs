@@ -121,7 +121,7 @@ pub fn run_to_end(arguments: &[String]) -> Result<String, String> {
 fn run_within(arguments: &[String], limit: Duration) -> Result<String, String> {
     let name = arguments.first().ok_or("no program is named")?;
     let errors = file::in_folder(&std::env::temp_dir())
-        .map_err(|errno| format!("cannot make a file for the errors of {name}: {errno}"))?;
+        .map_err(|errno| format!("cannot create a file for the errors of {name}: {errno}"))?;
     let copy = errors.try_clone().map_err(|e| {
         format!("cannot duplicate the file for the errors of {name}: {}", Errno::from(e))
     })?;

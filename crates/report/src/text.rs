@@ -157,8 +157,8 @@ pub struct RunRow {
     pub name: Option<String>,
     /// Start, nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
-    /// End, likewise; `None` while it runs, or if it was killed.
-    pub finished_unix_ns: Option<u64>,
+    /// How long it took, ns; `None` while it runs, or if it was killed.
+    pub took_ns: Option<u64>,
     /// What was studied.
     pub study: String,
     /// Settings with at least one trial.
@@ -174,7 +174,7 @@ pub struct RunRow {
 pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
     let hosts: BTreeSet<Option<&str>> = rows.iter().map(|row| row.host.as_deref()).collect();
     let row = |row: &RunRow| {
-        let took = row.finished_unix_ns.map(|end| end.saturating_sub(row.started_unix_ns));
+        let took = row.took_ns;
         let when = iolens_model::moment::relative(row.started_unix_ns, now_unix_ns);
         let words = |name, words: String| (Column::left(name, ""), words.into());
         let number = |name, number: u64| (Column::right(name, ""), number.to_string().into());
@@ -292,7 +292,7 @@ mod tests {
             id: run.header.id.clone(),
             name: run.header.name.clone(),
             started_unix_ns: run.header.started_unix_ns,
-            finished_unix_ns: run.header.end.map(|end| end.finished_unix_ns),
+            took_ns: run.header.took_ns(),
             study: "net".to_owned(),
             cells: 6,
             trials: 72,

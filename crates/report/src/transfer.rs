@@ -67,7 +67,7 @@ pub fn json(transfer: &Transfer) -> String {
         goodput_bits_per_s: transfer.goodput_bits_per_s(),
         zerocopy_copied_share: zerocopy.and_then(|z| z.copied_share()),
         mapped_share: transfer.mapped_share(),
-        each: transfer.each.iter().map(one).collect::<Vec<_>>(),
+        each: transfer.each.iter().map(|own| one(transfer, own)).collect::<Vec<_>>(),
         facts: object(facts),
     };
     let sends = prefixed("zerocopy_", fields!(zerocopy; sends completions enobufs));
@@ -82,12 +82,12 @@ pub(crate) fn cpu_ns(cpu: Option<Cpu>) -> Named {
     }
 }
 
-fn one(one: &OfConnection) -> Value {
+fn one(transfer: &Transfer, one: &OfConnection) -> Value {
     object(named! {
         peer: one.peer,
         bytes: one.bytes,
         time_ns: one.time,
-        goodput_bits_per_s: one.goodput_bits_per_s(),
+        goodput_bits_per_s: one.goodput_bits_per_s().filter(|_| !transfer.came_at_once()),
     })
 }
 
@@ -128,7 +128,10 @@ fn rows(transfer: &Transfer) -> Vec<(&'static str, String)> {
         ("seconds", format!("{:.6}, {}", transfer.time.as_seconds(), clock(transfer))),
     ];
     rows.extend(transfer.ns_per_message().map(|ns| ("per message", nanoseconds(ns))));
-    rows.push(("goodput", goodput(transfer.goodput_bits_per_s())));
+    rows.push(match transfer.came_at_once() && transfer.bytes > 0 {
+        true => ("goodput", "unknown: all of it came in one call".to_owned()),
+        false => ("goodput", goodput(transfer.goodput_bits_per_s())),
+    });
     rows.extend(each(transfer));
     rows.push(("calls", calls(transfer)));
     if let Some(counts) = &transfer.zerocopy {
@@ -196,7 +199,7 @@ fn each(transfer: &Transfer) -> impl Iterator<Item = (&'static str, String)> {
             End::Receiver => String::new(),
         };
         let (bytes, seconds) = (Bytes(one.bytes), one.time.as_seconds());
-        let rate = goodput(one.goodput_bits_per_s());
+        let rate = goodput(one.goodput_bits_per_s().filter(|_| !transfer.came_at_once()));
         (name, format!("{number}{peer}: {bytes} in {seconds:.6} s, {rate}"))
     })
 }

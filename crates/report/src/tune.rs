@@ -105,9 +105,9 @@ pub fn json(record: &Record, verdict: &Verdict) -> Value {
 ///
 /// Errors: why it is none.
 pub fn record_of(text: &str) -> Result<Record, String> {
-    let whole: Value = serde_json::from_str(text).map_err(|e| format!("it is no JSON: {e}"))?;
+    let whole: Value = serde_json::from_str(text).map_err(|e| format!("it is not JSON: {e}"))?;
     if whole["kind"] != "tune" {
-        return Err("it is no result of `iolens tune`".to_owned());
+        return Err("it is not a result of `iolens tune`".to_owned());
     }
     let record: Record = serde_json::from_value(whole["record"].clone())
         .map_err(|e| format!("its record cannot be read: {e}"))?;

@@ -127,7 +127,7 @@ mod tests {
             id: id.to_owned(),
             name: name.map(str::to_owned),
             started_unix_ns: 0,
-            finished_unix_ns: None,
+            took_ns: None,
             study: "net".to_owned(),
             cells: 1,
             trials: 2,

@@ -129,7 +129,12 @@ mod tests {
     fn header(quick: bool) -> RunHeader {
         let mut header = fixture::run(fixture::plan(&["base", "arm"])).header;
         header.plan.quick = quick;
-        let end = RunEnd { finished_unix_ns: 1, stopped_by: StoppedBy::Passes, unmet: Vec::new() };
+        let end = RunEnd {
+            finished_unix_ns: 1,
+            stopped_by: StoppedBy::Passes,
+            unmet: Vec::new(),
+            paused_ns: 0,
+        };
         header.end = Some(end);
         header
     }

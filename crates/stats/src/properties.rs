@@ -157,8 +157,12 @@ fn any_run() -> impl Strategy<Value = Run> {
             (plan.schedule, plan.isolate, plan.delta) = (schedule, isolate, delta);
             let mut run = fixture::run(plan);
             run.trials = trials;
-            run.header.end =
-                end.map(|stopped_by| RunEnd { finished_unix_ns: 0, stopped_by, unmet: Vec::new() });
+            run.header.end = end.map(|stopped_by| RunEnd {
+                finished_unix_ns: 0,
+                stopped_by,
+                unmet: Vec::new(),
+                paused_ns: 0,
+            });
             run
         },
     )

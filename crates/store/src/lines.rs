@@ -137,7 +137,7 @@ pub(crate) fn check_head(line: &str) -> Result<(), String> {
         version: u32,
         schema: u32,
     }
-    let no_run = "it is no run that iolens has exported with --format json --rows all";
+    let no_run = "it is not a run that iolens exported with --format json --rows all";
     let head: Head = serde_json::from_str(line).map_err(|e| format!("{no_run}: {e}"))?;
     if head.format != FORMAT {
         return Err(no_run.to_owned());

@@ -186,7 +186,8 @@ fn refuse_odd_logs(path: &Path) -> Result<(), StoreError> {
         let log = beside(path, suffix);
         match fs::symlink_metadata(&log) {
             Ok(found) if !is_log(&found) => {
-                let found = format!("{} beside it is no regular file with one name", log.display());
+                let found =
+                    format!("{} beside it is not a regular file with one name", log.display());
                 return Err(not_results(path, found));
             }
             Err(e) if e.kind() != io::ErrorKind::NotFound => {

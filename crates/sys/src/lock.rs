@@ -51,7 +51,7 @@ fn open(path: &Path, locked_by: LockedBy) -> Result<File, Errno> {
 fn oddity(file: &File) -> Result<Option<&'static str>, Errno> {
     let found = file.metadata()?;
     Ok(match () {
-        () if !found.is_file() => Some("it is no regular file"),
+        () if !found.is_file() => Some("it is not a regular file"),
         () if found.nlink() > 1 => Some("it has several names (hard links)"),
         () => None,
     })
@@ -219,9 +219,9 @@ mod tests {
         mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
         let held = File::options().read(true).write(true).open(&path).unwrap();
         flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
-        assert!(matches!(try_take(&path, "x").unwrap(), Attempt::Odd("it is no regular file")));
+        assert!(matches!(try_take(&path, "x").unwrap(), Attempt::Odd("it is not a regular file")));
         let locks = std::fs::read_to_string("/proc/locks").unwrap();
-        assert_eq!(holder(&path, &locks), Ok(Some("it is no regular file".to_owned())));
+        assert_eq!(holder(&path, &locks), Ok(Some("it is not a regular file".to_owned())));
     }
 
     #[test]

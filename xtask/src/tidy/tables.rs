@@ -28,7 +28,7 @@ const MORE: &[(&str, usize)] = &[
     ("in_flight", 23),
     ("drop_caches", 9),
     ("receive_size_bytes", 6),
-    ("mtu_bytes", 12),
+    ("mtu_bytes", 10),
     ("socket_buffer_bytes", 6),
     ("peer_address", 8),
     ("client_threads", 5),

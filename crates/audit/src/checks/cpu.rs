@@ -10,7 +10,7 @@ use crate::quantity::Quantity as Q;
 /// over wall time are one for each CPU.
 pub(super) fn clock(case: &Case<'_>) -> Checked {
     let range = case.bounds.clock();
-    let possible = format!("possible are {:.2} to {:.2} GHz", range.low_ghz, range.high_ghz);
+    let possible = format!("possible: {:.2} to {:.2} GHz", range.low_ghz, range.high_ghz);
     let mut found = Vec::new();
     let mut judged = false;
     if let Some(hz) = case.positive(Q::Clock) {
@@ -82,7 +82,7 @@ pub(super) fn instructions(case: &Case<'_>) -> Checked {
         let breach = physics::instructions_per_cycle(*instructions, *cycles);
         impossible(breach, |breach| {
             format!(
-                "{text}: {} instructions per cycle, possible are {} to {}",
+                "{text}: {} instructions per cycle, possible: {} to {}",
                 short(breach.value),
                 breach.low,
                 breach.high
@@ -140,7 +140,7 @@ pub(super) fn cpu_time(case: &Case<'_>) -> Checked {
     if let Some(breach) = of(most) {
         return Some(vec![
             Found::impossible(format!(
-                "{shown}: {} CPUs busy, possible are {most}",
+                "{shown}: {} CPUs busy, possible: {most}",
                 short(cpu_ns / wall_ns)
             ))
             .with(breach),

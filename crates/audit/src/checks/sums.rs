@@ -7,10 +7,16 @@ use crate::finding::{Checked, Found, Severity};
 use crate::quantity::Quantity as Q;
 use crate::unit::Dimension;
 
-/// Rate × time is the bytes that were moved.
+/// Rate × time is the bytes that were moved, or the messages with their size.
 pub(super) fn rate_and_time(case: &Case<'_>) -> Checked {
     let (rate, ns) = (case.number(Q::Throughput)?, case.number(Q::Elapsed)?);
-    let (name, bytes) = case.bytes()?;
+    let (bytes, moved) = match case.bytes() {
+        Some((name, bytes)) => (bytes, case.shown(name)),
+        None => {
+            let (messages, (size_name, size)) = (case.number(Q::Messages)?, case.unit_bytes()?);
+            (messages.times(size), case.shown_all(&[Q::Messages, size_name]))
+        }
+    };
     let shown = case.shown_all(&[Q::Throughput, Q::Elapsed]);
     let threads = case.threads().unwrap_or(1.0);
     let cpu_share = case.positive(Q::CpuTime).map_or(1.0, |cpu_ns| ns.value / cpu_ns);
@@ -20,7 +26,7 @@ pub(super) fn rate_and_time(case: &Case<'_>) -> Checked {
         because(cpu_share, "divided by CPU time"),
     ];
     let product = rate.times(ns).scaled(1e-9);
-    Some(agree((product, &format!("{shown} (rate × time)")), (bytes, &case.shown(name)), &hints))
+    Some(agree((product, &format!("{shown} (rate × time)")), (bytes, &moved), &hints))
 }
 
 /// Messages × size are the bytes that were moved.

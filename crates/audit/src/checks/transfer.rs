@@ -32,7 +32,12 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Checked {
 /// counted, a message or a block is taken to be one; and a context switch
 /// takes no less than a call.
 pub(super) fn call_cost(case: &Case<'_>) -> Checked {
+    if case.enters_no_kernel() {
+        return None;
+    }
     let empty_ns = case.bounds.empty_call_ns();
+    let cpus = case.cpus_most().unwrap_or(1.0);
+    let on = if cpus == 1.0 { String::new() } else { format!(" with {cpus} CPUs") };
     let thread_ns = case.positive(Q::Elapsed).zip(case.cpus_most()).map(|(ns, cpus)| ns * cpus);
     let mut found = Vec::new();
     let mut judged = false;
@@ -43,7 +48,7 @@ pub(super) fn call_cost(case: &Case<'_>) -> Checked {
         found.extend(impossible(breach, |breach| {
             let shown = case.shown_all(&[quantity, Q::Elapsed]);
             format!(
-                "{shown}: {} ns per {what}, at least {} ns",
+                "{shown}: {} ns of CPU time per {what}{on} at most, and it takes {} ns at least",
                 short(breach.value),
                 short(breach.low)
             )

@@ -165,7 +165,7 @@ fn range(judge: &Judge<'_>, counter: &Counter, clock: &str) -> ClockRange {
 fn too_fast_or_slow(counter: &Counter, ghz: f64, range: ClockRange, of: &str) -> Option<Found> {
     let breach = physics::clock_ghz(ghz, 1.0, range)?;
     let text = format!(
-        "`{}`: {of} is a clock of {} GHz, possible are {:.2} to {:.2} GHz",
+        "`{}`: {of} is a clock of {} GHz, possible: {:.2} to {:.2} GHz",
         counter.shown,
         short(breach.value),
         breach.low,
@@ -196,7 +196,7 @@ fn instructions(judge: &mut Judge<'_>) {
             let breach = physics::instructions_per_cycle(per_cycle.value, 1.0);
             let found = breach.map(|breach| {
                 let text = format!(
-                    "`{}`: {} instructions per cycle, possible are {} to {}",
+                    "`{}`: {} instructions per cycle, possible: {} to {}",
                     counter.shown,
                     short(breach.value),
                     breach.low,

@@ -1,7 +1,6 @@
 //! What the kernel runs on, and what every measurement on it shares.
 
 use iolens_model::doctor::{Area, Finding};
-use iolens_model::reading::Reading;
 use iolens_model::units::three_digits;
 use iolens_sys::proc::{cpu_ticks, pressure_some_us};
 
@@ -91,15 +90,13 @@ fn yama(patient: &Patient<'_>) -> Finding {
 
 fn mitigations(patient: &Patient<'_>) -> Finding {
     const SOURCE: &str = "/sys/devices/system/cpu/vulnerabilities";
-    match host::mitigations(patient.root) {
-        Reading::Exact(list) if list.contains(':') => {
-            let flaws = list.split("; ").filter(|item| item.contains(": ")).count();
-            let vulnerable = list.matches(": Vulnerable").count();
-            let active = flaws.saturating_sub(vulnerable);
-            ok("mitigations", format!("for {active} of {flaws} flaws"), SOURCE)
+    match host::flaws(patient.root) {
+        Ok(flaws) if flaws.is_empty() => ok("mitigations", "none needed", SOURCE),
+        Ok(flaws) => {
+            let active = flaws.iter().filter(|(_, text)| text.contains("Mitigation")).count();
+            ok("mitigations", format!("for {active} of {} flaws", flaws.len()), SOURCE)
         }
-        Reading::Exact(text) => ok("mitigations", text, SOURCE),
-        Reading::NotMeasured { .. } => ok("mitigations", "not reported", SOURCE).limits(
+        Err(_) => ok("mitigations", "not reported", SOURCE).limits(
             "system calls may or may not include the cost of mitigations",
             "none: the kernel does not report it",
         ),

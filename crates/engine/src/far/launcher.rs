@@ -51,7 +51,7 @@ impl Launcher {
     /// What was tried and what the system said.
     pub(super) fn errors() -> Result<File, String> {
         file::in_memory("launcher")
-            .map_err(|e| format!("cannot make a file for the errors of a launcher: {e}"))
+            .map_err(|e| format!("cannot create a file for the errors of a launcher: {e}"))
     }
 }
 

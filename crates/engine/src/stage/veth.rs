@@ -43,7 +43,7 @@ pub(super) fn pair(far_pid: u32, network: NetworkOptions) -> Result<(), Failure>
     let made = Route::open().and_then(|route| route.add(&NewDevice::from(&pair)));
     made.map_err(|errno| match errno {
         Errno::EINVAL => Failure::cause(format!(
-            "cannot make a veth pair with an MTU of {} bytes: {errno}: ask for 68 to 65535, \
+            "cannot create a veth pair with an MTU of {} bytes: {errno}: ask for 68 to 65535, \
              for IPv6 at least 1280",
             network.mtu_bytes
         )),

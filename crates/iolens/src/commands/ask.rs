@@ -157,9 +157,14 @@ fn not_in(args: &Ask, run: &Run) -> Failure {
         known.push(format!("\n  and {} more", cells.len() - NAMED));
     }
     let fields = if args.fields == 1 { "field" } else { "fields" };
+    if run.header.plan.net().is_none() {
+        let study = run.header.plan.study();
+        return usage!("run {} is of `{study}`; ask needs a run of `net`", run.header.id);
+    }
+    let connections = if args.connections == 1 { "connection" } else { "connections" };
     usage!(
-        "run {} did not measure messages of {} in {} {fields} (--mode {}) with {} threads at either \
-         end, which is what connections are; it has:{}\n  without --run, a short run measures it",
+        "run {} did not measure messages of {} in {} {fields} (--mode {}) over {} {connections}; it \
+         has:{}\n  without --run, a short run measures it",
         run.header.id,
         args.size,
         args.fields,

@@ -90,7 +90,9 @@ fn wanted(args: &History, database: &Path, headers: &[RunHeader]) -> Result<AbWa
         let arms = arms.into_iter().collect::<Vec<_>>().join(", ");
         return Err(match arms.is_empty() {
             true => usage!("--arm {arm}: there is no run of `ab` yet"),
-            false => usage!("--arm {arm}: no run has a program of that name\n  there is: {arms}"),
+            false => {
+                usage!("--arm {arm}: no run has a program of that name\n  choose from: {arms}")
+            }
         });
     }
     Ok(AbWanted {

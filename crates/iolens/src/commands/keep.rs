@@ -41,9 +41,9 @@ pub(crate) fn sha256(database: &Path, name: &str) -> Result<String, Failure> {
 fn none(database: &Path, name: &str) -> Failure {
     let kept = match names(database).as_slice() {
         [] => "nothing is kept yet".to_owned(),
-        names => format!("there is: {}", names.join(", ")),
+        names => format!("kept: {}", names.join(", ")),
     };
-    usage!("no program is kept as {name}: {kept}\n  iolens keep FILE --as {name}")
+    usage!("no program is kept as {name}: {kept}\n  `iolens keep FILE --as {name}` keeps one")
 }
 
 fn names(database: &Path) -> Vec<String> {

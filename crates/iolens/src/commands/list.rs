@@ -359,7 +359,7 @@ mod tests {
             item("sendmsg_iov", "classic", Some("2.0"), None),
             item("memcpy", "controls", None, None),
             item("send", "plain", Some("2.0"), None),
-            item("uring_send", "plain", Some("5.6"), Some("cannot make a ring: EPERM")),
+            item("uring_send", "plain", Some("5.6"), Some("cannot create a ring: EPERM")),
         ];
         let expected = [
             "               Linux  here",
@@ -370,7 +370,7 @@ mod tests {
             "plain",
             "  send         2.0    yes   what send does",
             "  uring_send   5.6    no    what uring_send does",
-            "                            not here: cannot make a ring: EPERM",
+            "                            not here: cannot create a ring: EPERM",
         ];
         assert_eq!(rows(&items, &BY_FAMILY).lines().collect::<Vec<_>>(), expected);
     }

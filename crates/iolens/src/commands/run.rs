@@ -240,7 +240,7 @@ impl Session {
     /// Opens the database and takes the machine.
     pub(crate) fn open(database: &Path, wait: bool) -> Result<Session, Failure> {
         let store = Store::open(database)?;
-        let lock = take_lock(wait, "two would measure each other")?;
+        let lock = take_lock(wait, "two at once would disturb each other")?;
         let interrupts = catch()?;
         Ok(Session { store, interrupts, _lock: lock })
     }

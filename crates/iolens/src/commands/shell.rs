@@ -23,7 +23,7 @@ pub(crate) fn completions(args: &args::Completions) -> ExitCode {
 
 /// Writes a page for each command, and says where.
 pub(crate) fn man(args: &args::Man) -> Result<ExitCode, Failure> {
-    let pages = pages().map_err(|e| unusable!("cannot make the pages: {e}"))?;
+    let pages = pages().map_err(|e| unusable!("cannot create the pages: {e}"))?;
     std::fs::create_dir_all(&args.folder).map_err(|e| cannot_write(&args.folder, &e))?;
     for (name, page) in pages {
         let path = args.folder.join(name);

@@ -116,7 +116,7 @@ pub(crate) fn row(run: &RunSummary) -> text::RunRow {
         id: run.id.clone(),
         name: run.name.clone(),
         started_unix_ns: run.started_unix_ns,
-        finished_unix_ns: run.end.as_ref().map(|end| end.finished_unix_ns),
+        took_ns: run.end.as_ref().map(|end| end.took_ns(run.started_unix_ns)),
         study: run.study.clone(),
         cells: run.cells,
         trials: run.trials,
@@ -140,8 +140,11 @@ fn narrow(
     ) -> Result<(), Failure> {
         if let Some(wrong) = wanted.iter().find(|one| !all.contains(one)) {
             let all: Vec<String> = all.iter().map(T::to_string).collect();
-            let all = all.join(", ");
-            return Err(usage!("{flag} {wrong}: the run has none\n  it has {all}"));
+            let it_has = match all.as_slice() {
+                [] => format!("{flag} is for runs that have several"),
+                all => format!("it has {}", all.join(", ")),
+            };
+            return Err(usage!("{flag} {wrong}: the run has none\n  {it_has}"));
         }
         all.retain(|one| wanted.is_empty() || wanted.contains(one));
         Ok(())

@@ -181,7 +181,7 @@ fn may_remove(runs: &[RunSummary], consent: &Consent) -> Result<bool, Failure> {
     }
     if !output::can_ask() {
         return Err(Failure::usage(
-            "cannot ask whether these runs may be removed: this is no terminal\n  \
+            "cannot ask whether these runs may be removed: this is not a terminal\n  \
              remove without being asked with --yes",
         ));
     }
@@ -308,6 +308,7 @@ mod tests {
             finished_unix_ns: 0,
             stopped_by: iolens_model::run::StoppedBy::Budget,
             unmet: Vec::new(),
+            paused_ns: 0,
         };
         assert!(!goes_on(&RunSummary { end: Some(end), ..run.clone() }, 0));
         // A clock that was set back makes nothing old.

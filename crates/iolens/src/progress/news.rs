@@ -103,7 +103,7 @@ impl News {
 
     fn left(&self) -> String {
         match self.passes_left() {
-            0 => "no pass left".to_owned(),
+            0 => "last pass".to_owned(),
             passes => {
                 let left = u64::from(passes).saturating_mul(self.pass_time.0);
                 format!("at most {} left", Nanos(left))
@@ -116,7 +116,7 @@ impl News {
 /// nothing.
 fn either_way(x: Option<f64>) -> String {
     match x {
-        Some(x) if !Interval::is_half_usable(x) => "no usable interval".to_owned(),
+        Some(x) if !Interval::is_half_usable(x) => "not known yet".to_owned(),
         Some(x) => format!("±{}", percent(x)),
         None => "n/a".to_owned(),
     }
@@ -163,15 +163,15 @@ mod tests {
                 "12 of 12 to 60 · 1.50 min, at most 10.0 s left",
                 &format!("{open}, and 1 more"),
             ),
-            (news([12, 60], 12, 99, &wide[..1]), "12 of 12 to 60 · 1.65 min, no pass left", &open),
-            (news([12, 60], 60, 50, &[]), "60 of 12 to 60 · 50.0 s, no pass left", &met),
+            (news([12, 60], 12, 99, &wide[..1]), "12 of 12 to 60 · 1.65 min, last pass", &open),
+            (news([12, 60], 60, 50, &[]), "60 of 12 to 60 · 50.0 s, last pass", &met),
         ];
         for (news, how_far, precision) in lines {
             assert_eq!(news.line(), format!("pass {how_far} · {precision}"));
         }
         let mut unusable = news([1, 1], 1, 6, &[]);
         unusable.precision.widest = None;
-        let line = "pass 1 of 1 · 6.00 s, no pass left · widest n/a, noise n/a";
+        let line = "pass 1 of 1 · 6.00 s, last pass · widest n/a, noise n/a";
         assert_eq!(unusable.line(), line, "no ratio is within anything");
     }
 
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn what_is_wider_than_a_factor_of_ten_has_no_number() {
         let widths = [None, Some(0.0), Some(2.1), Some(2.2), Some(379.5), Some(f64::INFINITY)];
-        let unusable = "no usable interval";
+        let unusable = "not known yet";
         let said = ["n/a", "±0.0%", "±210.0%", unusable, unusable, unusable];
         assert_eq!(widths.map(either_way), said);
     }

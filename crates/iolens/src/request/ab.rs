@@ -397,8 +397,12 @@ fn names(stated: Option<&Vec<String>>, n: usize, is_kept: bool) -> Result<Vec<St
     };
     if names.len() != n {
         return Err(usage!(
-            "--names has {} of them for {n} commands\n  give each command a name, in their order",
-            names.len()
+            "--names: {} for {n} commands\n  give each a name of its own, in their order, \
+             separated by commas",
+            match names.len() {
+                1 => "1 different one".to_owned(),
+                some => format!("{some} different ones"),
+            }
         ));
     }
     names.iter().try_for_each(|name| values::server::program_name(name)).map_err(Failure::usage)?;

@@ -117,7 +117,7 @@ fn check_external(spec: &StudySpec, asked: &Wishes, choice: &ArmChoice) -> Resul
         }
         if let Some(key) = lacking(argv, placeholders) {
             return Err(usage!(
-                "--external {name} lacks {key}, which this study tells its programs\n  write it \
+                "--external {name} lacks {key}, which the command must contain\n  write it \
                  into the command, as in {name}='prog {}'",
                 placeholders.join(" ")
             ));

@@ -37,7 +37,7 @@ pub(crate) fn plans(
     }
     if header.plan.net().is_none() {
         return Err(usage!(
-            "run {} is of `{}`; points are named of `net` alone",
+            "run {} is of `{}`; only `net` has crossovers to narrow",
             header.id,
             header.plan.study().word()
         ));
@@ -48,8 +48,8 @@ pub(crate) fn plans(
     curves.dedup();
     if curves.is_empty() {
         return Err(usage!(
-            "in run {0} no way to send is ahead of another at one end of the sizes alone: there is no \
-             band to look into\n  `iolens show {0}` says what is known",
+            "run {0} shows no crossover: no method is ahead at one end of the sizes and behind at the \
+             other\n  `iolens show {0}` says what is known",
             header.id
         ));
     }

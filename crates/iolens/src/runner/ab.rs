@@ -353,7 +353,12 @@ impl Course<'_> {
     }
 
     fn end(&mut self, stopped_by: StoppedBy) -> Result<(), Failure> {
-        let end = RunEnd { finished_unix_ns: clock::unix_ns(), stopped_by, unmet: Vec::new() };
+        let end = RunEnd {
+            finished_unix_ns: clock::unix_ns(),
+            stopped_by,
+            unmet: Vec::new(),
+            paused_ns: 0,
+        };
         self.means.store.end_run(&self.run.header.id, &end)?;
         self.run.header.end = Some(end);
         Ok(())

@@ -230,7 +230,7 @@ mod tests {
         let lines: Vec<&str> = why.lines().collect();
         assert_eq!(lines.len(), 3, "{why}");
         assert!(
-            lines[0].contains("cannot make a folder in ") && lines[0].contains("none"),
+            lines[0].contains("cannot create a folder in ") && lines[0].contains("none"),
             "{why}"
         );
         assert!(lines[1].contains("one: EACCES") && lines[2].contains("other: EACCES"), "{why}");

@@ -167,7 +167,7 @@ impl Seen {
 
     fn progress(&self, profile: &ProfileTrial) -> String {
         format!(
-            "sampled trial {}: {}, {} samples of the arm with the fewest",
+            "sampled trial {}: {}, at least {} samples per method so far",
             profile.number, profile.cell, self.samples
         )
     }

@@ -74,6 +74,8 @@ struct Course<'a> {
     /// Of this session: a run that is gone on with has it anew.
     budget: Nanos,
     redo_ns: u64,
+    /// Of earlier sessions: between them nothing was measured.
+    paused_ns: u64,
     /// Phases of searches that are stored.
     searches: Vec<SearchPhase>,
 }
@@ -123,8 +125,10 @@ pub(crate) fn resume(run: Run, budget: Nanos, means: Means<'_>) -> Result<Run, F
     let Run { mut header, trials, searches, .. } = run;
     let fold = Fold::of(&header, &trials);
     let reached = iolens_stats::reached(&header, fold.values());
+    let paused_ns = paused_ns(&header, &trials);
     header.end = None;
     let mut course = Course::new(header, budget, means)?;
+    course.paused_ns = paused_ns;
     for trial in &trials {
         let plan = &course.builds[0].header.plan;
         if let Some(state) = course.cells.iter_mut().find(|state| state.cell == trial.cell) {
@@ -135,6 +139,17 @@ pub(crate) fn resume(run: Run, budget: Nanos, means: Means<'_>) -> Result<Run, F
     course.searches = searches;
     course.builds[0].history = reached.history;
     course.run_from(reached.pass + 1).map(own)
+}
+
+/// How long nothing was measured of a run that is now resumed, all pauses together.
+fn paused_ns(header: &RunHeader, trials: &[TrialOutcome]) -> u64 {
+    let ends = trials.iter().map(|trial| trial.started_unix_ns + trial.duration_ns);
+    let (stopped_unix_ns, earlier_ns) = match &header.end {
+        Some(end) => (end.finished_unix_ns, end.paused_ns),
+        // It was killed.
+        None => (ends.max().unwrap_or(header.started_unix_ns), 0),
+    };
+    earlier_ns + iolens_engine::clock::unix_ns().saturating_sub(stopped_unix_ns)
 }
 
 /// Measures a plan with the workers of two builds that take turns, trial by trial: of each
@@ -209,6 +224,7 @@ impl<'a> Course<'a> {
             begin_ns: iolens_engine::clock::monotonic_ns(),
             budget,
             redo_ns: 0,
+            paused_ns: 0,
             searches: Vec::new(),
             builds: vec![Build::new(header, launch(program, means.perf))],
             means,
@@ -556,7 +572,9 @@ impl<'a> Course<'a> {
             let mut unmet = iolens_stats::unmet(&analysis, self.plan());
             unmet.extend(self.unmet_searches(&analysis));
             let finished_unix_ns = iolens_engine::clock::unix_ns();
-            ends.push((&build.header.id, RunEnd { finished_unix_ns, stopped_by, unmet }));
+            let paused_ns = self.paused_ns;
+            let end = RunEnd { finished_unix_ns, stopped_by, unmet, paused_ns };
+            ends.push((&build.header.id, end));
         }
         let store = self.means.store;
         let mut stored = |(id, end): (&String, RunEnd)| {

@@ -13,7 +13,7 @@ use super::{ArmChoice, DISCARDED_ROUNDS, Draft, Programs, SLICE, StudySpec, tuni
 use crate::axes::Wishes;
 use crate::failure::{Failure, unusable, usage};
 use crate::values::server::OF_SENDERS;
-use crate::values::unknown;
+use crate::values::{Stand, unknown};
 
 pub(super) static NET: StudySpec = StudySpec {
     study: Study::Net,
@@ -51,7 +51,7 @@ Examples:
     ],
     programs: Some(Programs { told: |_| OF_SENDERS, are_listed: false }),
     slices: (SLICE, DISCARDED_ROUNDS),
-    refuse: |_| Ok(()),
+    fit,
     sizes: wished::sizes,
     axes,
     wishes: |plan| plan.net().map(wishes).unwrap_or_default(),
@@ -194,6 +194,18 @@ fn check_programs(
 /// Whether a message of a primitive can be one datagram.
 pub(crate) fn fits_sink(id: &str) -> bool {
     registry::find(id).is_some_and(|entry| entry.fits(Topology::Sink).is_ok())
+}
+
+/// Leaves default sizes out that a sink cannot take; one that was asked for is refused
+/// ([`check_sink`]).
+fn fit(asked: &Wishes, default: &mut Wishes) -> Result<(), Failure> {
+    if asked.network.as_ref().is_some_and(|at| at.contains(&Stand::At(Topology::Sink))) {
+        let largest = [IpVersion::V4, IpVersion::V6]
+            .map(|ip| NetworkOptions { ip, ..NetworkOptions::default() }.datagram_max());
+        let fits = |size: &Bytes| largest.iter().all(|largest| size <= largest);
+        default.sizes.iter_mut().for_each(|sizes| sizes.retain(fits));
+    }
+    Ok(())
 }
 
 /// What a family brought along that a sink cannot take stays at home, and is

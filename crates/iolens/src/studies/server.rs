@@ -46,7 +46,7 @@ Examples:
     textbook: &[("single", "iterative"), ("threaded", "thread_per_connection")],
     programs: Some(Programs { told: |_| OF_SERVERS, are_listed: true }),
     slices: (SLICE, DISCARDED_ROUNDS),
-    refuse: |_| Ok(()),
+    fit: |_, _| Ok(()),
     sizes: |_| Ok(Vec::new()),
     axes,
     wishes: |plan| {

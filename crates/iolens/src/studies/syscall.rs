@@ -47,7 +47,7 @@ Examples:
         are_listed: false,
     }),
     slices: (SLICE, DISCARDED_ROUNDS),
-    refuse: |_| Ok(()),
+    fit: |_, _| Ok(()),
     // Calls that are asked for none have theirs.
     sizes: |asked| asked.sizes.as_ref().map_or(Ok(Vec::new()), |_| wished::blocks(asked)),
     axes,

@@ -22,7 +22,7 @@ fn what_cannot_be_confirmed_is_refused_with_the_reason() {
     place.fail_each(
         2,
         [
-            ("confirm aa000001", "in run aa000001 no way to send is ahead of another at one end"),
+            ("confirm aa000001", "run aa000001 shows no crossover"),
             (
                 "confirm bb000002",
                 "run bb000002 itself looks at the crossovers of run aa000001 anew",

@@ -153,7 +153,7 @@ fn a_folder_that_takes_no_files_is_refused_by_every_run() {
         let mut command = place.in_a_mount_namespace(&locked, &format!("{run} {dir}"));
         let done = finished(command.output().unwrap()).ended(4);
         let expect = format!(
-            "cannot make a file in {dir}: EROFS (read-only file system): its file system is \
+            "cannot create a file in {dir}: EROFS (read-only file system): its file system is \
              mounted read-only"
         );
         done.says(&expect);

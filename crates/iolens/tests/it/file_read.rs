@@ -170,7 +170,7 @@ fn what_is_no_readable_file_is_refused() {
     for (what, expect) in [
         ("PLACE/none", "/none: ENOENT (no such file or directory)"),
         ("PLACE/f/below", "ENOTDIR"),
-        ("PLACE/folder", "folder: it is a directory, no regular file"),
+        ("PLACE/folder", "folder: it is a directory, not a regular file"),
         ("PLACE/socket", "it is a socket"),
         // Nobody writes to it, and nobody waits for that.
         ("PLACE/fifo", "it is a FIFO"),
@@ -198,8 +198,8 @@ fn what_cannot_be_asked_for_is_a_usage_error() {
         ("--block-size 1 --count 0", "at least 1"),
         ("--block-size 1 --threads 0", "at least 1"),
         ("--block-size 1 --threads 2000", "the largest number is 1024"),
-        ("--block-size 1 --pattern up", "there is: sequential, random"),
-        ("--block-size 1 --engine reed", "did you mean `read`? there is: direct, "),
+        ("--block-size 1 --pattern up", "choose from: sequential, random"),
+        ("--block-size 1 --engine reed", "did you mean `read`? choose from: direct, "),
         (
             "--block-size 1 --engine pread --queue-depth 4",
             "`pread` has one read under way at a time: --queue-depth is for uring, ",

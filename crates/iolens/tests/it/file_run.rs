@@ -69,7 +69,7 @@ fn somebodys_file_is_only_read() {
     refused("--block-sizes 128MiB", "the largest is 64 MiB");
     refused("--engines raed", "did you mean `read`?");
     refused("--network veth", "run file has no --network; it belongs to run net and server");
-    refused("--cache luke", "there is: warm, cold");
+    refused("--cache luke", "choose from: warm, cold");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn the_run_that_became_slower_is_found_beside_a_kept_program() {
     for (times, name) in [(1, "monday"), (1, "tuesday"), (3, "wednesday")] {
         measured(&place, times, name, "PLACE/loop 20");
     }
-    place.refuses("history v2", 2, "no program is kept as v2: there is: v1");
+    place.refuses("history v2", 2, "no program is kept as v2: kept: v1");
     place.refuses("history --arm friday", 2, "monday, tuesday, wednesday");
     place.refuses("history --arm monday", 4, "1 run with a baseline");
     place.refuses("history --quantity time", 4, "3 runs that did not judge this");

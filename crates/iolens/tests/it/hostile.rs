@@ -284,7 +284,7 @@ fn what_stands_in_the_place_of_the_lock_stops_nothing_but_runs() {
     let held = std::fs::File::options().read(true).write(true).open(&lock).unwrap();
     held.lock().unwrap();
     place.run(&format!("runs --db {db}")).ended(0);
-    refused(&place, &format!("rm last --yes --db {db}"), "it is no regular file");
+    refused(&place, &format!("rm last --yes --db {db}"), "it is not a regular file");
 }
 
 #[test]

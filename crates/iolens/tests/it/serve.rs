@@ -567,10 +567,10 @@ fn what_cannot_be_served_is_refused_with_what_can() {
         2,
         [
             ("serve epol_lt --listen :0", "did you mean `epoll_lt`?"),
-            ("serve epoll_lt --listen :0 --service ech", "there is: burn:MICROSECONDS, echo"),
+            ("serve epoll_lt --listen :0 --service ech", "choose from: burn:MICROSECONDS, echo"),
             ("serve epoll_lt --listen :0 --workers 2", "--workers is for epoll_reuseport, prefork"),
             ("serve epoll_lt --listen :0 --cpus 8000", "cannot use CPU 8000"),
-            ("serve epoll_lt --listen :0 --close both", "there is: client, server"),
+            ("serve epoll_lt --listen :0 --close both", "choose from: client, server"),
             ("serve epoll_lt", "--listen"),
         ],
     );

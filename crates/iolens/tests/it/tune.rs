@@ -129,7 +129,7 @@ fn what_cannot_be_tuned_is_refused() {
         place.refuses("tune read PLACE/closed", 4, "EACCES");
     }
     place.refuses("tune copy PLACE/f PLACE/none", 4, "there is no folder");
-    place.refuses("tune copy PLACE/f PLACE/f", 4, "it is no folder");
+    place.refuses("tune copy PLACE/f PLACE/f", 4, "it is not a folder");
     place.refuses("tune read PLACE/f --cache cold", 2, "say so with --allow-evict");
     place.refuses(
         "tune copy PLACE/f PLACE/d --allow-evict",
@@ -139,7 +139,11 @@ fn what_cannot_be_tuned_is_refused() {
     place.refuses("tune read PLACE/f --consumer hash", 2, "unknown consumer `hash`");
     place.refuses("tune read PLACE/f --replay PLACE/f", 2, "cannot check");
     place.write("other.json", "{}");
-    place.refuses("tune read PLACE/f --replay PLACE/other.json", 2, "no result of `iolens tune`");
+    place.refuses(
+        "tune read PLACE/f --replay PLACE/other.json",
+        2,
+        "not a result of `iolens tune`",
+    );
 }
 
 #[test]

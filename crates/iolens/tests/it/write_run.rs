@@ -82,7 +82,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_made() {
     };
     refused("--file x", 2, "run write has no --file; it belongs to run file, copy and syscall");
     refused("--cache warm", 2, "run write has no --cache; it belongs to run file and copy");
-    refused("--target old", 2, "there is: existing, new");
+    refused("--target old", 2, "choose from: existing, new");
     refused("--engines rite", 2, "unknown engine that writes `rite`, did you mean `write`?");
     refused("--block-sizes 128MiB", 2, "the largest is 64 MiB");
     refused("--sequential-time 1s", 2, "run write has no --sequential-time");

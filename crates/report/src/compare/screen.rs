@@ -294,14 +294,11 @@ fn trust(compared: &Compared<'_>) -> Answer {
         _ => "noise floor unknown: no hidden copy of the baseline in common".to_owned(),
     }];
     if check.checks > 0 {
-        let off = check.excluding_one;
-        said.push(match off {
-            0 => format!("{} clean", count(check.checks, "self-check")),
-            _ => format!(
-                "{off} of {} off (chance allows {})",
-                count(check.checks, "self-check"),
-                check.bound
-            ),
+        let all = count(check.counted, "self-check");
+        said.push(match check.excluding_one {
+            _ if check.counted == 0 => "too few trials for a self-check".to_owned(),
+            0 => format!("{all} clean"),
+            off => format!("{off} of {all} off (chance allows {})", check.bound),
         });
     }
     said.push(match comparison.interleaved {

@@ -89,7 +89,7 @@ pub(crate) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
     let per = if several { StudyReport::of(plan.study()).per } else { "" };
     let mut parts = vec![format!("{quick}{}{each}{per}", trials(analysis))];
     let end = run.header.end.as_ref();
-    let took = end.map(|end| end.finished_unix_ns.saturating_sub(run.header.started_unix_ns));
+    let took = run.header.took_ns();
     parts.extend(took.map(|ns| format!("{} in all", spent(ns))));
     let passes = || match plan.passes.maximum {
         most if most == plan.passes.minimum => format!("{} of {most} passes", analysis.passes),
@@ -99,11 +99,21 @@ pub(crate) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
         None => Some(format!("not ended, or killed, after {}", passes())),
         Some(StoppedBy::Interrupted) => Some(format!("interrupted after {}", passes())),
         Some(StoppedBy::Lost) => Some(format!("other machine lost after {}", passes())),
-        Some(StoppedBy::Budget) => Some("out of time".to_owned()),
+        Some(StoppedBy::Budget) => Some(out_of_time(plan.budget, took)),
         Some(StoppedBy::Stalled) => Some("more passes did not help".to_owned()),
         Some(StoppedBy::Precision | StoppedBy::Passes | StoppedBy::NothingUsable) => None,
     });
     Text::parts(parts)
+}
+
+/// Whether the first passes took much longer than was given.
+fn out_of_time(budget: Nanos, took_ns: Option<u64>) -> String {
+    match took_ns.unwrap_or(0) {
+        ns if ns > budget.0.saturating_mul(2) => {
+            format!("{} beyond the budget", spent(ns - budget.0))
+        }
+        _ => "out of time".to_owned(),
+    }
 }
 
 /// `20 trials`, `12 to 20 trials`.
@@ -162,6 +172,9 @@ pub(crate) fn command(words: &str, why: &str) -> Text {
     Text::code(words).and(format!(" ({why})"))
 }
 
+/// Flags of a quick look, with a value, that are not those of the run after it.
+const NOT_AGAIN: [&str; 4] = ["--budget", "--db", "--name", "--progress"];
+
 /// The command that measures longer: what was typed, without `--quick`. The screen names the
 /// database by itself; what has lost a secret is no command.
 fn again(run: &Run) -> String {
@@ -174,8 +187,8 @@ fn again(run: &Run) -> String {
     while let Some(word) = rest.next() {
         match word {
             "--quick" => {}
-            "--db" => drop(rest.next()),
-            word if word.starts_with("--db=") => {}
+            word if NOT_AGAIN.contains(&word) => drop(rest.next()),
+            word if word.split_once('=').is_some_and(|(flag, _)| NOT_AGAIN.contains(&flag)) => {}
             word => words.push(word),
         }
     }

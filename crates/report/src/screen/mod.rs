@@ -151,7 +151,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
             format!("undecided ({})", methods.join(", "))
         }
         Outcome::Undecided { methods, .. } => format!("undecided ({} methods)", methods.len()),
-        Outcome::NoInterval { lowest } => format!("{lowest} (one trial: no interval)"),
+        Outcome::NoInterval { lowest } => format!("undecided (one trial; {lowest} led)"),
         Outcome::Nothing { .. } => "no answer".to_owned(),
     }
 }

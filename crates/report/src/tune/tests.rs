@@ -183,8 +183,8 @@ fn a_record_is_read_back_and_others_are_not() {
         "iolens file read '/data/big file.bin' --engine mmap --block-size 1MiB --scan"
     );
     for (other, expect) in [
-        ("no", "it is no JSON"),
-        ("{}", "it is no result of `iolens tune`"),
+        ("no", "it is not JSON"),
+        ("{}", "it is not a result of `iolens tune`"),
         (r#"{"kind": "tune"}"#, "its record cannot be read"),
         (&whole.to_string().replace(r#""schema":1"#, r#""schema":2"#), "version 2"),
     ] {

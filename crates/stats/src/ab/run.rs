@@ -149,9 +149,7 @@ pub fn analyse(run: &Run) -> Option<AbAnalysis> {
         Some(StoppedBy::Precision) => AbLook::Early,
         _ => AbLook::Last,
     };
-    let end = run.header.end.as_ref();
-    let took = end.map(|end| end.finished_unix_ns.saturating_sub(run.header.started_unix_ns));
-    at(run, look, took)
+    at(run, look, run.header.took_ns())
 }
 
 /// Judges a run at a look, when it has taken so long, ns.

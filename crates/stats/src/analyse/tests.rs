@@ -211,7 +211,9 @@ fn an_incomplete_last_pass_is_not_used() {
 #[test]
 fn a_pass_that_a_rule_ended_is_complete() {
     let mut run = two_cells(3);
-    let end = |stopped_by| Some(RunEnd { finished_unix_ns: 0, stopped_by, unmet: Vec::new() });
+    let end = |stopped_by| {
+        Some(RunEnd { finished_unix_ns: 0, stopped_by, unmet: Vec::new(), paused_ns: 0 })
+    };
     run.header.end = end(StoppedBy::Interrupted);
     assert_eq!(analyse(&run).passes, 2);
     run.header.end = end(StoppedBy::Precision);

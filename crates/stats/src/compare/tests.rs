@@ -147,7 +147,12 @@ fn a_faster_baseline_is_told_as_the_baselines() {
 fn trials_that_were_measured_in_turn_are_told_from_those_that_were_not() {
     let end = |finished_unix_ns| {
         let stopped_by = iolens_model::run::StoppedBy::Passes;
-        Some(iolens_model::run::RunEnd { finished_unix_ns, stopped_by, unmet: Vec::new() })
+        Some(iolens_model::run::RunEnd {
+            finished_unix_ns,
+            stopped_by,
+            unmet: Vec::new(),
+            paused_ns: 0,
+        })
     };
     let during = |id: &str, seed, from: u64, to: u64| {
         let mut run = run(id, seed, usual);

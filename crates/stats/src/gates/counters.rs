@@ -49,7 +49,7 @@ pub(super) fn clock(case: &Case<'_>) -> Ruling {
         if let Some(breach) = physics::clock_ghz(cycles as f64, cpu_ns as f64, range) {
             return Ruling::Invalid(format!(
                 "{cycles} cycles in {cpu_ns} ns of CPU at the {name} end are a clock of {:.2} \
-                 GHz, possible are {:.2} to {:.2} GHz",
+                 GHz, possible: {:.2} to {:.2} GHz",
                 breach.value, breach.low, breach.high
             ));
         }
@@ -218,7 +218,7 @@ mod tests {
             let value = Reading::Exact(format!("{khz} kHz"));
             known.header.host.facts.push(Fact { group: "cpu".into(), name: name.into(), value });
         }
-        check_gates(&known, Some("6.00 GHz, possible are 0.16 to 4.20 GHz"));
+        check_gates(&known, Some("6.00 GHz, possible: 0.16 to 4.20 GHz"));
         known.trials = run(4, 1).trials;
         check_gates(&known, None);
     }

@@ -313,7 +313,7 @@ fn check_refused(name: &str, bytes: &[u8], parts: &[&str]) {
 
 #[test]
 fn what_is_no_run_is_refused() {
-    check_refused("x.txt", b"things to remember\n", &["line 1: it is no run", "nothing of it"]);
+    check_refused("x.txt", b"things to remember\n", &["line 1: it is not a run", "nothing of it"]);
     check_refused("x.bin", &[0xff, 0xfe, 0, 7], &["line 1: it is no text"]);
     check_refused("x.json", b"", &["it is empty"]);
     check_refused("x.json", b"{\"format\":\"other\",\"version\":2,\"schema\":1}", &["line 1"]);
@@ -345,10 +345,10 @@ fn lines_that_are_no_run_are_refused_by_their_number() {
         check_refused("x.jsonl", lines.join("\n").as_bytes(), parts);
     };
     check(&lines[..4], &["line 4: the file was cut off", "export it anew"]);
-    check(&lines[1..], &["line 1: it is no run"]);
+    check(&lines[1..], &["line 1: it is not a run"]);
     check(&[lines[0], lines[1], lines[3], lines[2], lines[4]], &["line 4", "cannot follow"]);
     check(&[lines[0], lines[1], lines[3], lines[4]], &["line 4", "of `arm`"]);
-    check(&[&lines[..], &lines[1..2]].concat(), &["line 6: it is no run"]);
+    check(&[&lines[..], &lines[1..2]].concat(), &["line 6: it is not a run"]);
     check(&[&lines[..], &lines[..]].concat(), &["line 6", "UNIQUE"]);
     let other = text.replace("0000000a", "../../xx");
     check_refused("x.jsonl", other.as_bytes(), &["line 1: its id is not one"]);

@@ -84,10 +84,10 @@ fn what_lies_beside_a_file_is_neither_followed_nor_waited_for() {
         let elsewhere = directory.path().join("elsewhere");
         fs::write(&elsewhere, "precious").unwrap();
         std::os::unix::fs::symlink(&elsewhere, &log).unwrap();
-        check_refused_untouched(&path, "beside it is no regular file");
+        check_refused_untouched(&path, "beside it is not a regular file");
         fs::remove_file(&log).unwrap();
         fs::hard_link(&elsewhere, &log).unwrap();
-        check_refused_untouched(&path, "beside it is no regular file with one name");
+        check_refused_untouched(&path, "beside it is not a regular file with one name");
         let imported = Source::open(&path).unwrap_err().to_string();
         assert!(imported.contains("with one name"), "{imported}");
         assert_eq!(Store::look(&path).unwrap_err().to_string(), imported);
@@ -96,10 +96,10 @@ fn what_lies_beside_a_file_is_neither_followed_nor_waited_for() {
         assert!(made.success());
         for refused in [Store::open(&path), Store::open_read_only(&path)] {
             let message = refused.unwrap_err().to_string();
-            assert!(message.contains("beside it is no regular file"), "{message}");
+            assert!(message.contains("beside it is not a regular file"), "{message}");
         }
         let imported = Source::open(&path).unwrap_err().to_string();
-        assert!(imported.contains("beside it is no regular file"), "{imported}");
+        assert!(imported.contains("beside it is not a regular file"), "{imported}");
     }
 }
 

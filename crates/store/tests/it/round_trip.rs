@@ -142,7 +142,12 @@ fn a_phase_that_came_after_the_end_of_a_run_takes_it_back() {
     let (_directory, _, mut store) = results(&["0000000a"]);
     let phase = sample::phase();
     store.append_search("0000000a", &phase).unwrap();
-    let end = RunEnd { finished_unix_ns: 1, stopped_by: StoppedBy::Budget, unmet: Vec::new() };
+    let end = RunEnd {
+        finished_unix_ns: 1,
+        stopped_by: StoppedBy::Budget,
+        unmet: Vec::new(),
+        paused_ns: 0,
+    };
     store.end_run("0000000a", &end).unwrap();
     let run = store.load("0000000a").unwrap();
     assert_eq!((&run.searches[..], run.header.end), (&[phase.clone()][..], Some(end.clone())));

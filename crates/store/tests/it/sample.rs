@@ -150,6 +150,7 @@ pub(crate) fn end() -> RunEnd {
         finished_unix_ns: 1_700_000_060_000_000_000,
         stopped_by: StoppedBy::Passes,
         unmet: Vec::new(),
+        paused_ns: 7,
     }
 }
 

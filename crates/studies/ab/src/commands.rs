@@ -194,7 +194,7 @@ impl<'a> Stage<'a> {
         limit_ns: u64,
     ) -> Result<Stage<'a>, ProgramFault> {
         let output = file::in_memory("iolens-output").map_err(|errno| {
-            ProgramFault::System(format!("cannot make a file in memory for its output: {errno}"))
+            ProgramFault::System(format!("cannot create a file in memory for its output: {errno}"))
         })?;
         Ok(Stage { setup, program, output, limit_ns })
     }

@@ -175,7 +175,7 @@ fn check_found(
                 kind.words()
             ));
         }
-        _ => return refuse(format!("it is {}, no regular file", kind.words())),
+        _ => return refuse(format!("it is {}, not a regular file", kind.words())),
     }
     if let Some(source) = source
         && Identity::of(source.about()) == found.identity()
@@ -214,7 +214,7 @@ fn check_folder(path: &Path, folder: &Path) -> Result<(), String> {
             folder.display()
         )),
         Ok(_) => storage::may_write(folder).map_err(|errno| {
-            format!("cannot make {name}: {errno} on {}{}", folder.display(), no_files(errno))
+            format!("cannot create {name}: {errno} on {}{}", folder.display(), no_files(errno))
         }),
     }
 }
@@ -233,20 +233,20 @@ fn unreachable(path: &Path, errno: Errno) -> String {
     let folder = folder.display();
     match errno {
         Errno::ENOENT => {
-            format!("cannot make {name}: {errno}: there is no folder {folder}\n  make it first")
+            format!("cannot create {name}: {errno}: there is no folder {folder}\n  make it first")
         }
-        Errno::ENOTDIR => format!("cannot make {name}: {errno}: {folder} is no folder"),
+        Errno::ENOTDIR => format!("cannot create {name}: {errno}: {folder} is no folder"),
         Errno::EACCES => {
-            format!("cannot make {name}: {errno}: this user may not look into {folder}")
+            format!("cannot create {name}: {errno}: this user may not look into {folder}")
         }
         Errno::ENAMETOOLONG => {
             let bytes = path.file_name().map_or(0, |name| name.len());
             format!(
-                "cannot make {name}: {errno}: its last name has {bytes} bytes; most file systems \
+                "cannot create {name}: {errno}: its last name has {bytes} bytes; most file systems \
                  take 255"
             )
         }
-        errno => format!("cannot make {name}: {errno}"),
+        errno => format!("cannot create {name}: {errno}"),
     }
 }
 

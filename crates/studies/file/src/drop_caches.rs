@@ -251,7 +251,7 @@ impl Names {
             }
             let path = folder.path().join(format!("{number:05}"));
             File::create_new(&path)
-                .map_err(|e| format!("cannot make {}: {}", path.display(), Errno::from(e)))?;
+                .map_err(|e| format!("cannot create {}: {}", path.display(), Errno::from(e)))?;
             paths.push(path);
         }
         Ok(Names { _folder: folder, held, paths })

@@ -103,7 +103,7 @@ impl Leftovers {
             Ok((file, identity)) => Ok((file, Leftover { path: passing, identity, record })),
             Err(errno) => {
                 strike_out(&record);
-                Err(format!("cannot make a file beside {}: {errno}", path.display()))
+                Err(format!("cannot create a file beside {}: {errno}", path.display()))
             }
         }
     }
@@ -118,7 +118,7 @@ impl Leftovers {
             Ok(()) => Ok(OwnFolder { path, record }),
             Err(e) => {
                 strike_out(&record);
-                Err(format!("cannot make a folder in {}: {}", parent.display(), Errno::from(e)))
+                Err(format!("cannot create a folder in {}: {}", parent.display(), Errno::from(e)))
             }
         }
     }
@@ -413,7 +413,7 @@ mod tests {
         drop(ours.make_folder(folder.path()).unwrap());
         assert_eq!(names(folder.path()), ["theirs"]);
         let why = ours.make_folder(&folder.path().join("none")).unwrap_err();
-        assert!(why.starts_with("cannot make a folder in ") && why.contains("ENOENT"), "{why}");
+        assert!(why.starts_with("cannot create a folder in ") && why.contains("ENOENT"), "{why}");
     }
 
     #[test]

@@ -190,7 +190,7 @@ impl Subject {
 fn regular(name: &str, kind: Kind) -> Result<(), String> {
     match kind {
         Kind::Regular => Ok(()),
-        other => Err(format!("cannot read {name}: it is {}, no regular file", other.words())),
+        other => Err(format!("cannot read {name}: it is {}, not a regular file", other.words())),
     }
 }
 
@@ -217,7 +217,7 @@ mod tests {
             let why = Subject::open(path).unwrap_err();
             assert!(why.contains(expect) && why.contains(&path.display().to_string()), "{why}");
         };
-        check(folder.path(), "it is a directory, no regular file");
+        check(folder.path(), "it is a directory, not a regular file");
         check(&path("socket"), "it is a socket");
         check(Path::new("/dev/null"), "it is a character device");
         check(Path::new("/proc/self/maps"), "is made while it is read");

@@ -42,7 +42,7 @@ impl Room {
     pub fn of(folder: &Path) -> Result<Room, String> {
         storage::may_write(folder).map_err(|errno| {
             let (name, why) = (folder.display(), no_files(errno));
-            format!("cannot make a file in {name}: {errno}{why}\n  name another folder")
+            format!("cannot create a file in {name}: {errno}{why}\n  name another folder")
         })?;
         let free = storage::free_bytes(folder).map_err(|errno| {
             format!("cannot find out the free space of {}: {errno}", folder.display())
@@ -125,7 +125,7 @@ impl TestFile {
     /// Errors: what the system said.
     pub fn make(folder: &Path, seed: u64) -> Result<TestFile, String> {
         let file = file::in_folder(folder)
-            .map_err(|e| format!("cannot make a file in {}: {e}", folder.display()))?;
+            .map_err(|e| format!("cannot create a file in {}: {e}", folder.display()))?;
         TestFile::of(file, folder, seed)
     }
 
@@ -135,7 +135,7 @@ impl TestFile {
     pub(crate) fn named(folder: &Path, name: &str, seed: u64) -> Result<TestFile, String> {
         let path = folder.join(name);
         let file = file::create::exclusive(&path)
-            .map_err(|e| format!("cannot make {}: {e}", path.display()))?;
+            .map_err(|e| format!("cannot create {}: {e}", path.display()))?;
         TestFile::of(file, folder, seed)
     }
 

@@ -62,8 +62,9 @@ impl<'a> SendingProgram<'a> {
         iolens_programs::may_start(&found).map_err(|errno| {
             Trouble::refused(format!("cannot start {}: {errno}", found.display()))
         })?;
-        let errors = file::in_folder(&std::env::temp_dir())
-            .map_err(|errno| Trouble::failed(format!("cannot make a file for errors: {errno}")))?;
+        let errors = file::in_folder(&std::env::temp_dir()).map_err(|errno| {
+            Trouble::failed(format!("cannot create a file for errors: {errno}"))
+        })?;
         Ok(SendingProgram {
             external,
             task,

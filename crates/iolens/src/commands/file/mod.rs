@@ -36,7 +36,7 @@ fn engine<T>(
 ) -> Result<T, Failure> {
     find(id).ok_or_else(|| {
         let ids: Vec<&str> = ids.collect();
-        let advice = format!("there is: {}", ids.join(", "));
+        let advice = format!("choose from: {}", ids.join(", "));
         Failure::usage(values::unknown("engine", id, &ids, &advice))
     })
 }

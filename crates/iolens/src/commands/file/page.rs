@@ -51,7 +51,7 @@ pub(super) fn resident(residency: &Residency) -> String {
     match (residency, residency.share()) {
         (Residency::Unknown(why), _) => format!("unknown: {why}"),
         (_, Some(share)) => format!("{}%", three_digits(share * 100.0)),
-        (_, None) => "nothing to be there".to_owned(),
+        (_, None) => "– (an empty file)".to_owned(),
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
     fn shares_are_percentages_or_reasons() {
         let known = |cached, pages| resident(&Residency::Known { cached, pages });
         assert_eq!((known(1, 3), known(0, 3)), ("33.3%".to_owned(), "0%".to_owned()));
-        assert_eq!(known(0, 0), "nothing to be there");
+        assert_eq!(known(0, 0), "– (an empty file)");
         assert_eq!(resident(&Residency::Unknown("it hides".to_owned())), "unknown: it hides");
     }
 }

@@ -198,7 +198,7 @@ fn is_so(then: &Verdict, now: &Verdict) -> bool {
 fn words(then: &Verdict, is_so: bool, drift: usize) -> String {
     let winner = then.winner.words();
     let so = match is_so {
-        true => format!("Still so: {winner} wins as it did."),
+        true => format!("Still so: {winner} wins."),
         false => format!("No longer so: {winner} does not win as it did."),
     };
     match drift {

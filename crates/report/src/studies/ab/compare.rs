@@ -306,7 +306,7 @@ fn verdict(compared: &Compared<'_>, alike: &[&AbChange]) -> String {
             format!("{} in run B {beyond}", verdict.word())
         }
         (_, AbVerdict::Build) => format!("{direction} in run B as it was built (BUILD)"),
-        (_, AbVerdict::Equivalent) => format!("EQUIVALENT in both runs within {delta}"),
+        (_, AbVerdict::Equivalent) => format!("the same in both runs: EQUIVALENT within {delta}"),
         (_, AbVerdict::Small) => {
             format!("{direction} in run B, maybe by less than {delta} (SMALL)")
         }

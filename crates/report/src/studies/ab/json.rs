@@ -35,7 +35,7 @@ pub fn json(run: &Run, analysis: &AbAnalysis) -> String {
         axes.commands().into_iter().enumerate().map(program).collect::<Vec<_>>()
     });
     let end = header.end.as_ref();
-    let took = end.map(|end| end.finished_unix_ns.saturating_sub(header.started_unix_ns));
+    let took = header.took_ns();
     let result = json!({
         "schema": SCHEMA,
         "run": header.id,

@@ -62,8 +62,7 @@ fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
     let is_own = analysis.cells.iter().any(|cell| cell.is_own_time);
     parts.extend(is_own.then(|| "times are the programs' own".to_owned()));
     let end = run.header.end.as_ref();
-    let took = end.map(|end| end.finished_unix_ns.saturating_sub(run.header.started_unix_ns));
-    parts.extend(took.map(|ns| format!("{} in all", spent(ns))));
+    parts.extend(run.header.took_ns().map(|ns| format!("{} in all", spent(ns))));
     parts.extend(
         match end.map(|end| end.stopped_by) {
             None => Some("not ended, or killed"),

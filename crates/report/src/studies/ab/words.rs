@@ -145,6 +145,14 @@ fn evidence(alike: &[&AbContrast], unit: AbUnit) -> String {
         Some(AbReason::WithinAllowance { .. }) => {
             format!("{changes}; linking the same source again can do that")
         }
+        Some(
+            AbReason::Open { noise: Some(noise), .. }
+            | AbReason::MayBeSmall { noise: Some(noise), .. },
+        ) => {
+            let by =
+                noise.half_width.map_or_else(String::new, |half| format!(" (±{})", percent(half)));
+            format!("{changes}; copies of one program differ by more than the threshold{by}")
+        }
         _ => changes,
     }
 }

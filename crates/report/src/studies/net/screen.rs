@@ -210,15 +210,15 @@ fn zero_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
         }
         return Some(Answer { label: Label::ZeroCopy, said });
     }
-    let ahead = |sends: &&ZeroCopy| {
-        let interval = sends.against.and_then(|against| against.interval);
-        interval.is_some_and(|interval| interval.low > 1.0)
-    };
+    let interval = |sends: &ZeroCopy| sends.against.and_then(|against| against.interval);
+    let tested = || all.iter().filter(|sends| !sends.is_copied);
+    let ahead = tested().filter(|sends| interval(sends).is_some_and(|own| own.low > 1.0));
+    let is_behind = |sends: &ZeroCopy| interval(sends).is_some_and(|own| own.high < 1.0);
     let baseline = &run.header.plan.baseline;
-    let pays: Vec<&ZeroCopy> = all.iter().filter(|s| !s.is_copied).filter(ahead).collect();
-    let said = match pays.iter().map(|sends| sends.setting.size).min() {
+    let said = match ahead.map(|sends| sends.setting.size).min() {
         Some(from) => format!("beats {baseline} at {from}, the smallest size at which it does"),
-        None => format!("never beats {baseline} here"),
+        None if tested().all(is_behind) => format!("never beats {baseline} here"),
+        None => format!("not shown to beat {baseline} here"),
     };
     Some(Answer::one(Label::ZeroCopy, said))
 }

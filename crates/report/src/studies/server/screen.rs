@@ -41,7 +41,7 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let closed = shown.iter().filter(|view| !view.is_open);
     if has_closed {
         let of = format!(
-            "µs/req: the mean of {} times the ratio · req/s, CPUs used: each model's own mean",
+            "µs/req, req/s: the mean of {} times the ratio · CPUs used: each model's own mean",
             run.header.plan.baseline
         );
         screen.legend.push(of.into());

@@ -113,8 +113,8 @@ fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
     let interval = usable(ns.interval).map_or_else(String::new, |i| format!(" [{}]", ends(i)));
     let host = &run.header.host;
     let on = words::fact(host, &["mitigations"]);
-    // The kernel lists one for each weakness, by commas.
-    let on = on.map(|all| all.split(';').filter(|one| !one.trim().is_empty()).count());
+    // `NAME: Mitigation: …` of each flaw that is mitigated.
+    let on = on.map(|all| all.matches(": Mitigation").count());
     let mitigations = on.map_or_else(String::new, |n| {
         format!(", with {}", crate::number::count(n, "CPU vulnerability mitigation"))
     });

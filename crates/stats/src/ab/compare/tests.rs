@@ -41,7 +41,8 @@ pub(in crate::ab) fn run(id: &str, mode: AbMode, digit: &str) -> Run {
         })
         .to_vec();
     let (finished_unix_ns, unmet) = (run.header.started_unix_ns + 1, Vec::new());
-    run.header.end = Some(RunEnd { finished_unix_ns, stopped_by: StoppedBy::Precision, unmet });
+    run.header.end =
+        Some(RunEnd { finished_unix_ns, stopped_by: StoppedBy::Precision, unmet, paused_ns: 0 });
     run
 }
 

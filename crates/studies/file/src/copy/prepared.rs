@@ -48,7 +48,7 @@ impl Prepared {
         let folder = Leftovers::here().make_folder(&parent)?;
         let empty = folder.path().join("empty");
         std::fs::write(&empty, [])
-            .map_err(|e| format!("cannot make {}: {}", empty.display(), Errno::from(e)))?;
+            .map_err(|e| format!("cannot create {}: {}", empty.display(), Errno::from(e)))?;
         let mut warnings = Vec::new();
         let sources = match &axes.file {
             Some(file) => vec![theirs(Path::new(file), &plan.sizes, &mut warnings)?],

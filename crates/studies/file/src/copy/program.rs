@@ -43,8 +43,9 @@ impl<'a> Process<'a> {
     ///
     /// Errors: it cannot be started, or cannot copy an empty file.
     pub(crate) fn new(site: &'a Site<'a>, external: &'a External) -> Result<Self, Trouble> {
-        let errors = iolens_sys::file::in_folder(&std::env::temp_dir())
-            .map_err(|errno| Trouble::failed(format!("cannot make a file for errors: {errno}")))?;
+        let errors = iolens_sys::file::in_folder(&std::env::temp_dir()).map_err(|errno| {
+            Trouble::failed(format!("cannot create a file for errors: {errno}"))
+        })?;
         let mut process = Process {
             site,
             external,

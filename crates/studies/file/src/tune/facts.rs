@@ -77,7 +77,7 @@ fn place(folder: &Path, source: &Subject) -> Result<(String, String), String> {
     match std::fs::metadata(folder) {
         Ok(about) if !about.is_dir() => {
             return Err(format!(
-                "cannot make copies in {}: it is no folder\n  name the folder that a copy would \
+                "cannot make copies in {}: it is not a folder\n  name the folder that a copy would \
                  be made in",
                 folder.display()
             ));
@@ -308,7 +308,7 @@ mod tests {
         check(&wish(&path("none"), None), "ENOENT");
         check(&wish(&path("empty"), None), "is empty: there is nothing to read");
         check(&wish(folder.path(), None), "it is a directory");
-        check(&wish(&path("f"), Some(&path("f"))), "it is no folder");
+        check(&wish(&path("f"), Some(&path("f"))), "it is not a folder");
         check(&wish(&path("f"), Some(&path("none"))), "there is no folder");
     }
 }

@@ -121,7 +121,7 @@ impl<O> Entry<O> {
 pub(crate) fn file_in(folder: &Path, how: How) -> Result<File, String> {
     let place = folder.display();
     let file = file::in_folder(folder)
-        .map_err(|errno| format!("cannot make a file in {place}: {errno}"))?;
+        .map_err(|errno| format!("cannot create a file in {place}: {errno}"))?;
     create::reopen(file.as_fd(), how)
         .map_err(|errno| format!("cannot open a file in {place} for it: {errno}"))
 }

@@ -92,7 +92,7 @@ const RECV_ZC: u8 = 58;
 
 fn zcrx(root: &Root) -> Result<(), String> {
     match io_uring::has_operation(RECV_ZC) {
-        Err(errno) => return Err(format!("cannot make a ring: {errno}")),
+        Err(errno) => return Err(format!("cannot create a ring: {errno}")),
         Ok(false) => return Err("this kernel has no IORING_OP_RECV_ZC (Linux 6.15)".to_owned()),
         Ok(true) => {}
     }

@@ -57,7 +57,7 @@ impl Expected {
                 _ => Err(format!("`{word}`: a payload is a whole number of bytes from 32 on")),
             },
             _ => Err(format!(
-                "unknown service `{word}`; there is: echo, payload:N, burn:µs, top2, \
+                "unknown service `{word}`; choose from: echo, payload:N, burn:µs, top2, \
                  top2:interval, oracle"
             )),
         }

@@ -42,7 +42,7 @@ impl Spec {
         };
         let Some(entry) = SERVICES.iter().find(|entry| entry.id == id) else {
             let forms: Vec<&str> = SERVICES.iter().map(|entry| entry.form).collect();
-            return Err(format!("unknown service `{id}`; there is: {}", forms.join(", ")));
+            return Err(format!("unknown service `{id}`; choose from: {}", forms.join(", ")));
         };
         let make = (entry.parse)(rest);
         let make = make.map_err(|why| format!("`{text}` is not a service: {why}"))?;
@@ -94,7 +94,7 @@ mod tests {
             let why = Spec::parse(text).map(|spec| spec.text().to_owned()).unwrap_err();
             assert!(why.contains(expect), "{text}: {why}");
         };
-        check("ecko", "there is: burn:MICROSECONDS, echo, oracle:TIME");
+        check("ecko", "choose from: burn:MICROSECONDS, echo, oracle:TIME");
         check("echo:3", "nothing stands behind it");
         check("payload", "payload:32");
         check("payload:31", "32");

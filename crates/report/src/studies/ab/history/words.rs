@@ -133,7 +133,7 @@ fn single(series: &AbSeries, step: &AbJudgedChange) -> String {
     let numbers = numbers(step);
     match step.verdict {
         AbVerdict::Equivalent if !series.is_chain => format!(
-            "{} is EQUIVALENT in both runs within {} ({numbers})",
+            "{} is the same in both runs: EQUIVALENT within {} ({numbers})",
             series.arm.name,
             percent(series.delta)
         ),
