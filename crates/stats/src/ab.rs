@@ -71,7 +71,7 @@ pub const AB_LINKS_MIN: u32 = 4;
 
 /// What relinking one source may cost, as a fraction of user time: more than it has ever shown. Of
 /// 43 pairs of links of SQLite (shuffled sections, padding before the code) on an EPYC (Zen 4) the
-/// largest differed by 4.6 %, of 28 pairs (padding) on a Xeon (Sapphire Rapids) by 5.3 %.
+/// largest differed by 4.6 %, of 28 pairs (padding) on a Xeon (Sapphire Rapids) by 5.9 %.
 pub const AB_LAYOUT_SHARE: f64 = 0.07;
 
 /// What counts as one independent value.

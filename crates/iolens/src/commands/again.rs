@@ -301,7 +301,7 @@ fn measured_anew(
 }
 
 /// What no number of trials takes away.
-const RELINKED: &str = "linking one source anew can change its speed by some percent (5.3% was \
+const RELINKED: &str = "linking one source anew can change its speed by some percent (5.9% was \
                         seen), as code then lies elsewhere: a small difference need not come from \
                         what was changed";
 
