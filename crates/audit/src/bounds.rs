@@ -88,7 +88,7 @@ impl Bounds {
             stated("copying", copy, self.memory_bytes_per_s.is_some(), "--memory-bandwidth"),
             stated(
                 "an empty call",
-                format!("{} ns, of which 70% are asked", self.empty_call_ns()),
+                format!("{} ns, 70% of which is required", self.empty_call_ns()),
                 self.empty_call_ns.is_some(),
                 "--call-cost",
             ),

@@ -240,9 +240,9 @@ impl Case<'_> {
         self.row.says(&["splice", "tee", "null", "sendfile", "copy_file_range", "reflink", "trunc"])
     }
 
-    /// Whether it is about calls that are not the kernel's.
+    /// Whether it is about calls that are not the kernel's: an empty function, or the vDSO.
     fn enters_no_kernel(&self) -> bool {
-        self.row.says(&["function", "vdso"])
+        self.row.labels.iter().any(|(_, label)| label == "function" || label.ends_with("_vdso"))
     }
 
     /// Whether it says of itself that a call moves more than one message.

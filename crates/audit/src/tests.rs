@@ -276,6 +276,21 @@ fn mappings_are_refused_with_what_there_is() {
     assert!(refused("latency_mean:GB=L").contains("base unit is ns"));
 }
 
+/// No column has the bytes: messages and their size say how many there were.
+#[test]
+fn a_rate_is_held_against_messages_and_their_size() {
+    let sound = "size,messages,time_s,throughput_gbps\n1024,1000000,1.0,8.192\n";
+    check(&sound.replace("8.192", "99"), sound, "impossible 6");
+    assert_eq!(flags(&sound.replace("1000000", "0")), [""; 0]);
+}
+
+#[test]
+fn what_enters_no_kernel_is_cheaper_than_a_call() {
+    let row = |call: &str| format!("call,calls,time_ns,threads\n{call},10000,35055,1\n");
+    check(&row("getppid"), &row("function"), "impossible 3");
+    check(&row("functional"), &row("clock_gettime_vdso"), "impossible 3");
+}
+
 #[test]
 fn the_text_names_what_was_not_checked() {
     let text = "mode,size,threads,throughput_gbps,flavour,latency\nsend,64,1,48.0,3,5\n";
@@ -294,7 +309,7 @@ fn the_text_names_what_was_not_checked() {
 
     Bounds (defaults; set yours with the option shown): lowest clock 0.20 GHz (--clock-min), highest
       clock 8.00 GHz (--clock-max), copying 200 GB/s per thread (--memory-bandwidth), an empty call 20
-      ns, of which 70% are asked (--call-cost), link none (--link), CPUs two per thread at most
+      ns, 70% of which is required (--call-cost), link none (--link), CPUs two per thread at most
       (--cpus).
     "#);
 }

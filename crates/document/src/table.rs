@@ -572,6 +572,18 @@ mod tests {
     }
 
     #[test]
+    fn every_part_of_a_table_tells_its_rows_apart() {
+        let columns = ["cell", "arm"].map(|name| Column::left(name, "")).to_vec();
+        let numbers = ["one", "two"].map(|name| Column::right(name, "")).to_vec();
+        let mut table = Table::new("", [columns, numbers].concat());
+        for arm in ["send", "write"] {
+            table.push(["1 KiB", arm, "1234567890", "9876543210"].map(Entry::from).to_vec());
+        }
+        let parts = table.text(28);
+        assert_eq!((parts.matches("send").count(), parts.matches("1 KiB").count()), (2, 4));
+    }
+
+    #[test]
     fn what_has_no_room_folds_or_goes_below() {
         let columns = ["arm", "time", "CPU"].map(|name| Column::left(name, "")).to_vec();
         let mut table = Table::new("", [columns, vec![Column::prose("why")]].concat());

@@ -172,6 +172,11 @@ mod tests {
         let known = Transfer { messages: Some(8), mapped_bytes: None, ..transfer.clone() };
         assert_eq!((known.messages_per_call(), known.mapped_share()), (Some(2.0), None));
         assert_eq!((transfer.ns_per_message(), known.ns_per_message()), (None, Some(250.0)));
+        // One call for the bytes and one for the end of the stream.
+        let at_once = Transfer { calls: 2, ..known.clone() };
+        assert_eq!((at_once.goodput_bits_per_s(), at_once.ns_per_message()), (None, None));
+        let sent = Transfer { end: End::Sender, ..at_once };
+        assert_eq!(sent.goodput_bits_per_s(), Some(4e9));
         let nothing =
             Transfer { bytes: 0, messages: Some(0), calls: 0, time: Nanos(0), ..transfer };
         assert_eq!((nothing.goodput_bits_per_s(), nothing.messages_per_call()), (None, None));

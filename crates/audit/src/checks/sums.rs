@@ -12,10 +12,7 @@ pub(super) fn rate_and_time(case: &Case<'_>) -> Checked {
     let (rate, ns) = (case.number(Q::Throughput)?, case.number(Q::Elapsed)?);
     let (bytes, moved) = match case.bytes() {
         Some((name, bytes)) => (bytes, case.shown(name)),
-        None => {
-            let (messages, (size_name, size)) = (case.number(Q::Messages)?, case.unit_bytes()?);
-            (messages.times(size), case.shown_all(&[Q::Messages, size_name]))
-        }
+        None => by_messages(case).filter(|(bytes, _)| bytes.value > 0.0)?,
     };
     let shown = case.shown_all(&[Q::Throughput, Q::Elapsed]);
     let threads = case.threads().unwrap_or(1.0);
@@ -29,15 +26,19 @@ pub(super) fn rate_and_time(case: &Case<'_>) -> Checked {
     Some(agree((product, &format!("{shown} (rate × time)")), (bytes, &moved), &hints))
 }
 
+/// Messages × size, and the columns that it comes from.
+fn by_messages(case: &Case<'_>) -> Option<(Rounded, String)> {
+    let (messages, (size_name, size)) = (case.number(Q::Messages)?, case.unit_bytes()?);
+    Some((messages.times(size), case.shown_all(&[Q::Messages, size_name])))
+}
+
 /// Messages × size are the bytes that were moved.
 pub(super) fn messages_and_size(case: &Case<'_>) -> Checked {
-    let (messages, (size_name, size)) = (case.number(Q::Messages)?, case.unit_bytes()?);
+    let (product, shown) = by_messages(case)?;
     let (name, bytes) = case.bytes()?;
     let threads = case.threads().unwrap_or(1.0);
     let hints =
         [because(threads, "bytes of one thread"), because(1.0 / threads, "messages of one thread")];
-    let shown = case.shown_all(&[Q::Messages, size_name]);
-    let product = messages.times(size);
     Some(agree(
         (product, &format!("{shown} (messages × size)")),
         (bytes, &case.shown(name)),

@@ -140,11 +140,10 @@ fn narrow(
     ) -> Result<(), Failure> {
         if let Some(wrong) = wanted.iter().find(|one| !all.contains(one)) {
             let all: Vec<String> = all.iter().map(T::to_string).collect();
-            let it_has = match all.as_slice() {
-                [] => format!("{flag} is for runs that have several"),
-                all => format!("it has {}", all.join(", ")),
-            };
-            return Err(usage!("{flag} {wrong}: the run has none\n  {it_has}"));
+            return Err(match all.as_slice() {
+                [] => usage!("{flag} does not apply to this run"),
+                all => usage!("{flag} {wrong}: the run has none\n  it has {}", all.join(", ")),
+            });
         }
         all.retain(|one| wanted.is_empty() || wanted.contains(one));
         Ok(())

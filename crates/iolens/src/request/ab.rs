@@ -397,12 +397,9 @@ fn names(stated: Option<&Vec<String>>, n: usize, is_kept: bool) -> Result<Vec<St
     };
     if names.len() != n {
         return Err(usage!(
-            "--names: {} for {n} commands\n  give each a name of its own, in their order, \
+            "--names names {} of {n} commands\n  give each a name of its own, in their order, \
              separated by commas",
-            match names.len() {
-                1 => "1 different one".to_owned(),
-                some => format!("{some} different ones"),
-            }
+            names.len()
         ));
     }
     names.iter().try_for_each(|name| values::server::program_name(name)).map_err(Failure::usage)?;

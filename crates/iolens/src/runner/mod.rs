@@ -143,13 +143,13 @@ pub(crate) fn resume(run: Run, budget: Nanos, means: Means<'_>) -> Result<Run, F
 
 /// How long nothing was measured of a run that is now resumed, all pauses together.
 fn paused_ns(header: &RunHeader, trials: &[TrialOutcome]) -> u64 {
-    let ends = trials.iter().map(|trial| trial.started_unix_ns + trial.duration_ns);
+    let ends = trials.iter().map(|trial| trial.started_unix_ns.saturating_add(trial.duration_ns));
     let (stopped_unix_ns, earlier_ns) = match &header.end {
         Some(end) => (end.finished_unix_ns, end.paused_ns),
         // It was killed.
         None => (ends.max().unwrap_or(header.started_unix_ns), 0),
     };
-    earlier_ns + iolens_engine::clock::unix_ns().saturating_sub(stopped_unix_ns)
+    earlier_ns.saturating_add(iolens_engine::clock::unix_ns().saturating_sub(stopped_unix_ns))
 }
 
 /// Measures a plan with the workers of two builds that take turns, trial by trial: of each

@@ -114,8 +114,9 @@ fn spent(of: &ScopeAttribution, class: Class, scale: f64) -> Vec<String> {
     let Some(share) = of.class(class) else { return Vec::new() };
     let ns = share.ns_per_message.value;
     // Of the time beside it: the mean of trials' own shares is another number.
-    let part = ns / of.cpu_ns_per_message.value;
-    vec![three_digits(ns / scale), format!("{:.0}%", 100.0 * part)]
+    let all_ns = Some(of.cpu_ns_per_message.value).filter(|&all_ns| all_ns > 0.0);
+    let part = all_ns.map_or_else(String::new, |all_ns| format!("{:.0}%", 100.0 * ns / all_ns));
+    vec![three_digits(ns / scale), part]
 }
 
 fn plus(difference: f64) -> String {

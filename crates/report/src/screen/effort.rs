@@ -99,20 +99,21 @@ pub(crate) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
         None => Some(format!("not ended, or killed, after {}", passes())),
         Some(StoppedBy::Interrupted) => Some(format!("interrupted after {}", passes())),
         Some(StoppedBy::Lost) => Some(format!("other machine lost after {}", passes())),
-        Some(StoppedBy::Budget) => Some(out_of_time(plan.budget, took)),
+        Some(StoppedBy::Budget) => Some(out_of_time(run)),
         Some(StoppedBy::Stalled) => Some("more passes did not help".to_owned()),
         Some(StoppedBy::Precision | StoppedBy::Passes | StoppedBy::NothingUsable) => None,
     });
     Text::parts(parts)
 }
 
-/// Whether the first passes took much longer than was given.
-fn out_of_time(budget: Nanos, took_ns: Option<u64>) -> String {
-    match took_ns.unwrap_or(0) {
-        ns if ns > budget.0.saturating_mul(2) => {
-            format!("{} beyond the budget", spent(ns - budget.0))
-        }
-        _ => "out of time".to_owned(),
+/// Whether the first passes took much longer than was given; what resumes has its budget anew.
+fn out_of_time(run: &Run) -> String {
+    let is_whole = run.header.end.as_ref().is_some_and(|end| end.paused_ns == 0);
+    let took_ns = run.header.took_ns().filter(|_| is_whole).unwrap_or(0);
+    let budget_ns = run.header.plan.budget.0;
+    match took_ns > budget_ns.saturating_mul(2) {
+        true => format!("{} beyond the budget", spent(took_ns - budget_ns)),
+        false => "out of time".to_owned(),
     }
 }
 
