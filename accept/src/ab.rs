@@ -1,21 +1,18 @@
 //! `iolens ab`: programs whose difference is known, and programs that do not differ.
 
+mod calls;
+mod links;
+
 use crate::prelude::*;
 
-mod calls;
-mod cost;
-mod links;
-mod no_op;
-mod rivals;
-
 pub const FUNCTIONS: Functions = &[
-    ("no-op", no_op::no_op),
+    ("no-op", no_op),
     ("planted", planted),
     ("commands", commands),
     ("copied", copied),
     ("calls", calls::calls),
-    ("cost", cost::cost),
-    ("hyperfine", rivals::hyperfine),
+    ("cost", calls::cost),
+    ("hyperfine", hyperfine),
     ("links", links::links),
     ("power", links::power),
 ];
@@ -171,5 +168,123 @@ fn copied(bench: &Bench) -> Res {
     let (in_place, _) = compared(bench, "--loop --in-place --threshold 1% --budget 20s", commands)?;
     let changes = in_place.map(|contrast| format!("{:.2} %", contrast.change * 100.0));
     bench.note("where they lie", changes.join(", "));
+    Ok(())
+}
+
+// Two names of the same bytes, on a quiet machine and beside a compiler.
+
+/// What is compared: a name, flags, and what runs, under one name and the other.
+const SAME: [(&str, &str, [&str; 2]); 6] = [
+    ("loop that computes", "--loop", ["./work cpu 100", "./copy cpu 100"]),
+    ("loop of pread", "--loop", ["./work pread 100", "./copy pread 100"]),
+    ("loop that misses the cache", "--loop", ["./work memory 100", "./copy memory 100"]),
+    ("loop of SQLite", "--loop", ["./query", "./query-copy"]),
+    ("command of 5 ms", "", ["./work cpu 100 500", "./copy cpu 100 500"]),
+    ("command of 15 ms", "", ["./work cpu 100 1500", "./copy cpu 100 1500"]),
+];
+
+/// Comparisons from which on the share of intervals that exclude no change is judged.
+const JUDGED: u32 = 1000;
+
+/// No verdict may say that there is a change.
+pub fn no_op(bench: &Bench) -> Res {
+    built(bench)?;
+    let sqlite = links::compiled(bench)?;
+    bench.at_home(Job::of("cc -o query query.o sqlite3.o -lm")).success()?;
+    bench.at_home(Job::of("cp query query-copy")).success()?;
+    let (mut all, mut excluding) = (0, 0);
+    for place in ["quiet", "beside a compiler"] {
+        let compiler = match place {
+            "quiet" => None,
+            _ => {
+                let script =
+                    format!("while :; do cc -O2 -c -o beside.o {}; done", sqlite.display());
+                Some(bench.at_home(Job::shell(&script)).minutes(10_000).start()?)
+            }
+        };
+        for (what, flags, commands) in SAME {
+            let flags = format!("{flags} --threshold 2% --budget 10s");
+            let tallies = several(bench, &flags, commands)?;
+            for (quantity, tally) in ["time", "CPU"].iter().zip(&tallies) {
+                let good = tally.slower + tally.faster == 0;
+                bench.judge(format!("{what}, {place}, {quantity}"), good, tally.words());
+                (all, excluding) = (all + tally.of, excluding + tally.excluding);
+            }
+        }
+        if let Some(compiler) = compiler {
+            // With what it has started.
+            Job::of(format!("kill -KILL -- -{}", compiler.id())).run()?;
+        }
+    }
+    let share = 100.0 * f64::from(excluding) / f64::from(all);
+    let what = "95% intervals that exclude no change";
+    bench.note(what, format!("{share:.1} % of {all}, by time and by CPU time"));
+    if all >= 2 * JUDGED {
+        bench.within(what, share, 2.0..=7.0);
+    }
+    Ok(())
+}
+
+// What hyperfine says of the same commands in the same minutes, and benchstat of its times.
+
+/// What benchstat says of two samples of times, s: a change in %, or that it sees none.
+fn benchstat(bench: &Bench, samples: [&[f64]; 2]) -> Res<Option<f64>> {
+    let names = ["a.txt", "b.txt"];
+    for (name, sample) in names.iter().zip(samples) {
+        let line = |time: &f64| format!("BenchmarkWork 1 {} ns/op\n", time * 1e9);
+        bench.write(name, sample.iter().map(line).collect::<String>())?;
+    }
+    let job = Job::new(bench.peers.join("benchstat")).words("-format csv").args(names);
+    let table = bench.at_home(job).success()?.stdout();
+    let row = table.lines().find(|line| line.starts_with("Work,")).context("no row of Work")?;
+    match row.split(',').nth(5).context("no change")? {
+        "~" => Ok(None),
+        change => Ok(Some(change.trim_end_matches('%').parse()?)),
+    }
+}
+
+/// Blocks of A and then of B are two machines where there are neighbours.
+pub fn hyperfine(bench: &Bench) -> Res {
+    built(bench)?;
+    for (amount, what) in [(100, "no change"), (103, "3 % planted")] {
+        let commands = ["./work cpu 100 1000".to_owned(), format!("./work cpu {amount} 1000")];
+        let commands = commands.each_ref().map(String::as_str);
+        let (mut ours, mut theirs, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..times() {
+            let ([_, cpu], _) = compared(bench, "--threshold 2% --budget 30s", commands)?;
+            ours.push((cpu.change * 100.0, cpu.verdict));
+            let job = Job::of("hyperfine -N --warmup 3 --runs 30 --export-json h.json");
+            bench.at_home(job.args(commands)).minutes(5).success()?;
+            let found: Value = serde_json::from_str(&bench.read("h.json")?)?;
+            let mean = |nth: usize| found["results"][nth]["mean"].as_f64().context("no mean");
+            theirs.push((mean(1)? / mean(0)? - 1.0) * 100.0);
+            let times = |nth: usize| {
+                let all = found["results"][nth]["times"].as_array().context("no times")?;
+                Res::Ok(all.iter().filter_map(Value::as_f64).collect::<Vec<_>>())
+            };
+            told.push(benchstat(bench, [&times(0)?, &times(1)?])?);
+        }
+        let words: Vec<String> =
+            ours.iter().map(|(change, verdict)| format!("{change:+.1} {verdict}")).collect();
+        bench.note(format!("{what}, ours by CPU time, %"), words.join(", "));
+        let words: Vec<String> = theirs.iter().map(|change| format!("{change:+.1}")).collect();
+        bench.note(format!("{what}, ratio of hyperfine's means, %"), words.join(", "));
+        let beyond = theirs.iter().filter(|change| **change > 5.0).count();
+        let of = theirs.len();
+        bench.note(
+            format!("{what}, slower by the 5 % threshold of many gates"),
+            format!("{beyond} of {of}"),
+        );
+        let words: Vec<String> = told
+            .iter()
+            .map(|change| change.map_or_else(|| "~".to_owned(), |change| format!("{change:+.1}")))
+            .collect();
+        bench.note(format!("{what}, benchstat of its times, %"), words.join(", "));
+        let wrong = ours.iter().filter(|(_, verdict)| match amount {
+            100 => verdict == "SLOWER" || verdict == "FASTER",
+            _ => verdict == "FASTER",
+        });
+        bench.same(format!("{what}, wrong verdicts of ours"), wrong.count(), 0);
+    }
     Ok(())
 }

@@ -30,7 +30,6 @@ mod remote;
 mod report;
 mod servers;
 mod truth;
-mod user;
 
 /// What every line uses.
 mod prelude {

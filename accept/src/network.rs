@@ -1,6 +1,5 @@
 //! Sending and receiving: beside others and bare loops, over links that are known.
 
-mod bare_loops;
 mod rivals;
 mod senders;
 
@@ -15,8 +14,8 @@ pub use rivals::free_port;
 
 pub const FUNCTIONS: Functions = &[
     ("iperf3", rivals::iperf3),
-    ("bare-loops", bare_loops::check),
-    ("senders", senders::check),
+    ("bare-loops", senders::bare_loops),
+    ("senders", senders::senders),
     ("throttle", throttle),
     ("throttle-all", throttle_all),
     ("mapped", mapped),

@@ -1,7 +1,9 @@
 //! Commands with a time limit, whose output is kept with the time of each line.
 
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -343,6 +345,49 @@ pub fn process(id: u32) -> Option<Process> {
 pub fn names(folder: impl Into<PathBuf>) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+// Root and an ordinary user, each with a copy of the tool and a home.
+
+/// A user of no rights on every system.
+const NOBODY: u32 = 65534;
+
+/// A user with a copy of the tool and a home, which is the bench's own.
+pub struct User {
+    pub id: u32,
+    pub bench: Bench,
+}
+
+/// Root and an ordinary user; for who is not root himself alone.
+pub fn users(bench: &Bench) -> Res<Vec<User>> {
+    let own = own_user()?;
+    let ids = if own == 0 { vec![0, NOBODY] } else { vec![own] };
+    ids.into_iter().map(|id| User::new(bench, id)).collect()
+}
+
+impl User {
+    fn new(bench: &Bench, id: u32) -> Res<User> {
+        let mut own = bench.room(&format!("user-{id}/home"))?;
+        own.tool = own.path("../iolens");
+        let may = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
+        may(&own.path(""), 0o777)?;
+        fs::copy(&bench.tool, &own.tool)?;
+        may(&own.tool, 0o755)?;
+        Ok(User { id, bench: own })
+    }
+
+    /// A program of this user, with a home and a data directory of its own.
+    pub fn job(&self, program: impl AsRef<OsStr>, words: &str) -> Job {
+        let (id, home) = (self.id, self.bench.path(""));
+        let setpriv = match own_user().is_ok_and(|own| own == id) {
+            true => "setpriv --".to_owned(),
+            false => format!("setpriv --reuid={id} --regid={id} --clear-groups --"),
+        };
+        let job = Job::of(&setpriv).arg(program).words(words).minutes(1).directory(&home);
+        // Programs of the system: those of root's own path may be root's alone.
+        let job = job.env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+        job.env("HOME", &home).env("XDG_DATA_HOME", home.join("data"))
+    }
 }
 
 #[cfg(test)]

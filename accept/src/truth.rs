@@ -2,8 +2,7 @@
 //! recomputations, equal time, and what measuring itself costs.
 
 mod doctor;
-mod groups;
-mod looped;
+mod known;
 mod perf_stat;
 
 use crate::prelude::*;
@@ -13,8 +12,8 @@ pub const FUNCTIONS: Functions = &[
     ("perf-stat", perf_stat::check),
     ("doctor", doctor::check),
     ("thread-cpu", thread_cpu),
-    ("groups", groups::check),
-    ("looped", looped::check),
+    ("groups", known::groups),
+    ("looped", known::looped),
     ("recompute", recompute),
     ("repetitions", repetitions),
     ("handicap", handicap),

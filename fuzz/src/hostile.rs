@@ -7,7 +7,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use iolens_audit::bounds::Bounds;
-use iolens_engine::far::lines::Lines;
+use iolens_engine::far::launcher::Lines;
 use iolens_engine::far::wire::{self, Frames, FromKeeper, ToKeeper};
 use iolens_engine::worker::protocol::{FromWorker, ToWorker};
 use iolens_harness::frames::{FrameBuffer, read_frame, write_frame};

@@ -8,7 +8,6 @@
 )]
 
 mod release;
-mod skips;
 mod testing;
 mod tidy;
 

@@ -13,6 +13,7 @@
 //! ```
 //! Examples in docs are not run a second time.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use xshell::{Cmd, Shell, cmd};
 
-use crate::{root, skips, tidy};
+use crate::{root, tidy};
 
 /// Chooses the ordinary user by number.
 const USER_VARIABLE: &str = "IOLENS_TEST_UID";
@@ -38,8 +39,8 @@ pub(crate) fn run(sh: &Shell, args: &[&str]) -> Result<()> {
     let scratch = TempDir::new()?;
     let log = scratch.path().join("skips");
     let args = or_workspace(args);
-    cmd!(sh, "cargo test {args...}").quiet().env(skips::LOG_VARIABLE, &log).run()?;
-    skips::check(own_user()?, &log)
+    cmd!(sh, "cargo test {args...}").quiet().env(LOG_VARIABLE, &log).run()?;
+    check_skips(own_user()?, &log)
 }
 
 /// Every test binary as an ordinary user, then the comparison of skips.
@@ -63,7 +64,7 @@ pub(crate) fn run_unprivileged(sh: &Shell, args: &[&str]) -> Result<()> {
         }
     }
     ensure!(failed.is_empty(), "tests failed as user {user}: {}", failed.join(", "));
-    skips::check(user, &stage.path(LOG))
+    check_skips(user, &stage.path(LOG))
 }
 
 /// What of the workspace is tested: all, unless somebody says what.
@@ -144,7 +145,7 @@ impl Stage<'_> {
             ("XDG_RUNTIME_DIR", "runtime"),
             ("TMPDIR", "tmp"),
             ("INSTA_WORKSPACE_ROOT", "workspace"),
-            (skips::LOG_VARIABLE, LOG),
+            (LOG_VARIABLE, LOG),
         ];
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
         let _in_package = self.sh.push_dir(&package);
@@ -207,6 +208,62 @@ fn file_name(path: &Path) -> &OsStr {
     path.file_name().unwrap_or_default()
 }
 
+// Which tests skipped, against which may: a skip that nobody expected hides a
+// test, so it fails. How tests report a skip: `tests/support/skip.rs`.
+
+/// Names the file that tests append their skips to.
+const LOG_VARIABLE: &str = "IOLENS_SKIP_LOG";
+
+/// Chooses the list of a third environment, such as a kind of container:
+/// `NAME` for `tests/expected/NAME.txt`.
+const ENVIRONMENT_VARIABLE: &str = "IOLENS_TEST_ENVIRONMENT";
+
+/// Compares the log of a complete test run with the list that applies to a user, and says what it
+/// found.
+///
+/// Fails on a skip that is not listed. A listed test that ran is only
+/// reported: the list is of what may skip, on machines that differ.
+fn check_skips(user_id: u32, log: &Path) -> Result<()> {
+    let default = if user_id == 0 { "root" } else { "unprivileged" };
+    let name = std::env::var(ENVIRONMENT_VARIABLE).unwrap_or_else(|_| default.to_owned());
+    let list = format!("tests/expected/{name}.txt");
+    let read = |path: &Path| std::fs::read_to_string(path).context(format!("{}", path.display()));
+    let expected = read(&root().join(&list))?;
+    // Without a skip nobody made it.
+    let seen = if log.exists() { read(log)? } else { String::new() };
+    let skips = parse_log(&seen);
+    let [unexpected, unused] = compare(&parse_list(&expected), &skips);
+    println!("{} tests skipped ({name})", skips.len());
+    skips.iter().for_each(|(name, reason)| println!("  {name}: {reason}"));
+    unused.iter().for_each(|name| println!("note: {name} is listed in {list} and did not skip"));
+    ensure!(
+        unexpected.is_empty(),
+        "skips that {list} does not list:\n{}\n\
+         make them run, or add these lines with the reason in the commit",
+        unexpected.join("\n")
+    );
+    Ok(())
+}
+
+/// Names of a list: one per line, `#` begins a comment.
+fn parse_list(text: &str) -> Vec<&str> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
+    lines.filter(|name| !name.is_empty()).collect()
+}
+
+/// `<name>: <reason>` lines; a test that ran twice is one skip.
+fn parse_log(text: &str) -> BTreeMap<&str, &str> {
+    let lines = text.lines().filter(|line| !line.is_empty());
+    lines.map(|line| line.split_once(": ").unwrap_or((line, ""))).collect()
+}
+
+/// Tests that skipped and are not listed, and listed ones that did not skip.
+fn compare<'a>(expected: &[&'a str], skips: &BTreeMap<&'a str, &str>) -> [Vec<&'a str>; 2] {
+    let unexpected = skips.keys().filter(|name| !expected.contains(name));
+    let unused = expected.iter().filter(|name| !skips.contains_key(*name));
+    [unexpected.copied().collect(), unused.copied().collect()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,5 +280,33 @@ not json
         assert_eq!(built.tests.len(), 1);
         assert_eq!(built.tests[0].package, "crates/a");
         assert_eq!(built.tests[0].path, Path::new("/t/it-1"));
+    }
+
+    fn check(list: &str, log: &str, unexpected: &[&str], unused: &[&str]) {
+        assert_eq!(compare(&parse_list(list), &parse_log(log)), [unexpected, unused]);
+    }
+
+    #[test]
+    fn only_a_skip_that_is_not_listed_is_unexpected() {
+        check("", "", &[], &[]);
+        check("# why\na::b::c # note\n", "a::b::c: no device\na::b::c: no device\n", &[], &[]);
+        check("a::b\n", "a::c: why: because\n", &["a::c"], &["a::b"]);
+    }
+
+    #[test]
+    fn the_reason_may_hold_colons() {
+        let log = parse_log("a::b: why: because\n");
+        assert_eq!(log["a::b"], "why: because");
+    }
+
+    #[test]
+    fn there_is_a_list_for_either_user() {
+        for name in ["root", "unprivileged"] {
+            let list = root().join(format!("tests/expected/{name}.txt"));
+            let text = std::fs::read_to_string(list).expect("the list is there");
+            let names = parse_list(&text);
+            assert!(names.is_sorted(), "{name}.txt is sorted");
+            assert!(names.iter().all(|line| line.contains("::")), "{name}.txt names tests");
+        }
     }
 }

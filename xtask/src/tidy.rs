@@ -4,8 +4,6 @@
 //! A rule is a function from files to findings; each is tested on a small bad
 //! input, because a rule that finds nothing proves nothing.
 
-mod facts;
-mod graph;
 mod modules;
 mod source;
 mod style;
@@ -109,12 +107,12 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Finding> {
     let sources = workspace.files.iter().filter(is_rust);
     let mut sources: Vec<Source> = sources.map(|(path, text)| Source::new(path, text)).collect();
     modules::mark_tests(&mut sources);
-    let mut findings = graph::check(workspace);
-    findings.extend(modules::check(&sources));
-    findings.extend(sources.iter().flat_map(facts::check));
+    let mut findings = modules::check_crates(workspace);
+    findings.extend(modules::check_files(&sources));
+    findings.extend(sources.iter().flat_map(tables::check_prose));
     findings.extend(sources.iter().flat_map(style::check));
     findings.extend(style::check_roots(&sources));
-    findings.extend(tables::check(&sources));
+    findings.extend(tables::check_tables(&sources));
     findings.extend(workspace.files.iter().flat_map(|(path, text)| style::check_text(path, text)));
     findings.sort();
     findings

@@ -5,7 +5,7 @@ use std::thread::sleep;
 
 use crate::prelude::*;
 use crate::process::tests;
-use crate::servers::serving::{Serving, load_line, models};
+use crate::servers::{Serving, load_line, models};
 
 /// Clients that vanish.
 const VANISH: &str = include_str!("vanish.py");

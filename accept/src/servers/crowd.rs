@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::prelude::*;
 use crate::process::{Finished, process};
-use crate::servers::serving::{CROWD, Serving, load, load_line};
+use crate::servers::{CROWD, Serving, load, load_line};
 
 const CROWD_LOAD: &str = "--connections 10000 --time 3s --service echo";
 

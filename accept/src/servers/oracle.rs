@@ -3,7 +3,7 @@
 
 use crate::pairs::Median;
 use crate::prelude::*;
-use crate::servers::serving::{Serving, load, load_line};
+use crate::servers::{Serving, load, load_line};
 
 const MS: f64 = 1e6;
 

@@ -4,7 +4,7 @@ use crate::network::free_port;
 use crate::pairs::{Count, pairs};
 use crate::prelude::*;
 use crate::process::{Finished, Running, until};
-use crate::servers::serving::{Serving, cpu_ns, load};
+use crate::servers::{Serving, cpu_ns, load};
 
 /// Most by which ours may be slower, or need more CPU time for a request.
 const WITHIN: f64 = 0.10;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::prelude::*;
 use crate::process::{Finished, own_user};
-use crate::user::{User, users};
+use crate::process::{User, users};
 
 /// The same questions without any code of ours.
 const SECOND_OPINION: &str = include_str!("doctor.py");

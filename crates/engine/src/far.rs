@@ -11,8 +11,7 @@
 mod answers;
 mod cksum;
 mod keeper;
-mod launcher;
-pub mod lines;
+pub mod launcher;
 mod session;
 pub mod wire;
 

@@ -3,7 +3,6 @@
 //! its place.
 
 mod device;
-mod namespace;
 mod refusal;
 pub(crate) mod sink;
 mod veth;
@@ -20,10 +19,10 @@ use iolens_sys::proc::Root;
 use crate::far::wire::NOT_NAMED;
 use crate::worker::protocol::{Failure, Side};
 
-pub(crate) use self::namespace::take;
 pub(crate) use self::refusal::Refused;
 use self::refusal::User;
 pub use self::sink::SINK_DEVICE;
+pub(crate) use self::veth::take;
 pub use self::veth::{RX_DEVICE, TX_DEVICE};
 
 /// Whether a topology can be made here: it is made and thrown away.
@@ -46,7 +45,7 @@ pub(crate) fn try_out(topology: Topology) -> Result<(), Refused> {
         Topology::Veth => (Step::VethPair, vec![veth::trial_pair()]),
         Topology::Sink => (Step::SinkDevice, sink::devices(1)),
     };
-    netns::try_in_child(namespace::SETTINGS, step, devices)
+    netns::try_in_child(veth::SETTINGS, step, devices)
         .map_err(|refusal| refusal::explain(&refusal, &Root::real(), User::here()))
 }
 

@@ -36,7 +36,7 @@ use iolens_net::registry::REGISTRY;
 use iolens_programs::spawn::Launch;
 use iolens_server::models::MODELS;
 use iolens_sys::io_uring::{ReadRing, ReadWishes};
-use iolens_sys::{fifo, usage};
+use iolens_sys::{pipe, usage};
 use iolens_syscall::{CALLS, Entry};
 
 /// What a slice may leave out of the process's CPU time.
@@ -224,7 +224,7 @@ fn hear_of_edges(folder: &Path) -> Option<PerfControl> {
 /// Makes the pipes for it.
 fn with_edges(folder: &Path) {
     for name in [CTL, ACK] {
-        fifo::make(&folder.join(name)).unwrap();
+        pipe::make_fifo(&folder.join(name)).unwrap();
     }
 }
 
@@ -292,13 +292,13 @@ fn every_arm_shows_the_time_of_its_process() {
     }
     CALLS.iter().for_each(|entry| check("syscall", entry.id, &calling(entry)));
     let file = file_in(place.path());
-    for entry in read::engines::ENGINES {
+    for entry in read::ENGINES {
         check("file", entry.id, &reading(entry.id, &file));
     }
-    for entry in write::engines::ENGINES {
+    for entry in write::ENGINES {
         check("write", entry.id, &writing(entry.id, &file));
     }
-    let engines = copy::engines::ENGINES.iter().map(|entry| entry.id);
+    let engines = copy::ENGINES.iter().map(|entry| entry.id);
     engines.chain([PROGRAM]).for_each(|id| check("copy", id, &copying(id, &file, place.path())));
     for entry in MODELS {
         for length in [Length::Long, Length::Short] {

@@ -2,15 +2,9 @@
 //! their own processes and what was held back; see cgroups(7),
 //! Documentation/admin-guide/cgroup-v2.rst and scheduler/sched-bwc.rst.
 
-mod device;
-mod pids;
-mod throttling;
-
+use iolens_model::server::Throttled;
+use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::proc::Root;
-
-pub use device::device_limits;
-pub use pids::tightest as tightest_pids;
-pub use throttling::throttled;
 
 /// Processor time that may be used: the tightest limit on the way to the root.
 #[derive(Debug, Clone, PartialEq)]
@@ -174,11 +168,134 @@ fn share(quota_us: f64, period_us: f64) -> Option<f64> {
     (cpus.is_finite() && cpus > 0.0).then_some(cpus)
 }
 
+// How much the cgroups of this process may read from and write to a device; see
+// Documentation/admin-guide/cgroup-v2.rst (`io.max`) and cgroup-v1/blkio-controller.rst.
+
+/// What can be limited: the key of `io.max`, the file of version 1, what it is.
+const KINDS: [(&str, &str, &str, Unit); 4] = [
+    ("rbps", "read_bps_device", "reading", Unit::BytesPerS),
+    ("wbps", "write_bps_device", "writing", Unit::BytesPerS),
+    ("riops", "read_iops_device", "reading", Unit::RequestsPerS),
+    ("wiops", "write_iops_device", "writing", Unit::RequestsPerS),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Unit {
+    BytesPerS,
+    RequestsPerS,
+}
+
+/// A sentence for each limit on the way to the root, of both versions of cgroups:
+/// `the cgroup limits reading from 8:0 to 50 MiB/s (/sys/fs/cgroup/a/io.max)`.
+pub fn device_limits(root: &Root, (major, minor): (u32, u32)) -> Vec<String> {
+    let device = whole_disk(root, &format!("{major}:{minor}"));
+    let limits = on_the_way_up(root, "blkio", &["/blkio"], |folder, version| {
+        let read = if version == Version::Unified { device_unified } else { device_version_1 };
+        Some(read(root, folder, &device))
+    });
+    limits.into_iter().flatten().collect()
+}
+
+/// Limits are of whole disks: that of a partition is the folder above its own.
+fn whole_disk(root: &Root, device: &str) -> String {
+    let folder = format!("sys/dev/block/{device}");
+    let above = root
+        .read(&format!("{folder}/partition"))
+        .and_then(|_| root.read(&format!("{folder}/../dev")));
+    above.map_or_else(|_| device.to_owned(), |above| above.trim().to_owned())
+}
+
+/// `8:0 rbps=52428800 wbps=max riops=max wiops=max`.
+fn device_unified(root: &Root, folder: &str, device: &str) -> Vec<String> {
+    let file = format!("{folder}/io.max");
+    let limits = of_device(root, &file, device).unwrap_or_default();
+    let limit = |word: &str| {
+        let (key, number) = word.split_once('=')?;
+        let (.., what, unit) = KINDS.into_iter().find(|kind| kind.0 == key)?;
+        Some(sentence(what, device, number.parse().ok()?, unit, &file))
+    };
+    limits.split_whitespace().filter_map(limit).collect()
+}
+
+/// `8:0 52428800`, in a file for each kind.
+fn device_version_1(root: &Root, folder: &str, device: &str) -> Vec<String> {
+    let limit = |(_, name, what, unit)| {
+        let file = format!("{folder}/blkio.throttle.{name}");
+        let number = of_device(root, &file, device)?.trim().parse().ok()?;
+        Some(sentence(what, device, number, unit, &file))
+    };
+    KINDS.into_iter().filter_map(limit).collect()
+}
+
+/// What a file says of a device, behind its name.
+fn of_device(root: &Root, file: &str, device: &str) -> Option<String> {
+    let text = root.read(file).ok()?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines.find(|(name, _)| *name == device).map(|(_, rest)| rest.to_owned())
+}
+
+fn sentence(what: &str, device: &str, number: u64, unit: Unit, file: &str) -> String {
+    let toward = if what == "reading" { "from" } else { "to" };
+    let limit = match unit {
+        Unit::BytesPerS => format!("{}/s", Bytes(number)),
+        Unit::RequestsPerS => format!("{number} requests per second"),
+    };
+    format!("the cgroup limits {what} {toward} the device {device} to {limit} (/{file})")
+}
+
+// How many threads and processes cgroups allow: `pids.max` and `pids.current`, which
+// are called so in both versions (Documentation/admin-guide/cgroup-v1/pids.rst).
+
+/// A limit on threads and processes, and how many there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pids {
+    /// The file that limits them.
+    pub source: String,
+    /// How many there may be.
+    pub most: u64,
+    /// How many there are.
+    pub used: u64,
+}
+
+/// The one that leaves least room on the way to the root; `None` for no limit.
+pub fn tightest_pids(root: &Root) -> Option<Pids> {
+    let limits = on_the_way_up(root, "pids", &["/pids"], |folder, _| {
+        let number = |file: &str| root.read(&format!("{folder}/{file}")).ok()?.parse().ok();
+        // Without a limit it is `max`, which is no number.
+        let (most, used) = (number("pids.max")?, number("pids.current")?);
+        Some(Pids { source: format!("/{folder}/pids.max"), most, used })
+    });
+    limits.into_iter().min_by_key(|pids| pids.most.saturating_sub(pids.used))
+}
+
+// How long cgroups have held back what runs in them, because the processor time of a
+// period was spent: `cpu.stat` (Documentation/scheduler/sched-bwc.rst).
+
+/// Since each of them was made, over all on the way to the root; `None` where none has such
+/// an account.
+pub fn throttled(root: &Root) -> Option<Throttled> {
+    let all = on_the_way_up(root, "cpu", &["/cpu", "/cpu,cpuacct"], |folder, version| {
+        let stat = root.read(&format!("{folder}/cpu.stat")).ok()?;
+        let number = |key: &str| {
+            let line = stat.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))?;
+            line.trim().parse::<u64>().ok()
+        };
+        let time = match version {
+            Version::Unified => number("throttled_usec")?.saturating_mul(1000),
+            Version::One => number("throttled_time")?,
+        };
+        Some(Throttled { periods: number("nr_throttled")?, time: Nanos(time) })
+    });
+    all.into_iter().reduce(|sum, part| Throttled {
+        periods: sum.periods + part.periods,
+        time: Nanos(sum.time.0 + part.time.0),
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::scripted::Machine;
-
     use super::*;
+    use crate::scripted::Machine;
 
     fn check(files: &[(&str, &str)], expect: Result<(Option<f64>, &str), &str>) {
         let limit = cpu_limit(&Machine::with(files).root());
@@ -263,5 +380,75 @@ mod tests {
         for text in ["", "max", "1 0", "-5 100000", "x 100000", "0 0"] {
             check(&[own, ("sys/fs/cgroup/cpu.max", text)], Err("no cpu.max"));
         }
+    }
+
+    #[test]
+    fn limits_of_both_versions_are_those_of_the_whole_disk() {
+        let machine = Machine::with(&[
+            ("proc/self/cgroup", "3:cpu,blkio:/b\n0::/a/inner\n"),
+            ("sys/dev/block/8:1/partition", "1\n"),
+            ("sys/dev/block/dev", "8:0\n"),
+            ("sys/fs/cgroup/a/io.max", "9:9 rbps=1 wbps=1\n8:0 rbps=max wbps=52428800 riops=100"),
+            ("sys/fs/cgroup/blkio/b/blkio.throttle.read_bps_device", "8:0 1048576\n"),
+        ]);
+        assert_eq!(
+            device_limits(&machine.root(), (8, 1)),
+            [
+                "the cgroup limits reading from the device 8:0 to 1 MiB/s \
+                 (/sys/fs/cgroup/blkio/b/blkio.throttle.read_bps_device)",
+                "the cgroup limits writing to the device 8:0 to 50 MiB/s \
+                 (/sys/fs/cgroup/a/io.max)",
+                "the cgroup limits reading from the device 8:0 to 100 requests per second \
+                 (/sys/fs/cgroup/a/io.max)",
+            ]
+        );
+        assert_eq!(device_limits(&machine.root(), (7, 0)), [""; 0], "another device");
+        assert_eq!(device_limits(&Machine::with(&[]).root(), (8, 1)), [""; 0]);
+    }
+
+    #[test]
+    fn the_least_room_for_processes_counts() {
+        let found = |own: &str, files: &[(&str, &str)]| {
+            let machine = Machine::with(files);
+            machine.write("proc/self/cgroup", own);
+            tightest_pids(&machine.root()).map(|pids| (pids.source, pids.most, pids.used))
+        };
+        let files = [
+            ("sys/fs/cgroup/a/pids.max", "100"),
+            ("sys/fs/cgroup/a/pids.current", "90"),
+            ("sys/fs/cgroup/a/b/pids.max", "20"),
+            ("sys/fs/cgroup/a/b/pids.current", "5"),
+            ("sys/fs/cgroup/pids/c/pids.max", "max"),
+            ("sys/fs/cgroup/pids/c/pids.current", "7"),
+        ];
+        let top = ("/sys/fs/cgroup/a/pids.max".to_owned(), 100, 90);
+        assert_eq!(found("0::/a/b", &files), Some(top));
+        assert_eq!(found("8:pids:/c\n0::/", &files), None);
+        assert_eq!(found("", &files), None);
+    }
+
+    #[test]
+    fn all_on_the_way_up_hold_back_in_either_unit() {
+        let found = |own: &str, files: &[(&str, &str)]| {
+            let machine = Machine::with(files);
+            machine.write("proc/self/cgroup", own);
+            throttled(&machine.root()).map(|found| (found.periods, found.time.0))
+        };
+        let unified = [
+            ("sys/fs/cgroup/a/cpu.stat", "usage_usec 9\nnr_throttled 2\nthrottled_usec 30"),
+            ("sys/fs/cgroup/a/b/cpu.stat", "nr_throttled 1\nthrottled_usec 4\nnr_bursts 0"),
+            // The root has no limit.
+            ("sys/fs/cgroup/cpu.stat", "usage_usec 99"),
+        ];
+        assert_eq!(found("0::/a/b", &unified), Some((3, 34_000)));
+        assert_eq!(found("0::/", &unified), None);
+        // One mount under two names is one.
+        let stat = "nr_periods 5\nnr_throttled 4\nthrottled_time 77";
+        let older = [
+            ("sys/fs/cgroup/cpu/c/cpu.stat", stat),
+            ("sys/fs/cgroup/cpu,cpuacct/c/cpu.stat", stat),
+        ];
+        assert_eq!(found("3:cpu,cpuacct:/c", &older), Some((4, 77)));
+        assert_eq!(found("", &older), None);
     }
 }

@@ -1,7 +1,9 @@
 //! What machine this is: the facts that decide (processors, caches, limits)
 //! and those that a reader needs to judge a number.
 
-use iolens_model::host::{COUNTERS, Fact, HostFacts, PMU_NOT_VERIFIED, PMU_VERIFIED_ON_HARDWARE};
+use iolens_model::host::{
+    COUNTERS, Fact, HostFacts, KernelVersion, PMU_NOT_VERIFIED, PMU_VERIFIED_ON_HARDWARE,
+};
 use iolens_model::origin::HOST_NAME;
 use iolens_model::parse;
 use iolens_model::plan::Probes;
@@ -11,10 +13,9 @@ use iolens_sys::errno::Errno;
 pub use iolens_sys::proc::Root;
 use iolens_sys::{affinity, cpuid, process, tcp};
 
-use crate::cgroup;
 use crate::counters::{self, CorePmu, Counters, Wanted};
 use crate::reclaim::{KDAMONDS, Reclaim};
-use crate::surroundings;
+use crate::{cgroup, surroundings};
 
 /// Reads the machine below `root`; processors and limits are this process's.
 #[must_use]
@@ -366,6 +367,21 @@ fn limit_facts(facts: &mut Facts, root: &Root, descriptors_max: u64) {
         Err(why) => Reading::not_measured(why),
     };
     facts.push("limits", "cgroup CPU limit", cpu_limit);
+}
+
+// The kernel here, and the one that something needs.
+
+/// Why something does not work here, with the kernel that it needs where this
+/// one is older.
+#[must_use]
+pub fn with_version(why: String, since: Option<KernelVersion>) -> String {
+    let [_, release, ..] = process::uname();
+    match (since, KernelVersion::of_release(&release)) {
+        (Some(since), Some(here)) if here < since => {
+            format!("{why}; it needs Linux {since}, and this is {here}")
+        }
+        _ => why,
+    }
 }
 
 #[cfg(test)]

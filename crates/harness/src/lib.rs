@@ -6,12 +6,10 @@
 
 pub mod cgroup;
 pub mod counters;
-pub mod deadline;
 pub mod environment;
 pub mod frames;
 pub mod host;
 pub mod journal;
-pub mod kernel;
 pub mod lock;
 pub mod locked_memory;
 pub mod op;
@@ -36,7 +34,6 @@ pub mod stream;
 pub mod surroundings;
 pub mod symbols;
 pub mod sysctl;
-pub mod tally;
 pub mod times;
 pub mod tracefs;
 pub mod watch;

@@ -68,7 +68,7 @@ impl MachineLock {
             "pid {} of user {}, since {}",
             process::id(),
             process::effective_uid(),
-            iolens_model::moment::utc(clock::unix_ns()),
+            iolens_model::units::utc(clock::unix_ns()),
         );
         match try_take(&path, LockedBy::Anybody, &own) {
             Ok(Attempt::Taken(lock)) => Ok(MachineLock { _lock: lock }),

@@ -11,7 +11,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::{clock, socket};
 
 use crate::stream::Stream;
-pub use crate::tally::{Children, Tally};
+pub use crate::stream::{Children, Tally};
 
 /// The work of one slice, shared by the arm's threads: a budget of messages
 /// taken in batches, so that a thread which lost its CPU does not hold up the

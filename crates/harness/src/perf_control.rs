@@ -14,7 +14,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use iolens_sys::errno::Errno;
-use iolens_sys::{clock, fifo, poll};
+use iolens_sys::{clock, pipe, poll};
 
 /// Two named pipes that perf has open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +51,8 @@ impl PerfControl {
     /// # Errors
     /// What was tried, on which path, what the system said, what to do.
     pub fn open(&self, limit: Duration) -> Result<Listener, String> {
-        let ctl = pipe(&self.ctl, fifo::writer)?;
-        let ack = pipe(&self.ack, fifo::reader)?;
+        let ctl = pipe(&self.ctl, pipe::writer)?;
+        let ack = pipe(&self.ack, pipe::reader)?;
         Ok(Listener { ctl, ack, limit })
     }
 }
@@ -170,7 +170,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (ctl, ack) = (dir.path().join("ctl"), dir.path().join("ack"));
         let both = |path: &Path| {
-            fifo::make(path).unwrap();
+            pipe::make_fifo(path).unwrap();
             File::options().read(true).write(true).open(path).unwrap()
         };
         let (ctl_end, ack_end) = (both(&ctl), both(&ack));

@@ -1,10 +1,11 @@
-//! Who hears the user while something is done by hand.
+//! Who hears the user while something is done by hand, and how long it may still take.
 
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use iolens_sys::errno::Errno;
-use iolens_sys::poll;
 use iolens_sys::signal::Interrupts;
+use iolens_sys::{clock, poll};
 
 /// How much the user wants what is under way to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,5 +55,28 @@ fn watch(interrupts: &mut Interrupts, over: &impl AsFd, stop: &(dyn Fn(Insistenc
             Ok(ready) if !ready[1] && !asked => {}
             Ok(_) | Err(_) => return stop(Insistence::Insists),
         }
+    }
+}
+
+// How long somebody may still wait.
+
+/// The end of a time limit.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline {
+    at_ns: u64,
+}
+
+impl Deadline {
+    /// As far from now as this.
+    #[must_use]
+    pub fn after(limit: Duration) -> Deadline {
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        Deadline { at_ns: clock::monotonic_ns().saturating_add(limit_ns) }
+    }
+
+    /// What is left of it.
+    #[must_use]
+    pub fn left(self) -> Duration {
+        Duration::from_nanos(self.at_ns.saturating_sub(clock::monotonic_ns()))
     }
 }

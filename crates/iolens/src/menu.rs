@@ -6,7 +6,7 @@ mod prompt;
 
 use iolens_engine::stage;
 use iolens_model::axes::{Study, Topology};
-use iolens_model::shell;
+use iolens_model::command_line;
 use iolens_programs::spawn;
 use iolens_store::Store;
 
@@ -194,7 +194,7 @@ pub(crate) fn asked() -> Result<Option<Vec<String>>, Failure> {
         let is_last = question.is_none();
         let line = answers.concat();
         let question = question.unwrap_or_else(|| {
-            prompt.say(&format!("\n  iolens {}\n", shell::join(&line)));
+            prompt.say(&format!("\n  iolens {}\n", command_line::join(&line)));
             run_it()
         });
         match answered(&mut prompt, &question)? {

@@ -6,9 +6,9 @@ use iolens_engine::doctor;
 use iolens_engine::far::{Far, FarEnd, Launcher, NOT_NAMED, Way};
 use iolens_harness::host::Root;
 use iolens_model::axes::{IpVersion, Study, Topology};
+use iolens_model::command_line;
 use iolens_model::plan::Plan;
 use iolens_model::run::FarFacts;
-use iolens_model::secret;
 
 use crate::args;
 use crate::axes::Wishes;
@@ -67,10 +67,10 @@ pub(crate) fn reached(
 /// A stored launcher is data, and may lack its secrets: it is shown and never started.
 fn not_named(before: Option<&FarFacts>) -> Failure {
     let Some(FarFacts { launcher, .. }) = before else { return Failure::usage(NOT_NAMED) };
-    let secret = match secret::is_redacted(std::slice::from_ref(launcher)) {
+    let secret = match command_line::is_redacted(std::slice::from_ref(launcher)) {
         true => format!(
             ", with a secret where {} stands: that is not stored, and has to be typed again",
-            secret::HIDDEN
+            command_line::HIDDEN
         ),
         false => String::new(),
     };
@@ -154,11 +154,11 @@ pub(crate) fn in_words(far: &FarFacts) -> String {
 pub(crate) fn launcher(text: &str) -> Parsed<Launcher> {
     let words = shlex::split(text)
         .ok_or_else(|| format!("`{text}` has a quotation mark that is not closed"))?;
-    if secret::is_redacted(&words) {
+    if command_line::is_redacted(&words) {
         return Err(format!(
             "`{text}` has {} where a secret was: secrets are not stored\n  type the launcher \
              again with the secret itself, or let a key or an agent log in",
-            secret::HIDDEN
+            command_line::HIDDEN
         ));
     }
     Launcher::new(words)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use iolens_model::shell::quoted;
+use iolens_model::command_line::quoted;
 
 use crate::failure::{Failure, unusable, usage};
 

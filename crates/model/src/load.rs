@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::arm::Status;
 use crate::axes::axis;
-use crate::cpu::Cpu;
 use crate::latency::Histogram;
-use crate::status::Status;
+use crate::units::Cpu;
 use crate::units::Nanos;
 
 axis! {

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::ab::AbQuantity;
 use crate::arm::ArmOutcome;
+pub use crate::arm::Status;
 use crate::cell::Cell;
 use crate::copy::ProgramStart;
 use crate::file::FileCounts;
 use crate::reading::{NotMeasured, Reading};
-pub use crate::status::Status;
 use crate::trial::SliceKind;
 use crate::units::Nanos;
 

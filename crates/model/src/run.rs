@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::ab::{AbProgramFacts, AbSetting};
 use crate::axes::Direction;
 use crate::call::CallFacts;
+use crate::command_line;
 use crate::data_path::{PrimitiveFacts, ReceiverFacts};
 pub use crate::doctor::Extent;
 use crate::doctor::Finding;
@@ -16,8 +17,7 @@ use crate::origin::{Origin, Sighting};
 use crate::outcome::TrialOutcome;
 use crate::plan::{Axes, Plan};
 use crate::profile::ProfileTrial;
-use crate::search::SearchPhase;
-use crate::secret;
+use crate::slo::SearchPhase;
 
 /// What is known of a run besides its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,9 +96,9 @@ impl RunHeader {
     #[must_use]
     pub fn without_secrets(&self) -> RunHeader {
         let mut shown = self.clone();
-        shown.command = secret::redacted(&shown.command);
+        shown.command = command_line::redacted(&shown.command);
         if let Some(far) = &mut shown.far {
-            far.launcher = secret::redacted(std::slice::from_ref(&far.launcher)).concat();
+            far.launcher = command_line::redacted(std::slice::from_ref(&far.launcher)).concat();
         }
         let programs = match &mut shown.plan.axes {
             Axes::Net(axes) => &mut axes.external[..],
@@ -112,11 +112,11 @@ impl RunHeader {
         let programs = programs.iter_mut().map(|program| &mut program.argv);
         let engines = shown.engines.iter_mut().filter_map(|engine| engine.program.as_mut());
         for words in programs.chain(engines) {
-            *words = secret::redacted(words);
+            *words = command_line::redacted(words);
         }
         if let Axes::Ab(axes) = &mut shown.plan.axes {
             let benches = axes.benches.iter_mut().flat_map(|bench| &mut bench.commands);
-            benches.for_each(|words| *words = secret::redacted(words));
+            benches.for_each(|words| *words = command_line::redacted(words));
         }
         shown
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cpu::Cpu;
+use crate::units::Cpu;
 use crate::units::Nanos;
 
 /// What a server did, summed over its threads and processes.

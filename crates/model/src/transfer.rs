@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::cpu::Cpu;
+use crate::arm::Status;
 use crate::data_path::End;
 use crate::outcome::ZerocopyCounts;
-use crate::status::Status;
+pub use crate::units::Cpu;
 use crate::units::{Bytes, Nanos};
 
 /// What one end of a transfer did, summed over its connections.

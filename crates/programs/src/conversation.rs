@@ -12,6 +12,7 @@ use iolens_sys::{clock, kin, pipe, poll, socket, usage};
 
 pub use self::ending::finish;
 pub use self::slice::{Answered, Around, BeforeSlice, Reading};
+use crate::charged::TreeCharged;
 use crate::charged::{Account, Charged, own_memory_bytes};
 use crate::fault::ProgramFault;
 use crate::program::{LOOK_NS, Prepared, Process, Seed};
@@ -19,7 +20,6 @@ use crate::protocol::{
     self, Answer, LINE_BYTES_MAX, LineFault, LineKind, Lines, Ready, STRAY_BYTES_MAX, quoted,
 };
 use crate::setup::{ProgramLimits, ProgramPlace, UserProgram};
-use crate::tree::TreeCharged;
 
 /// What a pipe to or from a program holds.
 const PIPE_BYTES: usize = 64 << 10;

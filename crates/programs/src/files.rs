@@ -22,7 +22,7 @@ use iolens_sys::launch::numbered_apart;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::found::{find_program, may_start};
+use crate::setup::{find_program, may_start};
 
 /// The largest file that is copied: each process has one in memory.
 const COPY_BYTES_MAX: u64 = 512 << 20;

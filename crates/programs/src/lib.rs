@@ -8,20 +8,18 @@ mod charged;
 mod conversation;
 mod fault;
 mod files;
-mod found;
 mod program;
 pub mod protocol;
 mod setup;
 pub mod spawn;
-mod tree;
 
 pub use charged::{Account, Charged};
+pub use charged::{TreeCharged, TreeSpent};
 pub use conversation::{
     Answered, Around, BeforeSlice, Beside, Children, Conversation, Reading, Request, finish,
 };
 pub use fault::ProgramFault;
 pub use files::{ProgramFile, ProgramFileError, facts, hex, sha256_of};
-pub use found::{describe_end, find_program, may_start};
 pub use program::{Prepared, Process, Seed, environment};
 pub use setup::{ProgramLimits, ProgramPlace, UserProgram};
-pub use tree::{TreeCharged, TreeSpent};
+pub use setup::{describe_end, find_program, may_start};

@@ -13,7 +13,7 @@ use iolens_sys::{clock, file, signal};
 
 use crate::fault::ProgramFault;
 use crate::files::{Executable, ProgramFile};
-use crate::found::describe_end;
+use crate::setup::describe_end;
 use crate::setup::{ProgramPlace, UserProgram};
 
 /// What is kept of what a program writes to stderr.

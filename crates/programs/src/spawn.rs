@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use iolens_model::shell;
+use iolens_model::command_line;
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
 use iolens_sys::{detach, file, inherit};
 
-use crate::found::{describe_end, find_program};
+use crate::setup::{describe_end, find_program};
 
 /// Environment variable that says which end a worker is, `tx` or `rx`, so that
 /// others can find it: /proc/PID/environ leads to the process, and that to its
@@ -129,7 +129,7 @@ fn run_within(arguments: &[String], limit: Duration) -> Result<String, String> {
     let argv: Vec<Vec<u8>> = arguments.iter().map(|word| word.as_bytes().to_vec()).collect();
     let mut program =
         Program::with(&find_program(name)?, &argv, copy, &[("LC_ALL", "C")]).map_err(cannot)?;
-    let command = || shell::join(arguments);
+    let command = || command_line::join(arguments);
     let ended = program.run_within(limit).map_err(|errno| match errno {
         Errno::ETIMEDOUT => {
             format!("`{}` was killed: it had not ended after {} s", command(), limit.as_secs())

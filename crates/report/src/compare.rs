@@ -4,14 +4,14 @@
 use iolens_document::plain::{escaped, folded};
 use iolens_document::{Answer, Label, Node, Screen, Section, Text, terminal};
 use iolens_model::cell::Cell;
+use iolens_model::command_line;
 use iolens_model::run::RunHeader;
-use iolens_model::secret;
 use iolens_stats::analysis::Quantity;
 use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Missing};
 use serde_json::{Value, json};
 
 use crate::groups::distinct;
-use crate::named::{fields, named, object};
+use crate::groups::{fields, named, object};
 use crate::{json, words};
 use iolens_document::Style;
 
@@ -156,7 +156,7 @@ pub fn json(compared: &Compared<'_>) -> String {
     let run = |header: &RunHeader| {
         let more = named! {
             host: header.host_label(),
-            command: secret::redacted(&header.command),
+            command: command_line::redacted(&header.command),
         };
         object([fields!(Some(header); id name started_unix_ns build), more].concat())
     };

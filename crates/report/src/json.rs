@@ -10,7 +10,7 @@ use iolens_stats::search;
 use serde_json::{Value, json};
 
 use crate::export::{Columns, Rows, UnknownColumn};
-use crate::named::{fields, named, object};
+use crate::groups::{fields, named, object};
 use crate::records::{self, Record};
 
 /// Version of the layout: raised when a key changes its meaning or goes.

@@ -19,7 +19,6 @@ pub mod html;
 pub mod json;
 pub mod load;
 pub mod png;
-pub mod rates;
 pub mod screen;
 pub mod served;
 pub mod text;
@@ -29,15 +28,13 @@ pub mod upkeep;
 
 pub use iolens_document::table;
 
+pub use self::number::rate;
 pub use self::studies::ab;
 
-mod alone;
-mod arm_facts;
 mod arms;
 mod bounds;
 mod crossing;
 mod groups;
-mod named;
 mod number;
 mod parts;
 mod records;

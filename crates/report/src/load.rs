@@ -10,8 +10,8 @@ use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_stats::load::{ClientLimit, Judgement, LATE, QUANTILES, judge, quantile};
 use serde_json::Value;
 
+use crate::groups::{fields, named, object, prefixed};
 use crate::json;
-use crate::named::{fields, named, object, prefixed};
 use crate::number::{OrDash, count, percent};
 use crate::text::{BOLD, Style, YELLOW};
 use crate::transfer::{cpu_ns, listing, unread};

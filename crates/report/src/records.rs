@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 pub(crate) use self::cells::{cells, pairs};
 use self::columns::{Column, Columns};
 pub(crate) use self::trials::{arms, phases, slices};
-use crate::named::{Named, named, object};
+use crate::groups::{Named, named, object};
 use crate::totals::Counted;
 
 /// A column that is asked for and that the rows do not have.

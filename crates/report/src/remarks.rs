@@ -5,11 +5,11 @@ use iolens_document::table::{Entry, Ink, Tone};
 use iolens_model::outcome::Status;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{CellAnalysis, Interval, Verdict};
-use iolens_stats::reason::{Noise, Unusable, VerdictReason};
 use iolens_stats::remark::{
     Circumstance, Event, Excess, Limited, Remark, RemarkKind, Share, UnequalSlices, Unmapped,
     Warning, Whose,
 };
+use iolens_stats::remark::{Noise, Unusable, VerdictReason};
 
 use crate::number::{count, percent};
 

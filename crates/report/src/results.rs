@@ -13,10 +13,9 @@ use iolens_stats::analysis::{
 
 use iolens_stats::remark::{Remark, RemarkKind};
 
-use crate::alone;
+use crate::arms;
 use crate::groups::grouped;
-use crate::number::{self, OrDash, copies};
-use crate::rates::{self, Unit};
+use crate::number::{self, OrDash, Unit, copies};
 use crate::remarks;
 use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Filled, Table, Tone, decimal, left, right};
@@ -24,13 +23,12 @@ use crate::table::{Column, Entry, Filled, Table, Tone, decimal, left, right};
 mod detail;
 mod families;
 mod ledger;
-mod receivers;
 mod validity;
 
 pub(crate) use detail::{cell, decided, in_flight, latency, percentile, sends};
 pub(crate) use families::{Each, cheapest, heading, ratios, reading as ratios_read};
+pub(crate) use families::{READING as RECEIVERS_READ, receivers};
 pub(crate) use ledger::ledger;
-pub(crate) use receivers::{READING as RECEIVERS_READ, receivers};
 pub(crate) use validity::{by_pmu, isolated, rejected, self_checks};
 
 /// The curves of a run, in the order of its cells, each with its cells.
@@ -111,7 +109,7 @@ pub(crate) fn trials(arm: &ArmAnalysis) -> Entry {
 
 /// The table of one curve, as wide as `width` allows.
 pub(crate) fn results(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Table {
-    let is_alone = alone::is_alone(cells.iter().copied());
+    let is_alone = arms::is_alone(cells.iter().copied());
     // What is compared with nothing has an interval of its own instead of a change.
     let has = |column: &Column| match column.name.as_str() {
         "" => is_alone,
@@ -198,7 +196,7 @@ pub(crate) fn remark_on(arm: &ArmAnalysis, contrast: Option<&Contrast>) -> Optio
 fn goodput_unit(cells: &[&CellAnalysis]) -> Unit {
     let arms = cells.iter().flat_map(|cell| &cell.arms);
     let rates = arms.filter_map(|arm| arm.figure(|f| f.goodput_bits_per_s));
-    Unit::of(rates::BITS, rates.map(|rate| rate.value))
+    Unit::of(number::BITS, rates.map(|rate| rate.value))
 }
 
 /// Goodput in the unit of its column.

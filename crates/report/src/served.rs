@@ -4,8 +4,8 @@
 use iolens_model::served::{Mishap, Served};
 use iolens_model::units::three_digits;
 
+use crate::groups::{fields, named, object};
 use crate::json;
-use crate::named::{fields, named, object};
 use crate::number::{nanoseconds, tasks};
 use crate::transfer::{cpu_ns, named_rows, unread};
 use iolens_document::Style;

@@ -13,10 +13,10 @@ use iolens_model::arm::Role;
 use iolens_model::family::Condition;
 use iolens_model::outcome::Status;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
-use iolens_stats::reason::VerdictReason;
 use iolens_stats::remark::Limited;
+use iolens_stats::remark::VerdictReason;
 
-use crate::{alone, arms};
+use crate::arms;
 
 /// An arm that can be cheapest.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -128,7 +128,7 @@ impl Candidate<'_> {
 /// scattered; among all where the baseline is none of these, or no other arm
 /// is left to compare with. A quick look has no verdicts, so nothing is a tie there.
 pub(crate) fn standing(cell: &CellAnalysis, delta: f64, quick: bool) -> Standing<'_> {
-    if let Some(only) = alone::of(cell).and_then(candidate) {
+    if let Some(only) = arms::only(cell).and_then(candidate) {
         return Standing::Alone(only);
     }
     let all = match candidates(cell) {

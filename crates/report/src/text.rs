@@ -8,7 +8,7 @@ use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
 
-use crate::arm_facts;
+use crate::arms;
 use crate::number::{self, OrDash};
 use crate::results;
 use crate::screen::After;
@@ -76,7 +76,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         cell.trials_started,
         number::percent(analysis.delta)
     ));
-    let facts = arm_facts::of(&analysis.told, Some(&cell.cell)).into_iter();
+    let facts = arms::facts(&analysis.told, Some(&cell.cell)).into_iter();
     let facts = facts.map(|fact| format!("{}: {} {}", fact.arm, fact.name, fact.values.join(", ")));
     let notes = remarks::of_cell(cell).map(|note| format!("note: {note}"));
     for line in results::decided(cell, &analysis.told).into_iter().chain(facts).chain(notes) {
@@ -175,7 +175,7 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
     let hosts: BTreeSet<Option<&str>> = rows.iter().map(|row| row.host.as_deref()).collect();
     let row = |row: &RunRow| {
         let took = row.took_ns;
-        let when = iolens_model::moment::relative(row.started_unix_ns, now_unix_ns);
+        let when = iolens_model::units::relative_utc(row.started_unix_ns, now_unix_ns);
         let words = |name, words: String| (Column::left(name, ""), words.into());
         let number = |name, number: u64| (Column::right(name, ""), number.to_string().into());
         let mut all = vec![
@@ -199,7 +199,7 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
 #[must_use]
 pub fn origin(header: &RunHeader) -> Option<String> {
     let origin = header.origin.as_ref()?;
-    let when = iolens_model::moment::utc(origin.imported_unix_ns);
+    let when = iolens_model::units::utc(origin.imported_unix_ns);
     Some(format!("Measured on {} (imported from {} on {when}).", origin.host, origin.path))
 }
 

@@ -10,8 +10,8 @@ use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::ZerocopyFigures;
 use serde_json::Value;
 
+use crate::groups::{Named, fields, named, object, prefixed};
 use crate::json;
-use crate::named::{Named, fields, named, object, prefixed};
 use crate::number::{NONE, OrDash, count, nanoseconds, percent};
 use crate::results;
 use crate::text::{BOLD, Style};

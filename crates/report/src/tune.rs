@@ -2,8 +2,8 @@
 //! since an earlier result.
 
 use iolens_document::{Style, terminal};
+use iolens_model::command_line::{self, quoted};
 use iolens_model::file::Consumer;
-use iolens_model::shell::{self, quoted};
 use iolens_model::tune::{CacheWish, Configuration, Facts, Pruned, Record, Task, Way, Work};
 use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::tune::{Ratio, Share, Verdict};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::bounds;
 use crate::number;
-use crate::rates::rate;
+use crate::number::rate;
 
 mod cure;
 mod screen;
@@ -42,7 +42,10 @@ fn name(record: &Record, work: &Work) -> String {
             let short = |arguments: &[String]| -> Vec<String> {
                 arguments.iter().filter(|argument| !is_path(argument)).cloned().collect()
             };
-            found.map_or_else(|| program.clone(), |(_, arguments)| shell::join(short(arguments)))
+            found.map_or_else(
+                || program.clone(),
+                |(_, arguments)| command_line::join(short(arguments)),
+            )
         }
         other => other.words(),
     }

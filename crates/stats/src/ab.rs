@@ -22,7 +22,6 @@
 //! more than a single one would: see [`AbLook`].
 
 mod compare;
-mod copies;
 mod findings;
 mod history;
 mod links;
@@ -30,7 +29,6 @@ mod power;
 mod run;
 mod sample;
 mod trials;
-mod trimmed;
 mod verdict;
 
 #[cfg(test)]
@@ -183,7 +181,7 @@ pub fn judge(input: &AbInput<'_>, look: AbLook) -> AbJudgement {
     let arms = 0..input.allowances.len();
     let mut judgement = AbJudgement { look, contrasts: vec![], copies: vec![], missing: vec![] };
     for &quantity in input.judged {
-        let copies = arms.clone().filter_map(|arm| copies::check(input, arm, quantity));
+        let copies = arms.clone().filter_map(|arm| verdict::check(input, arm, quantity));
         let copies: Vec<AbCopies> = copies.collect();
         for arm in arms.clone().skip(1) {
             let sample = Sample::of_arms(input, arm, quantity);

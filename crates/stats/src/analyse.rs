@@ -5,16 +5,15 @@ mod cell;
 mod draft;
 #[cfg(test)]
 mod group_tests;
-mod limits;
 mod pairs;
 mod remarks;
 #[cfg(test)]
 mod server_tests;
 #[cfg(test)]
 mod tests;
-mod unequal;
 #[cfg(test)]
 mod unequal_tests;
+mod unranked;
 mod unused;
 
 use std::collections::BTreeMap;
@@ -31,20 +30,17 @@ use iolens_model::plan::Plan;
 use iolens_model::run::RunHeader;
 
 use crate::analysis::{Analysis, CellAnalysis, Kinds};
-use crate::groups::Groups;
 use crate::interval::count;
 use crate::passes::{self, Visits};
 use crate::quantity::Quantity;
 use crate::roster;
+use crate::roster::Groups;
+use crate::roster::Track;
 use crate::self_check;
 use crate::student::StudentTable;
 use crate::told::Told;
-use crate::tracks::Track;
 use crate::values::TrialValues;
-use crate::{
-    across, cost_model, crossing, crossover, drift, extremes, neighbours, plateaus, removed_copy,
-    unexpected,
-};
+use crate::{cost_model, crossing, crossover, drift, extremes, unexpected};
 
 /// Analyses the values of a run's trials, in the order in which they ran, and adds what all
 /// of them told.
@@ -90,7 +86,7 @@ pub(crate) fn analyse_claims(
         let each = some.iter();
         each.flat_map(|(cell, visits)| cell::series(header, cell, &arms, visits)).collect()
     });
-    let neighbours = neighbours::of(&series);
+    let neighbours = drift::neighbours(&series);
     let resembling = neighbours.as_ref();
     let analysed = side_by_side(&visits, trials.len(), |some| {
         let mut table = StudentTable::of_neighbours(contrasts, resembling);
@@ -101,7 +97,7 @@ pub(crate) fn analyse_claims(
     let tracks: Vec<Track> = tracks.into_iter().flatten().collect();
     let self_check = self_check::of(&analyses, plan.delta);
     let mut warnings = remarks::warnings(header, &cells, trials, &passes, &self_check);
-    warnings.extend(across::of(&analyses, &tracks));
+    warnings.extend(self_check::across_cells(&analyses, &tracks));
     warnings.extend(resembling.and_then(remarks::neighbours));
     let table = &mut StudentTable::of_neighbours(contrasts, resembling);
     let cost_models = cost_model::of(&tracks, table);
@@ -112,10 +108,10 @@ pub(crate) fn analyse_claims(
         contrasts,
         crossings: crossing::of(header, &tracks, &crossovers, table),
         crossovers,
-        removed_copies: removed_copy::of(&tracks, &analyses, plan.isolate, table),
+        removed_copies: cost_model::removed_copies(&tracks, &analyses, plan.isolate, table),
         extremes: extremes::of(&analyses),
-        plateaus: plateaus::of(&analyses, plan.delta),
-        read_plateaus: plateaus::of_reads(&analyses, plan.delta),
+        plateaus: extremes::plateaus(&analyses, plan.delta),
+        read_plateaus: extremes::read_plateaus(&analyses, plan.delta),
         unexpected: unexpected::of(&analyses, &tracks, &cost_models, plan.delta, resembling),
         drift: drift::of(&tracks, plan.precision),
         neighbours,

@@ -28,7 +28,7 @@ use crate::analysis::{Analysis, CellAnalysis, SelfCheck};
 use crate::estimate::{Interval, Verdict};
 use crate::interval::count;
 use crate::quantity::Quantity;
-use crate::reason::VerdictReason;
+use crate::remark::VerdictReason;
 use crate::self_check::{self, Check};
 use crate::student::StudentTable;
 

@@ -1,17 +1,19 @@
-//! The fit t(n) = a + b·n of ns per message over the sizes of a curve.
+//! What messages cost along the sizes of a curve: the fit t(n) = a + b·n of ns per message, and the
+//! copy that an iovec removes.
 
 use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
+use iolens_model::outcome::Status;
 use iolens_model::units::Bytes;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use crate::analysis::CostModel;
+use crate::analysis::{ArmAnalysis, CellAnalysis, CostModel, RemovedCopy};
 use crate::estimate::{Estimate, Interval};
 use crate::interval::{Moments, Parts, count};
-use crate::student::{StudentTable, quantile};
-use crate::tracks::{Track, grouped};
+use crate::roster::{Track, grouped};
+use crate::student::{Multipliers, StudentTable, quantile};
 
 /// Sizes that a fit of two parameters needs before a residual says anything.
 const SIZES_MIN: usize = 4;
@@ -298,6 +300,77 @@ fn golden(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> (f64, f64) {
         }
     }
     if at_left <= at_right { (left, at_left) } else { (right, at_right) }
+}
+
+// What the copy costs that an iovec removes: `send_staged` less
+// `sendmsg_iov`, beside the copy alone.
+
+/// The removed copy of every cell that has all three arms. In isolated plans
+/// a pass pairs two arms, else a trial.
+pub(crate) fn removed_copies(
+    tracks: &[Track],
+    cells: &[CellAnalysis],
+    isolate: bool,
+    table: &mut StudentTable,
+) -> Vec<RemovedCopy> {
+    let in_cell = |(cell, tracks): (_, Vec<&Track>)| {
+        let arm = |id: &str| {
+            let is_it = |t: &&&Track| t.arm.primitive == id && t.arm.role != Role::SelfCheck;
+            tracks.iter().find(is_it).copied()
+        };
+        let (staged, iov) = (arm("send_staged")?, arm("sendmsg_iov")?);
+        let analysed = &cells.iter().find(|known| known.cell == cell)?.arms;
+        // What is saved is a small part of either: slices of unequal length alone make as much.
+        let is_ranked = |track: &Track| {
+            analysed.iter().any(|arm| arm.arm.label == track.arm.label && arm.is_ranked())
+        };
+        let memcpy =
+            analysed.iter().find(is_memcpy).filter(|_| is_ranked(staged) && is_ranked(iov))?;
+        let less_iov = differences(&by_partner(staged, isolate), &by_partner(iov, isolate));
+        let beyond = arm("memcpy").and_then(|memcpy| {
+            let beyond = differences(&less_iov, &by_partner(memcpy, isolate));
+            mean(&beyond, table, |t| t.simultaneous)?.interval
+        });
+        Some(RemovedCopy {
+            cell,
+            staged_less_iov_ns_per_byte: mean(&less_iov, table, |t| t.pointwise)?,
+            memcpy_ns_per_byte: memcpy.figures.as_ref()?.ns_per_byte?,
+            beyond_memcpy_ns_per_byte: beyond,
+        })
+    };
+    grouped(tracks, |track| track.cell.clone()).into_iter().filter_map(in_cell).collect()
+}
+
+fn is_memcpy(arm: &&ArmAnalysis) -> bool {
+    arm.arm.primitive == "memcpy" && arm.status == Status::Ok
+}
+
+/// ns per byte by what pairs it: pass and position, or the pass alone.
+fn by_partner(track: &Track, isolate: bool) -> ByPartner {
+    let position = |position: u32| if isolate { 0 } else { position };
+    let points = track.points.iter().filter(|point| point.bytes > 0.0);
+    points.map(|p| ((p.pass, position(p.position)), p.time.over / p.bytes)).collect()
+}
+
+/// ns per byte by pass and position.
+type ByPartner = BTreeMap<(u32, u32), f64>;
+
+fn differences(a: &ByPartner, b: &ByPartner) -> ByPartner {
+    a.iter().filter_map(|(partner, value)| Some((*partner, value - b.get(partner)?))).collect()
+}
+
+/// The arithmetic mean with its t interval: a difference of costs may be
+/// negative and has no logarithm.
+fn mean(
+    values: &ByPartner,
+    table: &mut StudentTable,
+    choose: fn(&Multipliers) -> f64,
+) -> Option<Estimate> {
+    let moments = Moments::of(&values.values().copied().collect::<Vec<f64>>())?;
+    let half = table.multipliers(moments.n).and_then(|t| moments.half_width(choose(&t)));
+    let interval =
+        half.map(|half| Interval { low: moments.mean - half, high: moments.mean + half });
+    Some(Estimate { value: moments.mean, interval, n: moments.n })
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use iolens_model::units::Bytes;
 use crate::analysis::{Analysis, Crossing, Crossover, CrossoverShape};
 use crate::estimate::{Estimate, Interval};
 use crate::interval::{Moments, count, median};
+use crate::roster::{Point, Track};
 use crate::student::StudentTable;
-use crate::tracks::{Point, Track};
 
 /// Passes that a jackknife needs at least: with fewer, one odd pass decides.
 const PASSES_MIN: usize = 6;

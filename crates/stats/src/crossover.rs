@@ -7,7 +7,7 @@ use iolens_model::units::Bytes;
 
 use crate::analysis::{ArmAnalysis, CellAnalysis, Crossover, CrossoverPoint, CrossoverShape};
 use crate::estimate::Interval;
-use crate::tracks::grouped;
+use crate::roster::grouped;
 
 /// Pairs of primitives that are looked at whatever the baseline is, the one
 /// for small sizes first.

@@ -14,14 +14,11 @@
 #![warn(missing_docs)]
 
 pub mod ab;
-mod across;
 pub mod after_drop;
 pub mod analyse;
 pub mod analysis;
 pub mod asked;
 pub mod attribution;
-mod check;
-mod claim;
 pub mod compare;
 mod contrast;
 mod cost_model;
@@ -34,25 +31,18 @@ mod figures;
 #[cfg(test)]
 mod fixture;
 pub mod fold;
-mod forecast;
 mod gates;
-mod groups;
 mod interval;
 mod kinds;
 mod latency;
 pub mod load;
-mod neighbours;
 mod offered;
 mod passes;
 pub mod physics;
-mod plateaus;
 #[cfg(test)]
 mod properties;
 mod quantity;
-mod reached;
-pub mod reason;
 pub mod remark;
-mod removed_copy;
 mod roster;
 pub mod search;
 mod self_check;
@@ -63,19 +53,17 @@ pub mod stopping;
 mod student;
 mod sums;
 mod told;
-mod tracks;
 pub mod tune;
 mod unexpected;
-mod usable;
 pub mod values;
 mod verdict;
 mod wording;
 
 pub use analyse::unused;
-pub use check::Check;
 pub use fold::{Fold, analyse, analyse_for_both};
-pub use forecast::Forecast;
+pub use gates::Check;
 pub use gates::invalid_arms;
-pub use reached::{Reached, reached};
+pub use passes::{Reached, reached};
+pub use stopping::Forecast;
 pub use stopping::{Decision, PassSummary, decide, unmet};
 pub use values::TrialValues;

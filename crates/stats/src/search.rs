@@ -16,8 +16,8 @@ use iolens_model::cell::{Cell, Setting};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
-use iolens_model::search::{Goal, Percentile, SearchPhase};
 use iolens_model::server::{LoadLevel, ServerAxes, ServerSetting};
+use iolens_model::slo::{Goal, Percentile, SearchPhase};
 use iolens_model::units::Nanos;
 
 pub use self::answer::{Answer, Ended, Level, answers};

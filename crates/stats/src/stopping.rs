@@ -1,4 +1,4 @@
-//! When a run has enough passes, and what it lacked when it ended.
+//! When a run has enough passes, what it lacked when it ended, and what to expect of a new one.
 
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
@@ -8,6 +8,7 @@ use crate::analysis::{Analysis, ArmAnalysis};
 use crate::estimate::Interval;
 use crate::interval::median;
 use crate::roster;
+use crate::student::quantile;
 use crate::wording::{cell_in, percent, percent_above, trials};
 
 /// Whether the run goes on after a pass.
@@ -202,11 +203,46 @@ pub fn unmet(analysis: &Analysis, plan: &Plan) -> Vec<String> {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
+// What an earlier run lets expect of a new one: how wide its intervals will
+// be. An expectation, said before the start; no conclusion rests on it.
+
+/// The spread of an earlier run's contrasts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Forecast {
+    /// Contrasts it rests on.
+    pub contrasts: usize,
+    /// Median over them of the standard deviation over trials of the ln ratio.
+    pub sd_ln: f64,
+}
+
+impl Forecast {
+    /// Trials under which a standard deviation says little.
+    const TRIALS_MIN: u32 = 5;
+
+    /// Of an analysis; `None` where no contrast has at least five trials.
+    #[must_use]
+    pub fn of(analysis: &Analysis) -> Option<Forecast> {
+        let arms = analysis.arms();
+        let known = arms.filter_map(|arm| arm.contrast.as_ref());
+        let known = known.filter(|contrast| contrast.n >= Forecast::TRIALS_MIN);
+        let mut spreads: Vec<f64> = known.filter_map(|contrast| contrast.sd_ln).collect();
+        let contrasts = spreads.len();
+        Some(Forecast { contrasts, sd_ln: median(&mut spreads)? })
+    }
+
+    /// Half-width of a ratio's pointwise 95 % interval after `n` trials, as a
+    /// fraction: exp(t(n−1, 97.5 %) · sd / √n) − 1. `None` under two.
+    #[must_use]
+    pub fn half_width(&self, n: u32) -> Option<f64> {
+        let t = quantile(n.checked_sub(1)?, 0.975)?;
+        Some((t * self.sd_ln / f64::from(n).sqrt()).exp() - 1.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse;
-    use crate::fixture;
+    use crate::{analyse, fixture};
 
     /// Summaries of passes 1, 2, … with these half-widths of one contrast.
     fn history(halves: &[f64]) -> Vec<PassSummary> {
@@ -310,5 +346,27 @@ mod tests {
         assert!(summary.anything_usable && summary.has_contrasts());
         assert!(summary.is_precise(0.03));
         assert_eq!(summary.widths.len(), 2);
+    }
+
+    #[test]
+    fn the_width_of_the_same_number_of_trials_is_the_one_that_was() {
+        let run = fixture::passes(&[1.0, 1.1, 1.0, 1.1, 1.05]);
+        let analysis = analyse(&run);
+        let contrast = analysis.cells[0]
+            .arms
+            .iter()
+            .find_map(|arm| arm.contrast.as_ref().filter(|_| arm.arm.label == "arm"));
+        let half = contrast.and_then(|contrast| contrast.half_width()).expect("a half-width");
+        let sd_ln = contrast.and_then(|contrast| contrast.sd_ln).expect("a spread");
+        let forecast = Forecast { contrasts: 1, sd_ln };
+        assert!((forecast.half_width(5).expect("a width") / half - 1.0).abs() < 1e-9);
+        assert!(forecast.half_width(20) < forecast.half_width(5));
+        assert_eq!(forecast.half_width(1), None);
+        assert!(Forecast::of(&analysis).is_some());
+    }
+
+    #[test]
+    fn few_trials_forecast_nothing() {
+        assert_eq!(Forecast::of(&analyse(&fixture::passes(&[1.0, 1.1, 1.0, 1.1]))), None);
     }
 }

@@ -9,8 +9,8 @@ use crate::analysis::{CellAnalysis, CostModel, Neighbours, Unexpected};
 use crate::cost_model::parts_by_pass;
 use crate::estimate::{Estimate, Interval};
 use crate::interval::{Parts, Totals, count, weighted_half_width};
+use crate::roster::Track;
 use crate::student::StudentTable;
-use crate::tracks::Track;
 
 /// One size of an arm's curve beside its model.
 struct Place<'a> {

@@ -4,7 +4,6 @@
 //! An analysis needs nothing else of a trial, so a run that is analysed after
 //! every pass keeps these and reads each slice once.
 
-mod known;
 mod packed;
 
 use std::collections::BTreeMap;
@@ -15,7 +14,7 @@ use iolens_model::cell::{Cell, SyscallSetting};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 
-use crate::check::Check;
+use crate::gates::Check;
 use crate::gates::{self, Case, Flag};
 use crate::interval::{Parts, median};
 use crate::offered::Offered;
@@ -23,7 +22,7 @@ use crate::quantity::Quantity;
 pub use crate::sums::softirq_of;
 use crate::sums::{SharedCpus, Sums, add_up, measured, slice_ns, softirq_of_ends};
 
-pub(crate) use self::known::Known;
+pub(crate) use self::packed::Known;
 pub(crate) use self::packed::Packed;
 
 /// The values of one trial. A run may have very many, so what is long and the same in most

@@ -2,9 +2,9 @@
 
 use iolens_model::arm::Role;
 
-use crate::claim::{Claim, Source};
+use crate::contrast::{Claim, Source};
 use crate::estimate::{Interval, Verdict};
-use crate::reason::{Noise, VerdictReason};
+use crate::remark::{Noise, VerdictReason};
 use crate::student::StudentTable;
 
 /// What a verdict depends on besides the contrast itself.

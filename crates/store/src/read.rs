@@ -9,7 +9,7 @@ use iolens_model::origin::Origin;
 use iolens_model::outcome::TrialOutcome;
 use iolens_model::profile::ProfileTrial;
 use iolens_model::run::{Run, RunEnd, RunHeader};
-use iolens_model::search::SearchPhase;
+use iolens_model::slo::SearchPhase;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

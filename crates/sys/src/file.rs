@@ -1,21 +1,18 @@
-//! Files: those of others, which are read in many ways ([`open`], [`read`],
+//! Files: those of others, which are read in many ways ([`open`], [`at`],
 //! [`mapping`]) and asked about ([`about`], [`cache`], [`extents`]); those
-//! that are made and written ([`create`], [`mod@write`], [`copy`], [`sync`],
-//! [`writable_mapping`]); and our own, which have no name: one in memory, one in a
-//! folder. These are gone when their
-//! last descriptor is closed, however the process ends.
+//! that are made and written ([`create`], [`at`], [`copy`], [`sync`], [`mapping`]); and our own,
+//! which have no name: one in memory, one in a folder. These are gone when their last descriptor
+//! is closed, however the process ends.
 
 pub mod about;
+pub mod at;
 pub mod cache;
 pub mod copy;
 pub mod create;
 pub mod extents;
 pub mod mapping;
 pub mod open;
-pub mod read;
 pub mod sync;
-pub mod writable_mapping;
-pub mod write;
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd};

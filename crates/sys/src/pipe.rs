@@ -1,4 +1,4 @@
-//! A pipe as the way of messages (pipe(7)): made outside every clock.
+//! Pipes as the way of messages (pipe(7)), made outside every clock; and named ones (fifo(7)).
 //!
 //! # Safety
 //! One descriptor is replaced under its own number; it stays valid throughout.
@@ -7,7 +7,9 @@
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 
 use crate::errno::Errno;
@@ -41,6 +43,32 @@ pub fn finish_writing(pipe: BorrowedFd<'_>) -> Result<(), Errno> {
     // writes to /dev/null from now on.
     let result = unsafe { libc::dup3(null.as_raw_fd(), pipe.as_raw_fd(), libc::O_CLOEXEC) };
     if result < 0 { Err(Errno::last()) } else { Ok(()) }
+}
+
+/// Opens a named pipe (fifo(7)) to be written, without waiting for a reader.
+///
+/// Errors: of open(2); `ENXIO` where nobody has it open to read it.
+pub fn writer(path: &Path) -> Result<File, Errno> {
+    open_fifo(path, OFlags::WRONLY)
+}
+
+/// Opens a named pipe to be read, without waiting for a writer.
+///
+/// Errors: of open(2).
+pub fn reader(path: &Path) -> Result<File, Errno> {
+    open_fifo(path, OFlags::RDONLY)
+}
+
+fn open_fifo(path: &Path, direction: OFlags) -> Result<File, Errno> {
+    let flags = direction | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Makes a named pipe, for its owner.
+///
+/// Errors: of mknod(2); `EEXIST` where something has that name.
+pub fn make_fifo(path: &Path) -> Result<(), Errno> {
+    Ok(rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
 }
 
 #[cfg(test)]

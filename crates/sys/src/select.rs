@@ -30,7 +30,7 @@ pub struct SelectSet {
 }
 
 /// What a descriptor is waited for.
-pub use crate::poll_set::For;
+pub use crate::poll::For;
 
 impl SelectSet {
     /// Waits for a descriptor from now on, for one thing.

@@ -14,10 +14,11 @@
 //! Pointers and lengths come from live slices. The kernel keeps references to
 //! the pages and only ever reads them: what changes there, or is freed and used
 //! again, changes what a peer receives and no memory of ours.
+//!
+//! The kernel reads and writes the offsets, which live on the stack of the call;
+//! no other pointer goes to it.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
-
-mod files;
 
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -154,6 +155,46 @@ pub fn sendfile(
 pub fn places(buffer: &[u8]) -> usize {
     let within = buffer.as_ptr().addr() % PAGE_BYTES;
     if buffer.is_empty() { 0 } else { (within + buffer.len()).div_ceil(PAGE_BYTES) }
+}
+
+// Pipes between two files: references to the pages of one go into the pipe,
+// and what they hold is copied to the other (`iter_file_splice_write`,
+// fs/splice.c).
+
+impl Pipe {
+    /// Moves references to at most `bytes` of a file from `offset` on into the
+    /// pipe, as far as there are places. 0 is the end of the file.
+    ///
+    /// Errors: see splice(2); `EINVAL` where the file system cannot.
+    #[inline]
+    pub fn take_from(
+        &self,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<usize, Errno> {
+        let mut offset = libc::off64_t::try_from(offset).map_err(|_| Errno::EINVAL)?;
+        let none = std::ptr::null_mut();
+        // SAFETY: the offset lives on this stack; a pipe has none.
+        count(unsafe {
+            libc::splice(file.as_raw_fd(), &raw mut offset, self.into.as_raw_fd(), none, bytes, 0)
+        })
+    }
+
+    /// Writes at most `bytes` of what the pipe refers to into a file at `offset`.
+    /// 0 is an empty pipe.
+    ///
+    /// Errors: see splice(2) and write(2); `EINVAL` where the file system cannot,
+    /// or for a file that is open for appending.
+    #[inline]
+    pub fn give_to(&self, file: BorrowedFd<'_>, offset: u64, bytes: usize) -> Result<usize, Errno> {
+        let mut offset = libc::off64_t::try_from(offset).map_err(|_| Errno::EINVAL)?;
+        let none = std::ptr::null_mut();
+        // SAFETY: as above.
+        count(unsafe {
+            libc::splice(self.out.as_raw_fd(), none, file.as_raw_fd(), &raw mut offset, bytes, 0)
+        })
+    }
 }
 
 #[cfg(test)]

@@ -13,10 +13,13 @@
 //! never after: there is no receive ring, and the fill ring stays empty, so the
 //! kernel only reads them. The numbers of a ring that both sides use are atomic;
 //! of each, one side alone writes. Places in a ring are masked to its length.
+//!
+//! Of a [`PlainFrameSocket`] a descriptor may hold anything: the kernel refuses what does not lie
+//! in a chunk of the UMEM (`xskq_cons_is_valid_desc`, net/xdp/xsk_queue.h), and reads
+//! nothing else. Its numbers are the caller's to keep; wrong ones are frames that
+//! are sent twice or never.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
-
-mod plain;
 
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -26,8 +29,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::errno::Errno;
 use crate::fault;
 use crate::tcp::SetupError;
-
-pub use self::plain::PlainFrameSocket;
 
 /// Bytes of a chunk of the UMEM, which no frame crosses: a page, the most a chunk
 /// may have.
@@ -444,6 +445,94 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: exactly what was mapped, which nobody borrows any more.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+// The same socket in the hands of a program that writes each descriptor and moves
+// the numbers of both rings itself: what a benchmark written by hand does, to
+// compare the calls of [`FrameSocket`] with.
+
+/// A socket without anything around it.
+#[derive(Debug)]
+pub struct PlainFrameSocket(FrameSocket);
+
+impl From<FrameSocket> for PlainFrameSocket {
+    fn from(socket: FrameSocket) -> PlainFrameSocket {
+        PlainFrameSocket(socket)
+    }
+}
+
+impl PlainFrameSocket {
+    /// As [`FrameSocket::frames`].
+    #[must_use]
+    pub fn frames(&self) -> usize {
+        self.0.frames
+    }
+
+    /// Bytes of each frame.
+    #[must_use]
+    pub fn frame_bytes(&self) -> u32 {
+        self.0.frame_bytes
+    }
+
+    /// Bytes from the begin of a frame to that of the next in the UMEM.
+    #[must_use]
+    pub fn stride_bytes(&self) -> u64 {
+        1 << self.0.shift
+    }
+
+    /// Writes descriptor `number` of the TX ring, counted from 0 and wrapping; at most
+    /// 64 may be in the ring.
+    #[inline]
+    pub fn fill(&mut self, number: u32, address: u64, bytes: u32) {
+        self.0.tx.write(number, libc::xdp_desc { addr: address, len: bytes, options: 0 });
+    }
+
+    /// Shows the kernel the descriptors before number `end`.
+    #[inline]
+    pub fn submit(&mut self, end: u32) {
+        // Whoever sees the number sees the descriptors before it.
+        self.0.tx.producer().store(end, Ordering::Release);
+    }
+
+    /// The number of the first descriptor that the kernel has not taken.
+    #[inline]
+    #[must_use]
+    pub fn taken(&self) -> u32 {
+        self.0.tx.consumer().load(Ordering::Acquire)
+    }
+
+    /// As [`FrameSocket::needs_wakeup`].
+    #[inline]
+    #[must_use]
+    pub fn needs_wakeup(&self) -> bool {
+        self.0.needs_wakeup()
+    }
+
+    /// As [`FrameSocket::kick`].
+    ///
+    /// Errors: as there.
+    #[inline]
+    pub fn kick(&self) -> Result<(), Errno> {
+        self.0.kick()
+    }
+
+    /// Completions that there have been, wrapping.
+    #[inline]
+    #[must_use]
+    pub fn completions(&self) -> u32 {
+        self.0.completion.producer().load(Ordering::Acquire)
+    }
+
+    /// Gives the places of the completions before number `end` back to the kernel.
+    #[inline]
+    pub fn release(&mut self, end: u32) {
+        self.0.completion.consumer().store(end, Ordering::Release);
+    }
+
+    /// As [`FrameSocket::touch`].
+    pub fn touch(&self) -> u64 {
+        self.0.touch()
     }
 }
 

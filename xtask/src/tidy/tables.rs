@@ -33,11 +33,11 @@ const MORE: &[(&str, usize)] = &[
     ("peer_address", 8),
     ("client_threads", 5),
     ("perf_control", 12),
-    ("allow_sysctl", 7),
+    ("allow_sysctl", 6),
     ("dry_run", 6),
-    ("time_ns", 45),
+    ("time_ns", 44),
     ("tx_bytes", 5),
-    ("goodput_bits_per_s", 20),
+    ("goodput_bits_per_s", 19),
     ("ns_per_message", 19),
     ("voluntary_switches", 17),
     ("involuntary_switches", 20),
@@ -61,7 +61,7 @@ const MORE: &[(&str, usize)] = &[
     ("stalled_cycles_backend", 6),
     ("run_delay_ns", 14),
     ("perf_migrations", 6),
-    ("cycles_per_byte", 16),
+    ("cycles_per_byte", 15),
     ("system_calls", 6),
     ("copies_sender", 17),
     ("copies_end_to_end", 17),
@@ -79,7 +79,7 @@ fn metric(line: &Line) -> Option<&str> {
 }
 
 /// Findings over all files.
-pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
+pub(crate) fn check_tables(sources: &[Source]) -> Vec<Finding> {
     let of_crates = sources.iter().filter(|source| source.path.starts_with("crates/"));
     let named: Vec<(&str, BTreeSet<&str>)> = of_crates
         .map(|source| (&*source.path, source.own_lines().flat_map(names).collect()))
@@ -116,6 +116,64 @@ fn names(line: &Line) -> impl Iterator<Item = &str> {
     line.code.split(|c| !is_of_word(c)).chain(line.text.split('"'))
 }
 
+// Rules: what is found is data and not prose, and what shows it knows no study. A sentence in a
+// finding would be read back by somebody, and a renderer, or a page, with a case for a study
+// would be that study's second home.
+
+/// Where findings are declared.
+const FINDINGS: &[&str] = &[
+    "crates/report/src/findings.rs",
+    "crates/report/src/studies/files/findings.rs",
+    "crates/stats/src/ab/findings.rs",
+    "crates/stats/src/remark.rs",
+];
+
+/// Fields of findings that are text: names that users or the kernel gave, and the reasons of
+/// failed trials as they were stored.
+const NAMES: &str = "arm baseline beside file_system from high_order_alloc_disable lowest method \
+                     methods name reason receiver restricted run to";
+
+/// The crate of documents and their renderers, and the only module of the model that it may use.
+const RENDERERS: &str = "document";
+const RENDERERS_KNOW: &str = "iolens_model::units";
+
+/// Where reports name studies, and the runs that their tests are of.
+const STUDIES: [&str; 2] = ["crates/report/src/studies", "crates/report/src/fixture"];
+
+/// Findings in one file.
+pub(crate) fn check_prose(source: &Source) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for line in source.own_lines() {
+        let mut say = |message: String| found.push(source.finding(line.number, message));
+        if FINDINGS.contains(&source.path.as_str()) {
+            for name in
+                text_fields(&line.code).filter(|name| !NAMES.split(' ').any(|known| known == *name))
+            {
+                say(format!("`{name}` of a finding is text: make it data, and words of it later"));
+            }
+        }
+        let is_model = |code: &str| code.replace(RENDERERS_KNOW, "").contains("iolens_model");
+        if source.package() == RENDERERS && is_model(&line.code) {
+            say(format!("renderers know {RENDERERS_KNOW} and no study"));
+        }
+        let is_of_studies = STUDIES.iter().any(|place| source.path.starts_with(place));
+        if source.package() == "report" && !is_of_studies && line.code.contains("Study::") {
+            say(format!("ask the entry of a study, in {}", STUDIES[0]));
+        }
+    }
+    found
+}
+
+/// The names of fields of type `String`, or of several, in a line of code.
+fn text_fields(code: &str) -> impl Iterator<Item = &str> {
+    code.match_indices("String").filter_map(|(at, _)| {
+        let before = code[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '<');
+        let name = before.trim_end().strip_suffix(':')?;
+        let name = &name[name.rfind(|c| !is_of_word(c)).map_or(0, |sign| sign + 1)..];
+        (!name.is_empty()).then_some(name)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,13 +188,55 @@ mod tests {
         sources.extend((0..3).map(|n| use_in(n, "f(x.reap_batch, file); \"rx_bytes\"; \n")));
         // Comments, tests and parts of words do not count.
         sources.push(use_in(3, "// reap_batch\n#[test]\nfn t() { reap_batch }\nreap_batches();\n"));
-        assert!(check(&sources).is_empty());
+        assert!(check_tables(&sources).is_empty());
         sources.push(use_in(4, "x.reap_batch\n"));
-        let said = check(&sources).iter().map(Finding::to_string).collect::<Vec<_>>();
+        let said = check_tables(&sources).iter().map(Finding::to_string).collect::<Vec<_>>();
         let [said] = &said[..] else { panic!("{said:?}") };
         assert!(
             said.starts_with("crates/iolens/src/axes/table.rs:1: the axis `reap_batch`"),
             "{said}"
         );
+    }
+
+    fn said(path: &str, text: &str) -> Vec<String> {
+        check_prose(&Source::new(path, text))
+            .into_iter()
+            .map(|finding| finding.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn a_sentence_in_a_finding_is_found() {
+        let text = "enum Finding {\n    Tie { methods: Vec<String>, why: Option<String> },\n}\n\
+                    fn words() -> String {\n";
+        let why = "crates/stats/src/remark.rs:2: `why` of a finding is text: make it data, and \
+                   words of it later";
+        assert_eq!(said("crates/stats/src/remark.rs", text), [why]);
+        assert!(said("crates/stats/src/other.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_renderer_that_knows_a_study_is_found() {
+        let text = "use iolens_model::units::Bytes;\nuse iolens_model::plan::Plan;\n";
+        let found = ["crates/document/src/html.rs:2: renderers know iolens_model::units and no \
+                      study"];
+        assert_eq!(said("crates/document/src/html.rs", text), found);
+        assert!(said("crates/report/src/html.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_page_that_knows_a_study_is_found() {
+        let text = "fn unit(study: Study) -> bool {\n    study == Study::Net\n}\n";
+        let found = ["crates/report/src/html.rs:2: ask the entry of a study, in \
+                      crates/report/src/studies"];
+        assert_eq!(said("crates/report/src/html.rs", text), found);
+        assert!(said("crates/report/src/studies/net.rs", text).is_empty());
+        assert!(said("crates/iolens/src/menu.rs", text).is_empty());
+    }
+
+    #[test]
+    fn every_place_of_findings_is_there() {
+        let root = crate::root();
+        assert!(FINDINGS.iter().all(|path| root.join(path).is_file()));
     }
 }

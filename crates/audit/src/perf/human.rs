@@ -3,7 +3,7 @@
 
 use iolens_stats::physics::Rounded;
 
-use super::section::{Counter, Section, event};
+use super::{Counter, Section, event};
 use crate::number::{self, DecimalMark, Number};
 use crate::unit;
 

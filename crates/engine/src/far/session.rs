@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::cksum::Sum;
 use super::launcher::Launcher;
-use super::lines::{Lines, Odd};
+use super::launcher::{Lines, Odd};
 use super::wire::{self, FarEnd, Frames, FromKeeper, ToKeeper};
 use crate::trial::trouble::Trouble;
 use crate::worker::protocol::{BUILD, PROTOCOL_VERSION};

@@ -14,8 +14,8 @@ use iolens_model::copy::{CopySync, External};
 use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};
 use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::Passes;
-use iolens_model::search::Slo;
 use iolens_model::server::LoadLevel;
+use iolens_model::slo::Slo;
 use iolens_model::tuning::{BusyPoll, RingDepth, RingFlags};
 use iolens_model::units::{Bytes, Nanos};
 

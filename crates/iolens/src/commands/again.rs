@@ -9,13 +9,13 @@ use iolens_engine::far::Far;
 use iolens_engine::trial;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_harness::host;
+use iolens_model::command_line;
 use iolens_model::copy::External;
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
 use iolens_model::origin::HOST_NAME;
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{Change, FarFacts, Run, RunHeader, StoppedBy};
-use iolens_model::secret;
 use iolens_model::units::Nanos;
 use iolens_report::text;
 use iolens_stats::analysis::Analysis;
@@ -116,7 +116,8 @@ fn takes(plan: &Plan) -> Vec<(Permission, String)> {
     let asked = request::wishes_of(plan, None);
     let cache = asked.cache.unwrap_or_default();
     let drops = asked.drop_caches.is_some() || cache.contains(&CacheState::Dropped);
-    let runs = |program: &External| format!("runs `{}`", secret::redacted(&program.argv).join(" "));
+    let runs =
+        |program: &External| format!("runs `{}`", command_line::redacted(&program.argv).join(" "));
     let mut all: Vec<(Permission, String)> =
         asked.external.iter().map(|program| (Permission::External, runs(program))).collect();
     let (file, evict) = (asked.file.as_ref(), asked.allow_evict);

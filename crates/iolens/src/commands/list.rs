@@ -13,7 +13,7 @@ use iolens_file::{copy, read, write};
 use iolens_model::axes::Topology;
 use iolens_model::data_path::CallsPerMessage;
 use iolens_model::family::Family;
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::metrics::METRICS;
 use iolens_net::availability;
 use iolens_net::receivers::RECEIVERS;
@@ -312,17 +312,15 @@ fn engines() -> Vec<Value> {
         }};
     }
     let mut items = Vec::new();
-    items.extend(read::engines::ENGINES.iter().map(
+    items.extend(read::ENGINES.iter().map(
         |entry| item!("read", entry, |file| entry.try_on(file), "has_depth": entry.has_depth),
     ));
-    items.extend(write::engines::ENGINES.iter().map(|entry| {
+    items.extend(write::ENGINES.iter().map(|entry| {
         item!("write", entry, |_| entry.try_in(&folder), "has_depth": entry.has_depth,
             "durable": entry.is_durable, "by_hand": entry.own.by_hand)
     }));
     items.extend(
-        copy::engines::ENGINES
-            .iter()
-            .map(|entry| item!("copy", entry, |file| entry.try_on(file, &folder),)),
+        copy::ENGINES.iter().map(|entry| item!("copy", entry, |file| entry.try_on(file, &folder),)),
     );
     items.extend(copy::copiers::PROGRAMS.iter().map(|program| {
         let item = json!({

@@ -16,12 +16,12 @@ use iolens_harness::host;
 use iolens_harness::lock::{LockError, MachineLock};
 use iolens_harness::perf_control::PerfControl;
 use iolens_model::axes::{Study, Topology};
+use iolens_model::command_line;
 use iolens_model::file::EngineFacts;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{FarFacts, Run, RunEnd, RunHeader, StoppedBy};
-use iolens_model::secret;
 use iolens_net::{receivers, registry};
 use iolens_report::screen::After;
 use iolens_report::text;
@@ -34,7 +34,7 @@ use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, FirstLook, Means};
 use crate::sysctls::{self, Sysctls};
-use crate::{args, misread, output, peer, places, plan_file};
+use crate::{args, failure, output, peer, places, plan_file};
 
 /// Of pipes that are opened to see whether they can be; nothing is said.
 pub(crate) const PERF_LIMIT: Duration = Duration::ZERO;
@@ -46,7 +46,8 @@ pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure>
         args::Run::Plan(name, words) => {
             let plan = request::file(&name)?;
             let study = plan.study.unwrap_or(Study::Net);
-            let flags = args::flags_of(study, words).map_err(|e| misread::of_plan(e, study))?;
+            let flags =
+                args::flags_of(study, words).map_err(|e| failure::misread_plan(e, study))?;
             (flags.clone().or(plan), flags)
         }
     };
@@ -171,7 +172,7 @@ pub(crate) fn header(request: Request, typed: &[String], host: HostFacts) -> Run
         confirms: None,
         far: None,
         origin: None,
-        command: secret::redacted(typed),
+        command: command_line::redacted(typed),
         primitives: plan.net().map_or_else(Vec::new, |net| {
             let entries = plan.primitives.iter().filter_map(|id| registry::find(id));
             entries.map(|entry| entry.facts(&net.topologies)).collect()
@@ -199,8 +200,8 @@ pub(crate) fn header(request: Request, typed: &[String], host: HostFacts) -> Run
 fn engines_of(plan: &Plan) -> Vec<EngineFacts> {
     let ids = plan.primitives.iter();
     match &plan.axes {
-        Axes::File(_) => ids.filter_map(|id| Some(read::engines::find(id)?.facts())).collect(),
-        Axes::Write(_) => ids.filter_map(|id| Some(write::engines::find(id)?.facts())).collect(),
+        Axes::File(_) => ids.filter_map(|id| Some(read::find(id)?.facts())).collect(),
+        Axes::Write(_) => ids.filter_map(|id| Some(write::find(id)?.facts())).collect(),
         Axes::Copy(axes) => ids.filter_map(|id| copiers::facts(id, axes)).collect(),
         _ => Vec::new(),
     }

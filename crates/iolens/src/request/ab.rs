@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use iolens_model::ab::{AbAxes, AbBench, AbMode, AbParameter, AbQuantity};
 use iolens_model::axes::Study;
+use iolens_model::command_line;
 use iolens_model::copy::External;
 use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
-use iolens_model::shell;
 use iolens_model::units::Nanos;
 
 use crate::args::Ab;
@@ -106,13 +106,14 @@ pub(crate) fn besides(asked: &Ab, file: Option<&AbFile>) -> AbBesides {
 /// The plan file of a plan; `None` where it is no plan of `ab`.
 pub(crate) fn as_file(plan: &Plan, besides: AbBesides) -> Option<AbFile> {
     let axes = plan.ab()?;
-    let lines = |argvs: &mut dyn Iterator<Item = &Vec<String>>| argvs.map(shell::join).collect();
+    let lines =
+        |argvs: &mut dyn Iterator<Item = &Vec<String>>| argvs.map(command_line::join).collect();
     let bench = |bench: &AbBench| AbFileBench {
         name: bench.name.clone(),
         commands: lines(&mut bench.commands.iter()),
         with: bench.parameters.clone(),
         input: bench.input.as_ref().map(PathBuf::from),
-        prepare: bench.prepare.as_ref().map(shell::join),
+        prepare: bench.prepare.as_ref().map(command_line::join),
     };
     let is_loop = axes.mode == AbMode::Loop;
     let programs = axes.programs.iter().filter(|_| axes.benches.is_empty());
@@ -123,7 +124,7 @@ pub(crate) fn as_file(plan: &Plan, besides: AbBesides) -> Option<AbFile> {
         with: axes.parameters.clone(),
         links: axes.links,
         input: axes.input.as_ref().map(PathBuf::from),
-        prepare: axes.prepare.as_ref().map(shell::join),
+        prepare: axes.prepare.as_ref().map(command_line::join),
         in_place: axes.in_place,
         ignore_exit: axes.ignore_exit,
         different_output: axes.different_output,

@@ -21,7 +21,7 @@ use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
-use iolens_model::search::SearchPhase;
+use iolens_model::slo::SearchPhase;
 use iolens_model::trial::Trial;
 use iolens_model::units::Nanos;
 use iolens_programs::spawn::Launch;

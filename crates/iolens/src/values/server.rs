@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use iolens_model::ab::AbParameter;
 use iolens_model::copy::External;
 use iolens_model::units::Bytes;
-use iolens_model::{parse, shell};
+use iolens_model::{command_line, parse};
 use iolens_server::services::Spec;
 
 use super::{List, Parsed, at_most, distinct, each, no_larger};
@@ -91,7 +91,7 @@ pub(crate) fn parameter(text: &str) -> Parsed<AbParameter> {
 
 /// A program as it is asked for.
 pub(crate) fn written_external(external: &External) -> String {
-    format!("{}={}", external.name, shell::join(&external.argv))
+    format!("{}={}", external.name, command_line::join(&external.argv))
 }
 
 /// Connections of a load: a thread has very many.

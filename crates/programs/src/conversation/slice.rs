@@ -4,9 +4,9 @@ use iolens_sys::{clock, usage};
 
 use super::{Beside, Conversation, Request};
 use crate::charged::Charged;
+use crate::charged::TreeCharged;
 use crate::fault::ProgramFault;
 use crate::protocol::Answer;
-use crate::tree::TreeCharged;
 
 /// How long a program may run on behind its answer before its CPU time is read.
 const SETTLING_NS: u64 = 1_000_000;

@@ -4,7 +4,7 @@
 use iolens_stats::analysis::{Extreme, ExtremeKind, Figures, PlateauAxis};
 
 use super::*;
-use crate::rates::{self, Unit};
+use crate::number::{self, Unit};
 use crate::results::{curves, interval_text, toned};
 
 /// Plateaus along the threads that have a row each.
@@ -80,8 +80,8 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
 pub fn by_method(run: &Run, analysis: &Analysis) -> Option<Table> {
     type Record<'a> = (&'a CellAnalysis, &'a ArmAnalysis, Estimate);
     let (rate, units): (fn(&Figures) -> Option<Estimate>, _) = match run.header.plan.net() {
-        Some(_) => (|figures| figures.goodput_bits_per_s, rates::BITS),
-        None => (|figures| figures.read_bytes_per_s, rates::BYTES),
+        Some(_) => (|figures| figures.goodput_bits_per_s, number::BITS),
+        None => (|figures| figures.read_bytes_per_s, number::BYTES),
     };
     let arms = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
     let ranked = arms.filter(|(_, arm)| chart::is_compared(&arm.arm) && arm.is_ranked());

@@ -201,7 +201,7 @@ fn note(model: &CostModel, label: &str) -> String {
 
 /// Ratio to the baseline by message size: the main figure; `None` where nothing is compared.
 pub(crate) fn ratios(sweep: &Sweep<'_>) -> Option<Plate> {
-    if alone::is_alone(sweep.cells()) {
+    if arms::is_alone(sweep.cells()) {
         return None;
     }
     let plan = &sweep.run.header.plan;

@@ -27,7 +27,7 @@ use crate::number::{self, NONE};
 use crate::parts::{self, Part};
 use crate::studies::StudyReport;
 use crate::table::{Column, Entry, Table, Tone};
-use crate::{alone, words};
+use crate::{arms, words};
 use bars::Bars;
 use chart::{Along, Chart, Kind, Panel, Point, Series};
 use metric::Metric;

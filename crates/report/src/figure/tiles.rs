@@ -43,7 +43,7 @@ pub(crate) struct Tile {
 pub(crate) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
     let (header, cells) = (&sweep.run.header, sweep.cells());
     // One thread count has it in the crossovers.
-    if sweep.by_size().len() < 2 || sweep.curves.len() < 2 || alone::is_alone(sweep.cells()) {
+    if sweep.by_size().len() < 2 || sweep.curves.len() < 2 || arms::is_alone(sweep.cells()) {
         return None;
     }
     let left_out = standing::conditional_in(cells.iter().copied());

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use iolens_document::table::{Entry, Filled, Table, Tone, decimal, left, right};
 use iolens_document::{Fact, Node, Page, Section, Text};
-use iolens_model::moment;
 use iolens_model::run::{Run, RunHeader};
+use iolens_model::units;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use crate::figure::{page_style, style};
@@ -61,12 +61,12 @@ fn one((run, analysis): &Analysed) -> Vec<Node> {
         Fact::new("host", host(header)),
         Fact::new("CPU model", fact("cpu", "model")),
         Fact::new("kernel", fact("kernel", "release")),
-        Fact::new("measured", moment::utc(header.started_unix_ns)),
+        Fact::new("measured", units::utc(header.started_unix_ns)),
         Fact::new("build", header.build.clone()),
     ];
     facts.extend(header.name.clone().map(|name| Fact::new("name", name)));
     facts.extend(header.origin.as_ref().map(|from| {
-        let when = moment::utc(from.imported_unix_ns);
+        let when = units::utc(from.imported_unix_ns);
         Fact::new("imported", format!("from {} on {when}", from.path))
     }));
     vec![

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::columns::{self, Columns, Kind};
 use super::{Record, Source};
-use crate::named::{Named, fields, named, object};
+use crate::groups::{Named, fields, named, object};
 use crate::remarks;
 use crate::studies::files::copying::start_of;
 use crate::studies::server::{CPU_KINDS, by_end};

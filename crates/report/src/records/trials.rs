@@ -8,16 +8,16 @@ use iolens_model::file::FileCounts;
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::run::Run;
-use iolens_model::search::SearchPhase;
 use iolens_model::server::{OfferedSlice, ServerArm};
+use iolens_model::slo::SearchPhase;
 use iolens_model::trial::SliceKind;
 use iolens_stats::analysis::LatencyFigures;
 use serde_json::{Value, json};
 
 use super::columns::{self, Columns, Kind};
 use super::{Record, Source};
-use crate::arm_facts;
-use crate::named::{Named, fields, named, object, prefixed};
+use crate::arms;
+use crate::groups::{Named, fields, named, object, prefixed};
 use crate::totals::{Counted, totals};
 
 /// One row per arm and trial.
@@ -84,7 +84,7 @@ fn arm(run: &Run, trial: &TrialOutcome, index: usize, columns: &Columns) -> Reco
         link: link(run, outcome),
         latency_histogram: outcome.latency,
         cpu_ticks: server.map(|server| &server.cpus),
-        facts: arm_facts::object(trial, index),
+        facts: arms::facts_of_trial(trial, index),
     };
     let objects = [
         ("", json!(outcome.arm)),

@@ -11,8 +11,8 @@ use iolens_stats::analysis::{
 
 use super::{Of, interval_text, name, remark};
 use crate::arms::span;
+use crate::number::Unit;
 use crate::number::{OrDash, count, percent};
-use crate::rates::Unit;
 use crate::table::{Table, left, right};
 
 const FIGURES: [(&str, &str, Of); 16] = [

@@ -3,17 +3,16 @@
 use iolens_document::{
     Align, Answer, Block, Column, Grid, Label, Screen, Text, change, change_interval,
 };
-use iolens_model::moment;
 use iolens_model::outcome::Status;
 use iolens_model::run::{Part, Run};
+use iolens_model::units;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate};
 
 use super::table::{self, Better, Marks, compared};
 use super::{outcome, trust};
 use crate::findings;
-use crate::number::{count, list};
-use crate::rates::{self, Unit};
+use crate::number::{self, Unit, count, list};
 
 /// Where the numbers of an answer come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +81,7 @@ fn from(run: &Run, source: &Source) -> String {
         Source::Stored(_) => format!(
             "from run {}{quick} of {}",
             run.header.id,
-            moment::utc(run.header.started_unix_ns)
+            units::utc(run.header.started_unix_ns)
         ),
     }
 }
@@ -92,7 +91,7 @@ const PARTS: [Align; 4] = [Align::Decimal, Align::Right, Align::Left, Align::Lef
 
 fn grid(run: &Run, methods: &[&ArmAnalysis], marks: &mut Marks) -> Grid {
     let goodput = |arm: &ArmAnalysis| Some(arm.figure(|f| f.goodput_bits_per_s)?.value);
-    let unit = Unit::of(rates::BITS, methods.iter().filter_map(|arm| goodput(arm)));
+    let unit = Unit::of(number::BITS, methods.iter().filter_map(|arm| goodput(arm)));
     let has_rate = methods.iter().any(|arm| goodput(arm).is_some());
     let (speed, better) = match has_rate {
         true => (format!("throughput, {}", unit.name), Better::More),

@@ -3,10 +3,10 @@
 use iolens_document::{Answer, Label, Text};
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
+use iolens_model::command_line;
 use iolens_model::host::HostFacts;
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::{Nanos, three_digits};
-use iolens_model::{secret, shell};
 use iolens_stats::analysis::Analysis;
 
 use crate::groups::distinct;
@@ -180,7 +180,7 @@ const NOT_AGAIN: [&str; 4] = ["--budget", "--db", "--name", "--progress"];
 /// database by itself; what has lost a secret is no command.
 fn again(run: &Run) -> String {
     let typed = &run.header.command;
-    if !typed.iter().any(|word| word == "--quick") || secret::is_redacted(typed) {
+    if !typed.iter().any(|word| word == "--quick") || command_line::is_redacted(typed) {
         return format!("iolens run {}", run.header.plan.study());
     }
     let mut words = vec!["iolens"];
@@ -193,7 +193,7 @@ fn again(run: &Run) -> String {
             word => words.push(word),
         }
     }
-    shell::join(words)
+    command_line::join(words)
 }
 
 /// Whether any network of the plan is one.

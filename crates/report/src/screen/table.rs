@@ -9,7 +9,7 @@ use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Verdict};
 
-use crate::alone;
+use crate::arms;
 use crate::groups::grouped;
 use crate::number::usable;
 
@@ -117,7 +117,7 @@ pub(crate) fn section(
     let mut curves: Vec<_> = cells.iter().map(|cell| cell.cell.curve()).collect();
     curves.dedup();
     let row = |cell: &&CellAnalysis| {
-        let is_alone = alone::of(cell).is_some();
+        let is_alone = arms::only(cell).is_some();
         let entry = |method: &&ArmAnalysis| {
             let own = cell.arms.iter().find(|arm| arm.arm.label == method.arm.label);
             own.map_or(Entry::Empty, |arm| entry(arm, measure, quick, is_alone))

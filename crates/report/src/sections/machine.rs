@@ -9,18 +9,18 @@ use iolens_model::plan::{NetAxes, NetworkOptions};
 use iolens_model::reading::Reading;
 use iolens_model::run::{FarFacts, Run, RunHeader};
 use iolens_model::units::{Bytes, Nanos, three_digits};
-use iolens_model::{moment, parse, secret, shell};
+use iolens_model::{command_line, parse, units};
 use iolens_stats::analysis::{Analysis, Told};
 
 use super::Form;
 use crate::groups::grouped;
+use crate::number::rate;
 use crate::number::{count, nanoseconds};
-use crate::rates::rate;
-use crate::{arm_facts, words};
+use crate::{arms, words};
 
 pub(crate) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
     let header = &run.header.without_secrets();
-    let command = format!("{}{}", pinned(header), shell::join(&header.command));
+    let command = format!("{}{}", pinned(header), command_line::join(&header.command));
     let mut nodes = Vec::new();
     match form {
         Form::Terminal { .. } => {
@@ -62,7 +62,7 @@ fn pinned(header: &RunHeader) -> String {
 /// Where a run came from that was imported.
 fn origin(header: &RunHeader) -> Option<String> {
     let origin = header.origin.as_ref()?;
-    let on = moment::utc(origin.imported_unix_ns);
+    let on = units::utc(origin.imported_unix_ns);
     Some(format!("measured on {}, from {} on {on}", origin.host, origin.path))
 }
 
@@ -205,7 +205,7 @@ fn in_effect(run: &Run, told: &Told) -> Vec<Fact> {
         }
     }
     facts.extend(
-        arm_facts::of(told, None)
+        arms::facts(told, None)
             .into_iter()
             .map(|fact| Fact::new(format!("{}, {}", fact.arm, fact.name), fact.values.join(", "))),
     );
@@ -258,7 +258,7 @@ fn calibration(run: &Run) -> Vec<Fact> {
 /// The machine at the other end.
 fn other(far: &FarFacts) -> Vec<Node> {
     let [here, there] = far.direction.words();
-    let reached = secret::redacted(std::slice::from_ref(&far.launcher)).concat();
+    let reached = command_line::redacted(std::slice::from_ref(&far.launcher)).concat();
     let mut groups = vec![(
         "in effect in this run".to_owned(),
         vec![Node::Facts(vec![

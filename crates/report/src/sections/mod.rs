@@ -80,7 +80,7 @@ pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
     let mut figures = figure::all(run, analysis);
     let best = by_settings(&rankings).first().map(|(name, _)| *name);
     first.figure = main_figure(run, analysis, best, &mut figures);
-    let mut meta: Vec<Text> = vec![iolens_model::moment::utc(run.header.started_unix_ns).into()];
+    let mut meta: Vec<Text> = vec![iolens_model::units::utc(run.header.started_unix_ns).into()];
     meta.extend(run.header.host_label().map(|host| Text::plain(format!("on {host}"))));
     meta.extend(first.header.iter().chain(&first.effort).cloned());
     let mut mark = vec![

@@ -364,7 +364,7 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
         distinct(rows.iter().map(|row| Cell { threads: 0, ..row.cell.curve() })).len() > 1;
     let line = |row: &Row| {
         let point = |(threads, rate): &(u32, Estimate)| {
-            format!("{} with {threads}", crate::rates::bits(rate.value))
+            format!("{} with {threads}", crate::number::bits(rate.value))
         };
         let points: Vec<String> = row.points.iter().map(point).collect();
         let limit = plateau(analysis, row);

@@ -20,7 +20,7 @@ use super::{OfSetting, StudyReport};
 use crate::arms::methods;
 use crate::figure::{self, chart};
 use crate::groups::distinct;
-use crate::rates::{self, Unit};
+use crate::number::{self, Unit};
 use crate::records::columns::{ARMS_OF_ONE_END, Ends, SLICE_OF_ONE_END, StudyColumns};
 use crate::sections::who_wins;
 
@@ -119,7 +119,7 @@ const PAGES: &str =
 /// The unit for the rates of cells.
 pub(crate) fn unit(cells: &[&CellAnalysis]) -> Unit {
     let arms = cells.iter().flat_map(|cell| &cell.arms);
-    Unit::of(rates::BYTES, arms.filter_map(rate_of).map(|rate| rate.value))
+    Unit::of(number::BYTES, arms.filter_map(rate_of).map(|rate| rate.value))
 }
 
 /// Bytes read per second by an arm that has usable numbers.

@@ -28,7 +28,6 @@ pub(crate) mod counters;
 pub(crate) mod figures;
 #[cfg(test)]
 mod group_tests;
-mod metrics;
 pub(crate) mod screen;
 pub(crate) mod searches;
 #[cfg(test)]
@@ -38,7 +37,7 @@ pub(crate) mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use self::metrics::{COST, COUNTERS, LATENCY, THROUGHPUT};
+pub(crate) use self::counters::{COST, COUNTERS, LATENCY, THROUGHPUT};
 
 pub(super) static SERVER: StudyReport = StudyReport {
     arm: "model",

@@ -2,7 +2,6 @@
 
 pub(crate) mod figures;
 pub(crate) mod screen;
-pub(crate) mod sections;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -33,7 +32,7 @@ pub(super) static SYSCALL: StudyReport = StudyReport {
         let ns = number::nanoseconds(baseline.time()?.value);
         Some(format!("A call of {} takes {ns}", baseline.arm.label))
     },
-    sections: sections::sections,
+    sections: tables::sections,
     last: |_, _| None,
     setting: OfSetting::Arms(|run, _, cell, _| by_cost(run, cell, false)),
     plates: figures::all,

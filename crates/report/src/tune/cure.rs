@@ -4,7 +4,7 @@ use iolens_model::tune::{Cure, Record, Stage, Trial, Work};
 use iolens_model::units::three_digits;
 
 use crate::number::NONE;
-use crate::rates::rate;
+use crate::number::rate;
 
 /// What is said where it was not allowed.
 pub(super) const OFFER: &str = "; with --allow-evict tune drops it from the page cache once, reads it \

@@ -2,15 +2,14 @@
 //! to run it and how to write it.
 
 use iolens_document::{Answer, Block, Column, Factor, Grid, Label, Screen, Text};
+use iolens_model::command_line;
 use iolens_model::file::Consumer;
-use iolens_model::shell;
 use iolens_model::tune::{Configuration, FOLIOS_SMALL, LimitKind, Record, Stage, Stop, Task, Work};
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_stats::tune::{Against, DELTA, Ratio, Verdict};
 
 use super::{command, cure, in_code, limit_share, name, state};
-use crate::number::{count, list, percent, usable};
-use crate::rates::{self, Unit};
+use crate::number::{self, Unit, count, list, percent, usable};
 use crate::screen::table::{Marks, beside, change_column, legend, mark};
 
 /// The screen.
@@ -71,7 +70,7 @@ fn effort(record: &Record, verdict: &Verdict) -> Vec<Text> {
 fn grid(record: &Record, verdict: &Verdict, marks: &mut Marks) -> Grid {
     let others = || verdict.against.iter().filter(|one| !matches!(one.work, Work::Limit { .. }));
     let rates = std::iter::once(verdict.bytes_per_s.value).chain(others().map(|o| o.bytes_per_s));
-    let unit = Unit::of(rates::BYTES, rates);
+    let unit = Unit::of(number::BYTES, rates);
     let row = |name: String, bytes_per_s: f64, change, cpu: Option<f64>| {
         vec![
             (Column::left(""), vec![name]),
@@ -220,7 +219,7 @@ fn more(record: &Record, verdict: &Verdict) -> Vec<Answer> {
     }
     let programs = record.programs.iter();
     all.extend(programs.map(|(name, arguments)| {
-        Text::plain(format!("{name}: ")).and_code(shell::join(arguments))
+        Text::plain(format!("{name}: ")).and_code(command_line::join(arguments))
     }));
     all.push(format!("seed {}", record.wishes.seed).into());
     let not_run = |one: &iolens_model::tune::Pruned| {

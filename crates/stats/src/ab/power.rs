@@ -4,8 +4,8 @@
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 use super::links::Linked;
+use super::sample::TrimmedMean;
 use super::sample::{Sample, Values, sign_rank};
-use super::trimmed::TrimmedMean;
 use crate::interval::count;
 use crate::student::quantile;
 

@@ -2,8 +2,8 @@
 
 use iolens_model::ab::AbQuantity;
 
+use super::sample::TrimmedMean;
 use super::sample::{Values, sign_rank};
-use super::trimmed::TrimmedMean;
 use super::*;
 
 /// A trial of one round: by arm and copy, what an operation took, ns.

@@ -9,21 +9,21 @@ use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
 use super::draft::{CellVisits, Check, Draft, Partner, Ratios, Standing, Used};
-use super::{limits, pairs, remarks, unequal};
+use super::{pairs, remarks, unranked};
 use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, GroupCheck, Limits};
 use crate::contrast::{Measured, Pair};
+use crate::drift::Series;
 use crate::figures;
-use crate::groups::Groups;
 use crate::interval::{Parts, count};
 use crate::latency;
-use crate::neighbours::Series;
 use crate::passes::Visits;
 use crate::quantity::Quantity;
-use crate::reason::{Unusable, VerdictReason};
 use crate::remark::UnequalSlices;
+use crate::remark::{Unusable, VerdictReason};
 use crate::roster;
+use crate::roster::Groups;
+use crate::roster::{Point, Track};
 use crate::student::StudentTable;
-use crate::tracks::{Point, Track};
 use crate::values::{ArmValues, Refusal, TrialValues};
 use crate::verdict::Context;
 
@@ -144,7 +144,7 @@ fn draft<'a>(
         used,
         limits: Limits::default(),
     };
-    Draft { limits: limits::of(&draft), ..draft }
+    Draft { limits: unranked::limits(&draft), ..draft }
 }
 
 /// What each trial says of an arm against the baseline; nothing of an arm that is not
@@ -324,7 +324,7 @@ fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) 
         isolated: judge.contrast(draft, Some(decides), isolated, table),
         unequal: unequal
             .filter(|_| refusal.is_none() && roster::has_contrast(draft.arm))
-            .and_then(|slices| unequal::remark(slices, judge.header.plan.delta)),
+            .and_then(|slices| unranked::remark(slices, judge.header.plan.delta)),
         figures: figures::of(&arms, table),
         copies_sender: figures::copies(&of_arms, |outcome| outcome.copies_sender),
         copies_end_to_end: figures::copies(&of_arms, |outcome| outcome.copies_end_to_end),
@@ -397,7 +397,7 @@ impl<'a> Judge<'a> {
         draft: &Draft<'a>,
         trials: impl for<'d> Fn(&'d Draft<'a>) -> &'d Used<'a>,
     ) -> Option<UnequalSlices> {
-        unequal::of(trials(draft), trials(self.baseline?))
+        unranked::unequal_slices(trials(draft), trials(self.baseline?))
     }
 
     /// A contrast with its verdict.
@@ -410,9 +410,9 @@ impl<'a> Judge<'a> {
     ) -> Option<Contrast> {
         let limited = self.baseline.zip(quantity);
         let limited = limited
-            .and_then(|(baseline, of)| limits::unranked(of, &draft.limits, &baseline.limits));
+            .and_then(|(baseline, of)| unranked::by_limits(of, &draft.limits, &baseline.limits));
         let delta = self.header.plan.delta;
-        let unranked = limited.or_else(|| unequal::unranked(ground.unequal?, delta));
+        let unranked = limited.or_else(|| unranked::by_slices(ground.unequal?, delta));
         let unusable = |refusal: &Refusal| {
             VerdictReason::Unusable(Unusable {
                 status: refusal.status,

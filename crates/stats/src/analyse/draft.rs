@@ -5,9 +5,9 @@ use iolens_model::cell::Cell;
 
 use crate::contrast::{Measured, Pair};
 use crate::figures::servers::Limits;
-use crate::groups::Groups;
 use crate::passes::Visits;
 use crate::quantity::Quantity;
+use crate::roster::Groups;
 use crate::student::StudentTable;
 use crate::values::{ArmValues, Refusal, TrialValues};
 

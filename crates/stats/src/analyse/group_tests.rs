@@ -8,7 +8,7 @@ use super::tests::{self, base, cell_of, compared, near, spoil};
 use crate::analysis::{Analysis, ArmAnalysis};
 use crate::estimate::{Interval, Verdict};
 use crate::fixture::{self, ArmTime};
-use crate::reason::VerdictReason;
+use crate::remark::VerdictReason;
 use crate::simulation::Normal;
 use crate::student::StudentTable;
 use crate::{analyse, analyse_for_both};

@@ -11,7 +11,7 @@ use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
 use super::draft::{CellVisits, Draft};
-use super::limits;
+use super::unranked;
 use crate::analysis::{ArmAnalysis, GroupCheck, Neighbours, Rejected, SelfCheck};
 use crate::gates::{Flag, Limit};
 use crate::interval::count;
@@ -222,7 +222,7 @@ fn flags(draft: &Draft<'_>) -> Vec<RemarkKind> {
         RemarkKind::Excess { what, ratio, trials: found.trials, of }
     });
     let limited = limited.into_iter().map(|(limit, values)| {
-        RemarkKind::Limited(limits::limited(limit, &values, draft.used.len()))
+        RemarkKind::Limited(unranked::limited(limit, &values, draft.used.len()))
     });
     events.chain(shares).chain(excesses).chain(limited).collect()
 }

@@ -11,7 +11,7 @@ use crate::analyse;
 use crate::analysis::{Analysis, ArmAnalysis, EndMetric, Kind, Quantity, Saturated};
 use crate::estimate::Verdict;
 use crate::fixture::servers::{self, Served, passes, served};
-use crate::reason::VerdictReason;
+use crate::remark::VerdictReason;
 use crate::remark::{Limited, Remark, RemarkKind};
 use crate::unmet;
 

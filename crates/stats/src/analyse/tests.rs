@@ -14,7 +14,7 @@ use crate::analyse;
 use crate::analysis::{Analysis, ArmAnalysis};
 use crate::estimate::Verdict;
 use crate::fixture::{self, ArmTime, MESSAGES};
-use crate::reason::VerdictReason;
+use crate::remark::VerdictReason;
 use crate::remark::{Circumstance, Event, Remark, RemarkKind, Warning, Whose};
 use crate::{Check, Decision, PassSummary, decide, unmet};
 

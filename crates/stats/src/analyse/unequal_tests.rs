@@ -9,8 +9,8 @@ use crate::analyse;
 use crate::analysis::{Analysis, Contrast, CrossoverShape};
 use crate::estimate::Verdict;
 use crate::fixture::{self, ArmTime, MESSAGES};
-use crate::reason::VerdictReason;
 use crate::remark::RemarkKind;
+use crate::remark::VerdictReason;
 
 fn contrast(analysis: &Analysis) -> &Contrast {
     let arm = analysis.cells[0].arms.iter().find(|arm| arm.arm.label == "arm");

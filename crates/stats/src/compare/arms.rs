@@ -5,10 +5,10 @@ use iolens_model::outcome::Status;
 
 use super::{Absolute, ArmChange, Change, Own};
 use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, EndMetric};
-use crate::claim::{Claim, Known};
+use crate::contrast::{Claim, Known};
 use crate::estimate::{Estimate, Interval, Verdict};
 use crate::quantity::Quantity;
-use crate::reason::{Unusable, VerdictReason};
+use crate::remark::{Unusable, VerdictReason};
 use crate::roster::has_contrast;
 use crate::student::{StudentTable, quantile};
 use crate::verdict::{self, Context};

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use iolens_model::arm::Role;
+use iolens_model::command_line;
 use iolens_model::run::RunHeader;
-use iolens_model::shell;
 
 use super::{Side, common_cells, labels};
 use crate::analysis::Analysis;
@@ -94,7 +94,7 @@ fn cells(header: &RunHeader, analysis: &Analysis) -> String {
     };
     let command = match header.command.is_empty() {
         true => String::new(),
-        false => format!(" (`{}`)", shell::join(&header.command)),
+        false => format!(" (`{}`)", command_line::join(&header.command)),
     };
     format!("{}{more}{command}", cells.join("; "))
 }

@@ -15,7 +15,7 @@ use crate::estimate::Verdict;
 use crate::fixture::servers::{self, Served, served};
 use crate::fixture::{self, ArmTime};
 use crate::quantity::Quantity;
-use crate::reason::{Unusable, VerdictReason};
+use crate::remark::{Unusable, VerdictReason};
 use crate::simulation::Normal;
 
 /// Sizes of every run.

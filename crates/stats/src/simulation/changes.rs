@@ -7,8 +7,8 @@ use iolens_model::units::Bytes;
 
 use super::{Normal, RUNS, Rate};
 use crate::analyse;
-use crate::claim::{Claim, Known};
 use crate::compare::{Absolute, Side, compare};
+use crate::contrast::{Claim, Known};
 use crate::fixture::{self, ArmTime};
 use crate::interval::Moments;
 

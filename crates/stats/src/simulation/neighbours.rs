@@ -2,8 +2,8 @@
 //! intervals cover then.
 
 use super::{Normal, Rate};
+use crate::drift::{self, Series};
 use crate::interval::Moments;
-use crate::neighbours::{self, Series};
 use crate::student::StudentTable;
 
 const RUNS_OF_EACH: u32 = 2000;
@@ -88,7 +88,7 @@ fn simulate(what: &str, past: Past, passes: usize, seed: u64) -> Found {
         let contrasts = run(past, passes, normal);
         let series: Vec<Series> =
             contrasts.iter().map(|values| (1..).zip(values.iter().copied()).collect()).collect();
-        let neighbours = neighbours::of(&series).expect("passes");
+        let neighbours = drift::neighbours(&series).expect("passes");
         found.said.add(neighbours.matters);
         let count = u32::try_from(CONTRASTS).expect("a few");
         let (plain, wide) = (

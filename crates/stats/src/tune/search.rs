@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use iolens_model::tune::{Candidate, Configuration, Extent, LimitKind, Stage, Stop, Way, Work};
 use iolens_model::units::Nanos;
 
-use super::fit::fit;
+use super::grid::fit;
 use super::grid::{Axes, grid, neighbours};
-use super::halving::{UNIT_BYTES, extents, keep_third, rungs};
 use super::paired::Rounds;
 use super::{DELTA, ROUNDS_MIN, SHARE_ENDS, pairs_of};
+use super::{UNIT_BYTES, extents, keep_third, rungs};
 use crate::interval::count;
 
 /// A trial to be done.

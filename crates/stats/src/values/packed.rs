@@ -1,8 +1,15 @@
-//! Sums in a few dozen bytes: an analysis keeps those of every arm in every trial, and most
-//! of the counts of a slice are `None`.
+//! Values in little room: an analysis keeps sums of every arm in every trial in a few dozen bytes,
+//! since most of the counts of a slice are `None`, and what many trials have alike once.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use iolens_model::arm::ArmOutcome;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Counts;
 
+use crate::gates::Flag;
+use crate::remark::Circumstance;
 use crate::sums::Sums;
 
 /// The numbers of [`Sums`], with those that are `None` left out.
@@ -98,6 +105,61 @@ fn joined(word: u64) -> u64 {
     let pairs = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
     let fours = (pairs & 0x0000_3fff_0000_3fff) | ((pairs & 0x3fff_0000_3fff_0000) >> 2);
     (fours & 0x0fff_ffff) | ((fours & 0x0fff_ffff_0000_0000) >> 4)
+}
+
+// What trials have had so far, each once, for those to come that have the same.
+
+/// Cells, outcomes of arms and circumstances of a run so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    cells: BTreeSet<Arc<Cell>>,
+    /// How the arm with this label ended last.
+    outcomes: BTreeMap<String, Arc<ArmOutcome>>,
+    circumstances: BTreeSet<Arc<Circumstance>>,
+    /// Room for the sums of a trial, and for those of an arm while they are packed.
+    pub(super) sums: Vec<Sums>,
+    bytes: Vec<u8>,
+}
+
+impl Known {
+    pub(super) fn cell(&mut self, cell: &Cell) -> Arc<Cell> {
+        if let Some(known) = self.cells.get(cell) {
+            return Arc::clone(known);
+        }
+        let cell = Arc::new(cell.clone());
+        self.cells.insert(Arc::clone(&cell));
+        cell
+    }
+
+    pub(super) fn outcome(&mut self, outcome: &ArmOutcome) -> Arc<ArmOutcome> {
+        let label = &outcome.arm.label;
+        if let Some(known) = self.outcomes.get(label).filter(|known| ***known == *outcome) {
+            return Arc::clone(known);
+        }
+        let outcome = Arc::new(outcome.clone());
+        self.outcomes.insert(label.clone(), Arc::clone(&outcome));
+        outcome
+    }
+
+    pub(super) fn packed(&mut self, sums: &Sums) -> Packed {
+        Packed::within(&mut self.bytes, sums)
+    }
+
+    pub(super) fn flags(&mut self, flags: Vec<Flag>) -> Box<[Flag]> {
+        let shared = |flag: Flag| match flag {
+            Flag::Once(found) => Flag::Once(self.circumstance(found)),
+            other => other,
+        };
+        flags.into_iter().map(shared).collect()
+    }
+
+    fn circumstance(&mut self, found: Arc<Circumstance>) -> Arc<Circumstance> {
+        if let Some(known) = self.circumstances.get(&found) {
+            return Arc::clone(known);
+        }
+        self.circumstances.insert(Arc::clone(&found));
+        found
+    }
 }
 
 #[cfg(test)]

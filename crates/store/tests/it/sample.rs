@@ -7,7 +7,7 @@ use iolens_model::outcome::{Counts, Environment, SliceOutcome, Status, TrialOutc
 use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Probes, Schedule};
 use iolens_model::reading::Reading;
 use iolens_model::run::{RunEnd, RunHeader, StoppedBy};
-use iolens_model::search::SearchPhase;
+use iolens_model::slo::SearchPhase;
 use iolens_model::trial::SliceKind;
 use iolens_model::tuning::TuningAxes;
 use iolens_model::units::{Bytes, Nanos};

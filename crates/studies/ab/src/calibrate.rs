@@ -4,7 +4,6 @@
 mod probe;
 mod slices;
 mod turns;
-mod warm_up;
 
 use iolens_harness::host::memory_room;
 use iolens_model::ab::AbMode;

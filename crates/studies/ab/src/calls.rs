@@ -19,24 +19,28 @@
 mod conversation;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use conversation::{Conversation, Spoken};
 use iolens_harness::tracefs;
-use iolens_model::ab::{AbByteWay, AbCalls, AbCallsBy};
+use iolens_model::ab::{AbByteWay, AbCalls, AbCallsBy, AbMode};
+use iolens_programs::{Seed, environment};
 use iolens_sys::clock::monotonic_ns;
+use iolens_sys::errno::Errno;
 use iolens_sys::file::create::Identity;
 use iolens_sys::launch::Program;
 use iolens_sys::perf_event::calls::CallTracepoints;
-use iolens_sys::pipe;
 use iolens_sys::proc::Root;
 use iolens_sys::tracing::{
     CallInTask, TraceError, TraceEvent, TraceKill, TraceMeans, TracedCall, TracedProgram,
 };
+use iolens_sys::{file, pipe};
 
 use crate::calls_error::{CallsError, CallsStep};
-use conversation::{Conversation, Spoken};
+use crate::setup::AbSetup;
 
 /// Trials of an arm that count: one alone does not show whether its counts are always the same.
 pub const CALLS_TRIALS: usize = 2;
@@ -279,6 +283,55 @@ fn on_a_thread<T: Send>(
         }
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+// The trial that counts the system calls of one program, which no clock sees.
+
+/// How long such a trial may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Operations of the smaller slice at most: ptrace(2) makes each call a hundred times as long.
+const OPERATIONS_MAX: u64 = 1000;
+
+/// Part of a timed slice that the smaller one is.
+const OPERATIONS_SHARE: u64 = 20;
+
+/// Counts the calls of one of the programs, by its number in the setup; `operations` are those of
+/// a timed slice.
+///
+/// Errors: why they were not counted.
+pub fn count_calls(
+    setup: &AbSetup,
+    program: usize,
+    operations: u64,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<CountedCalls, CallsError> {
+    let mut traced = traced(setup, program).map_err(CallsError::Pipe)?;
+    let tracepoints = call_tracepoints(&Root::real());
+    match setup.mode {
+        AbMode::Loop => {
+            let operations = (operations / OPERATIONS_SHARE).clamp(1, OPERATIONS_MAX);
+            count_calls_of_loop(&mut traced, operations, LIMIT, tracepoints, interrupted)
+        }
+        AbMode::Command => {
+            let input = setup.input.as_deref().unwrap_or("/dev/null");
+            let input = File::open(input).map_err(|e| CallsError::Pipe(e.into()))?;
+            let output = file::in_memory("iolens-output").map_err(CallsError::Pipe)?;
+            let files = [input.as_fd(), output.as_fd()];
+            count_calls_of_command(&mut traced, files, LIMIT, tracepoints, interrupted)
+                .map(|(counted, _)| counted)
+        }
+    }
+}
+
+/// The program, from where it lies: where its code is changes no count.
+fn traced(setup: &AbSetup, program: usize) -> Result<Program, Errno> {
+    let program = setup.programs.get(program).ok_or(Errno::EINVAL)?;
+    let argv: Vec<Vec<u8>> = program.argv.iter().map(|word| word.clone().into()).collect();
+    let errors = file::in_memory("iolens-errors")?;
+    let seed = Seed::of(0).to_string();
+    let environment = environment(&seed, setup.mode == AbMode::Loop);
+    Program::with(program.file.path.as_ref(), &argv, errors, &environment)
 }
 
 #[cfg(test)]

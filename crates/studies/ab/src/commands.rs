@@ -16,7 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use iolens_model::shell;
+use iolens_model::command_line;
 use iolens_sys::errno::Errno;
 use iolens_sys::{clock, file};
 
@@ -335,7 +335,7 @@ impl<'a> Stage<'a> {
         draws: &mut Draws,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), ProgramFault> {
-        let command = shell::join(words);
+        let command = command_line::join(words);
         let failed = |why: &str| ProgramFault::NotStarted(format!("--prepare `{command}` {why}"));
         let name = words.first().ok_or_else(|| failed("is empty: name a program"))?;
         let found = find_program(name).map_err(|why| failed(&format!("is not there: {why}")))?;

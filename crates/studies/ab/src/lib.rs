@@ -10,7 +10,6 @@ mod calibrate;
 pub mod calls;
 pub mod calls_error;
 mod commands;
-mod counted;
 mod links;
 mod loops;
 mod pattern;
@@ -20,7 +19,7 @@ mod trial;
 use iolens_model::ab::AbMode;
 
 pub use calibrate::{AbError, calibrate};
-pub use counted::count_calls;
+pub use calls::count_calls;
 pub use links::{AbLinkError, AbLinkOrder, links};
 pub use setup::{
     AB_SLICE_ALL_CPUS_NS, AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbPlacement, AbProgramLayout,

@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_model::units::{Bytes, three_digits};
 use iolens_sys::errno::Errno;
+use iolens_sys::file::at::pread;
 use iolens_sys::file::cache::{self, Advice};
 use iolens_sys::file::extents;
-use iolens_sys::file::read::pread;
 use serde::{Deserialize, Serialize};
 
 use crate::residency::sync;

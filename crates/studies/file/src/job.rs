@@ -17,8 +17,9 @@ use crate::copy::by_hand as copy;
 use crate::failure::{LOST_PAGE, NO_ROOM_FOR_PAGE};
 pub use crate::file_path::FilePath;
 use crate::read::by_hand as read;
+use crate::residency::{self, CureWish, Cured};
 use crate::size;
-use crate::tune::{cure, facts, limit, program};
+use crate::tune::{self, LimitFound, LimitWish, facts, program};
 use crate::write::by_hand as write;
 use iolens_harness::frames::{FrameBuffer, read_frame, write_frame};
 use iolens_programs::describe_end;
@@ -39,11 +40,11 @@ pub enum Job {
     /// Find out what is known of a file before it is timed.
     Facts(facts::Wish),
     /// Read or copy memory.
-    Limit(limit::Wish),
+    Limit(LimitWish),
     /// Have a program of others read or copy a file.
     Program(program::Wish),
     /// Bring a file into the page cache anew, in large pieces.
-    Cure(cure::Wish),
+    Cure(CureWish),
 }
 
 /// What came of it.
@@ -61,11 +62,11 @@ pub enum Done {
     /// What is known of a file.
     Facts(Box<facts::Done>),
     /// Memory was read or copied.
-    Limit(limit::Done),
+    Limit(LimitFound),
     /// A program has ended well.
     Program(program::Done),
     /// A file is in the page cache anew.
-    Cure(cure::Done),
+    Cure(Cured),
 }
 
 /// What a worker says.
@@ -201,9 +202,9 @@ pub fn serve(mut orders: impl Read, mut answers: impl Write) -> io::Result<()> {
         Job::Write(wish) => write::write(wish).map(|done| Done::Write(Box::new(done))),
         Job::Copy(wish) => copy::copy(wish).map(|done| Done::Copy(Box::new(done))),
         Job::Facts(wish) => facts::find(wish).map(|done| Done::Facts(Box::new(done))),
-        Job::Limit(wish) => limit::measure(wish).map(Done::Limit),
+        Job::Limit(wish) => tune::measure_limit(wish).map(Done::Limit),
         Job::Program(wish) => program::run(wish).map(Done::Program),
-        Job::Cure(wish) => cure::apply(wish).map(Done::Cure),
+        Job::Cure(wish) => residency::cure(wish).map(Done::Cure),
     };
     let last = match done {
         Ok(done) => Said::Done(done),

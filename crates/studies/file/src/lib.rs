@@ -33,7 +33,6 @@ mod skip;
 mod small;
 pub mod subject;
 pub mod test_file;
-mod together;
 pub mod tune;
 pub mod ways;
 pub mod write;

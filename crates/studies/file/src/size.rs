@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::file_path::FilePath;
 use crate::part::{Part, Pattern};
+use crate::read;
 use crate::read::consume::Consumer;
 use crate::read::drive::Setup;
-use crate::read::engines;
 use crate::residency::Residency;
 use crate::test_file::{Room, TestFile};
 use iolens_harness::op::Budget;
@@ -132,7 +132,7 @@ fn time_of(file: &TestFile, block_bytes: u64) -> Result<(Nanos, Residency), Stri
     let resident = Residency::of(&subject, 0, subject.bytes());
     let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
     let setup = Setup { subject: &subject, part, pattern, first: 0, seed: 0, depth: 1, consumer };
-    let engine = engines::find("read").ok_or("this build cannot read")?;
+    let engine = read::find("read").ok_or("this build cannot read")?;
     let mut reader = engine.start(setup)?;
     let span = reader
         .run(&Budget::messages(part.blocks(), 1))

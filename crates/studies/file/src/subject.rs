@@ -10,8 +10,8 @@ use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
 use iolens_sys::file::about::{About, Kind, about};
+use iolens_sys::file::at::pread;
 use iolens_sys::file::open::{self, Caching, Links};
-use iolens_sys::file::read::pread;
 use iolens_sys::pages::{PageKind, Pages};
 
 /// File systems whose files are text of the kernel's.

@@ -4,7 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use iolens_harness::kernel::with_version;
+use iolens_harness::host::with_version;
 use iolens_model::axes::Iovec;
 use iolens_model::transport::Transport;
 use iolens_model::tuning::Tuning;
@@ -91,7 +91,7 @@ fn expect_message(fd: BorrowedFd<'_>, is_pipe: bool) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use iolens_model::kernel::KernelVersion;
+    use iolens_model::host::KernelVersion;
 
     use super::*;
     use crate::registry::SetupError;

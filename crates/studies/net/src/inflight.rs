@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use iolens_harness::deadline::Deadline;
+use iolens_harness::watch::Deadline;
 use iolens_model::outcome::ZerocopyCounts;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;

@@ -12,7 +12,7 @@ use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::data_path::{CallsPerMessage, DataPath, Hop, PrimitiveFacts};
 use iolens_model::family::{Condition, Family};
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_model::tuning::Tuning;
 pub use iolens_sys::tcp::SetupError;

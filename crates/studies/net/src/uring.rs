@@ -32,9 +32,9 @@ use iolens_sys::zerocopy::Completion;
 use self::batch::{Batched, Together};
 use crate::inflight::{IDS_MAX, InFlight, Patience, Releases};
 use crate::registry::{Setup, SetupError};
-use iolens_harness::deadline::Deadline;
 use iolens_harness::op::{Op, Sender, Tally};
 use iolens_harness::stream::Stream;
+use iolens_harness::watch::Deadline;
 
 /// Notifications that may be outstanding beyond one for each message of the
 /// ring: a message that is sent in several pieces has several.

@@ -11,10 +11,8 @@
 #![forbid(unsafe_code)]
 
 mod acceptor;
-mod blocking;
 mod conversation;
 pub mod limits;
-mod live;
 pub mod load;
 pub mod models;
 mod ready;
@@ -52,7 +50,7 @@ pub use tally::TaskCounts;
 
 use acceptor::Reserve;
 use conversation::Answers;
-use live::Live;
+use models::blocking::Live;
 use tally::{Tallies, Tally};
 
 /// Bytes that are received with one call, in every model.

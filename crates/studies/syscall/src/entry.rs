@@ -8,7 +8,7 @@ use std::path::Path;
 use iolens_model::arm::Role;
 use iolens_model::call::{CallFacts, CallKind};
 use iolens_model::cell::Cell;
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 use iolens_sys::tcp::SetupError;

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU32;
 
 use iolens_model::call::CallKind;
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_sys::io_uring::NopRing;
 use iolens_sys::{calls, pipe};
 

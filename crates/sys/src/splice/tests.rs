@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -124,4 +125,19 @@ fn a_closed_peer_is_an_error_and_no_signal() {
     assert_eq!(pipe.vmsplice(&[IoSlice::new(b"abc")]), Ok(3));
     assert_eq!(pipe.splice_to(tx.as_fd(), 3, false), Err(Errno::EPIPE));
     assert_eq!(sendfile(tx.as_fd(), source.as_fd(), 0, 3), Err(Errno::EPIPE));
+}
+
+#[test]
+fn what_a_file_gives_to_a_pipe_another_takes() {
+    let [mut one, other] = [(); 2].map(|()| file::in_folder(&std::env::temp_dir()).unwrap());
+    one.write_all(b"0123456789").unwrap();
+    let pipe = Pipe::open().unwrap();
+    assert_eq!(pipe.take_from(one.as_fd(), 4, 100), Ok(6));
+    assert_eq!(pipe.give_to(other.as_fd(), 1, 4), Ok(4));
+    assert_eq!(pipe.give_to(other.as_fd(), 5, 100), Ok(2), "no more is in it");
+    let mut bytes = [9; 8];
+    assert_eq!(other.read_at(&mut bytes, 0).unwrap(), 7);
+    assert_eq!(&bytes[..7], b"\x00456789");
+    assert_eq!(pipe.take_from(one.as_fd(), 10, 100), Ok(0), "the file ends there");
+    assert_eq!(pipe.take_from(one.as_fd(), u64::MAX, 1), Err(Errno::EINVAL));
 }

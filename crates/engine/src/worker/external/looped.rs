@@ -19,7 +19,7 @@ use iolens_sys::affinity;
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::{ProcFile, io_number};
 
-use super::socket;
+use super::socket_facts;
 use crate::worker::link;
 use iolens_file::part::stir;
 use iolens_harness::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
@@ -251,7 +251,7 @@ impl Sender for LoopedProgram<'_> {
         self.note_reading();
         if let Some((receiver, lane)) = self.far.filter(|_| self.slices < 2) {
             // The kernel lets a send buffer grow while there is much to send (tcp(7)).
-            self.facts = socket::facts(self.talk.id(), receiver, lane);
+            self.facts = socket_facts(self.talk.id(), receiver, lane);
         }
         self.note_cpu(reading.own_idle_cpu_ns, reading.cpu_ns)
     }

@@ -14,7 +14,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::launch::Begun;
 use iolens_sys::{affinity, clock, file, poll};
 
-use super::{ENDED, Portion, socket};
+use super::{ENDED, Portion, socket_facts};
 use iolens_harness::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
 use iolens_net::lane::Lane;
 use iolens_net::step;
@@ -149,7 +149,7 @@ impl<'a> SendingProgram<'a> {
         let first_call_ns = self.hear_begin(begun)?;
         let is_first = self.facts.is_none();
         if is_first {
-            self.facts = Some(socket::facts(begun.id(), self.task.receiver, self.lane.data()));
+            self.facts = Some(socket_facts(begun.id(), self.task.receiver, self.lane.data()));
         }
         let before = TreeCharged::of(begun.id());
         // Every thread reads its receipt later.
@@ -157,7 +157,7 @@ impl<'a> SendingProgram<'a> {
         let after = TreeCharged::of(begun.id());
         // The kernel lets a send buffer grow while there is much to send (tcp(7)).
         let later = if is_first {
-            socket::facts(begun.id(), self.task.receiver, self.lane.data())
+            socket_facts(begun.id(), self.task.receiver, self.lane.data())
         } else {
             Vec::new()
         };

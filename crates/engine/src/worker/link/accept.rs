@@ -14,7 +14,7 @@ use super::{
     own_address, own_end, place_in, places, say_port, stall_limit, transport_of_place,
 };
 use crate::worker::protocol::Failure;
-use iolens_harness::deadline::Deadline;
+use iolens_harness::watch::Deadline;
 use iolens_net::lane::Lane;
 
 const STRANGERS_MAX: usize = 64;

@@ -7,7 +7,6 @@ use iolens_file::moved::Moved;
 use iolens_file::residency::Residency;
 use iolens_model::transfer::Cpu;
 use iolens_model::units::{Bytes, Nanos, three_digits};
-use iolens_report::rates;
 
 /// Where the values stand, behind the names.
 const INDENT: usize = 14;
@@ -41,7 +40,7 @@ pub(super) fn bytes_per_s(bytes: u64, time: Nanos) -> Option<f64> {
 /// `812 MiB/s`, or `2.31 GiB/s` from 1 GiB/s on.
 pub(super) fn rate(bytes: u64, time: Nanos) -> String {
     match bytes_per_s(bytes, time) {
-        Some(rate) => rates::rate(rate),
+        Some(rate) => iolens_report::rate(rate),
         None => "none, as no time passed".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::metrics::METRICS;
 use iolens_net::receivers::RECEIVERS;
 use iolens_net::registry::{Entry, REGISTRY};

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use iolens_file::job::FilePath;
-use iolens_file::tune::watch::Watch;
+use iolens_file::tune::Watch;
 use iolens_model::file::Consumer;
 use iolens_model::tune::{CacheWish, Record, Stop, Task, Work};
 use iolens_model::units::Bytes;

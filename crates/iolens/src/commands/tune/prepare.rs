@@ -3,7 +3,8 @@
 
 use iolens_file::job::Job;
 use iolens_file::read::consume::Consumer;
-use iolens_file::tune::{cure, program};
+use iolens_file::residency::{CureWish, Cured};
+use iolens_file::tune::program;
 use iolens_model::file::Consumer as Wanted;
 use iolens_model::tune::{
     Configuration, Cure, Extent, FOLIOS_SMALL, LimitKind, Proof, Stage, Task, Way, Work,
@@ -233,10 +234,10 @@ pub(super) fn cured(trials: &mut Trials<'_>, winner: &Configuration) -> Result<(
         works.push(Work::Engine(winner.clone()));
     }
     in_turn(trials, &works, extent, Stage::Uncured)?;
-    let wish = cure::Wish { source: trials.asked.source.clone() };
+    let wish = CureWish { source: trials.asked.source.clone() };
     trials.record.cure = Some(match trials.job(&Job::Cure(wish))? {
         Ok(done) => {
-            let cure::Done { time, huge_before_share, huge_after_share } = answer!(Cure, done)?;
+            let Cured { time, huge_before_share, huge_after_share } = answer!(Cure, done)?;
             Cure { time: Some(time), huge_before_share, huge_after_share, failure: None }
         }
         Err(why) => Cure { failure: Some(why), ..Cure::default() },

@@ -9,7 +9,7 @@ use iolens_file::part::Pattern;
 use iolens_file::read::by_hand as reading;
 use iolens_file::read::consume::Consumer;
 use iolens_file::residency::{REMAINDER_MAX, Residency};
-use iolens_file::tune::{facts, limit, program};
+use iolens_file::tune::{LimitFound, LimitWish, facts, program};
 use iolens_model::tune::{
     CacheWish, Configuration, Extent, Pruned, Record, SCHEMA, Stage, Stop, Task, Trial, Way,
     Wishes, Work,
@@ -208,7 +208,7 @@ impl<'a> Trials<'a> {
             Work::Engine(one) => Job::Copy(self.copying(one, extent, false)?),
             Work::Program(name) => Job::Program(self.program(name, extent)),
             Work::Limit { kind, threads } => {
-                Job::Limit(limit::Wish { kind: *kind, threads: *threads, bytes: extent.bytes })
+                Job::Limit(LimitWish { kind: *kind, threads: *threads, bytes: extent.bytes })
             }
         })
     }
@@ -322,7 +322,7 @@ fn measured(trial: &Trial, done: Done) -> Result<Trial, String> {
             let resident = Some(done.source_resident.each_ref());
             Ok(Trial { calls: Some(done.moved.calls), ..timed(done.time, done.cpu, resident) })
         }
-        Done::Limit(limit::Done { time, cpu }) => Ok(timed(time, cpu, None)),
+        Done::Limit(LimitFound { time, cpu }) => Ok(timed(time, cpu, None)),
         Done::Program(done) => {
             let resident = [&done.resident_before, &done.resident_after];
             Ok(timed(done.time, done.cpu, Some(resident)))

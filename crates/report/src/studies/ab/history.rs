@@ -1,7 +1,6 @@
 //! The runs of `ab` beside one baseline file: what a terminal, a pull request and a program read of
 //! an [`AbHistory`].
 
-mod json;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -9,19 +8,20 @@ mod words;
 use iolens_document::plain::folded;
 use iolens_document::table::{self, Filled, Table};
 use iolens_document::{Align, Block, Column, Grid, Screen, Style, Text, terminal};
-use iolens_model::{moment, secret, shell};
+use iolens_model::{command_line, units};
 use iolens_stats::ab::{AbHistory, AbNamed, AbRow, AbSeries, AbStep, AbVerdict};
 use iolens_stats::analysis::Interval;
+use serde_json::{Value, json};
 
+pub use self::words::left_words;
 use self::words::{beyond, cautions, left_out, next, sentences, trust};
+use super::compare::with_judged;
+use super::json::pair;
 use super::screen::{mode, setting_words};
 use super::words::{bracket, ends, quantity, signed};
 use crate::compare::{markdown_answers, markdown_head};
 use crate::number::{count, percent};
 use crate::text::one_line;
-
-pub use self::json::{SCHEMA, json};
-pub use self::words::left_words;
 
 /// Lines of all tables together that a first screen shows, and those of a table besides its rows.
 const LINES_SHOWN: usize = 24;
@@ -101,7 +101,7 @@ fn label(history: &AbHistory, series: &AbSeries) -> String {
         |series| quantity(series.quantity).to_owned(),
     ];
     const MORE: [fn(&AbSeries) -> String; 2] = [
-        |series| one_line(&shell::join(secret::redacted(&series.arm.command))),
+        |series| one_line(&command_line::join(command_line::redacted(&series.arm.command))),
         |series| {
             let first = series.rows.first().map(|row| row.run.as_str());
             format!("from run {}", first.unwrap_or("?"))
@@ -134,7 +134,9 @@ fn header(history: &AbHistory) -> Vec<String> {
         let first = of(history.series.first()?);
         history.series.iter().all(|series| of(series) == first).then_some(first)
     };
-    let command = |series: &AbSeries| one_line(&shell::join(secret::redacted(&series.arm.command)));
+    let command = |series: &AbSeries| {
+        one_line(&command_line::join(command_line::redacted(&series.arm.command)))
+    };
     let several = history.series.len();
     let parts = [
         Some("history".to_owned()),
@@ -173,7 +175,7 @@ fn effort(history: &AbHistory) -> Vec<String> {
 
 /// `2026-11-26`.
 fn date(row: &AbRow) -> String {
-    let utc = moment::utc(row.started_unix_ns);
+    let utc = units::utc(row.started_unix_ns);
     utc.split(' ').next().unwrap_or_default().to_owned()
 }
 
@@ -192,7 +194,7 @@ impl When {
     }
 
     fn shown(&self, row: &AbRow) -> String {
-        let utc = moment::utc(row.started_unix_ns);
+        let utc = units::utc(row.started_unix_ns);
         let utc = utc.trim_end_matches(" UTC");
         let (date, time) = utc.split_once(' ').unwrap_or((utc, ""));
         let day = date.split_once('-').map_or(date, |(_, day)| day);
@@ -365,4 +367,72 @@ fn numbers(history: &AbHistory, series: &AbSeries) -> Table {
         ]
     };
     Table::of("", series.rows.iter().map(row))
+}
+
+// A history for programs.
+
+/// Names the form; a change that breaks readers raises the number.
+pub const SCHEMA: &str = "iolens-ab-history/1";
+
+/// JSON. Changes are fractions: 0.02 is 2 % more. `interval` covers a change by itself,
+/// `simultaneous` all `claims` together, by which steps are judged.
+#[must_use]
+pub fn json(history: &AbHistory) -> String {
+    let result = json!({
+        "schema": SCHEMA,
+        "claims": history.claims,
+        "series": history.series.iter().map(series).collect::<Vec<_>>(),
+        "left_out": history.left_out,
+    });
+    serde_json::to_string_pretty(&result).unwrap_or_default()
+}
+
+fn series(series: &AbSeries) -> Value {
+    let values = series.setting.values.iter().map(|(name, value)| (name.clone(), json!(value)));
+    json!({
+        "chain": series.is_chain,
+        "baseline": program(&series.baseline),
+        "arm": program(&series.arm),
+        "mode": series.setting.mode,
+        "values": Value::Object(values.collect()),
+        "quantity": series.quantity.word(),
+        "threshold": series.delta,
+        "older": series.older,
+        "runs": series.rows.iter().map(|one| row(series, one)).collect::<Vec<_>>(),
+        "overall": series.overall.as_ref().map(|overall| step_json(series, overall)),
+    })
+}
+
+fn program(program: &AbNamed) -> Value {
+    json!({
+        "name": program.name,
+        "sha256": program.sha256,
+        "command": command_line::redacted(&program.command),
+    })
+}
+
+fn row(series: &AbSeries, row: &AbRow) -> Value {
+    let standing = &row.standing;
+    json!({
+        "id": row.run,
+        "name": row.name,
+        "started_unix_ns": row.started_unix_ns,
+        "host": row.host,
+        "arm": row.arm.name,
+        "sha256": row.arm.sha256,
+        "units": standing.units,
+        "change": standing.change,
+        "interval": standing.pointwise.map(pair),
+        "verdict": standing.verdict.map(AbVerdict::word),
+        "unusable": row.unusable,
+        "step": row.step.as_ref().map(|one| step_json(series, one)),
+    })
+}
+
+fn step_json(series: &AbSeries, step: &AbStep) -> Value {
+    let runs = json!({
+        "since": step.since.and_then(|since| series.rows.get(since)).map(|row| &row.run),
+        "same_file": step.is_one_file,
+    });
+    with_judged(runs, &step.judged)
 }

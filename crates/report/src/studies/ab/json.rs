@@ -22,7 +22,7 @@ pub fn json(run: &Run, analysis: &AbAnalysis) -> String {
         let program = |(nth, command): (usize, AbCommand<'_>)| {
             let mut program = json!({
                 "name": command.program,
-                "command": iolens_model::secret::redacted(command.argv),
+                "command": iolens_model::command_line::redacted(command.argv),
                 "path": facts(nth).map(|facts| &facts.path),
                 "sha256": facts(nth).map(|facts| &facts.sha256),
                 "links": facts(nth).map(|facts| &facts.links),

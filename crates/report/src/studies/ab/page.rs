@@ -3,10 +3,10 @@
 use iolens_document::table::{self, Filled, Table};
 use iolens_document::{Fact, Node, Page, Section, Style, Text};
 use iolens_model::ab::{AbAxes, AbCommand, AbQuantity};
-use iolens_model::moment;
+use iolens_model::command_line;
 use iolens_model::run::Run;
+use iolens_model::units;
 use iolens_model::units::Nanos;
-use iolens_model::{secret, shell};
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell};
 use iolens_stats::analysis::Interval;
 
@@ -23,7 +23,7 @@ pub fn page(run: &Run, analysis: &AbAnalysis) -> String {
     let header = &run.header;
     let mut first = screen(run, analysis, None);
     let heading = heading(run, analysis);
-    let mut meta: Vec<Text> = vec![moment::utc(header.started_unix_ns).into()];
+    let mut meta: Vec<Text> = vec![units::utc(header.started_unix_ns).into()];
     meta.extend(header.host_label().map(|host| Text::plain(format!("on {host}"))));
     meta.append(&mut first.header.clone());
     meta.append(&mut first.effort.clone());
@@ -157,7 +157,7 @@ fn commands(run: &Run) -> Option<Table> {
         let bench = command.bench.map(|bench| table::left("bench", "", bench));
         let own = [
             table::left("program", "", command.program),
-            table::left("command", "", shell::join(secret::redacted(command.argv))),
+            table::left("command", "", command_line::join(command_line::redacted(command.argv))),
             table::left("file", "", path),
             table::left("SHA-256", "", digits),
         ];
@@ -169,7 +169,7 @@ fn commands(run: &Run) -> Option<Table> {
 fn program_facts(run: &Run) -> Vec<Fact> {
     let commands = run.header.plan.ab().map(AbAxes::commands).unwrap_or_default();
     let fact = |(nth, command): (usize, AbCommand<'_>)| {
-        let line = shell::join(secret::redacted(command.argv));
+        let line = command_line::join(command_line::redacted(command.argv));
         let file = run.header.programs.get(nth);
         let file = file.map_or_else(String::new, |file| {
             if !file.links.is_empty() {

@@ -14,7 +14,7 @@ use crate::figure::metric::{BySize, Metric, plain};
 use crate::figure::{Curve, Group, Plate, Sweep};
 use crate::groups::{first_of_each, grouped};
 use crate::studies::files;
-use crate::{rates, words};
+use crate::{number, words};
 
 /// Bytes of a file.
 const READ_GIB: Metric = Metric {
@@ -85,7 +85,7 @@ fn read_rate(sweep: &Sweep<'_>) -> Option<Metric> {
 
 /// A bound at a rate.
 fn line(metric: &Metric, name: &str, rate: f64) -> (f64, String) {
-    (rate / metric.divisor, format!("{name}: {}", rates::rate(rate)))
+    (rate / metric.divisor, format!("{name}: {}", number::rate(rate)))
 }
 
 fn marked(bound: &Bound) -> String {

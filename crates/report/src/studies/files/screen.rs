@@ -11,7 +11,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 use crate::bounds;
 use crate::findings::{self, Limit, Limiting, Ranking, Reach, Stalls};
 use crate::number::nanoseconds;
-use crate::rates::rate;
+use crate::number::rate;
 use crate::results;
 use crate::screen::effort::command;
 use crate::screen::table::{self, Better, Marks, Measure};

@@ -7,8 +7,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate};
 
 use crate::findings::{self, Passing, ZeroCopy};
-use crate::number::percent;
-use crate::rates::{self, Unit};
+use crate::number::{self, Unit, percent};
 use crate::results;
 use crate::screen::effort::command;
 use crate::screen::table::{self, Better, Marks, Measure};
@@ -136,7 +135,7 @@ fn block(
     marks: &mut Marks,
 ) -> Block {
     let rates = cells.iter().flat_map(|cell| &cell.arms).filter_map(goodput);
-    let unit = Unit::of(rates::BITS, rates.map(|rate| rate.value));
+    let unit = Unit::of(number::BITS, rates.map(|rate| rate.value));
     let is_told = |measure: &&Measure| measure.is_compared() || cells.len() <= ROWS_WITH_CPU;
     let section = |measure: &Measure| table::section(run, cells, methods, measure, marks);
     let sections = measures(kind, unit).iter().filter(is_told).map(section).collect();

@@ -10,7 +10,7 @@ use iolens_stats::attribution;
 use crate::figure::{self, Figure, Group};
 use crate::results::{self, Each};
 use crate::sections::{Form, drawn, paths, why, within};
-use crate::{alone, crossing, explain, number, parts, words};
+use crate::{arms, crossing, explain, number, parts, words};
 
 /// Settings up to which each has a fold with every figure of it; a page of more would be larger
 /// than a browser opens at once.
@@ -25,7 +25,7 @@ pub(crate) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
         out.push(by_size(run, analysis, form));
     }
     out.extend(crossovers(run, analysis));
-    if !alone::is_alone(&analysis.cells) {
+    if !arms::is_alone(&analysis.cells) {
         out.push(why::section(run, analysis));
     }
     out.push(path(run, analysis, form));
@@ -86,7 +86,7 @@ fn by_size(run: &Run, analysis: &Analysis, form: Form) -> Section {
 
 /// How the tables are read.
 fn reading(run: &Run, analysis: &Analysis) -> String {
-    if alone::is_alone(&analysis.cells) {
+    if arms::is_alone(&analysis.cells) {
         return "Intervals are 95%, over trials. Copies of each byte: by the sender / in total."
             .to_owned();
     }

@@ -7,8 +7,8 @@
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
-use iolens_model::search::{Goal, Percentile};
 use iolens_model::server::ServerSetting;
+use iolens_model::slo::{Goal, Percentile};
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval};
 use iolens_stats::search::Answer;

@@ -5,7 +5,7 @@ use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
-use iolens_stats::reason::{Unusable, VerdictReason};
+use iolens_stats::remark::{Unusable, VerdictReason};
 
 use super::tables;
 use super::tests::run;

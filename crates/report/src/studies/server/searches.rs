@@ -4,7 +4,7 @@
 
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
-use iolens_model::search::Goal;
+use iolens_model::slo::Goal;
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
 use iolens_stats::search::{self, Answer, CLIMB, Ended, LOW_SHARE, Level, STEP};

@@ -7,8 +7,8 @@ use iolens_model::load::{ClientThread, Outcomes};
 use iolens_model::outcome::Environment;
 use iolens_model::plan::Axes;
 use iolens_model::run::Run;
-use iolens_model::search::SearchPhase;
 use iolens_model::server::{LoadLevel, OfferedSlice, ServerArm};
+use iolens_model::slo::SearchPhase;
 use iolens_model::units::Nanos;
 use iolens_stats::search;
 
@@ -129,7 +129,7 @@ fn a_figure_has_every_rate_and_the_limit() {
     assert!(figure.svg.contains("p99 &lt; 2 ms"), "the limit has a label");
     let tried: usize = found(&run, &analysis)
         .iter()
-        .filter(|found| found.goal != iolens_model::search::Goal::Knee)
+        .filter(|found| found.goal != iolens_model::slo::Goal::Knee)
         .flat_map(|found| &found.answers)
         .map(|answer| answer.levels.len())
         .sum();

@@ -12,7 +12,7 @@ use crate::screen::table::{self, Marks};
 use crate::sections::{Form, drawn, setting, within};
 use crate::studies::server::tables::{self, BOUNDED};
 use crate::studies::server::{self, View, counters, is_bounded, models, searches};
-use crate::{arm_facts, parts, remarks, screen, words};
+use crate::{arms, parts, remarks, screen, words};
 
 /// Settings, or figures, up to which all of them are open.
 const OPEN: usize = 4;
@@ -42,7 +42,7 @@ pub(crate) fn one(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sectio
     let threshold = number::percent(analysis.delta);
     let mut facts = vec![Fact::new("Trials", used), Fact::new("Threshold", threshold)];
     facts.extend(
-        arm_facts::of(&analysis.told, Some(&cell.cell))
+        arms::facts(&analysis.told, Some(&cell.cell))
             .into_iter()
             .map(|told| Fact::new(told.arm, format!("{}: {}", told.name, told.values.join(", ")))),
     );

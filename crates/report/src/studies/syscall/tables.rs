@@ -1,5 +1,6 @@
 //! The calls as tables.
 
+use iolens_document::{Fold, Node, Section};
 use iolens_model::arm::Role;
 use iolens_model::call::{CallFacts, CallKind};
 use iolens_model::outcome::Status;
@@ -9,9 +10,10 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Figu
 
 use super::{Row, by_size, by_threads, rows, series, steady, time_of};
 use crate::groups::distinct;
-use crate::number::{self, OrDash, nanoseconds, ratio};
-use crate::rates::{self, Unit};
+use crate::number::{self, OrDash, Unit, nanoseconds, ratio};
 use crate::results::{self, interval_text};
+use crate::sections::{Form, setting};
+use crate::studies::syscall;
 use crate::table::{Column, Entry, Table};
 use crate::words;
 
@@ -22,7 +24,7 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
     let all = rows(run, cell);
     let has_cycles = all.iter().any(|row| row.arm.figure(|f| f.cycles_per_message).is_some());
     let moved: Vec<f64> = all.iter().filter_map(Row::bytes_per_s).collect();
-    let (moves, unit) = (!moved.is_empty(), Unit::of(rates::BYTES, moved));
+    let (moves, unit) = (!moved.is_empty(), Unit::of(number::BYTES, moved));
     let row = |row: &Row<'_>| {
         let value = |of: fn(&Figures) -> Option<Estimate>| Entry::from(value(row.arm.figure(of)));
         let rate = row.bytes_per_s().map(|rate| three_digits(rate / unit.size));
@@ -207,4 +209,37 @@ pub(super) fn hover(row: &Row<'_>) -> String {
     let what = row.facts.map_or("", |facts| facts.summary.as_str());
     let role = if row.arm.arm.role == Role::Control { ", a control" } else { "" };
     format!("{}{role}: {}; {what}", row.arm.arm.label, estimate(row.ns))
+}
+
+// What `iolens show` and a page say of a run of `syscall`.
+
+pub(crate) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
+    vec![Section::new("numbers", "All numbers", tables(run, analysis, form))]
+}
+
+/// Every number: by threads, by calls in a row, by setting; what each call is.
+fn tables(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
+    let wide = form == Form::Page;
+    let baseline = &run.header.plan.baseline;
+    let mut nodes = vec![Node::aside(format!(
+        "× {baseline}: in the typical slice. Times are {baseline}'s times that multiple; CPU is \
+         the total of a call's own trials."
+    ))];
+    let by_size = syscall::sizes(run, analysis).into_iter();
+    let beside =
+        by_size.chain(syscall::threads(run, analysis)).chain(syscall::in_a_row(run, analysis));
+    nodes.extend(beside.map(Node::Table));
+    for cell in &analysis.cells {
+        let table = syscall::by_cost(run, cell, wide).without_caption();
+        nodes.push(Node::Fold(Fold {
+            summary: setting(run, &cell.cell).into(),
+            is_open: analysis.cells.len() == 1,
+            nodes: vec![Node::Table(table)],
+        }));
+    }
+    nodes.extend(syscall::missing(analysis).map(Node::Table));
+    if wide {
+        nodes.push(Node::Table(syscall::kinds(run)));
+    }
+    nodes
 }

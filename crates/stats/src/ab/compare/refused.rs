@@ -3,9 +3,9 @@
 use std::fmt;
 
 use iolens_model::ab::{AbAxes, AbMode, AbQuantity};
+use iolens_model::command_line;
 use iolens_model::plan::Schedule;
 use iolens_model::units::Nanos;
-use iolens_model::{secret, shell};
 
 use super::{AbSide, axes};
 use crate::ab::AbCell;
@@ -179,8 +179,8 @@ pub(super) fn common<'a>(a: &AbSide<'a>, b: &AbSide<'a>) -> Result<Common<'a>, A
 
 /// Words of a command from one on, without secrets.
 fn shown(words: Option<Vec<String>>, from: usize) -> String {
-    let words = secret::redacted(&words.unwrap_or_default());
-    or_none(shell::join(words.into_iter().skip(from)))
+    let words = command_line::redacted(&words.unwrap_or_default());
+    or_none(command_line::join(words.into_iter().skip(from)))
 }
 
 fn or_none(words: String) -> String {

@@ -11,7 +11,7 @@ use iolens_model::units::Nanos;
 use super::*;
 use crate::fixture::servers::{CONNECTIONS, one};
 use crate::fixture::{MESSAGES, check_gate, check_gates};
-use crate::gates::{counters, counts, scope};
+use crate::gates::{counts, physical, scope};
 
 const OPEN: LoadLevel = LoadLevel::Percent(50);
 const CLOSED: LoadLevel = LoadLevel::Closed;
@@ -224,8 +224,8 @@ fn a_counter_of_the_kernel_that_stood_still_at_a_server_did_not_run() {
             slice.tx.pmu.cycles_kernel = Some(kernel);
         })
     };
-    check_gate(counters::ran, &counted(9_000_000), None);
-    check_gate(counters::ran, &counted(0), Some("flag"));
+    check_gate(physical::ran, &counted(9_000_000), None);
+    check_gate(physical::ran, &counted(0), Some("flag"));
 }
 
 #[test]

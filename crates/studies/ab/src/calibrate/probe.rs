@@ -2,7 +2,7 @@
 
 use iolens_programs::{Around, Conversation, Reading, Request};
 
-use super::warm_up::WarmUp;
+use super::slices::WarmUp;
 use super::{AbError, Probes, at_least_one, median};
 
 /// How often a slice that was long enough is tried again.

@@ -12,7 +12,7 @@ use iolens_programs::Reading;
 
 use super::probe::{Growth, Probe};
 use super::slices::OpCost;
-use super::warm_up::WarmUp;
+use super::slices::WarmUp;
 use super::{AbError, Probes, Slices};
 use crate::setup::AB_SLICE_ALL_CPUS_NS;
 use crate::trial::Draws;

@@ -3,12 +3,12 @@
 use std::os::fd::AsFd;
 
 use iolens_model::units::Nanos;
+use iolens_sys::file::at::pread;
 use iolens_sys::file::create;
-use iolens_sys::file::read::pread;
 use iolens_sys::usage::process_cpu;
 use serde::{Deserialize, Serialize};
 
-use super::engines::{self, Class, Entry, Setup};
+use super::{Class, Entry, Setup};
 use crate::checksum::Checksum;
 use crate::destination::{Destination, Existing, Target};
 use crate::examine::{Findings, examine};
@@ -17,10 +17,10 @@ use crate::file_path::FilePath;
 use crate::leftover::Leftovers;
 use crate::moved::{Broken, Moved};
 use crate::part::Part;
+use crate::part::{duration, timed, together};
 use crate::read::by_hand::{fallen_back, spent};
 use crate::residency::Residency;
 use crate::subject::Subject;
-use crate::together::{duration, timed, together};
 use crate::write::by_hand::{Syncing, bring_home, complete, subject_of};
 use iolens_harness::op::{Budget, Span};
 
@@ -101,7 +101,7 @@ pub struct Done {
 ///
 /// Errors: why nothing was copied: what was tried and what the system said.
 pub fn copy(wish: &Wish) -> Result<Done, String> {
-    let entry = engines::find(&wish.engine)
+    let entry = super::find(&wish.engine)
         .ok_or_else(|| format!("this build has no engine `{}` that copies", wish.engine))?;
     if let (2.., Some(why)) = (wish.threads, entry.one_thread) {
         return Err(format!(

@@ -6,13 +6,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use iolens_model::tune::Way;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
+use iolens_sys::file::at::{read, seek};
 use iolens_sys::file::open::Caching;
-use iolens_sys::file::read::{read, seek};
 use iolens_sys::pages::Pages;
 
 use super::consume::{Consumer, Digest};
 use super::drive::{Reader, Setup, Tally};
-use super::engines::{Entry, Reads};
+use super::{Entry, Reads};
 use crate::part::{Part, Pattern};
 use crate::ways::{COPIED_OUT, engine, memory};
 use iolens_harness::op::{Budget, Fact, Span};

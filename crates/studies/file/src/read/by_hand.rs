@@ -8,15 +8,15 @@ use iolens_sys::proc::{self, Root};
 use iolens_sys::usage::{ProcessCpu, process_cpu};
 use serde::{Deserialize, Serialize};
 
+use super::Entry;
 use super::consume::{Consumer, Digest};
 use super::drive::{Setup, Tally};
-use super::engines::{self, Entry};
 use crate::examine::examine;
 use crate::file_path::FilePath;
 use crate::part::{Part, Pattern};
+use crate::part::{duration, timed, together};
 use crate::residency::{self, REMAINDER_MAX, Residency};
 use crate::subject::Subject;
-use crate::together::{duration, timed, together};
 use iolens_harness::host;
 use iolens_harness::op::{Budget, Fact, Span};
 
@@ -87,7 +87,7 @@ pub struct Done {
 ///
 /// Errors: why nothing was read: what was tried and what the system said.
 pub fn read(wish: &Wish) -> Result<Done, String> {
-    let entry = engines::find(&wish.engine)
+    let entry = super::find(&wish.engine)
         .ok_or_else(|| format!("this build has no engine `{}`", wish.engine))?;
     let subject = Subject::open(&wish.path.path())?;
     let asked = wish.count.map_or(u64::MAX, |count| count.saturating_mul(wish.block_bytes));

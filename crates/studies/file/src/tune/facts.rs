@@ -14,11 +14,11 @@ use iolens_sys::proc::Root;
 use iolens_sys::{clock, cpuid, null_call, process, storage};
 use serde::{Deserialize, Serialize};
 
-use crate::copy::engines as copying;
+use crate::copy as copying;
 use crate::destination::{Destination, Existing};
 use crate::examine::examine;
 use crate::file_path::FilePath;
-use crate::read::engines as reading;
+use crate::read as reading;
 use crate::residency::{REMAINDER_MAX, Residency};
 use crate::subject::Subject;
 use crate::ways::Entry;
@@ -149,7 +149,7 @@ fn crossing_ns() -> f64 {
 
 /// Share of a cached file that a mapping of all of it maps with huge pages: those
 /// parts whose folios in the page cache are as large.
-pub(super) fn huge_mapped_share(subject: &Subject, root: &Root) -> Option<f64> {
+pub(crate) fn huge_mapped_share(subject: &Subject, root: &Root) -> Option<f64> {
     const MOST: u64 = 4 << 30;
     let bytes = subject.bytes().min(MOST);
     let file = subject.reopen_unnoticed().ok()?;

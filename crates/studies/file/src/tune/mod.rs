@@ -2,8 +2,187 @@
 //! before it is timed, memory as a bound, programs of others, and what happened to
 //! the machine meanwhile.
 
-pub mod cure;
 pub mod facts;
-pub mod limit;
 pub mod program;
-pub mod watch;
+
+use iolens_harness::op::Span;
+use iolens_harness::{cgroup, environment, host};
+use iolens_model::tune::LimitKind;
+use iolens_model::units::{Bytes, Nanos};
+use iolens_sys::clock;
+use iolens_sys::pages::{HUGE_PAGE_BYTES, PageKind, Pages};
+use iolens_sys::proc::Root;
+use iolens_sys::scan::scan;
+use iolens_sys::usage::process_cpu;
+use serde::{Deserialize, Serialize};
+
+use crate::part::{Part, duration, together};
+use crate::read::by_hand::spent;
+
+// Memory of our own, read or copied by some threads: what bounds everybody who has
+// to read or copy as much. Huge pages where the kernel has them, so that it is the
+// memory that bounds and not its tables; nothing but the one pass is timed.
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitWish {
+    /// Read, or copied.
+    pub kind: LimitKind,
+    /// Threads, each with a part of it; at least 1.
+    pub threads: u32,
+    /// Bytes that are read, or copied, once.
+    pub bytes: u64,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitFound {
+    /// From the first thread's beginning to the last one's end.
+    pub time: Nanos,
+    /// CPU time, user and kernel, with that of filling the memory; `None` where it cannot
+    /// be read.
+    pub cpu: Option<(Nanos, Nanos)>,
+}
+
+/// Reads or copies memory.
+///
+/// Errors: there is not so much, or the kind is no memory.
+pub fn measure_limit(wish: &LimitWish) -> Result<LimitFound, String> {
+    let copies = match wish.kind {
+        LimitKind::Scan => false,
+        LimitKind::Copy => true,
+        other => return Err(format!("`{other}` is no limit of memory")),
+    };
+    let needed = wish.bytes.saturating_mul(if copies { 2 } else { 1 });
+    let room = host::memory_room(&Root::real());
+    if let Some((room, words)) = room.iter().find(|(room, _)| needed > room.0 / 2) {
+        return Err(format!(
+            "reading {} of memory needs more than half of the {room} that is {words}",
+            Bytes(needed)
+        ));
+    }
+    let parts = Part::split(wish.bytes, HUGE_PAGE_BYTES as u64, wish.threads);
+    let open = |part: Part| {
+        let bytes = usize::try_from(part.bytes()).unwrap_or(usize::MAX);
+        let pages = || {
+            let made = Pages::new(bytes, PageKind::Huge);
+            made.map_err(|errno| format!("cannot have {} of memory: {errno}", Bytes(part.bytes())))
+        };
+        Ok((pages()?, if copies { Some(pages()?) } else { None }, bytes))
+    };
+    let before = process_cpu().ok();
+    let spans = together(&parts, open, |(source, target, bytes), _| {
+        let first_call_ns = clock::monotonic_ns();
+        match target {
+            Some(mut target) => {
+                target[..bytes].copy_from_slice(std::hint::black_box(&source[..bytes]));
+                std::hint::black_box(&mut target);
+            }
+            None => {
+                std::hint::black_box(scan(&source[..bytes]));
+            }
+        }
+        Span { first_call_ns, last_call_ns: clock::monotonic_ns() }
+    })?;
+    let cpu = before.zip(process_cpu().ok()).map(|(before, after)| spent(before, after));
+    Ok(LimitFound { time: duration(spans.into_iter()), cpu })
+}
+
+// What happened to the machine while something was measured.
+
+/// A tick of the counters of /proc/stat: `USER_HZ`, which is 100 on all Linux.
+const TICK_NS: u64 = 10_000_000;
+
+/// Watches from its beginning on.
+#[derive(Debug)]
+pub struct Watch {
+    root: Root,
+    before: environment::Before,
+    throttled: Option<u64>,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Time that a hypervisor took, over all processors; `None` where it is not told.
+    pub stolen: Option<Nanos>,
+    /// Whether a quota held this process, or one beside it, back.
+    pub was_throttled: bool,
+}
+
+impl Watch {
+    /// Begins.
+    #[must_use]
+    pub fn begin() -> Watch {
+        let root = Root::real();
+        let (before, throttled) = (environment::Before::read(&root), throttled(&root));
+        Watch { root, before, throttled }
+    }
+
+    /// Ends.
+    #[must_use]
+    pub fn end(self) -> Seen {
+        let now = throttled(&self.root);
+        let environment = self.before.after(&self.root);
+        let stolen = environment.steal_ticks.value().map(|ticks| Nanos(ticks * TICK_NS));
+        Seen { stolen, was_throttled: self.throttled.zip(now).is_some_and(|(a, b)| b > a) }
+    }
+}
+
+/// How many periods of a quota ended with somebody waiting.
+fn throttled(root: &Root) -> Option<u64> {
+    let limit = cgroup::cpu_limit(root).ok().filter(|limit| limit.cpus.is_some())?;
+    let path = limit.source.trim_start_matches('/').replace("cpu.max", "cpu.stat");
+    let text = root.read(&path).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("nr_throttled "))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_and_copied_by_one_and_more() {
+        for kind in [LimitKind::Scan, LimitKind::Copy] {
+            for threads in [1, 2] {
+                let wish = LimitWish { kind, threads, bytes: 5 << 20 };
+                let done = measure_limit(&wish).expect("a few megabytes");
+                assert!(done.time.0 > 0, "{done:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn too_much_and_no_memory_are_refused() {
+        let wish = LimitWish { kind: LimitKind::Scan, threads: 1, bytes: u64::MAX / 4 };
+        let why = measure_limit(&wish).unwrap_err();
+        assert!(why.contains("more than half"), "{why}");
+        let wish = LimitWish { kind: LimitKind::Device, threads: 1, bytes: 1 };
+        assert!(measure_limit(&wish).unwrap_err().contains("`device` is no limit of memory"));
+    }
+
+    #[test]
+    fn nothing_happens_in_no_time() {
+        let seen = Watch::begin().end();
+        // Half a second of a machine that had none to itself.
+        assert!(seen.stolen.is_none_or(|stolen| stolen.0 < 500_000_000), "{seen:?}");
+    }
+
+    #[test]
+    fn periods_of_a_quota_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("proc/self/cgroup", "0::/a\n");
+        put("sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+        put("sys/fs/cgroup/a/cpu.stat", "usage_usec 5\nnr_periods 7\nnr_throttled 3\n");
+        let root = Root::at(folder.path());
+        assert_eq!(throttled(&root), Some(3));
+        put("sys/fs/cgroup/a/cpu.max", "max 100000\n");
+        assert_eq!(throttled(&root), None);
+    }
+}

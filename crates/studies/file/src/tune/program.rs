@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use iolens_model::shell;
+use iolens_model::command_line;
 use iolens_model::units::Nanos;
 use iolens_sys::usage::children_cpu;
 use iolens_sys::{clock, process};
@@ -112,7 +112,7 @@ pub fn start_up(program: &str) -> Result<Nanos, String> {
 /// Whether a copy has as many bytes as it should, and blocks of its own.
 fn check_copy(copy: OwnedFd, bytes: u64, arguments: &[String]) -> Result<(), String> {
     let copy = Subject::of(copy.into(), Path::new("the copy").display().to_string())?;
-    let command = shell::join(arguments);
+    let command = command_line::join(arguments);
     if copy.bytes() != bytes {
         return Err(format!("`{command}` copied {} of {bytes} bytes", copy.bytes()));
     }

@@ -5,26 +5,26 @@ use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use arrayvec::ArrayVec;
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::tune::Way;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
+use iolens_sys::file::at::{How, pread, preadv2, pwrite, read, readv, seek, write, writev};
 use iolens_sys::file::open::Caching;
-use iolens_sys::file::read::{How, pread, preadv2, read, readv, seek};
-use iolens_sys::file::{sync, write};
+use iolens_sys::file::sync;
 use iolens_sys::pages::Pages;
 
 use super::{COPIED_OUT, Entry, engine, memory};
 use crate::copy::drive::{Blocks, Piecewise};
-use crate::copy::engines::{Copies, Setup as CopySetup};
+use crate::copy::{Copies, Setup as CopySetup};
 use crate::moved::{Broken, Call, Moved, write_all};
 use crate::part::Place;
+use crate::read::Reads;
 use crate::read::consume::Consume;
 use crate::read::drive::{Fetch, Reader, Setup, Sink, Tally, assemble, fill};
-use crate::read::engines::Reads;
 use crate::subject::Subject;
-use crate::write::engines::{Setup as WriterSetup, Writer, Writes};
 use crate::write::lane::{self, LaneSetup, Put, Stamp};
+use crate::write::{Setup as WriterSetup, Writer, Writes};
 use iolens_harness::op::{Sender, Span};
 
 /// Pieces of a block for calls that take several, as many as a message of `run net` has
@@ -339,7 +339,7 @@ impl<A: After> WriteCall for Written<A> {
 
     #[inline(always)]
     fn call(fd: BorrowedFd<'_>, bytes: &[u8], _at: u64, _block: usize) -> Got {
-        write::write(fd, bytes)
+        write(fd, bytes)
     }
 }
 
@@ -358,7 +358,7 @@ impl WriteCall for Pwrite {
 
     #[inline(always)]
     fn call(fd: BorrowedFd<'_>, bytes: &[u8], at: u64, _block: usize) -> Got {
-        write::pwrite(fd, bytes, at)
+        pwrite(fd, bytes, at)
     }
 }
 
@@ -389,7 +389,7 @@ impl WriteCall for Writev {
             *piece = IoSlice::new(bytes);
             used += 1;
         }
-        write::writev(fd, &pieces[..used])
+        writev(fd, &pieces[..used])
     }
 }
 
@@ -579,7 +579,7 @@ impl Piecewise for ReadWrite {
         moved.short_calls += u64::from(read < piece.bytes);
         let to = self.destination.as_fd();
         let bytes = &self.buffer[..read];
-        write_all(bytes, piece.offset, WRITE_CALL, moved, |bytes, _| write::write(to, bytes))?;
+        write_all(bytes, piece.offset, WRITE_CALL, moved, |bytes, _| write(to, bytes))?;
         Ok(read)
     }
 

@@ -3,28 +3,28 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::tune::Way;
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
 use iolens_sys::file::about::{Alignment, about};
+use iolens_sys::file::at::pread;
+use iolens_sys::file::at::pwrite;
 use iolens_sys::file::create;
 use iolens_sys::file::open::Caching;
-use iolens_sys::file::read::pread;
-use iolens_sys::file::write::pwrite;
 use iolens_sys::pages::{PAGE_BYTES, Pages};
 
 use super::called::{self, WriteCall};
 use super::{Entry, engine, memory};
 use crate::copy::drive::{Blocks, Copier, Piecewise};
-use crate::copy::engines::{Copies, Setup as CopySetup};
+use crate::copy::{Copies, Setup as CopySetup};
 use crate::moved::{Broken, Call, Moved, write_all};
 use crate::part::Place;
+use crate::read::Reads;
 use crate::read::consume::Consume;
 use crate::read::drive::{Fetch, Reader, Setup, Sink, assemble, fill};
-use crate::read::engines::Reads;
-use crate::write::engines::Writes;
+use crate::write::Writes;
 
 /// `direct`: pread(2) of a file opened with `O_DIRECT`.
 ///

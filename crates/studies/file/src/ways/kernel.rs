@@ -2,18 +2,18 @@
 
 use std::os::fd::AsFd;
 
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::tune::Way;
 use iolens_model::units::Bytes;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
+use iolens_sys::file::at::seek;
 use iolens_sys::file::copy::{Between, clone_file, copy_file_range};
-use iolens_sys::file::read::seek;
 use iolens_sys::splice::{Pipe, sendfile};
 
 use super::{Entry, engine};
 use crate::copy::drive::{Blocks, Copier, OneCall, Piecewise};
-use crate::copy::engines::{Class, Copies, Setup};
+use crate::copy::{Class, Copies, Setup};
 use crate::moved::{Broken, Call, Moved};
 use crate::part::Place;
 use iolens_harness::op::{Budget, Fact, Span};

@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use iolens_model::file::EngineFacts;
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::tune::Way;
 use iolens_model::units::Bytes;
 use iolens_sys::file;
@@ -25,7 +25,7 @@ use iolens_sys::file::create::{self, How};
 use iolens_sys::pages::{PageKind, Pages};
 
 use super::moved::Broken;
-use iolens_harness::kernel::with_version;
+use iolens_harness::host::with_version;
 
 /// The way of bytes that a call reads through the page cache.
 pub(crate) const COPIED_OUT: &str =
@@ -156,8 +156,8 @@ mod tests {
             }
             assert!(find(engines, "reed").is_none());
         }
-        check(read::engines::ENGINES);
-        check(write::engines::ENGINES);
-        check(copy::engines::ENGINES);
+        check(read::ENGINES);
+        check(write::ENGINES);
+        check(copy::ENGINES);
     }
 }

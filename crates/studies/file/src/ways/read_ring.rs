@@ -1,7 +1,7 @@
 //! Engines that read through a ring of io_uring, several blocks under way at once, and what
 //! they share.
 
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::open::Caching;
@@ -12,7 +12,7 @@ use super::{COPIED_OUT, Entry, engine};
 use crate::part::Place;
 use crate::read::consume::Consume;
 use crate::read::drive::{Fetch, Reader, Setup, Sink, assemble};
-use crate::read::engines::{Open, Reads};
+use crate::read::{Open, Reads};
 use iolens_harness::ring_refusal::patiently;
 use iolens_harness::ring_refusal::setup_error;
 

@@ -10,18 +10,18 @@ use iolens_sys::file::sync;
 use iolens_sys::usage::process_cpu;
 use serde::{Deserialize, Serialize};
 
-use super::engines::{self, Entry, Setup};
+use super::{Entry, Setup};
 use crate::checksum::Checksum;
 use crate::destination::{self, Destination, Existing, Target};
 use crate::failure::Ends;
 use crate::file_path::FilePath;
 use crate::leftover::Leftovers;
 use crate::moved::{Broken, Moved};
+use crate::part::timed;
 use crate::read::by_hand::{fallen_back, spent};
 use crate::residency::Residency;
 use crate::subject::Subject;
 use crate::test_file::fill;
-use crate::together::timed;
 use crate::ways::ring::{DEPTH, memory_bytes_max};
 
 /// Bytes that are made and written in turn: they stay in the second cache from one
@@ -112,7 +112,7 @@ pub struct Done {
 ///
 /// Errors: why nothing was written: what was tried and what the system said.
 pub fn write(wish: &Wish) -> Result<Done, String> {
-    let entry = engines::find(&wish.engine)
+    let entry = super::find(&wish.engine)
         .ok_or_else(|| format!("this build has no engine `{}` that writes", wish.engine))?;
     if let Some(words) = entry.own.by_hand {
         return Err(format!("one file is written with {} by the words {words}", entry.id));

@@ -11,9 +11,9 @@ use iolens_model::plan::Plan;
 use iolens_model::trial::{Trial, TrialFile, TrialRegions};
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;
+use iolens_sys::file::at::pwrite;
 use iolens_sys::file::create::{self, How};
 use iolens_sys::file::sync::fdatasync;
-use iolens_sys::file::write::pwrite;
 use iolens_sys::pages::PAGE_BYTES;
 use iolens_sys::proc::Root;
 

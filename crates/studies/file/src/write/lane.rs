@@ -14,8 +14,8 @@ use iolens_model::file::{Destination, FileCounts, Pattern};
 use iolens_model::units::Bytes;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
+use iolens_sys::file::at::pread;
 use iolens_sys::file::create::{self, How};
-use iolens_sys::file::read::pread;
 
 use crate::moved::{Broken, Moved};
 use crate::part::{Part, Place, Random, Sequential, Walk};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, End, Hop, Movement};
 use iolens_model::family::{Condition, Family};
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::fault::touch;

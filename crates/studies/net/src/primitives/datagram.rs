@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, Hop};
 use iolens_model::family::{Condition, Family};
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::udp::{Batch, Destination};

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
 use iolens_model::family::{Condition, Family};
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::transport::Transport;
 
 use crate::registry::{Ends, Entry, Open};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::{CallsPerMessage, Hop, Movement};
 use iolens_model::family::{Condition, Family};
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::Root;
 use iolens_sys::ring::{self, Layout, MessageRing};

@@ -3,7 +3,7 @@
 
 use iolens_model::data_path::Hop;
 use iolens_model::family::{Condition, Family};
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_sys::io_uring::operation;
 
 use super::{COPIED, COPY_OUT, HAND_OVER, LATE_COPY, PINNED, REFER, tcp};

@@ -24,7 +24,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use iolens_model::data_path::CallsPerMessage;
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_sys::errno::Errno;
 use iolens_sys::netlink::Route;
 use iolens_sys::xdp::{BATCH_MAX, CHUNK_BYTES, FrameSocket};
@@ -35,8 +35,8 @@ use super::{COPY_IN_FRAME, COPY_OUT, HAND_OVER_FRAME};
 use crate::frame::{Addresses, headers_bytes};
 use crate::registry::{Entry, Setup, SetupError, Shape};
 use crate::several;
-use iolens_harness::deadline::Deadline;
 use iolens_harness::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
+use iolens_harness::watch::Deadline;
 
 /// The registry entry.
 pub(crate) static XDP_TX: Entry = Entry {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use iolens_model::axes::Iovec;
 use iolens_model::family::Family;
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 use iolens_sys::zerocopy::{self, Completion};

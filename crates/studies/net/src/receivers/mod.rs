@@ -10,12 +10,12 @@ use std::borrow::Cow;
 
 use iolens_model::cell::Cell;
 use iolens_model::data_path::{Hop, Movement, ReceiverFacts};
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::tcp::SetupError;
 
 use crate::receive::{Receiver, Setup};
-use iolens_harness::kernel::with_version;
+use iolens_harness::host::with_version;
 use iolens_harness::sysctl;
 
 #[cfg(test)]

@@ -23,7 +23,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use iolens_model::kernel::KernelVersion;
+use iolens_model::host::KernelVersion;
 use iolens_model::outcome::MultishotCounts;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;

@@ -16,9 +16,9 @@ use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{Completed, Operation, SendRing};
 
 use super::{Exchange, Sent, Uring, one};
-use iolens_harness::deadline::Deadline;
 use iolens_harness::op::{Op, Tally};
 use iolens_harness::stream::Stream;
+use iolens_harness::watch::Deadline;
 
 /// What takes several sends together.
 pub(super) trait Queue: Exchange {

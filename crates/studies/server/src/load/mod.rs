@@ -15,7 +15,6 @@ mod book;
 mod client;
 mod limits;
 mod links;
-mod meeting;
 mod offered;
 mod reply;
 mod schedule;

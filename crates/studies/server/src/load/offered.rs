@@ -9,7 +9,7 @@ use iolens_sys::proc::{self, Root};
 use super::book::Results;
 use super::client::{Failures, Left, REST};
 use super::links::{LinkCounts, nobody_there};
-use super::meeting::Meeting;
+use super::schedule::Meeting;
 use super::{Calls, Ends, Insistence, Settings};
 
 /// What came of a portion. Times are in ns on `CLOCK_MONOTONIC`.

@@ -13,8 +13,8 @@ use iolens_sys::{affinity, clock, process, usage};
 use super::book::{Book, Demand, Limit, Terms};
 use super::client::{Client, Failures, enter};
 use super::links::{LinkCounts, Links, Trouble, cannot_wait, nobody_there};
-use super::meeting::Meeting;
 use super::offered::{self, Offered, ThreadDone};
+use super::schedule::Meeting;
 use super::schedule::Schedule;
 use super::{Count, Ends, Settings, Stop, Watch};
 

@@ -14,10 +14,10 @@ use iolens_sys::errno::Errno;
 use iolens_sys::fork::{self, Patience};
 use iolens_sys::process;
 
-use super::entry::{Docs, Entry, Makes, Workers, only};
+use super::{Docs, Entry, Makes, Workers, only};
 use crate::acceptor::{Acceptor, Taken};
 use crate::tally::Tally;
-use crate::{BLOCKING, Context, Hands, blocking, cannot};
+use crate::{BLOCKING, Context, Hands, cannot};
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
@@ -116,7 +116,7 @@ fn serve_in_child(
     let before = std::mem::replace(&mut hands.answers.tally, tally);
     let started = fork::start(|| {
         hands.answers.tally.set_task(process::id());
-        blocking::serve(socket.as_fd(), hands);
+        super::blocking::serve(socket.as_fd(), hands);
         0
     });
     let tally = std::mem::replace(&mut hands.answers.tally, before);

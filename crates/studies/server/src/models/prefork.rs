@@ -14,10 +14,10 @@ use iolens_sys::event::Event;
 use iolens_sys::fork::{self, Patience};
 use iolens_sys::{poll, process};
 
-use super::entry::{Docs, Entry, Makes, Workers, only};
+use super::{Docs, Entry, Makes, Workers, only};
 use crate::acceptor::{Acceptor, Taken};
 use crate::tally::Tally;
-use crate::{BLOCKING, Context, Hands, blocking, cannot};
+use crate::{BLOCKING, Context, Hands, cannot};
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
@@ -174,7 +174,7 @@ fn serve(context: &Context, acceptor: &mut Acceptor, wanted: &Event, hands: &mut
                 if idle.fetch_sub(1, Ordering::SeqCst) == 1 {
                     wanted.set();
                 }
-                blocking::serve(socket.as_fd(), hands);
+                super::blocking::serve(socket.as_fd(), hands);
                 drop(socket);
                 idle.fetch_add(1, Ordering::SeqCst);
                 hands.answers.tally.set_waits(true);

@@ -1,28 +1,23 @@
-//! The services: what a server does for a request, one file each, named after its
-//! id, and one line in [`SERVICES`]. Every model runs every service.
+//! The services: what a server does for a request, an entry each in [`SERVICES`]. Every model
+//! runs every service.
 //!
 //! A service is called through a pointer: one indirect call for each request,
 //! the same for all models, beside system calls that take hundreds of times as
 //! long.
 
-mod burn;
-mod echo;
-mod entry;
 mod oracle;
-mod payload;
+mod plain;
 mod top2;
 
-use super::tally::Tallies;
 use std::fmt;
 use std::sync::Arc;
 
-pub use self::entry::Entry;
-use self::entry::Make;
-pub(crate) use self::entry::Service;
+use crate::request::Request;
+use crate::tally::Tallies;
 
 /// Every service, sorted by id.
 pub const SERVICES: &[&Entry] =
-    &[&burn::ENTRY, &echo::ENTRY, &oracle::ENTRY, &payload::ENTRY, &top2::ENTRY];
+    &[&plain::BURN, &plain::ECHO, &oracle::ENTRY, &plain::PAYLOAD, &top2::ENTRY];
 
 /// A service with what stands behind its id.
 #[derive(Clone)]
@@ -66,6 +61,46 @@ impl Spec {
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Spec").field(&self.text).finish()
+    }
+}
+
+/// What answers requests; each thread or process has its own.
+pub(crate) trait Service: Send {
+    /// Appends the text of the reply, which has no newline.
+    ///
+    /// Errors: why there is none; the client is told.
+    fn answer(&mut self, request: Request<'_>, reply: &mut Vec<u8>) -> Result<(), String>;
+
+    /// Whether a reply takes so long that it does not wait for others to go out
+    /// together.
+    fn takes_time(&self) -> bool {
+        false
+    }
+}
+
+/// One service.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its id.
+    pub id: &'static str,
+    /// How it is written, with what can stand behind the id.
+    pub form: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Reads what stands behind `id:`.
+    ///
+    /// Errors: what is wrong with it.
+    parse: fn(Option<&str>) -> Result<Make, String>,
+}
+
+/// Makes a service for one thread or process.
+type Make = Arc<dyn Fn(&Arc<Tallies>) -> Result<Box<dyn Service>, String> + Send + Sync>;
+
+/// Refuses what stands behind the id of a service that takes nothing.
+fn nothing_behind(rest: Option<&str>) -> Result<(), String> {
+    match rest {
+        None => Ok(()),
+        Some(rest) => Err(format!("nothing stands behind it, and there is `{rest}`")),
     }
 }
 

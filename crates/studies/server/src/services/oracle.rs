@@ -8,7 +8,7 @@ use std::sync::Arc;
 use iolens_model::parse;
 use iolens_sys::clock;
 
-use super::entry::{Entry, Service};
+use super::{Entry, Service};
 use crate::request::Request;
 use crate::tally::Tallies;
 

@@ -17,7 +17,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::proc_stat::ProcDirectory;
 use iolens_sys::{clock, process};
 
-use super::entry::{Entry, Service};
+use super::{Entry, Service};
 use crate::request::Request;
 
 /// The registry entry.

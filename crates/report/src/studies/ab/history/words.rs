@@ -1,7 +1,7 @@
 //! What is found in a series, in words.
 
 use iolens_document::{Answer, Label, Text};
-use iolens_model::moment;
+use iolens_model::units;
 use iolens_stats::ab::{
     AbChangeReason, AbHistory, AbJudgedChange, AbLeftOut, AbLeftOutWhy, AbReason, AbRow, AbSeries,
     AbStep, AbUnit, AbUnusable, AbVerdict,
@@ -103,7 +103,7 @@ fn event(row: &AbRow, step: &AbStep) -> String {
 }
 
 fn day(row: &AbRow) -> String {
-    moment::utc(row.started_unix_ns).chars().take("2026-11-26".len()).collect()
+    units::utc(row.started_unix_ns).chars().take("2026-11-26".len()).collect()
 }
 
 /// `SLOWER by more than 3% (+4.5% [+3.5, +5.5])`.

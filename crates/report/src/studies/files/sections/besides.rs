@@ -2,19 +2,19 @@
 
 use iolens_document::table::{Table, left, right};
 use iolens_document::{Fact, Node, Text};
+use iolens_model::command_line;
 use iolens_model::copy::ProgramStart;
 use iolens_model::file::AfterDrop;
 use iolens_model::run::Run;
 use iolens_model::units::Nanos;
-use iolens_model::{secret, shell};
 use iolens_stats::after_drop::{Worth, worth};
 use iolens_stats::analysis::Analysis;
 
 use super::{engine, time, times};
 use crate::bounds::{NO_BOUND, disturbed};
 use crate::findings::{self, Flush, Limit, Limiting, Reach};
+use crate::number::rate;
 use crate::number::{NONE, OrDash, count, nanoseconds, percent};
-use crate::rates::rate;
 use crate::results::curves;
 use crate::sections::setting;
 use crate::studies::files::copying;
@@ -214,7 +214,7 @@ fn flush_words(flush: &Flush) -> Option<String> {
 /// Programs that copy: how they are called, and what starting them takes.
 pub(super) fn programs(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let programs = run.header.engines.iter().filter_map(|facts| {
-        let line = shell::join(secret::redacted(facts.program.as_ref()?));
+        let line = command_line::join(command_line::redacted(facts.program.as_ref()?));
         let own = if line.contains("{block}") { "" } else { ", in blocks of its own choice" };
         let start = copying::start_of(&run.header, &analysis.told, &facts.id);
         let start = start.map_or_else(String::new, |start| {

@@ -11,14 +11,14 @@ use iolens_stats::analysis::{
 };
 
 use super::{scaled, time};
+use crate::number::Unit;
 use crate::number::{self, OrDash, list, nanoseconds};
-use crate::rates::Unit;
 use crate::remarks;
 use crate::results::{self, ArmRow, Of, Row, filled, name};
 use crate::screen::table::{Better, SAME, UNDECIDED, compared};
 use crate::studies::files;
 use crate::studies::files::copying;
-use crate::{alone, words};
+use crate::{arms, words};
 
 /// A table whose values are farther apart in a setting than this shows no changes: −98% and
 /// +250% beside each other are read wrong.
@@ -36,7 +36,7 @@ struct Rows<'a> {
 
 /// The table of a curve, or of a setting, as wide as `width` allows.
 pub(crate) fn curve(run: &Run, told: &Told, cells: &[&CellAnalysis], width: usize) -> Table {
-    let is_alone = alone::is_alone(cells.iter().copied());
+    let is_alone = arms::is_alone(cells.iter().copied());
     let has_changes = !is_alone && cells.iter().all(|cell| spread(cell) <= SPREAD_MAX);
     let rows = Rows { run, told, unit: files::unit(cells), is_alone, has_changes };
     let size = Some(Column::right(&words::size_of(&run.header.plan), ""));
@@ -185,7 +185,7 @@ pub(super) fn reading(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let plan = &run.header.plan;
     let baseline = &plan.baseline;
     let is_cold = analysis.cells.iter().any(|cell| files::is_cold(&cell.cell));
-    let intervals = match alone::is_alone(&analysis.cells) {
+    let intervals = match arms::is_alone(&analysis.cells) {
         true => "Intervals: 95%, each by itself.".to_owned(),
         false => format!(
             "Values: {baseline}'s value × the typical ratio. Intervals: 95%, all {} \

@@ -1,13 +1,11 @@
-//! Secrets in command lines: a stored line is shown and sent to others, so it is stored
-//! without those that can be told by their form.
+//! Command lines: as they are printed, and as they are stored. A stored line is shown and sent to
+//! others, so it is stored without secrets that can be told by their form.
 //!
 //! The forms: `--token=SECRET`, `--password SECRET` and other flags whose name ends so;
 //! `PGPASSWORD=SECRET`; `sshpass -p SECRET` and `-pSECRET`; `https://user:SECRET@host`. They
 //! are found in a word that is itself a command line, too.
 
 use std::ops::Range;
-
-use crate::shell;
 
 /// What stands in the place of a secret.
 pub const HIDDEN: &str = "***";
@@ -124,7 +122,7 @@ impl Redactor {
             out.push_str(&line[done..start]);
             match *old == new {
                 true => out.push_str(&line[start..end]),
-                false => out.push_str(&shell::quoted(&new)),
+                false => out.push_str(&quoted(&new)),
             }
             done = end;
         }
@@ -215,6 +213,26 @@ fn pieces(line: &str) -> Vec<(Range<usize>, String)> {
     }
     all.extend(word.map(|(start, text)| (start..line.len(), text)));
     all
+}
+
+// Commands as they are printed: what a POSIX shell reads back as the same words.
+
+/// A command to be typed: `dd 'if=/data/big file.bin' bs=128K`.
+#[must_use]
+pub fn join<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
+    words.into_iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+/// One word of a command. Unlike what `shlex` writes, `if=FILE` and `of={dst}` stay as they
+/// are: behind a program's name no shell makes anything else of them.
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%{}".contains(c);
+    let may_expand = word.contains('{') && (word.contains(',') || word.contains(".."));
+    match !word.is_empty() && word.chars().all(is_plain) && !may_expand {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 #[cfg(test)]
@@ -313,11 +331,11 @@ mod tests {
         ) {
             let mut line = with_secret(form, &secret);
             for _ in 0..depth {
-                line = vec!["sh".to_owned(), "-c".to_owned(), shell::join(&line)];
+                line = vec!["sh".to_owned(), "-c".to_owned(), join(&line)];
             }
             let line: Vec<String> =
                 around.iter().cloned().chain(line).chain(around.iter().cloned()).collect();
-            let shown = shell::join(redacted(&line));
+            let shown = join(redacted(&line));
             prop_assert!(shown.contains(HIDDEN), "{shown}");
             for part in [&secret[..6], &secret[secret.len() - 6..]] {
                 prop_assert!(!shown.contains(part), "{shown}");
@@ -339,5 +357,18 @@ mod tests {
         fn no_words_make_it_panic(line in prop::collection::vec(".{0,24}", 0..6)) {
             let _ = (redacted(&line), is_redacted(&line));
         }
+    }
+
+    #[test]
+    fn words_survive_a_shell() {
+        let check = |word: &str, expect: &str| assert_eq!(quoted(word), expect);
+        check("64KiB..1MiB", "64KiB..1MiB");
+        check("if=/a/b-c.bin", "if=/a/b-c.bin");
+        check("of={dst}", "of={dst}");
+        check("{a,b}", "'{a,b}'");
+        check("/a b/it's", r"'/a b/it'\''s'");
+        check("~", "'~'");
+        check("", "''");
+        assert_eq!(join(["dd", "if=f; x", "bs=128K"]), "dd 'if=f; x' bs=128K");
     }
 }

@@ -1,8 +1,9 @@
-//! Reads at an offset: pread(2) and preadv2(2), as the C library offers them.
-//! read(2) and readv(2) are those of [`socket`](crate::socket).
+//! Reads and writes at an offset: pread(2), preadv2(2) and pwrite(2), as the C library offers
+//! them. Those that begin where the descriptor stands are those of [`socket`](crate::socket).
 //!
 //! # Safety
-//! Pointers and lengths come from live slices that are exclusively the caller's.
+//! Pointers and lengths come from live slices: of reads exclusively the caller's; of writes the
+//! kernel only reads them.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
@@ -10,7 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::errno::Errno;
 use crate::socket::count;
-pub use crate::socket::{read, readv};
+pub use crate::socket::{read, readv, write, writev};
 
 /// How preadv2(2) is to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,11 +74,24 @@ pub fn seek(fd: BorrowedFd<'_>, offset: u64) -> Result<(), Errno> {
     }
 }
 
+/// Writes at `offset`; the position of the descriptor stays where it is.
+///
+/// Errors: see pwrite(2); `ENOSPC`, `EDQUOT`, `EFBIG`, `EIO`, `EINTR`; `EINVAL`
+/// for an offset that no file can have, and for what `O_DIRECT` cannot do.
+#[inline]
+pub fn pwrite(fd: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
+    let offset = libc::off64_t::try_from(offset).map_err(|_| Errno::EINVAL)?;
+    // SAFETY: the slice lives for this call, and the kernel only reads it.
+    count(unsafe { libc::pwrite64(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), offset) })
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
 
     use super::*;
+    use crate::file;
     use crate::file::in_folder;
 
     #[test]
@@ -96,5 +110,24 @@ mod tests {
         assert_eq!((read(fd, &mut buffer[..1]), &buffer[..1]), (Ok(1), &b"f"[..]));
         assert_eq!(seek(fd, u64::MAX), Err(Errno::EINVAL));
         assert_eq!(pread(fd, &mut buffer, u64::MAX), Err(Errno::EINVAL));
+    }
+
+    #[test]
+    fn the_position_stays_where_it_is() {
+        let file = file::in_folder(&std::env::temp_dir()).unwrap();
+        let fd = file.as_fd();
+        assert_eq!(write(fd, b"abc"), Ok(3));
+        assert_eq!(pwrite(fd, b"XY", 4), Ok(2));
+        assert_eq!(write(fd, b"d"), Ok(1));
+        let mut bytes = [0; 8];
+        assert_eq!(file.read_at(&mut bytes, 0).unwrap(), 6);
+        assert_eq!(&bytes[..6], b"abcdXY");
+        assert_eq!(pwrite(fd, b"x", u64::MAX), Err(Errno::EINVAL));
+    }
+
+    #[test]
+    fn what_may_only_be_read_is_not_written() {
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        assert_eq!(pwrite(file.as_fd(), b"x", 0), Err(Errno::EBADF));
     }
 }
