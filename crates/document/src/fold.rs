@@ -60,18 +60,21 @@ fn words(text: &Text) -> Vec<Word> {
 }
 
 /// The lines of items that follow each other with a separator, such as ` · `, at the end of a
-/// line without it; no line is wider than `width` unless a word is.
+/// line without it; no line is wider than `width` unless a word is. Where the separator is blank,
+/// an item that takes several lines shares none of them.
 pub(crate) fn lines(items: &[Text], separator: &str, width: usize) -> Vec<Vec<Word>> {
     let mut lines: Vec<Vec<Word>> = vec![Vec::new()];
     let mut used = 0;
     let mark = separator.trim();
+    let mut is_broken = false;
     for (nth, item) in items.iter().enumerate() {
         let mut item = words(item);
         let whole: usize = item.iter().map(|w| w.width() + usize::from(!w.joined)).sum();
         if nth > 0 {
             let room = width.saturating_sub(used + separator.chars().count());
             // An item that fits a line of its own is not broken.
-            if whole.saturating_sub(1) > room && (whole <= width + 1 || room < width / 4) {
+            let begins_a_line = mark.is_empty() || whole <= width + 1 || room < width / 4;
+            if is_broken || whole.saturating_sub(1) > room && begins_a_line {
                 lines.push(Vec::new());
                 used = 0;
             } else {
@@ -79,6 +82,7 @@ pub(crate) fn lines(items: &[Text], separator: &str, width: usize) -> Vec<Vec<Wo
                 item.insert(0, Word { span, joined: false, is_unit: false });
             }
         }
+        let before = lines.len();
         for chunk in chunks(item) {
             let blanks = chunk.iter().filter(|word| word.is_unit).count();
             let wide = chunk.iter().map(Word::width).sum::<usize>() + blanks;
@@ -90,6 +94,7 @@ pub(crate) fn lines(items: &[Text], separator: &str, width: usize) -> Vec<Vec<Wo
             used += wide + usize::from(used > 0);
             lines.last_mut().into_iter().for_each(|line| line.extend(chunk.clone()));
         }
+        is_broken = mark.is_empty() && lines.len() > before;
     }
     lines
 }
