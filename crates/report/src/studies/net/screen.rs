@@ -1,13 +1,17 @@
 //! The first screen of a run of `net`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use iolens_document::{Answer, Block, Label, Screen, Text};
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate};
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Crossover, Estimate};
 
-use crate::findings::{self, Passing, ZeroCopy};
-use crate::number::{self, Unit, percent};
+use crate::crossing::{Ahead, ahead};
+use crate::findings::{self, Outcome, Passing, ZeroCopy};
+use crate::number::{self, Unit, list, percent};
 use crate::results;
 use crate::screen::effort::command;
 use crate::screen::table::{self, Better, Marks, Measure};
@@ -170,11 +174,7 @@ fn crossover(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Option
         .filter(|passing| is_free(&passing.from) && is_free(&passing.to))
         .collect();
     if all.is_empty() {
-        let sizes = &run.header.plan.sizes;
-        let (first, last) = (sizes.iter().min()?, sizes.iter().max()?);
-        let compares = methods.iter().filter(|arm| arm.condition.is_none()).count() > 1;
-        let none = format!("none shown from {}", crate::screen::span_of(*first, *last));
-        return (first != last && compares).then(|| Answer::one(Label::Crossover, none));
+        return no_crossover(run, analysis, methods);
     }
     let several = results::curves(analysis).len() > 1;
     let one = |passing: &Passing| {
@@ -188,6 +188,60 @@ fn crossover(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Option
     };
     let said = told(all.iter().map(one).collect(), TOLD);
     Some(Answer { label: Label::Crossover, said })
+}
+
+/// That no method passes another, and why that is so where the fastest one changes.
+fn no_crossover(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Option<Answer> {
+    let sizes = &run.header.plan.sizes;
+    let (first, last) = (*sizes.iter().min()?, *sizes.iter().max()?);
+    let compares = methods.iter().filter(|arm| arm.condition.is_none()).count() > 1;
+    if first == last || !compares {
+        return None;
+    }
+    let span = crate::screen::span_of(first, last);
+    let said = match within_threshold(run, analysis) {
+        None => format!("none shown from {span}"),
+        Some(small) if small.is_empty() => return None,
+        Some(small) => {
+            let leads = if small.len() == 1 { "the lead at" } else { "leads at" };
+            let small: Vec<String> = small.iter().map(ToString::to_string).collect();
+            let threshold = percent(analysis.delta).replace(' ', "");
+            format!("not shown: {leads} {} may be under {threshold}", list(&small))
+        }
+    };
+    Some(Answer::one(Label::Crossover, said))
+}
+
+/// Where the fastest method changes along a curve, the sizes at which its lead over the other one
+/// is not shown to be beyond the threshold, as a crossover asks; `None` where it stays the same.
+fn within_threshold(run: &Run, analysis: &Analysis) -> Option<BTreeSet<Bytes>> {
+    let mut fastest: Vec<(Cell, BTreeMap<Bytes, String>)> = Vec::new();
+    for own in findings::rankings(run, analysis) {
+        let Outcome::Fastest { method, .. } = own.outcome else { continue };
+        let (curve, size) = (own.setting.curve(), own.setting.size);
+        match fastest.iter_mut().find(|(known, _)| *known == curve) {
+            Some((_, by_size)) => drop(by_size.insert(size, method)),
+            None => fastest.push((curve, [(size, method)].into())),
+        }
+    }
+    fastest.retain(|(_, by_size)| by_size.values().collect::<BTreeSet<_>>().len() > 1);
+    let small = |(curve, by_size): &(Cell, BTreeMap<Bytes, String>)| {
+        let changes = |pair: &&Crossover| {
+            let wins = |label: &String| by_size.values().any(|method| method == label);
+            pair.curve == *curve && wins(&pair.first) && wins(&pair.second)
+        };
+        let pairs = analysis.crossovers.iter().filter(changes);
+        let open = |pair: &Crossover| {
+            let points = pair.points.iter();
+            let open = points.filter(|point| ahead(point, analysis.delta) == Ahead::Nobody);
+            let by = |size: &Bytes| {
+                by_size.get(size).is_some_and(|m| *m == pair.first || *m == pair.second)
+            };
+            open.map(|point| point.size).filter(by).collect::<Vec<_>>()
+        };
+        pairs.flat_map(open).collect::<Vec<_>>()
+    };
+    (!fastest.is_empty()).then(|| fastest.iter().flat_map(small).collect())
 }
 
 /// Whether sends pay that ask the kernel not to copy.
@@ -220,4 +274,39 @@ fn zero_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
         None => format!("not shown to beat {baseline} here"),
     };
     Some(Answer::one(Label::ZeroCopy, said))
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_stats::analysis::{CrossoverShape, Interval};
+
+    use super::*;
+    use crate::fixture_findings;
+
+    /// The fastest method changes on this curve.
+    fn told(change: impl Fn(&mut Analysis)) -> String {
+        let (run, mut analysis) = fixture_findings::findings();
+        let curve = analysis.cells[0].cell.curve();
+        analysis.cells.retain(|cell| cell.cell.curve() == curve);
+        change(&mut analysis);
+        let all: Vec<&CellAnalysis> = analysis.cells.iter().collect();
+        let answer = crossover(&run, &analysis, &table::methods(&all));
+        answer.map_or(String::new(), |answer| format!("{:?}", answer.said))
+    }
+
+    #[test]
+    fn a_lead_too_small_for_a_crossover_is_named() {
+        let said = told(|_| ());
+        assert!(said.contains("sendmsg_iov passes send_staged between"), "{said}");
+        let open = |analysis: &mut Analysis| {
+            for crossover in &mut analysis.crossovers {
+                crossover.shape = CrossoverShape::FirstThenUnknown;
+                let last = crossover.points.last_mut().expect("points");
+                last.simultaneous = Some(Interval { low: 1.01, high: 1.05 });
+            }
+        };
+        let said = told(open);
+        assert!(said.contains("not shown: the lead at 256 KiB may be under 3%"), "{said}");
+        assert_eq!(told(|analysis| analysis.crossovers.clear()), "");
+    }
 }
