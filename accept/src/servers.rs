@@ -3,7 +3,6 @@
 mod crowd;
 mod oracle;
 mod rivals;
-mod search;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -14,11 +13,11 @@ use crate::process::{Finished, Running, own_user, process};
 pub const FUNCTIONS: Functions = &[
     ("crowd", crowd::check),
     ("top2", top2),
-    ("oracle", oracle::check),
+    ("oracle", oracle::oracle),
     ("wrk", rivals::wrk),
     ("echo-in-c", rivals::echo_in_c),
     ("limits", crowd::limits),
-    ("search", search::check),
+    ("search", oracle::search),
 ];
 
 /// The other reading, and the processes that have the names.

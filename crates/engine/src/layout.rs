@@ -123,8 +123,10 @@ fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
         _ if plan.is_program(id) => Some(Role::against(id == baseline, false)),
         Setting::Net(_) => registry::find(id).map(|entry| entry.role(baseline)),
         Setting::Syscall(_) => iolens_syscall::find(id).map(|entry| entry.role(baseline)),
-        Setting::File(file) => read::find(id).map(|entry| entry.role(baseline, file.consumer)),
-        Setting::Write(_) => write::find(id).map(|entry| entry.role(baseline)),
+        Setting::File(file) => {
+            read::engines::find(id).map(|entry| entry.role(baseline, file.consumer))
+        }
+        Setting::Write(_) => write::engines::find(id).map(|entry| entry.role(baseline)),
         Setting::Copy(_) => copiers::role(id, baseline, plan.copy()?),
         Setting::Server(_) => {
             let is_program = plan.server()?.external.iter().any(|external| external.name == id);

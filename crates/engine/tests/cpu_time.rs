@@ -292,13 +292,13 @@ fn every_arm_shows_the_time_of_its_process() {
     }
     CALLS.iter().for_each(|entry| check("syscall", entry.id, &calling(entry)));
     let file = file_in(place.path());
-    for entry in read::ENGINES {
+    for entry in read::engines::ENGINES {
         check("file", entry.id, &reading(entry.id, &file));
     }
-    for entry in write::ENGINES {
+    for entry in write::engines::ENGINES {
         check("write", entry.id, &writing(entry.id, &file));
     }
-    let engines = copy::ENGINES.iter().map(|entry| entry.id);
+    let engines = copy::engines::ENGINES.iter().map(|entry| entry.id);
     engines.chain([PROGRAM]).for_each(|id| check("copy", id, &copying(id, &file, place.path())));
     for entry in MODELS {
         for length in [Length::Long, Length::Short] {

@@ -34,6 +34,5 @@ pub mod stream;
 pub mod surroundings;
 pub mod symbols;
 pub mod sysctl;
-pub mod times;
 pub mod tracefs;
 pub mod watch;

@@ -1,7 +1,7 @@
 //! The table of what a run can be asked for, and what follows from an entry: a flag of each study
 //! that has it, a key of plan files, what goes before what, and `--print-plan`.
 
-mod help;
+pub(crate) mod help;
 mod table;
 
 use std::net::IpAddr;

@@ -62,9 +62,9 @@ pub fn main() -> ExitCode {
 /// The command line. What asks for help ends the process.
 fn parsed(typed: &[String]) -> Result<Args, Failure> {
     let command = args::with_signs(Args::command()).color(output::parser_colour());
-    let matches = command.try_get_matches().map_err(|e| failure::misread(e, typed))?;
+    let matches = command.try_get_matches().map_err(|e| axes::help::misread(e, typed))?;
     // The parser has just accepted them as what the derived arguments describe.
-    Args::from_arg_matches(&matches).map_err(|e| failure::misread(e, typed))
+    Args::from_arg_matches(&matches).map_err(|e| axes::help::misread(e, typed))
 }
 
 /// Asks what is wanted, and does it as if it had been typed.

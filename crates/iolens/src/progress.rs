@@ -4,7 +4,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Status, TrialOutcome};
-use iolens_model::slo::SearchPhase;
+use iolens_model::run::SearchPhase;
 use iolens_model::units::{Nanos, three_digits};
 
 use self::news::News;

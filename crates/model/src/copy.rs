@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::axes::{axis, crossed};
 use crate::file::{CacheState, Pattern};
-use crate::sender::SenderTask;
+use crate::transport::SenderTask;
 use crate::units::Bytes;
 
 axis! {

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::arm::Status;
 use crate::axes::axis;
-use crate::latency::Histogram;
+use crate::reading::Histogram;
+use crate::reading::Status;
 use crate::units::Cpu;
 use crate::units::Nanos;
 

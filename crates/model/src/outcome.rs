@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::ab::AbQuantity;
 use crate::arm::ArmOutcome;
-pub use crate::arm::Status;
 use crate::cell::Cell;
 use crate::copy::ProgramStart;
 use crate::file::FileCounts;
+pub use crate::reading::Status;
 use crate::reading::{NotMeasured, Reading};
 use crate::trial::SliceKind;
 use crate::units::Nanos;

@@ -4,10 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::arm::Status;
 use crate::cell::Cell;
 use crate::outcome::Counts;
 use crate::reading::NotMeasured;
+use crate::reading::Status;
 pub use crate::trial::Sampling;
 
 /// The samples of one end of one arm.

@@ -5,8 +5,10 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::ab::{AbProgramFacts, AbSetting};
+use crate::arm::Arm;
 use crate::axes::Direction;
 use crate::call::CallFacts;
+use crate::cell::Cell;
 use crate::command_line;
 use crate::data_path::{PrimitiveFacts, ReceiverFacts};
 pub use crate::doctor::Extent;
@@ -14,10 +16,13 @@ use crate::doctor::Finding;
 use crate::file::{EngineFacts, FileFacts};
 use crate::host::{Calibration, HostFacts};
 use crate::origin::{Origin, Sighting};
-use crate::outcome::TrialOutcome;
+use crate::outcome::{Environment, SliceOutcome, TrialOutcome};
 use crate::plan::{Axes, Plan};
 use crate::profile::ProfileTrial;
-use crate::slo::SearchPhase;
+use crate::reading::Histogram;
+use crate::reading::Status;
+use crate::server::{OfferedSlice, ServerArm};
+use crate::units::Nanos;
 
 /// What is known of a run besides its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -313,5 +318,59 @@ impl RunHeader {
     pub fn sighting(&self) -> Sighting<'_> {
         let last = self.end.as_ref().map_or(self.started_unix_ns, |end| end.finished_unix_ns);
         Sighting { host: &self.host, first_unix_ns: self.started_unix_ns, last_unix_ns: last }
+    }
+}
+
+// A search for the highest rate that a server keeps: what is asked, and what each step found.
+
+/// A phase of a search: one model alone, asked at one rate for some time, or in a closed
+/// loop for as much as it takes. Stored raw: whether it kept a limit is computed when it
+/// is read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchPhase {
+    /// Its place among the phases of the run, from 1.
+    pub number: u32,
+    /// The setting of the axes; its load is `searched`, or `closed`.
+    pub cell: Cell,
+    /// The model.
+    pub arm: Arm,
+    /// The step of its rate from what the closed loop took; `None` for that loop.
+    pub step: Option<i32>,
+    /// Requests per second that were offered; `None` for the closed loop.
+    pub rate: Option<f64>,
+    /// How long they were, what does not count included.
+    pub phase: Nanos,
+    /// Time at the beginning that does not count.
+    pub dropped: Nanos,
+    /// Start, nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// From the start of its processes to their end.
+    pub duration_ns: u64,
+    /// How it ended.
+    pub status: Status,
+    /// Why, for every status but `ok`.
+    pub reason: Option<String>,
+    /// Times from when requests were due; `None` where none was measured.
+    pub latency: Option<Histogram>,
+    /// What came of it besides; `None` where it did not come to its end.
+    pub server: Option<Box<ServerArm>>,
+    /// The counts of both ends, likewise.
+    pub slice: Option<SliceOutcome>,
+    /// The machine meanwhile.
+    pub environment: Environment,
+}
+
+impl SearchPhase {
+    /// What the client saw; `None` where the phase did not come to its end.
+    #[must_use]
+    pub fn offered(&self) -> Option<&OfferedSlice> {
+        self.server.as_ref()?.offered.last()
+    }
+
+    /// Right replies per second while requests were due; `None` where none could come.
+    #[must_use]
+    pub fn achieved(&self) -> Option<f64> {
+        let offered = self.offered().filter(|offered| offered.window.0 > 0)?;
+        Some(offered.replies_in_window as f64 / offered.window.as_seconds())
     }
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::axes::{Topology, crossed};
 use crate::copy::External;
-use crate::latency::Histogram;
 use crate::load::{Arrivals, ClientThread, Connects, Length, NetworkCounts, Outcomes};
+use crate::reading::Histogram;
 use crate::served::Mishap;
 use crate::slo::{Goal, Slo};
 use crate::units::Nanos;

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::arm::Status;
 use crate::data_path::End;
 use crate::outcome::ZerocopyCounts;
+use crate::reading::Status;
 pub use crate::units::Cpu;
 use crate::units::{Bytes, Nanos};
 

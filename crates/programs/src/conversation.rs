@@ -15,11 +15,11 @@ pub use self::slice::{Answered, Around, BeforeSlice, Reading};
 use crate::charged::TreeCharged;
 use crate::charged::{Account, Charged, own_memory_bytes};
 use crate::fault::ProgramFault;
+use crate::files::{ProgramLimits, ProgramPlace, UserProgram};
 use crate::program::{LOOK_NS, Prepared, Process, Seed};
 use crate::protocol::{
     self, Answer, LINE_BYTES_MAX, LineFault, LineKind, Lines, Ready, STRAY_BYTES_MAX, quoted,
 };
-use crate::setup::{ProgramLimits, ProgramPlace, UserProgram};
 
 /// What a pipe to or from a program holds.
 const PIPE_BYTES: usize = 64 << 10;

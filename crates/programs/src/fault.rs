@@ -1,6 +1,6 @@
 //! What ends an arm in a trial.
 
-use iolens_model::arm::Status;
+use iolens_model::reading::Status;
 use thiserror::Error;
 
 use crate::protocol::LineFault;

@@ -10,7 +10,6 @@ mod fault;
 mod files;
 mod program;
 pub mod protocol;
-mod setup;
 pub mod spawn;
 
 pub use charged::{Account, Charged};
@@ -20,6 +19,6 @@ pub use conversation::{
 };
 pub use fault::ProgramFault;
 pub use files::{ProgramFile, ProgramFileError, facts, hex, sha256_of};
+pub use files::{ProgramLimits, ProgramPlace, UserProgram};
+pub use files::{describe_end, find_program, may_start};
 pub use program::{Prepared, Process, Seed, environment};
-pub use setup::{ProgramLimits, ProgramPlace, UserProgram};
-pub use setup::{describe_end, find_program, may_start};

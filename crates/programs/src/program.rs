@@ -12,9 +12,9 @@ use iolens_sys::poll::is_readable;
 use iolens_sys::{clock, file, signal};
 
 use crate::fault::ProgramFault;
+use crate::files::describe_end;
 use crate::files::{Executable, ProgramFile};
-use crate::setup::describe_end;
-use crate::setup::{ProgramPlace, UserProgram};
+use crate::files::{ProgramPlace, UserProgram};
 
 /// What is kept of what a program writes to stderr.
 const ERRORS_BYTES_MAX: u64 = 64 << 10;

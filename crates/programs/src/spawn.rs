@@ -17,7 +17,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
 use iolens_sys::{detach, file, inherit};
 
-use crate::setup::{describe_end, find_program};
+use crate::files::{describe_end, find_program};
 
 /// Environment variable that says which end a worker is, `tx` or `rx`, so that
 /// others can find it: /proc/PID/environ leads to the process, and that to its

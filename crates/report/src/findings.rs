@@ -8,7 +8,7 @@ use iolens_model::file::PROGRAM_READ_BYTES;
 use iolens_model::outcome::Status;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::Run;
-use iolens_model::sender::{CONNECTIONS, NODELAY, NODELAY_OFF, OUR_SEND_BUFFER, SEND_BUFFER};
+use iolens_model::transport::{CONNECTIONS, NODELAY, NODELAY_OFF, OUR_SEND_BUFFER, SEND_BUFFER};
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Contrast, Crossover, CrossoverShape, Estimate, Interval,

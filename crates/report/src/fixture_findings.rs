@@ -10,7 +10,7 @@ use iolens_model::cell::Cell;
 use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts,
 };
-use iolens_model::latency::Histogram;
+use iolens_model::reading::Histogram;
 use iolens_model::run::Run;
 use iolens_model::transport::Transport;
 use iolens_model::units::Bytes;

@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use iolens_model::latency::Histogram;
 use iolens_model::load::{ClientThread, Load, Outcomes, Pace};
 use iolens_model::outcome::Status;
+use iolens_model::reading::Histogram;
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_stats::load::{ClientLimit, Judgement, LATE, QUANTILES, judge, quantile};
 use serde_json::Value;

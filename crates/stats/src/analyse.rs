@@ -14,15 +14,12 @@ mod tests;
 #[cfg(test)]
 mod unequal_tests;
 mod unranked;
-mod unused;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
-
-pub use self::unused::unused;
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;

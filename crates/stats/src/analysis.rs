@@ -21,9 +21,9 @@ pub use crate::figures::servers::{
     CpuOf, CpuShares, EndFigure, EndFigures, EndMetric, Limits, Saturated, ServerFigures,
 };
 pub use crate::figures::{Figures, ZerocopyFigures};
-use crate::gates::Check;
 pub use crate::latency::LatencyFigures;
 pub use crate::quantity::Quantity;
+use crate::remark::Check;
 use crate::remark::VerdictReason;
 use crate::remark::{Remark, UnequalSlices, Warning};
 pub use crate::student::Neighbours;

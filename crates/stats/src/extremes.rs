@@ -199,7 +199,7 @@ fn stays(here: &Estimate, there: &Estimate, delta: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use iolens_model::axes::Mode;
-    use iolens_model::latency::Histogram;
+    use iolens_model::reading::Histogram;
     use iolens_model::units::Bytes;
 
     use super::*;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use iolens_model::latency::Histogram;
+use iolens_model::reading::Histogram;
 use serde::Serialize;
 
 use crate::estimate::{Estimate, Interval};

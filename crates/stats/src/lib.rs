@@ -59,11 +59,10 @@ pub mod values;
 mod verdict;
 mod wording;
 
-pub use analyse::unused;
-pub use fold::{Fold, analyse, analyse_for_both};
-pub use gates::Check;
+pub use fold::{Fold, Reached, analyse, analyse_for_both, reached};
 pub use gates::invalid_arms;
-pub use passes::{Reached, reached};
+pub use passes::unused;
+pub use remark::Check;
 pub use stopping::Forecast;
 pub use stopping::{Decision, PassSummary, decide, unmet};
 pub use values::TrialValues;

@@ -6,8 +6,8 @@
 //! the rate is a floor and the tail is its own; nothing of that says anything
 //! about the server.
 
-use iolens_model::latency::Histogram;
 use iolens_model::load::{Load, Pace};
+use iolens_model::reading::Histogram;
 use iolens_model::units::Nanos;
 
 use crate::latency::LatencyFigures;

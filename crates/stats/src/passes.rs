@@ -1,4 +1,5 @@
-//! Which passes are complete, which trial of a pass speaks for an arm, and how far a run came.
+//! Which passes are complete, which trial of a pass speaks for an arm, and which stored numbers an
+//! analysis rests on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +7,11 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
-use iolens_model::run::RunHeader;
+use iolens_model::run::{Run, RunHeader};
 
-use crate::analyse::analyse_values;
 use crate::interval::count;
-use crate::passes;
-use crate::stopping::PassSummary;
-use crate::values::{ArmValues, TrialValues};
+use crate::roster;
+use crate::values::{ArmValues, Known, TrialValues};
 
 /// The passes of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -228,70 +227,61 @@ fn rate(trial: &TrialValues) -> Option<f64> {
     trial.arms.iter().find_map(|arm| arm.outcome.server.as_ref()?.rate)
 }
 
-// How far a stored run came, for going on with it.
+// Which stored numbers an analysis rests on: exports say it of every slice, so that
+// whoever computes anew takes the same ones.
 
-/// What a run had reached when it ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reached {
-    /// The last complete pass; 0 if there is none.
-    pub pass: u32,
-    /// The summary after each pass up to that one, oldest first, as the run
-    /// had them.
-    pub history: Vec<PassSummary>,
-}
-
-/// What a run had reached, from its header as stored, with its end, and the
-/// values of its trials in the order in which they ran.
+/// For each trial of a run, of each of its arms: why its numbers are used for nothing;
+/// `None` where they are used.
 #[must_use]
-pub fn reached(header: &RunHeader, trials: &[TrialValues]) -> Reached {
-    let complete = passes::sort(header, &header.plan.cells(), trials).complete;
-    let pass = complete.last().copied().unwrap_or(0);
-    // While it ran, it had no end.
-    let running = RunHeader { end: None, ..header.clone() };
-    let after = |pass: u32| {
-        let so_far = trials.iter().filter(|trial| trial.pass <= pass).cloned();
-        PassSummary::of(&analyse_values(&running, &so_far.collect::<Vec<_>>()))
+pub fn unused(run: &Run) -> Vec<Vec<Option<String>>> {
+    let (header, known) = (&run.header, &mut Known::default());
+    let values = run.trials.iter().map(|trial| TrialValues::sharing(header, trial, known));
+    let values: Vec<TrialValues> = values.collect();
+    let cells = roster::cells(&header.plan);
+    let passes = sort(header, &cells, &values);
+    let mut trials: BTreeMap<&Cell, Vec<&TrialValues>> = BTreeMap::new();
+    for trial in &values {
+        trials.entry(&*trial.cell).or_default().push(trial);
+    }
+    let own = cells.iter().map(|cell| (cell, trials.remove(cell).unwrap_or_default()));
+    let visits: BTreeMap<&Cell, Visits<'_>> =
+        own.map(|(cell, trials)| (cell, Visits::of(trials, &passes.complete))).collect();
+    let why = |trial: &TrialValues, label: &str| match visits.get(&*trial.cell) {
+        Some(visits) => visits.unused(trial, label),
+        None => Some("the plan does not have its cell".to_owned()),
     };
-    Reached { pass, history: (1..=pass).map(after).collect() }
+    let of_trial = |trial: &TrialValues| {
+        trial.arms.iter().map(|arm| why(trial, &arm.outcome.arm.label)).collect()
+    };
+    values.iter().map(of_trial).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use iolens_model::outcome::Status;
+
+    use super::unused;
     use crate::{analyse, fixture};
 
-    fn of(run: &iolens_model::run::Run) -> Reached {
-        let values: Vec<TrialValues> =
-            run.trials.iter().map(|trial| TrialValues::of(&run.header, trial)).collect();
-        reached(&run.header, &values)
-    }
-
     #[test]
-    fn the_history_is_the_one_the_run_had() {
-        let mut run = fixture::passes(&[1.0, 1.1, 1.0, 1.2]);
-        let all = of(&run);
-        assert_eq!((all.pass, all.history.len()), (4, 4));
-        assert_eq!(all.history[3], PassSummary::of(&analyse(&run)));
-        run.trials.truncate(2);
-        assert_eq!(of(&run).history, all.history[..2]);
-    }
-
-    #[test]
-    fn a_pass_that_was_cut_short_is_to_be_done_again_and_then_counts_once() {
-        let mut run = fixture::passes(&[1.0, 1.1, 1.0]);
-        let again = run.trials[2].clone();
-        run.trials[2].status = iolens_model::outcome::Status::Interrupted;
-        assert_eq!(of(&run).pass, 2);
-        run.trials.push(again);
-        let redone = of(&run);
-        assert_eq!(redone.pass, 3);
-        assert_eq!(redone.history, of(&fixture::passes(&[1.0, 1.1, 1.0])).history);
-    }
-
-    #[test]
-    fn nothing_reached_is_nothing() {
-        let mut run = fixture::passes(&[1.0]);
-        run.trials.clear();
-        assert_eq!(of(&run), Reached { pass: 0, history: Vec::new() });
+    fn what_is_not_used_has_its_reason_and_the_rest_is_n() {
+        let mut run = fixture::passes(&[1.1; 12]);
+        run.trials[3].arms[1].status = Status::Failed;
+        run.trials[3].arms[1].reason = Some("it broke".to_owned());
+        let last = run.trials.len() - 1;
+        run.trials[last].status = Status::Interrupted;
+        run.trials[last].reason = Some("by hand".to_owned());
+        run.trials[7].pass = run.trials[6].pass;
+        let unused = unused(&run);
+        assert_eq!(unused[3][1].as_deref(), Some("it broke"));
+        assert_eq!(unused[3][0], None);
+        assert_eq!(unused[last][0].as_deref(), Some("by hand"));
+        assert_eq!(unused[6][1].as_deref(), Some("the trial was run again in the same pass"));
+        assert_eq!(unused[7][1], None);
+        let label = run.trials[0].arms[1].arm.label.clone();
+        let used = unused.iter().filter(|arms| arms[1].is_none()).count();
+        let analysis = analyse(&run);
+        let arm = analysis.cells[0].arms.iter().find(|arm| arm.arm.label == label).expect("it");
+        assert_eq!(arm.contrast.as_ref().map(|c| c.n as usize), Some(used));
     }
 }

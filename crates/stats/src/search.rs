@@ -13,11 +13,12 @@ mod simulation;
 
 use iolens_model::arm::Arm;
 use iolens_model::cell::{Cell, Setting};
-use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
+use iolens_model::reading::Histogram;
+use iolens_model::run::SearchPhase;
 use iolens_model::server::{LoadLevel, ServerAxes, ServerSetting};
-use iolens_model::slo::{Goal, Percentile, SearchPhase};
+use iolens_model::slo::{Goal, Percentile};
 use iolens_model::units::Nanos;
 
 pub use self::answer::{Answer, Ended, Level, answers};

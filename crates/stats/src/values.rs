@@ -14,11 +14,11 @@ use iolens_model::cell::{Cell, SyscallSetting};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 
-use crate::gates::Check;
 use crate::gates::{self, Case, Flag};
 use crate::interval::{Parts, median};
 use crate::offered::Offered;
 use crate::quantity::Quantity;
+use crate::remark::Check;
 pub use crate::sums::softirq_of;
 use crate::sums::{SharedCpus, Sums, add_up, measured, slice_ns, softirq_of_ends};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use thiserror::Error;
 
-use crate::copy::is_full;
+use crate::beside::is_full;
 
 /// Why the store could not do what it was asked.
 #[derive(Debug, Error)]

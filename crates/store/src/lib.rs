@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod beside;
 mod copy;
 mod counted;
 mod error;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::copy::{LOGS, beside};
+use crate::beside::{LOGS, beside};
 use crate::schema::{self, APPLICATION_ID, EARLIER_ID, SCHEMA_VERSION};
 use crate::steps::{Steps, bytes_of};
 use crate::{Fault, Store, StoreError};

@@ -7,8 +7,8 @@ use std::mem::take;
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::copy::ProgramStart;
-use iolens_model::latency::Histogram;
 use iolens_model::outcome::{CountsByPmu, EndFacts, Flows};
+use iolens_model::reading::Histogram;
 use iolens_model::server::ServerArm;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension};

@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
 
-use crate::copy::beside;
+use crate::beside::beside;
 use crate::copy::{self, Copy};
 use crate::error::said;
 use crate::header::{NO_ID, is_id};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
 
-use crate::copy::beside;
+use crate::beside::beside;
 
 /// Steps of SQLite's virtual machine between two looks at how many there were.
 const EVERY: u16 = 10_000;

@@ -10,7 +10,7 @@ use iolens_model::run::{Extent, StoppedBy};
 use iolens_model::units::Bytes;
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::copy::beside;
+use crate::beside::beside;
 use crate::header::STORED;
 use crate::header::readable_id;
 use crate::steps::{Steps, bytes_of};
@@ -203,8 +203,8 @@ mod tests {
     #[test]
     fn a_file_system_with_room_is_not_full_and_keeps_nothing() {
         let directory = tempfile::tempdir().expect("a directory for the test");
-        assert!(!crate::copy::is_full(&directory.path().join("results.db")));
+        assert!(!crate::beside::is_full(&directory.path().join("results.db")));
         assert_eq!(fs::read_dir(directory.path()).expect("it lists").count(), 0);
-        assert!(!crate::copy::is_full(Path::new("/nowhere/results.db")), "that is another fault");
+        assert!(!crate::beside::is_full(Path::new("/nowhere/results.db")), "that is another fault");
     }
 }

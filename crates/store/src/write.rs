@@ -3,8 +3,8 @@
 use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{EndFacts, SliceOutcome, TrialOutcome};
 use iolens_model::profile::ProfileTrial;
+use iolens_model::run::SearchPhase;
 use iolens_model::run::{RunEnd, RunHeader};
-use iolens_model::slo::SearchPhase;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 

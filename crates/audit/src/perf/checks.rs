@@ -2,7 +2,7 @@
 
 use iolens_stats::physics::{self, ClockRange, Rounded};
 
-use super::{Counter, Section};
+use super::section::{Counter, Section};
 use crate::bounds::Bounds;
 use crate::checks::short;
 use crate::finding::{Finding, Found, GateUse, Severity};

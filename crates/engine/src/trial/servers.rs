@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::axes::Topology;
-use iolens_model::latency::Histogram;
 use iolens_model::load::{Connects, Load, NetworkCounts};
 use iolens_model::outcome::{Counts, EndFacts, SliceOutcome};
+use iolens_model::reading::Histogram;
 use iolens_model::served::Served;
 use iolens_model::server::{CpuTime, CpuUse, OfferedSlice, ServerArm};
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};

@@ -1,8 +1,10 @@
 //! What an end says about itself: where its threads ran and what the kernel
 //! made of its options.
 
-use std::os::fd::BorrowedFd;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use iolens_harness::op::Fact;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::copy::External;
@@ -10,14 +12,18 @@ use iolens_model::metrics::METRICS;
 use iolens_model::outcome::EndFacts;
 use iolens_model::reading::NotMeasured;
 use iolens_model::transport::Transport;
+use iolens_model::transport::{NODELAY, NODELAY_OFF, OUR_SEND_BUFFER, SEND_BUFFER};
 use iolens_model::trial::Trial;
+use iolens_net::lane::Lane;
+use iolens_sys::errno::Errno;
+use iolens_sys::kin::{self, Tree};
+use iolens_sys::proc::Root;
 use iolens_sys::{affinity, tcp, udp};
 
 use super::bracket::Bracket;
 use super::crew::Stop;
 use super::link::Links;
 use super::protocol::BUILD;
-use iolens_net::lane::Lane;
 
 /// Binds the calling thread to its processor and reads back where it may run.
 ///
@@ -114,5 +120,37 @@ pub(crate) fn end_facts<'a>(
             }
         }
     }
+    facts
+}
+
+// What the socket of a program is like.
+
+/// The options of a program's connection, which are its own. That it may not be looked at is one of
+/// these facts.
+pub(super) fn socket_facts(pid: u32, receiver: SocketAddr, lane: BorrowedFd<'_>) -> Vec<Fact> {
+    let root = Root::real();
+    let mut sockets = Vec::new();
+    for pid in Tree::below(&root, pid).processes {
+        match kin::sockets_of(&root, pid) {
+            Ok(own) => sockets.extend(own),
+            // It has ended meanwhile.
+            Err(Errno::ENOENT | Errno::ESRCH) => {}
+            Err(errno) => {
+                return vec![("socket options", format!("cannot be read: {errno}"))];
+            }
+        }
+    }
+    let is_its = |fd: &OwnedFd| tcp::is_connected_to(fd.as_fd(), receiver);
+    let own = sockets.iter().find(|fd| is_its(fd)).map(|fd| tcp::read_back(fd.as_fd()));
+    let Some(Ok(own)) = own else { return Vec::new() };
+    let nodelay = if own.nodelay { "on" } else { NODELAY_OFF };
+    let mut facts = vec![
+        (NODELAY, nodelay.to_owned()),
+        (SEND_BUFFER, own.send_buffer_bytes.to_string()),
+        ("congestion control", own.congestion),
+    ];
+    // The lane has the options of our methods' connections.
+    let ours = tcp::read_back(lane).ok();
+    facts.extend(ours.map(|ours| (OUR_SEND_BUFFER, ours.send_buffer_bytes.to_string())));
     facts
 }

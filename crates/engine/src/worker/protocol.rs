@@ -3,11 +3,11 @@
 
 use std::net::SocketAddr;
 
-use iolens_model::latency::Histogram;
 use iolens_model::load::{Connects, Load, NetworkCounts};
 use iolens_model::outcome::{Counts, EndFacts};
 use iolens_model::plan::NetworkOptions;
 use iolens_model::profile::Samples;
+use iolens_model::reading::Histogram;
 use iolens_model::reading::NotMeasured;
 use iolens_model::served::Served;
 use iolens_model::server::Throttled;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use iolens_model::latency::Histogram;
 use iolens_model::outcome::{Counts, CountsByPmu};
+use iolens_model::reading::Histogram;
 use iolens_model::trial::{SliceKind, Trial};
 
 use super::bracket::{self};

@@ -10,7 +10,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use iolens_model::outcome::ArmFact;
-use iolens_model::sender::CONNECTIONS;
+use iolens_model::transport::CONNECTIONS;
 use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_sys::errno::Errno;
@@ -25,7 +25,7 @@ use super::sampling::StackSampler;
 use super::thread_report::{ThreadReport, ThreadSlice};
 use super::{facts, link, report};
 use iolens_harness::op::{Budget, Span};
-use iolens_harness::times::Times;
+use iolens_harness::stream::Times;
 use iolens_net::lane::Lane;
 use iolens_net::receive::{Quota, Received, Receiver, Setup};
 use iolens_net::{receivers, registry, step};

@@ -1,8 +1,8 @@
 //! What a thread of an end reports.
 
 use iolens_model::copy::ProgramStart;
-use iolens_model::latency::Histogram;
 use iolens_model::outcome::{ArmFact, Counts};
+use iolens_model::reading::Histogram;
 
 use super::bracket::Bracket;
 use super::sampling::StackSampler;

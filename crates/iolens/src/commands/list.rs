@@ -312,15 +312,17 @@ fn engines() -> Vec<Value> {
         }};
     }
     let mut items = Vec::new();
-    items.extend(read::ENGINES.iter().map(
+    items.extend(read::engines::ENGINES.iter().map(
         |entry| item!("read", entry, |file| entry.try_on(file), "has_depth": entry.has_depth),
     ));
-    items.extend(write::ENGINES.iter().map(|entry| {
+    items.extend(write::engines::ENGINES.iter().map(|entry| {
         item!("write", entry, |_| entry.try_in(&folder), "has_depth": entry.has_depth,
             "durable": entry.is_durable, "by_hand": entry.own.by_hand)
     }));
     items.extend(
-        copy::ENGINES.iter().map(|entry| item!("copy", entry, |file| entry.try_on(file, &folder),)),
+        copy::engines::ENGINES
+            .iter()
+            .map(|entry| item!("copy", entry, |file| entry.try_on(file, &folder),)),
     );
     items.extend(copy::copiers::PROGRAMS.iter().map(|program| {
         let item = json!({

@@ -28,13 +28,14 @@ use iolens_report::text;
 use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
+use crate::axes::help;
 use crate::commands::{outlook, report};
 use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, catch, unusable};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, FirstLook, Means};
 use crate::sysctls::{self, Sysctls};
-use crate::{args, failure, output, peer, places, plan_file};
+use crate::{args, output, peer, places, plan_file};
 
 /// Of pipes that are opened to see whether they can be; nothing is said.
 pub(crate) const PERF_LIMIT: Duration = Duration::ZERO;
@@ -46,8 +47,7 @@ pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure>
         args::Run::Plan(name, words) => {
             let plan = request::file(&name)?;
             let study = plan.study.unwrap_or(Study::Net);
-            let flags =
-                args::flags_of(study, words).map_err(|e| failure::misread_plan(e, study))?;
+            let flags = args::flags_of(study, words).map_err(|e| help::misread_plan(e, study))?;
             (flags.clone().or(plan), flags)
         }
     };
@@ -200,8 +200,8 @@ pub(crate) fn header(request: Request, typed: &[String], host: HostFacts) -> Run
 fn engines_of(plan: &Plan) -> Vec<EngineFacts> {
     let ids = plan.primitives.iter();
     match &plan.axes {
-        Axes::File(_) => ids.filter_map(|id| Some(read::find(id)?.facts())).collect(),
-        Axes::Write(_) => ids.filter_map(|id| Some(write::find(id)?.facts())).collect(),
+        Axes::File(_) => ids.filter_map(|id| Some(read::engines::find(id)?.facts())).collect(),
+        Axes::Write(_) => ids.filter_map(|id| Some(write::engines::find(id)?.facts())).collect(),
         Axes::Copy(axes) => ids.filter_map(|id| copiers::facts(id, axes)).collect(),
         _ => Vec::new(),
     }

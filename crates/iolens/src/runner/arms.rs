@@ -45,7 +45,7 @@ pub(super) fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
         Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
         Setting::Write(_) => guessed_write_ns(arm, cell),
         Setting::Copy(setting) => {
-            let is_program = copy::find(&arm.primitive).is_none();
+            let is_program = copy::engines::find(&arm.primitive).is_none();
             work::guessed_copy_ns(cell, setting, is_program)
         }
     }
@@ -126,7 +126,7 @@ pub(super) fn written_blocks(
     cell: &Cell,
     writing: &WritingFacts,
 ) -> u64 {
-    let is_durable = write::find(&arm.primitive).is_some_and(|entry| entry.is_durable);
+    let is_durable = write::engines::find(&arm.primitive).is_some_and(|entry| entry.is_durable);
     let (region, most) = (writing.region, writing.dirty_background);
     work::written_blocks(target, block_ns, cell, is_durable, region, most)
 }
@@ -139,7 +139,7 @@ pub(super) fn settling_ns(blocks: u64, cell: &Cell) -> u64 {
 
 /// The time of a block before anything was measured, ns.
 fn guessed_write_ns(arm: &Arm, cell: &Cell) -> f64 {
-    let entry = write::find(&arm.primitive);
+    let entry = write::engines::find(&arm.primitive);
     let waits = entry.map_or((false, false), |entry| (entry.is_durable, entry.is_direct));
     work::guessed_write_ns(cell.size, waits.0, waits.1)
 }

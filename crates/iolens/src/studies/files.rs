@@ -34,8 +34,8 @@ Examples:
     arms: || ArmChoice {
         what: "engine that reads",
         baseline: "read",
-        ids: read::ENGINES.iter().map(|entry| entry.id).collect(),
-        find: |id| read::find(id).map(|entry| entry.id),
+        ids: read::engines::ENGINES.iter().map(|entry| entry.id).collect(),
+        find: |id| read::engines::find(id).map(|entry| entry.id),
         ..engines()
     },
     textbook: &[],
@@ -62,8 +62,8 @@ Examples:
     arms: || ArmChoice {
         what: "engine that writes",
         baseline: "write",
-        ids: write::ENGINES.iter().map(|entry| entry.id).collect(),
-        find: |id| write::find(id).map(|entry| entry.id),
+        ids: write::engines::ENGINES.iter().map(|entry| entry.id).collect(),
+        find: |id| write::engines::find(id).map(|entry| entry.id),
         ..engines()
     },
     textbook: &[],

@@ -4,9 +4,9 @@ use iolens_sys::clock;
 
 use super::{Conversation, read_into};
 use crate::fault::ProgramFault;
+use crate::files::ProgramLimits;
 use crate::program::LOOK_NS;
 use crate::protocol::{self, LineFault, LineKind, Lines, quoted};
-use crate::setup::ProgramLimits;
 
 /// Ends processes whose slices are done. What came of each, in their order.
 pub fn finish(

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::file::FileCounts;
-use iolens_model::latency::Histogram;
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
+use iolens_model::reading::Histogram;
 use iolens_model::run::Run;
+use iolens_model::run::SearchPhase;
 use iolens_model::server::{OfferedSlice, ServerArm};
-use iolens_model::slo::SearchPhase;
 use iolens_model::trial::SliceKind;
 use iolens_stats::analysis::LatencyFigures;
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
-use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
+use iolens_model::reading::Histogram;
 use iolens_model::run::RunHeader;
 
 use super::draft::{CellVisits, Check, Draft, Partner, Ratios, Standing, Used};

@@ -5,13 +5,13 @@ use iolens_model::outcome::Status;
 
 use super::{Absolute, ArmChange, Change, Own};
 use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, EndMetric};
-use crate::contrast::{Claim, Known};
 use crate::estimate::{Estimate, Interval, Verdict};
 use crate::quantity::Quantity;
 use crate::remark::{Unusable, VerdictReason};
 use crate::roster::has_contrast;
 use crate::student::{StudentTable, quantile};
 use crate::verdict::{self, Context};
+use crate::verdict::{Claim, Known};
 
 /// What holds for every change of a comparison.
 pub(super) struct Rules {

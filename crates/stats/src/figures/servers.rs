@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use iolens_model::latency::Histogram;
 use iolens_model::load::Outcomes;
 use iolens_model::outcome::Counts;
+use iolens_model::reading::Histogram;
 use iolens_model::server::{CpuTime, CpuUse, ServerArm};
 use serde::{Serialize, Serializer};
 

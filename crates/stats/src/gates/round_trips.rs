@@ -1,7 +1,7 @@
 //! In mode `rr`: round trips against the messages and the time
 //! they are part of.
 
-use iolens_model::latency::Histogram;
+use iolens_model::reading::Histogram;
 
 use super::case::{Case, Flag, Ruling, copies, speedup};
 use crate::physics;

@@ -1,8 +1,8 @@
 //! Of servers: whether what the client saw and what the server
 //! counted fit together, and whether the load shows the server or the client.
 
-use iolens_model::latency::Histogram;
 use iolens_model::load::Length;
+use iolens_model::reading::Histogram;
 use iolens_model::server::{ServerArm, ServerSetting};
 
 use super::case::{Case, Flag, Limit, Ruling};

@@ -5,7 +5,8 @@ use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
-use iolens_model::slo::{Goal, Percentile, SearchPhase};
+use iolens_model::run::SearchPhase;
+use iolens_model::slo::{Goal, Percentile};
 use iolens_model::units::Nanos;
 use serde::Serialize;
 

@@ -5,8 +5,9 @@
 //! the machine can be why.
 
 use iolens_model::outcome::Status;
+use iolens_model::run::SearchPhase;
 use iolens_model::server::{CpuTime, OfferedSlice};
-use iolens_model::slo::{Percentile, SearchPhase};
+use iolens_model::slo::Percentile;
 use iolens_model::units::Nanos;
 
 use super::ladder::Said;

@@ -4,12 +4,13 @@
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Topology;
 use iolens_model::cell::{Cell, Setting};
-use iolens_model::latency::Histogram;
 use iolens_model::load::{Length, Outcomes};
 use iolens_model::outcome::{Environment, Status};
 use iolens_model::plan::{Axes, Plan};
+use iolens_model::reading::Histogram;
+use iolens_model::run::SearchPhase;
 use iolens_model::server::{CpuTime, LoadLevel, OfferedSlice, ServerArm, ServerSetting};
-use iolens_model::slo::{Goal, SearchPhase, Slo};
+use iolens_model::slo::{Goal, Slo};
 use iolens_model::units::{Bytes, Nanos};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;

@@ -8,9 +8,9 @@ use iolens_model::units::Bytes;
 use super::{Normal, RUNS, Rate};
 use crate::analyse;
 use crate::compare::{Absolute, Side, compare};
-use crate::contrast::{Claim, Known};
 use crate::fixture::{self, ArmTime};
 use crate::interval::Moments;
+use crate::verdict::{Claim, Known};
 
 fn known(n: u32, sd: f64, normal: &mut Normal) -> Known {
     let values: Vec<f64> = (0..n).map(|_| sd * normal.draw()).collect();

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use iolens_harness::environment::Before;
 use iolens_model::ab::AbArm;
-use iolens_model::arm::Status;
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::Cell;
 use iolens_model::outcome::{ArmFact, Counts, EndFacts, Environment, SliceOutcome, TrialOutcome};
 use iolens_model::reading::NotMeasured;
+use iolens_model::reading::Status;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Nanos;
 use iolens_programs::{Beside, ProgramFault, Reading, Seed};

@@ -184,7 +184,8 @@ impl ReadGround {
         thread: usize,
     ) -> Result<Box<dyn Reader + 'a>, String> {
         let (id, cell) = (&trial.arms[arm].primitive, &trial.cell);
-        let entry = read::find(id).ok_or_else(|| format!("this build has no engine `{id}`"))?;
+        let entry =
+            read::engines::find(id).ok_or_else(|| format!("this build has no engine `{id}`"))?;
         let setting = cell.file().ok_or("the trial is of another study")?;
         let FileSetting { pattern, consumer, depth, .. } = setting;
         let part = whole_blocks(self.subject.bytes(), cell, thread)?;
@@ -331,7 +332,7 @@ mod tests {
             depth: FileSetting::DEPTH,
         });
         trial.arms = vec![trial.arms[0].clone(); ARMS];
-        for entry in read::ENGINES.iter().filter(|e| e.try_on(&ground.subject).is_ok()) {
+        for entry in read::engines::ENGINES.iter().filter(|e| e.try_on(&ground.subject).is_ok()) {
             trial.arms.iter_mut().for_each(|arm| arm.primitive = entry.id.into());
             let begins = |arm| {
                 let mut reader = ground.reader(&trial, arm, 0).unwrap();

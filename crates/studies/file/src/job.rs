@@ -17,9 +17,9 @@ use crate::copy::by_hand as copy;
 use crate::failure::{LOST_PAGE, NO_ROOM_FOR_PAGE};
 pub use crate::file_path::FilePath;
 use crate::read::by_hand as read;
-use crate::residency::{self, CureWish, Cured};
 use crate::size;
 use crate::tune::{self, LimitFound, LimitWish, facts, program};
+use crate::tune::{CureWish, Cured};
 use crate::write::by_hand as write;
 use iolens_harness::frames::{FrameBuffer, read_frame, write_frame};
 use iolens_programs::describe_end;
@@ -204,7 +204,7 @@ pub fn serve(mut orders: impl Read, mut answers: impl Write) -> io::Result<()> {
         Job::Facts(wish) => facts::find(wish).map(|done| Done::Facts(Box::new(done))),
         Job::Limit(wish) => tune::measure_limit(wish).map(Done::Limit),
         Job::Program(wish) => program::run(wish).map(Done::Program),
-        Job::Cure(wish) => residency::cure(wish).map(Done::Cure),
+        Job::Cure(wish) => tune::cure(wish).map(Done::Cure),
     };
     let last = match done {
         Ok(done) => Said::Done(done),

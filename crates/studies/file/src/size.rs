@@ -132,7 +132,7 @@ fn time_of(file: &TestFile, block_bytes: u64) -> Result<(Nanos, Residency), Stri
     let resident = Residency::of(&subject, 0, subject.bytes());
     let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
     let setup = Setup { subject: &subject, part, pattern, first: 0, seed: 0, depth: 1, consumer };
-    let engine = read::find("read").ok_or("this build cannot read")?;
+    let engine = read::engines::find("read").ok_or("this build cannot read")?;
     let mut reader = engine.start(setup)?;
     let span = reader
         .run(&Budget::messages(part.blocks(), 1))

@@ -13,7 +13,7 @@ use iolens_sys::errno::Errno;
 pub use crate::requests::Exchanged;
 use crate::{lead, requests};
 use iolens_harness::op::{Budget, Tally};
-use iolens_harness::times::Times;
+use iolens_harness::stream::Times;
 
 /// What one take brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use iolens_sys::errno::Errno;
 use crate::receive::{Take, Taken};
 use crate::step;
 use iolens_harness::op::{Budget, NO_MORE, REQUEST, Span, Tally};
-use iolens_harness::times::Times;
+use iolens_harness::stream::Times;
 
 /// What one thread did in a slice.
 pub struct Exchanged {

@@ -13,6 +13,7 @@
 mod acceptor;
 mod conversation;
 pub mod limits;
+mod live;
 pub mod load;
 pub mod models;
 mod ready;
@@ -50,7 +51,7 @@ pub use tally::TaskCounts;
 
 use acceptor::Reserve;
 use conversation::Answers;
-use models::blocking::Live;
+use live::Live;
 use tally::{Tallies, Tally};
 
 /// Bytes that are received with one call, in every model.

@@ -12,7 +12,6 @@
 mod descriptors;
 mod entry;
 mod files;
-mod floors;
 mod memory;
 mod transfers;
 mod waits;
@@ -21,8 +20,8 @@ pub use self::entry::{Asked, Entry, OfFile, Setup, UsersFile};
 
 /// Every call, sorted by id.
 pub const CALLS: &[&Entry] = &[
-    &floors::CLOCK_GETTIME,
-    &floors::CLOCK_GETTIME_VDSO,
+    &waits::CLOCK_GETTIME,
+    &waits::CLOCK_GETTIME_VDSO,
     &descriptors::CLOSE,
     &descriptors::DUP,
     &waits::EPOLL_WAIT,
@@ -30,9 +29,9 @@ pub const CALLS: &[&Entry] = &[
     &memory::FAULT_FILE,
     &files::FSTAT,
     &files::FSYNC,
-    &floors::FUNCTION,
+    &waits::FUNCTION,
     &waits::FUTEX_WAKE,
-    &floors::GETPPID,
+    &waits::GETPPID,
     &waits::IO_URING_ENTER,
     &waits::IO_URING_NOP,
     &transfers::LSEEK,

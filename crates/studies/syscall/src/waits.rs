@@ -1,5 +1,5 @@
-//! Waiting and waking where there is nothing to wait for and nobody to wake; and io_uring:
-//! the call that enters, and a request that does nothing.
+//! What costs least: waiting and waking where there is nothing to wait for and nobody to wake, the
+//! call that enters io_uring, a request that does nothing, and what lies under every other call.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU32;
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 use iolens_model::call::CallKind;
 use iolens_model::host::KernelVersion;
 use iolens_sys::io_uring::NopRing;
-use iolens_sys::{calls, pipe};
+use iolens_sys::{calls, null_call, pipe};
 
 use super::entry::{Entry, at, call, repeated};
 
@@ -71,3 +71,50 @@ pub(super) static IO_URING_NOP: Entry = Entry {
         },
     )
 };
+
+// What lies under every other call: a function, the clock without and with the
+// kernel, and the empty call.
+
+/// The registry entry.
+pub(super) static FUNCTION: Entry = Entry {
+    calls: 0,
+    control: true,
+    ..call(
+        "function",
+        CallKind::Floors,
+        "an empty function of the program: the loop without the kernel",
+        2.0,
+        |_| Ok(repeated(&FUNCTION, || calls::function(1).map(drop))),
+    )
+};
+
+/// The registry entry.
+pub(super) static CLOCK_GETTIME_VDSO: Entry = Entry {
+    calls: 0,
+    control: true,
+    ..call(
+        "clock_gettime_vdso",
+        CallKind::Floors,
+        "CLOCK_MONOTONIC through the vDSO: no system call, if the clock source allows it",
+        40.0,
+        |_| Ok(repeated(&CLOCK_GETTIME_VDSO, calls::clock_gettime_vdso)),
+    )
+};
+
+/// The registry entry.
+pub(super) static CLOCK_GETTIME: Entry =
+    call("clock_gettime", CallKind::Floors, "CLOCK_MONOTONIC by system call", 200.0, |_| {
+        Ok(repeated(&CLOCK_GETTIME, calls::clock_gettime))
+    });
+
+/// The registry entry.
+pub(super) static GETPPID: Entry = call(
+    "getppid",
+    CallKind::Floors,
+    "the cheapest call: enter the kernel, read one pointer, return",
+    150.0,
+    |_| {
+        let parent = null_call::getppid();
+        Ok(repeated(&GETPPID, move || calls::getppid(parent)))
+    },
+);

@@ -19,7 +19,7 @@ use iolens_sys::affinity;
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::{ProcFile, io_number};
 
-use super::socket_facts;
+use crate::worker::facts::socket_facts;
 use crate::worker::link;
 use iolens_file::part::stir;
 use iolens_harness::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};

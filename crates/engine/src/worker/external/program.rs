@@ -8,13 +8,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use iolens_model::copy::External;
-use iolens_model::sender::SenderTask;
+use iolens_model::transport::SenderTask;
 use iolens_programs::{TreeCharged, spawn};
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Begun;
 use iolens_sys::{affinity, clock, file, poll};
 
-use super::{ENDED, Portion, socket_facts};
+use super::{ENDED, Portion};
+use crate::worker::facts::socket_facts;
 use iolens_harness::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
 use iolens_net::lane::Lane;
 use iolens_net::step;

@@ -2,7 +2,7 @@
 
 use iolens_model::cell::{NetSetting, Setting};
 use iolens_model::copy::External;
-use iolens_model::sender::SenderTask;
+use iolens_model::transport::SenderTask;
 use iolens_model::trial::Trial;
 use iolens_model::units::{Bytes, Nanos};
 

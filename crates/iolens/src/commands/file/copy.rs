@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use iolens_file::copy::by_hand::{Done as Copying, Wish};
-use iolens_file::copy::{Class, ENGINES, Entry};
+use iolens_file::copy::engines::{Class, ENGINES, Entry};
 use iolens_file::job::{FilePath, Job};
 use iolens_file::residency::Residency;
 use iolens_model::units::{Bytes, Nanos};
@@ -16,8 +16,11 @@ use crate::failure::{Failure, usage};
 
 /// Copies.
 pub(super) fn copy(args: &FileCopy) -> Result<ExitCode, Failure> {
-    let entry =
-        super::engine(&args.engine, iolens_file::copy::find, ENGINES.iter().map(|entry| entry.id))?;
+    let entry = super::engine(
+        &args.engine,
+        iolens_file::copy::engines::find,
+        ENGINES.iter().map(|entry| entry.id),
+    )?;
     if let (2.., Some(why)) = (args.threads, entry.one_thread) {
         return Err(usage!(
             "`{}` is the work of one thread: {why}\n  leave --threads out",

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use iolens_file::job::{FilePath, Job};
-use iolens_file::read::ENGINES;
 use iolens_file::read::by_hand::{Done as Reading, Wish};
 use iolens_file::read::consume::Consumer;
 use iolens_file::read::drive::Tally;
+use iolens_file::read::engines::ENGINES;
 use iolens_file::residency::Residency;
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
@@ -31,8 +31,11 @@ pub(super) fn read(args: &FileRead) -> Result<ExitCode, Failure> {
 
 /// What is asked for, as far as it can be.
 fn wish(args: &FileRead) -> Result<Wish, Failure> {
-    let entry =
-        super::engine(&args.engine, iolens_file::read::find, ENGINES.iter().map(|entry| entry.id))?;
+    let entry = super::engine(
+        &args.engine,
+        iolens_file::read::engines::find,
+        ENGINES.iter().map(|entry| entry.id),
+    )?;
     let depth = match (args.depth, entry.has_depth) {
         (depth, true) => depth.unwrap_or(DEPTH),
         (None, false) => 1,

@@ -3,8 +3,8 @@
 
 use iolens_file::job::Job;
 use iolens_file::read::consume::Consumer;
-use iolens_file::residency::{CureWish, Cured};
 use iolens_file::tune::program;
+use iolens_file::tune::{CureWish, Cured};
 use iolens_model::file::Consumer as Wanted;
 use iolens_model::tune::{
     Configuration, Cure, Extent, FOLIOS_SMALL, LimitKind, Proof, Stage, Task, Way, Work,

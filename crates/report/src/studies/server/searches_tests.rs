@@ -2,13 +2,13 @@
 
 use iolens_model::arm::Arm;
 use iolens_model::cell::Cell;
-use iolens_model::latency::Histogram;
 use iolens_model::load::{ClientThread, Outcomes};
 use iolens_model::outcome::Environment;
 use iolens_model::plan::Axes;
+use iolens_model::reading::Histogram;
 use iolens_model::run::Run;
+use iolens_model::run::SearchPhase;
 use iolens_model::server::{LoadLevel, OfferedSlice, ServerArm};
-use iolens_model::slo::SearchPhase;
 use iolens_model::units::Nanos;
 use iolens_stats::search;
 

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use iolens_model::arm::ArmOutcome;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
-use iolens_model::latency::Histogram;
 use iolens_model::load::{Arrivals, ClientThread, Connects, Length, Outcomes};
 use iolens_model::outcome::{ArmFact, Counts, EndFacts, SliceOutcome, TrialOutcome};
 use iolens_model::plan::Axes;
+use iolens_model::reading::Histogram;
 use iolens_model::reading::NotMeasured;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::{

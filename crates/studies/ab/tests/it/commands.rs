@@ -4,7 +4,7 @@ use std::io::Write;
 
 use iolens_ab::{AbError, AbExit, AbPlacement, calibrate, trial};
 use iolens_model::ab::AbMode;
-use iolens_model::arm::Status;
+use iolens_model::reading::Status;
 
 use crate::{faults, layout, mark, nothing_is_left_of, script, setup, words};
 

@@ -2,7 +2,7 @@
 
 use iolens_ab::{AbExit, AbSetup, AbTrial, trial};
 use iolens_model::ab::AbMode;
-use iolens_model::arm::Status;
+use iolens_model::reading::Status;
 use iolens_programs::ProgramFault;
 
 use crate::{GOOD, faults, layout, mark, nothing_is_left_of, script, setup};

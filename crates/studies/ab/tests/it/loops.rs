@@ -8,9 +8,9 @@ use iolens_ab::{
 };
 use iolens_model::ab::AbMode;
 use iolens_model::arm::Role;
-use iolens_model::arm::Status;
 use iolens_model::cell::{Setting, SyscallSetting};
 use iolens_model::outcome::{Counts, SliceOutcome};
+use iolens_model::reading::Status;
 use iolens_model::units::Bytes;
 use iolens_programs::{Around, ProgramFault};
 use iolens_sys::fork;

@@ -13,8 +13,8 @@ use iolens_sys::errno::Errno;
 use iolens_sys::file::create::{self, How};
 
 use super::drive::Copier;
+use super::engines::{Class, Entry, Setup};
 use super::site::{Site, fsync};
-use super::{Class, Entry, Setup};
 use crate::failure::Ends;
 use crate::moved::{Broken, Call, Moved};
 use crate::part::Part;

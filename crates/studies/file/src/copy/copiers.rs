@@ -5,7 +5,7 @@ use iolens_model::arm::Role;
 use iolens_model::copy::{CopyAxes, External};
 use iolens_model::file::EngineFacts;
 
-use super::{Class, ENGINES};
+use super::engines::{Class, ENGINES};
 
 /// A program that is an arm without being asked for by its command.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub fn is_built_in(id: &str) -> bool {
 /// Whether an arm moves no bytes, and is therefore compared with none.
 #[must_use]
 pub fn is_control(id: &str) -> bool {
-    super::find(id).is_some_and(|entry| entry.own.class == Class::Shares)
+    super::engines::find(id).is_some_and(|entry| entry.own.class == Class::Shares)
 }
 
 /// The part of an arm; `None` where a plan has no such thing.
@@ -85,7 +85,7 @@ pub fn program(id: &str, axes: &CopyAxes) -> Option<External> {
 /// What a run keeps of an arm.
 #[must_use]
 pub fn facts(id: &str, axes: &CopyAxes) -> Option<EngineFacts> {
-    if let Some(entry) = super::find(id) {
+    if let Some(entry) = super::engines::find(id) {
         return Some(entry.facts());
     }
     let known = PROGRAMS.iter().find(|program| program.id == id);
@@ -110,7 +110,7 @@ pub fn allow(id: &str, threads: u32) -> Result<(), String> {
     if threads < 2 {
         return Ok(());
     }
-    match super::find(id) {
+    match super::engines::find(id) {
         Some(entry) => match entry.one_thread {
             Some(why) => Err(format!("{threads} threads cannot share it: {why}")),
             None => Ok(()),

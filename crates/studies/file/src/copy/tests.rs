@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use iolens_sys::errno::Errno;
 
 use super::by_hand::{Done, Wish, copy};
-use super::{Class, ENGINES, Entry, Setup};
+use super::engines::{Class, ENGINES, Entry, Setup};
 use crate::file_path::FilePath;
 use crate::part::Part;
 use crate::skip;

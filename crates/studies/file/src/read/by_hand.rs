@@ -8,9 +8,9 @@ use iolens_sys::proc::{self, Root};
 use iolens_sys::usage::{ProcessCpu, process_cpu};
 use serde::{Deserialize, Serialize};
 
-use super::Entry;
 use super::consume::{Consumer, Digest};
 use super::drive::{Setup, Tally};
+use super::engines::Entry;
 use crate::examine::examine;
 use crate::file_path::FilePath;
 use crate::part::{Part, Pattern};
@@ -87,7 +87,7 @@ pub struct Done {
 ///
 /// Errors: why nothing was read: what was tried and what the system said.
 pub fn read(wish: &Wish) -> Result<Done, String> {
-    let entry = super::find(&wish.engine)
+    let entry = super::engines::find(&wish.engine)
         .ok_or_else(|| format!("this build has no engine `{}`", wish.engine))?;
     let subject = Subject::open(&wish.path.path())?;
     let asked = wish.count.map_or(u64::MAX, |count| count.saturating_mul(wish.block_bytes));

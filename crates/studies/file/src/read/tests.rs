@@ -4,16 +4,17 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use iolens_harness::op::Budget;
 use iolens_sys::errno::Errno;
 
 use super::consume::{Consumer, Digest};
 use super::drive::{Setup, Sink, Tally, fill};
-use super::{ENGINES, Entry, find, *};
+use super::engines::{ENGINES, Entry, find};
 use crate::checksum::{Checksum, Xor};
 use crate::part::{Part, Pattern, Place};
+use crate::skip;
 use crate::subject::Subject;
-use crate::{skip, test_file};
+use crate::test_file;
+use iolens_harness::op::Budget;
 
 /// A file with a name of its own.
 struct Made {
@@ -334,15 +335,4 @@ fn the_bare_loop_makes_the_calls_of_read() {
     assert!(!ENGINES.iter().any(|entry| entry.id == "bare_read"));
     let scanned = Setup { consumer: Consumer::Scan, ..setup };
     assert!(find("bare_read").unwrap().start(scanned).is_err());
-}
-
-#[test]
-fn a_mapping_that_nobody_looks_at_is_a_control() {
-    let part = |id, consumer| find(id).expect("an engine").role("read", consumer);
-    for id in ["mmap", "mmap_populate"] {
-        assert_eq!(part(id, file::Consumer::None), Role::Control, "{id}");
-        assert_eq!(part(id, file::Consumer::Scan), Role::Compared, "{id}");
-    }
-    assert_eq!(part("read", file::Consumer::None), Role::Baseline);
-    assert_eq!(part("direct", file::Consumer::None), Role::Compared);
 }

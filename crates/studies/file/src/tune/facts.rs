@@ -14,11 +14,11 @@ use iolens_sys::proc::Root;
 use iolens_sys::{clock, cpuid, null_call, process, storage};
 use serde::{Deserialize, Serialize};
 
-use crate::copy as copying;
+use crate::copy::engines as copying;
 use crate::destination::{Destination, Existing};
 use crate::examine::examine;
 use crate::file_path::FilePath;
-use crate::read as reading;
+use crate::read::engines as reading;
 use crate::residency::{REMAINDER_MAX, Residency};
 use crate::subject::Subject;
 use crate::ways::Entry;

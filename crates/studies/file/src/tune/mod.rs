@@ -5,19 +5,26 @@
 pub mod facts;
 pub mod program;
 
+use std::os::fd::AsFd;
+
 use iolens_harness::op::Span;
 use iolens_harness::{cgroup, environment, host};
 use iolens_model::tune::LimitKind;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;
+use iolens_sys::file::mapping::Mapping;
 use iolens_sys::pages::{HUGE_PAGE_BYTES, PageKind, Pages};
 use iolens_sys::proc::Root;
 use iolens_sys::scan::scan;
 use iolens_sys::usage::process_cpu;
 use serde::{Deserialize, Serialize};
 
+use self::facts::huge_mapped_share;
+use crate::file_path::FilePath;
 use crate::part::{Part, duration, together};
 use crate::read::by_hand::spent;
+use crate::residency::{self, REMAINDER_MAX};
+use crate::subject::Subject;
 
 // Memory of our own, read or copied by some threads: what bounds everybody who has
 // to read or copy as much. Huge pages where the kernel has them, so that it is the
@@ -138,6 +145,68 @@ fn throttled(root: &Root) -> Option<u64> {
     line.trim().parse().ok()
 }
 
+// The cure for a file that is in the page cache in small pieces: it is dropped from there and
+// read again by faults of a mapping that asks for huge pages (`MADV_HUGEPAGE`), for which the
+// kernel reads, and keeps, folios as large where the file system can.
+
+/// Mapped at a time: a whole number of huge pages.
+const WINDOW_BYTES: u64 = 1 << 30;
+
+/// What is to be cured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CureWish {
+    /// The file, all of which is in the page cache.
+    pub source: FilePath,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cured {
+    /// Of dropping the file and reading it again.
+    pub time: Nanos,
+    /// Share of the file that huge pages map before; `None` where it is not told.
+    pub huge_before_share: Option<f64>,
+    /// And after.
+    pub huge_after_share: Option<f64>,
+}
+
+/// Drops a file from the page cache and reads it again in pieces as large as can be.
+///
+/// Errors: why it could not be dropped, or read.
+pub fn cure(wish: &CureWish) -> Result<Cured, String> {
+    let subject = Subject::open(&wish.source.path())?;
+    let root = Root::real();
+    let huge_before_share = huge_mapped_share(&subject, &root);
+    let begin_ns = clock::monotonic_ns();
+    let left = residency::evict(&subject)?;
+    if let Some(share) = left.share().filter(|share| *share > REMAINDER_MAX) {
+        let stayed = 100.0 * share;
+        return Err(format!("{stayed:.1}% of {} stayed in the page cache", subject.name()));
+    }
+    read_in_huge_pages(&subject)?;
+    let time = Nanos(clock::monotonic_ns() - begin_ns);
+    Ok(Cured { time, huge_before_share, huge_after_share: huge_mapped_share(&subject, &root) })
+}
+
+fn read_in_huge_pages(subject: &Subject) -> Result<(), String> {
+    let file = subject.reopen_unnoticed().map_err(|e| format!("cannot open it again: {e}"))?;
+    let mut offset = 0;
+    while offset < subject.bytes() {
+        let bytes = (subject.bytes() - offset).min(WINDOW_BYTES);
+        let length = usize::try_from(bytes).map_err(|_| "it is too large to be mapped")?;
+        let mapping = Mapping::of_file(file.as_fd(), offset, length)
+            .map_err(|errno| format!("cannot map {}: {errno}", subject.name()))?;
+        mapping
+            .prefer_huge_pages()
+            .map_err(|errno| format!("cannot ask for huge pages (MADV_HUGEPAGE): {errno}"))?;
+        mapping
+            .populate(0..length)
+            .map_err(|errno| format!("cannot read {} again: {errno}", subject.name()))?;
+        offset += bytes;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,5 +253,19 @@ mod tests {
         assert_eq!(throttled(&root), Some(3));
         put("sys/fs/cgroup/a/cpu.max", "max 100000\n");
         assert_eq!(throttled(&root), None);
+    }
+
+    #[test]
+    fn a_cured_file_is_there_again_and_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let bytes: Vec<u8> = (0..5_000_003_u32).map(|at| (at % 251) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        match cure(&CureWish { source: FilePath::new(&path) }) {
+            Ok(done) => assert!(done.time.0 > 0),
+            // What is in memory alone cannot be dropped, nor hinted at by kernels without it.
+            Err(why) => assert!(why.contains("stayed") || why.contains("MADV_HUGEPAGE"), "{why}"),
+        }
+        assert!(std::fs::read(&path).unwrap() == bytes);
     }
 }

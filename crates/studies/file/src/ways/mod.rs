@@ -1,7 +1,7 @@
 //! The ways to read, write and copy a file, a file for each mechanism: its engines, which
 //! often differ in a call, beside what they share. An engine is an [`Entry`] there and a line
-//! in the list of those that do the same: `ENGINES` of [`read`](super::read::engines),
-//! [`write`](super::write::engines) or [`copy`](super::copy::engines). Its own documentation
+//! in the list of those that do the same: `ENGINES` of [`read`](super::read),
+//! [`write`](super::write) or [`copy`](super::copy). Its own documentation
 //! says which path the bytes take, what it needs, what it is compared with and what it does
 //! not show.
 
@@ -156,8 +156,8 @@ mod tests {
             }
             assert!(find(engines, "reed").is_none());
         }
-        check(read::ENGINES);
-        check(write::ENGINES);
-        check(copy::ENGINES);
+        check(read::engines::ENGINES);
+        check(write::engines::ENGINES);
+        check(copy::engines::ENGINES);
     }
 }

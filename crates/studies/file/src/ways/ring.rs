@@ -12,11 +12,11 @@ use iolens_sys::{clock, process};
 
 use super::{Entry, engine};
 use crate::copy::drive::Copier;
-use crate::copy::{Copies, Setup as CopySetup};
+use crate::copy::engines::{Copies, Setup as CopySetup};
 use crate::moved::{Broken, Call, Moved};
 use crate::part::{Place, Sequential, Walk};
+use crate::write::engines::{Setup as WriterSetup, Writer, Writes};
 use crate::write::lane::{self, LaneSetup, Put, Stamp};
-use crate::write::{Setup as WriterSetup, Writer, Writes};
 use iolens_harness::op::{Budget, Fact, Sender, Span};
 use iolens_harness::ring_refusal::patiently;
 use iolens_harness::ring_refusal::setup_error;

@@ -7,7 +7,7 @@ use std::path::Path;
 use iolens_sys::file::create::{self, How};
 
 use super::by_hand::{Done, Syncing, Wish, write};
-use super::{ENGINES, Entry, Setup};
+use super::engines::{ENGINES, Entry, Setup};
 use crate::checksum::Checksum;
 use crate::file_path::FilePath;
 use crate::skip;

@@ -20,7 +20,7 @@ use crate::receive::{Quota, Receiver, Setup, Take, Taken};
 use crate::registry::{Link, Shape};
 use crate::{registry, small};
 use iolens_harness::op::{Budget, Sender};
-use iolens_harness::times::Times;
+use iolens_harness::stream::Times;
 
 /// Nobody receives at a sink.
 #[test]

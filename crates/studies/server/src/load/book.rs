@@ -17,7 +17,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use iolens_model::load::Outcomes;
 
 use super::schedule::Schedule;
-use iolens_harness::times::Times;
+use iolens_harness::stream::Times;
 
 /// A closed loop waits so long after a request that failed, or it would do
 /// nothing but fail.

@@ -1,8 +1,8 @@
 //! The books against queues whose waiting times are known, in virtual time: no
 //! clock is read and nothing waits.
 
-use iolens_model::latency::Histogram;
 use iolens_model::load::Arrivals;
+use iolens_model::reading::Histogram;
 
 use super::*;
 

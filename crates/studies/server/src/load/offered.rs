@@ -1,8 +1,8 @@
 //! What came of a load: the sum over its threads, whose books become one.
 
-use iolens_model::latency::Histogram;
 use iolens_model::load::{ClientThread, Connects, Load, NetworkCounts, Outcomes, Pace};
 use iolens_model::outcome::Status;
+use iolens_model::reading::Histogram;
 use iolens_model::units::Nanos;
 use iolens_sys::proc::{self, Root};
 

@@ -187,7 +187,7 @@ fn a_stalled_server_is_in_the_times_from_due() {
     });
     check_all_ok(&load, 400);
     let stalled_ns = *stalled_ns.lock().unwrap();
-    let over = |times: &iolens_model::latency::Histogram, ns: u64| -> u64 {
+    let over = |times: &iolens_model::reading::Histogram, ns: u64| -> u64 {
         times.buckets.iter().filter(|(time, _)| *time >= ns).map(|(_, count)| count).sum()
     };
     assert!(load.from_due.quantile_ns(1.0).unwrap() >= stalled_ns);

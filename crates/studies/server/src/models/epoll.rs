@@ -6,7 +6,7 @@ use std::sync::Arc;
 use iolens_sys::epoll::{Epoll, Events, Ready, Trigger};
 use iolens_sys::errno::Errno;
 
-use super::{Docs, Entry, Workers, never_waits, only};
+use super::entry::{Docs, Entry, Workers, never_waits, only};
 use crate::acceptor::{Acceptor, BURST, Taken};
 use crate::conversation::Wants;
 use crate::ready::{Peer, Peers, Until, number};

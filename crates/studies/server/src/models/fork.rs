@@ -14,7 +14,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::fork::{self, Patience};
 use iolens_sys::process;
 
-use super::{Docs, Entry, Makes, Workers, only};
+use super::entry::{Docs, Entry, Makes, Workers, only};
 use crate::acceptor::{Acceptor, Taken};
 use crate::tally::Tally;
 use crate::{BLOCKING, Context, Hands, cannot};

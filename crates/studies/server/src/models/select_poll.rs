@@ -8,7 +8,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::poll::PollSet;
 use iolens_sys::select::{FD_SETSIZE, For, SelectSet};
 
-use super::{Docs, Entry, never_waits, only};
+use super::entry::{Docs, Entry, never_waits, only};
 use crate::acceptor::{Acceptor, BURST, Taken};
 use crate::conversation::Wants;
 use crate::ready::{Peer, Peers, Until, number};

@@ -14,7 +14,7 @@ use iolens_sys::epoll::{Epoll, Events, Trigger};
 use iolens_sys::errno::Errno;
 use iolens_sys::process;
 
-use super::{Docs, Entry, Workers, never_waits, only};
+use super::entry::{Docs, Entry, Workers, never_waits, only};
 use crate::acceptor::{Acceptor, BURST, Taken};
 use crate::conversation::Wants;
 use crate::ready::{Peer, Peers, Until, number};

@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::task::block_in_place;
 
-use super::{Docs, Entry, Workers, never_waits, only};
+use super::entry::{Docs, Entry, Workers, never_waits, only};
 use crate::acceptor::After;
 use crate::conversation::{Conversation, Wants, Wire};
 use crate::tally::Tally;

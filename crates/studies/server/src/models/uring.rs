@@ -16,7 +16,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{Buffers, Completion, ServerRing};
 use iolens_sys::tcp;
 
-use super::{Docs, Entry, never_waits, only};
+use super::entry::{Docs, Entry, never_waits, only};
 use crate::acceptor::{After, Reserve, is_of_one_connection};
 use crate::conversation::{Conversation, Wants, Wire};
 use crate::{Context, Hands, NEVER, RECEIVE_BYTES, cannot};

@@ -12,8 +12,8 @@ use iolens_model::units::Bytes;
 
 use super::*;
 use crate::copy::copiers::PROGRAMS;
+use crate::copy::engines::{Class, ENGINES};
 use crate::copy::open;
-use crate::copy::{Class, ENGINES};
 use crate::file_path::FilePath;
 use crate::skip;
 use crate::test_file::fill;

@@ -13,8 +13,8 @@ use super::*;
 use crate::open;
 use crate::skip;
 use crate::test_file::TestFile;
-use crate::write::ENGINES;
 use crate::write::destinations::REGION_MULTIPLE;
+use crate::write::engines::ENGINES;
 use iolens_harness::op::{Budget, Tally};
 
 const REGION: u64 = REGION_MULTIPLE;

@@ -1,0 +1,33 @@
+//! What SQLite keeps beside a file.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// What SQLite may keep beside a file.
+pub(crate) const LOGS: [&str; 3] = ["-wal", "-journal", "-shm"];
+
+/// What SQLite keeps beside a file under this suffix.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// More than SQLite makes at once: the index of a WAL is 32 KiB.
+static PROBE: [u8; 64 << 10] = [0; 64 << 10];
+
+/// Where SQLite finds no room for what it keeps beside a file it tells of an I/O error: whether the
+/// file system of a file refuses bytes for want of room. The bytes go to a file
+/// beside it that is removed again.
+pub(crate) fn is_full(path: &Path) -> bool {
+    let probe = &beside(path, &format!("-room-{}", std::process::id()));
+    let tried = File::create_new(probe).and_then(|mut file| {
+        file.write_all(&PROBE)?;
+        file.sync_all()
+    });
+    // Who could not be made need not be removed.
+    let _ = fs::remove_file(probe);
+    let is_room = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    tried.is_err_and(|why| is_room(why.kind()))
+}

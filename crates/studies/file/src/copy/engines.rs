@@ -1,0 +1,122 @@
+//! The engines that copy.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use iolens_sys::file::create::How;
+use iolens_sys::file::open::Caching;
+
+use super::drive::Copier;
+use crate::part::Part;
+use crate::subject::Subject;
+use crate::ways::{self, TRIED_BYTES, called, direct, file_in, kernel, mapped, ring};
+use iolens_harness::op::Budget;
+
+/// One engine that copies.
+pub type Entry = ways::Entry<Copies>;
+
+/// What only engines have that copy.
+#[derive(Debug)]
+pub struct Copies {
+    /// What becomes of the bytes.
+    pub class: Class,
+    /// What to use where a file system refuses it; `None` for those that none does.
+    pub instead: Option<&'static str>,
+    /// Makes the part of one thread, in that thread. The part has a block at least,
+    /// except where the class is [`Class::Shares`].
+    ///
+    /// Errors: what was refused.
+    pub open: Open,
+}
+
+/// How a thread's part of a copy is made.
+pub type Open = fn(Setup) -> Result<Box<dyn Copier>, String>;
+
+impl Copies {
+    /// Bytes that are copied, where file systems allow it.
+    pub(crate) const fn with(open: Open) -> Copies {
+        Copies { class: Class::Copies, instead: Some("read_write"), open }
+    }
+}
+
+/// What becomes of the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// They are copied, by this program or by the kernel.
+    Copies,
+    /// The kernel decides: it may share the blocks of the source instead.
+    MayShare,
+    /// None moves: the blocks of the source are shared.
+    Shares,
+}
+
+/// What one thread's part is made from.
+#[derive(Debug)]
+pub struct Setup {
+    /// The source, open for reading, with a position of the thread's own. Bare
+    /// descriptors, whose numbers are read without a call.
+    pub source: OwnedFd,
+    /// The destination, open for reading and writing, likewise.
+    pub destination: OwnedFd,
+    /// The thread's blocks.
+    pub part: Part,
+}
+
+/// Every engine, sorted by id.
+pub const ENGINES: &[&Entry] = &[
+    &kernel::COPY_FILE_RANGE,
+    &direct::COPY,
+    &mapped::COPY,
+    &called::READ_WRITE,
+    &kernel::REFLINK,
+    &kernel::SENDFILE,
+    &kernel::SPLICE,
+    &ring::COPY,
+];
+
+/// The engine of an id.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Entry> {
+    ways::find(ENGINES, id)
+}
+
+impl Entry {
+    /// Opens it for a file.
+    ///
+    /// Errors: as [`Copies::open`], and the kernel that it needs where this one is
+    /// older.
+    pub fn start(&self, setup: Setup) -> Result<Box<dyn Copier>, String> {
+        (self.own.open)(setup).map_err(|why| self.refused(why))
+    }
+
+    /// The parts of a file that so many threads have; fewer where blocks are few.
+    pub(crate) fn parts(&self, bytes: u64, block_bytes: u64, threads: u32) -> Vec<Part> {
+        match self.own.class {
+            // One call, whatever the size, and also for nothing.
+            Class::Shares => vec![Part { block_bytes: bytes.max(1), start: 0, end: bytes }],
+            Class::Copies | Class::MayShare => Part::split(bytes, block_bytes, threads),
+        }
+    }
+
+    /// How it has its source opened, and its destination.
+    pub(crate) fn opened(&self) -> (Caching, How) {
+        let caching = if self.is_direct { Caching::Direct } else { Caching::Buffered };
+        (caching, How { direct: self.is_direct, ..How::WRITES })
+    }
+
+    /// Tries whether it can copy a file into one of ours without a name, in a folder:
+    /// its first block.
+    ///
+    /// Errors: why not: what was tried and what the system said.
+    pub fn try_on(&self, subject: &Subject, folder: &Path) -> Result<(), String> {
+        let (caching, how) = self.opened();
+        let destination = file_in(folder, how)?.into();
+        let source = subject.reopen(caching)?;
+        let end = subject.bytes().min(TRIED_BYTES);
+        let part = Part { block_bytes: TRIED_BYTES, start: 0, end };
+        let copied = self
+            .start(Setup { source, destination, part })?
+            .run(&Budget::messages(part.blocks(), 1));
+        copied.map(drop).map_err(|broken| self.broken(broken))
+    }
+}
