@@ -164,8 +164,8 @@ fn check_budget(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
         None => String::new(),
     };
     Err(usage!(
-        "a budget of {}{left} is shorter than one pass over {} cells, which takes about {}\n  \
-         raise --budget, or ask for fewer sizes, threads or primitives",
+        "a budget of {}{left} is shorter than one pass over {} settings, which takes about {}\n  \
+         raise --budget, or ask for fewer of them",
         plan.budget,
         look.cells,
         look.pass

@@ -371,7 +371,7 @@ fn servers_are_models_of_run_server() {
     // Too short for the study that it is.
     let flags = "--server --names old,new --budget 1s --progress none";
     let said = ab(&place, flags, &["true {port}", "false {port}"]).ended(2);
-    said.says("a budget of 1.00 s is shorter than one pass over 6 cells");
+    said.says("a budget of 1.00 s is shorter than one pass over 6 settings");
     ab(&place, "--server", &["true", "false {port}"]).ended(2).says("--external A lacks {port}");
     ab(&place, "--server --loop", &["true {port}", "false {port}"]).ended(2).says("--loop");
 }

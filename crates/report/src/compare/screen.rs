@@ -32,9 +32,12 @@ pub(super) fn screen(compared: &Compared<'_>) -> Screen {
     for quantity in &quantities {
         screen.blocks.push(Block::Grid(grid(compared, *quantity, quantities.len() > 1)));
     }
-    if !comparison.indicative {
+    let has = |verdict| changes(compared).any(|(.., change)| change.verdict == verdict);
+    if !comparison.indicative && has(Verdict::Equivalent) {
         let delta = percent(comparison.delta);
-        screen.legend.push(format!("= unchanged within {delta}").into());
+        screen.legend.push(format!("= unchanged within {delta} (its interval is 90%)").into());
+    }
+    if !comparison.indicative && has(Verdict::Inconclusive) {
         screen.legend.push("? undecided".into());
     }
     screen.answers = answers(compared);
