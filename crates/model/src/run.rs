@@ -1,4 +1,4 @@
-//! A run: a plan, the machine it ran on, and every trial.
+//! A run: a plan, the machine it ran on, every trial, and every phase of a search.
 
 use std::net::IpAddr;
 

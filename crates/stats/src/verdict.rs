@@ -1,4 +1,4 @@
-//! From intervals to a verdict: one rule after another, the first that holds.
+//! From intervals to a verdict: what is claimed, and one rule after another, the first that holds.
 
 use iolens_model::arm::Role;
 

@@ -1,5 +1,5 @@
 //! What an end says about itself: where its threads ran and what the kernel
-//! made of its options.
+//! made of its options, or of those of a program.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! What `iolens run STUDY -h` and `--help` print, from the table.
+//! What `iolens run STUDY -h` and `--help` print, and what refused flags are told, from the table.
 
 use std::fmt::Write;
 
