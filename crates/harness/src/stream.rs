@@ -152,8 +152,7 @@ impl Children {
 
 // The recorder of times of one thread.
 
-/// Longest time that is told apart from longer ones: any stall limit is
-/// shorter, or the trial has failed.
+/// Longer times count as this one: a stall limit is shorter, so the trial has failed by then.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 /// Times of one thread. All of its memory is there before the first one.

@@ -142,7 +142,7 @@ fn own(trial: &TrialValues) -> Vec<&str> {
 /// One arm in one cell.
 #[derive(Debug, Clone)]
 pub(crate) struct Track {
-    /// Where.
+    /// The setting.
     pub(crate) cell: Cell,
     /// Which arm.
     pub(crate) arm: Arm,

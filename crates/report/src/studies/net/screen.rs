@@ -1,6 +1,6 @@
 //! The first screen of a run of `net`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use iolens_document::{Answer, Block, Label, Screen, Text};
 use iolens_model::axes::Topology;
@@ -11,6 +11,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Crossover, Est
 
 use crate::crossing::{Ahead, ahead};
 use crate::findings::{self, Outcome, Passing, ZeroCopy};
+use crate::groups::grouped;
 use crate::number::{self, Unit, list, percent};
 use crate::results;
 use crate::screen::effort::command;
@@ -215,33 +216,28 @@ fn no_crossover(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Opt
 /// Where the fastest method changes along a curve, the sizes at which its lead over the other one
 /// is not shown to be beyond the threshold, as a crossover asks; `None` where it stays the same.
 fn within_threshold(run: &Run, analysis: &Analysis) -> Option<BTreeSet<Bytes>> {
-    let mut fastest: Vec<(Cell, BTreeMap<Bytes, String>)> = Vec::new();
-    for own in findings::rankings(run, analysis) {
-        let Outcome::Fastest { method, .. } = own.outcome else { continue };
-        let (curve, size) = (own.setting.curve(), own.setting.size);
-        match fastest.iter_mut().find(|(known, _)| *known == curve) {
-            Some((_, by_size)) => drop(by_size.insert(size, method)),
-            None => fastest.push((curve, [(size, method)].into())),
-        }
-    }
-    fastest.retain(|(_, by_size)| by_size.values().collect::<BTreeSet<_>>().len() > 1);
-    let small = |(curve, by_size): &(Cell, BTreeMap<Bytes, String>)| {
-        let changes = |pair: &&Crossover| {
-            let wins = |label: &String| by_size.values().any(|method| method == label);
-            pair.curve == *curve && wins(&pair.first) && wins(&pair.second)
-        };
-        let pairs = analysis.crossovers.iter().filter(changes);
+    let rankings = findings::rankings(run, analysis).into_iter();
+    let fastest = rankings.filter_map(|own| match own.outcome {
+        Outcome::Fastest { method, .. } => Some((own.setting.curve(), (own.setting.size, method))),
+        _ => None,
+    });
+    let mut changing = grouped(fastest);
+    changing.retain(|(_, won)| won.iter().any(|(_, method)| *method != won[0].1));
+    let on_curve = |(curve, won): &(Cell, Vec<(Bytes, String)>)| {
         let open = |pair: &Crossover| {
-            let points = pair.points.iter();
-            let open = points.filter(|point| ahead(point, analysis.delta) == Ahead::Nobody);
-            let by = |size: &Bytes| {
-                by_size.get(size).is_some_and(|m| *m == pair.first || *m == pair.second)
+            let wins = |label: &String| won.iter().any(|(_, method)| method == label);
+            let changes = pair.curve == *curve && wins(&pair.first) && wins(&pair.second);
+            let leads = |size, method| {
+                let point = pair.points.iter().find(|point| point.size == size);
+                let is_open = point.is_some_and(|p| ahead(p, analysis.delta) == Ahead::Nobody);
+                is_open && (method == &pair.first || method == &pair.second)
             };
-            open.map(|point| point.size).filter(by).collect::<Vec<_>>()
+            let own = won.iter().filter(|(size, method)| changes && leads(*size, method));
+            own.map(|(size, _)| *size).collect::<Vec<_>>()
         };
-        pairs.flat_map(open).collect::<Vec<_>>()
+        analysis.crossovers.iter().flat_map(open).collect::<Vec<_>>()
     };
-    (!fastest.is_empty()).then(|| fastest.iter().flat_map(small).collect())
+    (!changing.is_empty()).then(|| changing.iter().flat_map(on_curve).collect())
 }
 
 /// Whether sends pay that ask the kernel not to copy.
