@@ -55,7 +55,9 @@ pub use self::history::{
     AbHistory, AbJoined, AbJoinedSeries, AbLeftOut, AbLeftOutWhy, AbMember, AbNamed, AbRow,
     AbSeries, AbStep, AbWanted, AbWantedBaseline, history, join,
 };
-pub use self::run::{AbAnalysis, AbArmFigures, AbByteRate, AbCallRate, AbCell, analyse, at};
+pub use self::run::{
+    AbAnalysis, AbArmFigures, AbByteRate, AbCallRate, AbCell, analyse, at, passes_ns,
+};
 use self::sample::Sample;
 pub use self::trials::{AbArmRounds, AbCost, AbTrial, AbTrials};
 use self::verdict::Question;

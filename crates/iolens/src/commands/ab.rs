@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use iolens_engine::clock;
 use iolens_harness::host;
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader, StoppedBy};
@@ -38,6 +39,7 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     let programs = plan.ab().map(runner::ab_facts).transpose()?.unwrap_or_default();
     refuse_existing(&args.result)?;
     let mut session = Session::open(&database, args.wait)?;
+    let begin_ns = clock::monotonic_ns();
     let host = host::read(&host::Root::real());
     runner::check_cpus(plan.cpus.as_deref().unwrap_or_default(), &host.cpus)?;
     let request = Request { plan, name: besides.name, notes: Vec::new() };
@@ -51,6 +53,7 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
         progress: &mut progress,
         counts_calls: !besides.no_calls,
         start_limit: besides.start_limit,
+        begin_ns,
     };
     let run = runner::measure_ab(header, means)?;
     let analysis = analysed(&run)?;

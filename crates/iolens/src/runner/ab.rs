@@ -35,6 +35,8 @@ pub(crate) struct AbMeans<'a> {
     pub(crate) counts_calls: bool,
     /// How long a program may take to get ready; `None` for the usual.
     pub(crate) start_limit: Option<Nanos>,
+    /// When its budget began, ns of the monotonic clock.
+    pub(crate) begin_ns: u64,
 }
 
 /// A setting in a run.
@@ -53,7 +55,8 @@ struct Course<'a> {
     /// Which links the trials run; `None` where each program is one file.
     links: Option<AbLinkOrder>,
     cells: Vec<State>,
-    begin_ns: u64,
+    /// Whether the system calls of all programs have been counted.
+    is_counted: bool,
 }
 
 /// Failed trials after which a program is left out.
@@ -74,16 +77,15 @@ pub(crate) fn measure(header: RunHeader, means: AbMeans<'_>) -> Result<Run, Fail
     let cells = cells.collect::<Result<Vec<State>, Failure>>()?;
     means.store.begin_run(&header)?;
     let run = Run { header, trials: Vec::new(), profiles: Vec::new(), searches: Vec::new() };
-    let begin_ns = clock::monotonic_ns();
     let unit = AbUnit::of(axes.mode);
-    let mut course = Course { means, run, unit, links, cells, begin_ns };
+    let mut course = Course { means, run, unit, links, cells, is_counted: false };
     let stopped = course.passes();
     course.means.progress.finish();
     let (stopped_by, failure) = match stopped {
         Ok(rule) => (rule, None),
         Err(failure) => (StoppedBy::NothingUsable, Some(failure)),
     };
-    if course.means.counts_calls && failure.is_none() && stopped_by != StoppedBy::Interrupted {
+    if failure.is_none() && stopped_by != StoppedBy::Interrupted {
         course.count_calls()?;
     }
     course.end(stopped_by)?;
@@ -189,7 +191,7 @@ fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
 
 impl Course<'_> {
     fn elapsed_ns(&self) -> u64 {
-        clock::monotonic_ns() - self.begin_ns
+        clock::monotonic_ns() - self.means.begin_ns
     }
 
     /// Passes until a look decides.
@@ -201,6 +203,7 @@ impl Course<'_> {
             if !self.has_time(pass, longest_ns) {
                 return Ok(StoppedBy::Budget);
             }
+            let failures = self.failures();
             if self.pass(pass)? == Status::Interrupted {
                 return Ok(StoppedBy::Interrupted);
             }
@@ -208,6 +211,10 @@ impl Course<'_> {
                 return Ok(StoppedBy::NothingUsable);
             }
             longest_ns = longest_ns.max(self.elapsed_ns() - begin_ns);
+            // Early, so that the budget has room for it; not of a program that hangs.
+            if self.failures() == failures {
+                self.count_calls()?;
+            }
             if self.units(pass) < look || !pass.is_multiple_of(self.passes_of_a_round()) {
                 continue;
             }
@@ -220,6 +227,16 @@ impl Course<'_> {
             }
         }
         Ok(StoppedBy::Passes)
+    }
+
+    /// Trials of programs that failed and are not left out yet.
+    fn failures(&self) -> u32 {
+        self.cells.iter().flat_map(|cell| &cell.failures).sum()
+    }
+
+    /// Time of the passes so far.
+    fn passes_ns(&self) -> u64 {
+        ab::passes_ns(&self.run.trials)
     }
 
     fn tell_undecided(&self, passes: u32) {
@@ -235,7 +252,7 @@ impl Course<'_> {
         let before = u64::from(pass - 1);
         let next_ns = match before % u64::from(round) {
             _ if pass <= round => longest_ns,
-            0 => longest_ns + begin_ns / before * u64::from(round - 1),
+            0 => longest_ns + self.passes_ns() / before * u64::from(round - 1),
             _ => 0,
         };
         pass == 1 || begin_ns + next_ns <= self.run.header.plan.budget.0
@@ -300,8 +317,11 @@ impl Course<'_> {
         differ.map_or(Ok(()), Err)
     }
 
-    /// Counts the system calls of each program in trials of their own, which no clock sees.
+    /// Counts the system calls of each program once, in trials of their own, which no clock sees.
     fn count_calls(&mut self) -> Result<(), Failure> {
+        if !self.means.counts_calls || std::mem::replace(&mut self.is_counted, true) {
+            return Ok(());
+        }
         for at in 0..self.cells.len() {
             for program in 0..self.cells[at].setup.programs.len() {
                 for position in 0..CALLS_TRIALS {

@@ -196,8 +196,8 @@ fn cell(
     let allowances: Vec<Option<f64>> = (0..arms.len()).map(allowance).collect();
     let idle: Vec<f64> = arms.iter().map(|arm| arm.idle_share.unwrap_or(0.0)).collect();
     let unit = AbUnit::of(axes.mode);
-    // As many more as there is time left.
-    let share = took_ns.filter(|ns| *ns > 0).map(|ns| run.header.plan.budget.0 as f64 / ns as f64);
+    let own_ns = passes_ns(&run.trials);
+    let share = took_ns.and_then(|ns| passes_in_budget(own_ns, ns, run.header.plan.budget.0));
     let budget_units = share.map(|share| scaled(units(unit, &trials), share));
     let input = AbInput {
         unit,
@@ -211,6 +211,19 @@ fn cell(
         budget_units,
     };
     AbCell { setting, judgement: judge(&input, look), arms, is_own_time }
+}
+
+/// Time of the trials of passes, ns: calls are counted in others.
+#[must_use]
+pub fn passes_ns(trials: &[TrialOutcome]) -> u64 {
+    trials.iter().filter(|trial| trial.pass > 0).map(|trial| trial.duration_ns).sum()
+}
+
+/// How many times the passes of a run, which took so much of the whole, fit into what its budget
+/// has for them: the search for the work of a slice and the counting of calls come once.
+fn passes_in_budget(own_ns: u64, whole_ns: u64, budget_ns: u64) -> Option<f64> {
+    let once_ns = whole_ns.saturating_sub(own_ns);
+    (own_ns > 0).then(|| budget_ns.saturating_sub(once_ns) as f64 / own_ns as f64)
 }
 
 /// Units of some trials.
@@ -511,6 +524,14 @@ mod tests {
         assert_eq!(rates(&[&known, &known]), expect);
         assert_eq!(rates(&[&known]), expect);
         assert_eq!(rates(&[&[]]), []);
+    }
+
+    #[test]
+    fn what_comes_once_is_not_multiplied() {
+        // 2 of 6 s were no passes: 8 of 10 are left for them.
+        assert_eq!(passes_in_budget(4, 6, 10), Some(2.0));
+        assert_eq!(passes_in_budget(4, 40, 10), Some(0.0));
+        assert_eq!(passes_in_budget(0, 6, 10), None);
     }
 
     #[test]
