@@ -88,7 +88,7 @@ pub fn links(bench: &Bench) -> Res {
 /// Of slowdowns as large as what a run says that it sees nine times in ten, that many are found.
 pub fn power(bench: &Bench) -> Res {
     built(bench)?;
-    let flags = "--loop --threshold 1% --budget 6s";
+    let flags = "--loop --threshold 1% --budget 10s";
     let runs = times() * 5;
     for kind in KINDS {
         let same = [format!("./work {kind} 1000"), format!("./copy {kind} 1000")];
