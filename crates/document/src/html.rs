@@ -4,9 +4,9 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::grid::{Align, Column, Grid, Row};
+use crate::sentence::{Span, Text};
 use crate::tree::{Answer, Block, Screen};
 use crate::tree::{Fact, Figure, Fold, Node, Page, Section};
-use crate::tree::{Span, Text};
 
 const STYLE: &str = include_str!("html/style.css");
 

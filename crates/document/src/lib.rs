@@ -5,12 +5,12 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod fold;
 mod grid;
 pub mod html;
 mod matrix;
 mod number;
 pub mod plain;
+pub mod sentence;
 pub mod table;
 pub mod terminal;
 mod tree;
@@ -18,7 +18,6 @@ mod tree;
 pub use grid::{Align, Column, Grid, Row};
 pub use matrix::{Cell, Head, Matrix, MatrixRow, Section as MatrixSection};
 pub use number::{Factor, change, change_by, change_interval, ends, unusable};
+pub use sentence::{Span, Text};
 pub use terminal::Style;
-pub use tree::{
-    Answer, Block, Fact, Figure, Fold, Label, Listing, Node, Page, Screen, Section, Span, Text,
-};
+pub use tree::{Answer, Block, Fact, Figure, Fold, Label, Listing, Node, Page, Screen, Section};

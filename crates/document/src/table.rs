@@ -248,7 +248,7 @@ impl Table {
         }
         for (i, note) in self.notes.iter().enumerate() {
             let mark = superscript(i);
-            out.push_str(&crate::fold::hanging(&format!("{mark} {note}"), width, 2));
+            out.push_str(&crate::sentence::hanging(&format!("{mark} {note}"), width, 2));
             out.push('\n');
         }
         out
@@ -514,7 +514,7 @@ fn push_folded(
 ) {
     let fold = |((text, &width), column): ((&&str, &usize), &&Column)| match column.align {
         Align::Prose | Align::Left if text.chars().count() > width => {
-            crate::fold::hanging(text, width, 0)
+            crate::sentence::hanging(text, width, 0)
         }
         _ => (*text).to_owned(),
     };

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::fold;
 use crate::grid::{Grid, Row};
+use crate::sentence;
+use crate::sentence::{Span, Text};
 use crate::table::{Ink, Table};
 use crate::tree::{Answer, Block, Label, Listing, Screen};
 use crate::tree::{Fact, Node, Section};
-use crate::tree::{Span, Text};
 
 /// How the terminal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,7 +184,7 @@ fn node(node: &Node, style: &Style) -> Option<String> {
 /// What stands above a table.
 #[must_use]
 pub fn heading(words: &str, style: &Style) -> String {
-    style.paint(BOLD, &fold::hanging(words, style.columns(), 2))
+    style.paint(BOLD, &sentence::hanging(words, style.columns(), 2))
 }
 
 fn painted(lines: &str, escape: &str, style: &Style) -> String {
@@ -193,8 +193,8 @@ fn painted(lines: &str, escape: &str, style: &Style) -> String {
 
 /// Parts of a line in as many lines as they take.
 fn lines(parts: &[Text], separator: &str, width: usize) -> Vec<String> {
-    let plain = |line: &Vec<fold::Word>| fold::line(line, |span| span.words().to_owned());
-    fold::lines(parts, separator, width).iter().map(plain).collect()
+    let plain = |line: &Vec<sentence::Word>| sentence::line(line, |span| span.words().to_owned());
+    sentence::lines(parts, separator, width).iter().map(plain).collect()
 }
 
 /// A sentence, indented, in as many lines as it takes.
@@ -301,16 +301,16 @@ fn legend(screen: &Screen, style: &Style) -> String {
 
 /// A labelled line; of several with one label the first has it.
 fn answer(answer: &Answer, is_first: bool, style: &Style) -> String {
-    let lines = fold::lines(&answer.said, SEPARATOR, style.columns() - INDENT);
+    let lines = sentence::lines(&answer.said, SEPARATOR, style.columns() - INDENT);
     let shown = |span: &Span| match span {
         Span::File(path) if style.colour && path.starts_with('/') => link(path),
         span => span.words().to_owned(),
     };
     let escape = if answer.label == Label::Caution { YELLOW } else { BOLD };
-    let one = |(nth, line): (usize, &Vec<fold::Word>)| {
+    let one = |(nth, line): (usize, &Vec<sentence::Word>)| {
         let label = if nth == 0 && is_first { answer.label.word() } else { "" };
         let label = style.paint(escape, &format!("{label:<INDENT$}"));
-        format!("{label}{}", fold::line(line, shown))
+        format!("{label}{}", sentence::line(line, shown))
     };
     lines.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
 }

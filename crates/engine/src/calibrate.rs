@@ -21,8 +21,9 @@ use crate::worker::bracket::Bracket;
 use iolens_harness::environment::fixed_loop_ns;
 use iolens_harness::host;
 use iolens_harness::op::Budget;
-use iolens_net::registry::{self, Link, Setup, Shape};
-use iolens_net::{lane, step};
+use iolens_net::entry::{Link, Setup, Shape};
+use iolens_net::lane;
+use iolens_net::registry;
 
 /// Work is divided by this. A debug build is for tests: their runs are many, and nobody uses
 /// their numbers.
@@ -202,14 +203,14 @@ fn receipt_round_trip_ns(cpus: &[u32]) -> Option<f64> {
         // Unpinned it is still a round trip, between processors of the
         // scheduler's choosing.
         let _ = affinity::pin_thread(far);
-        while step::receive_byte(rx.as_fd()).is_ok() && step::send_byte(rx.as_fd()).is_ok() {}
+        while lane::receive_byte(rx.as_fd()).is_ok() && lane::send_byte(rx.as_fd()).is_ok() {}
     });
     let measured = std::thread::spawn(move || {
         let _ = affinity::pin_thread(near);
         let once = || {
             let begin = clock::monotonic_ns();
-            step::send_byte(tx.as_fd()).ok()?;
-            step::receive_byte(tx.as_fd()).ok()?;
+            lane::send_byte(tx.as_fd()).ok()?;
+            lane::receive_byte(tx.as_fd()).ok()?;
             Some((clock::monotonic_ns() - begin) as f64)
         };
         (0..ROUND_TRIPS).map(|_| once()).collect::<Option<Vec<f64>>>()

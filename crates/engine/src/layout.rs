@@ -14,7 +14,7 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 
 use iolens_file::copy::copiers;
-use iolens_file::{read, write};
+use iolens_file::engines;
 use iolens_net::registry;
 use iolens_server::models::{self, Makes};
 
@@ -124,9 +124,9 @@ fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
         Setting::Net(_) => registry::find(id).map(|entry| entry.role(baseline)),
         Setting::Syscall(_) => iolens_syscall::find(id).map(|entry| entry.role(baseline)),
         Setting::File(file) => {
-            read::engines::find(id).map(|entry| entry.role(baseline, file.consumer))
+            engines::that_reads(id).map(|entry| entry.role(baseline, file.consumer))
         }
-        Setting::Write(_) => write::engines::find(id).map(|entry| entry.role(baseline)),
+        Setting::Write(_) => engines::that_writes(id).map(|entry| entry.role(baseline)),
         Setting::Copy(_) => copiers::role(id, baseline, plan.copy()?),
         Setting::Server(_) => {
             let is_program = plan.server()?.external.iter().any(|external| external.name == id);

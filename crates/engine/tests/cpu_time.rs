@@ -18,13 +18,13 @@ use std::sync::Mutex;
 
 use iolens_engine::trial::run;
 use iolens_engine::{clock, worker};
-use iolens_file::checksum::Checksum;
-use iolens_file::{copy, read, write};
+use iolens_file::{checksum::Checksum, engines};
 use iolens_harness::perf_control::PerfControl;
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Topology;
 use iolens_model::cell::{Setting, SyscallSetting};
-use iolens_model::copy::{CopySetting, CopySync, External};
+use iolens_model::copy::{CopySetting, CopySync};
+use iolens_model::external::External;
 use iolens_model::file::{CacheState, Consumer, Destination, FileSetting, Pattern, WriteSetting};
 use iolens_model::load::{Arrivals, Length};
 use iolens_model::outcome::{Status, TrialOutcome};
@@ -292,13 +292,13 @@ fn every_arm_shows_the_time_of_its_process() {
     }
     CALLS.iter().for_each(|entry| check("syscall", entry.id, &calling(entry)));
     let file = file_in(place.path());
-    for entry in read::engines::ENGINES {
+    for entry in engines::READING {
         check("file", entry.id, &reading(entry.id, &file));
     }
-    for entry in write::engines::ENGINES {
+    for entry in engines::WRITING {
         check("write", entry.id, &writing(entry.id, &file));
     }
-    let engines = copy::engines::ENGINES.iter().map(|entry| entry.id);
+    let engines = engines::COPYING.iter().map(|entry| entry.id);
     engines.chain([PROGRAM]).for_each(|id| check("copy", id, &copying(id, &file, place.path())));
     for entry in MODELS {
         for length in [Length::Long, Length::Short] {

@@ -27,7 +27,8 @@ use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
-use iolens_net::registry::{self, Ends, Entry, REGISTRY};
+use iolens_net::entry::{Ends, Entry};
+use iolens_net::registry::{self, REGISTRY};
 use iolens_programs::spawn::{END_VARIABLE, Launch};
 
 type Test = (&'static str, Topology, fn());

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use iolens_engine::far::Launcher;
 use iolens_harness::perf_control::PerfControl;
-use iolens_model::axes::Study;
-use iolens_model::copy::External;
+use iolens_model::axes::{Study, Topology};
+use iolens_model::external::External;
 use iolens_model::plan::Passes;
 use iolens_model::server::LoadLevel;
 use iolens_model::slo::Slo;
@@ -19,7 +19,7 @@ use iolens_model::tuning::{BusyPoll, RingDepth, RingFlags};
 use iolens_model::units::{Bytes, Nanos};
 use toml::Value;
 
-use crate::values::{self, List, Named};
+use crate::values::{self, List, Named, Stand};
 
 pub(crate) use self::help::{long_help, short_help};
 pub(crate) use self::table::{AXES, Wishes};
@@ -295,6 +295,16 @@ impl Wishes {
                 .for_each(|other| (other.clear)(&mut below));
         }
         self.filled(below)
+    }
+
+    /// These wishes where `flags` may name another machine: messages go there, unless the flags say
+    /// something else.
+    pub(crate) fn towards_peer(self, flags: &Wishes) -> Wishes {
+        let is_net = self.study.is_none_or(|study| study == Study::Net);
+        match is_net && flags.peer.is_some() && flags.network.is_none() {
+            true => Wishes { network: Some(vec![Stand::At(Topology::Host)]), ..self },
+            false => self,
+        }
     }
 
     /// What is stated of the plan, key by key, in the order of the help.

@@ -18,9 +18,11 @@ mod plan_file;
 mod progress;
 mod request;
 mod runner;
+mod stored;
 mod studies;
 mod sysctls;
 mod values;
+mod writing;
 
 use std::process::ExitCode;
 
@@ -108,8 +110,8 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
         Command::Keep(keep) => commands::keep::keep(&keep),
         Command::List(list) => Ok(commands::list::list(&list)),
         Command::Doctor(doctor) => commands::doctor(&doctor),
-        Command::Runs(runs) => commands::stored::runs(&runs),
-        Command::Show(show) => commands::stored::show(&show),
+        Command::Runs(runs) => commands::show::runs(&runs),
+        Command::Show(show) => commands::show::show(&show),
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Compare(compare) => commands::compare::compare(&compare, typed),
         Command::History(history) => commands::history::history(&history),

@@ -5,25 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use iolens_engine::doctor;
 use iolens_engine::far::{Far, FarEnd, Launcher, NOT_NAMED, Way};
 use iolens_harness::host::Root;
-use iolens_model::axes::{IpVersion, Study, Topology};
+use iolens_model::axes::{IpVersion, Topology};
 use iolens_model::command_line;
 use iolens_model::plan::Plan;
 use iolens_model::run::FarFacts;
 
 use crate::args;
-use crate::axes::Wishes;
 use crate::failure::{Failure, this_program, unusable, usage};
-use crate::values::{Parsed, Stand};
-
-/// What is asked for where another machine is named: messages go there, unless the flags say
-/// something else.
-pub(crate) fn meant(asked: Wishes, flags: &Wishes) -> Wishes {
-    let is_net = asked.study.is_none_or(|study| study == Study::Net);
-    match is_net && flags.peer.is_some() && flags.network.is_none() {
-        true => Wishes { network: Some(vec![Stand::At(Topology::Host)]), ..asked },
-        false => asked,
-    }
-}
+use crate::values::Parsed;
 
 /// The other machine of a plan, reached, and what is known of it; nothing where the plan has
 /// none. A run that is gone on with, or looked at anew, had reached it `before`.

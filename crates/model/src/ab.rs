@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{axis, crossed};
-use crate::copy::External;
+use crate::external::External;
 use crate::units::Nanos;
 
 axis! {

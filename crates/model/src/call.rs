@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::axes::axis;
 use crate::cell::Cell;
-use crate::copy::External;
+use crate::external::External;
 
 axis! {
     /// What a call is listed with.

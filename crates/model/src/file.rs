@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{axis, crossed};
-use crate::copy::External;
+use crate::external::External;
 use crate::units::{Bytes, Nanos};
 
 axis! {

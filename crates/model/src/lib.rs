@@ -15,6 +15,7 @@ pub mod command_line;
 pub mod copy;
 pub mod data_path;
 pub mod doctor;
+pub mod external;
 pub mod family;
 pub mod file;
 pub mod host;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{Topology, crossed};
-use crate::copy::External;
+use crate::external::External;
 use crate::load::{Arrivals, ClientThread, Connects, Length, NetworkCounts, Outcomes};
 use crate::reading::Histogram;
 use crate::served::Mishap;

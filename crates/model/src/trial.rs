@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::arm::{Arm, Role};
 use crate::axes::{Counting, Direction};
 use crate::cell::Cell;
-use crate::copy::External;
+use crate::external::External;
 use crate::plan::Probes;
 use crate::server::TrialServers;
 use crate::tuning::{NetworkOptions, SocketOptions};

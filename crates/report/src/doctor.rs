@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::json;
 use crate::text::{BOLD, DIM, RED, Style, YELLOW};
-use iolens_document::fold;
+use iolens_document::sentence;
 
 /// Columns that are used: this is read in a terminal beside a shell.
 const COLUMNS_MAX: usize = 80;
@@ -20,7 +20,7 @@ const INDENT: usize = 20;
 pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
     let columns = style.width.clamp(40, COLUMNS_MAX);
     let page = Page { style: *style, columns };
-    let mut out = style.paint(BOLD, &fold::hanging(&headline(diagnosis), columns, 0));
+    let mut out = style.paint(BOLD, &sentence::hanging(&headline(diagnosis), columns, 0));
     out.push('\n');
     for area in Area::ALL {
         let all = diagnosis.findings.iter().enumerate();
@@ -131,7 +131,7 @@ impl Page {
 
     /// A text in the columns after the name.
     fn folded(&self, text: &str) -> String {
-        let folded = fold::hanging(text, self.columns - INDENT, 0);
+        let folded = sentence::hanging(text, self.columns - INDENT, 0);
         folded.replace('\n', &format!("\n{}", " ".repeat(INDENT)))
     }
 }

@@ -5,7 +5,7 @@ mod screen;
 
 use std::collections::BTreeMap;
 
-use iolens_document::{fold, terminal};
+use iolens_document::{sentence, terminal};
 use iolens_model::cell::Cell;
 use iolens_model::profile::ProfileTrial;
 use iolens_model::units::three_digits;
@@ -49,12 +49,12 @@ pub fn text(
         }
     }
     for line in sampling(explanation) {
-        out.push_str(&format!("\n{}\n", fold::hanging(&line, style.width, 2)));
+        out.push_str(&format!("\n{}\n", sentence::hanging(&line, style.width, 2)));
     }
     out.push_str("\nFunctions in which the CPU was most often, both ends:\n");
     for arm in &explanation.attribution.arms {
         let line = format!("{}: {}", arm.shown(), functions(&arm.both));
-        out.push_str(&fold::hanging(&line, style.width, 2));
+        out.push_str(&sentence::hanging(&line, style.width, 2));
         out.push('\n');
     }
     out

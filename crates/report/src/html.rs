@@ -258,7 +258,7 @@ mod tests {
     /// What who wrote the file stored; of a program of the user's what it needs.
     #[test]
     fn a_stored_secret_is_on_no_page_and_in_no_json() {
-        use iolens_model::copy::External;
+        use iolens_model::external::External;
         use iolens_model::run::FarFacts;
 
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();

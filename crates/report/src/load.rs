@@ -15,13 +15,13 @@ use crate::json;
 use crate::number::{OrDash, count, percent};
 use crate::text::{BOLD, Style, YELLOW};
 use crate::transfer::{cpu_ns, listing, unread};
-use iolens_document::fold;
+use iolens_document::sentence;
 
 /// A load for a terminal.
 #[must_use]
 pub fn text(load: &Load, style: &Style) -> String {
     let judgement = judge(load);
-    let mut out = style.paint(BOLD, &fold::hanging(&headline(load), style.width, 2));
+    let mut out = style.paint(BOLD, &sentence::hanging(&headline(load), style.width, 2));
     out.push('\n');
     out.push_str(&listing(&before(load), style));
     if load.from_due.total() > 0 {
@@ -29,7 +29,7 @@ pub fn text(load: &Load, style: &Style) -> String {
     }
     out.push_str(&listing(&after(load), style));
     for remark in remarks(load, &judgement) {
-        let folded = fold::hanging(&format!("  {remark}"), style.width, 2);
+        let folded = sentence::hanging(&format!("  {remark}"), style.width, 2);
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{}", style.paint(YELLOW, &folded));
     }

@@ -15,9 +15,10 @@ use crate::screen::After;
 use crate::studies::{OfSetting, StudyReport};
 use crate::table::{Column, Table};
 use crate::{remarks, sections};
-use iolens_document::fold;
+use iolens_document::sentence;
 
 pub use iolens_document::Style;
+pub use iolens_document::sentence::hanging;
 pub(crate) use iolens_document::terminal::{BOLD, DIM, RED, YELLOW, heading};
 
 /// The first screen of a run that has just been measured, or of a stored one.
@@ -80,7 +81,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     let facts = facts.map(|fact| format!("{}: {} {}", fact.arm, fact.name, fact.values.join(", ")));
     let notes = remarks::of_cell(cell).map(|note| format!("note: {note}"));
     for line in results::decided(cell, &analysis.told).into_iter().chain(facts).chain(notes) {
-        out.push_str(&fold::hanging(&line, style.columns(), 2));
+        out.push_str(&sentence::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
     out.push('\n');
@@ -96,7 +97,7 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     out.push_str(&style.paint(BOLD, &arm.shown_label()));
     out.push('\n');
     let mut line = |text: String| {
-        out.push_str(&fold::hanging(&format!("  {text}"), style.columns(), 4));
+        out.push_str(&sentence::hanging(&format!("  {text}"), style.columns(), 4));
         out.push('\n');
     };
     if let Some(reason) = &arm.reason {

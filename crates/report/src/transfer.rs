@@ -15,7 +15,7 @@ use crate::json;
 use crate::number::{NONE, OrDash, count, nanoseconds, percent};
 use crate::results;
 use crate::text::{BOLD, Style};
-use iolens_document::fold;
+use iolens_document::sentence;
 
 /// Where the values stand, behind the names.
 const INDENT: usize = 14;
@@ -28,7 +28,7 @@ pub fn text(transfer: &Transfer, style: &Style) -> String {
 
 /// What was done in one line, and values behind their names.
 pub(crate) fn named_rows(headline: &str, rows: &[(&str, String)], style: &Style) -> String {
-    let mut out = style.paint(BOLD, &fold::hanging(headline, style.width, 2));
+    let mut out = style.paint(BOLD, &sentence::hanging(headline, style.width, 2));
     out.push('\n');
     out.push_str(&listing(rows, style));
     out
@@ -39,7 +39,8 @@ pub(crate) fn listing(rows: &[(&str, String)], style: &Style) -> String {
     let mut out = String::new();
     for (name, value) in rows {
         // The value is folded as if the name stood before it.
-        let folded = fold::hanging(&format!("{}{value}", " ".repeat(INDENT)), style.width, INDENT);
+        let folded =
+            sentence::hanging(&format!("{}{value}", " ".repeat(INDENT)), style.width, INDENT);
         let folded = folded.trim_start();
         // Writing to a string cannot fail.
         let _ = writeln!(out, "  {name:0$}{folded}", INDENT - 2);

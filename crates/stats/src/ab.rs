@@ -48,13 +48,14 @@ pub use self::compare::{
     AbSettingChanges, AbSide, AbStanding, AbUnusable, AbWarning, compare,
 };
 pub use self::findings::{
-    AbContrast, AbCopies, AbJudgement, AbLinkMean, AbLinkSide, AbLinks, AbMissing, AbMissingWhy,
-    AbNoise, AbPower, AbReason, AbVerdict,
+    AbContrast, AbCopies, AbJudgement, AbMissing, AbMissingWhy, AbNoise, AbPower, AbReason,
+    AbVerdict,
 };
 pub use self::history::{
     AbHistory, AbJoined, AbJoinedSeries, AbLeftOut, AbLeftOutWhy, AbMember, AbNamed, AbRow,
     AbSeries, AbStep, AbWanted, AbWantedBaseline, history, join,
 };
+pub use self::links::{AbLinkMean, AbLinkSide, AbLinks};
 pub use self::run::{
     AbAnalysis, AbArmFigures, AbByteRate, AbCallRate, AbCell, analyse, at, passes_ns,
 };

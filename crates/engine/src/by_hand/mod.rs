@@ -35,7 +35,7 @@ use iolens_sys::tcp::{Closing, SetupError};
 use iolens_sys::{affinity, clock, tcp, usage};
 
 use iolens_harness::op::{Span, Tally};
-use iolens_net::step;
+use iolens_net::lane;
 
 /// What both ends have in common.
 #[derive(Debug, Clone)]
@@ -299,7 +299,7 @@ fn of_the_peer(errno: Errno, peer: &str, stall_limit: Duration, done: &str) -> O
         Errno::EAGAIN => {
             Some(format!("the {peer} did not move for {limit} (--stall-limit) after {done}"))
         }
-        _ if step::tells_of_the_peer(errno) => {
+        _ if lane::tells_of_the_peer(errno) => {
             Some(format!("the {peer} went away after {done}: {errno}"))
         }
         _ => None,

@@ -23,8 +23,9 @@ use super::{
 };
 use iolens_harness::op::Span;
 use iolens_harness::watch::Insistence;
-use iolens_net::receive::{Received, Receiver, Setup};
+use iolens_net::receive::{Received, Receiver};
 use iolens_net::receivers::Entry;
+use iolens_net::take::Setup;
 
 /// How it is received.
 #[derive(Debug, Clone)]

@@ -38,7 +38,7 @@ use iolens_harness::locked_memory::Limits;
 use iolens_harness::op::{Budget, Sender, Span, Tally};
 use iolens_harness::watch::Insistence;
 use iolens_net::availability;
-use iolens_net::registry::{Entry, Link, Setup, Shape};
+use iolens_net::entry::{Entry, Link, Setup, Shape};
 
 /// A receiver whose kernel has everything may take this long to close.
 const RECEIPT_NS: u64 = 1_000_000_000;

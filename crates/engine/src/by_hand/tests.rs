@@ -69,7 +69,7 @@ fn a_receiver_that_goes_without_reading_gives_none() {
         drop(rx);
         let ended = await_receipt(&tx, has_ended, LONG);
         // All of it may have been acknowledged before.
-        let gone = ended.is_err_and(step::tells_of_the_peer);
+        let gone = ended.is_err_and(lane::tells_of_the_peer);
         assert!(gone || has_ended && ended == Ok(Until::Acknowledgement), "{ended:?}");
     }
 }

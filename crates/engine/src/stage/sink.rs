@@ -27,8 +27,8 @@ use iolens_sys::netns::{self, Refusal, Step};
 
 use super::device::{address, at, open_device, refused, wait_until};
 use crate::worker::protocol::{Failure, Side};
+use iolens_net::entry::Entry;
 use iolens_net::registry;
-use iolens_net::registry::Entry;
 
 /// The device, in its namespace.
 pub const SINK_DEVICE: &str = "iolens-sink";

@@ -13,7 +13,7 @@ use iolens_file::arm::Ground;
 use iolens_file::copy::site::Site;
 use iolens_harness::op::Trouble;
 use iolens_harness::perf_control::Listener;
-use iolens_net::step;
+use iolens_net::lane;
 
 /// What the threads of an end share.
 pub(crate) struct Crew<'a> {
@@ -85,7 +85,7 @@ impl Stop {
         move |errno| {
             let (said, consequence) = match errno {
                 Errno::EAGAIN => ("the peer did not move within the time limit".to_owned(), false),
-                _ if step::tells_of_the_peer(errno) => {
+                _ if lane::tells_of_the_peer(errno) => {
                     (format!("the peer has gone: {errno}"), true)
                 }
                 Errno::ETIMEDOUT => ("no completion came within the time limit".to_owned(), false),

@@ -17,7 +17,7 @@ mod program;
 use iolens_model::transport::Transport;
 
 use super::way::Way;
-use iolens_net::registry::Ends;
+use iolens_net::entry::Ends;
 
 pub(crate) use self::gather::{Gathered, Gathering};
 pub(crate) use self::looped::{LoopedProgram, Looping};

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use iolens_harness::op::Fact;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::metrics::METRICS;
 use iolens_model::outcome::EndFacts;
 use iolens_model::reading::NotMeasured;

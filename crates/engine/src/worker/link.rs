@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::protocol::Failure;
 use iolens_net::lane::Lane;
+use iolens_net::lane::{receive_exactly, tells_of_the_peer};
 use iolens_net::registry;
-use iolens_net::step::{receive_exactly, tells_of_the_peer};
 
 pub(crate) use self::accept::{Doors, accept, turn_away};
 pub(crate) use self::connect::connect;

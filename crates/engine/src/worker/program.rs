@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::outcome::ArmFact;
 use iolens_sys::errno::Errno;
 use iolens_sys::kin::{self, Listening, Tree};

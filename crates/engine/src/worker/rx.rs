@@ -27,8 +27,9 @@ use super::{facts, link, report};
 use iolens_harness::op::{Budget, Span};
 use iolens_harness::stream::Times;
 use iolens_net::lane::Lane;
-use iolens_net::receive::{Quota, Received, Receiver, Setup};
-use iolens_net::{receivers, registry, step};
+use iolens_net::receive::{Quota, Received, Receiver};
+use iolens_net::take::Setup;
+use iolens_net::{lane, receivers, registry};
 
 /// How far a slice is, over all threads.
 struct Progress {
@@ -214,13 +215,13 @@ impl Task<'_> {
         let multishot_before = receiver.multishot();
         let outer_before = bracket.outer_before(connection);
         let mut inner_before = bracket.inner_before();
-        step::send_byte(lane.back()).map_err(Stop::at("say that it is ready"))?;
+        lane::send_byte(lane.back()).map_err(Stop::at("say that it is ready"))?;
         let received = match awaited {
             Awaited::Bytes(target) => self.receive(receiver, target),
             Awaited::End | Awaited::Datagrams => self.receive_until_end(receiver, connection),
             Awaited::Announced => self.follow(receiver),
             Awaited::Answers => {
-                step::receive_byte(lane.back()).map_err(Stop::at("hear that it may ask"))?;
+                lane::receive_byte(lane.back()).map_err(Stop::at("hear that it may ask"))?;
                 inner_before = bracket.inner_before();
                 self.ask(receiver, lane, times)
             }
@@ -231,7 +232,7 @@ impl Task<'_> {
         let received = received.map_err(Stop::at("receive"))?;
         let inner_after = bracket.inner_after();
         if matches!(awaited, Awaited::Answers | Awaited::Datagrams) {
-            step::receive_byte(lane.back()).map_err(Stop::at("hear that the slice is over"))?;
+            lane::receive_byte(lane.back()).map_err(Stop::at("hear that the slice is over"))?;
         }
         if matches!(awaited, Awaited::Datagrams) {
             // The end of a slice may have been said more than once.
@@ -331,6 +332,6 @@ impl Task<'_> {
     /// Tells every sending thread of the slice that all of it has arrived.
     fn receipt(&self) -> Result<(), Errno> {
         let mut lanes = self.crew.links.of_arm(self.slice.arm).iter();
-        lanes.try_for_each(|lane| step::send_byte(lane.back()))
+        lanes.try_for_each(|lane| lane::send_byte(lane.back()))
     }
 }

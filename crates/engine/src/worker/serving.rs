@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::load::{Load, Outcomes, Pace};
 use iolens_model::outcome::{ArmFact, Counts, EndFacts, Status};
 use iolens_model::reading::NotMeasured;

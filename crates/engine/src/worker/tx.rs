@@ -27,9 +27,9 @@ use iolens_file::arm::{Before, Ground};
 use iolens_harness::locked_memory::Limits;
 use iolens_harness::op::{Budget, Sender, Span};
 use iolens_harness::perf_control::{Counting, Listener};
+use iolens_net::entry::Ends;
 use iolens_net::lane::Lane;
-use iolens_net::registry::Ends;
-use iolens_net::{lead, step};
+use iolens_net::{lane, lead};
 
 /// Runs the sending end to its last slice.
 ///
@@ -131,7 +131,7 @@ impl Task<'_> {
         let lane = self.crew.links.lane(self.slice.arm, self.thread);
         bracket.count(self.crew.trial.counts(self.slice.arm));
         if let Some(lane) = lane {
-            step::receive_byte(lane.back()).map_err(Stop::at("hear that the receiver is ready"))?;
+            lane::receive_byte(lane.back()).map_err(Stop::at("hear that the receiver is ready"))?;
         }
         if self.crew.trial.cell.working_set() != Some(WorkingSet::Cold) {
             sender.touch();
@@ -227,7 +227,7 @@ impl Task<'_> {
         let lane = self.crew.links.lane(self.slice.arm, self.thread);
         if let Some(lane) = lane.filter(|_| self.is_whole_program() && self.thread == 0) {
             // Or what is wrong with them would be said in the next slice.
-            let heard = step::receive_byte(lane.back());
+            let heard = lane::receive_byte(lane.back());
             heard.map_err(Stop::at("hear that all connections have ended"))?;
         }
         self.in_turn(Turn::FirstAfter, || Ok(sender.conclude()?))
@@ -316,7 +316,7 @@ impl Task<'_> {
         let span = match lane.filter(|_| way.is_received(&trial.cell)) {
             None => sender.run(self.budget).map_err(|errno| failed(sender, errno))?,
             Some(lane) if trial.cell.is_rr() => {
-                let ready = step::send_byte(lane.back());
+                let ready = lane::send_byte(lane.back());
                 ready.map_err(Stop::at("say that it is ready to answer"))?;
                 sender.answer(lane.requests()).map_err(|errno| failed(sender, errno))?
             }
@@ -345,7 +345,7 @@ impl Task<'_> {
             Some(signal) => {
                 lead::announce(signal, bytes).map_err(Stop::at("say how much was sent"))
             }
-            None => step::receive_byte(lane.back()).map_err(Stop::at("hear of the receipt")),
+            None => lane::receive_byte(lane.back()).map_err(Stop::at("hear of the receipt")),
         }
     }
 }

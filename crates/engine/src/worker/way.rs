@@ -3,7 +3,7 @@
 use iolens_model::cell::Cell;
 use iolens_model::transport::Transport;
 
-use iolens_net::registry::{Ends, Entry};
+use iolens_net::entry::{Ends, Entry};
 
 /// How an arm sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

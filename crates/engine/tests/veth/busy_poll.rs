@@ -6,7 +6,7 @@ use iolens_model::plan::NetworkOptions;
 use iolens_model::trial::Work;
 use iolens_model::tuning::BusyPoll;
 use iolens_model::units::Nanos;
-use iolens_net::registry::Entry;
+use iolens_net::entry::Entry;
 use iolens_sys::affinity;
 
 use crate::{conduct, say_duration, skip, trial_of};

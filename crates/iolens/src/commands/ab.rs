@@ -12,7 +12,6 @@ use iolens_report::screen::After;
 use iolens_stats::ab::AbAnalysis;
 
 use crate::args::{Ab, FormedResultArgs, Run as RunArgs, Show};
-use crate::commands::report::{self, write_new};
 use crate::commands::run::{Session, header, random, said_of};
 use crate::commands::{keep, run};
 use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, UNDECIDED, unusable, usage};
@@ -20,6 +19,7 @@ use crate::progress::Progress;
 use crate::request::ab::AbBesides;
 use crate::request::{self, Request};
 use crate::runner::{self, AbMeans};
+use crate::writing::{self, write_new};
 use crate::{output, places, plan_file};
 
 /// Measures, judges, prints.
@@ -58,7 +58,7 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     let run = runner::measure_ab(header, means)?;
     let analysis = analysed(&run)?;
     let page = places::page(&database, &run.header.id);
-    let page = report::replace(&page, &ab::page(&run, &analysis)).map(|()| page);
+    let page = writing::replace(&page, &ab::page(&run, &analysis)).map(|()| page);
     let page = page.map_err(|failure| failure.message);
     print(args, &run, &analysis, &page)?;
     Ok(ExitCode::from(exit_code(args.strict, &run, &analysis)))
@@ -90,7 +90,7 @@ fn print_file(plan: &Plan, besides: AbBesides, json: bool) -> Result<ExitCode, F
 pub(crate) fn refuse_existing(wanted: &FormedResultArgs) -> Result<(), Failure> {
     let files = [&wanted.json, &wanted.markdown].into_iter().flatten().flatten();
     match files.into_iter().find(|file| file.symlink_metadata().is_ok()) {
-        Some(file) => Err(report::exists(file)),
+        Some(file) => Err(writing::exists(file)),
         None => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use iolens_engine::trial;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_harness::host;
 use iolens_model::command_line;
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
 use iolens_model::origin::HOST_NAME;
@@ -25,11 +25,11 @@ use crate::commands::run::{
     Form, How, PERF_LIMIT, Session, answer, check_again, conclude, conducted, exit_code, new_id,
     paged, prepared, random, said_of,
 };
-use crate::commands::stored::{self, summed};
 use crate::failure::{Failure, INTERRUPTED, NOTHING_USABLE, unusable, usage};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, Means};
+use crate::stored::{self, summed};
 use crate::sysctls::Sysctls;
 use crate::{output, peer, places};
 
@@ -397,7 +397,7 @@ pub(crate) mod sample;
 #[cfg(test)]
 mod tests {
     use iolens_model::axes::Study;
-    use iolens_model::copy::External;
+    use iolens_model::external::External;
     use iolens_model::file::DropMode;
 
     use super::*;

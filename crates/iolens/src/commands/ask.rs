@@ -18,10 +18,10 @@ use iolens_store::Store;
 
 use crate::args::Ask;
 use crate::commands::run::{How, check_here, conducted, exit_code, paged, random, said_of};
-use crate::commands::stored::load;
 use crate::failure::{Failure, NOTHING_USABLE, unusable, usage};
 use crate::output::style;
 use crate::request::asked as request;
+use crate::stored::load;
 use crate::{output, places, runner};
 
 /// Stored runs that are read to see whether they can be believed about the cell.

@@ -18,7 +18,7 @@ use iolens_model::transport::Transport;
 use iolens_model::trial::Work;
 use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
-use iolens_net::registry::Ends;
+use iolens_net::entry::Ends;
 use iolens_report::{served, transfer};
 use iolens_server::load::{self, Answer, Count, Expected, Form, Settings, Watch};
 use iolens_server::models::MODELS;

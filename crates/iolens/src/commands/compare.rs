@@ -12,9 +12,9 @@ use iolens_stats::compare::{Absolute, Comparison, Side};
 
 use crate::commands::ab::analysed;
 use crate::commands::again;
-use crate::commands::stored::{header, load, summed};
 use crate::failure::{FOUND, Failure, NOTHING_USABLE};
 use crate::output::style;
+use crate::stored::{header, load, summed};
 use crate::{args, output, request};
 
 /// A run and what it says.

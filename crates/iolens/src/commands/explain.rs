@@ -19,12 +19,12 @@ use iolens_store::Store;
 use crate::args;
 use crate::args::{Allow, Permission};
 use crate::commands::again;
-use crate::commands::report::write_new;
 use crate::commands::run::{Session, paged, prepared, said_of};
-use crate::commands::stored::load;
 use crate::failure::{Failure, INTERRUPTED, unusable, usage};
 use crate::runner::{self, Question, is_compared};
+use crate::stored::load;
 use crate::sysctls::Sysctls;
+use crate::writing::write_new;
 use crate::{output, places};
 
 /// Samples what is not sampled yet, and explains.

@@ -10,11 +10,12 @@ use iolens_report::{csv, json};
 use iolens_stats::analysis::Analysis;
 
 use crate::args::{self, RowFormat, RowKind};
-use crate::commands::report::{exists, same_study, write_new};
-use crate::commands::stored::{load, open};
+use crate::commands::report::same_study;
 use crate::failure::Failure;
 use crate::output;
+use crate::stored::{load, open};
 use crate::values::unknown;
+use crate::writing::{exists, write_new};
 
 /// Writes rows.
 pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {

@@ -16,9 +16,9 @@ use iolens_store::{Store, StoreError};
 use crate::args::History;
 use crate::commands::ab::{analysed, formed, refuse_existing};
 use crate::commands::keep;
-use crate::commands::stored::open;
 use crate::failure::{Failure, unusable, usage};
 use crate::output;
+use crate::stored::open;
 
 /// Digits of a SHA-256 that tell a file.
 const DIGITS_MIN: usize = 6;

@@ -9,15 +9,16 @@ use clap::ValueEnum;
 use iolens_engine::stage;
 use iolens_file::subject::Subject;
 use iolens_file::test_file::TestFile;
-use iolens_file::{copy, read, write};
+use iolens_file::{copy, engines};
 use iolens_model::axes::Topology;
 use iolens_model::data_path::CallsPerMessage;
 use iolens_model::family::Family;
 use iolens_model::host::KernelVersion;
 use iolens_model::metrics::METRICS;
 use iolens_net::availability;
+use iolens_net::entry::Entry;
 use iolens_net::receivers::RECEIVERS;
-use iolens_net::registry::{self, Entry};
+use iolens_net::registry;
 use iolens_net::transports::{self, Listing};
 use iolens_server::models::MODELS;
 use iolens_syscall::CALLS;
@@ -312,15 +313,15 @@ fn engines() -> Vec<Value> {
         }};
     }
     let mut items = Vec::new();
-    items.extend(read::engines::ENGINES.iter().map(
+    items.extend(engines::READING.iter().map(
         |entry| item!("read", entry, |file| entry.try_on(file), "has_depth": entry.has_depth),
     ));
-    items.extend(write::engines::ENGINES.iter().map(|entry| {
+    items.extend(engines::WRITING.iter().map(|entry| {
         item!("write", entry, |_| entry.try_in(&folder), "has_depth": entry.has_depth,
             "durable": entry.is_durable, "by_hand": entry.own.by_hand)
     }));
     items.extend(
-        copy::engines::ENGINES
+        engines::COPYING
             .iter()
             .map(|entry| item!("copy", entry, |file| entry.try_on(file, &folder),)),
     );

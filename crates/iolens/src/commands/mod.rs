@@ -16,7 +16,7 @@ mod outlook;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod shell;
-pub(crate) mod stored;
+pub(crate) mod show;
 pub(crate) mod tune;
 pub(crate) mod upkeep;
 

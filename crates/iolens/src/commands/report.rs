@@ -1,14 +1,8 @@
 //! `iolens report`: the page or the figures of a stored run, or one page of several.
 
-use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iolens_engine::Errno;
-use iolens_engine::durable::{self, Folder};
 use iolens_model::axes::Study;
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::figure::Paper;
@@ -17,8 +11,9 @@ use iolens_store::Store;
 
 use crate::args::{self, FigureFormat, FigurePaper};
 use crate::commands::ab;
-use crate::commands::stored::{header, load, summed, summed_in};
-use crate::failure::{Failure, unusable, usage};
+use crate::failure::{Failure, usage};
+use crate::stored::{header, load, summed, summed_in};
+use crate::writing::{cannot_write, replace, write_new};
 use crate::{output, places};
 
 /// Writes the page, or with `--figures` the figures; of several runs one page.
@@ -120,38 +115,6 @@ fn written(
     }
 }
 
-/// Writes the page to the place that is ours, replacing an older one.
-pub(crate) fn write_page(run: &Run, analysis: &Analysis, path: &Path) -> Result<(), Failure> {
-    replace(path, &iolens_report::html::page(run, analysis))
-}
-
-/// In the folder of pages, which is ours: neither it nor the page may be a link, which whoever
-/// may write beside the database could point at any file.
-pub(crate) fn replace(path: &Path, html: &str) -> Result<(), Failure> {
-    let cannot = |errno: Errno| cannot_write(path, &errno);
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(cannot_write(path, &"it names no file"));
-    };
-    let beside = Folder::open(durable::folder_of(folder)).map_err(cannot)?;
-    let folder = beside.made_inside(folder.file_name().unwrap_or_default()).map_err(cannot)?;
-    folder.replace(name, html.as_bytes(), MODE).map_err(cannot)
-}
-
-/// Removes the page of a run; whether there was one.
-///
-/// Errors: of the system, where there is one that stays.
-pub(crate) fn remove_page(path: &Path) -> Result<bool, Errno> {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(false) };
-    let beside = Folder::open(durable::folder_of(folder))?;
-    match beside.inside(folder.file_name().unwrap_or_default()) {
-        Err(Errno::ENOENT) => Ok(false),
-        opened => opened?.remove(name),
-    }
-}
-
-/// Mode of what is written for the user, before the umask.
-const MODE: u32 = 0o666;
-
 fn write_figures(
     run: &Run,
     analysis: &Analysis,
@@ -189,57 +152,4 @@ fn paper(asked: FigurePaper) -> Paper {
         FigurePaper::Page => Paper::Page,
         FigurePaper::Slide => Paper::Slide,
     }
-}
-
-/// Writes a file that the user named; an existing one only when told to.
-pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Failure> {
-    if path.is_dir() || (!overwrite && path.symlink_metadata().is_ok()) {
-        return Err(exists(path));
-    }
-    match path.metadata() {
-        // A terminal, a pipe, /dev/null: nothing to replace.
-        Ok(found) if !found.is_file() => {
-            let opened = OpenOptions::new().write(true).open(path);
-            opened.and_then(|mut file| file.write_all(bytes)).map_err(|e| cannot_write(path, &e))
-        }
-        Ok(found) => {
-            // What a link of the user's leads to is what is replaced.
-            let path = path.canonicalize().map_err(|e| cannot_write(path, &e))?;
-            let (folder, name) = place(&path)?;
-            let replaced = folder.replace(&name, bytes, found.mode() & 0o777);
-            replaced.map_err(|errno| cannot_write(&path, &errno))
-        }
-        Err(_) => {
-            let (folder, name) = place(path)?;
-            // One that comes meanwhile was not there when the user asked.
-            let written = match overwrite {
-                true => folder.replace(&name, bytes, MODE),
-                false => folder.create(&name, bytes, MODE),
-            };
-            written.map_err(|errno| match errno {
-                Errno::EEXIST => exists(path),
-                errno => cannot_write(path, &errno),
-            })
-        }
-    }
-}
-
-/// The opened folder that a path is in, and its name there.
-fn place(path: &Path) -> Result<(Folder, OsString), Failure> {
-    let name = path.file_name().ok_or_else(|| cannot_write(path, &"it names no file"))?;
-    let folder = Folder::open(durable::folder_of(path)).map_err(|e| cannot_write(path, &e))?;
-    Ok((folder, name.to_owned()))
-}
-
-/// That a file is not written where something is already.
-pub(crate) fn exists(path: &Path) -> Failure {
-    let [what, advice] = match path.is_dir() {
-        true => ["it is a directory", "name a file in it"],
-        false => ["it exists", "replace it with --overwrite"],
-    };
-    usage!("cannot write {}: {what}\n  {advice}", path.display())
-}
-
-pub(crate) fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    unusable!("cannot write {}: {error}", path.display())
 }

@@ -11,7 +11,7 @@ use iolens_engine::{Interrupts, calibrate, clock, layout, stage};
 use iolens_file::copy::copiers;
 use iolens_file::leftover::Leftovers;
 use iolens_file::material::Material;
-use iolens_file::{drop_caches, read, write};
+use iolens_file::{drop_caches, engines};
 use iolens_harness::host;
 use iolens_harness::lock::{LockError, MachineLock};
 use iolens_harness::perf_control::PerfControl;
@@ -29,13 +29,13 @@ use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
 use crate::axes::help;
-use crate::commands::{outlook, report};
+use crate::commands::outlook;
 use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, catch, unusable};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, FirstLook, Means};
 use crate::sysctls::{self, Sysctls};
-use crate::{args, output, peer, places, plan_file};
+use crate::{args, output, peer, places, plan_file, writing};
 
 /// Of pipes that are opened to see whether they can be; nothing is said.
 pub(crate) const PERF_LIMIT: Duration = Duration::ZERO;
@@ -55,7 +55,7 @@ pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure>
         perf.open(PERF_LIMIT).map_err(Failure::usage)?;
     }
     let asked = request::complete(asked)?;
-    let asked = peer::meant(asked, &flags);
+    let asked = asked.towards_peer(&flags);
     let available = |topology| match (topology, &flags.peer) {
         (Topology::Host, Some(_)) => Ok(()),
         _ => stage::available(topology),
@@ -200,8 +200,8 @@ pub(crate) fn header(request: Request, typed: &[String], host: HostFacts) -> Run
 fn engines_of(plan: &Plan) -> Vec<EngineFacts> {
     let ids = plan.primitives.iter();
     match &plan.axes {
-        Axes::File(_) => ids.filter_map(|id| Some(read::engines::find(id)?.facts())).collect(),
-        Axes::Write(_) => ids.filter_map(|id| Some(write::engines::find(id)?.facts())).collect(),
+        Axes::File(_) => ids.filter_map(|id| Some(engines::that_reads(id)?.facts())).collect(),
+        Axes::Write(_) => ids.filter_map(|id| Some(engines::that_writes(id)?.facts())).collect(),
         Axes::Copy(axes) => ids.filter_map(|id| copiers::facts(id, axes)).collect(),
         _ => Vec::new(),
     }
@@ -359,7 +359,7 @@ pub(crate) fn answer(form: Form, run: &Run, analysis: &Analysis, database: &Path
 /// Writes the page beside the database, and returns where it is, or why there is none.
 pub(crate) fn paged(run: &Run, analysis: &Analysis, database: &Path) -> Result<PathBuf, String> {
     let page = places::page(database, &run.header.id);
-    match report::write_page(run, analysis, &page) {
+    match writing::write_page(run, analysis, &page) {
         Ok(()) => Ok(page),
         Err(failure) => Err(failure.message),
     }

@@ -11,9 +11,9 @@ use clap_mangen::Man;
 use iolens_engine::worker::protocol::BUILD;
 
 use crate::args::{self, Args, Shell};
-use crate::commands::report::{cannot_write, write_new};
 use crate::failure::{Failure, unusable};
 use crate::output;
+use crate::writing::{cannot_write, write_new};
 
 /// Prints what a shell is to source.
 pub(crate) fn completions(args: &args::Completions) -> ExitCode {

@@ -17,11 +17,11 @@ use serde_json::json;
 
 use crate::args;
 use crate::args::Consent;
-use crate::commands::report::remove_page;
 use crate::commands::run::take_lock;
-use crate::commands::stored::row;
+use crate::commands::show::row;
 use crate::failure::Failure;
 use crate::output::style;
+use crate::writing::remove_page;
 use crate::{output, places};
 
 /// Why upkeep waits for a run.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use iolens_model::ab::{AbAxes, AbBench, AbMode, AbParameter, AbQuantity};
 use iolens_model::axes::Study;
 use iolens_model::command_line;
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
 use iolens_model::units::Nanos;
 

@@ -1,7 +1,7 @@
 //! The arms of a plan and its baseline: what their words mean in a study.
 
 use iolens_model::axes::Study;
-use iolens_model::copy::External;
+use iolens_model::external::External;
 
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};

@@ -10,7 +10,7 @@ use iolens_model::ab::{
 };
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::cell::Cell;
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};

@@ -2,7 +2,7 @@
 //! takes, and how many copies and writes make a slice.
 
 use iolens_engine::work;
-use iolens_file::{copy, write};
+use iolens_file::{copy, engines};
 use iolens_harness::locked_memory::Limits;
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::{Cell, Setting};
@@ -45,7 +45,7 @@ pub(super) fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
         Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
         Setting::Write(_) => guessed_write_ns(arm, cell),
         Setting::Copy(setting) => {
-            let is_program = copy::engines::find(&arm.primitive).is_none();
+            let is_program = engines::that_copies(&arm.primitive).is_none();
             work::guessed_copy_ns(cell, setting, is_program)
         }
     }
@@ -126,7 +126,7 @@ pub(super) fn written_blocks(
     cell: &Cell,
     writing: &WritingFacts,
 ) -> u64 {
-    let is_durable = write::engines::find(&arm.primitive).is_some_and(|entry| entry.is_durable);
+    let is_durable = engines::that_writes(&arm.primitive).is_some_and(|entry| entry.is_durable);
     let (region, most) = (writing.region, writing.dirty_background);
     work::written_blocks(target, block_ns, cell, is_durable, region, most)
 }
@@ -139,7 +139,7 @@ pub(super) fn settling_ns(blocks: u64, cell: &Cell) -> u64 {
 
 /// The time of a block before anything was measured, ns.
 fn guessed_write_ns(arm: &Arm, cell: &Cell) -> f64 {
-    let entry = write::engines::find(&arm.primitive);
+    let entry = engines::that_writes(&arm.primitive);
     let waits = entry.map_or((false, false), |entry| (entry.is_durable, entry.is_direct));
     work::guessed_write_ns(cell.size, waits.0, waits.1)
 }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use iolens_file::copy::copiers;
+use iolens_file::engines;
 use iolens_file::subject::Subject;
-use iolens_file::{read, write};
 use iolens_model::axes::Study;
-use iolens_model::copy::{CopyAxes, CopySync, External};
+use iolens_model::copy::{CopyAxes, CopySync};
+use iolens_model::external::External;
 use iolens_model::file::{CacheState, DropMode, FileAxes, FileSetting, Pattern, WriteAxes};
 use iolens_model::plan::Axes;
 use iolens_model::units::Bytes;
@@ -34,9 +35,9 @@ Examples:
     arms: || ArmChoice {
         what: "engine that reads",
         baseline: "read",
-        ids: read::engines::ENGINES.iter().map(|entry| entry.id).collect(),
-        find: |id| read::engines::find(id).map(|entry| entry.id),
-        ..engines()
+        ids: engines::READING.iter().map(|entry| entry.id).collect(),
+        find: |id| engines::that_reads(id).map(|entry| entry.id),
+        ..of_engines()
     },
     textbook: &[],
     programs: Some(Programs { told: |_| OF_READERS, are_listed: false }),
@@ -62,9 +63,9 @@ Examples:
     arms: || ArmChoice {
         what: "engine that writes",
         baseline: "write",
-        ids: write::engines::ENGINES.iter().map(|entry| entry.id).collect(),
-        find: |id| write::engines::find(id).map(|entry| entry.id),
-        ..engines()
+        ids: engines::WRITING.iter().map(|entry| entry.id).collect(),
+        find: |id| engines::that_writes(id).map(|entry| entry.id),
+        ..of_engines()
     },
     textbook: &[],
     programs: None,
@@ -96,8 +97,8 @@ Examples:
         ids: copiers::built_in_ids().collect(),
         find: |id| copiers::built_in_ids().find(|known| *known == id),
         control: |id| copiers::is_control(id).then_some("moves no bytes"),
-        advice: format!("{}, and --external adds a program", engines().advice),
-        ..engines()
+        advice: format!("{}, and --external adds a program", of_engines().advice),
+        ..of_engines()
     },
     textbook: &[],
     programs: Some(Programs { told: |_| OF_COPIES, are_listed: true }),
@@ -113,7 +114,7 @@ Examples:
 };
 
 /// What engines have in common.
-fn engines() -> ArmChoice {
+fn of_engines() -> ArmChoice {
     ArmChoice {
         what: "",
         baseline: "",

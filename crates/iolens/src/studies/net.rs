@@ -6,6 +6,7 @@ use iolens_model::family::Family;
 use iolens_model::plan::{Axes, NetAxes, NetworkOptions, Schedule};
 use iolens_model::tuning::TuningAxes;
 use iolens_model::units::Bytes;
+use iolens_net::entry::Entry;
 use iolens_net::{receivers, registry};
 
 use super::wished::{self, AsWished, at, axes_and_wishes, check_turns, stated, topologies};
@@ -77,7 +78,7 @@ fn families() -> String {
 }
 
 /// The method of an id, where a command takes one.
-pub(crate) fn known_method(id: &str) -> Result<&'static registry::Entry, String> {
+pub(crate) fn known_method(id: &str) -> Result<&'static Entry, String> {
     registry::find(id).ok_or_else(|| unknown("method", id, &shown_methods(), LISTED))
 }
 

@@ -3,7 +3,8 @@
 use iolens_model::axes::{IpVersion, Mode, Study, Topology};
 use iolens_model::tuning::{ChangedAxis, Concern, Tuning, TuningAxes};
 use iolens_model::with_tuning_fields;
-use iolens_net::registry::{self, Entry};
+use iolens_net::entry::Entry;
+use iolens_net::registry;
 
 use crate::axes::{self, Wishes};
 use crate::failure::{Failure, usage};

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use iolens_model::ab::AbParameter;
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::units::Bytes;
 use iolens_model::{command_line, parse};
 use iolens_server::services::Spec;

@@ -3,7 +3,7 @@
 
 use iolens_model::ab::{AbArm, AbAxes, AbMode, AbProgramFacts, AbQuantity};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::host::{Fact, HostFacts};
 use iolens_model::origin::HOST_NAME;
 use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};

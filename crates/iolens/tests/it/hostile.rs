@@ -4,7 +4,8 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
 
 use iolens_harness::host::{Root, read};
-use iolens_model::copy::{CopyAxes, CopySync, External};
+use iolens_model::copy::{CopyAxes, CopySync};
+use iolens_model::external::External;
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Axes, Passes, Plan, Schedule};

@@ -5,6 +5,7 @@ use iolens_model::ab::AbQuantity;
 use serde::Serialize;
 
 use super::AbLook;
+use super::links::AbLinks;
 use super::sample::Sample;
 use crate::estimate::Interval;
 
@@ -216,47 +217,6 @@ pub enum AbReason {
         /// What keeps it from EQUIVALENT, where it would be.
         noise: Option<AbNoise>,
     },
-}
-
-/// The links of both sides of a contrast.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AbLinks {
-    /// Those of the baseline.
-    pub baseline: AbLinkSide,
-    /// Those of the arm.
-    pub arm: AbLinkSide,
-    /// The part of the variance of the change that more trials of the same links would make
-    /// smaller, 0 to 1; `None` until each link has met each one of the other side.
-    pub noise_share: Option<f64>,
-}
-
-/// The links of a program.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AbLinkSide {
-    /// Those that were measured, by number.
-    pub links: Vec<AbLinkMean>,
-    /// Standard deviation of the links, as a fraction of time, what noise is left in it; `None` of
-    /// one link.
-    pub sd: Option<f64>,
-}
-
-impl AbLinkSide {
-    /// How much slower the slowest link is than the fastest, as a fraction.
-    #[must_use]
-    pub fn apart(&self) -> Option<f64> {
-        let lns = || self.links.iter().map(|link| link.change.ln_1p());
-        let (low, high) = (lns().reduce(f64::min)?, lns().reduce(f64::max)?);
-        Some((high - low).exp_m1()).filter(|apart| apart.is_finite())
-    }
-}
-
-/// A link.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct AbLinkMean {
-    /// Its number among the links of its program, from 0.
-    pub link: u32,
-    /// What it takes against the mean of its side, as a change.
-    pub change: f64,
 }
 
 /// Copies of one arm that are not known to be equal within δ: their interval of 99.9 % is wider

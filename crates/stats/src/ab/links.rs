@@ -9,15 +9,53 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iolens_model::ab::AbQuantity;
+use serde::Serialize;
 
-use super::findings::{AbLinkMean, AbLinkSide, AbLinks};
-use super::sample::{Sample, Values};
-use super::trials::AbTrial;
-use super::{AbInput, AbUnit, change};
+use super::{AbUnit, change};
 use crate::estimate::Interval;
 use crate::interval::{Moments, count, median};
 use crate::student::quantile;
+
+/// The links of both sides of a contrast.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbLinks {
+    /// Those of the baseline.
+    pub baseline: AbLinkSide,
+    /// Those of the arm.
+    pub arm: AbLinkSide,
+    /// The part of the variance of the change that more trials of the same links would make
+    /// smaller, 0 to 1; `None` until each link has met each one of the other side.
+    pub noise_share: Option<f64>,
+}
+
+/// The links of a program.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AbLinkSide {
+    /// Those that were measured, by number.
+    pub links: Vec<AbLinkMean>,
+    /// Standard deviation of the links, as a fraction of time, what noise is left in it; `None` of
+    /// one link.
+    pub sd: Option<f64>,
+}
+
+impl AbLinkSide {
+    /// How much slower the slowest link is than the fastest, as a fraction.
+    #[must_use]
+    pub fn apart(&self) -> Option<f64> {
+        let lns = || self.links.iter().map(|link| link.change.ln_1p());
+        let (low, high) = (lns().reduce(f64::min)?, lns().reduce(f64::max)?);
+        Some((high - low).exp_m1()).filter(|apart| apart.is_finite())
+    }
+}
+
+/// A link.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AbLinkMean {
+    /// Its number among the links of its program, from 0.
+    pub link: u32,
+    /// What it takes against the mean of its side, as a change.
+    pub change: f64,
+}
 
 /// What is known of ln(arm / baseline) by the links of both.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,36 +69,21 @@ pub(super) struct Linked {
     is_crossed: bool,
 }
 
-/// A value, and the links of the baseline and the arm that it is of.
-struct Value {
-    links: [u32; 2],
-    ln: f64,
+/// A value of ln(arm / baseline), and the links of the baseline and the arm that it is of.
+pub(super) struct LinkedValue {
+    pub(super) links: [u32; 2],
+    pub(super) ln: f64,
 }
 
 impl Linked {
-    /// An arm against the baseline, and the units that have a value.
-    pub(super) fn of(input: &AbInput<'_>, arm: usize, quantity: AbQuantity) -> (u32, Linked) {
-        let (mut values, mut units) = (Vec::new(), 0u32);
-        for trial in input.trials {
-            let Some(links) = links(trial, arm) else { continue };
-            let alone = AbInput { trials: std::slice::from_ref(trial), by_link: false, ..*input };
-            let own = Sample::of_arms(&alone, arm, quantity);
-            units = units.saturating_add(own.units);
-            let lns = match own.values {
-                Values::Trials(trimmed) => {
-                    trimmed.map(|trimmed| trimmed.mean).into_iter().collect()
-                }
-                Values::Pairs(pairs) => pairs,
-                Values::Links(_) => Vec::new(),
-            };
-            values.extend(lns.into_iter().map(|ln| Value { links, ln }));
-        }
-        let sides = [0, 1].map(|side| by_link(&values, side, input.unit));
+    /// By link the mean of values of trials, or the median of values of rounds.
+    pub(super) fn of(values: &[LinkedValue], unit: AbUnit) -> Linked {
+        let sides = [0, 1].map(|side| by_link(values, side, unit));
         let pairs: BTreeSet<[u32; 2]> = values.iter().map(|value| value.links).collect();
         let is_crossed = pairs.len() == sides[0].len() * sides[1].len();
         let mut linked = Linked { sides, noise: None, is_crossed };
-        linked.noise = linked.noise_of(&values, input.unit);
-        (units, linked)
+        linked.noise = linked.noise_of(values, unit);
+        linked
     }
 
     /// How many links each side has.
@@ -132,12 +155,12 @@ impl Linked {
 
     /// Of the residuals, when both links of a value are known. The noise of a trial is in the means
     /// of both sides. `None` with too few values.
-    fn noise_of(&self, values: &[Value], unit: AbUnit) -> Option<f64> {
+    fn noise_of(&self, values: &[LinkedValue], unit: AbUnit) -> Option<f64> {
         let centre = self.centre()?;
         let of = |side: usize, link: u32| {
             self.sides[side].iter().find(|(own, _)| *own == link).map(|(_, ln)| *ln)
         };
-        let residual = |value: &Value| {
+        let residual = |value: &LinkedValue| {
             Some(value.ln - of(0, value.links[0])? - of(1, value.links[1])? + centre)
         };
         let residuals: Vec<f64> = values.iter().filter_map(residual).collect();
@@ -167,13 +190,7 @@ pub(super) struct Spread {
     pub(super) freedom: f64,
 }
 
-/// The links that the baseline and an arm ran in a trial.
-fn links(trial: &AbTrial, arm: usize) -> Option<[u32; 2]> {
-    let link = |arm: usize| trial.arms.get(arm)?.link;
-    Some([link(0)?, link(arm)?])
-}
-
-fn by_link(values: &[Value], side: usize, unit: AbUnit) -> Vec<(u32, f64)> {
+fn by_link(values: &[LinkedValue], side: usize, unit: AbUnit) -> Vec<(u32, f64)> {
     let mut links: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for value in values {
         links.entry(value.links[side]).or_default().push(value.ln);

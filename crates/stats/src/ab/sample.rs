@@ -3,7 +3,7 @@
 use iolens_model::ab::{AbQuantity, whole_ln_ratio};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use super::links::Linked;
+use super::links::{Linked, LinkedValue};
 use super::trials::AbTrial;
 use super::{AbInput, AbUnit};
 use crate::estimate::Interval;
@@ -36,8 +36,7 @@ impl Sample {
     /// An arm against the baseline.
     pub(super) fn of_arms(input: &AbInput<'_>, arm: usize, quantity: AbQuantity) -> Sample {
         if input.by_link {
-            let (units, linked) = Linked::of(input, arm, quantity);
-            return Sample { units, values: Values::Links(linked) };
+            return Sample::of_links(input, arm, quantity);
         }
         let pair = |base, copy| [(0, base), (arm, copy)];
         match input.unit {
@@ -56,6 +55,25 @@ impl Sample {
             AbUnit::Trial => Sample::of_trials(input.trials, &pairs, quantity),
             AbUnit::Round => Sample::of_rounds(input.trials, &pairs, quantity),
         }
+    }
+
+    fn of_links(input: &AbInput<'_>, arm: usize, quantity: AbQuantity) -> Sample {
+        let (mut values, mut units) = (Vec::new(), 0u32);
+        for trial in input.trials {
+            let Some(links) = links(trial, arm) else { continue };
+            let alone = AbInput { trials: std::slice::from_ref(trial), by_link: false, ..*input };
+            let own = Sample::of_arms(&alone, arm, quantity);
+            units = units.saturating_add(own.units);
+            let lns = match own.values {
+                Values::Trials(trimmed) => {
+                    trimmed.map(|trimmed| trimmed.mean).into_iter().collect()
+                }
+                Values::Pairs(pairs) => pairs,
+                Values::Links(_) => Vec::new(),
+            };
+            values.extend(lns.into_iter().map(|ln| LinkedValue { links, ln }));
+        }
+        Sample { units, values: Values::Links(Linked::of(&values, input.unit)) }
     }
 
     fn of_trials(trials: &[AbTrial], pairs: &[[Runner; 2]], quantity: AbQuantity) -> Sample {
@@ -121,6 +139,12 @@ impl Sample {
             Values::Links(linked) => linked.interval(error),
         }
     }
+}
+
+/// The links that the baseline and an arm ran in a trial.
+fn links(trial: &AbTrial, arm: usize) -> Option<[u32; 2]> {
+    let link = |arm: usize| trial.arms.get(arm)?.link;
+    Some([link(0)?, link(arm)?])
 }
 
 /// By round, ln(second / first) of an operation, `None` where either was not measured.

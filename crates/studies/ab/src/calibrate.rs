@@ -6,7 +6,6 @@ mod slices;
 mod turns;
 
 use iolens_harness::host::memory_room;
-use iolens_model::ab::AbMode;
 use iolens_model::units::Bytes;
 use iolens_programs::{Around, Conversation, ProgramFault, finish};
 use iolens_sys::clock;
@@ -16,7 +15,6 @@ use thiserror::Error;
 
 use self::probe::Probe;
 use self::slices::{OwnSlice, Slices, at_least_one, for_all};
-use crate::commands;
 use crate::setup::{
     AB_SLICE_ALL_CPUS_NS, AbCopies, AbLayout, AbPlacement, AbProgramLayout, AbSetup,
 };
@@ -121,21 +119,8 @@ const STILL_THE_SAME: f64 = 0.7;
 /// Twice the operations take between so many times as long.
 const PROPORTIONAL: std::ops::RangeInclusive<f64> = 1.6..=2.4;
 
-/// Finds out how the trials of a cell are to be.
-///
-/// Errors: a program that fails, or whose time tells nothing.
-pub fn calibrate(
-    setup: &AbSetup,
-    seed: u64,
-    interrupted: &dyn Fn() -> bool,
-) -> Result<AbLayout, AbError> {
-    match setup.mode {
-        AbMode::Loop => of_loops(setup, seed, interrupted),
-        AbMode::Command => commands::calibrate(setup, seed, interrupted),
-    }
-}
-
-fn of_loops(
+/// Finds out how long the slices of programs are to be that speak the loop protocol.
+pub(crate) fn of_loops(
     setup: &AbSetup,
     seed: u64,
     interrupted: &dyn Fn() -> bool,

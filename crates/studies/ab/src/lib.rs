@@ -18,7 +18,7 @@ mod trial;
 
 use iolens_model::ab::AbMode;
 
-pub use calibrate::{AbError, calibrate};
+pub use calibrate::AbError;
 pub use calls::count_calls;
 pub use links::{AbLinkError, AbLinkOrder, links};
 pub use setup::{
@@ -26,6 +26,20 @@ pub use setup::{
     AbSetup,
 };
 pub use trial::{AbArmTrial, AbPosition, AbTrial};
+
+/// Finds out how the trials of a cell are to be.
+///
+/// Errors: a program that fails, or whose time tells nothing.
+pub fn calibrate(
+    setup: &AbSetup,
+    seed: u64,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<AbLayout, AbError> {
+    match setup.mode {
+        AbMode::Loop => calibrate::of_loops(setup, seed, interrupted),
+        AbMode::Command => commands::calibrate(setup, seed, interrupted),
+    }
+}
 
 /// Runs a trial: all arms and their hidden copies, in random order. What is random follows from
 /// `seed`. `interrupted` is asked several times a second, and whenever a signal came.

@@ -11,9 +11,9 @@ use iolens_sys::errno::Errno;
 use iolens_sys::pages::PAGE_BYTES;
 
 use super::drop_caches;
+use super::engines;
 use super::file_path::FilePath;
 use super::part::{Part, stir};
-use super::read;
 use super::read::by_hand::{broke_off, delivered_bytes};
 use super::read::drive::{Reader, Setup};
 use super::residency::{self, Residency};
@@ -185,7 +185,7 @@ impl ReadGround {
     ) -> Result<Box<dyn Reader + 'a>, String> {
         let (id, cell) = (&trial.arms[arm].primitive, &trial.cell);
         let entry =
-            read::engines::find(id).ok_or_else(|| format!("this build has no engine `{id}`"))?;
+            engines::that_reads(id).ok_or_else(|| format!("this build has no engine `{id}`"))?;
         let setting = cell.file().ok_or("the trial is of another study")?;
         let FileSetting { pattern, consumer, depth, .. } = setting;
         let part = whole_blocks(self.subject.bytes(), cell, thread)?;
@@ -332,7 +332,7 @@ mod tests {
             depth: FileSetting::DEPTH,
         });
         trial.arms = vec![trial.arms[0].clone(); ARMS];
-        for entry in read::engines::ENGINES.iter().filter(|e| e.try_on(&ground.subject).is_ok()) {
+        for entry in engines::READING.iter().filter(|e| e.try_on(&ground.subject).is_ok()) {
             trial.arms.iter_mut().for_each(|arm| arm.primitive = entry.id.into());
             let begins = |arm| {
                 let mut reader = ground.reader(&trial, arm, 0).unwrap();

@@ -9,6 +9,7 @@ pub mod checksum;
 pub mod copy;
 pub mod destination;
 pub mod drop_caches;
+pub mod engines;
 pub mod examine;
 pub mod failure;
 mod file_path;

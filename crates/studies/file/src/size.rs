@@ -8,9 +8,9 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use iolens_model::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
+use crate::engines;
 use crate::file_path::FilePath;
 use crate::part::{Part, Pattern};
-use crate::read;
 use crate::read::consume::Consumer;
 use crate::read::drive::Setup;
 use crate::residency::Residency;
@@ -132,7 +132,7 @@ fn time_of(file: &TestFile, block_bytes: u64) -> Result<(Nanos, Residency), Stri
     let resident = Residency::of(&subject, 0, subject.bytes());
     let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
     let setup = Setup { subject: &subject, part, pattern, first: 0, seed: 0, depth: 1, consumer };
-    let engine = read::engines::find("read").ok_or("this build cannot read")?;
+    let engine = engines::that_reads("read").ok_or("this build cannot read")?;
     let mut reader = engine.start(setup)?;
     let span = reader
         .run(&Budget::messages(part.blocks(), 1))

@@ -11,8 +11,8 @@ use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
 use iolens_sys::{ring, socket};
 
+use crate::entry::{Ends, Entry, Link, Setup, Shape};
 use crate::lane::{self, Lane};
-use crate::registry::{Ends, Entry, Link, Setup, Shape};
 use iolens_harness::op::Budget;
 
 /// How long the kernel may take to say that it released the message.
@@ -94,7 +94,7 @@ mod tests {
     use iolens_model::host::KernelVersion;
 
     use super::*;
-    use crate::registry::SetupError;
+    use crate::entry::SetupError;
     use crate::registry::{REGISTRY, find};
 
     #[test]

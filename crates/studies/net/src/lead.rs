@@ -10,7 +10,7 @@ use std::time::Duration;
 use iolens_sys::errno::Errno;
 use iolens_sys::{poll, socket};
 
-use crate::receive::{Take, Taken};
+use crate::take::{Take, Taken};
 
 const COUNT_BYTES: usize = 8;
 

@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 pub mod availability;
+pub mod entry;
 mod frame;
+mod hops;
 mod inflight;
 pub mod lane;
 pub mod lead;
@@ -23,7 +25,7 @@ mod skip;
 #[cfg(test)]
 #[path = "../../../../tests/support/small.rs"]
 mod small;
-pub mod step;
+pub mod take;
 mod transmit;
 pub mod transports;
 mod uring;

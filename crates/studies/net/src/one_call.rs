@@ -8,7 +8,7 @@ use iolens_model::axes::Iovec;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 
-use crate::registry::Setup;
+use crate::entry::Setup;
 use crate::transmit::{Iovecs, whole, whole_iovec};
 use iolens_harness::op::{Fact, Op, Sender};
 use iolens_harness::stream::Stream;

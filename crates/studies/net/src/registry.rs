@@ -2,26 +2,10 @@
 //! conformance tests follow from this table; adding a primitive is one entry in the file
 //! of its mechanism and one line here.
 
-use std::borrow::Cow;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use iolens_model::family::Family;
 
-use iolens_model::arm::Role;
-use iolens_model::axes::Topology;
-use iolens_model::cell::Cell;
-use iolens_model::data_path::{CallsPerMessage, DataPath, Hop, PrimitiveFacts};
-use iolens_model::family::{Condition, Family};
-use iolens_model::host::KernelVersion;
-use iolens_model::transport::Transport;
-use iolens_model::tuning::Tuning;
-pub use iolens_sys::tcp::SetupError;
-
-use crate::primitives::{
-    COPY_IN_FRAME, bare, controls, copying, datagram, dropped, pages, ring, xdp_tx, zerocopy,
-};
-use iolens_harness::op::Sender;
-pub use iolens_harness::stream::Shape;
+use crate::entry::Entry;
+use crate::primitives::{bare, controls, copying, datagram, pages, ring, xdp_tx, zerocopy};
 
 /// Every primitive, sorted by id. [`all`] has their bare loops too.
 pub const REGISTRY: &[&Entry] = &[
@@ -68,174 +52,31 @@ pub fn of_family(family: Family) -> impl Iterator<Item = &'static Entry> {
     REGISTRY.iter().copied().filter(move |entry| entry.family == family && !entry.hidden)
 }
 
-/// Which ends an arm of this primitive has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ends {
-    /// A connection between the sending and the receiving worker.
-    Pair,
-    /// The sending worker alone.
-    SenderOnly,
-}
+#[cfg(test)]
+mod tests {
+    use iolens_model::data_path::{End, Hop};
 
-/// One primitive.
-#[derive(Debug)]
-pub struct Entry {
-    /// Its id: the kernel's own word where there is one.
-    pub id: &'static str,
-    /// The family it is listed with.
-    pub family: Family,
-    /// What it needs of a message; `None` where it can send any.
-    pub condition: Option<Condition>,
-    /// What it does, in one line.
-    pub summary: &'static str,
-    /// Which ends it has.
-    pub ends: Ends,
-    /// What its messages travel over.
-    pub transport: Transport,
-    /// Whether it only shows what a part costs.
-    pub control: bool,
-    /// Whether `list` shows it only with `--all`.
-    pub hidden: bool,
-    /// Whether a message is one call, which over UDP is one datagram.
-    pub datagrams: bool,
-    /// Whether it pins pages, which `RLIMIT_MEMLOCK` limits.
-    pub locks_memory: bool,
-    /// Descriptors that a thread's end of it opens besides its connection.
-    pub descriptors: u32,
-    /// The first kernel that has what it needs; `None` where it needs none.
-    pub since: Option<KernelVersion>,
-    /// The path of the bytes.
-    pub hops: &'static [Hop],
-    /// System calls of the sender for each message.
-    pub calls: CallsPerMessage,
-    /// Makes one thread's end of an arm.
-    ///
-    /// Errors: an option that the arm cannot do without was refused.
-    pub open: Open,
-}
+    use super::*;
+    use crate::hops::{DROP, HAND_OVER, HAND_OVER_FRAME, dropped};
 
-/// How a thread's end of an arm is made.
-pub(crate) type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Sender + 'a>, SetupError>;
-
-/// What a thread's end of an arm is made from.
-#[derive(Debug, Clone, Copy)]
-pub struct Setup<'a> {
-    /// The arm's connection of this thread.
-    pub link: Link<'a>,
-    /// The messages it sends.
-    pub shape: Shape,
-    /// In which batches.
-    pub tuning: Tuning,
-    /// How long it may wait for the kernel to release what it sent.
-    pub stall_limit: Duration,
-}
-
-/// Where an arm's thread sends to.
-#[derive(Debug, Clone, Copy)]
-pub enum Link<'a> {
-    /// A connected socket.
-    Socket(BorrowedFd<'a>),
-    /// Nowhere: an arm with [`Ends::SenderOnly`].
-    None,
-}
-
-impl<'a> Link<'a> {
-    /// The socket of an arm whose entry says [`Ends::Pair`].
-    pub(crate) fn socket(self) -> BorrowedFd<'a> {
-        match self {
-            Link::Socket(fd) => fd,
-            Link::None => unreachable!("the worker connects every arm that has two ends"),
-        }
-    }
-}
-
-impl Entry {
-    /// The path of the bytes, and the calls that cause it.
-    #[must_use]
-    pub fn data_path(&self) -> DataPath {
-        DataPath { hops: Cow::Borrowed(self.hops), calls: self.calls }
+    #[test]
+    fn the_registry_is_sorted_by_id() {
+        assert!(REGISTRY.is_sorted_by(|a, b| a.id < b.id));
     }
 
-    /// What a run in these topologies keeps of the entry.
-    #[must_use]
-    pub fn facts(&self, topologies: &[Topology]) -> PrimitiveFacts {
-        let received = topologies.iter().any(|topology| topology.has_receiver());
-        PrimitiveFacts {
-            id: self.id.to_owned(),
-            summary: self.summary.to_owned(),
-            family: self.family,
-            condition: self.condition,
-            transport: self.transport,
-            data_path: match received || self.ends == Ends::SenderOnly {
-                true => self.data_path(),
-                false => dropped(&self.data_path()),
-            },
-        }
-    }
-
-    /// Whether an arm of it can run in a topology at all.
-    ///
-    /// Errors: why not.
-    pub fn fits(&self, topology: Topology) -> Result<(), &'static str> {
-        match topology {
-            Topology::Loopback | Topology::Veth => Ok(()),
-            Topology::Sink if self.ends == Ends::SenderOnly || self.datagrams => Ok(()),
-            Topology::Sink if !self.transport.passes_device() => {
-                Err("what it sends passes no device, and nobody else is there to take it")
+    #[test]
+    fn what_is_dropped_is_copied_at_the_sender_alone() {
+        for entry in REGISTRY.iter().filter(|entry| entry.datagrams) {
+            let path = dropped(&entry.data_path());
+            assert!(path.hops.iter().all(|hop| hop.end == End::Sender), "{}", entry.id);
+            assert!(path.hops.iter().any(|hop| hop.to == DROP.to), "{}", entry.id);
+            let handed_over = |hop: &Hop| [HAND_OVER, HAND_OVER_FRAME].contains(hop);
+            assert!(!path.hops.iter().any(handed_over), "{}", entry.id);
+            for share in [0.0, 1.0] {
+                let before = entry.data_path().copies_sender(share);
+                assert_eq!(path.copies_sender(share), before, "{}", entry.id);
+                assert_eq!(path.copies_end_to_end(share, 0.0), before, "{}", entry.id);
             }
-            Topology::Sink => Err("its message is not one UDP datagram"),
-            Topology::Host if self.ends == Ends::SenderOnly => Ok(()),
-            Topology::Host if !self.transport.passes_device() => {
-                Err("what it sends passes no device, and the other end is on another machine")
-            }
-            Topology::Host if self.makes_frames() => {
-                Err("it gives frames of its own making to devices of ours alone")
-            }
-            Topology::Host => Ok(()),
         }
-    }
-
-    /// Whether it sends through a ring of io_uring in batches as a plan asks for
-    /// them. Bare loops hand over one send at a time.
-    #[must_use]
-    pub fn uses_a_ring(&self) -> bool {
-        self.family == Family::IoUring && !self.hidden
-    }
-
-    /// Whether it reads completions with calls of their own as a plan asks for it;
-    /// from a ring they come along with the results, and bare loops read them when
-    /// they need to.
-    #[must_use]
-    pub fn reads_completions(&self) -> bool {
-        self.data_path().may_copy_late() && self.family != Family::IoUring && !self.hidden
-    }
-
-    /// Whether it gives frames to the device, which no protocol of the kernel's
-    /// has seen.
-    #[must_use]
-    pub fn makes_frames(&self) -> bool {
-        self.hops.contains(&COPY_IN_FRAME)
-    }
-
-    /// Where it can be tried within this machine: frames with addresses of IPv4's
-    /// loopback do not arrive.
-    #[must_use]
-    pub fn loopback(&self) -> IpAddr {
-        match self.makes_frames() {
-            true => Ipv6Addr::LOCALHOST.into(),
-            false => Ipv4Addr::LOCALHOST.into(),
-        }
-    }
-
-    /// Whether there is a receiving end to what an arm of it sends.
-    #[must_use]
-    pub fn is_received(&self, cell: &Cell) -> bool {
-        self.ends == Ends::Pair && cell.has_receiver()
-    }
-
-    /// The part an arm of this primitive plays against `baseline`.
-    #[must_use]
-    pub fn role(&self, baseline: &str) -> Role {
-        Role::against(self.id == baseline, self.control)
     }
 }

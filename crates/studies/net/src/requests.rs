@@ -7,8 +7,8 @@ use std::os::fd::BorrowedFd;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
-use crate::receive::{Take, Taken};
-use crate::step;
+use crate::lane;
+use crate::take::{Take, Taken};
 use iolens_harness::op::{Budget, NO_MORE, REQUEST, Span, Tally};
 use iolens_harness::stream::Times;
 
@@ -40,7 +40,7 @@ pub(crate) fn exchange<T: Take>(
                 span.first_call_ns = begin_ns;
                 budget.begin(begin_ns);
             }
-            step::send(requests, REQUEST)?;
+            lane::send(requests, REQUEST)?;
             mapped += receive_message(receiver, message_bytes, &mut tally)?;
             span.last_call_ns = clock::monotonic_ns();
             if let Some(times) = times.as_deref_mut() {
@@ -48,7 +48,7 @@ pub(crate) fn exchange<T: Take>(
             }
         }
     }
-    step::send(requests, NO_MORE)?;
+    lane::send(requests, NO_MORE)?;
     Ok(Exchanged { tally, mapped_bytes: T::MAPS.then_some(mapped), span })
 }
 

@@ -10,7 +10,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 use iolens_sys::udp::SEGMENTS_MAX;
 
-use crate::registry::Setup;
+use crate::entry::Setup;
 use iolens_harness::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
 use iolens_harness::stream::Stream;
 

@@ -9,9 +9,9 @@ use iolens_model::cell::Cell;
 use iolens_model::plan::NetworkOptions;
 use iolens_model::transport::Transport;
 
+use crate::entry::{Ends, Entry};
 use crate::primitives::xdp_tx;
 use crate::receivers;
-use crate::registry::{Ends, Entry};
 
 pub use self::listed::{Listing, all};
 

@@ -30,8 +30,8 @@ use iolens_sys::socket;
 use iolens_sys::zerocopy::Completion;
 
 use self::batch::{Batched, Together};
+use crate::entry::{Setup, SetupError};
 use crate::inflight::{IDS_MAX, InFlight, Patience, Releases};
-use crate::registry::{Setup, SetupError};
 use iolens_harness::op::{Op, Sender, Tally};
 use iolens_harness::stream::Stream;
 use iolens_harness::watch::Deadline;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_sys::errno::Errno;
 use iolens_sys::tcp::Listener;
 use iolens_sys::{clock, poll, socket, tcp};
@@ -15,7 +15,7 @@ use super::{ENDED, Portion};
 use crate::worker::crew::Stop;
 use iolens_net::lane::Lane;
 use iolens_net::receive::Received;
-use iolens_net::{lead, step};
+use iolens_net::{lane, lead};
 
 /// How long a program may take to close its connections behind its last message, ns.
 const CLOSING_NS: u64 = 5_000_000_000;
@@ -134,7 +134,7 @@ impl Gathering<'_> {
             own.streams.iter().try_for_each(|stream| self.finish(stream, &mut own.buffer))?;
         }
         if self.shared.finished.fetch_add(1, Ordering::Relaxed) + 1 == self.lanes.len() {
-            let said = step::send_byte(self.lanes[0].back());
+            let said = lane::send_byte(self.lanes[0].back());
             said.map_err(Stop::at("say that all connections have ended"))?;
         }
         Ok(own.received)
@@ -202,7 +202,7 @@ impl Gathering<'_> {
                 std::hint::spin_loop();
             }
             let mut lanes = self.lanes.iter();
-            let receipts = lanes.try_for_each(|lane| step::send_byte(lane.back()));
+            let receipts = lanes.try_for_each(|lane| lane::send_byte(lane.back()));
             receipts.map_err(Stop::at("return the receipt"))?;
         }
         Ok(())
@@ -224,7 +224,7 @@ impl Gathering<'_> {
             return Ok(());
         }
         if ready[0] {
-            let byte = step::receive_one(self.lanes[self.thread].forth());
+            let byte = lane::receive_one(self.lanes[self.thread].forth());
             own.is_told |= byte.map_err(Stop::at("hear from the sending end"))? == ENDED;
             return Ok(());
         }
@@ -305,7 +305,7 @@ impl Gathering<'_> {
     /// Waits for the word that the slice is over.
     fn until_released(&self) -> Result<(), Stop> {
         let forth = self.lanes[self.thread].forth();
-        while step::receive_one(forth).map_err(Stop::at("hear that the slice is over"))? == ENDED {}
+        while lane::receive_one(forth).map_err(Stop::at("hear that the slice is over"))? == ENDED {}
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::ab::AB_IDLE_SHARE_MAX;
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::file::{FileCounts, PROGRAM_READ_BYTES};
 use iolens_model::trial::Trial;
 use iolens_programs::{

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::transport::SenderTask;
 use iolens_programs::{TreeCharged, spawn};
 use iolens_sys::errno::Errno;
@@ -17,8 +17,8 @@ use iolens_sys::{affinity, clock, file, poll};
 use super::{ENDED, Portion};
 use crate::worker::facts::socket_facts;
 use iolens_harness::op::{Budget, Children, Fact, Sender, Span, Tally, Trouble};
+use iolens_net::lane;
 use iolens_net::lane::Lane;
-use iolens_net::step;
 
 /// How long a program may take to end behind its last message, ns.
 const ENDING_NS: u64 = 5_000_000_000;
@@ -111,7 +111,7 @@ impl<'a> SendingProgram<'a> {
                 Ok([true, _]) => return Ok(()),
                 Ok([false, true]) => {
                     self.must_have_succeeded(begun)?;
-                    step::send(self.lane.forth(), ENDED)?;
+                    lane::send(self.lane.forth(), ENDED)?;
                     is_told = true;
                 }
                 Ok([false, false]) | Err(Errno::EINTR) => {}

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::transport::Transport;
 use iolens_sys::tcp::Listener;
 
@@ -14,7 +14,6 @@ use super::*;
 use crate::worker::crew::Stop;
 use iolens_net::lane::{self, Lane, short_options};
 use iolens_net::receive::Received;
-use iolens_net::step;
 
 const SIZE: u64 = 1000;
 const MESSAGES: u64 = 16;
@@ -34,7 +33,7 @@ impl Near {
     }
 
     fn say(&self, thread: usize, byte: u8) {
-        step::send(std::os::fd::AsFd::as_fd(&self.lanes[thread]), byte).unwrap();
+        lane::send(std::os::fd::AsFd::as_fd(&self.lanes[thread]), byte).unwrap();
     }
 
     /// Hears when what counts begins, and every receipt, and sets all threads free.

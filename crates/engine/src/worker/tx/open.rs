@@ -1,7 +1,7 @@
 //! What each thread of the sending end opens before the first slice: its part of every arm.
 
 use iolens_model::cell::{NetSetting, Setting};
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::transport::SenderTask;
 use iolens_model::trial::Trial;
 use iolens_model::units::{Bytes, Nanos};
@@ -13,8 +13,8 @@ use super::super::way::Way;
 use iolens_file::arm::ReadGround;
 use iolens_file::copy;
 use iolens_harness::op::Sender;
+use iolens_net::entry::{Ends, Link, Setup, Shape};
 use iolens_net::registry;
-use iolens_net::registry::{Ends, Link, Setup, Shape};
 use iolens_syscall::{Asked, UsersFile};
 
 /// How an arm sends, `None` in studies without a network, and this thread's
@@ -128,7 +128,7 @@ fn open_looped<'a>(
         Setting::File(setting) => {
             let ground = crew.ground.and_then(|ground| ground.read());
             let ground = ground.ok_or_else(|| Stop::cause("the trial names no file".to_owned()))?;
-            external.with_file(ground.path(), trial.cell.size, setting.pattern)
+            external.with_file(ground.path(), trial.cell.size, &setting.pattern.to_string())
         }
         _ => external.with_size(trial.cell.size),
     };

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use iolens_file::copy::by_hand::{Done as Copying, Wish};
-use iolens_file::copy::engines::{Class, ENGINES, Entry};
+use iolens_file::copy::engine::{Class, Entry};
+use iolens_file::engines::COPYING;
 use iolens_file::job::{FilePath, Job};
 use iolens_file::residency::Residency;
 use iolens_model::units::{Bytes, Nanos};
@@ -18,8 +19,8 @@ use crate::failure::{Failure, usage};
 pub(super) fn copy(args: &FileCopy) -> Result<ExitCode, Failure> {
     let entry = super::engine(
         &args.engine,
-        iolens_file::copy::engines::find,
-        ENGINES.iter().map(|entry| entry.id),
+        iolens_file::engines::that_copies,
+        COPYING.iter().map(|entry| entry.id),
     )?;
     if let (2.., Some(why)) = (args.threads, entry.one_thread) {
         return Err(usage!(

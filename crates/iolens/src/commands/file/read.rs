@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
+use iolens_file::engines::READING;
 use iolens_file::job::{FilePath, Job};
 use iolens_file::read::by_hand::{Done as Reading, Wish};
 use iolens_file::read::consume::Consumer;
 use iolens_file::read::drive::Tally;
-use iolens_file::read::engines::ENGINES;
 use iolens_file::residency::Residency;
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
@@ -33,15 +33,15 @@ pub(super) fn read(args: &FileRead) -> Result<ExitCode, Failure> {
 fn wish(args: &FileRead) -> Result<Wish, Failure> {
     let entry = super::engine(
         &args.engine,
-        iolens_file::read::engines::find,
-        ENGINES.iter().map(|entry| entry.id),
+        iolens_file::engines::that_reads,
+        READING.iter().map(|entry| entry.id),
     )?;
     let depth = match (args.depth, entry.has_depth) {
         (depth, true) => depth.unwrap_or(DEPTH),
         (None, false) => 1,
         (Some(_), false) => {
             let with: Vec<&str> =
-                ENGINES.iter().filter(|entry| entry.has_depth).map(|entry| entry.id).collect();
+                READING.iter().filter(|entry| entry.has_depth).map(|entry| entry.id).collect();
             return Err(usage!(
                 "`{}` has one read under way at a time: --queue-depth is for {}",
                 entry.id,

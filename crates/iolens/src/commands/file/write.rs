@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use iolens_file::engines::WRITING;
 use iolens_file::job::{FilePath, Job};
 use iolens_file::write::by_hand::{Done as Writing, Syncing, Wish};
-use iolens_file::write::engines::ENGINES;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ use crate::failure::Failure;
 pub(super) fn write(args: &FileWrite) -> Result<ExitCode, Failure> {
     let engine = super::engine(
         &args.engine,
-        iolens_file::write::engines::find,
-        ENGINES.iter().map(|entry| entry.id),
+        iolens_file::engines::that_writes,
+        WRITING.iter().map(|entry| entry.id),
     )?
     .id;
     let wish = Wish {

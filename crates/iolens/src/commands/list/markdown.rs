@@ -5,8 +5,9 @@ use std::fmt::Write;
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 use iolens_model::host::KernelVersion;
 use iolens_model::metrics::METRICS;
+use iolens_net::entry::Entry;
 use iolens_net::receivers::RECEIVERS;
-use iolens_net::registry::{Entry, REGISTRY};
+use iolens_net::registry::REGISTRY;
 use iolens_server::models::MODELS;
 
 use super::{calls_of, in_families};

@@ -17,10 +17,10 @@ use iolens_stats::tune::{DELTA, Found, Plan, Verdict, rematch, search, verdict};
 
 use self::trials::Trials;
 use crate::args::{self, TuneHow, TuneTask};
-use crate::commands::report::{exists, write_new};
 use crate::failure::{FOUND, Failure, unusable, usage};
 use crate::output;
 use crate::output::style;
+use crate::writing::{exists, write_new};
 
 /// What is asked for.
 struct Asked<'a> {

@@ -7,7 +7,7 @@ use iolens_model::ab::{
 };
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::cell::Cell;
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::reading::NotMeasured;

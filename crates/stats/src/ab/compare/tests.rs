@@ -1,7 +1,7 @@
 //! Known answers, what is refused, and what holds for any two runs.
 
 use iolens_model::ab::{AbMode, AbParameter, AbProgramFacts};
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::host::Fact;
 use iolens_model::plan::Axes;
 use iolens_model::reading::Reading;

@@ -1,7 +1,7 @@
 //! Known answers, which runs are joined, and how often a series errs.
 
 use iolens_model::ab::AbMode;
-use iolens_model::copy::External;
+use iolens_model::external::External;
 use iolens_model::plan::Axes;
 use proptest::prelude::*;
 use proptest::sample::select;

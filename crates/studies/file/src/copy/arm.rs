@@ -13,7 +13,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::file::create::{self, How};
 
 use super::drive::Copier;
-use super::engines::{Class, Entry, Setup};
+use super::engine::{Class, Entry, Setup};
 use super::site::{Site, fsync};
 use crate::failure::Ends;
 use crate::moved::{Broken, Call, Moved};

@@ -8,7 +8,7 @@ use iolens_sys::file::create;
 use iolens_sys::usage::process_cpu;
 use serde::{Deserialize, Serialize};
 
-use super::engines::{Class, Entry, Setup};
+use super::engine::{Class, Entry, Setup};
 use crate::checksum::Checksum;
 use crate::destination::{Destination, Existing, Target};
 use crate::examine::{Findings, examine};
@@ -101,7 +101,7 @@ pub struct Done {
 ///
 /// Errors: why nothing was copied: what was tried and what the system said.
 pub fn copy(wish: &Wish) -> Result<Done, String> {
-    let entry = super::engines::find(&wish.engine)
+    let entry = crate::engines::that_copies(&wish.engine)
         .ok_or_else(|| format!("this build has no engine `{}` that copies", wish.engine))?;
     if let (2.., Some(why)) = (wish.threads, entry.one_thread) {
         return Err(format!(

@@ -2,10 +2,12 @@
 //! has, and those that a user names.
 
 use iolens_model::arm::Role;
-use iolens_model::copy::{CopyAxes, External};
+use iolens_model::copy::CopyAxes;
+use iolens_model::external::External;
 use iolens_model::file::EngineFacts;
 
-use super::engines::{Class, ENGINES};
+use super::engine::Class;
+use crate::engines::COPYING;
 
 /// A program that is an arm without being asked for by its command.
 #[derive(Debug)]
@@ -54,7 +56,7 @@ impl Program {
 
 /// Ids of the engines and of the programs that everybody has.
 pub fn built_in_ids() -> impl Iterator<Item = &'static str> {
-    ENGINES.iter().map(|entry| entry.id).chain(PROGRAMS.iter().map(|program| program.id))
+    COPYING.iter().map(|entry| entry.id).chain(PROGRAMS.iter().map(|program| program.id))
 }
 
 /// Whether an arm of this id needs no command.
@@ -66,7 +68,7 @@ pub fn is_built_in(id: &str) -> bool {
 /// Whether an arm moves no bytes, and is therefore compared with none.
 #[must_use]
 pub fn is_control(id: &str) -> bool {
-    super::engines::find(id).is_some_and(|entry| entry.own.class == Class::Shares)
+    crate::engines::that_copies(id).is_some_and(|entry| entry.own.class == Class::Shares)
 }
 
 /// The part of an arm; `None` where a plan has no such thing.
@@ -85,7 +87,7 @@ pub fn program(id: &str, axes: &CopyAxes) -> Option<External> {
 /// What a run keeps of an arm.
 #[must_use]
 pub fn facts(id: &str, axes: &CopyAxes) -> Option<EngineFacts> {
-    if let Some(entry) = super::engines::find(id) {
+    if let Some(entry) = crate::engines::that_copies(id) {
         return Some(entry.facts());
     }
     let known = PROGRAMS.iter().find(|program| program.id == id);
@@ -110,7 +112,7 @@ pub fn allow(id: &str, threads: u32) -> Result<(), String> {
     if threads < 2 {
         return Ok(());
     }
-    match super::engines::find(id) {
+    match crate::engines::that_copies(id) {
         Some(entry) => match entry.one_thread {
             Some(why) => Err(format!("{threads} threads cannot share it: {why}")),
             None => Ok(()),

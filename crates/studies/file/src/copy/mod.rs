@@ -1,4 +1,4 @@
-//! Copying a file: the ways to do it ([`engines`]), the loop around them
+//! Copying a file: the ways to do it ([`engine`]), the loop around them
 //! ([`drive`]), and one file copied by hand ([`by_hand`]). In the study `copy` programs
 //! are arms beside them ([`copiers`]); `site` is where a trial copies, `arm` and
 //! `program` are what it does there, and [`prepared`] makes the files.
@@ -7,7 +7,7 @@ pub(crate) mod arm;
 pub mod by_hand;
 pub mod copiers;
 pub mod drive;
-pub mod engines;
+pub mod engine;
 pub mod prepared;
 mod program;
 pub mod site;
@@ -34,7 +34,7 @@ pub fn open<'s>(
     cell: &Cell,
     thread: usize,
 ) -> Result<Box<dyn Sender + 's>, Trouble> {
-    if let Some(entry) = engines::find(id) {
+    if let Some(entry) = crate::engines::that_copies(id) {
         return Ok(Box::new(Engine::new(site, entry, cell, thread)?));
     }
     let given = site.programs.iter().find(|program| program.name == id);

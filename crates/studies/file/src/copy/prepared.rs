@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use iolens_model::copy::{CopyAxes, External};
+use iolens_model::copy::CopyAxes;
+use iolens_model::external::External;
 use iolens_model::file::{DestinationFacts, FileFacts};
 use iolens_model::plan::Plan;
 use iolens_model::trial::{Trial, TrialCopies, TrialFile};

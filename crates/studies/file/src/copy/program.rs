@@ -9,7 +9,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use iolens_model::copy::{CopySync, External, ProgramStart};
+use iolens_model::copy::{CopySync, ProgramStart};
+use iolens_model::external::External;
 use iolens_model::file::FileCounts;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;

@@ -8,7 +8,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use iolens_model::copy::{CopySetting, External};
+use iolens_model::copy::CopySetting;
+use iolens_model::external::External;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::{create, extents};

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use iolens_sys::errno::Errno;
 
 use super::by_hand::{Done, Wish, copy};
-use super::engines::{Class, ENGINES, Entry, Setup};
+use super::engine::{Class, Entry, Setup};
+use crate::engines::COPYING;
 use crate::file_path::FilePath;
 use crate::part::Part;
 use crate::skip;
@@ -79,7 +80,7 @@ fn can(name: &str, entry: &Entry, result: &Result<Done, String>) -> bool {
 fn every_engine_copies_every_byte() {
     for bytes in [0, 1, 4096, (1 << 20) + 3] {
         let place = Place::with(&content(bytes));
-        for entry in ENGINES {
+        for entry in COPYING {
             for block in [1, 4096, 1 << 20] {
                 // A million calls of each are too many for a test; some thousand do.
                 if block == 1 && bytes > 4096 && !["read_write", "splice"].contains(&entry.id) {
@@ -134,7 +135,7 @@ fn check(entry: &Entry, done: &Done, bytes: u64, block: u64) {
 fn threads_share_the_file_where_the_engine_lets_them() {
     let bytes = (1 << 20) + 3;
     let place = Place::with(&content(bytes));
-    for entry in ENGINES {
+    for entry in COPYING {
         let to = place.path(entry.id);
         let wish = Wish { threads: 5, ..place.wish(entry.id, &to, 4096) };
         let copied = copy(&wish);
@@ -157,7 +158,7 @@ fn threads_share_the_file_where_the_engine_lets_them() {
 fn an_existing_copy_is_written_in_place_and_cut() {
     let place = Place::with(&content(10_000));
     let to = place.path("copy");
-    for entry in ENGINES {
+    for entry in COPYING {
         std::fs::write(&to, vec![9; 30_000]).unwrap();
         let inode = std::fs::metadata(&to).unwrap().ino();
         let wish = place.wish(entry.id, &to, 4096);
@@ -179,7 +180,7 @@ fn an_existing_copy_is_written_in_place_and_cut() {
 #[test]
 fn a_file_that_the_kernel_makes_is_no_copy_and_said_to_be_none() {
     let place = Place::with(b"");
-    for entry in ENGINES {
+    for entry in COPYING {
         let to = place.path(entry.id);
         let wish = Wish {
             source: FilePath::new(Path::new("/proc/self/status")),
@@ -200,7 +201,7 @@ fn a_file_that_the_kernel_makes_is_no_copy_and_said_to_be_none() {
 #[test]
 fn a_source_that_shrinks_meanwhile_is_an_error_with_every_engine() {
     const BYTES: usize = 64 << 10;
-    for entry in ENGINES.iter().filter(|entry| entry.own.class != Class::Shares && !entry.is_direct)
+    for entry in COPYING.iter().filter(|entry| entry.own.class != Class::Shares && !entry.is_direct)
     {
         let place = Place::with(&content(BYTES));
         let source = File::options().read(true).write(true).open(&place.source).unwrap();
@@ -230,7 +231,7 @@ fn a_source_that_shrinks_meanwhile_is_an_error_with_every_engine() {
 #[test]
 fn a_part_is_copied_again_from_its_beginning() {
     const BYTES: usize = 20_000;
-    for entry in ENGINES.iter().filter(|entry| entry.own.class != Class::Shares && !entry.is_direct)
+    for entry in COPYING.iter().filter(|entry| entry.own.class != Class::Shares && !entry.is_direct)
     {
         let place = Place::with(&content(BYTES));
         let source = File::open(&place.source).unwrap();

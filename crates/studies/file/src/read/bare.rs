@@ -12,7 +12,7 @@ use iolens_sys::pages::Pages;
 
 use super::consume::{Consumer, Digest};
 use super::drive::{Reader, Setup, Tally};
-use super::engines::{Entry, Reads};
+use super::engine::{Entry, Reads};
 use crate::part::{Part, Pattern};
 use crate::ways::{COPIED_OUT, engine, memory};
 use iolens_harness::op::{Budget, Fact, Span};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::consume::{Consumer, Digest};
 use super::drive::{Setup, Tally};
-use super::engines::Entry;
+use super::engine::Entry;
 use crate::examine::examine;
 use crate::file_path::FilePath;
 use crate::part::{Part, Pattern};
@@ -87,7 +87,7 @@ pub struct Done {
 ///
 /// Errors: why nothing was read: what was tried and what the system said.
 pub fn read(wish: &Wish) -> Result<Done, String> {
-    let entry = super::engines::find(&wish.engine)
+    let entry = crate::engines::that_reads(&wish.engine)
         .ok_or_else(|| format!("this build has no engine `{}`", wish.engine))?;
     let subject = Subject::open(&wish.path.path())?;
     let asked = wish.count.map_or(u64::MAX, |count| count.saturating_mul(wish.block_bytes));

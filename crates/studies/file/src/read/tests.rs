@@ -8,8 +8,9 @@ use iolens_sys::errno::Errno;
 
 use super::consume::{Consumer, Digest};
 use super::drive::{Setup, Sink, Tally, fill};
-use super::engines::{ENGINES, Entry, find};
+use super::engine::Entry;
 use crate::checksum::{Checksum, Xor};
+use crate::engines::{READING, that_reads};
 use crate::part::{Part, Pattern, Place};
 use crate::skip;
 use crate::subject::Subject;
@@ -67,7 +68,7 @@ fn engines(test: &str, subject: &Subject) -> Vec<&'static Entry> {
             false
         }
     };
-    ENGINES.iter().filter(works).copied().collect()
+    READING.iter().filter(works).copied().collect()
 }
 
 /// Reads all of a file with some threads, one after the other.
@@ -206,7 +207,7 @@ fn every_consumer_works_with_every_engine() {
 fn an_empty_file_has_no_parts() {
     let made = made(0);
     let subject = made.subject();
-    for entry in ENGINES {
+    for entry in READING {
         assert_eq!(entry.try_on(&subject), Ok(()));
         let (tally, digest) = read(entry, &subject, 4096, 4, Pattern::Sequential).unwrap();
         assert_eq!(tally, Tally::default());
@@ -320,7 +321,7 @@ fn the_bare_loop_makes_the_calls_of_read() {
     let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
     let setup = Setup { subject: &subject, part, pattern, first: 0, seed: 0, depth: 1, consumer };
     let tally = |id: &str| {
-        let mut reader = find(id).unwrap().start(setup).unwrap();
+        let mut reader = that_reads(id).unwrap().start(setup).unwrap();
         // Twice over the end of the range, and on from within it.
         for blocks in [4, 4] {
             reader.run(&Budget::messages(blocks, 1)).unwrap();
@@ -332,7 +333,7 @@ fn the_bare_loop_makes_the_calls_of_read() {
     // Where the range does not begin with the file, ours moves there within the clock.
     let but_one = Tally { calls: calls - 1, seeks: seeks - 1, ..tally("read") };
     assert_eq!(but_one, tally("bare_read"));
-    assert!(!ENGINES.iter().any(|entry| entry.id == "bare_read"));
+    assert!(!READING.iter().any(|entry| entry.id == "bare_read"));
     let scanned = Setup { consumer: Consumer::Scan, ..setup };
-    assert!(find("bare_read").unwrap().start(scanned).is_err());
+    assert!(that_reads("bare_read").unwrap().start(scanned).is_err());
 }

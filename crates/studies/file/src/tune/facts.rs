@@ -14,11 +14,10 @@ use iolens_sys::proc::Root;
 use iolens_sys::{clock, cpuid, null_call, process, storage};
 use serde::{Deserialize, Serialize};
 
-use crate::copy::engines as copying;
 use crate::destination::{Destination, Existing};
+use crate::engines::{COPYING, READING};
 use crate::examine::examine;
 use crate::file_path::FilePath;
-use crate::read::engines as reading;
 use crate::residency::{REMAINDER_MAX, Residency};
 use crate::subject::Subject;
 use crate::ways::Entry;
@@ -213,7 +212,7 @@ fn beyond(most: u64) -> Pruned {
 
 fn readers(subject: &Subject, wish: &Wish) -> (Vec<Candidate>, Vec<Pruned>) {
     let locked = locked_bytes_max();
-    let (candidates, mut pruned) = candidates(reading::ENGINES, wish.is_cold, locked, |entry| {
+    let (candidates, mut pruned) = candidates(READING, wish.is_cold, locked, |entry| {
         senseless(entry.id, entry.way, wish).or_else(|| entry.try_on(subject).err())
     });
     if candidates.iter().any(|candidate| candidate.locked_bytes_max.is_some()) {
@@ -223,7 +222,7 @@ fn readers(subject: &Subject, wish: &Wish) -> (Vec<Candidate>, Vec<Pruned>) {
 }
 
 fn copiers(subject: &Subject, folder: &Path, is_cold: bool) -> (Vec<Candidate>, Vec<Pruned>) {
-    candidates(copying::ENGINES, is_cold, None, |entry| entry.try_on(subject, folder).err())
+    candidates(COPYING, is_cold, None, |entry| entry.try_on(subject, folder).err())
 }
 
 /// The engines that can work on the file, those first that ask for least, and the others.
@@ -282,15 +281,16 @@ mod tests {
         let read = find(&wish(&path, None)).unwrap();
         assert_eq!(read.facts.file_bytes, 100_000);
         assert!(read.facts.crossing_ns > 1.0 && read.facts.cpus > 0, "{:?}", read.facts);
-        let engines = read.pruned.iter().filter(|pruned| reading::find(&pruned.what).is_some());
-        assert_eq!(read.candidates.len() + engines.count(), reading::ENGINES.len());
+        let engines =
+            read.pruned.iter().filter(|pruned| crate::engines::that_reads(&pruned.what).is_some());
+        assert_eq!(read.candidates.len() + engines.count(), READING.len());
         assert_eq!(read.candidates[0].engine, "read", "the simplest");
         assert!(read.pruned.iter().any(|pruned| pruned.what == "direct"), "{:?}", read.pruned);
         let none = Wish { consumer: Consumer::None, ..wish(&path, None) };
         let none = find(&none).unwrap();
         assert!(none.pruned.iter().any(|p| p.what == "mmap" && p.why.contains("nobody looks")));
         let copy = find(&wish(&path, Some(folder.path()))).unwrap();
-        assert_eq!(copy.candidates.len() + copy.pruned.len(), copying::ENGINES.len());
+        assert_eq!(copy.candidates.len() + copy.pruned.len(), COPYING.len());
         assert!(copy.free_bytes.is_some() && copy.facts.folder.is_some());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left");
     }

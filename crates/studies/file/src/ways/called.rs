@@ -16,14 +16,14 @@ use iolens_sys::pages::Pages;
 
 use super::{COPIED_OUT, Entry, engine, memory};
 use crate::copy::drive::{Blocks, Piecewise};
-use crate::copy::engines::{Copies, Setup as CopySetup};
+use crate::copy::engine::{Copies, Setup as CopySetup};
 use crate::moved::{Broken, Call, Moved, write_all};
 use crate::part::Place;
 use crate::read::consume::Consume;
 use crate::read::drive::{Fetch, Reader, Setup, Sink, Tally, assemble, fill};
-use crate::read::engines::Reads;
+use crate::read::engine::Reads;
 use crate::subject::Subject;
-use crate::write::engines::{Setup as WriterSetup, Writer, Writes};
+use crate::write::engine::{Setup as WriterSetup, Writer, Writes};
 use crate::write::lane::{self, LaneSetup, Put, Stamp};
 use iolens_harness::op::{Sender, Span};
 

@@ -18,13 +18,13 @@ use iolens_sys::pages::{PAGE_BYTES, Pages};
 use super::called::{self, WriteCall};
 use super::{Entry, engine, memory};
 use crate::copy::drive::{Blocks, Copier, Piecewise};
-use crate::copy::engines::{Copies, Setup as CopySetup};
+use crate::copy::engine::{Copies, Setup as CopySetup};
 use crate::moved::{Broken, Call, Moved, write_all};
 use crate::part::Place;
 use crate::read::consume::Consume;
 use crate::read::drive::{Fetch, Reader, Setup, Sink, assemble, fill};
-use crate::read::engines::Reads;
-use crate::write::engines::Writes;
+use crate::read::engine::Reads;
+use crate::write::engine::Writes;
 
 /// `direct`: pread(2) of a file opened with `O_DIRECT`.
 ///

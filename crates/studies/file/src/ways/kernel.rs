@@ -13,7 +13,7 @@ use iolens_sys::splice::{Pipe, sendfile};
 
 use super::{Entry, engine};
 use crate::copy::drive::{Blocks, Copier, OneCall, Piecewise};
-use crate::copy::engines::{Class, Copies, Setup};
+use crate::copy::engine::{Class, Copies, Setup};
 use crate::moved::{Broken, Call, Moved};
 use crate::part::Place;
 use iolens_harness::op::{Budget, Fact, Span};

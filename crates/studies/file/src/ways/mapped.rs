@@ -19,13 +19,13 @@ use iolens_sys::pages::{PAGE_BYTES, Pages};
 
 use super::{Entry, engine, memory};
 use crate::copy::drive::{Blocks, Copier, OneCall};
-use crate::copy::engines::{Copies, Setup as CopySetup};
+use crate::copy::engine::{Copies, Setup as CopySetup};
 use crate::moved::{Broken, Call, Moved};
 use crate::part::{Part, Pattern, Place};
 use crate::read::consume::Consume;
 use crate::read::drive::{Fetch, Reader, Setup, Sink, Tally, assemble};
-use crate::read::engines::Reads;
-use crate::write::engines::{Setup as WriterSetup, Writer, Writes};
+use crate::read::engine::Reads;
+use crate::write::engine::{Setup as WriterSetup, Writer, Writes};
 use crate::write::lane::{self, LaneSetup, Put, Stamp};
 use iolens_harness::op::{Sender, Span};
 

@@ -1,9 +1,7 @@
 //! The ways to read, write and copy a file, a file for each mechanism: its engines, which
 //! often differ in a call, beside what they share. An engine is an [`Entry`] there and a line
-//! in the list of those that do the same: `ENGINES` of [`read`](super::read),
-//! [`write`](super::write) or [`copy`](super::copy). Its own documentation
-//! says which path the bytes take, what it needs, what it is compared with and what it does
-//! not show.
+//! in [`engines`](super::engines). Its own documentation says which path the bytes take, what it
+//! needs, what it is compared with and what it does not show.
 
 pub(crate) mod called;
 pub(crate) mod direct;
@@ -126,11 +124,6 @@ pub(crate) fn file_in(folder: &Path, how: How) -> Result<File, String> {
         .map_err(|errno| format!("cannot open a file in {place} for it: {errno}"))
 }
 
-/// The entry of an id.
-pub(crate) fn find<O>(engines: &[&'static Entry<O>], id: &str) -> Option<&'static Entry<O>> {
-    engines.iter().copied().find(|entry| entry.id == id)
-}
-
 /// Memory for a block, every page of which is there.
 ///
 /// Errors: how much there is not.
@@ -138,26 +131,4 @@ pub(crate) fn memory(bytes: u64) -> Result<Pages, String> {
     let wanted = usize::try_from(bytes).unwrap_or(usize::MAX);
     Pages::new(wanted, PageKind::Plain)
         .map_err(|errno| format!("cannot have {} of memory for a block: {errno}", Bytes(bytes)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Entry, find};
-    use crate::{copy, read, write};
-
-    #[test]
-    fn engines_are_sorted_and_found_by_their_ids() {
-        fn check<O>(engines: &[&'static Entry<O>]) {
-            assert!(engines.is_sorted_by(|a, b| a.id < b.id));
-            for &entry in engines {
-                assert!(std::ptr::eq(find(engines, entry.id).unwrap(), entry));
-                let told = [entry.summary, entry.needs, entry.path];
-                assert!(told.iter().all(|told| !told.is_empty()), "{}", entry.id);
-            }
-            assert!(find(engines, "reed").is_none());
-        }
-        check(read::engines::ENGINES);
-        check(write::engines::ENGINES);
-        check(copy::engines::ENGINES);
-    }
 }

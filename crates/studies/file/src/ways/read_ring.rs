@@ -12,7 +12,7 @@ use super::{COPIED_OUT, Entry, engine};
 use crate::part::Place;
 use crate::read::consume::Consume;
 use crate::read::drive::{Fetch, Reader, Setup, Sink, assemble};
-use crate::read::engines::{Open, Reads};
+use crate::read::engine::{Open, Reads};
 use iolens_harness::ring_refusal::patiently;
 use iolens_harness::ring_refusal::setup_error;
 

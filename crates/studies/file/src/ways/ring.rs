@@ -12,10 +12,10 @@ use iolens_sys::{clock, process};
 
 use super::{Entry, engine};
 use crate::copy::drive::Copier;
-use crate::copy::engines::{Copies, Setup as CopySetup};
+use crate::copy::engine::{Copies, Setup as CopySetup};
 use crate::moved::{Broken, Call, Moved};
 use crate::part::{Place, Sequential, Walk};
-use crate::write::engines::{Setup as WriterSetup, Writer, Writes};
+use crate::write::engine::{Setup as WriterSetup, Writer, Writes};
 use crate::write::lane::{self, LaneSetup, Put, Stamp};
 use iolens_harness::op::{Budget, Fact, Sender, Span};
 use iolens_harness::ring_refusal::patiently;

@@ -10,7 +10,7 @@ use iolens_sys::file::sync;
 use iolens_sys::usage::process_cpu;
 use serde::{Deserialize, Serialize};
 
-use super::engines::{Entry, Setup};
+use super::engine::{Entry, Setup};
 use crate::checksum::Checksum;
 use crate::destination::{self, Destination, Existing, Target};
 use crate::failure::Ends;
@@ -112,7 +112,7 @@ pub struct Done {
 ///
 /// Errors: why nothing was written: what was tried and what the system said.
 pub fn write(wish: &Wish) -> Result<Done, String> {
-    let entry = super::engines::find(&wish.engine)
+    let entry = crate::engines::that_writes(&wish.engine)
         .ok_or_else(|| format!("this build has no engine `{}` that writes", wish.engine))?;
     if let Some(words) = entry.own.by_hand {
         return Err(format!("one file is written with {} by the words {words}", entry.id));

@@ -17,7 +17,7 @@ use iolens_sys::file::create::{self, How};
 use iolens_sys::file::sync;
 use iolens_sys::pages::PAGE_BYTES;
 
-use super::engines::Entry;
+use super::engine::Entry;
 use super::lane::LaneSetup;
 use crate::arm::{Before, Ground, OWN_FILE, whole_blocks};
 use crate::failure::{of_writing, said_of_writing};
@@ -64,7 +64,7 @@ impl Destined {
     /// The engine of an arm.
     fn entry(trial: &Trial, arm: usize) -> Result<&'static Entry, String> {
         let id = &trial.arms[arm].primitive;
-        super::engines::find(id)
+        crate::engines::that_writes(id)
             .ok_or_else(|| format!("this build has no engine `{id}` that writes"))
     }
 

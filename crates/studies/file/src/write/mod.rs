@@ -1,4 +1,4 @@
-//! Writing a file: the ways to do it ([`engines`]), and one file written by hand
+//! Writing a file: the ways to do it ([`engine`]), and one file written by hand
 //! ([`by_hand`]).
 //!
 //! A writer owns the memory that it writes from. Whoever drives it fills that with
@@ -7,7 +7,7 @@
 
 pub mod by_hand;
 pub mod destinations;
-pub mod engines;
+pub mod engine;
 pub(crate) mod ground;
 pub mod lane;
 #[cfg(test)]

@@ -7,8 +7,9 @@ use std::path::Path;
 use iolens_sys::file::create::{self, How};
 
 use super::by_hand::{Done, Syncing, Wish, write};
-use super::engines::{ENGINES, Entry, Setup};
+use super::engine::{Entry, Setup};
 use crate::checksum::Checksum;
+use crate::engines::WRITING;
 use crate::file_path::FilePath;
 use crate::skip;
 use crate::test_file::fill;
@@ -27,7 +28,7 @@ fn wish(engine: &str, path: &Path, block_bytes: u64, count: u64) -> Wish {
 
 /// Engines that have a word by hand.
 fn by_hand() -> impl Iterator<Item = &'static Entry> {
-    ENGINES.iter().copied().filter(|entry| entry.own.by_hand.is_none())
+    WRITING.iter().copied().filter(|entry| entry.own.by_hand.is_none())
 }
 
 /// What a file of so many bytes holds.
@@ -164,7 +165,7 @@ fn more_than_a_file_can_have_is_refused_before_anything_is_made() {
 
 #[test]
 fn nothing_is_allocated_while_a_slice_is_written() {
-    for entry in ENGINES {
+    for entry in WRITING {
         let file = iolens_sys::file::in_folder(&std::env::temp_dir()).unwrap();
         let how = How { direct: entry.is_direct, ..How::WRITES };
         let Ok(file) = create::reopen(file.as_fd(), how) else { continue };

@@ -13,9 +13,9 @@ use iolens_sys::ring::{Field, Layout};
 use iolens_sys::{pipe, socket};
 
 use super::copying::gather;
-use super::{COPY_IN, COPY_OUT, GATHER, HAND_OVER, tcp};
+use crate::entry::{Ends, Entry, Open};
+use crate::hops::{COPY_IN, COPY_OUT, GATHER, HAND_OVER};
 use crate::one_call;
-use crate::registry::{Ends, Entry, Open};
 use iolens_harness::op::Op;
 use iolens_harness::stream::Stream;
 
@@ -28,7 +28,11 @@ const fn over(
     open: Open,
 ) -> Entry {
     let condition = Some(Condition::Contiguous);
-    Entry { transport, control: true, ..tcp(id, Family::Controls, condition, summary, hops, open) }
+    Entry {
+        transport,
+        control: true,
+        ..Entry::tcp(id, Family::Controls, condition, summary, hops, open)
+    }
 }
 
 /// `mptcp`: send(2) of a contiguous message over MPTCP with one path.
@@ -138,7 +142,7 @@ const fn alone(id: &'static str, summary: &'static str, hops: &'static [Hop], op
         control: true,
         since: None,
         calls: CallsPerMessage::Fixed(0),
-        ..tcp(id, Family::Controls, None, summary, hops, open)
+        ..Entry::tcp(id, Family::Controls, None, summary, hops, open)
     }
 }
 

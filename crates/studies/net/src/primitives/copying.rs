@@ -9,9 +9,9 @@ use iolens_sys::fault::touch;
 use iolens_sys::ring::{Field, Layout};
 use iolens_sys::socket;
 
-use super::{COPIED, COPY_IN, COPY_OUT, GATHER, HAND_OVER, tcp};
+use crate::entry::{Entry, Open};
+use crate::hops::{COPIED, COPY_IN, COPY_OUT, GATHER, HAND_OVER};
 use crate::one_call;
-use crate::registry::{Entry, Open};
 use crate::transmit::send_all;
 use iolens_harness::op::Op;
 use iolens_harness::stream::Stream;
@@ -24,7 +24,7 @@ const fn copying(
     summary: &'static str,
     open: Open,
 ) -> Entry {
-    Entry { datagrams: true, ..tcp(id, family, condition, summary, COPIED, open) }
+    Entry { datagrams: true, ..Entry::tcp(id, family, condition, summary, COPIED, open) }
 }
 
 /// `send`: send(2) of a message that lies in one piece already.
@@ -105,7 +105,7 @@ pub(crate) static WRITEV: Entry = copying(
 /// Does not show: what the same pieces cost as packets of their own.
 pub(crate) static SEND_PER_FIELD: Entry = Entry {
     calls: CallsPerMessage::PerField,
-    ..tcp("send_per_field", Family::Plain, None, "one send(2) per field", COPIED, |setup| {
+    ..Entry::tcp("send_per_field", Family::Plain, None, "one send(2) per field", COPIED, |setup| {
         let stream = Stream::new(&setup.shape, Layout::Separate);
         Ok(Box::new(SendPerField { fd: setup.link.socket(), stream }))
     })

@@ -11,9 +11,9 @@ use iolens_sys::errno::Errno;
 use iolens_sys::udp::{Batch, Destination};
 use iolens_sys::{socket, udp};
 
-use super::{COPY_IN_DATAGRAM, COPY_OUT, HAND_OVER, tcp};
+use crate::entry::{Entry, Open, Setup, SetupError};
+use crate::hops::{COPY_IN_DATAGRAM, COPY_OUT, HAND_OVER};
 use crate::one_call;
-use crate::registry::{Entry, Open, Setup, SetupError};
 use crate::several::{self, MESSAGES_MAX};
 
 pub(super) const fn datagram(
@@ -30,7 +30,7 @@ pub(super) const fn datagram(
         descriptors: 1,
         since: Some(since),
         calls,
-        ..tcp(id, Family::Datagram, Some(Condition::Datagram), summary, HOPS, open)
+        ..Entry::tcp(id, Family::Datagram, Some(Condition::Datagram), summary, HOPS, open)
     }
 }
 

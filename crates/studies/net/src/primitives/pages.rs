@@ -18,8 +18,8 @@ use iolens_sys::ring::{self, Layout, MessageRing};
 use iolens_sys::splice::{self, PAGE_BYTES, Pipe, places};
 use iolens_sys::{clock, file, tcp, zerocopy};
 
-use super::{COPY_IN, COPY_OUT, HAND_OVER, SPLICE_PAGES};
-use crate::registry::{Entry, Open, Setup, SetupError, Shape};
+use crate::entry::{Entry, Open, Setup, SetupError, Shape};
+use crate::hops::{COPY_IN, COPY_OUT, HAND_OVER, SPLICE_PAGES};
 use crate::transmit::{Iovecs, whole};
 use iolens_harness::op::{Budget, Fact, Op, Sender, Span, Tally, drive_answers, drive_batch};
 use iolens_harness::stream::Stream;
@@ -43,7 +43,7 @@ const fn sendfile(
     Entry {
         descriptors: 1,
         since: Some(since),
-        ..super::tcp(id, family, condition, summary, HOPS, open)
+        ..Entry::tcp(id, family, condition, summary, HOPS, open)
     }
 }
 
@@ -240,7 +240,7 @@ pub(crate) static SPLICE: Entry = Entry {
     descriptors: 2,
     since: Some(KernelVersion::new(2, 6, 17)),
     calls: CallsPerMessage::Fixed(2),
-    ..super::tcp(
+    ..Entry::tcp(
         "splice",
         Family::PageMoving,
         Some(Condition::Unchanged),

@@ -6,8 +6,8 @@ use iolens_model::family::{Condition, Family};
 use iolens_model::host::KernelVersion;
 use iolens_sys::io_uring::operation;
 
-use super::{COPIED, COPY_OUT, HAND_OVER, LATE_COPY, PINNED, REFER, tcp};
-use crate::registry::{Entry, Open};
+use crate::entry::{Entry, Open};
+use crate::hops::{COPIED, COPY_OUT, HAND_OVER, LATE_COPY, PINNED, REFER};
 use crate::uring;
 
 const fn uring(
@@ -22,7 +22,7 @@ const fn uring(
         datagrams: true,
         descriptors: 1,
         since: Some(since),
-        ..tcp(id, Family::IoUring, condition, summary, hops, open)
+        ..Entry::tcp(id, Family::IoUring, condition, summary, hops, open)
     }
 }
 

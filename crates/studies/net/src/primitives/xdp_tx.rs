@@ -31,9 +31,9 @@ use iolens_sys::xdp::{BATCH_MAX, CHUNK_BYTES, FrameSocket};
 use iolens_sys::{ring, tcp, udp};
 
 use super::datagram::datagram;
-use super::{COPY_IN_FRAME, COPY_OUT, HAND_OVER_FRAME};
+use crate::entry::{Entry, Setup, SetupError, Shape};
 use crate::frame::{Addresses, headers_bytes};
-use crate::registry::{Entry, Setup, SetupError, Shape};
+use crate::hops::{COPY_IN_FRAME, COPY_OUT, HAND_OVER_FRAME};
 use crate::several;
 use iolens_harness::op::{Budget, Fact, Sender, Span, Tally, drive_answers};
 use iolens_harness::watch::Deadline;

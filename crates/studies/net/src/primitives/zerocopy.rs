@@ -11,9 +11,9 @@ use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 use iolens_sys::zerocopy::{self, Completion};
 
-use super::{PINNED, tcp};
+use crate::entry::{Entry, Setup, SetupError};
+use crate::hops::PINNED;
 use crate::inflight::{IDS_MAX, InFlight, Patience, Releases};
-use crate::registry::{Entry, Setup, SetupError};
 use crate::transmit::Iovecs;
 use iolens_harness::op::{Op, Sender, Tally};
 use iolens_harness::stream::Stream;
@@ -39,7 +39,7 @@ pub(crate) static SENDMSG_ZEROCOPY: Entry = Entry {
     datagrams: true,
     locks_memory: true,
     since: Some(KernelVersion::new(4, 14, 0)),
-    ..tcp(
+    ..Entry::tcp(
         "sendmsg_zerocopy",
         Family::Classic,
         None,

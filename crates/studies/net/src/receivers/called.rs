@@ -15,8 +15,9 @@ use iolens_sys::splice::Pipe;
 use iolens_sys::tcp::SetupError;
 
 use super::{Entry, receiver};
-use crate::primitives::COPY_OUT;
-use crate::receive::{Receiver, Setup, Take, Taken, Turn};
+use crate::hops::COPY_OUT;
+use crate::receive::Receiver;
+use crate::take::{Setup, Take, Taken, Turn};
 use crate::transmit::FIELDS_MAX;
 
 /// `recv`: recv(2) into one buffer, the same for all arms of a thread.

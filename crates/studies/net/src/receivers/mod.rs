@@ -14,7 +14,8 @@ use iolens_model::host::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::tcp::SetupError;
 
-use crate::receive::{Receiver, Setup};
+use crate::receive::Receiver;
+use crate::take::Setup;
 use iolens_harness::host::with_version;
 use iolens_harness::sysctl;
 

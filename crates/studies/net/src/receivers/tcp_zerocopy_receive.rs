@@ -33,8 +33,8 @@ use iolens_sys::zerocopy_receive::{self, Brought, PAGE_BYTES, Window};
 use iolens_sys::{poll, socket};
 
 use super::{Entry, receiver};
-use crate::primitives::COPY_OUT;
-use crate::receive::{Setup, Take, Taken, Turn};
+use crate::hops::COPY_OUT;
+use crate::take::{Setup, Take, Taken, Turn};
 
 const MAP: Hop = Hop {
     from: Cow::Borrowed("socket buffer"),

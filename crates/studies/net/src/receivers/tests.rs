@@ -16,8 +16,9 @@ use iolens_sys::signal::Interrupts;
 use iolens_sys::{ring, signal, socket, tcp};
 
 use super::{Entry, RECEIVERS, Recv, needed_sysctls};
-use crate::receive::{Quota, Receiver, Setup, Take, Taken};
-use crate::registry::{Link, Shape};
+use crate::entry::{Link, Shape};
+use crate::receive::{Quota, Receiver};
+use crate::take::{Setup, Take, Taken};
 use crate::{registry, small};
 use iolens_harness::op::{Budget, Sender};
 use iolens_harness::stream::Times;
@@ -81,7 +82,7 @@ fn with_sender(
 ) {
     let iovec = Iovec::PerMessage;
     let shape = Shape { messages: RING_MESSAGES, message_bytes, fields: 8, iovec };
-    let setup = crate::registry::Setup {
+    let setup = crate::entry::Setup {
         link: Link::Socket(fd.as_fd()),
         shape,
         tuning: iolens_model::tuning::Tuning::DEFAULT,

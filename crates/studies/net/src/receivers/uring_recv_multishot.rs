@@ -32,9 +32,10 @@ use iolens_sys::socket;
 use iolens_sys::tcp::SetupError;
 
 use super::{Entry, receiver};
+use crate::hops::COPY_OUT;
 use crate::lane::connected_pair;
-use crate::primitives::COPY_OUT;
-use crate::receive::{Receiver, Setup, Take, Taken};
+use crate::receive::Receiver;
+use crate::take::{Setup, Take, Taken};
 use iolens_harness::ring_refusal;
 
 /// Buffers that the receive size is divided into. Few enough that a completion

@@ -8,7 +8,8 @@ use iolens_model::transport::Transport;
 use iolens_sys::proc::Root;
 use iolens_sys::{io_uring, tcp, vsock};
 
-use crate::registry::{Ends, Entry, REGISTRY};
+use crate::entry::{Ends, Entry};
+use crate::registry::REGISTRY;
 use crate::{availability, lane};
 
 /// One thing that can carry messages.

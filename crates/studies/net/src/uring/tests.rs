@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::batch::Queue;
 use super::*;
-use crate::registry::Shape;
+use crate::entry::Shape;
 use iolens_harness::op::Budget;
 
 const BYTES: usize = 1000;

@@ -11,7 +11,7 @@ use iolens_sys::udp;
 use super::*;
 use crate::small;
 use crate::worker::link::connect;
-use iolens_net::step::{receive_byte, send_byte};
+use iolens_net::lane::{receive_byte, send_byte};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const TOKEN: u64 = 7;

@@ -12,8 +12,9 @@ use iolens_model::units::Bytes;
 
 use super::*;
 use crate::copy::copiers::PROGRAMS;
-use crate::copy::engines::{Class, ENGINES};
+use crate::copy::engine::Class;
 use crate::copy::open;
+use crate::engines::COPYING;
 use crate::file_path::FilePath;
 use crate::skip;
 use crate::test_file::fill;
@@ -94,7 +95,7 @@ fn is_here<T>(name: &str, result: Result<T, Trouble>) -> Option<T> {
 fn every_engine_copies_whole_files_and_leaves_none() {
     const NAME: &str = "copy::site::tests::every_engine_copies_whole_files_and_leaves_none";
     for sync in [CopySync::None, CopySync::Fsync] {
-        for entry in ENGINES {
+        for entry in COPYING {
             let place = Place::new();
             let site = place.site(sync, Vec::new());
             let Some(mut arm) = is_here(NAME, open(&site, entry.id, &cell(&site, 1), 0)) else {

@@ -10,11 +10,11 @@ use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
 use iolens_model::units::{Bytes, Nanos};
 
 use super::*;
+use crate::engines::WRITING;
 use crate::open;
 use crate::skip;
 use crate::test_file::TestFile;
 use crate::write::destinations::REGION_MULTIPLE;
-use crate::write::engines::ENGINES;
 use iolens_harness::op::{Budget, Tally};
 
 const REGION: u64 = REGION_MULTIPLE;
@@ -83,7 +83,7 @@ fn is_lacking(entry: &Entry, why: &str) -> bool {
 #[test]
 fn every_engine_begins_clean_and_writes_what_it_should_where_it_should() {
     const TEST: &str = "every_engine_begins_clean_and_writes_what_it_should_where_it_should";
-    for entry in ENGINES {
+    for entry in WRITING {
         for &destination in Destination::ALL {
             for &pattern in Pattern::ALL {
                 let setting = WriteSetting { destination, pattern, depth: 3 };
@@ -201,7 +201,7 @@ fn blocks_that_do_not_fit_are_refused() {
 
 #[test]
 fn nothing_is_allocated_while_a_slice_is_written() {
-    for entry in ENGINES {
+    for entry in WRITING {
         let destination = Destination::Existing;
         let file = file(destination);
         let setting = WriteSetting { destination, pattern: Pattern::Random, depth: 2 };

@@ -13,8 +13,8 @@ use iolens_sys::splice::Pipe;
 use iolens_sys::{clock, fault, socket, splice, tcp, zerocopy};
 
 use super::{Bare, Loop};
+use crate::entry::{Setup, SetupError};
 use crate::primitives::pages::{self, pipe_for};
-use crate::registry::{Setup, SetupError};
 use crate::transmit::FIELDS_MAX;
 use iolens_harness::op::Sender;
 

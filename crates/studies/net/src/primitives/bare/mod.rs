@@ -30,8 +30,8 @@ use iolens_sys::ring::MessageRing;
 use iolens_sys::udp::{self, Batch, Destination, SEGMENTS_MAX};
 use iolens_sys::{clock, socket};
 
+use crate::entry::{Entry, Open};
 use crate::primitives::{copying, datagram, pages, ring, xdp_tx, zerocopy as zerocopies};
-use crate::registry::{Entry, Open};
 use iolens_harness::op::{Budget, REQUEST, Sender, Span, Tally};
 
 /// The bare loops, sorted by id: [`registry`](crate::registry) finds them beside
@@ -219,7 +219,7 @@ fn may_try_again(refused_ns: &mut Option<u64>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Ends;
+    use crate::entry::Ends;
     use crate::registry::REGISTRY;
 
     #[test]

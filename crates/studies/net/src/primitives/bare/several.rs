@@ -12,7 +12,7 @@ use iolens_sys::udp::SEGMENTS_MAX;
 
 use super::answer_each;
 use super::calls::ring_of;
-use crate::registry::Setup;
+use crate::entry::Setup;
 use iolens_harness::op::{Budget, Sender, Span, Tally};
 
 struct Several<'a, C> {

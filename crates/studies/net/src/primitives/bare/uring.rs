@@ -9,7 +9,7 @@ use iolens_sys::ring::{Layout, MessageRing};
 
 use super::calls::ring_of;
 use super::{Bare, Loop, may_try_again};
-use crate::registry::{Setup, SetupError};
+use crate::entry::{Setup, SetupError};
 use iolens_harness::op::Sender;
 use iolens_harness::ring_refusal;
 

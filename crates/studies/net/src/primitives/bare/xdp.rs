@@ -10,8 +10,8 @@ use iolens_sys::xdp::{BATCH_MAX, PlainFrameSocket};
 
 use super::several::drive;
 use super::{answer_each, may_try_again};
+use crate::entry::{Setup, SetupError};
 use crate::primitives::xdp_tx::{FOR_NOW, prepare};
-use crate::registry::{Setup, SetupError};
 use iolens_harness::op::{Budget, Sender, Span, Tally};
 
 struct Frames {

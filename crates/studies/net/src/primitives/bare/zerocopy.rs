@@ -13,7 +13,7 @@ use iolens_sys::zerocopy;
 
 use super::calls::{pieces, ring_of};
 use super::{Bare, Loop, may_try_again};
-use crate::registry::{Setup, SetupError};
+use crate::entry::{Setup, SetupError};
 use iolens_harness::op::Sender;
 
 /// Ids that may be under way.

@@ -1,4 +1,4 @@
-//! The engines that write, and what writes for them.
+//! What is known of an engine that writes, and what writes for it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -8,7 +8,7 @@ use iolens_sys::file::create::How;
 
 use super::lane::LaneSetup;
 use crate::moved::{Broken, Moved};
-use crate::ways::{self, TRIED_BYTES, called, direct, file_in, mapped, ring};
+use crate::ways::{self, TRIED_BYTES, file_in};
 use iolens_harness::op::{Fact, Sender, Span};
 
 /// One engine that writes.
@@ -54,25 +54,6 @@ impl Writes {
             lane,
         }
     }
-}
-
-/// Every engine, sorted by id.
-pub const ENGINES: &[&Entry] = &[
-    &direct::WRITE,
-    &mapped::WRITE,
-    &called::PWRITE,
-    &ring::WRITE_FIXED,
-    &called::WRITE,
-    &called::WRITE_DSYNC,
-    &called::WRITE_FDATASYNC,
-    &called::WRITE_FSYNC,
-    &called::WRITEV,
-];
-
-/// The engine of an id.
-#[must_use]
-pub fn find(id: &str) -> Option<&'static Entry> {
-    ways::find(ENGINES, id)
 }
 
 /// What a writer is made from.

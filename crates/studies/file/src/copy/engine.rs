@@ -1,4 +1,4 @@
-//! The engines that copy.
+//! What is known of an engine that copies.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -9,7 +9,7 @@ use iolens_sys::file::open::Caching;
 use super::drive::Copier;
 use crate::part::Part;
 use crate::subject::Subject;
-use crate::ways::{self, TRIED_BYTES, called, direct, file_in, kernel, mapped, ring};
+use crate::ways::{self, TRIED_BYTES, file_in};
 use iolens_harness::op::Budget;
 
 /// One engine that copies.
@@ -60,24 +60,6 @@ pub struct Setup {
     pub destination: OwnedFd,
     /// The thread's blocks.
     pub part: Part,
-}
-
-/// Every engine, sorted by id.
-pub const ENGINES: &[&Entry] = &[
-    &kernel::COPY_FILE_RANGE,
-    &direct::COPY,
-    &mapped::COPY,
-    &called::READ_WRITE,
-    &kernel::REFLINK,
-    &kernel::SENDFILE,
-    &kernel::SPLICE,
-    &ring::COPY,
-];
-
-/// The engine of an id.
-#[must_use]
-pub fn find(id: &str) -> Option<&'static Entry> {
-    ways::find(ENGINES, id)
 }
 
 impl Entry {

@@ -1,15 +1,14 @@
-//! The engines that read.
+//! What is known of an engine that reads.
 
 use iolens_model::arm::Role;
 use iolens_model::file;
 use iolens_model::tune::Way;
 
-use super::bare;
 use super::consume::Consumer;
 use super::drive::{Reader, Setup};
 use crate::part::{Part, Pattern};
 use crate::subject::Subject;
-use crate::ways::{self, TRIED_BYTES, called, direct, mapped, read_ring};
+use crate::ways::{self, TRIED_BYTES};
 use iolens_harness::op::Budget;
 
 /// One engine that reads.
@@ -26,29 +25,6 @@ pub struct Reads {
 
 /// How a thread's reading is made.
 pub type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Reader + 'a>, String>;
-
-/// Every engine, sorted by id.
-pub const ENGINES: &[&Entry] = &[
-    &direct::READ,
-    &mapped::READ,
-    &mapped::READ_POPULATED,
-    &called::PREAD,
-    &called::PREADV2_DONTCACHE,
-    &called::PREADV2_NOWAIT,
-    &called::READ,
-    &called::READV,
-    &read_ring::READ,
-    &read_ring::READ_DIRECT,
-    &read_ring::READ_FIXED,
-    &read_ring::READ_SQPOLL,
-];
-
-/// The engine of an id; the bare loop that checks the harness has one too, and stands
-/// in no list.
-#[must_use]
-pub fn find(id: &str) -> Option<&'static Entry> {
-    ways::find(ENGINES, id).or_else(|| bare::find(id))
-}
 
 impl Entry {
     /// Opens it for a file.
@@ -82,21 +58,5 @@ impl Entry {
         let mut reader = self.start(setup)?;
         let failed = |errno| self.refused(format!("cannot read {}: {errno}", subject.name()));
         reader.run(&Budget::messages(1, 1)).map(drop).map_err(failed)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mapping_that_nobody_looks_at_is_a_control() {
-        let part = |id, consumer| find(id).expect("an engine").role("read", consumer);
-        for id in ["mmap", "mmap_populate"] {
-            assert_eq!(part(id, file::Consumer::None), Role::Control, "{id}");
-            assert_eq!(part(id, file::Consumer::Scan), Role::Compared, "{id}");
-        }
-        assert_eq!(part("read", file::Consumer::None), Role::Baseline);
-        assert_eq!(part("direct", file::Consumer::None), Role::Compared);
     }
 }

@@ -1,0 +1,74 @@
+//! Runs that are stored, by what names them.
+
+use std::path::{Path, PathBuf};
+
+use iolens_model::run::{Run, RunHeader};
+use iolens_stats::Fold;
+use iolens_stats::analysis::Analysis;
+use iolens_store::{Store, StoreError};
+
+use crate::failure::Failure;
+use crate::{output, places};
+
+/// Opens the database without changing it.
+pub(crate) fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
+    let path = places::existing_database(db)?;
+    let store = Store::open_read_only(&path)?;
+    Ok((store, path))
+}
+
+/// What `read` finds of a run by its id, the beginning of it, its name, or `last`; and the
+/// database.
+fn found<T>(
+    db: Option<&Path>,
+    wanted: &str,
+    read: impl FnOnce(&Store, &str) -> Result<T, StoreError>,
+) -> Result<(T, PathBuf), Failure> {
+    let (store, path) = open(db)?;
+    let id = store.find(wanted).map_err(Failure::usage)?;
+    Ok((read(&store, &id)?, path))
+}
+
+/// A whole run, and its database.
+pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
+    found(db, wanted, Store::load)
+}
+
+/// What was known of a run when it began.
+pub(crate) fn header(db: Option<&Path>, wanted: &str) -> Result<RunHeader, Failure> {
+    Ok(found(db, wanted, Store::header)?.0)
+}
+
+/// A run without its trials, with its analysis, and its database: what pages are made of.
+pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, PathBuf), Failure> {
+    let ((run, analysis), path) = found(db, wanted, summed_in)?;
+    Ok((run, analysis, path))
+}
+
+/// A run without its trials, with its analysis, and what runs that confirm it have found. One of
+/// those that is damaged takes nothing from the run.
+pub(crate) fn summed_in(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
+    let (run, mut analysis) = folded(store, id)?;
+    for confirming in store.confirming(id)? {
+        match folded(store, &confirming) {
+            Ok((_, of_sizes)) => analysis.confirm(&of_sizes),
+            Err(StoreError::Damaged { why, .. }) => output::note(&format!(
+                "note: run {confirming}, which confirms run {id}, is left out: {why}"
+            )),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok((run, analysis))
+}
+
+/// A run without its trials, with its analysis: each trial is folded into that as it is read.
+fn folded(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
+    type Part = (Option<RunHeader>, Fold);
+    let (run, parts) = store.load_folded(id, |(whole, fold): &mut Part, header, trial| {
+        fold.add(whole.get_or_insert_with(|| header.clone()), trial);
+    })?;
+    let mut fold = Fold::default();
+    parts.into_iter().for_each(|(_, part)| fold.append(part));
+    let analysis = fold.analysis(&run.header);
+    Ok((run, analysis))
+}
