@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use iolens_report::text::Style;
+use iolens_report::text::{Style, hanging};
 
 use crate::places;
 
@@ -55,6 +55,16 @@ pub(crate) fn lost() -> Option<&'static io::Error> {
 pub(crate) fn note(text: &str) {
     let shown = |letter: char| if is_harmless(letter) { letter } else { '\u{fffd}' };
     styled_note(&text.chars().map(shown).collect::<String>());
+}
+
+/// Prints sentences, a line each, as [`note`] does; those that a terminal has no room for break at
+/// blanks. Nothing in them is to be typed.
+pub(crate) fn sentences(text: &str) {
+    let columns = iolens_engine::terminal::columns(io::stderr());
+    match columns.filter(|_| io::stderr().is_terminal()) {
+        None => note(text),
+        Some(width) => text.lines().for_each(|line| note(&hanging(line, width, 2))),
+    }
 }
 
 /// Prints what ought to be known, a note each.
@@ -158,7 +168,7 @@ pub(crate) fn parser_colour() -> clap::ColorChoice {
 /// Columns that results have: those of the terminal, or what is read well.
 pub(crate) fn stdout_columns() -> usize {
     const COLUMNS: usize = 100;
-    iolens_engine::terminal::columns().unwrap_or(COLUMNS)
+    iolens_engine::terminal::columns(io::stdout()).unwrap_or(COLUMNS)
 }
 
 /// Whether progress goes to a terminal on which a line can be drawn again.

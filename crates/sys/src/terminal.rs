@@ -8,12 +8,12 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::signal::Delayed;
 
-/// Columns of the terminal that stdout is; `None` where it is none, or does not say.
+/// Columns of a terminal; `None` where it is none, or does not say.
 ///
 /// Source: `TIOCGWINSZ`, ioctl_tty(2).
 #[must_use]
-pub fn columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+pub fn columns(terminal: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 

@@ -12,9 +12,9 @@ use iolens_stats::Forecast;
 use iolens_store::Store;
 use serde_json::json;
 
-use crate::commands::stored::summed_in;
 use crate::failure::Failure;
 use crate::runner::{FirstLook, Searches};
+use crate::stored::summed_in;
 use crate::values;
 
 /// The latest runs that are looked at for one to expect from.
@@ -78,13 +78,16 @@ impl Expected {
 pub(crate) fn before(plan: &Plan, look: &FirstLook) -> String {
     let (least, most) = (plan.passes.minimum, plan.passes.maximum);
     let fits = passes_in_budget(plan, look);
-    let passes = match least == most {
-        true => in_words(least),
-        false => format!("{least} to {}", in_words(most)),
+    let passes = if fits < least {
+        format!("the budget of {} is for about {} of {least}", plan.budget, in_words(fits))
+    } else {
+        let passes = match least == most {
+            true => in_words(least),
+            false => format!("{least} to {}", in_words(most)),
+        };
+        format!("{passes}, {} trials at least", look.trials * least as usize)
     };
-    let time = if fits < least {
-        format!("; the budget of {} is for about {}", plan.budget, in_words(fits))
-    } else if look.shortest < look.longest {
+    let time = if fits >= least && look.shortest < look.longest {
         // Few runs of many contrasts get all of them that narrow.
         format!(
             "; about {} if after {least} passes every ratio is within ±{}",
@@ -98,13 +101,12 @@ pub(crate) fn before(plan: &Plan, look: &FirstLook) -> String {
     // Writing to a string cannot fail.
     let _ = write!(
         text,
-        "{} {}, {} trials a pass of about {}; {passes}, {} trials at least\n\
+        "{} {}, {} trials a pass of about {}; {passes}\n\
          {}expected time: about {}{time}",
         look.cells,
         if look.cells == 1 { "cell" } else { "cells" },
         look.trials,
         look.pass,
-        look.trials * least as usize,
         look.searches.map_or_else(String::new, |searches| searched(plan, &searches)),
         look.longest,
     );

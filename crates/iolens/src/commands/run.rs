@@ -110,11 +110,11 @@ pub(crate) fn conducted<T>(
     measure: impl FnOnce(RunHeader, Means<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let mut session = Session::open(how.database, how.wait)?;
-    output::note(&outlook::before(&request.plan, look));
+    output::sentences(&outlook::before(&request.plan, look));
     let (mut far, facts_there) = far.unzip();
-    facts_there.iter().for_each(|facts| output::note(&peer::in_words(facts)));
+    facts_there.iter().for_each(|facts| output::sentences(&peer::in_words(facts)));
     let expected = outlook::Expected::of(&session.store, &request.plan, &host);
-    output::note(&expected.line(&request.plan, look));
+    output::sentences(&expected.line(&request.plan, look));
     let trials = look.trials * request.plan.passes.minimum as usize;
     let mut progress = Progress::new(how.progress, trials);
     let sysctls = Sysctls::of_plan(&request.plan)?;
