@@ -59,6 +59,10 @@ struct Course<'a> {
     is_counted: bool,
 }
 
+/// Passes that have room in the budget, where trials can be that short: a verdict takes 12, and
+/// what comes before the rounds of a trial does not become shorter.
+const PASSES_WANTED: u32 = 20;
+
 /// Failed trials after which a program is left out.
 const FAILURES_MAX: u32 = 2;
 
@@ -211,6 +215,10 @@ impl Course<'_> {
                 return Ok(StoppedBy::NothingUsable);
             }
             longest_ns = longest_ns.max(self.elapsed_ns() - begin_ns);
+            if pass == 1 && self.unit == AbUnit::Trial {
+                self.shorten(longest_ns);
+                longest_ns = 0;
+            }
             // Early, so that the budget has room for it; not of a program that hangs.
             if self.failures() == failures {
                 self.count_calls()?;
@@ -227,6 +235,15 @@ impl Course<'_> {
             }
         }
         Ok(StoppedBy::Passes)
+    }
+
+    /// Has trials be short enough for a verdict within the budget, of which a pass took so long.
+    fn shorten(&mut self, pass_ns: u64) {
+        let left_ns = self.run.header.plan.budget.0.saturating_sub(self.elapsed_ns());
+        let pass_at_most_ns = left_ns / u64::from(PASSES_WANTED);
+        for state in &mut self.cells {
+            state.layout.shorten(pass_ns, pass_at_most_ns);
+        }
     }
 
     /// Trials of programs that failed and are not left out yet.

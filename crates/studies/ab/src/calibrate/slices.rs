@@ -88,6 +88,15 @@ pub(super) fn for_all(own: &[OwnSlice], longest_ns: u64) -> u64 {
 }
 
 impl AbLayout {
+    /// Has later trials be of fewer rounds, where one took longer than it may, as beside other
+    /// programs, where each turn waits for a processor. There are never fewer than a trial needs,
+    /// nor more than before.
+    pub fn shorten(&mut self, took_ns: u64, at_most_ns: u64) {
+        let fit = u64::from(self.rounds).saturating_mul(at_most_ns) / took_ns.max(1);
+        let fit = u32::try_from(fit.max(ROUNDS.0)).unwrap_or(u32::MAX);
+        self.rounds = self.rounds.min(fit);
+    }
+
     /// Has slices of later trials take as long as each other, by how long an operation of each
     /// program took in this trial: the middle of all until now, and of what was found before them,
     /// so that a bad moment is of no weight.
@@ -220,8 +229,34 @@ impl WarmUp {
 
 #[cfg(test)]
 mod tests {
+    use iolens_programs::Around;
+
     use super::super::SLOWEST_NS;
     use super::*;
+    use crate::setup::{AbCopies, AbPlacement};
+
+    #[test]
+    fn a_trial_that_took_too_long_leaves_fewer_rounds_to_the_next() {
+        let rounds = |took_ns, at_most_ns| {
+            let mut layout = AbLayout {
+                operations: 1000,
+                rounds: 60,
+                warm_slices: 10,
+                copies: AbCopies::OfAll,
+                placement: AbPlacement::OneCpu,
+                around: Around::Process,
+                programs: Vec::new(),
+                true_ns: None,
+            };
+            layout.shorten(took_ns, at_most_ns);
+            layout.rounds
+        };
+        assert_eq!(rounds(300, 400), 60);
+        assert_eq!(rounds(3000, 500), 10);
+        assert_eq!(rounds(3000, 1), 5);
+        assert_eq!(rounds(0, 0), 5);
+        assert_eq!(rounds(1, u64::MAX), 60);
+    }
 
     #[test]
     fn rounds_take_as_long_as_what_comes_before_them_and_are_not_few() {
