@@ -60,8 +60,7 @@ pub(crate) fn note(text: &str) {
 /// Prints sentences, a line each, as [`note`] does; those that a terminal has no room for break at
 /// blanks. Nothing in them is to be typed.
 pub(crate) fn sentences(text: &str) {
-    let columns = iolens_engine::terminal::columns(io::stderr());
-    match columns.filter(|_| io::stderr().is_terminal()) {
+    match iolens_engine::terminal::columns(io::stderr()) {
         None => note(text),
         Some(width) => text.lines().for_each(|line| note(&hanging(line, width, 2))),
     }

@@ -31,7 +31,7 @@ pub(crate) struct AbMeans<'a> {
     pub(crate) store: &'a mut Store,
     pub(crate) interrupts: &'a Interrupts,
     pub(crate) progress: &'a mut Progress,
-    /// Whether system calls are counted.
+    /// Whether system calls are to be counted still.
     pub(crate) counts_calls: bool,
     /// How long a program may take to get ready; `None` for the usual.
     pub(crate) start_limit: Option<Nanos>,
@@ -55,8 +55,6 @@ struct Course<'a> {
     /// Which links the trials run; `None` where each program is one file.
     links: Option<AbLinkOrder>,
     cells: Vec<State>,
-    /// Whether the system calls of all programs have been counted.
-    is_counted: bool,
 }
 
 /// Passes that have room in the budget, where trials can be that short: a verdict takes 12, and
@@ -82,7 +80,7 @@ pub(crate) fn measure(header: RunHeader, means: AbMeans<'_>) -> Result<Run, Fail
     means.store.begin_run(&header)?;
     let run = Run { header, trials: Vec::new(), profiles: Vec::new(), searches: Vec::new() };
     let unit = AbUnit::of(axes.mode);
-    let mut course = Course { means, run, unit, links, cells, is_counted: false };
+    let mut course = Course { means, run, unit, links, cells };
     let stopped = course.passes();
     course.means.progress.finish();
     let (stopped_by, failure) = match stopped {
@@ -214,10 +212,11 @@ impl Course<'_> {
             if !self.cells.iter().any(|cell| cell.is_alive(&baseline)) {
                 return Ok(StoppedBy::NothingUsable);
             }
-            longest_ns = longest_ns.max(self.elapsed_ns() - begin_ns);
+            let took_ns = self.elapsed_ns() - begin_ns;
+            // The first says nothing of those that it has made shorter.
+            longest_ns = if pass == 2 { took_ns } else { longest_ns.max(took_ns) };
             if pass == 1 && self.unit == AbUnit::Trial {
-                self.shorten(longest_ns);
-                longest_ns = 0;
+                self.shorten(took_ns);
             }
             // Early, so that the budget has room for it; not of a program that hangs.
             if self.failures() == failures {
@@ -251,11 +250,6 @@ impl Course<'_> {
         self.cells.iter().flat_map(|cell| &cell.failures).sum()
     }
 
-    /// Time of the passes so far.
-    fn passes_ns(&self) -> u64 {
-        ab::passes_ns(&self.run.trials)
-    }
-
     fn tell_undecided(&self, passes: u32) {
         let elapsed_ns = self.elapsed_ns();
         let left_ns = self.run.header.plan.budget.0.saturating_sub(elapsed_ns);
@@ -269,7 +263,7 @@ impl Course<'_> {
         let before = u64::from(pass - 1);
         let next_ns = match before % u64::from(round) {
             _ if pass <= round => longest_ns,
-            0 => longest_ns + self.passes_ns() / before * u64::from(round - 1),
+            0 => longest_ns + ab::passes_ns(&self.run.trials) / before * u64::from(round - 1),
             _ => 0,
         };
         pass == 1 || begin_ns + next_ns <= self.run.header.plan.budget.0
@@ -336,7 +330,7 @@ impl Course<'_> {
 
     /// Counts the system calls of each program once, in trials of their own, which no clock sees.
     fn count_calls(&mut self) -> Result<(), Failure> {
-        if !self.means.counts_calls || std::mem::replace(&mut self.is_counted, true) {
+        if !std::mem::take(&mut self.means.counts_calls) {
             return Ok(());
         }
         for at in 0..self.cells.len() {
