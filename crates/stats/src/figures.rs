@@ -47,11 +47,14 @@ macro_rules! figures {
 
         const PARTS: &[(Of, Part)] = &[$((Of::$of, |$arm, $sums| $part)),+];
 
-        fn named(found: Found, table: &mut StudentTable) -> Option<Figures> {
-            let ns_per_message = estimate_of(found.time?, table)?;
-            let mut columns = found.columns.into_iter();
-            $(let $name = columns.next().flatten().and_then(|one| estimate_of(one, table));)+
-            Some(Figures { ns_per_message, $($name,)+ trial_values: found.trial_values })
+        fn named(
+            ns_per_message: Estimate,
+            figures: Vec<Option<Estimate>>,
+            trial_values: Vec<f64>,
+        ) -> Figures {
+            let mut figures = figures.into_iter();
+            $(let $name = figures.next().flatten();)+
+            Figures { ns_per_message, $($name,)+ trial_values }
         }
     };
 }
@@ -153,36 +156,46 @@ impl ZerocopyFigures {
     }
 }
 
-/// The parts of each trial, by figure; `None` where one that is needed lacks them.
-struct Found {
-    time: Option<Vec<InPass>>,
-    columns: Vec<Option<Vec<InPass>>>,
-    trial_values: Vec<f64>,
-}
+/// Figures whose parts are kept at once: those of all would be half of an analysis of very many
+/// trials, and sums are quickly unpacked again.
+const AT_ONCE: usize = 8;
 
-/// The figures of an arm over its used trials, each with its pass; `None` without any. The sums of
-/// each trial are unpacked once, for all figures.
+/// The figures of an arm over its used trials, each with its pass; `None` without any.
 pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option<Figures> {
-    let room = || Some(Vec::with_capacity(arms.len()));
-    let mut found = Found {
-        time: room(),
-        columns: PARTS.iter().map(|_| room()).collect(),
-        trial_values: Vec::with_capacity(arms.len()),
-    };
+    let (mut time, mut trial_values) = (room(arms), Vec::with_capacity(arms.len()));
     for &(pass, arm) in arms {
         let sums = arm.sums();
-        let with_pass = |parts: Option<Parts>| Some((pass, parts?));
-        add(&mut found.time, with_pass(Quantity::Time.of_trial(&sums)));
-        for ((of, part), column) in PARTS.iter().zip(&mut found.columns) {
-            match (of, with_pass(part(arm, &sums))) {
+        let ns_per_message = Quantity::Time.of_trial(&sums);
+        add(&mut time, ns_per_message.map(|parts| (pass, parts)));
+        let value = goodput(&sums).or(ns_per_message);
+        trial_values.extend(value.map(|parts| parts.over / parts.under));
+    }
+    let ns_per_message = estimate_of(time?, table)?;
+    let mut figures = Vec::with_capacity(PARTS.len());
+    for some in PARTS.chunks(AT_ONCE) {
+        let each = columns(arms, some).into_iter();
+        figures.extend(each.map(|column| estimate_of(column?, table)));
+    }
+    Some(named(ns_per_message, figures, trial_values))
+}
+
+/// The parts of each trial, by figure; `None` where one that is needed lacks them.
+fn columns(arms: &[(u32, &ArmValues)], figures: &[(Of, Part)]) -> Vec<Option<Vec<InPass>>> {
+    let mut columns: Vec<_> = figures.iter().map(|_| room(arms)).collect();
+    for &(pass, arm) in arms {
+        let sums = arm.sums();
+        for ((of, part), column) in figures.iter().zip(&mut columns) {
+            match (of, part(arm, &sums).map(|parts| (pass, parts))) {
                 (Of::Having, None) => {}
                 (_, counted) => add(column, counted),
             }
         }
-        let value = goodput(&sums).or_else(|| Quantity::Time.of_trial(&sums));
-        found.trial_values.extend(value.map(|parts| parts.over / parts.under));
     }
-    named(found, table)
+    columns
+}
+
+fn room(arms: &[(u32, &ArmValues)]) -> Option<Vec<InPass>> {
+    Some(Vec::with_capacity(arms.len()))
 }
 
 /// Adds what a trial counted to a column that needs every trial; `None` as soon as one lacks it.

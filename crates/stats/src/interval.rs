@@ -1,7 +1,5 @@
 //! Intervals on the logarithm: means, spreads, and totals over totals.
 
-use std::collections::BTreeMap;
-
 use crate::estimate::{Estimate, Interval};
 use crate::student::{Multipliers, StudentTable};
 
@@ -82,13 +80,17 @@ pub(crate) struct Parts {
 
 /// What the trials of each pass add together. Trials of one pass saw the machine in one mood and
 /// are no independent values; an arm that is in several groups has several.
-pub(crate) fn by_pass(trials: impl IntoIterator<Item = (u32, Parts)>) -> Vec<Parts> {
-    let mut passes: BTreeMap<u32, Parts> = BTreeMap::new();
-    for (pass, own) in trials {
-        let sum = passes.entry(pass).or_insert(Parts { over: 0.0, under: 0.0 });
-        (sum.over, sum.under) = (sum.over + own.over, sum.under + own.under);
-    }
-    passes.into_values().collect()
+fn by_pass(mut trials: Vec<InPass>) -> Vec<Parts> {
+    // As they ran they mostly are.
+    trials.sort_by_key(|(pass, _)| *pass);
+    trials.dedup_by(|(later, own), (pass, sum)| {
+        let is_same = later == pass;
+        if is_same {
+            (sum.over, sum.under) = (sum.over + own.over, sum.under + own.under);
+        }
+        is_same
+    });
+    trials.into_iter().map(|(_, sum)| sum).collect()
 }
 
 /// A ratio of totals and how much each trial pulls at its logarithm.
