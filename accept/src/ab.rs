@@ -40,7 +40,8 @@ fn built(bench: &Bench) -> Res {
 struct Contrast {
     verdict: String,
     change: f64,
-    interval: [f64; 2],
+    /// `None` of one trial.
+    interval: Option<[f64; 2]>,
     /// The slowdown that it sees nine times in ten within the budget, as a fraction.
     seen: Option<f64>,
 }
@@ -55,11 +56,11 @@ fn compared(bench: &Bench, flags: &str, commands: [&str; 2]) -> Res<([Contrast; 
         let own = contrasts.iter().find(|one| one["quantity"] == quantity);
         let own = own.with_context(|| format!("no contrast of {quantity}: {result}"))?;
         let number = |value: &Value| value.as_f64().with_context(|| format!("no number in {own}"));
-        let interval = &own["interval"];
+        let bound = |at: usize| own["interval"][at].as_f64();
         Res::Ok(Contrast {
             verdict: own["verdict"].as_str().unwrap_or_default().to_owned(),
             change: number(&own["change"])?,
-            interval: [number(&interval[0])?, number(&interval[1])?],
+            interval: bound(0).zip(bound(1)).map(<[f64; 2]>::from),
             seen: own["power"]["at_budget"].as_f64(),
         })
     };
@@ -74,6 +75,7 @@ struct Tally {
     faster: u32,
     equivalent: u32,
     excluding: u32,
+    without: u32,
     longest_s: f64,
     worst: f64,
 }
@@ -84,17 +86,19 @@ impl Tally {
         self.slower += u32::from(contrast.verdict == "SLOWER");
         self.faster += u32::from(contrast.verdict == "FASTER");
         self.equivalent += u32::from(contrast.verdict == "EQUIVALENT");
-        let [low, high] = contrast.interval;
-        self.excluding += u32::from(low > 0.0 || high < 0.0);
+        let excludes = |[low, high]: [f64; 2]| low > 0.0 || high < 0.0;
+        self.excluding += u32::from(contrast.interval.is_some_and(excludes));
+        self.without += u32::from(contrast.interval.is_none());
         self.longest_s = self.longest_s.max(seconds);
         self.worst = self.worst.max(contrast.change.abs());
     }
 
     fn words(&self) -> String {
-        let Tally { of, slower, faster, equivalent, excluding, longest_s, worst } = self;
+        let Tally { of, slower, faster, equivalent, excluding, without, longest_s, worst } = self;
         format!(
             "{of}: {slower} SLOWER, {faster} FASTER, {equivalent} EQUIVALENT, {excluding} intervals \
-             exclude no change, largest change {:.2} %, at most {longest_s:.1} s",
+             exclude no change, {without} without an interval, largest change {:.2} %, at most \
+             {longest_s:.1} s",
             worst * 100.0
         )
     }
@@ -208,7 +212,8 @@ pub fn no_op(bench: &Bench) -> Res {
             for (quantity, tally) in ["time", "CPU"].iter().zip(&tallies) {
                 let good = tally.slower + tally.faster == 0 && tally.longest_s < 10.5;
                 bench.judge(format!("{what}, {place}, {quantity}"), good, tally.words());
-                (all, excluding) = (all + tally.of, excluding + tally.excluding);
+                all += tally.of - tally.without;
+                excluding += tally.excluding;
             }
         }
         if let Some(compiler) = compiler {
@@ -216,7 +221,7 @@ pub fn no_op(bench: &Bench) -> Res {
             Job::of(format!("kill -KILL -- -{}", compiler.id())).run()?;
         }
     }
-    let share = 100.0 * f64::from(excluding) / f64::from(all);
+    let share = 100.0 * f64::from(excluding) / f64::from(all.max(1));
     let what = "95% intervals that exclude no change";
     bench.note(what, format!("{share:.1} % of {all}, by time and by CPU time"));
     if all >= 2 * JUDGED {

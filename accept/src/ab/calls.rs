@@ -123,7 +123,7 @@ fn read_whole(bench: &Bench) -> Res {
             bench.within(said, fixed * slice_ns / 1e3, 130.0..=190.0);
             bench.within("fixed: part of a planted 18 % read", cpu.change / PLANTED, 0.97..=1.03);
         }
-        let [low, high] = cpu.interval;
+        let [low, high] = cpu.interval.context("one trial has no interval")?;
         let words =
             format!("{:+.1} % [{:.1}, {:.1}]", cpu.change * 100.0, low * 100.0, high * 100.0);
         // Twice the half-width: the interval that is shown misses once in twenty.
