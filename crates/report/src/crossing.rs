@@ -1,5 +1,6 @@
 //! Where one method overtakes another along the sizes, in words and as a table.
 
+use iolens_document::table::{Column, Entry, Table, left};
 use iolens_document::{change, change_interval};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{
@@ -10,7 +11,6 @@ use crate::arms::{self, CLASSIC};
 use crate::groups::grouped;
 use crate::number::usable;
 use crate::results::{curves, toned};
-use crate::table::{Column, Entry, Table, left};
 use crate::{number, words};
 
 /// What fresh trials inside the band of a crossover have shown, the latest first.

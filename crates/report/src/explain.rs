@@ -5,6 +5,7 @@ mod screen;
 
 use std::collections::BTreeMap;
 
+use iolens_document::table::{Entry, Table, Tone, left, right};
 use iolens_document::{sentence, terminal};
 use iolens_model::cell::Cell;
 use iolens_model::profile::ProfileTrial;
@@ -17,7 +18,6 @@ use iolens_stats::attribution::{
 use serde_json::json;
 
 use crate::number::{self, OrDash};
-use crate::table::{Entry, Table, Tone, left, right};
 use iolens_document::Style;
 
 /// A difference is worth a word from this part of the other arm's CPU time on.

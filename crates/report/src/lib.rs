@@ -26,8 +26,6 @@ pub mod transfer;
 pub mod tune;
 pub mod upkeep;
 
-pub use iolens_document::table;
-
 pub use self::number::rate;
 pub use self::studies::ab;
 

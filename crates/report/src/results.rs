@@ -1,7 +1,8 @@
-//! The tables of a run, contents only; drawn by [`crate::table`]. Here: what
+//! The tables of a run, contents only; drawn by [`iolens_document::table`]. Here: what
 //! each arm cost in each cell. Its parts: what to choose, how often each byte is
 //! copied, everything about one cell, why to believe it.
 
+use iolens_document::table::{Column, Entry, Filled, Table, Tone, decimal, left, right};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
@@ -18,7 +19,6 @@ use crate::groups::grouped;
 use crate::number::{self, OrDash, Unit, copies};
 use crate::remarks;
 use crate::screen::table::{Better, compared};
-use crate::table::{Column, Entry, Filled, Table, Tone, decimal, left, right};
 
 mod detail;
 mod families;

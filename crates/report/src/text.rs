@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use iolens_document::table::{Column, Table};
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::three_digits;
@@ -13,7 +14,6 @@ use crate::number::{self, OrDash};
 use crate::results;
 use crate::screen::After;
 use crate::studies::{OfSetting, StudyReport};
-use crate::table::{Column, Table};
 use crate::{remarks, sections};
 use iolens_document::sentence;
 

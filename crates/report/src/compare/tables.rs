@@ -1,5 +1,6 @@
 //! Tables of a comparison, contents only.
 
+use iolens_document::table::{Column, Entry, Table, Tone};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_stats::analysis::{Quantity, Verdict};
@@ -9,7 +10,6 @@ use super::{Compared, by_quantity, quantities};
 use crate::groups::grouped;
 use crate::number::{self, NONE, OrDash};
 use crate::results::{self, Row, filled};
-use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
 
 /// Longer values are cut: the whole stands in the JSON.

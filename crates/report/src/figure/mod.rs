@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 // The files of this folder begin with `use super::*`: all speak of these.
+use iolens_document::table::{Column, Entry, Table, Tone};
 use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::copy::CopySetting;
@@ -26,7 +27,6 @@ use crate::groups::{first_of_each, grouped};
 use crate::number::{self, NONE};
 use crate::parts::{self, Part};
 use crate::studies::StudyReport;
-use crate::table::{Column, Entry, Table, Tone};
 use crate::{arms, words};
 use bars::Bars;
 use chart::{Along, Chart, Kind, Panel, Point, Series};

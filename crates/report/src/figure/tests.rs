@@ -202,7 +202,8 @@ fn a_run_of_all_families_has_seven_lines_at_most_in_a_figure_and_every_arm_in_on
     for arm in compared.filter(|arm| arm.arm.role == iolens_model::arm::Role::Compared) {
         for metric in ["ratio-by-size", "goodput-by-size", "goodput-by-threads", "summary"] {
             let own = charts().filter(|figure| {
-                let has = |column: &crate::table::Column| column.name == arm.shown_label();
+                let has =
+                    |column: &iolens_document::table::Column| column.name == arm.shown_label();
                 figure.file_stem.contains(metric)
                     && figure.file_stem.contains("-stream-")
                     && figure.table.columns.iter().any(has)

@@ -1,6 +1,7 @@
 //! Everything about one cell: each arm with every figure that was measured,
 //! its round trips and its zero-copy sends.
 
+use iolens_document::table::{Table, left, right};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::MultishotCounts;
@@ -13,7 +14,6 @@ use super::{Of, interval_text, name, remark};
 use crate::arms::span;
 use crate::number::Unit;
 use crate::number::{OrDash, count, percent};
-use crate::table::{Table, left, right};
 
 const FIGURES: [(&str, &str, Of); 16] = [
     ("CPU sender", "ns/B", |f| f.tx_cpu_ns_per_byte),

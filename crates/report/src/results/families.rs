@@ -2,6 +2,7 @@
 //! can show: every ratio at one glance, and the fastest of each family.
 
 use iolens_document::change;
+use iolens_document::table::{Column, Entry, Table, Tone, left, right};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::family::{Condition, Family};
@@ -16,7 +17,6 @@ use crate::arms::{methods, span};
 use crate::groups::{distinct, grouped};
 use crate::number::{self, NONE, OrDash, copies, percent};
 use crate::screen::table::{Better, compared};
-use crate::table::{Column, Entry, Table, Tone, left, right};
 use crate::{parts, words};
 
 /// How [`ratios`] is to be read.

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use iolens_document::table::{Table, left, right};
 use iolens_model::arm::Role;
 use iolens_model::axes::Topology;
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
@@ -11,7 +12,6 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 use super::{Row, interval_text, toned};
 use crate::arms::{self, Shares};
 use crate::number::{NONE, OrDash};
-use crate::table::{Table, left, right};
 use crate::words;
 
 /// One row per arm, for each receiver. Copies that differ between cells are

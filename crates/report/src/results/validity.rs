@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use iolens_document::table::{Column, Entry, Table, decimal, left, right};
 use iolens_model::outcome::PmuCounts;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis, GroupCheck, PmuPlace, Rejected, Told};
 
 use super::{ArmRow, overlap, toned};
 use crate::number::{self, NONE, OrDash};
-use crate::table::{Column, Entry, Table, decimal, left, right};
 use crate::{remarks, words};
 
 /// What was rejected, and why.

@@ -31,7 +31,7 @@ pub(super) static AB: StudyReport = StudyReport {
     claim: |_, _| None,
     sections: |_, _, _| Vec::new(),
     last: |_, _| None,
-    setting: OfSetting::Arms(|_, _, _, _| crate::table::Table::new("", Vec::new())),
+    setting: OfSetting::Arms(|_, _, _, _| iolens_document::table::Table::new("", Vec::new())),
     plates: |run, _| figure::figure(run).into_iter().collect(),
     sizes: chart::MESSAGES,
     leads: false,

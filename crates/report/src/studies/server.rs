@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use iolens_document::table::{Column, Entry, Table};
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
@@ -21,7 +22,6 @@ use crate::groups::distinct;
 use crate::parts::{self, Part};
 use crate::records::columns::{Ends, StudyColumns};
 use crate::sections::who_wins;
-use crate::table::{Column, Entry, Table};
 use crate::{number, words};
 
 pub(crate) mod counters;

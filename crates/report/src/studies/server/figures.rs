@@ -4,6 +4,7 @@
 //! percentile of each model against the rate that it was offered, with the limit: a plot for
 //! each number of connections.
 
+use iolens_document::table::{Column, Entry, Table};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
@@ -21,7 +22,6 @@ use crate::groups::grouped;
 use crate::parts::Part;
 use crate::studies::server::searches::{self, Found};
 use crate::studies::server::{self, COST, COUNTERS, LATENCY, THROUGHPUT, cost_contrast, is_open};
-use crate::table::{Column, Entry, Table};
 use crate::{number, parts, words};
 
 /// Every figure of the study.

@@ -2,6 +2,7 @@
 //! latency climbs. No comparison and no verdict: what was found stands beside what was found of
 //! the others, with the steps that say so.
 
+use iolens_document::table::{Column, Table};
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_model::slo::Goal;
@@ -12,7 +13,6 @@ use iolens_stats::search::{self, Answer, CLIMB, Ended, LOW_SHARE, Level, STEP};
 use crate::groups::grouped;
 use crate::number::{OrDash, list, percent};
 use crate::results::{filled, toned};
-use crate::table::{Column, Table};
 use crate::words;
 
 /// What was found of one goal in one cell: the highest rate first, those without one last.

@@ -1,5 +1,6 @@
 //! The calls as tables.
 
+use iolens_document::table::{Column, Entry, Table};
 use iolens_document::{Fold, Node, Section};
 use iolens_model::arm::Role;
 use iolens_model::call::{CallFacts, CallKind};
@@ -14,7 +15,6 @@ use crate::number::{self, OrDash, Unit, nanoseconds, ratio};
 use crate::results::{self, interval_text};
 use crate::sections::{Form, setting};
 use crate::studies::syscall;
-use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// The calls of a cell, cheapest first. `wide` has what a terminal has no room
