@@ -114,6 +114,16 @@ impl Study {
             Study::Ab => "operations",
         }
     }
+
+    /// What an arm is called.
+    #[must_use]
+    pub fn arm(self) -> &'static str {
+        match self {
+            Study::Net | Study::Copy | Study::Syscall | Study::Ab => "arm",
+            Study::File | Study::Write => "engine",
+            Study::Server => "model",
+        }
+    }
 }
 
 axis! {

@@ -27,6 +27,12 @@ pub(crate) fn of<'a>(cell: &'a CellAnalysis, primitive: &str) -> Option<&'a ArmA
     cell.arms.iter().find(of)
 }
 
+/// The primitive of a label.
+pub(crate) fn primitive<'a>(analysis: &'a Analysis, label: &'a str) -> &'a str {
+    let mut arms = analysis.arms();
+    arms.find(|arm| arm.arm.label == label).map_or(label, |arm| &arm.arm.primitive)
+}
+
 /// The declared path of a primitive's bytes to a receiver, where the run has
 /// it; as to `recv` where nobody receives.
 pub(crate) fn path(run: &Run, primitive: &str, receiver: &str) -> Option<DataPath> {
@@ -121,6 +127,11 @@ pub(crate) fn share((low, high): (f64, f64)) -> String {
 
 fn labelled<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> {
     cell.arms.iter().find(|arm| arm.arm.label == label)
+}
+
+/// The curves of a run, in the order of its cells, each with its cells.
+pub(crate) fn curves(analysis: &Analysis) -> Vec<(Cell, Vec<&CellAnalysis>)> {
+    grouped(analysis.cells.iter().map(|cell| (cell.cell.curve(), cell)))
 }
 
 /// The cells of one curve.

@@ -7,10 +7,10 @@ use iolens_stats::analysis::{
     Analysis, Crossing, Crossover, CrossoverPoint, CrossoverShape, Estimate, Interval,
 };
 
-use crate::arms::{self, CLASSIC};
+use crate::arms::{self, CLASSIC, curves};
+use crate::figure::style::toned;
 use crate::groups::grouped;
 use crate::number::usable;
-use crate::results::{curves, toned};
 use crate::{number, words};
 
 /// What fresh trials inside the band of a crossover have shown, the latest first.
@@ -137,7 +137,7 @@ pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
         let rows = grouped(crossovers.into_iter().map(row)).into_iter();
         for (nth, (([from, to], place), settings)) in rows.enumerate() {
             let name = |text: String, label: &str| match nth {
-                0 => toned(text, primitive(analysis, label)),
+                0 => toned(text, arms::primitive(analysis, label)),
                 _ => Entry::default(),
             };
             let mut row = vec![
@@ -152,12 +152,6 @@ pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
         }
     }
     table
-}
-
-/// The primitive of a label.
-fn primitive<'a>(analysis: &'a Analysis, label: &'a str) -> &'a str {
-    let mut arms = analysis.arms();
-    arms.find(|arm| arm.arm.label == label).map_or(label, |arm| &arm.arm.primitive)
 }
 
 #[cfg(test)]

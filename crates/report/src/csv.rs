@@ -8,8 +8,8 @@ use iolens_stats::analysis::Told;
 use serde_json::Value;
 
 use crate::export::{Columns, Rows, UnknownColumn};
-use crate::json::not_measured;
 use crate::records::Record;
+use crate::words::not_measured;
 
 /// The rows with these columns: a header line and one line per row; nothing where there is no
 /// row.

@@ -2,8 +2,6 @@
 //! measured, and `not_measured` says why where the run knows. Histograms of
 //! round trips are there whole, as pairs of a time in ns and its count.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, Told};
 use iolens_stats::search;
@@ -12,6 +10,7 @@ use serde_json::{Value, json};
 use crate::export::{Columns, Rows, UnknownColumn};
 use crate::groups::{fields, named, object};
 use crate::records::{self, Record};
+use crate::{findings, remarks, words};
 
 /// Version of the layout: raised when a key changes its meaning or goes.
 pub const SCHEMA: &str = "iolens/2";
@@ -36,15 +35,15 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
         schema: SCHEMA,
         host: run.header.host_label(),
         run: run.header.without_secrets(),
-        findings: crate::screen::facts(run, analysis),
+        findings: findings::all(run, &analysis.shown()),
         cells: cells,
         pairs: records::pairs(analysis),
-        warnings: analysis.warnings.iter().map(crate::remarks::warning).collect::<Vec<_>>(),
-        not_measured: not_measured(&analysis.told),
+        warnings: analysis.warnings.iter().map(remarks::warning).collect::<Vec<_>>(),
+        not_measured: words::not_measured(&analysis.told),
         spent: object(fields!(Some(&analysis.told.spent); reading_ns slices_ns trials_ns)),
     });
     let plan = &run.header.plan;
-    if crate::words::is_of_files(plan) {
+    if words::is_of_files(plan) {
         own.extend(fields!(Some(analysis); read_plateaus));
     }
     if plan.server().is_some_and(|axes| !axes.goals().is_empty()) {
@@ -76,16 +75,9 @@ fn listed(rows: Rows<'_>, records: impl Iterator<Item = Record>) -> String {
 
 /// Which run it is, and why metrics of it are `None`.
 fn about(run: &Run) -> String {
-    let missing = json!(not_measured(&Told::of(&run.trials)));
+    let missing = json!(words::not_measured(&Told::of(&run.trials)));
     let (id, host) = (json!(run.header.id), json!(run.header.host_label()));
     format!("\"run\": {id},\n\"host\": {host},\n\"not_measured\": {missing}")
-}
-
-/// Why metrics are null, by metric: the reasons of both ends over all trials.
-pub(crate) fn not_measured(told: &Told) -> BTreeMap<&str, String> {
-    let joined = |whys: &BTreeSet<String>| Vec::from_iter(whys.iter().cloned()).join("; ");
-    let all = told.not_measured.iter();
-    all.map(|(metric, whys)| (metric.as_str(), joined(whys))).collect()
 }
 
 pub(crate) fn print(value: &Value) -> String {

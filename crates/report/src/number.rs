@@ -2,7 +2,7 @@
 //! beside the value, and what is not known as a dash.
 
 use iolens_model::units::{Bytes, three_digits};
-use iolens_stats::analysis::{Contrast, Interval};
+use iolens_stats::analysis::{Contrast, Estimate, Interval};
 
 /// What stands where a value is not known.
 pub(crate) const NONE: &str = "–";
@@ -149,6 +149,15 @@ pub(crate) fn extent<T: PartialEq + std::fmt::Display>(least: T, most: T) -> Str
 /// A value to three digits, or a dash.
 pub(crate) fn optional(value: Option<f64>) -> String {
     value.or_dash(three_digits)
+}
+
+/// A value with its interval, scaled: `39.5 [39.1, 39.9]`.
+pub(crate) fn interval_text(estimate: Option<Estimate>, scale: f64) -> String {
+    let digits = |value| three_digits(value / scale);
+    estimate.or_dash(|Estimate { value, interval, .. }| match interval {
+        Some(interval) => format!("{} {}", digits(value), ends(interval, digits)),
+        None => digits(value),
+    })
 }
 
 /// Copies per payload byte: whole where they are whole.

@@ -4,37 +4,22 @@
 
 use iolens_document::table::{Column, Entry, Filled, Table, Tone, decimal, left, right};
 use iolens_model::arm::Role;
-use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Figures, Verdict,
-};
-
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Figures, Verdict};
 use iolens_stats::remark::{Remark, RemarkKind};
 
 use crate::arms;
-use crate::groups::grouped;
+use crate::figure::style::toned;
 use crate::number::{self, OrDash, Unit, copies};
 use crate::remarks;
 use crate::screen::table::{Better, compared};
 
-mod detail;
-mod families;
-mod ledger;
-mod validity;
-
-pub(crate) use detail::{cell, decided, in_flight, latency, percentile, sends};
-pub(crate) use families::{Each, cheapest, heading, ratios, reading as ratios_read};
-pub(crate) use families::{READING as RECEIVERS_READ, receivers};
-pub(crate) use ledger::ledger;
-pub(crate) use validity::{by_pmu, isolated, rejected, self_checks};
-
-/// The curves of a run, in the order of its cells, each with its cells.
-pub(crate) fn curves(analysis: &Analysis) -> Vec<(Cell, Vec<&CellAnalysis>)> {
-    grouped(analysis.cells.iter().map(|cell| (cell.cell.curve(), cell)))
-}
+pub(crate) mod detail;
+pub(crate) mod families;
+pub(crate) mod ledger;
+pub(crate) mod validity;
 
 /// What stands in a row, each with its column.
 pub(crate) type Row = Vec<Filled>;
@@ -135,11 +120,6 @@ pub(crate) fn name(arm: &ArmAnalysis) -> Entry {
         _ => arm.shown_label(),
     };
     toned(label, &arm.arm.primitive)
-}
-
-/// Words in the colour of a primitive.
-pub(crate) fn toned(words: impl Into<String>, primitive: &str) -> Entry {
-    Entry::toned(words, crate::figure::style::tone(primitive))
 }
 
 /// How much of an arm's bytes was mapped, and why no more.
@@ -256,19 +236,4 @@ fn cpu(arm: &ArmAnalysis) -> Option<f64> {
         Some(_) => Some(tx + arm.figure(|f| f.rx_cpu_ns_per_byte)?.value),
         None => Some(tx),
     }
-}
-
-/// Whether the pointwise intervals of two contrasts meet; `None` without both.
-pub(crate) fn overlap(a: &Contrast, b: &Contrast) -> Option<bool> {
-    let (a, b) = a.pointwise.zip(b.pointwise)?;
-    Some(a.low <= b.high && b.low <= a.high)
-}
-
-/// A value with its interval, scaled: `39.5 [39.1, 39.9]`.
-pub(crate) fn interval_text(estimate: Option<Estimate>, scale: f64) -> String {
-    let digits = |value| three_digits(value / scale);
-    estimate.or_dash(|Estimate { value, interval, .. }| match interval {
-        Some(interval) => format!("{} {}", digits(value), number::ends(interval, digits)),
-        None => digits(value),
-    })
 }

@@ -24,8 +24,6 @@ use crate::sections::Form;
 
 /// A study on screens, on pages, in figures and in exports.
 pub(crate) struct StudyReport {
-    /// What an arm is called.
-    pub(crate) arm: &'static str,
     /// What its trials are counted by, where there are several settings.
     pub(crate) per: &'static str,
     /// What an arm that does nothing does once.

@@ -11,7 +11,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures
 
 use crate::arms;
 use crate::number::{self, OrDash};
-use crate::results;
+use crate::results::detail;
 use crate::screen::After;
 use crate::studies::{OfSetting, StudyReport};
 use crate::{remarks, sections};
@@ -80,7 +80,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     let facts = arms::facts(&analysis.told, Some(&cell.cell)).into_iter();
     let facts = facts.map(|fact| format!("{}: {} {}", fact.arm, fact.name, fact.values.join(", ")));
     let notes = remarks::of_cell(cell).map(|note| format!("note: {note}"));
-    for line in results::decided(cell, &analysis.told).into_iter().chain(facts).chain(notes) {
+    for line in detail::decided(cell, &analysis.told).into_iter().chain(facts).chain(notes) {
         out.push_str(&sentence::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
@@ -139,10 +139,10 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
 fn round_trips(times: &LatencyFigures) -> String {
     format!(
         "round trip, µs: mean {}, p50 {}, p99 {}, p99.9 {}; {} of them",
-        results::interval_text(Some(times.mean_ns), 1e3),
-        results::percentile(times, times.p50_ns, 0.5),
-        results::percentile(times, times.p99_ns, 0.99),
-        results::percentile(times, times.p999_ns, 0.999),
+        number::interval_text(Some(times.mean_ns), 1e3),
+        detail::percentile(times, times.p50_ns, 0.5),
+        detail::percentile(times, times.p99_ns, 0.99),
+        detail::percentile(times, times.p999_ns, 0.999),
         times.samples
     )
 }

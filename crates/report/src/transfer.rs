@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::groups::{Named, fields, named, object, prefixed};
 use crate::json;
 use crate::number::{NONE, OrDash, count, nanoseconds, percent};
-use crate::results;
+use crate::results::detail;
 use crate::text::{BOLD, Style};
 use iolens_document::sentence;
 
@@ -223,7 +223,7 @@ fn zerocopy(counts: &ZerocopyCounts) -> String {
     if counts.sends == 0 {
         return "no send was one".to_owned();
     }
-    let said = results::sends(&figures(counts));
+    let said = detail::sends(&figures(counts));
     match counts.copied_share() {
         Some(share) if share > 0.0 && share < 1.0 => {
             format!("{said}; a share between 0 and 100% may be off, since notifications merge")

@@ -1,18 +1,19 @@
 //! Names for cells, curves and the machine, in words: the same in sentences,
 //! tables, figures and file names.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use iolens_model::ab::AbMode;
 use iolens_model::axes::Topology;
-
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
+use iolens_stats::analysis::Told;
 
 use crate::number::count;
-use crate::studies::StudyReport;
 
 /// What tells a cell from the others of the run: `64 KiB, 1 thread`, with the
 /// axes behind it of which the plan has more than one value.
@@ -103,11 +104,6 @@ pub(crate) fn panel(header: &RunHeader, cell: &Cell) -> String {
 /// Whether a plan is about files.
 pub(crate) fn is_of_files(plan: &Plan) -> bool {
     plan.study().has_blocks() || plan.copy().is_some()
-}
-
-/// What an arm is in a study: `arm`, `engine`, `model`.
-pub(crate) fn arm_of(plan: &Plan) -> &'static str {
-    StudyReport::of(plan.study()).arm
 }
 
 /// What the sizes of a study are: `message size`, `block size`, `file size`.
@@ -231,6 +227,13 @@ pub(crate) fn fact<'a>(host: &'a HostFacts, names: &[&str]) -> Option<&'a str> {
         let found = host.facts.iter().filter(named).find_map(|fact| fact.value.value())?;
         Some(found.as_str())
     })
+}
+
+/// Why metrics are null, by metric: the reasons of both ends over all trials.
+pub(crate) fn not_measured(told: &Told) -> BTreeMap<&str, String> {
+    let joined = |whys: &BTreeSet<String>| Vec::from_iter(whys.iter().cloned()).join("; ");
+    let all = told.not_measured.iter();
+    all.map(|(metric, whys)| (metric.as_str(), joined(whys))).collect()
 }
 
 /// Two lines under every figure: the machine, then the software and the run.

@@ -7,9 +7,10 @@ use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Input, Own};
 
 use super::{Compared, by_quantity, quantities};
+use crate::figure::style::toned;
 use crate::groups::grouped;
 use crate::number::{self, NONE, OrDash};
-use crate::results::{self, Row, filled};
+use crate::results::{Row, families, filled};
 use crate::words;
 
 /// Longer values are cut: the whole stands in the JSON.
@@ -60,7 +61,7 @@ fn row(comparison: &Comparison, arm: &ArmChange, judged: bool) -> Row {
     let turns = if comparison.interleaved { "interleaved" } else { "not interleaved" };
     let of_own = arm.own.as_ref().and_then(|own| own.judged.as_ref());
     let mut row = vec![
-        (Column::left("method", ""), results::toned(label, &arm.arm.primitive)),
+        (Column::left("method", ""), toned(label, &arm.arm.primitive)),
         (Column::decimal("A", "ratio"), ratio(arm.ratio_a).into()),
         (Column::decimal("B", "ratio"), ratio(arm.ratio_b).into()),
         (Column::left("B / A", "[simultaneous]"), shown),
@@ -137,7 +138,7 @@ pub(super) fn tables(compared: &Compared<'_>, width: usize, rows: Rows) -> Vec<T
 
 fn caption(compared: &Compared<'_>, curve: &Cell) -> String {
     match curve.study().has_sizes() {
-        true => results::heading(&compared.a.plan, curve),
+        true => families::heading(&compared.a.plan, curve),
         false => format!("{}, {}", curve.study(), words::subject(compared.a, curve)),
     }
 }

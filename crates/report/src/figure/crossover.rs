@@ -7,7 +7,6 @@ use super::tiles::{Tile, TileRow, Tiles};
 use super::*;
 use crate::crossing::{self, Ahead};
 use crate::number::OrDash;
-use crate::studies::files;
 
 /// A pair of arms on one curve.
 struct Pair<'a> {
@@ -28,7 +27,7 @@ pub(crate) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
     let mut sizes: Vec<Bytes> = points.map(|point| point.size).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let (arm, size) = (words::arm_of(plan), words::size_of(plan));
+    let (arm, size) = (plan.study().arm(), words::size_of(plan));
     let title = format!("Crossovers (which {arm} is ahead at which {size})");
     let is_looked_for = pairs.iter().any(|pair| pair.same_at.is_some());
     let how = format!(
@@ -40,7 +39,7 @@ pub(crate) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
     );
     let looks = |pair: &Pair<'_>| {
         let arms = [&pair.crossover.first, &pair.crossover.second];
-        arms.map(|label| style::of(&files::primitive(analysis, label)))
+        arms.map(|label| style::of(arms::primitive(analysis, label)))
     };
     let legend = pairs.iter().flat_map(|pair| looks(pair).into_iter().zip(pair.labels.clone()));
     let tiles = Tiles {

@@ -3,9 +3,10 @@
 
 use iolens_stats::analysis::{Extreme, ExtremeKind, Figures, PlateauAxis};
 
+use super::style::toned;
 use super::*;
-use crate::number::{self, Unit};
-use crate::results::{curves, interval_text, toned};
+use crate::arms::{self, curves};
+use crate::number::{self, Unit, interval_text};
 
 /// Plateaus along the threads that have a row each.
 const THREAD_ROWS: usize = 4;
@@ -130,6 +131,5 @@ fn words_of(kind: ExtremeKind) -> (&'static str, &'static str, f64) {
 /// The arm with its colour; copied anywhere in the run is said.
 fn arm(analysis: &Analysis, label: &str) -> Entry {
     let all: Vec<_> = curves(analysis).into_iter().flat_map(|(_, cells)| cells).collect();
-    let primitive = crate::studies::files::primitive(analysis, label);
-    Entry::toned(chart::shown(&all, label), style::tone(&primitive))
+    toned(chart::shown(&all, label), arms::primitive(analysis, label))
 }

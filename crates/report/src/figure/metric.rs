@@ -5,7 +5,7 @@
 use iolens_stats::analysis::Verdict;
 
 use super::*;
-use crate::results::interval_text;
+use crate::number::interval_text;
 
 /// A metric of one arm.
 #[derive(Clone, Copy)]

@@ -373,7 +373,7 @@ pub(crate) fn sweeps<'a>(
     analysis: &'a Analysis,
     part: Option<&'a Part>,
 ) -> Vec<Sweep<'a>> {
-    let curves = crate::results::curves(analysis).into_iter().map(|(curve, cells)| {
+    let curves = arms::curves(analysis).into_iter().map(|(curve, cells)| {
         let (title, threads) = (words::panel(&run.header, &curve), curve.threads);
         (Cell { threads: 0, ..curve }, Curve { title, threads, cells })
     });

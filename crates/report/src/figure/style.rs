@@ -144,6 +144,11 @@ pub(crate) fn tone(primitive: &str) -> Tone {
     Tone::Hue(of(primitive).hue)
 }
 
+/// Words in the colour of a primitive.
+pub(crate) fn toned(words: impl Into<String>, primitive: &str) -> Entry {
+    Entry::toned(words, tone(primitive))
+}
+
 /// The look of a primitive, always the same for the same id.
 pub(crate) fn of(primitive: &str) -> Look {
     let mut known = known().filter(|(id, _)| *id == primitive);

@@ -313,7 +313,7 @@ fn a_curve_breaks_where_its_arm_failed_and_says_so() {
     for figure in all(&run, &analysis).iter().filter(|f| f.file_stem.contains("by-size")) {
         assert!(figure.svg.contains(">failed</text>"), "{}", figure.file_stem);
     }
-    let (_, cells) = crate::results::curves(&analysis).swap_remove(1);
+    let (_, cells) = crate::arms::curves(&analysis).swap_remove(1);
     let arm = chart::arms(&cells).into_iter().find(|arm| arm.label == "send_per_field");
     let point = |_: &CellAnalysis, arm: &ArmAnalysis| {
         (arm.status == Status::Ok).then(chart::Point::default)

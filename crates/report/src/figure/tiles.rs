@@ -79,7 +79,7 @@ pub(crate) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
 /// The title, in the words of the study.
 fn title(Sweep { run, setting, .. }: &Sweep<'_>) -> String {
     let plan = &run.header.plan;
-    let (arm, size) = (words::arm_of(plan), words::size_of(plan));
+    let (arm, size) = (plan.study().arm(), words::size_of(plan));
     let title = format!("Fastest {arm} by {size} and threads (with its speed)");
     let state = files::state(setting).map(str::to_owned);
     let state = words::as_found(&run.header, setting, Vec::from_iter(state));

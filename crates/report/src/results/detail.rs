@@ -10,10 +10,10 @@ use iolens_stats::analysis::{
     ArmAnalysis, CellAnalysis, Estimate, Figures, LatencyFigures, Told, ZerocopyFigures,
 };
 
-use super::{Of, interval_text, name, remark};
+use super::{Of, name, remark};
 use crate::arms::span;
 use crate::number::Unit;
-use crate::number::{OrDash, count, percent};
+use crate::number::{OrDash, count, interval_text, percent};
 
 const FIGURES: [(&str, &str, Of); 16] = [
     ("CPU sender", "ns/B", |f| f.tx_cpu_ns_per_byte),

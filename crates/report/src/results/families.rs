@@ -12,10 +12,11 @@ use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
-use super::{Row, interval_text, toned};
-use crate::arms::{methods, span};
+use super::Row;
+use crate::arms::{curves, methods, span};
+use crate::figure::style::toned;
 use crate::groups::{distinct, grouped};
-use crate::number::{self, NONE, OrDash, copies, percent};
+use crate::number::{self, NONE, OrDash, copies, interval_text, percent};
 use crate::screen::table::{Better, compared};
 use crate::{parts, words};
 
@@ -160,7 +161,7 @@ pub(crate) fn cheapest(plan: &Plan, analysis: &Analysis, each: Each) -> Table {
         Each::Message => "Fastest of all families, by the kind of message",
     };
     let mut table = Table::of(caption, []);
-    for (curve, cells) in super::curves(analysis) {
+    for (curve, cells) in curves(analysis) {
         let families: Vec<Option<Family>> = match each {
             Each::Family => families(&cells).into_iter().map(|(family, _)| family).collect(),
             Each::Message => vec![None],
@@ -304,7 +305,7 @@ mod tests {
     fn every_arm_and_size_has_its_ratio_however_narrow() {
         let (run, analysis) = fixture::families();
         let plan = &run.header.plan;
-        let (_, cells) = super::super::curves(&analysis).swap_remove(0);
+        let (_, cells) = curves(&analysis).swap_remove(0);
         let wanted: Vec<String> = cells.iter().map(|cell| cell.cell.size.to_string()).collect();
         for (width, tables) in [(usize::MAX, 1), (100, 1), (70, 2)] {
             let found = ratios(plan, &cells, width);

@@ -9,9 +9,10 @@ use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
-use super::{Row, interval_text, toned};
+use super::Row;
 use crate::arms::{self, Shares};
-use crate::number::{NONE, OrDash};
+use crate::figure::style::toned;
+use crate::number::{NONE, OrDash, interval_text};
 use crate::words;
 
 /// One row per arm, for each receiver. Copies that differ between cells are

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use iolens_document::table::{Column, Entry, Table, decimal, left, right};
 use iolens_model::outcome::PmuCounts;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, CellAnalysis, GroupCheck, PmuPlace, Rejected, Told};
+use iolens_stats::analysis::{
+    Analysis, CellAnalysis, Contrast, GroupCheck, PmuPlace, Rejected, Told,
+};
 
-use super::{ArmRow, overlap, toned};
+use super::ArmRow;
+use crate::figure::style::toned;
 use crate::number::{self, NONE, OrDash};
 use crate::{remarks, words};
 
@@ -110,6 +113,12 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
     };
     let arms = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
     Table::of("Does sharing a process change the ratio?", arms.filter_map(row))
+}
+
+/// Whether the pointwise intervals of two contrasts meet; `None` without both.
+pub(crate) fn overlap(a: &Contrast, b: &Contrast) -> Option<bool> {
+    let (a, b) = a.pointwise.zip(b.pointwise)?;
+    Some(a.low <= b.high && b.low <= a.high)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use iolens_model::run::Run;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::analysis::Analysis;
 
-use crate::findings::{self, Finding, Outcome, Ranking};
+use crate::findings::{Outcome, Ranking};
 use crate::groups::grouped;
 use crate::studies::StudyReport;
 use crate::words;
@@ -188,10 +188,4 @@ pub(crate) fn told(all: Vec<Text>, room: usize) -> Vec<Text> {
 /// The command that shows the rest of this run.
 pub(crate) fn show(run: &Run) -> String {
     format!("iolens show {}", run.header.id)
-}
-
-/// The findings of a run, for programs.
-#[must_use]
-pub fn facts(run: &Run, analysis: &Analysis) -> Vec<Finding> {
-    findings::all(run, &analysis.shown())
 }

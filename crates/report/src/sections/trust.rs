@@ -17,8 +17,9 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, TimeSpent, Told};
 use super::{Form, setting};
 use crate::groups::grouped;
 use crate::number::{self, NONE, OrDash, count, nanoseconds, percent};
+use crate::results::validity;
 use crate::studies::StudyReport;
-use crate::{json, remarks, results, words};
+use crate::{remarks, words};
 
 pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
     let mut nodes = vec![Node::Facts(facts(run, analysis))];
@@ -95,7 +96,7 @@ fn processes(run: &Run, analysis: &Analysis) -> Option<String> {
     let all = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
     let pairs = all.filter_map(|(cell, arm)| {
         let (shared, alone) = arm.contrast.as_ref().zip(arm.isolated.as_ref())?;
-        Some((cell, arm, results::overlap(shared, alone)?))
+        Some((cell, arm, validity::overlap(shared, alone)?))
     });
     let pairs: Vec<_> = pairs.collect();
     let off = pairs.iter().filter(|(.., overlaps)| !overlaps);
@@ -140,7 +141,7 @@ fn not_available(run: &Run, told: &Told) -> Vec<Fact> {
     let probes = &run.header.plan.probes;
     let flags = [("--tracepoints", probes.tracepoints), ("--software-events", probes.software)];
     let mut by_reason: BTreeMap<String, (String, Vec<&str>)> = BTreeMap::new();
-    for (metric, why) in json::not_measured(told) {
+    for (metric, why) in words::not_measured(told) {
         let flag = flags.iter().find(|(flag, _)| is_of(metric, flag));
         if flag.is_some_and(|(_, is_asked)| !is_asked) {
             continue;
@@ -224,15 +225,15 @@ fn folds(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
         1 => "A trial, or a part of it, not used".to_owned(),
         all => format!("{all} trials or parts of trials not used"),
     };
-    let checks = results::self_checks(run, analysis);
-    let isolated = results::isolated(run, analysis);
+    let checks = validity::self_checks(run, analysis);
+    let isolated = validity::isolated(run, analysis);
     let costs = || Node::fold("Overhead of iolens", vec![Node::Facts(costs(run, told))]);
     let all = [
         fold("Self-check of every setting", checks).filter(|_| is_page || analysis.cells.len() > 1),
-        fold(&rejected, results::rejected(analysis)),
+        fold(&rejected, validity::rejected(analysis)),
         notes(run, analysis),
         fold("Do results depend on sharing a process?", isolated),
-        fold("Kinds of cores", results::by_pmu(run, told)),
+        fold("Kinds of cores", validity::by_pmu(run, told)),
         is_page.then(costs),
     ];
     all.into_iter().flatten().collect()

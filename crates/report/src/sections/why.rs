@@ -17,11 +17,10 @@ use iolens_stats::analysis::{
 };
 
 use super::setting;
-use crate::arms::{self, CLASSIC, Multiple, Shares};
+use crate::arms::{self, CLASSIC, Multiple, Shares, curves};
 use crate::groups::{distinct, grouped};
 use crate::number::{count, list, percent};
-use crate::results::curves;
-use crate::{crossing, json, words};
+use crate::{crossing, words};
 
 const STAGED: &str = "send_staged";
 const IOV: &str = "sendmsg_iov";
@@ -279,7 +278,7 @@ fn caches(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let mut cells: Vec<_> = analysis.cells.iter().filter_map(gains).collect();
     cells.sort_by_key(|(cell, _)| (Reverse(cell.cell.size), cell.cell.threads));
     let Some((cell, largest)) = cells.first() else {
-        let missing = json::not_measured(&analysis.told);
+        let missing = words::not_measured(&analysis.told);
         let reasons: BTreeSet<&str> = LEVELS
             .iter()
             .filter_map(|(_, metric, _)| Some(missing.get(metric)?.as_str()))

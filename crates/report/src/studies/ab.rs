@@ -21,7 +21,6 @@ use crate::figure::chart;
 use crate::records::columns::{Ends, StudyColumns};
 
 pub(super) static AB: StudyReport = StudyReport {
-    arm: "arm",
     per: " each",
     nothing: "turn of an empty loop",
     common: |_| Vec::new(),

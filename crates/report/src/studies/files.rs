@@ -56,7 +56,6 @@ pub(super) static WRITE: StudyReport = StudyReport {
 };
 
 pub(super) static COPY: StudyReport = StudyReport {
-    arm: "arm",
     nothing: "copy by a method that does nothing",
     question: "Which way to copy a file is fastest?",
     sizes: chart::FILES,
@@ -76,7 +75,6 @@ pub(super) static COPY: StudyReport = StudyReport {
 
 /// What the three have in common.
 const ALL: StudyReport = StudyReport {
-    arm: "engine",
     per: " per size",
     nothing: "block by a method that does nothing",
     common: Cell::words,
@@ -136,13 +134,6 @@ pub(crate) fn controls(analysis: &Analysis) -> Vec<String> {
 /// The arms of a cell that have a rate of their own: no copy of the baseline.
 pub(crate) fn engines(cell: &CellAnalysis) -> impl Iterator<Item = (&ArmAnalysis, Estimate)> {
     methods(cell).filter_map(|arm| Some((arm, rate_of(arm)?)))
-}
-
-/// The engine behind a label.
-pub(crate) fn primitive(analysis: &Analysis, label: &str) -> String {
-    let mut arms = analysis.arms();
-    let found = arms.find(|arm| arm.arm.label == label);
-    found.map_or_else(|| label.to_owned(), |arm| arm.arm.primitive.clone())
 }
 
 /// What the run knew of an engine.

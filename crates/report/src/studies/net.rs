@@ -11,7 +11,6 @@ use crate::results;
 use crate::sections::who_wins;
 
 pub(super) static NET: StudyReport = StudyReport {
-    arm: "arm",
     per: " per size",
     nothing: "message by a method that does nothing",
     common: screen::common,

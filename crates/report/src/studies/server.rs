@@ -40,7 +40,6 @@ pub(crate) mod tests;
 pub(crate) use self::counters::{COST, COUNTERS, LATENCY, THROUGHPUT};
 
 pub(super) static SERVER: StudyReport = StudyReport {
-    arm: "model",
     per: " each",
     nothing: "request by a client that does nothing",
     common: iolens_model::cell::Cell::words,

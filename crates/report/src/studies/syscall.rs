@@ -20,7 +20,6 @@ use crate::sections::drawn;
 use crate::{arms, number};
 
 pub(super) static SYSCALL: StudyReport = StudyReport {
-    arm: "arm",
     per: " each",
     nothing: "turn of an empty loop",
     common: Cell::words,

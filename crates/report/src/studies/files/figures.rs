@@ -14,7 +14,7 @@ use crate::figure::metric::{BySize, Metric, plain};
 use crate::figure::{Curve, Group, Plate, Sweep};
 use crate::groups::{first_of_each, grouped};
 use crate::studies::files;
-use crate::{number, words};
+use crate::{arms, number, words};
 
 /// Bytes of a file.
 const READ_GIB: Metric = Metric {
@@ -165,9 +165,9 @@ fn knee(
     let rate = files::bandwidth(model)?.value / 2.0 / metric.divisor;
     let foot = panel.extent()?.low;
     let points = [foot, rate].map(|value| Point { x, value, ..Point::default() }).into();
-    let primitive = files::primitive(sweep.analysis, &model.label);
+    let primitive = arms::primitive(sweep.analysis, &model.label);
     (sizes.contains(x) && foot < rate)
-        .then(|| Series::new(&model.label, &primitive, Kind::Model, points))
+        .then(|| Series::new(&model.label, primitive, Kind::Model, points))
 }
 
 /// Rate of copies by file size, below what memory allows.

@@ -8,8 +8,8 @@ use iolens_model::units::Nanos;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
 use serde::Serialize;
 
+use crate::arms::curves;
 use crate::bounds::{self, Bound, Standing};
-use crate::results::curves;
 use crate::studies::files;
 use crate::words;
 

@@ -8,11 +8,11 @@ use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
+use crate::arms;
 use crate::bounds;
 use crate::findings::{self, Limit, Limiting, Ranking, Reach, Stalls};
 use crate::number::nanoseconds;
 use crate::number::rate;
-use crate::results;
 use crate::screen::effort::command;
 use crate::screen::table::{self, Better, Marks, Measure};
 use crate::screen::{choices, more, short, told};
@@ -28,7 +28,7 @@ pub(crate) fn next_of_reads(_: &Analysis, _: bool) -> Vec<Text> {
 }
 
 pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
-    let curves = results::curves(analysis);
+    let curves = arms::curves(analysis);
     let shown: Vec<&CellAnalysis> =
         curves.iter().take(CURVES_MAX).flat_map(|(_, cells)| cells.iter().copied()).collect();
     let methods = table::methods(&shown);

@@ -12,9 +12,10 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
 
 pub(crate) use self::numbers::curve;
+use crate::arms::{self, curves};
+use crate::figure::style::toned;
 use crate::findings::{self, Outcome, Ranking};
 use crate::groups::distinct;
-use crate::results::{curves, toned};
 use crate::sections::{Form, drawn};
 use crate::studies::files;
 use crate::{figure, number, screen, words};
@@ -134,7 +135,7 @@ fn all_numbers(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
 
 /// An engine by its label, in its colour.
 fn engine(analysis: &Analysis, label: &str) -> Entry {
-    toned(label, &files::primitive(analysis, label))
+    toned(label, arms::primitive(analysis, label))
 }
 
 /// `451 [450–452]`, of what is this many times larger.

@@ -9,11 +9,11 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Crossover, Estimate};
 
+use crate::arms;
 use crate::crossing::{Ahead, ahead};
 use crate::findings::{self, Outcome, Passing, ZeroCopy};
 use crate::groups::grouped;
 use crate::number::{self, Unit, list, percent};
-use crate::results;
 use crate::screen::effort::command;
 use crate::screen::table::{self, Better, Marks, Measure};
 use crate::screen::{choices, effort, more, short, told, two_sizes};
@@ -52,7 +52,7 @@ pub(crate) fn next(analysis: &Analysis, is_cut_short: bool) -> Vec<Text> {
 }
 
 pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
-    let curves = results::curves(analysis);
+    let curves = arms::curves(analysis);
     let mut marks = Marks::default();
     let all: Vec<&CellAnalysis> = analysis.cells.iter().collect();
     let methods = table::methods(&all);
@@ -177,7 +177,7 @@ fn crossover(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Option
     if all.is_empty() {
         return no_crossover(run, analysis, methods);
     }
-    let several = results::curves(analysis).len() > 1;
+    let several = arms::curves(analysis).len() > 1;
     let one = |passing: &Passing| {
         let at = match passing.at_bytes {
             Some(at) => format!("at {}", crate::crossing::size(at)),

@@ -8,7 +8,9 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 use iolens_stats::attribution;
 
 use crate::figure::{self, Figure, Group};
-use crate::results::{self, Each};
+use crate::results::families::{self, Each};
+use crate::results::ledger::ledger;
+use crate::results::{detail, results};
 use crate::sections::{Form, drawn, paths, why, within};
 use crate::{arms, crossing, explain, number, parts, words};
 
@@ -38,23 +40,23 @@ pub(crate) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
 /// Every method at every size, a table for each setting of the others.
 fn by_size(run: &Run, analysis: &Analysis, form: Form) -> Section {
     let plan = &run.header.plan;
-    let curves = results::curves(analysis);
+    let curves = arms::curves(analysis);
     let is_grouped = parts::is_grouped(analysis);
     let mut nodes: Vec<Node> = Vec::new();
     if is_grouped {
         let each = if curves.len() > CURVES_MAX { Each::Message } else { Each::Family };
-        nodes.push(Node::Table(results::cheapest(plan, analysis, each)));
+        nodes.push(Node::Table(families::cheapest(plan, analysis, each)));
     }
     let is_short = is_grouped && form.is_short();
-    let reading = if is_short { results::ratios_read(plan) } else { reading(run, analysis) };
+    let reading = if is_short { families::reading(plan) } else { reading(run, analysis) };
     nodes.push(Node::aside(reading));
     for (curve, cells) in &curves {
         let title = words::curve(&run.header, curve);
         let mut inside: Vec<Node> = match is_short {
-            true => results::ratios(plan, cells, form.columns()).into_iter().map(bare).collect(),
-            false => vec![Node::Table(results::results(plan, cells, form.columns()))],
+            true => families::ratios(plan, cells, form.columns()).into_iter().map(bare).collect(),
+            false => vec![Node::Table(results(plan, cells, form.columns()))],
         };
-        inside.extend(results::in_flight(cells, &analysis.told).map(Node::aside));
+        inside.extend(detail::in_flight(cells, &analysis.told).map(Node::aside));
         if form == Form::Page && analysis.cells.len() <= CELLS_MAX {
             inside.extend(cells.iter().map(|cell| every_figure(run, analysis, cell)));
         }
@@ -104,9 +106,9 @@ fn reading(run: &Run, analysis: &Analysis) -> String {
 
 /// Everything that was measured of one setting.
 fn every_figure(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Node {
-    let mut nodes = vec![Node::Table(results::cell(cell, run.header.plan.quick))];
-    nodes.extend(results::latency(cell).map(Node::Table));
-    let said = results::decided(cell, &analysis.told);
+    let mut nodes = vec![Node::Table(detail::cell(cell, run.header.plan.quick))];
+    nodes.extend(detail::latency(cell).map(Node::Table));
+    let said = detail::decided(cell, &analysis.told);
     nodes.extend(said.into_iter().map(Node::aside));
     let summary = Text::strong(cell.cell.size.to_string()).and(" every figure");
     Node::fold(summary, nodes)
@@ -137,7 +139,7 @@ fn path(run: &Run, analysis: &Analysis, form: Form) -> Section {
              reference that the kernel copied later, or pages that it mapped. Time runs downwards.",
         ));
     }
-    nodes.push(Node::Table(results::ledger(run, analysis)));
+    nodes.push(Node::Table(ledger(run, analysis)));
     let sink = match run.header.plan.topologies().contains(&Topology::Sink) {
         true => " On sink a path ends at a device that drops everything.",
         false => "",
@@ -146,10 +148,10 @@ fn path(run: &Run, analysis: &Analysis, form: Form) -> Section {
         "The path is declared per method; late-copy and mapped shares are measured, from the \
          kernel's own reports.{sink}"
     )));
-    let beside = results::receivers(run, analysis);
+    let beside = families::receivers(run, analysis);
     if !beside.is_empty() {
         nodes.push(Node::Heading("Receivers".to_owned()));
-        nodes.push(Node::aside(results::RECEIVERS_READ));
+        nodes.push(Node::aside(families::READING));
         nodes.extend(beside.into_iter().map(Node::Table));
     }
     Section::new("path", "Path of the bytes", nodes)

@@ -10,9 +10,10 @@ use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
 use iolens_stats::search::{self, Answer, CLIMB, Ended, LOW_SHARE, Level, STEP};
 
+use crate::figure::style::toned;
 use crate::groups::grouped;
 use crate::number::{OrDash, list, percent};
-use crate::results::{filled, toned};
+use crate::results::filled;
 use crate::words;
 
 /// What was found of one goal in one cell: the highest rate first, those without one last.

@@ -320,7 +320,7 @@ fn what_goes_with_the_cost_is_a_finding_and_a_column() {
         }
     }
     let analysis = iolens_stats::analyse(&run);
-    let facts = crate::screen::facts(&run, &analysis);
+    let facts = crate::findings::all(&run, &analysis.shown());
     let of = |counter: &str| {
         facts.iter().find_map(|finding| match finding {
             Finding::GoesWithCost(found) if found.counter == counter => Some(found.clone()),

@@ -11,8 +11,8 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Figu
 
 use super::{Row, by_size, by_threads, rows, series, steady, time_of};
 use crate::groups::distinct;
-use crate::number::{self, OrDash, Unit, nanoseconds, ratio};
-use crate::results::{self, interval_text};
+use crate::number::{self, OrDash, Unit, interval_text, nanoseconds, ratio};
+use crate::results;
 use crate::sections::{Form, setting};
 use crate::studies::syscall;
 use crate::words;

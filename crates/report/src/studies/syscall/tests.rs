@@ -15,7 +15,7 @@ use crate::export::Rows;
 use crate::findings::{Finding, Outcome, Ranking};
 use crate::fixture::alone;
 use crate::groups::distinct;
-use crate::{csv, figure, fixture, html, screen, text};
+use crate::{csv, figure, fixture, html, text};
 use iolens_document::Style;
 
 const CALLS: u64 = 10_000;
@@ -205,7 +205,7 @@ fn the_cheapest_call_is_ranked_like_every_arm() {
         matches!(finding,
         Finding::Ranking(ranking) if ranking.setting == filled(&analysis)[0].cell)
     };
-    let found = screen::facts(&run, &analysis).into_iter().find(of_cell);
+    let found = crate::findings::all(&run, &analysis.shown()).into_iter().find(of_cell);
     let Some(Finding::Ranking(Ranking { outcome: Outcome::Undecided { methods, .. }, .. })) = found
     else {
         panic!("{found:?}")

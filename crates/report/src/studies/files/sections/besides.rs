@@ -11,11 +11,11 @@ use iolens_stats::after_drop::{Worth, worth};
 use iolens_stats::analysis::Analysis;
 
 use super::{engine, time, times};
+use crate::arms::curves;
 use crate::bounds::{NO_BOUND, disturbed};
 use crate::findings::{self, Flush, Limit, Limiting, Reach};
 use crate::number::rate;
 use crate::number::{NONE, OrDash, count, nanoseconds, percent};
-use crate::results::curves;
 use crate::sections::setting;
 use crate::studies::files::copying;
 use crate::studies::files::writes;

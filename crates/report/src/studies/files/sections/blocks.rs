@@ -8,10 +8,9 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
 use super::{engine, scaled, time};
-use crate::arms::methods;
+use crate::arms::{curves, methods};
 use crate::groups::{distinct, grouped};
 use crate::number::{self, NONE, OrDash, percent};
-use crate::results::curves;
 use crate::sections::setting;
 use crate::studies::files;
 use crate::words;
