@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for paper in figure::Paper::ALL {
             let folder = directory.join(format!("{paper:?}").to_lowercase());
             std::fs::create_dir_all(&folder)?;
-            for figure in figure::all_on(paper, &run, &analysis) {
+            for figure in iolens_report::figures_on(paper, &run, &analysis) {
                 let stem = folder.join(format!("{name}-{}", figure.file_stem));
                 std::fs::write(stem.with_extension("svg"), &figure.svg)?;
                 std::fs::write(stem.with_extension("png"), png::render(&figure.svg, 150)?)?;

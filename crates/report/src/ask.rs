@@ -6,9 +6,10 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
 use serde_json::{Value, json};
 
-pub use crate::screen::Source;
+pub use crate::screen::asked::Source;
+use crate::screen::asked::asked;
 use crate::standing::{Candidate, Standing, standing};
-use crate::{findings, json, records, screen};
+use crate::{findings, json, records};
 use iolens_document::Style;
 
 /// A question with the run that answers it.
@@ -50,7 +51,7 @@ fn in_one_piece(cell: &CellAnalysis) -> CellAnalysis {
 #[must_use]
 pub fn text(answer: &Answer<'_>, style: &Style) -> String {
     let (analysis, cell) = answer.view();
-    let screen = screen::asked(answer.run, &analysis, &cell, answer.source);
+    let screen = asked(answer.run, &analysis, &cell, answer.source);
     iolens_document::terminal::draw(&screen, style)
 }
 
@@ -82,7 +83,7 @@ pub fn json(answer: &Answer<'_>) -> String {
         "delta": analysis.delta,
         "answer": standings(&cell, analysis.delta, quick),
         "beside": beside,
-        "arms": records::cells(run, &alone).map(records::Record::object).collect::<Vec<_>>(),
+        "arms": records::cells::cells(run, &alone).map(records::Record::object).collect::<Vec<_>>(),
         "by_cpu": by_cpu,
         "self_check": analysis.self_check,
         "findings": findings::all(run, &alone),

@@ -4,8 +4,8 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 pub use crate::records::UnknownColumn;
-use crate::records::columns::{self, Kind};
-use crate::records::{self, Record};
+use crate::records::columns::Kind;
+use crate::records::{self, Record, cells, trials};
 
 /// Which columns are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -77,17 +77,17 @@ impl<'a> Rows<'a> {
             Rows::Phases(_) => Kind::Phases,
         };
         let study = self.runs().first().map(|run| run.header.plan.study());
-        columns::short(kind, study, self.all())
+        records::short(kind, study, self.all())
     }
 
     fn all(self) -> Box<dyn Iterator<Item = Record> + 'a> {
         match self {
-            Rows::Arms(runs) => Box::new(runs.iter().flat_map(records::arms)),
-            Rows::Slices(runs) => Box::new(runs.iter().flat_map(records::slices)),
-            Rows::Phases(runs) => Box::new(runs.iter().flat_map(records::phases)),
+            Rows::Arms(runs) => Box::new(runs.iter().flat_map(trials::arms)),
+            Rows::Slices(runs) => Box::new(runs.iter().flat_map(trials::slices)),
+            Rows::Phases(runs) => Box::new(runs.iter().flat_map(trials::phases)),
             Rows::Cells(runs, analyses) => {
                 let pairs = runs.iter().zip(analyses);
-                Box::new(pairs.flat_map(|(run, analysis)| records::cells(run, analysis)))
+                Box::new(pairs.flat_map(|(run, analysis)| cells::cells(run, analysis)))
             }
         }
     }

@@ -23,7 +23,8 @@ use crate::standing::{Candidate, Standing, conditional, standing};
 pub(crate) use crate::studies::files::findings::{
     Caching, Flush, Limit, Limiting, Reach, caching, flush, limits,
 };
-use crate::studies::server::{self, View, counters};
+use crate::studies::server::counters;
+use crate::studies::server::views::{View, is_bounded, views, views_of};
 use crate::words;
 
 /// A fact about a run.
@@ -269,7 +270,7 @@ pub struct SelfChecked {
 pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     out.extend(rankings(run, analysis).into_iter().map(Finding::Ranking));
-    for view in server::views(run, analysis) {
+    for view in views(run, analysis) {
         let quick = run.header.plan.quick;
         out.extend(throughput(&view, analysis.delta, quick).map(Finding::Ranking));
         out.extend(going_with_cost(&view).map(Finding::GoesWithCost));
@@ -303,7 +304,7 @@ pub(crate) fn rankings(run: &Run, analysis: &Analysis) -> Vec<Ranking> {
     let cells = analysis.cells.iter();
     match run.header.plan.server() {
         Some(_) => {
-            let views = cells.flat_map(|cell| server::views_of(run, analysis, cell));
+            let views = cells.flat_map(|cell| views_of(run, analysis, cell));
             views.map(|view| cheapest(&view, delta, quick)).collect()
         }
         None => cells.map(|cell| ranking(cell, delta, quick)).collect(),
@@ -319,7 +320,7 @@ pub(crate) fn cheapest(view: &View, delta: f64, quick: bool) -> Ranking {
 /// Which server answers most requests in a closed loop, where one whose client was the limit may
 /// be it; `None` where the baseline's was.
 pub(crate) fn throughput(view: &View, delta: f64, quick: bool) -> Option<Ranking> {
-    let is_known = |arm: &ArmAnalysis| arm.arm.role == Role::Baseline && !server::is_bounded(arm);
+    let is_known = |arm: &ArmAnalysis| arm.arm.role == Role::Baseline && !is_bounded(arm);
     let has_baseline = view.cell.arms.iter().any(is_known);
     (!view.is_open && has_baseline).then(|| ranking(&view.cell, delta, quick))
 }

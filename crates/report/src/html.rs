@@ -5,20 +5,114 @@ use std::collections::BTreeSet;
 
 use iolens_document::table::{Entry, Filled, Table, Tone, decimal, left, right};
 use iolens_document::{Fact, Node, Page, Section, Text};
+use iolens_model::cell::{Cell, Setting};
 use iolens_model::run::{Run, RunHeader};
+use iolens_model::server::ServerSetting;
 use iolens_model::units;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
-use crate::figure::{page_style, style};
+use crate::figure::{Figure, Group, page_style, style};
 use crate::groups::distinct;
 use crate::number::{self, NONE};
-use crate::{results, screen, sections, words};
+use crate::sections::{self, Form};
+use crate::studies::entry::by_settings;
+use crate::{findings, results, studies, words};
 
 /// The page.
 #[must_use]
 pub fn page(run: &Run, analysis: &Analysis) -> String {
-    iolens_document::html::page(&sections::page(run, &analysis.shown()))
+    let analysis = &analysis.shown();
+    let plan = &run.header.plan;
+    let mut first = studies::screen(run, analysis, None);
+    let rankings = findings::rankings(run, &studies::files::sections::ranked(run, analysis));
+    let own = studies::of(plan.study());
+    let claim = (own.claim)(analysis, &rankings).filter(|_| first.alarm.is_none());
+    let mut figures = studies::figures(run, analysis);
+    let best = by_settings(&rankings).first().map(|(name, _)| *name);
+    first.figure = main_figure(run, analysis, best, &mut figures);
+    let mut meta: Vec<Text> = vec![units::utc(run.header.started_unix_ns).into()];
+    meta.extend(run.header.host_label().map(|host| Text::plain(format!("on {host}"))));
+    meta.extend(first.header.iter().chain(&first.effort).cloned());
+    let mut mark = vec![
+        Text::strong("iolens").and(format!(" {} run ", plan.study())).and_code(&run.header.id),
+    ];
+    mark.extend(run.header.name.as_deref().map(Text::from));
+    let answer = Section::new("answer", "Answer", vec![Node::Screen(Box::new(first))]);
+    let mut sections = vec![answer];
+    sections.extend(studies::sections(run, analysis, Form::Page));
+    let room = FIGURES_BYTES.min(BYTES_MAX.saturating_sub(bytes(&sections)));
+    if !figures.is_empty() {
+        let nodes = (own.figures)(run, analysis, figures, room);
+        let before = sections.iter().position(|section| section.id == own.after);
+        let at = before.map_or(1, |at| at + 1);
+        sections.insert(at, Section::new("figures", "Figures", nodes));
+    }
+    iolens_document::html::page(&Page {
+        generator: run.header.build.clone(),
+        title: title(run),
+        mark,
+        heading: claim.unwrap_or_else(|| own.question.to_owned()),
+        meta,
+        style: page_style(),
+        sections,
+        footer: format!("{} · run {}", run.header.build, run.header.id),
+    })
 }
+
+/// The figure that shows the answer, with the best method in it: of a run of one curve it is taken
+/// from the others, of more the first curve has one of its own.
+fn main_figure(
+    run: &Run,
+    analysis: &Analysis,
+    best: Option<&str>,
+    figures: &mut Vec<Figure>,
+) -> Option<iolens_document::Figure> {
+    let curve = |cell: &Cell| match cell.curve() {
+        Cell { setting: Setting::Server(own), threads, size } => {
+            let setting = Setting::Server(ServerSetting { connections: 0, ..own });
+            Cell { setting, threads, size }
+        }
+        other => other,
+    };
+    let first = curve(&analysis.cells.first()?.cell);
+    let mut own = analysis.clone();
+    own.cells.retain(|cell| curve(&cell.cell) == first);
+    let is_whole = own.cells.len() == analysis.cells.len();
+    let shows = |figure: &Figure| {
+        let is_ratio = figure.file_stem.contains("-ratio-by-");
+        let has_best = figure.table.columns.iter().any(|column| Some(&*column.name) == best);
+        (!is_ratio, figure.group != Group::Main, !has_best)
+    };
+    let main = match is_whole {
+        true => figures.iter().min_by_key(|figure| shows(figure))?.clone(),
+        false => studies::figures(run, &own).into_iter().min_by_key(shows)?,
+    };
+    let before = figures.len();
+    figures.retain(|figure| figure.inline != main.inline);
+    let mut figure = sections::shown(main);
+    if figures.len() == before {
+        figure.id = format!("main-{}", figure.id);
+    }
+    Some(figure)
+}
+
+/// For the tab of a browser.
+fn title(run: &Run) -> String {
+    let name = run.header.name.as_deref().unwrap_or(&run.header.id);
+    let host = run.header.origin.as_ref().map(|origin| format!(" on {}", origin.host));
+    format!("{name} · iolens {}{}", run.header.plan.study(), host.unwrap_or_default())
+}
+
+/// Bytes that a page may have, without its style and headings.
+const BYTES_MAX: usize = 1_930_000;
+
+/// Bytes that these sections take.
+fn bytes(sections: &[Section]) -> usize {
+    sections.iter().map(|section| iolens_document::html::section(section).0.len()).sum()
+}
+
+/// Bytes that the figures of a run may have together: more than that nobody scrolls through.
+const FIGURES_BYTES: usize = 1_400_000;
 
 // One page of several runs, whichever machines measured them: every row says whose it is, and
 // none is judged against a row of another run.
@@ -45,7 +139,7 @@ pub fn merged(runs: &[Analysed]) -> String {
         generator: first.header.build.clone(),
         title: format!("{extent} · iolens {study}"),
         mark: vec![Text::strong("iolens").and(format!(" {study}, {extent}"))],
-        heading: sections::question(first).to_owned(),
+        heading: studies::of(study).question.to_owned(),
         meta: vec![format!("on {}", hosts.join(", ")).into(), SCOPE.into()],
         style: page_style(),
         sections: vec![
@@ -81,7 +175,7 @@ fn one((run, analysis): &Analysed) -> Vec<Node> {
     vec![
         Node::Heading(format!("{} · run {}", host(header), header.id)),
         Node::Facts(facts),
-        Node::Screen(Box::new(screen::screen(run, analysis, None))),
+        Node::Screen(Box::new(studies::screen(run, analysis, None))),
     ]
 }
 
@@ -140,7 +234,8 @@ fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> 
 
 /// What to know of the numbers of a run.
 fn trust((run, analysis): &Analysed) -> Vec<Node> {
-    let [trust, _] = sections::common(run, analysis, sections::Form::Page);
+    let nothing = studies::of(run.header.plan.study()).nothing;
+    let trust = sections::trust::section(run, analysis, Form::Page, nothing);
     let mut nodes = vec![Node::Heading(format!("{} · run {}", host(&run.header), run.header.id))];
     nodes.extend(trust.nodes);
     nodes
@@ -262,7 +357,7 @@ mod tests {
         use iolens_model::run::FarFacts;
 
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let (mut run, analysis) = crate::studies::files::copying::tests::run();
+        let (mut run, analysis) = studies::files::copying_tests::run();
         run.header.command = words("iolens run copy --token=hunter2");
         let argv = words("prog --password hunter2 {src} {dst}");
         let iolens_model::plan::Axes::Copy(axes) = &mut run.header.plan.axes else {

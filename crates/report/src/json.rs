@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::export::{Columns, Rows, UnknownColumn};
 use crate::groups::{fields, named, object};
-use crate::records::{self, Record};
+use crate::records::{Record, cells};
 use crate::{findings, remarks, words};
 
 /// Version of the layout: raised when a key changes its meaning or goes.
@@ -26,7 +26,7 @@ pub fn of(rows: Rows<'_>, columns: Columns<'_>) -> Result<String, UnknownColumn>
 /// from whole curves, rejected trials.
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis) -> String {
-    let cells: Vec<Value> = records::cells(run, analysis).map(Record::object).collect();
+    let cells: Vec<Value> = cells::cells(run, analysis).map(Record::object).collect();
     let mut own = fields!(Some(analysis);
         passes contrasts self_check crossovers crossings cost_models removed_copies extremes
         plateaus unexpected drift neighbours rejected
@@ -37,7 +37,7 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
         run: run.header.without_secrets(),
         findings: findings::all(run, &analysis.shown()),
         cells: cells,
-        pairs: records::pairs(analysis),
+        pairs: cells::pairs(analysis),
         warnings: analysis.warnings.iter().map(remarks::warning).collect::<Vec<_>>(),
         not_measured: words::not_measured(&analysis.told),
         spent: object(fields!(Some(&analysis.told.spent); reading_ns slices_ns trials_ns)),

@@ -27,7 +27,7 @@ pub mod tune;
 pub mod upkeep;
 
 pub use self::number::rate;
-pub use self::studies::ab;
+pub use self::studies::{ab, figures, figures_on};
 
 mod arms;
 mod bounds;

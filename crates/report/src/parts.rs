@@ -46,6 +46,15 @@ pub(crate) fn parts(analysis: &Analysis) -> Vec<Part> {
     by_family(analysis).into_iter().flat_map(of).collect()
 }
 
+/// The families of a run that have figures of their own, in their order: the
+/// word and the name of each.
+pub(crate) fn families(analysis: &Analysis) -> Vec<(&'static str, &'static str)> {
+    let parts = parts(analysis).into_iter();
+    let mut families: Vec<_> = parts.map(|part| (part.id, part.group())).collect();
+    families.dedup();
+    families
+}
+
 /// The word of models that make something for each connection.
 pub(crate) const ALONE: &str = "alone";
 

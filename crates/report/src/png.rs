@@ -86,13 +86,13 @@ const SANS: &str = "Ubuntu";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::{self, Paper};
-    use crate::fixture;
+    use crate::figure::Paper;
+    use crate::{fixture, studies};
 
     #[test]
     fn every_figure_of_the_fixture_becomes_a_png() {
         let (run, analysis) = fixture::run();
-        for figure in figure::all(&run, &analysis) {
+        for figure in studies::figures(&run, &analysis) {
             let png = render(&figure.svg, 72).expect("a figure is an SVG");
             assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000);
             usvg::Tree::from_str(&figure.inline, &options()).expect("well-formed too");
@@ -103,7 +103,7 @@ mod tests {
     fn a_png_has_the_pixels_of_its_size_and_says_how_many_make_a_metre() {
         let check = |paper, dpi, width: u32, per_metre: u32| {
             let (run, analysis) = fixture::run();
-            let figures = figure::all_on(paper, &run, &analysis);
+            let figures = studies::figures_on(paper, &run, &analysis);
             let file = render(&figures[2].svg, dpi).expect("a figure is an SVG");
             let decoder = png::Decoder::new(std::io::Cursor::new(file));
             let reader = decoder.read_info().expect("a PNG");

@@ -4,20 +4,19 @@
 //! Columns without `tx_` or `rx_` are sums over both ends where both are
 //! known, else null: half of a cost is not a cost.
 
-mod cells;
+pub(crate) mod cells;
 pub(crate) mod columns;
-mod trials;
+pub(crate) mod trials;
 
 use std::collections::HashMap;
 use std::fmt;
 
+use iolens_model::axes::Study;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use serde_json::{Value, json};
 
-pub(crate) use self::cells::{cells, pairs};
-use self::columns::{Column, Columns};
-pub(crate) use self::trials::{arms, phases, slices};
+use self::columns::{Column, Columns, Kind};
 use crate::groups::{Named, named, object};
 use crate::totals::Counted;
 
@@ -135,4 +134,34 @@ impl Source {
         };
         part.or(found).cloned().unwrap_or_default()
     }
+}
+
+/// Where requests were timed.
+const TIMED: [&str; 2] = ["latency_p50_ns", "latency_p99_ns"];
+
+/// Those of these rows, in their order: what is wanted, what requests took, where some were timed,
+/// and what tells rows apart where they differ in it.
+pub(crate) fn short(
+    kind: Kind,
+    study: Option<Study>,
+    mut rows: impl Iterator<Item = Record>,
+) -> Vec<String> {
+    let (Some(study), Some(first)) = (study, rows.next()) else { return Vec::new() };
+    let apart = columns::names(study, "{axes} {:tuning} isolated host");
+    let is_timed = |name: &str, value: &Value| !value.is_null() && TIMED.contains(&name);
+    let own = first.columns.iter();
+    let is_wanted =
+        |name: &str| columns::wanted(kind).split_ascii_whitespace().any(|word| word == name);
+    let mut kept: Vec<bool> =
+        own.map(|(name, value)| is_wanted(name) || is_timed(name, value)).collect();
+    for row in rows {
+        for ((kept, (name, value)), (_, of_first)) in
+            kept.iter_mut().zip(&row.columns).zip(&first.columns)
+        {
+            let differs = value != of_first && apart.iter().any(|axis| axis == name);
+            *kept = *kept || differs || is_timed(name, value);
+        }
+    }
+    let named = first.columns.iter().zip(kept).filter(|(_, kept)| *kept);
+    named.map(|((name, _), _)| name.to_string()).collect()
 }

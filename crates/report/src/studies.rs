@@ -1,7 +1,9 @@
 //! What reports have of each study: a folder each, and an entry each. This is the only list of
-//! studies here.
+//! studies here. Above it what every run has of its study: a first screen, the sections below it
+//! and figures. Nothing in a folder of a study knows of the list.
 
 pub mod ab;
+pub(crate) mod entry;
 pub(crate) mod files;
 pub(crate) mod net;
 pub(crate) mod server;
@@ -9,71 +11,84 @@ pub(crate) mod syscall;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use iolens_document::table::Table;
-use iolens_document::{Node, Screen, Section, Text};
+use iolens_document::{Answer, Label, Screen, Section, Text};
 use iolens_model::axes::Study;
-use iolens_model::cell::Cell;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, CellAnalysis};
+use iolens_stats::analysis::Analysis;
 
-use crate::figure::chart::Along;
-use crate::figure::{Figure, Plate};
-use crate::findings::Ranking;
-use crate::records::columns::StudyColumns;
-use crate::sections::Form;
+use self::entry::StudyReport;
+use crate::figure::explained::printed;
+use crate::figure::{Figure, Paper};
+use crate::screen::{After, effort, trust};
+use crate::sections::{self, Form, machine};
 
-/// A study on screens, on pages, in figures and in exports.
-pub(crate) struct StudyReport {
-    /// What its trials are counted by, where there are several settings.
-    pub(crate) per: &'static str,
-    /// What an arm that does nothing does once.
-    pub(crate) nothing: &'static str,
-    /// What settings may have in common, in the words of a screen.
-    pub(crate) common: fn(&Cell) -> Vec<String>,
-    /// Fills in what its screens have.
-    pub(crate) screen: fn(&mut Screen, &Run, &Analysis),
-    /// What to type next, of a run that was cut short or was not.
-    pub(crate) next: fn(&Analysis, bool) -> Vec<Text>,
-    /// What its page asks.
-    pub(crate) question: &'static str,
-    /// What a run answers, in a few words; `None` where that takes more.
-    pub(crate) claim: fn(&Analysis, &[Ranking]) -> Option<String>,
-    pub(crate) sections: fn(&Run, &Analysis, Form) -> Vec<Section>,
-    /// What its page ends with.
-    pub(crate) last: fn(&Run, &Analysis) -> Option<Section>,
-    /// A setting by itself.
-    pub(crate) setting: OfSetting,
-    /// Its figures, before they are drawn.
-    pub(crate) plates: fn(&Run, &Analysis) -> Vec<Plate>,
-    /// What its sizes are in figures.
-    pub(crate) sizes: Along,
-    /// Whether all its figures are read first.
-    pub(crate) leads: bool,
-    /// The figures in their order on a page, as many as have room in so many bytes.
-    pub(crate) figures: fn(&Run, &Analysis, Vec<Figure>, usize) -> Vec<Node>,
-    /// After which section they stand.
-    pub(crate) after: &'static str,
-    pub(crate) columns: StudyColumns,
-}
-
-/// How a setting is shown by itself.
-pub(crate) enum OfSetting {
-    /// As a table of its arms, above all trials of each.
-    Arms(fn(&Run, &Analysis, &CellAnalysis, usize) -> Table),
-    /// As a section, which has all of it.
-    Section(fn(&Run, &Analysis, &CellAnalysis) -> Section),
-}
-
-impl StudyReport {
-    pub(crate) fn of(study: Study) -> &'static StudyReport {
-        match study {
-            Study::Net => &net::NET,
-            Study::File => &files::FILE,
-            Study::Write => &files::WRITE,
-            Study::Copy => &files::COPY,
-            Study::Syscall => &syscall::SYSCALL,
-            Study::Server => &server::SERVER,
-            Study::Ab => &ab::AB,
-        }
+/// The entry of a study.
+pub(crate) fn of(study: Study) -> &'static StudyReport {
+    match study {
+        Study::Net => &net::NET,
+        Study::File => &files::FILE,
+        Study::Write => &files::WRITE,
+        Study::Copy => &files::COPY,
+        Study::Syscall => &syscall::SYSCALL,
+        Study::Server => &server::SERVER,
+        Study::Ab => &ab::AB,
     }
+}
+
+/// Kinds of answers of a study that stand on the screen at most; the others are in `iolens show`.
+const ANSWERS_MAX: usize = 4;
+
+/// The first screen of a run: one that has just been measured ends with what to type next and
+/// with its page, a stored one does not.
+pub(crate) fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -> Screen {
+    let (own, analysis) = (of(run.header.plan.study()), &analysis.shown());
+    let mut screen = Screen {
+        header: effort::header(run, own),
+        effort: effort::effort(run, analysis, own),
+        alarm: trust::alarm(analysis),
+        problems: trust::problems(run, analysis),
+        ..Screen::default()
+    };
+    (own.screen)(&mut screen, run, analysis);
+    if screen.alarm.is_some() {
+        // What must not be used is not concluded from.
+        screen.answers.clear();
+    }
+    let mut labels: Vec<Label> = screen.answers.iter().map(|answer| answer.label).collect();
+    labels.dedup();
+    labels.truncate(ANSWERS_MAX);
+    screen.answers.retain(|answer| labels.contains(&answer.label));
+    screen.answers.extend(trust::cautions(run, analysis));
+    screen.answers.push(trust::trust(run, analysis));
+    if let Some(After { page, full_run }) = after {
+        screen.answers.extend(effort::next(run, analysis, full_run, own));
+        screen.answers.extend(page.map(|page| Answer::one(Label::Report, Text::file(page))));
+    }
+    screen
+}
+
+/// The sections of a run.
+pub(crate) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
+    let own = of(run.header.plan.study());
+    let mut sections = (own.sections)(run, analysis, form);
+    sections.push(sections::trust::section(run, analysis, form, own.nothing));
+    sections.push(machine::section(run, analysis, form));
+    if form == Form::Page {
+        sections.extend((own.last)(run, analysis));
+    }
+    sections
+}
+
+/// Every figure of a run, in the order of [`Group`](crate::figure::Group); within a group the
+/// first topology and mode first. Their files are as wide as a page.
+#[must_use]
+pub fn figures(run: &Run, analysis: &Analysis) -> Vec<Figure> {
+    figures_on(Paper::Page, run, analysis)
+}
+
+/// The same with files of another size.
+#[must_use]
+pub fn figures_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
+    let plates = (of(run.header.plan.study()).plates)(run, &analysis.shown());
+    printed(paper, run, plates)
 }

@@ -11,10 +11,12 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures
 
 use crate::arms;
 use crate::number::{self, OrDash};
+use crate::remarks;
 use crate::results::detail;
 use crate::screen::After;
-use crate::studies::{OfSetting, StudyReport};
-use crate::{remarks, sections};
+use crate::sections::Form;
+use crate::studies;
+use crate::studies::entry::OfSetting;
 use iolens_document::sentence;
 
 pub use iolens_document::Style;
@@ -24,7 +26,7 @@ pub(crate) use iolens_document::terminal::{BOLD, DIM, RED, YELLOW, heading};
 /// The first screen of a run that has just been measured, or of a stored one.
 #[must_use]
 pub fn first(run: &Run, analysis: &Analysis, after: Option<After<'_>>, style: &Style) -> String {
-    let screen = crate::screen::screen(run, analysis, after);
+    let screen = studies::screen(run, analysis, after);
     iolens_document::terminal::draw(&screen, style)
 }
 
@@ -37,7 +39,7 @@ pub fn confirmed(
     page: Option<&str>,
     style: &Style,
 ) -> String {
-    iolens_document::terminal::draw(&crate::screen::confirmed(of, fresh, page), style)
+    iolens_document::terminal::draw(&crate::screen::confirm::confirmed(of, fresh, page), style)
 }
 
 /// What stands below the first screen; of a run of very many methods without what only some read.
@@ -53,8 +55,8 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
 }
 
 fn below(run: &Run, analysis: &Analysis, is_whole: bool, style: &Style) -> String {
-    let form = sections::Form::Terminal { columns: style.columns(), is_whole };
-    iolens_document::terminal::sections(&sections::all(run, analysis, form), style)
+    let form = Form::Terminal { columns: style.columns(), is_whole };
+    iolens_document::terminal::sections(&studies::sections(run, analysis, form), style)
 }
 
 /// One cell in detail: every arm with its contrast and all its trials.
@@ -62,7 +64,7 @@ fn below(run: &Run, analysis: &Analysis, is_whole: bool, style: &Style) -> Strin
 pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
     let cell = &cell.shown();
     let plan = &run.header.plan;
-    let table = match StudyReport::of(plan.study()).setting {
+    let table = match studies::of(plan.study()).setting {
         OfSetting::Section(section) => {
             let section = section(run, analysis, cell);
             return iolens_document::terminal::sections(&[section], style);
@@ -186,7 +188,7 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
             words("study", row.study.clone()),
             number("settings", row.cells),
             number("trials", row.trials),
-            words("took", took.map_or_else(String::new, crate::screen::spent)),
+            words("took", took.map_or_else(String::new, crate::screen::effort::spent)),
             words("state", row.ended.clone()),
             words("name", one_line(row.name.as_deref().unwrap_or_default())),
         ];

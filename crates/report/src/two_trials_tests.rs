@@ -10,7 +10,7 @@ use iolens_stats::analysis::Analysis;
 use crate::studies::files;
 use crate::studies::tests::studies;
 use crate::text::{self, Style};
-use crate::{figure, fixture, html, screen};
+use crate::{fixture, html, studies};
 
 /// Digits in a row, a point among them, beyond which a number is no figure of anything.
 const DIGITS_MAX: usize = 12;
@@ -97,7 +97,7 @@ fn absurd_lines(name: &str, (run, analysis): (Run, Analysis)) -> Vec<String> {
     let page = html::page(&run, &analysis);
     let plan = page.find("The plan as stored").expect("how to reproduce");
     texts.push(page[page.find("<body").expect("a body")..plan].to_owned());
-    for figure in figure::all(&run, &analysis) {
+    for figure in studies::figures(&run, &analysis) {
         texts.extend([figure.svg, figure.table.text(300)]);
     }
     assert!(
@@ -143,7 +143,7 @@ fn astray(passes: u32) -> iolens_document::Screen {
         }
     }
     let analysis = iolens_stats::analyse(&run);
-    screen::screen(&run, &analysis, None)
+    studies::screen(&run, &analysis, None)
 }
 
 #[test]

@@ -90,6 +90,18 @@ pub(crate) fn state(header: &RunHeader, cell: &Cell) -> String {
     if is_guest { GUEST_COLD.to_owned() } else { cache.word().to_owned() }
 }
 
+/// In which state a file is when a slice begins: what is in the page cache of one that
+/// is read, what is there already of one that is written. Figures show both beside each
+/// other.
+pub(crate) fn file_state(cell: &Cell) -> Option<&'static str> {
+    match &cell.setting {
+        Setting::File(file) => Some(file.cache.word()),
+        Setting::Write(write) => Some(write.destination.word()),
+        Setting::Copy(copy) => Some(copy.cache.word()),
+        _ => None,
+    }
+}
+
 /// Whether the machine is a virtual one, as far as it says.
 pub(crate) fn is_guest(host: &HostFacts) -> bool {
     fact(host, &["virtualization"]).is_some_and(|name| name != "no hypervisor")

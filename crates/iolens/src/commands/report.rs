@@ -126,7 +126,7 @@ fn write_figures(
         (_, dpi) => dpi.unwrap_or(DPI),
     };
     std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
-    for figure in iolens_report::figure::all_on(paper(args.paper), run, analysis) {
+    for figure in iolens_report::figures_on(paper(args.paper), run, analysis) {
         let (extension, bytes) = match args.format {
             FigureFormat::Svg => ("svg", figure.svg.into_bytes()),
             FigureFormat::Png => {

@@ -1,9 +1,18 @@
 //! What a chart of curves says, before anything is drawn.
 
+use iolens_document::table::{Column, Entry, Table, Tone};
+use iolens_model::arm::{Arm, Role};
+use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
 use iolens_model::server::LoadLevel;
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
-use super::*;
+use super::scale::Scale;
+use super::style::{self, Look};
+use crate::groups::first_of_each;
+use crate::number::{self, NONE};
 
 /// Small multiples that share their horizontal axis.
 pub(crate) struct Chart {
@@ -113,11 +122,6 @@ pub(crate) const RATE: Along = Along {
 };
 
 impl Along {
-    /// The axis of sizes in a study.
-    pub(crate) fn sizes(plan: &Plan) -> Along {
-        StudyReport::of(plan.study()).sizes
-    }
-
     /// Where a cell stands on it.
     pub(crate) fn of(self, cell: &CellAnalysis) -> f64 {
         (self.of)(&cell.cell).unwrap_or(f64::NAN)

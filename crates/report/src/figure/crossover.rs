@@ -1,12 +1,18 @@
 //! Crossovers: one row of tiles per curve and pair of arms, with which of the two is ahead by
 //! more than δ at which sizes, and where nobody can tell.
 
-use iolens_stats::analysis::{Crossover, CrossoverPoint, CrossoverShape};
+use iolens_document::table::{Column, Entry, Table};
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, Crossover, CrossoverPoint, CrossoverShape, Estimate};
 
+use super::style::{self, Look};
+use super::sweep::{Curve, Sweep};
 use super::tiles::{Tile, TileRow, Tiles};
-use super::*;
+use super::{Group, Marks, Plate, chart};
 use crate::crossing::{self, Ahead};
-use crate::number::OrDash;
+use crate::groups::first_of_each;
+use crate::number::{self, OrDash};
+use crate::{arms, words};
 
 /// A pair of arms on one curve.
 struct Pair<'a> {

@@ -2,7 +2,11 @@
 //! there is room for that, in a legend above where there is none. A plot has axes, curves with
 //! their intervals, and what has no place on the scale.
 
-use super::*;
+use iolens_model::units::three_digits;
+
+use super::chart::{Chart, Kind, Panel, Point, Series};
+use super::sheet::{Drawing, Medium, Said, Sheet};
+use super::svg::{self, Spot, Svg};
 
 /// Room for the value axis.
 const AXIS_WIDTH: f64 = 62.0;
@@ -40,16 +44,15 @@ struct Layout {
 }
 
 /// Draws a chart.
-pub(super) fn draw(plate: &Plate, chart: &Chart, medium: Medium) -> Drawing {
-    let of_one_place = chart.only_place().and_then(|place| rows::draw(plate, chart, place, medium));
-    of_one_place.unwrap_or_else(|| draw_in(plate, chart, medium, &Layout::of(plate, chart, medium)))
+pub(super) fn draw(said: &Said, chart: &Chart, medium: Medium) -> Drawing {
+    draw_in(said, chart, medium, &Layout::of(said, chart, medium))
 }
 
-fn draw_in(plate: &Plate, chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
+fn draw_in(said: &Said, chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
     let Layout { columns, is_named, .. } = *layout;
     let [panel_width, panel_height] = layout.panel();
     let total = panel_width * columns as f64;
-    let mut sheet = Sheet::new(plate, medium, total);
+    let mut sheet = Sheet::new(said, medium, total);
     if !is_named {
         let named = chart.named().into_iter();
         sheet.legend(named.map(|series| (series.look, &*series.label)));
@@ -73,10 +76,10 @@ impl Layout {
     const PLOT_MAX: f64 = 640.0;
     const GAP: f64 = 14.0;
 
-    fn of(plate: &Plate, chart: &Chart, medium: Medium) -> Layout {
+    fn of(said: &Said, chart: &Chart, medium: Medium) -> Layout {
         let panels = chart.panels.len().max(1);
         if matches!(medium, Medium::Slide(_)) {
-            let layouts = (1..=panels).filter_map(|n| Layout::on_slide(plate, chart, medium, n));
+            let layouts = (1..=panels).filter_map(|n| Layout::on_slide(said, chart, medium, n));
             if let Some(best) = layouts.min_by(|a, b| a.oddness(chart).total_cmp(&b.oddness(chart)))
             {
                 return best;
@@ -121,7 +124,7 @@ impl Layout {
     }
 
     /// The same with plots that fill a slide; nothing where they would be too small.
-    fn on_slide(plate: &Plate, chart: &Chart, medium: Medium, columns: usize) -> Option<Layout> {
+    fn on_slide(said: &Said, chart: &Chart, medium: Medium, columns: usize) -> Option<Layout> {
         // Names of bounds stand in the plot, each at its line.
         let bounds = || chart.panels.iter().flat_map(|panel| &panel.bounds);
         let is_bounded = bounds().next().is_some();
@@ -133,7 +136,7 @@ impl Layout {
         if least.plot_width < least_width {
             return None;
         }
-        let free = medium.height() - draw_in(plate, chart, medium, &least).height;
+        let free = medium.height() - draw_in(said, chart, medium, &least).height;
         let plot_height = least_height + free / least.rows as f64;
         (free >= 0.0).then_some(Layout { plot_height, ..least })
     }

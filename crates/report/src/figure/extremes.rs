@@ -1,12 +1,18 @@
 //! The best figures of a run and where they are; from where on more bytes or
 //! more threads no longer help.
 
-use iolens_stats::analysis::{Extreme, ExtremeKind, Figures, PlateauAxis};
+use iolens_document::table::{Column, Entry, Table};
+use iolens_model::run::Run;
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Estimate, Extreme, ExtremeKind, Figures, PlateauAxis,
+};
 
+use super::chart;
 use super::style::toned;
-use super::*;
 use crate::arms::{self, curves};
-use crate::number::{self, Unit, interval_text};
+use crate::groups::grouped;
+use crate::number::{self, NONE, Unit, interval_text};
+use crate::words;
 
 /// Plateaus along the threads that have a row each.
 const THREAD_ROWS: usize = 4;

@@ -7,11 +7,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use iolens_document::table::{Column, Table};
+use iolens_model::outcome::Status;
 use iolens_model::profile::ProfileTrial;
-use iolens_stats::attribution::{Against, Attribution, Class};
+use iolens_stats::attribution::Class;
 
-use super::bars::{class_of, stem};
-use super::*;
+use super::bars::class_of;
+use super::chart::push_group;
+use super::sheet::{Drawing, Medium, Said, Sheet};
+use super::svg;
+use crate::number;
 
 /// Boxes narrower than this share of an arm's samples are left out.
 const SHARE_MIN: f64 = 0.002;
@@ -30,14 +35,14 @@ fn look(class: Option<Class>) -> String {
 
 /// What ran in a function below its callers.
 #[derive(Default)]
-struct Frame {
+pub(super) struct Frame {
     by_class: BTreeMap<Class, u64>,
     /// Samples of the function itself.
     own: u64,
 }
 
 /// The functions of an arm by their callers, outermost first: in the order in which they stand.
-type Frames<'a> = BTreeMap<Vec<&'a str>, Frame>;
+pub(super) type Frames<'a> = BTreeMap<Vec<&'a str>, Frame>;
 
 /// A function is coloured as what most of its samples did where they are at least so many of
 /// them: a caller of everything would have the colour of whatever was the most.
@@ -61,7 +66,7 @@ impl Frame {
 }
 
 /// The stacks of an arm at both ends; outermost is the end.
-fn frames<'a>(trials: impl Iterator<Item = &'a ProfileTrial>, arm: &str) -> Frames<'a> {
+pub(super) fn frames<'a>(trials: impl Iterator<Item = &'a ProfileTrial>, arm: &str) -> Frames<'a> {
     let mut frames = Frames::new();
     let good = trials.filter(|trial| trial.status == Status::Ok);
     for end in good.flat_map(|trial| &trial.ends).filter(|end| end.arm == arm) {
@@ -99,6 +104,11 @@ struct StackBox {
     class: Option<Class>,
 }
 
+/// The stacks of arms.
+pub(super) fn stacks(arms: &[(String, Frames<'_>)]) -> Vec<Stacks> {
+    arms.iter().map(|(arm, own)| Stacks { arm: arm.clone(), boxes: boxes(own) }).collect()
+}
+
 /// Those that are wide enough to be drawn.
 fn boxes(frames: &Frames<'_>) -> Vec<StackBox> {
     let total = total(frames);
@@ -117,33 +127,8 @@ fn boxes(frames: &Frames<'_>) -> Vec<StackBox> {
     boxes
 }
 
-/// The figure of an explained cell: the arm that differs most from the one it was set against,
-/// and that one.
-pub(super) fn figure(run: &Run, explanation: &Explanation) -> Option<Plate> {
-    let Attribution { cell, arms, .. } = &explanation.attribution;
-    let of_cell = || run.profiles.iter().filter(|trial| trial.cell == *cell);
-    let differs = |pair: &&Against| pair.cpu_ns_per_message.value.abs();
-    let pair = explanation.against.iter().max_by(|a, b| differs(a).total_cmp(&differs(b)));
-    let labels = match pair {
-        Some(pair) => vec![&pair.other, &pair.arm],
-        None => arms.iter().map(|arm| &arm.arm).take(1).collect(),
-    };
-    let attributed = labels.iter().filter_map(|label| arms.iter().find(|arm| arm.arm == **label));
-    let frames = attributed.map(|arm| (arm.shown(), frames(of_cell(), &arm.arm)));
-    let frames: Vec<(String, Frames)> = frames.filter(|(_, frames)| !frames.is_empty()).collect();
-    let title = format!("Stacks by share of samples (%): {}", words::subject(&run.header, cell));
-    let how = "callers above callees; width: share of the arm's samples at both ends; colours: \
-               class of work of four fifths of the samples at least; narrow boxes are left out; of \
-               the arms that differ most";
-    let stacks = frames.iter().map(|(arm, own)| Stacks { arm: arm.clone(), boxes: boxes(own) });
-    let marks = Marks::Stacks(stacks.collect());
-    let (stem, table) = (stem(&run.header.plan, cell, "stacks"), table(&title, &frames));
-    let said = [title, how.to_owned()];
-    (!frames.is_empty()).then(|| Plate::new(run, cell, (Group::Time, stem), said, marks, table))
-}
-
-pub(super) fn draw(plate: &Plate, stacks: &[Stacks], medium: Medium) -> Drawing {
-    let mut sheet = Sheet::new(plate, medium, medium.width());
+pub(super) fn draw(said: &Said, stacks: &[Stacks], medium: Medium) -> Drawing {
+    let mut sheet = Sheet::new(said, medium, medium.width());
     // What the colours say, as they are here.
     let boxes = stacks.iter().flat_map(|stacks| &stacks.boxes);
     let found: BTreeSet<Class> = boxes.filter_map(|of| of.class).collect();
@@ -170,7 +155,7 @@ pub(super) fn draw(plate: &Plate, stacks: &[Stacks], medium: Medium) -> Drawing 
 }
 
 /// Every stack with the samples that ended in it.
-fn table(title: &str, stacks: &[(String, Frames<'_>)]) -> Table {
+pub(super) fn table(title: &str, stacks: &[(String, Frames<'_>)]) -> Table {
     let columns = vec![
         Column::left("arm", ""),
         Column::left("end, and the innermost functions", "callers first"),
@@ -186,7 +171,7 @@ fn table(title: &str, stacks: &[(String, Frames<'_>)]) -> Table {
             let share = format!("{:.1}", 100.0 * frame.own as f64 / total(frames));
             vec![arm.into(), stack.into(), frame.most().0.words().into(), share.into()]
         });
-        chart::push_group(&mut table, rows);
+        push_group(&mut table, rows);
     }
     table
 }

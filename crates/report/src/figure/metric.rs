@@ -2,10 +2,23 @@
 //! its figure by size, what most figures of a sweep are. Among them time, with the fit a + b·n
 //! where a curve is affine, and the ratio to the baseline, the main figure.
 
-use iolens_stats::analysis::Verdict;
+use std::borrow::Cow;
 
-use super::*;
-use crate::number::interval_text;
+use iolens_model::arm::{Arm, Role};
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, CostModel, Estimate, Interval, Verdict,
+};
+
+use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
+use super::scale::Scale;
+use super::sweep::{Curve, Sweep, sweeps};
+use super::{Group, Plate, cheapest, crossover, style};
+use crate::number::{self, interval_text};
+use crate::parts::{self, Part};
+use crate::{arms, words};
 
 /// A metric of one arm.
 #[derive(Clone, Copy)]
@@ -111,13 +124,12 @@ impl<'a> BySize<'a> {
 
     /// The chart, without a panel where nothing of it was measured.
     pub(crate) fn chart(&self, sweep: &Sweep<'_>) -> Chart {
-        let along = Along::sizes(&sweep.run.header.plan);
-        let panels = sweep.panels(along, self.metrics);
+        let panels = sweep.panels(sweep.sizes, self.metrics);
         let columns = match self.metrics {
             [_] => 2,
             _ => panels.len() / sweep.curves.len(),
         };
-        Chart { columns, ..Chart::new(sweep.run, along, panels) }
+        Chart { columns, ..Chart::new(sweep.run, sweep.sizes, panels) }
     }
 
     /// The figure; `None` for a single size too, of which the ratio and the summary say it all.
@@ -157,6 +169,25 @@ impl<'a> BySize<'a> {
 }
 
 impl<'a> Sweep<'a> {
+    /// One row per curve, one panel in it per metric that was measured; equal units share a
+    /// scale.
+    pub(crate) fn panels(&self, along: Along, metrics: &[Metric]) -> Vec<Panel> {
+        let cells = self.cells();
+        let measured = || metrics.iter().filter(|metric| metric.is_in(&cells));
+        let panels = self.curves.iter().flat_map(|Curve { title, cells, .. }| {
+            measured().map(move |metric| {
+                let title = match metrics {
+                    [_] => title.clone(),
+                    _ => format!("{}, {title}", metric.name),
+                };
+                metric.panel(self.run, along, cells, title)
+            })
+        });
+        let mut panels: Vec<Panel> = panels.collect();
+        chart::share_scales(&mut panels);
+        panels
+    }
+
     /// The fits of the arms of a curve.
     pub(crate) fn models(&self, cells: &[&CellAnalysis]) -> impl Iterator<Item = &'a CostModel> {
         let curve = cells.first().map(|cell| cell.cell.curve());
@@ -207,8 +238,7 @@ pub(crate) fn ratios(sweep: &Sweep<'_>) -> Option<Plate> {
     let plan = &sweep.run.header.plan;
     let title = format!("Speed vs {} by {} (ratio)", plan.baseline, words::size_of(plan));
     let words = ["faster", "slower"];
-    let (chart, how) =
-        chart_of_ratios(sweep, Along::sizes(plan), |arm| arm.contrast.as_ref(), words);
+    let (chart, how) = chart_of_ratios(sweep, sweep.sizes, |arm| arm.contrast.as_ref(), words);
     sweep.figure(Group::Main, "ratio-by-size", [&title, &how], chart)
 }
 
@@ -296,4 +326,37 @@ fn ratios_of_arms(run: &Run, along: Along, of: Of, cells: &[&CellAnalysis]) -> V
 /// What a usable arm is drawn by.
 pub(crate) fn usable(arm: &ArmAnalysis, of: Of) -> Option<&Contrast> {
     of(arm).filter(|contrast| arm.status == Status::Ok && contrast.verdict.is_ranked())
+}
+
+/// The figures of a study with sizes: those beside each other, and of each sweep those that all
+/// studies have and its own.
+pub(crate) fn by_size(
+    run: &Run,
+    analysis: &Analysis,
+    sizes: Along,
+    own: fn(&Sweep<'_>) -> Vec<Plate>,
+    beside: fn(&[Sweep<'_>]) -> Vec<Plate>,
+) -> Vec<Plate> {
+    let of = |sweeps: &[Sweep<'_>]| {
+        let mut plates = beside(sweeps);
+        for sweep in sweeps {
+            let common = [crossover::figure, cheapest::figure, ratios];
+            plates.extend(common.iter().filter_map(|plate| plate(sweep)));
+            plates.extend(own(sweep));
+        }
+        plates
+    };
+    let parts = shown(analysis);
+    parts.iter().flat_map(|(part, own)| of(&sweeps(run, own, sizes, part.as_ref()))).collect()
+}
+
+/// The parts of a run that have figures of their own, each with its analysis;
+/// the whole run where one figure can show all arms.
+fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
+    let parts = parts::parts(analysis);
+    if parts.is_empty() {
+        return vec![(None, Cow::Borrowed(analysis))];
+    }
+    let own = parts.iter().map(|part| Cow::Owned(part.of(analysis))).collect::<Vec<_>>();
+    parts.into_iter().map(Some).zip(own).collect()
 }

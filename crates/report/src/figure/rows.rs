@@ -2,8 +2,12 @@
 //! size of a run: a curve of one point is none, so each arm has a row, and its value and
 //! interval lie along the scale.
 
-use super::draw::TITLE_LINE;
-use super::*;
+use iolens_model::units::three_digits;
+
+use super::chart::{Chart, Kind, Panel, Point, Series};
+use super::draw::{self, TITLE_LINE};
+use super::sheet::{Drawing, Medium, Said, Sheet};
+use super::svg::{self, Spot, Svg};
 
 /// Height of a row.
 const ROW: f64 = 22.0;
@@ -18,14 +22,14 @@ const PLOT_LEAST: f64 = 180.0;
 const PLOT_MOST: f64 = 480.0;
 
 /// Draws a chart of one place.
-pub(crate) fn draw(plate: &Plate, chart: &Chart, place: f64, medium: Medium) -> Option<Drawing> {
+pub(crate) fn draw(said: &Said, chart: &Chart, place: f64, medium: Medium) -> Option<Drawing> {
     // The first that fits is the best to read.
     let layouts = Layout::all(chart, medium).into_iter();
-    medium.fitting(layouts.map(|layout| draw_in(plate, chart, place, medium, &layout)))
+    medium.fitting(layouts.map(|layout| draw_in(said, chart, place, medium, &layout)))
 }
 
-fn draw_in(plate: &Plate, chart: &Chart, place: f64, medium: Medium, layout: &Layout) -> Drawing {
-    let mut sheet = Sheet::new(plate, medium, layout.panel() * layout.columns as f64);
+fn draw_in(said: &Said, chart: &Chart, place: f64, medium: Medium, layout: &Layout) -> Drawing {
+    let mut sheet = Sheet::new(said, medium, layout.panel() * layout.columns as f64);
     sheet.y += 6.0;
     let at = chart.along.at(place);
     for panels in chart.panels.chunks(layout.columns) {

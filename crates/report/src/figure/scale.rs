@@ -1,6 +1,8 @@
 //! Logarithmic axes: where a value stands, and which ticks are worth a label.
 
-use super::*;
+use iolens_stats::analysis::Interval;
+
+use super::svg;
 use crate::number::bytes;
 
 /// A logarithmic axis with its ticks.

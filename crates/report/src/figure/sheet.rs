@@ -3,9 +3,8 @@
 //! title and the reading line above, machine and run below, both folded to its width; a drawing
 //! is written in two forms.
 
-use super::style::HUES;
-use super::svg::escape;
-use super::*;
+use super::style::{HUES, Look};
+use super::svg::{self, Spot, Svg, escape};
 
 /// What a file of a figure is printed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +128,15 @@ impl Medium {
     }
 }
 
+/// What is written above and below a figure.
+pub(crate) struct Said {
+    pub(crate) title: String,
+    /// How to read it.
+    pub(crate) how: String,
+    /// Machine, software and run.
+    pub(crate) footer: [String; 2],
+}
+
 /// A figure in the making: what is below `y` is empty.
 pub(super) struct Sheet<'a> {
     /// What is drawn so far.
@@ -136,7 +144,7 @@ pub(super) struct Sheet<'a> {
     pub(super) width: f64,
     /// Where the next thing goes.
     pub(super) y: f64,
-    plate: &'a Plate,
+    said: &'a Said,
     medium: Medium,
 }
 
@@ -151,14 +159,14 @@ pub(crate) struct Drawing {
 
 impl<'a> Sheet<'a> {
     /// A sheet with its title and how to read it.
-    pub(super) fn new(plate: &'a Plate, medium: Medium, width: f64) -> Sheet<'a> {
+    pub(super) fn new(said: &'a Said, medium: Medium, width: f64) -> Sheet<'a> {
         // The title of a small figure may be wider than what it shows.
         let width = width.max(480.0).min(medium.width());
-        let mut sheet = Sheet { svg: Svg::default(), width, y: 0.0, plate, medium };
+        let mut sheet = Sheet { svg: Svg::default(), width, y: 0.0, said, medium };
         // Bold letters are wider than those of the widths that are known.
         const BOLD: f64 = 1.1;
-        sheet.lines("t1", 15.0 * BOLD, 19.0, &plate.title);
-        sheet.lines("t2", 12.0, 16.0, &plate.how);
+        sheet.lines("t1", 15.0 * BOLD, 19.0, &said.title);
+        sheet.lines("t2", 12.0, 16.0, &said.how);
         sheet.y += 6.0;
         sheet
     }
@@ -213,13 +221,13 @@ impl<'a> Sheet<'a> {
         self.y += 8.0;
         // A page says it once, at its top.
         let is_on_page = matches!(self.medium, Medium::Page | Medium::Narrow);
-        for text in self.plate.footer.iter().filter(|_| !is_on_page) {
+        for text in self.said.footer.iter().filter(|_| !is_on_page) {
             for part in svg::fold_at(text, " · ", 11.0, self.width) {
                 self.y += 15.0;
                 self.svg.text(0.0, self.y, "t3", &part);
             }
         }
-        let (width, height, title) = (self.width, self.y + 6.0, self.plate.title.clone());
+        let (width, height, title) = (self.width, self.y + 6.0, self.said.title.clone());
         Drawing { title, width, height, body: self.svg.finish() }
     }
 }

@@ -3,8 +3,7 @@
 //! colour print is needed to tell two curves apart.
 
 use Marker::{Circle, Diamond, Down, Square, Up};
-
-use super::*;
+use iolens_document::table::{Entry, Tone};
 
 /// The shape of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,11 @@
 //! SVG elements as text.
 
-use super::style::Marker;
-use super::*;
+use super::style::{Look, Marker};
 
 /// A place, in user units from the upper left corner.
 pub(crate) type Spot = (f64, f64);
 
-/// Markup under construction, an element a line. Classes are those of [`super::page_style`].
+/// Markup under construction, an element a line. Classes are those of a page's style.
 #[derive(Debug, Default)]
 pub(crate) struct Svg {
     out: String,

@@ -4,8 +4,15 @@ use std::sync::LazyLock;
 
 use resvg::usvg;
 
-use super::*;
-use crate::fixture;
+use iolens_document::table::Column;
+use iolens_model::arm::Role;
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval};
+
+use super::{Figure, Paper, chart};
+use crate::studies::{figures as all, figures_on as all_on};
+use crate::{fixture, parts};
 
 /// Corners of a box: left, top, right, bottom.
 type Rectangle = [f32; 4];
@@ -38,14 +45,14 @@ fn figures() -> &'static [Figure] {
     static FIGURES: LazyLock<Vec<Figure>> = LazyLock::new(|| {
         let [run, one] = [fixture::run(), fixture::one_size()];
         let runs = [run, fixture::quick(), fixture::classic(), fixture::whole(), one];
-        let mut all: Vec<Figure> =
-            runs.iter().flat_map(|(run, analysis)| super::all(run, analysis)).collect();
+        let mut found: Vec<Figure> =
+            runs.iter().flat_map(|(run, analysis)| all(run, analysis)).collect();
         // Only these differ from those of the whole run.
         let (run, analysis) = fixture::without_pmu();
         let own = ["-cpu-by-size-", "-summary-"];
         let differs = |figure: &Figure| own.iter().any(|part| figure.file_stem.contains(part));
-        all.extend(super::all(&run, &analysis).into_iter().filter(differs));
-        all
+        found.extend(all(&run, &analysis).into_iter().filter(differs));
+        found
     });
     &FIGURES
 }
@@ -75,7 +82,7 @@ fn an_interval_that_says_nothing_leaves_the_scale_alone() {
     let drawn = |analysis: &Analysis| {
         let (run, _) = fixture::run();
         let by_size = ["-ratio-by-size", "-goodput-by-size"];
-        let mut figures = super::all(&run, analysis);
+        let mut figures = all(&run, analysis);
         figures.retain(|figure| by_size.iter().any(|kind| figure.file_stem.contains(kind)));
         figures
     };
@@ -199,11 +206,10 @@ fn a_run_of_all_families_has_seven_lines_at_most_in_a_figure_and_every_arm_in_on
         assert!(panels <= parts::LINES_MAX, "{}: {panels} columns", figure.file_stem);
     }
     let compared = analysis.cells[0].arms.iter();
-    for arm in compared.filter(|arm| arm.arm.role == iolens_model::arm::Role::Compared) {
+    for arm in compared.filter(|arm| arm.arm.role == Role::Compared) {
         for metric in ["ratio-by-size", "goodput-by-size", "goodput-by-threads", "summary"] {
             let own = charts().filter(|figure| {
-                let has =
-                    |column: &iolens_document::table::Column| column.name == arm.shown_label();
+                let has = |column: &Column| column.name == arm.shown_label();
                 figure.file_stem.contains(metric)
                     && figure.file_stem.contains("-stream-")
                     && figure.table.columns.iter().any(has)

@@ -1,12 +1,8 @@
-//! Tiles. Which arm is cheapest at which size and thread count: one tile per cell,
-//! with the arm's hue and marker where it is surely ahead of every other one,
-//! and the markers of all that may be cheapest where nothing is.
+//! Tiles in rows and columns: each with the hues and markers of who is ahead, or may be.
 
-use iolens_model::family::Condition;
-
-use super::*;
-use crate::standing::{self, Candidate, Standing, standing};
-use crate::studies::files;
+use super::sheet::{Drawing, Medium, Said, Sheet};
+use super::style::Look;
+use super::svg::{self, Spot, Svg};
 
 /// Tiles in rows and columns.
 pub(crate) struct Tiles {
@@ -37,108 +33,6 @@ pub(crate) struct Tile {
     /// The same in words, for the table.
     pub(crate) text: String,
     pub(crate) hover: String,
-}
-
-/// The figure of one sweep.
-pub(crate) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
-    let (header, cells) = (&sweep.run.header, sweep.cells());
-    // One thread count has it in the crossovers.
-    if sweep.by_size().len() < 2 || sweep.curves.len() < 2 || arms::is_alone(sweep.cells()) {
-        return None;
-    }
-    let left_out = standing::conditional_in(cells.iter().copied());
-    let how = format!(
-        "solid: ahead of all others, with its speed vs {}; dashed: a tie, or too close to call{}",
-        header.plan.baseline,
-        without(&left_out)
-    );
-    let arms = chart::arms(&cells).into_iter().filter(|arm| {
-        chart::is_compared(arm) && left_out.iter().all(|left_out| left_out.label != arm.label)
-    });
-    let legend = arms.map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label)));
-    let sizes = sweep.by_size();
-    let rows = sweep.curves.iter().map(|curve| {
-        let tile = |(size, _): &(Bytes, _)| {
-            let cell = curve.cells.iter().find(|cell| cell.cell.size == *size)?;
-            Some(tile(sweep, cell))
-        };
-        let names = vec![curve.threads.to_string()];
-        TileRow { names, tiles: sizes.iter().map(tile).collect(), ..TileRow::default() }
-    });
-    let tiles = Tiles {
-        legend: legend.collect(),
-        axes: [words::size_of(&header.plan), "threads".to_owned()],
-        columns: sizes.iter().map(|(size, _)| size.to_string()).collect(),
-        rows: rows.collect(),
-    };
-    let title = title(sweep);
-    let table = table(sweep, &title, &tiles);
-    Some(sweep.plate(Group::Crossover, "cheapest", [&title, &how], Marks::Tiles(tiles), table))
-}
-
-/// The title, in the words of the study.
-fn title(Sweep { run, setting, .. }: &Sweep<'_>) -> String {
-    let plan = &run.header.plan;
-    let (arm, size) = (plan.study().arm(), words::size_of(plan));
-    let title = format!("Fastest {arm} by {size} and threads (with its speed)");
-    let state = files::state(setting).map(str::to_owned);
-    let state = words::as_found(&run.header, setting, Vec::from_iter(state));
-    words::joined(std::iter::once(title).chain(state).collect())
-}
-
-fn tile(sweep: &Sweep<'_>, cell: &CellAnalysis) -> Tile {
-    let header = &sweep.run.header;
-    let name = |arm: &Candidate| chart::shown(&[cell], arm.label);
-    let unsure = |word: &str, arms: Vec<_>| {
-        let text = format!("{word}: {}", number::list(&Vec::from_iter(arms.iter().map(name))));
-        (word.to_owned(), text, arms)
-    };
-    let standing = standing(cell, sweep.analysis.delta, header.plan.quick);
-    let is_won = matches!(standing, Standing::Cheapest { .. });
-    let (below, text, arms) = match standing {
-        Standing::Cheapest { best, nearest } => {
-            let below = match best.contrast {
-                Some(contrast) => format!("{}×", number::ratio(contrast.ratio)),
-                None => "baseline".to_owned(),
-            };
-            let text = format!("{}, {below}; next is {}", name(&best), name(&nearest));
-            (below, text, vec![best, nearest])
-        }
-        Standing::Nothing(text) => (NONE.to_owned(), text, Vec::new()),
-        Standing::Tie { best, others } => unsure("tie", [vec![best], others].concat()),
-        Standing::Unseparated { best, others } => unsure("open", [vec![best], others].concat()),
-        Standing::NoInterval { best, .. } => unsure("one trial", vec![best]),
-        Standing::Alone(only) => unsure("alone", vec![only]),
-    };
-    let hover = format!("{}: {text}{}", words::subject(header, &cell.cell), evidence(&arms));
-    let looks = arms.iter().map(|arm| style::of(arm.primitive));
-    let looks = looks.take(if is_won { 1 } else { arms.len() }).collect();
-    Tile { looks, is_won, below, text, hover }
-}
-
-/// `; send: 1.06 [1.05, 1.07], n = 12` of the arms that have a contrast.
-fn evidence(arms: &[Candidate]) -> String {
-    let ranked = arms.iter().filter(|arm| arm.is_ranked());
-    let judged = ranked.filter_map(|arm| Some((arm.label, arm.contrast?)));
-    let all: String = judged
-        .map(|(label, of)| format!("; {label}: {}, n = {}", number::contrast(of), of.n))
-        .collect();
-    if all.is_empty() { "; n = 0".to_owned() } else { all }
-}
-
-/// `; send, which needs a contiguous message, is left out`.
-fn without(left_out: &[Candidate]) -> String {
-    let mut conditions = left_out.iter().map(|arm| arm.condition);
-    let needs = match conditions.all(|of| of == Some(Condition::Contiguous)) {
-        true => "a contiguous message",
-        false => "a message of a certain kind",
-    };
-    let labels: Vec<&str> = left_out.iter().map(|arm| arm.label).collect();
-    match labels.as_slice() {
-        [] => String::new(),
-        [one] => format!("; {one}, which needs {needs}, is left out"),
-        several => format!("; {}, which need {needs}, are left out", several.join(", ")),
-    }
 }
 
 const GAP: f64 = 4.0;
@@ -174,16 +68,16 @@ impl Grid {
 }
 
 /// With as few rows beside each other as fit the height.
-pub(crate) fn draw(plate: &Plate, all: &Tiles, medium: Medium) -> Drawing {
+pub(crate) fn draw(said: &Said, all: &Tiles, medium: Medium) -> Drawing {
     let grids = (1..=4).map(|beside| (beside, Grid::of(all, medium, beside)));
     let grids = grids.filter(|(beside, grid)| *beside == 1 || grid.pitch >= Grid::PITCH_MIN);
-    let drawings = grids.map(|(beside, grid)| draw_in(plate, all, medium, beside, &grid));
+    let drawings = grids.map(|(beside, grid)| draw_in(said, all, medium, beside, &grid));
     medium.fitting(drawings).expect("one row beside no other is always drawn")
 }
 
-fn draw_in(plate: &Plate, all: &Tiles, medium: Medium, beside: usize, grid: &Grid) -> Drawing {
+fn draw_in(said: &Said, all: &Tiles, medium: Medium, beside: usize, grid: &Grid) -> Drawing {
     let width = grid.names + grid.pitch * all.columns.len() as f64 + grid.behind;
-    let mut sheet = Sheet::new(plate, medium, width * beside as f64);
+    let mut sheet = Sheet::new(said, medium, width * beside as f64);
     sheet.legend(all.legend.iter().map(|(look, label)| (*look, &**label)));
     let (top, mut lowest) = (sheet.y, sheet.y);
     for (nth, rows) in all.rows.chunks(all.rows.len().div_ceil(beside).max(1)).enumerate() {
@@ -252,19 +146,4 @@ fn draw_tile(svg: &mut Svg, (x, y): Spot, width: f64, tile: &Tile) {
     }
     let has_room = svg::width(below, 11.5) < width;
     svg.text(middle, y + 32.0, "tk am", if has_room { below } else { "" });
-}
-
-fn table(sweep: &Sweep<'_>, title: &str, all: &Tiles) -> Table {
-    let counts = sweep.curves.iter().map(|curve| words::threads(curve.threads));
-    let mut columns = vec![Column::right("size", "")];
-    columns.extend(counts.map(|threads| Column::left(&threads, "")));
-    let mut table = Table::new(title, columns);
-    for (nth, size) in all.columns.iter().enumerate() {
-        let entry = |row: &TileRow| match &row.tiles[nth] {
-            Some(tile) => Entry::from(&tile.text),
-            None => Entry::toned(NONE, Tone::Faint),
-        };
-        table.push(std::iter::once(size.into()).chain(all.rows.iter().map(entry)).collect());
-    }
-    table
 }

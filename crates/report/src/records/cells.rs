@@ -12,9 +12,9 @@ use super::columns::{self, Columns, Kind};
 use super::{Record, Source};
 use crate::groups::{Named, fields, named, object};
 use crate::remarks;
-use crate::studies::files::copying::start_of;
-use crate::studies::server::{CPU_KINDS, by_end};
-use crate::studies::syscall::bytes_of;
+use crate::studies::files::facts::start_of;
+use crate::studies::server::processors::{CPU_KINDS, by_end};
+use crate::studies::syscall::calls::bytes_of;
 
 /// One row per arm and cell.
 pub(crate) fn cells<'a>(run: &'a Run, analysis: &'a Analysis) -> impl Iterator<Item = Record> {

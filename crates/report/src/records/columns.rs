@@ -7,10 +7,9 @@ use iolens_model::axes::Study;
 use iolens_model::outcome::{KernelCounts, PmuCounts};
 use iolens_model::tuning::Tuning;
 use iolens_stats::analysis::EndMetric;
-use serde_json::Value;
 
-use super::Record;
-use crate::studies::StudyReport;
+use crate::studies;
+use crate::studies::entry::{Ends, StudyColumns};
 use crate::totals::Count;
 
 /// What rows are of.
@@ -54,37 +53,8 @@ impl Column {
     }
 }
 
-/// The columns of a study's exports, as templates.
-pub(crate) struct StudyColumns {
-    pub(crate) ends: Ends,
-    /// Columns, each with what it is called in what it is made from.
-    pub(crate) keys: &'static [(&'static str, &'static str)],
-    pub(crate) arms: &'static str,
-    /// What only JSON has: of arms, and of cells.
-    pub(crate) whole: [&'static str; 2],
-    /// What tells its cells apart.
-    pub(crate) axes: &'static str,
-    /// What is counted in a slice.
-    pub(crate) slice: &'static str,
-    /// The figures of an arm in a cell.
-    pub(crate) figures: &'static str,
-    /// Parts of templates that others lack or have as something else.
-    pub(crate) parts: &'static [(&'static str, &'static str)],
-}
-
-/// The ends of which there are counts, which are stored as `tx_` and `rx_`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
-    /// Called so in columns.
-    Both,
-    /// Called `server_` and `client_`.
-    ServerAndClient,
-    /// The first only, without a prefix; what is stored as messages has the study's own unit.
-    One,
-}
-
 fn columns_of(study: Study) -> &'static StudyColumns {
-    &StudyReport::of(study).columns
+    &studies::of(study).columns
 }
 
 /// The columns of such rows in a study.
@@ -131,7 +101,7 @@ fn key(study: Study, column: &str) -> String {
     whole.to_owned()
 }
 
-fn names(study: Study, template: &str) -> Vec<String> {
+pub(super) fn names(study: Study, template: &str) -> Vec<String> {
     let one = |word: &str| -> Vec<String> {
         let Some((before, (name, after))) =
             word.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
@@ -144,17 +114,6 @@ fn names(study: Study, template: &str) -> Vec<String> {
     };
     template.split_ascii_whitespace().flat_map(one).collect()
 }
-
-/// Arms of a study with one end.
-pub(crate) const ARMS_OF_ONE_END: &str = "{arm} {units} system_calls bytes ns_per_{unit} {rate}
-    {file} cpu_ns context_switches migrations minor_faults {:pmu} {per_byte} cycles
-    voluntary_switches involuntary_switches major_faults softirq_ticks {:sums} {start} {starts}
-    host";
-
-/// Slices of a study with one end.
-pub(crate) const SLICE_OF_ONE_END: &str = "{file} {units} bytes system_calls cpu_ns
-    voluntary_switches involuntary_switches migrations minor_faults major_faults softirq_ticks
-    {:pmu} cycles {:later}";
 
 const SLICES: &str = "run pass position seq round kind arm primitive {axes} isolated time_ns
     all_active_ns {slice} role unused {at_rate} host";
@@ -249,10 +208,6 @@ fn counted(study: Study, name: &str) -> Option<Vec<String>> {
     Some(words.into_iter().map(str::to_owned).collect())
 }
 
-fn split(words: &'static str) -> impl Iterator<Item = &'static str> {
-    words.split_ascii_whitespace()
-}
-
 /// What an end of a server's connections spent, in all and per request.
 fn spent(metric: EndMetric) -> Vec<String> {
     let parts: &[&str] = match metric.is_per_request() {
@@ -264,7 +219,7 @@ fn spent(metric: EndMetric) -> Vec<String> {
 
 /// The columns of a table where none are asked for: those that most readers need. Of these each
 /// study has some.
-fn wanted(kind: Kind) -> &'static str {
+pub(super) fn wanted(kind: Kind) -> &'static str {
     match kind {
         Kind::Arms => {
             "run pass arm message_bytes block_bytes file_bytes calls_in_a_row connections threads
@@ -294,33 +249,4 @@ fn wanted(kind: Kind) -> &'static str {
         }
         Kind::Pairs => "",
     }
-}
-
-/// Where requests were timed.
-const TIMED: [&str; 2] = ["latency_p50_ns", "latency_p99_ns"];
-
-/// Those of these rows, in their order: what is wanted, what requests took, where some were timed,
-/// and what tells rows apart where they differ in it.
-pub(crate) fn short(
-    kind: Kind,
-    study: Option<Study>,
-    mut rows: impl Iterator<Item = Record>,
-) -> Vec<String> {
-    let (Some(study), Some(first)) = (study, rows.next()) else { return Vec::new() };
-    let apart = names(study, "{axes} {:tuning} isolated host");
-    let is_timed = |name: &str, value: &Value| !value.is_null() && TIMED.contains(&name);
-    let own = first.columns.iter();
-    let is_wanted = |name: &str| split(wanted(kind)).any(|word| word == name);
-    let mut kept: Vec<bool> =
-        own.map(|(name, value)| is_wanted(name) || is_timed(name, value)).collect();
-    for row in rows {
-        for ((kept, (name, value)), (_, of_first)) in
-            kept.iter_mut().zip(&row.columns).zip(&first.columns)
-        {
-            let differs = value != of_first && apart.iter().any(|axis| axis == name);
-            *kept = *kept || differs || is_timed(name, value);
-        }
-    }
-    let named = first.columns.iter().zip(kept).filter(|(_, kept)| *kept);
-    named.map(|((name, _), _)| name.to_string()).collect()
 }

@@ -8,6 +8,7 @@ use super::{effort, show, trust};
 use crate::crossing::{crossing, size};
 use crate::findings::{self, Finding};
 use crate::number::{self, usable};
+use crate::studies;
 
 /// Pairs that are told on the screen.
 const TOLD: usize = 2;
@@ -20,14 +21,14 @@ pub(crate) fn confirmed(
     page: Option<&str>,
 ) -> Screen {
     let ((run, analysis), (fresh, of_fresh)) = (of, fresh);
-    let of_fresh = &of_fresh.shown();
+    let (own, of_fresh) = (studies::of(fresh.header.plan.study()), &of_fresh.shown());
     let pairs: Vec<Pair<'_>> = pairs(analysis, of_fresh);
     let mut screen = Screen {
         header: [Text::plain("confirm"), Text::plain(format!("run {}", run.header.id))]
             .into_iter()
-            .chain(effort::header(fresh))
+            .chain(effort::header(fresh, own))
             .collect(),
-        effort: effort::effort(fresh, of_fresh),
+        effort: effort::effort(fresh, of_fresh, own),
         alarm: trust::alarm(of_fresh),
         problems: trust::problems(fresh, of_fresh),
         ..Screen::default()

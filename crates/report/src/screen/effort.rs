@@ -11,21 +11,21 @@ use iolens_stats::analysis::Analysis;
 
 use crate::groups::distinct;
 use crate::number::count;
-use crate::studies::StudyReport;
+use crate::studies::entry::StudyReport;
 use crate::words;
 
 /// The study, the settings that all rows share, the machine.
-pub(crate) fn header(run: &Run) -> Vec<Text> {
+pub(crate) fn header(run: &Run, own: &StudyReport) -> Vec<Text> {
     let plan = &run.header.plan;
     let mut parts = vec![plan.study().to_string()];
     let cells = plan.cells();
-    parts.extend(shared(run, &cells));
+    parts.extend(shared(run, &cells, own.common));
     parts.extend(machine(run));
     Text::parts(parts)
 }
 
 /// What all settings have in common, in words.
-fn shared(run: &Run, cells: &[Cell]) -> Vec<String> {
+fn shared(run: &Run, cells: &[Cell], words: fn(&Cell) -> Vec<String>) -> Vec<String> {
     let plan = &run.header.plan;
     let Some(first) = cells.first() else { return Vec::new() };
     let mut parts: Vec<String> = Vec::new();
@@ -38,7 +38,6 @@ fn shared(run: &Run, cells: &[Cell]) -> Vec<String> {
         let is_read = plan.file().is_some() && file.is_ours;
         parts.extend(is_read.then(|| format!("file of {}", file.bytes)));
     }
-    let words = StudyReport::of(plan.study()).common;
     let own = words(first);
     let others: Vec<Vec<String>> = cells.iter().map(words).collect();
     let is_common = |word: &&String| others.iter().all(|words| words.contains(word));
@@ -81,12 +80,12 @@ fn kernel(host: &HostFacts) -> Option<String> {
 }
 
 /// How often, how long, and how it ended where that was not by itself.
-pub(crate) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
+pub(crate) fn effort(run: &Run, analysis: &Analysis, own: &StudyReport) -> Vec<Text> {
     let plan = &run.header.plan;
     let quick = if plan.quick { "quick look: " } else { "" };
     let each = each_trial(analysis).map_or_else(String::new, |time| format!(" × {time}"));
     let several = analysis.cells.len() > 1;
-    let per = if several { StudyReport::of(plan.study()).per } else { "" };
+    let per = if several { own.per } else { "" };
     let mut parts = vec![format!("{quick}{}{each}{per}", trials(analysis))];
     let end = run.header.end.as_ref();
     let took = run.header.took_ns();
@@ -150,7 +149,12 @@ pub(crate) fn spent(ns: u64) -> String {
 }
 
 /// What to type next. A run of another machine is not gone on with here.
-pub(crate) fn next(run: &Run, analysis: &Analysis, full_run: Option<Nanos>) -> Option<Answer> {
+pub(crate) fn next(
+    run: &Run,
+    analysis: &Analysis,
+    full_run: Option<Nanos>,
+    own: &StudyReport,
+) -> Option<Answer> {
     let plan = &run.header.plan;
     if run.header.origin.is_some() {
         return None;
@@ -163,7 +167,7 @@ pub(crate) fn next(run: &Run, analysis: &Analysis, full_run: Option<Nanos>) -> O
         let time = full_run.map_or_else(String::new, |time| format!(", up to {}", spent(time.0)));
         said.push(command(&again(run), &format!("verdicts{time}")));
     }
-    said.extend((StudyReport::of(plan.study()).next)(analysis, cut_short));
+    said.extend((own.next)(analysis, cut_short));
     said.push(Text::code("iolens show last"));
     Some(Answer { label: Label::Next, said })
 }

@@ -1,32 +1,22 @@
 //! What a run shows first: what it was, a table, answers, how far they are to be trusted, what
 //! to do next. Facts are [`findings`](crate::findings); here they get their words.
 
-mod asked;
-mod confirm;
+pub(crate) mod asked;
+pub(crate) mod confirm;
 pub(crate) mod effort;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
-mod trust;
+pub(crate) mod trust;
 
-use iolens_document::{Answer, Label, Screen, Text};
+use iolens_document::{Answer, Label, Text};
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, Nanos};
-use iolens_stats::analysis::Analysis;
 
 use crate::findings::{Outcome, Ranking};
 use crate::groups::grouped;
-use crate::studies::StudyReport;
 use crate::words;
-
-pub use asked::Source;
-pub(crate) use asked::asked;
-pub(crate) use confirm::confirmed;
-pub(crate) use effort::{machine, spent};
-
-/// Kinds of answers of a study that stand on the screen at most; the others are in `iolens show`.
-const ANSWERS_MAX: usize = 4;
 
 /// What stands on the screen of a run that has just been measured.
 #[derive(Debug, Clone, Copy)]
@@ -35,36 +25,6 @@ pub struct After<'a> {
     pub page: Option<&'a str>,
     /// How long a run of its study may take that gives verdicts; `None` where nobody knows.
     pub full_run: Option<Nanos>,
-}
-
-/// The first screen of a run: one that has just been measured ends with what to type next and
-/// with its page, a stored one does not.
-#[must_use]
-pub fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -> Screen {
-    let analysis = &analysis.shown();
-    let mut screen = Screen {
-        header: effort::header(run),
-        effort: effort::effort(run, analysis),
-        alarm: trust::alarm(analysis),
-        problems: trust::problems(run, analysis),
-        ..Screen::default()
-    };
-    (StudyReport::of(run.header.plan.study()).screen)(&mut screen, run, analysis);
-    if screen.alarm.is_some() {
-        // What must not be used is not concluded from.
-        screen.answers.clear();
-    }
-    let mut labels: Vec<Label> = screen.answers.iter().map(|answer| answer.label).collect();
-    labels.dedup();
-    labels.truncate(ANSWERS_MAX);
-    screen.answers.retain(|answer| labels.contains(&answer.label));
-    screen.answers.extend(trust::cautions(run, analysis));
-    screen.answers.push(trust::trust(run, analysis));
-    if let Some(After { page, full_run }) = after {
-        screen.answers.extend(effort::next(run, analysis, full_run));
-        screen.answers.extend(page.map(|page| Answer::one(Label::Report, Text::file(page))));
-    }
-    screen
 }
 
 /// Which method at which sizes, curve by curve, those that can do any job; neighbouring sizes

@@ -64,7 +64,7 @@ fn a_screen_has_24_lines_at_most() {
             page: Some("/tmp/u/reports/4f1c09ab.html"),
             full_run: Some(Nanos(600_000_000_000)),
         };
-        let mut screen = super::screen(&run, &analysis, Some(after));
+        let mut screen = crate::studies::screen(&run, &analysis, Some(after));
         // What went wrong comes on top.
         screen.problems.clear();
         let text = iolens_document::terminal::draw(&screen, &style);

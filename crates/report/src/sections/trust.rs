@@ -18,12 +18,11 @@ use super::{Form, setting};
 use crate::groups::grouped;
 use crate::number::{self, NONE, OrDash, count, nanoseconds, percent};
 use crate::results::validity;
-use crate::studies::StudyReport;
 use crate::{remarks, words};
 
-pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
+pub(crate) fn section(run: &Run, analysis: &Analysis, form: Form, nothing: &str) -> Section {
     let mut nodes = vec![Node::Facts(facts(run, analysis))];
-    nodes.extend(folds(run, analysis, form));
+    nodes.extend(folds(run, analysis, form, nothing));
     Section::new("trust", "Can I trust it?", nodes)
 }
 
@@ -214,7 +213,7 @@ fn scope(run: &Run, analysis: &Analysis) -> String {
 }
 
 /// The tables behind the lines.
-fn folds(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
+fn folds(run: &Run, analysis: &Analysis, form: Form, nothing: &str) -> Vec<Node> {
     let told = &*analysis.told;
     let fold = |summary: &str, table: Table| {
         let table = table.with_rows()?.without_caption();
@@ -227,7 +226,7 @@ fn folds(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     };
     let checks = validity::self_checks(run, analysis);
     let isolated = validity::isolated(run, analysis);
-    let costs = || Node::fold("Overhead of iolens", vec![Node::Facts(costs(run, told))]);
+    let costs = || Node::fold("Overhead of iolens", vec![Node::Facts(costs(run, told, nothing))]);
     let all = [
         fold("Self-check of every setting", checks).filter(|_| is_page || analysis.cells.len() > 1),
         fold(&rejected, validity::rejected(analysis)),
@@ -258,10 +257,10 @@ fn notes(run: &Run, analysis: &Analysis) -> Option<Node> {
 }
 
 /// What the parts of iolens cost.
-fn costs(run: &Run, told: &Told) -> Vec<Fact> {
+fn costs(run: &Run, told: &Told, nothing: &str) -> Vec<Fact> {
     let calibration = &run.header.calibration;
     let costs = &calibration.costs;
-    let one = format!("one {}", StudyReport::of(run.header.plan.study()).nothing);
+    let one = format!("one {nothing}");
     let rows = [
         (one.as_str(), Some(calibration.harness_message_ns)),
         ("one slice of it", Some(calibration.harness_slice_ns)),

@@ -16,9 +16,7 @@ mod words;
 pub use json::{SCHEMA, json};
 pub use page::{first, markdown, page, text};
 
-use super::{OfSetting, StudyReport};
-use crate::figure::chart;
-use crate::records::columns::{Ends, StudyColumns};
+use super::entry::{Ends, OfSetting, StudyColumns, StudyReport};
 
 pub(super) static AB: StudyReport = StudyReport {
     per: " each",
@@ -32,8 +30,6 @@ pub(super) static AB: StudyReport = StudyReport {
     last: |_, _| None,
     setting: OfSetting::Arms(|_, _, _, _| iolens_document::table::Table::new("", Vec::new())),
     plates: |run, _| figure::figure(run).into_iter().collect(),
-    sizes: chart::MESSAGES,
-    leads: false,
     figures: |_, _, _, _| Vec::new(),
     after: "answer",
     columns: StudyColumns {

@@ -1,59 +1,51 @@
-//! The study `server`: what its tables and figures have in common. A request costs a server CPU
-//! time; how many there are per second comes second.
-
-use std::borrow::Cow;
-
-use iolens_document::table::{Column, Entry, Table};
-use iolens_model::arm::Role;
-use iolens_model::outcome::Status;
-use iolens_model::run::Run;
-use iolens_model::server::ServerSetting;
-use iolens_model::units::three_digits;
-pub(crate) use iolens_stats::analysis::Kind;
-use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, CpuOf, CpuShares, Estimate,
-};
-
-use super::{OfSetting, StudyReport};
-pub(crate) use crate::arms::methods as models;
-use crate::figure::chart;
-use crate::figure::metric::Metric;
-use crate::groups::distinct;
-use crate::parts::{self, Part};
-use crate::records::columns::{Ends, StudyColumns};
-use crate::sections::who_wins;
-use crate::{number, words};
+//! The study `server`, and what `iolens show` and a page say of a run of it. A request costs a
+//! server CPU time; how many there are per second comes second.
 
 pub(crate) mod counters;
 pub(crate) mod figures;
 #[cfg(test)]
 mod group_tests;
+pub(crate) mod processors;
 pub(crate) mod screen;
 pub(crate) mod searches;
 #[cfg(test)]
 pub(crate) mod searches_tests;
-pub(crate) mod sections;
 pub(crate) mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
+pub(crate) mod views;
 
-pub(crate) use self::counters::{COST, COUNTERS, LATENCY, THROUGHPUT};
+use iolens_document::{Block, Column, Fact, Factor, Fold, Grid, Node, Row, Section, Text, change};
+use iolens_model::cell::Cell;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
+
+use self::tables::BOUNDED;
+use self::views::{View, is_bounded, views, views_of};
+use super::entry::{Ends, OfSetting, StudyColumns, StudyReport, who_wins};
+use crate::arms::methods as models;
+use crate::figure::{Figure, Group};
+use crate::findings::{self, Outcome};
+use crate::groups::{distinct, grouped};
+use crate::number::{self, list};
+use crate::screen::outcome;
+use crate::screen::table::{self, Marks};
+use crate::sections::{Form, drawn, more_figures, setting, within};
+use crate::{arms, parts, remarks, words};
 
 pub(super) static SERVER: StudyReport = StudyReport {
     per: " each",
     nothing: "request by a client that does nothing",
-    common: iolens_model::cell::Cell::words,
+    common: Cell::words,
     screen: screen::fill,
-    next: |_, _| vec![iolens_document::Text::code("iolens run server --slo 'p99<2ms'")],
+    next: |_, _| vec![Text::code("iolens run server --slo 'p99<2ms'")],
     question: "What does a request cost?",
     claim: who_wins,
-    sections: sections::sections,
+    sections,
     last: |_, _| None,
-    setting: OfSetting::Section(sections::one),
+    setting: OfSetting::Section(one),
     plates: figures::all,
-    sizes: chart::MESSAGES,
-    leads: false,
-    figures: sections::figures,
+    figures,
     after: "counters",
     columns: COLUMNS,
 };
@@ -79,211 +71,228 @@ const COLUMNS: StudyColumns = StudyColumns {
     parts: &[("at_rate", "at_others_rate")],
 };
 
-/// Models under one load that can be ranked together.
-pub(crate) struct View {
-    /// What they make for each connection; `None` where all are together.
-    pub(crate) kind: Option<Kind>,
-    /// With the baseline at their rate.
-    pub(crate) cell: CellAnalysis,
-    /// `16 connections, offered 50% of the slowest: 32800 requests/s`.
-    pub(crate) load: String,
-    pub(crate) is_open: bool,
-}
+/// Settings, or figures, up to which all of them are open.
+const OPEN: usize = 4;
 
-impl View {
-    /// Its load, and its kind where the kinds have rates of their own.
-    pub(crate) fn heading(&self) -> String {
-        format!("{}{}", self.load, self.of_kind())
+fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
+    let views = views(run, analysis);
+    let mut sections = Vec::new();
+    if let Some(cheapest) = cheapest(run, &views, analysis.delta) {
+        let nodes = vec![grid(cheapest)];
+        sections.push(Section::new("cheapest", "Cheapest model by load", nodes));
     }
-
-    /// What follows the words for its load.
-    pub(crate) fn of_kind(&self) -> String {
-        let kind = self.one_per_connection().map(kind_words);
-        kind.map_or_else(String::new, |words| format!(", {words}"))
+    if let Some(reading) = searches::reading(run) {
+        let nodes = searched(run, analysis, form, reading);
+        sections.push(Section::new("searches", "Highest rates", nodes));
     }
-
-    pub(crate) fn one_per_connection(&self) -> Option<bool> {
-        self.kind.map(|kind| kind == Kind::Alone)
+    let counted = counted(&views);
+    if !counted.is_empty() {
+        sections.push(Section::new("counters", "What a request takes of the server", counted));
     }
+    sections.push(Section::new("numbers", "All numbers", numbers(run, analysis, &views, form)));
+    sections
 }
 
-/// What is said of models that make a process or a thread for each connection, and of others.
-pub(crate) fn kind_words(one_per_connection: bool) -> &'static str {
-    if one_per_connection { "one process or thread per connection" } else { "shared threads" }
+/// One setting with all that is known of it.
+fn one(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Section {
+    let used = format!("{} of {} used", cell.trials_used, cell.trials_started);
+    let threshold = number::percent(analysis.delta);
+    let mut facts = vec![Fact::new("Trials", used), Fact::new("Threshold", threshold)];
+    facts.extend(
+        arms::facts(&analysis.told, Some(&cell.cell))
+            .into_iter()
+            .map(|told| Fact::new(told.arm, format!("{}: {}", told.name, told.values.join(", ")))),
+    );
+    facts.extend(remarks::of_cell(cell).map(|note| Fact::new("Note", note)));
+    let views = views_of(run, analysis, cell);
+    let mut nodes = vec![Node::Facts(facts)];
+    for view in &views {
+        nodes.extend((views.len() > 1).then(|| Node::Heading(view.heading())));
+        nodes.extend(summary(run, analysis, view));
+        nodes.extend(tables::side_by_side(view, &[]).map(grid));
+        nodes.extend(details(run, view));
+    }
+    Section::new("setting", setting(run, &cell.cell), nodes)
 }
 
-/// Every load of a run, first those at a fixed rate, where all models do the same work.
-pub(crate) fn views(run: &Run, analysis: &Analysis) -> Vec<View> {
-    let (open, closed): (Vec<&CellAnalysis>, Vec<&CellAnalysis>) =
-        analysis.cells.iter().partition(|cell| is_open(cell));
-    let all = open.into_iter().chain(closed);
-    all.flat_map(|cell| views_of(run, analysis, cell)).collect()
+fn grid(grid: Grid) -> Node {
+    Node::Block(Block::Grid(grid))
 }
 
-/// Those of one setting.
-pub(crate) fn views_of(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Vec<View> {
-    let setting = words::subject(&run.header, &cell.cell);
-    let view = |(kind, own): (Option<Kind>, CellAnalysis)| {
-        let rate = analysis.kinds.offered(&cell.cell, kind).filter(|_| is_open(cell));
-        let load = match rate {
-            Some((least, most)) => {
-                let rate = number::extent(three_digits(least), three_digits(most));
-                format!("{setting}: {rate} requests/s")
-            }
-            None => format!("{setting}: each as fast as it can"),
-        };
-        View { kind, cell: own, load, is_open: is_open(cell) }
+/// Which model for which load and how many connections; `None` of a single one, which the first
+/// screen has.
+fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
+    if views.len() < 2 {
+        return None;
+    }
+    let connections = |view: &View| view.cell.cell.server().map_or(0, |s| s.connections);
+    let mut all = distinct(views.iter().map(connections));
+    all.sort_unstable();
+    let quick = run.header.plan.quick;
+    let cheapest = |view| {
+        let view: &View = view;
+        let load = format!("{}{}", words::load(&run.header.plan, &view.cell.cell), view.of_kind());
+        let ranking = findings::cheapest(view, delta, quick);
+        (load, (connections(view), best(&ranking.outcome)))
     };
-    ranked_together(analysis, cell).into_iter().map(view).collect()
-}
-
-/// The models of a cell that can be ranked together, cost against cost: all, or where
-/// kinds were offered rates of their own each kind with the baseline at its rate.
-fn ranked_together(analysis: &Analysis, cell: &CellAnalysis) -> Vec<(Option<Kind>, CellAnalysis)> {
-    let of_kind = &analysis.kinds.of_kind;
-    if of_kind.is_empty() || !is_open(cell) {
-        return vec![(None, cell.shown())];
-    }
-    let split = |(kind, _): &(Kind, Analysis)| {
-        let own = at_rate(analysis, cell, *kind);
-        let has = |arm: &ArmAnalysis| arm.arm.role == Role::Compared && arm.status == Status::Ok;
-        own.arms.iter().any(has).then_some((Some(*kind), own))
+    let heads = all.iter().map(|n| Column::left(n.to_string()));
+    let row = |(load, found): (String, Vec<(u32, String)>)| {
+        let of = |n: &u32| found.iter().rev().find(|(known, _)| known == n);
+        let best = all.iter().map(|n| of(n).map_or_else(String::new, |(_, best)| best.clone()));
+        Row::Cells(std::iter::once(load).chain(best).map(|words| vec![words]).collect())
     };
-    of_kind.iter().filter_map(split).collect()
+    Some(Grid {
+        title: format!(
+            "by CPU per request against {}, and number of connections",
+            run.header.plan.baseline
+        ),
+        columns: std::iter::once(Column::left("")).chain(heads).collect(),
+        rows: grouped(views.iter().map(cheapest)).into_iter().map(row).collect(),
+    })
 }
 
-/// The models of one kind in a cell that offers a rate, with the baseline at the rate of the kind.
-fn at_rate(analysis: &Analysis, cell: &CellAnalysis, kind: Kind) -> CellAnalysis {
-    let alone = analysis.kinds.of_kind.iter().find(|(known, _)| *known == kind);
-    let found = alone.and_then(|(_, own)| own.cells.iter().find(|own| own.cell == cell.cell));
-    let of = |arm: &ArmAnalysis| -> Option<ArmAnalysis> {
-        match arm.arm.role {
-            Role::Compared => (analysis.kinds.kind(&arm.arm) == kind).then(|| arm.clone()),
-            _ => found?.arms.iter().find(|own| own.arm.label == arm.arm.label).cloned(),
+/// `uring −20%`.
+fn best(of: &Outcome) -> String {
+    let name = outcome(of);
+    match of {
+        Outcome::NoInterval { .. } => "undecided".to_owned(),
+        Outcome::Fastest { against: Some(against), .. } => {
+            let cost = Factor { typical: against.ratio, interval: None }.inverse();
+            format!("{name} {}", change(cost.typical))
         }
-    };
-    let arms = cell.arms.iter().filter_map(of).collect();
-    CellAnalysis { arms, ..cell.clone() }.shown()
-}
-
-/// The parts of a run that have figures of their own, each with its analysis.
-pub(crate) fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
-    let parts = parts::of_models(analysis, |arm| analysis.kinds.kind(arm) == Kind::Alone);
-    if parts.is_empty() {
-        return vec![(None, Cow::Borrowed(analysis))];
+        _ => name,
     }
-    let of = |part: Part| {
-        let kind = if part.id == parts::ALONE { Kind::Alone } else { Kind::Shared };
-        let mut own = part.of(analysis);
-        if !analysis.kinds.of_kind.is_empty() {
-            for cell in own.cells.iter_mut().filter(|cell| is_open(cell)) {
-                *cell = at_rate(analysis, cell, kind);
-            }
-        }
-        (Some(part), Cow::Owned(own))
-    };
-    parts.into_iter().map(of).collect()
 }
 
-/// Whether the client was the limit of a rate.
-pub(crate) fn is_bounded(arm: &ArmAnalysis) -> bool {
-    arm.server.as_ref().is_some_and(|server| server.limits.client_busy.is_some())
+fn fold(summary: impl Into<Text>, is_open: bool, nodes: Vec<Node>) -> Node {
+    Node::Fold(Fold { summary: summary.into(), is_open, nodes })
 }
 
-/// Whether a cell offers a rate.
-pub(crate) fn is_open(cell: &CellAnalysis) -> bool {
-    cell.cell.server().is_some_and(ServerSetting::is_open_loop)
-}
-
-/// The contrast of what a request costs, server CPU time against server CPU time.
-pub(crate) fn cost_contrast(arm: &ArmAnalysis) -> Option<&Contrast> {
-    arm.cpu_contrast.as_ref()
-}
-
-/// A metric of a model in the unit that is shown.
-pub(crate) fn read(metric: &Metric, arm: &ArmAnalysis) -> Option<Estimate> {
-    metric.of(arm)
-}
-
-// Use of every processor of the machine in a cell: before its servers were started, when they
-// stood and nobody asked, and in the slices of each. Softirq stands apart: on loopback and veth it
-// moves the packets of both ends, whoever is charged for it.
-
-/// A kind of a processor's time: its word, its hue, and its share.
-type KindOfTime = (&'static str, &'static str, fn(&CpuShares) -> f64);
-
-/// The kinds that are told apart.
-pub(crate) const CPU_KINDS: [KindOfTime; 5] = [
-    ("user", "blue", |cpu| cpu.user),
-    ("kernel", "orange", |cpu| cpu.system),
-    ("interrupts", "purple", |cpu| cpu.irq),
-    ("softirq", "green", |cpu| cpu.softirq),
-    ("steal", "vermilion", |cpu| cpu.steal),
-];
-
-/// When processors were watched.
-pub(crate) struct Watched<'a> {
-    /// `before`, `idle`, or the model in whose slices.
-    pub(crate) when: String,
-    pub(crate) cpus: &'a [CpuShares],
-}
-
-/// Every time in a cell; none where nothing could be read. What was before any server
-/// stood, and idle, is that of the first model: all stand ready at the same time, but for
-/// those that are measured by themselves.
-pub(crate) fn watched(cell: &CellAnalysis) -> Vec<Watched<'_>> {
-    let servers = || models(cell).filter_map(|arm| Some((arm, arm.server.as_ref()?)));
-    let mut all: Vec<Watched<'_>> = Vec::new();
-    if let Some((_, first)) = servers().next() {
-        all.push(Watched { when: "before the servers".to_owned(), cpus: &first.cpus_before });
-        all.push(Watched { when: "idle, all connected".to_owned(), cpus: &first.cpus_idle });
-    }
-    all.extend(servers().map(|(arm, server)| Watched {
-        when: arm.arm.label.clone(),
-        cpus: &server.cpus_in_slices,
-    }));
-    all.retain(|watched| !watched.cpus.is_empty());
-    all
-}
-
-/// The processors of one end taken together, in the order of [`CpuOf`].
-pub(crate) fn by_end(cpus: &[CpuShares]) -> Vec<(CpuOf, CpuShares)> {
-    let mut ends = distinct(cpus.iter().map(|cpu| cpu.of));
-    ends.sort_unstable();
-    let of_end = |end: CpuOf| {
-        let own = || cpus.iter().filter(move |cpu| cpu.of == end);
-        let ticks: u64 = own().map(|cpu| cpu.ticks).sum();
-        let mean = |kind: fn(&CpuShares) -> f64| {
-            own().map(|cpu| kind(cpu) * cpu.ticks as f64).sum::<f64>() / ticks as f64
-        };
-        let (user, system, irq) = (mean(|c| c.user), mean(|c| c.system), mean(|c| c.irq));
-        let (softirq, steal, idle) = (mean(|c| c.softirq), mean(|c| c.steal), mean(|c| c.idle));
-        let cpu = own().map(|cpu| cpu.cpu).min().unwrap_or(0);
-        (end, CpuShares { cpu, of: end, user, system, irq, softirq, steal, idle, ticks })
-    };
-    ends.into_iter().map(of_end).collect()
-}
-
-/// A row for each processor at each time; `None` where nothing could be read.
-pub(crate) fn use_of_cpus(cell: &CellAnalysis, caption: &str) -> Option<Table> {
-    let mut columns = vec![
-        Column::left("when", "or in whose slices"),
-        Column::right("CPU", ""),
-        Column::left("of", ""),
-    ];
-    columns.extend(CPU_KINDS.map(|(name, ..)| Column::right(name, "%")));
-    columns.push(Column::right("idle", "%"));
-    columns.push(Column::right("watched for", "ticks of 10 ms"));
-    let mut table = Table::new(caption, columns);
-    for Watched { when, cpus } in watched(cell) {
-        for (i, cpu) in cpus.iter().enumerate() {
-            let share = |share: f64| Entry::from(number::percent(share).trim_end_matches('%'));
-            let mut row: Vec<Entry> =
-                vec![when.as_str().into(), cpu.cpu.to_string().into(), cpu.of.word().into()];
-            row.extend(CPU_KINDS.map(|(_, _, of)| share(of(cpu))));
-            row.extend([share(cpu.idle), cpu.ticks.to_string().into()]);
-            table.push_row(i == 0, row);
+/// What was found of each goal, and on a page every rate that was tried.
+fn searched(run: &Run, analysis: &Analysis, form: Form, reading: String) -> Vec<Node> {
+    let mut nodes = vec![Node::aside(reading)];
+    for found in searches::found(run, analysis) {
+        nodes.push(Node::Table(searches::table(run, &found)));
+        if form == Form::Page {
+            let tried = found.answers.iter().filter_map(searches::tried).map(Node::Table);
+            let goal = searches::name(found.goal);
+            nodes.push(Node::fold(format!("Every rate that was tried: {goal}"), tried.collect()));
         }
     }
-    table.with_rows()
+    nodes
+}
+
+/// The counters of every load.
+fn counted(views: &[View]) -> Vec<Node> {
+    let never = counters::never(views);
+    let of = |view: &View| {
+        Some(fold(view.heading(), true, vec![grid(tables::side_by_side(view, &never)?)]))
+    };
+    let folds: Vec<Node> = views.iter().filter_map(of).collect();
+    if folds.is_empty() {
+        return folds;
+    }
+    let mut reading =
+        "At the server, per request: all its threads and children, user and kernel.".to_owned();
+    if views.iter().any(counters::has_own_cpus) {
+        reading.push_str(" Its CPUs: their time while its requests ran, whoever used them.");
+    }
+    if !never.is_empty() {
+        let never: Vec<String> = never.into_iter().map(str::to_owned).collect();
+        reading.push_str(&format!(" None: {}.", list(&never)));
+    }
+    if views.iter().any(|view| !counters::going_with_cost(view).is_empty()) {
+        reading.push_str(
+            " With CPU: rank correlation with CPU per request, over models; 1 means the two always \
+             rise together. Correlation, not cause.",
+        );
+    }
+    std::iter::once(Node::aside(reading)).chain(folds).collect()
+}
+
+fn numbers(run: &Run, analysis: &Analysis, views: &[View], form: Form) -> Vec<Node> {
+    let mut nodes = vec![Node::aside(reading(run, analysis))];
+    for view in views {
+        let mut own = summary(run, analysis, view);
+        if form == Form::Page {
+            own.extend(details(run, view));
+        }
+        nodes.push(fold(view.heading(), views.len() <= OPEN, own));
+    }
+    nodes
+}
+
+/// How the tables are read.
+fn reading(run: &Run, analysis: &Analysis) -> String {
+    let baseline = &run.header.plan.baseline;
+    format!(
+        "Changes: 95%, all {} comparisons together. CPU, and in a closed loop req/s, are those of \
+         {baseline} and the change. Latency: from when a request was due to its reply. Busy: the \
+         server's CPUs, the client's busiest thread; full: the end that had no time left. Tasks: \
+         threads and processes of the server at once.",
+        analysis.contrasts
+    )
+}
+
+/// What a request costs, how many there were, and what must not be used.
+fn summary(run: &Run, analysis: &Analysis, view: &View) -> Vec<Node> {
+    let mut marks = Marks::default();
+    let mut nodes: Vec<Node> =
+        [tables::cost(run, view, &mut marks), tables::load(run, view, &mut marks)].map(grid).into();
+    let mut legend = table::legend(marks, &run.header.plan.baseline, &[]);
+    legend.extend(models(&view.cell).any(is_bounded).then(|| BOUNDED.into()));
+    nodes.extend(legend.into_iter().map(Node::Aside));
+    let most = findings::throughput(view, analysis.delta, run.header.plan.quick);
+    let most = most.map(|ranking| outcome(&ranking.outcome));
+    nodes.extend(most.map(|most| Node::say(format!("Most requests per second: {most}"))));
+    let invalid = tables::invalid(view).into_iter().map(|(name, why)| Fact::new(name, why));
+    nodes.extend(Node::facts(invalid.collect()));
+    nodes
+}
+
+/// Each model by itself, each comparison, what limited it, and both ends of it.
+fn details(run: &Run, view: &View) -> Vec<Node> {
+    let grids = [tables::comparisons(run, view), tables::alone(view)];
+    let mut nodes: Vec<Node> = grids.map(grid).into();
+    let ends = |arm: &ArmAnalysis| {
+        let ends = grid(tables::ends(arm)?);
+        Some(Node::fold(format!("{}, server and client", arm.arm.label), vec![ends]))
+    };
+    nodes.extend(models(&view.cell).filter_map(ends));
+    nodes
+}
+
+/// The figures by what they are about, that have so much room.
+fn figures(run: &Run, analysis: &Analysis, figures: Vec<Figure>, room: usize) -> Vec<Node> {
+    let (all, left_out) = within(room, figures, false);
+    let mut nodes = Vec::new();
+    let are_apart = !analysis.kinds.of_kind.is_empty();
+    if are_apart && all.iter().any(|figure| figure.family == Some(parts::ALONE)) {
+        let said = "Models that make a process or a thread for each connection have figures of \
+                    their own, as they are offered rates of their own.";
+        nodes.push(Node::aside(said));
+    }
+    for group in Group::ALL {
+        let own: Vec<_> = all.iter().filter(|figure| figure.group == group).cloned().collect();
+        if own.is_empty() {
+            continue;
+        }
+        let (summary, is_open) = (number::count(own.len(), "figure"), own.len() <= OPEN);
+        nodes.push(Node::Heading(heading(group).to_owned()));
+        match group {
+            Group::Crossover | Group::Main => nodes.extend(drawn(own)),
+            _ => nodes.push(fold(summary, is_open, drawn(own))),
+        }
+    }
+    nodes.extend((left_out > 0).then(|| more_figures(run, left_out)));
+    nodes
+}
+
+fn heading(group: Group) -> &'static str {
+    match group {
+        Group::Crossover => "CPU per request against the baseline",
+        Group::Main => "CPU per request, and requests per second",
+        Group::Time => "What was counted for each request",
+        group => group.heading(),
+    }
 }

@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use crate::export::Rows;
 use crate::studies::files;
-use crate::studies::files::copying;
+use crate::studies::files::copying_tests;
 use crate::studies::files::writes;
 use crate::studies::server;
 use crate::studies::syscall;
-use crate::{csv, figure, fixture, html, json, text};
+use crate::{csv, fixture, html, json, text};
 
 /// A made-up run of each study but `net`, by the name of its snapshots.
 pub(crate) fn studies() -> Vec<(&'static str, (Run, Analysis))> {
     vec![
         ("file", files::tests::run()),
         ("write", writes::tests::run()),
-        ("copy", copying::tests::run()),
+        ("copy", copying_tests::run()),
         ("syscall", syscall::tests::run()),
         ("server", server::tests::run()),
     ]
@@ -121,7 +121,7 @@ fn pages_and_figures_are_of_their_study() {
         let end = page.find("The plan as stored").expect("how to reproduce");
         let start = page.find("<body").expect("a body");
         has_none_of(foreign(study), &page[start..end]);
-        let figures = figure::all(&run, &analysis);
+        let figures = super::figures(&run, &analysis);
         for figure in &figures {
             has_none_of(foreign(study), &figure.svg);
             has_none_of(foreign(study), &figure.table.text(200));
@@ -165,7 +165,7 @@ fn made(run: &Run, analysis: &Analysis) -> Vec<String> {
         text::whole(run, analysis, &style),
     ];
     all.extend(analysis.cells.iter().map(|cell| text::show(run, analysis, cell, &style)));
-    all.extend(figure::all(run, analysis).into_iter().map(|figure| figure.svg));
+    all.extend(super::figures(run, analysis).into_iter().map(|figure| figure.svg));
     all
 }
 

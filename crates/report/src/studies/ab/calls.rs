@@ -6,8 +6,7 @@ use iolens_model::ab::{AbByteWay, AbCallsBy};
 use iolens_stats::ab::{AbArmFigures, AbCallRate, AbCell};
 use serde_json::{Value, json};
 
-use super::screen::{per_operation, place};
-use super::words::Said;
+use super::words::{Said, per_operation, place};
 use crate::number::list;
 
 /// Calls that a sentence names; the page has all of them.

@@ -16,8 +16,7 @@ use iolens_stats::analysis::Interval;
 use serde_json::{Value, json};
 
 use super::json::pair;
-use super::screen::setting_words;
-use super::words::{beyond, bracket, ends, mode_of, quantity, signed};
+use super::words::{beyond, bracket, ends, mode, mode_of, quantity, setting_words, signed};
 use crate::compare::{markdown_answers, markdown_head, next, screen as of_runs, tables};
 use crate::number::{count, percent};
 
@@ -165,7 +164,7 @@ fn screen(compared: &Compared<'_>) -> Screen {
             "compare".into(),
             of_runs::named("A", compared.a),
             of_runs::named("B", compared.b),
-            super::screen::mode(compared.mode()).into(),
+            mode(compared.mode()).into(),
         ],
         effort: Text::parts([
             format!("{} + {} {unit}", units(0), units(1)),

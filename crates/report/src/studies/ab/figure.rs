@@ -7,8 +7,7 @@ use iolens_model::run::Run;
 use iolens_stats::ab::{AbAnalysis, AbCell, AbContrast, AbCopies, AbVerdict};
 use iolens_stats::analysis::Interval;
 
-use super::screen::place;
-use super::words::{Said, bracket, quantity, signed};
+use super::words::{Said, bracket, place, quantity, signed};
 use crate::figure::chart::{Chart, Kind, NOWHERE, Panel, Point, Series, extent, hull};
 use crate::figure::scale::Scale;
 use crate::figure::{Group, Marks, Plate};

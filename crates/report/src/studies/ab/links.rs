@@ -6,8 +6,7 @@ use iolens_model::run::Run;
 use iolens_stats::ab::{AbCell, AbContrast, AbLinkSide};
 use serde_json::{Value, json};
 
-use super::screen::place;
-use super::words::{Said, quantity, signed};
+use super::words::{Said, place, quantity, signed};
 use crate::number::{count, percent};
 
 /// By program what its links show of a quantity; the baseline by the first contrast.

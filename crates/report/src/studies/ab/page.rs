@@ -10,9 +10,12 @@ use iolens_model::units::Nanos;
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell};
 use iolens_stats::analysis::Interval;
 
-use super::screen::{Unit, place, screen};
-use super::words::{Said, bracket, quantity, signed};
+use super::figure::figure;
+use super::screen::screen;
+use super::words::{Said, Unit, bracket, place, quantity, signed};
 use super::{calls, links};
+use crate::figure::explained::printed;
+use crate::figure::{Paper, page_style};
 use crate::number::{count, percent};
 use crate::screen::After;
 use crate::sections::{Form, drawn, machine};
@@ -39,7 +42,7 @@ pub fn page(run: &Run, analysis: &AbAnalysis) -> String {
         mark,
         heading,
         meta,
-        style: crate::figure::page_style(),
+        style: page_style(),
         sections,
         footer: format!("{} · run {}", header.build, header.id),
     })
@@ -68,7 +71,7 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     let asking = Node::facts(facts.collect());
     let analysis_of_all = iolens_stats::analyse(run);
     let figures = match form {
-        Form::Page => drawn(crate::figure::all(run, &analysis_of_all)),
+        Form::Page => drawn(printed(Paper::Page, run, figure(run).into_iter().collect())),
         Form::Terminal { .. } => Vec::new(),
     };
     let mut sections = vec![

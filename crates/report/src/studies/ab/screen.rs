@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
-use iolens_model::ab::{AbMode, AbQuantity, AbSetting};
+use iolens_model::ab::AbQuantity;
 use iolens_model::run::{Run, StoppedBy};
-use iolens_model::units::three_digits;
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbVerdict};
 
-use super::words::{Said, ends, from_to, quantity, signed};
+use super::words::{Said, Unit, ends, from_to, mode, per_operation, place, quantity, signed};
 use super::{calls, links};
 use crate::number::{count, list, percent};
-use crate::screen::{After, machine, spent};
+use crate::screen::After;
+use crate::screen::effort::{machine, spent};
 
 /// The screen of a run; one that has just been measured ends with what to type next.
 pub(super) fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>) -> Screen {
@@ -46,14 +46,6 @@ fn header(run: &Run) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// How programs are measured.
-pub(super) fn mode(mode: AbMode) -> &'static str {
-    match mode {
-        AbMode::Loop => "loop protocol",
-        AbMode::Command => "whole commands",
-    }
-}
-
 fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
     let units = analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
     let units = units.map(|contrast| contrast.units).max().unwrap_or(0);
@@ -75,17 +67,6 @@ fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
         .map(str::to_owned),
     );
     parts
-}
-
-/// What tells a setting from others.
-pub(super) fn place(cell: &AbCell) -> String {
-    setting_words(&cell.setting)
-}
-
-/// `rows 10, mode fast`.
-pub(super) fn setting_words(setting: &AbSetting) -> String {
-    let values = setting.values.iter().map(|(name, value)| format!("{name} {value}"));
-    values.collect::<Vec<_>>().join(", ")
 }
 
 /// Arms with what an operation takes of them, and how that differs from the baseline.
@@ -130,38 +111,6 @@ fn compared(contrast: Option<&AbContrast>) -> (Column, Vec<String>) {
     let change = contrast.change.map_or_else(String::new, signed);
     let [low, high] = contrast.pointwise.map_or_else(Default::default, ends);
     (column, vec![change, low, high])
-}
-
-/// `20`, `1.5`, `0.012`.
-pub(super) fn per_operation(n: f64) -> String {
-    match n {
-        n if n.abs() < 5e-5 => "0".to_owned(),
-        n if (n - n.round()).abs() < 5e-5 => format!("{n:.0}"),
-        n => three_digits(n),
-    }
-}
-
-/// The unit in which times of a table are told.
-pub(super) struct Unit {
-    pub(super) word: &'static str,
-    ns: f64,
-}
-
-impl Unit {
-    pub(super) fn of(cell: &AbCell) -> Unit {
-        let times = (0..cell.arms.len()).filter_map(|arm| cell.op_ns(arm, AbQuantity::Time));
-        let (word, ns) = match times.fold(0.0, f64::max) {
-            most if most >= 1e9 => ("s", 1e9),
-            most if most >= 1e6 => ("ms", 1e6),
-            most if most >= 1e3 => ("µs", 1e3),
-            _ => ("ns", 1.0),
-        };
-        Unit { word, ns }
-    }
-
-    pub(super) fn shown(&self, ns: Option<f64>) -> String {
-        ns.map_or_else(String::new, |ns| three_digits(ns / self.ns))
-    }
 }
 
 /// What the arms do differently, and where, if that is in one setting of several.

@@ -1,7 +1,8 @@
 //! What is found, in words.
 
-use iolens_model::ab::{AbMode, AbQuantity};
+use iolens_model::ab::{AbMode, AbQuantity, AbSetting};
 use iolens_model::run::{Run, RunHeader};
+use iolens_model::units::three_digits;
 use iolens_stats::ab::{AbCell, AbContrast, AbMissing, AbMissingWhy, AbReason, AbUnit, AbVerdict};
 use iolens_stats::analysis::Interval;
 
@@ -222,6 +223,57 @@ fn number(change: f64) -> String {
         _ => "+",
     };
     format!("{sign}{shown}")
+}
+
+/// How programs are measured.
+pub(super) fn mode(mode: AbMode) -> &'static str {
+    match mode {
+        AbMode::Loop => "loop protocol",
+        AbMode::Command => "whole commands",
+    }
+}
+
+/// What tells a setting from others.
+pub(super) fn place(cell: &AbCell) -> String {
+    setting_words(&cell.setting)
+}
+
+/// `rows 10, mode fast`.
+pub(super) fn setting_words(setting: &AbSetting) -> String {
+    let values = setting.values.iter().map(|(name, value)| format!("{name} {value}"));
+    values.collect::<Vec<_>>().join(", ")
+}
+
+/// `20`, `1.5`, `0.012`.
+pub(super) fn per_operation(n: f64) -> String {
+    match n {
+        n if n.abs() < 5e-5 => "0".to_owned(),
+        n if (n - n.round()).abs() < 5e-5 => format!("{n:.0}"),
+        n => three_digits(n),
+    }
+}
+
+/// The unit in which times of a table are told.
+pub(super) struct Unit {
+    pub(super) word: &'static str,
+    ns: f64,
+}
+
+impl Unit {
+    pub(super) fn of(cell: &AbCell) -> Unit {
+        let times = (0..cell.arms.len()).filter_map(|arm| cell.op_ns(arm, AbQuantity::Time));
+        let (word, ns) = match times.fold(0.0, f64::max) {
+            most if most >= 1e9 => ("s", 1e9),
+            most if most >= 1e6 => ("ms", 1e6),
+            most if most >= 1e3 => ("µs", 1e3),
+            _ => ("ns", 1.0),
+        };
+        Unit { word, ns }
+    }
+
+    pub(super) fn shown(&self, ns: Option<f64>) -> String {
+        ns.map_or_else(String::new, |ns| three_digits(ns / self.ns))
+    }
 }
 
 #[cfg(test)]

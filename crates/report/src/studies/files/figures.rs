@@ -6,14 +6,15 @@ use iolens_model::cell::Cell;
 use iolens_model::file::CacheState;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{CellAnalysis, CostModel};
+use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel};
 
 use crate::bounds::{self, Bound};
-use crate::figure::chart::{self, Along, Chart, Kind, Panel, Point, Series, THREADS};
-use crate::figure::metric::{BySize, Metric, plain};
-use crate::figure::{Curve, Group, Plate, Sweep};
+use crate::figure::chart::{self, BLOCKS, Chart, FILES, Kind, Panel, Point, Series, THREADS};
+use crate::figure::metric::{self, BySize, Metric, plain};
+use crate::figure::sweep::{Curve, Sweep};
+use crate::figure::{Group, Plate};
 use crate::groups::{first_of_each, grouped};
-use crate::studies::files;
+use crate::studies::files::facts;
 use crate::{arms, number, words};
 
 /// Bytes of a file.
@@ -43,8 +44,15 @@ const WRITING: &str = "; user and kernel, of the writing threads";
 const COPYING: &str =
     "; user and kernel, of the copying threads or, as wait4(2) reports, of programs";
 
+/// Every figure of the study.
+pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Plate> {
+    // Whole files are copied.
+    let sizes = if run.header.plan.copy().is_some() { FILES } else { BLOCKS };
+    metric::by_size(run, analysis, sizes, of_sweep, beside)
+}
+
 /// Every figure of a sweep by itself.
-pub(crate) fn all(sweep: &Sweep<'_>) -> Vec<Plate> {
+fn of_sweep(sweep: &Sweep<'_>) -> Vec<Plate> {
     let plan = &sweep.run.header.plan;
     let cpu = |how| BySize::one(Group::Time, "cpu", &[READ_CPU], how).figure(sweep);
     let plates = match (plan.copy(), plan.write()) {
@@ -56,9 +64,9 @@ pub(crate) fn all(sweep: &Sweep<'_>) -> Vec<Plate> {
 }
 
 /// Every figure of the sweeps that differ in the state of the file alone.
-pub(crate) fn beside(sweeps: &[Sweep<'_>]) -> Vec<Plate> {
+fn beside(sweeps: &[Sweep<'_>]) -> Vec<Plate> {
     let sweeps = sweeps.iter().filter(|sweep| words::is_of_files(&sweep.run.header.plan));
-    let groups = grouped(sweeps.map(|sweep| (files::first_state(&sweep.setting), sweep)));
+    let groups = grouped(sweeps.map(|sweep| (facts::first_state(&sweep.setting), sweep)));
     let figures = groups.iter().filter_map(|(_, group)| {
         let curves = group.iter().flat_map(|sweep| &sweep.curves);
         let mut curves: Vec<Curve> = curves.cloned().collect();
@@ -72,14 +80,14 @@ pub(crate) fn beside(sweeps: &[Sweep<'_>]) -> Vec<Plate> {
 
 /// The state of the file, as this machine makes it.
 fn state(run: &Run, cell: &Cell) -> String {
-    let word = files::state(cell).map(str::to_owned);
+    let word = words::file_state(cell).map(str::to_owned);
     words::joined(words::as_found(&run.header, cell, Vec::from_iter(word)))
 }
 
 /// The metric of rates in the unit that suits the typical one, where there are some.
 fn read_rate(sweep: &Sweep<'_>) -> Option<Metric> {
     let cells = sweep.cells();
-    let metric = if files::unit(&cells).name == READ_GIB.unit { READ_GIB } else { READ_MIB };
+    let metric = if facts::unit(&cells).name == READ_GIB.unit { READ_GIB } else { READ_MIB };
     metric.is_in(&cells).then_some(metric)
 }
 
@@ -99,18 +107,17 @@ fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Plate> {
     if plan.copy().is_some() {
         return None;
     }
-    let along = Along::sizes(plan);
-    let best = files::best_cold(sweep.analysis);
+    let best = facts::best_cold(sweep.analysis);
     let best = best.map(|(.., rate)| line(metric, "best cold rate here", rate.value));
     let panels = sweep.curves.iter().map(|Curve { cells, threads, .. }| {
         let cell = &cells[0].cell;
         let title = format!("{}, {}", words::threads(*threads), state(sweep.run, cell));
         let lines = bounds::rooflines(sweep.run, *threads).into_iter();
-        let bounds = match files::is_cold(cell) {
+        let bounds = match facts::is_cold(cell) {
             true => best.iter().cloned().collect(),
             false => lines.map(|of| line(metric, &marked(&of), of.bytes_per_s)).collect(),
         };
-        Panel { bounds, ..metric.panel(sweep.run, along, cells, title) }
+        Panel { bounds, ..metric.panel(sweep.run, sweep.sizes, cells, title) }
     });
     let mut panels: Vec<Panel> = panels.collect();
     chart::share_scales(&mut panels);
@@ -129,12 +136,12 @@ fn rate(sweep: &Sweep<'_>, metric: &Metric) -> Option<Plate> {
     );
     let title = format!("Throughput by block size ({})", metric.unit);
     let columns = states(sweep).len().min(2);
-    let chart = Chart { columns, ..Chart::new(sweep.run, along, panels) };
+    let chart = Chart { columns, ..Chart::new(sweep.run, sweep.sizes, panels) };
     of_all(sweep, (Group::Main, "rate-by-size"), [&title, &how], chart)
 }
 
 fn states(sweep: &Sweep<'_>) -> Vec<&'static str> {
-    let states = sweep.curves.iter().filter_map(|curve| files::state(&curve.cells[0].cell));
+    let states = sweep.curves.iter().filter_map(|curve| words::file_state(&curve.cells[0].cell));
     first_of_each(states.map(|state| (state, state)))
 }
 
@@ -162,7 +169,7 @@ fn knee(
 ) -> Option<Series> {
     let x = model.half_size_bytes.value;
     let sizes = chart::hull(cells.iter().map(|cell| cell.cell.size.0 as f64))?;
-    let rate = files::bandwidth(model)?.value / 2.0 / metric.divisor;
+    let rate = facts::bandwidth(model)?.value / 2.0 / metric.divisor;
     let foot = panel.extent()?.low;
     let points = [foot, rate].map(|value| Point { x, value, ..Point::default() }).into();
     let primitive = arms::primitive(sweep.analysis, &model.label);
@@ -202,7 +209,7 @@ fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Plate> {
     let cells = sweep.cells().into_iter();
     let places = grouped(cells.map(|cell| ((cell.cell.size, state(run, &cell.cell)), cell)));
     let panels = places.into_iter().map(|((size, state), cells)| {
-        let bounds = if files::is_cold(&cells[0].cell) { Vec::new() } else { lines.clone() };
+        let bounds = if facts::is_cold(&cells[0].cell) { Vec::new() } else { lines.clone() };
         Panel { bounds, ..metric.panel(run, THREADS, &cells, format!("{size}, {state}")) }
     });
     let mut panels: Vec<Panel> = panels.collect();

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::arms::curves;
 use crate::bounds::{self, Bound, Standing};
-use crate::studies::files;
+use crate::studies::files::facts;
 use crate::words;
 
 /// The fastest method of a curve beside a rate that bounds it.
@@ -70,7 +70,7 @@ pub enum Limiting {
 /// The limits of each curve.
 pub(crate) fn limits(run: &Run, analysis: &Analysis) -> Vec<Limit> {
     let of_curve = |(_, cells): &(Cell, Vec<&CellAnalysis>)| {
-        let all = cells.iter().flat_map(|&cell| files::engines(cell).map(move |e| (cell, e)));
+        let all = cells.iter().flat_map(|&cell| facts::engines(cell).map(move |e| (cell, e)));
         let fastest = all.max_by(|(_, (_, a)), (_, (_, b))| a.value.total_cmp(&b.value));
         fastest.map_or_else(Vec::new, |(cell, (arm, rate))| {
             let limit = |(bound, reach)| Limit {
@@ -92,14 +92,14 @@ fn bounding(
     cell: &Cell,
     rate: &Estimate,
 ) -> Vec<(Limiting, Reach)> {
-    let is_cold = files::is_cold(cell);
+    let is_cold = facts::is_cold(cell);
     let memory: Vec<Bound> = match run.header.plan.study() {
         Study::Copy if cell.cache() == Some(CacheState::Warm) => {
             bounds::copy_limit(run, cell.threads, cell.size).into_iter().collect()
         }
         Study::Copy => Vec::new(),
         _ if is_cold => {
-            let best = files::best_cold(analysis).map(|(at, arm, best)| Limiting::BestCold {
+            let best = facts::best_cold(analysis).map(|(at, arm, best)| Limiting::BestCold {
                 setting: at.cell.clone(),
                 method: arm.arm.label.clone(),
                 bytes_per_s: best.value,
@@ -139,12 +139,12 @@ pub(crate) fn caching(run: &Run, analysis: &Analysis) -> Vec<Caching> {
         |cell: &&CellAnalysis| cell.cell.file().is_some_and(|f| f.cache == CacheState::Warm);
     let mut found = Vec::new();
     for warm in analysis.cells.iter().filter(is_warm) {
-        let other = files::with_cache(&warm.cell, CacheState::Cold);
+        let other = facts::with_cache(&warm.cell, CacheState::Cold);
         let Some(cold) = analysis.cells.iter().find(|cell| cell.cell == other) else { continue };
-        for (arm, rate) in files::engines(warm) {
-            let mut colds = files::engines(cold);
+        for (arm, rate) in facts::engines(warm) {
+            let mut colds = facts::engines(cold);
             let same = colds.find(|(other, _)| other.arm.label == arm.arm.label);
-            let cached = same.filter(|_| !files::is_direct(run, &arm.arm.primitive));
+            let cached = same.filter(|_| !facts::is_direct(run, &arm.arm.primitive));
             found.extend(cached.map(|(_, slow)| Caching {
                 setting: warm.cell.clone(),
                 method: arm.arm.label.clone(),

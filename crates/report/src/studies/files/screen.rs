@@ -16,8 +16,7 @@ use crate::number::rate;
 use crate::screen::effort::command;
 use crate::screen::table::{self, Better, Marks, Measure};
 use crate::screen::{choices, more, short, told};
-use crate::studies::files;
-use crate::studies::files::copying;
+use crate::studies::files::facts;
 
 /// Curves that are shown; the others are in `iolens show`.
 const CURVES_MAX: usize = 4;
@@ -33,9 +32,9 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         curves.iter().take(CURVES_MAX).flat_map(|(_, cells)| cells.iter().copied()).collect();
     let methods = table::methods(&shown);
     let mut marks = Marks::default();
-    let unit = files::unit(&shown);
+    let unit = facts::unit(&shown);
     let title = format!("throughput, {}", unit.name);
-    let measure = Measure::compared(title, files::rate_of, unit.size, Better::More);
+    let measure = Measure::compared(title, facts::rate_of, unit.size, Better::More);
     let section = table::section(run, &shown, &methods, &measure, &mut marks);
     screen.blocks.push(table::matrix(run, table::heads(&methods, &[]), vec![section]));
     screen.legend = table::legend(marks, &run.header.plan.baseline, &methods);
@@ -48,7 +47,7 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
 
 /// Who was measured and is not in the table.
 fn controls(run: &Run, analysis: &Analysis) -> Option<Text> {
-    let labels = files::controls(analysis);
+    let labels = facts::controls(analysis);
     let verb = if labels.len() == 1 { "is a control" } else { "are controls" };
     let who = format!("{} {verb}, not compared: ", crate::number::list(&labels));
     (!labels.is_empty()).then(|| Text::plain(who).and_code(crate::screen::show(run)))
@@ -120,7 +119,7 @@ fn limit(run: &Run, analysis: &Analysis) -> Option<Answer> {
 fn starts(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let smallest = analysis.cells.iter().min_by_key(|cell| cell.cell.size)?;
     let one = |id: &String| {
-        let ProgramStart { median_ns, .. } = copying::start_of(&run.header, &analysis.told, id)?;
+        let ProgramStart { median_ns, .. } = facts::start_of(&run.header, &analysis.told, id)?;
         let mut own = smallest.arms.iter().filter(|arm| arm.status == Status::Ok);
         let arm = own.find(|arm| arm.arm.primitive == *id)?;
         let copy_ns = arm.figures.as_ref()?.ns_per_message.value;

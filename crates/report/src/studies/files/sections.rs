@@ -2,22 +2,20 @@
 
 mod besides;
 mod blocks;
-mod numbers;
+pub(crate) mod numbers;
 
 use iolens_document::table::{Column, Entry, Table};
-use iolens_document::{Fact, Node, Section, Text, ends, unusable};
+use iolens_document::{Fact, Node, Section, Text};
 use iolens_model::axes::Study;
 use iolens_model::run::Run;
-use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
+use iolens_stats::analysis::{Analysis, CellAnalysis};
 
-pub(crate) use self::numbers::curve;
-use crate::arms::{self, curves};
-use crate::figure::style::toned;
+use self::numbers::times;
+use crate::arms::curves;
 use crate::findings::{self, Outcome, Ranking};
 use crate::groups::distinct;
 use crate::sections::{Form, drawn};
-use crate::studies::files;
+use crate::studies::files::{facts, writes};
 use crate::{figure, number, screen, words};
 
 pub(crate) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
@@ -63,7 +61,7 @@ fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
 /// The run with what the screen ranks: of writes those that are not durable.
 pub(crate) fn ranked(run: &Run, analysis: &Analysis) -> Analysis {
     match run.header.plan.study() {
-        Study::Write => files::writes::screen::not_durable(run, analysis),
+        Study::Write => writes::not_durable(run, analysis),
         _ => analysis.clone(),
     }
 }
@@ -102,7 +100,7 @@ fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
     let mut table = Table::new(caption, columns);
     for own in all.chunk_by(|a, b| a.setting == b.setting) {
         let Some(first) = own.first() else { continue };
-        let apart = files::without_cache(run, &first.setting);
+        let apart = facts::without_cache(run, &first.setting);
         let mut row: Vec<Entry> = vec![format!("{}, {apart}", first.setting.size).into()];
         row.extend(engines.iter().map(|engine| {
             let of = own.iter().find(|worth| worth.method == *engine);
@@ -131,37 +129,4 @@ fn all_numbers(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     let records = figure::extremes::by_method(run, analysis).map(Node::Table);
     nodes.extend(records.map(|table| Node::fold("Records", vec![table])));
     nodes
-}
-
-/// An engine by its label, in its colour.
-fn engine(analysis: &Analysis, label: &str) -> Entry {
-    toned(label, arms::primitive(analysis, label))
-}
-
-/// `451 [450–452]`, of what is this many times larger.
-fn scaled(estimate: &Estimate, scale: f64, unit: &str) -> String {
-    let value = three_digits(estimate.value / scale);
-    let interval = estimate.interval.map_or_else(String::new, |interval| {
-        let Interval { low, high } = interval.map(|end| end / scale);
-        match interval.is_usable() {
-            true => format!(" [{}]", ends((low, high))),
-            false => format!(" [{}]", unusable()),
-        }
-    });
-    format!("{value}{unit}{interval}")
-}
-
-/// `451 µs [450–452]`.
-fn time(estimate: &Estimate) -> String {
-    let (scale, unit) = match estimate.value {
-        ns if ns >= 1e6 => (1e6, " ms"),
-        ns if ns >= 1e3 => (1e3, " µs"),
-        _ => (1.0, " ns"),
-    };
-    scaled(estimate, scale, unit)
-}
-
-/// `5.21× [4.98–5.45]`.
-fn times(ratio: &Estimate) -> String {
-    scaled(ratio, 1.0, "×")
 }

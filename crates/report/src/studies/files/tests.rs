@@ -1,16 +1,19 @@
 //! A run of a file with known times, in every form that is shown.
 
 use iolens_model::arm::Role;
+use iolens_model::cell::Cell;
 use iolens_model::file::{
-    AfterDrop, Consumer, DropMode, EngineFacts, FileAxes, FileCounts, FileFacts, Pattern,
+    AfterDrop, CacheState, Consumer, DropMode, EngineFacts, FileAxes, FileCounts, FileFacts,
+    Pattern,
 };
-use iolens_model::outcome::{Counts, TrialOutcome};
+use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::reading::Reading;
-use iolens_model::run::RunHeader;
+use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::{Bytes, Nanos};
+use iolens_stats::analysis::Analysis;
 
-use super::*;
+use super::facts::{bandwidth, best_cold};
 use crate::findings::{self, Caching};
 use crate::fixture::alone;
 use crate::studies::tests::{cells_as_json, shown};
@@ -163,7 +166,7 @@ fn what_is_wrong_with_a_file_comes_first() {
     let (mut run, analysis) = run();
     let file = run.header.file.as_mut().expect("a file");
     file.warnings = vec!["it has holes.".to_owned()];
-    let screen = crate::screen::screen(&run, &analysis, None);
+    let screen = crate::studies::screen(&run, &analysis, None);
     assert_eq!(screen.problems[0].words(), "✗ the file: it has holes.");
 }
 

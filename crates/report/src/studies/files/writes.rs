@@ -1,20 +1,27 @@
-//! The study `write`: what it takes that a block is on the device before the next one.
+//! The study `write`: what a block takes, and what it takes that it is on the device before the
+//! next one; and the first screen of a run of it.
 
-pub(crate) mod screen;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use iolens_document::{Align, Answer, Block, Column, Grid, Label, Row, Screen};
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Interval};
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval, Verdict};
 
-use crate::arms;
-use crate::studies::files;
+use super::facts;
+use crate::findings::{self, Ranking};
+use crate::groups::grouped;
+use crate::screen::table::{self, Better, INTERVALS, UNDECIDED};
+use crate::screen::{choices, more, short};
+use crate::standing::standing_among;
+use crate::{arms, words};
 
 /// Whether an engine brings each block to the device, as the run knew it.
 pub(crate) fn is_durable(run: &Run, engine: &str) -> bool {
-    files::engine(run, engine).is_some_and(|facts| facts.is_durable)
+    facts::engine(run, engine).is_some_and(|facts| facts.is_durable)
 }
 
 /// The durable arms of a cell that have usable numbers.
@@ -61,4 +68,172 @@ fn over(cell: &CellAnalysis, slow: &str, fast: &str) -> Option<Estimate> {
     let (pair, is_turned) = arms::pair(cell, slow, fast)?;
     let value = if is_turned { pair.ratio } else { 1.0 / pair.ratio };
     Some(Estimate { value, interval: pair.interval_of(fast), n: pair.n })
+}
+
+/// Columns that are shown; the others are in `iolens show`.
+const COLUMNS_MAX: usize = 4;
+
+pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
+    let cells: Vec<&CellAnalysis> = analysis.cells.iter().collect();
+    for shown in cells.chunks(COLUMNS_MAX).take(2) {
+        let mut grid = grid(run, shown);
+        if !screen.blocks.is_empty() {
+            grid.title.clear();
+        }
+        screen.blocks.push(Block::Grid(grid));
+    }
+    screen.legend.extend(more(run, cells.len(), 2 * COLUMNS_MAX, " settings"));
+    if is_any_open(run, &cells) {
+        screen.legend.push(format!("? undecided against {}", run.header.plan.baseline).into());
+    }
+    screen.answers = answers(run, analysis);
+}
+
+/// Engines as rows, settings as columns; those that leave a block to the kernel first.
+fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
+    let methods = table::methods(cells);
+    let mut columns = vec![Column::left("")];
+    for cell in cells {
+        let size = cell.cell.size.to_string();
+        let curve = short(run, &cell.cell);
+        let column = Column::of(size, &[Align::Decimal, Align::Left]);
+        columns.push(if curve.is_empty() { column } else { column.below(curve) });
+    }
+    let line = |name: String, label: &str, of: &dyn Fn(&ArmAnalysis) -> Vec<String>| {
+        let own = |cell: &&CellAnalysis| {
+            cell.arms.iter().find(|arm| arm.arm.label == label).map_or_else(Vec::new, of)
+        };
+        Row::Cells(std::iter::once(vec![name]).chain(cells.iter().map(own)).collect())
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for (durable, words) in [(false, "not durable"), (true, "durable")] {
+        let own: Vec<&&ArmAnalysis> =
+            methods.iter().filter(|arm| is_durable(run, &arm.arm.primitive) == durable).collect();
+        rows.extend((!own.is_empty()).then(|| Row::Heading(words.to_owned())));
+        for label in own.into_iter().map(|method| &method.arm.label) {
+            rows.push(line(format!("  {label}"), label, &|arm| entry(run, arm)));
+            let mut arms = cells.iter().flat_map(|cell| &cell.arms);
+            if arms.any(|arm| arm.arm.label == *label && has_stalls(arm)) {
+                rows.push(line("    with stalls".to_owned(), label, &with_stalls));
+            }
+        }
+    }
+    let title = format!(
+        "µs per block, from the ratio to {}, lower is better [{INTERVALS}]",
+        run.header.plan.baseline
+    );
+    Grid { title, columns, rows }
+}
+
+/// Whether any engine may be as fast as the first row.
+fn is_any_open(run: &Run, cells: &[&CellAnalysis]) -> bool {
+    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    let methods = arms.filter(|arm| arm.arm.role == Role::Compared);
+    let contrasts = methods.filter_map(|arm| arm.contrast.as_ref());
+    let mut marks = contrasts.map(|c| table::compared(c, Better::Less, run.header.plan.quick).1);
+    marks.any(|mark| mark == UNDECIDED)
+}
+
+fn has_stalls(arm: &ArmAnalysis) -> bool {
+    arm.status == Status::Ok && arm.contrast.as_ref().is_some_and(|contrast| contrast.tail)
+}
+
+/// The typical time of a block with its interval.
+fn entry(run: &Run, arm: &ArmAnalysis) -> Vec<String> {
+    if let Some(word) = table::without_value(arm) {
+        return vec![word.to_owned()];
+    }
+    let Some(time) = arm.time() else { return Vec::new() };
+    let us = time.value / 1e3;
+    let Some(contrast) = &arm.contrast else { return vec![three_digits(us), String::new()] };
+    if contrast.verdict == Verdict::Invalid {
+        return vec!["invalid".to_owned()];
+    }
+    let (factor, mark) = table::compared(contrast, Better::Less, run.header.plan.quick);
+    let mark = if mark == UNDECIDED { mark } else { "" };
+    let interval = factor.ends_of(us).unwrap_or_else(|| iolens_document::unusable().to_owned());
+    vec![three_digits(us), format!("[{interval}] {mark}").trim_end().to_owned()]
+}
+
+/// The same by total times.
+fn with_stalls(arm: &ArmAnalysis) -> Vec<String> {
+    let time = arm.time().zip(arm.contrast.as_ref().filter(|_| has_stalls(arm)));
+    let us = time.map(|(time, contrast)| {
+        // What is shown is the baseline's mean over the typical ratio.
+        time.value * contrast.ratio / contrast.total_ratio.value / 1e3
+    });
+    us.map_or_else(Vec::new, |us| vec![three_digits(us), String::new()])
+}
+
+fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
+    let lazy = not_durable(run, analysis);
+    let durable = of_engines(run, analysis, true);
+    let curve = |ranking: &Ranking| short(run, &ranking.setting);
+    let mut out = match durable.cells.iter().any(|cell| cell.arms.len() > 1) {
+        true => {
+            let mut out = choices(Label::Fastest, run, &findings::rankings(run, &lazy), curve);
+            let durable = durability(run, analysis);
+            out.truncate(2);
+            out.extend(durable);
+            out
+        }
+        false => choices(Label::Fastest, run, &findings::rankings(run, analysis), curve),
+    };
+    out.extend(flush_unproven(run));
+    out
+}
+
+/// The run as if it had no durable engine, where it has others to compare.
+pub(crate) fn not_durable(run: &Run, analysis: &Analysis) -> Analysis {
+    of_engines(run, analysis, false)
+}
+
+/// The run as if it had these engines alone.
+fn of_engines(run: &Run, analysis: &Analysis, durable: bool) -> Analysis {
+    let mut own = analysis.clone();
+    for cell in &mut own.cells {
+        cell.arms.retain(|arm| is_durable(run, &arm.arm.primitive) == durable);
+    }
+    own
+}
+
+/// Which way of having a block on the device is fastest.
+fn durability(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let mut found: Vec<Option<&str>> = Vec::new();
+    for cell in &analysis.cells {
+        let own = cell
+            .arms
+            .iter()
+            .filter(|arm| is_durable(run, &arm.arm.primitive) && arm.status == Status::Ok);
+        let labels: Vec<&str> = own.map(|arm| arm.arm.label.as_str()).collect();
+        found.extend((labels.len() > 1).then(|| standing_among(cell, &labels)));
+    }
+    let cells = found.len();
+    let fastest = grouped(found.into_iter().flatten().map(|label| (label, ())));
+    let open = cells - fastest.iter().map(|(_, columns)| columns.len()).sum::<usize>();
+    let said = match fastest.as_slice() {
+        _ if cells == 0 => return None,
+        [] => "undecided in every column: choose by what each promises, not by speed".to_owned(),
+        [(label, _)] if open == 0 => format!("{label} in every column"),
+        several => {
+            let one = |(label, own): &(&str, Vec<()>)| {
+                format!("{label} in {} of {cells} columns", own.len())
+            };
+            let told = several.iter().map(one).collect::<Vec<_>>().join(", ");
+            let rest = if open > 0 { format!(", undecided in {open}") } else { String::new() };
+            format!("{told}{rest}")
+        }
+    };
+    Some(Answer::one(Label::Durable, said))
+}
+
+/// That a host may say that bytes are on its device when they are not.
+fn flush_unproven(run: &Run) -> Option<Answer> {
+    let writes = run.header.engines.iter().any(|facts| facts.is_durable);
+    (writes && words::is_guest(&run.header.host)).then(|| {
+        Answer::one(
+            Label::Caution,
+            "a VM's host may acknowledge a flush it never makes: durability is not proven here",
+        )
+    })
 }

@@ -7,7 +7,8 @@ use iolens_stats::analysis::Estimate;
 use crate::bounds::of_memory;
 use crate::figure::chart::{self, Chart, MESSAGES, PAIRS, Panel};
 use crate::figure::metric::{BySize, Metric, plain};
-use crate::figure::{Group, Plate, Sweep};
+use crate::figure::sweep::Sweep;
+use crate::figure::{Group, Plate};
 use crate::words;
 
 /// Received payload.

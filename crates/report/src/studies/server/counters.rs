@@ -1,24 +1,23 @@
 //! What the processor and the kernel counted for a model, for server and client, in total
-//! and per request: the table that perf stat prints, and its rows side by side with how they go
-//! with what a request costs.
+//! and per request, and how that goes with what a request costs.
 
-use iolens_document::{Column, Grid, Row as Line};
 use iolens_model::arm::Role;
+use iolens_model::outcome::Status;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
     ArmAnalysis, CellAnalysis, CpuOf, CpuShares, EndFigures, EndMetric, Estimate,
 };
 
-use super::{CPU_KINDS, View, by_end, read, tables};
+use super::processors::by_end;
+use super::views::View;
 use crate::figure::metric::{Metric, plain};
-use crate::number::{OrDash, optional};
 
 /// A row: its metric and name, and the unit behind it with its size.
 pub(crate) struct Row {
     metric: EndMetric,
     pub(crate) name: &'static str,
     unit: &'static str,
-    size: f64,
+    pub(super) size: f64,
 }
 
 const fn row(metric: EndMetric, name: &'static str) -> Row {
@@ -33,7 +32,7 @@ const fn time(metric: EndMetric, name: &'static str) -> Row {
 use EndMetric::*;
 
 /// In the order of perf stat.
-const ROWS: [Row; 25] = [
+pub(super) const ROWS: [Row; 25] = [
     time(TaskClock, "task-clock"),
     row(CpusUtilized, "CPUs utilized"),
     row(SystemCalls, "system calls"),
@@ -63,7 +62,7 @@ const ROWS: [Row; 25] = [
 
 impl Row {
     /// In total; nothing of what has no total.
-    fn total(&self, end: &EndFigures) -> Option<String> {
+    pub(super) fn total(&self, end: &EndFigures) -> Option<String> {
         let total = end.get(self.metric)?.total?;
         Some(match self.unit {
             "" => whole(total),
@@ -71,20 +70,20 @@ impl Row {
         })
     }
 
-    fn estimate(&self, end: &EndFigures) -> Option<Estimate> {
+    pub(super) fn estimate(&self, end: &EndFigures) -> Option<Estimate> {
         end.value(self.metric)
     }
 
     /// Per request; times in µs, shares in percent.
-    fn value(&self, end: &EndFigures) -> Option<f64> {
+    pub(super) fn value(&self, end: &EndFigures) -> Option<f64> {
         Some(self.estimate(end)?.value / self.size)
     }
 
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         format!("{}{}", self.name, self.unit)
     }
 
-    fn is_cost(&self) -> bool {
+    pub(super) fn is_cost(&self) -> bool {
         self.name == ROWS[0].name
     }
 }
@@ -99,29 +98,18 @@ fn whole(count: u64) -> String {
     digits.chars().enumerate().flat_map(apart).collect()
 }
 
-/// Server and client of one model, in total and per request; `None` where no trial is used.
-pub(crate) fn ends(arm: &ArmAnalysis) -> Option<Grid> {
-    let server = arm.server.as_ref()?;
-    let ends = [("server", &server.server), ("client", &server.client)];
-    let is_counted = |row: &&Row| ends.iter().any(|(_, end)| row.estimate(end).is_some());
-    let row = |row: &Row| {
-        let of_end = |(name, end): (&str, &EndFigures)| {
-            let total = row.total(end).into_iter().collect();
-            let each = tables::span(row.estimate(end), row.size);
-            [
-                (Column::right("total").below(name), total),
-                (Column::of("per request [95%]", &tables::SPAN).below(""), each),
-            ]
-        };
-        let named = (Column::left(""), vec![row.title()]);
-        std::iter::once(named).chain(ends.into_iter().flat_map(of_end)).collect()
-    };
-    Some(Grid::filled("", ROWS.iter().filter(is_counted).map(row)))
+/// The models that have numbers and the baseline's copy, the cheapest first.
+pub(crate) fn by_cost(cell: &CellAnalysis) -> Vec<&ArmAnalysis> {
+    let cost = |arm: &ArmAnalysis| COST.of(arm).map_or(f64::INFINITY, |cost| cost.value);
+    let has_numbers = |arm: &&ArmAnalysis| arm.status == Status::Ok;
+    let mut arms: Vec<&ArmAnalysis> = cell.arms.iter().filter(has_numbers).collect();
+    arms.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+    arms
 }
 
 /// The models that were counted, the cheapest first.
-fn counted(cell: &CellAnalysis) -> Vec<(&ArmAnalysis, &EndFigures)> {
-    let arms = tables::by_cost(cell).into_iter();
+pub(super) fn counted(cell: &CellAnalysis) -> Vec<(&ArmAnalysis, &EndFigures)> {
+    let arms = by_cost(cell).into_iter();
     let arms = arms.filter(|arm| arm.arm.role != Role::SelfCheck);
     arms.filter_map(|arm| Some((arm, &arm.server.as_ref()?.server))).collect()
 }
@@ -137,7 +125,7 @@ pub(crate) fn never(views: &[View]) -> Vec<&'static str> {
 }
 
 /// The shares of the server's own CPUs, where it shares none with its client.
-fn own_cpus(arm: &ArmAnalysis) -> Option<CpuShares> {
+pub(super) fn own_cpus(arm: &ArmAnalysis) -> Option<CpuShares> {
     let ends = by_end(&arm.server.as_ref()?.cpus_in_slices);
     ends.into_iter().find(|(end, _)| *end == CpuOf::Server).map(|(_, shares)| shares)
 }
@@ -147,63 +135,9 @@ pub(crate) fn has_own_cpus(view: &View) -> bool {
     counted(&view.cell).iter().any(|(arm, _)| own_cpus(arm).is_some())
 }
 
-/// What else is known of each model: what its CPUs did, how many requests there were and how long
-/// they took.
-fn besides(all: &[(&ArmAnalysis, &EndFigures)]) -> Vec<Line> {
-    let row = |title: String, of: &dyn Fn(&ArmAnalysis) -> Option<String>| {
-        let values: Vec<Option<String>> = all.iter().map(|(arm, _)| of(arm)).collect();
-        let is_known = values.iter().any(Option::is_some);
-        let blank = (all.len() >= ENOUGH).then(Vec::new);
-        let cells = std::iter::once(vec![title]).chain(blank);
-        let values = values.into_iter().map(|value| vec![value.or_dash(|value| value)]);
-        is_known.then(|| Line::Cells(cells.chain(values).collect()))
-    };
-    let kinds = CPU_KINDS.iter().filter_map(|(name, _, share)| {
-        let is_there =
-            |(arm, _): &(&ArmAnalysis, _)| own_cpus(arm).is_some_and(|c| share(&c) > 0.0);
-        let of = |arm: &ArmAnalysis| Some(three_digits(share(&own_cpus(arm)?) * 100.0));
-        all.iter().any(is_there).then(|| row(format!("its CPUs: {name}, %"), &of))?
-    });
-    let p99 = |arm: &ArmAnalysis| Some(three_digits(read(&LATENCY[1], arm)?.value / 1e3));
-    let rate = |arm: &ArmAnalysis| Some(tables::rate(arm)).filter(|rate| !rate.is_empty());
-    kinds.chain(row("req/s".to_owned(), &rate)).chain(row("p99, ms".to_owned(), &p99)).collect()
-}
-
-/// What was counted at the server for a request, the models side by side, without what there is
-/// `never`.
-pub(crate) fn side_by_side(view: &View, never: &[&str]) -> Option<Grid> {
-    let all = counted(&view.cell);
-    let has_correlation = all.len() >= ENOUGH;
-    let mut columns = vec![Column::left("")];
-    columns.extend(has_correlation.then(|| Column::right("with CPU")));
-    columns.extend(all.iter().map(|(arm, _)| Column::decimal(&arm.arm.label)));
-    let row = |row: &Row| {
-        let values: Vec<Option<f64>> = all.iter().map(|(_, end)| row.value(end)).collect();
-        if values.iter().all(Option::is_none) {
-            return None;
-        }
-        let mut cells = vec![vec![row.title()]];
-        if has_correlation {
-            let found = correlation(&points(row, &all)).filter(|_| !row.is_cost());
-            cells.push(found.map(signed).into_iter().collect());
-        }
-        cells.extend(values.into_iter().map(|value| vec![optional(value)]));
-        Some(Line::Cells(cells))
-    };
-    let shown = ROWS.iter().filter(|row| !never.contains(&row.name));
-    let mut rows: Vec<Line> = shown.filter_map(row).collect();
-    rows.extend(besides(&all));
-    (!rows.is_empty()).then(|| Grid { title: String::new(), columns, rows })
-}
-
-/// `0.93`, `−0.40`.
-fn signed(correlation: f64) -> String {
-    format!("{correlation:.2}").replace('-', "−")
-}
-
 /// Models that a rank correlation needs at least: of four, one order in 24 is perfect by
 /// chance.
-const ENOUGH: usize = 5;
+pub(super) const ENOUGH: usize = 5;
 
 /// How what is counted for a request goes with what it costs: each counter with its rank
 /// correlation and of how many models that is.
@@ -218,13 +152,13 @@ pub(crate) fn going_with_cost(view: &View) -> Vec<(&'static str, f64, usize)> {
 }
 
 /// A count and the cost of each model that has both.
-fn points(row: &Row, all: &[(&ArmAnalysis, &EndFigures)]) -> Vec<(f64, f64)> {
-    all.iter().filter_map(|(arm, end)| Some((row.value(end)?, read(&COST, arm)?.value))).collect()
+pub(super) fn points(row: &Row, all: &[(&ArmAnalysis, &EndFigures)]) -> Vec<(f64, f64)> {
+    all.iter().filter_map(|(arm, end)| Some((row.value(end)?, COST.of(arm)?.value))).collect()
 }
 
 /// Spearman's rank correlation, equal values with their mean rank; `None` where one of the two is
 /// the same everywhere.
-fn correlation(points: &[(f64, f64)]) -> Option<f64> {
+pub(super) fn correlation(points: &[(f64, f64)]) -> Option<f64> {
     let counts = ranks(points.iter().map(|point| point.0));
     let costs = ranks(points.iter().map(|point| point.1));
     let mean = (points.len() as f64 + 1.0) / 2.0;

@@ -4,7 +4,7 @@
 //! percentile of each model against the rate that it was offered, with the limit: a plot for
 //! each number of connections.
 
-use iolens_document::table::{Column, Entry, Table};
+use iolens_document::table::{Column, Table};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
@@ -14,20 +14,25 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval};
 use iolens_stats::search::Answer;
 
-use crate::figure::chart::Series;
-use crate::figure::chart::{self, Along, CONNECTIONS, Chart, Kind, OFFERED, Panel, Point, RATE};
-use crate::figure::metric::Metric;
-use crate::figure::{Curve, Group, Marks, Plate, Sweep, bars, metric, style};
+use super::counters::{COST, COUNTERS, LATENCY, THROUGHPUT};
+use super::processors;
+use super::searches::{self, Found};
+use super::views::{self, cost_contrast, is_open};
+use crate::figure::chart::{
+    self, Along, CONNECTIONS, Chart, Kind, MESSAGES, OFFERED, Panel, Point, RATE, Series,
+};
+use crate::figure::metric::{self, Metric};
+use crate::figure::style::toned;
+use crate::figure::sweep::{Curve, Sweep};
+use crate::figure::{Group, Marks, Plate};
 use crate::groups::grouped;
 use crate::parts::Part;
-use crate::studies::server::searches::{self, Found};
-use crate::studies::server::{self, COST, COUNTERS, LATENCY, THROUGHPUT, cost_contrast, is_open};
 use crate::{number, parts, words};
 
 /// Every figure of the study.
 pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Plate> {
     let mut figures = Vec::new();
-    let parts = server::shown(analysis);
+    let parts = views::shown(analysis);
     let is_divided = parts.len() > 1;
     for (part, analysis) in parts {
         let part = part.as_ref();
@@ -37,7 +42,7 @@ pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Plate> {
     if is_divided {
         figures.extend(textbook(run, analysis));
     }
-    figures.extend(analysis.cells.iter().filter_map(|cell| bars::of_processors(run, cell)));
+    figures.extend(analysis.cells.iter().filter_map(|cell| processors::of_processors(run, cell)));
     figures
 }
 
@@ -57,6 +62,7 @@ fn sweeps<'a>(run: &'a Run, analysis: &'a Analysis, part: Option<&'a Part>) -> V
         run,
         analysis,
         part,
+        sizes: MESSAGES,
         setting: cells[0].cell.clone(),
         curves: curves(&cells, ServerSetting::load_in_words, CONNECTIONS),
     });
@@ -183,7 +189,8 @@ fn of_searches(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Plate
     let places = grouped(found.map(|found| ((found.goal, place(&found.cell)), found)));
     let plates = places.iter().filter_map(|((goal, _), found)| {
         let setting = found[0].cell.clone();
-        let sweep = Sweep { run, analysis, part, setting, curves: Vec::new() };
+        let sizes = MESSAGES;
+        let sweep = Sweep { run, analysis, part, sizes, setting, curves: Vec::new() };
         of_goal(&sweep, *goal, found)
     });
     plates.collect()
@@ -272,7 +279,7 @@ fn table_of_steps(run: &Run, place: &[Found], percentile: Percentile) -> Table {
                 let value = level.value_ns.map(|ns| ns.0 as f64 / 1e3);
                 vec![
                     subject.clone().into(),
-                    Entry::toned(&*arm.label, style::tone(&arm.primitive)),
+                    toned(&*arm.label, &arm.primitive),
                     searches::rate(level.rate_per_s).into(),
                     level.achieved_per_s.map(searches::rate).unwrap_or_default().into(),
                     format!("{} of {}", level.kept, level.kept + level.broken).into(),

@@ -9,7 +9,7 @@ use iolens_stats::remark::{Unusable, VerdictReason};
 
 use super::tables;
 use super::tests::run;
-use super::{View, is_open, views};
+use super::views::{View, is_open, views};
 use crate::findings::{self, Finding, Outcome, Ranking};
 use crate::fixture::alone;
 use crate::screen::table::Marks;

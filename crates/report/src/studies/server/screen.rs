@@ -12,13 +12,15 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, EndMetric, Saturated};
 use iolens_stats::search::{self, Ended};
 
+use super::counters::{COST, LATENCY, by_cost};
+use super::searches;
+use super::tables::{BOUNDED, rate};
+use super::views::{self, View, cost_contrast, is_bounded, kind_words};
+use crate::arms::methods as models;
 use crate::findings::{self, Ranking};
 use crate::groups::grouped;
 use crate::screen::table::{self, Better, INTERVALS, Marks};
 use crate::screen::{choices, more};
-use crate::studies::server::tables::{BOUNDED, by_cost, rate};
-use crate::studies::server::{self, View, searches};
-use crate::studies::server::{COST, LATENCY, cost_contrast, is_bounded, kind_words, models, read};
 use crate::{number, words};
 
 /// Loads that are shown; the others are in `iolens show`.
@@ -26,7 +28,7 @@ const LOADS_MAX: usize = 3;
 
 pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let mut marks = Marks::default();
-    let views = server::views(run, analysis);
+    let views = views::views(run, analysis);
     let bounded = views.iter().any(|view| models(&view.cell).any(is_bounded));
     let shown = &views[..views.len().min(LOADS_MAX)];
     let has_closed = shown.iter().any(|view| !view.is_open);
@@ -60,8 +62,8 @@ fn block(run: &Run, view: &View, has_closed: bool, marks: &mut Marks) -> Grid {
     let row = |arm: &ArmAnalysis| {
         let own = if arm.arm.role == Role::Baseline { " (baseline)" } else { "" };
         let digits = |value: Option<f64>| vec![value.map_or_else(String::new, three_digits)];
-        let cost = read(&COST, arm).map(|cost| cost.value);
-        let p99 = read(&LATENCY[1], arm).map(|p99| p99.value / 1e3);
+        let cost = COST.of(arm).map(|cost| cost.value);
+        let p99 = LATENCY[1].of(arm).map(|p99| p99.value / 1e3);
         let mut row = vec![
             (Column::left(""), vec![format!("  {}{own}", arm.arm.label)]),
             (Column::decimal("µs/req"), digits(cost)),
@@ -141,7 +143,7 @@ fn searched(run: &Run, analysis: &Analysis) -> Vec<Answer> {
 
 /// What the client kept from being seen.
 fn unknown(analysis: &Analysis) -> Option<Answer> {
-    let closed = analysis.cells.iter().filter(|cell| !server::is_open(cell));
+    let closed = analysis.cells.iter().filter(|cell| !views::is_open(cell));
     let arms: Vec<&ArmAnalysis> =
         closed.flat_map(models).filter(|a| a.status == Status::Ok).collect();
     let bounded = arms.iter().filter(|arm| is_bounded(arm)).count();

@@ -3,20 +3,21 @@
 use iolens_model::arm::Arm;
 use iolens_model::cell::Cell;
 use iolens_model::load::{ClientThread, Outcomes};
-use iolens_model::outcome::Environment;
+use iolens_model::outcome::{Environment, Status};
 use iolens_model::plan::Axes;
 use iolens_model::reading::Histogram;
 use iolens_model::run::Run;
 use iolens_model::run::SearchPhase;
 use iolens_model::server::{LoadLevel, OfferedSlice, ServerArm};
 use iolens_model::units::Nanos;
+use iolens_stats::analysis::Analysis;
 use iolens_stats::search;
 
 use super::searches::{self, found};
 use super::tests::run;
-use super::*;
+use crate::arms::methods as models;
 use crate::export::Rows;
-use crate::{csv, figure, html, json, text};
+use crate::{csv, html, json, studies, text};
 use iolens_document::Style;
 
 /// Requests per second of every model in a closed loop.
@@ -123,7 +124,7 @@ fn what_was_found_is_shown() {
 #[test]
 fn a_figure_has_every_rate_and_the_limit() {
     let (run, analysis) = searched();
-    let figures = figure::all(&run, &analysis);
+    let figures = studies::figures(&run, &analysis);
     let of = |stem: &str| figures.iter().find(|figure| figure.file_stem.contains(stem));
     let figure = of("search-p99-2ms").expect("a figure of the limit");
     assert!(figure.svg.contains("p99 &lt; 2 ms"), "the limit has a label");

@@ -1,37 +1,33 @@
-//! The models under one load as tables, the cheapest request first.
+//! The models under one load as tables, the cheapest request first; what was counted for each as
+//! perf stat prints it, and side by side.
 
-use iolens_document::{Align, Column, Factor, Grid};
+use iolens_document::{Align, Column, Factor, Grid, Row as Line};
 use iolens_model::arm::Role;
 use iolens_model::load::Outcomes;
-use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
-    ArmAnalysis, CellAnalysis, Contrast, Estimate, LatencyFigures, Saturated, ServerFigures,
-    Verdict,
+    ArmAnalysis, CellAnalysis, Contrast, EndFigures, Estimate, LatencyFigures, Saturated,
+    ServerFigures, Verdict,
 };
 
-use super::{COST, LATENCY, THROUGHPUT, View, cost_contrast, is_bounded, read};
-use crate::number::{per_second, percent, usable};
+use super::counters::{
+    COST, ENOUGH, LATENCY, ROWS, Row, THROUGHPUT, by_cost, correlation, counted, own_cpus, points,
+};
+use super::processors::CPU_KINDS;
+use super::views::{View, cost_contrast, is_bounded};
+use crate::figure::metric::Metric;
+use crate::number::{OrDash, optional, per_second, percent, usable};
 use crate::remarks;
 use crate::screen::table::{self, Better, Marks};
 
 /// What a rate means that bears this mark.
 pub(crate) const BOUNDED: &str = "≥ lower bound: the client had no CPU left";
 
-/// The models that have numbers and the baseline's copy, the cheapest first.
-pub(crate) fn by_cost(cell: &CellAnalysis) -> Vec<&ArmAnalysis> {
-    let cost = |arm: &ArmAnalysis| read(&COST, arm).map_or(f64::INFINITY, |cost| cost.value);
-    let has_numbers = |arm: &&ArmAnalysis| arm.status == Status::Ok;
-    let mut arms: Vec<&ArmAnalysis> = cell.arms.iter().filter(has_numbers).collect();
-    arms.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
-    arms
-}
-
 /// Requests per second; at least so many where the client was the limit.
 pub(crate) fn rate(arm: &ArmAnalysis) -> String {
     let least = if is_bounded(arm) { "≥" } else { "" };
-    let rate = read(&THROUGHPUT, arm);
+    let rate = THROUGHPUT.of(arm);
     rate.map_or_else(String::new, |rate| format!("{least}{}", per_second(rate.value)))
 }
 
@@ -61,10 +57,10 @@ fn grid(
 pub(crate) fn cost(run: &Run, view: &View, marks: &mut Marks) -> Grid {
     let percentiles = ["p50 ms", "p99 ms", "p99.9 ms"].into_iter().zip(LATENCY);
     grid("", &view.cell, |arm| {
-        let cost = read(&COST, arm).map(|cost| cost.value);
+        let cost = COST.of(arm).map(|cost| cost.value);
         let against = table::against(run, cost_contrast(arm), Better::Less, marks);
-        let time = |(name, of)| {
-            (Column::decimal(name), digits(read(&of, arm).map(|time| time.value / 1e3)))
+        let time = |(name, metric): (&str, Metric)| {
+            (Column::decimal(name), digits(metric.of(arm).map(|time| time.value / 1e3)))
         };
         let first = [(Column::decimal("CPU µs/req"), digits(cost)), against];
         first.into_iter().chain(percentiles.clone().map(time)).collect()
@@ -135,7 +131,7 @@ pub(crate) fn alone(view: &View) -> Grid {
             (Column::of(name, &SPAN), parts)
         };
         vec![
-            (Column::of("CPU µs/req", &SPAN), span(read(&COST, arm), 1.0)),
+            (Column::of("CPU µs/req", &SPAN), span(COST.of(arm), 1.0)),
             (Column::of("req/s", &SPAN), span(rate, 1.0)),
             time("mean ms", times, |times| Some(times.mean_ns)),
             time("p50 ms", times, |times| times.p50_ns),
@@ -149,10 +145,10 @@ pub(crate) fn alone(view: &View) -> Grid {
 }
 
 /// The parts of [`span`].
-pub(super) const SPAN: [Align; 3] = [Align::Decimal, Align::Right, Align::Right];
+const SPAN: [Align; 3] = [Align::Decimal, Align::Right, Align::Right];
 
 /// A value and both ends of its interval.
-pub(super) fn span(estimate: Option<Estimate>, unit: f64) -> Vec<String> {
+fn span(estimate: Option<Estimate>, unit: f64) -> Vec<String> {
     let Some(estimate) = estimate else { return Vec::new() };
     let shown = |value: f64| three_digits(value / unit);
     let ends = match estimate.interval {
@@ -250,4 +246,78 @@ pub(crate) fn invalid(view: &View) -> Vec<(String, String)> {
         invalid.map(said).collect::<Vec<_>>()
     };
     contrasts(view).into_iter().flat_map(one).collect()
+}
+
+/// Server and client of one model, in total and per request; `None` where no trial is used.
+pub(crate) fn ends(arm: &ArmAnalysis) -> Option<Grid> {
+    let server = arm.server.as_ref()?;
+    let ends = [("server", &server.server), ("client", &server.client)];
+    let is_counted = |row: &&Row| ends.iter().any(|(_, end)| row.estimate(end).is_some());
+    let row = |row: &Row| {
+        let of_end = |(name, end): (&str, &EndFigures)| {
+            let total = row.total(end).into_iter().collect();
+            let each = span(row.estimate(end), row.size);
+            [
+                (Column::right("total").below(name), total),
+                (Column::of("per request [95%]", &SPAN).below(""), each),
+            ]
+        };
+        let named = (Column::left(""), vec![row.title()]);
+        std::iter::once(named).chain(ends.into_iter().flat_map(of_end)).collect()
+    };
+    Some(Grid::filled("", ROWS.iter().filter(is_counted).map(row)))
+}
+
+/// What else is known of each model: what its CPUs did, how many requests there were and how long
+/// they took.
+fn besides(all: &[(&ArmAnalysis, &EndFigures)]) -> Vec<Line> {
+    let row = |title: String, of: &dyn Fn(&ArmAnalysis) -> Option<String>| {
+        let values: Vec<Option<String>> = all.iter().map(|(arm, _)| of(arm)).collect();
+        let is_known = values.iter().any(Option::is_some);
+        let blank = (all.len() >= ENOUGH).then(Vec::new);
+        let cells = std::iter::once(vec![title]).chain(blank);
+        let values = values.into_iter().map(|value| vec![value.or_dash(|value| value)]);
+        is_known.then(|| Line::Cells(cells.chain(values).collect()))
+    };
+    let kinds = CPU_KINDS.iter().filter_map(|(name, _, share)| {
+        let is_there =
+            |(arm, _): &(&ArmAnalysis, _)| own_cpus(arm).is_some_and(|c| share(&c) > 0.0);
+        let of = |arm: &ArmAnalysis| Some(three_digits(share(&own_cpus(arm)?) * 100.0));
+        all.iter().any(is_there).then(|| row(format!("its CPUs: {name}, %"), &of))?
+    });
+    let p99 = |arm: &ArmAnalysis| Some(three_digits(LATENCY[1].of(arm)?.value / 1e3));
+    let rate = |arm: &ArmAnalysis| Some(rate(arm)).filter(|rate| !rate.is_empty());
+    kinds.chain(row("req/s".to_owned(), &rate)).chain(row("p99, ms".to_owned(), &p99)).collect()
+}
+
+/// What was counted at the server for a request, the models side by side, without what there is
+/// `never`.
+pub(crate) fn side_by_side(view: &View, never: &[&str]) -> Option<Grid> {
+    let all = counted(&view.cell);
+    let has_correlation = all.len() >= ENOUGH;
+    let mut columns = vec![Column::left("")];
+    columns.extend(has_correlation.then(|| Column::right("with CPU")));
+    columns.extend(all.iter().map(|(arm, _)| Column::decimal(&arm.arm.label)));
+    let row = |row: &Row| {
+        let values: Vec<Option<f64>> = all.iter().map(|(_, end)| row.value(end)).collect();
+        if values.iter().all(Option::is_none) {
+            return None;
+        }
+        let mut cells = vec![vec![row.title()]];
+        if has_correlation {
+            let found = correlation(&points(row, &all)).filter(|_| !row.is_cost());
+            cells.push(found.map(signed).into_iter().collect());
+        }
+        cells.extend(values.into_iter().map(|value| vec![optional(value)]));
+        Some(Line::Cells(cells))
+    };
+    let shown = ROWS.iter().filter(|row| !never.contains(&row.name));
+    let mut rows: Vec<Line> = shown.filter_map(row).collect();
+    rows.extend(besides(&all));
+    (!rows.is_empty()).then(|| Grid { title: String::new(), columns, rows })
+}
+
+/// `0.93`, `−0.40`.
+fn signed(correlation: f64) -> String {
+    format!("{correlation:.2}").replace('-', "−")
 }

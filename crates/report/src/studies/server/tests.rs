@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use iolens_model::arm::ArmOutcome;
+use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::load::{Arrivals, ClientThread, Connects, Length, Outcomes};
-use iolens_model::outcome::{ArmFact, Counts, EndFacts, SliceOutcome, TrialOutcome};
+use iolens_model::outcome::{ArmFact, Counts, EndFacts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::reading::Histogram;
 use iolens_model::reading::NotMeasured;
@@ -15,15 +15,17 @@ use iolens_model::server::{
     CpuTime, CpuUse, LoadLevel, MAKES, OfferedSlice, ServerArm, ServerAxes,
 };
 use iolens_model::units::Nanos;
-use iolens_stats::analysis::CpuShares;
+use iolens_stats::analysis::{Analysis, CpuShares, Kind};
 use iolens_stats::compare::{self, Side};
 
-use super::*;
+use super::counters::THROUGHPUT;
+use super::processors::{by_end, use_of_cpus, watched};
+use super::views::{View, is_open, views};
 use crate::compare::Compared;
 use crate::findings::Finding;
 use crate::fixture::alone;
 use crate::studies::tests::{cells_as_json, foreign, has_none_of};
-use crate::{figure, fixture, html, text};
+use crate::{fixture, html, parts, studies, text};
 use iolens_document::Style;
 
 /// id, what it makes, ns of server CPU and context switches of a request.
@@ -217,7 +219,7 @@ fn the_baseline_of_each_kind_is_that_at_the_rate_of_the_kind() {
     let first: Vec<&View> = views.iter().filter(is_first).collect();
     let kinds = [Some(Kind::Shared), Some(Kind::Alone)];
     assert_eq!(first.iter().map(|view| view.kind).collect::<Vec<_>>(), kinds);
-    let rate = |view: &&View| read(&THROUGHPUT, &view.cell.arms[0]).expect("measured").value;
+    let rate = |view: &&View| THROUGHPUT.of(&view.cell.arms[0]).expect("measured").value;
     let found: Vec<f64> = first.iter().map(rate).map(f64::round).collect();
     assert_eq!(found, [10_000.0, 2_500.0]);
     assert!(first[1].load.ends_with(": 2500 requests/s"), "{}", first[1].load);
@@ -341,7 +343,7 @@ fn the_page_says_why_something_is_missing() {
     let page = html::page(&run, &analysis);
     assert!(page.contains("no such PMU"), "why cycles are null");
     assert!(page.contains("by design: one connection at a time"));
-    let figures = figure::all(&run, &analysis);
+    let figures = studies::figures(&run, &analysis);
     let stems: BTreeSet<&str> = figures.iter().map(|figure| &*figure.file_stem).collect();
     assert!(figures.iter().all(|figure| figure.lines <= parts::LINES_MAX));
     assert_eq!(stems.len(), figures.len(), "{stems:?}");
@@ -362,7 +364,7 @@ fn servers_of_textbooks_have_one_figure_in_a_closed_loop() {
         renamed(&mut arm.arm.primitive);
     }
     let found = |run: &Run, what: &str| {
-        let figures = figure::all(run, &iolens_stats::analyse(run)).into_iter();
+        let figures = studies::figures(run, &iolens_stats::analyse(run)).into_iter();
         let own = figures.filter(|figure| figure.file_stem.contains(what));
         own.map(|figure| (figure.family, figure.lines)).collect::<Vec<_>>()
     };

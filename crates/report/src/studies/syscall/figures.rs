@@ -5,13 +5,13 @@ use iolens_model::call::CallKind;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval};
 
-use super::tables::{hover, of_sizes};
-use super::{Row, by_cost, by_size, filled, rows, series, steady, time_of};
-use crate::figure::bars::{Bar, BarPart, Bars, Lengths, size_stem};
+use super::calls::{Row, by_size, filled, rows, series, steady, time_of};
+use super::tables::{by_cost, hover, in_a_row, of_sizes};
+use crate::figure::bars::{Bar, BarPart, Bars, Lengths};
 use crate::figure::chart::{Along, BLOCKS, CALLS, Chart, Kind, Panel, Point, Series};
 use crate::figure::metric::{Metric, plain};
 use crate::figure::scale::Scale;
-use crate::figure::{Group, Marks, Plate};
+use crate::figure::{Group, Marks, Plate, size_stem};
 use crate::number::nanoseconds;
 use crate::words;
 
@@ -133,6 +133,6 @@ fn time_by_calls(run: &Run, analysis: &Analysis) -> Option<Plate> {
     );
     let marks = Marks::Chart(Chart::new(run, CALLS, vec![panel]));
     let said = ["Time against number of calls (ns)".to_owned(), how];
-    let table = super::in_a_row(run, analysis)?;
+    let table = in_a_row(run, analysis)?;
     Some(Plate::new(run, cell, named(run, "time-by-calls"), said, marks, table))
 }

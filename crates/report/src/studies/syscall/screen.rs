@@ -10,7 +10,7 @@ use crate::groups::distinct;
 use crate::number::{nanoseconds, usable};
 use crate::screen::effort::command;
 use crate::screen::table::{self, Better, INTERVALS};
-use crate::studies::syscall::{self, Row as Call};
+use crate::studies::syscall::calls::{self, Row as Call};
 use crate::words;
 
 /// The empty call, which most are told in.
@@ -22,12 +22,12 @@ pub(crate) fn next(_: &Analysis, is_cut_short: bool) -> Vec<Text> {
 }
 
 pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
-    let sized = syscall::by_size(analysis).into_iter().next();
-    let filled = syscall::filled(analysis).into_iter().next();
+    let sized = calls::by_size(analysis).into_iter().next();
+    let filled = calls::filled(analysis).into_iter().next();
     let Some(first) = sized.as_ref().and_then(|cells| cells.first().copied()).or(filled) else {
         return;
     };
-    let rows = syscall::rows(run, first);
+    let rows = calls::rows(run, first);
     screen.blocks.extend(match sized {
         Some(cells) => sizes(run, &cells).map(Block::Grid),
         None => Some(Block::Listing(listing(run, first, &rows))),
@@ -75,13 +75,13 @@ fn threads_of(run: &Run, cell: &CellAnalysis) -> String {
 fn sizes(run: &Run, cells: &[&CellAnalysis]) -> Option<Grid> {
     let threads = cells.first().map_or_else(String::new, |cell| threads_of(run, cell));
     let entry = |cell: &&CellAnalysis, id: &str| {
-        let rows = syscall::rows(run, cell);
+        let rows = calls::rows(run, cell);
         let own = rows.iter().find(|row| row.arm.arm.primitive == id);
         let parts =
             own.map_or_else(|| vec!["not run".to_owned()], |row| line(run, row)[1..].into());
         (Column::of(cell.cell.size.to_string(), &[Align::Decimal, Align::Left]), parts)
     };
-    let all = cells.iter().flat_map(|cell| syscall::rows(run, cell));
+    let all = cells.iter().flat_map(|cell| calls::rows(run, cell));
     let of_call = |row: Call<'_>| (row.arm.arm.primitive.clone(), line(run, &row)[0].clone());
     let row = |(id, label): (String, String)| {
         let entries = cells.iter().map(|cell| entry(cell, &id));
@@ -109,7 +109,7 @@ fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
 
 /// What a call into the kernel and back costs.
 fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
-    let ns = syscall::time_of(cell, EMPTY)?;
+    let ns = calls::time_of(cell, EMPTY)?;
     let interval = usable(ns.interval).map_or_else(String::new, |i| format!(" [{}]", ends(i)));
     let host = &run.header.host;
     let on = words::fact(host, &["mitigations"]);
@@ -130,11 +130,11 @@ fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
 /// What a call costs that stands alone, and from how many in a row on it no longer matters.
 fn alone(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let call = &run.header.plan.baseline;
-    let steady = syscall::time_of(syscall::steady(analysis)?, call)?;
-    let series = syscall::series(analysis);
+    let steady = calls::time_of(calls::steady(analysis)?, call)?;
+    let series = calls::series(analysis);
     let times = |calls: u64| {
         let (_, cell) = series.iter().find(|(known, _)| *known == calls)?;
-        Some(syscall::time_of(cell, call)?.value)
+        Some(calls::time_of(cell, call)?.value)
     };
     let one = times(1)?;
     let ten = times(10)
@@ -149,14 +149,14 @@ fn alone(run: &Run, analysis: &Analysis) -> Option<Answer> {
 
 /// What more threads make of it.
 fn by_threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    let cells = syscall::by_threads(analysis).into_iter().next()?;
+    let cells = calls::by_threads(analysis).into_iter().next()?;
     let (one, all) = (cells.first()?, cells.last()?);
     let more = f64::from(all.cell.threads) / f64::from(one.cell.threads);
     let gain = |row: &Call<'_>| {
-        let then = syscall::time_of(all, &row.arm.arm.primitive)?.value;
+        let then = calls::time_of(all, &row.arm.arm.primitive)?.value;
         Some((row.ns.value / then, row.arm.arm.label.clone()))
     };
-    let gains: Vec<(f64, String)> = syscall::rows(run, one).iter().filter_map(gain).collect();
+    let gains: Vec<(f64, String)> = calls::rows(run, one).iter().filter_map(gain).collect();
     let least = gains.iter().min_by(|(a, _), (b, _)| a.total_cmp(b))?;
     let most = gains.iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     let of = one.cell.own_size().map_or_else(String::new, |size| format!(" at {size}"));

@@ -1,21 +1,20 @@
 //! A run of calls with known times, in every form that is shown.
 
-use iolens_model::arm::ArmOutcome;
-use iolens_model::call::CallKind;
+use iolens_model::arm::{ArmOutcome, Role};
+use iolens_model::call::{CallFacts, CallKind};
 use iolens_model::cell::Cell;
 use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::{Axes, SyscallAxes};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, Verdict};
 
-use iolens_stats::analysis::Verdict;
-
-use super::*;
+use super::calls::{filled, rows, series, time_of};
 use crate::export::Rows;
 use crate::findings::{Finding, Outcome, Ranking};
 use crate::fixture::alone;
 use crate::groups::distinct;
-use crate::{csv, figure, fixture, html, text};
+use crate::{csv, fixture, html, studies, text};
 use iolens_document::Style;
 
 const CALLS: u64 = 10_000;
@@ -118,7 +117,7 @@ fn blocks_of_several_sizes_stand_side_by_side() {
     let at = at.expect("a column of sizes");
     let sizes = arms.lines().skip(1).filter_map(|line| line.split(',').nth(at));
     assert_eq!(distinct(sizes), ["1", "4096", "65536"]);
-    let figures = figure::all(&run, &analysis);
+    let figures = studies::figures(&run, &analysis);
     let stems: Vec<&str> = figures.iter().map(|figure| figure.file_stem.as_str()).collect();
     let expected = [
         "syscall-ns-per-call-1b-1-threads",

@@ -10,15 +10,14 @@ use iolens_model::units::Nanos;
 use iolens_stats::after_drop::{Worth, worth};
 use iolens_stats::analysis::Analysis;
 
-use super::{engine, time, times};
+use super::numbers::{engine, time, times};
 use crate::arms::curves;
 use crate::bounds::{NO_BOUND, disturbed};
 use crate::findings::{self, Flush, Limit, Limiting, Reach};
 use crate::number::rate;
 use crate::number::{NONE, OrDash, count, nanoseconds, percent};
 use crate::sections::setting;
-use crate::studies::files::copying;
-use crate::studies::files::writes;
+use crate::studies::files::{facts, writes};
 use crate::words;
 
 /// How close the fastest comes to what bounds it: a fact for each curve.
@@ -216,7 +215,7 @@ pub(super) fn programs(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let programs = run.header.engines.iter().filter_map(|facts| {
         let line = command_line::join(command_line::redacted(facts.program.as_ref()?));
         let own = if line.contains("{block}") { "" } else { ", in blocks of its own choice" };
-        let start = copying::start_of(&run.header, &analysis.told, &facts.id);
+        let start = facts::start_of(&run.header, &analysis.told, &facts.id);
         let start = start.map_or_else(String::new, |start| {
             let ProgramStart { median_ns, min_ns, max_ns, runs, .. } = start;
             format!(

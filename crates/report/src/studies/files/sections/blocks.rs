@@ -7,12 +7,12 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
-use super::{engine, scaled, time};
+use super::numbers::{engine, scaled, time};
 use crate::arms::{curves, methods};
 use crate::groups::{distinct, grouped};
 use crate::number::{self, NONE, OrDash, percent};
 use crate::sections::setting;
-use crate::studies::files;
+use crate::studies::files::facts;
 use crate::words;
 
 /// How the tables are read, and one for each curve.
@@ -78,7 +78,7 @@ fn labels(cells: &[&CellAnalysis]) -> Vec<String> {
 /// The line, faint where points are on none.
 fn fitted(model: &CostModel) -> [Entry; 3] {
     let at_most = if model.fixed_is_upper_bound { "≤ " } else { "" };
-    let bandwidth = files::bandwidth(model);
+    let bandwidth = facts::bandwidth(model);
     let half = number::bytes(model.half_size_bytes.value).to_string();
     let tone = if model.is_affine() { Tone::Plain } else { Tone::Faint };
     let shown = [

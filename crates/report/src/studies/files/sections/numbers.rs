@@ -1,4 +1,5 @@
-//! Every number of a curve: an engine in a setting is a row.
+//! Every number of a curve: an engine in a setting is a row; and how engines and numbers stand in
+//! all tables of runs of files.
 
 use iolens_document::table::{Column, Entry, Table, Tone, decimal, left, right};
 use iolens_document::{Node, change_interval, ends, unusable};
@@ -6,19 +7,51 @@ use iolens_model::arm::Role;
 use iolens_model::file::CacheState;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
+use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval, Told, Verdict,
 };
 
-use super::{scaled, time};
-use crate::number::Unit;
-use crate::number::{self, OrDash, list, nanoseconds};
+use crate::figure::style::toned;
+use crate::number::{self, OrDash, Unit, list, nanoseconds};
 use crate::remarks;
 use crate::results::{self, ArmRow, Of, Row, filled, name};
 use crate::screen::table::{Better, SAME, UNDECIDED, compared};
-use crate::studies::files;
-use crate::studies::files::copying;
+use crate::studies::files::facts;
 use crate::{arms, words};
+
+/// An engine by its label, in its colour.
+pub(super) fn engine(analysis: &Analysis, label: &str) -> Entry {
+    toned(label, arms::primitive(analysis, label))
+}
+
+/// `451 [450–452]`, of what is this many times larger.
+pub(super) fn scaled(estimate: &Estimate, scale: f64, unit: &str) -> String {
+    let value = three_digits(estimate.value / scale);
+    let interval = estimate.interval.map_or_else(String::new, |interval| {
+        let Interval { low, high } = interval.map(|end| end / scale);
+        match interval.is_usable() {
+            true => format!(" [{}]", ends((low, high))),
+            false => format!(" [{}]", unusable()),
+        }
+    });
+    format!("{value}{unit}{interval}")
+}
+
+/// `451 µs [450–452]`.
+pub(super) fn time(estimate: &Estimate) -> String {
+    let (scale, unit) = match estimate.value {
+        ns if ns >= 1e6 => (1e6, " ms"),
+        ns if ns >= 1e3 => (1e3, " µs"),
+        _ => (1.0, " ns"),
+    };
+    scaled(estimate, scale, unit)
+}
+
+/// `5.21× [4.98–5.45]`.
+pub(super) fn times(ratio: &Estimate) -> String {
+    scaled(ratio, 1.0, "×")
+}
 
 /// A table whose values are farther apart in a setting than this shows no changes: −98% and
 /// +250% beside each other are read wrong.
@@ -38,7 +71,7 @@ struct Rows<'a> {
 pub(crate) fn curve(run: &Run, told: &Told, cells: &[&CellAnalysis], width: usize) -> Table {
     let is_alone = arms::is_alone(cells.iter().copied());
     let has_changes = !is_alone && cells.iter().all(|cell| spread(cell) <= SPREAD_MAX);
-    let rows = Rows { run, told, unit: files::unit(cells), is_alone, has_changes };
+    let rows = Rows { run, told, unit: facts::unit(cells), is_alone, has_changes };
     let size = Some(Column::right(&words::size_of(&run.header.plan), ""));
     let arms = results::by_size(cells, is_alone);
     let row = |row: &ArmRow<'_>| rows.row(cells, row);
@@ -50,7 +83,7 @@ pub(crate) fn curve(run: &Run, told: &Told, cells: &[&CellAnalysis], width: usiz
 
 /// The largest over the smallest rate of a setting.
 fn spread(cell: &CellAnalysis) -> f64 {
-    let rates = || files::engines(cell).map(|(_, rate)| rate.value).filter(|rate| *rate > 0.0);
+    let rates = || facts::engines(cell).map(|(_, rate)| rate.value).filter(|rate| *rate > 0.0);
     match (rates().reduce(f64::max), rates().reduce(f64::min)) {
         (Some(most), Some(least)) => most / least,
         _ => 1.0,
@@ -68,7 +101,7 @@ impl Rows<'_> {
         let (is_write, is_copy) = (plan.write().is_some(), plan.copy().is_some());
         // What is copied comes from the page cache, if that is to hold it.
         let is_read =
-            !is_write && (!is_copy || cells.iter().any(|cell| files::is_cold(&cell.cell)));
+            !is_write && (!is_copy || cells.iter().any(|cell| facts::is_cold(&cell.cell)));
         let has_stalls = cells.iter().flat_map(|cell| &cell.arms).any(has_stalls);
         let per_unit = format!("per {}", plan.study().unit());
         let rate_unit = self.unit.name;
@@ -125,7 +158,7 @@ impl Rows<'_> {
 
     /// What of a program's time its start is.
     fn start(&self, arm: &ArmAnalysis) -> String {
-        let start = copying::start_of(&self.run.header, self.told, &arm.arm.primitive);
+        let start = facts::start_of(&self.run.header, self.told, &arm.arm.primitive);
         let time = arm.time().map(|e| e.value);
         let share = start.zip(time).map(|(start, time)| start.median_ns as f64 / time);
         share.map_or_else(String::new, |share| percent(Some(share)))
@@ -184,7 +217,7 @@ fn percent(share: Option<f64>) -> String {
 pub(super) fn reading(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let plan = &run.header.plan;
     let baseline = &plan.baseline;
-    let is_cold = analysis.cells.iter().any(|cell| files::is_cold(&cell.cell));
+    let is_cold = analysis.cells.iter().any(|cell| facts::is_cold(&cell.cell));
     let intervals = match arms::is_alone(&analysis.cells) {
         true => "Intervals: 95%, each by itself.".to_owned(),
         false => format!(
@@ -236,7 +269,7 @@ fn marks(run: &Run, analysis: &Analysis) -> String {
 
 /// Arms that are compared with nothing, and why.
 fn controls(run: &Run, analysis: &Analysis) -> Option<String> {
-    let labels = files::controls(analysis);
+    let labels = facts::controls(analysis);
     let (is_one, names) = (labels.len() == 1, list(&labels));
     (!labels.is_empty()).then(|| match run.header.plan.copy() {
         Some(_) => format!(
@@ -278,7 +311,7 @@ pub(super) fn further(run: &Run, cell: &CellAnalysis) -> Table {
         ("LLC misses", "per KiB", |f| f.llc_misses_per_kib),
         ("dTLB misses", "per KiB", |f| f.dtlb_misses_per_kib),
     ];
-    let unit = files::unit(&[cell]);
+    let unit = facts::unit(&[cell]);
     let own = format!("{} [95%]", unit.name);
     let row = |(_, arm): &ArmRow<'_>| {
         let rate = arm.figure(|f| f.read_bytes_per_s);

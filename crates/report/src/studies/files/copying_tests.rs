@@ -2,7 +2,7 @@
 
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
-use iolens_model::copy::{CopyAxes, CopySync};
+use iolens_model::copy::{CopyAxes, CopySync, ProgramStart};
 use iolens_model::file::{CacheState, DestinationFacts, EngineFacts, FileCounts, FileFacts};
 use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::Axes;
@@ -10,7 +10,6 @@ use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::Analysis;
 
-use super::*;
 use crate::fixture;
 use crate::fixture::alone;
 use crate::studies::tests::cells_as_json;
