@@ -3,16 +3,13 @@
 
 use iolens_document::plain::{escaped, folded};
 use iolens_document::{Answer, Label, Node, Screen, Section, Text, terminal};
-use iolens_model::cell::Cell;
 use iolens_model::command_line;
 use iolens_model::run::RunHeader;
-use iolens_stats::analysis::Quantity;
-use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Missing};
+use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison};
 use serde_json::{Value, json};
 
-use crate::groups::distinct;
 use crate::groups::{fields, named, object};
-use crate::{json, words};
+use crate::json;
 use iolens_document::Style;
 
 pub(crate) mod screen;
@@ -20,38 +17,7 @@ pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
 
-/// Two runs with what came of comparing them.
-#[derive(Debug, Clone, Copy)]
-pub struct Compared<'a> {
-    /// The first run.
-    pub a: &'a RunHeader,
-    /// The second, which is held against the first.
-    pub b: &'a RunHeader,
-    /// The comparison.
-    pub comparison: &'a Comparison,
-}
-
-impl<'a> Compared<'a> {
-    /// What tells a cell of both runs from the others.
-    fn subject(&self, cell: &Cell) -> String {
-        words::subject(self.a, cell)
-    }
-
-    /// The run that has what the other has not.
-    fn owner(&self, missing: &Missing) -> &'a RunHeader {
-        if missing.is_b { self.b } else { self.a }
-    }
-}
-
-/// Arms of a cell by one quantity.
-fn by_quantity(cell: &CellChange, quantity: Quantity) -> impl Iterator<Item = &ArmChange> {
-    cell.arms.iter().filter(move |arm| arm.quantity == quantity)
-}
-
-/// Quantities that any cell is compared by.
-fn quantities(comparison: &Comparison) -> Vec<Quantity> {
-    distinct(comparison.cells.iter().flat_map(|cell| &cell.arms).map(|arm| arm.quantity))
-}
+pub use self::tables::Compared;
 
 /// One screen: what changed, what did not, how sure; and, where asked for, every number.
 #[must_use]
@@ -107,16 +73,6 @@ pub(crate) fn markdown_answers(screen: &Screen) -> String {
         format!("- **{}**: {}\n", answer.label.word(), markdown_line(&answer.said))
     };
     told.map(line).collect()
-}
-
-/// What to type next: the same runs with more of it.
-pub(crate) fn next(a: &RunHeader, b: &RunHeader, more: &str) -> Answer {
-    let command = format!("iolens compare {} {} --verbose", a.id, b.id);
-    let said = vec![
-        Text::code(command).and(format!(" ({more})")),
-        Text::code("--markdown").and(" (for a pull request)"),
-    ];
-    Answer { label: Label::Next, said }
 }
 
 /// Every input that differs, and every number.

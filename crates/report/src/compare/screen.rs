@@ -9,7 +9,7 @@ use iolens_model::run::RunHeader;
 use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, BaselineMoved, CellChange, Change, Input};
 
-use super::{Compared, next, tables};
+use super::tables::{self, Compared, by_quantity, quantities};
 use crate::groups::{distinct, grouped};
 use crate::number::{count, list, percent, usable};
 use crate::screen::{table::mark, told as told_of};
@@ -28,7 +28,7 @@ pub(super) fn screen(compared: &Compared<'_>) -> Screen {
         alarm: comparison.warnings.first().map(|why| Text::plain(why.clone())),
         ..Screen::default()
     };
-    let quantities = super::quantities(comparison);
+    let quantities = quantities(comparison);
     for quantity in &quantities {
         screen.blocks.push(Block::Grid(grid(compared, *quantity, quantities.len() > 1)));
     }
@@ -92,7 +92,7 @@ fn changes<'a>(
 fn grid(compared: &Compared<'_>, quantity: Quantity, several: bool) -> Grid {
     let comparison = compared.comparison;
     let own = |cell: &'_ CellChange| -> Vec<ArmChange> {
-        let arms = super::by_quantity(cell, quantity);
+        let arms = by_quantity(cell, quantity);
         arms.filter(|arm| arm.arm.role == Role::Compared).cloned().collect()
     };
     let all = comparison.cells.iter().flat_map(own);
@@ -157,6 +157,16 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     out
 }
 
+/// What to type next: the same runs with more of it.
+pub(crate) fn next(a: &RunHeader, b: &RunHeader, more: &str) -> Answer {
+    let command = format!("iolens compare {} {} --verbose", a.id, b.id);
+    let said = vec![
+        Text::code(command).and(format!(" ({more})")),
+        Text::code("--markdown").and(" (for a pull request)"),
+    ];
+    Answer { label: Label::Next, said }
+}
+
 fn is_beyond(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Slower | Verdict::Faster)
 }
@@ -190,7 +200,7 @@ fn by_method<'a>(compared: &Compared<'a>) -> Vec<(&'a ArmChange, Vec<&'a Change>
 
 /// What a method is called, with the quantity where there are several.
 fn name(compared: &Compared<'_>, arm: &ArmChange) -> String {
-    match super::quantities(compared.comparison).len() {
+    match quantities(compared.comparison).len() {
         0 | 1 => arm.arm.label.clone(),
         _ => format!("{} ({})", arm.arm.label, arm.quantity.word()),
     }

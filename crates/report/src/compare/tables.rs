@@ -3,15 +3,51 @@
 use iolens_document::table::{Column, Entry, Table, Tone};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
+use iolens_model::run::RunHeader;
 use iolens_stats::analysis::{Quantity, Verdict};
-use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Input, Own};
+use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Input, Missing, Own};
 
-use super::{Compared, by_quantity, quantities};
 use crate::figure::style::toned;
-use crate::groups::grouped;
+use crate::groups::{distinct, grouped};
 use crate::number::{self, NONE, OrDash};
 use crate::results::{Row, families, filled};
 use crate::words;
+
+/// Two runs with what came of comparing them.
+#[derive(Debug, Clone, Copy)]
+pub struct Compared<'a> {
+    /// The first run.
+    pub a: &'a RunHeader,
+    /// The second, which is held against the first.
+    pub b: &'a RunHeader,
+    /// The comparison.
+    pub comparison: &'a Comparison,
+}
+
+impl<'a> Compared<'a> {
+    /// What tells a cell of both runs from the others.
+    pub(super) fn subject(&self, cell: &Cell) -> String {
+        words::subject(self.a, cell)
+    }
+
+    /// The run that has what the other has not.
+    pub(super) fn owner(&self, missing: &Missing) -> &'a RunHeader {
+        if missing.is_b { self.b } else { self.a }
+    }
+}
+
+/// Arms of a cell by one quantity.
+pub(super) fn by_quantity(
+    cell: &CellChange,
+    quantity: Quantity,
+) -> impl Iterator<Item = &ArmChange> {
+    cell.arms.iter().filter(move |arm| arm.quantity == quantity)
+}
+
+/// Quantities that any cell is compared by.
+pub(super) fn quantities(comparison: &Comparison) -> Vec<Quantity> {
+    distinct(comparison.cells.iter().flat_map(|cell| &cell.arms).map(|arm| arm.quantity))
+}
 
 /// Longer values are cut: the whole stands in the JSON.
 const VALUE_MAX: usize = 36;

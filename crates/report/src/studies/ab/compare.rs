@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 
 use super::json::pair;
 use super::words::{beyond, bracket, ends, mode, mode_of, quantity, setting_words, signed};
-use crate::compare::{markdown_answers, markdown_head, next, screen as of_runs, tables};
+use crate::compare::screen::{self as of_runs, next};
+use crate::compare::{markdown_answers, markdown_head, tables};
 use crate::number::{count, percent};
 
 #[cfg(test)]
