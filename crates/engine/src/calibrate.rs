@@ -14,7 +14,7 @@ use iolens_model::plan::Probes;
 use iolens_model::tuning::Tuning;
 use iolens_model::units::Bytes;
 use iolens_sys::proc::Root;
-use iolens_sys::{affinity, clock, null_call};
+use iolens_sys::{affinity, calls, clock};
 
 use self::bandwidth::Bandwidths;
 use crate::worker::bracket::Bracket;
@@ -110,7 +110,7 @@ fn on_this_thread(cpus: &[u32], room: &Room, probes: Probes) -> Calibration {
     let all = Bandwidths::measure(cpus, threads, room.memory_bytes);
     Calibration {
         empty_call_ns: fastest_ns_per(CALLS, SHORT_REPETITIONS, || {
-            std::hint::black_box(null_call::getppid());
+            std::hint::black_box(calls::parent_id());
         }),
         clock_read_ns: clock_read_ns(CALLS, SHORT_REPETITIONS),
         loop_ns: (0..REPETITIONS).map(|_| fixed_loop_ns()).min().unwrap_or(0),

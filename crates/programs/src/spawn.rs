@@ -15,7 +15,7 @@ use std::time::Duration;
 use iolens_model::command_line;
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
-use iolens_sys::{detach, file, inherit};
+use iolens_sys::{child, file};
 
 use crate::files::{describe_end, find_program};
 
@@ -78,7 +78,7 @@ pub fn spawn(
         .stdout(Stdio::piped());
     if let Some(socket) = socket {
         command.env(SOCKET_VARIABLE, socket.as_raw_fd().to_string());
-        inherit::leave_open(&mut command, socket);
+        child::leave_open(&mut command, socket);
     }
     let mut child =
         command.spawn().map_err(|e| format!("cannot start {program}: {}", Errno::from(e)))?;
@@ -100,7 +100,7 @@ pub fn spawn_apart(program: &str, arguments: &[&str], errors: File) -> Result<Sp
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(errors);
-    let mut child = detach::without_terminal(&mut command).spawn()?;
+    let mut child = child::without_terminal(&mut command).spawn()?;
     match (child.stdin.take(), child.stdout.take()) {
         (Some(stdin), Some(stdout)) => Ok(Spawned { child, stdin, stdout }),
         _ => Err(Errno::EPIPE),

@@ -29,7 +29,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use iolens_model::trial::Trial;
-use iolens_sys::{inherit, poll, process, signal};
+use iolens_sys::{child, poll, process, signal};
 
 use self::busy_poll::BusyPolling;
 use self::crew::Crew;
@@ -117,7 +117,7 @@ pub fn serve(
 /// The socket to the other end that this process was started with, if it was.
 fn inherited_socket() -> Option<OwnedFd> {
     let number = std::env::var(SOCKET_VARIABLE).ok()?.parse().ok()?;
-    inherit::unix_socket(number).ok()
+    child::unix_socket(number).ok()
 }
 
 /// This end from its connections to its last word.

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use iolens_sys::perf_event::Times;
-use iolens_sys::{fault, null_call, poll};
+use iolens_sys::{calls, fault, poll};
 
 use super::table::{CALLS, Counter, MEMORY_BYTES, RECEIPTS, STEPS, WAITS};
 
@@ -25,7 +25,7 @@ pub(super) fn run() {
     }
     black_box(state);
     for _ in 0..CALLS {
-        let _ = black_box(null_call::getppid());
+        let _ = black_box(calls::parent_id());
     }
     let memory = vec![1u8; MEMORY_BYTES];
     black_box(fault::touch(&memory));

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 use iolens_model::call::CallKind;
 use iolens_model::host::KernelVersion;
 use iolens_sys::io_uring::NopRing;
-use iolens_sys::{calls, null_call, pipe};
+use iolens_sys::{calls, pipe};
 
 use super::entry::{Entry, at, call, repeated};
 
@@ -114,7 +114,7 @@ pub(super) static GETPPID: Entry = call(
     "the cheapest call: enter the kernel, read one pointer, return",
     150.0,
     |_| {
-        let parent = null_call::getppid();
+        let parent = calls::parent_id();
         Ok(repeated(&GETPPID, move || calls::getppid(parent)))
     },
 );

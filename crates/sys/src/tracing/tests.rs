@@ -141,7 +141,7 @@ fn threads_are_followed(by: &By, test: &str) {
 #[test]
 fn two_threads_make_fifty_calls_each() {
     // Within a pid namespace of its own its parent is 0.
-    let calls = || (0..50).for_each(|_| assert!(crate::null_call::getppid() >= 0));
+    let calls = || (0..50).for_each(|_| assert!(crate::calls::parent_id() >= 0));
     let threads = [std::thread::spawn(calls), std::thread::spawn(calls)];
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }

@@ -11,7 +11,7 @@ use iolens_model::units::Bytes;
 use iolens_sys::file::mapping::Mapping;
 use iolens_sys::pages::PAGE_BYTES;
 use iolens_sys::proc::Root;
-use iolens_sys::{clock, cpuid, null_call, process, storage};
+use iolens_sys::{calls, clock, cpuid, process, storage};
 use serde::{Deserialize, Serialize};
 
 use crate::destination::{Destination, Existing};
@@ -139,7 +139,7 @@ fn crossing_ns() -> f64 {
     let once = || {
         let begin_ns = clock::monotonic_ns();
         for _ in 0..CALLS {
-            std::hint::black_box(null_call::getppid());
+            std::hint::black_box(calls::parent_id());
         }
         (clock::monotonic_ns() - begin_ns) as f64 / f64::from(CALLS)
     };

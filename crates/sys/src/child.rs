@@ -1,11 +1,11 @@
-//! A descriptor that a program keeps when it is started.
+//! Programs that are started: the descriptor that one keeps, and that it asks nobody anything.
 //!
 //! # Safety
-//! What runs between fork(2) and execve(2) in the child is one call, fcntl(2), which is
-//! async-signal-safe (signal-safety(7)); the descriptor is open there, as the closure owns it. A
-//! number from outside becomes a descriptor of ours once in the life of a process, and only if it
-//! is an open one beyond the standard three: what this process opens itself later gets numbers
-//! that are free.
+//! What runs between fork(2) and execve(2) in the child is one call each, fcntl(2) or setsid(2),
+//! which are async-signal-safe (signal-safety(7)); the descriptor is open there, as the closure
+//! owns it. A number from outside becomes a descriptor of ours once in the life of a process, and
+//! only if it is an open one beyond the standard three: what this process opens itself later gets
+//! numbers that are free.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
@@ -34,6 +34,18 @@ pub fn leave_open(command: &mut Command, fd: OwnedFd) {
     };
     // SAFETY: see the module's note; making the error allocates nothing.
     unsafe { command.pre_exec(leave) };
+}
+
+/// Has a program begin a session of its own (setsid(2)), which has no terminal: what would
+/// ask for a password on /dev/tty fails there and then, and Ctrl-C of our terminal does not
+/// reach it.
+pub fn without_terminal(command: &mut Command) -> &mut Command {
+    let begin = || {
+        // SAFETY: see the module's note.
+        if unsafe { libc::setsid() } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: see the module's note; making the error allocates nothing.
+    unsafe { command.pre_exec(begin) }
 }
 
 /// Takes over the socket of `AF_UNIX` that this process was started with as this number, which
@@ -86,5 +98,17 @@ mod tests {
         assert!(why.starts_with("ENOTSOCK"), "{why}");
         assert_eq!(unix_socket(1).unwrap_err(), Errno::EBADF);
         assert_eq!(unix_socket(1 << 20).unwrap_err(), Errno::EBADF);
+    }
+
+    #[test]
+    fn a_program_has_no_terminal_and_leads_its_session() {
+        let mut command = Command::new("sh");
+        // The sixth and the seventh field of /proc/PID/stat, and what opening it says.
+        let script = "cut -d' ' -f1,6,7 /proc/$$/stat; exec 2>&-; : </dev/tty && echo opened";
+        let output = without_terminal(command.args(["-c", script])).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let fields: Vec<&str> = said.split_whitespace().collect();
+        assert_eq!(fields.len(), 3, "{said}");
+        assert_eq!((fields[0], fields[2]), (fields[1], "0"), "{said}");
     }
 }
