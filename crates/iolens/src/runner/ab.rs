@@ -14,7 +14,6 @@ use iolens_model::external::External;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
-use iolens_model::trial::SliceKind;
 use iolens_model::units::Nanos;
 use iolens_programs::protocol::quoted;
 use iolens_programs::{ProgramFile, ProgramLimits, ProgramPlace, UserProgram};
@@ -245,10 +244,7 @@ impl Course<'_> {
         let trials = &self.run.trials;
         let shorter = self.cells.iter_mut().map(|state| {
             let own = trials.iter().filter(|trial| trial.cell == state.cell);
-            let slices = own.flat_map(|trial| &trial.slices);
-            let measured = slices.filter(|slice| slice.kind == SliceKind::Measured);
-            let rounds_ns = measured.map(|slice| slice.tx.time_ns).sum();
-            state.layout.shorten(pass_ns, pass_at_most_ns, rounds_ns)
+            state.layout.shorten(pass_ns, pass_at_most_ns, own.map(ab::measured_ns).sum())
         });
         shorter.sum()
     }
