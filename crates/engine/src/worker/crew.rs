@@ -1,17 +1,21 @@
-//! The threads of one end: how they start, wait for each other, and stop
-//! together when one of them fails.
+//! The threads of one end: how they start, wait for each other, stop together when one of them
+//! fails, and what each brings home.
 
-use iolens_model::outcome::ZerocopyCounts;
+use iolens_model::copy::ProgramStart;
+use iolens_model::outcome::{ArmFact, Counts, ZerocopyCounts};
+use iolens_model::reading::Histogram;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
 use iolens_sys::tcp::SetupError;
 
+use super::bracket::Bracket;
 use super::gate::{Broken, Gate, Latch, Rendezvous};
 use super::link::{self, Links};
 use super::protocol::Failure;
+use super::sampling::StackSampler;
 use iolens_file::arm::Ground;
 use iolens_file::copy::site::Site;
-use iolens_harness::op::Trouble;
+use iolens_harness::op::{Span, Trouble};
 use iolens_harness::perf_control::Listener;
 use iolens_net::lane;
 
@@ -31,6 +35,33 @@ pub(crate) struct Crew<'a> {
     /// Says that everything is allocated and warm.
     say_ready: &'a (dyn Fn() + Sync),
     go: &'a Latch,
+}
+
+/// One slice on one thread.
+pub(crate) struct ThreadSlice {
+    /// First and last call; at the receiving end the first and the last bytes.
+    pub(crate) span: Span,
+    /// When the slice was over for this thread.
+    pub(crate) end_ns: u64,
+    pub(crate) counts: Counts,
+}
+
+/// What one thread brings home.
+pub(crate) struct ThreadReport {
+    /// One entry per slice of the trial.
+    pub(crate) slices: Vec<ThreadSlice>,
+    pub(crate) bracket: Bracket,
+    pub(crate) cpus: Vec<u32>,
+    /// The CPU that it was bound to in the slices of each arm, where it follows what comes in;
+    /// else empty.
+    pub(crate) homes: Vec<u32>,
+    /// Round-trip times by arm; empty at the answering end.
+    pub(crate) latency: Vec<Histogram>,
+    pub(crate) sampler: StackSampler,
+    /// What its arms found when they were opened.
+    pub(crate) arm_facts: Vec<ArmFact>,
+    /// What starting its programs took.
+    pub(crate) starts: Vec<ProgramStart>,
 }
 
 /// Why a thread stopped.

@@ -13,10 +13,9 @@ use iolens_model::transport::Transport;
 use iolens_model::trial::{SliceKind, Trial};
 use iolens_sys::socket;
 
-use super::crew::Stop;
+use super::crew::{Stop, ThreadReport};
 use super::facts;
 use super::link::Links;
-use super::thread_report::ThreadReport;
 use iolens_net::lane::Lane;
 
 /// The CPU that receives for a lane; `None` where the kernel does not tell. Of MPTCP it tells of

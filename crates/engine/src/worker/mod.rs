@@ -19,7 +19,6 @@ mod report;
 mod rx;
 mod sampling;
 mod serving;
-mod thread_report;
 mod tx;
 mod way;
 

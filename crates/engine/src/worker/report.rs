@@ -8,12 +8,12 @@ use iolens_model::reading::Histogram;
 use iolens_model::trial::{SliceKind, Trial};
 
 use super::bracket::{self};
+use super::crew::ThreadReport;
 use super::facts;
 use super::flow;
 use super::link::Links;
 use super::protocol::{EndReport, EndSlice};
 use super::sampling;
-use super::thread_report::ThreadReport;
 use iolens_harness::op::Span;
 
 /// The report of an end. `takes_part` says whether an arm (by its index) has

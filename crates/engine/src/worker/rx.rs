@@ -17,12 +17,11 @@ use iolens_sys::errno::Errno;
 use iolens_sys::{clock, tcp, udp};
 
 use super::bracket::Bracket;
-use super::crew::{Crew, Stop};
+use super::crew::{Crew, Stop, ThreadReport, ThreadSlice};
 use super::external::{Gathered, Gathering, Portion};
 use super::flow::{self, Follower};
 use super::protocol::{EndReport, Failure};
 use super::sampling::StackSampler;
-use super::thread_report::{ThreadReport, ThreadSlice};
 use super::{facts, link, report};
 use iolens_harness::op::{Budget, Span};
 use iolens_harness::stream::Times;

@@ -16,10 +16,9 @@ use iolens_sys::errno::Errno;
 
 use self::open::{Armed, open_senders};
 use super::bracket::{self, Bracket};
-use super::crew::{Crew, Stop};
+use super::crew::{Crew, Stop, ThreadReport, ThreadSlice};
 use super::protocol::{EndReport, Failure};
 use super::sampling::StackSampler;
-use super::thread_report::{ThreadReport, ThreadSlice};
 use super::way::Way;
 use super::{facts, last_word, link, report};
 use crate::stage::sink;
