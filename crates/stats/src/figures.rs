@@ -47,14 +47,13 @@ macro_rules! figures {
 
         const PARTS: &[(Of, Part)] = &[$((Of::$of, |$arm, $sums| $part)),+];
 
-        fn named(
-            ns_per_message: Estimate,
-            figures: Vec<Option<Estimate>>,
-            trial_values: Vec<f64>,
-        ) -> Figures {
-            let mut figures = figures.into_iter();
-            $(let $name = figures.next().flatten();)+
-            Figures { ns_per_message, $($name,)+ trial_values }
+        fn named(found: Found, table: &mut StudentTable) -> Option<Figures> {
+            let passes = &found.passes;
+            let mut estimate = |column| estimate_of(in_passes(passes, column?), table);
+            let ns_per_message = estimate(found.time)?;
+            let mut columns = found.columns.into_iter();
+            $(let $name = columns.next().and_then(&mut estimate);)+
+            Some(Figures { ns_per_message, $($name,)+ trial_values: found.trial_values })
         }
     };
 }
@@ -156,54 +155,58 @@ impl ZerocopyFigures {
     }
 }
 
-/// Figures whose parts are kept at once: those of all would be half of an analysis of very many
-/// trials, and sums are quickly unpacked again.
-const AT_ONCE: usize = 8;
-
-/// The figures of an arm over its used trials, each with its pass; `None` without any.
-pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option<Figures> {
-    let (mut time, mut trial_values) = (room(arms), Vec::with_capacity(arms.len()));
-    for &(pass, arm) in arms {
-        let sums = arm.sums();
-        let ns_per_message = Quantity::Time.of_trial(&sums);
-        add(&mut time, ns_per_message.map(|parts| (pass, parts)));
-        let value = goodput(&sums).or(ns_per_message);
-        trial_values.extend(value.map(|parts| parts.over / parts.under));
-    }
-    let ns_per_message = estimate_of(time?, table)?;
-    let mut figures = Vec::with_capacity(PARTS.len());
-    for some in PARTS.chunks(AT_ONCE) {
-        let each = columns(arms, some).into_iter();
-        figures.extend(each.map(|column| estimate_of(column?, table)));
-    }
-    Some(named(ns_per_message, figures, trial_values))
-}
+/// The parts of each trial.
+type Column = Vec<Parts>;
 
 /// The parts of each trial, by figure; `None` where one that is needed lacks them.
-fn columns(arms: &[(u32, &ArmValues)], figures: &[(Of, Part)]) -> Vec<Option<Vec<InPass>>> {
-    let mut columns: Vec<_> = figures.iter().map(|_| room(arms)).collect();
-    for &(pass, arm) in arms {
+struct Found {
+    passes: Vec<u32>,
+    time: Option<Column>,
+    columns: Vec<Option<Column>>,
+    trial_values: Vec<f64>,
+}
+
+/// In the place of what a trial did not count and need not.
+const NOT_COUNTED: Parts = Parts { over: f64::NAN, under: f64::NAN };
+
+/// The figures of an arm over its used trials, each with its pass; `None` without any. The sums of
+/// each trial are unpacked once, for all figures.
+pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option<Figures> {
+    let room = || Some(Vec::with_capacity(arms.len()));
+    let mut found = Found {
+        passes: arms.iter().map(|(pass, _)| *pass).collect(),
+        time: room(),
+        columns: PARTS.iter().map(|_| room()).collect(),
+        trial_values: Vec::with_capacity(arms.len()),
+    };
+    for (_, arm) in arms {
         let sums = arm.sums();
-        for ((of, part), column) in figures.iter().zip(&mut columns) {
-            match (of, part(arm, &sums).map(|parts| (pass, parts))) {
-                (Of::Having, None) => {}
+        let time = Quantity::Time.of_trial(&sums);
+        add(&mut found.time, time);
+        for ((of, part), column) in PARTS.iter().zip(&mut found.columns) {
+            match (of, part(arm, &sums)) {
+                (Of::Having, None) => add(column, Some(NOT_COUNTED)),
                 (_, counted) => add(column, counted),
             }
         }
+        let value = goodput(&sums).or(time);
+        found.trial_values.extend(value.map(|parts| parts.over / parts.under));
     }
-    columns
-}
-
-fn room(arms: &[(u32, &ArmValues)]) -> Option<Vec<InPass>> {
-    Some(Vec::with_capacity(arms.len()))
+    named(found, table)
 }
 
 /// Adds what a trial counted to a column that needs every trial; `None` as soon as one lacks it.
-fn add(column: &mut Option<Vec<InPass>>, counted: Option<InPass>) {
+fn add(column: &mut Option<Column>, counted: Option<Parts>) {
     match (column.as_mut(), counted) {
         (Some(column), Some(counted)) => column.push(counted),
         _ => *column = None,
     }
+}
+
+/// What was counted, with its passes.
+fn in_passes(passes: &[u32], column: Column) -> Vec<InPass> {
+    let counted = passes.iter().copied().zip(column);
+    counted.filter(|(_, parts)| !parts.over.is_nan()).collect()
 }
 
 /// Bits that arrived, over the time it took.
