@@ -63,7 +63,6 @@ use self::sample::Sample;
 pub use self::trials::{AbArmRounds, AbCost, AbTrial, AbTrials};
 use self::verdict::Question;
 use crate::estimate::Interval;
-pub use crate::sums::measured_ns;
 
 /// Units under which there is no verdict.
 pub const AB_UNITS_MIN: u32 = 12;

@@ -118,12 +118,6 @@ pub(crate) fn measured(trial: &TrialOutcome) -> impl Iterator<Item = &SliceOutco
     trial.slices.iter().filter(|slice| slice.kind == SliceKind::Measured)
 }
 
-/// Time of a trial's measured slices, ns, if they ran one after another.
-#[must_use]
-pub fn measured_ns(trial: &TrialOutcome) -> u64 {
-    measured(trial).map(|slice| slice.tx.time_ns).sum()
-}
-
 /// Median time of an arm's measured slices, ns; 0 without any.
 pub(crate) fn slice_ns(trial: &TrialOutcome, arm: usize) -> u64 {
     let of_arm = measured(trial).filter(|slice| slice.arm == arm);

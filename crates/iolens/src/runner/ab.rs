@@ -213,10 +213,10 @@ impl Course<'_> {
                 return Ok(StoppedBy::NothingUsable);
             }
             let took_ns = self.elapsed_ns() - begin_ns;
-            // The first says little of those that it has made shorter.
+            // The first says nothing of those that it has made shorter.
             longest_ns = if pass == 2 { took_ns } else { longest_ns.max(took_ns) };
             if pass == 1 && self.unit == AbUnit::Trial {
-                longest_ns = took_ns.saturating_sub(self.shorten(took_ns));
+                self.shorten(took_ns);
             }
             // Early, so that the budget has room for it; not of a program that hangs.
             if self.failures() == failures {
@@ -236,17 +236,13 @@ impl Course<'_> {
         Ok(StoppedBy::Passes)
     }
 
-    /// Has trials be short enough for a verdict within the budget, of which the first pass took so
-    /// long; returns how much less a pass takes now, ns.
-    fn shorten(&mut self, pass_ns: u64) -> u64 {
+    /// Has trials be short enough for a verdict within the budget, of which a pass took so long.
+    fn shorten(&mut self, pass_ns: u64) {
         let left_ns = self.run.header.plan.budget.0.saturating_sub(self.elapsed_ns());
         let pass_at_most_ns = left_ns / u64::from(PASSES_WANTED);
-        let trials = &self.run.trials;
-        let shorter = self.cells.iter_mut().map(|state| {
-            let own = trials.iter().filter(|trial| trial.cell == state.cell);
-            state.layout.shorten(pass_ns, pass_at_most_ns, own.map(ab::measured_ns).sum())
-        });
-        shorter.sum()
+        for state in &mut self.cells {
+            state.layout.shorten(pass_ns, pass_at_most_ns);
+        }
     }
 
     /// Trials of programs that failed and are not left out yet.

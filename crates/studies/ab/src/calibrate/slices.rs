@@ -90,14 +90,11 @@ pub(super) fn for_all(own: &[OwnSlice], longest_ns: u64) -> u64 {
 impl AbLayout {
     /// Has later trials be of fewer rounds, where one took longer than it may, as beside other
     /// programs, where each turn waits for a processor. There are never fewer than a trial needs,
-    /// nor more than before. Returns how much less a trial takes, ns, whose rounds took so long:
-    /// what comes before them stays.
-    pub fn shorten(&mut self, took_ns: u64, at_most_ns: u64, rounds_ns: u64) -> u64 {
-        let before = u64::from(self.rounds);
-        let fit = before.saturating_mul(at_most_ns) / took_ns.max(1);
+    /// nor more than before.
+    pub fn shorten(&mut self, took_ns: u64, at_most_ns: u64) {
+        let fit = u64::from(self.rounds).saturating_mul(at_most_ns) / took_ns.max(1);
         let fit = u32::try_from(fit.max(ROUNDS.0)).unwrap_or(u32::MAX);
         self.rounds = self.rounds.min(fit);
-        rounds_ns / before.max(1) * (before - u64::from(self.rounds))
     }
 
     /// Has slices of later trials take as long as each other, by how long an operation of each
@@ -240,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_trial_that_took_too_long_leaves_fewer_rounds_to_the_next() {
-        let shortened = |took_ns, at_most_ns| {
+        let rounds = |took_ns, at_most_ns| {
             let mut layout = AbLayout {
                 operations: 1000,
                 rounds: 60,
@@ -251,14 +248,14 @@ mod tests {
                 programs: Vec::new(),
                 true_ns: None,
             };
-            let less_ns = layout.shorten(took_ns, at_most_ns, 1200);
-            (layout.rounds, less_ns)
+            layout.shorten(took_ns, at_most_ns);
+            layout.rounds
         };
-        assert_eq!(shortened(300, 400), (60, 0));
-        assert_eq!(shortened(3000, 500), (10, 1000));
-        assert_eq!(shortened(3000, 1), (5, 1100));
-        assert_eq!(shortened(0, 0), (5, 1100));
-        assert_eq!(shortened(1, u64::MAX), (60, 0));
+        assert_eq!(rounds(300, 400), 60);
+        assert_eq!(rounds(3000, 500), 10);
+        assert_eq!(rounds(3000, 1), 5);
+        assert_eq!(rounds(0, 0), 5);
+        assert_eq!(rounds(1, u64::MAX), 60);
     }
 
     #[test]
