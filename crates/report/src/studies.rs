@@ -1,6 +1,6 @@
 //! What reports have of each study: a folder each, and an entry each. This is the only list of
-//! studies here. Above it what every run has of its study: a first screen, the sections below it
-//! and figures. Nothing in a folder of a study knows of the list.
+//! studies here, with what is composed from an entry: a first screen, the sections below it, and
+//! figures. Nothing in a folder of a study knows of the list.
 
 pub mod ab;
 pub(crate) mod entry;

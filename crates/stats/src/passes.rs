@@ -152,14 +152,11 @@ impl<'a> Visits<'a> {
     /// counts depends on gates and order only, never on a value.
     pub(crate) fn used(&self, label: &str) -> Vec<(&'a TrialValues, &'a ArmValues)> {
         let trials = self.trials.iter().enumerate();
-        let mut used: Vec<_> = trials
+        trials
             .filter(|(_, trial)| self.complete.contains(&trial.pass))
             .filter(|(i, _)| !self.is_superseded(*i, label))
             .filter_map(|(_, trial)| Some((*trial, trial.usable(label)?)))
-            .collect();
-        // Many of these are kept at once.
-        used.shrink_to_fit();
-        used
+            .collect()
     }
 
     /// Whether a later trial of the same pass speaks for this arm in the place of this one.

@@ -16,7 +16,7 @@ use crate::words;
 /// A kind of a processor's time: its word, its hue, and its share.
 type KindOfTime = (&'static str, &'static str, fn(&CpuShares) -> f64);
 
-/// The kinds that are told apart.
+/// The kinds of time that a bar of a processor shows.
 pub(crate) const CPU_KINDS: [KindOfTime; 5] = [
     ("user", "blue", |cpu| cpu.user),
     ("kernel", "orange", |cpu| cpu.system),
