@@ -26,6 +26,17 @@ axis! {
     }
 }
 
+/// Which of so many programs starts first, and last, in the trials of a pass of a loop: each in
+/// turn.
+///
+/// The system gives a process the memory that another has just given back. Where programs start in
+/// the same order, one of them always has the same part of it, and parts differ: on a virtual
+/// machine by some percent, by how the host maps them.
+#[must_use]
+pub fn ab_first(pass: u32, programs: usize) -> usize {
+    pass as usize % programs.max(1)
+}
+
 /// The axes of `ab` and its programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbAxes {

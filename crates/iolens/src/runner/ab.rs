@@ -2,7 +2,7 @@
 //! units, until a look decides or the budget is used up.
 
 use iolens_ab::calls::{CALLS_TRIALS, CountedCalls};
-use iolens_ab::{AbError, AbExit, AbLayout, AbLinkOrder, AbPosition, AbSetup};
+use iolens_ab::{AbError, AbExit, AbLayout, AbLinkOrder, AbPosition, AbSetup, AbTurn};
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, clock};
 use iolens_model::ab::{
@@ -57,9 +57,13 @@ struct Course<'a> {
     cells: Vec<State>,
 }
 
-/// Passes that have room in the budget, where trials can be that short: a verdict takes 12, and
-/// what comes before the rounds of a trial does not become shorter.
-const PASSES_WANTED: u32 = 20;
+/// Passes that have room in the budget, where trials can be that short: a verdict takes 12, what
+/// moves whole processes is told from the change after 24, and what comes before the rounds of a
+/// trial does not become shorter.
+const PASSES_WANTED: u32 = 26;
+
+/// One in so many parts of the budget is left to the ends of processes.
+const END_SHARE: u64 = 50;
 
 /// Failed trials after which a program is left out.
 const FAILURES_MAX: u32 = 2;
@@ -291,13 +295,16 @@ impl Course<'_> {
         let mut order: Vec<usize> = (0..self.cells.len()).filter(is_alive).collect();
         order.shuffle(&mut rng);
         let links = self.links.as_ref().map(|links| links.of(pass));
+        let budget_ns = self.run.header.plan.budget.0;
+        let deadline_ns = self.means.begin_ns.saturating_add(budget_ns - budget_ns / END_SHARE);
         for (position, at) in (0..).zip(order) {
             let state = &mut self.cells[at];
             let interrupted = || self.means.interrupts.came();
             let header = &self.run.header;
             let setup = links.as_ref().map(|links| state.with_links(header, links));
             let setup = setup.as_ref().unwrap_or(&state.setup);
-            let mut trial = iolens_ab::trial(setup, &state.layout, rng.random(), &interrupted);
+            let turn = AbTurn { pass, seed: rng.random(), deadline_ns };
+            let mut trial = iolens_ab::trial(setup, &state.layout, turn, &interrupted);
             for arm in &mut trial.arms {
                 let place = place_of(&header.plan, &arm.arm.primitive);
                 arm.ab.link =

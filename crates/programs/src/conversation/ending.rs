@@ -8,7 +8,11 @@ use crate::files::ProgramLimits;
 use crate::program::LOOK_NS;
 use crate::protocol::{self, LineFault, LineKind, Lines, quoted};
 
-/// Ends processes whose slices are done. What came of each, in their order.
+/// How long the end of a process holds up that of the next, ns.
+const TURN_NS: u64 = 1_000_000_000;
+
+/// Ends processes whose slices are done, one after another, so that their memory is given back in
+/// this order. What came of each, in their order.
 pub fn finish(
     conversations: Vec<Conversation>,
     limits: &ProgramLimits,
@@ -16,9 +20,13 @@ pub fn finish(
 ) -> Vec<Result<(), ProgramFault>> {
     let mut all: Vec<(Conversation, bool)> =
         conversations.into_iter().map(|one| (one, false)).collect();
-    all.iter_mut().for_each(|(one, _)| one.close_inputs());
     let deadline_ns = clock::monotonic_ns().saturating_add(limits.end_ns);
     for (one, by_itself) in &mut all {
+        one.close_inputs();
+        let turn_ends_ns = clock::monotonic_ns().saturating_add(TURN_NS).min(deadline_ns);
+        *by_itself = one.ends_by(turn_ends_ns, interrupted);
+    }
+    for (one, by_itself) in all.iter_mut().filter(|(_, by_itself)| !by_itself) {
         *by_itself = one.ends_by(deadline_ns, interrupted);
     }
     let mut late: Vec<&mut Conversation> =

@@ -7,7 +7,7 @@
 
 use std::io::{BufRead, Write};
 
-use iolens_ab::{AB_SLICE_NS, AbExit, AbSetup, AbTrial, calibrate, trial};
+use iolens_ab::{AB_SLICE_NS, AbExit, AbSetup, AbTrial, AbTurn, calibrate, trial};
 use iolens_model::ab::{AbMode, AbQuantity};
 use iolens_programs::{ProgramFile, ProgramLimits, ProgramPlace, UserProgram};
 use iolens_sys::{affinity, clock};
@@ -86,8 +86,9 @@ fn measure(trials: u64, program: &[String]) -> Result<(), Failure> {
     let mut layout = calibrate(&setup, 1, &|| false)?;
     writeln!(out, "{:.2} s: {layout:?}", seconds())?;
     let mut done = Vec::new();
-    for seed in 0..trials {
-        let one = trial(&setup, &layout, seed, &|| false);
+    for (pass, seed) in (1..).zip(0..trials) {
+        let turn = AbTurn { pass, ..AbTurn::of(seed) };
+        let one = trial(&setup, &layout, turn, &|| false);
         for arm in &one.arms {
             if let Some(fault) = &arm.fault {
                 writeln!(out, "`{}` {fault}", arm.arm.label)?;

@@ -14,6 +14,7 @@ use iolens_sys::proc::Root;
 use thiserror::Error;
 
 use self::probe::Probe;
+pub(crate) use self::slices::ROUNDS_MIN;
 use self::slices::{OwnSlice, Slices, at_least_one, for_all};
 use crate::setup::{
     AB_SLICE_ALL_CPUS_NS, AbCopies, AbLayout, AbPlacement, AbProgramLayout, AbSetup,

@@ -22,7 +22,7 @@ use iolens_sys::{clock, file};
 
 use crate::calibrate::{AbError, median};
 use crate::setup::{AbCopies, AbExit, AbLayout, AbPlacement, AbProgramLayout, AbSetup};
-use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
+use crate::trial::{AbTrial, AbTurn, Course, Draws, Pinned, slice_outcome, within};
 
 /// A run that takes less is refused.
 const RUN_NS_MIN: u64 = 1_000_000;
@@ -40,10 +40,10 @@ const CPUS_OF_ONE: f64 = 1.05;
 pub(crate) fn trial(
     setup: &AbSetup,
     layout: &AbLayout,
-    seed: u64,
+    turn: AbTurn,
     interrupted: &dyn Fn() -> bool,
 ) -> AbTrial {
-    within(setup, layout, seed, |_, draws, course| {
+    within(setup, layout, turn.seed, |_, draws, course| {
         let arms = setup.arms(layout.copies);
         let mut stages: Vec<Option<Stage<'_>>> = Vec::with_capacity(arms.len());
         for (arm, (_, program)) in arms.iter().enumerate() {
@@ -52,7 +52,8 @@ pub(crate) fn trial(
             let stage = Stage::new(setup, &setup.programs[*program], limit_ns);
             stages.push(stage.map_err(|fault| course.end(arm, fault)).ok());
         }
-        for round in 0..layout.rounds {
+        let mut round = 0;
+        while turn.has_round(round, layout.rounds, 1) {
             let mut order = course.going();
             draws.shuffle(&mut order);
             for arm in order {
@@ -63,6 +64,7 @@ pub(crate) fn trial(
                     run_one(stage, (arm, round), draws, course, interrupted);
                 }
             }
+            round += 1;
         }
     })
 }

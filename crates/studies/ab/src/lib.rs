@@ -25,7 +25,7 @@ pub use setup::{
     AB_SLICE_ALL_CPUS_NS, AB_SLICE_NS, AbCopies, AbExit, AbLayout, AbPlacement, AbProgramLayout,
     AbSetup,
 };
-pub use trial::{AbArmTrial, AbPosition, AbTrial};
+pub use trial::{AbArmTrial, AbPosition, AbTrial, AbTurn};
 
 /// Finds out how the trials of a cell are to be.
 ///
@@ -41,17 +41,17 @@ pub fn calibrate(
     }
 }
 
-/// Runs a trial: all arms and their hidden copies, in random order. What is random follows from
-/// `seed`. `interrupted` is asked several times a second, and whenever a signal came.
+/// Runs a trial: all arms and their hidden copies, in random order. `interrupted` is asked several
+/// times a second, and whenever a signal came.
 #[must_use]
 pub fn trial(
     setup: &AbSetup,
     layout: &AbLayout,
-    seed: u64,
+    turn: AbTurn,
     interrupted: &dyn Fn() -> bool,
 ) -> AbTrial {
     match setup.mode {
-        AbMode::Loop => loops::trial(setup, layout, seed, interrupted),
-        AbMode::Command => commands::trial(setup, layout, seed, interrupted),
+        AbMode::Loop => loops::trial(setup, layout, turn, interrupted),
+        AbMode::Command => commands::trial(setup, layout, turn, interrupted),
     }
 }

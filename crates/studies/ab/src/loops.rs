@@ -1,6 +1,8 @@
 //! A trial of the loop protocol: all arms are started, and take turns in slices.
 
-use iolens_model::ab::{AB_OUTPUT_START_BYTES, AbArm};
+use std::cmp::Reverse;
+
+use iolens_model::ab::{AB_OUTPUT_START_BYTES, AbArm, ab_first};
 use iolens_model::outcome::ArmFact;
 use iolens_programs::{
     Around, Charged, Children, Conversation, ProgramFault, Reading, Request, TreeCharged, finish,
@@ -8,8 +10,9 @@ use iolens_programs::{
 };
 use sha2::{Digest, Sha256};
 
+use crate::calibrate::ROUNDS_MIN;
 use crate::setup::{AbCopies, AbExit, AbLayout, AbProgramLayout, AbSetup};
-use crate::trial::{AbTrial, Course, Draws, Pinned, slice_outcome, within};
+use crate::trial::{AbTrial, AbTurn, Course, Draws, Pinned, slice_outcome, within};
 
 /// Slices at least whose sums are compared.
 const SUMMED: u32 = 3;
@@ -18,18 +21,41 @@ const SUMMED: u32 = 3;
 pub(crate) fn trial(
     setup: &AbSetup,
     layout: &AbLayout,
-    seed: u64,
+    turn: AbTurn,
     interrupted: &dyn Fn() -> bool,
 ) -> AbTrial {
-    within(setup, layout, seed, |pinned, draws, course| {
+    within(setup, layout, turn.seed, |pinned, draws, course| {
         let programs: Vec<usize> =
             setup.arms(layout.copies).into_iter().map(|(_, program)| program).collect();
-        let mut all = Turns { setup, layout, programs, course, interrupted, arms: Vec::new() };
+        let (arms, order) = (Vec::new(), start_order(&programs, turn.pass, draws));
+        let mut all = Turns { setup, layout, programs, order, course, interrupted, arms };
         all.start(pinned, draws);
         all.warm_up(draws);
-        all.measure(draws);
+        all.measure(turn, draws);
         all.end();
     })
+}
+
+/// In which order arms start that run these programs: there and back, with another program at both
+/// ends each pass, and either of a program's arms first. So each program has each part of the
+/// memory equally often ([`ab_first`]), whether a trial finds what the one before has given back in
+/// the order in which it took it or in the reverse. At random where a program has no hidden copy.
+fn start_order(programs: &[usize], pass: u32, draws: &mut Draws) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..programs.len()).collect();
+    draws.shuffle(&mut order);
+    let of = programs.iter().max().map_or(0, |last| last + 1);
+    if programs.len() != 2 * of {
+        return order;
+    }
+    let first = ab_first(pass, of);
+    let (mut there, mut back) = (Vec::with_capacity(of), Vec::with_capacity(of));
+    for program in (0..of).map(|nth| (first + nth) % of) {
+        let mut own = order.iter().copied().filter(|arm| programs[*arm] == program);
+        there.extend(own.next());
+        back.extend(own.next());
+    }
+    there.extend(back.into_iter().rev());
+    there
 }
 
 /// An arm while it runs.
@@ -96,14 +122,16 @@ struct Turns<'a> {
     layout: &'a AbLayout,
     /// The program of each arm.
     programs: Vec<usize>,
+    /// In which order the arms start.
+    order: Vec<usize>,
     course: &'a mut Course,
     interrupted: &'a dyn Fn() -> bool,
     arms: Vec<Turn>,
 }
 
 impl Turns<'_> {
-    /// Starts the arms one after another in random order, each when the one before is set up. Their
-    /// stacks begin alike, and from trial to trial elsewhere: what that does to speed is in the
+    /// Starts the arms one after another, each when the one before is set up. Their stacks begin
+    /// alike, and from trial to trial elsewhere: what that does to speed is in the
     /// noise of times, and not in that of changes.
     fn start(&mut self, pinned: &Pinned, draws: &mut Draws) {
         let silent = |_| Turn {
@@ -115,7 +143,10 @@ impl Turns<'_> {
         };
         self.arms = self.programs.iter().map(silent).collect();
         let stack = Some(draws.stack());
-        for arm in self.order(draws) {
+        for arm in self.order.clone() {
+            if self.course.is_interrupted() {
+                break;
+            }
             let program = &self.setup.programs[self.programs[arm]];
             let (place, seed) = (self.setup.place, draws.seed());
             let started = Conversation::start(program, place, seed, pinned.beside(), stack);
@@ -204,15 +235,16 @@ impl Turns<'_> {
         self.arms.iter().filter_map(|turn| turn.talk.as_ref()).for_each(Conversation::trim_errors);
     }
 
-    fn measure(&mut self, draws: &mut Draws) {
-        for turn in &mut self.arms {
-            if let Some(talk) = turn.talk.as_mut() {
-                turn.before = Some(ChargedBefore::of(talk, self.layout.around));
-                turn.stderr_bytes = talk.stderr_bytes();
+    fn measure(&mut self, turn: AbTurn, draws: &mut Draws) {
+        for arm in &mut self.arms {
+            if let Some(talk) = arm.talk.as_mut() {
+                arm.before = Some(ChargedBefore::of(talk, self.layout.around));
+                arm.stderr_bytes = talk.stderr_bytes();
             }
         }
         self.course.slices.reserve(self.arms.len() * self.layout.rounds as usize);
-        for round in 0..self.layout.rounds {
+        let mut round = 0;
+        while turn.has_round(round, self.layout.rounds, ROUNDS_MIN) {
             for arm in self.order(draws) {
                 let operations = self.found(arm).map_or(1, |own| own.operations);
                 if let Some(reading) = self.slice(arm, operations) {
@@ -220,6 +252,7 @@ impl Turns<'_> {
                 }
             }
             self.trim_errors();
+            round += 1;
         }
     }
 
@@ -292,7 +325,7 @@ impl Turns<'_> {
     }
 
     fn end(&mut self) {
-        let (mut arms, mut talks) = (Vec::new(), Vec::new());
+        let mut talks = Vec::new();
         for arm in self.course.going() {
             let Some(mut talk) = self.keep(arm) else { continue };
             if let Err(fault) = talk.must_have_said_all() {
@@ -311,9 +344,12 @@ impl Turns<'_> {
                 let (name, value) = ("bytes per operation".to_owned(), bytes.to_string());
                 self.course.arm_facts.push(ArmFact { arm, name, value });
             }
-            arms.push(arm);
-            talks.push(talk);
+            talks.push((arm, talk));
         }
+        // The last to start is the first to end.
+        let place = |arm: &usize| self.order.iter().position(|own| own == arm);
+        talks.sort_by_key(|(arm, _)| Reverse(place(arm)));
+        let (arms, talks): (Vec<_>, Vec<_>) = talks.into_iter().unzip();
         let ends = finish(talks, &self.setup.limits, self.interrupted);
         for (arm, end) in arms.into_iter().zip(ends) {
             match end {
@@ -331,5 +367,44 @@ impl Turns<'_> {
         for arm in self.course.going() {
             self.course.end(arm, ProgramFault::Interrupted);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Over as many passes as there are programs, each has had each place equally often.
+    #[test]
+    fn every_program_has_every_place_in_turn() {
+        for of in 2..6 {
+            let programs: Vec<usize> = (0..of).flat_map(|program| [program; 2]).collect();
+            let mut had = vec![vec![0; 2 * of]; of];
+            for pass in (1..).take(of) {
+                let order = start_order(&programs, pass, &mut Draws::of(u64::from(pass)));
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                assert_eq!(sorted, (0..2 * of).collect::<Vec<_>>());
+                let names: Vec<usize> = order.iter().map(|arm| programs[*arm]).collect();
+                assert_eq!(names[0], ab_first(pass, of));
+                assert!(names.iter().eq(names.iter().rev()), "{names:?}");
+                names.iter().enumerate().for_each(|(place, program)| had[*program][place] += 1);
+            }
+            assert!(had.iter().flatten().all(|times| *times == 1), "{had:?}");
+        }
+    }
+
+    #[test]
+    fn either_arm_of_a_program_is_its_first_to_start() {
+        let orders = (0..20).map(|seed| start_order(&[0, 0, 1, 1], 1, &mut Draws::of(seed)));
+        let orders: std::collections::BTreeSet<_> = orders.collect();
+        assert_eq!(orders.len(), 4);
+    }
+
+    #[test]
+    fn without_a_copy_of_each_program_the_order_is_random() {
+        let orders = (0..50).map(|seed| start_order(&[0, 0, 1], 1, &mut Draws::of(seed)));
+        let orders: std::collections::BTreeSet<_> = orders.collect();
+        assert_eq!(orders.len(), 6);
     }
 }

@@ -57,6 +57,30 @@ pub struct AbArmTrial {
     pub ab: AbArm,
 }
 
+/// What tells a trial from the others of its setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AbTurn {
+    /// Pass, from 1.
+    pub pass: u32,
+    /// What is random follows from it.
+    pub seed: u64,
+    /// From when on there are no more rounds than a trial needs, ns of the monotonic clock.
+    pub deadline_ns: u64,
+}
+
+impl AbTurn {
+    /// In the first pass, with all the time there is.
+    #[must_use]
+    pub fn of(seed: u64) -> AbTurn {
+        AbTurn { pass: 1, seed, deadline_ns: u64::MAX }
+    }
+
+    /// Whether there is another round, of so many, after those that were enough.
+    pub(crate) fn has_round(&self, round: u32, rounds: u32, enough: u32) -> bool {
+        round < rounds && (round < enough || clock::monotonic_ns() < self.deadline_ns)
+    }
+}
+
 /// Where a trial stands in its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbPosition {

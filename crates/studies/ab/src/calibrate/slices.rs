@@ -11,8 +11,11 @@ use crate::trial::AbTrial;
 /// Time of the slices of a trial, of each arm, at least and at most.
 const ROUNDS_NS: (u64, u64) = (30_000_000, 150_000_000);
 
-/// How many rounds there are at least and at most.
-const ROUNDS: (u64, u64) = (5, 120);
+/// How many rounds a trial needs.
+pub(crate) const ROUNDS_MIN: u32 = 5;
+
+/// How many there are at most.
+const ROUNDS_MAX: u32 = 120;
 
 /// How many there are where they fit into that time.
 const ROUNDS_WANTED: u64 = 10;
@@ -75,7 +78,7 @@ impl Slices {
         let before_ns = self.start_ns.saturating_add(slice_ns.saturating_mul(self.warm.into()));
         let wanted_ns = before_ns.max(slice_ns.saturating_mul(ROUNDS_WANTED));
         let rounds = wanted_ns.clamp(ROUNDS_NS.0, ROUNDS_NS.1) / slice_ns;
-        u32::try_from(rounds.clamp(ROUNDS.0, ROUNDS.1)).unwrap_or(u32::MAX)
+        u32::try_from(rounds).unwrap_or(ROUNDS_MAX).clamp(ROUNDS_MIN, ROUNDS_MAX)
     }
 }
 
@@ -93,7 +96,7 @@ impl AbLayout {
     /// nor more than before.
     pub fn shorten(&mut self, took_ns: u64, at_most_ns: u64) {
         let fit = u64::from(self.rounds).saturating_mul(at_most_ns) / took_ns.max(1);
-        let fit = u32::try_from(fit.max(ROUNDS.0)).unwrap_or(u32::MAX);
+        let fit = u32::try_from(fit).unwrap_or(u32::MAX).max(ROUNDS_MIN);
         self.rounds = self.rounds.min(fit);
     }
 

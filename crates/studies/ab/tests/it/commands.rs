@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use iolens_ab::{AbError, AbExit, AbPlacement, calibrate, trial};
+use iolens_ab::{AbError, AbExit, AbPlacement, AbTurn, calibrate, trial};
 use iolens_model::ab::AbMode;
 use iolens_model::reading::Status;
 
@@ -30,7 +30,7 @@ fn output_is_kept_and_compared() {
         words("count", &["sh", "-c", "echo 100"]),
     ];
     let setup = setup(AbMode::Command, programs);
-    let done = trial(&setup, &layout(&setup, 1), 4, &|| false);
+    let done = trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false);
     assert_eq!(faults(&done), vec![None; 5]);
     let sums: Vec<_> = done.arms.iter().map(|one| one.ab.output_sha256.clone().unwrap()).collect();
     let [a, copy, same, other, count] = &sums[..] else { panic!("{sums:?}") };
@@ -46,6 +46,14 @@ fn output_is_kept_and_compared() {
 }
 
 #[test]
+fn a_trial_past_its_time_runs_each_command_once() {
+    let setup = setup(AbMode::Command, vec![words("a", &["true"]), words("b", &["true"])]);
+    let turn = AbTurn { deadline_ns: 0, ..AbTurn::of(4) };
+    let done = trial(&setup, &layout(&setup, 1), turn, &|| false);
+    assert_eq!((faults(&done), done.slices.len()), (vec![None; 3], 3));
+}
+
+#[test]
 fn a_long_run_is_split_into_user_and_kernel_time() {
     let mark = mark();
     let kernel = "dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null";
@@ -55,7 +63,7 @@ fn a_long_run_is_split_into_user_and_kernel_time() {
     let setup = setup(AbMode::Command, programs);
     let mut layout = layout(&setup, 1);
     layout.rounds = 1;
-    let done = trial(&setup, &layout, 4, &|| false);
+    let done = trial(&setup, &layout, AbTurn::of(4), &|| false);
     assert_eq!(faults(&done), vec![None; 4]);
     let [kernel, _, user, short] = &done.arms[..] else { panic!("{done:?}") };
     for (arm, is_kernel) in [(kernel, true), (user, false)] {
@@ -72,15 +80,15 @@ fn input_comes_from_its_file_each_time() {
     let file = lines(70);
     let mut setup = setup(AbMode::Command, vec![words("a", &["grep", "-c", "x"])]);
     setup.input = Some(file.path().to_str().unwrap().to_owned());
-    let done = trial(&setup, &layout(&setup, 1), 4, &|| false);
+    let done = trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false);
     assert_eq!(faults(&done), vec![None; 2]);
     setup.input = None;
     // Nothing is found in nothing.
-    let done = trial(&setup, &layout(&setup, 1), 4, &|| false);
+    let done = trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false);
     let why = faults(&done)[0].clone().unwrap();
     assert!(why.contains("in run 0: it exited with status 1"), "{why}");
     setup.input = Some("/no/such/input".to_owned());
-    let done = trial(&setup, &layout(&setup, 1), 4, &|| false);
+    let done = trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false);
     let why = faults(&done)[0].clone().unwrap();
     assert!(why.contains("cannot open its input /no/such/input: ENOENT"), "{why}");
 }
@@ -91,7 +99,7 @@ fn a_command_that_fails_is_named_and_the_others_go_on() {
     let bad = "sh -c 'tail -f /dev/null; exit' $0 & echo broken >&2; exit 3";
     let programs = vec![words("good", &["sh", "-c", ":"]), script("bad", bad, &mark)];
     let mut setup = setup(AbMode::Command, programs);
-    let done = trial(&setup, &layout(&setup, 1), 4, &|| false);
+    let done = trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false);
     let found = faults(&done);
     assert_eq!(found[..2], [None, None]);
     let why = found[2].clone().unwrap();
@@ -100,11 +108,12 @@ fn a_command_that_fails_is_named_and_the_others_go_on() {
     assert_eq!(done.slices.len(), 8);
     nothing_is_left_of(&mark);
     setup.exit = AbExit::Ignored;
-    assert_eq!(faults(&trial(&setup, &layout(&setup, 1), 4, &|| false)), vec![None; 3]);
+    assert_eq!(faults(&trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false)), vec![None; 3]);
     nothing_is_left_of(&mark);
     // A signal is no status.
     setup.programs[1] = script("bad", "kill -9 $$", &mark);
-    let why = faults(&trial(&setup, &layout(&setup, 1), 4, &|| false))[2].clone().unwrap();
+    let why =
+        faults(&trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false))[2].clone().unwrap();
     assert!(why.contains("killed by signal 9"), "{why}");
 }
 
@@ -119,7 +128,7 @@ fn a_command_that_does_not_end_is_killed() {
     setup.limits.slice_ns = 100_000_000;
     let mut layout = layout(&setup, 1);
     layout.programs[0].expected_ns = crate::LONG_NS;
-    let done = trial(&setup, &layout, 4, &|| false);
+    let done = trial(&setup, &layout, AbTurn::of(4), &|| false);
     let found = faults(&done);
     assert_eq!(found[..2], [None, None]);
     let why = found[2].clone().unwrap();
@@ -158,13 +167,15 @@ fn something_may_run_before_each_run() {
     let takes = words("takes", &["rm", path]);
     let mut setup = setup(AbMode::Command, vec![takes]);
     setup.prepare = Some(["touch", path].map(str::to_owned).to_vec());
-    let done = trial(&setup, &layout(&setup, 1), 4, &|| false);
+    let done = trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false);
     assert_eq!(faults(&done), vec![None; 2]);
     setup.prepare = Some(["sh", "-c", "echo no >&2; exit 2"].map(str::to_owned).to_vec());
-    let why = faults(&trial(&setup, &layout(&setup, 1), 4, &|| false))[0].clone().unwrap();
+    let why =
+        faults(&trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false))[0].clone().unwrap();
     assert!(why.contains("--prepare `sh -c 'echo no >&2; exit 2'` exited with status 2"), "{why}");
     setup.prepare = Some(vec!["no-such-program".to_owned()]);
-    let why = faults(&trial(&setup, &layout(&setup, 1), 4, &|| false))[0].clone().unwrap();
+    let why =
+        faults(&trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false))[0].clone().unwrap();
     assert!(why.contains("there is no program `no-such-program`"), "{why}");
 }
 

@@ -1,6 +1,6 @@
 //! Programs that do what they should not: each is named, and leaves nothing running.
 
-use iolens_ab::{AbExit, AbSetup, AbTrial, trial};
+use iolens_ab::{AbExit, AbSetup, AbTrial, AbTurn, trial};
 use iolens_model::ab::AbMode;
 use iolens_model::reading::Status;
 use iolens_programs::ProgramFault;
@@ -16,7 +16,7 @@ fn beside_good(text: &str, change: impl FnOnce(&mut AbSetup)) -> AbTrial {
     let mut layout = layout(&setup, 3);
     // However busy the machine is, the good one has the time.
     layout.programs[0].expected_ns = crate::LONG_NS;
-    let done = trial(&setup, &layout, 7, &|| false);
+    let done = trial(&setup, &layout, AbTurn::of(7), &|| false);
     nothing_is_left_of(&mark);
     done
 }
@@ -92,7 +92,7 @@ fn one_that_never_says_ready() {
     let mark = mark();
     let mut setup = setup(AbMode::Loop, vec![script("bad", text, &mark)]);
     setup.limits.start_ns = 300_000_000;
-    let done = trial(&setup, &layout(&setup, 3), 7, &|| false);
+    let done = trial(&setup, &layout(&setup, 3), AbTurn::of(7), &|| false);
     let why = faults(&done)[0].clone().unwrap();
     assert!(words.iter().all(|words| why.contains(words)), "{why}");
     nothing_is_left_of(&mark);
@@ -139,7 +139,7 @@ fn one_that_ignores_the_end_of_its_input() {
     let mark = mark();
     let mut setup = setup(AbMode::Loop, vec![script("bad", text, &mark)]);
     (setup.limits.end_ns, setup.limits.term_ns) = (400_000_000, 100_000_000);
-    let done = trial(&setup, &layout(&setup, 3), 7, &|| false);
+    let done = trial(&setup, &layout(&setup, 3), AbTurn::of(7), &|| false);
     let why = faults(&done)[0].clone().unwrap();
     assert!(why.starts_with("did not end within 400 ms of the end of its input"), "{why}");
     nothing_is_left_of(&mark);
@@ -159,7 +159,7 @@ fn one_that_is_not_there_any_more() {
     let mut programs = vec![script("good", GOOD, &mark), script("bad", GOOD, &mark)];
     programs[1].file.path = "/no/such/file".to_owned();
     let setup = setup(AbMode::Loop, programs);
-    let done = trial(&setup, &layout(&setup, 3), 7, &|| false);
+    let done = trial(&setup, &layout(&setup, 3), AbTurn::of(7), &|| false);
     let why = faults(&done)[2].clone().unwrap();
     assert!(why.contains("fresh copy of /no/such/file: ENOENT"), "{why}");
     assert_eq!(done.slices.len(), 8);

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use iolens_ab::{
-    AbCopies, AbError, AbLayout, AbPlacement, AbPosition, AbProgramLayout, AbTrial, calibrate,
-    trial,
+    AbCopies, AbError, AbLayout, AbPlacement, AbPosition, AbProgramLayout, AbTrial, AbTurn,
+    calibrate, trial,
 };
 use iolens_model::ab::AbMode;
 use iolens_model::arm::Role;
@@ -54,7 +54,7 @@ fn every_arm_and_copy_takes_its_turn_in_each_round() {
     let mark = mark();
     let setup = setup(AbMode::Loop, vec![script("a", GOOD, &mark), script("b", GOOD, &mark)]);
     let layout = AbLayout { copies: AbCopies::OfAll, rounds: 6, ..layout(&setup, 5) };
-    let done = trial(&setup, &layout, 3, &|| false);
+    let done = trial(&setup, &layout, AbTurn::of(3), &|| false);
     assert_eq!(faults(&done), vec![None; 4]);
     let labels: Vec<_> = done.arms.iter().map(|one| (&*one.arm.label, one.arm.role)).collect();
     let expect = [
@@ -87,6 +87,44 @@ fn every_arm_and_copy_takes_its_turn_in_each_round() {
     }
 }
 
+/// Each program starts first and last in turn, and memory is given back last in, first out.
+#[test]
+fn programs_take_turns_at_starting_first_and_the_last_to_start_ends_first() {
+    let (mark, dir) = (mark(), tempfile::tempdir().unwrap());
+    let told = dir.path().join("told");
+    let program = |name: &str| {
+        let told = told.display();
+        let text = format!("echo {name} $$ >>{told}; {GOOD}; echo {name} $$ >>{told}");
+        script(name, &text, &mark)
+    };
+    let setup = setup(AbMode::Loop, vec![program("a"), program("b")]);
+    let layout = AbLayout { copies: AbCopies::OfAll, ..layout(&setup, 5) };
+    for (pass, expect) in [(1, ["b", "a", "a", "b"]), (2, ["a", "b", "b", "a"])] {
+        let done = trial(&setup, &layout, AbTurn { pass, ..AbTurn::of(3) }, &|| false);
+        assert_eq!(faults(&done), vec![None; 4]);
+        let text = std::fs::read_to_string(&told).unwrap();
+        let (starts, ends): (Vec<&str>, Vec<&str>) = {
+            let lines: Vec<&str> = text.lines().collect();
+            (lines[..4].to_vec(), lines[4..].to_vec())
+        };
+        let names: Vec<&str> = starts.iter().map(|line| &line[..1]).collect();
+        assert_eq!(names, expect);
+        assert_eq!(ends.iter().rev().collect::<Vec<_>>(), starts.iter().collect::<Vec<_>>());
+        std::fs::remove_file(&told).unwrap();
+    }
+}
+
+#[test]
+fn a_trial_past_its_time_has_no_more_rounds_than_it_needs() {
+    let mark = mark();
+    let setup = setup(AbMode::Loop, vec![script("a", GOOD, &mark), script("b", GOOD, &mark)]);
+    let layout = AbLayout { rounds: 50, ..layout(&setup, 5) };
+    let turn = AbTurn { deadline_ns: 0, ..AbTurn::of(3) };
+    let done = trial(&setup, &layout, turn, &|| false);
+    assert_eq!(faults(&done), vec![None; 3]);
+    assert_eq!(done.slices.len(), 3 * 5);
+}
+
 #[test]
 fn twice_the_work_reads_as_twice_the_work() {
     let mark = mark();
@@ -95,7 +133,7 @@ fn twice_the_work_reads_as_twice_the_work() {
     let found = calibrate(&setup, 1, &|| false).unwrap();
     assert!(found.operations > 1 && (5..=120).contains(&found.rounds), "{found:?}");
     assert!(found.warm_slices >= 5 && found.placement == AbPlacement::OneCpu, "{found:?}");
-    let done = trial(&setup, &found, 2, &|| false);
+    let done = trial(&setup, &found, AbTurn::of(2), &|| false);
     assert_eq!(faults(&done), vec![None; 4]);
     reads_twice(&done, &found);
     nothing_is_left_of(&mark);
@@ -111,7 +149,7 @@ fn every_process_warms_up_for_as_long_as_is_said() {
     let mut layout = layout(&setup, 20);
     // It does not count where a time is stated.
     (layout.warm_slices, layout.rounds) = (0, 1);
-    let done = trial(&setup, &layout, 2, &|| false);
+    let done = trial(&setup, &layout, AbTurn::of(2), &|| false);
     assert_eq!(faults(&done), vec![None; 3]);
     assert!(done.duration_ns > 3 * WARM_UP_NS && done.slices.len() == 3, "{done:?}");
     let asked = Cell::new(0);
@@ -120,7 +158,7 @@ fn every_process_warms_up_for_as_long_as_is_said() {
         asked.get() > 9
     };
     setup.warm_up_ns = Some(u64::MAX);
-    assert_eq!(trial(&setup, &layout, 2, &ends).status().0, Status::Interrupted);
+    assert_eq!(trial(&setup, &layout, AbTurn::of(2), &ends).status().0, Status::Interrupted);
     nothing_is_left_of(&mark);
 }
 
@@ -173,7 +211,7 @@ fn what_a_program_tells_is_kept() {
     let programs =
         vec![script("a", told, &mark), script("b", told, &mark), script("c", &other, &mark)];
     let setup = setup(AbMode::Loop, programs);
-    let done = trial(&setup, &layout(&setup, 3), 9, &|| false);
+    let done = trial(&setup, &layout(&setup, 3), AbTurn::of(9), &|| false);
     assert_eq!(faults(&done), vec![None; 4]);
     let [a, copy, b, c] = &done.arms[..] else { panic!("{done:?}") };
     assert_eq!(a.ab.unit.as_deref(), Some("row"));
@@ -199,7 +237,7 @@ fn a_program_may_speak_apart_and_prepare() {
                    [ $n = $m ] || exit 1; seq 3000; echo ok >&6; \
                  done; exit 0";
     let setup = setup(AbMode::Loop, vec![script("apart", apart, &mark)]);
-    let done = trial(&setup, &layout(&setup, 3), 9, &|| false);
+    let done = trial(&setup, &layout(&setup, 3), AbTurn::of(9), &|| false);
     assert_eq!(faults(&done), vec![None; 2]);
     assert!(done.arms[0].ab.stray_lines >= 3000, "{:?}", done.arms[0].ab);
     assert_eq!(done.slices.len(), 8);
@@ -214,7 +252,7 @@ fn sums_are_those_of_the_same_work() {
     let setup = setup(AbMode::Loop, vec![script("a", told, &mark), script("b", told, &mark)]);
     let mut layout = layout(&setup, 3);
     layout.programs[1].operations = 7;
-    let done = trial(&setup, &layout, 9, &|| false);
+    let done = trial(&setup, &layout, AbTurn::of(9), &|| false);
     let operations = |arm| {
         let own = done.slices.iter().filter(move |slice| slice.arm == arm);
         own.map(|slice| slice.tx.messages).collect::<Vec<_>>()
@@ -232,7 +270,7 @@ fn a_trial_makes_slices_of_later_ones_alike() {
     let mut layout = layout(&setup, 100);
     layout.programs[0].times_baseline = vec![1.0];
     layout.programs[1].times_baseline = vec![2.0, 2.0];
-    let mut done = trial(&setup, &layout, 9, &|| false);
+    let mut done = trial(&setup, &layout, AbTurn::of(9), &|| false);
     for slice in &mut done.slices {
         slice.tx.task_clock_ns = None;
         slice.tx.time_ns = slice.tx.messages * if slice.arm < 2 { 1000 } else { 4000 };
@@ -250,7 +288,7 @@ fn a_trial_makes_slices_of_later_ones_alike() {
     assert_eq!(layout.programs[1].operations, 25, "nothing is known of it");
     // A command is one operation.
     layout.programs[1] = AbProgramLayout { operations: 1, ..AbProgramLayout::default() };
-    let done = trial(&setup, &layout, 9, &|| false);
+    let done = trial(&setup, &layout, AbTurn::of(9), &|| false);
     layout.learn(&setup, &done);
     assert_eq!(layout.programs[1].operations, 1);
 }
@@ -262,7 +300,7 @@ fn every_process_has_its_own_seed_of_one_width() {
     let seed = "echo ready; while read n; do echo ok sum=$IOLENS_SEED; done";
     let setup = setup(AbMode::Loop, vec![script("a", seed, &mark)]);
     let sums = |seed| {
-        let done = trial(&setup, &layout(&setup, 1), seed, &|| false);
+        let done = trial(&setup, &layout(&setup, 1), AbTurn::of(seed), &|| false);
         done.arms.into_iter().map(|one| one.ab.output_sha256.unwrap()).collect::<Vec<_>>()
     };
     let (first, again, second) = (sums(1), sums(1), sums(2));
@@ -280,7 +318,7 @@ fn the_user_ends_a_trial() {
         asked.set(asked.get() + 1);
         asked.get() > 3
     };
-    let done = trial(&setup, &layout(&setup, 1), 1, &ends);
+    let done = trial(&setup, &layout(&setup, 1), AbTurn::of(1), &ends);
     assert_eq!(done.status().0, Status::Interrupted);
     assert!(done.arms.iter().any(|one| one.fault == Some(ProgramFault::Interrupted)));
     nothing_is_left_of(&mark);
@@ -297,7 +335,7 @@ fn nothing_is_left_when_iolens_is_killed() {
     let setup = setup(AbMode::Loop, vec![script("hangs", hangs, &mark)]);
     let layout = layout(&setup, 1);
     let iolens = fork::start(|| {
-        let _ = trial(&setup, &layout, 1, &|| false);
+        let _ = trial(&setup, &layout, AbTurn::of(1), &|| false);
         0
     });
     let iolens = iolens.unwrap();
@@ -328,7 +366,7 @@ fn children_that_live_through_the_slice_are_charged_to_it() {
         found.around == Around::Tree && found.programs.iter().all(|own| own.cpu_unknown.is_none()),
         "{found:?}"
     );
-    let done = trial(&setup, &found, 2, &|| false);
+    let done = trial(&setup, &found, AbTurn::of(2), &|| false);
     assert_eq!(faults(&done), vec![None; 4]);
     reads_twice(&done, &found);
     for slice in &done.slices {
@@ -353,7 +391,7 @@ fn the_time_of_children_that_come_and_go_is_not_known() {
         let setup = setup(AbMode::Loop, vec![script("a", text, &mark)]);
         let found = calibrate(&setup, 1, &|| false).unwrap();
         assert_eq!(found.programs[0].cpu_unknown.is_some(), expect, "{found:?}");
-        let done = trial(&setup, &found, 1, &|| false);
+        let done = trial(&setup, &found, AbTurn::of(1), &|| false);
         assert_eq!(faults(&done), vec![None; 2]);
         assert!(done.slices.iter().all(|slice| slice.tx.task_clock_ns.is_none() == expect));
         assert_eq!(done.not_measured.len(), usize::from(expect));
@@ -368,7 +406,7 @@ fn children_that_come_in_some_trials_only_are_told_of_them() {
     // As it is where they did nothing of the kind before, of any program or of this one.
     for around in [Around::Process, Around::Tree] {
         let found = AbLayout { around, ..layout(&setup, 3) };
-        let done = trial(&setup, &found, 1, &|| false);
+        let done = trial(&setup, &found, AbTurn::of(1), &|| false);
         assert_eq!(faults(&done), vec![None; 3]);
         let is_known = |slice: &SliceOutcome| slice.tx.task_clock_ns.is_some();
         assert!(done.slices.iter().all(|slice| is_known(slice) == (slice.arm < 2)), "{done:?}");
@@ -384,7 +422,7 @@ fn a_trial_is_one_of_the_model() {
     let told = "echo ready unit=row; while read n; do echo ok; done";
     let programs = vec![script("a", told, &mark), script("b", "exit 3", &mark)];
     let setup = setup(AbMode::Loop, programs);
-    let done = trial(&setup, &layout(&setup, 3), 5, &|| false);
+    let done = trial(&setup, &layout(&setup, 3), AbTurn::of(5), &|| false);
     let setting = Setting::Syscall(SyscallSetting { in_a_row: None });
     let cell = iolens_model::cell::Cell { setting, threads: 1, size: Bytes(0) };
     let at = AbPosition { pass: 2, position: 1, cell: cell.clone(), build: "this".to_owned() };
