@@ -29,6 +29,7 @@ mod power;
 mod run;
 mod sample;
 mod trials;
+mod trimmed;
 mod verdict;
 
 #[cfg(test)]

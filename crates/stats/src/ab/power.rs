@@ -4,8 +4,8 @@
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 use super::links::Linked;
-use super::sample::TrimmedMean;
 use super::sample::{Sample, Values, sign_rank};
+use super::trimmed::TrimmedMean;
 use crate::interval::count;
 use crate::student::quantile;
 
@@ -46,7 +46,7 @@ pub(super) fn reach(sample: &Sample, units: u32, error: f64) -> Option<f64> {
 /// With 12 trials at an early look λ is 7.1 in the place of 5.7; simulated, 85 % of such changes
 /// are seen, and 70 % of the textbook's. With many trials both agree.
 fn reach_of_mean(trimmed: &TrimmedMean, units: u32, error: f64) -> Option<f64> {
-    let (known, freedom) = (TrimmedMean::freedom(trimmed.n)?, TrimmedMean::freedom(units)?);
+    let (known, freedom) = (trimmed.freedom(trimmed.n)?, trimmed.freedom(units)?);
     let reach = trimmed.errors(errors_beyond(known, freedom, error)?, units)?;
     Some(reach).filter(|reach| reach.is_finite())
 }

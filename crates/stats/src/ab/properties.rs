@@ -33,7 +33,7 @@ fn any_trial() -> impl Strategy<Value = AbTrial> {
         link,
         ..AbArmRounds::default()
     });
-    prop::collection::vec(arm, 0..4).prop_map(|arms| AbTrial { arms })
+    prop::collection::vec(arm, 0..4).prop_map(|arms| AbTrial { arms, first: 0 })
 }
 
 fn any_fraction() -> impl Strategy<Value = f64> {
@@ -75,7 +75,10 @@ fn trials(times: &[[f64; 4]], place: [usize; 4], scale: f64) -> Vec<AbTrial> {
         copies: [cost(ns[place[a]]), cost(ns[place[b]])],
         ..AbArmRounds::default()
     };
-    times.iter().map(|ns| AbTrial { arms: vec![arm(ns, [0, 1]), arm(ns, [2, 3])] }).collect()
+    times
+        .iter()
+        .map(|ns| AbTrial { arms: vec![arm(ns, [0, 1]), arm(ns, [2, 3])], first: 0 })
+        .collect()
 }
 
 proptest! {

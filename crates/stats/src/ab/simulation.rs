@@ -101,6 +101,18 @@ pub(super) fn noisy_trial(normal: &mut Normal, ln: f64) -> AbTrial {
     trial(&[&[one(0.0), one(0.0)], &[one(ln), one(ln)]])
 }
 
+/// A trial of processes of which one in seven is 8 % faster than the others, by the memory that it
+/// was given, B slower by this much; the first to be started is 1 % slower.
+fn restless_trial(normal: &mut Normal, nth: usize, ln: f64) -> AbTrial {
+    let mut one = |arm: usize, ln: f64| {
+        let fast = if normal.chance(1.0 / 7.0) { 0.08 } else { 0.0 };
+        let first = if nth % 2 == arm { 0.01 } else { 0.0 };
+        (ln + first - fast + 0.005 * normal.draw()).exp()
+    };
+    let arms = [[one(0, 0.0), one(0, 0.0)], [one(1, ln), one(1, ln)]];
+    AbTrial { first: nth % 2, ..trial(&[&arms[0], &arms[1]]) }
+}
+
 fn contrast(input: &AbInput<'_>, look: AbLook) -> AbContrast {
     judge(input, look).contrasts.remove(0)
 }
@@ -134,18 +146,33 @@ fn run(unit: AbUnit, trials: &[AbTrial], ln: f64) -> Ended {
     ended
 }
 
+/// Whose noise it is.
+#[derive(Debug, Clone, Copy)]
+enum Noise {
+    /// Of each process.
+    Heavy,
+    /// Of the memory that processes are given.
+    Restless,
+    /// Of the machine, as it goes on.
+    Bursts,
+}
+
 /// Runs without a change, and with one at the edge of δ.
 fn any_look(runs: u32) {
     let edge = 0.02f64.ln_1p();
-    for unit in [AbUnit::Trial, AbUnit::Round] {
+    for noise in [Noise::Heavy, Noise::Restless, Noise::Bursts] {
+        let unit = if let Noise::Bursts = noise { AbUnit::Round } else { AbUnit::Trial };
         for ln in [0.0, edge] {
             let (normal, bursts) = (&mut Normal::seeded(7), &mut Bursts::seeded(8));
             let (mut excluded, mut covered) = (Share::default(), Share::default());
             let (mut far, mut equal, mut units) = (Share::default(), Share::default(), 0);
             for _ in 0..runs {
-                let trials: Vec<AbTrial> = match unit {
-                    AbUnit::Trial => (0..TRIALS).map(|_| noisy_trial(normal, ln)).collect(),
-                    AbUnit::Round => (0..ROUNDS).map(|_| bursts.round(ln)).collect(),
+                let trials: Vec<AbTrial> = match noise {
+                    Noise::Heavy => (0..TRIALS).map(|_| noisy_trial(normal, ln)).collect(),
+                    Noise::Restless => {
+                        (0..TRIALS).map(|nth| restless_trial(normal, nth, ln)).collect()
+                    }
+                    Noise::Bursts => (0..ROUNDS).map(|_| bursts.round(ln)).collect(),
                 };
                 let ended = run(unit, &trials, ln);
                 excluded.add(ended.any_look);
@@ -155,7 +182,7 @@ fn any_look(runs: u32) {
                 equal.add(is(AbVerdict::Equivalent));
                 units += ended.units;
             }
-            let what = format!("{unit:?}, ln {ln:.4}");
+            let what = format!("{noise:?}, ln {ln:.4}");
             println!("{what}: {:.0} units", units as f64 / f64::from(runs));
             covered.at_least(&format!("{what}, covered by 95 %"), 0.945);
             if ln == 0.0 {

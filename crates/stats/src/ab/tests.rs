@@ -2,8 +2,8 @@
 
 use iolens_model::ab::AbQuantity;
 
-use super::sample::TrimmedMean;
 use super::sample::{Values, sign_rank};
+use super::trimmed::{TrialValue, TrimmedMean};
 use super::*;
 
 /// A trial of one round: by arm and copy, what an operation took, ns.
@@ -22,7 +22,7 @@ fn rounds(arms: &[Vec<Vec<Option<f64>>>]) -> AbTrial {
         copies: std::array::from_fn(|i| copies.get(i).map(costs).unwrap_or_default()),
         ..AbArmRounds::default()
     };
-    AbTrial { arms: arms.iter().map(arm).collect() }
+    AbTrial { arms: arms.iter().map(arm).collect(), first: 0 }
 }
 
 /// Time alone, in trials, δ = 2 %, one claim.
@@ -109,11 +109,16 @@ fn ranks_of_the_sign_test_are_the_largest_that_fit() {
     }
 }
 
+fn of_trials(n: u32, mean: f64, sd: f64) -> Option<TrimmedMean> {
+    let trial = |ln| TrialValue { ln, first: 0, lean: None };
+    TrimmedMean::of(&exact(n, mean, sd).into_iter().map(trial).collect::<Vec<_>>())
+}
+
 /// Of 12 trials 10 are left, whose 12 winsorized squares are 11·0.01². NIST/SEMATECH e-Handbook,
 /// table 1.3.6.7.2: t₉ at 0.975 is 2.262, at 0.999 4.297.
 #[test]
 fn intervals_of_trials_are_those_of_student() {
-    let values = Values::Trials(TrimmedMean::of(&exact(12, 0.05, 0.01)));
+    let values = Values::Trials(of_trials(12, 0.05, 0.01));
     let sample = Sample { units: 12, values };
     for (error, t) in [(0.05, 2.262), (0.002, 4.297)] {
         let interval = sample.interval(error).expect("an interval");
@@ -210,7 +215,7 @@ fn a_change_reads_as_it_is_whatever_of_a_slice_does_not_grow() {
             ..AbArmRounds::default()
         };
         let arms = vec![arm(cost(100.0, 1000.0)), arm(cost(operations, 1030.0))];
-        let trials = vec![AbTrial { arms }; 12];
+        let trials = vec![AbTrial { arms, first: 0 }; 12];
         let change = first(&AbInput { trials: &trials, ..input(&[None; 2]) }, AbLook::Last).change;
         (change.unwrap() * 1e4).round() / 100.0
     };
@@ -309,8 +314,7 @@ fn errors_are_divided_among_claims() {
         let input = AbInput { trials: &trials, claims, ..input(&[None; 2]) };
         first(&input, AbLook::Last).simultaneous.expect("an interval").high.ln_1p()
     };
-    let sample =
-        Sample { units: 12, values: Values::Trials(TrimmedMean::of(&exact(12, 0.0, 0.01))) };
+    let sample = Sample { units: 12, values: Values::Trials(of_trials(12, 0.0, 0.01)) };
     let alone = |error| sample.interval(error).expect("an interval").high;
     near(half(1), alone(0.045), 1e-12);
     near(half(6), alone(0.0075), 1e-12);
@@ -382,7 +386,7 @@ fn what_is_not_there_is_missing_with_a_reason() {
         ..AbArmRounds::default()
     };
     let none = AbArmRounds::default();
-    trials.push(AbTrial { arms: vec![none.clone(), none.clone(), none, alone] });
+    trials.push(AbTrial { arms: vec![none.clone(), none.clone(), none, alone], first: 0 });
     let judged = [AbQuantity::Time, AbQuantity::Cpu];
     let input = AbInput { trials: &trials, judged: &judged, ..input(&[None; 4]) };
     let judgement = judge(&input, AbLook::Early);

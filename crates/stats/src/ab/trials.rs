@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iolens_model::ab::{AbArm, AbQuantity};
+use iolens_model::ab::{AbArm, AbQuantity, ab_first};
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
 
@@ -50,6 +50,8 @@ pub struct AbArmRounds {
 pub struct AbTrial {
     /// The arms; one that was not in the trial has no rounds.
     pub arms: Vec<AbArmRounds>,
+    /// Which arm started first.
+    pub first: usize,
 }
 
 impl AbTrial {
@@ -177,7 +179,7 @@ impl<'a> Source<'a> {
                 fixed_share: own.map_or(0.0, |place| place.fixed_share),
             }
         };
-        AbTrial { arms: (0..arms).map(of_arm).collect() }
+        AbTrial { arms: (0..arms).map(of_arm).collect(), first: ab_first(self.trial.pass, arms) }
     }
 }
 
