@@ -55,6 +55,8 @@ struct Course<'a> {
     /// Which links the trials run; `None` where each program is one file.
     links: Option<AbLinkOrder>,
     cells: Vec<State>,
+    /// What the rounds of all trials took.
+    rounds_ns: u64,
 }
 
 /// Passes that have room in the budget, where trials can be that short: a verdict takes 12, what
@@ -84,7 +86,7 @@ pub(crate) fn measure(header: RunHeader, means: AbMeans<'_>) -> Result<Run, Fail
     means.store.begin_run(&header)?;
     let run = Run { header, trials: Vec::new(), profiles: Vec::new(), searches: Vec::new() };
     let unit = AbUnit::of(axes.mode);
-    let mut course = Course { means, run, unit, links, cells };
+    let mut course = Course { means, run, unit, links, cells, rounds_ns: 0 };
     let stopped = course.passes();
     course.means.progress.finish();
     let (stopped_by, failure) = match stopped {
@@ -240,12 +242,13 @@ impl Course<'_> {
         Ok(StoppedBy::Passes)
     }
 
-    /// Has trials be short enough for a verdict within the budget, of which a pass took so long.
+    /// Has trials be short enough for a verdict within the budget, of which the first pass took so
+    /// long.
     fn shorten(&mut self, pass_ns: u64) {
         let left_ns = self.run.header.plan.budget.0.saturating_sub(self.elapsed_ns());
         let pass_at_most_ns = left_ns / u64::from(PASSES_WANTED);
         for state in &mut self.cells {
-            state.layout.shorten(pass_ns, pass_at_most_ns);
+            state.layout.shorten(pass_ns, self.rounds_ns, pass_at_most_ns);
         }
     }
 
@@ -310,6 +313,7 @@ impl Course<'_> {
                 arm.ab.link =
                     place.zip(links.as_ref()).and_then(|(at, links)| links.get(at).copied());
             }
+            self.rounds_ns += trial.rounds_ns;
             state.note_failures(&trial);
             state.layout.learn(&state.setup, &trial);
             let at = AbPosition { pass, position, cell: state.cell.clone(), build: BUILD.into() };

@@ -8,6 +8,7 @@ use iolens_programs::{
     Around, Charged, Children, Conversation, ProgramFault, Reading, Request, TreeCharged, finish,
     hex,
 };
+use iolens_sys::clock;
 use sha2::{Digest, Sha256};
 
 use crate::calibrate::ROUNDS_MIN;
@@ -243,7 +244,7 @@ impl Turns<'_> {
             }
         }
         self.course.slices.reserve(self.arms.len() * self.layout.rounds as usize);
-        let mut round = 0;
+        let (begin_ns, mut round) = (clock::monotonic_ns(), 0);
         while turn.has_round(round, self.layout.rounds, ROUNDS_MIN) {
             for arm in self.order(draws) {
                 let operations = self.found(arm).map_or(1, |own| own.operations);
@@ -254,6 +255,7 @@ impl Turns<'_> {
             self.trim_errors();
             round += 1;
         }
+        self.course.rounds_ns = clock::monotonic_ns() - begin_ns;
     }
 
     fn note(&mut self, arm: usize, (round, operations): (u32, u64), reading: &Reading) {

@@ -32,6 +32,8 @@ pub struct AbTrial {
     pub started_unix_ns: u64,
     /// From the start of the first process to the end of the last.
     pub duration_ns: u64,
+    /// What its rounds took of that; 0 of commands.
+    pub rounds_ns: u64,
     /// In the order of [`AbSetup::arms`].
     pub arms: Vec<AbArmTrial>,
     /// In the order in which they ran.
@@ -267,6 +269,8 @@ pub(crate) struct Course {
     pub(crate) arms: Vec<AbArmTrial>,
     pub(crate) slices: Vec<SliceOutcome>,
     pub(crate) arm_facts: Vec<ArmFact>,
+    /// What rounds took.
+    pub(crate) rounds_ns: u64,
     /// Programs of which children came or went in slices.
     pub(crate) with_new_children: BTreeSet<usize>,
 }
@@ -277,7 +281,8 @@ impl Course {
         let begun = |(arm, _)| AbArmTrial { arm, fault: None, ab: AbArm::default() };
         let arms = setup.arms(copies).into_iter().map(begun).collect();
         let with_new_children = BTreeSet::new();
-        Course { arms, slices: Vec::new(), arm_facts: Vec::new(), with_new_children }
+        let (slices, arm_facts) = (Vec::new(), Vec::new());
+        Course { arms, slices, arm_facts, rounds_ns: 0, with_new_children }
     }
 
     /// Ends an arm, unless something else has before.
@@ -327,6 +332,7 @@ pub(crate) fn within(
     AbTrial {
         started_unix_ns,
         duration_ns,
+        rounds_ns: course.rounds_ns,
         arms: course.arms,
         slices: course.slices,
         environment: before.after(&root),

@@ -92,10 +92,13 @@ pub(super) fn for_all(own: &[OwnSlice], longest_ns: u64) -> u64 {
 
 impl AbLayout {
     /// Has later trials be of fewer rounds, where one took longer than it may, as beside other
-    /// programs, where each turn waits for a processor. There are never fewer than a trial needs,
-    /// nor more than before.
-    pub fn shorten(&mut self, took_ns: u64, at_most_ns: u64) {
-        let fit = u64::from(self.rounds).saturating_mul(at_most_ns) / took_ns.max(1);
+    /// programs, where each turn waits for a processor. `rounds_ns` of it were rounds; what came
+    /// before and after them stays, and rounds take half as long at least, or there would be little
+    /// to be learned from it. There are never fewer than a trial needs, nor more than before.
+    pub fn shorten(&mut self, took_ns: u64, rounds_ns: u64, at_most_ns: u64) {
+        let rest_ns = took_ns.saturating_sub(rounds_ns);
+        let wanted_ns = at_most_ns.saturating_sub(rest_ns).max(rest_ns / 2);
+        let fit = u64::from(self.rounds).saturating_mul(wanted_ns) / rounds_ns.max(1);
         let fit = u32::try_from(fit).unwrap_or(u32::MAX).max(ROUNDS_MIN);
         self.rounds = self.rounds.min(fit);
     }
@@ -240,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_trial_that_took_too_long_leaves_fewer_rounds_to_the_next() {
-        let rounds = |took_ns, at_most_ns| {
+        let rounds = |took_ns, rounds_ns, at_most_ns| {
             let mut layout = AbLayout {
                 operations: 1000,
                 rounds: 60,
@@ -251,14 +254,17 @@ mod tests {
                 programs: Vec::new(),
                 true_ns: None,
             };
-            layout.shorten(took_ns, at_most_ns);
+            layout.shorten(took_ns, rounds_ns, at_most_ns);
             layout.rounds
         };
-        assert_eq!(rounds(300, 400), 60);
-        assert_eq!(rounds(3000, 500), 10);
-        assert_eq!(rounds(3000, 1), 5);
-        assert_eq!(rounds(0, 0), 5);
-        assert_eq!(rounds(1, u64::MAX), 60);
+        assert_eq!(rounds(300, 200, 400), 60);
+        assert_eq!(rounds(3000, 3000, 500), 10);
+        assert_eq!(rounds(400, 240, 300), 35);
+        // Half as long as the rest.
+        assert_eq!(rounds(400, 200, 100), 30);
+        assert_eq!(rounds(3000, 3000, 1), 5);
+        assert_eq!(rounds(0, 0, 0), 5);
+        assert_eq!(rounds(1, 1, u64::MAX), 60);
     }
 
     #[test]
