@@ -60,8 +60,8 @@ pub struct RunHeader {
     pub host: HostFacts,
     /// The other machine; `None` where there is none.
     pub far: Option<FarFacts>,
-    /// What its building blocks cost.
-    pub calibration: Calibration,
+    /// What its building blocks cost; `None` in `ab`, where nothing is held against that.
+    pub calibration: Option<Calibration>,
     /// How the run ended; `None` while it runs, or if it was killed.
     pub end: Option<RunEnd>,
     /// Where it came from; `None` for a run that was measured into the database that has it.

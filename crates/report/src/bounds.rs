@@ -93,6 +93,11 @@ pub(crate) fn copy_limit(run: &Run, threads: u32, file: Bytes) -> Option<Bound> 
     of_memory(run, threads, fits).into_iter().find(|bound| bound.is_copy)
 }
 
+/// Threads that the calibration had at once, at most; 0 where there was none.
+pub(crate) fn threads_at_most(run: &Run) -> u32 {
+    run.header.calibration.as_ref().map_or(0, |calibration| calibration.threads)
+}
+
 /// Whether the last-level cache has room for so many bytes.
 fn fits_cache(run: &Run, bytes: u64) -> bool {
     run.header.host.llc.value().is_some_and(|llc| bytes <= llc.0)
@@ -100,7 +105,7 @@ fn fits_cache(run: &Run, bytes: u64) -> bool {
 
 /// Reading and copying, whether what is read or copied fits the last-level cache or not.
 pub(crate) fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
-    let c = &run.header.calibration;
+    let Some(c) = &run.header.calibration else { return Vec::new() };
     if threads > 1 && threads < c.threads {
         return Vec::new();
     }

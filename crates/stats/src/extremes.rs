@@ -213,7 +213,7 @@ mod tests {
         plan.sizes = sizes.iter().copied().map(Bytes).collect();
         plan.net_mut().unwrap().modes = vec![mode];
         let mut run = fixture::run(plan);
-        run.header.calibration.memcpy_hot_bytes_per_s = 1e15;
+        run.header.calibration.as_mut().unwrap().memcpy_hot_bytes_per_s = 1e15;
         for pass in 1..=2 {
             for cell in run.header.plan.cells() {
                 let arms = [
@@ -277,7 +277,7 @@ mod tests {
             PlateauAxis::Threads => plan.threads = (0..gbits.len()).map(|i| 1 << i).collect(),
         }
         let mut run = fixture::run(plan);
-        run.header.calibration.memcpy_hot_bytes_per_s = 1e15;
+        run.header.calibration.as_mut().unwrap().memcpy_hot_bytes_per_s = 1e15;
         for pass in 1..=4u32 {
             for (cell, gbit) in run.header.plan.cells().iter().zip(gbits) {
                 let sign = if pass % 2 == 0 { 1.0 } else { -1.0 };

@@ -111,7 +111,7 @@ pub(crate) fn run(plan: Plan) -> Run {
                 changed: Vec::new(),
                 facts: Vec::new(),
             },
-            calibration: Calibration {
+            calibration: Some(Calibration {
                 empty_call_ns: 100.0,
                 clock_read_ns: 20.0,
                 loop_ns: ArmTime::LOOP_NS,
@@ -126,7 +126,7 @@ pub(crate) fn run(plan: Plan) -> Run {
                 threads: 2,
                 duration_ns: 1,
                 costs: Costs::default(),
-            },
+            }),
             end: None,
         },
         trials: Vec::new(),

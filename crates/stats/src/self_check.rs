@@ -211,7 +211,7 @@ mod tests {
         let mut plan = fixture::plan(&["base"]);
         plan.sizes = points.iter().map(|(size, _, _)| Bytes(*size)).collect();
         let mut run = fixture::run(plan);
-        run.header.calibration.memcpy_hot_bytes_per_s = 1e15;
+        run.header.calibration.as_mut().unwrap().memcpy_hot_bytes_per_s = 1e15;
         for pass in 1..=2 {
             for (cell, (_, ns, switches)) in run.header.plan.cells().iter().zip(points) {
                 let arms = [ArmTime::new("base", Role::Baseline, &[*ns; 4])];

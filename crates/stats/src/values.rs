@@ -228,9 +228,9 @@ fn slice_overhead_ns(header: &RunHeader, trial: &TrialOutcome) -> Option<f64> {
             Some(ends.filter_map(|end| end.min_round_trip_ns).min()? as f64)
         }
         Some(topology) if trial.cell.net().is_some() && topology.has_receiver() => {
-            header.calibration.receipt_round_trip_ns
+            header.calibration.as_ref()?.receipt_round_trip_ns
         }
-        _ => Some(header.calibration.harness_slice_ns),
+        _ => Some(header.calibration.as_ref()?.harness_slice_ns),
     }
 }
 

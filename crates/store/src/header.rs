@@ -6,6 +6,7 @@ use iolens_model::run::{RunEnd, RunHeader};
 use rusqlite::Row;
 use rusqlite::types::{Type, ValueRef};
 use serde::Deserialize;
+use serde::de::Error as _;
 use serde_json::{Map, Value};
 
 use crate::{StoreError, row};
@@ -56,6 +57,11 @@ pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
     ];
     known.extend(columns.map(|(key, value)| (key.to_owned(), value)));
     let header = RunHeader::deserialize(Value::Object(known));
+    let header = header.and_then(|header| match header.calibration {
+        // Gates hold the numbers of other studies against it.
+        None if header.plan.ab().is_none() => Err(serde_json::Error::missing_field("calibration")),
+        _ => Ok(header),
+    });
     let header = header.map_err(|why| row::unreadable(row, "run_json", why))?;
     Ok(RunHeader { origin: origin(row)?, ..header })
 }

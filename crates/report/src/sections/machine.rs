@@ -4,7 +4,7 @@ use iolens_document::{Fact, Node, Section, Text};
 use iolens_model::axes::Topology;
 use iolens_model::doctor::{Finding, State};
 use iolens_model::file::{Destination, DestinationFacts, WriteAxes};
-use iolens_model::host::{Fact as HostFact, HostFacts, SwitchCost};
+use iolens_model::host::{Calibration, Fact as HostFact, HostFacts, SwitchCost};
 use iolens_model::plan::{NetAxes, NetworkOptions};
 use iolens_model::reading::Reading;
 use iolens_model::run::{FarFacts, Run, RunHeader};
@@ -102,7 +102,7 @@ fn groups(run: &Run, told: &Told) -> Vec<(String, Vec<Node>)> {
     let mut all: Vec<(String, Vec<Node>)> = file.into_iter().collect();
     all.push(facts("in effect in this run", in_effect(run, told)));
     all.extend(host_groups(&run.header.host));
-    all.push(facts("calibration", calibration(run)));
+    all.extend(run.header.calibration.as_ref().map(|c| facts("calibration", calibration(c))));
     all
 }
 
@@ -220,8 +220,7 @@ fn handover(switch: &SwitchCost) -> String {
     }
 }
 
-fn calibration(run: &Run) -> Vec<Fact> {
-    let c = &run.header.calibration;
+fn calibration(c: &Calibration) -> Vec<Fact> {
     let (costs, all) = (&c.costs, words::threads(c.threads));
     let one = "1 thread";
     let rates = [

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use iolens_document::table::Table;
 use iolens_document::{Fact, Node, Section};
 use iolens_model::axes::Topology;
-use iolens_model::host::{Costs, HostFacts};
+use iolens_model::host::{Calibration, Costs, HostFacts};
 use iolens_model::metrics::METRICS;
 use iolens_model::plan::Schedule;
 use iolens_model::run::Run;
@@ -38,7 +38,7 @@ fn facts(run: &Run, analysis: &Analysis) -> Vec<Fact> {
     facts.push(Fact::new("Drift", drift(run, analysis)));
     facts.extend(not_available(run, &analysis.told));
     facts.extend(analysis.warnings.iter().map(|one| Fact::new("Warning", remarks::warning(one))));
-    facts.push(Fact::new("Overhead", overhead(run)));
+    facts.extend(overhead(run).map(|said| Fact::new("Overhead", said)));
     facts.push(Fact::new("Scope", scope(run, analysis)));
     facts
 }
@@ -167,8 +167,8 @@ fn nameless(why: &str) -> String {
 }
 
 /// What iolens costs beside what it measures.
-fn overhead(run: &Run) -> String {
-    let calibration = &run.header.calibration;
+fn overhead(run: &Run) -> Option<String> {
+    let calibration = run.header.calibration.as_ref()?;
     let unit = run.header.plan.study().unit();
     // The receipt was timed on this machine; of another one each setting knows its own.
     let here = |topology: &Topology| topology.has_receiver() && !topology.is_apart();
@@ -183,11 +183,11 @@ fn overhead(run: &Run) -> String {
         };
         format!("; {slice} includes one receipt ({} there and back)", nanoseconds(ns))
     });
-    format!(
+    Some(format!(
         "{} ns per {unit}, {} ns per slice, the same for every method and not subtracted{receipt}",
         three_digits(calibration.harness_message_ns),
         three_digits(calibration.harness_slice_ns)
-    )
+    ))
 }
 
 /// What the numbers hold for.
@@ -226,14 +226,17 @@ fn folds(run: &Run, analysis: &Analysis, form: Form, nothing: &str) -> Vec<Node>
     };
     let checks = validity::self_checks(run, analysis);
     let isolated = validity::isolated(run, analysis);
-    let costs = || Node::fold("Overhead of iolens", vec![Node::Facts(costs(run, told, nothing))]);
+    let costs = || {
+        let facts = costs(run.header.calibration.as_ref()?, told, nothing);
+        Some(Node::fold("Overhead of iolens", vec![Node::Facts(facts)]))
+    };
     let all = [
         fold("Self-check of every setting", checks).filter(|_| is_page || analysis.cells.len() > 1),
         fold(&rejected, validity::rejected(analysis)),
         notes(run, analysis),
         fold("Do results depend on sharing a process?", isolated),
         fold("Kinds of cores", validity::by_pmu(run, told)),
-        is_page.then(costs),
+        is_page.then(costs).flatten(),
     ];
     all.into_iter().flatten().collect()
 }
@@ -257,8 +260,7 @@ fn notes(run: &Run, analysis: &Analysis) -> Option<Node> {
 }
 
 /// What the parts of iolens cost.
-fn costs(run: &Run, told: &Told, nothing: &str) -> Vec<Fact> {
-    let calibration = &run.header.calibration;
+fn costs(calibration: &Calibration, told: &Told, nothing: &str) -> Vec<Fact> {
     let costs = &calibration.costs;
     let one = format!("one {nothing}");
     let rows = [
@@ -325,6 +327,7 @@ mod tests {
         let expect = "two machines and the way between them; here this boot, Linux 6.12.43; there \
                       one boot, Linux 6.12.43.";
         assert!(scope.starts_with(expect), "{scope}");
-        assert!(!overhead(&run).contains("receipt"), "{}", overhead(&run));
+        let said = overhead(&run).unwrap();
+        assert!(!said.contains("receipt"), "{said}");
     }
 }

@@ -29,7 +29,7 @@ fn of_sizes(sizes: &[(u64, &[Beside])]) -> Run {
     let mut plan = fixture::plan(&labels);
     plan.sizes = sizes.iter().map(|(size, _)| Bytes(*size)).collect();
     let mut run = fixture::run(plan);
-    run.header.calibration.memcpy_hot_bytes_per_s = 1e15;
+    run.header.calibration.as_mut().unwrap().memcpy_hot_bytes_per_s = 1e15;
     for pass in 1..=12 {
         for (cell, (_, beside)) in run.header.plan.cells().iter().zip(sizes) {
             let all = [("base", 1.0, 1.0), ("base (A/A)", 1.0, 1.0)];

@@ -72,8 +72,8 @@ pub(super) fn speedup(case: &Case<'_>) -> f64 {
     let environment = &case.trial.environment;
     let loops = [&environment.loop_before_ns, &environment.loop_after_ns];
     let fastest = loops.into_iter().filter_map(|reading| reading.value()).min();
-    match fastest {
-        Some(&now) if now > 0 => (case.header.calibration.loop_ns as f64 / now as f64).max(1.0),
+    match fastest.zip(case.header.calibration.as_ref()) {
+        Some((&now, then)) if now > 0 => (then.loop_ns as f64 / now as f64).max(1.0),
         _ => 1.0,
     }
 }

@@ -19,7 +19,7 @@ use crate::remark::{Circumstance, Event, Excess};
 /// flagged.
 pub(super) fn copy_bandwidth(case: &Case<'_>) -> Ruling {
     let tx = &case.sums.tx;
-    let calibration = &case.header.calibration;
+    let Some(calibration) = &case.header.calibration else { return Ruling::Pass };
     // Where files are copied, somebody copies each byte at least once.
     let is_of_files = case.trial.cell.copy().is_some();
     if !(is_of_files || copies(case)) || tx.time_ns == 0 {
@@ -54,7 +54,8 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Ruling {
 /// what is studied, an empty call is the yardstick itself: comparing it with itself
 /// only shows how steady the machine was, so it is flagged.
 pub(super) fn call_cost(case: &Case<'_>) -> Ruling {
-    let empty_call_ns = case.header.calibration.empty_call_ns / speedup(case);
+    let Some(calibration) = &case.header.calibration else { return Ruling::Pass };
+    let empty_call_ns = calibration.empty_call_ns / speedup(case);
     let threads = f64::from(case.trial.cell.threads.max(1));
     let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns) as f64 * threads;
     let too_cheap = |counts: &Counts| {

@@ -88,7 +88,7 @@ pub(super) fn median(case: &Case<'_>) -> Ruling {
 
 /// What is found of a median that is less than one copy of the message takes.
 fn longer_than_a_copy(case: &Case<'_>, median_ns: u64, bytes: f64) -> Option<Ruling> {
-    let bandwidth = case.header.calibration.memcpy_hot_bytes_per_s * speedup(case);
+    let bandwidth = case.header.calibration.as_ref()?.memcpy_hot_bytes_per_s * speedup(case);
     let copy_ns = physics::copy_ns(bytes, bandwidth);
     let is_less = copies(case) && bandwidth > 0.0 && (median_ns as f64) < copy_ns;
     is_less.then(|| {

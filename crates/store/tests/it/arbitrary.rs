@@ -54,6 +54,8 @@ fn header(random: &mut TestRng) -> RunHeader {
         id: format!("{:08x}", random.next_u32()),
         started_unix_ns: random.next_u64() >> 1,
         origin: None,
+        // No study but `ab` is without.
+        calibration: Some(any(random)),
         ..any(random)
     }
 }

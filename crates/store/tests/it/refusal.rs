@@ -229,6 +229,20 @@ fn an_unwritable_directory_is_named() {
     assert!(matches!(refused, StoreError::Directory { .. }), "{refused:?}");
 }
 
+/// Gates hold numbers against it, and a file of somebody else's may lack it.
+#[test]
+fn a_run_without_calibration_is_refused_unless_it_is_of_ab() {
+    let (_directory, path, store) = results(&["0000000a"]);
+    drop(store);
+    let connection = Connection::open(&path).unwrap();
+    let without = "UPDATE run SET run_json = json_remove(run_json, '$.calibration')";
+    assert_eq!(connection.execute(without, []).unwrap(), 1);
+    connection.close().unwrap();
+    let loaded = Store::open_read_only(&path).and_then(|store| store.load("0000000a"));
+    let message = loaded.unwrap_err().to_string();
+    assert!(message.contains("missing field `calibration`"), "{message}");
+}
+
 #[test]
 fn a_damaged_file_is_named_as_such() {
     let (_directory, path, store) = results(&["0000000a"]);
@@ -280,10 +294,10 @@ fn a_run_begins_once_and_before_its_trials() {
     let again = store.begin_run(&sample::header("0000000a")).unwrap_err();
     assert!(again.to_string().contains("UNIQUE"), "{again}");
     let mut header = sample::header("0000000b");
-    header.calibration.loop_ns = u64::MAX;
+    header.calibration.as_mut().unwrap().loop_ns = u64::MAX;
     store.begin_run(&header).unwrap();
     header.id = "0000000c".to_owned();
-    header.calibration.empty_call_ns = f64::NAN;
+    header.calibration.as_mut().unwrap().empty_call_ns = f64::NAN;
     let refused = store.begin_run(&header).unwrap_err();
     assert!(matches!(refused, StoreError::NotStorable { .. }), "{refused:?}");
 }

@@ -40,7 +40,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
             changed: Vec::new(),
             facts: Vec::new(),
         },
-        calibration: Calibration {
+        calibration: Some(Calibration {
             empty_call_ns: 61.5,
             clock_read_ns: 21.25,
             loop_ns: 1_000_000,
@@ -55,7 +55,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
             threads: 2,
             duration_ns: 50_000_000,
             costs: Costs::default(),
-        },
+        }),
         end: None,
     }
 }

@@ -34,8 +34,8 @@ fn header() -> RunHeader {
     });
     let sizes = [1 << 20, 10 << 20, 100 << 20];
     let mut header = alone::header(axes, ARMS.map(|arm| arm.0), &sizes, &[1]);
-    header.calibration.empty_call_ns = 90.0;
-    header.calibration.receipt_round_trip_ns = None;
+    header.calibration.as_mut().unwrap().empty_call_ns = 90.0;
+    header.calibration.as_mut().unwrap().receipt_round_trip_ns = None;
     let facts = |&(id, is_program, ..): &(&str, bool, f64, f64)| EngineFacts {
         program: is_program.then(|| vec![id.to_owned(), "{src}".to_owned(), "a b".to_owned()]),
         ..alone::engine(id)

@@ -199,7 +199,7 @@ fn copy_rate(sweep: &Sweep<'_>) -> Option<Plate> {
 /// Rate by thread count, one panel per size and cache state.
 fn by_threads(sweep: &Sweep<'_>, metric: &Metric) -> Option<Plate> {
     let (run, plan) = (sweep.run, &sweep.run.header.plan);
-    let all = run.header.calibration.threads;
+    let all = bounds::threads_at_most(run);
     let lines: Vec<(f64, String)> = bounds::rooflines(run, all)
         .iter()
         .map(|of| {

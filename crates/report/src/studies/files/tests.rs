@@ -41,9 +41,9 @@ pub(crate) fn header() -> RunHeader {
     });
     let sizes = [512, 4096, 65536, 1 << 20, 4 << 20];
     let mut header = alone::header(axes, ENGINES.map(|engine| engine.0), &sizes, &[1, 2]);
-    header.calibration.empty_call_ns = 90.0;
-    header.calibration.threads = 2;
-    header.calibration.receipt_round_trip_ns = None;
+    header.calibration.as_mut().unwrap().empty_call_ns = 90.0;
+    header.calibration.as_mut().unwrap().threads = 2;
+    header.calibration.as_mut().unwrap().receipt_round_trip_ns = None;
     header.host.facts.push(iolens_model::host::Fact {
         group: "cpu".to_owned(),
         name: "virtualization".to_owned(),

@@ -4,7 +4,7 @@ use iolens_model::axes::WorkingSet;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Estimate;
 
-use crate::bounds::of_memory;
+use crate::bounds::{of_memory, threads_at_most};
 use crate::figure::chart::{self, Chart, MESSAGES, PAIRS, Panel};
 use crate::figure::metric::{BySize, Metric, plain};
 use crate::figure::sweep::Sweep;
@@ -163,7 +163,7 @@ fn throughput(sweep: &Sweep<'_>) -> Option<Plate> {
 
 /// What one copy of the bytes allows, and what reading them once does, Gbit/s.
 fn bounds(run: &Run, is_hot: bool, threads: u32) -> Vec<(f64, String)> {
-    let by = words::threads(if threads == 1 { 1 } else { run.header.calibration.threads });
+    let by = words::threads(if threads == 1 { 1 } else { threads_at_most(run) });
     let bounds = of_memory(run, threads, is_hot).into_iter().rev();
     let bounds = bounds.map(|bound| {
         let bits = bound.bytes_per_s * 8e-9;

@@ -61,7 +61,7 @@ fn header() -> RunHeader {
     });
     let ids = ARMS.iter().map(|arm| arm.0).chain(["iterative"]);
     let mut header = alone::header(axes, ids, &[], &[1]);
-    header.calibration.receipt_round_trip_ns = None;
+    header.calibration.as_mut().unwrap().receipt_round_trip_ns = None;
     header
 }
 

@@ -34,7 +34,7 @@ fn header() -> RunHeader {
         external: Vec::new(),
     });
     let mut header = alone::header(axes, ARMS.map(|arm| arm.0), &[], &[1, 2]);
-    header.calibration.empty_call_ns = 90.0;
+    header.calibration.as_mut().unwrap().empty_call_ns = 90.0;
     header.calls = ARMS
         .iter()
         .map(|&(id, kind, calls, bytes, _)| CallFacts {
