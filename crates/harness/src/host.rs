@@ -20,17 +20,6 @@ use crate::{cgroup, surroundings};
 /// Reads the machine below `root`; processors and limits are this process's.
 #[must_use]
 pub fn read(root: &Root) -> HostFacts {
-    facts(root, true)
-}
-
-/// The same without counters, for what counts nothing: closing some that are tried takes the kernel
-/// most of a second.
-#[must_use]
-pub fn read_without_counters(root: &Root) -> HostFacts {
-    facts(root, false)
-}
-
-fn facts(root: &Root, with_counters: bool) -> HostFacts {
     let host = limits(root);
     let caches =
         [("L1d cache", &host.l1d), ("L2 cache", &host.l2), ("last-level cache", &host.llc)];
@@ -40,9 +29,7 @@ fn facts(root: &Root, with_counters: bool) -> HostFacts {
         facts.push("cpu", name, cache.clone().map(|bytes| bytes.to_string()));
     }
     memory_facts(&mut facts, root);
-    if with_counters {
-        counter_facts(&mut facts, root, &host.cpus);
-    }
+    counter_facts(&mut facts, root, &host.cpus);
     kernel_facts(&mut facts, root);
     network_facts(&mut facts, root);
     limit_facts(&mut facts, root, process::descriptor_limits().0);
