@@ -108,9 +108,9 @@ pub fn power(bench: &Bench) -> Res {
         };
         let ten_times = (1000.0 * 10.0 * seen).round();
         let large = by_cpu("--loop --threshold 0.2% --budget 30s", 1000.0 + ten_times)?;
-        let share = large.change / (ten_times / 1000.0);
+        let shown = large.change / (ten_times / 1000.0);
         // Not less than stated: of 1% beyond 1% a tenth is much.
-        let amount = (1000.0 * (1.0 + seen / share)).ceil();
+        let amount = (1000.0 * (1.0 + seen / shown)).ceil();
         let mut slower = 0;
         for _ in 0..runs {
             slower += u32::from(by_cpu(flags, amount)?.verdict == "SLOWER");
@@ -120,7 +120,7 @@ pub fn power(bench: &Bench) -> Res {
             "{kind}: {:.1} % planted, as stated ({amount:.0} operations for 1000, of which {:.0} % \
              show); SLOWER in",
             seen * 100.0,
-            share * 100.0
+            shown * 100.0
         );
         // Of a hundred; of fewer, what 90 % of them may come to.
         let spread = 3.0 * (0.9 * 0.1 / f64::from(runs)).sqrt();
