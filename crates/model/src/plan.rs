@@ -283,6 +283,13 @@ impl Plan {
         }
     }
 
+    /// Whether gates hold its numbers against what the machine's building blocks cost. Those of
+    /// `ab` are of programs whose work nobody here knows.
+    #[must_use]
+    pub fn needs_calibration(&self) -> bool {
+        self.ab().is_none()
+    }
+
     /// Where ends stand in this plan; empty in studies without a network.
     #[must_use]
     pub fn topologies(&self) -> &[Topology] {

@@ -58,8 +58,9 @@ pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
     known.extend(columns.map(|(key, value)| (key.to_owned(), value)));
     let header = RunHeader::deserialize(Value::Object(known));
     let header = header.and_then(|header| match header.calibration {
-        // Gates hold the numbers of other studies against it.
-        None if header.plan.ab().is_none() => Err(serde_json::Error::missing_field("calibration")),
+        None if header.plan.needs_calibration() => {
+            Err(serde_json::Error::missing_field("calibration"))
+        }
         _ => Ok(header),
     });
     let header = header.map_err(|why| row::unreadable(row, "run_json", why))?;

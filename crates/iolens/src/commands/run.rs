@@ -189,7 +189,9 @@ pub(crate) fn header(request: Request, typed: &[String], host: HostFacts) -> Run
         engines: engines_of(&plan),
         file: None,
         programs: Vec::new(),
-        calibration: plan.ab().is_none().then(|| calibrate::calibrate(cpus, &host, plan.probes)),
+        calibration: plan
+            .needs_calibration()
+            .then(|| calibrate::calibrate(cpus, &host, plan.probes)),
         plan,
         host,
         end: None,

@@ -66,7 +66,7 @@ impl TrimmedMean {
         }
         let strata = Strata::of(trials);
         let Some(slope) = Slope::of(trials, &strata) else { return strata.mean(&lns, None) };
-        if slope.is_level() {
+        if slope.is_even() {
             let rest = trials.iter().zip(&lns).map(|(own, ln)| ln - slope.of_lean(own));
             return strata.mean(&rest.collect::<Vec<_>>(), Some(&slope));
         }
@@ -191,7 +191,7 @@ impl Slope {
         slope.slope.is_finite().then_some(slope)
     }
 
-    fn is_level(&self) -> bool {
+    fn is_even(&self) -> bool {
         self.mean.abs() < LEAN_ERRORS * self.mean_error
     }
 

@@ -28,8 +28,9 @@ pub(crate) fn trial(
     within(setup, layout, turn.seed, |pinned, draws, course| {
         let programs: Vec<usize> =
             setup.arms(layout.copies).into_iter().map(|(_, program)| program).collect();
-        let (arms, order) = (Vec::new(), start_order(&programs, turn.pass, draws));
-        let mut all = Turns { setup, layout, programs, order, course, interrupted, arms };
+        let start_order = start_order(&programs, turn.pass, draws);
+        let arms = Vec::new();
+        let mut all = Turns { setup, layout, programs, start_order, course, interrupted, arms };
         all.start(pinned, draws);
         all.warm_up(draws);
         all.measure(turn, draws);
@@ -124,7 +125,7 @@ struct Turns<'a> {
     /// The program of each arm.
     programs: Vec<usize>,
     /// In which order the arms start.
-    order: Vec<usize>,
+    start_order: Vec<usize>,
     course: &'a mut Course,
     interrupted: &'a dyn Fn() -> bool,
     arms: Vec<Turn>,
@@ -132,8 +133,8 @@ struct Turns<'a> {
 
 impl Turns<'_> {
     /// Starts the arms one after another, each when the one before is set up. Their stacks begin
-    /// alike, and from trial to trial elsewhere: what that does to speed is in the
-    /// noise of times, and not in that of changes.
+    /// alike, and from trial to trial elsewhere: what that does to speed is in the noise of times,
+    /// and not in that of changes.
     fn start(&mut self, pinned: &Pinned, draws: &mut Draws) {
         let silent = |_| Turn {
             talk: None,
@@ -144,7 +145,7 @@ impl Turns<'_> {
         };
         self.arms = self.programs.iter().map(silent).collect();
         let stack = Some(draws.stack());
-        for arm in self.order.clone() {
+        for arm in self.start_order.clone() {
             if self.course.is_interrupted() {
                 break;
             }
@@ -349,7 +350,7 @@ impl Turns<'_> {
             talks.push((arm, talk));
         }
         // The last to start is the first to end.
-        let place = |arm: &usize| self.order.iter().position(|own| own == arm);
+        let place = |arm: &usize| self.start_order.iter().position(|own| own == arm);
         talks.sort_by_key(|(arm, _)| Reverse(place(arm)));
         let (arms, talks): (Vec<_>, Vec<_>) = talks.into_iter().unzip();
         let ends = finish(talks, &self.setup.limits, self.interrupted);
