@@ -157,11 +157,19 @@ enum Noise {
     Bursts,
 }
 
+impl Noise {
+    fn unit(self) -> AbUnit {
+        match self {
+            Noise::Heavy | Noise::Restless => AbUnit::Trial,
+            Noise::Bursts => AbUnit::Round,
+        }
+    }
+}
+
 /// Runs without a change, and with one at the edge of δ.
 fn any_look(runs: u32) {
     let edge = 0.02f64.ln_1p();
     for noise in [Noise::Heavy, Noise::Restless, Noise::Bursts] {
-        let unit = if let Noise::Bursts = noise { AbUnit::Round } else { AbUnit::Trial };
         for ln in [0.0, edge] {
             let (normal, bursts) = (&mut Normal::seeded(7), &mut Bursts::seeded(8));
             let (mut excluded, mut covered) = (Share::default(), Share::default());
@@ -174,7 +182,7 @@ fn any_look(runs: u32) {
                     }
                     Noise::Bursts => (0..ROUNDS).map(|_| bursts.round(ln)).collect(),
                 };
-                let ended = run(unit, &trials, ln);
+                let ended = run(noise.unit(), &trials, ln);
                 excluded.add(ended.any_look);
                 covered.add(ended.covers);
                 let is = |verdict| ended.verdict == Some(verdict);
@@ -238,21 +246,23 @@ fn noise_beyond_the_threshold_is_no_change_in_many_runs() {
 
 /// What one run states is planted in another, which must find it in about nine of ten.
 fn power(runs: u32) {
-    let states = |unit: AbUnit, known: usize, then: usize, look: AbLook| {
+    let states = |noise: Noise, delta: f64, [known, then]: [usize; 2], look: AbLook| {
         let (normal, bursts) = (&mut Normal::seeded(9), &mut Bursts::seeded(10));
         let mut seen = Share::default();
         for _ in 0..runs {
             let mut trials = |n: usize, ln: f64| -> Vec<AbTrial> {
-                let one = |_| match unit {
-                    AbUnit::Trial => noisy_trial(normal, ln),
-                    AbUnit::Round => bursts.round(ln),
+                let one = |nth| match noise {
+                    Noise::Heavy => noisy_trial(normal, ln),
+                    Noise::Restless => restless_trial(normal, nth, ln),
+                    Noise::Bursts => bursts.round(ln),
                 };
                 (0..n).map(one).collect()
             };
             let first = trials(known, 0.0);
             let asked = AbInput {
-                unit,
+                unit: noise.unit(),
                 trials: &first,
+                delta,
                 budget_units: Some(then.try_into().unwrap()),
                 ..input(&[None; 2])
             };
@@ -263,18 +273,24 @@ fn power(runs: u32) {
             let verdict = contrast(&again, if known == then { look } else { AbLook::Last }).verdict;
             seen.add(verdict == AbVerdict::Slower);
         }
-        let what = format!("{unit:?}, {look:?}, {known} state what {then} find");
+        let what = format!("{noise:?}, {delta}, {look:?}, {known} state what {then} find");
         seen.at_least(&what, 0.82);
         seen.at_most(&what, 0.97);
     };
-    states(AbUnit::Trial, 12, 12, AbLook::Early);
-    states(AbUnit::Trial, 24, 24, AbLook::Last);
-    states(AbUnit::Trial, 12, 96, AbLook::Early);
-    states(AbUnit::Trial, 24, 384, AbLook::Early);
-    states(AbUnit::Round, 30, 30, AbLook::Early);
-    states(AbUnit::Round, 60, 60, AbLook::Last);
-    states(AbUnit::Round, 30, 240, AbLook::Early);
-    states(AbUnit::Round, 60, 960, AbLook::Early);
+    states(Noise::Heavy, 0.02, [12, 12], AbLook::Early);
+    states(Noise::Heavy, 0.02, [24, 24], AbLook::Last);
+    states(Noise::Heavy, 0.02, [12, 96], AbLook::Early);
+    states(Noise::Heavy, 0.02, [24, 384], AbLook::Early);
+    // Copies' noise is beyond this threshold in one run of eight.
+    states(Noise::Heavy, 0.01, [24, 24], AbLook::Last);
+    for delta in [0.01, 0.02, 0.04] {
+        states(Noise::Restless, delta, [24, 24], AbLook::Last);
+        states(Noise::Restless, delta, [24, 96], AbLook::Early);
+    }
+    states(Noise::Bursts, 0.02, [30, 30], AbLook::Early);
+    states(Noise::Bursts, 0.02, [60, 60], AbLook::Last);
+    states(Noise::Bursts, 0.02, [30, 240], AbLook::Early);
+    states(Noise::Bursts, 0.02, [60, 960], AbLook::Early);
 }
 
 #[test]

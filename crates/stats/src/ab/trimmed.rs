@@ -13,6 +13,8 @@
 
 use std::collections::BTreeMap;
 
+use statrs::function::erf::erf;
+
 use crate::interval::{Moments, count};
 use crate::student::quantile;
 
@@ -54,6 +56,8 @@ pub(super) struct TrimmedMean {
     error: Option<f64>,
     /// Numbers that were fitted to the values, the mean among them; at least 1.
     fitted: u32,
+    /// Whether what leans tell was taken from the values.
+    adjusted: bool,
 }
 
 impl TrimmedMean {
@@ -92,13 +96,18 @@ impl TrimmedMean {
         let squares: f64 = of_all.map(|value| (value - centre).powi(2)).sum();
         let freedom = kept - fitted as f64;
         let error = (freedom > 0.0).then(|| (squares / (kept * freedom)).sqrt());
-        Some(TrimmedMean { n: count(n), mean, error, fitted: count(fitted) })
+        Some(TrimmedMean { n: count(n), mean, error, fitted: count(fitted), adjusted: false })
     }
 
     /// Degrees of freedom of the spread of so many such values; `None` without any.
     pub(super) fn freedom(&self, n: u32) -> Option<f64> {
         let (kept, fitted) = (kept(usize::try_from(n).ok()?), usize::try_from(self.fitted).ok()?);
         Some(kept.checked_sub(fitted).filter(|&freedom| freedom > 0)? as f64)
+    }
+
+    /// The chance that leans tell as much of another run: their mean is within [`LEAN_ERRORS`].
+    pub(super) fn chance_of_alike(&self) -> f64 {
+        if self.adjusted { erf(LEAN_ERRORS / std::f64::consts::SQRT_2) } else { 1.0 }
     }
 
     /// So many standard errors of the mean of `n` such values.
@@ -157,6 +166,7 @@ impl Strata {
         let shares = self.0.iter().map(|own| n / own.len() as f64).sum::<f64>() / strata.powi(2);
         let of_slope = slope.map_or(0.0, |slope| n * slope.mean.powi(2) / slope.squares);
         found.error = found.error.map(|error| error * (shares + of_slope).sqrt());
+        found.adjusted = slope.is_some();
         Some(found)
     }
 }

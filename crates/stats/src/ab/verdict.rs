@@ -4,7 +4,7 @@ use iolens_model::ab::{AB_IDLE_SHARE_MAX, AbQuantity};
 
 use super::findings::{AbContrast, AbCopies, AbNoise, AbPower, AbReason, AbVerdict};
 use super::links::Linked;
-use super::power::reach;
+use super::power::{half_elsewhere, reach};
 use super::sample::Sample;
 use super::{AB_LINKS_MIN, AB_UNITS_MIN, AbInput, AbLook, change, changes};
 use crate::estimate::Interval;
@@ -29,7 +29,7 @@ impl Question<'_> {
             units: sample.units,
             change: sample.centre().map(change).filter(|change| change.is_finite()),
             pointwise: sample.interval(0.05).map(changes),
-            simultaneous: sample.interval(self.error(self.look, copies, sample.units)).map(changes),
+            simultaneous: sample.interval(self.error(copies)).map(changes),
             layout_allowance: self.allowance(),
             links: sample.linked().and_then(Linked::told),
             verdict,
@@ -39,23 +39,25 @@ impl Question<'_> {
         }
     }
 
-    /// The chance of an error that this claim has at a look at so many units, both sides together.
-    /// In noise beyond δ, δ keeps nothing from being called a change: only the level does, and it
-    /// is that of early looks.
-    fn error(&self, look: AbLook, copies: &[AbCopies], units: u32) -> f64 {
-        let look = if self.is_noisy(copies, units) { AbLook::Early } else { look };
-        look.error() / f64::from(self.input.claims.max(1))
+    /// The chance of an error that this claim has, both sides together. In noise beyond δ, δ keeps
+    /// nothing from being called a change: only the level does, and it is that of early looks.
+    fn error(&self, copies: &[AbCopies]) -> f64 {
+        self.error_of(self.look, self.own(copies).any(|copies| copies.noise.is_some()))
     }
 
-    /// Whether so many units would not tell copies of one program apart within δ: an interval
-    /// narrows with the root of their number.
-    fn is_noisy(&self, copies: &[AbCopies], units: u32) -> bool {
-        let narrowed = (f64::from(self.sample.units) / f64::from(units)).sqrt();
-        let is_wide = |noise: AbNoise| {
-            let half = noise.half_width.map(f64::ln_1p);
-            half.is_none_or(|half| half * narrowed > self.input.delta.ln_1p())
+    /// The same of another run, of so many units, whose copies may lie further apart.
+    fn error_elsewhere(&self, look: AbLook, copies: &[AbCopies], units: u32) -> f64 {
+        let is_wide = |copies: &AbCopies| {
+            let half = half_elsewhere(&copies.sample, units, GATE_ERROR);
+            let half = half.filter(|_| copies.gate.is_some());
+            half.is_none_or(|half| half > self.input.delta.ln_1p())
         };
-        self.own(copies).filter_map(|copies| copies.noise).any(is_wide)
+        self.error_of(look, self.own(copies).any(is_wide))
+    }
+
+    fn error_of(&self, look: AbLook, is_noisy: bool) -> f64 {
+        let look = if is_noisy { AbLook::Early } else { look };
+        look.error() / f64::from(self.input.claims.max(1))
     }
 
     /// What copies of the two programs say.
@@ -93,7 +95,7 @@ impl Question<'_> {
             let why = AbReason::TooFewLinks { links, least: AB_LINKS_MIN };
             return (AbVerdict::Inconclusive, why);
         }
-        let error = self.error(self.look, copies, units);
+        let error = self.error(copies);
         // Two one-sided tests at the same level are an interval that misses twice as often.
         let both = (self.sample.interval(2.0 * error), self.sample.interval(error));
         let (Some(one_sided), Some(interval)) = both else {
@@ -104,7 +106,7 @@ impl Question<'_> {
 
     fn power(&self, copies: &[AbCopies]) -> AbPower {
         let seen = |units: u32, look| {
-            let error = self.error(look, copies, units);
+            let error = self.error_elsewhere(look, copies, units);
             let links = self.sample.linked().map_or([AB_LINKS_MIN; 2], Linked::counts);
             let enough = units >= AB_UNITS_MIN
                 && self.sample.units >= AB_UNITS_MIN
