@@ -193,7 +193,7 @@ impl Matrix {
                 format!("{} (intervals: {})", section.title, self.elsewhere)
             }
             (Shown::Values, Some(reference)) => {
-                format!("{}, from the ratio to {reference} [{}]", section.title, self.intervals)
+                format!("{} ({reference}'s × ratio) [{}]", section.title, self.intervals)
             }
             _ => format!("{} [{}]", section.title, self.intervals),
         }

@@ -137,7 +137,7 @@ fn placed(flag: &str, stands: &Stands, takes: &dyn Fn(Topology) -> bool) -> Ques
     let choice = |(topology, works): &(Topology, Result<(), String>)| {
         let label = match topology {
             Topology::Veth => "veth: two network namespaces, made for it and removed",
-            Topology::Loopback => "loopback: the machine with itself, as it is",
+            Topology::Loopback => "loopback: this machine alone, no set-up",
             Topology::Sink => {
                 "sink: a device that drops everything, where zero-copy copies nothing"
             }
@@ -165,9 +165,9 @@ fn how_long(study: Study) -> Question {
     };
     let long = match at_most(false).is_empty() {
         // Where no budget is stated, how long it takes is how much there is to do.
-        true => Choice::new("long: half-widths down to 1%", &["--precision", "1%"]),
+        true => Choice::new("long: intervals down to ±1%", &["--precision", "1%"]),
         false => Choice::new(
-            "long: half-widths down to 1%, 1 h at most",
+            "long: intervals down to ±1%, 1 h at most",
             &["--precision", "1%", "--budget", "1h"],
         ),
     };
@@ -212,7 +212,7 @@ pub(crate) fn asked() -> Result<Option<Vec<String>>, Failure> {
 }
 
 fn run_it() -> Question {
-    let answers = vec![Choice::new("yes", &["yes"]), Choice::new("no, leave it at that", &[])];
+    let answers = vec![Choice::new("yes", &["yes"]), Choice::new("no", &[])];
     Question { text: "Run it?", answer: Answer::Choice(answers) }
 }
 

@@ -81,8 +81,7 @@ impl Progress {
 
     /// The slice work of `cells` cells is being found.
     pub(crate) fn calibrating(&self, cells: usize) {
-        let cells = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
-        let line = format!("calibrating {cells}");
+        let line = format!("calibrating {cells} setting{}", if cells == 1 { "" } else { "s" });
         let bar = self.tell(About::Stage, &line, "calibrating");
         bar.into_iter().for_each(ProgressBar::tick);
     }

@@ -411,7 +411,10 @@ pub(crate) mod tests {
             );
         }
         assert!(asked("--sizes 1KiB --methods send,memcpy,null").is_ok());
-        check("--sizes 1KiB --methods splice,send", "of --methods: send, send_staged, ");
+        check(
+            "--sizes 1KiB --methods splice,send",
+            "one of these as --methods: send, send_staged, ",
+        );
     }
 
     #[test]

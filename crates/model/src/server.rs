@@ -102,12 +102,12 @@ impl ServerSetting {
         format!("{} connection{plural}", self.connections)
     }
 
-    /// `closed loop`, or `offered 50% of the slowest`.
+    /// `closed loop`, or `50% of the slowest's rate`.
     #[must_use]
     pub fn load_in_words(&self) -> String {
         match self.load {
             LoadLevel::Closed => "closed loop".to_owned(),
-            LoadLevel::Percent(_) => format!("offered {} of the slowest", self.load),
+            LoadLevel::Percent(_) => format!("{} of the slowest's rate", self.load),
             LoadLevel::Searched => "open loop".to_owned(),
         }
     }

@@ -122,7 +122,7 @@ pub(crate) fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
             c.spread.all,
         ),
     };
-    let place = if fits { "in cache" } else { "out of cache" };
+    let place = if fits { "in cache" } else { "beyond cache" };
     let copies = run.header.plan.copy().is_some();
     let named = |is_copy: bool, bytes_per_s: f64, spread: f64| Bound {
         name: format!("memory {} {place}", if is_copy { "copy" } else { "scan" }),

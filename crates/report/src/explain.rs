@@ -334,8 +334,8 @@ fn other_state(arm: &ArmAttribution, unit: &str, timed: Interval) -> Option<Stri
         || of_sampled.high < timed.low * (1.0 - OF_TIMED_WORTH_SAYING);
     apart.then(|| {
         format!(
-            "{} took {} of CPU time per {unit} while it was sampled, and {} to {} in the timed \
-             trials: the machine was in another state then, and the shares are of that one.",
+            "{} took {} of CPU time per {unit} while sampled, and {} to {} in the timed trials: \
+             the machine had changed, and the shares are of the sampled state",
             arm.arm,
             time(sampled.value),
             time(timed.low),

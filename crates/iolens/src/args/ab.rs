@@ -73,7 +73,7 @@ pub(crate) struct Ab {
     #[arg(long, value_name = "NAME=LIST", value_parser = values::server::parameter,
           help_heading = MEASURED)]
     pub(crate) with: Vec<AbParameter>,
-    /// The first word of each command is a pattern of several links of one source: 'out/base-*'
+    /// Each command's first word is a glob of builds linked from one source: 'out/base-*'
     #[arg(long, conflicts_with = "against", help_heading = MEASURED)]
     pub(crate) links: bool,
     /// Standard input of every run of a command [default: empty]
@@ -195,8 +195,7 @@ pub(crate) struct History {
     /// Only the program of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) arm: Option<String>,
-    /// Runs of which each has the program of the run before as its baseline: step by step, without
-    /// one baseline for all
+    /// Chained runs: the baseline of each is the program of the run before, not one for all
     #[arg(long, conflicts_with = "baseline")]
     pub(crate) chain: bool,
     /// The newest N runs of each series

@@ -113,9 +113,9 @@ axes! {
     Plan external: Vec<External>, values::server::external, Compare "NAME=CMD" {
         "external" NET "Your own sender as a method: mine='prog {host} {port} {size}'; no shell; \
             repeatable (docs/external.md)"
-        "external" FILE "Your own reader as an engine, a program that speaks the loop protocol: \
+        "external" FILE "Your own reader as an engine, over the loop protocol: \
             mine='prog {file} {block}'; no shell; repeatable (docs/external.md)"
-        "external" SYSCALL "Your own program as a call, which speaks the loop protocol: \
+        "external" SYSCALL "Your own program as a call, over the loop protocol: \
             mine='prog'; no shell; repeatable (docs/external.md)"
         "external" COPY "Your own program beside the engines: mine='prog {src} {dst} {block}'; no \
             shell; repeatable"
@@ -146,7 +146,7 @@ axes! {
         "keep-alive" SERVER "yes (many requests per connection) or no (one) [default: yes]"
     } was "length";
     Plan bursts: Option<List<Option<u64>>>, values::bursts, Compare "LIST" {
-        "bursts" SYSCALL "Back-to-back calls in one slice: numbers, or full, as many as fill it \
+        "bursts" SYSCALL "Back-to-back calls per slice: counts, or full (as many as fit) \
             [default: full,1,10,100,1000]"
     } was "in-a-row";
     Plan threads: Option<List<u32>>, values::threads, Compare "LIST|A..B" {
@@ -155,7 +155,7 @@ axes! {
         "threads" WRITE "Writing threads [default: 1]"
         "threads" COPY "Copying threads, each with files of its own [default: 1]"
         "threads" SYSCALL "Threads that make the calls [default: 1]"
-        "threads" SERVER "Workers of models that have a number of them [default: 1]"
+        "threads" SERVER "Workers, for models with a fixed number [default: 1]"
     };
     Plan network: Option<List<Stand>>, values::list, Compare "LIST" {
         "network" NET "loopback, veth, sink (drops everything), peer (--peer), or auto: veth if \
@@ -188,7 +188,7 @@ axes! {
         "queue-depth" WRITE "Writes in flight per thread, for io_uring engines [default: 8]"
     } was "depth";
     Plan sync: Option<List<CopySync>>, values::list, Compare "LIST" {
-        "sync" COPY "What belongs to the time besides copying: none, fsync [default: none]"
+        "sync" COPY "What the time includes besides the copy: none, fsync [default: none]"
     };
 
     Plan load: Option<List<LoadLevel>>, values::each_of, Load "LIST" {
@@ -223,8 +223,8 @@ axes! {
     } was "file-bytes";
     Plan file: Option<String>, values::word, Files "FILE" {
         "file" FILE "Read a file of yours instead; it is never written"
-        "file" SYSCALL "Make the calls on a file of yours; it is never written: calls that would \
-            are refused, and calls on no file left out"
+        "file" SYSCALL "Make the calls on a file of yours, never written: calls that would write \
+            are refused, calls without a file left out"
         "file" COPY "Copy a file of yours, in its own size; it is never written"
     };
     Plan allow_evict: bool, values::switch, Files "" {
@@ -292,7 +292,7 @@ axes! {
     };
     Plan ring_flags: Option<List<RingFlags>>, values::each_of, Messages "LIST" {
         "ring-flags" NET "Flags of rings that send: none, coop_taskrun, single_issuer, \
-            defer_taskrun, sqpoll and sums [default: single_issuer+defer_taskrun]"
+            defer_taskrun, sqpoll or a+b [default: single_issuer+defer_taskrun]"
     };
     Plan busy_poll_us: Option<List<BusyPoll>>, values::each_of, Messages "LIST" {
         "busy-poll" NET "Poll the device this many µs before a receive sleeps; 0: only devices \

@@ -157,7 +157,7 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
     check_again(&plan, &host)?;
     let mut far = reached_again(&run.header, &plan, &args.peer)?;
     let sysctls = Sysctls::of_plan(&plan)?;
-    output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));
+    output::note(&format!("continuing run {id}, which has {} trials", run.trials.len()));
     let mut progress = Progress::new(args.progress, trials_left(&run, &plan, &host));
     let material = prepared(&plan, &host, &session)?;
     let means = session.means(&mut progress, args.perf_control.as_ref(), material.as_ref());

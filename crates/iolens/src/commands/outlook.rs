@@ -60,21 +60,21 @@ impl Expected {
         let passes = passes_in_budget(plan, look).min(plan.passes.maximum);
         match (&self.0, self.half_width(passes)) {
             (Some((id, forecast)), Some(half)) => format!(
-                "expected half-width of a ratio: about ±{:.1}% after {}, from the \
-                 median spread of the {} contrasts of run {id} on this CPU model ({:.1}%)",
+                "expected precision: about ±{:.1}% after {}, from the median spread of {} \
+                 comparisons in run {id} on this CPU model ({:.1}%)",
                 100.0 * half,
                 in_words(passes),
                 forecast.contrasts,
                 100.0 * forecast.sd_ln,
             ),
-            _ => "expected half-width of a ratio: unknown until pass 3 (no earlier run like this \
-                  one on this CPU model)"
+            _ => "expected precision: unknown until pass 3 (first run of this kind on this CPU \
+                  model)"
                 .to_owned(),
         }
     }
 }
 
-/// Cells, trials and time, a line each.
+/// Settings, trials and time, a line each.
 pub(crate) fn before(plan: &Plan, look: &FirstLook) -> String {
     let (least, most) = (plan.passes.minimum, plan.passes.maximum);
     let fits = passes_in_budget(plan, look);
@@ -85,12 +85,12 @@ pub(crate) fn before(plan: &Plan, look: &FirstLook) -> String {
             true => in_words(least),
             false => format!("{least} to {}", in_words(most)),
         };
-        format!("{passes}, {} trials at least", look.trials * least as usize)
+        format!("{passes}, at least {} trials", look.trials * least as usize)
     };
     let time = if fits >= least && look.shortest < look.longest {
         // Few runs of many contrasts get all of them that narrow.
         format!(
-            "; about {} if after {least} passes every ratio is within ±{}",
+            "; {} if every ratio is within ±{} after {least} passes",
             look.shortest,
             values::written_fraction(plan.precision)
         )
@@ -101,10 +101,10 @@ pub(crate) fn before(plan: &Plan, look: &FirstLook) -> String {
     // Writing to a string cannot fail.
     let _ = write!(
         text,
-        "{} {}, {} trials a pass of about {}; {passes}\n\
+        "{} setting{}, {} trials a pass ({}); {passes}\n\
          {}expected time: about {}{time}",
         look.cells,
-        if look.cells == 1 { "cell" } else { "cells" },
+        if look.cells == 1 { "" } else { "s" },
         look.trials,
         look.pass,
         look.searches.map_or_else(String::new, |searches| searched(plan, &searches)),
@@ -123,7 +123,7 @@ fn skipped(look: &FirstLook) -> String {
     let mut text = String::new();
     for (label, why, cells) in &look.refused {
         let all = look.cells;
-        let _ = writeln!(text, "skipped in {cells} of {all} cells: `{label}`: {why}");
+        let _ = writeln!(text, "skipped in {cells} of {all} settings: `{label}`: {why}");
     }
     text
 }
@@ -190,7 +190,7 @@ pub(crate) fn dry_run(
     let mut text = String::from("arms:\n");
     // Writing to a string cannot fail.
     look.arms.iter().for_each(|arm| _ = writeln!(text, "  {arm}"));
-    text.push_str("cells:\n");
+    text.push_str("settings:\n");
     cells.iter().for_each(|cell| _ = writeln!(text, "  {cell}"));
     let _ = write!(
         text,

@@ -270,8 +270,8 @@ pub(crate) fn conclude(form: Form, strict: bool, run: &Run, database: &Path) -> 
     {
         let id = &run.header.id;
         output::note(&format!(
-            "interrupted before the first trial had ended: nothing is measured\n  `iolens resume {id}` \
-             goes on with it, `iolens rm {id}` removes it"
+            "interrupted before the first trial ended: nothing was measured\n  \
+             `iolens resume {id}` continues it, `iolens rm {id}` deletes it"
         ));
         return ExitCode::from(INTERRUPTED);
     }
@@ -300,7 +300,7 @@ pub(crate) fn take_lock(wait: bool, why: &str) -> Result<MachineLock, Failure> {
             Err(LockError::Unusable(what)) => return Err(Failure::unusable(what)),
             Err(LockError::HeldBy(holder)) if !wait => {
                 return Err(unusable!(
-                    "another run measures on this machine ({holder}); {why}\n  \
+                    "another run is measuring here ({holder}); {why}\n  \
                      wait for it with --wait"
                 ));
             }

@@ -259,8 +259,8 @@ fn check_sink(
         let shown = registry::REGISTRY.iter().filter(|entry| entry.datagrams && !entry.hidden);
         let known: Vec<&str> = shown.map(|entry| entry.id).collect();
         return Err(usage!(
-            "`{id}` cannot be used with --network sink: {why}\n  use another network, or of \
-             --methods: {}",
+            "`{id}` cannot be used with --network sink: {why}\n  use another network, or one of \
+             these as --methods: {}",
             known.join(", ")
         ));
     }

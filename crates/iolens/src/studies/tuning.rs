@@ -114,14 +114,15 @@ fn concerned(
             .map(|entry| entry.id)
             .collect();
         return Err(usage!(
-            "{flag} has no effect here: no arm {what}\n  leave it out, or add of --methods: {}",
+            "{flag} has no effect here: no method {what}\n  leave it out, or add one of these to \
+             --methods: {}",
             known.join(", ")
         ));
     }
     if changed.values > 1 && others.iter().any(|id| **id != setting.baseline) {
         let own: Vec<&str> = own.into_iter().map(String::as_str).collect();
         notes.push(format!(
-            "{flag} concerns {} alone: the other arms do the same in each of its cells",
+            "{flag} concerns {} alone: the other methods do the same in each of its settings",
             own.join(", ")
         ));
     }
@@ -212,9 +213,9 @@ mod tests {
             assert!(error.contains(expect), "{line}: {error}");
         };
         let none = "--methods send_staged,send";
-        check(&format!("{none} --uring-batch 4"), "no arm sends through a ring\n  leave it out");
+        check(&format!("{none} --uring-batch 4"), "no method sends through a ring\n  leave it out");
         check(&format!("{none} --uring-depth 4"), "--uring-depth has no effect here");
-        check(&format!("{RINGS} --reap-batch 4"), "no arm reads completions");
+        check(&format!("{RINGS} --reap-batch 4"), "no method reads completions");
         check(&format!("{RINGS} --uring-batch 4 --mode stream,rr"), "does not apply to --mode rr");
         check(&format!("{RINGS} --uring-batch 4 --uring-depth 2"), "is less than --uring-batch 4");
         check(&format!("{RINGS} --uring-depth 4"), "linked sends complete as one");

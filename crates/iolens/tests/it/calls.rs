@@ -15,7 +15,7 @@ fn calls_are_measured_and_told() {
         .run(RUN)
         .ended(0)
         .prints("into the kernel and back (getppid)")
-        .prints("ns per call in a tight loop, from the ratio to getppid");
+        .prints("ns per call in a tight loop (getppid's × ratio)");
 
     let names = ["arm", "calls_in_a_row", "status", "calls", "system_calls", "bytes", "slices"];
     let rows = place.rows("arms", names);

@@ -16,7 +16,7 @@ fn with_plan(text: &str) -> (Place, String) {
 fn a_plan_file_is_measured_and_flags_go_before_it() {
     let (place, file) = with_plan(SMALL);
     let done = place.run(&format!("run {file} --sizes 2KiB --name mine --progress none")).ended(0);
-    done.says("1 cell, 4 trials a pass").says("expected time").says("unknown until pass 3");
+    done.says("1 setting, 4 trials a pass").says("expected time").says("unknown until pass 3");
     let runs = place.json("runs --json");
     assert_eq!((&runs[0]["name"], runs[0]["cells"].as_u64()), (&"mine".into(), Some(1)));
     assert!(place.run("show last").stdout.contains("2 KiB"));

@@ -30,7 +30,7 @@ fn goes_on(place: &Place) {
     let before = only_run(place);
     assert!(before["trials"].as_u64().unwrap() >= 3);
     let resumed = place.run("resume last --progress plain").ended(0);
-    resumed.says("going on with run");
+    resumed.says("continuing run");
     assert!(!resumed.stderr.contains("committed: pass 1,"), "{}", resumed.stderr);
     let after = only_run(place);
     assert_eq!(after["id"], before["id"]);

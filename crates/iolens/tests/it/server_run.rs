@@ -110,7 +110,7 @@ fn what_limits_do_not_allow_is_said_before_a_run() {
     };
     let few = limited("1500").stdout;
     for model in ["select", "epoll_lt"] {
-        let said = format!("skipped in 1 of 2 cells: `{model}`: 2000 connections need 2065 ");
+        let said = format!("skipped in 1 of 2 settings: `{model}`: 2000 connections need 2065 ");
         assert!(few.contains(&said) && few.contains("RLIMIT_NOFILE"), "{few}");
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn screen(compared: &Compared<'_>) -> Screen {
     let has = |verdict| changes(compared).any(|(.., change)| change.verdict == verdict);
     if !comparison.indicative && has(Verdict::Equivalent) {
         let delta = percent(comparison.delta);
-        screen.legend.push(format!("= unchanged within {delta} (its interval is 90%)").into());
+        screen.legend.push(format!("= unchanged within {delta} (90% interval)").into());
     }
     if !comparison.indicative && has(Verdict::Inconclusive) {
         screen.legend.push("? undecided".into());
@@ -189,9 +189,11 @@ pub(crate) fn differs(inputs: &[Input]) -> Vec<Text> {
 const VALUE_MAX: usize = 24;
 
 /// The changes of each method by each quantity.
-fn by_method<'a>(compared: &Compared<'a>) -> Vec<(&'a ArmChange, Vec<&'a Change>)> {
+fn by_method<'a>(
+    all: impl Iterator<Item = (&'a ArmChange, &'a Change)>,
+) -> Vec<(&'a ArmChange, Vec<&'a Change>)> {
     let key = |arm: &ArmChange| (arm.arm.label.clone(), arm.quantity);
-    let all = changes(compared).map(|(_, arm, change)| (key(arm), (arm, change)));
+    let all = all.map(|(arm, change)| (key(arm), (arm, change)));
     let split = |(_, all): (_, Vec<(&'a ArmChange, &'a Change)>)| {
         (all[0].0, all.into_iter().map(|(_, change)| change).collect())
     };
@@ -221,36 +223,39 @@ fn changed(compared: &Compared<'_>) -> Answer {
 
 /// Methods beyond the threshold, slower ones first.
 fn beyond(compared: &Compared<'_>) -> Vec<String> {
-    let mut said = Vec::new();
-    for (verdict, word) in [(Verdict::Slower, "slower"), (Verdict::Faster, "faster")] {
-        for (arm, all) in by_method(compared) {
-            let own = all.iter().filter(|change| change.verdict == verdict);
-            let own: Vec<f64> = own.filter_map(|change| change.ratio).collect();
-            let most = own.iter().max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()));
-            let at = match (own.len(), all.len()) {
-                (_, 1) => String::new(),
-                (n, of) if n == of => format!(" at most, in all {of} settings"),
-                (n, of) => format!(" at most, in {n} of {of} settings"),
-            };
-            said.extend(most.map(|most| {
-                format!("{} is {} {word} in B{at}", name(compared, arm), change_by(*most))
-            }));
-        }
-    }
-    said
+    let all = by_method(changes(compared).map(|(_, arm, change)| (arm, change)));
+    let told = |verdict| {
+        let one = move |(arm, own): &(&ArmChange, Vec<&Change>)| {
+            farthest(&name(compared, arm), own, verdict)
+        };
+        all.iter().filter_map(one)
+    };
+    told(Verdict::Slower).chain(told(Verdict::Faster)).collect()
 }
 
 /// Methods that are slower by themselves, where that was judged.
-fn slower_alone(compared: &Compared<'_>) -> impl Iterator<Item = String> {
-    /// Of which so many are told.
-    const TOLD: usize = 3;
+fn slower_alone(compared: &Compared<'_>) -> Vec<String> {
     let all = compared.comparison.cells.iter().flat_map(|cell| &cell.arms);
     let judged = all.filter_map(|arm| Some((arm, arm.own.as_ref()?.judged.as_ref()?)));
-    let slower = judged.filter(|(_, change)| change.verdict == Verdict::Slower).take(TOLD);
-    slower.map(|(arm, change)| {
-        let by = change.ratio.map_or_else(String::new, percents);
-        format!("{} by itself {by} in B", arm.arm.label)
-    })
+    let one = |(arm, own): &(&ArmChange, Vec<&Change>)| {
+        farthest(&format!("{} alone", name(compared, arm)), own, Verdict::Slower)
+    };
+    by_method(judged).iter().filter_map(one).collect()
+}
+
+/// By how much something is slower or faster at most, and in how many settings.
+fn farthest(who: &str, all: &[&Change], verdict: Verdict) -> Option<String> {
+    let word = if verdict == Verdict::Slower { "slower" } else { "faster" };
+    let own = all.iter().filter(|change| change.verdict == verdict);
+    let own: Vec<f64> = own.filter_map(|change| change.ratio).collect();
+    let most = own.iter().max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()))?;
+    let at = match (own.len(), all.len()) {
+        (_, 1) => String::new(),
+        (n, of) if n == of => format!(", in all {of} settings"),
+        (n, of) => format!(", in {n} of {of} settings"),
+    };
+    let up_to = if own.len() > 1 { "up to " } else { "" };
+    Some(format!("{who} is {up_to}{} {word} in B{at}", change_by(*most)))
 }
 
 fn nothing_beyond(compared: &Compared<'_>) -> String {
@@ -271,7 +276,7 @@ fn told(
     label: Label,
     holds: impl Fn(&[&Change]) -> bool,
 ) -> Option<Answer> {
-    let all = by_method(compared);
+    let all = by_method(changes(compared).map(|(_, arm, change)| (arm, change)));
     let own = all.iter().filter(|(_, changes)| holds(changes));
     let names: Vec<String> = own.map(|(arm, _)| name(compared, arm)).collect();
     (!names.is_empty()).then(|| Answer::one(label, list(&names)))

@@ -51,7 +51,7 @@ pub(crate) fn asked(
     {
         let changed: Vec<String> =
             changed.iter().map(|part| format!("another {}", part.word())).collect();
-        let said = format!("since that run there is {}", list(&changed));
+        let said = format!("that run had {}", list(&changed));
         screen.answers.push(Answer::one(Label::Caution, said));
     }
     screen.answers.extend(trust::cautions(run, &alone));
@@ -159,7 +159,7 @@ fn answers(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Vec<Answer> {
 fn next(run: &Run, source: &Source) -> Answer {
     let mut said = Vec::new();
     if matches!(source, Source::Stored(_)) {
-        said.push(Text::plain("the same with ").and_code("--fresh").and(" (measure now)"));
+        said.push(Text::code("--fresh").and(" (measures it now)"));
     }
     said.push(Text::code(super::show(run)));
     Answer { label: Label::Next, said }

@@ -234,7 +234,7 @@ pub(crate) fn beside(factor: Factor, mark: &str, marks: &mut Marks) -> Vec<Strin
 /// What the marks mean that occur, and who is restricted to what.
 pub(crate) fn legend(marks: Marks, baseline: &str, methods: &[&ArmAnalysis]) -> Vec<Text> {
     let mut out: Vec<String> = Vec::new();
-    out.extend(marks.same.then(|| "= same within 3% (its interval is 90%)".to_owned()));
+    out.extend(marks.same.then(|| "= same within 3% (90% interval)".to_owned()));
     out.extend(marks.undecided.then(|| format!("? undecided against {baseline}")));
     let restricted = methods.iter().filter_map(|arm| Some((arm.condition?, &*arm.arm.label)));
     let by_condition: Vec<(Condition, Vec<&str>)> = grouped(restricted);

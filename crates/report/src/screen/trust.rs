@@ -75,9 +75,9 @@ pub(crate) fn problems(run: &Run, analysis: &Analysis) -> Vec<Text> {
 
 /// What is wrong with the numbers of an arm, and why; `None` where nothing is.
 fn unusable(run: &Run, arm: &ArmAnalysis) -> Option<(&'static str, String)> {
-    const UNEQUAL: &str = "their slices differ in length from the baseline's, so that what a \
-                           slice holds besides may shift the ratio; a quieter machine or a longer \
-                           --slice helps";
+    const UNEQUAL: &str = "their slices differ in length from the baseline's, so per-slice \
+                           overhead may shift the ratio; a quieter machine or a longer --slice \
+                           helps";
     let reason = || arm.reason.clone().unwrap_or_default();
     match (arm.status, arm.contrast.as_ref()) {
         (Status::Ok, Some(contrast)) => match contrast.verdict {
@@ -114,7 +114,7 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
             format!("this confirms the crossovers of run {run}: iolens show {run} has the answer")
         }
         Finding::Sequential => {
-            "methods ran one after another: what the machine did in between is in the numbers"
+            "methods ran one after another: the numbers include the machine's drift in between"
                 .to_owned()
         }
         Finding::Crowded { threads, cpus } => {
@@ -191,8 +191,10 @@ pub(crate) fn trust(run: &Run, analysis: &Analysis) -> Answer {
         (_, Some(farthest), Some(span)) => {
             let by = change_by(farthest);
             let span = change_interval((span.low, span.high));
-            let most = if check.checks > 1 { " at most" } else { "" };
-            format!("{copy} differs by {by}{most} {span}")
+            match check.checks {
+                1 => format!("{copy}: {by} off {span}"),
+                _ => format!("{copy}: up to {by} off, 95% within {span}"),
+            }
         }
     });
     let is_lost = |cell: &&CellAnalysis| cell.trials_used == 0;
@@ -205,7 +207,7 @@ pub(crate) fn trust(run: &Run, analysis: &Analysis) -> Answer {
     }
     let rejected = analysis.rejected.len();
     if rejected > 0 {
-        said.push(format!("{} not used in full", count(rejected, "trial")));
+        said.push(format!("{} not fully used", count(rejected, "trial")));
     }
     if !analysis.told.counted_by_pmu {
         said.push("no hardware counters".to_owned());

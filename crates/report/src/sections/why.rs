@@ -358,7 +358,7 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
     };
     let most = rows.iter().filter_map(|row| row.points.last()).map(|(n, _)| *n).max()?;
     let least = rows.iter().filter_map(|row| row.points.first()).map(|(n, _)| *n).min()?;
-    let crowded = words::crowded(run).map_or("", |_| ", on CPUs that they share");
+    let crowded = words::crowded(run).map_or("", |_| ", on shared CPUs");
     let several =
         distinct(rows.iter().map(|row| Cell { threads: 0, ..row.cell.curve() })).len() > 1;
     let line = |row: &Row| {
@@ -372,7 +372,8 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
         format!("{}, {}{setting}: {}{limit}", row.label, row.cell.size, points.join(", "))
     };
     let claim = format!(
-        "{most} threads carry more than {least} in {} of {} settings and less in {}{crowded}.",
+        "From {least} to {most} threads, throughput rises in {} of {} settings and falls in \
+         {}{crowded}.",
         apart_ends(true),
         rows.len(),
         apart_ends(false)

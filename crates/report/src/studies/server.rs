@@ -87,7 +87,7 @@ fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
     }
     let counted = counted(&views);
     if !counted.is_empty() {
-        sections.push(Section::new("counters", "What a request takes of the server", counted));
+        sections.push(Section::new("counters", "What a request costs the server", counted));
     }
     sections.push(Section::new("numbers", "All numbers", numbers(run, analysis, &views, form)));
     sections
@@ -195,11 +195,11 @@ fn counted(views: &[View]) -> Vec<Node> {
     let mut reading =
         "At the server, per request: all its threads and children, user and kernel.".to_owned();
     if views.iter().any(counters::has_own_cpus) {
-        reading.push_str(" Its CPUs: their time while its requests ran, whoever used them.");
+        reading.push_str(" Its CPUs: their time while its requests ran, used by anyone.");
     }
     if !never.is_empty() {
         let never: Vec<String> = never.into_iter().map(str::to_owned).collect();
-        reading.push_str(&format!(" None: {}.", list(&never)));
+        reading.push_str(&format!(" Never: {}.", list(&never)));
     }
     if views.iter().any(|view| !counters::going_with_cost(view).is_empty()) {
         reading.push_str(

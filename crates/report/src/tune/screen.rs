@@ -107,12 +107,8 @@ fn answers(record: &Record, verdict: &Verdict) -> Vec<Answer> {
     let mut used = vec![Text::from(verdict.winner.words())];
     if !verdict.tied.is_empty() {
         let tied: Vec<String> = verdict.tied.iter().map(Configuration::words).collect();
-        used.push(Text::from(format!(
-            "not shown to be over {} off: {}",
-            percent(DELTA),
-            list(&tied)
-        )));
-        used.push("of these it takes the least CPU time, or is simplest".into());
+        used.push(Text::from(format!("within {} or undecided: {}", percent(DELTA), list(&tied))));
+        used.push("of these it uses the least CPU time, or is the simplest".into());
     }
     let mut limits = verdict.limits.iter();
     let mut bound: Vec<Text> = Vec::new();

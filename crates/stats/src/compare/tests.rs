@@ -379,7 +379,7 @@ fn rates_that_differ_are_inputs() {
     };
     let comparison = compared(&at(10_000.0), &at(8000.0), Absolute::Shown).unwrap();
     let input = &comparison.inputs[0];
-    assert_eq!(input.name, "echo, 16 connections, offered 50% of the slowest");
+    assert_eq!(input.name, "echo, 16 connections, 50% of the slowest's rate");
     assert_eq!((input.a.as_deref(), input.b.as_deref()), (Some("100000/s"), Some("125000/s")));
     assert_eq!(comparison.cells[0].arms[1].quantity, Quantity::ServerCpu);
     assert!(comparison.judged().all(|change| change.verdict == Verdict::Equivalent));

@@ -256,10 +256,7 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     let layout = comparison.changes().filter_map(|change| change.judged.layout_allowance);
     let layout = layout.reduce(f64::max).filter(|allowance| *allowance >= 5e-4);
     out.extend(layout.map(|allowance| {
-        let said = format!(
-            "up to {} of a change may come from where the linker placed the code",
-            percent(allowance)
-        );
+        let said = format!("up to {} of a change may come from code placement", percent(allowance));
         Answer::one(Label::Caution, said)
     }));
     out.push(trust(compared));
@@ -344,7 +341,7 @@ fn unusable(compared: &Compared<'_>, is_b: bool, why: &AbUnusable) -> String {
             }
         },
         AbUnusable::TooFew { units, least } => {
-            format!("{letter} has {units} of the {} that a verdict takes", count(*least, unit))
+            format!("{letter} has {units} of the {} a verdict needs", count(*least, unit))
         }
         AbUnusable::NoInterval { units } => {
             format!("{letter} has {}, too few for an interval of all changes", count(*units, unit))

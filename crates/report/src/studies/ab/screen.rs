@@ -157,7 +157,7 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
     if let Some(now) = worst(|contrast| contrast.power.now) {
         let at_budget = worst(|contrast| contrast.power.at_budget)
             .filter(|at| *at < now * 0.97)
-            .map(|at| format!("; of {} after {}", percent(at), spent(run.header.plan.budget.0)));
+            .map(|at| format!(" ({} after {})", percent(at), spent(run.header.plan.budget.0)));
         let more = if has_links { "; more links show smaller ones" } else { "" };
         parts.push(format!(
             "a slowdown of {} would be called SLOWER 9 times in 10{}{more}",
@@ -185,7 +185,7 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     let allowance = contrasts().filter_map(|contrast| contrast.layout_allowance).reduce(f64::max);
     parts.extend(allowance.filter(|allowance| *allowance >= 5e-4).map(|allowance| {
         format!(
-            "each program was linked once: up to {} may come from where the linker placed the code",
+            "each program was linked once: up to {} may come from code placement",
             percent(allowance)
         )
     }));

@@ -194,7 +194,7 @@ fn too_few_links_are_no_verdict() {
         run.trials.push(TrialOutcome { pass: 100 + pass, ..trial });
     }
     let screen = shown(&run, 100);
-    assert!(screen.contains("3 and 4 of the 4 links that a verdict takes"), "{screen}");
+    assert!(screen.contains("3 and 4 of the 4 links a verdict needs"), "{screen}");
 }
 
 #[test]

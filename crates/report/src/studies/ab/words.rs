@@ -138,10 +138,10 @@ fn evidence(alike: &[&AbContrast], unit: AbUnit) -> String {
         ),
         Some(AbReason::TooFew { units, least }) => {
             let all = count(*least, unit.word());
-            format!("{changes}; {units} of the {all} that a verdict takes")
+            format!("{changes}; {units} of the {all} a verdict needs")
         }
         Some(AbReason::TooFewLinks { links: [base, arm], least }) => {
-            format!("{base} and {arm} of the {least} links that a verdict takes")
+            format!("{base} and {arm} of the {least} links a verdict needs")
         }
         Some(AbReason::WithinAllowance { .. }) => {
             format!("{changes}; linking the same source again can do that")

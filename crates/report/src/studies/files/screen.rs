@@ -73,7 +73,7 @@ fn stalls(run: &Run, analysis: &Analysis) -> Option<Answer> {
     all.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let one = |stalls: &Stalls| {
         format!(
-            "{} at {}: {} with rare slow slices, {} without",
+            "{} at {}: {} with its stalls, {} without",
             stalls.method,
             crate::screen::place(run, &stalls.setting),
             change(stalls.with_stalls),

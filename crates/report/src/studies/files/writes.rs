@@ -119,7 +119,7 @@ fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
         }
     }
     let title = format!(
-        "µs per block, from the ratio to {}, lower is better [{INTERVALS}]",
+        "µs per block ({}'s × ratio), lower is better [{INTERVALS}]",
         run.header.plan.baseline
     );
     Grid { title, columns, rows }

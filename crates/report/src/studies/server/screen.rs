@@ -103,7 +103,7 @@ fn answers(run: &Run, analysis: &Analysis, views: &[View]) -> Vec<Answer> {
         let subject = |ranking: &Ranking| words::subject(&run.header, &ranking.setting);
         let mut own = choices(Label::Cheapest, run, &own, subject);
         if let (Some(kind), Some(first)) = (kind, own.first_mut()) {
-            first.said.push(Text::plain(format!("at the rates for {}", kind_words(kind))));
+            first.said.insert(0, Text::plain(format!("at the rates for {}", kind_words(kind))));
         }
         out.extend(own);
     }
@@ -120,8 +120,8 @@ fn searched(run: &Run, analysis: &Analysis) -> Vec<Answer> {
             false => String::new(),
         };
         let goal = match found.goal {
-            Goal::Slo(_) => format!("{place}{} is kept up to, in requests/s", found.goal),
-            Goal::Knee => format!("{place}latency climbs beyond, in requests/s"),
+            Goal::Slo(_) => format!("{place}highest requests/s with {}", found.goal),
+            Goal::Knee => format!("{place}requests/s from which latency climbs"),
         };
         let each = |answer: &search::Answer| {
             let rate = answer.kept_per_s.map(searches::rate);

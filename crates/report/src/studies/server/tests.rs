@@ -423,8 +423,8 @@ fn two_runs_of_servers_are_compared_by_cost_too() {
     for (heading, is_there) in [
         ("server, 16 connections, closed loop: time per request", true),
         ("server, 16 connections, closed loop: server CPU time per request", true),
-        ("server, 16 connections, offered 25% of the slowest: server CPU time per request", true),
-        ("server, 16 connections, offered 25% of the slowest: time per request", false),
+        ("server, 16 connections, 25% of the slowest's rate: server CPU time per request", true),
+        ("server, 16 connections, 25% of the slowest's rate: time per request", false),
     ] {
         assert_eq!(text.contains(heading), is_there, "{heading}: {text}");
     }

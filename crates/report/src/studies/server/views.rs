@@ -18,7 +18,7 @@ pub(crate) struct View {
     pub(crate) kind: Option<Kind>,
     /// With the baseline at their rate.
     pub(crate) cell: CellAnalysis,
-    /// `16 connections, offered 50% of the slowest: 32800 requests/s`.
+    /// `16 connections, 50% of the slowest's rate: 32800 requests/s`.
     pub(crate) load: String,
     pub(crate) is_open: bool,
 }

@@ -55,7 +55,7 @@ fn listing(run: &Run, cell: &CellAnalysis, rows: &[Call<'_>]) -> Listing {
     let of = cell.cell.own_size().map_or_else(String::new, |size| format!(" of {size}"));
     Listing {
         title: format!(
-            "{}ns per call{of} in a tight loop, from the ratio to {} {intervals}",
+            "{}ns per call{of} in a tight loop ({}'s × ratio) {intervals}",
             threads_of(run, cell),
             run.header.plan.baseline
         ),
@@ -88,7 +88,7 @@ fn sizes(run: &Run, cells: &[&CellAnalysis]) -> Option<Grid> {
         std::iter::once((Column::left(""), vec![label])).chain(entries).collect()
     };
     let title = format!(
-        "{threads}ns per call by block size, in a tight loop, from the ratio to {} [{INTERVALS}]",
+        "{threads}ns per call by block size, in a tight loop ({}'s × ratio) [{INTERVALS}]",
         run.header.plan.baseline
     );
     let calls = distinct(all.map(of_call));
@@ -161,7 +161,7 @@ fn by_threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let most = gains.iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     let of = one.cell.own_size().map_or_else(String::new, |size| format!(" at {size}"));
     let said = format!(
-        "{} make {}× ({}) to {}× ({}) the calls of {}{of}; {}× would be all",
+        "{} make {}× ({}) to {}× ({}) the calls of {}{of}; {}× is ideal",
         words::threads(all.cell.threads),
         three_digits(least.0),
         least.1,

@@ -283,7 +283,7 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
     let layout = layout.reduce(f64::max).filter(|allowance| *allowance >= 5e-4);
     said.extend(layout.map(|allowance| {
         format!(
-            "up to {} of a step between two files may come from where the linker placed the code",
+            "up to {} of a step between two files may come from code placement",
             percent(allowance)
         )
     }));
@@ -318,7 +318,7 @@ fn unfit(why: &AbUnusable, unit: &str) -> String {
         AbUnusable::WorksBetween { .. } => "its program works between its turns".to_owned(),
         AbUnusable::Missing { .. } => "it has no number".to_owned(),
         AbUnusable::TooFew { units, least } => {
-            format!("{units} of the {} that a verdict takes", count(*least, unit))
+            format!("{units} of the {} a verdict needs", count(*least, unit))
         }
         AbUnusable::NoInterval { units } => {
             format!("{}, too few for an interval", count(*units, unit))
@@ -349,8 +349,7 @@ pub(super) fn trust(history: &AbHistory) -> Option<Answer> {
             };
             format!("runs of one file differ by {by} ({} pairs)", changes.len())
         }
-        None => "no file was measured twice, so how far runs differ by themselves is not known"
-            .to_owned(),
+        None => "no file was measured twice, so run-to-run variance is unknown".to_owned(),
     };
     Some(Answer::of(Label::Trust, [said, checked]))
 }
