@@ -184,7 +184,7 @@ impl Keeper {
         match MachineLock::try_take() {
             Ok(lock) => self.lock = Some(lock),
             Err(LockError::HeldBy(holder)) => {
-                return Err(format!("another run measures on that machine ({holder})"));
+                return Err(format!("another run is measuring there ({holder})"));
             }
             // Nobody else can take it either.
             Err(LockError::Unusable(_)) => {}

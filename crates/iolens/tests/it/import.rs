@@ -183,7 +183,7 @@ fn an_import_waits_for_a_run_that_measures() {
     let lock = std::fs::File::create(place.path("iolens.lock")).unwrap();
     lock.lock().unwrap();
     let line = format!("import {}", file.display());
-    refused(&place, &line, 4, &["another run measures", "wait for it with --wait"]);
+    refused(&place, &line, 4, &["another run is measuring here", "wait for it with --wait"]);
     place.run(&format!("{line} --dry-run")).ended(0);
     drop(lock);
     place.run(&line).ended(0);

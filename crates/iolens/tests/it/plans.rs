@@ -79,7 +79,7 @@ fn the_width_is_expected_from_an_earlier_run_on_this_machine() {
     assert!(other["expected_half_width"].is_null(), "other trials, other spread");
     place
         .run(&format!("run {file} --dry-run --passes 5"))
-        .prints("% after 5 passes, from the median spread of the 3 contrasts");
+        .prints("% after 5 passes, from the median spread of 3 comparisons");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn nothing_is_removed_while_a_run_measures() {
     let (place, _) = three_runs();
     let lock = File::create(place.path("iolens.lock")).unwrap();
     lock.lock().unwrap();
-    refused(&place, "rm cd --yes", 4, "another run measures on this machine");
+    refused(&place, "rm cd --yes", 4, "another run is measuring here");
     refused(&place, "gc", 4, "wait for it with --wait");
     assert_eq!(place.json("gc --dry-run --json")["empty"][0]["id"], "cd000003");
     drop(lock);
