@@ -189,7 +189,12 @@ pub(crate) fn differs(inputs: &[Input]) -> Vec<Text> {
 const VALUE_MAX: usize = 24;
 
 /// The changes of each method by each quantity.
-fn by_method<'a>(
+fn by_method<'a>(compared: &Compared<'a>) -> Vec<(&'a ArmChange, Vec<&'a Change>)> {
+    of_methods(changes(compared).map(|(_, arm, change)| (arm, change)))
+}
+
+/// Any of their changes.
+fn of_methods<'a>(
     all: impl Iterator<Item = (&'a ArmChange, &'a Change)>,
 ) -> Vec<(&'a ArmChange, Vec<&'a Change>)> {
     let key = |arm: &ArmChange| (arm.arm.label.clone(), arm.quantity);
@@ -223,7 +228,7 @@ fn changed(compared: &Compared<'_>) -> Answer {
 
 /// Methods beyond the threshold, slower ones first.
 fn beyond(compared: &Compared<'_>) -> Vec<String> {
-    let all = by_method(changes(compared).map(|(_, arm, change)| (arm, change)));
+    let all = by_method(compared);
     let told = |verdict| {
         let one = move |(arm, own): &(&ArmChange, Vec<&Change>)| {
             farthest(&name(compared, arm), own, verdict)
@@ -240,7 +245,7 @@ fn slower_alone(compared: &Compared<'_>) -> Vec<String> {
     let one = |(arm, own): &(&ArmChange, Vec<&Change>)| {
         farthest(&format!("{} alone", name(compared, arm)), own, Verdict::Slower)
     };
-    by_method(judged).iter().filter_map(one).collect()
+    of_methods(judged).iter().filter_map(one).collect()
 }
 
 /// By how much something is slower or faster at most, and in how many settings.
@@ -276,7 +281,7 @@ fn told(
     label: Label,
     holds: impl Fn(&[&Change]) -> bool,
 ) -> Option<Answer> {
-    let all = by_method(changes(compared).map(|(_, arm, change)| (arm, change)));
+    let all = by_method(compared);
     let own = all.iter().filter(|(_, changes)| holds(changes));
     let names: Vec<String> = own.map(|(arm, _)| name(compared, arm)).collect();
     (!names.is_empty()).then(|| Answer::one(label, list(&names)))

@@ -39,7 +39,7 @@ pub(crate) fn asked(
         effort: vec![from(run, source).into()],
         alarm: trust::alarm(&alone),
         blocks: vec![Block::Grid(grid)],
-        legend: table::legend(marks, &run.header.plan.baseline, &methods),
+        legend: table::legend(marks, analysis.delta, &run.header.plan.baseline, &methods),
         problems: trust::problems(run, &alone),
         ..Screen::default()
     };
@@ -141,7 +141,8 @@ fn quantity(
 /// Which method, by time and by CPU time, and what is at the sizes beside.
 fn answers(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Vec<Answer> {
     let standing = |cell: &CellAnalysis| {
-        outcome(&findings::ranking(cell, analysis.delta, run.header.plan.quick).outcome)
+        let ranking = findings::ranking(cell, analysis.delta, run.header.plan.quick);
+        outcome(&ranking.outcome, analysis.delta)
     };
     let least_cpu = format!("least CPU: {}", standing(&cell.by_cpu()));
     let used = vec![standing(cell).into(), least_cpu.into()];

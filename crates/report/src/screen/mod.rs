@@ -16,6 +16,7 @@ use iolens_model::units::{Bytes, Nanos};
 
 use crate::findings::{Outcome, Ranking};
 use crate::groups::grouped;
+use crate::number::percent;
 use crate::words;
 
 /// What stands on the screen of a run that has just been measured.
@@ -35,7 +36,7 @@ pub(crate) fn choices(
     rankings: &[Ranking],
     curve: impl Fn(&Ranking) -> String,
 ) -> Vec<Answer> {
-    let mut curves = by_curve(rankings, curve);
+    let mut curves = by_curve(rankings, run.header.plan.delta, curve);
     let several = curves.len() > 1;
     if several && curves.iter().all(|(_, said)| *said == curves[0].1) {
         curves.truncate(1);
@@ -61,15 +62,17 @@ pub(crate) const CURVES_MAX: usize = 3;
 /// What is said of each curve, which `curve` names.
 pub(crate) fn by_curve(
     rankings: &[Ranking],
+    delta: f64,
     curve: impl Fn(&Ranking) -> String,
 ) -> Vec<(String, Vec<String>)> {
     let curves = grouped(rankings.iter().map(|ranking| (curve(ranking), ranking)));
-    curves.into_iter().map(|(name, rankings)| (name, spans(&rankings))).collect()
+    curves.into_iter().map(|(name, rankings)| (name, spans(&rankings, delta))).collect()
 }
 
 /// What is said of a curve, one part for each stretch of sizes.
-fn spans(rankings: &[&Ranking]) -> Vec<String> {
-    let all = rankings.iter().map(|ranking| (outcome(&ranking.outcome), ranking.setting.size));
+fn spans(rankings: &[&Ranking], delta: f64) -> Vec<String> {
+    let one = |ranking: &&Ranking| (outcome(&ranking.outcome, delta), ranking.setting.size);
+    let all = rankings.iter().map(one);
     let all: Vec<(String, Bytes)> = all.collect();
     let spans: Vec<&[(String, Bytes)]> = all.chunk_by(|(a, _), (b, _)| a == b).collect();
     let has_sizes = rankings.iter().any(|ranking| ranking.setting.size.0 > 0);
@@ -98,14 +101,14 @@ pub(crate) fn two_sizes(first: Bytes, last: Bytes, word: &str) -> String {
     }
 }
 
-/// Who is ahead, in a few words.
-pub(crate) fn outcome(outcome: &Outcome) -> String {
+/// Who is ahead, in a few words; differences within `delta` do not matter.
+pub(crate) fn outcome(outcome: &Outcome, delta: f64) -> String {
     /// Methods that are named.
     const NAMED: usize = 3;
     match outcome {
         Outcome::Fastest { method, .. } | Outcome::Alone { method } => method.clone(),
         Outcome::Same { methods } => {
-            format!("{} (same within 3%)", methods.join(" or "))
+            format!("{} (same within {})", methods.join(" or "), percent(delta))
         }
         Outcome::Undecided { methods, .. } if methods.len() <= NAMED => {
             format!("undecided ({})", methods.join(", "))

@@ -11,7 +11,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Verd
 
 use crate::arms;
 use crate::groups::grouped;
-use crate::number::usable;
+use crate::number::{percent, usable};
 
 /// What the intervals on a screen are.
 pub(crate) const INTERVALS: &str = "95%, adjusted for all comparisons, this run";
@@ -232,9 +232,14 @@ pub(crate) fn beside(factor: Factor, mark: &str, marks: &mut Marks) -> Vec<Strin
 }
 
 /// What the marks mean that occur, and who is restricted to what.
-pub(crate) fn legend(marks: Marks, baseline: &str, methods: &[&ArmAnalysis]) -> Vec<Text> {
+pub(crate) fn legend(
+    marks: Marks,
+    delta: f64,
+    baseline: &str,
+    methods: &[&ArmAnalysis],
+) -> Vec<Text> {
     let mut out: Vec<String> = Vec::new();
-    out.extend(marks.same.then(|| "= same within 3% (90% interval)".to_owned()));
+    out.extend(marks.same.then(|| format!("= same within {} (90% interval)", percent(delta))));
     out.extend(marks.undecided.then(|| format!("? undecided against {baseline}")));
     let restricted = methods.iter().filter_map(|arm| Some((arm.condition?, &*arm.arm.label)));
     let by_condition: Vec<(Condition, Vec<&str>)> = grouped(restricted);

@@ -126,6 +126,17 @@ fn a_run_of_which_nothing_can_be_used_says_so_first() {
     assert!(!drawn(&fixture::run(), 100).contains("No result"));
 }
 
+/// Thresholds are the user's.
+#[test]
+fn what_is_the_same_is_the_same_within_the_threshold() {
+    let (_, (mut run, _)) = all().into_iter().find(|(name, _)| *name == "file").unwrap();
+    run.header.plan.delta = 0.04;
+    let analysis = iolens_stats::analyse(&run);
+    let screen = drawn(&(run, analysis), 100);
+    assert!(screen.contains("= same within 4% (90% interval)"), "{screen}");
+    assert!(screen.contains("mmap or read (same within 4%)"), "{screen}");
+}
+
 #[test]
 fn an_untrustworthy_run_says_so() {
     let (run, mut analysis) = fixture::run();

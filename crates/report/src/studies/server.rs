@@ -133,7 +133,7 @@ fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
         let view: &View = view;
         let load = format!("{}{}", words::load(&run.header.plan, &view.cell.cell), view.of_kind());
         let ranking = findings::cheapest(view, delta, quick);
-        (load, (connections(view), best(&ranking.outcome)))
+        (load, (connections(view), best(&ranking.outcome, delta)))
     };
     let heads = all.iter().map(|n| Column::left(n.to_string()));
     let row = |(load, found): (String, Vec<(u32, String)>)| {
@@ -152,8 +152,8 @@ fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
 }
 
 /// `uring −20%`.
-fn best(of: &Outcome) -> String {
-    let name = outcome(of);
+fn best(of: &Outcome, delta: f64) -> String {
+    let name = outcome(of, delta);
     match of {
         Outcome::NoInterval { .. } => "undecided".to_owned(),
         Outcome::Fastest { against: Some(against), .. } => {
@@ -239,11 +239,11 @@ fn summary(run: &Run, analysis: &Analysis, view: &View) -> Vec<Node> {
     let mut marks = Marks::default();
     let mut nodes: Vec<Node> =
         [tables::cost(run, view, &mut marks), tables::load(run, view, &mut marks)].map(grid).into();
-    let mut legend = table::legend(marks, &run.header.plan.baseline, &[]);
+    let mut legend = table::legend(marks, analysis.delta, &run.header.plan.baseline, &[]);
     legend.extend(models(&view.cell).any(is_bounded).then(|| BOUNDED.into()));
     nodes.extend(legend.into_iter().map(Node::Aside));
     let most = findings::throughput(view, analysis.delta, run.header.plan.quick);
-    let most = most.map(|ranking| outcome(&ranking.outcome));
+    let most = most.map(|ranking| outcome(&ranking.outcome, analysis.delta));
     nodes.extend(most.map(|most| Node::say(format!("Most requests per second: {most}"))));
     let invalid = tables::invalid(view).into_iter().map(|(name, why)| Fact::new(name, why));
     nodes.extend(Node::facts(invalid.collect()));

@@ -20,7 +20,7 @@ pub(super) fn screen(record: &Record, verdict: &Verdict, verbose: bool) -> Scree
         header: header(record),
         effort: effort(record, verdict),
         blocks: vec![Block::Grid(grid)],
-        legend: legend(marks, &verdict.winner.engine, &[]),
+        legend: legend(marks, DELTA, &verdict.winner.engine, &[]),
         ..Screen::default()
     };
     screen.answers.extend(answers(record, verdict));

@@ -164,6 +164,21 @@ impl Noise {
             Noise::Bursts => AbUnit::Round,
         }
     }
+
+    /// So many units of it, B slower by this much.
+    fn trials(
+        self,
+        (normal, bursts): (&mut Normal, &mut Bursts),
+        n: usize,
+        ln: f64,
+    ) -> Vec<AbTrial> {
+        let one = |nth| match self {
+            Noise::Heavy => noisy_trial(normal, ln),
+            Noise::Restless => restless_trial(normal, nth, ln),
+            Noise::Bursts => bursts.round(ln),
+        };
+        (0..n).map(one).collect()
+    }
 }
 
 /// Runs without a change, and with one at the edge of δ.
@@ -175,13 +190,11 @@ fn any_look(runs: u32) {
             let (mut excluded, mut covered) = (Share::default(), Share::default());
             let (mut far, mut equal, mut units) = (Share::default(), Share::default(), 0);
             for _ in 0..runs {
-                let trials: Vec<AbTrial> = match noise {
-                    Noise::Heavy => (0..TRIALS).map(|_| noisy_trial(normal, ln)).collect(),
-                    Noise::Restless => {
-                        (0..TRIALS).map(|nth| restless_trial(normal, nth, ln)).collect()
-                    }
-                    Noise::Bursts => (0..ROUNDS).map(|_| bursts.round(ln)).collect(),
+                let units_most = match noise.unit() {
+                    AbUnit::Trial => TRIALS,
+                    AbUnit::Round => ROUNDS,
                 };
+                let trials = noise.trials((normal, bursts), units_most, ln);
                 let ended = run(noise.unit(), &trials, ln);
                 excluded.add(ended.any_look);
                 covered.add(ended.covers);
@@ -250,14 +263,7 @@ fn power(runs: u32) {
         let (normal, bursts) = (&mut Normal::seeded(9), &mut Bursts::seeded(10));
         let mut seen = Share::default();
         for _ in 0..runs {
-            let mut trials = |n: usize, ln: f64| -> Vec<AbTrial> {
-                let one = |nth| match noise {
-                    Noise::Heavy => noisy_trial(normal, ln),
-                    Noise::Restless => restless_trial(normal, nth, ln),
-                    Noise::Bursts => bursts.round(ln),
-                };
-                (0..n).map(one).collect()
-            };
+            let mut trials = |n, ln| noise.trials((normal, bursts), n, ln);
             let first = trials(known, 0.0);
             let asked = AbInput {
                 unit: noise.unit(),

@@ -37,7 +37,7 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let measure = Measure::compared(title, facts::rate_of, unit.size, Better::More);
     let section = table::section(run, &shown, &methods, &measure, &mut marks);
     screen.blocks.push(table::matrix(run, table::heads(&methods, &[]), vec![section]));
-    screen.legend = table::legend(marks, &run.header.plan.baseline, &methods);
+    screen.legend = table::legend(marks, analysis.delta, &run.header.plan.baseline, &methods);
     screen.legend.extend(controls(run, analysis));
     screen.legend.extend(more(run, curves.len(), CURVES_MAX, " settings"));
     let warnings = run.header.file.iter().flat_map(|file| &file.warnings);

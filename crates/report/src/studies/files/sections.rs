@@ -69,7 +69,7 @@ pub(crate) fn ranked(run: &Run, analysis: &Analysis) -> Analysis {
 /// Every curve, where the screen names some alone.
 fn fastest(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
     let curve = |ranking: &Ranking| screen::short(run, &ranking.setting);
-    let all = screen::by_curve(rankings, curve);
+    let all = screen::by_curve(rankings, run.header.plan.delta, curve);
     if all.len() <= screen::CURVES_MAX {
         return Vec::new();
     }

@@ -67,7 +67,7 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
             screen.blocks.push(block);
         }
     }
-    screen.legend = table::legend(marks, &run.header.plan.baseline, &methods);
+    screen.legend = table::legend(marks, analysis.delta, &run.header.plan.baseline, &methods);
     if !copied(analysis).is_empty() {
         let said = format!("{} copied by the kernel here: no zero-copy", table::COPIED);
         screen.legend.push(said.into());

@@ -36,7 +36,7 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let title = format!("server CPU per request, lower is better [{INTERVALS}]");
     let grid = Grid::headed(title, shown.iter().map(block), Some(Row::Gap));
     screen.blocks.push(Block::Grid(grid));
-    screen.legend = table::legend(marks, &run.header.plan.baseline, &[]);
+    screen.legend = table::legend(marks, analysis.delta, &run.header.plan.baseline, &[]);
     if bounded {
         screen.legend.push(BOUNDED.into());
     }

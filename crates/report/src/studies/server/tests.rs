@@ -241,7 +241,7 @@ fn servers_are_ranked_among_those_that_had_one_rate() {
     }
     let of = |kind| {
         let own = rankings.iter().find(|ranking| ranking.one_per_connection == kind);
-        crate::screen::outcome(&own.expect("a ranking").outcome)
+        crate::screen::outcome(&own.expect("a ranking").outcome, 0.03)
     };
     assert_eq!([of(Some(false)), of(Some(true)), of(None)], ["uring", "epoll_lt", "uring"]);
 }
