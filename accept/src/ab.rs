@@ -208,10 +208,11 @@ pub fn no_op(bench: &Bench) -> Res {
             }
         };
         for (what, flags, commands) in SAME {
-            let flags = format!("{flags} --threshold 2% --budget 10s");
+            // Beside a compiler, what is in flight at the end takes up to 0.2 s more.
+            let flags = format!("{flags} --threshold 2% --budget 9.5s");
             let tallies = several(bench, &flags, commands)?;
             for (quantity, tally) in ["time", "CPU"].iter().zip(&tallies) {
-                let good = tally.slower + tally.faster == 0 && tally.longest_s < 10.5;
+                let good = tally.slower + tally.faster == 0 && tally.longest_s <= 10.0;
                 bench.judge(format!("{what}, {place}, {quantity}"), good, tally.words());
                 all += tally.of - tally.without;
                 excluding += tally.excluding;
