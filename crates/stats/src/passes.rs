@@ -152,11 +152,15 @@ impl<'a> Visits<'a> {
     /// counts depends on gates and order only, never on a value.
     pub(crate) fn used(&self, label: &str) -> Vec<(&'a TrialValues, &'a ArmValues)> {
         let trials = self.trials.iter().enumerate();
-        trials
+        let used = trials
             .filter(|(_, trial)| self.complete.contains(&trial.pass))
             .filter(|(i, _)| !self.is_superseded(*i, label))
-            .filter_map(|(_, trial)| Some((*trial, trial.usable(label)?)))
-            .collect()
+            .filter_map(|(_, trial)| Some((*trial, trial.usable(label)?)));
+        // Mostly all of them: to double the room as they come would take as much again.
+        let mut all = Vec::with_capacity(self.trials.len());
+        all.extend(used);
+        all.shrink_to_fit();
+        all
     }
 
     /// Whether a later trial of the same pass speaks for this arm in the place of this one.
