@@ -26,6 +26,7 @@ use crate::compare::{Input, inputs};
 use crate::estimate::Interval;
 use crate::interval::count;
 
+pub(super) use self::refused::are_apart;
 pub use self::refused::{AbDiffers, AbRefused};
 
 /// One of the two runs.

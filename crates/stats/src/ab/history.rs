@@ -19,12 +19,13 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use iolens_model::ab::{AbProgramFacts, AbQuantity, AbSetting};
+use iolens_model::ab::{AbMode, AbProgramFacts, AbQuantity, AbSetting};
 use iolens_model::run::RunHeader;
 use serde::Serialize;
 
 use super::compare::{
-    AbJudgedChange, AbSide, AbStanding, AbUnusable, Pair, Rules, contrast, name, standing, unusable,
+    AbJudgedChange, AbSide, AbStanding, AbUnusable, Pair, Rules, are_apart, contrast, name,
+    standing, unusable,
 };
 use super::{AbAnalysis, AbCell};
 use crate::interval::count;
@@ -97,8 +98,12 @@ pub struct AbRow {
     pub standing: AbStanding,
     /// Why no other run is compared with this one.
     pub unusable: Option<AbUnusable>,
-    /// What has changed since the last usable run, in a chain against its own baseline; `None` of
-    /// the first that is none of a chain, and of what is unusable.
+    /// Whether calibration has found slices of another length than in every usable run before,
+    /// none of which this one can be compared with.
+    pub is_apart: bool,
+    /// What has changed since the last usable run that is not apart, in a chain against its own
+    /// baseline; `None` of the first that is none of a chain, of what is apart and of what is
+    /// unusable.
     pub step: Option<AbStep>,
 }
 
@@ -143,6 +148,12 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// Whether slices of the two are too different to be compared.
+    fn is_apart(&self, other: &Known<'_>) -> bool {
+        self.side.header.plan.ab().is_some_and(|axes| axes.mode == AbMode::Loop)
+            && are_apart(&[self.cell, other.cell])
+    }
+
     /// Why it is compared with no other run.
     fn unusable(&self) -> Option<AbUnusable> {
         unusable(self.cell, self.arm, self.quantity, 0.05)
@@ -158,6 +169,7 @@ impl<'a> Known<'a> {
             arm: self.named(self.arm),
             standing: standing(contrast(self.cell, self.arm, self.quantity)),
             unusable: self.unusable(),
+            is_apart: false,
             step: None,
         }
     }
@@ -181,11 +193,13 @@ pub fn history(
     };
     let all: Vec<(&AbJoinedSeries, Vec<Known<'_>>)> =
         joined.series.iter().map(|series| (series, known(series))).collect();
-    let claims = all.iter().map(|(series, runs)| {
-        let usable = runs.iter().filter(|run| run.unusable().is_none()).count();
-        // The steps, and the newest against the oldest where that is none of them.
-        let steps = if series.is_chain { usable } else { usable.saturating_sub(1) };
-        steps + usize::from(steps > 1)
+    let claims = all.iter().map(|(series, runs)| match series.is_chain {
+        false => Course::of(runs).claims(),
+        true => {
+            // All steps together are one more.
+            let steps = usable(runs).count();
+            steps + usize::from(steps > 1)
+        }
     });
     let claims = count(claims.sum::<usize>()).max(1);
     let series = all.iter().filter_map(|(series, runs)| match series.is_chain {
@@ -198,6 +212,44 @@ pub fn history(
 /// The largest threshold of some runs.
 fn widest_delta(runs: &[Known<'_>]) -> f64 {
     runs.iter().map(|run| run.side.header.plan.delta).fold(0.0, f64::max)
+}
+
+/// Runs that can be compared, by their places, the oldest first.
+fn usable<'a>(runs: &'a [Known<'_>]) -> impl Iterator<Item = usize> + 'a {
+    (0..runs.len()).filter(|&run| runs[run].unusable().is_none())
+}
+
+/// Which runs of a series are compared with which.
+struct Course {
+    /// Each usable run with the last one before that is not apart from it.
+    since: Vec<(usize, Option<usize>)>,
+    /// The oldest and the newest, where that is no step and they are not apart.
+    whole: Option<[usize; 2]>,
+}
+
+impl Course {
+    fn of(runs: &[Known<'_>]) -> Course {
+        let usable: Vec<usize> = usable(runs).collect();
+        let is_apart = |a: usize, b: usize| runs[a].is_apart(&runs[b]);
+        let since = usable.iter().enumerate().map(|(nth, &run)| {
+            (run, usable[..nth].iter().copied().rfind(|&before| !is_apart(before, run)))
+        });
+        let since: Vec<_> = since.collect();
+        let whole = match (usable.first(), since.last()) {
+            (Some(&oldest), Some(&(newest, Some(before))))
+                if before != oldest && !is_apart(oldest, newest) =>
+            {
+                Some([oldest, newest])
+            }
+            _ => None,
+        };
+        Course { since, whole }
+    }
+
+    fn claims(&self) -> usize {
+        self.since.iter().filter_map(|(_, since)| *since).count()
+            + usize::from(self.whole.is_some())
+    }
 }
 
 fn judged(joined: &AbJoinedSeries, runs: &[Known<'_>], claims: u32) -> Option<AbSeries> {
@@ -215,14 +267,12 @@ fn judged(joined: &AbJoinedSeries, runs: &[Known<'_>], claims: u32) -> Option<Ab
         }
     };
     let mut rows: Vec<AbRow> = runs.iter().map(Known::row).collect();
-    let usable: Vec<usize> = (0..rows.len()).filter(|&row| rows[row].unusable.is_none()).collect();
-    for pair in usable.windows(2) {
-        rows[pair[1]].step = Some(step(pair[0], pair[1]));
+    let course = Course::of(runs);
+    for (nth, &(run, since)) in course.since.iter().enumerate() {
+        rows[run].is_apart = nth > 0 && since.is_none();
+        rows[run].step = since.map(|since| step(since, run));
     }
-    let overall = match usable[..] {
-        [oldest, _, .., newest] => Some(step(oldest, newest)),
-        _ => None,
-    };
+    let overall = course.whole.map(|[oldest, newest]| step(oldest, newest));
     Some(AbSeries {
         is_chain: false,
         baseline: newest.named(0),

@@ -261,6 +261,7 @@ fn file(row: &AbRow, before: Option<&AbRow>) -> String {
 fn step(row: &AbRow) -> Vec<String> {
     match (&row.step, &row.unusable) {
         (_, Some(_)) => vec!["not compared".to_owned()],
+        (None, None) if row.is_apart => vec!["other slices".to_owned()],
         (None, None) => vec![String::new(); 4],
         (Some(AbStep { judged, .. }), None) => {
             parts(judged.change, judged.simultaneous, Some(judged.verdict))
@@ -360,6 +361,7 @@ fn numbers(history: &AbHistory, series: &AbSeries) -> Table {
                 "",
                 match row.unusable {
                     Some(_) => "not compared",
+                    None if row.is_apart => "other slices",
                     None => word(step.map(|step| step.verdict)),
                 },
             ),
@@ -424,6 +426,7 @@ fn row(series: &AbSeries, row: &AbRow) -> Value {
         "interval": standing.pointwise.map(pair),
         "verdict": standing.verdict.map(AbVerdict::word),
         "unusable": row.unusable,
+        "slices_apart": row.is_apart,
         "step": row.step.as_ref().map(|one| step_json(series, one)),
     })
 }

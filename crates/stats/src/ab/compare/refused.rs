@@ -31,8 +31,10 @@ pub enum AbDiffers {
     Preparation,
     /// Programs are several links, whose ratio is not to one file.
     Links,
-    /// How long slices are.
+    /// How long slices are asked to be.
     Slice,
+    /// How long calibration made them.
+    FoundSlice,
     /// All settings.
     Settings,
     /// All arms.
@@ -62,6 +64,10 @@ impl AbDiffers {
             AbDiffers::Slice => {
                 ("their slices differ in length", "measure both with one length: --slice 5ms")
             }
+            AbDiffers::FoundSlice => (
+                "calibration made the slices of one more than twice as long",
+                "measure both again with slices that are long anyway: --slice 5ms",
+            ),
             AbDiffers::Settings => (
                 "they have no setting in common",
                 "measure one of them again with a value of --with that the other has",
@@ -139,7 +145,7 @@ pub(super) fn common<'a>(a: &AbSide<'a>, b: &AbSide<'a>) -> Result<Common<'a>, A
                 let own = side.analysis.cells.iter().find(|own| own.setting == *setting);
                 own.map_or_else(nothing, found)
             };
-            return Err(refused(AbDiffers::Slice, &of));
+            return Err(refused(AbDiffers::FoundSlice, &of));
         }
         same(AbDiffers::Input, &|side| {
             let input = axes(side).and_then(|axes| axes.input(setting));
@@ -201,7 +207,7 @@ fn slice(side: &AbSide<'_>) -> String {
 }
 
 /// Whether calibration has found slices of another length for the baseline in the second run.
-fn are_apart(pair: &[&AbCell; 2]) -> bool {
+pub(in crate::ab) fn are_apart(pair: &[&AbCell; 2]) -> bool {
     let [a, b] = pair.map(|cell| cell.arms.first());
     let (Some(a), Some(b)) = (a, b) else { return false };
     let apart = |a: f64, b: f64| a.max(b) > SLICES_APART * a.min(b);

@@ -8,7 +8,7 @@ use proptest::sample::select;
 
 use super::history as history_of;
 use super::*;
-use crate::ab::compare::tests::{Made, around, at_look, made, made_of, near, run};
+use crate::ab::compare::tests::{Made, around, at_look, made, made_of, near, run, sliced};
 use crate::ab::simulation::{FEW, MANY, Share, noisy_trial};
 use crate::ab::tests::trial;
 use crate::ab::{AbLook, AbReason, AbTrial, AbUnit, AbVerdict};
@@ -114,6 +114,27 @@ fn steps_go_over_runs_that_cannot_be_used() {
     let step = rows[2].step.as_ref().unwrap();
     assert_eq!((step.since, step.judged.verdict), (Some(0), AbVerdict::Slower));
     assert_eq!((history.claims, &history.series[0].overall), (1, &None));
+}
+
+/// What comes now and then falls into longer slices at another rate.
+#[test]
+fn steps_go_over_runs_with_other_slices() {
+    let steps = |longer: &[usize]| {
+        let operations = |nth: usize| if longer.contains(&nth) { 400 } else { 123 };
+        let runs = ["a", "b", "c", "d"].iter().enumerate();
+        let runs = runs.map(|(nth, id)| sliced(id, operations(nth))).collect();
+        let history = whole_history(&series_of(runs));
+        let series = &history.series[0];
+        let since = |row: &AbRow| row.step.as_ref().and_then(|step| step.since);
+        let apart = series.rows.iter().position(|row| row.is_apart);
+        let rows: Vec<Option<usize>> = series.rows.iter().map(since).collect();
+        (rows, apart, series.overall.is_some(), history.claims)
+    };
+    assert_eq!(steps(&[]), (vec![None, Some(0), Some(1), Some(2)], None, true, 4));
+    assert_eq!(steps(&[1]), (vec![None, None, Some(0), Some(2)], Some(1), true, 3));
+    assert_eq!(steps(&[3]), (vec![None, Some(0), Some(1), None], Some(3), false, 2));
+    assert_eq!(steps(&[0]), (vec![None, None, Some(1), Some(2)], Some(1), false, 2));
+    assert_eq!(steps(&[0, 2]), (vec![None, None, Some(0), Some(1)], Some(1), false, 2));
 }
 
 /// Which series there are, by the ids of their runs, and what is left out.

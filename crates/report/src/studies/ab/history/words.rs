@@ -304,10 +304,28 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
             "the chain has a gap: what its steps come to is not known from there on".to_owned(),
         );
     }
+    said.extend(apart(history));
     let more = unusable.len().saturating_sub(TOLD);
     said.extend(unusable.into_iter().take(TOLD));
     said.extend((more > 0).then(|| format!("{} more are not compared", count(more, "run"))));
     said.into_iter().map(|said| Answer::one(Label::Caution, said)).collect()
+}
+
+/// Runs without a step, because their slices are unlike those before.
+fn apart(history: &AbHistory) -> Option<String> {
+    let rows = history.series.iter().flat_map(|series| &series.rows);
+    let mut runs: Vec<String> =
+        rows.filter(|row| row.is_apart).map(|row| row.run.clone()).collect();
+    runs.dedup();
+    let (noun, verb) = if runs.len() == 1 { ("run", "has") } else { ("runs", "have") };
+    (!runs.is_empty()).then(|| {
+        format!(
+            "{noun} {} {verb} no step: {} slices are over twice as long or short as in every run \
+             before",
+            list(&runs),
+            if runs.len() == 1 { "its" } else { "their" },
+        )
+    })
 }
 
 fn unfit(why: &AbUnusable, unit: &str) -> String {
