@@ -17,7 +17,7 @@ use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::units::Nanos;
 use iolens_programs::protocol::quoted;
 use iolens_programs::{ProgramFile, ProgramLimits, ProgramPlace, UserProgram};
-use iolens_stats::ab::{self, AbLook, AbUnit};
+use iolens_stats::ab::{self, AB_UNITS_MIN, AbLook, AbUnit};
 use iolens_store::Store;
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -94,7 +94,7 @@ pub(crate) fn measure(header: RunHeader, means: AbMeans<'_>) -> Result<Run, Fail
         Err(failure) => (StoppedBy::NothingUsable, Some(failure)),
     };
     if failure.is_none() && stopped_by != StoppedBy::Interrupted {
-        course.count_calls()?;
+        course.count_calls(0)?;
     }
     course.end(stopped_by)?;
     match failure {
@@ -212,8 +212,8 @@ impl Course<'_> {
                 return Ok(StoppedBy::Budget);
             }
             let failures = self.failures();
-            if self.pass(pass)? == Status::Interrupted {
-                return Ok(StoppedBy::Interrupted);
+            if let Some(rule) = self.pass(pass)? {
+                return Ok(rule);
             }
             if !self.cells.iter().any(|cell| cell.is_alive(&baseline)) {
                 return Ok(StoppedBy::NothingUsable);
@@ -225,8 +225,8 @@ impl Course<'_> {
                 self.shorten(took_ns);
             }
             // Early, so that the budget has room for it; not of a program that hangs.
-            if self.failures() == failures {
-                self.count_calls()?;
+            if self.failures() == failures && !self.verdict_needs_all(pass, longest_ns) {
+                self.count_calls(longest_ns)?;
             }
             if self.units(pass) < look || !pass.is_multiple_of(self.passes_of_a_round()) {
                 continue;
@@ -290,8 +290,9 @@ impl Course<'_> {
         pass.saturating_mul(self.cells.iter().map(a_trial).min().unwrap_or(1))
     }
 
-    /// A trial of each setting, in random order.
-    fn pass(&mut self, pass: u32) -> Result<Status, Failure> {
+    /// A trial of each setting, in random order; what ends the run, if something does. Loops, whose
+    /// trials are a small part of the budget, end with it, but for the first pass; the last is lost.
+    fn pass(&mut self, pass: u32) -> Result<Option<StoppedBy>, Failure> {
         let mut rng = order_of(self.run.header.plan.seed, pass);
         let baseline = self.run.header.plan.baseline.clone();
         let is_alive = |at: &usize| self.cells[*at].is_alive(&baseline);
@@ -300,14 +301,21 @@ impl Course<'_> {
         let links = self.links.as_ref().map(|links| links.of(pass));
         let budget_ns = self.run.header.plan.budget.0;
         let deadline_ns = self.means.begin_ns.saturating_add(budget_ns - budget_ns / END_SHARE);
+        let end_ns = self.means.begin_ns.saturating_add(budget_ns);
+        let can_be_cut = pass > 1 && self.unit == AbUnit::Trial;
         for (position, at) in (0..).zip(order) {
             let state = &mut self.cells[at];
-            let interrupted = || self.means.interrupts.came();
+            let is_over = || can_be_cut && clock::monotonic_ns() >= end_ns;
+            let interrupted = || self.means.interrupts.came() || is_over();
             let header = &self.run.header;
             let setup = links.as_ref().map(|links| state.with_links(header, links));
             let setup = setup.as_ref().unwrap_or(&state.setup);
             let turn = AbTurn { pass, seed: rng.random(), deadline_ns };
             let mut trial = iolens_ab::trial(setup, &state.layout, turn, &interrupted);
+            let is_cut = trial.status().0 == Status::Interrupted;
+            if is_cut && !self.means.interrupts.came() {
+                return Ok(Some(StoppedBy::Budget));
+            }
             for arm in &mut trial.arms {
                 let place = place_of(&header.plan, &arm.arm.primitive);
                 arm.ab.link =
@@ -321,10 +329,10 @@ impl Course<'_> {
             let status = outcome.status;
             self.keep(outcome)?;
             if status == Status::Interrupted {
-                return Ok(status);
+                return Ok(Some(StoppedBy::Interrupted));
             }
         }
-        Ok(Status::Ok)
+        Ok(None)
     }
 
     fn keep(&mut self, mut outcome: TrialOutcome) -> Result<(), Failure> {
@@ -339,13 +347,34 @@ impl Course<'_> {
         differ.map_or(Ok(()), Err)
     }
 
-    /// Counts the system calls of each program once, in trials of their own, which no clock sees.
-    fn count_calls(&mut self) -> Result<(), Failure> {
+    /// Whether a verdict takes all that is left of the budget, of which the longest pass took so
+    /// long: calls are counted afterwards then, if there is time.
+    fn verdict_needs_all(&self, pass: u32, longest_ns: u64) -> bool {
+        let left_ns = self.run.header.plan.budget.0.saturating_sub(self.elapsed_ns());
+        let units = self.units(pass);
+        let passes = AB_UNITS_MIN.saturating_sub(units).div_ceil((units / pass).max(1));
+        let verdict_ns = longest_ns.saturating_mul(passes.into());
+        // Both are started as often by two trials of each as by a pass with its copies.
+        (verdict_ns..verdict_ns.saturating_add(longest_ns)).contains(&left_ns)
+    }
+
+    /// Counts the system calls of each program once, in trials of their own, which no clock sees,
+    /// as far as the budget has room for them, of which a pass took so long.
+    fn count_calls(&mut self, pass_ns: u64) -> Result<(), Failure> {
         if !std::mem::take(&mut self.means.counts_calls) {
             return Ok(());
         }
+        let programs: u64 = self.cells.iter().map(|cell| cell.setup.programs.len() as u64).sum();
+        let mut longest_ns = pass_ns / programs.max(1);
         for at in 0..self.cells.len() {
             for program in 0..self.cells[at].setup.programs.len() {
+                let begin_ns = self.elapsed_ns();
+                if begin_ns + longest_ns > self.run.header.plan.budget.0 {
+                    let now = [clock::unix_ns(), clock::monotonic_ns()];
+                    let why = Err("the budget has no time for that".to_owned());
+                    self.keep(self.counting(at, program, now, why))?;
+                    continue;
+                }
                 for position in 0..CALLS_TRIALS {
                     let outcome = self.counted(at, program, position);
                     let is_over = outcome.arms[0].status != Status::Ok;
@@ -354,30 +383,47 @@ impl Course<'_> {
                         break;
                     }
                 }
+                longest_ns = longest_ns.max(self.elapsed_ns() - begin_ns);
             }
         }
         Ok(())
     }
 
-    /// A trial of one program that counts its calls; it is of no pass.
+    /// A trial of one program that counts its calls.
     fn counted(&self, at: usize, program: usize, position: usize) -> TrialOutcome {
-        let State { cell, setup, layout, .. } = &self.cells[at];
-        let own = &setup.programs[program];
-        let started_unix_ns = clock::unix_ns();
-        let begin_ns = clock::monotonic_ns();
+        let State { setup, layout, .. } = &self.cells[at];
+        let begin = [clock::unix_ns(), clock::monotonic_ns()];
         let interrupted = || self.means.interrupts.came();
         let counted = iolens_ab::count_calls(setup, program, layout.operations, &interrupted);
+        let counted = counted.map_err(|why| why.to_string());
+        let position = u32::try_from(position).unwrap_or(0);
+        TrialOutcome { position, ..self.counting(at, program, begin, counted) }
+    }
+
+    /// What a trial that counts calls has come to, which is of no pass; it began at this time, ns
+    /// since 1970 and of the monotonic clock.
+    fn counting(
+        &self,
+        at: usize,
+        program: usize,
+        [started_unix_ns, begin_ns]: [u64; 2],
+        counted: Result<CountedCalls, String>,
+    ) -> TrialOutcome {
+        let State { cell, setup, .. } = &self.cells[at];
         let (status, reason, counted) = match counted {
             Ok(CountedCalls { calls, by }) => (Status::Ok, None, (calls, Some(by))),
-            Err(why) => (Status::Skipped, Some(format!("system calls: {why}")), <_>::default()),
+            Err(why) => {
+                let reason = format!("system calls are not counted: {why}");
+                (Status::Skipped, Some(reason), <_>::default())
+            }
         };
         let (calls, calls_by) = counted;
-        let name = &own.name;
+        let name = &setup.programs[program].name;
         let role = Role::against(*name == self.run.header.plan.baseline, false);
         let arm = Arm { label: name.clone(), primitive: name.clone(), role };
         TrialOutcome {
             pass: 0,
-            position: u32::try_from(position).unwrap_or(0),
+            position: 0,
             isolated: true,
             cell: cell.clone(),
             started_unix_ns,

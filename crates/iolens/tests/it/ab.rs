@@ -75,7 +75,7 @@ fn twice_the_work_is_slower_by_cpu_time_and_stays_in_the_database() {
     assert!(slices.len() > 100, "{}", slices.len());
     place.run("report last").ended(0);
     // Programs are measured anew, not gone on with.
-    place.refuses("resume last", 2, "iolens ab");
+    place.refuses("resume last", 2, "a run of `ab` is not continued");
 }
 
 #[test]
@@ -243,6 +243,21 @@ fn programs_warm_up_for_as_long_as_is_said() {
     place.run("show last").ended(0);
 }
 
+/// Programs that are slow to start leave the budget no time for that.
+#[test]
+fn calls_are_not_counted_beyond_the_budget() {
+    let place = with_programs();
+    program(&place, "late", &LOOP.replace("echo ready", "sleep 0.3; echo ready"));
+    let late = ["PLACE/late 20", "PLACE/late 20"];
+    let result = ab(&place, "--loop --budget 1s --json", &late).ended(0).json();
+    let arm = &result["settings"][0]["arms"][1];
+    assert_eq!(arm["calls"], serde_json::json!([]));
+    let why = "system calls are not counted: the budget has no time for that";
+    assert_eq!(arm["calls_missing"], why);
+    let all = format!("{why} (A, B)");
+    place.run("show last").ended(0).prints(&all);
+}
+
 #[test]
 fn who_interrupts_it_gets_what_there_is_and_nothing_stays() {
     let place = with_programs();
@@ -281,6 +296,9 @@ fn what_is_no_such_program_is_told_at_once() {
     let plan = place.write("plan.toml", "commands = ['true', 'true']\nstart_limit = '1s'\n");
     check("", &[&plan], "`start_limit` is for loops, not for whole commands");
     check("--threshold 1", &["true", "true"], "did you mean 1%?");
+    check("", &[&plan, "true"], "is a plan, which has the commands in itself");
+    check("--json --markdown", &["true", "true"], "name a file for one of them: --json=FILE");
+    check("--json=PLACE/nowhere/a.json", &["true", "true"], "cannot write");
     check("--warmup 1ms", &["true", "true"], "each run of a command is a fresh process");
     check("--loop --cpus 4000", &["PLACE/loop 1", "PLACE/loop 1"], "cannot use CPU 4000");
     program(&place, "slow", "#!/bin/sh\nsleep 60\n");

@@ -77,7 +77,7 @@ pub struct AbArmFigures {
     pub op_time_ns: Option<f64>,
     /// CPU time per operation, ns.
     pub op_cpu_ns: Option<f64>,
-    /// Part of the CPU time that is user time, by the kernel's ticks.
+    /// Part of the CPU time that is user time, by the kernel's ticks; `None` of too few.
     pub user_share: Option<f64>,
     /// Page faults per operation, those that waited for a device too.
     pub op_faults: Option<f64>,
@@ -86,6 +86,8 @@ pub struct AbArmFigures {
     /// By what they were counted, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls_by: Option<AbCallsBy>,
+    /// Why they are not counted.
+    pub calls_missing: Option<String>,
     /// What it told in an answer that looks like a time, and is passed over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed_over: Option<String>,
@@ -254,6 +256,10 @@ fn own<'a>(
     all.filter(move |(_, _, outcome)| outcome.arm.primitive == name)
 }
 
+/// Ticks of CPU time by which it is told what part was outside the kernel: of so few the part is
+/// right to within a fifth, 95 times in 100.
+const TICKS_MIN: f64 = 25.0;
+
 fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFigures {
     let timed: Vec<_> = own(name, outcomes).filter(|(trial, ..)| trial.pass > 0).collect();
     let is_first = |outcome: &ArmOutcome| outcome.arm.role != Role::SelfCheck;
@@ -289,10 +295,16 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
             .unwrap_or(0.0),
         op_time_ns: middle(|spent| spent.op_time_ns),
         op_cpu_ns: middle(|spent| spent.op_cpu_ns),
-        user_share: share(total(|s| s.user_ticks), total(|s| s.ticks)),
+        user_share: share(
+            total(|s| s.user_ticks),
+            total(|s| s.ticks).filter(|ticks| *ticks >= TICKS_MIN),
+        ),
         op_faults: share(total(|s| s.faults), total(|s| Some(s.all_operations))),
         calls: calls(name, outcomes),
         calls_by: counting(name, outcomes).find_map(|facts| facts.calls_by),
+        calls_missing: own(name, outcomes)
+            .filter(|(trial, _, outcome)| trial.pass == 0 && outcome.status != Status::Ok)
+            .find_map(|(.., outcome)| outcome.reason.clone()),
         passed_over: used.iter().find_map(|spent| spent.passed_over.clone()),
         stray_lines: share(total(|s| Some(s.stray_lines)), total(|s| Some(s.slices)))
             .unwrap_or(0.0),

@@ -128,21 +128,24 @@ fn roughly(
     varying: &[&str],
     said_before: bool,
 ) -> [Option<String>; 2] {
-    let (it, its) = match said_before {
-        true => ("it", "its".to_owned()),
-        false => (&*arm.name, format!("{}'s", arm.name)),
-    };
+    let it = if said_before { "it" } else { &arm.name };
     let (often, seldom): (Vec<&str>, Vec<&str>) =
         varying.iter().partition(|name| is_often(base, name) || is_often(arm, name));
+    // Of which nothing was said, these are not others.
+    let others = |said_before: bool| if said_before { "others" } else { "calls" };
     let rates = often.iter().map(|call| {
         let [before, after] = [base, arm].map(|arm| find(arm, call).map_or(0.0, rate));
         format!("{call} {} → {}", about(before), about(after))
     });
     let rates = rates.collect::<Vec<_>>().join(", ");
     [
-        (!often.is_empty()).then(|| format!("{it} makes others that vary per operation: {rates}")),
-        (!seldom.is_empty())
-            .then(|| format!("{its} runtime makes others now and then ({})", seldom.join(", "))),
+        (!often.is_empty()).then(|| {
+            format!("{it} makes {} that vary per operation: {rates}", others(said_before))
+        }),
+        (!seldom.is_empty()).then(|| {
+            let others = others(said_before || !often.is_empty());
+            format!("{it} makes {others} now and then ({})", seldom.join(", "))
+        }),
     ]
 }
 
@@ -178,7 +181,8 @@ pub(super) fn shown(arm: &AbArmFigures) -> String {
         _ if arm.trials == 0 => String::new(),
         _ if !varies => per_operation(exact()),
         Some(AbCallsBy::Tracepoints) => about(all()),
-        _ if exact() > 0.0 => per_operation(exact()),
+        // And more.
+        _ if exact() > 0.0 => format!("{}+", per_operation(exact())),
         _ => VARIES.to_owned(),
     }
 }

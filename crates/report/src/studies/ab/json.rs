@@ -98,6 +98,7 @@ fn arm(arm: &AbArmFigures) -> Value {
         "stderr_bytes_per_slice": arm.stderr_bytes,
         "calls": arm.calls.iter().map(calls::json).collect::<Vec<_>>(),
         "calls_by": arm.calls_by,
+        "calls_missing": arm.calls_missing,
     })
 }
 

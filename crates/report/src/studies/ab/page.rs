@@ -67,7 +67,14 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     let calls = analysis.cells.iter().filter_map(|cell| Some(Node::Table(calls::table(cell)?)));
     let links = analysis.cells.iter().filter_map(|cell| links::table(run, &said, cell));
     let facts = analysis.cells.iter().filter(|cell| !cell.is_own_time);
-    let facts = facts.flat_map(|cell| [slices(cell), asking(cell), fixed(cell)]).flatten();
+    let facts = facts.flat_map(|cell| {
+        let here = match place(cell) {
+            place if place.is_empty() => place,
+            place => format!("{place}: "),
+        };
+        let of_cell = [slices(cell), asking(cell), fixed(cell)].into_iter().flatten();
+        of_cell.map(move |fact| Fact { name: format!("{here}{}", fact.name), ..fact })
+    });
     let asking = Node::facts(facts.collect());
     let analysis_of_all = iolens_stats::analyse(run);
     let figures = match form {

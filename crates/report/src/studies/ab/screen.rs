@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
 use iolens_model::ab::AbQuantity;
 use iolens_model::run::{Run, StoppedBy};
-use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell, AbContrast, AbVerdict};
+use iolens_stats::ab::{
+    AB_UNITS_MIN, AbAnalysis, AbArmFigures, AbCell, AbContrast, AbReason, AbVerdict, passes_ns,
+};
 
 use super::words::{Said, Unit, ends, from_to, mode, per_operation, place, quantity, signed};
 use super::{calls, links};
@@ -34,7 +36,7 @@ pub(super) fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>)
     screen.answers.extend(trust(&said, run, analysis));
     screen.answers.extend(cautions(run, analysis));
     if let Some(After { page, .. }) = after {
-        screen.answers.push(next(analysis));
+        screen.answers.push(next(run, analysis));
         screen.answers.extend(page.map(|page| Answer::one(Label::Report, Text::file(page))));
     }
     screen
@@ -130,7 +132,7 @@ fn why(said: &Said<'_>, cell: &AbCell, several: bool) -> Option<Answer> {
 
 /// What is found between equals, and what could have been seen.
 fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
-    let cell = analysis.cells.first()?;
+    let cell = least_sure(analysis)?;
     let quantity_of = cell.judgement.contrasts.first()?.quantity;
     let copies = cell.judgement.copies.iter().filter(|copies| copies.quantity == quantity_of);
     let copies: Vec<String> = copies
@@ -140,7 +142,8 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
     let mut parts: Vec<String> = Vec::new();
     if !copies.is_empty() {
         parts.push(format!(
-            "two copies of the same program differ in {} by {}",
+            "{}two copies of the same program differ in {} by {}",
+            if analysis.cells.len() > 1 { format!("{}: ", place(cell)) } else { String::new() },
             quantity(quantity_of),
             list(&copies)
         ));
@@ -168,6 +171,18 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
     (!parts.is_empty()).then(|| Answer::of(Label::Trust, parts))
 }
 
+/// The setting in which least can be seen.
+fn least_sure(analysis: &AbAnalysis) -> Option<&AbCell> {
+    let power = |cell: &&AbCell| {
+        let first = cell.judgement.contrasts.first()?.quantity;
+        let own = cell.judgement.contrasts.iter().filter(|contrast| contrast.quantity == first);
+        own.filter_map(|contrast| contrast.power.now).reduce(f64::max)
+    };
+    let worst = analysis.cells.iter().filter(|cell| !cell.judgement.contrasts.is_empty());
+    // Of equals the first.
+    worst.rev().max_by(|a, b| power(a).unwrap_or(0.0).total_cmp(&power(b).unwrap_or(0.0)))
+}
+
 /// Programs without a hidden copy, which only the baseline has where memory is short.
 fn alone(said: &Said<'_>, cell: &AbCell) -> Option<String> {
     let has_copy = |arm: usize| cell.judgement.copies.iter().any(|copies| copies.arm == arm);
@@ -190,6 +205,7 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
         )
     }));
     parts.extend(cpu_unknown(run));
+    parts.extend(uncounted(analysis));
     let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
     parts.extend(written(arms().filter(|arm| arm.stray_lines >= 0.5), "between answers"));
     parts.extend(written(arms().filter(|arm| arm.stderr_bytes >= 1.0), "to stderr in slices"));
@@ -199,6 +215,20 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     }));
     parts.extend(analysis.cells.iter().filter_map(between_turns));
     parts.into_iter().map(|part| Answer::one(Label::Caution, part)).collect()
+}
+
+/// Whose system calls are not counted, and why.
+fn uncounted(analysis: &AbAnalysis) -> Vec<String> {
+    let mut of_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for arm in analysis.cells.iter().flat_map(|cell| &cell.arms) {
+        let Some(why) = &arm.calls_missing else { continue };
+        let names = of_reason.entry(why).or_default();
+        if !names.contains(&arm.name) {
+            names.push(arm.name.clone());
+        }
+    }
+    let said = of_reason.into_iter();
+    said.map(|(why, names)| format!("{} ({})", why, names.join(", "))).collect()
 }
 
 /// That some programs print where that is measured.
@@ -271,15 +301,44 @@ fn problems(analysis: &AbAnalysis) -> Vec<Text> {
     arms.map(problem).collect()
 }
 
-fn next(analysis: &AbAnalysis) -> Answer {
+fn next(run: &Run, analysis: &AbAnalysis) -> Answer {
     let mut all = analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
     let is_build = all.any(|contrast| contrast.verdict == AbVerdict::Build);
     let links = is_build.then(|| {
         Text::code("iolens ab --links 'A-*' 'B-*'")
             .and(" (several links of each: code, or layout?)")
     });
+    let longer = needed_ns(run, analysis).map(|needed_ns| {
+        Text::code(format!("--budget {}", longer_budget(needed_ns)))
+            .and(format!(" ({AB_UNITS_MIN} {}s)", analysis.unit.word()))
+    });
     let stored = [Text::code("iolens show last"), Text::code("iolens export last --rows slices")];
-    Answer { label: Label::Next, said: links.into_iter().chain(stored).collect() }
+    Answer { label: Label::Next, said: longer.into_iter().chain(links).chain(stored).collect() }
+}
+
+/// What a verdict would have taken, ns, of a run whose budget was too short for any.
+fn needed_ns(run: &Run, analysis: &AbAnalysis) -> Option<u64> {
+    let is_short = |contrast: &AbContrast| match contrast.reason {
+        AbReason::TooFew { units, .. } => Some(units),
+        _ => None,
+    };
+    let end = run.header.end.as_ref().filter(|end| end.stopped_by == StoppedBy::Budget)?;
+    let contrasts = analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
+    let units = contrasts.filter_map(is_short).min().filter(|units| *units > 0)?;
+    let more = u64::from(AB_UNITS_MIN.saturating_sub(units));
+    let passes_ns = passes_ns(&run.trials);
+    Some(end.took_ns(run.header.started_unix_ns) + passes_ns / u64::from(units) * more)
+}
+
+/// A budget with room for so much, in whole steps: `20s`, `3m`.
+fn longer_budget(needed_ns: u64) -> String {
+    const SECONDS: [u64; 11] = [10, 20, 30, 60, 120, 180, 300, 600, 1200, 1800, 3600];
+    let seconds = needed_ns.div_ceil(1_000_000_000);
+    let enough = SECONDS.into_iter().find(|step| step * 4 >= seconds * 5);
+    match enough.unwrap_or(seconds.div_ceil(3600) * 3600 + 3600) {
+        seconds if seconds < 60 => format!("{seconds}s"),
+        seconds => format!("{}m", seconds / 60),
+    }
 }
 
 #[cfg(test)]
@@ -309,9 +368,25 @@ mod tests {
     fn where_layout_may_be_the_cause_links_are_offered() {
         let run = run(0.049, Vec::new());
         let mut analysis = iolens_stats::ab::analyse(&run).expect("it is one of `ab`");
-        assert_eq!(next(&analysis).said.len(), 2);
+        assert_eq!(next(&run, &analysis).said.len(), 2);
         analysis.cells[0].judgement.contrasts[0].verdict = AbVerdict::Build;
-        let said = next(&analysis).said;
+        let said = next(&run, &analysis).said;
         assert!(said.len() == 3 && said[0].words().starts_with("iolens ab --links"), "{said:?}");
+    }
+
+    #[test]
+    fn a_budget_that_was_too_short_is_told_with_one_that_is_not() {
+        let budgets = [1, 8, 9, 17, 48, 49, 100, 3000].map(|s| longer_budget(s * 1_000_000_000));
+        assert_eq!(budgets, ["10s", "10s", "20s", "30s", "1m", "2m", "3m", "120m"]);
+        let mut run = run(0.049, Vec::new());
+        run.header.end.as_mut().expect("it ended").stopped_by = StoppedBy::Budget;
+        let mut analysis = iolens_stats::ab::analyse(&run).expect("it is one of `ab`");
+        assert_eq!(needed_ns(&run, &analysis), None);
+        let contrast = &mut analysis.cells[0].judgement.contrasts[0];
+        contrast.reason = AbReason::TooFew { units: 4, least: AB_UNITS_MIN };
+        let (took_ns, passes_ns) =
+            (run.header.took_ns().expect("it ended"), passes_ns(&run.trials));
+        assert_eq!(needed_ns(&run, &analysis), Some(took_ns + 2 * passes_ns));
+        assert!(next(&run, &analysis).said[0].words().starts_with("--budget "));
     }
 }
