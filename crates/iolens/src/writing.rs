@@ -12,7 +12,7 @@ use iolens_engine::durable::{self, Folder};
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
-use crate::failure::{Failure, unusable, usage};
+use crate::failure::{Failure, USAGE, unusable, usage};
 
 /// Writes the page to the place that is ours, replacing an older one.
 pub(crate) fn write_page(run: &Run, analysis: &Analysis, path: &Path) -> Result<(), Failure> {
@@ -76,6 +76,15 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()
                 errno => cannot_write(path, &errno),
             })
         }
+    }
+}
+
+/// Refuses a file that the user named and [`write_new`] would not make: one that is there, and one
+/// in a folder that cannot be opened.
+pub(crate) fn refuse_unwritable(path: &Path) -> Result<(), Failure> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(exists(path)),
+        Err(_) => place(path).map(|_| ()).map_err(|failure| Failure { code: USAGE, ..failure }),
     }
 }
 

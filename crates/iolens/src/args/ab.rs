@@ -24,7 +24,8 @@ With --links every trial runs one of at least 4 links of each program, so that t
 the source and not about where one linker run put the code (docs/ab.md).
 
 Exit codes: 0 nothing is slower · 1 something is SLOWER · 2 a program cannot be started or does not
-speak the protocol · 3 undecided, with --strict · 4 nothing is usable · 130 interrupted";
+speak the protocol · 3 undecided, with --strict · 4 nothing is usable, or another run is
+measuring · 130 interrupted";
 
 const MEASURED: &str = "What is measured";
 const RESULTS: &str = "Results";

@@ -37,7 +37,8 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
         return print_file(&plan, besides, args.result.json.is_some());
     }
     let programs = plan.ab().map(runner::ab_facts).transpose()?.unwrap_or_default();
-    refuse_existing(&args.result)?;
+    refuse_forms(&args.result)?;
+    output::notes(request::ab::unfilled(&plan));
     let mut session = Session::open(&database, args.wait)?;
     let begin_ns = clock::monotonic_ns();
     let host = host::read(&host::Root::real());
@@ -86,13 +87,17 @@ fn print_file(plan: &Plan, besides: AbBesides, json: bool) -> Result<ExitCode, F
     Ok(ExitCode::SUCCESS)
 }
 
-/// Files of the user's are not written over.
-pub(crate) fn refuse_existing(wanted: &FormedResultArgs) -> Result<(), Failure> {
-    let files = [&wanted.json, &wanted.markdown].into_iter().flatten().flatten();
-    match files.into_iter().find(|file| file.symlink_metadata().is_ok()) {
-        Some(file) => Err(writing::exists(file)),
-        None => Ok(()),
+/// Refuses, before anything is measured, files that cannot be written at its end, and two forms
+/// of a result on one output.
+pub(crate) fn refuse_forms(wanted: &FormedResultArgs) -> Result<(), Failure> {
+    if let (Some(None), Some(None)) = (&wanted.json, &wanted.markdown) {
+        return Err(Failure::usage(
+            "--json and --markdown both print to standard output\n  name a file for one of them: \
+             --json=FILE",
+        ));
     }
+    let mut files = [&wanted.json, &wanted.markdown].into_iter().flatten().flatten();
+    files.try_for_each(|file| writing::refuse_unwritable(file))
 }
 
 pub(crate) fn analysed(run: &Run) -> Result<AbAnalysis, Failure> {
@@ -132,7 +137,8 @@ pub(crate) fn formed(
     let forms = [(&wanted.json, json), (&wanted.markdown, markdown)];
     for (form, text) in forms {
         if let Some(Some(file)) = form {
-            write_new(file, text().as_bytes(), false)?;
+            let text = text();
+            write_new(file, format!("{}\n", text.trim_end_matches('\n')).as_bytes(), false)?;
         }
     }
     let printed = forms.into_iter().find(|(form, _)| matches!(form, Some(None)));

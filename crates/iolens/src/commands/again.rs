@@ -9,6 +9,7 @@ use iolens_engine::far::Far;
 use iolens_engine::trial;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_harness::host;
+use iolens_model::axes::Study;
 use iolens_model::command_line;
 use iolens_model::external::External;
 use iolens_model::file::CacheState;
@@ -146,6 +147,12 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
     let mut session = Session::open(&database, args.wait)?;
     let id = session.store.find(&args.run).map_err(Failure::usage)?;
     let run = session.store.load(&id)?;
+    if run.header.plan.study() == Study::Ab {
+        return Err(usage!(
+            "cannot resume run {id}: a run of `ab` is not continued\n  `iolens show {id}` has what \
+             it measured; measure it anew with the command that it shows"
+        ));
+    }
     let host = host::read(&host::Root::real());
     let plan = without_drops(Plan {
         budget: args.budget.unwrap_or(run.header.plan.budget),

@@ -14,7 +14,7 @@ use iolens_stats::ab::{
 use iolens_store::{Store, StoreError};
 
 use crate::args::History;
-use crate::commands::ab::{analysed, formed, refuse_existing};
+use crate::commands::ab::{analysed, formed, refuse_forms};
 use crate::commands::keep;
 use crate::failure::{Failure, unusable, usage};
 use crate::output;
@@ -25,7 +25,7 @@ const DIGITS_MIN: usize = 6;
 
 /// Shows what changed from run to run.
 pub(crate) fn history(args: &History) -> Result<ExitCode, Failure> {
-    refuse_existing(&args.result)?;
+    refuse_forms(&args.result)?;
     let (store, database) = open(args.result.db.as_deref())?;
     let (headers, mut damaged) = headers(&store)?;
     let wanted = wanted(args, &database, &headers)?;

@@ -37,7 +37,9 @@ pub(crate) fn report(args: &args::Report) -> Result<ExitCode, Failure> {
 /// Writes the page of a run of `ab`.
 fn of_programs(wanted: &str, args: &args::Report) -> Result<ExitCode, Failure> {
     if args.figures.is_some() {
-        return Err(Failure::usage("--figures: a run of `ab` has none\n  leave it out for a page"));
+        return Err(Failure::usage(
+            "--figures is not for runs of `ab`\n  leave it out: the page has the figure",
+        ));
     }
     let (run, database) = load(args.db.as_deref(), wanted)?;
     let html = iolens_report::ab::page(&run, &ab::analysed(&run)?);

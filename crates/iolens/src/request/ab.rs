@@ -39,10 +39,16 @@ pub(crate) fn elsewhere() -> Failure {
 ///
 /// Errors: one that cannot be read, or is no plan.
 pub(crate) fn file(asked: &Ab) -> Result<Option<AbFile>, Failure> {
-    let [path] = &asked.commands[..] else { return Ok(None) };
-    if !path.ends_with(".toml") {
-        return Ok(None);
-    }
+    let is_plan = |path: &&String| path.ends_with(".toml");
+    let path = match (&asked.commands[..], asked.commands.iter().find(is_plan)) {
+        (_, None) => return Ok(None),
+        ([path], Some(_)) => path,
+        (_, Some(path)) => {
+            return Err(usage!(
+                "{path} is a plan, which has the commands in itself\n  name it alone"
+            ));
+        }
+    };
     let text = std::fs::read_to_string(path)
         .map_err(|error| usage!("cannot read the plan {path}: {error}"))?;
     plan_file::ab::parse(path, &text).map(Some).map_err(Failure::usage)
@@ -80,6 +86,21 @@ pub(crate) fn plan(
         cpus: given.or(asked.cpus.clone(), |file| file.cpus.clone()),
         probes: Probes::default(),
     })
+}
+
+/// Notes on names in braces where there are no parameters at all: a `--with` may be forgotten.
+pub(crate) fn unfilled(plan: &Plan) -> Vec<String> {
+    let without = |axes: &&AbAxes| {
+        axes.parameters.is_empty() && axes.benches.iter().all(|bench| bench.parameters.is_empty())
+    };
+    let Some(axes) = plan.ab().filter(without) else { return Vec::new() };
+    let commands = axes.commands();
+    let words = commands.iter().flat_map(|command| command.argv);
+    let mut names: Vec<&str> = words.flat_map(|word| placeholders(word)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let note = |name| format!("programs get {{{name}}} as it stands: --with {name}=VALUE fills it");
+    names.into_iter().map(note).collect()
 }
 
 /// What is asked for besides the plan.
@@ -439,12 +460,8 @@ fn check_placeholders<'a>(
     commands: impl Iterator<Item = &'a Vec<String>>,
 ) -> Result<(), Failure> {
     let is_known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
-    let is_name = |name: &str| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
     for word in commands.flatten().filter(|_| !parameters.is_empty()) {
-        let inner = word.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
-        if let Some(name) = inner.into_iter().find(|name| is_name(name) && !is_known(name)) {
+        if let Some(name) = placeholders(word).find(|name| !is_known(name)) {
             let known: Vec<&str> = parameters.iter().map(|one| one.name.as_str()).collect();
             return Err(usage!(
                 "{{{name}}} has no values: --with names {}\n  --with {name}=VALUE,VALUE gives it some",
@@ -453,6 +470,13 @@ fn check_placeholders<'a>(
         }
     }
     Ok(())
+}
+
+/// Names in braces in a word.
+fn placeholders(word: &str) -> impl Iterator<Item = &str> {
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let inner = word.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    inner.filter(move |name| !name.is_empty() && name.chars().all(is_of_name))
 }
 
 /// Refuses a parameter that no command takes, or that is named twice.
