@@ -291,7 +291,8 @@ impl Course<'_> {
     }
 
     /// A trial of each setting, in random order; what ends the run, if something does. Loops, whose
-    /// trials are a small part of the budget, end with it, but for the first pass; the last is lost.
+    /// trials are a small part of the budget, end with it, but for the first pass: what is going on
+    /// then is lost.
     fn pass(&mut self, pass: u32) -> Result<Option<StoppedBy>, Failure> {
         let mut rng = order_of(self.run.header.plan.seed, pass);
         let baseline = self.run.header.plan.baseline.clone();
