@@ -1,4 +1,4 @@
-//! `iolens history`, as a user meets it: short runs of shell loops beside a kept one, and stored
+//! `iolens history`, as a user meets it: short runs of shell scripts beside a kept one, and stored
 //! runs of other machines.
 
 use iolens_model::ab::{AbArm, AbAxes, AbMode, AbProgramFacts, AbQuantity};
@@ -19,12 +19,17 @@ use crate::ab::{LOOP, ab, program, with_programs};
 use crate::harness::{Place, list};
 use crate::sample;
 
+/// A whole command, which has no slices that a busy machine could make longer.
+const WORK: &str = "#!/bin/sh
+i=$((TIMES * $1))
+while [ $i -gt 0 ]; do i=$((i - 1)); done
+";
+
 /// A run of a second or so that tells once from thrice: the program does so many times its work.
 fn measured(place: &Place, times: u32, name: &str, command: &str) {
-    program(place, "loop", &LOOP.replace("n * $1", &format!("{times} * n * $1")));
-    let flags = format!(
-        "--loop --judge cpu --threshold 30% --budget 20s --no-calls --against v1 --names {name}"
-    );
+    program(place, "work", &WORK.replace("TIMES", &times.to_string()));
+    let flags =
+        format!("--judge cpu --threshold 30% --budget 20s --no-calls --against v1 --names {name}");
     let code = ab(place, &flags, &[command]).code;
     assert!(matches!(code, Some(0 | 1)), "{code:?}");
 }
@@ -35,19 +40,20 @@ fn of_runs(series: &Value, of: impl Fn(&Value) -> Value) -> Vec<Value> {
 
 #[test]
 fn the_run_that_became_slower_is_found_beside_a_kept_program() {
-    let place = with_programs();
+    let place = Place::new();
     place.refuses("history", 4, "there are no results yet");
-    place.run("keep PLACE/loop --as v1").ended(0);
+    program(&place, "work", &WORK.replace("TIMES", "1"));
+    place.run("keep PLACE/work --as v1").ended(0);
     // The only program of a run is itself whatever it is called.
     for (times, name) in [(1, "monday"), (1, "tuesday"), (3, "wednesday")] {
-        measured(&place, times, name, "PLACE/loop 20");
+        measured(&place, times, name, "PLACE/work 20000");
     }
     place.refuses("history v2", 2, "no program is kept as v2: kept: v1");
     place.refuses("history --arm friday", 2, "monday, tuesday, wednesday");
     place.refuses("history --arm monday", 4, "1 run with a baseline");
     place.refuses("history --quantity time", 4, "3 runs that did not judge this");
     place.refuses("history --last 1", 2, "--last");
-    measured(&place, 1, "other", "PLACE/loop 21");
+    measured(&place, 1, "other", "PLACE/work 20001");
 
     let result = place.json("history v1 --json");
     assert_eq!((&result["schema"], &result["claims"]), (&"iolens-ab-history/1".into(), &3.into()));
