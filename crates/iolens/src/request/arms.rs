@@ -109,16 +109,15 @@ fn check_external(spec: &StudySpec, asked: &Wishes, choice: &ArmChoice) -> Resul
     for (index, External { name, argv }) in external.iter().enumerate() {
         if (choice.find)(name).is_some() {
             return Err(usage!(
-                "--external cannot be named {name}: that is an arm already\n  take another name"
+                "a program cannot be named {name}: that is an arm already\n  take another name"
             ));
         }
         if external[..index].iter().any(|other| other.name == *name) {
-            return Err(usage!("--external {name} is there twice"));
+            return Err(usage!("two programs are named {name}\n  give each a name of its own"));
         }
         if let Some(key) = lacking(argv, placeholders) {
             return Err(usage!(
-                "--external {name} lacks {key}, which the command must contain\n  write it \
-                 into the command, as in {name}='prog {}'",
+                "the command of {name} lacks {key}\n  write it where the program takes it, as in 'prog {}'",
                 placeholders.join(" ")
             ));
         }

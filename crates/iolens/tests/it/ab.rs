@@ -390,6 +390,8 @@ fn servers_are_models_of_run_server() {
     let flags = "--server --names old,new --budget 1s --progress none";
     let said = ab(&place, flags, &["true {port}", "false {port}"]).ended(2);
     said.says("a budget of 1.00 s is shorter than one pass over 6 settings");
-    ab(&place, "--server", &["true", "false {port}"]).ended(2).says("--external A lacks {port}");
+    ab(&place, "--server", &["true", "false {port}"])
+        .ended(2)
+        .says("the command of A lacks {port}");
     ab(&place, "--server --loop", &["true {port}", "false {port}"]).ended(2).says("--loop");
 }

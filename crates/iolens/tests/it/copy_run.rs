@@ -101,7 +101,7 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
     };
     program("copy", &["dd=x {src} {dst}"], "that is an arm already");
     program("copy", &["a=x {src}"], "lacks {dst}");
-    program("copy", &["a=x {src} {dst}", "a=y {src} {dst}"], "--external a is there twice");
+    program("copy", &["a=x {src} {dst}", "a=y {src} {dst}"], "two programs are named a");
     program(
         "write",
         &["a=x {src} {dst}"],

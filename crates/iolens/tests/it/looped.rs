@@ -82,9 +82,9 @@ fn what_loops_cannot_do_is_refused() {
         command.arg("--external").arg(format!("mine={program}"));
         finished(command.output().unwrap()).ended(2).says(expect);
     };
-    check("file", "true {file}", "--external mine lacks {block}");
+    check("file", "true {file}", "the command of mine lacks {block}");
     check("file --pattern random", "true {file} {block}", "write {pattern} into the command");
-    check("syscall --sizes 64", "true", "--external mine lacks {size}");
+    check("syscall --sizes 64", "true", "the command of mine lacks {size}");
     check("syscall --bursts full --sequential-time 1s", "true", "programs take turns");
     let loops = place.command("run net --dry-run --loop").output().unwrap();
     finished(loops).ended(2).says("and there is none");

@@ -70,5 +70,5 @@ fn what_programs_cannot_do_is_refused() {
     check("--receivers recvmsg_iov", "its bytes are received with recv");
     let mut command = place.command("run net --dry-run");
     command.args(["--external", "mine=true {port}"]);
-    finished(command.output().unwrap()).ended(2).says("--external mine lacks {size}");
+    finished(command.output().unwrap()).ended(2).says("the command of mine lacks {size}");
 }
