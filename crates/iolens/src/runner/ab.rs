@@ -94,7 +94,7 @@ pub(crate) fn measure(header: RunHeader, means: AbMeans<'_>) -> Result<Run, Fail
         Err(failure) => (StoppedBy::NothingUsable, Some(failure)),
     };
     if failure.is_none() && stopped_by != StoppedBy::Interrupted {
-        course.count_calls(0)?;
+        course.count_calls()?;
     }
     course.end(stopped_by)?;
     match failure {
@@ -226,7 +226,7 @@ impl Course<'_> {
             }
             // Early, so that the budget has room for it; not of a program that hangs.
             if self.failures() == failures && !self.verdict_needs_all(pass, longest_ns) {
-                self.count_calls(longest_ns)?;
+                self.count_calls()?;
             }
             if self.units(pass) < look || !pass.is_multiple_of(self.passes_of_a_round()) {
                 continue;
@@ -355,18 +355,19 @@ impl Course<'_> {
         let units = self.units(pass);
         let passes = AB_UNITS_MIN.saturating_sub(units).div_ceil((units / pass).max(1));
         let verdict_ns = longest_ns.saturating_mul(passes.into());
-        // Both are started as often by two trials of each as by a pass with its copies.
+        // Two trials of each program start it as often as a pass does with its copies.
         (verdict_ns..verdict_ns.saturating_add(longest_ns)).contains(&left_ns)
     }
 
     /// Counts the system calls of each program once, in trials of their own, which no clock sees,
-    /// as far as the budget has room for them, of which a pass took so long.
-    fn count_calls(&mut self, pass_ns: u64) -> Result<(), Failure> {
+    /// as far as the budget has room for them.
+    fn count_calls(&mut self) -> Result<(), Failure> {
         if !std::mem::take(&mut self.means.counts_calls) {
             return Ok(());
         }
         let programs: u64 = self.cells.iter().map(|cell| cell.setup.programs.len() as u64).sum();
-        let mut longest_ns = pass_ns / programs.max(1);
+        let passes: u64 = self.run.trials.iter().map(|trial| trial.pass.into()).max().unwrap_or(0);
+        let mut longest_ns = ab::passes_ns(&self.run.trials) / (passes * programs).max(1);
         for at in 0..self.cells.len() {
             for program in 0..self.cells[at].setup.programs.len() {
                 let begin_ns = self.elapsed_ns();

@@ -19,7 +19,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use iolens_model::ab::{AbMode, AbProgramFacts, AbQuantity, AbSetting};
+use iolens_model::ab::{AbProgramFacts, AbQuantity, AbSetting};
 use iolens_model::run::RunHeader;
 use serde::Serialize;
 
@@ -148,12 +148,6 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether slices of the two are too different to be compared.
-    fn is_apart(&self, other: &Known<'_>) -> bool {
-        self.side.header.plan.ab().is_some_and(|axes| axes.mode == AbMode::Loop)
-            && are_apart(&[self.cell, other.cell])
-    }
-
     /// Why it is compared with no other run.
     fn unusable(&self) -> Option<AbUnusable> {
         unusable(self.cell, self.arm, self.quantity, 0.05)
@@ -230,7 +224,7 @@ struct Course {
 impl Course {
     fn of(runs: &[Known<'_>]) -> Course {
         let usable: Vec<usize> = usable(runs).collect();
-        let is_apart = |a: usize, b: usize| runs[a].is_apart(&runs[b]);
+        let is_apart = |a: usize, b: usize| are_apart(&[runs[a].cell, runs[b].cell]);
         let since = usable.iter().enumerate().map(|(nth, &run)| {
             (run, usable[..nth].iter().copied().rfind(|&before| !is_apart(before, run)))
         });

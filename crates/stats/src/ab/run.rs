@@ -277,6 +277,7 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
     let share = |part: Option<f64>, whole: Option<f64>| {
         part.zip(whole).filter(|(_, whole)| *whole > 0.0).map(|(part, whole)| part / whole)
     };
+    let calls = calls(name, outcomes);
     AbArmFigures {
         name: name.to_owned(),
         trials: count(trials),
@@ -300,11 +301,11 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
             total(|s| s.ticks).filter(|ticks| *ticks >= TICKS_MIN),
         ),
         op_faults: share(total(|s| s.faults), total(|s| Some(s.all_operations))),
-        calls: calls(name, outcomes),
         calls_by: counting(name, outcomes).find_map(|facts| facts.calls_by),
         calls_missing: own(name, outcomes)
-            .filter(|(trial, _, outcome)| trial.pass == 0 && outcome.status != Status::Ok)
+            .filter(|(trial, ..)| trial.pass == 0 && calls.is_empty())
             .find_map(|(.., outcome)| outcome.reason.clone()),
+        calls,
         passed_over: used.iter().find_map(|spent| spent.passed_over.clone()),
         stray_lines: share(total(|s| Some(s.stray_lines)), total(|s| Some(s.slices)))
             .unwrap_or(0.0),

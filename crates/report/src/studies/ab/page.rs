@@ -12,7 +12,7 @@ use iolens_stats::analysis::Interval;
 
 use super::figure::figure;
 use super::screen::screen;
-use super::words::{Said, Unit, bracket, place, quantity, signed};
+use super::words::{Said, Unit, bracket, of_setting, place, quantity, signed};
 use super::{calls, links};
 use crate::figure::explained::printed;
 use crate::figure::{Paper, page_style};
@@ -68,12 +68,9 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
     let links = analysis.cells.iter().filter_map(|cell| links::table(run, &said, cell));
     let facts = analysis.cells.iter().filter(|cell| !cell.is_own_time);
     let facts = facts.flat_map(|cell| {
-        let here = match place(cell) {
-            place if place.is_empty() => place,
-            place => format!("{place}: "),
-        };
-        let of_cell = [slices(cell), asking(cell), fixed(cell)].into_iter().flatten();
-        of_cell.map(move |fact| Fact { name: format!("{here}{}", fact.name), ..fact })
+        let of = of_setting(analysis, cell);
+        let facts = [slices(cell), asking(cell), fixed(cell)].into_iter().flatten();
+        facts.map(move |fact| Fact { name: format!("{of}{}", fact.name), ..fact })
     });
     let asking = Node::facts(facts.collect());
     let analysis_of_all = iolens_stats::analyse(run);

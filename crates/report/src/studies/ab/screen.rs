@@ -9,7 +9,9 @@ use iolens_stats::ab::{
     AB_UNITS_MIN, AbAnalysis, AbArmFigures, AbCell, AbContrast, AbReason, AbVerdict, passes_ns,
 };
 
-use super::words::{Said, Unit, ends, from_to, mode, per_operation, place, quantity, signed};
+use super::words::{
+    Said, Unit, ends, from_to, mode, of_setting, per_operation, place, quantity, signed,
+};
 use super::{calls, links};
 use crate::number::{count, list, percent};
 use crate::screen::After;
@@ -24,15 +26,13 @@ pub(super) fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>)
         problems: problems(analysis),
         ..Screen::default()
     };
-    let several = analysis.cells.len() > 1;
     for cell in &analysis.cells {
-        let title = place(cell);
-        screen.blocks.push(Block::Grid(table(cell, &title)));
-        let of = if several { format!("{title}: ") } else { String::new() };
+        screen.blocks.push(Block::Grid(table(cell, &place(cell))));
+        let of = of_setting(analysis, cell);
         let verdicts = said.verdicts(cell).into_iter().map(|verdict| format!("{of}{verdict}"));
         screen.answers.extend(verdicts.map(|said| Answer::one(Label::Verdict, said)));
     }
-    screen.answers.extend(analysis.cells.first().and_then(|cell| why(&said, cell, several)));
+    screen.answers.extend(why(&said, analysis));
     screen.answers.extend(trust(&said, run, analysis));
     screen.answers.extend(cautions(run, analysis));
     if let Some(After { page, .. }) = after {
@@ -116,7 +116,8 @@ fn compared(contrast: Option<&AbContrast>) -> (Column, Vec<String>) {
 }
 
 /// What the arms do differently, and where, if that is in one setting of several.
-fn why(said: &Said<'_>, cell: &AbCell, several: bool) -> Option<Answer> {
+fn why(said: &Said<'_>, analysis: &AbAnalysis) -> Option<Answer> {
+    let cell = analysis.cells.first()?;
     let base = cell.arms.first()?;
     let others = cell.arms.iter().skip(1).filter(|arm| !arm.calls.is_empty());
     let mut parts: Vec<String> = others.map(|arm| calls::told(said, base, arm)).collect();
@@ -124,8 +125,8 @@ fn why(said: &Said<'_>, cell: &AbCell, several: bool) -> Option<Answer> {
         let kernel = percent((1.0 - arm.user_share?).mul_add(100.0, 0.0).round() / 100.0);
         Some(format!("{kernel} of the CPU time of {} is in the kernel", arm.name))
     }));
-    if let (true, Some(first)) = (several, parts.first_mut()) {
-        *first = format!("{}: {first}", place(cell));
+    if let Some(first) = parts.first_mut() {
+        first.insert_str(0, &of_setting(analysis, cell));
     }
     (!parts.is_empty()).then(|| Answer::of(Label::Why, parts))
 }
@@ -142,8 +143,7 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
     let mut parts: Vec<String> = Vec::new();
     if !copies.is_empty() {
         parts.push(format!(
-            "{}two copies of the same program differ in {} by {}",
-            if analysis.cells.len() > 1 { format!("{}: ", place(cell)) } else { String::new() },
+            "two copies of the same program differ in {} by {}",
             quantity(quantity_of),
             list(&copies)
         ));
@@ -168,19 +168,23 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
             at_budget.unwrap_or_default()
         ));
     }
+    if let Some(first) = parts.first_mut() {
+        first.insert_str(0, &of_setting(analysis, cell));
+    }
     (!parts.is_empty()).then(|| Answer::of(Label::Trust, parts))
 }
 
-/// The setting in which least can be seen.
+/// The setting in which least can be seen; of equals the first.
 fn least_sure(analysis: &AbAnalysis) -> Option<&AbCell> {
-    let power = |cell: &&AbCell| {
-        let first = cell.judgement.contrasts.first()?.quantity;
-        let own = cell.judgement.contrasts.iter().filter(|contrast| contrast.quantity == first);
-        own.filter_map(|contrast| contrast.power.now).reduce(f64::max)
+    let seen = |cell: &AbCell| {
+        let contrasts = &cell.judgement.contrasts;
+        let first = contrasts.first()?.quantity;
+        let own = contrasts.iter().filter(|contrast| contrast.quantity == first);
+        // Where it is not known, it may be anything.
+        own.map(|contrast| contrast.power.now.unwrap_or(f64::INFINITY)).reduce(f64::max)
     };
-    let worst = analysis.cells.iter().filter(|cell| !cell.judgement.contrasts.is_empty());
-    // Of equals the first.
-    worst.rev().max_by(|a, b| power(a).unwrap_or(0.0).total_cmp(&power(b).unwrap_or(0.0)))
+    let all = analysis.cells.iter().filter_map(|cell| Some((cell, seen(cell)?)));
+    all.rev().max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(cell, _)| cell)
 }
 
 /// Programs without a hidden copy, which only the baseline has where memory is short.
@@ -318,13 +322,13 @@ fn next(run: &Run, analysis: &AbAnalysis) -> Answer {
 
 /// What a verdict would have taken, ns, of a run whose budget was too short for any.
 fn needed_ns(run: &Run, analysis: &AbAnalysis) -> Option<u64> {
-    let is_short = |contrast: &AbContrast| match contrast.reason {
+    let units = |contrast: &AbContrast| match contrast.reason {
         AbReason::TooFew { units, .. } => Some(units),
         _ => None,
     };
     let end = run.header.end.as_ref().filter(|end| end.stopped_by == StoppedBy::Budget)?;
     let contrasts = analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
-    let units = contrasts.filter_map(is_short).min().filter(|units| *units > 0)?;
+    let units = contrasts.filter_map(units).min().filter(|units| *units > 0)?;
     let more = u64::from(AB_UNITS_MIN.saturating_sub(units));
     let passes_ns = passes_ns(&run.trials);
     Some(end.took_ns(run.header.started_unix_ns) + passes_ns / u64::from(units) * more)

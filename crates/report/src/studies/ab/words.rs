@@ -3,7 +3,9 @@
 use iolens_model::ab::{AbMode, AbQuantity, AbSetting};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::three_digits;
-use iolens_stats::ab::{AbCell, AbContrast, AbMissing, AbMissingWhy, AbReason, AbUnit, AbVerdict};
+use iolens_stats::ab::{
+    AbAnalysis, AbCell, AbContrast, AbMissing, AbMissingWhy, AbReason, AbUnit, AbVerdict,
+};
 use iolens_stats::analysis::Interval;
 
 use crate::number::{count, list, percent};
@@ -236,6 +238,11 @@ pub(super) fn mode(mode: AbMode) -> &'static str {
 /// What tells a setting from others.
 pub(super) fn place(cell: &AbCell) -> String {
     setting_words(&cell.setting)
+}
+
+/// `rows 10: `, before what is said of one of several settings.
+pub(super) fn of_setting(analysis: &AbAnalysis, cell: &AbCell) -> String {
+    if analysis.cells.len() > 1 { format!("{}: ", place(cell)) } else { String::new() }
 }
 
 /// `rows 10, mode fast`.

@@ -140,7 +140,7 @@ pub(super) fn common<'a>(a: &AbSide<'a>, b: &AbSide<'a>) -> Result<Common<'a>, A
     }
     for pair @ [cell, _] in &cells {
         let setting = &cell.setting;
-        if axes(a).is_some_and(|axes| axes.mode == AbMode::Loop) && are_apart(pair) {
+        if are_apart(pair) {
             let of = |side: &AbSide<'_>| {
                 let own = side.analysis.cells.iter().find(|own| own.setting == *setting);
                 own.map_or_else(nothing, found)
@@ -206,13 +206,15 @@ fn slice(side: &AbSide<'_>) -> String {
     }
 }
 
-/// Whether calibration has found slices of another length for the baseline in the second run.
+/// Whether calibration has found slices of another length for the baseline in the second run; whole
+/// commands have none.
 pub(in crate::ab) fn are_apart(pair: &[&AbCell; 2]) -> bool {
-    let [a, b] = pair.map(|cell| cell.arms.first());
-    let (Some(a), Some(b)) = (a, b) else { return false };
+    let [Some(a), Some(b)] = pair.map(|cell| cell.arms.first()) else { return false };
     let apart = |a: f64, b: f64| a.max(b) > SLICES_APART * a.min(b);
     let times = a.slice_ns().zip(b.slice_ns());
-    times.is_some_and(|(a, b)| apart(a, b)) && apart(a.operations, b.operations)
+    pair[0].setting.mode == AbMode::Loop
+        && times.is_some_and(|(a, b)| apart(a, b))
+        && apart(a.operations, b.operations)
 }
 
 /// The slices that calibration has found: `123 operations, 795 µs`.

@@ -314,18 +314,15 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
 /// Runs without a step, because their slices are unlike those before.
 fn apart(history: &AbHistory) -> Option<String> {
     let rows = history.series.iter().flat_map(|series| &series.rows);
-    let mut runs: Vec<String> =
-        rows.filter(|row| row.is_apart).map(|row| row.run.clone()).collect();
+    let mut runs: Vec<&str> = rows.filter(|row| row.is_apart).map(|row| row.run.as_str()).collect();
+    runs.sort_unstable();
     runs.dedup();
-    let (noun, verb) = if runs.len() == 1 { ("run", "has") } else { ("runs", "have") };
-    (!runs.is_empty()).then(|| {
-        format!(
-            "{noun} {} {verb} no step: {} slices are over twice as long or short as in every run \
-             before",
-            list(&runs),
-            if runs.len() == 1 { "its" } else { "their" },
-        )
-    })
+    let who = match runs[..] {
+        [] => return None,
+        [run] => format!("run {run} has no step: its"),
+        _ => format!("{} have no step: their", count(runs.len(), "run")),
+    };
+    Some(format!("{who} slices are over twice as long or short as in every run before"))
 }
 
 fn unfit(why: &AbUnusable, unit: &str) -> String {
