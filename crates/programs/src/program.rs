@@ -194,6 +194,11 @@ impl Process {
         self.begun.terminate();
     }
 
+    /// Ends it, unless it has ended.
+    pub fn kill(&self) {
+        self.begun.kill();
+    }
+
     /// How it ended, which it has, with what it said.
     pub fn obituary(&self) -> String {
         self.obituary_with("")

@@ -11,6 +11,9 @@ use crate::protocol::{self, LineFault, LineKind, Lines, quoted};
 /// How long the end of a process holds up that of the next, ns.
 const TURN_NS: u64 = 1_000_000_000;
 
+/// How long all of them have from when the user, or the budget, wants an end, ns.
+const PARTING_NS: u64 = 250_000_000;
+
 /// Ends processes whose slices are done, one after another, so that their memory is given back in
 /// this order. What came of each, in their order.
 pub fn finish(
@@ -23,25 +26,35 @@ pub fn finish(
     let deadline_ns = clock::monotonic_ns().saturating_add(limits.end_ns);
     for (one, by_itself) in &mut all {
         one.close_inputs();
-        let turn_ends_ns = clock::monotonic_ns().saturating_add(TURN_NS).min(deadline_ns);
-        *by_itself = one.ends_by(turn_ends_ns, interrupted);
+        if !interrupted() {
+            let turn_ends_ns = clock::monotonic_ns().saturating_add(TURN_NS).min(deadline_ns);
+            *by_itself = one.ends_by(turn_ends_ns, interrupted);
+        }
     }
     for (one, by_itself) in all.iter_mut().filter(|(_, by_itself)| !by_itself) {
-        *by_itself = one.ends_by(deadline_ns, interrupted);
+        if !interrupted() {
+            *by_itself = one.ends_by(deadline_ns, interrupted);
+        }
     }
-    let mut late: Vec<&mut Conversation> =
-        all.iter_mut().filter(|(_, by_itself)| !by_itself).map(|(one, _)| one).collect();
-    if !interrupted() {
-        late.iter().for_each(|one| one.terminate());
+    let mut late: Vec<&mut (Conversation, bool)> =
+        all.iter_mut().filter(|(_, by_itself)| !by_itself).collect();
+    if interrupted() {
+        let deadline_ns = clock::monotonic_ns().saturating_add(PARTING_NS);
+        for (one, by_itself) in &mut late {
+            *by_itself = one.ends_by(deadline_ns, &|| false);
+        }
+    } else {
+        late.iter().for_each(|(one, _)| one.terminate());
         let deadline_ns = clock::monotonic_ns().saturating_add(limits.term_ns);
-        for one in &mut late {
+        for (one, _) in &mut late {
             one.ends_by(deadline_ns, interrupted);
         }
     }
+    // Side by side, as nothing is measured any more; each is waited for as it is dropped.
+    late.iter().filter(|(_, by_itself)| !by_itself).for_each(|(one, _)| one.kill());
     let of_one = |(one, by_itself): (Conversation, bool)| match by_itself {
         true => one.end(),
         false if interrupted() => Err(ProgramFault::Interrupted),
-        // It is killed as it is dropped.
         false => Err(ProgramFault::StaysOn { limit_ns: limits.end_ns }),
     };
     all.into_iter().map(of_one).collect()
@@ -57,6 +70,11 @@ impl Conversation {
     /// Asks it to end.
     pub fn terminate(&self) {
         self.process.terminate();
+    }
+
+    /// Ends it, unless it has ended.
+    fn kill(&self) {
+        self.process.kill();
     }
 
     /// Whether it ends by then; what it still prints is let go.
