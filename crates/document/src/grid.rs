@@ -1,6 +1,8 @@
 //! A table whose columns have parts that line up: a value, its change, both ends of its
 //! interval, a mark.
 
+use crate::foreign::shown;
+
 /// How the parts of a column stand below each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
@@ -228,9 +230,10 @@ impl Grid {
         let heads = self.columns.iter().map(|column| column.head.len()).max().unwrap_or(0);
         let mut lines: Vec<String> = (0..heads).map(|nth| self.head(nth, heads, &widths)).collect();
         lines.retain(|line| !line.is_empty());
+        lines.iter_mut().for_each(|line| *line = shown(line));
         for row in &self.rows {
             lines.push(match row {
-                Row::Cells(cells) => self.cells(cells, &widths),
+                Row::Cells(cells) => shown(&self.cells(cells, &widths)),
                 Row::Heading(words) => words.clone(),
                 Row::Gap => String::new(),
             });

@@ -3,6 +3,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::foreign::is_obeyed;
 use crate::grid::{Align, Column, Grid, Row};
 use crate::sentence::{Span, Text};
 use crate::tree::{Answer, Block, Screen};
@@ -54,7 +55,10 @@ pub fn shell(page: &Page, header: &Markup, main: &Markup) -> String {
             }
         }
     };
-    without_optional_tags(&drawn.into_string())
+    let is_shown = |c: char| !is_obeyed(c) || matches!(c, '\n' | '\t');
+    let drawn = drawn.into_string();
+    let drawn: String = drawn.chars().map(|c| if is_shown(c) { c } else { ' ' }).collect();
+    without_optional_tags(&drawn)
 }
 
 /// HTML lets these end tags go where the next one begins, and a page of many settings has a

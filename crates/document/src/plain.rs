@@ -1,5 +1,7 @@
 //! Text for CSV and for the Markdown of GitHub.
 
+use crate::foreign::is_obeyed;
+
 /// Adds one line of CSV after RFC 4180, with a line feed at its end. Quoting is four lines, so it
 /// is ours and not a crate's.
 pub fn push_row(out: &mut String, fields: impl Iterator<Item = String>) {
@@ -34,7 +36,7 @@ pub fn escaped(text: &str) -> String {
             '|' | '*' | '_' | '[' | ']' | '#' | '\\' | '`' | '~' | '<' | '>' | '&' => {
                 out.extend(['\\', c]);
             }
-            c if c.is_control() => out.push(' '),
+            c if is_obeyed(c) => out.push(' '),
             c => out.push(c),
         }
     }

@@ -1,6 +1,8 @@
 //! Sentences made of spans, which a form may show in its own way and never has to read back; and
 //! text broken into lines at blanks. Widths count characters.
 
+use crate::foreign;
+
 /// A part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Span {
@@ -22,6 +24,19 @@ impl Span {
             Span::Plain(words) | Span::Code(words) | Span::File(words) | Span::Strong(words) => {
                 words
             }
+        }
+    }
+}
+
+impl Span {
+    /// The same, with nothing in it that is obeyed.
+    fn shown(&self) -> Span {
+        let words = foreign::shown(self.words());
+        match self {
+            Span::Plain(_) => Span::Plain(words),
+            Span::Code(_) => Span::Code(words),
+            Span::File(_) => Span::File(words),
+            Span::Strong(_) => Span::Strong(words),
         }
     }
 }
@@ -134,7 +149,8 @@ fn words(text: &Text) -> Vec<Word> {
                 for (nth, word) in plain.split_whitespace().enumerate() {
                     let joined = nth == 0 && !apart && !begins_apart;
                     let is_unit = is_unit(before, word);
-                    all.push(Word { span: Span::Plain(word.to_owned()), joined, is_unit });
+                    let span = Span::Plain(foreign::shown(word));
+                    all.push(Word { span, joined, is_unit });
                     before = word;
                 }
                 if !plain.is_empty() {
@@ -142,7 +158,7 @@ fn words(text: &Text) -> Vec<Word> {
                 }
             }
             whole => {
-                all.push(Word { span: whole.clone(), joined: !apart, is_unit: false });
+                all.push(Word { span: whole.shown(), joined: !apart, is_unit: false });
                 apart = false;
             }
         }
@@ -219,7 +235,7 @@ pub(crate) fn line(words: &[Word], shown: impl Fn(&Span) -> String) -> String {
 /// become blanks, since reasons and names come from outside.
 #[must_use]
 pub fn hanging(text: &str, width: usize, indent: usize) -> String {
-    let text = text.replace(char::is_control, " ");
+    let text = foreign::shown(text);
     let lead: String = text.chars().take_while(|c| *c == ' ').collect();
     let mut out = lead.clone();
     let mut column = lead.len();

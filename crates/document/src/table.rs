@@ -3,6 +3,7 @@
 
 use maud::{Markup, html};
 
+use crate::foreign;
 use crate::plain::escaped;
 
 /// How the cells of a column line up.
@@ -322,7 +323,7 @@ impl Table {
             .map(|c| self.rows.iter().map(|r| behind_point(&r.entries[c].text)).max().unwrap_or(0))
             .collect();
         let cell = |c: usize, entry: &Entry| {
-            let mut text = entry.text.replace(char::is_control, " ");
+            let mut text = foreign::shown(&entry.text);
             if let Some(note) = entry.note {
                 text.push_str(&superscript(note));
             }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::foreign::shown;
 use crate::grid::{Grid, Row};
 use crate::sentence;
 use crate::sentence::{Span, Text};
@@ -52,6 +53,9 @@ pub const DIM: &str = "2";
 pub const YELLOW: &str = "33";
 /// As [`BOLD`].
 pub const RED: &str = "31";
+
+/// All that [`Style::paint`] writes, what ends it last.
+pub const ESCAPES: [&str; 5] = [BOLD, DIM, YELLOW, RED, "0"];
 
 /// A table with its verdicts in colour.
 #[must_use]
@@ -114,7 +118,7 @@ pub fn sections(all: &[Section], style: &Style) -> String {
         if inside.is_empty() {
             return String::new();
         }
-        let heading = style.paint(BOLD, &section.heading.to_uppercase());
+        let heading = style.paint(BOLD, &shown(&section.heading).to_uppercase());
         format!("{heading}\n{inside}\n")
     };
     let drawn: Vec<String> = all.iter().map(one).filter(|part| !part.is_empty()).collect();
@@ -164,7 +168,7 @@ fn node(node: &Node, style: &Style) -> Option<String> {
         Node::Facts(all) => facts(all, style),
         Node::Groups(all) => {
             let group = |(name, inside): &(String, Vec<Node>)| {
-                format!("{}\n{}", style.paint(BOLD, name), nodes(inside, style))
+                format!("{}\n{}", style.paint(BOLD, &shown(name)), nodes(inside, style))
             };
             all.iter().map(group).collect::<Vec<_>>().join("\n")
         }
@@ -177,7 +181,7 @@ fn node(node: &Node, style: &Style) -> Option<String> {
             let summary = painted(&folded(&fold.summary, style.columns(), ""), BOLD, style);
             format!("{summary}\n{inside}")
         }
-        Node::Code(words) => words.lines().map(|line| format!("  {line}\n")).collect(),
+        Node::Code(words) => words.lines().map(|line| format!("  {}\n", shown(line))).collect(),
     })
 }
 
@@ -214,9 +218,10 @@ fn facts(all: &[Fact], style: &Style) -> String {
         let lines = folded(&fact.value, style.columns().saturating_sub(wide + 4), "");
         let mut lines = lines.lines();
         let first = lines.next().unwrap_or_default();
-        let mut out = match fact.name.chars().count() > wide {
-            true => format!("  {}\n  {:<wide$}  {first}", fact.name, ""),
-            false => format!("  {:<wide$}  {first}", fact.name),
+        let name = shown(&fact.name);
+        let mut out = match name.chars().count() > wide {
+            true => format!("  {name}\n  {:<wide$}  {first}", ""),
+            false => format!("  {name:<wide$}  {first}"),
         };
         for line in lines {
             out.push_str(&format!("\n  {:<wide$}  {line}", ""));
@@ -422,6 +427,31 @@ mod tests {
         let two = ["iolens confirm last", "iolens show last"];
         assert_eq!(drawn(Label::Next, &two), format!("{:<INDENT$}{named}", "Next"));
         assert!(!drawn(Label::RunIt, &one).contains("my runs"), "what is not stored needs none");
+    }
+
+    #[test]
+    fn text_from_elsewhere_commands_no_terminal_and_turns_no_line() {
+        const ODD: &str = "a\x1b[31mb\u{9b}c\u{202e}d\x07";
+        let cell = Row::Cells(vec![vec![ODD.to_owned()]]);
+        let heads = vec![Column::left(ODD)];
+        let rows = vec![Row::Heading(ODD.to_owned()), cell];
+        let grid = Grid { title: ODD.to_owned(), columns: heads, rows };
+        let inside = || vec![Node::Say(Text::plain(ODD).and_code(ODD))];
+        let nodes = vec![
+            Node::Heading(ODD.to_owned()),
+            Node::Facts(vec![Fact::new(ODD, ODD), Fact::new("name", Text::file(ODD))]),
+            Node::Groups(vec![(ODD.to_owned(), inside())]),
+            Node::Code(ODD.to_owned()),
+            Node::Block(Block::Grid(grid)),
+            Node::Fold(crate::Fold { summary: Text::strong(ODD), nodes: inside(), is_open: true }),
+        ];
+        let section = Section { id: "odd", heading: ODD.to_owned(), nodes };
+        let drawn = sections(std::slice::from_ref(&section), &PLAIN);
+        let obeyed = |c: char| crate::foreign::is_obeyed(c) && c != '\n';
+        assert!(drawn.matches("[31mb c d").count() >= 9 && !drawn.contains(obeyed), "{drawn:?}");
+        let page = crate::Page { sections: vec![section], footer: ODD.into(), ..<_>::default() };
+        let drawn = crate::html::page(&page);
+        assert!(drawn.matches("[31mb c d").count() >= 9 && !drawn.contains(obeyed), "{drawn:?}");
     }
 
     #[test]

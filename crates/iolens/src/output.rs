@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use iolens_report::text::{Style, hanging};
+use iolens_report::text::{ESCAPES, Style, hanging, is_obeyed};
 
 use crate::places;
 
@@ -21,7 +21,7 @@ static LOST: OnceLock<io::Error> = OnceLock::new();
 /// ends, colours, and links to files. A reader that has gone, as in `iolens runs | head -1`, is
 /// not an error; anything else, such as a full disk, is [`lost`].
 pub(crate) fn result(text: &str) {
-    print(&harmless(text));
+    print(&harmless(text, stdout_takes_colour()));
 }
 
 /// Prints rows for programs, byte for byte; a terminal gets them as [`result`] prints.
@@ -71,15 +71,15 @@ pub(crate) fn notes<T: std::fmt::Display>(notes: impl IntoIterator<Item = T>) {
     notes.into_iter().for_each(|text| note(&format!("note: {text}")));
 }
 
-/// Text without what a terminal would obey, but for colours and links of ours.
-fn harmless(text: &str) -> Cow<'_, str> {
+/// Text without what a terminal would obey, but for colours and links of ours where it takes them.
+fn harmless(text: &str, takes_colour: bool) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
-        let own = colour(rest).or_else(|| link(rest)).unwrap_or(0);
+        let own = colour(rest).or_else(|| link(rest)).filter(|_| takes_colour).unwrap_or(0);
         let (taken, others) = rest.split_at(own.max(letter.len_utf8()));
         if own > 0 || is_harmless(letter) {
             kept.push_str(taken);
@@ -89,11 +89,10 @@ fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// Bytes of a colour that a text begins with: `ESC [ NUMBERS m`.
+/// Bytes of a colour of ours that a text begins with, or of its end: `ESC [ NUMBER m`.
 fn colour(text: &str) -> Option<usize> {
-    let numbers = text.strip_prefix("\x1b[")?;
-    let end = numbers.find(|letter: char| !letter.is_ascii_digit() && letter != ';')?;
-    numbers[end..].starts_with('m').then_some("\x1b[m".len() + end)
+    let number = text.strip_prefix("\x1b[")?.split_once('m')?.0;
+    ESCAPES.contains(&number).then_some("\x1b[m".len() + number.len())
 }
 
 /// Bytes of the beginning or the end of a link to a file that a text begins with (OSC 8):
@@ -103,18 +102,18 @@ fn link(text: &str) -> Option<usize> {
     const END: &str = "\x1b\\";
     let (address, _) = text.strip_prefix(BEGIN)?.split_once(END)?;
     let is_own = address.is_empty() || address.starts_with("file://");
-    let is_plain = !address.contains(char::is_control);
+    let is_plain = !address.contains(is_obeyed);
     (is_own && is_plain).then_some(BEGIN.len() + address.len() + END.len())
 }
 
 fn is_harmless(letter: char) -> bool {
-    !letter.is_control() || matches!(letter, '\n' | '\t')
+    !is_obeyed(letter) || matches!(letter, '\n' | '\t')
 }
 
 /// Prints advice with colours of ours in it.
 pub(crate) fn styled_note(text: &str) {
     let mut stderr = io::stderr().lock();
-    let text = harmless(text);
+    let text = harmless(text, true);
     let text = for_reader(&text, stderr.is_terminal());
     // There is no other place to say that this one takes nothing.
     let _ = writeln!(stderr, "{text}");
@@ -221,11 +220,11 @@ mod tests {
     fn what_is_printed_commands_no_terminal() {
         for kept in [
             "plain é\n\ttext",
-            "\x1b[1;31mred\x1b[0m\x1b[m",
+            "\x1b[31mred\x1b[0m\x1b[1mbold\x1b[0m",
             "",
             "\x1b]8;;file:///a%20b.html\x1b\\report\x1b]8;;\x1b\\",
         ] {
-            assert_eq!(harmless(kept), kept);
+            assert_eq!(harmless(kept, true), kept);
         }
         for (text, expect) in [
             ("\x1b[2Jx", "[2Jx"),
@@ -235,12 +234,15 @@ mod tests {
             ("\u{9b}2J\u{85}", "2J"),
             ("\x1b]0;title\x07", "]0;title"),
             ("\x1b[31mred\x1b[1Aup", "\x1b[31mred[1Aup"),
+            ("\x1b[8mhidden\x1b[1;31m", "[8mhidden[1;31m"),
+            ("a\u{202e}b", "ab"),
             ("\x1b]8;;http://x/\x1b\\y", "]8;;http://x/\\y"),
             ("\x1b]8;;file://\x1b[2J\x1b\\y", "]8;;file://[2J\\y"),
             ("\x1b]8;;file://x", "]8;;file://x"),
         ] {
-            assert_eq!(harmless(text), expect, "{text:?}");
+            assert_eq!(harmless(text, true), expect, "{text:?}");
         }
+        assert_eq!(harmless("\x1b[31mred\x1b[0m", false), "[31mred[0m");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use iolens_document::foreign;
 use iolens_document::table::{Column, Table};
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
@@ -20,7 +21,9 @@ use crate::studies::entry::OfSetting;
 use iolens_document::sentence;
 
 pub use iolens_document::Style;
+pub use iolens_document::foreign::is_obeyed;
 pub use iolens_document::sentence::hanging;
+pub use iolens_document::terminal::ESCAPES;
 pub(crate) use iolens_document::terminal::{BOLD, DIM, RED, YELLOW, heading};
 
 /// The first screen of a run that has just been measured, or of a stored one.
@@ -210,7 +213,7 @@ pub fn origin(header: &RunHeader) -> Option<String> {
 /// than a name may have: in a file of somebody else it is any text.
 pub(crate) fn one_line(name: &str) -> String {
     const LONGEST: usize = 60;
-    let plain = name.replace(char::is_control, " ");
+    let plain = foreign::shown(name);
     if plain.chars().count() <= LONGEST {
         return plain;
     }

@@ -20,6 +20,7 @@ pub(crate) mod show;
 pub(crate) mod tune;
 pub(crate) mod upkeep;
 
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
@@ -30,6 +31,7 @@ use iolens_engine::doctor::{Storage, Tried, diagnose};
 use iolens_engine::{far, worker};
 use iolens_file::job;
 use iolens_harness::host::Root;
+use iolens_model::units::Bytes;
 use iolens_report::doctor;
 use iolens_store::Store;
 
@@ -81,11 +83,23 @@ pub(crate) fn audit(args: &args::Audit) -> Result<ExitCode, Failure> {
     Ok(if is_impossible { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
+/// The most of a table that is read, bytes: a device has no end.
+const TABLE_BYTES_MAX: u64 = 64 << 20;
+
 /// The text of a file; bytes that are not UTF-8 are of some older encoding, and
 /// its numbers are read all the same.
 fn read(path: &Path) -> Result<String, Failure> {
     let refused = |e| usage!("cannot read {}: {e}", path.display());
-    let bytes = std::fs::read(path).map_err(refused)?;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(refused)?;
+    file.take(TABLE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(refused)?;
+    if bytes.len() as u64 > TABLE_BYTES_MAX {
+        return Err(usage!(
+            "cannot read {}: it has more than {}, which no table of results has\n  audit it in parts",
+            path.display(),
+            Bytes(TABLE_BYTES_MAX)
+        ));
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

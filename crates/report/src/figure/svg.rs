@@ -1,5 +1,7 @@
 //! SVG elements as text.
 
+use iolens_document::foreign;
+
 use super::style::{Look, Marker};
 
 /// A place, in user units from the upper left corner.
@@ -200,7 +202,7 @@ pub(super) fn fold_at(text: &str, mark: &str, size: f64, room: f64) -> Vec<Strin
 /// Text that is safe in XML content and attributes. Characters that XML 1.0
 /// cannot carry become blanks.
 pub(super) fn escape(text: &str) -> String {
-    let safe = text.replace(|c: char| c.is_control(), " ").replace('&', "&amp;");
+    let safe = foreign::shown(text).replace('&', "&amp;");
     safe.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
