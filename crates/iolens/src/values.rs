@@ -198,6 +198,11 @@ pub(crate) fn words(text: &str) -> Parsed<List<String>> {
     each(text, |item| Ok(item.to_owned()))
 }
 
+/// Names in an order that says whose they are; one that comes twice is the caller's to refuse.
+pub(crate) fn names(text: &str) -> Parsed<List<String>> {
+    Ok(parse::items(text)?.into_iter().map(str::to_owned).collect())
+}
+
 pub(crate) fn word(text: &str) -> Parsed<String> {
     let word = text.trim();
     if word.is_empty() { Err("a name must not be empty".to_owned()) } else { Ok(word.to_owned()) }

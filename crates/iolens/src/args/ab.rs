@@ -68,7 +68,7 @@ pub(crate) struct Ab {
     ])]
     pub(crate) server: bool,
     /// Names of the commands, separated by commas [default: A,B,...]
-    #[arg(long, value_name = "LIST", value_parser = values::words, help_heading = MEASURED)]
+    #[arg(long, value_name = "LIST", value_parser = values::names, help_heading = MEASURED)]
     pub(crate) names: Option<List<String>>,
     /// Replace {NAME} in the commands by each of these values in turn; may be repeated
     #[arg(long, value_name = "NAME=LIST", value_parser = values::server::parameter,

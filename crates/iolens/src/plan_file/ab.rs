@@ -123,7 +123,7 @@ fn take(
     match key.get_ref().as_ref() {
         "loop" => file.is_loop = is_on("loop")?,
         "commands" => file.commands = each("commands", value, command)?,
-        "names" => file.names = Some(joined("names", value, values::words)?),
+        "names" => file.names = Some(joined("names", value, values::names)?),
         "with" => file.with = each("with", value, values::server::parameter)?,
         "links" => file.links = is_on("links")?,
         "input" => file.input = Some(only("input", value, values::path)?),

@@ -289,7 +289,7 @@ fn what_is_no_such_program_is_told_at_once() {
     check("--loop", &["PLACE/loop 1", "PLACE/mute"], "`B` in its set-up");
     check("", &["PLACE/loop 1"], "nothing to compare");
     check("--against v1", &["PLACE/loop 1"], "no program is kept as v1");
-    check("--names a,a", &["PLACE/loop 1", "PLACE/loop 1"], "--names names 1 of 2 commands");
+    check("--names a,a", &["PLACE/loop 1", "PLACE/loop 1"], "two programs are called a");
     check("--names a", &["x", "y"], "--names names 1 of 2 commands");
     check("--with b=1", &["x {a}", "y"], "no command contains {b}");
     check("--slice 1ms", &["true", "true"], "--slice is for loops");
