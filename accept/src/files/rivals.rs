@@ -66,7 +66,7 @@ impl Reading<'_> {
             "file read {file} --block-size {block} --count {count} --loops {loops} --engine pread \
              --json"
         ))?;
-        let user = read.number(".cpu_user_ns / .time_ns")?;
+        let user = read.number("(.cpu_user_ns // 0) / .time_ns")?;
         Ok(rate(read.number(".bytes_per_s")?, in_the_kernel, user))
     }
 

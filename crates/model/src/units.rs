@@ -162,16 +162,24 @@ impl Cpu {
         Nanos(self.user.0.saturating_add(self.system.0))
     }
 
-    /// `12.1 ms`, with `behind` after it, and with its parts where they mean something: the
-    /// kernel divides the sum by where the ticks of its clock found the process. A part that no
-    /// tick found is not known to be nothing.
+    /// In user mode and in the kernel, where that means something: the kernel divides the sum by
+    /// where the ticks of its clock found the process. A part that no tick found is not known to be
+    /// nothing.
+    #[must_use]
+    pub fn parts(&self) -> Option<(Nanos, Nanos)> {
+        let is_known = self.sum() >= Cpu::PARTS_MIN && self.user.0 > 0 && self.system.0 > 0;
+        is_known.then_some((self.user, self.system))
+    }
+
+    /// `12.1 ms`, with `behind` after it, and with its parts where they mean something.
     #[must_use]
     pub fn in_words(&self, behind: &str) -> String {
-        let Cpu { user, system } = self;
         let sum = self.sum();
-        match sum >= Cpu::PARTS_MIN && user.0 > 0 && system.0 > 0 {
-            true => format!("{sum}{behind}, {user} of it user and {system} system"),
-            false => format!("{sum}{behind}"),
+        match self.parts() {
+            Some((user, system)) => {
+                format!("{sum}{behind}, {user} of it user and {system} system")
+            }
+            None => format!("{sum}{behind}"),
         }
     }
 }

@@ -75,11 +75,13 @@ pub fn json(transfer: &Transfer) -> String {
     json::print(&object([own, more, cpu_ns(transfer.cpu), sends].concat()))
 }
 
-/// CPU time of a process, for programs.
+/// CPU time of a process, for programs; its parts where they are known.
 pub(crate) fn cpu_ns(cpu: Option<Cpu>) -> Named {
+    let parts = cpu.and_then(|cpu| cpu.parts());
     named! {
-        cpu_user_ns: cpu.map(|cpu| cpu.user),
-        cpu_system_ns: cpu.map(|cpu| cpu.system),
+        cpu_ns: cpu.map(|cpu| cpu.sum()),
+        cpu_user_ns: parts.map(|(user, _)| user),
+        cpu_system_ns: parts.map(|(_, system)| system),
     }
 }
 
@@ -382,6 +384,7 @@ mod tests {
           "bytes": 1048576000,
           "calls": 16004,
           "connections": 2,
+          "cpu_ns": 312100000,
           "cpu_system_ns": 300000000,
           "cpu_user_ns": 12100000,
           "each": [

@@ -98,10 +98,12 @@ pub(super) fn sync(time: Nanos, sync_time: Nanos, bytes: u64) -> String {
 
 /// `312 ms, 12.1 ms of it user and 300 ms system`.
 pub(super) fn cpu(cpu: Option<(Nanos, Nanos)>) -> String {
-    match cpu {
-        Some((user, system)) => Cpu { user, system }.in_words(""),
-        None => "unknown: getrusage(2) failed".to_owned(),
-    }
+    cpu_of(cpu).map_or_else(|| "unknown: getrusage(2) failed".to_owned(), |cpu| cpu.in_words(""))
+}
+
+/// Time in user mode and in the kernel.
+pub(super) fn cpu_of(cpu: Option<(Nanos, Nanos)>) -> Option<Cpu> {
+    cpu.map(|(user, system)| Cpu { user, system })
 }
 
 /// Names and values as an object.
