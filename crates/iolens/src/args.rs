@@ -342,13 +342,25 @@ pub(crate) struct Report {
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     pub(crate) figures: Option<PathBuf>,
     /// Format of the figures
-    #[arg(long, value_enum, default_value = "svg", requires = "figures")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "svg",
+        requires = "figures",
+        conflicts_with = "output"
+    )]
     pub(crate) format: FigureFormat,
     /// Paper the figures are for, which sets their size
-    #[arg(long, value_enum, default_value = "page", requires = "figures")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "page",
+        requires = "figures",
+        conflicts_with = "output"
+    )]
     pub(crate) paper: FigurePaper,
     /// Pixels per inch of a PNG, 72 to 1200 [default: 300]
-    #[arg(long, value_name = "N", requires = "figures")]
+    #[arg(long, value_name = "N", requires = "figures", conflicts_with = "output")]
     #[arg(value_parser = clap::value_parser!(u32).range(72..=1200))]
     pub(crate) dpi: Option<u32>,
     /// Replace files that exist

@@ -94,7 +94,7 @@ impl<'a> Connected<'a> {
 fn refused(error: &SetupError, address: SocketAddr) -> String {
     let advice = match error.errno {
         Errno::ECONNREFUSED => format!(
-            "nothing is listening there: start `iolens net send PRIMITIVE --listen {address} \
+            "nothing is listening there: start `iolens net send METHOD --listen {address} \
              --size SIZE` first, with --clients for several connections"
         ),
         // What a blocking connect says when SO_SNDTIMEO is over (socket(7)).

@@ -162,7 +162,7 @@ iolens resume before --budget 20m
 
 A run continues with its own plan, on the same machine, boot and build that started it.
 
-Exit codes: as of `iolens run`";
+Exit codes: as for `iolens run`";
 
 /// A run that was interrupted, killed or stopped by its budget.
 #[derive(Debug, clap::Args)]

@@ -240,7 +240,7 @@ fn watch(running: &Running, interrupts: &iolens_engine::Interrupts) -> Result<()
                 for (mishap, _) in running.mishaps() {
                     if !told.contains(&mishap) {
                         told.push(mishap);
-                        output::note(&format!("from now on counted: {}", mishap.text()));
+                        output::note(&format!("counted from now on: {}", mishap.text()));
                     }
                 }
             }

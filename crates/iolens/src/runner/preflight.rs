@@ -226,7 +226,7 @@ fn check_memory(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     }
     Err(unusable!(
         "cannot keep the messages of {} in memory: {} need {needed}, more than {words}\n  ask for \
-         smaller messages, fewer threads or fewer primitives",
+         smaller messages, fewer threads or fewer methods",
         cell.cell,
         cell.memory_words()
     ))

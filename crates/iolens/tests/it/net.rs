@@ -199,7 +199,7 @@ fn an_address_that_is_taken_and_one_where_nobody_listens_are_told() {
     let said = format!("cannot bind to {address}: EADDRINUSE");
     refused(&format!("net send send --size 1 --listen {address}"), 4, &said);
     drop(taken);
-    let said = format!("iolens net send PRIMITIVE --listen {address}");
+    let said = format!("iolens net send METHOD --listen {address}");
     refused(&format!("net recv {address}"), 4, &said);
 }
 

@@ -362,8 +362,8 @@ fn a_client_that_dies_is_counted_and_the_others_are_served_on() {
         drop(resetting);
         // Both were noticed, in whatever order.
         let running = serving.running.as_mut().unwrap();
-        running.wait_for("from now on counted: ");
-        running.wait_for("from now on counted: ");
+        running.wait_for("counted from now on: ");
+        running.wait_for("counted from now on: ");
         let mut other = serving.connect();
         assert!(other.ask("1").starts_with("1 x"), "{model}");
         drop(other);

@@ -115,10 +115,10 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
     Table::of("Does sharing a process change the ratio?", arms.filter_map(row))
 }
 
-/// Whether the pointwise intervals of two contrasts meet; `None` without both.
+/// Whether the pointwise intervals of two contrasts meet; `None` without two that say something.
 pub(crate) fn overlap(a: &Contrast, b: &Contrast) -> Option<bool> {
-    let (a, b) = a.pointwise.zip(b.pointwise)?;
-    Some(a.low <= b.high && b.low <= a.high)
+    let (a, b) = number::usable(a.pointwise).zip(number::usable(b.pointwise))?;
+    Some(a.0 <= b.1 && b.0 <= a.1)
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ pub(crate) fn problems(run: &Run, analysis: &Analysis) -> Vec<Text> {
 
 /// What is wrong with the numbers of an arm, and why; `None` where nothing is.
 fn unusable(run: &Run, arm: &ArmAnalysis) -> Option<(&'static str, String)> {
-    const UNEQUAL: &str = "their slices differ in length from the baseline's, so per-slice \
+    const UNEQUAL: &str = "its slices differ in length from the baseline's, so per-slice \
                            overhead may shift the ratio; a quieter machine or a longer --slice \
                            helps";
     let reason = || arm.reason.clone().unwrap_or_default();

@@ -48,6 +48,9 @@ fn noise_floor(run: &Run, analysis: &Analysis) -> String {
     let check = &analysis.self_check;
     let baseline = &run.header.plan.baseline;
     match (check.floor_median, check.floor_widest) {
+        (Some(median), Some(_)) if number::either_way(median) == number::UNUSABLE => {
+            format!("unknown: {} of {baseline}'s hidden copy", number::UNUSABLE)
+        }
         (Some(median), Some(widest)) => {
             let coarse = match median > analysis.delta {
                 true => format!("; too noisy to show a tie within {}", percent(analysis.delta)),
@@ -95,16 +98,22 @@ fn processes(run: &Run, analysis: &Analysis) -> Option<String> {
     let all = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
     let pairs = all.filter_map(|(cell, arm)| {
         let (shared, alone) = arm.contrast.as_ref().zip(arm.isolated.as_ref())?;
-        Some((cell, arm, validity::overlap(shared, alone)?))
+        Some((cell, arm, validity::overlap(shared, alone)))
     });
     let pairs: Vec<_> = pairs.collect();
-    let off = pairs.iter().filter(|(.., overlaps)| !overlaps);
+    let known = pairs.iter().filter(|(.., overlaps)| overlaps.is_some()).count();
+    let off = pairs.iter().filter(|(.., overlaps)| *overlaps == Some(false));
     let off = off.map(|(cell, arm, _)| format!("{} ({})", arm.arm.label, setting(run, &cell.cell)));
     let off: Vec<String> = off.collect();
-    match (pairs.len(), off.as_slice()) {
-        (0, _) => None,
-        (_, []) => Some("the same result when each method has its own".to_owned()),
-        (_, off) => Some(format!("another result with its own: {}", number::list(off))),
+    let of = match pairs.len() - known {
+        0 => String::new(),
+        open => format!("; cannot tell of {open} of {}: no usable interval", pairs.len()),
+    };
+    match (pairs.len(), known, off.as_slice()) {
+        (0, ..) => None,
+        (_, 0, _) => Some(format!("cannot tell: {}", number::UNUSABLE)),
+        (.., []) => Some(format!("the same result when each method has its own{of}")),
+        (.., off) => Some(format!("the result differs for {}{of}", number::list(off))),
     }
 }
 
