@@ -66,7 +66,11 @@ impl Reading<'_> {
             "file read {file} --block-size {block} --count {count} --loops {loops} --engine pread \
              --json"
         ))?;
-        let user = read.number("(.cpu_user_ns // 0) / .time_ns")?;
+        // A part that is not known is no number: it fails here, and is not taken for none.
+        let user = match in_the_kernel {
+            true => read.number(".cpu_user_ns / .time_ns")?,
+            false => 0.0,
+        };
         Ok(rate(read.number(".bytes_per_s")?, in_the_kernel, user))
     }
 

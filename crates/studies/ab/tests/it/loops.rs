@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use iolens_ab::{
-    AbCopies, AbError, AbLayout, AbPlacement, AbPosition, AbProgramLayout, AbSetup, AbTrial,
-    AbTurn, calibrate, trial,
+    AbCopies, AbError, AbLayout, AbPlacement, AbPosition, AbProgramLayout, AbTrial, AbTurn,
+    calibrate, trial,
 };
 use iolens_model::ab::AbMode;
 use iolens_model::arm::Role;
@@ -360,8 +360,7 @@ fn children_that_live_through_the_slice_are_charged_to_it() {
         )
     };
     let programs = vec![script("once", &child(1), &mark), script("twice", &child(2), &mark)];
-    // Of a shorter slice the pipes between shells are a tenth.
-    let setup = AbSetup { slice_ns: 2_000_000, ..setup(AbMode::Loop, programs) };
+    let setup = setup(AbMode::Loop, programs);
     let found = calibrate(&setup, 1, &|| false).unwrap();
     assert!(
         found.around == Around::Tree && found.programs.iter().all(|own| own.cpu_unknown.is_none()),
