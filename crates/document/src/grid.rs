@@ -230,15 +230,14 @@ impl Grid {
         let heads = self.columns.iter().map(|column| column.head.len()).max().unwrap_or(0);
         let mut lines: Vec<String> = (0..heads).map(|nth| self.head(nth, heads, &widths)).collect();
         lines.retain(|line| !line.is_empty());
-        lines.iter_mut().for_each(|line| *line = shown(line));
         for row in &self.rows {
             lines.push(match row {
-                Row::Cells(cells) => shown(&self.cells(cells, &widths)),
+                Row::Cells(cells) => self.cells(cells, &widths),
                 Row::Heading(words) => words.clone(),
                 Row::Gap => String::new(),
             });
         }
-        lines
+        lines.iter().map(|line| shown(line)).collect()
     }
 
     /// For each column the width of each part.

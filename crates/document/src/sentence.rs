@@ -26,9 +26,7 @@ impl Span {
             }
         }
     }
-}
 
-impl Span {
     /// The same, with nothing in it that is obeyed.
     fn shown(&self) -> Span {
         let words = foreign::shown(self.words());

@@ -12,7 +12,7 @@ use iolens_model::metrics::METRICS;
 use iolens_model::plan::Schedule;
 use iolens_model::run::Run;
 use iolens_model::units::{Nanos, three_digits};
-use iolens_stats::analysis::{Analysis, CellAnalysis, TimeSpent, Told};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Interval, TimeSpent, Told};
 
 use super::{Form, setting};
 use crate::groups::grouped;
@@ -48,7 +48,7 @@ fn noise_floor(run: &Run, analysis: &Analysis) -> String {
     let check = &analysis.self_check;
     let baseline = &run.header.plan.baseline;
     match (check.floor_median, check.floor_widest) {
-        (Some(median), Some(_)) if number::either_way(median) == number::UNUSABLE => {
+        (Some(median), Some(_)) if !Interval::is_half_usable(median) => {
             format!("unknown: {} of {baseline}'s hidden copy", number::UNUSABLE)
         }
         (Some(median), Some(widest)) => {

@@ -105,6 +105,7 @@ fn object(args: &FileCopy, wish: &Wish, done: &Copying) -> Value {
     let rate = |time| page::bytes_per_s(moved.bytes, time).filter(|_| !done.is_reflinked);
     let [source_before, source_after] = &done.source_resident;
     let before = done.destination_resident_before.as_ref();
+    let [cpu, user, system] = page::cpu_ns(done.cpu);
     json!({
         "schema": SCHEMA,
         "source": args.source.to_string_lossy(),
@@ -131,9 +132,9 @@ fn object(args: &FileCopy, wish: &Wish, done: &Copying) -> Value {
         "source_resident_after_share": source_after.share(),
         "destination_resident_before_share": before.and_then(|before| before.share()),
         "destination_resident_after_share": done.destination_resident_after.share(),
-        "cpu_ns": page::cpu_of(done.cpu).map(|cpu| cpu.sum()),
-        "cpu_user_ns": page::cpu_of(done.cpu).and_then(|cpu| cpu.parts()).map(|(user, _)| user),
-        "cpu_system_ns": page::cpu_of(done.cpu).and_then(|cpu| cpu.parts()).map(|(_, own)| own),
+        "cpu_ns": cpu,
+        "cpu_user_ns": user,
+        "cpu_system_ns": system,
         "facts": page::facts(&done.facts),
         "notes": done.notes,
         "failure": done.failure,

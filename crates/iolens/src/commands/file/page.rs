@@ -98,12 +98,17 @@ pub(super) fn sync(time: Nanos, sync_time: Nanos, bytes: u64) -> String {
 
 /// `312 ms, 12.1 ms of it user and 300 ms system`.
 pub(super) fn cpu(cpu: Option<(Nanos, Nanos)>) -> String {
-    cpu_of(cpu).map_or_else(|| "unknown: getrusage(2) failed".to_owned(), |cpu| cpu.in_words(""))
+    match cpu {
+        Some((user, system)) => Cpu { user, system }.in_words(""),
+        None => "unknown: getrusage(2) failed".to_owned(),
+    }
 }
 
-/// Time in user mode and in the kernel.
-pub(super) fn cpu_of(cpu: Option<(Nanos, Nanos)>) -> Option<Cpu> {
-    cpu.map(|(user, system)| Cpu { user, system })
+/// CPU time, and its parts in user mode and in the kernel, for programs.
+pub(super) fn cpu_ns(cpu: Option<(Nanos, Nanos)>) -> [Option<Nanos>; 3] {
+    let cpu = cpu.map(|(user, system)| Cpu { user, system });
+    let parts = cpu.and_then(|cpu| cpu.parts());
+    [cpu.map(|cpu| cpu.sum()), parts.map(|(user, _)| user), parts.map(|(_, system)| system)]
 }
 
 /// Names and values as an object.

@@ -157,6 +157,7 @@ fn object(args: &FileRead, wish: &Wish, done: &Reading) -> Value {
         Residency::Unknown(why) => Some(why.clone()),
         Residency::Known { .. } => None,
     };
+    let [cpu, user, system] = page::cpu_ns(done.cpu);
     json!({
         "schema": SCHEMA,
         "file": args.path.to_string_lossy(),
@@ -186,9 +187,9 @@ fn object(args: &FileRead, wish: &Wish, done: &Reading) -> Value {
         "resident_after_share": done.resident_after.share(),
         "resident_unknown_reason": why(&done.resident_before).or(why(&done.resident_after)),
         "device_bytes": done.device_bytes,
-        "cpu_ns": page::cpu_of(done.cpu).map(|cpu| cpu.sum()),
-        "cpu_user_ns": page::cpu_of(done.cpu).and_then(|cpu| cpu.parts()).map(|(user, _)| user),
-        "cpu_system_ns": page::cpu_of(done.cpu).and_then(|cpu| cpu.parts()).map(|(_, own)| own),
+        "cpu_ns": cpu,
+        "cpu_user_ns": user,
+        "cpu_system_ns": system,
         "facts": page::facts(&done.facts),
         "notes": done.notes,
         "failure": done.failure,

@@ -68,6 +68,7 @@ fn text(args: &FileWrite, wish: &Wish, done: &Writing) -> String {
 fn object(args: &FileWrite, wish: &Wish, done: &Writing) -> Value {
     let moved = &done.moved;
     let both = done.sync_time.map(|sync| Nanos(done.time.0 + sync.0));
+    let [cpu, user, system] = page::cpu_ns(done.cpu);
     json!({
         "schema": SCHEMA,
         "file": args.path.to_string_lossy(),
@@ -89,9 +90,9 @@ fn object(args: &FileWrite, wish: &Wish, done: &Writing) -> Value {
         "checksum": done.checksum.map(|value| format!("{value:016x}")),
         "resident_before_share": done.resident_before.as_ref().and_then(|before| before.share()),
         "resident_after_share": done.resident_after.share(),
-        "cpu_ns": page::cpu_of(done.cpu).map(|cpu| cpu.sum()),
-        "cpu_user_ns": page::cpu_of(done.cpu).and_then(|cpu| cpu.parts()).map(|(user, _)| user),
-        "cpu_system_ns": page::cpu_of(done.cpu).and_then(|cpu| cpu.parts()).map(|(_, own)| own),
+        "cpu_ns": cpu,
+        "cpu_user_ns": user,
+        "cpu_system_ns": system,
         "facts": page::facts(&done.facts),
         "notes": done.notes,
         "failure": done.failure,
