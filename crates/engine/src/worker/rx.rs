@@ -122,7 +122,7 @@ fn thread_slices(
     for (index, slice) in trial.slices.iter().enumerate() {
         *current = Some(index);
         sampler.sample(trial.samples(slice.arm)).map_err(Stop::at("switch sampling"))?;
-        let task = Task { crew, thread, slice, progress: &progress[index] };
+        let task = Task { crew, thread, index, slice, progress: &progress[index] };
         follower.turn_to(index)?;
         receiver.turn_to(slice.arm);
         let times = times.get_mut(slice.arm).filter(|_| slice.kind == SliceKind::Measured);
@@ -188,6 +188,8 @@ fn is_pipe(trial: &Trial, arm: usize) -> bool {
 struct Task<'a> {
     crew: &'a Crew<'a>,
     thread: usize,
+    /// Its place in the trial.
+    index: usize,
     slice: &'a Slice,
     progress: &'a Progress,
 }
@@ -282,8 +284,21 @@ impl Task<'_> {
             receive_bytes: usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX),
             limit: link::stall_limit(trial),
             stays: trial.programs_loop,
+            earlier_messages: &|| if trial.programs_loop { self.earlier_messages() } else { 0 },
         };
         gathering.gather(streams, begin)
+    }
+
+    /// Messages of the arm's slices before this one.
+    fn earlier_messages(&self) -> u64 {
+        let earlier = &self.crew.trial.slices[..self.index];
+        let messages = earlier.iter().filter(|slice| slice.arm == self.slice.arm).map(|slice| {
+            match slice.work {
+                Work::Messages(messages) => messages,
+                Work::Window(_) => 0,
+            }
+        });
+        messages.sum()
     }
 
     /// Asks for messages until the slice's requests are used up.

@@ -96,8 +96,8 @@ fn what_a_program_does_wrong_is_named() {
     let check = |study: &str, options: &str, program: &str, expect: &str| {
         let json = run(&place, study, options, program);
         let rows = rows(&json);
-        let why = rows[0]["reason"].as_str().unwrap_or_default();
-        assert!(rows[0]["status"] == "failed" && why.contains(expect), "{}", rows[0]);
+        let (status, why) = (&rows[0]["status"], rows[0]["reason"].as_str().unwrap_or_default());
+        assert!(status == "failed" && why.contains(expect), "{status}: {why}");
     };
     check(
         "syscall",

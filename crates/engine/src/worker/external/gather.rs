@@ -27,8 +27,9 @@ const BLOCKING: Duration = Duration::from_millis(5);
 /// Time between two looks whether what an ended program has sent is all here, ns.
 const LOOK_NS: u64 = 2_000_000;
 
-/// How long bytes are waited for that are too many, ns.
-const LINGERING_NS: u64 = 50_000_000;
+/// How long more is waited for of what is too much already, ns. The last bytes of a write may
+/// wait for an acknowledgement, which is delayed by up to 200 ms (TCP_DELACK_MAX).
+const LINGERING_NS: u64 = 500_000_000;
 
 /// How far a slice is, over all threads.
 #[derive(Debug, Default)]
@@ -71,6 +72,8 @@ pub(crate) struct Gathering<'a> {
     pub(crate) limit: Duration,
     /// Whether the program stays, with its connections, for the slices that follow.
     pub(crate) stays: bool,
+    /// Messages that it was told to send in earlier slices, if it stays.
+    pub(crate) earlier_messages: &'a dyn Fn() -> u64,
 }
 
 /// What a thread has of it.
@@ -359,9 +362,11 @@ impl Gathering<'_> {
         }
     }
 
+    /// In all slices so far: what is too much in one may be read in the next.
     fn too_much(&self, more: u64) -> Stop {
         let Portion { message_bytes, .. } = self.portion;
-        let (messages, bytes) = (self.portion.all(), self.portion.all_bytes() + more);
+        let messages = self.portion.all().saturating_add((self.earlier_messages)());
+        let bytes = messages.saturating_mul(message_bytes).saturating_add(more);
         let each = bytes as f64 / messages.max(1) as f64;
         Stop::cause(format!(
             "`{}` sent {bytes} bytes for {messages} messages of {message_bytes} bytes: {each:.1} \

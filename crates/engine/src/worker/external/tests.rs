@@ -55,6 +55,16 @@ fn gathered<T: Send>(
     threads: usize,
     play: impl FnOnce(&Near) -> T + Send,
 ) -> (Vec<Result<Received, String>>, usize) {
+    gathered_of(command, threads, None, play)
+}
+
+/// The same of a program that has sent so many messages in earlier slices and stays.
+fn gathered_of<T: Send>(
+    command: &str,
+    threads: usize,
+    earlier: Option<u64>,
+    play: impl FnOnce(&Near) -> T + Send,
+) -> (Vec<Result<Received, String>>, usize) {
     let argv = command.split(' ').map(str::to_owned).collect();
     let program = External { name: "mine".to_owned(), argv };
     let limit = Duration::from_secs(3600);
@@ -77,7 +87,8 @@ fn gathered<T: Send>(
             thread,
             receive_bytes: 4096,
             limit,
-            stays: false,
+            stays: earlier.is_some(),
+            earlier_messages: &|| earlier.unwrap_or(0),
         };
         let mut begun = 0;
         let done = gathering.gather(&mut Vec::new(), &mut || begun += 1);
@@ -155,6 +166,18 @@ fn one_that_never_ends_is_left_where_the_slice_does() {
 fn fault(command: &str, play: impl FnOnce(&Near) + Send) -> String {
     let (done, _) = gathered(command, 1, play);
     done.into_iter().next().unwrap().map(drop).unwrap_err()
+}
+
+#[test]
+fn what_is_too_much_in_a_slice_is_told_of_all_slices_so_far() {
+    let (done, _) = gathered_of("prog", 1, Some(182), |near| {
+        let mut stream = near.connect();
+        stream.write_all(&bytes(ALL + 200)).unwrap();
+        near.follow();
+        stream
+    });
+    let why = done.into_iter().next().unwrap().map(drop).unwrap_err();
+    assert_eq!(why, "`mine` sent 200200 bytes for 200 messages of 1000 bytes: 1001.0 each");
 }
 
 #[test]
