@@ -22,8 +22,8 @@ const ERRORS_BYTES_MAX: u64 = 64 << 10;
 /// Lines of it that are shown.
 const ERRORS_LINES_SHOWN: usize = 20;
 
-/// Time after which a wait looks whether the user wants an end.
-pub(crate) const LOOK_NS: u64 = 250_000_000;
+/// Time after which a wait looks whether the user, or the budget, wants an end.
+pub(crate) const LOOK_NS: u64 = 100_000_000;
 
 /// A program that can be started, from its fresh copy or in place.
 #[derive(Debug)]

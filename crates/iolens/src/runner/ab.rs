@@ -64,8 +64,12 @@ struct Course<'a> {
 /// trial does not become shorter.
 const PASSES_WANTED: u32 = 26;
 
-/// One in so many parts of the budget is left to the ends of processes.
+/// One in so many parts of the budget is left to the ends of processes, and as much to those of
+/// processes that do not end by themselves; at most [`END_NS_MAX`] each.
 const END_SHARE: u64 = 50;
+
+/// What the ends of processes take on a busy machine, ns, whatever the budget.
+const END_NS_MAX: u64 = 250_000_000;
 
 /// Failed trials after which a program is left out.
 const FAILURES_MAX: u32 = 2;
@@ -273,7 +277,12 @@ impl Course<'_> {
             0 => longest_ns + ab::passes_ns(&self.run.trials) / before * u64::from(round - 1),
             _ => 0,
         };
-        pass == 1 || begin_ns + next_ns <= self.run.header.plan.budget.0
+        pass == 1 || begin_ns + next_ns <= self.run.header.plan.budget.0 - self.end_ns()
+    }
+
+    /// What is kept of the budget for processes that have to be ended, ns.
+    fn end_ns(&self) -> u64 {
+        (self.run.header.plan.budget.0 / END_SHARE).min(END_NS_MAX)
     }
 
     /// Passes after which every link has been used equally often; 1 where there are none.
@@ -300,9 +309,9 @@ impl Course<'_> {
         let mut order: Vec<usize> = (0..self.cells.len()).filter(is_alive).collect();
         order.shuffle(&mut rng);
         let links = self.links.as_ref().map(|links| links.of(pass));
-        let budget_ns = self.run.header.plan.budget.0;
-        let deadline_ns = self.means.begin_ns.saturating_add(budget_ns - budget_ns / END_SHARE);
-        let end_ns = self.means.begin_ns.saturating_add(budget_ns);
+        let before_end = |ns| self.run.header.plan.budget.0 - ns;
+        let end_ns = self.means.begin_ns.saturating_add(before_end(self.end_ns()));
+        let deadline_ns = self.means.begin_ns.saturating_add(before_end(2 * self.end_ns()));
         let can_be_cut = pass > 1 && self.unit == AbUnit::Trial;
         for (position, at) in (0..).zip(order) {
             let state = &mut self.cells[at];
