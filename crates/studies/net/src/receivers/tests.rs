@@ -52,9 +52,15 @@ pub(super) fn connection(stall_limit: Duration) -> (OwnedFd, OwnedFd) {
         stall_limit,
         multipath: false,
     };
-    let listener = tcp::Listener::open(&([127, 0, 0, 1], 0).into(), &options, 1).unwrap();
-    let tx = tcp::connect_to(&listener.address().unwrap(), &options).unwrap();
-    (tx, listener.accept().unwrap())
+    loop {
+        let listener = tcp::Listener::open(&([127, 0, 0, 1], 0).into(), &options, 1).unwrap();
+        let tx = tcp::connect_to(&listener.address().unwrap(), &options);
+        match tx.and_then(|tx| Ok((tx, listener.accept()?))) {
+            Ok(both) => return both,
+            // A ring that this thread has closed interrupts it some time later.
+            Err(error) => assert_eq!(error.errno, Errno::EINTR, "{error}"),
+        }
+    }
 }
 
 pub(super) const LONG: Duration = Duration::from_secs(20);
