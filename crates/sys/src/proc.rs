@@ -51,6 +51,13 @@ impl Root {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// How long a task such as `thread-self` was ready to run and waited for a CPU, ns; see
+    /// [`run_delay_ns`]. `None` also where it has gone.
+    #[must_use]
+    pub fn task_delay_ns(&self, task: &str) -> Option<u64> {
+        run_delay_ns(&self.read(&format!("proc/{task}/schedstat")).ok()?)
+    }
+
     /// Where a symbolic link leads, such as those of /proc/self/ns; nothing if
     /// there is none or it may not be read.
     #[must_use]

@@ -1,5 +1,7 @@
 //! A slice of a program that speaks the loop protocol: asked for, timed and charged.
 
+use iolens_sys::kin::Tree;
+use iolens_sys::proc::Root;
 use iolens_sys::{clock, usage};
 
 use super::{Beside, Conversation, Request};
@@ -26,6 +28,9 @@ pub enum Around {
 pub struct Reading {
     /// From before the request is written to the return of the read with its answer.
     pub took_ns: u64,
+    /// For how long of it the program, or the thread that asked, was ready to run and waited for a
+    /// processor; `None` where that was not asked for, or the kernel does not count it.
+    pub delayed_ns: Option<u64>,
     /// CPU time in it, of what was read; `None` where that has gone.
     pub cpu_ns: Option<u64>,
     /// The same since its slice before; `None` for the first.
@@ -36,6 +41,16 @@ pub struct Reading {
     pub charged: Charged,
     /// What the program told.
     pub answer: Answer,
+}
+
+impl Reading {
+    /// What it would have taken with the processor to itself, as far as is known. Of a program
+    /// with several threads the kernel tells how long the first of them waited.
+    #[must_use]
+    pub fn alone_ns(&self) -> u64 {
+        let least_ns = self.cpu_ns.unwrap_or(0).min(self.took_ns);
+        self.took_ns.saturating_sub(self.delayed_ns.unwrap_or(0)).max(least_ns)
+    }
 }
 
 /// What a program was charged before a slice.
@@ -78,6 +93,36 @@ impl Conversation {
         let before = self.prepare(request, around, limit_ns, interrupted)?;
         let answered = self.ask(request, limit_ns, interrupted)?;
         Ok(self.account(before, answered))
+    }
+
+    /// The same, and how long of it was waiting for a processor. It takes longer: two files are
+    /// opened on either side of the slice.
+    ///
+    /// Errors: as [`Self::slice`].
+    pub fn slice_with_delay(
+        &mut self,
+        request: &Request,
+        around: Around,
+        limit_ns: u64,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Reading, ProgramFault> {
+        let before = self.prepare(request, around, limit_ns, interrupted)?;
+        let then_ns = self.delayed_ns(around);
+        let answered = self.ask(request, limit_ns, interrupted)?;
+        let now_ns = self.delayed_ns(around);
+        let delayed_ns = now_ns.zip(then_ns).map(|(now, then)| now.saturating_sub(then));
+        Ok(Reading { delayed_ns, ..self.account(before, answered) })
+    }
+
+    /// How long it and this thread have been ready to run and waited for a processor so far.
+    fn delayed_ns(&self, around: Around) -> Option<u64> {
+        let root = Root::real();
+        let processes = match around {
+            Around::Process => vec![self.process.id()],
+            Around::Tree => Tree::below(&root, self.process.id()).processes,
+        };
+        let theirs = processes.into_iter().map(|pid| root.task_delay_ns(&pid.to_string()));
+        Some(root.task_delay_ns("thread-self")? + theirs.sum::<Option<u64>>()?)
     }
 
     /// What it and its children were charged so far; `None` where that cannot be read.
@@ -133,7 +178,15 @@ impl Conversation {
         let Answered { took_ns, answer, .. } = answered;
         let idle_cpu_ns = before.own_idle_cpu_ns;
         let own_idle_cpu_ns = idle_cpu_ns;
-        let own = Reading { took_ns, cpu_ns, idle_cpu_ns, own_idle_cpu_ns, charged, answer };
+        let own = Reading {
+            took_ns,
+            delayed_ns: None,
+            cpu_ns,
+            idle_cpu_ns,
+            own_idle_cpu_ns,
+            charged,
+            answer,
+        };
         match before.tree {
             None => own,
             Some(tree_before) => self.with_children(own, tree_before.as_ref()),
@@ -169,5 +222,24 @@ impl Conversation {
                 Beside::OtherCpus => std::hint::spin_loop(),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_a_processor_is_not_the_work_of_a_slice() {
+        let alone_ns = |took_ns, delayed_ns, cpu_ns| {
+            Reading { took_ns, delayed_ns, cpu_ns, ..Reading::default() }.alone_ns()
+        };
+        assert_eq!(alone_ns(500, None, Some(400)), 500);
+        assert_eq!(alone_ns(4500, Some(4000), Some(400)), 500);
+        // Several that waited at the same time.
+        assert_eq!(alone_ns(4500, Some(8000), Some(400)), 400);
+        // Several that worked at the same time.
+        assert_eq!(alone_ns(4500, Some(1000), Some(9000)), 4500);
+        assert_eq!(alone_ns(4500, Some(8000), None), 0);
     }
 }

@@ -33,7 +33,7 @@ impl Probe<'_> {
             None => limits.start_ns.max(limits.slice_ns),
         };
         let (request, interrupted) = (Request::of(operations), self.probes.interrupted);
-        let done = self.conversation.slice(&request, self.around, limit_ns, interrupted);
+        let done = self.conversation.slice_with_delay(&request, self.around, limit_ns, interrupted);
         let reading = done.map_err(|fault| AbError::of(setup, self.program, fault))?;
         self.operation_ns = Some(reading.took_ns as f64 / operations as f64);
         Ok(reading)
@@ -43,11 +43,11 @@ impl Probe<'_> {
     pub(super) fn grow(&mut self, from: u64, target_ns: u64) -> Result<u64, AbError> {
         let mut operations = from.max(1);
         loop {
-            let mut took_ns = self.slice(operations)?.took_ns.max(1);
+            let mut took_ns = self.slice(operations)?.alone_ns().max(1);
             // What others on the machine have made longer is too soon long enough.
             for _ in 0..AGAIN {
                 if (target_ns..LONG_NS).contains(&took_ns) {
-                    took_ns = took_ns.min(self.slice(operations)?.took_ns.max(1));
+                    took_ns = took_ns.min(self.slice(operations)?.alone_ns().max(1));
                 }
             }
             if took_ns >= target_ns || operations >= u64::MAX / 32 {
@@ -78,7 +78,7 @@ impl Probe<'_> {
     pub(super) fn slice_ns(&mut self, operations: u64) -> Result<u64, AbError> {
         const SLICES: usize = 9;
         let readings = self.several(operations, SLICES, 500_000_000)?;
-        Ok(readings.iter().map(|reading| reading.took_ns).min().unwrap_or(0))
+        Ok(readings.iter().map(Reading::alone_ns).min().unwrap_or(0))
     }
 
     /// What asking for a slice takes, ns; `None` where that cannot be told from what its operations
@@ -140,10 +140,10 @@ pub(super) struct Growth {
 
 impl Growth {
     pub(super) fn add(&mut self, once: &Reading, twice: &Reading) {
-        self.times.push(twice.took_ns as f64 / once.took_ns.max(1) as f64);
+        self.times.push(twice.alone_ns() as f64 / once.alone_ns().max(1) as f64);
         if let (Some(one), Some(two)) = (once.cpu_ns, twice.cpu_ns) {
             self.cpus.push(two as f64 / one.max(1) as f64);
-            self.cpu_share = self.cpu_share.max(one as f64 / once.took_ns.max(1) as f64);
+            self.cpu_share = self.cpu_share.max(one as f64 / once.alone_ns().max(1) as f64);
         }
     }
 

@@ -167,7 +167,7 @@ fn ratios(
             growth.add(first, second);
             pair.iter().for_each(|reading| spent.add(reading));
             let once = if times[0] < times[1] { first } else { second };
-            spent.once.push((once.took_ns, once.cpu_ns));
+            spent.once.push((once.alone_ns(), once.cpu_ns));
         }
         spent_ns += took_ns(&readings);
         rounds += 1;

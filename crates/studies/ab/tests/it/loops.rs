@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use iolens_ab::{
-    AbCopies, AbError, AbLayout, AbPlacement, AbPosition, AbProgramLayout, AbTrial, AbTurn,
-    calibrate, trial,
+    AbCopies, AbError, AbLayout, AbPlacement, AbPosition, AbProgramLayout, AbSetup, AbTrial,
+    AbTurn, calibrate, trial,
 };
 use iolens_model::ab::AbMode;
 use iolens_model::arm::Role;
@@ -13,7 +13,7 @@ use iolens_model::outcome::{Counts, SliceOutcome};
 use iolens_model::reading::Status;
 use iolens_model::units::Bytes;
 use iolens_programs::{Around, ProgramFault};
-use iolens_sys::fork;
+use iolens_sys::{affinity, fork};
 
 use crate::{GOOD, faults, layout, mark, marked, nothing_is_left_of, script, setup};
 
@@ -347,19 +347,59 @@ fn nothing_is_left_when_iolens_is_killed() {
     nothing_is_left_of(&mark);
 }
 
+/// As [`busy`], where the work is a child's, which reads from one pipe and writes to another.
+fn busy_child(turns: u64) -> String {
+    let work = busy(turns).replace("echo ready; ", "");
+    format!(
+        "d=$(mktemp -d); mkfifo $d/in $d/out; \
+         sh -c '{work}' $0 <$d/in >$d/out & exec 8>$d/in 9<$d/out; rm -r $d; echo ready; \
+         while read n; do echo $n >&8; read ok <&9; echo ok; done; exec 8>&-; wait"
+    )
+}
+
+/// A process that wants a processor all the time.
+struct Rival(std::process::Child);
+
+impl Rival {
+    /// It runs where the thread that starts it may run.
+    fn start() -> Rival {
+        Rival(std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
+    }
+}
+
+impl Drop for Rival {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn slices_have_as_many_operations_on_a_busy_processor() {
+    let mark = mark();
+    let all = affinity::thread_cpus().unwrap();
+    let operations = |rivals: usize| {
+        affinity::pin_thread(all[0]).unwrap();
+        let _rivals: Vec<Rival> = (0..rivals).map(|_| Rival::start()).collect();
+        let programs =
+            vec![script("alone", &busy(1), &mark), script("child", &busy_child(1), &mark)];
+        let setup = AbSetup { cpus: vec![all[0]], ..setup(AbMode::Loop, programs) };
+        let found = calibrate(&setup, 1, &|| false).unwrap();
+        found.programs.iter().map(|own| own.operations as f64).collect::<Vec<_>>()
+    };
+    let (quiet, busy) = (operations(0), operations(4));
+    for (quiet, busy) in quiet.iter().zip(&busy) {
+        assert!((0.5..2.0).contains(&(busy / quiet)), "{quiet} {busy}");
+    }
+    affinity::restrict_thread(&all).unwrap();
+    nothing_is_left_of(&mark);
+}
+
 #[test]
 fn children_that_live_through_the_slice_are_charged_to_it() {
     let mark = mark();
-    // The work is a child's, which reads from one pipe and writes to another.
-    let child = |turns: u64| {
-        let work = busy(turns).replace("echo ready; ", "");
-        format!(
-            "d=$(mktemp -d); mkfifo $d/in $d/out; \
-             sh -c '{work}' $0 <$d/in >$d/out & exec 8>$d/in 9<$d/out; rm -r $d; echo ready; \
-             while read n; do echo $n >&8; read ok <&9; echo ok; done; exec 8>&-; wait"
-        )
-    };
-    let programs = vec![script("once", &child(1), &mark), script("twice", &child(2), &mark)];
+    let programs =
+        vec![script("once", &busy_child(1), &mark), script("twice", &busy_child(2), &mark)];
     let setup = setup(AbMode::Loop, programs);
     let found = calibrate(&setup, 1, &|| false).unwrap();
     assert!(
