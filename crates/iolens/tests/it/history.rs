@@ -29,7 +29,7 @@ while [ $i -gt 0 ]; do i=$((i - 1)); done
 fn measured(place: &Place, times: u32, name: &str, command: &str) {
     program(place, "work", &WORK.replace("TIMES", &times.to_string()));
     let flags =
-        format!("--judge cpu --threshold 30% --budget 60s --no-calls --against v1 --names {name}");
+        format!("--judge cpu --threshold 30% --budget 20s --no-calls --against v1 --names {name}");
     let code = ab(place, &flags, &[command]).code;
     assert!(matches!(code, Some(0 | 1)), "{code:?}");
 }
@@ -86,7 +86,7 @@ fn runs_that_follow_each_other_are_a_chain() {
         let text = LOOP.replace("n * $1", &format!("{times} * n * $1")) + &format!("# {nth}\n");
         program(&place, &format!("loop{nth}"), &text);
     }
-    let flags = "--loop --judge cpu --threshold 30% --budget 60s --no-calls --names base,head";
+    let flags = "--loop --judge cpu --threshold 30% --budget 20s --no-calls --names base,head";
     let follow = |base: &str, head: &str| {
         let commands = [base, head].map(|name| format!("PLACE/{name} 20"));
         let code = ab(&place, flags, &[&commands[0], &commands[1]]).code;

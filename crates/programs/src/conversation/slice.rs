@@ -90,9 +90,7 @@ impl Conversation {
         limit_ns: u64,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Reading, ProgramFault> {
-        let before = self.prepare(request, around, limit_ns, interrupted)?;
-        let answered = self.ask(request, limit_ns, interrupted)?;
-        Ok(self.account(before, answered))
+        self.slice_with(request, around, limit_ns, interrupted, &|_| None)
     }
 
     /// The same, and how long of it was waiting for a processor. It takes longer: two files are
@@ -106,10 +104,23 @@ impl Conversation {
         limit_ns: u64,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Reading, ProgramFault> {
+        let delayed_ns = |own: &Conversation| own.delayed_ns(around);
+        self.slice_with(request, around, limit_ns, interrupted, &delayed_ns)
+    }
+
+    /// A slice, with what is read of waiting right before it and right behind it.
+    fn slice_with(
+        &mut self,
+        request: &Request,
+        around: Around,
+        limit_ns: u64,
+        interrupted: &dyn Fn() -> bool,
+        delayed_ns: &dyn Fn(&Conversation) -> Option<u64>,
+    ) -> Result<Reading, ProgramFault> {
         let before = self.prepare(request, around, limit_ns, interrupted)?;
-        let then_ns = self.delayed_ns(around);
+        let then_ns = delayed_ns(self);
         let answered = self.ask(request, limit_ns, interrupted)?;
-        let now_ns = self.delayed_ns(around);
+        let now_ns = delayed_ns(self);
         let delayed_ns = now_ns.zip(then_ns).map(|(now, then)| now.saturating_sub(then));
         Ok(Reading { delayed_ns, ..self.account(before, answered) })
     }

@@ -185,7 +185,7 @@ pub fn pair(
 }
 
 /// Both ends of a TCP connection over loopback.
-fn over_loopback(options: &tcp::Options) -> Result<(OwnedFd, OwnedFd), SetupError> {
+pub(crate) fn over_loopback(options: &tcp::Options) -> Result<(OwnedFd, OwnedFd), SetupError> {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let listener = tcp::Listener::open(&any, options, 1)?;
     let near = tcp::connect_to(&listener.address()?, options)?;

@@ -19,7 +19,7 @@ use super::{Entry, RECEIVERS, Recv, needed_sysctls};
 use crate::entry::{Link, Shape};
 use crate::receive::{Quota, Receiver};
 use crate::take::{Setup, Take, Taken};
-use crate::{registry, small};
+use crate::{lane, registry, small};
 use iolens_harness::op::{Budget, Sender};
 use iolens_harness::stream::Times;
 
@@ -53,9 +53,7 @@ pub(super) fn connection(stall_limit: Duration) -> (OwnedFd, OwnedFd) {
         multipath: false,
     };
     loop {
-        let listener = tcp::Listener::open(&([127, 0, 0, 1], 0).into(), &options, 1).unwrap();
-        let tx = tcp::connect_to(&listener.address().unwrap(), &options);
-        match tx.and_then(|tx| Ok((tx, listener.accept()?))) {
+        match lane::over_loopback(&options) {
             Ok(both) => return both,
             // A ring that this thread has closed interrupts it some time later.
             Err(error) => assert_eq!(error.errno, Errno::EINTR, "{error}"),
