@@ -8,7 +8,10 @@ function work() { // what you want to measure
 }
 
 fs.writeSync(1, 'ready\n');
-for (let n; (n = fs.readSync(0, line)) > 0;) {
-  for (let i = parseInt(line.toString('latin1', 0, n)); i > 0; i--) work();
+for (let n, text = ''; (n = fs.readSync(0, line)) > 0;) {
+  text += line.toString('latin1', 0, n);
+  if (!text.endsWith('\n')) continue; // a pipe may hand over part of a line
+  for (let i = parseInt(text); i > 0; i--) work();
   fs.writeSync(1, 'ok\n');
+  text = '';
 }

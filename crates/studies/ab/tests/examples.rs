@@ -11,6 +11,7 @@ use std::time::Duration;
 use iolens_ab::calls::count_calls_of_loop;
 use iolens_ab::calls_error::CallsError;
 use iolens_sys::launch::Program;
+use rustix::io::ioctl_fionread;
 
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
@@ -63,7 +64,7 @@ fn find(tool: &str) -> Option<PathBuf> {
     found.find(|path| works && path.is_file())
 }
 
-/// Three slices, and the end.
+/// Three slices, asked for byte by byte, and the end.
 fn speaks(example: &Example) {
     let mut command = Command::new(&example.path);
     command.args(&example.words[1..]).arg("3").stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -71,8 +72,14 @@ fn speaks(example: &Example) {
     let mut requests = program.stdin.take().unwrap();
     let mut answers = BufReader::new(program.stdout.take().unwrap()).lines();
     assert_eq!(answers.next().unwrap().unwrap(), "ready");
-    for operations in [1, 7, 40] {
-        writeln!(requests, "{operations}").unwrap();
+    for line in ["1\n", "7\n", "40\n"] {
+        for byte in line.as_bytes() {
+            requests.write_all(&[*byte]).unwrap();
+            while ioctl_fionread(&requests).unwrap() > 0 {
+                assert_eq!(program.try_wait().unwrap(), None, "it ended early");
+                std::thread::yield_now();
+            }
+        }
         assert_eq!(answers.next().unwrap().unwrap(), "ok");
     }
     drop(requests);
