@@ -209,7 +209,7 @@ pub fn no_op(bench: &Bench) -> Res {
         };
         for (what, flags, commands) in SAME {
             // Beside a compiler, what is in flight at the end waits for the processor.
-            let flags = format!("{flags} --threshold 2% --budget 9.5s");
+            let flags = format!("{flags} --threshold 2% --budget 9s");
             let tallies = several(bench, &flags, commands)?;
             for (quantity, tally) in ["time", "CPU"].iter().zip(&tallies) {
                 let good = tally.slower + tally.faster == 0 && tally.longest_s <= 10.0;

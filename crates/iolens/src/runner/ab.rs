@@ -64,6 +64,10 @@ struct Course<'a> {
 /// trial does not become shorter.
 const PASSES_WANTED: u32 = 26;
 
+/// One in so many parts of the budget may be spent on finding out anew what slices take, where a
+/// busy machine or a cold cache has them seem to become cheaper.
+const ANEW_SHARE: u64 = 8;
+
 /// One in so many parts of the budget is left to the ends of processes, and as much to those of
 /// processes that do not end by themselves; at most [`END_NS_MAX`] each.
 const END_SHARE: u64 = 50;
@@ -197,6 +201,7 @@ fn setup(header: &RunHeader, axes: &AbAxes, setting: &AbSetting) -> AbSetup {
             Schedule::Window { .. } | Schedule::Messages { .. } => iolens_ab::AB_SLICE_NS,
         },
         warm_up_ns: axes.warm_up.map(|time| time.0),
+        anew_ns: header.plan.budget.0 / (ANEW_SHARE * header.plan.cells().len().max(1) as u64),
         limits: ProgramLimits::USUAL,
     }
 }

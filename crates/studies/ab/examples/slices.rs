@@ -78,6 +78,7 @@ fn measure(trials: u64, program: &[String]) -> Result<(), Failure> {
         cpus: affinity::thread_cpus()?,
         slice_ns: AB_SLICE_NS,
         warm_up_ns: None,
+        anew_ns: u64::MAX,
         limits: ProgramLimits::USUAL,
     };
     let mut out = std::io::stdout().lock();

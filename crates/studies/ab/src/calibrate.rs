@@ -309,7 +309,7 @@ impl Probes<'_> {
     ) -> Result<(Slices, Vec<Option<u64>>), AbError> {
         let programs = 0..self.setup.programs.len();
         let longest_ns = SLOWEST_NS.max(target_ns);
-        let mut passes = 0;
+        let (mut passes, begin_ns) = (0, clock::monotonic_ns());
         loop {
             let own = programs.clone().map(|program| self.operations(program, target_ns, draws));
             let (own, asking_ns): (Vec<_>, Vec<_>) =
@@ -327,7 +327,9 @@ impl Probes<'_> {
             took_ns[0] = again_ns;
             passes += 1;
             // Files that the programs have in common are cached by now: the work may be much less.
-            if again_ns as f64 >= STILL_THE_SAME * slice_ns || passes == PASSES_MAX {
+            let has_time = clock::monotonic_ns() - begin_ns < self.setup.anew_ns;
+            let is_last = passes == PASSES_MAX || !has_time;
+            if again_ns as f64 >= STILL_THE_SAME * slice_ns || is_last {
                 let mut slices = Slices { warm, own, longest_ns, start_ns };
                 let operation_ns = |ns: u64| Some(ns.max(1) as f64 / operations as f64);
                 slices.now_take(&took_ns.into_iter().map(operation_ns).collect::<Vec<_>>());

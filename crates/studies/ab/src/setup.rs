@@ -44,6 +44,9 @@ pub struct AbSetup {
     /// How long each process warms up before the rounds of a loop, ns; `None` for as long as the
     /// programs were found to get faster.
     pub warm_up_ns: Option<u64>,
+    /// How long it may be found out anew what slices take, where the work became cheaper meanwhile,
+    /// ns; it is found out once however long that takes.
+    pub anew_ns: u64,
     /// How long things may take.
     pub limits: ProgramLimits,
 }

@@ -15,7 +15,7 @@ use iolens_model::units::Bytes;
 use iolens_programs::{Around, ProgramFault};
 use iolens_sys::{affinity, fork};
 
-use crate::{GOOD, faults, layout, mark, marked, nothing_is_left_of, script, setup};
+use crate::{GOOD, LONG_NS, faults, layout, mark, marked, nothing_is_left_of, script, setup};
 
 /// So many turns of a loop for each operation.
 fn busy(turns: u64) -> String {
@@ -418,6 +418,25 @@ fn children_that_live_through_the_slice_are_charged_to_it() {
     assert!(done.arms.iter().all(|one| one.ab.ticks.is_some()), "{done:?}");
     assert!(done.not_measured.is_empty());
     nothing_is_left_of(&mark);
+}
+
+/// Each process of it does half of the work of the one before.
+#[test]
+fn what_becomes_cheaper_is_found_out_anew_while_there_is_time() {
+    let starts = |anew_ns| {
+        let (mark, folder) = (mark(), tempfile::tempdir().unwrap());
+        let file = folder.path().join("starts");
+        let text = format!(
+            "echo >> {0}; k=$((4096 >> $(wc -l < {0}))); echo ready; while read n; do \
+             i=$((n*(k+1))); while [ $i -gt 0 ]; do i=$((i-1)); done; echo ok; done",
+            file.display()
+        );
+        let setup = setup(AbMode::Loop, vec![script("a", &text, &mark)]);
+        calibrate(&AbSetup { anew_ns, ..setup }, 1, &|| false).unwrap();
+        std::fs::read_to_string(file).unwrap().lines().count()
+    };
+    let (once, anew) = (starts(0), starts(LONG_NS));
+    assert!(once <= 6 && anew >= once + 3, "{once} and {anew} processes");
 }
 
 #[test]

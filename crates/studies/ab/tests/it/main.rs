@@ -55,6 +55,7 @@ fn setup(mode: AbMode, programs: Vec<UserProgram>) -> AbSetup {
         cpus: affinity::thread_cpus().unwrap(),
         slice_ns: AB_SLICE_NS,
         warm_up_ns: None,
+        anew_ns: LONG_NS,
         limits: ProgramLimits {
             start_ns: LONG_NS,
             slice_ns: LONG_NS,
