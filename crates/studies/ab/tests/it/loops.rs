@@ -387,9 +387,12 @@ fn slices_have_as_many_operations_on_a_busy_processor() {
         let found = calibrate(&setup, 1, &|| false).unwrap();
         found.programs.iter().map(|own| own.operations as f64).collect::<Vec<_>>()
     };
-    let (quiet, busy) = (operations(0), operations(4));
-    for (quiet, busy) in quiet.iter().zip(&busy) {
-        assert!((0.5..2.0).contains(&(busy / quiet)), "{quiet} {busy}");
+    // In turns: what shares the processor with the machine has it half as fast for a while.
+    let pairs = [(); 3].map(|()| (operations(0), operations(4)));
+    for program in 0..2 {
+        let mut ratios = pairs.each_ref().map(|(quiet, busy)| busy[program] / quiet[program]);
+        ratios.sort_by(f64::total_cmp);
+        assert!((0.5..2.0).contains(&ratios[1]), "{pairs:?}");
     }
     affinity::restrict_thread(&all).unwrap();
     nothing_is_left_of(&mark);
