@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::estimate::Estimate;
 use crate::gates::{cycles, instructions};
-use crate::interval::{InPass, Parts, estimate_of};
+use crate::interval::{OverPasses, Parts};
 use crate::quantity::Quantity;
 use crate::student::StudentTable;
 use crate::sums::Sums;
@@ -48,11 +48,10 @@ macro_rules! figures {
         const PARTS: &[(Of, Part)] = &[$((Of::$of, |$arm, $sums| $part)),+];
 
         fn named(found: Found, table: &mut StudentTable) -> Option<Figures> {
-            let passes = &found.passes;
-            let mut estimate = |column| estimate_of(in_passes(passes, column?), table);
+            let mut estimate = |sum: Sum| sum?.estimate(table);
             let ns_per_message = estimate(found.time)?;
-            let mut columns = found.columns.into_iter();
-            $(let $name = columns.next().and_then(&mut estimate);)+
+            let mut sums = found.sums.into_iter();
+            $(let $name = sums.next().and_then(&mut estimate);)+
             Some(Figures { ns_per_message, $($name,)+ trial_values: found.trial_values })
         }
     };
@@ -155,38 +154,32 @@ impl ZerocopyFigures {
     }
 }
 
-/// The parts of each trial.
-type Column = Vec<Parts>;
+/// What the trials counted; `None` where one that is needed lacks it.
+type Sum = Option<OverPasses>;
 
-/// The parts of each trial, by figure; `None` where one that is needed lacks them.
+/// The sums of all figures over the trials.
 struct Found {
-    passes: Vec<u32>,
-    time: Option<Column>,
-    columns: Vec<Option<Column>>,
+    time: Sum,
+    sums: Vec<Sum>,
     trial_values: Vec<f64>,
 }
 
-/// In the place of what a trial did not count and need not.
-const NOT_COUNTED: Parts = Parts { over: f64::NAN, under: f64::NAN };
-
-/// The figures of an arm over its used trials, each with its pass; `None` without any. The sums of
-/// each trial are unpacked once, for all figures.
+/// The figures of an arm over its used trials, each with its pass, in the order of passes; `None`
+/// without any. The sums of each trial are unpacked once, for all figures.
 pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option<Figures> {
-    let room = || Some(Vec::with_capacity(arms.len()));
     let mut found = Found {
-        passes: arms.iter().map(|(pass, _)| *pass).collect(),
-        time: room(),
-        columns: PARTS.iter().map(|_| room()).collect(),
+        time: Some(OverPasses::default()),
+        sums: vec![Some(OverPasses::default()); PARTS.len()],
         trial_values: Vec::with_capacity(arms.len()),
     };
-    for (_, arm) in arms {
+    for (pass, arm) in arms {
         let sums = arm.sums();
         let time = Quantity::Time.of_trial(&sums);
-        add(&mut found.time, time);
-        for ((of, part), column) in PARTS.iter().zip(&mut found.columns) {
+        add(&mut found.time, *pass, time);
+        for ((of, part), sum) in PARTS.iter().zip(&mut found.sums) {
             match (of, part(arm, &sums)) {
-                (Of::Having, None) => add(column, Some(NOT_COUNTED)),
-                (_, counted) => add(column, counted),
+                (Of::Having, None) => {}
+                (_, counted) => add(sum, *pass, counted),
             }
         }
         let value = goodput(&sums).or(time);
@@ -195,18 +188,12 @@ pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option
     named(found, table)
 }
 
-/// Adds what a trial counted to a column that needs every trial; `None` as soon as one lacks it.
-fn add(column: &mut Option<Column>, counted: Option<Parts>) {
-    match (column.as_mut(), counted) {
-        (Some(column), Some(counted)) => column.push(counted),
-        _ => *column = None,
+/// Adds what a trial counted to a sum that needs every trial; `None` as soon as one lacks it.
+fn add(sum: &mut Sum, pass: u32, counted: Option<Parts>) {
+    match (sum.as_mut(), counted) {
+        (Some(sum), Some(counted)) => sum.add((pass, counted)),
+        _ => *sum = None,
     }
-}
-
-/// What was counted, with its passes.
-fn in_passes(passes: &[u32], column: Column) -> Vec<InPass> {
-    let counted = passes.iter().copied().zip(column);
-    counted.filter(|(_, parts)| !parts.over.is_nan()).collect()
 }
 
 /// Bits that arrived, over the time it took.

@@ -78,21 +78,6 @@ pub(crate) struct Parts {
     pub(crate) under: f64,
 }
 
-/// What the trials of each pass add together. Trials of one pass saw the machine in one mood and
-/// are no independent values; an arm that is in several groups has several.
-fn by_pass(mut trials: Vec<InPass>) -> Vec<Parts> {
-    // As they ran they mostly are.
-    trials.sort_by_key(|(pass, _)| *pass);
-    trials.dedup_by(|(later, own), (pass, sum)| {
-        let is_same = later == pass;
-        if is_same {
-            (sum.over, sum.under) = (sum.over + own.over, sum.under + own.under);
-        }
-        is_same
-    });
-    trials.into_iter().map(|(_, sum)| sum).collect()
-}
-
 /// A ratio of totals and how much each trial pulls at its logarithm.
 ///
 /// The influence of trial i on ln(Σx/Σy) is n·(xᵢ/Σx − yᵢ/Σy): the ratio
@@ -160,24 +145,104 @@ pub(crate) fn weighted_half_width(
 pub(crate) type InPass = (u32, Parts);
 
 /// Total over total with its interval over passes; `None` without trials.
+pub(crate) fn estimate_of(mut trials: Vec<InPass>, table: &mut StudentTable) -> Option<Estimate> {
+    // As they ran they mostly are.
+    trials.sort_by_key(|(pass, _)| *pass);
+    let mut sum = OverPasses::default();
+    trials.into_iter().for_each(|trial| sum.add(trial));
+    sum.estimate(table)
+}
+
+/// The same of trials as they come, in the order of their passes: a run may have very many.
+/// Trials of one pass saw the machine in one mood and are no independent values, so they are
+/// added together; an arm that is in several groups has several.
 ///
-/// A count that was zero in every trial is zero, without an interval: it has
-/// no logarithm.
-pub(crate) fn estimate_of(trials: Vec<InPass>, table: &mut StudentTable) -> Option<Estimate> {
-    let parts = by_pass(trials);
-    if let Some(totals) = Totals::of(&parts) {
-        return Some(totals.estimate(table));
+/// The influences of [`Totals`] need the totals. With dᵢ = xᵢ − r·yᵢ for the ratio r of the
+/// first pass, that of pass i is n/Σx · (dᵢ − yᵢ·Σd/Σy), whose squares are known from sums.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OverPasses {
+    /// The pass that is added up.
+    open: Option<InPass>,
+    n: u32,
+    over: f64,
+    under: f64,
+    is_nothing: bool,
+    /// Of the first pass; 0 where it has none.
+    first_ratio: f64,
+    /// Sums of what a pass deviates from that ratio, and of products.
+    deviation: f64,
+    deviation_squared: f64,
+    deviation_under: f64,
+    under_squared: f64,
+}
+
+impl OverPasses {
+    /// Adds a trial, of the pass of the one before or of a later one.
+    pub(crate) fn add(&mut self, (pass, own): InPass) {
+        match &mut self.open {
+            Some((open, sum)) if *open == pass => {
+                (sum.over, sum.under) = (sum.over + own.over, sum.under + own.under);
+            }
+            _ => {
+                self.close();
+                self.open = Some((pass, own));
+            }
+        }
     }
-    let nothing = parts.iter().all(|part| part.over == 0.0 && part.under > 0.0);
-    (nothing && !parts.is_empty()).then(|| Estimate {
-        value: 0.0,
-        interval: None,
-        n: count(parts.len()),
-    })
+
+    fn close(&mut self) {
+        let Some((_, Parts { over, under })) = self.open.take() else { return };
+        let is_nothing = over == 0.0 && under > 0.0;
+        if self.n == 0 {
+            self.first_ratio = Some(over / under).filter(|ratio| ratio.is_finite()).unwrap_or(0.0);
+            self.is_nothing = is_nothing;
+        }
+        self.is_nothing &= is_nothing;
+        self.n = self.n.saturating_add(1);
+        self.over += over;
+        self.under += under;
+        let deviation = over - self.first_ratio * under;
+        self.deviation += deviation;
+        self.deviation_squared += deviation * deviation;
+        self.deviation_under += deviation * under;
+        self.under_squared += under * under;
+    }
+
+    /// Total over total with its interval over passes; `None` without trials.
+    ///
+    /// A count that was zero in every trial is zero, without an interval: it has
+    /// no logarithm.
+    pub(crate) fn estimate(mut self, table: &mut StudentTable) -> Option<Estimate> {
+        self.close();
+        let n = self.n;
+        let value = self.over / self.under;
+        if !value.ln().is_finite() {
+            return self.is_nothing.then_some(Estimate { value: 0.0, interval: None, n });
+        }
+        let half = self
+            .spread()
+            .zip(table.multipliers(n))
+            .map(|(spread, multipliers)| multipliers.pointwise * spread / f64::from(n).sqrt());
+        let interval =
+            half.map(|half| Interval { low: value * (-half).exp(), high: value * half.exp() });
+        Some(Estimate { value, interval, n })
+    }
+
+    /// Standard deviation of the influences; `None` under two passes.
+    fn spread(&self) -> Option<f64> {
+        let n = f64::from(self.n);
+        let off = self.deviation / self.under;
+        let squares = self.deviation_squared - 2.0 * off * self.deviation_under
+            + off * off * self.under_squared;
+        let of_influences = squares.max(0.0) * (n / self.over).powi(2);
+        (self.n > 1).then(|| (of_influences / (n - 1.0)).sqrt())
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn near(value: f64, expect: f64) {
@@ -237,6 +302,59 @@ mod tests {
         assert_eq!(Totals::of(&[]), None);
         assert_eq!(Totals::of(&[Parts { over: 0.0, under: 3.0 }]), None);
         assert_eq!(Totals::of(&[Parts { over: 3.0, under: 0.0 }]), None);
+    }
+
+    #[test]
+    fn trials_of_a_pass_are_added_together_whatever_their_order() {
+        let part = |over, under| Parts { over, under };
+        let trials = [(2, part(2.0, 1.0)), (1, part(0.4, 0.5)), (3, part(3.0, 1.0))];
+        let of_two = (1, part(0.6, 0.5));
+        let trials = trials.into_iter().chain([of_two]).collect();
+        let estimate = estimate_of(trials, &mut StudentTable::new(1)).expect("an estimate");
+        let parts = [1.0, 2.0, 3.0].map(|over| part(over, 1.0));
+        let whole = Totals::of(&parts).expect("totals").estimate(&mut StudentTable::new(1));
+        assert_eq!((estimate.value, estimate.n), (whole.value, 3));
+        near(estimate.interval.expect("ends").low, whole.interval.expect("ends").low);
+    }
+
+    #[test]
+    fn what_was_always_zero_is_zero_without_an_interval() {
+        let of = |parts: &[(f64, f64)]| {
+            let trials = parts.iter().enumerate();
+            let trials = trials.map(|(pass, &(over, under))| (pass as u32, Parts { over, under }));
+            estimate_of(trials.collect(), &mut StudentTable::new(1))
+        };
+        let nothing = of(&[(0.0, 3.0), (0.0, 2.0)]).expect("zero");
+        assert_eq!((nothing.value, nothing.interval, nothing.n), (0.0, None, 2));
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[(0.0, 3.0), (0.0, 0.0)]), None, "nothing over nothing is no zero");
+    }
+
+    proptest! {
+        /// Also where the first pass is far from the others.
+        #[test]
+        fn sums_over_passes_give_the_interval_of_their_influences(
+            first in 1e-3..1e3f64,
+            others in proptest::collection::vec((0.9..1.1f64, 1.0..1e6f64), 0..40),
+        ) {
+            let others = others.into_iter().map(|(ratio, under)| (ratio * under, under));
+            let parts: Vec<Parts> = std::iter::once((first * 1e3, 1e3))
+                .chain(others)
+                .map(|(over, under)| Parts { over, under })
+                .collect();
+            let table = &mut StudentTable::new(1);
+            let expect = Totals::of(&parts).expect("totals").estimate(table);
+            let trials = (0..).zip(parts).collect();
+            let estimate = estimate_of(trials, table).expect("an estimate");
+            prop_assert_eq!((estimate.value, estimate.n), (expect.value, expect.n));
+            let ends = |of: Estimate| of.interval.map(|ends| (ends.low.ln(), ends.high.ln()));
+            if let Some(((low, high), (own_low, own_high))) = ends(expect).zip(ends(estimate)) {
+                let width = high - low;
+                prop_assert!((low - own_low).abs() <= 1e-6 * width + 1e-9);
+                prop_assert!((high - own_high).abs() <= 1e-6 * width + 1e-9);
+            }
+            prop_assert_eq!(expect.interval.is_some(), estimate.interval.is_some());
+        }
     }
 
     #[test]

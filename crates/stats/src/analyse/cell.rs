@@ -336,15 +336,19 @@ fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) 
     }
 }
 
-/// The trials that an arm's own figures are of: of servers that were offered two rates,
+/// The trials that an arm's own figures are of, by pass: of servers that were offered two rates,
 /// those at the rate of its own kind. A mean of both would be a figure of neither.
 fn of_own_rate<'a>(used: &Used<'a>) -> Vec<(u32, &'a ArmValues)> {
     let is_own = |(_, arm): &(u32, &ArmValues)| {
         arm.outcome.server.as_ref().is_none_or(|server| !server.at_others_rate)
     };
-    let all: Vec<(u32, &ArmValues)> = used.iter().map(|(trial, arm)| (trial.pass, *arm)).collect();
-    let own: Vec<(u32, &ArmValues)> = all.iter().copied().filter(is_own).collect();
-    if own.is_empty() { all } else { own }
+    let mut all: Vec<(u32, &ArmValues)> =
+        used.iter().map(|(trial, arm)| (trial.pass, *arm)).collect();
+    if all.iter().any(is_own) {
+        all.retain(is_own);
+    }
+    all.sort_by_key(|(pass, _)| *pass);
+    all
 }
 
 /// What a contrast rests on.
