@@ -474,6 +474,13 @@ pub(crate) enum RowKind {
     All,
 }
 
+impl RowKind {
+    /// What it is called on the command line.
+    pub(crate) fn word(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

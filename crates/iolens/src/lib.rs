@@ -33,7 +33,7 @@ use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 
 use crate::args::{Args, Command, Run};
-use crate::failure::{Failure, unusable};
+use crate::failure::Failure;
 
 /// The binary's `main`: what the process was started with, and how it ends.
 #[must_use]
@@ -45,14 +45,7 @@ pub fn main() -> ExitCode {
         true => by_menu(),
         false => parsed(&typed).and_then(|args| carry_out(args.command, &typed)),
     };
-    let lost = || match output::lost() {
-        Some(error) => Err(unusable!(
-            "cannot write the result to stdout: {error}\n  make room where it goes, or send it \
-             elsewhere; what is stored stays, and `iolens show` prints it again"
-        )),
-        None => Ok(()),
-    };
-    match result.and_then(|code| lost().map(|()| code)) {
+    match result.and_then(|code| output::nothing_lost().map(|()| code)) {
         Ok(code) => code,
         Err(Failure { code, message }) => {
             output::error(&message);

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use iolens_report::text::{ESCAPES, Style, hanging, is_obeyed};
 
+use crate::failure::{Failure, unusable};
 use crate::places;
 
 mod ascii;
@@ -19,7 +20,7 @@ static LOST: OnceLock<io::Error> = OnceLock::new();
 
 /// Prints a result, which may quote a database or a path: control characters go, but for line
 /// ends, colours, and links to files. A reader that has gone, as in `iolens runs | head -1`, is
-/// not an error; anything else, such as a full disk, is [`lost`].
+/// not an error; for anything else, such as a full disk, see [`nothing_lost`].
 pub(crate) fn result(text: &str) {
     print(&harmless(text, stdout_takes_colour()));
 }
@@ -33,11 +34,19 @@ pub(crate) fn rows(text: &str) {
 }
 
 fn print(text: &str) {
+    if text.is_empty() {
+        return;
+    }
     let mut stdout = io::stdout().lock();
     let text = for_reader(text, stdout.is_terminal());
     let newline: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(newline));
-    if let Err(error) = written.and_then(|()| stdout.flush())
+    written_to_stdout(written.and_then(|()| stdout.flush()));
+}
+
+/// What came of writing to stdout, by whom it may be.
+pub(crate) fn written_to_stdout(written: io::Result<()>) {
+    if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
     {
         // The first error says why; what follows from it is no news.
@@ -45,9 +54,15 @@ fn print(text: &str) {
     }
 }
 
-/// Why a part of the results could not be written to stdout, if one could not.
-pub(crate) fn lost() -> Option<&'static io::Error> {
-    LOST.get()
+/// Errors: a part of the results could not be written to stdout.
+pub(crate) fn nothing_lost() -> Result<(), Failure> {
+    match LOST.get() {
+        Some(error) => Err(unusable!(
+            "cannot write the result to stdout: {error}\n  make room where it goes, or send it \
+             elsewhere; what is stored stays, and `iolens show` prints it again"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Prints progress or advice. It may quote a file, a database or another process, and a

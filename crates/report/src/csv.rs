@@ -8,7 +8,9 @@ use iolens_stats::analysis::Told;
 use serde_json::Value;
 
 use crate::export::{Columns, Rows, UnknownColumn};
+use crate::number::UNUSABLE;
 use crate::records::Record;
+use crate::records::columns::of_end;
 use crate::words::not_measured;
 
 /// The rows with these columns: a header line and one line per row; nothing where there is no
@@ -35,12 +37,13 @@ pub fn reasons(rows: Rows<'_>, columns: Columns<'_>) -> Result<String, UnknownCo
     let mut gaps: Vec<Gap<'_>> = Vec::new();
     for (row, record) in (1..).zip(rows.records(columns)?) {
         let Some(whys) = whys.get(record.run.as_str()) else { continue };
-        for (column, _) in record.columns.into_iter().filter(|(_, value)| value.is_null()) {
-            let Some(why) = why(whys, &column) else { continue };
-            let before = gaps.iter_mut().rfind(|gap| gap.column == column);
+        for (column, _) in record.columns.iter().filter(|(_, value)| value.is_null()) {
+            let no_ends = || has_no_ends(&record, column).then_some(UNUSABLE);
+            let Some(why) = why(whys, column).or_else(no_ends) else { continue };
+            let before = gaps.iter_mut().rfind(|gap| gap.column == *column);
             match before.filter(|gap| gap.rows[1] + 1 == row && gap.why == why) {
                 Some(gap) => gap.rows[1] = row,
-                None => gaps.push(Gap { rows: [row; 2], column, why }),
+                None => gaps.push(Gap { rows: [row; 2], column: column.clone(), why }),
             }
         }
     }
@@ -56,6 +59,13 @@ pub fn reasons(rows: Rows<'_>, columns: Columns<'_>) -> Result<String, UnknownCo
         push_row(&mut out, fields.into_iter());
     }
     Ok(out)
+}
+
+/// Whether a column is the end of an interval, and only what the interval is of is known.
+fn has_no_ends(record: &Record, column: &str) -> bool {
+    let Some((_, whole)) = of_end(column) else { return false };
+    let whole = whole.replacen("_simultaneous", "", 1);
+    record.columns.iter().any(|(name, value)| *name == whole && !value.is_null())
 }
 
 /// Why there is nothing in a column: the reason of the metric that it has or is made of.
@@ -105,6 +115,7 @@ pub(crate) fn all(rows: Rows<'_>) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+    use iolens_stats::analysis::Interval;
     use proptest::prelude::*;
 
     /// A reader of our own output, for the round trip only.
@@ -211,6 +222,31 @@ mod tests {
             let columns = text.lines().next().map(|header| parse(header).len());
             assert!(text.lines().all(|line| Some(parse(line).len()) == columns));
         }
+    }
+
+    #[test]
+    fn an_interval_that_says_nothing_has_no_ends_and_a_reason() {
+        let (run, mut analysis) = fixture::run();
+        let wide = Interval { low: 1e-20, high: 1e20 };
+        let mut arms = analysis.cells.iter_mut().flat_map(|cell| &mut cell.arms);
+        let arm = arms.find(|arm| arm.contrast.is_some()).expect("a contrast");
+        let contrast = arm.contrast.as_mut().expect("one");
+        (contrast.pointwise, contrast.simultaneous) = (Some(wide), Some(wide));
+        let time = arm.figures.as_mut().map(|figures| &mut figures.ns_per_message);
+        time.expect("figures").interval = Some(wide);
+        let (runs, analyses) = (std::slice::from_ref(&run), std::slice::from_ref(&analysis));
+        let columns = "ns_per_message ratio ratio_low ratio_simultaneous_high ns_per_message_low";
+        let columns: Vec<String> = columns.split(' ').map(str::to_owned).collect();
+        let rows = Rows::Cells(runs, analyses);
+        let table = of(rows, Columns::Named(&columns)).unwrap();
+        let second = table.lines().nth(2).unwrap_or_default();
+        assert_eq!(second, "1043.5638899811038,1.0619986558521342,,,");
+        insta::assert_snapshot!(reasons(rows, Columns::Named(&columns)).unwrap(), @"
+        first_row,last_row,column,reason
+        2,2,ratio_low,no usable interval
+        2,2,ratio_simultaneous_high,no usable interval
+        2,2,ns_per_message_low,no usable interval
+        ");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::fmt;
 use iolens_model::axes::Study;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
+use iolens_stats::analysis::Interval;
 use serde_json::{Value, json};
 
 use self::columns::{Column, Columns, Kind};
@@ -121,7 +122,8 @@ impl Source {
         columns.iter().map(|column| (column.name.clone().into(), self.value(column))).collect()
     }
 
-    /// The value of a column: of an estimate the value, or the end of its interval.
+    /// The value of a column: of an estimate the value, or the end of its interval where that is
+    /// usable.
     fn value(&self, Column { name, end, whole, key, count }: &Column) -> Value {
         if let (Some(counts), Some(count)) = (&self.counts, count) {
             return json!(counts.value(*count));
@@ -129,11 +131,20 @@ impl Source {
         let find = |name: &str| self.values.get(name);
         let found = find(name).or_else(|| find(whole)).or_else(|| find(key));
         let part = match end {
-            Some(end) => found.and_then(|found| Some(&found.get("interval")?[*end])),
+            Some(end) => found.and_then(|found| match found.get("interval")? {
+                ends if is_usable(ends) => Some(&ends[*end]),
+                _ => Some(&Value::Null),
+            }),
             None => found.and_then(|found| found.get("value")),
         };
         part.or(found).cloned().unwrap_or_default()
     }
+}
+
+/// Whether an interval is one that a reader is shown.
+fn is_usable(ends: &Value) -> bool {
+    let [low, high] = ["low", "high"].map(|end| ends[end].as_f64());
+    low.zip(high).is_none_or(|(low, high)| Interval { low, high }.is_usable())
 }
 
 /// Where requests were timed.

@@ -10,6 +10,7 @@ use super::{AXES, Axis, Group};
 use crate::args::Args;
 use crate::axes;
 use crate::failure::Failure;
+use crate::output;
 use crate::studies::StudySpec;
 
 /// Columns of a line at most.
@@ -140,7 +141,7 @@ pub(crate) fn misread(error: Error, typed: &[String]) -> Failure {
     let words: Vec<&str> = typed.iter().skip(1).map(String::as_str).collect();
     match known(&error, &words) {
         Some(message) => Failure::usage(message),
-        None => error.exit(),
+        None => printed(&error),
     }
 }
 
@@ -148,7 +149,20 @@ pub(crate) fn misread(error: Error, typed: &[String]) -> Failure {
 pub(crate) fn misread_plan(error: Error, study: Study) -> Failure {
     match known(&error, &["run", study.word()]) {
         Some(message) => Failure::usage(message),
-        None => error.exit(),
+        None => printed(&error),
+    }
+}
+
+/// Has the parser print, and ends the process unless help could not be written.
+#[expect(clippy::disallowed_methods, reason = "as the parser's own exit, which prints once more")]
+fn printed(error: &Error) -> Failure {
+    let written = error.print();
+    if !error.use_stderr() {
+        output::written_to_stdout(written);
+    }
+    match output::nothing_lost() {
+        Err(lost) => lost,
+        Ok(()) => std::process::exit(error.exit_code()),
     }
 }
 

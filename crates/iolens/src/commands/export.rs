@@ -23,6 +23,9 @@ pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
         RowKind::All => (all(args)?, String::new()),
         kind => rows(args, kind)?,
     };
+    if text.is_empty() {
+        output::note(&format!("note: no rows: what is stored has no {}", args.rows.word()));
+    }
     let Some(path) = &args.output else {
         output::rows(&text);
         return Ok(ExitCode::SUCCESS);

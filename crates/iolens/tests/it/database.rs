@@ -133,4 +133,17 @@ fn a_result_that_finds_no_room_is_not_lost_in_silence() {
         4,
         "cannot write /dev/full: No space left",
     );
+    for line in ["--help", "run net --help", "export -h", "--version"] {
+        let done = finished(place.command(line).stdout(full()).output().unwrap()).ended(4);
+        assert!(done.stderr.contains("No space left"), "{line}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn an_export_of_nothing_is_no_line_and_says_so() {
+    let (place, path) = with_database();
+    let line = format!("export last --rows phases --db {}", path.display());
+    let done = place.run(&line).ended(0);
+    assert_eq!(done.stdout, "");
+    assert!(done.stderr.contains("no rows: what is stored has no phases"), "{}", done.stderr);
 }

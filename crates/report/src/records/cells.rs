@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::columns::{self, Columns, Kind};
 use super::{Record, Source};
 use crate::groups::{Named, fields, named, object};
+use crate::number;
 use crate::remarks;
 use crate::studies::files::facts::start_of;
 use crate::studies::server::processors::{CPU_KINDS, by_end};
@@ -89,11 +90,12 @@ fn ratio(contrast: Option<&Contrast>) -> Value {
 }
 
 fn ends(pointwise: Option<Interval>, simultaneous: Option<Interval>) -> Named {
+    let (pointwise, simultaneous) = (number::usable(pointwise), number::usable(simultaneous));
     named! {
-        ratio_low: pointwise.map(|i| i.low),
-        ratio_high: pointwise.map(|i| i.high),
-        ratio_simultaneous_low: simultaneous.map(|i| i.low),
-        ratio_simultaneous_high: simultaneous.map(|i| i.high),
+        ratio_low: pointwise.map(|(low, _)| low),
+        ratio_high: pointwise.map(|(_, high)| high),
+        ratio_simultaneous_low: simultaneous.map(|(low, _)| low),
+        ratio_simultaneous_high: simultaneous.map(|(_, high)| high),
     }
 }
 

@@ -44,13 +44,19 @@ pub(super) struct Column {
 
 impl Column {
     fn new(study: Study, name: String) -> Column {
-        let end = ["low", "high"].into_iter().find(|end| name.contains(&format!("_{end}")));
-        let whole = end.map_or(name.clone(), |end| name.replacen(&format!("_{end}"), "", 1));
+        let (end, whole) = of_end(&name).unzip();
+        let whole = whole.unwrap_or_else(|| name.clone());
         let key = key(study, &whole);
         // What is found of a file around several slices is no sum.
         let count = Count::named(&key).filter(|_| !names(study, "{file}").contains(&name));
         Column { name, end, whole, key, count }
     }
+}
+
+/// The end of an interval that such a column is, and what the interval is of.
+pub(crate) fn of_end(column: &str) -> Option<(&'static str, String)> {
+    let end = ["low", "high"].into_iter().find(|end| column.contains(&format!("_{end}")))?;
+    Some((end, column.replacen(&format!("_{end}"), "", 1)))
 }
 
 fn columns_of(study: Study) -> &'static StudyColumns {

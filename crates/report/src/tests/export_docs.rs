@@ -40,8 +40,9 @@ A test of `crates/report` compares this file with what is written, and makes it 
   An arm that failed says why in its own column `reason`.
 - Units stand in the names: `_ns`, `_bytes`, `_bits_per_s`, `_per_byte`; what has none is a
   count, a ratio, a word, or a share from 0 to 1. `_low` and `_high` mark the ends of the
-  95% interval of the column that is named without them. `tx_` is the sending end and
-  `rx_` the receiving one; what has neither is of both ends together.
+  95% interval of the column that is named without them, and are empty where its upper end is
+  over ten times the lower: it says nothing. `tx_` is the sending end and `rx_` the receiving one;
+  what has neither is of both ends together.
 - An analysis rests on slices of `kind` `measured` of which **`unused`** is null; otherwise it
   says why not: a check, a pass that was cut short, a trial that was run again.
   `witness/recompute.py` makes contrasts, verdicts and figures anew from them.
