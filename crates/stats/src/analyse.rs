@@ -79,19 +79,18 @@ pub(crate) fn analyse_claims(
     let mut rejected: Vec<_> =
         visits.iter().flat_map(|(_, visits)| remarks::rejected(visits)).collect();
     rejected.sort_by_key(|(started, _)| *started);
-    let series = side_by_side(&visits, trials.len(), |some| {
+    let neighbours = drift::neighbours(&side_by_side(&visits, trials.len(), |some| {
         let each = some.iter();
         each.flat_map(|(cell, visits)| cell::series(header, cell, &arms, visits)).collect()
-    });
-    let neighbours = drift::neighbours(&series);
+    }));
     let resembling = neighbours.as_ref();
     let analysed = side_by_side(&visits, trials.len(), |some| {
         let mut table = StudentTable::of_neighbours(contrasts, resembling);
         let each = some.iter();
         each.map(|(cell, visits)| cell::analyse(header, cell, &arms, visits, &mut table)).collect()
     });
-    let (analyses, tracks): (Vec<CellAnalysis>, Vec<Vec<Track>>) = analysed.into_iter().unzip();
-    let tracks: Vec<Track> = tracks.into_iter().flatten().collect();
+    let (analyses, tracks): (Vec<CellAnalysis>, Vec<Vec<Track<'_>>>) = analysed.into_iter().unzip();
+    let tracks: Vec<Track<'_>> = tracks.into_iter().flatten().collect();
     let self_check = self_check::of(&analyses, plan.delta);
     let mut warnings = remarks::warnings(header, &cells, trials, &passes, &self_check);
     warnings.extend(self_check::across_cells(&analyses, &tracks));

@@ -20,11 +20,11 @@ const SIZES_MIN: usize = 4;
 
 /// The fit of every arm's curve that has enough sizes; not of the hidden copy
 /// of the baseline.
-pub(crate) fn of(tracks: &[Track], table: &mut StudentTable) -> Vec<CostModel> {
-    let shown: Vec<&Track> =
+pub(crate) fn of(tracks: &[Track<'_>], table: &mut StudentTable) -> Vec<CostModel> {
+    let shown: Vec<&Track<'_>> =
         tracks.iter().filter(|track| track.arm.role != Role::SelfCheck).collect();
     let curves = grouped(&shown, |track| (track.cell.curve(), track.arm.label.as_str()));
-    let model = |((curve, label), mut tracks): ((Cell, &str), Vec<&&Track>)| {
+    let model = |((curve, label), mut tracks): ((Cell, &str), Vec<&&Track<'_>>)| {
         tracks.sort_by_key(|track| track.cell.size);
         let sizes: Vec<Bytes> = tracks.iter().map(|track| track.cell.size).collect();
         let passes: Vec<BTreeMap<u32, f64>> = tracks.iter().map(|track| by_pass(track)).collect();
@@ -34,16 +34,16 @@ pub(crate) fn of(tracks: &[Track], table: &mut StudentTable) -> Vec<CostModel> {
 }
 
 /// ln ns per message in each pass.
-fn by_pass(track: &Track) -> BTreeMap<u32, f64> {
+fn by_pass(track: &Track<'_>) -> BTreeMap<u32, f64> {
     let parts = parts_by_pass(track).into_iter();
     parts.map(|(pass, sum)| (pass, (sum.over / sum.under).ln())).collect()
 }
 
 /// Time over messages in each pass; a pass with several trials has one value,
 /// the total over the total.
-pub(crate) fn parts_by_pass(track: &Track) -> BTreeMap<u32, Parts> {
+pub(crate) fn parts_by_pass(track: &Track<'_>) -> BTreeMap<u32, Parts> {
     let mut sums: BTreeMap<u32, Parts> = BTreeMap::new();
-    for point in &track.points {
+    for point in track.points() {
         let sum = sums.entry(point.pass).or_insert(Parts { over: 0.0, under: 0.0 });
         sum.over += point.time.over;
         sum.under += point.time.under;
@@ -308,20 +308,20 @@ fn golden(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> (f64, f64) {
 /// The removed copy of every cell that has all three arms. In isolated plans
 /// a pass pairs two arms, else a trial.
 pub(crate) fn removed_copies(
-    tracks: &[Track],
+    tracks: &[Track<'_>],
     cells: &[CellAnalysis],
     isolate: bool,
     table: &mut StudentTable,
 ) -> Vec<RemovedCopy> {
-    let in_cell = |(cell, tracks): (_, Vec<&Track>)| {
+    let in_cell = |(cell, tracks): (_, Vec<&Track<'_>>)| {
         let arm = |id: &str| {
-            let is_it = |t: &&&Track| t.arm.primitive == id && t.arm.role != Role::SelfCheck;
+            let is_it = |t: &&&Track<'_>| t.arm.primitive == id && t.arm.role != Role::SelfCheck;
             tracks.iter().find(is_it).copied()
         };
         let (staged, iov) = (arm("send_staged")?, arm("sendmsg_iov")?);
         let analysed = &cells.iter().find(|known| known.cell == cell)?.arms;
         // What is saved is a small part of either: slices of unequal length alone make as much.
-        let is_ranked = |track: &Track| {
+        let is_ranked = |track: &Track<'_>| {
             analysed.iter().any(|arm| arm.arm.label == track.arm.label && arm.is_ranked())
         };
         let memcpy =
@@ -346,9 +346,9 @@ fn is_memcpy(arm: &&ArmAnalysis) -> bool {
 }
 
 /// ns per byte by what pairs it: pass and position, or the pass alone.
-fn by_partner(track: &Track, isolate: bool) -> ByPartner {
+fn by_partner(track: &Track<'_>, isolate: bool) -> ByPartner {
     let position = |position: u32| if isolate { 0 } else { position };
-    let points = track.points.iter().filter(|point| point.bytes > 0.0);
+    let points = track.points().filter(|point| point.bytes > 0.0);
     points.map(|p| ((p.pass, position(p.position)), p.time.over / p.bytes)).collect()
 }
 

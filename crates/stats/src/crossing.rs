@@ -30,7 +30,7 @@ const STEP: f64 = 3.0;
 /// The crossings of a run that confirms another; empty in a run that stands for itself.
 pub(crate) fn of(
     header: &RunHeader,
-    tracks: &[Track],
+    tracks: &[Track<'_>],
     crossovers: &[Crossover],
     table: &mut StudentTable,
 ) -> Vec<Crossing> {
@@ -96,7 +96,7 @@ impl Crossover {
 /// The crossing of a pair; `None` where the one stays ahead of the other at every size.
 fn of_pair(
     header: &RunHeader,
-    tracks: &[Track],
+    tracks: &[Track<'_>],
     crossover: &Crossover,
     table: &mut StudentTable,
 ) -> Option<Crossing> {
@@ -128,7 +128,7 @@ fn of_pair(
 
 /// ln(time of the first / time of the second) at a size, of each pass that has both: by what is
 /// typical of the rounds that each shares with the baseline of its own trial, else by totals.
-fn row(tracks: &[Track], crossover: &Crossover, size: Bytes) -> Option<BTreeMap<u32, f64>> {
+fn row(tracks: &[Track<'_>], crossover: &Crossover, size: Bytes) -> Option<BTreeMap<u32, f64>> {
     let cell = Cell { size, ..crossover.curve.clone() };
     let track = |label: &str| tracks.iter().find(|t| t.cell == cell && t.arm.label == label);
     let (first, second) = (track(&crossover.first)?, track(&crossover.second)?);
@@ -140,15 +140,15 @@ fn row(tracks: &[Track], crossover: &Crossover, size: Bytes) -> Option<BTreeMap<
 
 /// ln(the baseline's time / the arm's) in each pass, which is 0 of the baseline; `None` where a
 /// trial has none. An arm has one trial in a pass; the baseline has one in each group of arms.
-fn against_baseline(track: &Track) -> Option<BTreeMap<u32, f64>> {
+fn against_baseline(track: &Track<'_>) -> Option<BTreeMap<u32, f64>> {
     let is_baseline = track.arm.role == Role::Baseline;
-    let of = |point: &Point| Some((point.pass, if is_baseline { 0.0 } else { point.typical_ln? }));
-    track.points.iter().map(of).collect()
+    let of = |point: Point| Some((point.pass, if is_baseline { 0.0 } else { point.typical_ln? }));
+    track.points().map(of).collect()
 }
 
 /// The same but for what all arms of a pass have in common.
-fn by_totals(track: &Track) -> BTreeMap<u32, f64> {
-    track.points.iter().map(|point| (point.pass, -point.compared_per_message().ln())).collect()
+fn by_totals(track: &Track<'_>) -> BTreeMap<u32, f64> {
+    track.points().map(|point| (point.pass, -point.compared_per_message().ln())).collect()
 }
 
 /// Why there is no point.

@@ -37,14 +37,11 @@ impl Offset {
 }
 
 /// The slope of ln time per message (or of what else is compared) over the hours of the
-/// run, by least squares with a level of its own for each arm in each cell; `None` with too
-/// few trials or a run that is too short.
+/// run; `None` with too few trials or a run that is too short.
 ///
-/// The arms of a trial share the machine's mood, so a trial is one value, and
-/// the freedom left is that of the trials less one level for each cell and
-/// the slope.
-pub(crate) fn of(tracks: &[Track], precision: f64) -> Option<Drift> {
-    let starts = || tracks.iter().flat_map(|track| &track.points).map(|p| p.started_unix_ns);
+/// The arms of a trial share the machine's mood, so a trial is one value.
+pub(crate) fn of(tracks: &[Track<'_>], precision: f64) -> Option<Drift> {
+    let starts = || tracks.iter().flat_map(Track::started_unix_ns);
     let first_ns = starts().min()?;
     let span_h = hours(starts().max()? - first_ns);
     let trials: Vec<(f64, f64)> = offsets(tracks, first_ns).values().map(Offset::mean).collect();
@@ -54,8 +51,14 @@ pub(crate) fn of(tracks: &[Track], precision: f64) -> Option<Drift> {
     let mut cells: Vec<_> = tracks.iter().map(|track| &track.cell).collect();
     cells.dedup();
     // Where each trial has one arm, each arm of a cell has a level of its own.
-    let values: usize = tracks.iter().map(|track| track.points.len()).sum();
+    let values: usize = tracks.iter().map(Track::len).sum();
     let levels = if values == trials.len() { tracks.len() } else { cells.len() };
+    slope(&trials, levels, span_h, precision)
+}
+
+/// The slope of trials whose hours and ln are less the means of their levels, by least squares.
+/// The freedom left is that of the trials less the levels and the slope.
+fn slope(trials: &[(f64, f64)], levels: usize, span_h: f64, precision: f64) -> Option<Drift> {
     let freedom = trials.len().checked_sub(levels + 1)?;
     let sum = |of: fn(&(f64, f64)) -> f64| trials.iter().map(of).sum::<f64>();
     let spread = sum(|(x, _)| x * x);
@@ -81,17 +84,19 @@ fn hours(ns: u64) -> f64 {
 }
 
 /// Offsets by trial, which its pass and position name.
-fn offsets(tracks: &[Track], first_ns: u64) -> BTreeMap<(u32, u32), Offset> {
+fn offsets(tracks: &[Track<'_>], first_ns: u64) -> BTreeMap<(u32, u32), Offset> {
     let mut trials: BTreeMap<(u32, u32), Offset> = BTreeMap::new();
-    let at = |point: &Point| hours(point.started_unix_ns - first_ns);
-    let ln = |point: &Point| point.compared_per_message().ln();
+    let of = |point: Point| {
+        let at = hours(point.started_unix_ns - first_ns);
+        ((point.pass, point.position), at, point.compared_per_message().ln())
+    };
     for track in tracks {
-        let n = track.points.len() as f64;
-        let mean_h = track.points.iter().map(at).sum::<f64>() / n;
-        let mean_ln = track.points.iter().map(ln).sum::<f64>() / n;
-        for point in &track.points {
-            let trial = trials.entry((point.pass, point.position)).or_default();
-            trial.add(at(point) - mean_h, ln(point) - mean_ln);
+        let points: Vec<((u32, u32), f64, f64)> = track.points().map(of).collect();
+        let n = points.len() as f64;
+        let mean_h = points.iter().map(|(_, at, _)| at).sum::<f64>() / n;
+        let mean_ln = points.iter().map(|(_, _, ln)| ln).sum::<f64>() / n;
+        for (trial, at, ln) in points {
+            trials.entry(trial).or_default().add(at - mean_h, ln - mean_ln);
         }
     }
     trials
@@ -306,23 +311,9 @@ mod tests {
     #[test]
     fn slope_and_interval_follow_the_formula() {
         let lns = [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
-        let parts =
-            |i: usize| crate::interval::Parts { over: (lns[i] / 100.0f64).exp(), under: 1.0 };
-        let point = |i: usize| Point {
-            pass: count(i),
-            position: 0,
-            started_unix_ns: i as u64 * 36_000_000_000,
-            time: parts(i),
-            compared: parts(i),
-            typical_ln: None,
-            bytes: 1.0,
-            switches: None,
-            slices: 1,
-        };
-        let cell = fixture::plan(&["base"]).cells().remove(0);
-        let arm = fixture::passes(&[1.0]).trials[0].arms[0].arm.clone();
-        let track = Track { cell, arm, points: (0..8).map(point).collect() };
-        let drift = of(&[track], 0.03).expect("drift");
+        let offset = |i: usize| ((i as f64 - 3.5) / 100.0, (lns[i] - 3.0 / 8.0) / 100.0);
+        let trials: Vec<(f64, f64)> = (0..8).map(offset).collect();
+        let drift = slope(&trials, 1, 0.07, 0.03).expect("drift");
         // x centred −3.5 to 3.5: Σx² = 42, Σxy = −1.5 + 1.5 + 3.5 = 3.5.
         let slope = 3.5 / 42.0;
         assert!((drift.per_hour.ln_1p() - slope).abs() < 1e-9, "{}", drift.per_hour);

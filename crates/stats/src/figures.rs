@@ -266,7 +266,7 @@ fn per_cycle(sums: &Sums, of: fn(&Counts) -> Option<u64>) -> Option<Parts> {
 const TICK_NS: f64 = 1e9 / 100.0;
 
 fn softirq_time(arm: &ArmValues, sums: &Sums) -> Option<Parts> {
-    Some(parts(arm.softirq? as f64 * TICK_NS, sums.tx.bytes))
+    Some(parts(f64::from(arm.softirq?) * TICK_NS, sums.tx.bytes))
 }
 
 /// Zero-copy sends of all trials; `None` where one of them has none to count.

@@ -104,32 +104,45 @@ fn never_begun(
     !visited && !gave_up
 }
 
+/// Trials whose numbers of an arm are used, with these.
+pub(crate) type Used<'a> = Vec<(&'a TrialValues, &'a ArmValues)>;
+
 /// The trials of one cell that are compared with each other, in the order in
 /// which they ran.
 #[derive(Debug)]
 pub(crate) struct Visits<'a> {
     trials: Vec<&'a TrialValues>,
-    /// Per pass, which of these trials are its.
-    by_pass: BTreeMap<u32, Vec<usize>>,
-    /// Per trial, later ones of the same pass that repeat it.
-    repeats: Vec<Vec<usize>>,
+    /// Which of these trials are of each pass: those of one stand together, in their order.
+    by_pass: Vec<usize>,
+    /// Later ones of the same pass that repeat a trial, where there are any.
+    repeats: BTreeMap<usize, Vec<usize>>,
     complete: &'a BTreeSet<u32>,
 }
 
 impl<'a> Visits<'a> {
     /// Of the trials of one cell, all isolated or all shared.
     pub(crate) fn of(trials: Vec<&'a TrialValues>, complete: &'a BTreeSet<u32>) -> Visits<'a> {
-        let mut by_pass: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (i, trial) in trials.iter().enumerate() {
-            by_pass.entry(trial.pass).or_default().push(i);
-        }
-        // A pass has a few trials of a cell, a run may have very many.
-        let again = |i: usize| {
-            let later = by_pass[&trials[i].pass].iter().copied().filter(|&j| j > i);
-            later.filter(|&j| repeats(trials[i], trials[j])).collect()
-        };
-        let repeats = (0..trials.len()).map(again).collect();
-        Visits { trials, by_pass, repeats, complete }
+        let mut by_pass: Vec<usize> = (0..trials.len()).collect();
+        by_pass.sort_by_key(|&i| trials[i].pass);
+        let mut visits = Visits { trials, by_pass, repeats: BTreeMap::new(), complete };
+        visits.repeats = (0..visits.trials.len()).filter_map(|i| visits.again(i)).collect();
+        visits
+    }
+
+    /// A trial and those that repeat it; `None` without any. A pass has a few trials of a cell, a
+    /// run may have very many.
+    fn again(&self, i: usize) -> Option<(usize, Vec<usize>)> {
+        let own = self.trials[i];
+        let later = self.of_pass(own.pass).iter().copied().filter(|&j| j > i);
+        let again: Vec<usize> = later.filter(|&j| repeats(own, self.trials[j])).collect();
+        (!again.is_empty()).then_some((i, again))
+    }
+
+    /// The trials of a pass.
+    fn of_pass(&self, pass: u32) -> &[usize] {
+        let before =
+            |of: &dyn Fn(u32) -> bool| self.by_pass.partition_point(|&i| of(self.trials[i].pass));
+        &self.by_pass[before(&|own| own < pass)..before(&|own| own <= pass)]
     }
 
     /// Every trial, used or not.
@@ -150,7 +163,7 @@ impl<'a> Visits<'a> {
     /// The trials whose numbers of this arm are used: of complete passes,
     /// usable, and not run again with a usable outcome. Which of two trials
     /// counts depends on gates and order only, never on a value.
-    pub(crate) fn used(&self, label: &str) -> Vec<(&'a TrialValues, &'a ArmValues)> {
+    pub(crate) fn used(&self, label: &str) -> Used<'a> {
         let trials = self.trials.iter().enumerate();
         let used = trials
             .filter(|(_, trial)| self.complete.contains(&trial.pass))
@@ -185,12 +198,13 @@ impl<'a> Visits<'a> {
     }
 
     fn index_of(&self, trial: &TrialValues) -> Option<usize> {
-        let mut of_pass = self.by_pass.get(&trial.pass).into_iter().flatten().copied();
+        let mut of_pass = self.of_pass(trial.pass).iter().copied();
         of_pass.find(|&i| std::ptr::eq(self.trials[i], trial))
     }
 
     fn is_superseded(&self, i: usize, label: &str) -> bool {
-        self.repeats[i].iter().any(|&j| self.trials[j].usable(label).is_some())
+        let mut again = self.repeats.get(&i).into_iter().flatten();
+        again.any(|&j| self.trials[j].usable(label).is_some())
     }
 
     /// Whether a later trial of the pass stands for every arm of this one.
@@ -200,7 +214,7 @@ impl<'a> Visits<'a> {
         };
         let usable = |arm: &&ArmValues| trial.usable(&arm.outcome.arm.label).is_some();
         let mut arms = trial.arms.iter().filter(usable).peekable();
-        !self.repeats[i].is_empty()
+        self.repeats.contains_key(&i)
             && (arms.peek().is_none()
                 || arms.all(|arm| self.is_superseded(i, &arm.outcome.arm.label)))
     }

@@ -9,6 +9,7 @@ use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 
 use crate::interval::Parts;
+use crate::passes::Used;
 use crate::quantity::Quantity;
 use crate::values::{ArmValues, Brief, TrialValues};
 
@@ -140,14 +141,35 @@ fn own(trial: &TrialValues) -> Vec<&str> {
 // pairings and regressions across cells start from.
 
 /// One arm in one cell.
-#[derive(Debug, Clone)]
-pub(crate) struct Track {
+pub(crate) struct Track<'a> {
     /// The setting.
     pub(crate) cell: Cell,
     /// Which arm.
     pub(crate) arm: Arm,
-    /// Its used trials in the order in which they ran; at least one.
-    pub(crate) points: Vec<Point>,
+    used: Used<'a>,
+}
+
+impl<'a> Track<'a> {
+    /// Of an arm's used trials, in the order in which they ran; `None` where none says anything.
+    pub(crate) fn of(cell: &Cell, arm: &Arm, mut used: Used<'a>) -> Option<Track<'a>> {
+        used.retain(|(trial, arm)| Point::of(trial, arm).is_some());
+        (!used.is_empty()).then(|| Track { cell: cell.clone(), arm: arm.clone(), used })
+    }
+
+    /// What its trials say, at least one. Points are made each time: there may be very many.
+    pub(crate) fn points(&self) -> impl Iterator<Item = Point> {
+        self.used.iter().filter_map(|(trial, arm)| Point::of(trial, arm))
+    }
+
+    /// How many trials it has.
+    pub(crate) fn len(&self) -> usize {
+        self.used.len()
+    }
+
+    /// When its trials began, nanoseconds since 1970.
+    pub(crate) fn started_unix_ns(&self) -> impl Iterator<Item = u64> {
+        self.used.iter().map(|(trial, _)| trial.started_unix_ns)
+    }
 }
 
 /// What one trial says of an arm: totals over its measured slices.
@@ -169,7 +191,7 @@ pub(crate) struct Point {
     /// Payload bytes sent.
     pub(crate) bytes: f64,
     /// Context switches of both ends.
-    pub(crate) switches: Option<u64>,
+    pub(crate) switches: Option<u32>,
     /// Measured slices.
     pub(crate) slices: u32,
 }

@@ -78,7 +78,7 @@ pub(crate) fn bound(checks: u32) -> u32 {
 // They only warn, since a link or a limit can do it too.
 
 /// The warnings over a whole run.
-pub(crate) fn across_cells(cells: &[CellAnalysis], tracks: &[Track]) -> Vec<Warning> {
+pub(crate) fn across_cells(cells: &[CellAnalysis], tracks: &[Track<'_>]) -> Vec<Warning> {
     let mut warnings = flat_throughput(cells);
     warnings.extend(constant_switching(tracks));
     warnings
@@ -118,10 +118,10 @@ fn row<'a>(cell: &CellAnalysis, arm: &'a ArmAnalysis) -> Option<(u64, &'a str, f
 /// A slice of this tool itself costs each thread pair about two switches, one
 /// at either end, and slices are equally long everywhere, so an arm is judged
 /// only where it switches more than twice as often in every cell.
-fn constant_switching(tracks: &[Track]) -> Vec<Warning> {
+fn constant_switching(tracks: &[Track<'_>]) -> Vec<Warning> {
     /// Twice what a slice costs a thread pair.
     const OWN_PER_SLICE: f64 = 4.0;
-    let shown: Vec<&Track> = tracks
+    let shown: Vec<&Track<'_>> = tracks
         .iter()
         .filter(|track| matches!(track.arm.role, Role::Baseline | Role::Compared))
         .collect();
@@ -146,9 +146,9 @@ fn constant_switching(tracks: &[Track]) -> Vec<Warning> {
 
 /// What an arm switches in one cell, and how often in a slice of one thread
 /// pair.
-fn switching(track: &Track) -> Option<(Switching, f64)> {
-    let points = || track.points.iter();
-    let switches = points().map(|point| Some(point.switches? as f64)).sum::<Option<f64>>()?;
+fn switching(track: &Track<'_>) -> Option<(Switching, f64)> {
+    let points = || track.points();
+    let switches = points().map(|point| Some(f64::from(point.switches?))).sum::<Option<f64>>()?;
     let seconds = points().map(|point| point.time.over).sum::<f64>() / 1e9;
     let slices = points().map(|point| f64::from(point.slices)).sum::<f64>();
     let switching = Switching {

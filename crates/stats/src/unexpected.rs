@@ -43,7 +43,7 @@ struct Curve<'a> {
 /// as all others of the run.
 pub(crate) fn of(
     cells: &[CellAnalysis],
-    tracks: &[Track],
+    tracks: &[Track<'_>],
     models: &[CostModel],
     delta: f64,
     resembling: Option<&Neighbours>,
@@ -65,13 +65,17 @@ pub(crate) fn of(
 }
 
 /// The cells of a model's curve in which its arm can be used, ascending.
-fn curve<'a>(cells: &'a [CellAnalysis], tracks: &'a [Track], model: &'a CostModel) -> Curve<'a> {
+fn curve<'a>(
+    cells: &'a [CellAnalysis],
+    tracks: &'a [Track<'a>],
+    model: &'a CostModel,
+) -> Curve<'a> {
     let mut sends = false;
     let mut places: Vec<Place> = Vec::new();
     for cell in cells.iter().filter(|cell| cell.cell.curve() == model.curve) {
         let arm = cell.arms.iter().find(|arm| arm.arm.label == model.label);
         let Some(arm) = arm.filter(|arm| arm.is_ranked()) else { continue };
-        let of_arm = |track: &&Track| track.cell == cell.cell && track.arm.label == model.label;
+        let of_arm = |track: &&Track<'_>| track.cell == cell.cell && track.arm.label == model.label;
         let track = tracks.iter().find(of_arm);
         let Some((figures, track)) = arm.figures.as_ref().zip(track) else { continue };
         let measured = figures.ns_per_message;

@@ -53,9 +53,10 @@ pub(crate) struct ArmValues {
     pub(crate) offered: Option<Box<Offered>>,
     /// Ticks in softirq on the CPUs of both ends, each CPU once; `None` where
     /// they are not known.
-    pub(crate) softirq: Option<u64>,
-    /// Each quantity that is compared, as far as it was counted.
-    pub(crate) compared: [Option<Compared>; Quantity::MOST],
+    pub(crate) softirq: Option<u32>,
+    /// What is compared, as far as it was counted, in the order of [`Quantity::all`].
+    quantities: [Option<Quantity>; Quantity::MOST],
+    compared: [Compared; Quantity::MOST],
     /// Why this arm's numbers cannot be used.
     pub(crate) refusal: Option<Box<Refusal>>,
     /// What gates remark without refusing.
@@ -79,7 +80,8 @@ impl ArmValues {
     }
 
     fn of(&self, quantity: Quantity) -> Option<&Compared> {
-        self.compared.iter().flatten().find(|compared| compared.quantity == quantity)
+        let own = self.quantities.iter().position(|own| *own == Some(quantity))?;
+        self.compared.get(own)
     }
 }
 
@@ -90,7 +92,7 @@ pub(crate) struct Brief {
     /// Payload bytes sent.
     pub(crate) bytes: u64,
     /// Context switches of both ends.
-    pub(crate) switches: Option<u64>,
+    pub(crate) switches: Option<u32>,
     /// Measured slices.
     pub(crate) slices: u32,
     /// Median time of one, ns; 0 without any.
@@ -99,15 +101,19 @@ pub(crate) struct Brief {
 
 impl Brief {
     fn of(sums: &Sums, slice_ns: u64) -> Brief {
-        let switches = sums.switches();
+        let switches = sums.switches().map(narrow);
         Brief { bytes: sums.tx.bytes, switches, slices: sums.slices, slice_ns }
     }
 }
 
+/// A count that fits: a trial has no four thousand million switches, nor ticks.
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
 /// A quantity of an arm in a trial. A run may have a million of these.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Compared {
-    quantity: Quantity,
+struct Compared {
     /// Of the trial, over its messages.
     parts: Parts,
     /// The median over measured rounds of ln(the baseline's per message / the arm's); not a
@@ -116,9 +122,9 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    fn new(quantity: Quantity, parts: Parts, typical_ln: Option<f64>) -> Compared {
-        Compared { quantity, parts, typical_ln: typical_ln.unwrap_or(f64::NAN) }
-    }
+    /// In the place of what was not counted.
+    const NOTHING: Compared =
+        Compared { parts: Parts { over: 0.0, under: 0.0 }, typical_ln: f64::NAN };
 
     fn typical(&self) -> Option<f64> {
         Some(self.typical_ln).filter(|ln| !ln.is_nan())
@@ -127,7 +133,7 @@ impl Compared {
 
 impl PartialEq for Compared {
     fn eq(&self, other: &Compared) -> bool {
-        let parts = |compared: &Compared| (compared.quantity, compared.parts, compared.typical());
+        let parts = |compared: &Compared| (compared.parts, compared.typical());
         parts(self) == parts(other)
     }
 }
@@ -164,11 +170,14 @@ impl TrialValues {
         let baseline = baseline_index(trial);
         let of_arm = |arm: usize, sums: &Sums| {
             let of = |&(quantity, ref lns): &(Quantity, Vec<Option<f64>>)| {
-                let typical_ln = lns[arm].filter(|_| Some(arm) != baseline);
-                Some(Compared::new(quantity, quantity.of_trial(sums)?, typical_ln))
+                let typical_ln = lns[arm].filter(|_| Some(arm) != baseline).unwrap_or(f64::NAN);
+                let parts = quantity.of_trial(sums)?;
+                Some((quantity, Compared { parts, typical_ln }))
             };
             let mut of_each = typical.iter().map(of);
-            std::array::from_fn(|_| of_each.next().flatten())
+            let found: [_; Quantity::MOST] = std::array::from_fn(|_| of_each.next().flatten());
+            let quantities = found.map(|found| found.map(|(quantity, _)| quantity));
+            (quantities, found.map(|found| found.map_or(Compared::NOTHING, |(_, own)| own)))
         };
         let shared = SharedCpus::of(trial);
         let arms = trial.arms.iter().zip(&sums).enumerate();
@@ -176,13 +185,15 @@ impl TrialValues {
             .map(|(index, (outcome, sums))| {
                 let case = Case { header, trial, outcome, sums };
                 let findings = gates::examine(&case);
+                let (quantities, compared) = of_arm(index, sums);
                 ArmValues {
                     outcome: known.outcome(outcome),
                     offered: Offered::of(trial, outcome).map(Box::new),
-                    softirq: softirq_of_ends(shared, sums),
+                    softirq: softirq_of_ends(shared, sums).map(narrow),
                     packed: known.packed(sums),
                     brief: Brief::of(sums, slice_ns(trial, index)),
-                    compared: of_arm(index, sums),
+                    quantities,
+                    compared,
                     refusal: arm_refusal(outcome, sums, findings.invalid).map(Box::new),
                     flags: known.flags(findings.flags),
                 }

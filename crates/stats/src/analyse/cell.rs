@@ -8,7 +8,7 @@ use iolens_model::outcome::Status;
 use iolens_model::reading::Histogram;
 use iolens_model::run::RunHeader;
 
-use super::draft::{CellVisits, Check, Draft, Partner, Ratios, Standing, Used};
+use super::draft::{CellVisits, Check, Draft, Partner, Ratios, Standing};
 use super::{pairs, remarks, unranked};
 use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, GroupCheck, Limits};
 use crate::contrast::{Measured, Pair};
@@ -16,13 +16,13 @@ use crate::drift::Series;
 use crate::figures;
 use crate::interval::{Parts, count};
 use crate::latency;
-use crate::passes::Visits;
+use crate::passes::{Used, Visits};
 use crate::quantity::Quantity;
 use crate::remark::UnequalSlices;
 use crate::remark::{Unusable, VerdictReason};
 use crate::roster;
 use crate::roster::Groups;
-use crate::roster::{Point, Track};
+use crate::roster::Track;
 use crate::student::StudentTable;
 use crate::values::{ArmValues, Refusal, TrialValues};
 use crate::verdict::Context;
@@ -58,13 +58,13 @@ fn by_pass(values: impl Iterator<Item = (Partner, f64)>) -> Series {
 }
 
 /// The analysis of one cell, and the trials behind its usable arms.
-pub(super) fn analyse(
+pub(super) fn analyse<'a>(
     header: &RunHeader,
     cell: &Cell,
-    arms: &[Arm],
-    visits: &CellVisits<'_>,
+    arms: &'a [Arm],
+    visits: &CellVisits<'a>,
     table: &mut StudentTable,
-) -> (CellAnalysis, Vec<Track>) {
+) -> (CellAnalysis, Vec<Track<'a>>) {
     let decides = Quantity::of(cell);
     let alone = header.plan.measures_alone(cell);
     let drafts: Vec<Draft<'_>> =
@@ -88,15 +88,9 @@ pub(super) fn analyse(
         cpu_pairs: pairs::of(&drafts, |draft| &draft.cpu, table),
         arms: analysed,
     };
-    (analysis, drafts.iter().filter_map(|draft| track(cell, draft)).collect())
-}
-
-/// The trials of an arm whose numbers can be used.
-fn track(cell: &Cell, draft: &Draft<'_>) -> Option<Track> {
-    let points: Vec<Point> =
-        draft.used.iter().filter_map(|(trial, arm)| Point::of(trial, arm)).collect();
-    let usable = draft.standing.refusal.is_none() && !points.is_empty();
-    usable.then(|| Track { cell: cell.clone(), arm: draft.arm.clone(), points })
+    let usable = drafts.into_iter().filter(|draft| draft.standing.refusal.is_none());
+    let tracks = usable.filter_map(|draft| Track::of(cell, draft.arm, draft.used));
+    (analysis, tracks.collect())
 }
 
 fn draft<'a>(

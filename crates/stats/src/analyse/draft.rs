@@ -5,11 +5,11 @@ use iolens_model::cell::Cell;
 
 use crate::contrast::{Measured, Pair};
 use crate::figures::servers::Limits;
-use crate::passes::Visits;
+use crate::passes::{Used, Visits};
 use crate::quantity::Quantity;
 use crate::roster::Groups;
 use crate::student::StudentTable;
-use crate::values::{ArmValues, Refusal, TrialValues};
+use crate::values::Refusal;
 
 /// The trials of one cell.
 pub(super) struct CellVisits<'a> {
@@ -20,9 +20,6 @@ pub(super) struct CellVisits<'a> {
     /// Isolated trials beside shared ones; `None` where they are the primary.
     pub(super) isolated: Option<Visits<'a>>,
 }
-
-/// Trials whose numbers of an arm are used, with these.
-pub(super) type Used<'a> = Vec<(&'a TrialValues, &'a ArmValues)>;
 
 /// One arm of the cell before it is judged.
 pub(super) struct Draft<'a> {

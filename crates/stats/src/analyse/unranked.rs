@@ -3,10 +3,11 @@
 //! short one, so a ratio of the two holds a part of it: c/T of the baseline less c/T of the arm,
 //! with c for that time and T for the slice's.
 
-use super::draft::{Draft, Used};
+use super::draft::Draft;
 use crate::analysis::Limits;
 use crate::gates::{Flag, Limit};
 use crate::interval::{count, median};
+use crate::passes::Used;
 use crate::quantity::Quantity;
 use crate::remark::{Limited, UnequalSlices, VerdictReason};
 
