@@ -320,8 +320,8 @@ mod tests {
     #[test]
     fn what_was_always_zero_is_zero_without_an_interval() {
         let of = |parts: &[(f64, f64)]| {
-            let trials = parts.iter().enumerate();
-            let trials = trials.map(|(pass, &(over, under))| (pass as u32, Parts { over, under }));
+            let trials = (0..).zip(parts);
+            let trials = trials.map(|(pass, &(over, under))| (pass, Parts { over, under }));
             estimate_of(trials.collect(), &mut StudentTable::new(1))
         };
         let nothing = of(&[(0.0, 3.0), (0.0, 2.0)]).expect("zero");

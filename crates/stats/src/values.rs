@@ -60,7 +60,7 @@ pub(crate) struct ArmValues {
     /// Why this arm's numbers cannot be used.
     pub(crate) refusal: Option<Box<Refusal>>,
     /// What gates remark without refusing.
-    pub(crate) flags: Box<[Flag]>,
+    pub(crate) flags: Arc<[Flag]>,
 }
 
 impl ArmValues {
@@ -195,7 +195,7 @@ impl TrialValues {
                     quantities,
                     compared,
                     refusal: arm_refusal(outcome, sums, findings.invalid).map(Box::new),
-                    flags: known.flags(findings.flags),
+                    flags: known.flags(&outcome.arm.label, findings.flags),
                 }
             })
             .collect();

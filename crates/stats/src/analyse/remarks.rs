@@ -116,7 +116,7 @@ fn copied(draft: &Draft<'_>, arm: &ArmAnalysis) -> Option<RemarkKind> {
     let zerocopy = arm.zerocopy.filter(|zerocopy| zerocopy.is_copied())?;
     let is_tap =
         |flag: &Flag| matches!(flag, Flag::Once(found) if **found == Circumstance::PacketTap);
-    let tapped = draft.used.iter().flat_map(|(_, arm)| &arm.flags).any(is_tap);
+    let tapped = draft.used.iter().flat_map(|(_, arm)| &*arm.flags).any(is_tap);
     Some(RemarkKind::Copied { share: zerocopy.copied_share?, tapped })
 }
 
@@ -191,7 +191,7 @@ fn flags(draft: &Draft<'_>) -> Vec<RemarkKind> {
     let mut shares: BTreeMap<Share, Summary> = BTreeMap::new();
     let mut excesses: BTreeMap<Excess, Summary> = BTreeMap::new();
     let mut limited: BTreeMap<Limit, Vec<f64>> = BTreeMap::new();
-    for flag in draft.used.iter().flat_map(|(_, arm)| &arm.flags) {
+    for flag in draft.used.iter().flat_map(|(_, arm)| &*arm.flags) {
         match flag {
             Flag::Events { what, count } => {
                 let summary = events.entry(*what).or_default();
@@ -276,7 +276,7 @@ pub(super) fn neighbours(found: &Neighbours) -> Option<Warning> {
 /// What is the same in every trial, said once, in the order of appearance.
 fn once(trials: &[TrialValues]) -> Vec<&Circumstance> {
     let mut said: Vec<&Circumstance> = Vec::new();
-    for flag in trials.iter().flat_map(|trial| &trial.arms).flat_map(|arm| &arm.flags) {
+    for flag in trials.iter().flat_map(|trial| &trial.arms).flat_map(|arm| &*arm.flags) {
         if let Flag::Once(found) = flag
             && !said.contains(&&**found)
         {

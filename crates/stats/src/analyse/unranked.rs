@@ -60,7 +60,7 @@ pub(super) fn by_slices(slices: UnequalSlices, delta: f64) -> Option<VerdictReas
 /// What bounded the load on an arm in more than half of its used trials.
 pub(super) fn limits(draft: &Draft<'_>) -> Limits {
     let found = |limit: Limit| {
-        let flags = draft.used.iter().flat_map(|(_, arm)| &arm.flags);
+        let flags = draft.used.iter().flat_map(|(_, arm)| &*arm.flags);
         let found: Vec<f64> = flags.filter_map(|flag| value(flag, limit)).collect();
         let is_rule = found.len() * 2 > draft.used.len();
         is_rule.then(|| limited(limit, &found, draft.used.len()))

@@ -115,6 +115,8 @@ pub(crate) struct Known {
     cells: BTreeSet<Arc<Cell>>,
     /// How the arm with this label ended last.
     outcomes: BTreeMap<String, Arc<ArmOutcome>>,
+    /// What was remarked of it last.
+    flags: BTreeMap<String, Arc<[Flag]>>,
     circumstances: BTreeSet<Arc<Circumstance>>,
     /// Room for the sums of a trial, and for those of an arm while they are packed.
     pub(super) sums: Vec<Sums>,
@@ -145,12 +147,18 @@ impl Known {
         Packed::within(&mut self.bytes, sums)
     }
 
-    pub(super) fn flags(&mut self, flags: Vec<Flag>) -> Box<[Flag]> {
+    /// What is remarked of the arm with this label.
+    pub(super) fn flags(&mut self, label: &str, flags: Vec<Flag>) -> Arc<[Flag]> {
+        if let Some(known) = self.flags.get(label).filter(|known| known[..] == flags[..]) {
+            return Arc::clone(known);
+        }
         let shared = |flag: Flag| match flag {
             Flag::Once(found) => Flag::Once(self.circumstance(found)),
             other => other,
         };
-        flags.into_iter().map(shared).collect()
+        let flags: Arc<[Flag]> = flags.into_iter().map(shared).collect();
+        self.flags.insert(label.to_owned(), Arc::clone(&flags));
+        flags
     }
 
     fn circumstance(&mut self, found: Arc<Circumstance>) -> Arc<Circumstance> {
