@@ -17,6 +17,10 @@ const EXAMPLES: [(&str, &str, &str, &str, &str); 3] = [
     ("Python", "bench.py", include_str!("../../../docs/ab/bench.py"), "true", "python3 bench.py"),
 ];
 
+/// Has time for programs that take 0.1 s to start, as Python does behind a shim of pyenv's, and
+/// several times as long while they are traced.
+const FLAGS: &str = "ab --loop --budget 12s --progress none --wait --json";
+
 /// Twenty reads of a block against twenty-one.
 pub fn calls(bench: &Bench) -> Res {
     for user in users(bench)? {
@@ -24,8 +28,7 @@ pub fn calls(bench: &Bench) -> Res {
         for (language, file, source, build, start) in EXAMPLES {
             room.write(file, source)?;
             room.at_home(Job::of(build)).env("TMPDIR", "/tmp").success()?;
-            let words = "ab --loop --budget 4s --progress none --wait --json";
-            let job = user.job(&room.tool, words).minutes(5);
+            let job = user.job(&room.tool, FLAGS).minutes(5);
             let done = job.args([20, 21].map(|reads| format!("{start} {reads}"))).run()?;
             let result = done.json().with_context(|| done.stderr())?;
             counted(bench, &format!("{language}, user {id}"), &result)?;
@@ -45,7 +48,7 @@ fn by_tracepoints(bench: &Bench, language: &str, start: &str) -> Res {
         bail!("needs root");
     };
     let job = Job::of("unshare -m sh -c").arg(SCRIPT).arg("sh").arg(&root.bench.tool);
-    let job = job.words("ab --loop --budget 4s --progress none --wait --json").minutes(5);
+    let job = job.words(FLAGS).minutes(5);
     let job = job.env("HOME", root.bench.path("")).directory(&root.bench.path(""));
     let done = job.args([20, 21].map(|reads| format!("{start} {reads}"))).run()?;
     let result = done.json().with_context(|| done.stderr())?;
