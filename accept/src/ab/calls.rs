@@ -17,9 +17,9 @@ const EXAMPLES: [(&str, &str, &str, &str, &str); 3] = [
     ("Python", "bench.py", include_str!("../../../docs/ab/bench.py"), "true", "python3 bench.py"),
 ];
 
-/// Has time for programs that take 0.1 s to start, as Python does behind a shim of pyenv's, and
-/// several times as long while they are traced.
-const FLAGS: &str = "ab --loop --budget 12s --progress none --wait --json";
+/// Has time for a verdict and for counting of programs that take 0.1 s to start, as Python does
+/// behind a shim of pyenv's. Where a budget has time for a verdict alone, calls are not counted.
+const FLAGS: &str = "ab --loop --budget 20s --progress none --wait --json";
 
 /// Twenty reads of a block against twenty-one.
 pub fn calls(bench: &Bench) -> Res {
