@@ -474,11 +474,9 @@ pub(crate) enum RowKind {
     All,
 }
 
-impl RowKind {
-    /// What it is called on the command line.
-    pub(crate) fn word(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
+/// What the command line calls one of several values.
+pub(crate) fn written_choice<T: ValueEnum>(value: &T) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 #[cfg(test)]

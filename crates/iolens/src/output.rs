@@ -44,7 +44,7 @@ fn print(text: &str) {
     written_to_stdout(written.and_then(|()| stdout.flush()));
 }
 
-/// What came of writing to stdout, by whom it may be.
+/// Keeps the first error of writing to stdout; a reader that has gone is none.
 pub(crate) fn written_to_stdout(written: io::Result<()>) {
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe

@@ -117,12 +117,15 @@ impl Totals {
         let n = count(self.influences.len());
         let half = Moments::of(&self.influences)
             .and_then(|moments| moments.half_width(table.multipliers(n)?.pointwise));
-        let interval = half.map(|half| Interval {
-            low: self.value * (-half).exp(),
-            high: self.value * half.exp(),
-        });
-        Estimate { value: self.value, interval, n }
+        within(self.value, half, n)
     }
+}
+
+/// A ratio with an interval of this half-width about its logarithm.
+fn within(value: f64, half: Option<f64>, n: u32) -> Estimate {
+    let interval =
+        half.map(|half| Interval { low: value * (-half).exp(), high: value * half.exp() });
+    Estimate { value, interval, n }
 }
 
 /// Half-width of Σ wᵢ·ln(totalᵢ), of totals over the same trials in the same
@@ -223,9 +226,7 @@ impl OverPasses {
             .spread()
             .zip(table.multipliers(n))
             .map(|(spread, multipliers)| multipliers.pointwise * spread / f64::from(n).sqrt());
-        let interval =
-            half.map(|half| Interval { low: value * (-half).exp(), high: value * half.exp() });
-        Some(Estimate { value, interval, n })
+        Some(within(value, half, n))
     }
 
     /// Standard deviation of the influences; `None` under two passes.

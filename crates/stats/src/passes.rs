@@ -140,9 +140,9 @@ impl<'a> Visits<'a> {
 
     /// The trials of a pass.
     fn of_pass(&self, pass: u32) -> &[usize] {
-        let before =
-            |of: &dyn Fn(u32) -> bool| self.by_pass.partition_point(|&i| of(self.trials[i].pass));
-        &self.by_pass[before(&|own| own < pass)..before(&|own| own <= pass)]
+        let from = self.by_pass.partition_point(|&i| self.trials[i].pass < pass);
+        let later = &self.by_pass[from..];
+        &later[..later.partition_point(|&i| self.trials[i].pass == pass)]
     }
 
     /// Every trial, used or not.

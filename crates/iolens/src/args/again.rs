@@ -10,7 +10,7 @@ use iolens_engine::far::Launcher;
 use iolens_harness::perf_control::PerfControl;
 use iolens_model::units::Nanos;
 
-use crate::args::{MACHINE, ProgressKind, ResultArgs};
+use crate::args::{MACHINE, ProgressKind, ResultArgs, written_choice};
 use crate::peer;
 
 /// What a stored plan may do besides measuring.
@@ -41,8 +41,7 @@ pub(crate) enum Permission {
 
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = self.to_possible_value();
-        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
+        f.write_str(&written_choice(self))
     }
 }
 

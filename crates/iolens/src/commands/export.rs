@@ -9,7 +9,7 @@ use iolens_report::export::{Columns, Rows, UnknownColumn};
 use iolens_report::{csv, json};
 use iolens_stats::analysis::Analysis;
 
-use crate::args::{self, RowFormat, RowKind};
+use crate::args::{self, RowFormat, RowKind, written_choice};
 use crate::commands::report::same_study;
 use crate::failure::Failure;
 use crate::output;
@@ -24,7 +24,10 @@ pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
         kind => rows(args, kind)?,
     };
     if text.is_empty() {
-        output::note(&format!("note: no rows: what is stored has no {}", args.rows.word()));
+        output::note(&format!(
+            "note: no rows: what is stored has no {}",
+            written_choice(&args.rows)
+        ));
     }
     let Some(path) = &args.output else {
         output::rows(&text);

@@ -24,7 +24,7 @@ use iolens_server::models::MODELS;
 use iolens_syscall::CALLS;
 use serde_json::{Value, json};
 
-use crate::args::{self, Listed};
+use crate::args::{self, Listed, written_choice};
 use crate::{built_in, output, studies};
 
 /// Lists one kind of thing, or all.
@@ -33,7 +33,8 @@ pub(crate) fn list(args: &args::List) -> ExitCode {
     output::result(&match (args.markdown, args.json) {
         (true, _) => markdown::of(args.what),
         (_, true) => {
-            let named = kinds.iter().map(|&kind| (name(kind), items(kind, args.all).into()));
+            let named =
+                kinds.iter().map(|&kind| (written_choice(&kind), items(kind, args.all).into()));
             format!("{:#}", Value::Object(named.collect()))
         }
         _ => text(&kinds, args.all),
@@ -41,17 +42,17 @@ pub(crate) fn list(args: &args::List) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the command line calls it.
-fn name(kind: Listed) -> String {
-    kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
 fn text(kinds: &[Listed], all: bool) -> String {
     let mut text = String::new();
     for &kind in kinds {
         if kinds.len() > 1 {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}{}:", if text.is_empty() { "" } else { "\n" }, name(kind));
+            let _ = writeln!(
+                text,
+                "{}{}:",
+                if text.is_empty() { "" } else { "\n" },
+                written_choice(&kind)
+            );
         }
         let layout = match kind {
             Listed::Methods => &BY_FAMILY,

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use super::columns::{self, Columns, Kind};
 use super::{Record, Source};
 use crate::groups::{Named, fields, named, object};
-use crate::number;
 use crate::remarks;
 use crate::studies::files::facts::start_of;
 use crate::studies::server::processors::{CPU_KINDS, by_end};
@@ -84,19 +83,16 @@ fn judgement(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Named {
 
 /// A ratio with the interval by itself, and the one that holds for all together.
 fn ratio(contrast: Option<&Contrast>) -> Value {
-    let pointwise = contrast.and_then(|c| c.pointwise);
-    let simultaneous = contrast.and_then(|c| c.simultaneous);
-    object([named! { ratio: contrast.map(|c| c.ratio) }, ends(pointwise, simultaneous)].concat())
+    let own = named! {
+        value: contrast.map(|c| c.ratio),
+        interval: contrast.and_then(|c| c.pointwise),
+    };
+    let simultaneous = simultaneous(contrast.and_then(|c| c.simultaneous));
+    object([named! { ratio: object(own) }, simultaneous].concat())
 }
 
-fn ends(pointwise: Option<Interval>, simultaneous: Option<Interval>) -> Named {
-    let (pointwise, simultaneous) = (number::usable(pointwise), number::usable(simultaneous));
-    named! {
-        ratio_low: pointwise.map(|(low, _)| low),
-        ratio_high: pointwise.map(|(_, high)| high),
-        ratio_simultaneous_low: simultaneous.map(|(low, _)| low),
-        ratio_simultaneous_high: simultaneous.map(|(_, high)| high),
-    }
+fn simultaneous(interval: Option<Interval>) -> Named {
+    named! { ratio_simultaneous: object(named! { interval: interval }) }
 }
 
 /// What was asked of a server and its client, and what both spent.
@@ -179,7 +175,7 @@ fn pair_row(cell: &CellAnalysis, by: Quantity, pair: &PairContrast) -> Value {
     let own = [
         named! { by: by },
         fields!(Some(pair); first second n ratio),
-        ends(None, pair.simultaneous),
+        simultaneous(pair.simultaneous),
     ];
     let source = Source::new(&cell.cell, own.concat());
     object(source.named(&columns::of(Kind::Pairs, cell.cell.study()).named))
