@@ -1,6 +1,7 @@
 //! Runs that are stored, by what names them.
 
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use iolens_model::run::{Run, RunHeader};
 use iolens_stats::Fold;
@@ -70,5 +71,7 @@ fn folded(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
     let mut fold = Fold::default();
     parts.into_iter().for_each(|(_, part)| fold.append(part));
     let analysis = fold.analysis(&run.header);
+    // To free very many trials takes longer than to draw a page.
+    thread::spawn(move || drop(fold));
     Ok((run, analysis))
 }

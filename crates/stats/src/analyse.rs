@@ -26,12 +26,12 @@ use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 use iolens_model::run::RunHeader;
 
+use self::draft::CellVisits;
 use crate::analysis::{Analysis, CellAnalysis, Kinds};
 use crate::interval::count;
-use crate::passes::{self, Visits};
+use crate::passes;
 use crate::quantity::Quantity;
 use crate::roster;
-use crate::roster::Groups;
 use crate::roster::Track;
 use crate::self_check;
 use crate::student::StudentTable;
@@ -64,29 +64,26 @@ pub(crate) fn analyse_claims(
     let arms = roster::arms(plan, trials);
     let passes = passes::sort(header, &cells, trials);
     let mut by_cell = by_cell(&cells, trials, plan);
-    let visits = cells.iter().map(|cell| {
-        let (primary, secondary) = by_cell.remove(cell).unwrap_or_default();
-        let visits = draft::CellVisits {
-            groups: Groups::of(&arms, &primary),
-            primary: Visits::of(primary, &passes.complete),
-            // Shared trials of what is measured by itself would answer no question of it.
-            isolated: (!plan.measures_alone(cell)).then(|| Visits::of(secondary, &passes.complete)),
-        };
-        (cell, visits)
+    let of_cells: Vec<(&Cell, OfCell<'_>)> =
+        cells.iter().map(|cell| (cell, by_cell.remove(cell).unwrap_or_default())).collect();
+    let sorted = side_by_side(of_cells, trials.len(), |some| {
+        let sorted = some.into_iter().map(|(cell, own)| {
+            let visits = CellVisits::of(plan, cell, &arms, own, &passes.complete);
+            let told = (remarks::rejected(&visits), cell::series(header, cell, &arms, &visits));
+            ((cell, visits), told)
+        });
+        sorted.collect()
     });
-    let visits: Vec<(&Cell, draft::CellVisits<'_>)> = visits.collect();
+    let (visits, told): (Vec<(&Cell, CellVisits<'_>)>, Vec<_>) = sorted.into_iter().unzip();
+    let (rejected, series): (Vec<_>, Vec<_>) = told.into_iter().unzip();
     let contrasts = comparisons(&arms, &visits, claimed);
-    let mut rejected: Vec<_> =
-        visits.iter().flat_map(|(_, visits)| remarks::rejected(visits)).collect();
+    let mut rejected: Vec<_> = rejected.into_iter().flatten().collect();
     rejected.sort_by_key(|(started, _)| *started);
-    let neighbours = drift::neighbours(&side_by_side(&visits, trials.len(), |some| {
-        let each = some.iter();
-        each.flat_map(|(cell, visits)| cell::series(header, cell, &arms, visits)).collect()
-    }));
+    let neighbours = drift::neighbours(&series.into_iter().flatten().collect::<Vec<_>>());
     let resembling = neighbours.as_ref();
-    let analysed = side_by_side(&visits, trials.len(), |some| {
+    let analysed = side_by_side(visits.iter().collect(), trials.len(), |some| {
         let mut table = StudentTable::of_neighbours(contrasts, resembling);
-        let each = some.iter();
+        let each = some.into_iter();
         each.map(|(cell, visits)| cell::analyse(header, cell, &arms, visits, &mut table)).collect()
     });
     let (analyses, tracks): (Vec<CellAnalysis>, Vec<Vec<Track<'_>>>) = analysed.into_iter().unzip();
@@ -127,7 +124,7 @@ pub(crate) fn analyse_claims(
 /// how arms share their trials.
 fn comparisons(
     arms: &[Arm],
-    visits: &[(&Cell, draft::CellVisits<'_>)],
+    visits: &[(&Cell, CellVisits<'_>)],
     claimed: impl Fn(&Cell) -> usize,
 ) -> u32 {
     let with = |role: Role| arms.iter().filter(|arm| arm.role == role).count();
@@ -143,10 +140,10 @@ const BESIDE_MIN: usize = 1000;
 
 /// What `of` makes of all items, in their order; on as many threads as there are processors
 /// where there are many trials, each with a stretch of the items.
-fn side_by_side<T: Sync, R: Send>(
-    items: &[T],
+fn side_by_side<T: Send, R: Send>(
+    items: Vec<T>,
     trials: usize,
-    of: impl Fn(&[T]) -> Vec<R> + Sync,
+    of: impl Fn(Vec<T>) -> Vec<R> + Sync,
 ) -> Vec<R> {
     let most = if trials < BESIDE_MIN { 1 } else { items.len() };
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(most);
@@ -154,8 +151,9 @@ fn side_by_side<T: Sync, R: Send>(
         return of(items);
     }
     thread::scope(|scope| {
-        let stretches = items.chunks(items.len().div_ceil(threads));
-        let of = &of;
+        let (each, of) = (items.len().div_ceil(threads), &of);
+        let mut items = items.into_iter();
+        let stretches = (0..threads).map(|_| items.by_ref().take(each).collect::<Vec<T>>());
         let begun: Vec<_> = stretches.map(|some| scope.spawn(move || of(some))).collect();
         let done = |thread: thread::ScopedJoinHandle<'_, Vec<R>>| {
             thread.join().unwrap_or_else(|panic| resume_unwind(panic))
@@ -164,13 +162,18 @@ fn side_by_side<T: Sync, R: Send>(
     })
 }
 
-/// Trials of each cell: those that the plan's contrasts rest on, and others.
-type ByCell<'a> = BTreeMap<&'a Cell, (Vec<&'a TrialValues>, Vec<&'a TrialValues>)>;
+/// Trials of a cell: those that the plan's contrasts rest on, and others.
+type OfCell<'a> = (Vec<&'a TrialValues>, Vec<&'a TrialValues>);
 
 /// Pass 0 stands among the primary trials: no figure uses it, but where a
 /// cell went no further it says why.
-fn by_cell<'a>(cells: &'a [Cell], trials: &'a [TrialValues], plan: &Plan) -> ByCell<'a> {
-    let mut groups: ByCell<'a> = cells.iter().map(|cell| (cell, Default::default())).collect();
+fn by_cell<'a>(
+    cells: &'a [Cell],
+    trials: &'a [TrialValues],
+    plan: &Plan,
+) -> BTreeMap<&'a Cell, OfCell<'a>> {
+    let mut groups: BTreeMap<&Cell, OfCell<'a>> =
+        cells.iter().map(|cell| (cell, Default::default())).collect();
     for trial in trials {
         if let Some((primary, secondary)) = groups.get_mut(&*trial.cell) {
             let is_primary = trial.pass == 0 || trial.isolated == plan.measures_alone(&trial.cell);

@@ -25,6 +25,9 @@ pub(crate) fn of(tracks: &[Track<'_>], table: &mut StudentTable) -> Vec<CostMode
         tracks.iter().filter(|track| track.arm.role != Role::SelfCheck).collect();
     let curves = grouped(&shown, |track| (track.cell.curve(), track.arm.label.as_str()));
     let model = |((curve, label), mut tracks): ((Cell, &str), Vec<&&Track<'_>>)| {
+        if tracks.len() < SIZES_MIN {
+            return None;
+        }
         tracks.sort_by_key(|track| track.cell.size);
         let sizes: Vec<Bytes> = tracks.iter().map(|track| track.cell.size).collect();
         let passes: Vec<BTreeMap<u32, f64>> = tracks.iter().map(|track| by_pass(track)).collect();

@@ -25,12 +25,6 @@ struct Offset {
 }
 
 impl Offset {
-    fn add(&mut self, hours: f64, ln_time: f64) {
-        self.hours += hours;
-        self.ln_time += ln_time;
-        self.arms += 1.0;
-    }
-
     fn mean(&self) -> (f64, f64) {
         (self.hours / self.arms, self.ln_time / self.arms)
     }
@@ -44,7 +38,7 @@ pub(crate) fn of(tracks: &[Track<'_>], precision: f64) -> Option<Drift> {
     let starts = || tracks.iter().flat_map(Track::started_unix_ns);
     let first_ns = starts().min()?;
     let span_h = hours(starts().max()? - first_ns);
-    let trials: Vec<(f64, f64)> = offsets(tracks, first_ns).values().map(Offset::mean).collect();
+    let trials: Vec<(f64, f64)> = offsets(tracks, first_ns).iter().map(Offset::mean).collect();
     if trials.len() < TRIALS_MIN || span_h * 3600.0 <= SPAN_MIN_S {
         return None;
     }
@@ -83,23 +77,38 @@ fn hours(ns: u64) -> f64 {
     ns as f64 / 3.6e12
 }
 
-/// Offsets by trial, which its pass and position name.
-fn offsets(tracks: &[Track<'_>], first_ns: u64) -> BTreeMap<(u32, u32), Offset> {
-    let mut trials: BTreeMap<(u32, u32), Offset> = BTreeMap::new();
-    let of = |point: Point| {
-        let at = hours(point.started_unix_ns - first_ns);
-        ((point.pass, point.position), at, point.compared_per_message().ln())
-    };
-    for track in tracks {
-        let points: Vec<((u32, u32), f64, f64)> = track.points().map(of).collect();
-        let n = points.len() as f64;
-        let mean_h = points.iter().map(|(_, at, _)| at).sum::<f64>() / n;
-        let mean_ln = points.iter().map(|(_, _, ln)| ln).sum::<f64>() / n;
-        for (trial, at, ln) in points {
-            trials.entry(trial).or_default().add(at - mean_h, ln - mean_ln);
+/// Offsets of each trial of some arms, cell by cell.
+fn offsets(tracks: &[Track<'_>], first_ns: u64) -> Vec<Offset> {
+    let cells = tracks.chunk_by(|a, b| a.cell == b.cell);
+    cells.flat_map(|arms| offsets_in_cell(arms, first_ns)).collect()
+}
+
+fn offsets_in_cell(arms: &[Track<'_>], first_ns: u64) -> Vec<Offset> {
+    let mut all: Vec<((u32, u32), Offset)> = Vec::new();
+    for track in arms {
+        let of = |point: Point| {
+            let hours = hours(point.started_unix_ns - first_ns);
+            let ln_time = point.compared_per_message().ln();
+            ((point.pass, point.position), Offset { hours, ln_time, arms: 1.0 })
+        };
+        let from = all.len();
+        all.extend(track.points().map(of));
+        let (mean_h, mean_ln) = sum(&all[from..]).mean();
+        for (_, one) in &mut all[from..] {
+            (one.hours, one.ln_time) = (one.hours - mean_h, one.ln_time - mean_ln);
         }
     }
-    trials
+    all.sort_by_key(|(trial, _)| *trial);
+    all.chunk_by(|(a, _), (b, _)| a == b).map(sum).collect()
+}
+
+/// Of offsets, each with the pass and the position of its trial.
+fn sum(offsets: &[((u32, u32), Offset)]) -> Offset {
+    offsets.iter().fold(Offset::default(), |sum, (_, one)| Offset {
+        hours: sum.hours + one.hours,
+        ln_time: sum.ln_time + one.ln_time,
+        arms: sum.arms + one.arms,
+    })
 }
 
 // Whether the values of a contrast's trials resemble those of the passes before them. An
@@ -150,14 +159,17 @@ pub(crate) fn neighbours(series: &[Series]) -> Option<Neighbours> {
     })
 }
 
-/// Values less their mean, with squares that add up to 1, one for each pass; 0 where there is
-/// none. `None` without spread.
+/// Values less their mean, with squares that add up to 1, one for each of all passes; 0 where
+/// there is none. `None` without spread.
 fn scaled(series: &Series, passes: &BTreeSet<u32>) -> Option<Vec<f64>> {
     let values: Vec<f64> = series.values().copied().collect();
     let moments = Moments::of(&values)?;
     let norm = moments.sd? * (values.len() as f64 - 1.0).sqrt();
-    let of = |pass: &u32| series.get(pass).map_or(0.0, |value| (value - moments.mean) / norm);
-    (norm > 1e-9).then(|| passes.iter().map(of).collect())
+    let mut own = series.iter().peekable();
+    let mut of = |pass: &u32| {
+        own.next_if(|(known, _)| *known == pass).map_or(0.0, |(_, v)| (v - moments.mean) / norm)
+    };
+    (norm > 1e-9).then(|| passes.iter().map(&mut of).collect())
 }
 
 /// What passes have in common with those so many before them, summed over all passes and in

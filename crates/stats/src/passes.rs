@@ -22,8 +22,8 @@ pub(crate) struct Passes {
     pub(crate) incomplete: Vec<(u32, u32)>,
 }
 
-/// One arm of one cell, which a complete pass visits.
-type Unit<'a> = (&'a Cell, &'a str);
+/// The arms of a cell, each of which a complete pass visits.
+type Arms<'a> = BTreeMap<&'a str, Vec<(u32, Status)>>;
 
 /// Sorts the passes of a run into complete ones and others.
 ///
@@ -35,17 +35,17 @@ type Unit<'a> = (&'a Cell, &'a str);
 /// a rule ended the run, which happens between passes only.
 pub(crate) fn sort(header: &RunHeader, cells: &[Cell], trials: &[TrialValues]) -> Passes {
     let units = visits(trials, &header.plan);
-    let all: BTreeSet<u32> = trials.iter().map(|trial| trial.pass).filter(|&p| p > 0).collect();
+    let mut all: Vec<u32> = trials.iter().map(|trial| trial.pass).filter(|&p| p > 0).collect();
+    all.sort_unstable();
+    all.dedup();
     let last = all.last().copied().unwrap_or(0);
     let ended_by_rule = header.end.as_ref().is_some_and(|end| !end.stopped_by.is_cut_short());
     let mut passes = Passes::default();
     for &pass in &all {
         let open = pass == last && !ended_by_rule;
-        let mut missing: BTreeSet<&Cell> = units
-            .iter()
-            .filter(|(_, visits)| is_missing(visits, pass, open))
-            .map(|((cell, _), _)| *cell)
-            .collect();
+        let lacks = |arms: &Arms<'_>| arms.values().any(|visits| is_missing(visits, pass, open));
+        let mut missing: BTreeSet<&Cell> =
+            units.iter().filter(|(_, arms)| lacks(arms)).map(|(cell, _)| *cell).collect();
         if open {
             missing.extend(cells.iter().filter(|cell| never_begun(cell, trials, &units)));
         }
@@ -58,50 +58,45 @@ pub(crate) fn sort(header: &RunHeader, cells: &[Cell], trials: &[TrialValues]) -
     passes
 }
 
-/// Per unit, the passes that visited it and how each ended; a trial that was
+/// Per cell and arm, the passes that visited it, rising, and how each ended; a trial that was
 /// interrupted did not.
-fn visits<'a>(trials: &'a [TrialValues], plan: &Plan) -> BTreeMap<Unit<'a>, BTreeMap<u32, Status>> {
-    let mut units: BTreeMap<Unit<'_>, BTreeMap<u32, Status>> = BTreeMap::new();
+fn visits<'a>(trials: &'a [TrialValues], plan: &Plan) -> BTreeMap<&'a Cell, Arms<'a>> {
+    let mut units: BTreeMap<&Cell, Arms<'_>> = BTreeMap::new();
     let is_primary = |trial: &TrialValues| trial.isolated == plan.measures_alone(&trial.cell);
     for trial in trials.iter().filter(|trial| trial.pass > 0 && is_primary(trial)) {
+        let arms = units.entry(&*trial.cell).or_default();
         for arm in &trial.arms {
             let status = match (trial.status, arm.outcome.status) {
                 (Status::Ok | Status::Invalid, status) => status,
                 (status, _) => status,
             };
-            let unit = units.entry((&*trial.cell, arm.outcome.arm.label.as_str())).or_default();
+            let visits = arms.entry(arm.outcome.arm.label.as_str()).or_default();
             if status != Status::Interrupted {
-                unit.insert(trial.pass, status);
+                visits.push((trial.pass, status));
             }
         }
     }
+    let all = units.values_mut().flat_map(BTreeMap::values_mut);
+    all.for_each(|visits| visits.sort_by_key(|(pass, _)| *pass));
     units
 }
 
-fn is_missing(visits: &BTreeMap<u32, Status>, pass: u32, open: bool) -> bool {
-    if visits.contains_key(&pass) {
-        return false;
+fn is_missing(visits: &[(u32, Status)], pass: u32, open: bool) -> bool {
+    let (before, later) = visits.split_at(visits.partition_point(|(own, _)| *own < pass));
+    let is_dropped = || matches!(before.last(), Some((_, Status::Failed | Status::Skipped)));
+    match later.first() {
+        Some((own, _)) => *own != pass,
+        None => open && !is_dropped(),
     }
-    let back_later = visits.range(pass..).next().is_some();
-    let dropped = || match visits.range(..pass).next_back() {
-        Some((_, status)) => matches!(status, Status::Failed | Status::Skipped),
-        None => false,
-    };
-    back_later || (open && !dropped())
 }
 
 /// Whether no trial of a planned cell was ever started, and the calibration
 /// of its slices did not fail either.
-fn never_begun(
-    cell: &Cell,
-    trials: &[TrialValues],
-    units: &BTreeMap<Unit<'_>, BTreeMap<u32, Status>>,
-) -> bool {
-    let visited = units.range((cell, "")..).next().is_some_and(|((seen, _), _)| *seen == cell);
+fn never_begun(cell: &Cell, trials: &[TrialValues], units: &BTreeMap<&Cell, Arms<'_>>) -> bool {
     let gave_up = trials.iter().any(|trial| {
         *trial.cell == *cell && matches!(trial.status, Status::Failed | Status::Skipped)
     });
-    !visited && !gave_up
+    !units.get(cell).is_some_and(|arms| !arms.is_empty()) && !gave_up
 }
 
 /// Trials whose numbers of an arm are used, with these.
@@ -124,18 +119,10 @@ impl<'a> Visits<'a> {
     pub(crate) fn of(trials: Vec<&'a TrialValues>, complete: &'a BTreeSet<u32>) -> Visits<'a> {
         let mut by_pass: Vec<usize> = (0..trials.len()).collect();
         by_pass.sort_by_key(|&i| trials[i].pass);
-        let mut visits = Visits { trials, by_pass, repeats: BTreeMap::new(), complete };
-        visits.repeats = (0..visits.trials.len()).filter_map(|i| visits.again(i)).collect();
-        visits
-    }
-
-    /// A trial and those that repeat it; `None` without any. A pass has a few trials of a cell, a
-    /// run may have very many.
-    fn again(&self, i: usize) -> Option<(usize, Vec<usize>)> {
-        let own = self.trials[i];
-        let later = self.of_pass(own.pass).iter().copied().filter(|&j| j > i);
-        let again: Vec<usize> = later.filter(|&j| repeats(own, self.trials[j])).collect();
-        (!again.is_empty()).then_some((i, again))
+        let of_one_pass = by_pass.chunk_by(|&a, &b| trials[a].pass == trials[b].pass);
+        let from_each = of_one_pass.flat_map(|pass| (0..pass.len()).map(|at| &pass[at..]));
+        let repeats = from_each.filter_map(|from| again(&trials, from)).collect();
+        Visits { trials, by_pass, repeats, complete }
     }
 
     /// The trials of a pass.
@@ -197,7 +184,11 @@ impl<'a> Visits<'a> {
         self.has_again(trial, label).then(|| "the trial was run again in the same pass".to_owned())
     }
 
+    /// The place of a trial, for whether it was run again: `None` where none was.
     fn index_of(&self, trial: &TrialValues) -> Option<usize> {
+        if self.repeats.is_empty() {
+            return None;
+        }
         let mut of_pass = self.of_pass(trial.pass).iter().copied();
         of_pass.find(|&i| std::ptr::eq(self.trials[i], trial))
     }
@@ -218,6 +209,14 @@ impl<'a> Visits<'a> {
             && (arms.peek().is_none()
                 || arms.all(|arm| self.is_superseded(i, &arm.outcome.arm.label)))
     }
+}
+
+/// The first of these trials of one pass and those that repeat it; `None` without any.
+fn again(trials: &[&TrialValues], of_pass: &[usize]) -> Option<(usize, Vec<usize>)> {
+    let (&first, later) = of_pass.split_first()?;
+    let is_again = |&&i: &&usize| repeats(trials[first], trials[i]);
+    let again: Vec<usize> = later.iter().filter(is_again).copied().collect();
+    (!again.is_empty()).then_some((first, again))
 }
 
 /// Whether `later` does the work of `first` again. A cell with many arms has

@@ -2,7 +2,7 @@
 //! by their ends, which is most of what there is to store of a small trial. Each text stands once
 //! in a run, and what has it has its number.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::mem::take;
 
 use iolens_model::arm::ArmOutcome;
@@ -123,7 +123,7 @@ pub(crate) struct Shared<'a, T> {
     connection: &'a Connection,
     run: i64,
     /// What a trial has meanwhile is missing.
-    known: BTreeMap<i64, T>,
+    known: HashMap<i64, T>,
 }
 
 /// As many as the cells of a plan that is large.
@@ -132,7 +132,7 @@ const KNOWN_MAX: usize = 256;
 impl<'a, T: DeserializeOwned> Shared<'a, T> {
     /// Of a run.
     pub(crate) fn of(connection: &'a Connection, run: i64) -> Shared<'a, T> {
-        Shared { connection, run, known: BTreeMap::new() }
+        Shared { connection, run, known: HashMap::new() }
     }
 
     /// The value with this number, for a trial that has it until it is given back.

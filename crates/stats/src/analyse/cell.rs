@@ -35,11 +35,13 @@ pub(super) fn series(
     visits: &CellVisits<'_>,
 ) -> Vec<Series> {
     let alone = header.plan.measures_alone(cell);
+    let compared = arms.iter().filter(|arm| roster::has_contrast(arm));
+    let compared: Vec<(&Arm, Used<'_>)> =
+        compared.map(|arm| (arm, visits.primary.used(&arm.label))).collect();
     let mut all = Vec::new();
     for &quantity in Quantity::all(cell) {
-        for arm in arms {
-            let used = visits.primary.used(&arm.label);
-            let pairs = pairs_of(cell, arm, &visits.primary, &used, quantity, alone);
+        for (arm, used) in &compared {
+            let pairs = pairs_of(cell, arm, &visits.primary, used, quantity, alone);
             let values = pairs.into_iter().map(|(partner, pair)| (partner, pair.typical_ln));
             all.push(by_pass(values));
         }

@@ -1,7 +1,10 @@
 //! The arms of a cell before they are judged.
 
+use std::collections::BTreeSet;
+
 use iolens_model::arm::Arm;
 use iolens_model::cell::Cell;
+use iolens_model::plan::Plan;
 
 use crate::contrast::{Measured, Pair};
 use crate::figures::servers::Limits;
@@ -9,7 +12,7 @@ use crate::passes::{Used, Visits};
 use crate::quantity::Quantity;
 use crate::roster::Groups;
 use crate::student::StudentTable;
-use crate::values::Refusal;
+use crate::values::{Refusal, TrialValues};
 
 /// The trials of one cell.
 pub(super) struct CellVisits<'a> {
@@ -19,6 +22,25 @@ pub(super) struct CellVisits<'a> {
     pub(super) primary: Visits<'a>,
     /// Isolated trials beside shared ones; `None` where they are the primary.
     pub(super) isolated: Option<Visits<'a>>,
+}
+
+impl<'a> CellVisits<'a> {
+    /// Of the trials that the plan's contrasts rest on, and of others.
+    pub(super) fn of(
+        plan: &Plan,
+        cell: &Cell,
+        arms: &[Arm],
+        (primary, others): (Vec<&'a TrialValues>, Vec<&'a TrialValues>),
+        complete: &'a BTreeSet<u32>,
+    ) -> CellVisits<'a> {
+        // Shared trials of what is measured by itself would answer no question of it.
+        let isolated = (!plan.measures_alone(cell)).then(|| Visits::of(others, complete));
+        CellVisits {
+            groups: Groups::of(arms, &primary),
+            primary: Visits::of(primary, complete),
+            isolated,
+        }
+    }
 }
 
 /// One arm of the cell before it is judged.
