@@ -118,7 +118,7 @@ ext4 | xfs | btrfs)
     # A shell has what it starts in the background ignore SIGINT.
     kill -TERM $running
     finish
-    step resumed resume last --allow file --budget 1s --progress plain
+    step resumed resume last --allow dir --budget 1s --progress plain
     ;;
 esac
 cmp f "$home/source" || echo changed >"$said/changed"
