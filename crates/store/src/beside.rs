@@ -14,6 +14,11 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+/// Whether a log lies beside a file, and is not empty.
+pub(crate) fn holds(path: &Path, suffix: &str) -> bool {
+    fs::metadata(beside(path, suffix)).is_ok_and(|metadata| metadata.len() > 0)
+}
+
 /// More than SQLite makes at once: the index of a WAL is 32 KiB.
 static PROBE: [u8; 64 << 10] = [0; 64 << 10];
 

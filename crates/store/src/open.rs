@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::beside::{LOGS, beside};
+use crate::beside::{LOGS, beside, holds};
 use crate::schema::{self, APPLICATION_ID, EARLIER_ID, SCHEMA_VERSION};
 use crate::steps::{Steps, bytes_of};
 use crate::{Fault, Store, StoreError};
@@ -64,7 +64,10 @@ impl Store {
             Identity::Empty => return Err(StoreError::Empty { path: path.to_owned() }),
             Identity::Ours => {}
         }
-        let store = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let store = connect(path, to_read(path))?;
+        store.doing("open results for reading", |connection| {
+            Ok(connection.pragma_update(None, "query_only", true)?)
+        })?;
         store.refuse_oddities()?;
         store.doing("read the schema version", |connection| {
             Ok(refuse_version(path, schema::version(connection)?)?)
@@ -79,6 +82,16 @@ impl Store {
             None => Ok(()),
             Some(found) => Err(not_results(&self.path, found)),
         }
+    }
+}
+
+/// How a file is opened that is only read. SQLite makes a log and its index also to read, and
+/// takes them away again only where it might have written. So it may where no log holds anything
+/// that it would write into the file.
+fn to_read(path: &Path) -> OpenFlags {
+    match ["-wal", "-journal"].into_iter().any(|log| holds(path, log)) {
+        true => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        false => OpenFlags::SQLITE_OPEN_READ_WRITE,
     }
 }
 

@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
 
-use crate::beside::beside;
+use crate::beside::{beside, holds};
 use crate::copy::{self, Copy};
 use crate::error::said;
 use crate::header::{NO_ID, is_id};
@@ -229,11 +229,6 @@ fn stamp(path: &Path) -> Result<Vec<Stamp>, StoreError> {
 /// Whether somebody may have it open with a log.
 fn is_live(path: &Path) -> bool {
     holds(path, "-wal") && beside(path, "-shm").exists()
-}
-
-/// Whether a log lies beside a file, and is not empty.
-fn holds(path: &Path, suffix: &str) -> bool {
-    fs::metadata(beside(path, suffix)).is_ok_and(|metadata| metadata.len() > 0)
 }
 
 /// Copies a database as it is at one moment.

@@ -238,3 +238,33 @@ fn a_new_file_is_its_users_alone_and_an_old_one_stays_as_open_as_it_was() {
     store.runs().unwrap();
     assert_eq!([mode(""), mode("-wal"), mode("-shm")], [0o640; 3]);
 }
+
+#[test]
+fn who_only_reads_leaves_the_file_and_what_lies_beside_it_as_they_were() {
+    let (folder, path, store) = results(&["0000000a"]);
+    let beside = || -> Vec<(String, Vec<u8>)> {
+        let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap());
+        let mut all: Vec<_> = files
+            .map(|file| (file.file_name(), std::fs::read(file.path()).unwrap()))
+            .map(|(name, bytes)| (name.into_string().unwrap(), bytes))
+            .collect();
+        all.sort();
+        all
+    };
+    let read = || Store::open_read_only(&path).unwrap().load("0000000a").unwrap();
+    let (names, while_written): (Vec<String>, Vec<_>) = beside().into_iter().unzip();
+    assert_eq!(names, ["results.db", "results.db-shm", "results.db-wal"]);
+    let run = read();
+    let after: Vec<Vec<u8>> = beside().into_iter().map(|(_, bytes)| bytes).collect();
+    assert_eq!([&after[0], &after[2]], [&while_written[0], &while_written[2]]);
+    drop(store);
+    let closed = beside();
+    assert_eq!(closed.len(), 1);
+    let reader = Store::open_read_only(&path).unwrap();
+    assert_eq!(reader.load("0000000a").unwrap(), run);
+    let mut refused = Store::open_read_only(&path).unwrap();
+    assert!(refused.remove(&["0000000a".to_owned()]).is_err(), "it was opened to read");
+    drop((reader, refused));
+    assert_eq!(read(), run);
+    assert_eq!(beside(), closed);
+}
