@@ -109,8 +109,21 @@ fn text(said: &Text) -> Markup {
         @for span in &said.0 {
             @match span {
                 Span::Plain(words) => { (whole(words)) }
-                Span::Code(words) | Span::File(words) => { code { (words) } }
+                Span::Code(words) | Span::File(words) => { (code(words)) }
                 Span::Strong(words) => { b { (words) } }
+            }
+        }
+    }
+}
+
+/// Code within a sentence: a line ends between its words, and within one only where a line is
+/// too short for it. Browsers would end one at any hyphen.
+fn code(words: &str) -> Markup {
+    html! {
+        code {
+            @for (nth, word) in words.split(' ').enumerate() {
+                @if nth > 0 { " " }
+                @if word.contains('-') { span.word { (word) } } @else { (word) }
             }
         }
     }
@@ -347,6 +360,9 @@ mod tests {
         let said = Text::plain("<b> takes 16 KiB, in ").and_code("a & b");
         let drawn = text(&said).into_string();
         assert_eq!(drawn, "&lt;b&gt; takes 16\u{a0}KiB, in <code>a &amp; b</code>");
+        let drawn = code("run a-b --x").into_string();
+        let word = |word: &str| format!("<span class=\"word\">{word}</span>");
+        assert_eq!(drawn, format!("<code>run {} {}</code>", word("a-b"), word("--x")));
     }
 
     #[test]

@@ -236,8 +236,8 @@ axes! {
     };
 
     Plan quick: bool, values::switch, Exact "" {
-        "quick" NET "A first look: 3 sizes, 1 thread, 20 trials, 40 s at most; no verdicts"
-        "quick" FILE "A first look: 4 engines, 3 sizes, warm, 40 s at most; no verdicts"
+        "quick" NET "A first look: 3 sizes, 1 thread, 20 trials, mostly under 40 s; no verdicts"
+        "quick" FILE "A first look: 4 engines, 3 sizes, warm, mostly under 40 s; no verdicts"
         "quick" WRITE "A first look: 6 engines, 2 sizes, 25 s at most; no verdicts"
         "quick" COPY "A first look: 6 engines, 2 sizes, 25 s at most; no verdicts"
         "quick" SYSCALL "A first look: all calls, 5 trials, 30 s at most; no verdicts"
