@@ -50,6 +50,8 @@ pub(super) struct Family {
     lost: BTreeMap<&'static str, &'static str>,
     /// A program that serves in place of this process.
     program: Option<u32>,
+    /// Threads of this process that only take turns and report them.
+    messengers: Vec<u32>,
     spent_ns: u64,
 }
 
@@ -107,6 +109,7 @@ impl Family {
             counts_moves,
             lost: BTreeMap::new(),
             program: None,
+            messengers: Vec::new(),
             spent_ns: 0,
         }
     }
@@ -199,6 +202,12 @@ impl Family {
         self.program = Some(id);
     }
 
+    /// From now on time and switches of these threads of this process are not counted: they hear
+    /// of a slice's end within it, which takes a tenth of a millisecond.
+    pub(super) fn leave_out(&mut self, messengers: Vec<u32>) {
+        self.messengers = messengers;
+    }
+
     /// What a program was charged: its processes with all their threads, and the children
     /// that they have waited for. Switches are known of threads alone.
     fn usage_of_program(&self, id: u32) -> Option<ProcessUsage> {
@@ -247,7 +256,13 @@ impl Family {
         }
         let own = || {
             let mut sum = usage::process_usage().ok()?;
+            let messengers = self.of_messengers();
             add(&mut sum, &usage::children_usage().ok()?);
+            sum.cpu_ns = sum.cpu_ns.saturating_sub(messengers.cpu_ns);
+            let (of_all, own) = (&mut sum.counts, messengers.counts);
+            of_all.voluntary_switches -= own.voluntary_switches.min(of_all.voluntary_switches);
+            of_all.involuntary_switches -=
+                own.involuntary_switches.min(of_all.involuntary_switches);
             Some(sum)
         };
         let (mut sum, living) = match at {
@@ -259,6 +274,20 @@ impl Family {
         };
         add(&mut sum, &living);
         Some(sum)
+    }
+
+    /// Time and switches of the threads that are left out. Their clocks first: what reading
+    /// their switches costs is theirs.
+    fn of_messengers(&self) -> ProcessUsage {
+        let mut sum = ProcessUsage::default();
+        let clocks = self.messengers.iter().filter_map(|&id| usage::cpu_ns_of_thread(id).ok());
+        sum.cpu_ns = clocks.sum();
+        for [waited, lost] in self.messengers.iter().filter_map(|&id| kin::switches(&self.root, id))
+        {
+            sum.counts.voluntary_switches += waited;
+            sum.counts.involuntary_switches += lost;
+        }
+        sum
     }
 
     /// Children that have not ended.
@@ -402,6 +431,26 @@ mod tests {
         let all = family.between([&before, &ended]).task_clock_ns.unwrap();
         assert!(all >= spent - 4_000, "{all} ns once it has ended, {spent} ns before");
         assert!(family.between([&before, &ended]).run_delay_ns.is_none(), "tasks came and went");
+    }
+
+    #[test]
+    fn what_messengers_spend_is_left_out() {
+        const EACH_NS: u64 = 20_000_000;
+        let cpus = affinity::thread_cpus().unwrap();
+        let mut family = Family::open(&cpus, 1, Probes::default(), true);
+        family.leave_out(vec![process::thread_id()]);
+        let before = family.before(&[]);
+        spend(EACH_NS);
+        std::thread::spawn(|| spend(EACH_NS)).join().unwrap();
+        let after = family.after(&[]);
+        let counts = family.between([&before, &after]);
+        let spent_ns = counts.task_clock_ns.unwrap();
+        // Other tests are threads of this process, too.
+        assert!(spent_ns >= EACH_NS, "{spent_ns}");
+        family.leave_out(Vec::new());
+        let all = family.after(&[]).usage.unwrap().cpu_ns;
+        let left_out = all - after.usage.unwrap().cpu_ns;
+        assert!(left_out >= EACH_NS, "{left_out}");
     }
 
     /// Turns of a task that has no rest: in each it moves, waits, and touches fresh memory.

@@ -20,7 +20,7 @@ use iolens_model::server::{MAKES, ServerSetting, TrialServers};
 use iolens_model::trial::{Trial, Work};
 use iolens_model::units::Nanos;
 use iolens_sys::proc::Root;
-use iolens_sys::{affinity, clock};
+use iolens_sys::{affinity, clock, process};
 
 use super::family::Family;
 use super::program::{Program, Serves};
@@ -153,6 +153,7 @@ fn be_server(
     let server = Server::open(options(trial, task.arm, setting, servers, place)?);
     let running = server.and_then(Server::start).map_err(Failure::cause)?;
     let address = running.address();
+    family.leave_out(vec![process::id(), process::thread_id()]);
     say(&FromWorker::Serving { address }).map_err(|_| gone())?;
     let at_rest = |entry: &models::Entry| entry.tasks_at_rest(trial.cell.threads, setting);
     let least = models::find(id).map_or(0, at_rest);
@@ -430,7 +431,9 @@ fn portion(trial: &Trial, servers: &TrialServers, seq: usize) -> Portion {
 }
 
 /// What the client counted of what it offered, warm-up and all, beside what it spent.
-/// The slice's clock goes from its first request to the last reply.
+/// The slice's clock goes from its first request to the last reply, and its CPU time is that of
+/// the threads that sent and received: to make them, and to read what the kernel counts, takes
+/// its process as long as half a slice of a millisecond.
 fn client_counts(spent: Counts, offered: &Offered) -> Counts {
     let load = &offered.load;
     let clock = offered.first_sent_ns.zip(offered.last_right_ns);
@@ -440,6 +443,7 @@ fn client_counts(spent: Counts, offered: &Offered) -> Counts {
         time_ns: clock.map_or(load.window.0, |(first, last)| last.saturating_sub(first)),
         calls: Some(offered.calls.sends + offered.calls.receives),
         retransmits: load.network.map(|network| network.retransmits),
+        task_clock_ns: Some(load.threads.iter().map(|thread| thread.cpu.0).sum()),
         ..spent
     }
 }
