@@ -369,6 +369,9 @@ class Tally:
             self.disagree(name, mine, theirs)
 
     def ends(self, name, mine, row, low, high):
+        # METHOD.md: an upper end over ten times the lower one says nothing, and is not printed.
+        if mine and (mine[0] > 0.0 or math.isinf(mine[1])) and not mine[1] <= mine[0] * 10.0:
+            mine = None
         self.value(f"{name} low", mine and mine[0], row[low])
         self.value(f"{name} high", mine and mine[1], row[high])
 
