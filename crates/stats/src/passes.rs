@@ -96,7 +96,7 @@ fn never_begun(cell: &Cell, trials: &[TrialValues], units: &BTreeMap<&Cell, Arms
     let gave_up = trials.iter().any(|trial| {
         *trial.cell == *cell && matches!(trial.status, Status::Failed | Status::Skipped)
     });
-    !units.get(cell).is_some_and(|arms| !arms.is_empty()) && !gave_up
+    units.get(cell).is_none_or(Arms::is_empty) && !gave_up
 }
 
 /// Trials whose numbers of an arm are used, with these.
