@@ -183,17 +183,17 @@ fn verb(who: &[String], one: &str, several: &str) -> String {
 pub(crate) fn trust(run: &Run, analysis: &Analysis) -> Answer {
     let check = findings::self_check(run, analysis);
     let mut said: Vec<String> = Vec::new();
-    let copy = format!("{}'s hidden copy", check.baseline);
+    let itself = format!("{} against itself", check.baseline);
     said.push(match (check.checks, check.farthest, check.span) {
         (0, Some(_), _) => "too few trials to check itself".to_owned(),
         (_, None, _) => "the baseline was not measured twice".to_owned(),
-        (_, Some(_), None) => format!("{copy}: no usable interval"),
+        (_, Some(_), None) => format!("{itself}: no usable interval"),
         (_, Some(farthest), Some(span)) => {
             let by = change_by(farthest);
             let span = change_interval((span.low, span.high));
             match check.checks {
-                1 => format!("{copy}: {by} off {span}"),
-                _ => format!("{copy}: up to {by} off, 95% within {span}"),
+                1 => format!("{itself}: {by} apart {span}"),
+                _ => format!("{itself}: up to {by} apart, 95% within {span}"),
             }
         }
     });
