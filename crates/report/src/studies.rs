@@ -44,7 +44,7 @@ pub(crate) fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -
     let (own, analysis) = (of(run.header.plan.study()), &analysis.shown());
     let mut screen = Screen {
         header: effort::header(run, own),
-        effort: effort::effort(run, analysis, own),
+        effort: effort::effort(run, analysis),
         alarm: trust::alarm(analysis),
         problems: trust::problems(run, analysis),
         ..Screen::default()

@@ -28,7 +28,7 @@ pub(crate) fn confirmed(
             .into_iter()
             .chain(effort::header(fresh, own))
             .collect(),
-        effort: effort::effort(fresh, of_fresh, own),
+        effort: effort::effort(fresh, of_fresh),
         alarm: trust::alarm(of_fresh),
         problems: trust::problems(fresh, of_fresh),
         ..Screen::default()

@@ -80,12 +80,16 @@ fn kernel(host: &HostFacts) -> Option<String> {
 }
 
 /// How often, how long, and how it ended where that was not by itself.
-pub(crate) fn effort(run: &Run, analysis: &Analysis, own: &StudyReport) -> Vec<Text> {
+pub(crate) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
     let plan = &run.header.plan;
     let quick = if plan.quick { "quick look: " } else { "" };
     let each = each_trial(analysis).map_or_else(String::new, |time| format!(" × {time}"));
-    let several = analysis.cells.len() > 1;
-    let per = if several { own.per } else { "" };
+    let sizes = distinct(analysis.cells.iter().map(|cell| cell.cell.size));
+    let per = match analysis.cells.len() {
+        0 | 1 => "",
+        cells if cells == sizes.len() => " per size",
+        _ => " per setting",
+    };
     let mut parts = vec![format!("{quick}{}{each}{per}", trials(analysis))];
     let end = run.header.end.as_ref();
     let took = run.header.took_ns();

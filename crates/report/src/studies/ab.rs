@@ -19,7 +19,6 @@ pub use page::{first, markdown, page, text};
 use super::entry::{Ends, OfSetting, StudyColumns, StudyReport};
 
 pub(super) static AB: StudyReport = StudyReport {
-    per: " each",
     nothing: "turn of an empty loop",
     common: |_| Vec::new(),
     screen: |_, _, _| (),

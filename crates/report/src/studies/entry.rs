@@ -16,8 +16,6 @@ use crate::sections::Form;
 
 /// A study on screens, on pages, in figures and in exports.
 pub(crate) struct StudyReport {
-    /// What its trials are counted by, where there are several settings.
-    pub(crate) per: &'static str,
     /// What an arm that does nothing does once.
     pub(crate) nothing: &'static str,
     /// What settings may have in common, in the words of a screen.

@@ -67,7 +67,6 @@ pub(super) static COPY: StudyReport = StudyReport {
 
 /// What the three have in common.
 const ALL: StudyReport = StudyReport {
-    per: " per size",
     nothing: "block by a method that does nothing",
     common: Cell::words,
     screen: screen::fill,

@@ -20,7 +20,6 @@ use crate::sections::{Form, drawn, more_figures, paths, why, within};
 use crate::{arms, crossing, explain, number, parts, words};
 
 pub(super) static NET: StudyReport = StudyReport {
-    per: " per size",
     nothing: "message by a method that does nothing",
     common: screen::common,
     screen: screen::fill,

@@ -34,7 +34,6 @@ use crate::sections::{Form, drawn, more_figures, setting, within};
 use crate::{arms, parts, remarks, words};
 
 pub(super) static SERVER: StudyReport = StudyReport {
-    per: " each",
     nothing: "request by a client that does nothing",
     common: Cell::words,
     screen: screen::fill,

@@ -18,7 +18,6 @@ use crate::sections::{Form, drawn, setting};
 use crate::{arms, number};
 
 pub(super) static SYSCALL: StudyReport = StudyReport {
-    per: " each",
     nothing: "turn of an empty loop",
     common: Cell::words,
     screen: screen::fill,
