@@ -1,6 +1,6 @@
 //! What a user meets: the first run, pages, how long one waits, tests, building.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::page;
@@ -154,41 +154,43 @@ fn families(bench: &Bench) -> Res {
     let listed = bench.json("list methods --json")?;
     let items = listed.list("methods").iter();
     let shown = items.filter(|item| item["available"] == true && item["hidden"] != true);
-    let (ids, families): (BTreeSet<&str>, BTreeSet<&str>) =
-        shown.map(|item| (item.word("name"), item.word("family"))).unzip();
-    let list = Vec::from_iter(ids.iter().copied()).join(",");
+    let arms: BTreeMap<&str, &str> =
+        shown.map(|item| (item.word("name"), item.word("family"))).collect();
+    let list = Vec::from_iter(arms.keys().copied()).join(",");
     let text = bench.run(format!("{FAMILIES_RUN} {list}"))?.stdout();
     let place = text.lines().find_map(|line| line.strip_prefix("Report").map(str::trim));
     let page = fs::read_to_string(place.context("the run names no page")?)?;
     let shown = bench.run("show last")?.stdout();
-    judge_families(bench, &page, (&text, &shown), &ids, &families);
+    judge_families(bench, &page, (&text, &shown), &arms);
     Ok(())
 }
 
+/// `arms` have their families; those that are compared with nothing have no figures and no row on
+/// the first screen.
 fn judge_families(
     check: &Check,
     page: &str,
     (text, shown): (&str, &str),
-    ids: &BTreeSet<&str>,
-    families: &BTreeSet<&str>,
+    arms: &BTreeMap<&str, &str>,
 ) {
-    // Controls are compared with nothing, and have no figures.
-    let compared = || families.iter().copied().filter(|family| *family != "controls");
+    const CONTROLS: &str = "controls";
+    let families: BTreeSet<&str> = arms.values().copied().filter(|of| *of != CONTROLS).collect();
     let has_figures = |family: &&str| page.contains(&format!("-{}\"", family.replace('_', "-")));
-    let lacking: BTreeSet<&str> = compared().filter(|family| !has_figures(family)).collect();
-    let of = format!("of {} families without figures of their own", compared().count());
+    let lacking: BTreeSet<&str> = families.iter().copied().filter(|f| !has_figures(f)).collect();
+    let of = format!("of {} families without figures of their own", families.len());
     check.same(of, lacking, BTreeSet::new());
     let on_page =
         |id: &str| page.contains(&format!(">{id}<")) || page.contains(&format!(">{id} ("));
-    let named = |said: &str, id: &str| {
+    let in_text = |id: &str, family: &str| {
+        let said = if family == CONTROLS { shown } else { text };
         said.split_whitespace().any(|word| word.trim_end_matches(['*', '†']) == id)
     };
-    let lacks = |id: &&str| !on_page(id) || !(named(text, id) || named(shown, id));
-    let missing: BTreeSet<&str> = ids.iter().copied().filter(lacks).collect();
-    let of = format!("of {} arms the page or the text lacks", ids.len());
+    let lacks = |(id, family): &(&&str, &&str)| !on_page(id) || !in_text(id, family);
+    let missing: BTreeSet<&str> = arms.iter().filter(lacks).map(|(id, _)| *id).collect();
+    let of = format!("of {} arms the page or the text lacks", arms.len());
     check.same(of, missing, BTreeSet::new());
     let figures = lines_of_figures(page);
-    check.within("figures of curves", figures.len(), compared().count()..);
+    check.within("figures of curves", figures.len(), families.len()..);
     check.within("lines in one", figures.into_iter().max().unwrap_or(0), ..=LINES_MAX);
     check.within("bytes of page", page.len(), ..PAGE_BYTES_MAX);
     check.within("lines of text", text.lines().count(), ..TEXT_LINES_MAX);
@@ -243,9 +245,8 @@ mod tests {
             format!("<h3>plain</h3><b>send</b>{strip}{chart}")
         };
         let passes = |page: &str, text: &str| {
-            let (ids, families) = (["send"].into(), ["plain"].into());
-            let said = (text, "");
-            crate::check::passes(|check| judge_families(check, page, said, &ids, &families))
+            let arms = [("send", "plain")].into();
+            crate::check::passes(|check| judge_families(check, page, (text, "send"), &arms))
         };
         assert_eq!(lines_of_figures(&page(7)), [7]);
         assert!(passes(&page(7), " send* 1.0"));

@@ -71,7 +71,7 @@ fn folded(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
     let mut fold = Fold::default();
     parts.into_iter().for_each(|(_, part)| fold.append(part));
     let analysis = fold.analysis(&run.header);
-    // To free very many trials takes longer than to draw a page.
-    thread::spawn(move || drop(fold));
+    // To free very many trials takes longer than to draw a page. Without a thread it is done here.
+    let _ = thread::Builder::new().spawn(move || drop(fold));
     Ok((run, analysis))
 }

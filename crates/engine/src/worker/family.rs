@@ -256,13 +256,8 @@ impl Family {
         }
         let own = || {
             let mut sum = usage::process_usage().ok()?;
-            let messengers = self.of_messengers();
+            less(&mut sum, &self.of_messengers());
             add(&mut sum, &usage::children_usage().ok()?);
-            sum.cpu_ns = sum.cpu_ns.saturating_sub(messengers.cpu_ns);
-            let (of_all, own) = (&mut sum.counts, messengers.counts);
-            of_all.voluntary_switches -= own.voluntary_switches.min(of_all.voluntary_switches);
-            of_all.involuntary_switches -=
-                own.involuntary_switches.min(of_all.involuntary_switches);
             Some(sum)
         };
         let (mut sum, living) = match at {
@@ -375,6 +370,14 @@ fn add(sum: &mut ProcessUsage, part: &ProcessUsage) {
     sum.counts.involuntary_switches += part.counts.involuntary_switches;
     sum.counts.minor_faults += part.counts.minor_faults;
     sum.counts.major_faults += part.counts.major_faults;
+}
+
+/// Takes a part out. It is read by other clocks, and may be more by as much as those differ.
+fn less(sum: &mut ProcessUsage, part: &ProcessUsage) {
+    let take = |all: &mut u64, part: u64| *all = all.saturating_sub(part);
+    take(&mut sum.cpu_ns, part.cpu_ns);
+    take(&mut sum.counts.voluntary_switches, part.counts.voluntary_switches);
+    take(&mut sum.counts.involuntary_switches, part.counts.involuntary_switches);
 }
 
 /// What tasks were charged that were there at both edges and have not changed; `None` where

@@ -236,12 +236,12 @@ axes! {
     };
 
     Plan quick: bool, values::switch, Exact "" {
-        "quick" NET "A first look: 3 sizes, 1 thread, 20 trials, mostly under 40 s; no verdicts"
-        "quick" FILE "A first look: 4 engines, 3 sizes, warm, mostly under 40 s; no verdicts"
-        "quick" WRITE "A first look: 6 engines, 2 sizes, 25 s at most; no verdicts"
-        "quick" COPY "A first look: 6 engines, 2 sizes, 25 s at most; no verdicts"
-        "quick" SYSCALL "A first look: all calls, 5 trials, 30 s at most; no verdicts"
-        "quick" SERVER "A first look: 16 connections, closed loop, 100 s at most; no verdicts"
+        "quick" NET "A first look: 3 sizes, 1 thread, 20 trials, usually under 40 s; no verdicts"
+        "quick" FILE "A first look: 4 engines, 3 sizes, warm, usually under 40 s; no verdicts"
+        "quick" WRITE "A first look: 6 engines, 2 sizes, usually under 25 s; no verdicts"
+        "quick" COPY "A first look: 6 engines, 2 sizes, usually under 25 s; no verdicts"
+        "quick" SYSCALL "A first look: all calls, 5 trials, usually under 30 s; no verdicts"
+        "quick" SERVER "A first look: 16 connections, closed loop, usually under 100 s; no verdicts"
     };
     Plan budget: Option<Nanos>, values::span, Exact "TIME" {
         "budget" LONG "Stop after this long [default: 10m; --quick: 40s]"
