@@ -35,7 +35,7 @@ const SPIN_NS: u64 = 20_000;
 
 fn measured(bench: &Bench, run: &str, programs: &[(&str, String)]) -> Res<Value> {
     // Half of an interval is to be less than what is asked.
-    let run = format!("run {run} --threads 1 --threshold 1% --budget 60s");
+    let run = format!("run {run} --threads 1 --precision 1% --budget 60s");
     let mut job = bench.at_home(bench.iolens(&run));
     for (name, command) in programs {
         job = job.args(["--external", &format!("{name}=./looped {command}")]);

@@ -183,6 +183,15 @@ impl<'a> LoopedProgram<'a> {
     }
 }
 
+/// When a program worked. One that has timed itself did so in the middle of the exchange, as far as
+/// is known: asking comes before, answering behind. `None` if it says that it took longer.
+fn span_of(answered: &Answered) -> Option<Span> {
+    let Answered { begin_ns, took_ns, answer } = answered;
+    let own_ns = answer.own_ns.unwrap_or(*took_ns);
+    let first_call_ns = begin_ns + took_ns.checked_sub(own_ns)? / 2;
+    Some(Span { first_call_ns, last_call_ns: first_call_ns + own_ns })
+}
+
 /// The file that a program runs.
 fn user_program(name: &str, argv: &[Vec<u8>]) -> Result<UserProgram, Trouble> {
     let words = argv.iter().map(|word| String::from_utf8(word.clone()));
@@ -216,21 +225,18 @@ impl Sender for LoopedProgram<'_> {
         }
         match self.talk.ask(&self.request, self.limit_ns, &|| false) {
             Ok(answered) => {
-                let last_call_ns = answered.begin_ns + answered.took_ns;
-                let own_ns = answered.answer.own_ns.unwrap_or(answered.took_ns);
-                if own_ns > answered.took_ns {
+                let Some(span) = span_of(&answered) else {
                     self.trouble = Some(self.failed(format!(
-                        "says ns={own_ns} of a slice that took {} ns",
+                        "says ns={} of a slice that took {} ns",
+                        answered.answer.own_ns.unwrap_or_default(),
                         answered.took_ns
                     )));
                     return Err(Errno::EIO);
-                }
-                // Where it has timed itself, being asked is not in its time.
-                let first_call_ns = last_call_ns - own_ns;
+                };
                 self.answered = Some(answered);
                 self.tally.messages += self.operations;
                 self.tally.bytes += self.operations.saturating_mul(self.operation_bytes);
-                Ok(Span { first_call_ns, last_call_ns })
+                Ok(span)
             }
             Err(fault) => {
                 self.trouble = Some(self.failed(fault));
@@ -268,5 +274,25 @@ impl Sender for LoopedProgram<'_> {
         let read = self.read_bytes.map(|bytes| bytes as f64 / self.tally.messages.max(1) as f64);
         let read = read.map(|each| (PROGRAM_READ_BYTES, format!("{each:.0}")));
         self.facts.iter().cloned().chain(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_programs::protocol::Answer;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_timed_itself_worked_in_the_middle() {
+        let span = |own_ns| {
+            let answer = Answer { own_ns, ..Answer::default() };
+            let span = span_of(&Answered { begin_ns: 1000, took_ns: 500, answer })?;
+            Some((span.first_call_ns, span.last_call_ns))
+        };
+        assert_eq!(span(None), Some((1000, 1500)));
+        assert_eq!(span(Some(400)), Some((1050, 1450)));
+        assert_eq!(span(Some(0)), Some((1250, 1250)));
+        assert_eq!(span(Some(501)), None);
     }
 }
