@@ -16,7 +16,7 @@ use crate::units::Nanos;
 
 /// The fact of an arm that says what its model makes for each connection: `process`,
 /// `thread` or `nothing`. See [`ArmFact`](crate::outcome::ArmFact).
-pub const MAKES: &str = "for each connection it makes";
+pub const MAKES: &str = "made per connection";
 
 /// The value of [`MAKES`] of a model whose connections share what there is.
 pub const MAKES_NOTHING: &str = "nothing";

@@ -199,11 +199,11 @@ pub(crate) fn only(cell: &CellAnalysis) -> Option<&ArmAnalysis> {
 // What arms found or arranged when they were opened, such as the size of a
 // pipe: the same in most trials, and told where it is not.
 
-/// A fact of an arm with every value that it had.
+/// A fact of arms with every value that it had, the same ones of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fact<'a> {
-    /// Label of the arm.
-    pub(crate) arm: &'a str,
+    /// Labels of the arms.
+    pub(crate) arms: Vec<&'a str>,
     /// What it is, with its unit.
     pub(crate) name: &'a str,
     /// Its values, each once, in the order in which they came.
@@ -214,8 +214,9 @@ pub(crate) struct Fact<'a> {
 pub(crate) fn facts<'a>(told: &'a Told, cell: Option<&Cell>) -> Vec<Fact<'a>> {
     let wanted = told.arm_facts.iter().filter(|fact| cell.is_none_or(|cell| fact.cell == *cell));
     let named = wanted.map(|fact| ((&*fact.arm, &*fact.name), fact.value.as_str()));
-    let fact = |((arm, name), values)| Fact { arm, name, values: distinct(values) };
-    grouped(named).into_iter().map(fact).collect()
+    let alike = grouped(named).into_iter().map(|((arm, name), all)| ((name, distinct(all)), arm));
+    let fact = |((name, values), arms)| Fact { arms, name, values };
+    grouped(alike).into_iter().map(fact).collect()
 }
 
 /// The facts of one arm in one trial, by name; `None` where it has none.
@@ -253,14 +254,15 @@ mod tests {
         assert_eq!(facts(&analysis.told, None), []);
         for (index, value) in ["65536", "1048576", "65536"].into_iter().enumerate() {
             let name = "pipe_bytes".to_owned();
-            let fact = ArmFact { arm: 1, name, value: value.to_owned() };
             let end = run.trials[index].tx.as_mut().expect("the end answered");
-            end.arm_facts.push(fact);
+            for arm in [1, 2] {
+                end.arm_facts.push(ArmFact { arm, name: name.clone(), value: value.to_owned() });
+            }
         }
-        let label = &run.trials[0].arms[1].arm.label;
+        let arms = run.trials[0].arms[1..3].iter().map(|arm| &*arm.arm.label).collect();
         let values = vec!["65536", "1048576"];
         let told = Told::of(&run.trials);
-        assert_eq!(facts(&told, None), [Fact { arm: label, name: "pipe_bytes", values }]);
+        assert_eq!(facts(&told, None), [Fact { arms, name: "pipe_bytes", values }]);
         assert_eq!(facts(&told, Some(&run.trials[0].cell)).len(), 1);
         assert_eq!(facts_of_trial(&run.trials[1], 1)["pipe_bytes"], "1048576");
         assert!(facts_of_trial(&run.trials[1], 0).is_null());

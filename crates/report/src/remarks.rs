@@ -266,7 +266,7 @@ pub(crate) fn warning(warning: &Warning) -> String {
         ),
         Warning::Circumstance(found) => circumstance(found),
         Warning::FlatThroughput { arm, least_bits_per_s, most_bits_per_s, curve } => format!(
-            "goodput of {arm} is flat, {:.2} to {:.2} Gbit/s from under 1 KiB to over 64 KiB ({}, \
+            "throughput of {arm} is flat, {:.2} to {:.2} Gbit/s from under 1 KiB to over 64 KiB ({}, \
              {}): was the size not applied, or does the link bound it?",
             least_bits_per_s / 1e9,
             most_bits_per_s / 1e9,

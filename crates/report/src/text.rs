@@ -8,7 +8,8 @@ use iolens_document::table::{Column, Table};
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, LatencyFigures};
+use iolens_stats::remark::VerdictReason;
 
 use crate::arms;
 use crate::number::{self, OrDash};
@@ -83,7 +84,8 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         number::percent(analysis.delta)
     ));
     let facts = arms::facts(&analysis.told, Some(&cell.cell)).into_iter();
-    let facts = facts.map(|fact| format!("{}: {} {}", fact.arm, fact.name, fact.values.join(", ")));
+    let facts = facts
+        .map(|fact| format!("{}: {} {}", fact.arms.join(", "), fact.name, fact.values.join(", ")));
     let notes = remarks::of_cell(cell).map(|note| format!("note: {note}"));
     for line in detail::decided(cell, &analysis.told).into_iter().chain(facts).chain(notes) {
         out.push_str(&sentence::hanging(&line, style.columns(), 2));
@@ -112,7 +114,8 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
         if !plan.quick {
             line(format!("{}: {}", contrast.verdict.word(), remarks::reason(&contrast.reason)));
         }
-        if let Some(interval) = contrast.simultaneous {
+        let interval = contrast.simultaneous.filter(|_| plan.quick || !has_interval(contrast));
+        if let Some(interval) = interval {
             let words = |i| format!("simultaneous 95% interval {}", number::bracket(i));
             line(number::interval(interval, contrast.n, words));
         }
@@ -125,7 +128,7 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     }
     let Some(figures) = &arm.figures else { return };
     let (values, scale) = match figures.goodput_bits_per_s {
-        Some(_) => ("goodput of each trial, Gbit/s".to_owned(), 1e9),
+        Some(_) => ("throughput of each trial, Gbit/s".to_owned(), 1e9),
         None => (format!("time of each trial, ns/{}", plan.study().unit()), 1.0),
     };
     let trials: Vec<String> =
@@ -133,11 +136,23 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     line(format!("{values}: {}", trials.join("  ")));
     let unit = plan.study().unit();
     let calls = if unit == "call" { "system calls" } else { "calls" };
-    line(format!(
-        "{} {calls}/{unit}, {} context switches/{unit}",
-        number::optional(figures.tx_calls_per_message.map(|e| e.value)),
-        number::optional(figures.context_switches_per_message.map(|e| e.value))
-    ));
+    let counted = [
+        (figures.tx_calls_per_message, calls),
+        (figures.context_switches_per_message, "context switches"),
+    ];
+    let counted = counted
+        .into_iter()
+        .filter_map(|(each, what)| Some(format!("{} {what}/{unit}", three_digits(each?.value))));
+    let counted: Vec<String> = counted.collect();
+    if !counted.is_empty() {
+        line(counted.join(", "));
+    }
+}
+
+/// Whether the reason of a verdict states the interval that decided.
+fn has_interval(contrast: &Contrast) -> bool {
+    use VerdictReason::{Beyond, CopyDiffers, MayBeSmall, Open};
+    matches!(contrast.reason, Beyond { .. } | CopyDiffers { .. } | MayBeSmall { .. } | Open { .. })
 }
 
 /// `round trip, µs: mean 13.2 [12.9, 13.5], p50 …; 1200 of them`.

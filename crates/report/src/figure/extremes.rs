@@ -121,7 +121,7 @@ pub fn by_method(run: &Run, analysis: &Analysis) -> Option<Table> {
 /// What it is, the unit it is shown in, and the stored unit over that one.
 fn words_of(kind: ExtremeKind) -> (&'static str, &'static str, f64) {
     match kind {
-        ExtremeKind::HighestGoodput => ("highest goodput", "Gbit/s", 1e9),
+        ExtremeKind::HighestGoodput => ("highest throughput", "Gbit/s", 1e9),
         ExtremeKind::LowestNsPerMessage => ("lowest time per message", "ns", 1.0),
         ExtremeKind::LowestLatencyP50 => ("lowest median round trip", "µs", 1e3),
         ExtremeKind::LowestLatencyP99 => ("lowest 99th percentile of the round trip", "µs", 1e3),

@@ -204,11 +204,10 @@ fn in_effect(run: &Run, told: &Told) -> Vec<Fact> {
             }
         }
     }
-    facts.extend(
-        arms::facts(told, None)
-            .into_iter()
-            .map(|fact| Fact::new(format!("{}, {}", fact.arm, fact.name), fact.values.join(", "))),
-    );
+    facts.extend(arms::facts(told, None).into_iter().map(|fact| {
+        let name = format!("{} ({})", fact.name, fact.arms.join(", "));
+        Fact::new(name, fact.values.join(", "))
+    }));
     facts
 }
 

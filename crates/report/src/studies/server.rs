@@ -97,11 +97,10 @@ fn one(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Section {
     let used = format!("{} of {} used", cell.trials_used, cell.trials_started);
     let threshold = number::percent(analysis.delta);
     let mut facts = vec![Fact::new("Trials", used), Fact::new("Threshold", threshold)];
-    facts.extend(
-        arms::facts(&analysis.told, Some(&cell.cell))
-            .into_iter()
-            .map(|told| Fact::new(told.arm, format!("{}: {}", told.name, told.values.join(", ")))),
-    );
+    facts.extend(arms::facts(&analysis.told, Some(&cell.cell)).into_iter().map(|told| {
+        let what = format!("{}: {}", told.values.join(", "), told.arms.join(", "));
+        Fact::new(told.name, what)
+    }));
     facts.extend(remarks::of_cell(cell).map(|note| Fact::new("Note", note)));
     let views = views_of(run, analysis, cell);
     let mut nodes = vec![Node::Facts(facts)];

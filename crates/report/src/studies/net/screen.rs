@@ -32,7 +32,11 @@ pub(crate) fn common(cell: &Cell) -> Vec<String> {
     let Some(net) = cell.net() else { return Vec::new() };
     let fields = format!("{} per message", net.fields_in_words());
     let receiver = net.receiver_in_words().filter(|_| net.receiver != "recv");
-    let words = [net.topology.to_string(), fields, net.working_set.to_string()];
+    let place = match net.topology {
+        Topology::Sink => "sink (drops everything)".to_owned(),
+        place => place.to_string(),
+    };
+    let words = [place, fields, net.working_set.to_string()];
     words.into_iter().chain([net.mode.to_string()]).chain(receiver).collect()
 }
 
