@@ -114,6 +114,14 @@ fn hint(factor: f64, more: &[Hint]) -> Option<&'static str> {
     more.iter().chain(UNIT_HINTS).find(fits).map(|hint| hint.cause)
 }
 
+/// A breach that no rounding makes up for: it is one at the end of the range, too, that is nearest
+/// to what is possible. What is breached rises with the number.
+fn however_rounded(number: Rounded, breach: impl Fn(f64) -> Option<Breach>) -> Option<Breach> {
+    let found = breach(number.value)?;
+    let kindest = if found.value > found.high { number.low } else { number.high };
+    breach(kindest).map(|_| found)
+}
+
 /// A breach, as impossible.
 fn impossible(breach: Option<Breach>, text: impl Fn(Breach) -> String) -> Vec<Found> {
     breach.map(|breach| Found::impossible(text(breach)).with(breach)).into_iter().collect()
@@ -143,6 +151,11 @@ impl Case<'_> {
 
     fn positive(&self, quantity: Q) -> Option<f64> {
         self.row.positive(quantity)
+    }
+
+    /// The same with its range.
+    fn above_zero(&self, quantity: Q) -> Option<Rounded> {
+        self.number(quantity).filter(|number| number.value > 0.0)
     }
 
     /// A quantity as it stands in the file.
@@ -187,11 +200,11 @@ impl Case<'_> {
 
     /// Bytes a second, and the columns it comes from.
     fn byte_rate(&self) -> Option<(Rounded, Vec<Q>)> {
-        if let Some(rate) = self.number(Q::Throughput).filter(|rate| rate.value > 0.0) {
+        if let Some(rate) = self.above_zero(Q::Throughput) {
             return Some((rate, vec![Q::Throughput]));
         }
         let (name, bytes) = self.bytes()?;
-        let ns = self.number(Q::Elapsed).filter(|time| time.value > 0.0)?;
+        let ns = self.above_zero(Q::Elapsed)?;
         Some((bytes.over(ns).scaled(1e9), vec![name, Q::Elapsed]))
     }
 
@@ -205,13 +218,11 @@ impl Case<'_> {
 
     /// Messages a second, and the columns it comes from.
     pub(crate) fn messages_per_s(&self) -> Option<(Rounded, Vec<Q>)> {
-        if let Some(rate) = self.number(Q::MessageRate).filter(|rate| rate.value > 0.0) {
+        if let Some(rate) = self.above_zero(Q::MessageRate) {
             return Some((rate, vec![Q::MessageRate]));
         }
-        if let (Some(messages), Some(ns)) = (self.number(Q::Messages), self.number(Q::Elapsed))
-            && messages.value > 0.0
-            && ns.value > 0.0
-        {
+        let counted = self.above_zero(Q::Messages).zip(self.above_zero(Q::Elapsed));
+        if let Some((messages, ns)) = counted {
             return Some((messages.over(ns).scaled(1e9), vec![Q::Messages, Q::Elapsed]));
         }
         let (rate, mut columns) = self.byte_rate()?;
@@ -221,16 +232,16 @@ impl Case<'_> {
     }
 
     /// CPU time in ns, from whatever says it.
-    fn cpu_ns(&self) -> Option<(f64, Vec<Q>)> {
-        if let Some(ns) = self.positive(Q::CpuTime) {
+    fn cpu_ns(&self) -> Option<(Rounded, Vec<Q>)> {
+        if let Some(ns) = self.above_zero(Q::CpuTime) {
             return Some((ns, vec![Q::CpuTime]));
         }
         let parts = (self.number(Q::UserTime), self.number(Q::SystemTime));
         if let (Some(user), Some(system)) = parts {
-            let ns = user.value + system.value;
-            return (ns > 0.0).then(|| (ns, vec![Q::UserTime, Q::SystemTime]));
+            let ns = user.plus(system);
+            return (ns.value > 0.0).then(|| (ns, vec![Q::UserTime, Q::SystemTime]));
         }
-        let ns = self.positive(Q::CpuUse)? * self.positive(Q::Elapsed)?;
+        let ns = self.above_zero(Q::CpuUse)?.times(self.above_zero(Q::Elapsed)?);
         Some((ns, vec![Q::CpuUse, Q::Elapsed]))
     }
 

@@ -174,6 +174,11 @@ impl Found {
         self
     }
 
+    /// The same, no graver than this.
+    pub(crate) fn at_most(self, worst: Severity) -> Found {
+        Found { severity: self.severity.max(worst), ..self }
+    }
+
     /// As a finding of a gate at a place.
     pub(crate) fn at(
         self,

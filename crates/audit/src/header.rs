@@ -7,6 +7,8 @@ use crate::unit::{self, BitsOrBytes, Dimension, Unit};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Meaning {
     pub(crate) quantity: Quantity,
+    /// Which of the names of the quantity it has: a read speed is no write speed.
+    pub(crate) name: &'static str,
     pub(crate) unit: Unit,
     /// The unit is the usual one and was not named.
     pub(crate) unit_assumed: bool,
@@ -39,9 +41,9 @@ pub(crate) fn meaning(name: &str) -> Result<Meaning, Unknown> {
             None => without_brackets(&words),
         };
         match found {
-            Ok((quantity, unit, unit_assumed)) => {
+            Ok(Found { quantity, name, unit, unit_assumed }) => {
                 let pmu = pmu.map(str::to_owned);
-                return Ok(Meaning { quantity, unit, unit_assumed, pmu });
+                return Ok(Meaning { quantity, name, unit, unit_assumed, pmu });
             }
             Err(Unknown::Name) => {}
             Err(other) => problem = other,
@@ -66,10 +68,16 @@ pub(crate) fn ours(text: &str) -> Result<Meaning, Unknown> {
             Err(BitsOrBytes) => return Err(Unknown::BitsOrBytes),
         },
     };
-    Ok(Meaning { quantity, unit, unit_assumed, pmu: None })
+    Ok(Meaning { quantity, name: quantity.name(), unit, unit_assumed, pmu: None })
 }
 
-type Found = Result<(Quantity, Unit, bool), Unknown>;
+/// What words say.
+struct Found {
+    quantity: Quantity,
+    name: &'static str,
+    unit: Unit,
+    unit_assumed: bool,
+}
 
 /// `cpu_core/cycles/` is `cycles` of one kind of core.
 pub(crate) fn split_pmu(name: &str) -> (Option<&str>, &str) {
@@ -125,14 +133,11 @@ fn is_part(c: char) -> bool {
 }
 
 /// The name alone, where its unit stands in brackets.
-fn with_unit(words: &[String], unit_text: &str) -> Found {
-    let quantity = called(words);
+fn with_unit(words: &[String], unit_text: &str) -> Result<Found, Unknown> {
+    let called = called(words);
     match unit::named(unit_text) {
-        Err(BitsOrBytes) => Err(quantity.map_or(Unknown::Name, |_| Unknown::BitsOrBytes)),
-        Ok(Some(unit)) => {
-            let quantity = quantity.ok_or(Unknown::Name)?;
-            in_unit(quantity, unit)
-        }
+        Err(BitsOrBytes) => Err(called.map_or(Unknown::Name, |_| Unknown::BitsOrBytes)),
+        Ok(Some(unit)) => in_unit(called.ok_or(Unknown::Name)?, unit),
         // What stands in brackets is a remark, not a unit.
         Ok(None) => {
             let mut all = words.to_vec();
@@ -142,21 +147,22 @@ fn with_unit(words: &[String], unit_text: &str) -> Found {
     }
 }
 
-fn in_unit(quantity: Quantity, unit: Unit) -> Found {
-    let meant = quantity.measured_in(unit.dimension).ok_or(Unknown::WrongUnit(quantity))?;
-    Ok((meant, unit, false))
+fn in_unit((called, name): (Quantity, &'static str), unit: Unit) -> Result<Found, Unknown> {
+    let quantity = called.measured_in(unit.dimension).ok_or(Unknown::WrongUnit(called))?;
+    Ok(Found { quantity, name, unit, unit_assumed: false })
 }
 
 /// The name with a unit somewhere in it, or without one.
-fn without_brackets(words: &[String]) -> Found {
-    if let Some(quantity) = called(words) {
+fn without_brackets(words: &[String]) -> Result<Found, Unknown> {
+    if let Some((quantity, name)) = called(words) {
         // Not every unit in a name is one: `min latency` is not in minutes.
         if !quantity.has_usual_unit() {
             return Err(Unknown::NoUnit(quantity));
         }
         let named = words.last().is_some_and(|last| last.eq_ignore_ascii_case("bytes"));
-        let assumed = quantity.dimension() == Dimension::Bytes && !named;
-        return Ok((quantity, Unit::base(quantity.dimension()), assumed));
+        let unit_assumed = quantity.dimension() == Dimension::Bytes && !named;
+        let unit = Unit::base(quantity.dimension());
+        return Ok(Found { quantity, name, unit, unit_assumed });
     }
     let mut problem = Unknown::Name;
     // The longest unit first, and the last of those.
@@ -166,15 +172,16 @@ fn without_brackets(words: &[String]) -> Found {
             let (inside, after) = rest.split_at(length);
             let Some(unit) = spelled(inside) else { continue };
             let name = [before, after].concat();
-            let quantity = if name.is_empty() {
+            let called = if name.is_empty() {
                 // A letter alone is no name.
                 let unit = unit.ok().filter(|_| words.concat().chars().count() > 1);
-                unit.and_then(|unit| Quantity::of_dimension(unit.dimension))
+                let quantity = unit.and_then(|unit| Quantity::of_dimension(unit.dimension));
+                quantity.map(|quantity| (quantity, quantity.name()))
             } else {
                 called(&name)
             };
-            match (quantity, unit) {
-                (Some(quantity), Ok(unit)) => match in_unit(quantity, unit) {
+            match (called, unit) {
+                (Some(called), Ok(unit)) => match in_unit(called, unit) {
                     Ok(found) => return Ok(found),
                     Err(wrong) => problem = wrong,
                 },
@@ -200,7 +207,7 @@ fn spelled(words: &[String]) -> Option<Result<Unit, BitsOrBytes>> {
 }
 
 /// What these words call, with and without words that say nothing.
-fn called(words: &[String]) -> Option<Quantity> {
+fn called(words: &[String]) -> Option<(Quantity, &'static str)> {
     const EMPTY: [&str; 9] =
         ["total", "number", "num", "of", "count", "the", "measured", "value", "n"];
     let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();

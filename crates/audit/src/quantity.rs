@@ -164,12 +164,13 @@ impl Quantity {
         Quantity::all().find(|quantity| quantity.name() == name)
     }
 
-    /// The quantity that is called so, in words of lower case.
-    pub(crate) fn called(words: &str) -> Option<Quantity> {
-        let is_called = |entry: &&(Quantity, &str, Dimension, &[&str])| {
-            entry.1.split('_').eq(words.split(' ')) || entry.3.contains(&words)
-        };
-        TABLE.iter().find(is_called).map(|entry| entry.0)
+    /// The quantity that is called so, in words of lower case, and which of its names that is.
+    pub(crate) fn called(words: &str) -> Option<(Quantity, &'static str)> {
+        TABLE.iter().find_map(|(quantity, ours, _, others)| {
+            let is_ours = ours.split('_').eq(words.split(' '));
+            let other = || others.iter().find(|other| **other == words).copied();
+            is_ours.then_some(*ours).or_else(other).map(|name| (*quantity, name))
+        })
     }
 
     /// The unit of a column that names none: only where nearly everybody

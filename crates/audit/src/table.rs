@@ -33,6 +33,8 @@ pub(crate) struct Row {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Value {
     pub(crate) quantity: Quantity,
+    /// Which of its names the column has.
+    pub(crate) name: &'static str,
     /// In the base unit of its dimension.
     pub(crate) number: Rounded,
     /// As it stands in the file, with its column.
@@ -230,7 +232,8 @@ fn role<'a>(
         // Its cells name the unit, one by one.
         Err(Unknown::NoUnit(quantity)) if with_unit == numbers => {
             let unit = Unit::base(quantity.dimension());
-            let meaning = Meaning { quantity, unit, unit_assumed: false, pmu: None };
+            let name = quantity.name();
+            let meaning = Meaning { quantity, name, unit, unit_assumed: false, pmu: None };
             (Role::Numbers(meaning), used(Some(quantity), None))
         }
         Err(Unknown::NoUnit(quantity)) => unused(format!(
@@ -324,6 +327,7 @@ fn value(cell: &str, name: &str, meaning: &Meaning, mark: DecimalMark) -> Option
     number.high = number.high.max(printed.high * unit.scale_high);
     Some(Value {
         quantity: meaning.quantity,
+        name: meaning.name,
         number,
         shown: format!("{name} {cell}"),
         pmu: meaning.pmu.clone(),

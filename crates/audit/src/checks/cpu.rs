@@ -1,8 +1,8 @@
 //! Of a row: cycles, instructions and CPU time.
 
-use iolens_stats::physics;
+use iolens_stats::physics::{self, Rounded};
 
-use super::{Case, impossible, short};
+use super::{Case, however_rounded, impossible, short};
 use crate::finding::{Checked, Found, Severity};
 use crate::quantity::Quantity as Q;
 
@@ -13,16 +13,19 @@ pub(super) fn clock(case: &Case<'_>) -> Checked {
     let possible = format!("possible: {:.2} to {:.2} GHz", range.low_ghz, range.high_ghz);
     let mut found = Vec::new();
     let mut judged = false;
-    if let Some(hz) = case.positive(Q::Clock) {
+    if let Some(hz) = case.above_zero(Q::Clock) {
         judged = true;
-        found.extend(impossible(physics::clock_ghz(hz, 1e9, range), |breach| {
+        let breach = however_rounded(hz, |hz| physics::clock_ghz(hz, 1e9, range));
+        found.extend(impossible(breach, |breach| {
             format!("{} is {} GHz, {possible}", case.shown(Q::Clock), short(breach.value))
         }));
     }
-    let cycles = case.positive(Q::Cycles);
+    let cycles = case.above_zero(Q::Cycles);
     if let (Some(cycles), Some((cpu_ns, columns))) = (cycles, case.cpu_ns()) {
         judged = true;
-        found.extend(impossible(physics::clock_ghz(cycles, cpu_ns, range), |breach| {
+        let ghz = cycles.over(cpu_ns);
+        let breach = however_rounded(ghz, |ghz| physics::clock_ghz(ghz, 1.0, range));
+        found.extend(impossible(breach, |breach| {
             format!(
                 "{} in {} are a clock of {} GHz, {possible}",
                 case.shown(Q::Cycles),
@@ -36,7 +39,8 @@ pub(super) fn clock(case: &Case<'_>) -> Checked {
         judged = true;
         // All that these CPUs can count, without a lower end: they may wait.
         let above = physics::ClockRange { low_ghz: 0.0, ..range };
-        if let Some(breach) = physics::clock_ghz(hz / cpus, 1e9, above) {
+        let breach = however_rounded(hz, |hz| physics::clock_ghz(hz / cpus, 1e9, above));
+        if let Some(breach) = breach {
             let known = case.knows_cpus();
             let on = if known { "on its CPUs" } else { "on two CPUs per thread" };
             let text = format!("{text}: {} GHz {on} ({cpus}), {possible}", short(breach.value));
@@ -51,15 +55,15 @@ pub(super) fn clock(case: &Case<'_>) -> Checked {
 }
 
 /// Cycles a second of wall time.
-fn cycles_per_s(case: &Case<'_>) -> Option<(f64, String)> {
-    if let (Some(cycles), Some(ns)) = (case.positive(Q::Cycles), case.positive(Q::Elapsed)) {
+fn cycles_per_s(case: &Case<'_>) -> Option<(Rounded, String)> {
+    if let Some((cycles, ns)) = case.above_zero(Q::Cycles).zip(case.above_zero(Q::Elapsed)) {
         let text = format!("{} in {}", case.shown(Q::Cycles), case.shown(Q::Elapsed));
-        return Some((cycles / ns * 1e9, text));
+        return Some((cycles.over(ns).scaled(1e9), text));
     }
-    let per_byte = case.positive(Q::CyclesPerByte)?;
+    let per_byte = case.above_zero(Q::CyclesPerByte)?;
     let (rate, columns) = case.byte_rate()?;
     let text = format!("{} at {}", case.shown(Q::CyclesPerByte), case.shown_all(&columns));
-    Some((per_byte * rate.value, text))
+    Some((per_byte.times(rate), text))
 }
 
 /// Instructions that the cycles can have retired.
@@ -97,23 +101,24 @@ pub(super) fn cycles_per_byte(case: &Case<'_>) -> Checked {
     if case.moves_without_copy() {
         return None;
     }
-    let printed = case.number(Q::CyclesPerByte).map(|n| (n.high, case.shown(Q::CyclesPerByte)));
+    let printed = case.number(Q::CyclesPerByte).map(|n| (n, case.shown(Q::CyclesPerByte)));
     let counted = || {
-        let cycles = case.positive(Q::Cycles)?;
+        let cycles = case.above_zero(Q::Cycles)?;
         let (name, bytes) = case.bytes()?;
-        Some((cycles / bytes.value, case.shown_all(&[Q::Cycles, name])))
+        Some((cycles.over(bytes), case.shown_all(&[Q::Cycles, name])))
     };
     let (per_byte, text) = printed.or_else(counted)?;
     // A message of one byte takes some ten thousand cycles, with its wake-up.
     const MOST: f64 = 1e6;
-    if per_byte > MOST {
+    if per_byte.low > MOST {
         let text = format!(
             "{text}: {} cycles per byte; are all cycles divided by the bytes of one message?",
-            short(per_byte)
+            short(per_byte.value)
         );
         return Some(vec![Found::suspicious(text)]);
     }
-    Some(impossible(physics::cycles_per_byte(per_byte, 1.0), |breach| {
+    let breach = however_rounded(per_byte, |each| physics::cycles_per_byte(each, 1.0));
+    Some(impossible(breach, |breach| {
         format!(
             "{text}: {} cycles per byte, and a copy takes {} at least; counted in user mode only, \
              or another process?",
@@ -125,25 +130,22 @@ pub(super) fn cycles_per_byte(case: &Case<'_>) -> Checked {
 
 /// CPU time against wall time and threads.
 pub(super) fn cpu_time(case: &Case<'_>) -> Checked {
-    let wall_ns = case.positive(Q::Elapsed);
-    let (cpu_ns, wall_ns, columns) = match (case.cpu_ns(), wall_ns, case.positive(Q::CpuUse)) {
+    let (wall_ns, share) = (case.above_zero(Q::Elapsed), case.above_zero(Q::CpuUse));
+    let (cpu_ns, wall_ns, columns) = match (case.cpu_ns(), wall_ns, share) {
         (Some((cpu_ns, columns)), Some(wall_ns), _) => {
             (cpu_ns, wall_ns, [columns, vec![Q::Elapsed]].concat())
         }
         // A use is a ratio of times.
-        (None, None, Some(share)) => (share * 1e9, 1e9, vec![Q::CpuUse]),
+        (None, None, Some(share)) => (share.scaled(1e9), Rounded::exact(1e9), vec![Q::CpuUse]),
         _ => return None,
     };
     let most = case.cpus_most()?;
     let shown = case.shown_all(&columns);
-    let of = |cpus: f64| physics::cpu_time(cpu_ns, wall_ns, cpus);
+    let busy = short(cpu_ns.value / wall_ns.value);
+    let of = |cpus: f64| physics::cpu_time(cpu_ns.low, wall_ns.high, cpus);
     if let Some(breach) = of(most) {
         return Some(vec![
-            Found::impossible(format!(
-                "{shown}: {} CPUs busy, possible: {most}",
-                short(cpu_ns / wall_ns)
-            ))
-            .with(breach),
+            Found::impossible(format!("{shown}: {busy} CPUs busy, possible: {most}")).with(breach),
         ]);
     }
     let (Some(threads), false) = (case.threads(), case.knows_cpus()) else {
@@ -151,7 +153,6 @@ pub(super) fn cpu_time(case: &Case<'_>) -> Checked {
     };
     // Possible where both ends were counted.
     let found = of(threads).map(|breach| {
-        let busy = short(cpu_ns / wall_ns);
         let text =
             format!("{shown}: {busy} CPUs busy on {threads} threads, so both ends are in it");
         Found::new(Severity::Remark, text).with(breach)

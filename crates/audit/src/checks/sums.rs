@@ -73,13 +73,16 @@ pub(super) fn message_rate(case: &Case<'_>) -> Checked {
         found.extend(agree((rate.times(size), &shown), (expected.0, &expected.1), &hints));
     }
     if let (Some(each), Some((rate, columns))) =
-        (case.number(Q::TimePerMessage).filter(|each| each.value > 0.0), case.messages_per_s())
+        (case.above_zero(Q::TimePerMessage), case.messages_per_s())
     {
         judged = true;
         let inverse = Rounded::exact(1e9).over(rate);
-        let shown = case.shown_all(&columns);
-        let each = (each, case.shown(Q::TimePerMessage));
-        found.extend(agree((each.0, &each.1), (inverse, &shown), &hints));
+        let (each_shown, shown) = (case.shown(Q::TimePerMessage), case.shown_all(&columns));
+        let apart = agree((each, &each_shown), (inverse, &shown), &hints);
+        // Each thread's own time, beside the rate of all of them.
+        let own = physics::agreement(each, inverse.scaled(threads), super::APART).is_none();
+        let worst = if own { Severity::Remark } else { Severity::Impossible };
+        found.extend(apart.into_iter().map(|found| found.at_most(worst)));
     }
     judged.then_some(found)
 }
@@ -150,10 +153,10 @@ pub(super) fn order(case: &Case<'_>) -> Checked {
     let mut judged = false;
     let mut found = Vec::new();
     for list in [&rising[..], &with_mean] {
-        let given: Vec<(Q, f64)> =
-            list.iter().filter_map(|q| Some((*q, case.number(*q)?.value))).collect();
+        let given: Vec<(Q, Rounded)> =
+            list.iter().filter_map(|q| Some((*q, case.number(*q)?))).collect();
         judged |= given.len() >= 2;
-        let values: Vec<f64> = given.iter().map(|(_, value)| *value).collect();
+        let values: Vec<Rounded> = given.iter().map(|(_, value)| *value).collect();
         found.extend(physics::ordered(&values).map(|(low, high)| {
             let (low, high) = (case.shown(given[low].0), case.shown(given[high].0));
             Found::impossible(format!("{low} is above {high}"))
@@ -219,14 +222,15 @@ pub(super) fn switches(case: &Case<'_>) -> Checked {
     Some(if agrees { Vec::new() } else { found })
 }
 
-/// A quantity that stands in two columns is the same in both.
+/// A quantity that stands in two columns of one name is the same in both; of two names it may be
+/// two things, such as requests and packets.
 pub(super) fn twice(case: &Case<'_>) -> Checked {
     let mut judged = false;
     let mut found = Vec::new();
     for quantity in Q::all() {
         let mut every = case.row.every(quantity).filter(|value| value.pmu.is_none());
         let Some(first) = every.next() else { continue };
-        for other in every {
+        for other in every.filter(|other| other.name == first.name) {
             judged = true;
             if first.number.value > 0.0 && other.number.value > 0.0 {
                 let pair = ((first.number, &*first.shown), (other.number, &*other.shown));

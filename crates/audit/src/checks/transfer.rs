@@ -2,7 +2,7 @@
 
 use iolens_stats::physics::{self, Breach};
 
-use super::{Case, agree, because, impossible, short};
+use super::{Case, agree, because, however_rounded, impossible, short};
 use crate::finding::{Checked, Found, Severity};
 use crate::quantity::Quantity as Q;
 
@@ -146,7 +146,7 @@ pub(super) fn latency(case: &Case<'_>) -> Checked {
 fn is_idle(case: &Case<'_>) -> bool {
     let at_work = || {
         let (cpu_ns, _) = case.cpu_ns()?;
-        Some(cpu_ns / case.positive(Q::Elapsed)? / case.threads()?)
+        Some(cpu_ns.value / case.positive(Q::Elapsed)? / case.threads()?)
     };
     at_work().is_some_and(|share| share < 0.5)
 }
@@ -165,21 +165,26 @@ pub(super) fn received(case: &Case<'_>) -> Checked {
 /// impossible in a closed loop; in an open one it is a queue.
 pub(super) fn little(case: &Case<'_>) -> Checked {
     let connections = case.positive(Q::Connections)?;
-    let mean = case.positive(Q::LatencyMean)?;
+    let mean = case.above_zero(Q::LatencyMean)?;
     let (rate, columns) = case.messages_per_s()?;
-    let flight = physics::in_flight(mean, rate.value, connections);
+    let flight = mean.times(rate).scaled(1e-9);
+    let breach = however_rounded(flight, |all| physics::in_flight(all, 1e9, connections).breach);
     let is_open = case.positive(Q::OfferedRate).is_some();
-    let found = flight.breach.filter(|breach| breach.value < breach.low || !is_open);
+    let found = breach.filter(|breach| breach.value < breach.low || !is_open);
     let found = found.map(|breach| {
         let shown = case.shown_all(&[&[Q::LatencyMean][..], &columns, &[Q::Connections]].concat());
-        let text = format!("{shown}: {} requests in flight", short(flight.requests));
+        let text = format!("{shown}: {} requests in flight", short(flight.value));
         Found::suspicious(text).with(breach)
     });
     Some(found.into_iter().collect())
 }
 
-/// A file is done when all of it is.
+/// A file is done when all of it is. Who reads at random, for a time or again and again does more
+/// or less, which not every table says: it is for the reader to judge.
 pub(super) fn whole_file(case: &Case<'_>) -> Checked {
+    if case.row.says(&["random", "rand", "randread", "randwrite", "time_based"]) {
+        return None;
+    }
     let asked = case.number(Q::FileBytes).filter(|bytes| bytes.value > 0.0)?;
     let threads = case.threads().unwrap_or(1.0);
     let hints = [
@@ -194,7 +199,8 @@ pub(super) fn whole_file(case: &Case<'_>) -> Checked {
         Some((rate.times(ns).scaled(1e-9), format!("{shown} (rate × time)")))
     };
     let (done, shown) = done.or_else(by_rate)?;
-    Some(agree((done, &shown), (asked, &case.shown(Q::FileBytes)), &hints))
+    let found = agree((done, &shown), (asked, &case.shown(Q::FileBytes)), &hints);
+    Some(found.into_iter().map(|found| found.at_most(Severity::Suspicious)).collect())
 }
 
 /// A row that is called cold read its bytes from the device.

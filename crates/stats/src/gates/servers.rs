@@ -8,7 +8,7 @@ use iolens_model::server::{ServerArm, ServerSetting};
 use super::case::{Case, Flag, Limit, Ruling};
 use crate::load;
 use crate::offered::Offered;
-use crate::physics;
+use crate::physics::{self, Rounded};
 use crate::remark::{Event, Share};
 
 /// A server, and what was offered to it; `None` in other studies.
@@ -96,7 +96,7 @@ pub(super) fn times(case: &Case<'_>) -> Ruling {
         }
     }
     let rising = [0.0, 0.5, 0.99, 1.0].map(|q| at(due, q));
-    match physics::ordered(&rising) {
+    match physics::ordered(&rising.map(Rounded::exact)) {
         Some(_) => Ruling::Invalid(format!("minimum, p50, p99 and maximum are {rising:?} ns")),
         None => Ruling::Pass,
     }

@@ -1,6 +1,6 @@
 //! Counts that must fit together, and what a processor can count in its time.
 
-use super::{Breach, above, below, outside};
+use super::{Breach, Rounded, above, below, outside};
 
 /// What was received is at most what was sent, and what is missing is
 /// at most what can be in flight. In bytes.
@@ -52,8 +52,8 @@ pub fn in_flight(mean_ns: f64, requests_per_s: f64, connections: f64) -> InFligh
 /// Values that rise, such as minimum, median and p99: the first two
 /// neighbours that do not, by position.
 #[must_use]
-pub fn ordered(values: &[f64]) -> Option<(usize, usize)> {
-    let falls = values.windows(2).position(|pair| pair[0] > pair[1])?;
+pub fn ordered(values: &[Rounded]) -> Option<(usize, usize)> {
+    let falls = values.windows(2).position(|pair| pair[0].low > pair[1].high)?;
     Some((falls, falls + 1))
 }
 
@@ -160,8 +160,10 @@ mod tests {
     fn parts_and_order_are_kept() {
         assert_eq!(part_of(1.04, 1.0, 0.05), None);
         assert!(part_of(1.06, 1.0, 0.05).is_some());
-        assert_eq!(ordered(&[1.0, 2.0, 2.0]), None);
-        assert_eq!(ordered(&[1.0, 3.0, 2.0]), Some((1, 2)));
+        assert_eq!(ordered(&[1.0, 2.0, 2.0].map(Rounded::exact)), None);
+        assert_eq!(ordered(&[1.0, 3.0, 2.0].map(Rounded::exact)), Some((1, 2)));
+        let printed = [(1.0, 0.5), (0.8, 0.05)].map(|(value, half)| Rounded::printed(value, half));
+        assert_eq!(ordered(&printed), None);
     }
 
     #[test]
