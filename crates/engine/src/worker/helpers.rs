@@ -79,16 +79,25 @@ impl Helpers {
     }
 
     fn read_at(&mut self, now_ns: u64) -> Option<Spent> {
+        self.read_with(now_ns, Helpers::list)
+    }
+
+    fn read_with(
+        &mut self,
+        now_ns: u64,
+        list: impl FnOnce(&mut Helpers) -> Option<()>,
+    ) -> Option<Spent> {
         let is_long = now_ns - std::mem::replace(&mut self.read_ns, now_ns) >= IDLE_NS;
+        let ended = self.spent.ended;
+        let has_some = self.threads.iter().any(|thread| thread.cpu_ns.is_some());
+        // First: one of SQPOLL looks for more work while the others are listed.
+        self.add_up();
         // Two names of the folder are its own.
         let count = fs::metadata(TASKS).ok()?.st_nlink();
-        let has_some = self.threads.iter().any(|thread| thread.cpu_ns.is_some());
         let is_other = count != self.listed;
-        let ended = self.spent.ended;
         if has_some || is_other {
-            self.list()?;
+            list(self)?;
             self.listed = count;
-            self.add_up();
         }
         if is_long || is_other || self.spent.ended != ended {
             let gone_ns = self.reckon_gone()?;
@@ -126,13 +135,27 @@ impl Helpers {
         });
         for tid in tids {
             if self.threads.iter().all(|thread| thread.tid != tid) {
-                let cpu_ns = is_one(tid).then_some(0);
-                self.threads.push(Thread { tid, cpu_ns });
+                self.add(tid);
             }
         }
         Some(())
     }
 
+    /// Adds a thread, with what it has spent if it is one of them.
+    fn add(&mut self, tid: u32) {
+        let cpu_ns = match is_one(tid).then(|| usage::cpu_ns_of_thread(tid)) {
+            None => None,
+            Some(Ok(cpu_ns)) => Some(cpu_ns),
+            Some(Err(_)) => {
+                self.spent.ended += 1;
+                return;
+            }
+        };
+        self.spent.cpu_ns += cpu_ns.unwrap_or(0);
+        self.threads.push(Thread { tid, cpu_ns });
+    }
+
+    /// Adds what those that are known have spent since the last time.
     fn add_up(&mut self) {
         let spent = &mut self.spent;
         self.threads.retain_mut(|Thread { tid, cpu_ns }| {
@@ -164,6 +187,19 @@ mod tests {
         let before = Spent { cpu_ns: 5, ended: 0 };
         assert_eq!(Spent { cpu_ns: 12, ended: 0 }.since(&before), Some(7));
         assert_eq!(Spent { cpu_ns: 12, ended: 1 }.since(&before), None);
+    }
+
+    #[test]
+    fn clocks_of_known_ones_are_read_before_threads_are_listed() {
+        let mut helpers = Helpers::open().unwrap();
+        helpers.threads = vec![Thread { tid: process::thread_id(), cpu_ns: Some(0) }];
+        let mut before = None;
+        let list = |helpers: &mut Helpers| {
+            before = Some(helpers.spent.cpu_ns);
+            Some(())
+        };
+        let after = helpers.read_with(helpers.read_ns, list).unwrap();
+        assert!(before.is_some_and(|ns| ns > 0) && before == Some(after.cpu_ns), "{before:?}");
     }
 
     /// In a process of its own: threads of other tests spend and end beside it.

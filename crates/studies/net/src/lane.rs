@@ -127,7 +127,6 @@ impl Lane {
     ///
     /// Errors: `EAGAIN` when no receipt came within `limit`; of send(2) and poll(2).
     pub fn finish_datagrams(&self, limit: Duration) -> Result<(), Errno> {
-        const AGAIN_NS: u64 = 2_000_000;
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let mut waited_ns = 0;
         while waited_ns < limit_ns {
@@ -135,14 +134,21 @@ impl Lane {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(errno),
             }
-            match poll::readable(&[self.back()], AGAIN_NS) {
+            let pause_ns = pause_ns(waited_ns);
+            match poll::readable(&[self.back()], pause_ns) {
                 Ok(ready) if ready == [true] => return receive_byte(self.back()),
-                Ok(_) | Err(Errno::EINTR) => waited_ns += AGAIN_NS,
+                Ok(_) | Err(Errno::EINTR) => waited_ns += pause_ns,
                 Err(errno) => return Err(errno),
             }
         }
         Err(Errno::EAGAIN)
     }
+}
+
+/// How long a receipt is waited for before the end of a slice is said again, ns. The wait is in the
+/// slice's time: with a full queue the end is lost, and the receiver is idle once it is empty.
+fn pause_ns(waited_ns: u64) -> u64 {
+    (waited_ns / 4).clamp(50_000, 2_000_000)
 }
 
 /// Both ends of a lane within this process, over loopback, datagrams between ports
@@ -278,4 +284,20 @@ pub fn tells_of_the_peer(errno: Errno) -> bool {
         Errno::ENOTCONN,
     ];
     OF_THE_PEER.contains(&errno)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_end_is_said_again_before_much_more_time_has_gone() {
+        let mut waited_ns = 0;
+        for _ in 0..64 {
+            let pause = pause_ns(waited_ns);
+            assert!(pause <= (waited_ns / 4).max(50_000) && (50_000..=2_000_000).contains(&pause));
+            waited_ns += pause;
+        }
+        assert_eq!(pause_ns(waited_ns), 2_000_000);
+    }
 }

@@ -52,7 +52,7 @@ impl Gathered {
         self.connections.load(Ordering::Relaxed)
     }
 
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 }
@@ -111,6 +111,9 @@ impl Gathering<'_> {
         self.shared.open.fetch_add(own.streams.len(), Ordering::Relaxed);
         if self.portion.lead == 0 {
             self.shared.has_begun.store(true, Ordering::Release);
+            // All counts, so before the first bytes are waited for, as of our methods.
+            own.has_begun = true;
+            begin();
         }
         while !self.is_complete() {
             let came = self.take(&mut own)?;

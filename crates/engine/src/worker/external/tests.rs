@@ -38,9 +38,14 @@ impl Near {
 
     /// Hears when what counts begins, and every receipt, and sets all threads free.
     fn follow(&self) {
+        self.follow_after(&mut [0; 9]);
+    }
+
+    /// The same where the first thread says so much until its receipt.
+    fn follow_after(&self, said: &mut [u8]) {
         let mut lanes = self.lanes.iter().map(|fd| TcpStream::from(fd.try_clone().unwrap()));
         let mut first = lanes.next().unwrap();
-        first.read_exact(&mut [0; 9]).unwrap();
+        first.read_exact(said).unwrap();
         lanes.for_each(|mut lane| lane.read_exact(&mut [0]).unwrap());
         (0..self.lanes.len()).for_each(|thread| self.say(thread, 0));
         // That all connections have ended, or that one has ended badly.
@@ -77,7 +82,10 @@ fn gathered_of<T: Send>(
     let shared = Gathered::default();
     let gather = |thread| {
         let (program, shared, door, lanes) = (&program, &shared, &door, &lanes[..]);
-        let portion = PORTION();
+        let portion = match earlier {
+            Some(_) => Portion::without_lead(PORTION().all(), SIZE),
+            None => PORTION(),
+        };
         let gathering = Gathering {
             program,
             portion,
@@ -91,7 +99,13 @@ fn gathered_of<T: Send>(
             earlier_messages: &|| earlier.unwrap_or(0),
         };
         let mut begun = 0;
-        let done = gathering.gather(&mut Vec::new(), &mut || begun += 1);
+        let mut begin = || {
+            begun += 1;
+            // Where all counts, what is spent on the first bytes does, too.
+            assert!(portion.lead > 0 || threads > 1 || shared.bytes() == 0);
+        };
+        let mut streams = earlier.map(|_| door.accept().unwrap()).into_iter().collect();
+        let done = gathering.gather(&mut streams, &mut begin);
         assert!(done.is_err() || begun == 1);
         // A thread that has failed ends the others.
         if done.is_err() {
@@ -173,7 +187,7 @@ fn what_is_too_much_in_a_slice_is_told_of_all_slices_so_far() {
     let (done, _) = gathered_of("prog", 1, Some(182), |near| {
         let mut stream = near.connect();
         stream.write_all(&bytes(ALL + 200)).unwrap();
-        near.follow();
+        near.follow_after(&mut [0]);
         stream
     });
     let why = done.into_iter().next().unwrap().map(drop).unwrap_err();
