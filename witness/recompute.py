@@ -312,8 +312,16 @@ class Recomputed:
             default=None,
         )
 
+    def lacks_baseline(self, cell):
+        """Whether arms that are measured alone have a baseline that checks refused."""
+        roles = self.roles[cell].items()
+        refused = [arm for arm, role in roles if role == "baseline" and (cell, arm) in self.refused]
+        return bool(refused) and not self.shared(cell)
+
     def pairs(self, cell, contrasts):
         """Pairs of arms of a cell that can be used."""
+        if self.lacks_baseline(cell):
+            return method.pairs_of_arms({}, self.count, self.inflation)
         ranked = {
             label: contrasts[label].pairs
             for label, role in self.roles[cell].items()
@@ -562,9 +570,8 @@ def compare_verdict(tally, recomputed, where, row):
     mine, floor = contrasts[row["arm"]], recomputed.floor(cell, row["arm"])
     width = floor and method.relative_half_width(floor.pointwise)
     limited = limits(recomputed, row) or is_unequal(recomputed, row)
-    word = method.verdict(
-        mine, row["role"], recomputed.delta, width, row["status"] != "ok", limited
-    )
+    refused = row["status"] != "ok" or recomputed.lacks_baseline(cell)
+    word = method.verdict(mine, row["role"], recomputed.delta, width, refused, limited)
     if not row["indicative"]:
         tally.word(f"{where} verdict", word, row["verdict"])
     needed = None

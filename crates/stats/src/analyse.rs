@@ -5,6 +5,8 @@ mod cell;
 mod draft;
 #[cfg(test)]
 mod group_tests;
+#[cfg(test)]
+mod isolated_tests;
 mod pairs;
 mod remarks;
 #[cfg(test)]

@@ -124,18 +124,20 @@ fn draft<'a>(
         ),
     };
     let of_isolated = visits.isolated.as_ref().map(|visits| (visits, visits.used(&arm.label)));
+    let stands = |visits: &Visits<'a>, used: &Used<'a>, isolated: bool| match isolated {
+        true => standing_alone(visits, arm, used),
+        false => standing(visits, &arm.label, used),
+    };
     let draft = Draft {
         arm,
-        standing: standing(&visits.primary, &arm.label, &used),
+        standing: stands(&visits.primary, &used, isolate),
         primary: of_primary,
         cpu: of_cpu,
         checks,
         isolated: of_isolated
             .as_ref()
             .and_then(|(visits, used)| ratios(visits, used, decides, true).measured),
-        isolated_standing: of_isolated
-            .as_ref()
-            .map(|(visits, used)| standing(visits, &arm.label, used)),
+        isolated_standing: of_isolated.as_ref().map(|(visits, used)| stands(visits, used, true)),
         isolated_used: of_isolated.map(|(_, used)| used).unwrap_or_default(),
         used,
         limits: Limits::default(),
@@ -192,16 +194,8 @@ fn pairs_by_pass(
     used: &[(&TrialValues, &ArmValues)],
     quantity: Quantity,
 ) -> Vec<(Partner, Pair)> {
-    let met = |trial: &TrialValues, arm: &ArmValues| {
-        let rate = arm.outcome.server.as_ref().and_then(|server| server.rate);
-        (trial.pass, rate.map(f64::to_bits))
-    };
-    let baselines: BTreeMap<_, Parts> = visits
-        .trials()
-        .iter()
-        .filter_map(|trial| trial.baseline())
-        .map(|arm| arm.outcome.arm.label.as_str())
-        .next()
+    let met = |trial: &TrialValues, arm: &ArmValues| (trial.pass, rate(arm));
+    let baselines: BTreeMap<_, Parts> = baseline_label(visits)
         .map(|label| visits.used(label))
         .unwrap_or_default()
         .into_iter()
@@ -216,12 +210,49 @@ fn pairs_by_pass(
     used.iter().filter_map(pair).collect()
 }
 
+fn baseline_label<'a>(visits: &Visits<'a>) -> Option<&'a str> {
+    let mut baselines = visits.trials().iter().filter_map(|trial| trial.baseline());
+    baselines.next().map(|arm| arm.outcome.arm.label.as_str())
+}
+
+/// The rate that a server was offered.
+fn rate(arm: &ArmValues) -> Option<u64> {
+    arm.outcome.server.as_ref()?.rate.map(f64::to_bits)
+}
+
+/// How an arm stands that shares no trial with the baseline. What refuses the baseline refuses a
+/// shared trial; here it would leave the arm as it is and pick the passes that it is compared in.
+fn standing_alone(visits: &Visits<'_>, arm: &Arm, used: &[(&TrialValues, &ArmValues)]) -> Standing {
+    let own = standing(visits, &arm.label, used);
+    let Some(label) = baseline_label(visits).filter(|_| roster::has_contrast(arm)) else {
+        return own;
+    };
+    // Of a baseline at several rates only the trials at the arm's own stand beside it.
+    let rates: BTreeSet<Option<u64>> = used.iter().map(|(_, arm)| rate(arm)).collect();
+    let is_beside = |trial: &TrialValues| {
+        trial.baseline().and_then(rate).is_none_or(|rate| rates.contains(&Some(rate)))
+    };
+    let mut beside = visits.used(label);
+    beside.retain(|(trial, _)| is_beside(trial));
+    let of_baseline = standing_among(visits, label, &beside, is_beside).refusal;
+    Standing { of_baseline, ..own }
+}
+
 fn standing(visits: &Visits<'_>, label: &str, used: &[(&TrialValues, &ArmValues)]) -> Standing {
-    let refusals: Vec<(u32, &Refusal)> = visits
-        .trials()
-        .iter()
-        .filter_map(|trial| Some((trial.pass, refusal_in(trial, label)?)))
-        .collect();
+    standing_among(visits, label, used, |_| true)
+}
+
+/// The same by some of the trials.
+fn standing_among(
+    visits: &Visits<'_>,
+    label: &str,
+    used: &[(&TrialValues, &ArmValues)],
+    is_among: impl Fn(&TrialValues) -> bool,
+) -> Standing {
+    let trials: Vec<&TrialValues> =
+        visits.trials().iter().copied().filter(|trial| is_among(trial)).collect();
+    let refusals: Vec<(u32, &Refusal)> =
+        trials.iter().filter_map(|trial| Some((trial.pass, refusal_in(trial, label)?))).collect();
     let passes_used: BTreeSet<u32> = used.iter().map(|(trial, _)| trial.pass).collect();
     // Of a pass with several trials, the reason of the last one stays.
     let refused: BTreeMap<u32, &Refusal> = refusals
@@ -232,11 +263,13 @@ fn standing(visits: &Visits<'_>, label: &str, used: &[(&TrialValues, &ArmValues)
     let latest = refused.values().next_back().copied();
     let refusal = if used.is_empty() {
         let last = refusals.last().map(|(_, refusal)| (*refusal).clone());
-        Some(last.unwrap_or_else(|| never(visits, label)))
+        Some(last.unwrap_or_else(|| never(&trials, label)))
     } else {
-        dropped(visits, label, &passes_used).or_else(|| mostly_refused(&refused, &passes_used))
+        dropped((visits, &trials), label, &passes_used)
+            .or_else(|| mostly_refused(&refused, &passes_used))
     };
-    Standing { refusal, passes_refused: count(refused.len()), latest: latest.cloned() }
+    let passes_refused = count(refused.len());
+    Standing { refusal, passes_refused, latest: latest.cloned(), of_baseline: None }
 }
 
 fn refusal_in<'a>(trial: &'a TrialValues, label: &str) -> Option<&'a Refusal> {
@@ -246,9 +279,12 @@ fn refusal_in<'a>(trial: &'a TrialValues, label: &str) -> Option<&'a Refusal> {
 
 /// An arm in whose slices two workers died goes on no more, and what it had
 /// measured until then is no comparison of a whole run.
-fn dropped(visits: &Visits<'_>, label: &str, passes_used: &BTreeSet<u32>) -> Option<Refusal> {
-    let failures: Vec<&Refusal> = visits
-        .trials()
+fn dropped(
+    (visits, trials): (&Visits<'_>, &[&TrialValues]),
+    label: &str,
+    passes_used: &BTreeSet<u32>,
+) -> Option<Refusal> {
+    let failures: Vec<&Refusal> = trials
         .iter()
         .filter(|trial| trial.pass > 0)
         .filter_map(|trial| trial.arms.iter().find(|arm| arm.outcome.arm.label == label))
@@ -274,8 +310,8 @@ fn mostly_refused(
     Some(Refusal { status: Status::Invalid, reason, check: latest.check })
 }
 
-fn never(visits: &Visits<'_>, label: &str) -> Refusal {
-    let ran = visits.trials().iter().any(|trial| trial.pass > 0 && trial.usable(label).is_some());
+fn never(trials: &[&TrialValues], label: &str) -> Refusal {
+    let ran = trials.iter().any(|trial| trial.pass > 0 && trial.usable(label).is_some());
     let reason =
         if ran { "measured in no complete pass" } else { "no trial of this arm was started" };
     Refusal { status: Status::Skipped, reason: reason.to_owned(), check: None }
@@ -284,12 +320,11 @@ fn never(visits: &Visits<'_>, label: &str) -> Refusal {
 fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) -> ArmAnalysis {
     let (decides, cpu) = (Quantity::of(judge.cell), Quantity::cpu_of(judge.cell));
     let refusal = draft.standing.refusal.as_ref();
-    let isolated_refusal = draft.isolated_standing.as_ref().and_then(|s| s.refusal.as_ref());
     let unequal = judge.unequal(draft, |draft| &draft.used);
     let primary = Ground {
         measured: draft.primary.measured.as_ref(),
         floor: judge.floor(draft, decides),
-        refusal,
+        standing: Some(&draft.standing),
         unequal,
     };
     let of_cpu = Ground {
@@ -300,7 +335,7 @@ fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) 
     let isolated = Ground {
         measured: draft.isolated.as_ref(),
         floor: judge.copy.and_then(|copy| copy.isolated.as_ref()),
-        refusal: isolated_refusal,
+        standing: draft.isolated_standing.as_ref(),
         unequal: judge.unequal(draft, |draft| &draft.isolated_used),
     };
     let arms = of_own_rate(&draft.used);
@@ -353,9 +388,21 @@ struct Ground<'a> {
     measured: Option<&'a Measured>,
     /// What the copy of the baseline shows in the same trials.
     floor: Option<&'a Measured>,
-    refusal: Option<&'a Refusal>,
+    /// How the arm stands in the same trials.
+    standing: Option<&'a Standing>,
     /// Of the same trials.
     unequal: Option<UnequalSlices>,
+}
+
+/// Why a comparison with the baseline cannot be used; `None` where nothing keeps it from that.
+fn unusable(standing: &Standing) -> Option<VerdictReason> {
+    let told = |refusal: &Refusal| Unusable {
+        status: refusal.status,
+        check: refusal.check,
+        reason: refusal.reason.clone(),
+    };
+    let own = standing.refusal.as_ref().map(|refusal| VerdictReason::Unusable(told(refusal)));
+    own.or_else(|| Some(VerdictReason::BaselineUnusable(told(standing.of_baseline.as_ref()?))))
 }
 
 /// What all arms of a cell are judged beside.
@@ -413,14 +460,7 @@ impl<'a> Judge<'a> {
             .and_then(|(baseline, of)| unranked::by_limits(of, &draft.limits, &baseline.limits));
         let delta = self.header.plan.delta;
         let unranked = limited.or_else(|| unranked::by_slices(ground.unequal?, delta));
-        let unusable = |refusal: &Refusal| {
-            VerdictReason::Unusable(Unusable {
-                status: refusal.status,
-                check: refusal.check,
-                reason: refusal.reason.clone(),
-            })
-        };
-        let invalid = ground.refusal.map(unusable);
+        let invalid = ground.standing.and_then(unusable);
         let context = Context {
             role: draft.arm.role,
             delta,
@@ -435,10 +475,10 @@ impl<'a> Judge<'a> {
     /// The copy of the baseline in each group.
     fn checks(&self, table: &mut StudentTable) -> Vec<GroupCheck> {
         let Some(copy) = self.copy else { return Vec::new() };
-        let refusal = copy.standing.refusal.as_ref();
         // Slices of a copy may be of any length: it is never called a winner.
         let mut judged = |of: Option<&Measured>, quantity: Option<Quantity>| {
-            let ground = Ground { measured: of, floor: of, refusal, unequal: None };
+            let standing = Some(&copy.standing);
+            let ground = Ground { measured: of, floor: of, standing, unequal: None };
             self.contrast(copy, quantity, ground, table)
         };
         let mut one = |(group, check): (usize, &Check)| GroupCheck {

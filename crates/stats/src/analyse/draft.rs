@@ -149,4 +149,14 @@ pub(super) struct Standing {
     pub(super) passes_refused: u32,
     /// The latest of their reasons.
     pub(super) latest: Option<Refusal>,
+    /// Why the baseline cannot be used, where it is in trials of its own: one that shares the
+    /// arm's refuses them with it.
+    pub(super) of_baseline: Option<Refusal>,
+}
+
+impl Standing {
+    /// Whether the arm can be compared with the baseline, as far as trials go.
+    pub(super) fn is_comparable(&self) -> bool {
+        self.refusal.is_none() && self.of_baseline.is_none()
+    }
 }

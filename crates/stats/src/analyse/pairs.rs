@@ -26,7 +26,7 @@ pub(super) fn of<'a>(
 ) -> Vec<PairContrast> {
     let usable: Vec<&Draft<'_>> = drafts
         .iter()
-        .filter(|draft| draft.arm.role == Role::Compared && draft.standing.refusal.is_none())
+        .filter(|draft| draft.arm.role == Role::Compared && draft.standing.is_comparable())
         .collect();
     let mut pairs = Vec::with_capacity(number_of(usable.len()));
     for (i, first) in usable.iter().enumerate() {

@@ -353,7 +353,7 @@ fn an_arm_that_failed_twice_and_was_dropped_is_failed() {
 }
 
 /// Isolated trials of each arm in each pass, ratio 2, on top of `run`.
-fn isolate(run: &mut Run, passes: u32) {
+pub(super) fn isolate(run: &mut Run, passes: u32) {
     let cell = cell_of(run);
     for pass in 1..=passes {
         for time in [base(500.0 + f64::from(pass)), compared("arm", 250.0 + f64::from(pass) / 2.0)]

@@ -147,10 +147,11 @@ fn invalid(
         return None;
     }
     match contrast {
-        Some(contrast) if arm.arm.role == Role::Compared => {
-            (contrast.verdict == Verdict::Invalid).then(|| contrast.reason.clone())
+        Some(contrast) => {
+            let is_noise = matches!(contrast.reason, VerdictReason::CopyDiffers { .. });
+            let is_refused = contrast.verdict == Verdict::Invalid && !is_noise;
+            is_refused.then(|| contrast.reason.clone())
         }
-        Some(_) => None,
         None => {
             let baseline = cell.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
             let baseline = baseline.filter(|arm| arm.status != Status::Ok).map(unusable);

@@ -221,6 +221,44 @@ fn what_one_run_cannot_use_is_invalid_with_the_run_that_it_is() {
     assert_eq!(comparison.contrasts, 6);
 }
 
+/// Its own trials are refused, so those of the arms are not, and neither are those of its copy.
+#[test]
+fn what_stands_against_a_refused_baseline_alone_is_invalid() {
+    let alone = |mut run: Run| {
+        run.header.plan.isolate = true;
+        for shared in std::mem::take(&mut run.trials) {
+            for (at, position) in (0..shared.arms.len()).zip(4 * shared.position..) {
+                let mut trial = shared.clone();
+                (trial.isolated, trial.position) = (true, position);
+                trial.arms = vec![shared.arms[at].clone()];
+                trial.slices.retain(|slice| slice.arm == at);
+                trial.slices.iter_mut().for_each(|slice| slice.arm = 0);
+                run.trials.push(trial);
+            }
+        }
+        run
+    };
+    let a = alone(run("aaaaaaaa", 1, usual));
+    let mut b = alone(run("bbbbbbbb", 2, usual));
+    let is_usable = |b: &Run| compared(&a, b, Absolute::Shown).unwrap().is_usable();
+    assert!(is_usable(&b));
+    for trial in b.trials.iter_mut().filter(|trial| trial.pass <= 8) {
+        for base in trial.arms.iter_mut().filter(|arm| arm.arm.role == Role::Baseline) {
+            (base.status, base.reason) = (Status::Invalid, Some("refused".to_owned()));
+        }
+    }
+    assert!(!is_usable(&b));
+    let comparison = compared(&a, &b, Absolute::Shown).unwrap();
+    for label in ["arm", "other", "base (A/A)"] {
+        let change = arm(&comparison, 1024, label).change.as_ref().unwrap();
+        assert_eq!((change.verdict, change.trials_b), (Verdict::Invalid, 4), "{label}");
+        let VerdictReason::InRuns { a: None, b: Some(why) } = &change.reason else {
+            panic!("{:?}", change.reason)
+        };
+        assert!(matches!(**why, VerdictReason::BaselineUnusable(_)), "{label}: {why:?}");
+    }
+}
+
 /// A copy that is no copy in one run spoils its changes.
 #[test]
 fn a_copy_of_the_baseline_that_changes_is_an_alarm() {
