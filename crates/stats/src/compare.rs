@@ -30,7 +30,7 @@ use crate::interval::count;
 use crate::quantity::Quantity;
 use crate::remark::VerdictReason;
 use crate::self_check::{self, Check};
-use crate::student::StudentTable;
+use crate::student::{self, StudentTable};
 
 pub use self::inputs::Input;
 pub use self::refused::Refused;
@@ -190,7 +190,8 @@ pub fn compare(a: &Side<'_>, b: &Side<'_>, absolute: Absolute) -> Result<Compari
     let drafts: Vec<Vec<arms::Draft<'_>>> =
         common.iter().map(|(a, b)| arms::drafts(a, b, absolute)).collect();
     let contrasts = count(drafts.iter().flatten().map(arms::Draft::claims).sum());
-    let rules = arms::Rules { delta, contrasts, same_trials: is_one_run(a, b) };
+    let inflation = [a, b].map(|side| student::inflation(side.analysis.neighbours.as_ref()));
+    let rules = arms::Rules { delta, contrasts, inflation, same_trials: is_one_run(a, b) };
     let table = &mut StudentTable::new(contrasts);
     let cells: Vec<CellChange> = common
         .iter()

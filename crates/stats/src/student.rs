@@ -37,6 +37,17 @@ pub(crate) fn quantile(freedom: impl Into<f64>, p: f64) -> Option<f64> {
     t.is_finite().then_some(t)
 }
 
+/// Variance of a mean over the trials of a run, over that of a mean of independent ones; 1 where
+/// nothing makes intervals wider.
+pub(crate) fn inflation(found: Option<&Neighbours>) -> f64 {
+    found.filter(|found| found.matters).map_or(1.0, |found| found.inflation)
+}
+
+/// Degrees of freedom of `n` trials, which are as good as n / inflation independent ones.
+pub(crate) fn freedom(n: f64, inflation: f64) -> f64 {
+    n / inflation - 1.0
+}
+
 /// The multipliers of the standard error for one number of trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Multipliers {
@@ -86,8 +97,7 @@ impl StudentTable {
 
     /// The same for trials that resemble those of the passes before them.
     pub(crate) fn of_neighbours(contrasts: u32, found: Option<&Neighbours>) -> StudentTable {
-        let inflation = found.filter(|found| found.matters).map_or(1.0, |found| found.inflation);
-        StudentTable { inflation, ..StudentTable::new(contrasts) }
+        StudentTable { inflation: inflation(found), ..StudentTable::new(contrasts) }
     }
 
     /// The multipliers for `n` trials; `None` under two.
@@ -100,10 +110,10 @@ impl StudentTable {
         let at = || {
             let n = f64::from(n.checked_sub(1)?) + 1.0;
             if inflation <= 1.0 {
-                return Multipliers::at(n - 1.0, contrasts);
+                return Multipliers::at(freedom(n, 1.0), contrasts);
             }
             let widening = (inflation * (n - 1.0) / (n - inflation)).sqrt();
-            Some(Multipliers::at(n / inflation - 1.0, contrasts)?.times(widening))
+            Some(Multipliers::at(freedom(n, inflation), contrasts)?.times(widening))
         };
         *self.known.entry(n).or_insert_with(at)
     }

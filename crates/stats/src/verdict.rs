@@ -272,12 +272,14 @@ pub(crate) struct Known {
     pub(crate) mean: f64,
     /// Its standard error; `None` under two trials.
     pub(crate) error: Option<f64>,
+    /// Degrees of freedom of that: fewer than n - 1 of trials that resemble their neighbours.
+    pub(crate) freedom: f64,
 }
 
 /// Degrees of freedom of a difference; `None` where one side has none. Two sides without
 /// any spread have all that their trials give.
 fn freedom(a: &Known, b: &Known) -> Option<f64> {
-    let own = |known: &Known| Some((known.error?.powi(2), f64::from(known.n.checked_sub(1)?)));
+    let own = |known: &Known| Some((known.error?.powi(2), known.freedom));
     let ((var_a, free_a), (var_b, free_b)) = (own(a)?, own(b)?);
     let var = var_a + var_b;
     match var > 0.0 {
@@ -435,7 +437,8 @@ mod tests {
 
     fn known(values: &[f64]) -> Known {
         let moments = Moments::of(values).expect("moments");
-        Known { n: moments.n, mean: moments.mean, error: moments.half_width(1.0) }
+        let freedom = f64::from(moments.n) - 1.0;
+        Known { n: moments.n, mean: moments.mean, error: moments.half_width(1.0), freedom }
     }
 
     /// Two samples of Welch's kind, by hand: a = 1, 2, 3, 4, 5 (mean 3, variance 2.5), b =

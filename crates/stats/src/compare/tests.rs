@@ -11,12 +11,13 @@ use proptest::prelude::*;
 
 use super::{Absolute, ArmChange, Comparison, Refused, Side, compare};
 use crate::analyse;
-use crate::estimate::Verdict;
+use crate::estimate::{Interval, Verdict};
 use crate::fixture::servers::{self, Served, served};
 use crate::fixture::{self, ArmTime};
 use crate::quantity::Quantity;
 use crate::remark::{Unusable, VerdictReason};
 use crate::simulation::Normal;
+use crate::student::quantile;
 
 /// Sizes of every run.
 const SIZES: [u64; 2] = [1024, 4096];
@@ -219,6 +220,30 @@ fn what_one_run_cannot_use_is_invalid_with_the_run_that_it_is() {
     assert_eq!(verdict(&comparison, 1024, "other"), Verdict::Equivalent);
     // It counts among the changes all the same: their number is fixed before the data.
     assert_eq!(comparison.contrasts, 6);
+}
+
+/// Halfway the baseline slows down, in both runs alike.
+#[test]
+fn trials_that_resemble_their_neighbours_leave_changes_less_freedom() {
+    let mut a = run("aaaaaaaa", 1, usual);
+    for trial in a.trials.iter_mut().filter(|trial| trial.pass > 6) {
+        for slice in trial.slices.iter_mut().filter(|slice| slice.arm == 0) {
+            slice.tx.time_ns += slice.tx.time_ns / 10;
+        }
+    }
+    let mut b = a.clone();
+    b.header.id = "bbbbbbbb".to_owned();
+    let found = analyse(&a).neighbours.unwrap();
+    assert!(found.matters && found.inflation > 2.0, "{found:?}");
+    let comparison = compared(&a, &b, Absolute::Judged).unwrap();
+    let freedom = 2.0 * (12.0 / found.inflation - 1.0);
+    let t = |claims: u32| quantile(freedom, 1.0 - 0.025 / f64::from(claims)).unwrap();
+    let half = |interval: Option<Interval>| interval.unwrap().half_width().ln_1p();
+    for change in comparison.judged() {
+        let wider = half(change.simultaneous) / half(change.pointwise);
+        let expect = t(comparison.contrasts) / t(1);
+        assert!((wider / expect - 1.0).abs() < 1e-6, "{wider}, not {expect}: {change:?}");
+    }
 }
 
 /// Its own trials are refused, so those of the arms are not, and neither are those of its copy.

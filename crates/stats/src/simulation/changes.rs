@@ -15,7 +15,8 @@ use crate::verdict::{Claim, Known};
 fn known(n: u32, sd: f64, normal: &mut Normal) -> Known {
     let values: Vec<f64> = (0..n).map(|_| sd * normal.draw()).collect();
     let moments = Moments::of(&values).expect("values");
-    Known { n, mean: moments.mean, error: moments.half_width(1.0) }
+    let freedom = f64::from(n) - 1.0;
+    Known { n, mean: moments.mean, error: moments.half_width(1.0), freedom }
 }
 
 /// Runs with the same and with another spread and number of trials.
