@@ -33,6 +33,8 @@ mod trimmed;
 mod verdict;
 
 #[cfg(test)]
+mod idle_tests;
+#[cfg(test)]
 mod link_tests;
 #[cfg(test)]
 mod properties;

@@ -313,8 +313,16 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
             .unwrap_or(0.0),
         asking_ns: used.iter().find_map(|spent| spent.asking_ns),
         fixed_share: used.iter().find_map(|spent| spent.fixed_ppm).map(|ppm| f64::from(ppm) / 1e6),
-        idle_share: share(total(|s| s.idle_cpu_ns), total(|s| s.cpu_ns)),
+        idle_share: idle_share(&used),
     }
+}
+
+/// CPU time between slices, as a part of that within them, of the trials that have both: one
+/// reading that failed must not take the others from the check that they are for.
+fn idle_share(used: &[Spent]) -> Option<f64> {
+    let both = used.iter().filter_map(|spent| spent.idle_cpu_ns.zip(spent.cpu_ns));
+    let (idle, within) = both.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+    (within > 0.0).then(|| idle / within)
 }
 
 /// What one process spent in a trial.
