@@ -70,6 +70,29 @@ struct Course {
     limit: Option<String>,
 }
 
+/// Where a thread's time went: turns that only look are no work, but what a turn has done
+/// before it looks is.
+struct Turns {
+    /// When the last turn ended, or the work of this one.
+    now_ns: u64,
+    spinning_ns: u64,
+}
+
+impl Turns {
+    /// The turn has done something, and now it looks.
+    fn worked(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    /// The turn has ended; whether all it did since was to look in vain.
+    fn looked(&mut self, now_ns: u64, in_vain: bool) {
+        if in_vain {
+            self.spinning_ns += now_ns - self.now_ns;
+        }
+        self.now_ns = now_ns;
+    }
+}
+
 impl Client<'_> {
     /// Sends and receives until every request has ended. No connection is left open
     /// over which a reply may still come.
@@ -82,19 +105,23 @@ impl Client<'_> {
             limit: None,
         };
         let mut events = Events::with_room(EVENTS);
-        let mut spinning_ns = 0;
-        let mut now_ns = clock::monotonic_ns();
+        let mut turns = Turns { now_ns: clock::monotonic_ns(), spinning_ns: 0 };
         loop {
+            let now_ns = turns.now_ns;
             self.heed(now_ns, &mut course);
             self.book.advance(now_ns);
-            self.send_due(&mut course);
+            let mut worked = self.send_due(&mut course);
             if now_ns >= course.next_expiry_ns {
                 self.expire(now_ns, &mut course);
+                worked = true;
             }
             if self.book.is_done() {
                 break;
             }
-            let (timeout_ns, spins) = self.patience(now_ns);
+            if worked {
+                turns.worked(clock::monotonic_ns());
+            }
+            let (timeout_ns, spins) = self.patience(turns.now_ns);
             if let Err(errno) = self.links.wait(&mut events, timeout_ns) {
                 course.limit = Some(cannot_wait(errno));
             }
@@ -103,17 +130,14 @@ impl Client<'_> {
                     self.serve(ready, &mut course);
                 }
             }
-            let before_ns = std::mem::replace(&mut now_ns, clock::monotonic_ns());
-            if spins && events.is_empty() {
-                spinning_ns += now_ns - before_ns;
-            }
+            turns.looked(clock::monotonic_ns(), spins && events.is_empty());
         }
         self.close_owing(|book, slot| book.has_timed_out(slot));
         Left {
             results: self.book.results(),
             failures: self.failures,
-            spinning_ns,
-            end_ns: now_ns,
+            spinning_ns: turns.spinning_ns,
+            end_ns: turns.now_ns,
             limit: course.limit,
         }
     }
@@ -154,13 +178,16 @@ impl Client<'_> {
         }
     }
 
-    /// Sends every request that is due and has a slot.
-    fn send_due(&mut self, course: &mut Course) {
+    /// Sends every request that is due and has a slot; whether there was one.
+    fn send_due(&mut self, course: &mut Course) -> bool {
+        let mut sent = false;
         while let Some(request) = self.book.take() {
+            sent = true;
             if let Err(trouble) = self.send(request, course) {
                 self.lose(self.index_of(request.slot), &trouble, course);
             }
         }
+        sent
     }
 
     fn index_of(&self, slot: u32) -> usize {
@@ -355,4 +382,22 @@ fn shown(text: &[u8]) -> String {
     let head = text[..text.len().min(SHOWN_BYTES_MAX)].escape_ascii();
     let dots = if text.len() > SHOWN_BYTES_MAX { "…" } else { "" };
     format!("`{head}{dots}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_turn_sends_before_it_looks_in_vain_is_work() {
+        let mut turns = Turns { now_ns: 1_000, spinning_ns: 0 };
+        turns.worked(4_000);
+        turns.looked(4_200, true);
+        assert_eq!(turns.spinning_ns, 200, "3 µs of sending are none");
+        // A turn that only looks is spinning from one end to the other.
+        turns.looked(4_500, true);
+        assert_eq!(turns.spinning_ns, 500);
+        turns.looked(9_000, false);
+        assert_eq!((turns.spinning_ns, turns.now_ns), (500, 9_000));
+    }
 }
