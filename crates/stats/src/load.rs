@@ -53,7 +53,8 @@ pub struct Late {
 /// What stands behind a load's figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// Replies over requests that were due in the window; `None` for a closed loop.
+    /// Replies over requests that were due in the window, at most 1: what the warm-up has left
+    /// may be answered beside them. `None` for a closed loop.
     pub achieved: Option<f64>,
     /// Why the client may have been the limit; empty where it was not.
     pub client: Vec<ClientLimit>,
@@ -80,7 +81,7 @@ impl Judgement {
 pub fn judge(load: &Load) -> Judgement {
     let is_open = matches!(load.pace, Pace::Open { .. });
     let achieved = (is_open && load.scheduled > 0)
-        .then(|| load.replies_in_window as f64 / load.scheduled as f64);
+        .then(|| (load.replies_in_window as f64 / load.scheduled as f64).min(1.0));
     let busy = load.busiest_thread().filter(|&share| share >= BUSY_SHARE).map(ClientLimit::Busy);
     let lag = lag_limit(&load.lag, &load.from_due).map(ClientLimit::Lag);
     let client: Vec<ClientLimit> = busy.into_iter().chain(lag).collect();
@@ -167,6 +168,8 @@ mod tests {
 
     #[test]
     fn a_server_that_is_behind_is_told_from_a_client_that_is() {
+        let caught_up = Load { replies_in_window: 10_100, ..load() };
+        assert_eq!(judge(&caught_up).achieved, Some(1.0), "100 were due in the warm-up");
         let behind = Load { replies_in_window: 9_000, ..load() };
         assert!(judge(&behind).is_server_behind());
         let busy = ClientThread { cpu: Nanos(9_100 * MS), ..behind.threads[0] };

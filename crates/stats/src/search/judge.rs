@@ -5,6 +5,7 @@
 //! the machine can be why.
 
 use iolens_model::outcome::Status;
+use iolens_model::reading::Histogram;
 use iolens_model::run::SearchPhase;
 use iolens_model::server::{CpuTime, OfferedSlice};
 use iolens_model::slo::Percentile;
@@ -63,7 +64,7 @@ impl Rule {
             let (requests, percentile) = (times.total(), self.percentile);
             return Judged::set_aside(format!("{requests} requests are too few for {percentile}"));
         };
-        let mut broken = self.not_answered(offered);
+        let mut broken = self.not_answered(offered, times);
         let is_late = value >= self.limit;
         let is_late_alone = is_late && broken.is_empty();
         if is_late {
@@ -85,16 +86,18 @@ impl Rule {
 
     /// What became of requests that is not an answer in time: none may be lost, and what was
     /// due must have been answered.
-    fn not_answered(&self, offered: &OfferedSlice) -> Vec<String> {
+    fn not_answered(&self, offered: &OfferedSlice, times: &Histogram) -> Vec<String> {
         let (due, ends) = (offered.scheduled, &offered.outcomes);
         let mut said = Vec::new();
         if ends.total() > ends.ok {
             said.push(format!("{} of {due} requests not answered", ends.total() - ends.ok));
         }
-        // By Little's law so many may be under way when the phase ends, each in time.
+        // By Little's law rate × limit may be under way when the window ends, each in time, and
+        // rate × mean were when it began, whose replies are among those that came in it.
         let rate = due as f64 / offered.window.as_seconds().max(f64::MIN_POSITIVE);
-        let under_way = rate * self.limit.as_seconds();
-        let answered = (offered.replies_in_window as f64 + under_way) / due.max(1) as f64;
+        let mean_s = times.mean_ns().unwrap_or(0.0) / 1e9;
+        let more_under_way = rate * (self.limit.as_seconds() - mean_s).max(0.0);
+        let answered = (offered.replies_in_window as f64 + more_under_way) / due.max(1) as f64;
         if answered < ACHIEVED_SHARE {
             let share = 100.0 * offered.replies_in_window as f64 / due.max(1) as f64;
             said.push(format!("{share:.1}% of the rate"));
@@ -165,14 +168,29 @@ mod tests {
         check(&lost, Said::Broken, "1 of 10000 requests not answered");
         let behind = with(|seen| seen.replies_in_window = 9_000);
         check(&behind, Said::Broken, "90.0% of the rate");
-        // 20 may be under way at the end, and 200 are 2 %.
-        check(&with(|seen| seen.replies_in_window = 9_781), Said::Kept, "");
-        check(&with(|seen| seen.replies_in_window = 9_779), Said::Broken, "97.8% of the rate");
+        // 20 may be under way at the end, 10 were at the beginning, and 200 are 2 %.
+        check(&with(|seen| seen.replies_in_window = 9_791), Said::Kept, "");
+        check(&with(|seen| seen.replies_in_window = 9_789), Said::Broken, "97.9% of the rate");
         check(
             &phase(10_000.0, flat(MS, 300), 300),
             Said::SetAside,
             "300 requests are too few for p99",
         );
+    }
+
+    /// A median says nothing of the mean, and where that is above the limit as many are under
+    /// way at the beginning as may be at the end.
+    #[test]
+    fn what_is_under_way_at_both_ends_is_not_allowed_for_twice() {
+        let rule = Rule { percentile: Percentile::P50, ..RULE };
+        let times = Histogram { buckets: vec![(MS, 6_000), (10 * MS, 4_000)] };
+        let said = |replies| {
+            let mut phase = phase(10_000.0, times.clone(), 10_000);
+            let seen = phase.server.as_mut().unwrap().offered.last_mut().unwrap();
+            seen.replies_in_window = replies;
+            rule.judge(&phase).said
+        };
+        assert_eq!((said(9_800), said(9_799)), (Said::Kept, Said::Broken));
     }
 
     #[test]

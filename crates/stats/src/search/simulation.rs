@@ -112,11 +112,11 @@ fn served(
             taken += 1;
         }
         free = free.max(due) + takes;
+        in_window += u64::from(from <= free && free < end);
         if due >= from {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
             let us = ((free - due) * 1e6).ceil() as u64;
             *times.entry(us * 1_000).or_default() += 1;
-            in_window += u64::from(free < end);
         }
         due += exponential(rng, 1.0 / rate);
     }

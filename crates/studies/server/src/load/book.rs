@@ -120,6 +120,7 @@ pub(crate) struct Results {
     pub(crate) unsent: u64,
     pub(crate) warmup: u64,
     pub(crate) late_replies: u64,
+    /// Right replies that came in the window; of a number of requests, all that count.
     pub(crate) replies_in_window: u64,
     /// When the last request that counts ended, however it did.
     last_end_ns: u64,
@@ -272,6 +273,7 @@ impl Book {
         let Slot { due_ns, sent_ns, .. } = self.slots[slot as usize];
         if ending == Ending::Ok {
             self.results.last_right_ns = Some(now_ns);
+            self.reply(due_ns, now_ns);
         }
         if self.counts(due_ns) {
             let outcomes = &mut self.results.outcomes;
@@ -284,9 +286,6 @@ impl Book {
                 Ending::Abandoned => outcomes.abandoned += 1,
             }
             self.results.ended(now_ns);
-            if ending == Ending::Ok {
-                self.reply(now_ns);
-            }
             if matches!(ending, Ending::Ok | Ending::Timeout) {
                 self.results.from_due.record(now_ns.saturating_sub(due_ns));
                 self.results.from_sent.record(now_ns.saturating_sub(sent_ns));
@@ -466,12 +465,18 @@ impl Book {
         }
     }
 
-    /// A right reply to a request that counts.
-    fn reply(&mut self, now_ns: u64) {
-        let results = &mut self.results;
-        if matches!(self.terms.limit, Limit::Until(end_ns) if now_ns >= end_ns) {
+    /// A right reply. In a window of time those count that come in it, whenever they were
+    /// due: what is under way at its end, and missing, is made up for by what was at its
+    /// beginning.
+    fn reply(&mut self, due_ns: u64, now_ns: u64) {
+        let is_in_window = match self.terms.limit {
+            Limit::Requests(_) => self.counts(due_ns),
+            Limit::Until(end_ns) => self.counts(now_ns) && now_ns < end_ns,
+        };
+        if !is_in_window {
             return;
         }
+        let results = &mut self.results;
         results.replies_in_window += 1;
         let second = now_ns.saturating_sub(self.terms.count_from_ns) / 1_000_000_000;
         let second = usize::try_from(second).unwrap_or(usize::MAX);

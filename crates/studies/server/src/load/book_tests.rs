@@ -182,6 +182,35 @@ fn a_closed_loop_asks_again_when_it_has_thought() {
     assert_eq!(results.lag.histogram().total(), 0);
 }
 
+/// 40 ms for each request, however many there are: as many are under way when the window
+/// begins as when it ends.
+#[test]
+fn the_rate_of_replies_is_that_of_requests_whatever_a_reply_takes() {
+    const LATENCY_NS: u64 = 40_000_000;
+    let (from_ns, until_ns) = (1_000 + SECOND_NS / 2, 1_000 + 2 * SECOND_NS);
+    let terms = Terms { count_from_ns: from_ns, ..terms(1_000, Limit::Until(until_ns)) };
+    let mut book = Book::new(terms, open(1000.0, Arrivals::Fixed, 0));
+    let (mut queue, mut now_ns) = (VecDeque::new(), 0);
+    while !book.is_done() {
+        let reply_ns = queue.front().map(|&(_, at_ns)| at_ns);
+        now_ns = book.next_ns().into_iter().chain(reply_ns).min().unwrap().max(now_ns);
+        while let Some((slot, _)) = queue.pop_front_if(|&mut (_, at_ns)| at_ns <= now_ns) {
+            book.end(slot, Ending::Ok, now_ns);
+        }
+        book.advance(now_ns);
+        while let Some(request) = book.take() {
+            book.sent(request.slot, now_ns);
+            queue.push_back((request.slot, now_ns + LATENCY_NS));
+        }
+    }
+    let results = book.results();
+    assert_eq!(results.replies_in_window, 1500);
+    assert_eq!(results.per_second, [1000, 500]);
+    // How requests ended, and when, is still told of those due in the window.
+    assert_eq!((results.scheduled, results.outcomes.ok, results.warmup), (1500, 1500, 500));
+    assert_eq!(results.from_due.histogram().total(), 1500);
+}
+
 #[test]
 fn a_number_of_requests_is_exactly_that() {
     for demand in [
@@ -195,6 +224,7 @@ fn a_number_of_requests_is_exactly_that() {
         let (results, _) = simulate(Book::new(terms, demand), |_| 500_000);
         assert_eq!((results.scheduled, results.outcomes.ok), (17, 17));
         assert!(results.warmup > 0);
+        assert_eq!(results.replies_in_window, 17, "those to the first ones do not count");
         assert_eq!(results.from_due.histogram().total(), 17);
     }
 }
