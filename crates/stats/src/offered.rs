@@ -72,6 +72,12 @@ impl Offered {
         self.server_network.or(self.client_network)
     }
 
+    /// CPU time in which the client's threads only looked whether something was to be done.
+    /// They look by the clock on the wall: one that was kept from it spent no more than its CPU.
+    pub(crate) fn polled_ns(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.spinning.0.min(thread.cpu.0)).sum()
+    }
+
     /// The work of the client's busiest thread over its time; `None` without any.
     pub(crate) fn busiest(&self) -> Option<Parts> {
         let threads = self.threads.iter().filter_map(|thread| Some((thread.busy()?, thread)));
@@ -120,4 +126,21 @@ fn network(
 /// Processors that the threads of an end may run on.
 fn cpus(end: &Option<EndFacts>) -> BTreeSet<u32> {
     end.iter().flat_map(|end| &end.thread_cpus).flatten().copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_polled_for_no_longer_than_it_ran() {
+        let thread = |cpu, spinning| ClientThread {
+            cpu: Nanos(cpu),
+            spinning: Nanos(spinning),
+            ..ClientThread::default()
+        };
+        let polled_ns = |threads| Offered { threads, ..Offered::default() }.polled_ns();
+        assert_eq!(100 - polled_ns(vec![thread(100, 80)]), 20);
+        assert_eq!(polled_ns(vec![thread(100, 80), thread(50, 60)]), 130);
+    }
 }

@@ -101,6 +101,24 @@ fn a_closed_loop_compares_times_and_says_what_they_cost() {
     assert_eq!(check.verdict, Verdict::Equivalent);
 }
 
+/// Polling is four fifths of the client's CPU time here: 4000 ns for each request.
+#[test]
+fn what_a_client_polls_is_no_cost_of_a_request() {
+    let polls = |_: u32, trial: &mut TrialOutcome| {
+        let servers = trial.arms.iter_mut().filter_map(|arm| arm.server.as_mut());
+        let slices = servers.flat_map(|server| &mut server.offered);
+        for thread in slices.flat_map(|slice| &mut slice.threads) {
+            thread.spinning.0 = thread.cpu.0 / 5 * 4;
+        }
+    };
+    let run = passes(CLOSED, 12, base(9000.0), other(8000.0, 7500.0), polls);
+    let analysis = analyse(&run);
+    let server = arm(&analysis, "arm").server.as_ref().unwrap();
+    near(server.client.value(EndMetric::TaskClock).unwrap().value, 800.0);
+    near(server.client.value(EndMetric::CpusUtilized).unwrap().value, 0.5);
+    near(server.server.value(EndMetric::TaskClock).unwrap().value, 7500.0);
+}
+
 #[test]
 fn where_the_client_has_no_time_left_times_are_not_ranked_and_costs_are() {
     let limited = |label: &'static str, trials: u32| {

@@ -212,8 +212,8 @@ pub(crate) fn of(
         offered_per_s: some(&visits, table, |v| per_s(v.offered.scheduled, v)).filter(|_| is_open),
         rates_asked: rates(&visits),
         outcomes: visits.iter().fold(Outcomes::default(), |sum, v| sum.plus(&v.offered.outcomes)),
-        server: end(&visits, |sums| Some(&sums.tx), table),
-        client: end(&visits, Sums::received, table),
+        server: end(&visits, |v| Some((v.sums.tx, 0)), table),
+        client: end(&visits, |v| Some((*v.sums.received()?, v.offered.polled_ns())), table),
         from_sent: times(&visits, |arm| &arm.from_sent, table),
         lag: times(&visits, |arm| &arm.lag, table).filter(|_| is_open),
         tasks_max: visits.iter().map(|v| v.arm.tasks_max).max().unwrap_or(0),
@@ -292,27 +292,36 @@ fn some(
     estimate_of(measured.collect(), table)
 }
 
-/// What one end spent.
+/// What one end spent, and of its CPU time that in which it only polled: no request asked for
+/// that. What is over CPU time, and what hardware counts, has the polling in it.
 fn end(
     visits: &[Visit<'_>],
-    of: fn(&Sums) -> Option<&Counts>,
+    of: impl Fn(&Visit<'_>) -> Option<(Counts, u64)>,
     table: &mut StudentTable,
 ) -> EndFigures {
-    let ends: Vec<(u32, &Counts)> =
-        visits.iter().filter_map(|v| Some((v.pass, of(&v.sums)?))).collect();
+    let ends: Vec<(u32, Counts, u64)> = visits
+        .iter()
+        .filter_map(|visit| of(visit).map(|(counts, polled_ns)| (visit.pass, counts, polled_ns)))
+        .collect();
     EndFigures(std::array::from_fn(|at| match EndMetric::ALL[at].of() {
         EndPart::PerRequest(count) => {
+            let is_time = EndMetric::ALL[at] == EndMetric::TaskClock;
+            let no_work = |polled_ns: u64| if is_time { polled_ns } else { 0 };
             let counted: Vec<(u32, u64, u64)> = ends
                 .iter()
-                .filter_map(|&(pass, end)| Some((pass, count(end)?, end.messages)))
+                .filter_map(|(pass, end, polled_ns)| {
+                    let worked = count(end)?.saturating_sub(no_work(*polled_ns));
+                    Some((*pass, worked, end.messages))
+                })
                 .collect();
             let of = counted.iter().map(|&(pass, count, of)| (pass, parts(count, of))).collect();
             let total = counted.iter().map(|(_, count, _)| count).sum();
             Some(EndFigure { total: Some(total), value: estimate_of(of, table)? })
         }
         EndPart::Over(over, under) => {
-            let of =
-                ends.iter().filter_map(|&(pass, end)| Some((pass, parts(over(end)?, under(end)?))));
+            let of = ends
+                .iter()
+                .filter_map(|(pass, end, _)| Some((*pass, parts(over(end)?, under(end)?))));
             Some(EndFigure { total: None, value: estimate_of(of.collect(), table)? })
         }
     }))
