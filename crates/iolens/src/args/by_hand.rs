@@ -240,7 +240,7 @@ pub(crate) struct Load {
     /// Open the connections over this long [default: as fast as possible]
     #[arg(long, value_name = "TIME", help_heading = PACE)]
     pub(crate) ramp: Option<Nanos>,
-    /// Give up on a request this long after it was due
+    /// Give up on a request this long after it was due, at most 60s
     #[arg(long, value_name = "TIME", default_value = "10s",
           help_heading = PACE)]
     pub(crate) timeout: Nanos,

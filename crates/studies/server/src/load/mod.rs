@@ -57,6 +57,10 @@ pub fn run_by_hand(
 /// How often a thread that has nothing to do looks whether it is to stop.
 const LOOK_NS: u64 = 50_000_000;
 
+/// The recorder of times goes no further (`iolens_harness::stream`): what took longer would
+/// stand in the figures as a minute, unmarked.
+const TIMEOUT_MAX: Nanos = Nanos(60 * Nanos::SECOND.0);
+
 /// What a request looks like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
@@ -160,6 +164,14 @@ impl Settings {
             return Err(format!(
                 "{} threads for {} connections: every thread needs one of its own",
                 self.threads, self.connections
+            ));
+        }
+        if self.timeout > TIMEOUT_MAX {
+            return Err(format!(
+                "a timeout of {} is too long: times above {} s are not told apart; give --timeout \
+                 60s",
+                self.timeout,
+                TIMEOUT_MAX.as_seconds()
             ));
         }
         let other = self.sources.iter().find(|from| from.is_ipv4() != self.address.is_ipv4());

@@ -449,5 +449,20 @@ fn what_cannot_be_is_refused_before_it_begins() {
     check(Settings { in_flight: 2, form, ..some.clone() }, "HTTP have no ids");
     let sources = vec!["::1".parse().unwrap()];
     check(Settings { sources, ..some.clone() }, "127.0.0.1:9 cannot be reached from ::1");
-    check(Settings { connections: u32::MAX, ..some }, "descriptors");
+    check(Settings { connections: u32::MAX, ..some.clone() }, "descriptors");
+    let timeout = Nanos(TIMEOUT_MAX.0 + 1);
+    check(
+        Settings { timeout, ..some },
+        "too long: times above 60 s are not told apart; give --timeout 60s",
+    );
+}
+
+#[test]
+fn the_longest_timeout_is_a_time_that_is_recorded_as_it_is() {
+    let some = Settings::closed_loop("127.0.0.1:9".parse().unwrap());
+    assert_eq!(Settings { timeout: TIMEOUT_MAX, ..some }.check(), Ok(()));
+    let mut times = iolens_harness::stream::Times::default();
+    times.record(TIMEOUT_MAX.0);
+    let recorded = times.histogram().quantile_ns(1.0).unwrap() as f64;
+    assert!((recorded / TIMEOUT_MAX.0 as f64 - 1.0).abs() < 0.001, "{recorded}");
 }
