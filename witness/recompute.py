@@ -102,6 +102,10 @@ def over(*columns):
     return lambda count: None if None in [count(c) for c in columns] else sum(map(count, columns))
 
 
+def less(column, part):
+    return lambda count: None if None in (count(column), count(part)) else count(column) - count(part)
+
+
 def times(factor, column):
     return lambda count: None if count(column) is None else factor * count(column)
 
@@ -182,7 +186,11 @@ def server_figures():
         of = over(f"{end}_{units}")
         for what in SPENT:
             name = f"{end}_{what}_per_request"
-            figures[name] = (over(f"{end}_{what}"), of, name + "_{}")
+            spent = over(f"{end}_{what}")
+            if (end, what) == ("client", "cpu_ns"):
+                # "Its CPU time per request is without its polling."
+                spent = less("client_cpu_ns", "client_polling_ns")
+            figures[name] = (spent, of, name + "_{}")
         name = f"{end}_context_switches_per_request"
         figures[name] = (over(*(f"{end}_{switch}" for switch in SWITCHES)), of, name + "_{}")
     return figures

@@ -106,6 +106,13 @@ impl ClientThread {
         let worked = self.cpu.0.saturating_sub(self.spinning.0);
         (self.wall.0 > 0).then(|| (worked as f64 / self.wall.0 as f64).min(1.0))
     }
+
+    /// CPU time in which it only looked whether something was to be done, ns. It looks by the clock
+    /// on the wall: one that was kept from it spent no more than its CPU time.
+    #[must_use]
+    pub fn polled_ns(&self) -> u64 {
+        self.spinning.0.min(self.cpu.0)
+    }
 }
 
 /// Connections that were made.
@@ -240,6 +247,15 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_polled_for_no_longer_than_it_ran() {
+        let polled_ns = |cpu, spinning| {
+            let (cpu, spinning) = (Nanos(cpu), Nanos(spinning));
+            ClientThread { cpu, spinning, ..ClientThread::default() }.polled_ns()
+        };
+        assert_eq!((polled_ns(100, 80), polled_ns(50, 60)), (80, 50));
+    }
 
     #[test]
     fn what_a_thread_only_spun_is_no_work() {

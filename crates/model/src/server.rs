@@ -332,6 +332,14 @@ pub struct OfferedSlice {
     pub throttled: [Option<Throttled>; 2],
 }
 
+impl OfferedSlice {
+    /// CPU time in which the client only polled, ns.
+    #[must_use]
+    pub fn polled_ns(&self) -> u64 {
+        self.threads.iter().map(ClientThread::polled_ns).sum()
+    }
+}
+
 /// How cgroups held back what ran in them, because the processor time of a period was
 /// spent (`cpu.stat`, sched-bwc.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

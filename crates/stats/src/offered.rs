@@ -26,6 +26,8 @@ pub(crate) struct Offered {
     pub(crate) late_replies: u64,
     /// What each thread of the client spent, by its number.
     pub(crate) threads: Vec<ClientThread>,
+    /// CPU time in which they only looked whether something was to be done, ns.
+    pub(crate) polled_ns: u64,
     /// What the kernel counted where the client stands; `None` where it could not be read.
     pub(crate) client_network: Option<NetworkCounts>,
     /// The same where the servers stand; `None` where that is one place.
@@ -54,6 +56,7 @@ impl Offered {
             sum.replies_in_window += slice.replies_in_window;
             sum.window_ns += slice.window.0;
             sum.late_replies += slice.late_replies;
+            sum.polled_ns += slice.polled_ns();
             let throttled = slice.throttled.iter().flatten().map(|held| held.periods).max();
             sum.throttled_periods += throttled.unwrap_or(0);
             sum.threads.resize(sum.threads.len().max(slice.threads.len()), NOTHING);
@@ -70,12 +73,6 @@ impl Offered {
     /// What the kernel counted where the servers stand.
     pub(crate) fn at_the_server(&self) -> Option<NetworkCounts> {
         self.server_network.or(self.client_network)
-    }
-
-    /// CPU time in which the client's threads only looked whether something was to be done.
-    /// They look by the clock on the wall: one that was kept from it spent no more than its CPU.
-    pub(crate) fn polled_ns(&self) -> u64 {
-        self.threads.iter().map(|thread| thread.spinning.0.min(thread.cpu.0)).sum()
     }
 
     /// The work of the client's busiest thread over its time; `None` without any.
@@ -126,21 +123,4 @@ fn network(
 /// Processors that the threads of an end may run on.
 fn cpus(end: &Option<EndFacts>) -> BTreeSet<u32> {
     end.iter().flat_map(|end| &end.thread_cpus).flatten().copied().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_polled_for_no_longer_than_it_ran() {
-        let thread = |cpu, spinning| ClientThread {
-            cpu: Nanos(cpu),
-            spinning: Nanos(spinning),
-            ..ClientThread::default()
-        };
-        let polled_ns = |threads| Offered { threads, ..Offered::default() }.polled_ns();
-        assert_eq!(100 - polled_ns(vec![thread(100, 80)]), 20);
-        assert_eq!(polled_ns(vec![thread(100, 80), thread(50, 60)]), 130);
-    }
 }

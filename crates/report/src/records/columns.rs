@@ -167,7 +167,7 @@ fn part(study: Study, name: &str) -> &'static str {
             "requests_due window_ns replies_in_window requests_ok requests_timeout requests_refused
              requests_reset requests_invalid requests_abandoned late_replies listen_overflows
              listen_drops processes server_throttled_periods server_throttled_ns
-             client_throttled_periods client_throttled_ns"
+             client_throttled_periods client_throttled_ns client_polling_ns"
         }
         "ends" => {
             "server_requests {server_:accounts} client_replies client_bytes client_system_calls

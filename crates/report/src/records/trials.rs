@@ -173,6 +173,7 @@ fn of_client(offered: Option<&OfferedSlice>) -> Named {
             server_throttled_ns: server.map(|held| held.time.0),
             client_throttled_periods: client.map(|held| held.periods),
             client_throttled_ns: client.map(|held| held.time.0),
+            client_polling_ns: offered.map(OfferedSlice::polled_ns),
         },
         fields!(offered; replies_in_window late_replies),
         fields!(network; listen_overflows listen_drops),

@@ -213,7 +213,7 @@ pub(crate) fn of(
         rates_asked: rates(&visits),
         outcomes: visits.iter().fold(Outcomes::default(), |sum, v| sum.plus(&v.offered.outcomes)),
         server: end(&visits, |v| Some((v.sums.tx, 0)), table),
-        client: end(&visits, |v| Some((*v.sums.received()?, v.offered.polled_ns())), table),
+        client: end(&visits, |v| Some((*v.sums.received()?, v.offered.polled_ns)), table),
         from_sent: times(&visits, |arm| &arm.from_sent, table),
         lag: times(&visits, |arm| &arm.lag, table).filter(|_| is_open),
         tasks_max: visits.iter().map(|v| v.arm.tasks_max).max().unwrap_or(0),
