@@ -264,19 +264,59 @@ fn in_turn(
 /// reading.
 pub(super) fn proof(trials: &Trials<'_>, winner: &Configuration) -> Result<Option<Proof>, Failure> {
     let Some(extent) = trials.final_extent() else { return Ok(None) };
-    let hash =
-        |one: &Configuration| trials.read(one, extent, Consumer::Hash).map(|done| done.checksum);
-    let winners = match trials.asked.task {
-        Task::Read => hash(winner)?,
+    let read = |one: &Configuration| {
+        trials.read(one, extent, Consumer::Hash).map(|done| (done.failure, done.checksum))
+    };
+    let (verb, outcome) = match trials.asked.task {
+        Task::Read => ("reading", read(winner)?),
         Task::Copy => {
             let wish = trials.copying(winner, extent, true)?;
-            answer!(Copy, trials.job(&Job::Copy(wish))?.map_err(Failure::unusable)?)?.checksum
+            let done = answer!(Copy, trials.job(&Job::Copy(wish))?.map_err(Failure::unusable)?)?;
+            ("copy", (done.failure, done.checksum))
         }
     };
+    let of_winner = proven(winner, &format!("its {verb}"), outcome)?;
+    let of_plain = proven(winner, "the plain reading", read(&plain_reading())?)?;
     let hex = |sum: u64| format!("{sum:016x}");
-    Ok(winners.zip(hash(&plain_reading())?).map(|(winner, plain)| Proof {
-        winner: hex(winner),
-        plain: hex(plain),
-        bytes: extent.bytes,
-    }))
+    Ok(Some(Proof { winner: hex(of_winner), plain: hex(of_plain), bytes: extent.bytes }))
+}
+
+/// The checksum of a part of the proof, from its failure and what it told. One that failed
+/// proves nothing, and what was not proven is not declared the winner.
+fn proven(
+    winner: &Configuration,
+    what: &str,
+    outcome: (Option<String>, Option<u64>),
+) -> Result<u64, Failure> {
+    let why = match outcome {
+        (None, Some(checksum)) => return Ok(checksum),
+        (Some(why), _) => why,
+        (None, None) => "no checksum was told".to_owned(),
+    };
+    Err(unusable!(
+        "cannot verify the bytes of {}, the winner: {what} failed: {why}",
+        winner.words()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_that_failed_is_an_error_that_names_the_winner_and_the_reason() {
+        let winner = plain_reading();
+        let why = || Some("c is no copy of s: the checksums are 1 and 2".to_owned());
+        // A failure is one whatever else was told.
+        for outcome in [(why(), None), (why(), Some(7))] {
+            let said = proven(&winner, "its copy", outcome).unwrap_err().message;
+            assert!(said.contains(&winner.words()), "{said}");
+            assert!(
+                said.ends_with("its copy failed: c is no copy of s: the checksums are 1 and 2")
+            );
+        }
+        let said = proven(&winner, "its copy", (None, None)).unwrap_err().message;
+        assert!(said.ends_with("no checksum was told"), "{said}");
+        assert!(matches!(proven(&winner, "its copy", (None, Some(7))), Ok(7)));
+    }
 }
