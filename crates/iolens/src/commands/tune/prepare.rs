@@ -163,12 +163,17 @@ fn cp(trials: &mut Trials<'_>, bytes: u64) -> Option<Vec<String>> {
         trials.prune("cp", "it copies whole files only".to_owned());
         return None;
     }
-    let line = if trials.by_way(Way::Shared).is_some() {
-        "cp --reflink=never {src} {dst}"
-    } else {
-        "cp {src} {dst}"
-    };
+    let line = cp_line(trials.by_way(Way::Shared).is_some());
     Some(line.split(' ').map(str::to_owned).collect())
+}
+
+/// cp that brings every byte, as engines do: unasked, it skips holes, and shares blocks where
+/// the file system can.
+fn cp_line(can_share: bool) -> &'static str {
+    match can_share {
+        true => "cp --reflink=never --sparse=never {src} {dst}",
+        false => "cp --sparse=never {src} {dst}",
+    }
 }
 
 /// Rounds of a sharing of blocks.
@@ -302,6 +307,12 @@ fn proven(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cp_is_told_to_bring_every_byte() {
+        assert_eq!(cp_line(true), "cp --reflink=never --sparse=never {src} {dst}");
+        assert_eq!(cp_line(false), "cp --sparse=never {src} {dst}");
+    }
 
     #[test]
     fn a_proof_that_failed_is_an_error_that_names_the_winner_and_the_reason() {

@@ -26,9 +26,10 @@ pub struct Program {
 pub const PROGRAMS: [Program; 2] = [
     Program {
         id: "cp",
-        summary: "cp --reflink=never: the bytes are copied, in blocks of its own choice",
+        summary: "cp that neither shares blocks nor skips holes, in blocks of its own choice",
         path: "a process of its own; what it calls is its own affair",
-        argv: &["cp", "--reflink=never", "--", "{src}", "{dst}"],
+        // The engines write holes as zeros, which cp does not do unasked.
+        argv: &["cp", "--reflink=never", "--sparse=never", "--", "{src}", "{dst}"],
     },
     Program {
         id: "dd",
@@ -118,5 +119,45 @@ pub fn allow(id: &str, threads: u32) -> Result<(), String> {
             None => Ok(()),
         },
         None => Err(format!("a program is one process: {threads} threads are not its affair")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+    use std::process::Command;
+
+    use iolens_sys::file::extents::hole_bytes;
+
+    use super::*;
+    use crate::skip;
+
+    #[test]
+    fn cp_copies_holes_as_the_engines_do() {
+        const NAME: &str = "copy::copiers::tests::cp_copies_holes_as_the_engines_do";
+        const HOLE: u64 = 1 << 20;
+        let cp = PROGRAMS.iter().find(|program| program.id == "cp").unwrap();
+        assert_eq!(cp.argv[1..], ["--reflink=never", "--sparse=never", "--", "{src}", "{dst}"]);
+        if let Err(why) = cp.try_here() {
+            return skip::note(NAME, &why);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let paths = [folder.path().join("source"), folder.path().join("copy")];
+        let source = File::create_new(&paths[0]).unwrap();
+        source.write_all_at(&[1; 4096], HOLE).unwrap();
+        if hole_bytes(source.as_fd(), HOLE + 4096) != Ok(HOLE) {
+            return skip::note(NAME, "the file system has no holes");
+        }
+        let status = Command::new(cp.argv[0])
+            .args(&cp.argv[1..cp.argv.len() - 2])
+            .args(&paths)
+            .status()
+            .unwrap();
+        assert!(status.success(), "{status}");
+        let copy = File::open(&paths[1]).unwrap();
+        assert_eq!(copy.metadata().unwrap().len(), HOLE + 4096);
+        assert_eq!(hole_bytes(copy.as_fd(), HOLE + 4096), Ok(0), "skipped");
     }
 }
