@@ -321,17 +321,17 @@ impl Target {
         }
     }
 
-    /// Cuts an existing file behind its new end.
+    /// Cuts an existing file behind its new end; whether there was something to cut.
     ///
     /// Errors: see ftruncate(2).
-    pub fn cut(&self, bytes: u64) -> Result<(), String> {
+    pub fn cut(&self, bytes: u64) -> Result<bool, String> {
         let longer = self.file.metadata().is_ok_and(|about| about.len() > bytes);
-        match longer {
-            false => Ok(()),
-            true => create::truncate(self.file.as_fd(), bytes).map_err(|errno| {
+        if longer {
+            create::truncate(self.file.as_fd(), bytes).map_err(|errno| {
                 format!("cannot cut {} to {}: {errno}", self.path.display(), Bytes(bytes))
-            }),
+            })?;
         }
+        Ok(longer)
     }
 
     /// It is whole: gives it its name.

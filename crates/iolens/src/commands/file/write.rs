@@ -54,7 +54,12 @@ fn text(args: &FileWrite, wish: &Wish, done: &Writing) -> String {
         ("rate", page::rate(moved.bytes, done.time)),
     ];
     let sync = done.sync_time.map(|time| page::sync(done.time, time, moved.bytes));
-    rows.extend(sync.map(|sync| (wish.syncing.word(), sync)));
+    let call = match wish.syncing {
+        // Only the cut of a file that was longer is left to sync.
+        Syncing::Dsync => Syncing::Fdatasync,
+        syncing => syncing,
+    };
+    rows.extend(sync.map(|sync| (call.word(), sync)));
     rows.extend(done.checksum.map(|value| ("checksum", format!("{value:016x}"))));
     let before = done.resident_before.as_ref();
     rows.push(("resident", page::resident_twice(before, &done.resident_after)));

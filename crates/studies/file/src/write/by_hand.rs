@@ -1,6 +1,6 @@
 //! One file written by hand.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;
@@ -254,7 +254,7 @@ pub(crate) fn bring_home(
     bytes: u64,
 ) -> Result<Option<Nanos>, String> {
     let path = target.path().display();
-    target.cut(bytes)?;
+    let was_cut = target.cut(bytes)?;
     let size = target
         .file()
         .metadata()
@@ -265,16 +265,24 @@ pub(crate) fn bring_home(
             size.len()
         ));
     }
-    let (call, name): (fn(_) -> _, _) = match syncing {
-        Syncing::None | Syncing::Dsync => return Ok(None),
-        Syncing::Fsync => (sync::fsync, "fsync"),
-        Syncing::Fdatasync => (sync::fdatasync, "fdatasync"),
-    };
+    let Some((call, name)) = last_sync(syncing, was_cut) else { return Ok(None) };
     let before_ns = clock::monotonic_ns();
     call(target.file().as_fd()).map_err(|errno| {
         format!("{name} failed on {path}: {errno}: not all of it is on the device")
     })?;
     Ok(Some(Nanos(clock::monotonic_ns() - before_ns)))
+}
+
+type Sync = fn(BorrowedFd<'_>) -> Result<(), Errno>;
+
+/// The call that brings to the device what is not there yet, and its name. With `O_DSYNC` that
+/// is the new end of a file which was longer: no write brings that.
+fn last_sync(syncing: Syncing, was_cut: bool) -> Option<(Sync, &'static str)> {
+    match (syncing, was_cut) {
+        (Syncing::None, _) | (Syncing::Dsync, false) => None,
+        (Syncing::Fsync, _) => Some((sync::fsync, "fsync")),
+        (Syncing::Fdatasync, _) | (Syncing::Dsync, true) => Some((sync::fdatasync, "fdatasync")),
+    }
 }
 
 /// Names the file, and brings the name to the device where the content was.

@@ -122,6 +122,22 @@ fn every_sync_is_made_and_timed_apart() {
 }
 
 #[test]
+fn a_cut_is_synced_too_where_only_the_writes_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let syncing = Syncing::Dsync;
+    let wish = Wish { syncing, overwrite: true, ..wish("write", &path, 4096, 2) };
+    // Nothing is cut but what is longer.
+    for (bytes, is_synced) in [(8192, false), (8193, true), (20_000, true), (100, false)] {
+        std::fs::write(&path, vec![9; bytes]).unwrap();
+        let done = write(&wish).unwrap();
+        assert_eq!(done.failure, None);
+        assert_eq!(done.sync_time.is_some(), is_synced, "{bytes}");
+        assert_eq!(std::fs::read(&path).unwrap(), content(8192));
+    }
+}
+
+#[test]
 fn an_existing_file_is_written_in_place_with_consent_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (path, link) = (folder.path().join("file"), folder.path().join("link"));
