@@ -4,6 +4,7 @@
 use iolens_engine::clock;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_file::copy::by_hand as copying;
+use iolens_file::engines::that_copies;
 use iolens_file::job::{Done, FilePath, Job, Trouble};
 use iolens_file::part::Pattern;
 use iolens_file::read::by_hand as reading;
@@ -312,6 +313,10 @@ fn measured(trial: &Trial, done: Done) -> Result<Trial, String> {
         }
         Done::Copy(done) => {
             done.failure.map_or(Ok(()), Err)?;
+            let engine = trial.work.configuration().and_then(|one| that_copies(&one.engine));
+            if let Some(entry) = engine {
+                entry.own.class.check_known(done.shared_bytes, &done.file_systems[1])?;
+            }
             let shared = Bytes(done.shared_bytes.unwrap_or(0));
             // One that always shares is told apart, by its class.
             let is_clone = done.is_reflinked && done.moved.bytes == 0;
@@ -378,5 +383,62 @@ impl Field for Trials<'_> {
         };
         let elapsed = self.elapsed();
         output::note(&format!("{elapsed}: {stage}: {what}, {} each", Bytes(bytes)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_file::moved::Moved;
+
+    use super::*;
+
+    fn copied(file_system: &str, shared_bytes: Option<u64>) -> Done {
+        let resident = Residency::Known { cached: 0, pages: 0 };
+        Done::Copy(Box::new(copying::Done {
+            file_systems: [file_system.to_owned(), file_system.to_owned()],
+            source_bytes: 100,
+            was_there: false,
+            threads: 1,
+            moved: Moved { bytes: 100, ..Moved::default() },
+            shared_bytes,
+            is_reflinked: false,
+            time: Nanos(1),
+            sync_time: None,
+            checksum: None,
+            source_resident: [resident.clone(), resident.clone()],
+            destination_resident_before: None,
+            destination_resident_after: resident,
+            cpu: None,
+            facts: Vec::new(),
+            notes: Vec::new(),
+            failure: None,
+        }))
+    }
+
+    #[test]
+    fn a_copy_that_may_be_shared_is_no_trial_where_nobody_tells() {
+        let of = |engine: &str, file_system: &str, shared: Option<u64>| {
+            let engine = engine.to_owned();
+            let trial = Trial {
+                work: Work::Engine(Configuration { engine, ..baseline(Task::Copy) }),
+                stage: Stage::Grid,
+                round: 0,
+                extent: Extent { offset: 0, bytes: 100 },
+                time_ns: None,
+                cpu_ns: None,
+                calls: None,
+                resident_before_share: None,
+                resident_after_share: None,
+                device_bytes: None,
+                failure: None,
+            };
+            measured(&trial, copied(file_system, shared)).map(|trial| trial.time_ns)
+        };
+        let why = of("copy_file_range", "zfs", None).unwrap_err();
+        assert!(why.starts_with("cannot tell whether blocks were shared on zfs"), "{why}");
+        assert_eq!(of("copy_file_range", "tmpfs", None), Ok(Some(1)));
+        assert_eq!(of("copy_file_range", "ext4", Some(0)), Ok(Some(1)));
+        assert!(of("copy_file_range", "btrfs", Some(7)).unwrap_err().contains("shared"));
+        assert_eq!(of("read_write", "zfs", None), Ok(Some(1)));
     }
 }

@@ -146,8 +146,10 @@ impl Sender for Engine<'_> {
         self.copies += copies as u64;
         self.site.measure()?;
         if !std::mem::replace(&mut self.is_compared, true) {
-            let shared = self.site.compare()?.filter(|&bytes| bytes > 0);
-            if let Some(bytes) = shared.filter(|_| self.entry.own.class == Class::MayShare) {
+            let (shared, class) = (self.site.compare()?, self.entry.own.class);
+            class.check_known(shared, self.site.file_system()).map_err(Trouble::refused)?;
+            let shared = shared.filter(|&bytes| bytes > 0 && class == Class::MayShare);
+            if let Some(bytes) = shared {
                 return Err(Trouble::refused(format!(
                     "reflinked: {bytes} bytes of the copy are blocks of its source, and did not \
                      move; `reflink` is the arm for that"

@@ -277,6 +277,9 @@ impl Copy<'_> {
         done.shared_bytes = copy.shared_bytes;
         let bytes = copy.file_bytes;
         let shared = copy.shared_bytes.unwrap_or(0);
+        // The file is what was asked for, however it came: this is said, as sharing is.
+        let known = self.entry.own.class.check_known(copy.shared_bytes, &done.file_systems[1]);
+        done.notes.extend(known.err());
         if self.entry.own.class == Class::MayShare && shared > 0 {
             let data = bytes.saturating_sub(copy.hole_bytes.unwrap_or(0));
             done.is_reflinked = shared >= data;

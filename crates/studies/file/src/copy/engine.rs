@@ -50,6 +50,27 @@ pub enum Class {
     Shares,
 }
 
+/// File systems without a map of extents on which no two files can have the same blocks.
+const CANNOT_SHARE: [&str; 2] = ["tmpfs", "ramfs"];
+
+impl Class {
+    /// Whether it is known what became of the bytes, from how many of the copy are in shared
+    /// blocks, where the file system tells. OpenZFS shares blocks and has no map that says so:
+    /// silence is no sign that bytes were copied.
+    ///
+    /// Errors: what cannot be told.
+    pub fn check_known(self, shared_bytes: Option<u64>, file_system: &str) -> Result<(), String> {
+        let is_known = shared_bytes.is_some() || CANNOT_SHARE.contains(&file_system);
+        match self {
+            Class::MayShare if !is_known => Err(format!(
+                "cannot tell whether blocks were shared on {file_system}, which has no map of \
+                 extents (FIEMAP): the bytes may not have moved"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What one thread's part is made from.
 #[derive(Debug)]
 pub struct Setup {
@@ -100,5 +121,27 @@ impl Entry {
             .start(Setup { source, destination, part })?
             .run(&Budget::messages(part.blocks(), 1));
         copied.map(drop).map_err(|broken| self.broken(broken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_nobody_tells_what_is_shared_a_copy_that_may_share_is_none() {
+        let why = Class::MayShare.check_known(None, "zfs").unwrap_err();
+        assert!(why.starts_with("cannot tell whether blocks were shared on zfs"), "{why}");
+        for unknown in ["fuse", "nfs", "an unknown file system"] {
+            assert!(Class::MayShare.check_known(None, unknown).is_err(), "{unknown}");
+        }
+        for memory in ["tmpfs", "ramfs"] {
+            assert_eq!(Class::MayShare.check_known(None, memory), Ok(()));
+        }
+        assert_eq!(Class::MayShare.check_known(Some(0), "ext4"), Ok(()));
+        // These do not leave it to the kernel.
+        for class in [Class::Copies, Class::Shares] {
+            assert_eq!(class.check_known(None, "zfs"), Ok(()));
+        }
     }
 }

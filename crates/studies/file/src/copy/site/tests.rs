@@ -31,7 +31,10 @@ struct Place {
 
 impl Place {
     fn new() -> Place {
-        let folder = tempfile::tempdir().unwrap();
+        Place::within(tempfile::tempdir().unwrap())
+    }
+
+    fn within(folder: tempfile::TempDir) -> Place {
         let mut content = vec![0; BYTES];
         fill(3, 0, &mut content);
         let source = folder.path().join("source");
@@ -115,6 +118,31 @@ fn every_engine_copies_whole_files_and_leaves_none() {
             assert_eq!((tally.messages, tally.bytes), (4, bytes), "{}", entry.id);
             let synced = if sync == CopySync::Fsync { 4 } else { 0 };
             assert!(tally.calls >= 4 + synced && tally.children.is_none(), "{}", entry.id);
+        }
+    }
+}
+
+#[test]
+fn an_engine_that_may_share_is_refused_where_nobody_tells() {
+    const NAME: &str = "copy::site::tests::an_engine_that_may_share_is_refused_where_nobody_tells";
+    // Memory has no map of extents, as OpenZFS has none.
+    let place = match tempfile::tempdir_in("/dev/shm") {
+        Ok(folder) => Place::within(folder),
+        Err(why) => return skip::note(NAME, &format!("/dev/shm: {why}")),
+    };
+    if place.ground.subject().file_system() != "tmpfs" {
+        return skip::note(NAME, "/dev/shm is no tmpfs");
+    }
+    for (name, is_copy) in [("zfs", false), ("tmpfs", true)] {
+        for entry in COPYING.iter().filter(|entry| entry.own.class == Class::MayShare) {
+            let site = Site { file_system: name.to_owned(), ..place.site(CopySync::None, vec![]) };
+            let mut arm = open(&site, entry.id, &cell(&site, 1), 0).ok().unwrap();
+            let why = slice(arm.as_mut(), 1).err();
+            assert_eq!(why.is_none(), is_copy, "{} on {name}: {why:?}", entry.id);
+            let expect = "cannot tell whether blocks were shared on zfs";
+            assert!(why.is_none_or(|why| why.is_refused && why.what.starts_with(expect)));
+            drop(arm);
+            site.clear(1).unwrap();
         }
     }
 }
