@@ -94,7 +94,8 @@ def by_right: .own.ns_a / (.own.ns_a + 8e6);
 def mishaps: .mishaps // {} | with_entries(select(.value != 0));
 
 # Of `audit`, and of a file of planted rows: numbers of lines.
-def flagged: [.files[0].findings[] | select(.severity != "remark").lines[]] | unique;
+def called($severity): [.files[0].findings[] | select(.severity == $severity).lines[]] | unique;
+def flagged: called("impossible") + called("suspicious") | unique;
 def numbered($word): [split("\n") | to_entries[] | select(.value | startswith($word)).key + 1];
 
 # Of what commands said, as `{"read-mmap": {"code": 0, "out": "…", "err": "…"}, …}`. One gives a
