@@ -125,9 +125,9 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
                 count(*cpus, "CPU")
             )
         }
-        Finding::Dropped => "sink drops what is sent: this shows what a send costs down to the \
-                             device, and nothing is delivered"
-            .to_owned(),
+        Finding::Dropped => {
+            "nothing is delivered: this shows what a send costs down to the device".to_owned()
+        }
         Finding::HeldBack { methods } => format!(
             "{} without TCP_NODELAY, which iolens sets: small messages share segments",
             verb(methods, "sends", "send")
