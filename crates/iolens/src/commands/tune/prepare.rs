@@ -163,18 +163,12 @@ fn cp(trials: &mut Trials<'_>, bytes: u64) -> Option<Vec<String>> {
         trials.prune("cp", "it copies whole files only".to_owned());
         return None;
     }
-    let line = cp_line(trials.by_way(Way::Shared).is_some());
-    Some(line.split(' ').map(str::to_owned).collect())
+    Some(CP.split(' ').map(str::to_owned).collect())
 }
 
 /// cp that brings every byte, as engines do: unasked, it skips holes, and shares blocks where
 /// the file system can.
-fn cp_line(can_share: bool) -> &'static str {
-    match can_share {
-        true => "cp --reflink=never --sparse=never {src} {dst}",
-        false => "cp --sparse=never {src} {dst}",
-    }
-}
+const CP: &str = "cp --reflink=never --sparse=never {src} {dst}";
 
 /// Rounds of a sharing of blocks.
 const SHARINGS: u32 = 3;
@@ -307,12 +301,6 @@ fn proven(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cp_is_told_to_bring_every_byte() {
-        assert_eq!(cp_line(true), "cp --reflink=never --sparse=never {src} {dst}");
-        assert_eq!(cp_line(false), "cp --sparse=never {src} {dst}");
-    }
 
     #[test]
     fn a_proof_that_failed_is_an_error_that_names_the_winner_and_the_reason() {
