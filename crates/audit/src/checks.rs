@@ -149,13 +149,13 @@ impl Case<'_> {
         self.row.number(quantity)
     }
 
-    fn positive(&self, quantity: Q) -> Option<f64> {
-        self.row.positive(quantity)
-    }
-
-    /// The same with its range.
     fn above_zero(&self, quantity: Q) -> Option<Rounded> {
         self.number(quantity).filter(|number| number.value > 0.0)
+    }
+
+    /// The same as printed.
+    fn positive(&self, quantity: Q) -> Option<f64> {
+        self.above_zero(quantity).map(|number| number.value)
     }
 
     /// A quantity as it stands in the file.

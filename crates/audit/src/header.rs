@@ -41,10 +41,7 @@ pub(crate) fn meaning(name: &str) -> Result<Meaning, Unknown> {
             None => without_brackets(&words),
         };
         match found {
-            Ok(Found { quantity, name, unit, unit_assumed }) => {
-                let pmu = pmu.map(str::to_owned);
-                return Ok(Meaning { quantity, name, unit, unit_assumed, pmu });
-            }
+            Ok(found) => return Ok(Meaning { pmu: pmu.map(str::to_owned), ..found }),
             Err(Unknown::Name) => {}
             Err(other) => problem = other,
         }
@@ -69,14 +66,6 @@ pub(crate) fn ours(text: &str) -> Result<Meaning, Unknown> {
         },
     };
     Ok(Meaning { quantity, name: quantity.name(), unit, unit_assumed, pmu: None })
-}
-
-/// What words say.
-struct Found {
-    quantity: Quantity,
-    name: &'static str,
-    unit: Unit,
-    unit_assumed: bool,
 }
 
 /// `cpu_core/cycles/` is `cycles` of one kind of core.
@@ -133,7 +122,7 @@ fn is_part(c: char) -> bool {
 }
 
 /// The name alone, where its unit stands in brackets.
-fn with_unit(words: &[String], unit_text: &str) -> Result<Found, Unknown> {
+fn with_unit(words: &[String], unit_text: &str) -> Result<Meaning, Unknown> {
     let called = called(words);
     match unit::named(unit_text) {
         Err(BitsOrBytes) => Err(called.map_or(Unknown::Name, |_| Unknown::BitsOrBytes)),
@@ -147,13 +136,13 @@ fn with_unit(words: &[String], unit_text: &str) -> Result<Found, Unknown> {
     }
 }
 
-fn in_unit((called, name): (Quantity, &'static str), unit: Unit) -> Result<Found, Unknown> {
+fn in_unit((called, name): (Quantity, &'static str), unit: Unit) -> Result<Meaning, Unknown> {
     let quantity = called.measured_in(unit.dimension).ok_or(Unknown::WrongUnit(called))?;
-    Ok(Found { quantity, name, unit, unit_assumed: false })
+    Ok(Meaning { quantity, name, unit, unit_assumed: false, pmu: None })
 }
 
 /// The name with a unit somewhere in it, or without one.
-fn without_brackets(words: &[String]) -> Result<Found, Unknown> {
+fn without_brackets(words: &[String]) -> Result<Meaning, Unknown> {
     if let Some((quantity, name)) = called(words) {
         // Not every unit in a name is one: `min latency` is not in minutes.
         if !quantity.has_usual_unit() {
@@ -162,7 +151,7 @@ fn without_brackets(words: &[String]) -> Result<Found, Unknown> {
         let named = words.last().is_some_and(|last| last.eq_ignore_ascii_case("bytes"));
         let unit_assumed = quantity.dimension() == Dimension::Bytes && !named;
         let unit = Unit::base(quantity.dimension());
-        return Ok(Found { quantity, name, unit, unit_assumed });
+        return Ok(Meaning { quantity, name, unit, unit_assumed, pmu: None });
     }
     let mut problem = Unknown::Name;
     // The longest unit first, and the last of those.

@@ -8,8 +8,7 @@ use iolens_document::table::{Column, Table};
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, LatencyFigures};
-use iolens_stats::remark::VerdictReason;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
 
 use crate::arms;
 use crate::number::{self, OrDash};
@@ -114,7 +113,8 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
         if !plan.quick {
             line(format!("{}: {}", contrast.verdict.word(), remarks::reason(&contrast.reason)));
         }
-        let interval = contrast.simultaneous.filter(|_| plan.quick || !has_interval(contrast));
+        let interval =
+            contrast.simultaneous.filter(|_| plan.quick || !contrast.reason.has_interval());
         if let Some(interval) = interval {
             let words = |i| format!("simultaneous 95% interval {}", number::bracket(i));
             line(number::interval(interval, contrast.n, words));
@@ -147,12 +147,6 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     if !counted.is_empty() {
         line(counted.join(", "));
     }
-}
-
-/// Whether the reason of a verdict states the interval that decided.
-fn has_interval(contrast: &Contrast) -> bool {
-    use VerdictReason::{Beyond, CopyDiffers, MayBeSmall, Open};
-    matches!(contrast.reason, Beyond { .. } | CopyDiffers { .. } | MayBeSmall { .. } | Open { .. })
 }
 
 /// `round trip, µs: mean 13.2 [12.9, 13.5], p50 …; 1200 of them`.

@@ -299,6 +299,15 @@ pub enum VerdictReason {
     },
 }
 
+impl VerdictReason {
+    /// Whether it has the simultaneous interval that decided.
+    #[must_use]
+    pub fn has_interval(&self) -> bool {
+        use VerdictReason::{Beyond, CopyDiffers, MayBeSmall, Open};
+        matches!(self, Beyond { .. } | CopyDiffers { .. } | MayBeSmall { .. } | Open { .. })
+    }
+}
+
 /// Numbers that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unusable {

@@ -34,19 +34,7 @@ impl Field for Equal {
     fn visit(&mut self, visit: Visit<'_>) -> Result<Option<Nanos>, ()> {
         self.elapsed_ns += TRIAL_NS;
         let time_ns = whole(TRIAL_NS as f64 * (self.sd * self.normal.draw()).exp()).max(1);
-        self.trials.push(Trial {
-            work: visit.work.clone(),
-            stage: visit.stage,
-            round: visit.round,
-            extent: visit.extent,
-            time_ns: Some(time_ns),
-            cpu_ns: None,
-            calls: None,
-            resident_before_share: None,
-            resident_after_share: None,
-            device_bytes: None,
-            failure: None,
-        });
+        self.trials.push(Trial { time_ns: Some(time_ns), ..visit.trial() });
         Ok(Some(Nanos(time_ns)))
     }
 

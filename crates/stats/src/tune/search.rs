@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use iolens_model::tune::{Candidate, Configuration, Extent, LimitKind, Stage, Stop, Way, Work};
+use iolens_model::tune::{
+    Candidate, Configuration, Extent, LimitKind, Stage, Stop, Trial, Way, Work,
+};
 use iolens_model::units::Nanos;
 
 use super::grid::fit;
@@ -25,6 +27,26 @@ pub struct Visit<'a> {
     pub round: u32,
     /// What of the file.
     pub extent: Extent,
+}
+
+impl Visit<'_> {
+    /// A trial of it of which nothing is known yet.
+    #[must_use]
+    pub fn trial(&self) -> Trial {
+        Trial {
+            work: self.work.clone(),
+            stage: self.stage,
+            round: self.round,
+            extent: self.extent,
+            time_ns: None,
+            cpu_ns: None,
+            calls: None,
+            resident_before_share: None,
+            resident_after_share: None,
+            device_bytes: None,
+            failure: None,
+        }
+    }
 }
 
 /// Where trials are done.

@@ -340,20 +340,7 @@ impl Field for Trials<'_> {
     type Broken = Failure;
 
     fn visit(&mut self, visit: Visit<'_>) -> Result<Option<Nanos>, Failure> {
-        let Visit { work, stage, round, extent } = visit;
-        let trial = Trial {
-            work: work.clone(),
-            stage,
-            round,
-            extent,
-            time_ns: None,
-            cpu_ns: None,
-            calls: None,
-            resident_before_share: None,
-            resident_after_share: None,
-            device_bytes: None,
-            failure: None,
-        };
+        let (trial, Visit { work, extent, .. }) = (visit.trial(), visit);
         let job = self.job_of(work, extent)?;
         let evicted = if matches!(job, Job::Copy(_)) { self.evict()? } else { Ok(()) };
         let done = match evicted {
@@ -419,19 +406,9 @@ mod tests {
     fn a_copy_that_may_be_shared_is_no_trial_where_nobody_tells() {
         let of = |engine: &str, file_system: &str, shared: Option<u64>| {
             let engine = engine.to_owned();
-            let trial = Trial {
-                work: Work::Engine(Configuration { engine, ..baseline(Task::Copy) }),
-                stage: Stage::Grid,
-                round: 0,
-                extent: Extent { offset: 0, bytes: 100 },
-                time_ns: None,
-                cpu_ns: None,
-                calls: None,
-                resident_before_share: None,
-                resident_after_share: None,
-                device_bytes: None,
-                failure: None,
-            };
+            let work = &Work::Engine(Configuration { engine, ..baseline(Task::Copy) });
+            let extent = Extent { offset: 0, bytes: 100 };
+            let trial = Visit { work, stage: Stage::Grid, round: 0, extent }.trial();
             measured(&trial, copied(file_system, shared)).map(|trial| trial.time_ns)
         };
         let why = of("copy_file_range", "zfs", None).unwrap_err();

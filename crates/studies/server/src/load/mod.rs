@@ -168,10 +168,9 @@ impl Settings {
         }
         if self.timeout > TIMEOUT_MAX {
             return Err(format!(
-                "a timeout of {} is too long: times above {} s are not told apart; give --timeout \
-                 60s",
-                self.timeout,
-                TIMEOUT_MAX.as_seconds()
+                "cannot record times above {0} s, and --timeout is {1}: use --timeout {0}s",
+                TIMEOUT_MAX.as_seconds(),
+                self.timeout
             ));
         }
         let other = self.sources.iter().find(|from| from.is_ipv4() != self.address.is_ipv4());

@@ -453,7 +453,7 @@ fn what_cannot_be_is_refused_before_it_begins() {
     let timeout = Nanos(TIMEOUT_MAX.0 + 1);
     check(
         Settings { timeout, ..some },
-        "too long: times above 60 s are not told apart; give --timeout 60s",
+        "cannot record times above 60 s, and --timeout is 60 s: use --timeout 60s",
     );
 }
 
