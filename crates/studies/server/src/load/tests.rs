@@ -453,7 +453,7 @@ fn what_cannot_be_is_refused_before_it_begins() {
     let timeout = Nanos(TIMEOUT_MAX.0 + 1);
     check(
         Settings { timeout, ..some },
-        "cannot record times above 60 s, and --timeout is 60 s: use --timeout 60s",
+        "cannot record times above 60 s, and --timeout is 1.00 min: use --timeout 60s",
     );
 }
 
