@@ -27,6 +27,7 @@ pub mod kin;
 pub mod last_word;
 pub mod launch;
 pub mod lock;
+pub mod memory;
 pub mod netlink;
 pub mod netns;
 pub mod packet;

@@ -27,6 +27,10 @@
 //! block read twice, left out or swapped with another changes the sum, which the
 //! XOR does not see. It finds accidents; it is no cryptographic hash.
 
+use std::ops::Range;
+
+use iolens_sys::memory::Memory;
+
 /// The prime.
 const P: u64 = (1 << 61) - 1;
 
@@ -127,32 +131,34 @@ impl Checksum {
 
     /// Takes in the bytes that stand at `offset` of the file.
     #[inline]
-    pub fn take(&mut self, offset: u64, bytes: &[u8]) {
+    pub fn take(&mut self, offset: u64, bytes: impl Memory) {
         let within = (offset % 8) as usize;
         let mut power = self.power_of(offset / 8);
         let mut word = offset / 8;
-        let mut bytes = bytes;
+        let mut at = 0;
         if within > 0 {
-            let (head, rest) = bytes.split_at(bytes.len().min(8 - within));
-            self.sum = add(self.sum, multiply_word(partial(head) << (8 * within), power));
-            bytes = rest;
-            if within + head.len() < 8 {
+            at = bytes.bytes().min(8 - within);
+            let head = partial(bytes, 0..at) << (8 * within);
+            self.sum = add(self.sum, multiply_word(head, power));
+            if within + at < 8 {
                 (self.next, self.power) = (word, power);
                 return;
             }
             (word, power) = (word + 1, multiply(power, R));
         }
-        let (words, tail) = bytes.as_chunks::<8>();
-        for run in words.chunks(RUN_WORDS) {
-            self.sum = add(self.sum, multiply(sum_of(run), power));
-            power = match run.len() {
+        let mut words = (bytes.bytes() - at) / 8;
+        word += words as u64;
+        while words > 0 {
+            let run = words.min(RUN_WORDS);
+            self.sum = add(self.sum, multiply(sum_of(bytes, at, run), power));
+            power = match run {
                 RUN_WORDS => multiply(power, R_RUN),
                 short => multiply(power, RUN[short]),
             };
+            (at, words) = (at + run * 8, words - run);
         }
-        word += words.len() as u64;
-        if !tail.is_empty() {
-            self.sum = add(self.sum, multiply_word(partial(tail), power));
+        if at < bytes.bytes() {
+            self.sum = add(self.sum, multiply_word(partial(bytes, at..bytes.bytes()), power));
         }
         (self.next, self.power) = (word, power);
     }
@@ -183,32 +189,30 @@ fn multiply_word(word: u64, power: u64) -> u64 {
 
 /// Less than eight bytes as a word.
 #[inline]
-fn partial(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+fn partial(bytes: impl Memory, range: Range<usize>) -> u64 {
+    range.rev().fold(0, |word, at| word << 8 | u64::from(bytes.array::<1>(at)[0]))
 }
 
-/// The sum of at most RUN_WORDS words, each times its power from r⁰ on.
+/// The sum of at most RUN_WORDS words from `at` on, each times its power from r⁰ on.
 #[inline]
-fn sum_of(words: &[[u8; 8]]) -> u64 {
-    let (rows, rest) = words.as_chunks::<PRODUCTS>();
+fn sum_of(bytes: impl Memory, at: usize, words: usize) -> u64 {
+    const ROW_BYTES: usize = 8 * PRODUCTS;
+    let product =
+        |word: [u8; 8], power: u64| u128::from(u64::from_le_bytes(word)) * u128::from(power);
     let (powers, _) = RUN.as_chunks::<PRODUCTS>();
+    let rows = words / PRODUCTS;
     let mut sum = 0u128;
-    for (row, powers) in rows.iter().zip(powers) {
+    for (row, powers) in powers[..rows].iter().enumerate() {
         // Below 2¹²⁸, and the parts that are added to the sum below 2⁶⁷.
-        let products = product_sum(row, powers);
+        let row = bytes.array::<ROW_BYTES>(at + row * ROW_BYTES);
+        let (row, _) = row.as_chunks::<8>();
+        let products: u128 =
+            row.iter().zip(powers).map(|(&word, &power)| product(word, power)).sum();
         sum += (products & u128::from(P)) + (products >> 61);
     }
-    let products = product_sum(rest, &RUN[rows.len() * PRODUCTS..]);
+    let rest = rows * PRODUCTS..words;
+    let products: u128 = rest.map(|word| product(bytes.array(at + word * 8), RUN[word])).sum();
     reduce(sum + (products & u128::from(P)) + (products >> 61))
-}
-
-#[inline]
-fn product_sum(words: &[[u8; 8]], powers: &[u64]) -> u128 {
-    let products = words
-        .iter()
-        .zip(powers)
-        .map(|(word, &power)| u128::from(u64::from_le_bytes(*word)) * u128::from(power));
-    products.sum()
 }
 
 /// The XOR of the 32-bit little-endian words of a file, the last one filled up
@@ -220,19 +224,20 @@ pub struct Xor(u32);
 impl Xor {
     /// Takes in the bytes that stand at `offset` of the file.
     #[inline]
-    pub fn take(&mut self, offset: u64, bytes: &[u8]) {
-        let (rows, rest) = bytes.as_chunks::<64>();
+    pub fn take(&mut self, offset: u64, bytes: impl Memory) {
+        const ROW_BYTES: usize = 64;
         let mut lanes = [0u32; 16];
-        for row in rows {
+        let rows = bytes.bytes() / ROW_BYTES;
+        for row in 0..rows {
+            let row = bytes.array::<ROW_BYTES>(row * ROW_BYTES);
             let (words, _) = row.as_chunks::<4>();
             for (lane, word) in lanes.iter_mut().zip(words) {
                 *lane ^= u32::from_le_bytes(*word);
             }
         }
-        let (words, tail) = rest.as_chunks::<4>();
-        let words = words.iter().map(|word| u32::from_le_bytes(*word));
-        let tail = tail.iter().enumerate().map(|(at, &byte)| u32::from(byte) << (8 * at));
-        let folded = lanes.into_iter().chain(words).chain(tail).fold(0, |xor, word| xor ^ word);
+        let rest = rows * ROW_BYTES..bytes.bytes();
+        let rest = rest.map(|at| u32::from(bytes.array::<1>(at)[0]) << (8 * (at % 4)));
+        let folded = lanes.into_iter().chain(rest).fold(0, |xor, word| xor ^ word);
         // As if they stood at the beginning of a word, and then where they do.
         self.0 ^= folded.rotate_left(8 * (offset % 4) as u32);
     }

@@ -13,11 +13,13 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
 use crate::errno::Errno;
+use crate::memory::Memory;
 use crate::pages::PAGE_BYTES;
 use crate::scan;
 use crate::socket::count;
@@ -35,6 +37,50 @@ pub(super) enum Access {
 pub struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
+}
+
+/// A range of a mapping.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    start: *const u8,
+    bytes: usize,
+    mapping: PhantomData<&'a Mapping>,
+}
+
+impl Memory for View<'_> {
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    #[inline(always)]
+    fn array<const N: usize>(self, at: usize) -> [u8; N] {
+        assert!(at <= self.bytes && N <= self.bytes - at, "beyond the end");
+        // SAFETY: as many bytes are readable there; arrays of bytes lie anywhere.
+        unsafe { self.start.add(at).cast::<[u8; N]>().read() }
+    }
+
+    #[inline]
+    fn scan(self) -> u64 {
+        // SAFETY: the range is within the mapping, which is readable.
+        unsafe { scan::scan_memory(self.start, self.bytes) }
+    }
+
+    /// Reads one byte of each page of the range: every one of them is mapped then.
+    #[inline]
+    fn touch(self) -> u64 {
+        let mut sum = 0u64;
+        let mut at = 0;
+        while at < self.bytes {
+            // SAFETY: within the range, which is within the mapping.
+            let place = unsafe { self.start.add(at) };
+            // SAFETY: as above.
+            sum = sum.wrapping_add(u64::from(unsafe { place.read_volatile() }));
+            // The first byte of the next page.
+            at += PAGE_BYTES - place.addr() % PAGE_BYTES;
+        }
+        sum
+    }
 }
 
 // SAFETY: the mapping belongs to the value alone, and is only read.
@@ -75,40 +121,11 @@ impl Mapping {
         self.bytes
     }
 
-    /// Reads every byte and returns what [`scan::scan`] does. Panics beyond the
-    /// end, as all of these.
+    /// A range of it, to be read where it lies. Panics beyond the end, as all of these.
     #[inline]
     #[must_use]
-    pub fn scan(&self, range: Range<usize>) -> u64 {
-        let bytes = range.len();
-        // SAFETY: the range is within the mapping, which is readable.
-        unsafe { scan::scan_memory(self.at(&range), bytes) }
-    }
-
-    /// Reads one byte of each page that the range touches: every one of them is
-    /// mapped then.
-    #[inline]
-    #[must_use]
-    pub fn touch(&self, range: Range<usize>) -> u64 {
-        let start = self.at(&range);
-        let mut sum = 0u64;
-        let mut at = 0;
-        while at < range.len() {
-            // SAFETY: within the range, which is within the mapping.
-            sum = sum.wrapping_add(u64::from(unsafe { start.add(at).read_volatile() }));
-            // The first byte of the next page.
-            at += PAGE_BYTES - (range.start + at) % PAGE_BYTES;
-        }
-        sum
-    }
-
-    /// Copies bytes from `from` on.
-    #[inline]
-    pub fn copy_to(&self, from: usize, into: &mut [u8]) {
-        let start = self.at(&(from..from + into.len()));
-        // SAFETY: as many bytes are readable there, and `into` is memory of ours,
-        // which no mapping of a file is.
-        unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
+    pub fn view(&self, range: Range<usize>) -> View<'_> {
+        View { start: self.at(&range), bytes: range.len(), mapping: PhantomData }
     }
 
     /// Writes a range to another file at `offset`, as pwrite(2) does from any
@@ -237,13 +254,14 @@ mod tests {
         let file = file_of(&bytes);
         let mapping = Mapping::of_file(file.as_fd(), 0, bytes.len()).unwrap();
         for range in [0..bytes.len(), 1..2, 5..PAGE_BYTES + 5, 100..100, 8191..bytes.len()] {
-            assert_eq!(mapping.scan(range.clone()), scan::scan(&bytes[range.clone()]));
-            let mut copy = vec![0; range.len()];
-            mapping.copy_to(range.start, &mut copy);
+            let view = mapping.view(range.clone());
+            assert_eq!(view.scan(), scan::scan(&bytes[range.clone()]));
+            let copy: Vec<u8> = (0..view.bytes()).map(|at| view.array::<1>(at)[0]).collect();
             assert_eq!(copy, bytes[range.clone()]);
+            assert!(range.len() < 8 || view.array::<8>(range.len() - 8) == copy[range.len() - 8..]);
             let pages = range.clone().filter(|at| at % PAGE_BYTES == 0 || *at == range.start);
             let touched: u64 = pages.map(|at| u64::from(bytes[at])).sum();
-            assert_eq!(mapping.touch(range.clone()), touched, "{range:?}");
+            assert_eq!(view.touch(), touched, "{range:?}");
         }
     }
 
@@ -254,7 +272,7 @@ mod tests {
         match mapping.populate(0..mapping.bytes()) {
             Ok(()) => {
                 let before = crate::usage::thread_usage().unwrap().minor_faults;
-                assert_eq!(mapping.touch(0..mapping.bytes()), 64);
+                assert_eq!(mapping.view(0..mapping.bytes()).touch(), 64);
                 let faults = crate::usage::thread_usage().unwrap().minor_faults - before;
                 assert!(faults < 4, "{faults}");
             }
@@ -276,7 +294,7 @@ mod tests {
     #[should_panic(expected = "beyond the mapping")]
     fn nothing_is_read_beyond_the_end() {
         let file = file_of(&[1; 10]);
-        let _ = Mapping::of_file(file.as_fd(), 0, 10).unwrap().scan(5..11);
+        let _ = Mapping::of_file(file.as_fd(), 0, 10).unwrap().view(5..11);
     }
 
     #[test]

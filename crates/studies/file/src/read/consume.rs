@@ -1,11 +1,8 @@
 //! What becomes of the bytes that were read, compiled into the loop of the engine:
 //! a read whose bytes nobody looks at is another thing than one whose bytes are.
 
-use std::ops::Range;
-
 use iolens_model::file;
-use iolens_sys::file::mapping::Mapping;
-use iolens_sys::scan;
+use iolens_sys::memory::Memory;
 use serde::{Deserialize, Serialize};
 
 use crate::checksum::{Checksum, Xor};
@@ -89,22 +86,8 @@ impl Digest {
 
 /// One consumer.
 pub(crate) trait Consume: Send + Default {
-    /// Takes the bytes at an offset of the file.
-    fn take(&mut self, offset: u64, bytes: &[u8]);
-
-    /// The same from a mapping, in pieces that stay in the first cache.
-    #[inline]
-    fn take_mapped(&mut self, offset: u64, mapping: &Mapping, range: Range<usize>) {
-        const PIECE_BYTES: usize = 4096;
-        let mut piece = [0; PIECE_BYTES];
-        let mut at = range.start;
-        while at < range.end {
-            let piece = &mut piece[..PIECE_BYTES.min(range.end - at)];
-            mapping.copy_to(at, piece);
-            self.take(offset + (at - range.start) as u64, piece);
-            at += piece.len();
-        }
-    }
+    /// Takes the bytes at an offset of the file, where they lie.
+    fn take(&mut self, offset: u64, bytes: impl Memory);
 
     /// What was made of them.
     fn digest(&self) -> Digest {
@@ -118,11 +101,8 @@ pub(crate) struct Nothing;
 
 impl Consume for Nothing {
     #[inline]
-    fn take(&mut self, _offset: u64, _bytes: &[u8]) {}
-
-    #[inline]
-    fn take_mapped(&mut self, _offset: u64, mapping: &Mapping, range: Range<usize>) {
-        let _ = std::hint::black_box(mapping.touch(range));
+    fn take(&mut self, _offset: u64, bytes: impl Memory) {
+        let _ = bytes.touch();
     }
 }
 
@@ -132,19 +112,14 @@ pub(crate) struct Scan;
 
 impl Consume for Scan {
     #[inline]
-    fn take(&mut self, _offset: u64, bytes: &[u8]) {
-        let _ = scan::scan(bytes);
-    }
-
-    #[inline]
-    fn take_mapped(&mut self, _offset: u64, mapping: &Mapping, range: Range<usize>) {
-        let _ = mapping.scan(range);
+    fn take(&mut self, _offset: u64, bytes: impl Memory) {
+        let _ = bytes.scan();
     }
 }
 
 impl Consume for Checksum {
     #[inline]
-    fn take(&mut self, offset: u64, bytes: &[u8]) {
+    fn take(&mut self, offset: u64, bytes: impl Memory) {
         Checksum::take(self, offset, bytes);
     }
 
@@ -155,7 +130,7 @@ impl Consume for Checksum {
 
 impl Consume for Xor {
     #[inline]
-    fn take(&mut self, offset: u64, bytes: &[u8]) {
+    fn take(&mut self, offset: u64, bytes: impl Memory) {
         Xor::take(self, offset, bytes);
     }
 
@@ -170,7 +145,7 @@ pub(crate) struct HashAndXor(Checksum, Xor);
 
 impl Consume for HashAndXor {
     #[inline]
-    fn take(&mut self, offset: u64, bytes: &[u8]) {
+    fn take(&mut self, offset: u64, bytes: impl Memory) {
         self.0.take(offset, bytes);
         self.1.take(offset, bytes);
     }

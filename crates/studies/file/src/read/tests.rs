@@ -53,8 +53,8 @@ impl Made {
 
     fn digest(&self) -> (u64, u32) {
         let (mut checksum, mut xor) = (Checksum::new(), Xor::default());
-        checksum.take(0, &self.bytes);
-        xor.take(0, &self.bytes);
+        checksum.take(0, &self.bytes[..]);
+        xor.take(0, &self.bytes[..]);
         (checksum.value(self.bytes.len() as u64), xor.value())
     }
 }

@@ -192,7 +192,7 @@ impl<const POPULATES: bool> Fetch for MappedReader<POPULATES> {
             self.populate(range.clone(), &mut sink.tally)?;
         }
         if let Some(mapping) = &self.mapping {
-            sink.consumer.take_mapped(place.offset, mapping, range);
+            sink.consumer.take(place.offset, mapping.view(range));
         }
         sink.tally.blocks += 1;
         sink.tally.bytes += place.bytes as u64;

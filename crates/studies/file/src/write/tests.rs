@@ -82,7 +82,7 @@ fn every_engine_writes_every_byte_once() {
             let read = std::fs::read(&path).unwrap();
             assert!(read == content(read.len()) && read.len() as u64 == bytes, "{case}");
             let mut checksum = Checksum::new();
-            checksum.take(0, &read);
+            checksum.take(0, &read[..]);
             assert_eq!(done.checksum, Some(checksum.value(bytes)), "{case}");
             match entry.id {
                 "mmap" => assert_eq!(done.moved.calls, 0, "{case}"),
