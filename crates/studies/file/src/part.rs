@@ -1,13 +1,14 @@
 //! Files as blocks: which blocks of a file a thread has, and in which order it
 //! visits them.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
 
 use iolens_harness::op::Span;
 pub use iolens_model::file::Pattern;
 use iolens_model::units::Nanos;
 use iolens_sys::clock;
+use iolens_sys::usage::{self, ProcessCpu};
 
 /// The blocks of one thread: a range of a file. Only the last block of the file
 /// may be shorter than the others.
@@ -168,26 +169,46 @@ fn place(part: &Part, offset: u64) -> Place {
 
 // Threads that share a file, a part each, and begin together.
 
+/// What came of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Together<T> {
+    /// Of each part, in order.
+    pub(crate) each: Vec<T>,
+    /// CPU time of the process, user and kernel, from when all had opened until the last had
+    /// worked; `None` where it cannot be read.
+    pub(crate) cpu: Option<(Nanos, Nanos)>,
+}
+
 /// Has each part worked on by a thread of its own, which opens what it needs there,
-/// waits until all have, and then works; one alone is worked on by this thread. What
-/// came of each, in order.
+/// waits until all have, and then works; one alone is worked on by this thread.
 ///
 /// Errors: why a thread could not open; then none has begun.
 pub(crate) fn together<O, T: Send>(
     parts: &[Part],
     open: impl Fn(Part) -> Result<O, String> + Sync,
-    work: impl Fn(O, Part) -> T + Sync,
-) -> Result<Vec<T>, String> {
+    work: impl Fn(&mut O, Part) -> T + Sync,
+) -> Result<Together<T>, String> {
     let (start, is_refused) = (Barrier::new(parts.len()), AtomicBool::new(false));
+    let (busy, cpu) = (AtomicUsize::new(parts.len()), Mutex::new([usage::process_cpu().ok(); 2]));
+    let read_cpu = |end: usize| {
+        cpu.lock().unwrap_or_else(PoisonError::into_inner)[end] = usage::process_cpu().ok();
+    };
     let take_part = |part: Part| {
         let opened = open(part);
         if opened.is_err() {
             // The barrier orders this before the reading below.
             is_refused.store(true, Ordering::Relaxed);
         }
+        if start.wait().is_leader() {
+            read_cpu(0);
+        }
         start.wait();
-        let opened = opened?;
-        Ok((!is_refused.load(Ordering::Relaxed)).then(|| work(opened, part)))
+        let mut opened = opened?;
+        let done = (!is_refused.load(Ordering::Relaxed)).then(|| work(&mut opened, part));
+        if busy.fetch_sub(1, Ordering::Relaxed) == 1 {
+            read_cpu(1);
+        }
+        Ok(done)
     };
     let done: Vec<Result<Option<T>, String>> = match parts {
         [] => Vec::new(),
@@ -201,7 +222,15 @@ pub(crate) fn together<O, T: Send>(
         }),
     };
     let done: Result<Vec<Option<T>>, String> = done.into_iter().collect();
-    Ok(done?.into_iter().flatten().collect())
+    let each = done?.into_iter().flatten().collect();
+    let [before, after] = cpu.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Together { each, cpu: before.zip(after).map(|(before, after)| spent(before, after)) })
+}
+
+/// CPU time between two readings, user and kernel.
+pub(crate) fn spent(before: ProcessCpu, after: ProcessCpu) -> (Nanos, Nanos) {
+    let user_ns = after.user_ns.saturating_sub(before.user_ns);
+    (Nanos(user_ns), Nanos(after.system_ns.saturating_sub(before.system_ns)))
 }
 
 /// Runs what takes its own time; where it breaks off, from its beginning to then.
@@ -282,14 +311,15 @@ mod tests {
     #[test]
     fn all_begin_or_none() {
         let parts = Part::split(100, 10, 4);
-        let worked = together(&parts, |part| Ok(part.start), |start, part| (start, part.end));
-        assert_eq!(worked, Ok(vec![(0, 30), (30, 60), (60, 80), (80, 100)]));
+        let worked = together(&parts, |part| Ok(part.start), |start, part| (*start, part.end));
+        assert_eq!(worked.unwrap().each, [(0, 30), (30, 60), (60, 80), (80, 100)]);
         let begun = AtomicBool::new(false);
         let open = |part: Part| if part.start == 60 { Err("no".to_owned()) } else { Ok(()) };
-        let refused = together(&parts, open, |(), _| begun.store(true, Ordering::Relaxed));
+        let refused = together(&parts, open, |_, _| begun.store(true, Ordering::Relaxed));
         assert_eq!(refused, Err("no".to_owned()));
         assert!(!begun.load(Ordering::Relaxed));
-        assert_eq!(together(&[], |_| Ok(()), |(), _| ()), Ok(Vec::new()));
+        let of_nothing = Together { each: Vec::new(), cpu: Some((Nanos(0), Nanos(0))) };
+        assert_eq!(together(&[], |_| Ok(()), |_, _| ()), Ok(of_nothing));
     }
 
     #[test]

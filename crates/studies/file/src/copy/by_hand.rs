@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use iolens_model::units::Nanos;
 use iolens_sys::file::at::pread;
 use iolens_sys::file::create;
-use iolens_sys::usage::process_cpu;
 use serde::{Deserialize, Serialize};
 
 use super::engine::{Class, Entry, Setup};
@@ -17,8 +16,8 @@ use crate::file_path::FilePath;
 use crate::leftover::Leftovers;
 use crate::moved::{Broken, Moved};
 use crate::part::Part;
-use crate::part::{duration, timed, together};
-use crate::read::by_hand::{fallen_back, spent};
+use crate::part::{Together, duration, timed, together};
+use crate::read::by_hand::fallen_back;
 use crate::residency::Residency;
 use crate::subject::Subject;
 use crate::write::by_hand::{Syncing, bring_home, complete, subject_of};
@@ -87,7 +86,7 @@ pub struct Done {
     pub destination_resident_before: Option<Residency>,
     /// What of the destination is there afterwards.
     pub destination_resident_after: Residency,
-    /// CPU time of the process, user and kernel; `None` where it cannot be read.
+    /// CPU time of the process while it copied, user and kernel; `None` where it cannot be read.
     pub cpu: Option<(Nanos, Nanos)>,
     /// What the engine says about itself: names and values.
     pub facts: Vec<(String, String)>,
@@ -123,7 +122,6 @@ pub fn copy(wish: &Wish) -> Result<Done, String> {
     let written = subject_of(&target)?;
     let before = existing_bytes.map(|bytes| Residency::of(&written, 0, bytes));
     let source_before = Residency::of(&source, 0, bytes);
-    let cpu = process_cpu().ok();
     let ends = Ends {
         source: Some(&source),
         destination: &path,
@@ -131,7 +129,6 @@ pub fn copy(wish: &Wish) -> Result<Done, String> {
         instead: entry.own.instead,
     };
     let outcome = copy_parts(entry, &source, &target, wish)?;
-    let cpu = cpu.zip(process_cpu().ok()).map(|(before, after)| spent(before, after));
     let copy = Copy { entry, source: &source, written: &written };
     let mut done = Done {
         file_systems: [source.file_system().to_owned(), file_system.clone()],
@@ -147,7 +144,7 @@ pub fn copy(wish: &Wish) -> Result<Done, String> {
         source_resident: [source_before, Residency::of(&source, 0, bytes)],
         destination_resident_before: before,
         destination_resident_after: Residency::of(&written, 0, bytes),
-        cpu,
+        cpu: outcome.cpu,
         facts: outcome.facts,
         notes: Vec::new(),
         failure: None,
@@ -173,6 +170,7 @@ struct Outcome {
     threads: u32,
     moved: Moved,
     time: Nanos,
+    cpu: Option<(Nanos, Nanos)>,
     facts: Vec<(String, String)>,
     broken: Option<Broken>,
 }
@@ -203,23 +201,25 @@ fn copy_parts(
         let source = source.reopen(caching)?;
         entry.start(Setup { source, destination: destination.into(), part })
     };
-    let shares = together(&parts, open, |mut copier, part: Part| {
+    let copied = together(&parts, open, |copier, part: Part| {
         let budget = Budget::messages(part.blocks().max(1), 1);
         let (span, broken) = timed(|| copier.run(&budget));
         let facts = copier.facts().into_iter();
         let facts = facts.map(|(name, value)| (name.to_owned(), value)).collect();
         Share { span, broken, moved: copier.moved(), facts }
     })?;
-    Ok(add_up(shares))
+    Ok(add_up(copied))
 }
 
-fn add_up(shares: Vec<Share>) -> Outcome {
+fn add_up(copied: Together<Share>) -> Outcome {
+    let Together { each: shares, cpu } = copied;
     let mut moved = Moved::default();
     shares.iter().for_each(|share| moved.add(&share.moved));
     Outcome {
         threads: u32::try_from(shares.len().max(1)).unwrap_or(u32::MAX),
         moved,
         time: duration(shares.iter().map(|share| share.span)),
+        cpu,
         broken: shares.iter().find_map(|share| share.broken),
         facts: shares.into_iter().next().map_or_else(Vec::new, |share| share.facts),
     }

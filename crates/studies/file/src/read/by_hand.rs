@@ -5,7 +5,6 @@ use iolens_model::tune::Extent;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::{self, Root};
-use iolens_sys::usage::{ProcessCpu, process_cpu};
 use serde::{Deserialize, Serialize};
 
 use super::consume::{Consumer, Digest};
@@ -14,7 +13,7 @@ use super::engine::Entry;
 use crate::examine::examine;
 use crate::file_path::FilePath;
 use crate::part::{Part, Pattern};
-use crate::part::{duration, timed, together};
+use crate::part::{Together, duration, timed, together};
 use crate::residency::{self, REMAINDER_MAX, Residency};
 use crate::subject::Subject;
 use iolens_harness::host;
@@ -73,7 +72,7 @@ pub struct Done {
     /// Bytes that storage delivered to this process meanwhile (`read_bytes` of
     /// /proc/self/io); `None` where the kernel does not say.
     pub device_bytes: Option<u64>,
-    /// CPU time of the process, user and kernel; `None` where it cannot be read.
+    /// CPU time of the process while it read, user and kernel; `None` where it cannot be read.
     pub cpu: Option<(Nanos, Nanos)>,
     /// What the engine says about itself: names and values.
     pub facts: Vec<(String, String)>,
@@ -103,9 +102,8 @@ pub fn read(wish: &Wish) -> Result<Done, String> {
         notes.extend(evict(&subject)?);
     }
     let resident_before = Residency::of(&subject, start, bytes);
-    let (delivered, cpu) = (delivered_bytes(), process_cpu().ok());
+    let delivered = delivered_bytes();
     let outcome = read_parts(entry, &subject, wish, &parts)?;
-    let cpu = cpu.zip(process_cpu().ok()).map(|(before, after)| spent(before, after));
     let device_bytes =
         delivered.zip(delivered_bytes()).map(|(before, after)| after.saturating_sub(before));
     let resident_after = Residency::of(&subject, start, bytes);
@@ -128,7 +126,7 @@ pub fn read(wish: &Wish) -> Result<Done, String> {
         resident_before,
         resident_after,
         device_bytes,
-        cpu,
+        cpu: outcome.cpu,
         facts: outcome.facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         notes,
         failure,
@@ -177,6 +175,7 @@ struct Outcome {
     tally: Tally,
     digest: Digest,
     time: Nanos,
+    cpu: Option<(Nanos, Nanos)>,
     facts: Vec<Fact>,
     failure: Option<Errno>,
 }
@@ -201,15 +200,16 @@ fn read_parts(
     let blocks = |part: Part| part.blocks().saturating_mul(u64::from(loops));
     let open =
         |part| entry.start(Setup { subject, part, pattern, first: 0, seed, depth, consumer });
-    let shares = together(parts, open, |mut reader, part| {
+    let read = together(parts, open, |reader, part| {
         let (span, failure) = timed(|| reader.run(&Budget::messages(blocks(part), 1)));
         let (tally, digest, facts) = (reader.tally(), reader.digest(), reader.facts());
         Share { span, failure, tally, digest, facts }
     })?;
-    Ok(add_up(consumer, shares))
+    Ok(add_up(consumer, read))
 }
 
-fn add_up(consumer: Consumer, shares: Vec<Share>) -> Outcome {
+fn add_up(consumer: Consumer, read: Together<Share>) -> Outcome {
+    let Together { each: shares, cpu } = read;
     let failure = shares.iter().find_map(|share| share.failure);
     let mut digest = consumer.of_nothing();
     shares.iter().for_each(|share| digest.merge(&share.digest));
@@ -217,14 +217,10 @@ fn add_up(consumer: Consumer, shares: Vec<Share>) -> Outcome {
         tally: shares.iter().fold(Tally::default(), |sum, share| sum.and(share.tally)),
         digest,
         time: duration(shares.iter().map(|share| share.span)),
+        cpu,
         facts: shares.into_iter().next().map_or_else(Vec::new, |share| share.facts),
         failure,
     }
-}
-
-pub(crate) fn spent(before: ProcessCpu, after: ProcessCpu) -> (Nanos, Nanos) {
-    let user_ns = after.user_ns.saturating_sub(before.user_ns);
-    (Nanos(user_ns), Nanos(after.system_ns.saturating_sub(before.system_ns)))
 }
 
 /// What storage has delivered to this process so far.

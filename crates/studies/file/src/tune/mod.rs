@@ -16,13 +16,11 @@ use iolens_sys::file::mapping::Mapping;
 use iolens_sys::pages::{HUGE_PAGE_BYTES, PageKind, Pages};
 use iolens_sys::proc::Root;
 use iolens_sys::scan::scan;
-use iolens_sys::usage::process_cpu;
 use serde::{Deserialize, Serialize};
 
 use self::facts::huge_mapped_share;
 use crate::file_path::FilePath;
 use crate::part::{Part, duration, together};
-use crate::read::by_hand::spent;
 use crate::residency::{self, REMAINDER_MAX};
 use crate::subject::Subject;
 
@@ -77,22 +75,20 @@ pub fn measure_limit(wish: &LimitWish) -> Result<LimitFound, String> {
         };
         Ok((pages()?, if copies { Some(pages()?) } else { None }, bytes))
     };
-    let before = process_cpu().ok();
-    let spans = together(&parts, open, |(source, target, bytes), _| {
+    let done = together(&parts, open, |(source, target, bytes), _| {
         let first_call_ns = clock::monotonic_ns();
         match target {
-            Some(mut target) => {
-                target[..bytes].copy_from_slice(std::hint::black_box(&source[..bytes]));
-                std::hint::black_box(&mut target);
+            Some(target) => {
+                target[..*bytes].copy_from_slice(std::hint::black_box(&source[..*bytes]));
+                std::hint::black_box(target);
             }
             None => {
-                std::hint::black_box(scan(&source[..bytes]));
+                std::hint::black_box(scan(&source[..*bytes]));
             }
         }
         Span { first_call_ns, last_call_ns: clock::monotonic_ns() }
     })?;
-    let cpu = before.zip(process_cpu().ok()).map(|(before, after)| spent(before, after));
-    Ok(LimitFound { time: duration(spans.into_iter()), cpu })
+    Ok(LimitFound { time: duration(done.each.into_iter()), cpu: done.cpu })
 }
 
 // What happened to the machine while something was measured.

@@ -1,8 +1,8 @@
-//! A program of others that reads or copies the same bytes: `dd` and `cp`. Its
-//! destination is a file of ours without a name, which it opens by the number of our
-//! descriptor, so that nothing is left of it however this ends.
+//! A program of others that reads or copies the same bytes: `dd` and `cp`. It makes its
+//! destination itself, in a folder of ours that goes with it, as a user would have it do: of a
+//! file that is there and is opened with `O_TRUNC`, ext4 begins to write the blocks back when
+//! it is closed (`auto_da_alloc`, ext4(5)), which would be in the program's time.
 
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::destination::{Destination, Existing};
 use crate::examine::examine;
 use crate::file_path::FilePath;
 use crate::leftover::Leftovers;
-use crate::read::by_hand::spent;
+use crate::part::spent;
 use crate::residency::Residency;
 use crate::subject::Subject;
 use iolens_programs::spawn;
@@ -25,6 +25,9 @@ use iolens_programs::spawn;
 pub const SOURCE: &str = "{src}";
 /// And of the destination.
 pub const DESTINATION: &str = "{dst}";
+
+/// What a copy is called in its folder.
+const COPY: &str = "copy";
 
 /// What is to be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,21 +64,18 @@ pub struct Done {
 /// Errors: what was run and how it failed, or that it has not done what it was to do.
 pub fn run(wish: &Wish) -> Result<Done, String> {
     let source = Subject::open(&wish.source.path())?;
-    let target = match &wish.folder {
-        Some(folder) => {
-            let path = folder.path().join(format!("iolens-tune-{}", process::id()));
-            let place = Destination::check(&path, Existing::Refuse, Some(&source))?;
-            place.check_room(wish.bytes)?;
-            Some(place.open(&Leftovers::here())?)
-        }
-        None => None,
-    };
-    let destination = target
-        .as_ref()
-        .map(|target| format!("/proc/{}/fd/{}", process::id(), target.file().as_raw_fd()));
+    let folder = wish.folder.as_ref().map(|parent| {
+        let parent = parent.path();
+        let place = parent.join(format!("iolens-tune-{}", process::id()));
+        let place = Destination::check(&place, Existing::Refuse, Some(&source))?;
+        place.check_room(wish.bytes)?;
+        Leftovers::here().make_folder(&parent)
+    });
+    let folder = folder.transpose()?;
+    let copy = folder.as_ref().map(|folder| folder.path().join(COPY));
+    let destination = copy.as_deref().map(named).transpose()?.unwrap_or("/dev/null");
     let fill = |argument: &String| {
-        let filled = argument.replace(SOURCE, source.name());
-        filled.replace(DESTINATION, destination.as_deref().unwrap_or("/dev/null"))
+        argument.replace(SOURCE, source.name()).replace(DESTINATION, destination)
     };
     let arguments: Vec<String> = wish.arguments.iter().map(fill).collect();
     if wish.evict {
@@ -86,10 +86,8 @@ pub fn run(wish: &Wish) -> Result<Done, String> {
     let said = spawn::run_to_end(&arguments)?;
     let life = Nanos(clock::monotonic_ns() - begin_ns);
     let cpu = before.zip(children_cpu().ok()).map(|(before, after)| spent(before, after));
-    if let Some(target) = &target {
-        let file =
-            target.file().try_clone().map_err(|e| format!("cannot look at the copy: {e}"))?;
-        check_copy(OwnedFd::from(file), wish.bytes, &arguments)?;
+    if let Some(copy) = &copy {
+        check_copy(&Subject::open(copy)?, wish.bytes, &arguments)?;
     }
     Ok(Done {
         time: own_clock(&said).unwrap_or(life),
@@ -109,14 +107,23 @@ pub fn start_up(program: &str) -> Result<Nanos, String> {
     Ok(Nanos(clock::monotonic_ns() - begin_ns))
 }
 
+/// A path as a word of a command.
+fn named(path: &Path) -> Result<&str, String> {
+    path.to_str().ok_or_else(|| {
+        format!(
+            "{} is no UTF-8, and the arguments of programs are: name another folder",
+            path.display()
+        )
+    })
+}
+
 /// Whether a copy has as many bytes as it should, and blocks of its own.
-fn check_copy(copy: OwnedFd, bytes: u64, arguments: &[String]) -> Result<(), String> {
-    let copy = Subject::of(copy.into(), Path::new("the copy").display().to_string())?;
+fn check_copy(copy: &Subject, bytes: u64, arguments: &[String]) -> Result<(), String> {
     let command = command_line::join(arguments);
     if copy.bytes() != bytes {
         return Err(format!("`{command}` copied {} of {bytes} bytes", copy.bytes()));
     }
-    let shared = examine(&copy).ok().and_then(|found| found.shared_bytes).unwrap_or(0);
+    let shared = examine(copy).ok().and_then(|found| found.shared_bytes).unwrap_or(0);
     match shared {
         0 => Ok(()),
         _ => Err(format!("`{command}` shared {shared} bytes instead of copying them")),
@@ -171,6 +178,8 @@ mod tests {
         };
         check(&["dd", "if={src}", "of={dst}", "bs=1000", "count=1"], "copied 1000 of 300000 bytes");
         check(&["dd", "if={src}x", "of={dst}"], "exited with status 1");
+        // Nothing is there for it to truncate.
+        check(&["test", "-e", "{dst}"], "exited with status 1");
         // By its path: a PATH may have folders that not every user may search (EACCES).
         let nowhere = folder.path().join("no-such-program").display().to_string();
         check(&[&nowhere], "no-such-program: ENOENT");
