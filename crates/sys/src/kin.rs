@@ -94,6 +94,27 @@ pub fn switches(root: &Root, thread: u32) -> Option<[u64; 2]> {
     Some([number("voluntary_ctxt_switches")?, number("nonvoluntary_ctxt_switches")?])
 }
 
+/// Whether a process ignores SIGCHLD: nobody is charged for children of it that have ended
+/// then. That a handler has `SA_NOCLDWAIT`, which does the same, is seen by nobody.
+///
+/// Source: proc_pid_status(5), `SigIgn`; kernel/signal.c, do_notify_parent.
+#[must_use]
+pub fn ignores_children(root: &Root, pid: u32) -> bool {
+    const SIGCHLD: u32 = 17;
+    let status = root.read(&format!("proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (SIGCHLD - 1) & 1 == 1)
+}
+
+/// The latest number that a process or thread was given; `None` where the kernel does not say.
+///
+/// Source: proc_loadavg(5), the last field.
+#[must_use]
+pub fn latest(root: &Root) -> Option<u32> {
+    root.read("proc/loadavg").ok()?.split_whitespace().last()?.parse().ok()
+}
+
 /// A socket on which somebody waits for connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listening {

@@ -191,6 +191,14 @@ pub fn ignore_file_size_limit() -> Result<(), Errno> {
     set_handler(libc::SIGXFSZ, libc::SIG_IGN)
 }
 
+/// Waits for no child: the kernel forgets one as it ends, and charges its time to nobody (wait(2),
+/// NOTES).
+///
+/// Errors: none for SIGCHLD; passed on if there is one.
+pub fn ignore_children() -> Result<(), Errno> {
+    set_handler(libc::SIGCHLD, libc::SIG_IGN)
+}
+
 fn is_ignored(signal: libc::c_int) -> Result<bool, Errno> {
     // SAFETY: an all-zero sigaction is valid, and the kernel only writes to it.
     let (result, action) = unsafe {
