@@ -45,10 +45,14 @@ impl Budget {
     /// A budget of `messages` for `threads` threads.
     #[must_use]
     pub fn messages(messages: u64, threads: u32) -> Budget {
+        let batches = match threads {
+            // One thread shares with nobody: taking a batch would be in each call of a burst.
+            0 | 1 => 1,
+            several => u64::from(several) * BATCHES_PER_THREAD,
+        };
         Budget {
             remaining: AtomicU64::new(messages),
-            batch: (messages / (u64::from(threads.max(1)) * BATCHES_PER_THREAD))
-                .clamp(1, BATCH_MESSAGES_MAX),
+            batch: (messages / batches).clamp(1, BATCH_MESSAGES_MAX),
             deadline_ns: AtomicU64::new(u64::MAX),
             window_ns: None,
         }
@@ -376,6 +380,13 @@ mod tests {
             });
             assert_eq!(total, messages);
         }
+    }
+
+    #[test]
+    fn one_thread_takes_a_burst_at_once() {
+        assert_eq!(Budget::messages(10, 1).take(), Some(10));
+        assert_eq!(Budget::messages(5000, 1).take(), Some(BATCH_MESSAGES_MAX));
+        assert_eq!(Budget::messages(640, 2).take(), Some(10));
     }
 
     #[test]
