@@ -215,8 +215,9 @@ impl Task<'_> {
         }
         let multishot_before = receiver.multishot();
         let outer_before = bracket.outer_before(connection);
-        let mut inner_before = bracket.inner_before();
         lane::send_byte(lane.back()).map_err(Stop::at("say that it is ready"))?;
+        // The sender is not awake yet: the saying is in nobody's numbers.
+        let mut inner_before = bracket.inner_before();
         let received = match awaited {
             Awaited::Bytes(target) => self.receive(receiver, target),
             Awaited::End | Awaited::Datagrams => self.receive_until_end(receiver, connection),
