@@ -230,6 +230,7 @@ mod tests {
 
     fn machine(cpus: &[u32]) -> HostFacts {
         HostFacts {
+            cores: Vec::new(),
             cpus: cpus.to_vec(),
             l1d: Reading::not_measured("not needed"),
             l2: Reading::not_measured("not needed"),

@@ -156,15 +156,29 @@ impl Placement {
     }
 }
 
-/// Gives each end its own half of the processors, and both the same one if
-/// there is only one; one end alone has all.
+/// Gives each end its own half of the cores, each with the CPUs that are its threads, and of one
+/// core its own half of the threads; both the same CPU if there is only one. One end alone has all.
+/// Threads of two ends on one core would slow each other, with other cores idle.
 #[must_use]
-pub fn placement(cpus: &[u32], is_alone: bool) -> Placement {
-    if cpus.len() < 2 || is_alone {
-        return Placement { tx_cpus: cpus.to_vec(), rx_cpus: cpus.to_vec() };
+pub fn placement(cores: &[Vec<u32>], is_alone: bool) -> Placement {
+    let all = spread(cores);
+    if all.len() < 2 || is_alone {
+        return Placement { tx_cpus: all.clone(), rx_cpus: all };
     }
-    let (tx, rx) = cpus.split_at(cpus.len() / 2);
-    Placement { tx_cpus: tx.to_vec(), rx_cpus: rx.to_vec() }
+    let (tx_cpus, rx_cpus) = match cores {
+        [_] => (all[..all.len() / 2].to_vec(), all[all.len() / 2..].to_vec()),
+        cores => {
+            let (tx, rx) = cores.split_at(cores.len() / 2);
+            (spread(tx), spread(rx))
+        }
+    };
+    Placement { tx_cpus, rx_cpus }
+}
+
+/// The CPUs of cores, one of each core before the second of any.
+fn spread(cores: &[Vec<u32>]) -> Vec<u32> {
+    let most = cores.iter().map(Vec::len).max().unwrap_or(0);
+    (0..most).flat_map(|nth| cores.iter().filter_map(move |core| core.get(nth))).copied().collect()
 }
 
 /// Messages in the ring of each thread that give the cell the working set it
@@ -347,10 +361,19 @@ mod tests {
 
     #[test]
     fn ends_do_not_share_processors() {
-        let halves = placement(&[0, 1, 2, 3, 4], false);
-        assert_eq!((halves.tx_cpus, halves.rx_cpus), (vec![0, 1], vec![2, 3, 4]));
-        assert_eq!(placement(&[7], false).tx_cpus, placement(&[7], false).rx_cpus);
-        assert_eq!(placement(&[0, 1, 2], true).tx_cpus, [0, 1, 2]);
+        let halves = |cores: &[&[u32]]| {
+            let cores: Vec<Vec<u32>> = cores.iter().map(|core| core.to_vec()).collect();
+            let Placement { tx_cpus, rx_cpus } = placement(&cores, false);
+            (tx_cpus, rx_cpus)
+        };
+        let plain: [&[u32]; 5] = [&[0], &[1], &[2], &[3], &[4]];
+        assert_eq!(halves(&plain), (vec![0, 1], vec![2, 3, 4]));
+        assert_eq!(halves(&[&[7]]), (vec![7], vec![7]));
+        assert_eq!(halves(&[&[0, 1]]), (vec![0], vec![1]));
+        let two_threads: [&[u32]; 4] = [&[0, 4], &[1, 5], &[2, 6], &[3, 7]];
+        assert_eq!(halves(&two_threads), (vec![0, 1, 4, 5], vec![2, 3, 6, 7]));
+        let alone = placement(&[vec![0, 1], vec![2, 3]], true);
+        assert_eq!(alone.tx_cpus, [0, 2, 1, 3]);
         assert_eq!(slice_target(Nanos(5), 8, 2), Nanos(20));
         assert_eq!(slice_target(Nanos(5), 2, 2), Nanos(5));
         assert_eq!(slice_target(Nanos(5), 2, 64), Nanos(5));

@@ -44,6 +44,7 @@ pub fn limits(root: &Root) -> HostFacts {
     let [l1d, l2, llc] = caches(root, cpus[0]);
     let (memory, descriptors_max) = (memory(root), Reading::Exact(descriptors_max));
     HostFacts {
+        cores: cores(root, &cpus),
         cpus,
         l1d,
         l2,
@@ -53,6 +54,28 @@ pub fn limits(root: &Root) -> HostFacts {
         changed: Vec::new(),
         facts: Vec::new(),
     }
+}
+
+/// These CPUs by the cores that they are threads of, in the order of the first of each; what the
+/// kernel does not tell is a core of its own.
+///
+/// Source: Documentation/admin-guide/cputopology.rst; `thread_siblings_list` before Linux 5.3.
+fn cores(root: &Root, cpus: &[u32]) -> Vec<Vec<u32>> {
+    let siblings = |cpu: u32| {
+        let folder = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+        let names = ["core_cpus_list", "thread_siblings_list"];
+        let text = names.iter().find_map(|name| root.read(&format!("{folder}/{name}")).ok());
+        text.and_then(|text| parse::cpus(text.trim()).ok()).unwrap_or_default()
+    };
+    let mut cores: Vec<Vec<u32>> = Vec::new();
+    for &cpu in cpus {
+        let siblings = siblings(cpu);
+        match cores.iter_mut().find(|core| siblings.contains(&core[0])) {
+            Some(core) => core.push(cpu),
+            None => cores.push(vec![cpu]),
+        }
+    }
+    cores
 }
 
 /// Open descriptors that a worker can have at most.
@@ -171,18 +194,35 @@ fn cpu_facts(facts: &mut Facts, root: &Root, cpus: &[u32]) {
         root,
         "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     );
-    for (name, file) in
-        [("lowest frequency", "cpuinfo_min_freq"), ("highest frequency", "cpuinfo_max_freq")]
-    {
-        let path = format!("sys/devices/system/cpu/cpu0/cpufreq/{file}");
-        facts.push("cpu", name, first_line(root.read(&path)).map(|khz| format!("{khz} kHz")));
-    }
+    facts.file(
+        "cpu",
+        "frequency driver",
+        root,
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver",
+    );
+    facts.push("cpu", "lowest frequency", frequency(root, cpus, "cpuinfo_min_freq", u64::min));
+    facts.push("cpu", "highest frequency", frequency(root, cpus, "cpuinfo_max_freq", u64::max));
     facts.file("cpu", "boost", root, "sys/devices/system/cpu/cpufreq/boost");
     let guest = surroundings::guest(root, cpuid::hypervisor().as_deref());
     facts.push("cpu", "virtualization", Reading::Exact(guest.words()));
     facts.push("cpu", "mitigations", mitigations(root));
     facts.push("kernel", "seccomp", seccomp(root));
     facts.push("kernel", "audit", audit(root));
+}
+
+/// The lowest or the highest of the frequencies of these CPUs, which may be of several kinds.
+fn frequency(root: &Root, cpus: &[u32], file: &str, of: fn(u64, u64) -> u64) -> Reading<String> {
+    let all = cpus.iter().map(|cpu| {
+        root.read(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}")).and_then(|text| {
+            text.trim().parse::<u64>().map_err(|_| format!("`{}` is no frequency", text.trim()))
+        })
+    });
+    let all: Result<Vec<u64>, String> = all.collect();
+    match all.map(|all| all.into_iter().reduce(of)) {
+        Ok(Some(khz)) => Reading::Exact(format!("{khz} kHz")),
+        Ok(None) => Reading::not_measured("no CPU is usable"),
+        Err(why) => Reading::not_measured(why),
+    }
 }
 
 /// Whether a filter runs at each system call of this process.
@@ -400,6 +440,26 @@ mod tests {
         assert!(host.l2.why().is_some());
         assert!(host.memory.why().is_some());
         assert!(host.facts.iter().any(|f| f.name == "PMU" && f.value.why().is_some()));
+    }
+
+    #[test]
+    fn cores_have_their_threads_and_frequencies_are_of_all() {
+        let cpu = |cpu: u32, file: &str| format!("sys/devices/system/cpu/cpu{cpu}/{file}");
+        let files = [
+            (cpu(0, "topology/core_cpus_list"), "0,2\n"),
+            (cpu(1, "topology/thread_siblings_list"), "1,3\n"),
+            (cpu(2, "topology/core_cpus_list"), "0,2\n"),
+            (cpu(3, "topology/thread_siblings_list"), "1,3\n"),
+            (cpu(0, "cpufreq/cpuinfo_max_freq"), "1800000\n"),
+            (cpu(4, "cpufreq/cpuinfo_max_freq"), "2400000\n"),
+        ];
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
+        let machine = crate::scripted::Machine::with(&files);
+        let cores = cores(&machine.root(), &[0, 1, 2, 3, 4]);
+        assert_eq!(cores, [vec![0, 2], vec![1, 3], vec![4]]);
+        let most = |cpus: &[u32]| frequency(&machine.root(), cpus, "cpuinfo_max_freq", u64::max);
+        assert_eq!(most(&[0, 4]), Reading::Exact("2400000 kHz".to_owned()));
+        assert!(most(&[0, 1]).why().is_some());
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub const PMU_NOT_VERIFIED: &str = "PMU path not verified on hardware";
 pub struct HostFacts {
     /// Processors iolens may run on, by number.
     pub cpus: Vec<u32>,
+    /// The same by the cores that they are threads of; empty in runs that did not ask.
+    #[serde(default)]
+    pub cores: Vec<Vec<u32>>,
     /// Level-1 data cache of one core.
     pub l1d: Reading<Bytes>,
     /// Level-2 cache of one core.
@@ -43,6 +46,22 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
+    /// CPUs by the cores that they are threads of, in the order of the first of each; what is not
+    /// known is a core of its own.
+    #[must_use]
+    pub fn cores_of(&self, cpus: &[u32]) -> Vec<Vec<u32>> {
+        let mut found: Vec<Vec<u32>> = Vec::new();
+        for &cpu in cpus {
+            let own = self.cores.iter().find(|core| core.contains(&cpu));
+            let is_own = |core: &&mut Vec<u32>| own.is_some_and(|own| own.contains(&core[0]));
+            match found.iter_mut().find(is_own) {
+                Some(core) => core.push(cpu),
+                None => found.push(vec![cpu]),
+            }
+        }
+        found
+    }
+
     /// A fact by its heading and name, or why it is unknown, in words.
     #[must_use]
     pub fn fact(&self, group: &str, name: &str) -> String {
@@ -254,6 +273,7 @@ mod tests {
             value: Reading::Exact(value.to_owned()),
         };
         let mut host = HostFacts {
+            cores: Vec::new(),
             cpus: vec![0],
             l1d: Reading::not_measured("not here"),
             l2: Reading::not_measured("not here"),

@@ -137,6 +137,7 @@ mod tests {
             value: Reading::Exact(value.to_owned()),
         };
         HostFacts {
+            cores: Vec::new(),
             cpus: vec![0],
             l1d: Reading::not_measured("not told"),
             l2: Reading::Exact(Bytes(1 << 20)),

@@ -102,6 +102,7 @@ pub(crate) fn run(plan: Plan) -> Run {
             command: Vec::new(),
             plan,
             host: HostFacts {
+                cores: Vec::new(),
                 cpus: vec![0, 1],
                 l1d: missing_bytes(),
                 l2: missing_bytes(),

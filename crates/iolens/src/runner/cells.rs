@@ -219,7 +219,10 @@ impl CellState {
         CellState {
             groups,
             impossible: impossible.chain(needless.into_iter().map(|g| g.refused)).collect(),
-            placement: servers::placement(plan, layout::placement(cpus, cell.is_alone())),
+            placement: servers::placement(
+                plan,
+                layout::placement(&host.cores_of(cpus), cell.is_alone()),
+            ),
             ring_messages: layout::ring_messages(&cell, host),
             file: None,
             hosts: None,

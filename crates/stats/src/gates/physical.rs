@@ -140,10 +140,15 @@ pub(super) fn clock(case: &Case<'_>) -> Ruling {
 fn clock_range(case: &Case<'_>) -> ClockRange {
     let fact = |name: &str| {
         let fact = case.header.host.facts.iter().find(|fact| fact.name == name)?;
-        let khz: f64 = fact.value.value()?.trim_end_matches(" kHz").parse().ok()?;
+        fact.value.value().map(String::as_str)
+    };
+    let ghz = |name: &str| {
+        let khz: f64 = fact(name)?.trim_end_matches(" kHz").parse().ok()?;
         (khz > 0.0).then_some(khz / 1e6)
     };
-    ClockRange::of(fact("lowest frequency"), fact("highest frequency"))
+    // What acpi-cpufreq names is the clock without boost, which may be half as much again.
+    let boosts = fact("boost") == Some("1") && fact("frequency driver") == Some("acpi-cpufreq");
+    ClockRange::of(ghz("lowest frequency"), ghz("highest frequency").filter(|_| !boosts))
 }
 
 /// Instructions that the cycles can have retired.
@@ -373,6 +378,13 @@ mod tests {
         }
         check_gates(&known, Some("6.00 GHz, possible: 0.16 to 4.20 GHz"));
         known.trials = run(4, 1).trials;
+        check_gates(&known, None);
+        known.trials = run(5, 1).trials;
+        check_gates(&known, Some("5.00 GHz, possible: 0.16 to 4.20 GHz"));
+        for (name, value) in [("boost", "1"), ("frequency driver", "acpi-cpufreq")] {
+            let value = Reading::Exact(value.to_owned());
+            known.header.host.facts.push(Fact { group: "cpu".into(), name: name.into(), value });
+        }
         check_gates(&known, None);
     }
 

@@ -188,6 +188,7 @@ mod tests {
     fn host(llc: u64, memory: u64) -> HostFacts {
         let exact = |bytes| Reading::Exact(Bytes(bytes));
         HostFacts {
+            cores: Vec::new(),
             cpus: vec![0],
             l1d: Reading::not_measured("not here"),
             l2: Reading::not_measured("not here"),
