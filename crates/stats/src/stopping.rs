@@ -7,6 +7,7 @@ use iolens_model::run::StoppedBy;
 use crate::analysis::{Analysis, ArmAnalysis};
 use crate::estimate::Interval;
 use crate::interval::median;
+use crate::remark::VerdictReason;
 use crate::roster;
 use crate::student::quantile;
 use crate::wording::{cell_in, percent, percent_above, trials};
@@ -34,7 +35,7 @@ pub struct PassSummary {
 /// The width of one contrast.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Width {
-    /// The arm is out; more passes do not bring it back.
+    /// The arm is out, or its baseline is; more passes do not bring it back.
     Gone,
     /// Too few trials for an interval.
     Unknown,
@@ -77,7 +78,9 @@ impl PassSummary {
 }
 
 fn width(arm: &ArmAnalysis) -> Width {
-    if arm.status != Status::Ok {
+    let reason = arm.contrast.as_ref().map(|contrast| &contrast.reason);
+    let has_no_baseline = matches!(reason, Some(VerdictReason::BaselineUnusable(_)));
+    if arm.status != Status::Ok || has_no_baseline {
         return Width::Gone;
     }
     match arm.contrast.as_ref().and_then(|contrast| contrast.half_width()) {
@@ -242,6 +245,7 @@ impl Forecast {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remark::Unusable;
     use crate::{analyse, fixture};
 
     /// Summaries of passes 1, 2, … with these half-widths of one contrast.
@@ -311,6 +315,18 @@ mod tests {
         assert_eq!(decide(&[summary(11, true)], &plan), Decision::GoOn);
         let enough = [summary(12, true)];
         assert_eq!(decide(&enough, &plan), Decision::Stop(StoppedBy::Passes));
+    }
+
+    #[test]
+    fn an_arm_whose_baseline_is_out_keeps_no_run_going() {
+        let mut analysis = analyse(&fixture::passes(&[1.0, 1.5, 1.0, 1.5]));
+        let mut arms = analysis.cells[0].arms.iter_mut();
+        let arm = arms.find(|arm| roster::has_contrast(&arm.arm)).unwrap();
+        assert_ne!(width(arm), Width::Gone);
+        let status = Status::Invalid;
+        let why = Unusable { status, check: None, reason: "no clock".to_owned() };
+        arm.contrast.as_mut().unwrap().reason = VerdictReason::BaselineUnusable(why);
+        assert_eq!(width(arm), Width::Gone);
     }
 
     #[test]
