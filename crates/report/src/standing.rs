@@ -16,7 +16,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Interval, Verd
 use iolens_stats::remark::Limited;
 use iolens_stats::remark::VerdictReason;
 
-use crate::arms;
+use crate::{arms, remarks};
 
 /// An arm that can be cheapest.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -220,7 +220,13 @@ fn candidates(cell: &CellAnalysis) -> Result<Vec<Candidate<'_>>, String> {
             let why = arm.reason.as_deref().unwrap_or("no reason was stored");
             return Err(format!("the baseline {} is {}: {why}", arm.arm.label, arm.status.word()));
         }
-        Some(_) => {}
+        Some(arm) => {
+            let limits = arm.server.as_ref().map(|server| server.limits);
+            if let Some(limit) = limits.and_then(|limits| limits.against(cell.compared)) {
+                let why = remarks::limited(&limit);
+                return Err(format!("the baseline {} is not ranked: {why}", arm.arm.label));
+            }
+        }
         None => return Err("the cell has no baseline".to_owned()),
     }
     let mut found: Vec<Candidate> = cell.arms.iter().filter_map(candidate).collect();

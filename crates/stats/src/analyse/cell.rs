@@ -10,7 +10,7 @@ use iolens_model::run::RunHeader;
 
 use super::draft::{CellVisits, Check, Draft, Partner, Ratios, Standing};
 use super::{pairs, remarks, unranked};
-use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, GroupCheck, Limits};
+use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, GroupCheck};
 use crate::contrast::{Measured, Pair};
 use crate::drift::Series;
 use crate::figures;
@@ -128,7 +128,7 @@ fn draft<'a>(
         true => standing_alone(visits, arm, used),
         false => standing(visits, &arm.label, used),
     };
-    let draft = Draft {
+    Draft {
         arm,
         standing: stands(&visits.primary, &used, isolate),
         primary: of_primary,
@@ -140,9 +140,7 @@ fn draft<'a>(
         isolated_standing: of_isolated.as_ref().map(|(visits, used)| stands(visits, used, true)),
         isolated_used: of_isolated.map(|(_, used)| used).unwrap_or_default(),
         used,
-        limits: Limits::default(),
-    };
-    Draft { limits: unranked::limits(&draft), ..draft }
+    }
 }
 
 /// What each trial says of an arm against the baseline; nothing of an arm that is not
@@ -220,22 +218,30 @@ fn rate(arm: &ArmValues) -> Option<u64> {
     arm.outcome.server.as_ref()?.rate.map(f64::to_bits)
 }
 
+/// The rates that an arm was offered.
+fn rates(used: &[(&TrialValues, &ArmValues)]) -> BTreeSet<Option<u64>> {
+    used.iter().map(|(_, arm)| rate(arm)).collect()
+}
+
+/// Whether a baseline stands beside an arm with these rates: of one at several rates only the
+/// trials at the arm's own do.
+fn is_beside(rates: &BTreeSet<Option<u64>>, baseline: &ArmValues) -> bool {
+    rate(baseline).is_none_or(|rate| rates.contains(&Some(rate)))
+}
+
 /// How an arm stands that shares no trial with the baseline. What refuses the baseline refuses a
 /// shared trial; here it would leave the arm as it is and pick the passes that it is compared in.
 fn standing_alone(visits: &Visits<'_>, arm: &Arm, used: &[(&TrialValues, &ArmValues)]) -> Standing {
-    let own = standing(visits, &arm.label, used);
+    let standing = standing(visits, &arm.label, used);
     let Some(label) = baseline_label(visits).filter(|_| roster::has_contrast(arm)) else {
-        return own;
+        return standing;
     };
-    // Of a baseline at several rates only the trials at the arm's own stand beside it.
-    let rates: BTreeSet<Option<u64>> = used.iter().map(|(_, arm)| rate(arm)).collect();
-    let is_beside = |trial: &TrialValues| {
-        trial.baseline().and_then(rate).is_none_or(|rate| rates.contains(&Some(rate)))
-    };
+    let own = rates(used);
+    let is_beside = |trial: &TrialValues| trial.baseline().is_none_or(|arm| is_beside(&own, arm));
     let mut beside = visits.used(label);
     beside.retain(|(trial, _)| is_beside(trial));
     let of_baseline = standing_among(visits, label, &beside, is_beside).refusal;
-    Standing { of_baseline, ..own }
+    Standing { of_baseline, ..standing }
 }
 
 fn standing(visits: &Visits<'_>, label: &str, used: &[(&TrialValues, &ArmValues)]) -> Standing {
@@ -363,7 +369,7 @@ fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) 
         mapped_share: figures::mapped_share(&of_arms),
         multishot: figures::multishot(&of_arms),
         latency: latency.and_then(|trials| latency::of(&trials, table)),
-        server: figures::servers::of(&arms, draft.limits, table),
+        server: figures::servers::of(&arms, unranked::limits(&of_arms), table),
     }
 }
 
@@ -447,6 +453,16 @@ impl<'a> Judge<'a> {
         unranked::unequal_slices(trials(draft), trials(self.baseline?))
     }
 
+    /// What bounded the load on a server, or on the baseline at its rates.
+    fn limited(&self, draft: &Draft<'_>, quantity: Quantity) -> Option<VerdictReason> {
+        self.cell.server()?;
+        let own: Vec<&ArmValues> = draft.used.iter().map(|(_, arm)| *arm).collect();
+        let rates = rates(&draft.used);
+        let mut beside: Vec<&ArmValues> = self.baseline?.used.iter().map(|(_, arm)| *arm).collect();
+        beside.retain(|arm| is_beside(&rates, arm));
+        unranked::by_limits(quantity, &unranked::limits(&own), &unranked::limits(&beside))
+    }
+
     /// A contrast with its verdict.
     fn contrast(
         &self,
@@ -455,11 +471,9 @@ impl<'a> Judge<'a> {
         ground: Ground<'_>,
         table: &mut StudentTable,
     ) -> Option<Contrast> {
-        let limited = self.baseline.zip(quantity);
-        let limited = limited
-            .and_then(|(baseline, of)| unranked::by_limits(of, &draft.limits, &baseline.limits));
         let delta = self.header.plan.delta;
-        let unranked = limited.or_else(|| unranked::by_slices(ground.unequal?, delta));
+        let unranked =
+            self.limited(draft, quantity?).or_else(|| unranked::by_slices(ground.unequal?, delta));
         let invalid = ground.standing.and_then(unusable);
         let context = Context {
             role: draft.arm.role,
@@ -468,7 +482,6 @@ impl<'a> Judge<'a> {
             invalid: invalid.as_ref(),
             unranked: unranked.as_ref(),
         };
-        quantity?;
         Some(ground.measured?.clone().judged(&context, table))
     }
 

@@ -7,7 +7,6 @@ use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 
 use crate::contrast::{Measured, Pair};
-use crate::figures::servers::Limits;
 use crate::passes::{Used, Visits};
 use crate::quantity::Quantity;
 use crate::roster::Groups;
@@ -60,8 +59,6 @@ pub(super) struct Draft<'a> {
     pub(super) isolated_standing: Option<Standing>,
     /// Those trials of it; none where isolated ones are the primary.
     pub(super) isolated_used: Used<'a>,
-    /// What bounded its load, where it is a server.
-    pub(super) limits: Limits,
 }
 
 /// One quantity of an arm against the baseline.

@@ -287,3 +287,22 @@ fn servers_measured_alone_meet_the_baseline_of_their_own_rate() {
     near(cpu.value.value, 5000.0);
     assert_eq!((cpu.value.n, base.rates_asked.as_slice()), (4, &[1e5][..]));
 }
+
+#[test]
+fn what_bounds_the_baseline_at_one_rate_leaves_those_at_another_ranked() {
+    for at_others_rate in [false, true] {
+        let mut run = alone();
+        let all = run.trials.iter_mut().flat_map(|trial| &mut trial.arms);
+        let baselines = all.filter(|arm| arm.arm.role == Role::Baseline);
+        let servers = baselines.filter_map(|arm| arm.server.as_mut());
+        for server in servers.filter(|server| server.at_others_rate == at_others_rate) {
+            server.offered.iter_mut().for_each(|slice| slice.replies_in_window -= 1000);
+        }
+        let analysis = analyse(&run);
+        let is_ranked = |label: &str| {
+            let contrast = arm(&analysis, label).cpu_contrast.as_ref().unwrap();
+            contrast.verdict != Verdict::Unranked
+        };
+        assert_eq!(["arm", "third"].map(is_ranked), [at_others_rate, !at_others_rate]);
+    }
+}

@@ -3,13 +3,13 @@
 //! short one, so a ratio of the two holds a part of it: c/T of the baseline less c/T of the arm,
 //! with c for that time and T for the slice's.
 
-use super::draft::Draft;
 use crate::analysis::Limits;
 use crate::gates::{Flag, Limit};
 use crate::interval::{count, median};
 use crate::passes::Used;
 use crate::quantity::Quantity;
 use crate::remark::{Limited, UnequalSlices, VerdictReason};
+use crate::values::ArmValues;
 
 /// What is above this share of δ is said beside a ratio.
 const SAID: f64 = 0.1;
@@ -57,13 +57,13 @@ pub(super) fn by_slices(slices: UnequalSlices, delta: f64) -> Option<VerdictReas
     (slices.bias > TOO_MUCH * delta).then_some(VerdictReason::UnequalSlices { slices, delta })
 }
 
-/// What bounded the load on an arm in more than half of its used trials.
-pub(super) fn limits(draft: &Draft<'_>) -> Limits {
+/// What bounded the load on an arm in more than half of these trials of it.
+pub(super) fn limits(trials: &[&ArmValues]) -> Limits {
     let found = |limit: Limit| {
-        let flags = draft.used.iter().flat_map(|(_, arm)| &*arm.flags);
+        let flags = trials.iter().flat_map(|arm| &*arm.flags);
         let found: Vec<f64> = flags.filter_map(|flag| value(flag, limit)).collect();
-        let is_rule = found.len() * 2 > draft.used.len();
-        is_rule.then(|| limited(limit, &found, draft.used.len()))
+        let is_rule = found.len() * 2 > trials.len();
+        is_rule.then(|| limited(limit, &found, trials.len()))
     };
     Limits {
         client_busy: found(Limit::ClientBusy),

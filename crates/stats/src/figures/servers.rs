@@ -170,7 +170,8 @@ impl Limits {
     ///
     /// Where a client had no time left, the time of a request is the client's. Where a rate
     /// was not kept, the cost of a request is that of another rate than the others'.
-    pub(crate) fn against(&self, quantity: Quantity) -> Option<Limited> {
+    #[must_use]
+    pub fn against(&self, quantity: Quantity) -> Option<Limited> {
         match quantity {
             Quantity::Time => self.client_busy,
             Quantity::ServerCpu => self.rate_not_kept,

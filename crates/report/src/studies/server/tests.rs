@@ -246,6 +246,55 @@ fn servers_are_ranked_among_those_that_had_one_rate() {
     assert_eq!([of(Some(false)), of(Some(true)), of(None)], ["uring", "epoll_lt", "uring"]);
 }
 
+/// Nobody is cheapest beside a baseline that did less than it was offered.
+#[test]
+fn without_the_baseline_at_its_rate_nobody_is_ranked() {
+    let (mut run, _) = run();
+    let all = run.trials.iter_mut().flat_map(|trial| &mut trial.arms);
+    let baselines = all.filter(|arm| arm.arm.role == Role::Baseline);
+    for slice in baselines.filter_map(|arm| arm.server.as_mut()).flat_map(|arm| &mut arm.offered) {
+        slice.replies_in_window = slice.replies_in_window / 10 * 9;
+    }
+    let analysis = iolens_stats::analyse(&run);
+    let rankings = crate::findings::rankings(&run, &analysis);
+    for ranking in &rankings {
+        let is_open = ranking.one_per_connection.is_some();
+        let said = format!("{:?}", ranking.outcome);
+        assert_eq!(said.contains("epoll_lt is not ranked: the offered rate"), is_open, "{said}");
+    }
+}
+
+/// Time is the schedule's at a rate: what is compared, and shown, is what a request costs.
+#[test]
+fn at_a_rate_alone_the_cost_is_compared() {
+    let (mut run, _) = run();
+    let open = |cell: &Cell| cell.server().is_some_and(|setting| setting.is_open_loop());
+    let Axes::Server(axes) = &mut run.header.plan.axes else { panic!("a plan of servers") };
+    axes.loads.retain(|load| *load != LoadLevel::Closed);
+    run.trials.retain(|trial| open(&trial.cell));
+    let analysis = iolens_stats::analyse(&run);
+    let mut dearer = run.clone();
+    dearer.header.id = "77aa0011".into();
+    for trial in &mut dearer.trials {
+        let uring: Vec<usize> =
+            (0..trial.arms.len()).filter(|&arm| trial.arms[arm].arm.primitive == "uring").collect();
+        for slice in trial.slices.iter_mut().filter(|slice| uring.contains(&slice.arm)) {
+            slice.tx.task_clock_ns = slice.tx.task_clock_ns.map(|ns| ns / 4 * 5);
+        }
+    }
+    let other = iolens_stats::analyse(&dearer);
+    let a = Side { header: &run.header, analysis: &analysis, asked: &[] };
+    let b = Side { header: &dearer.header, analysis: &other, asked: &[] };
+    let comparison = compare::compare(&a, &b, compare::Absolute::Shown).expect("the same cells");
+    let compared = Compared { comparison: &comparison, a: &run.header, b: &dearer.header };
+    let said = crate::compare::text(&compared, false, &Style::plain(100));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("change in economy in server CPU time vs epoll_lt"), "{said}");
+    assert!(said.contains("uring takes up to 25% more server CPU time in B"), "{said}");
+    let page = html::merged(&[(run, analysis), (dearer, other)]);
+    assert!(page.contains("the method costs less: server CPU time where a rate is offered"));
+}
+
 /// What stands below the first screen, and of one setting.
 #[test]
 fn what_is_shown_below_the_first_screen() {
