@@ -147,18 +147,20 @@ pub(crate) fn on_curve<'a>(
 pub(crate) type Multiple = (f64, Interval);
 
 /// The time per message of `a` over that of `b`, both labels of this cell;
-/// `None` where the analysis does not compare them.
+/// `None` where the analysis does not compare them, or one of them is not ranked.
 pub(crate) fn multiple(cell: &CellAnalysis, a: &str, b: &str) -> Option<Multiple> {
     let baseline = cell.arms.iter().find(|arm| arm.arm.role == Role::Baseline)?;
-    let contrast = |label: &str| {
-        let contrast = labelled(cell, label)?.contrast.as_ref()?;
+    let [of_a, of_b] = [a, b].map(|label| labelled(cell, label).filter(|arm| arm.is_ranked()));
+    let contrast = |arm: &ArmAnalysis| {
+        let contrast = arm.contrast.as_ref()?;
         Some((contrast.ratio, contrast.simultaneous?))
     };
+    let (of_a, of_b) = of_a.zip(of_b)?;
     if baseline.arm.label == a {
-        return contrast(b);
+        return contrast(of_b);
     }
     if baseline.arm.label == b {
-        return contrast(a).map(inverse);
+        return contrast(of_a).map(inverse);
     }
     let (pair, is_turned) = pair(cell, a, b)?;
     let found = (pair.ratio, pair.simultaneous?);

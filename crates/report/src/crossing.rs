@@ -5,6 +5,7 @@ use iolens_document::{change, change_interval};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{
     Analysis, Crossing, Crossover, CrossoverPoint, CrossoverShape, Estimate, Interval,
+    ZerocopyFigures,
 };
 
 use crate::arms::{self, CLASSIC, curves};
@@ -33,7 +34,7 @@ pub(crate) fn size(at: Estimate) -> String {
 /// A label, and whether its zero-copy sends were copied.
 pub(crate) fn shown(analysis: &Analysis, crossover: &Crossover, label: &str) -> String {
     match arms::copied(arms::on_curve(analysis, &crossover.curve), label) {
-        Some((_, high)) if high > 0.0 => format!("{label} (copied)"),
+        Some((_, high)) if high > ZerocopyFigures::COPIED_SHARE_MAX => format!("{label} (copied)"),
         _ => label.to_owned(),
     }
 }

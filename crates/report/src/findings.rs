@@ -397,12 +397,13 @@ fn passing(analysis: &Analysis, crossover: &Crossover) -> Option<Passing> {
 pub(crate) fn zero_copies(analysis: &Analysis) -> Vec<ZeroCopy> {
     let one = |(cell, arm): (&CellAnalysis, &ArmAnalysis)| {
         let zerocopy = arm.zerocopy?;
+        let ranked = arm.contrast.as_ref().filter(|contrast| contrast.verdict.is_ranked());
         Some(ZeroCopy {
             setting: cell.cell.clone(),
             method: arm.arm.label.clone(),
             copied_share: zerocopy.copied_share,
             is_copied: zerocopy.is_copied(),
-            against: arm.contrast.as_ref().map(Against::of),
+            against: ranked.map(Against::of),
         })
     };
     usable_arms(analysis).filter_map(one).collect()
@@ -482,8 +483,12 @@ pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn neighbours(analysis: &Analysis) -> Option<Finding> {
-    let found = analysis.neighbours.filter(|found| found.matters)?;
-    Some(Finding::Neighbours { correlation: found.lag1, widened: found.inflation.sqrt() })
+    analysis.warnings.iter().find_map(|warning| match *warning {
+        Warning::Neighbours { correlation, widened, .. } => {
+            Some(Finding::Neighbours { correlation, widened })
+        }
+        _ => None,
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use iolens_model::cell::{Cell, Setting};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
 use iolens_model::units;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, EndMetric, Estimate, Quantity};
 
 use crate::figure::{Figure, Group, page_style, style};
 use crate::groups::distinct;
@@ -182,33 +182,66 @@ fn one((run, analysis): &Analysed) -> Vec<Node> {
 /// Every arm of every cell of every run; the same cell of all runs stands together.
 fn contrasts(runs: &[Analysed]) -> Vec<Node> {
     let cells = distinct(runs.iter().flat_map(|(_, analysis)| &analysis.cells).map(|c| &c.cell));
-    let unit = runs.first().map_or("", |(run, _)| run.header.plan.study().unit());
     let mut table = Table::default();
+    let word = if is_by_cost(runs) { "cost" } else { "time" };
     for cell in cells {
         let mut begins = true;
         for (run, analysis) in runs {
             for found in analysis.cells.iter().filter(|found| found.cell == *cell) {
                 for arm in &found.arms {
-                    let row = row(&mut table, run, found, arm);
+                    let row = row(&mut table, run, (found, arm), word);
                     table.fill(std::mem::take(&mut begins), row);
                 }
             }
         }
     }
-    let reading = format!(
-        "Ratio: time per {unit} of the baseline over the method's in the same run; above 1 the \
-         method is faster. Each interval holds by itself; verdicts use those that hold for all \
-         comparisons of their run together."
-    );
-    vec![Node::aside(reading), Node::Table(table)]
+    vec![Node::aside(reading(runs)), Node::Table(table)]
 }
 
-fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Vec<Filled> {
+fn reading(runs: &[Analysed]) -> String {
+    let unit = runs.first().map_or("", |(run, _)| run.header.plan.study().unit());
+    let better = match is_by_cost(runs) {
+        false => format!("time per {unit} of the baseline over the method's"),
+        true => format!("the baseline's cost per {unit} over the method's"),
+    };
+    let more = match is_by_cost(runs) {
+        false => "the method is faster",
+        true => {
+            "the method costs less: server CPU time where a rate is offered, time in a closed loop"
+        }
+    };
+    format!(
+        "Ratio: {better} in the same run; above 1 {more}. Each interval holds by itself; verdicts \
+         use those that hold for all comparisons of their run together."
+    )
+}
+
+/// Whether in any cell it is CPU time that is compared.
+fn is_by_cost(runs: &[Analysed]) -> bool {
+    let mut cells = runs.iter().flat_map(|(_, analysis)| &analysis.cells);
+    cells.any(|cell| cell.compared != Quantity::Time)
+}
+
+/// What is compared of an arm, ns for each message, request or call.
+fn cost(arm: &ArmAnalysis, by: Quantity) -> Option<Estimate> {
+    match by {
+        Quantity::Time => arm.time(),
+        Quantity::Cpu => arm.figures.as_ref()?.cpu_ns_per_message,
+        Quantity::ServerCpu => arm.server.as_ref()?.server.value(EndMetric::TaskClock),
+    }
+}
+
+fn row(
+    table: &mut Table,
+    run: &Run,
+    (cell, arm): (&CellAnalysis, &ArmAnalysis),
+    word: &str,
+) -> Vec<Filled> {
     let plan = &run.header.plan;
     let note = results::remark(arm).map(|remark| table.note(&remark));
     let contrast = arm.contrast.as_ref();
     let is_baseline = arm.arm.label == plan.baseline;
-    let time = arm.time().map(|e| e.value);
+    let cost = cost(arm, cell.compared).map(|cost| cost.value);
     let ratio = match contrast {
         Some(contrast) => number::contrast(contrast),
         None if is_baseline => "baseline".to_owned(),
@@ -225,7 +258,7 @@ fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> 
         left("run", "", run.header.id.as_str()),
         left("setting", "", words::subject(&run.header, &cell.cell)),
         left("method", "", Entry { note, ..Entry::toned(arm.shown_label(), label) }),
-        decimal("time", &format!("ns/{}", plan.study().unit()), number::optional(time)),
+        decimal(word, &format!("ns/{}", plan.study().unit()), number::optional(cost)),
         left("ratio", "[95%]", ratio),
         right("n", "", n.unwrap_or_default()),
         left("verdict", "", Entry::toned(verdict.unwrap_or_default(), Tone::Verdict(None))),

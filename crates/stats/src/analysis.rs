@@ -327,6 +327,16 @@ impl SelfCheck {
     pub fn untrustworthy(&self) -> bool {
         self.excluding_one > self.bound
     }
+
+    /// How many found a difference where there is none; `None` where that is no more than chance.
+    #[must_use]
+    pub fn failed(&self) -> Option<u32> {
+        match (self.untrustworthy(), self.judged) {
+            (true, _) => Some(self.excluding_one),
+            (false, 0) => None,
+            (false, judged) => Some(judged),
+        }
+    }
 }
 
 /// An arm of a trial that is kept in the store and not used.

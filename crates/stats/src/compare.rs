@@ -346,21 +346,21 @@ fn warnings(a: &Side<'_>, b: &Side<'_>, changes: &SelfCheck) -> Vec<String> {
     }
     for side in [a, b] {
         let check = &side.analysis.self_check;
-        if check.untrustworthy() || check.judged > 0 {
-            warnings.push(format!(
-                "Run {} is not trustworthy by itself: {} of {} self-checks exclude 1 and chance \
-                 allows {}; neither are changes against it",
-                side.header.id, check.excluding_one, check.counted, check.bound
-            ));
-        }
+        warnings.extend(check.failed().map(|failed| {
+            format!(
+                "Run {} is not trustworthy by itself: {failed} of {} self-checks found a \
+                 difference where there is none; neither are changes against it",
+                side.header.id, check.counted
+            )
+        }));
     }
-    if changes.untrustworthy() || changes.judged > 0 {
-        warnings.push(format!(
-            "This comparison is not trustworthy: the second copy of the baseline changed against \
-             the baseline in {} of {} cells, and chance allows {}; do not use its changes",
-            changes.excluding_one, changes.counted, changes.bound
-        ));
-    }
+    warnings.extend(changes.failed().map(|failed| {
+        format!(
+            "This comparison is not trustworthy: in {failed} of {} self-checks the second copy of \
+             the baseline changed against the baseline; do not use its changes",
+            changes.counted
+        )
+    }));
     warnings.extend([a, b].into_iter().filter_map(cut_short));
     // A run beside itself is warned of once.
     warnings.dedup();

@@ -23,6 +23,19 @@ impl Estimate {
             n: self.n,
         }
     }
+
+    /// A value that is made of this and another, which have nothing in common: the half-widths of
+    /// both, of the logarithm and added in quadrature.
+    #[must_use]
+    pub fn with(self, other: Estimate, value: f64) -> Estimate {
+        let half = |interval: Interval| (interval.high / interval.low).ln() / 2.0;
+        let both =
+            self.interval.zip(other.interval).map(|(own, other)| half(own).hypot(half(other)));
+        let interval = both
+            .filter(|half| half.is_finite())
+            .map(|half| Interval { low: value / half.exp(), high: value * half.exp() });
+        Estimate { value, interval, n: self.n.min(other.n) }
+    }
 }
 
 /// A closed interval.

@@ -57,6 +57,20 @@ impl CellAnalysis {
         CellAnalysis { arms: self.arms.iter().map(arm).collect(), ..self.clone() }
     }
 
+    /// What is shown of an arm, to be compared with that of another cell. The interval of a ratio
+    /// holds within its cell alone: outside of it what is not known of the baseline counts too.
+    #[must_use]
+    pub fn across(
+        &self,
+        arm: &ArmAnalysis,
+        of: impl Fn(&ArmAnalysis) -> Option<Estimate>,
+    ) -> Option<Estimate> {
+        let own = of(arm)?;
+        let baseline = self.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
+        let baseline = baseline.filter(|_| arm.contrast.is_some()).and_then(of);
+        Some(baseline.map_or(own, |baseline| own.with(baseline, own.value)))
+    }
+
     fn arm_shown(&self, arm: &ArmAnalysis, baseline: &ArmAnalysis) -> ArmAnalysis {
         let mut shown = arm.clone();
         if let Some(contrast) = &arm.contrast {

@@ -28,10 +28,8 @@ pub(super) fn screen(compared: &Compared<'_>) -> Screen {
         alarm: comparison.warnings.first().map(|why| Text::plain(why.clone())),
         ..Screen::default()
     };
-    let quantities = quantities(comparison);
-    for quantity in &quantities {
-        screen.blocks.push(Block::Grid(grid(compared, *quantity, quantities.len() > 1)));
-    }
+    let quantities = quantities(comparison).into_iter();
+    screen.blocks = quantities.map(|quantity| Block::Grid(grid(compared, quantity))).collect();
     let has = |verdict| changes(compared).any(|(.., change)| change.verdict == verdict);
     if !comparison.indicative && has(Verdict::Equivalent) {
         let delta = percent(comparison.delta);
@@ -89,7 +87,7 @@ fn changes<'a>(
 }
 
 /// What became of each method in each setting.
-fn grid(compared: &Compared<'_>, quantity: Quantity, several: bool) -> Grid {
+fn grid(compared: &Compared<'_>, quantity: Quantity) -> Grid {
     let comparison = compared.comparison;
     let own = |cell: &'_ CellChange| -> Vec<ArmChange> {
         let arms = by_quantity(cell, quantity);
@@ -109,7 +107,7 @@ fn grid(compared: &Compared<'_>, quantity: Quantity, several: bool) -> Grid {
         std::iter::once(subject).chain(labels.iter().map(one)).collect()
     };
     let what = match quantity {
-        _ if quantity == Quantity::Time || !several => "speed".to_owned(),
+        Quantity::Time => "speed".to_owned(),
         quantity => format!("economy in {}", quantity.word()),
     };
     let title = format!(
@@ -231,7 +229,7 @@ fn beyond(compared: &Compared<'_>) -> Vec<String> {
     let all = by_method(compared);
     let told = |verdict| {
         let one = move |(arm, own): &(&ArmChange, Vec<&Change>)| {
-            farthest(&name(compared, arm), own, verdict)
+            farthest(&arm.arm.label, arm.quantity, own, verdict)
         };
         all.iter().filter_map(one)
     };
@@ -243,14 +241,14 @@ fn slower_alone(compared: &Compared<'_>) -> Vec<String> {
     let all = compared.comparison.cells.iter().flat_map(|cell| &cell.arms);
     let judged = all.filter_map(|arm| Some((arm, arm.own.as_ref()?.judged.as_ref()?)));
     let one = |(arm, own): &(&ArmChange, Vec<&Change>)| {
-        farthest(&format!("{} alone", name(compared, arm)), own, Verdict::Slower)
+        farthest(&format!("{} alone", arm.arm.label), arm.quantity, own, Verdict::Slower)
     };
     of_methods(judged).iter().filter_map(one).collect()
 }
 
-/// By how much something is slower or faster at most, and in how many settings.
-fn farthest(who: &str, all: &[&Change], verdict: Verdict) -> Option<String> {
-    let word = if verdict == Verdict::Slower { "slower" } else { "faster" };
+/// By how much something is slower or faster at most, or takes more or less CPU time, and in how
+/// many settings.
+fn farthest(who: &str, of: Quantity, all: &[&Change], verdict: Verdict) -> Option<String> {
     let own = all.iter().filter(|change| change.verdict == verdict);
     let own: Vec<f64> = own.filter_map(|change| change.ratio).collect();
     let most = own.iter().max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()))?;
@@ -260,7 +258,13 @@ fn farthest(who: &str, all: &[&Change], verdict: Verdict) -> Option<String> {
         (n, of) => format!(", in {n} of {of} settings"),
     };
     let up_to = if own.len() > 1 { "up to " } else { "" };
-    Some(format!("{who} is {up_to}{} {word} in B{at}", change_by(*most)))
+    let told = match (of, verdict == Verdict::Slower) {
+        (Quantity::Time, true) => format!("is {up_to}{} slower", change_by(*most)),
+        (Quantity::Time, false) => format!("is {up_to}{} faster", change_by(*most)),
+        (_, true) => format!("takes {up_to}{} more {}", change_by(1.0 / most), of.word()),
+        (_, false) => format!("takes {up_to}{} less {}", change_by(1.0 / most), of.word()),
+    };
+    Some(format!("{who} {told} in B{at}"))
 }
 
 fn nothing_beyond(compared: &Compared<'_>) -> String {
@@ -291,16 +295,22 @@ fn told(
 fn moved(compared: &Compared<'_>, cell: &CellChange) -> Vec<Answer> {
     let baseline = &compared.comparison.baseline;
     let one = |moved: &BaselineMoved| {
-        let own = if moved.ratio < 1.0 { "slower" } else { "faster" };
+        let (word, is_worse) = (moved.quantity.word(), moved.ratio < 1.0);
+        let (own, by) = match (moved.quantity, is_worse) {
+            (Quantity::Time, true) => ("have become slower".to_owned(), moved.ratio),
+            (Quantity::Time, false) => ("have become faster".to_owned(), moved.ratio),
+            (_, true) => (format!("take more {word}"), 1.0 / moved.ratio),
+            (_, false) => (format!("take less {word}"), 1.0 / moved.ratio),
+        };
         let how = match compared.comparison.interleaved {
             true => "what each takes by itself can tell, as both took turns",
             false => "--absolute judges each by itself",
         };
         let said = format!(
             "{}: every method moved the other way, so the baseline {baseline} itself is likelier \
-             to have become {own} ({}): {how}",
+             to {own} ({}): {how}",
             compared.subject(&cell.cell),
-            percents(moved.ratio)
+            percents(by)
         );
         Answer::one(Label::Caution, said)
     };

@@ -22,7 +22,7 @@ use crate::{parts, words};
 
 /// How [`ratios`] is to be read.
 pub(crate) fn reading(plan: &Plan) -> String {
-    let marks = if plan.quick { "" } else { " = tie, ? undecided." };
+    let marks = if plan.quick { "" } else { " = tie (90% interval), ? undecided." };
     format!(
         "Speed against {}, median slice, ± half the 95% interval for all comparisons together.\
          {marks} * highest of its family at that size. Controls: time per message.",
@@ -216,7 +216,8 @@ fn winner(
     let (primitive, arms) = winners.first()?;
     // Two blanks end the name.
     let text = format!("{}  {} of {}", arms[0].shown_label(), arms.len(), cells.len());
-    let (low, high) = span(found.iter().map(|(_, ratio)| *ratio))?;
+    let own = found.iter().filter(|(arm, _)| arm.arm.primitive == **primitive);
+    let (low, high) = span(own.map(|(_, ratio)| *ratio))?;
     let ratios = number::extent(change(low), change(high));
     Some([(*message).into(), toned(text, primitive), ratios.into()])
 }

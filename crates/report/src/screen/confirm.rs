@@ -105,11 +105,21 @@ impl Pair<'_> {
         }
     }
 
-    /// Which is faster on average at the smallest size.
-    fn ahead(&self) -> &str {
-        let Crossover { first, second, .. } = self.fresh;
-        let is_second = self.fresh.points.first().is_some_and(|point| point.ratio > 1.0);
-        if is_second { second } else { first }
+    /// Which is faster at every size, on average or beyond doubt.
+    fn ahead(&self) -> String {
+        let Crossover { first, second, points, .. } = self.fresh;
+        let is_second = points.first().is_some_and(|point| point.ratio > 1.0);
+        let ahead = if is_second { second } else { first };
+        let excludes = |point: &&CrossoverPoint| {
+            point.simultaneous.is_some_and(|interval| !interval.contains(1.0))
+        };
+        match points.iter().filter(excludes).count() {
+            shown if shown == points.len() => format!("{ahead} is faster at every one of these"),
+            shown => format!(
+                "{ahead} is faster on average at every one of these, which is shown at {shown} of {}",
+                points.len()
+            ),
+        }
     }
 
     /// Where the one passes the other, and what follows.
@@ -119,7 +129,7 @@ impl Pair<'_> {
         let Some(at) = found.and_then(|found| found.at_bytes) else {
             let why = match found.and_then(|found| found.reason.as_ref()) {
                 Some(why) => why.clone(),
-                None => format!("{} is faster at every one of these", self.ahead()),
+                None => self.ahead(),
             };
             let said = format!("no single size at which {second} passes {first}: {why}");
             return vec![Answer::one(Label::Crossover, said)];
@@ -216,9 +226,17 @@ mod tests {
         both[0].1.crossings.clear();
         // In the other order, in which the first is the faster one.
         let points = &mut both[1].1.crossovers[0].points;
-        points.iter_mut().for_each(|point| point.ratio = 0.9);
+        let count = points.len();
+        for point in points {
+            point.ratio = 0.9;
+            point.simultaneous = Some(Interval { low: 0.85, high: 0.95 });
+        }
         let said = drawn(&both);
         assert!(said.contains("passes send_staged: sendmsg_iov is faster at every"), "{said}");
+        both[1].1.crossovers[0].points[0].simultaneous = Some(Interval { low: 0.8, high: 1.01 });
+        let said = drawn(&both).split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = format!("on average at every one of these, which is shown at {} of", count - 1);
+        assert!(said.contains(&shown), "{said}");
     }
 
     #[test]

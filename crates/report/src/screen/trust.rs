@@ -31,11 +31,7 @@ pub(crate) fn alarm(analysis: &Analysis) -> Option<Text> {
         let often = if by_reason.len() > 1 { " Most often:" } else { "" };
         return Some(Text::plain(format!("No result.{often} {why}")));
     }
-    let failed = match (check.untrustworthy(), check.judged) {
-        (true, _) => check.excluding_one,
-        (false, 0) => return None,
-        (false, judged) => judged,
-    };
+    let failed = check.failed()?;
     Some(Text::plain(format!(
         "Do not use these numbers: {failed} of {} found a difference where there is none",
         count(check.counted, "self-check")

@@ -5,21 +5,21 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use iolens_document::{Node, Section, Text, change, change_interval};
-use iolens_model::axes::WorkingSet;
+use iolens_model::axes::{Topology, WorkingSet};
 use iolens_model::cell::Cell;
 use iolens_model::data_path::{DataPath, Hop, Movement, Mover};
-use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, CostModel, Crossover, Estimate, Figures, Interval,
-    Plateau, PlateauAxis, RemovedCopy,
+    Plateau, PlateauAxis, RemovedCopy, ZerocopyFigures,
 };
 
 use super::setting;
 use crate::arms::{self, CLASSIC, Multiple, Shares, curves};
 use crate::groups::{distinct, grouped};
 use crate::number::{count, list, percent};
+use crate::screen::effort;
 use crate::{crossing, words};
 
 const STAGED: &str = "send_staged";
@@ -103,7 +103,11 @@ fn copies(run: &Run, analysis: &Analysis) -> Option<Answer> {
             false => format!("{id}: {}", made.join(", ")),
         }
     };
-    let claim = format!("Each byte is copied by {}, the receiver's copy included.", list(&totals));
+    let received = match effort::is_on(run, Topology::Sink) {
+        true => "",
+        false => ", the receiver's copy included",
+    };
+    let claim = format!("Each byte is copied by {}{received}.", list(&totals));
     (!totals.is_empty()).then(|| (claim, all.iter().map(line).collect()))
 }
 
@@ -180,11 +184,15 @@ fn zero_copy_cost(run: &Run, analysis: &Analysis) -> Option<Answer> {
     cells.first()?;
     let claim = match arms::copied(cells.iter().copied(), ZERO) {
         Some((_, 0.0)) => "The kernel copied none of the sends: the copy is gone.".to_owned(),
-        Some(shares) => format!(
-            "The copy was postponed, not avoided: the kernel copied {} of {} after all.",
-            arms::share(shares),
-            count(sends, "send")
-        ),
+        Some(shares) => {
+            let copied = format!("{} of {}", arms::share(shares), count(sends, "send"));
+            match shares.1 > ZerocopyFigures::COPIED_SHARE_MAX {
+                true => format!(
+                    "The copy was postponed, not avoided: the kernel copied {copied} after all."
+                ),
+                false => format!("The kernel copied {copied}; of the others the copy is gone."),
+            }
+        }
         None => "The kernel did not say which sends it copied.".to_owned(),
     };
     let mut evidence: Vec<String> = cells.iter().filter_map(|cell| extra(run, cell)).collect();
@@ -396,7 +404,7 @@ fn plateau(analysis: &Analysis, row: &Row) -> String {
 fn by_threads<'a>(analysis: &'a Analysis) -> Vec<Row<'a>> {
     let points = analysis.cells.iter().flat_map(|cell| {
         arms::methods(cell).filter_map(move |arm| {
-            let goodput = arm.figure(|f| f.goodput_bits_per_s)?;
+            let goodput = cell.across(arm, |arm| arm.figure(|f| f.goodput_bits_per_s))?;
             let key = (arm.arm.label.as_str(), Cell { threads: 0, ..cell.cell.clone() });
             Some((key, (&cell.cell, goodput)))
         })
@@ -493,7 +501,7 @@ fn surely<'a>(
 
 /// Methods of a cell that can be used.
 fn usable(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> {
-    arms::methods(cell).filter(|arm| arm.status == Status::Ok)
+    arms::methods(cell).filter(|arm| arm.is_ranked())
 }
 
 /// Zero-copy that the kernel copied, and that is ahead of every copying method.

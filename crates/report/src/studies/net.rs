@@ -148,7 +148,10 @@ fn reading(run: &Run, analysis: &Analysis) -> String {
     }
     let marks = match run.header.plan.quick {
         true => String::new(),
-        false => format!(" = tie within {}, ? undecided.", number::percent(analysis.delta)),
+        false => format!(
+            " = tie within {} (90% interval), ? undecided.",
+            number::percent(analysis.delta)
+        ),
     };
     format!(
         "Speed: median slice against {}, 95% intervals for all {} comparisons together.{marks} \

@@ -25,7 +25,7 @@ pub(super) static SYSCALL: StudyReport = StudyReport {
     question: "What does a system call cost?",
     claim: |analysis, _| {
         let baseline = arms::methods(analysis.cells.first()?).next()?;
-        let ns = number::nanoseconds(baseline.time()?.value);
+        let ns = number::nanoseconds(calls::time(baseline)?.value);
         Some(format!("A call of {} takes {ns}", baseline.arm.label))
     },
     sections,

@@ -154,7 +154,9 @@ fn evidence(alike: &[&AbContrast], unit: AbUnit) -> String {
         ) => {
             let by =
                 noise.half_width.map_or_else(String::new, |half| format!(" (±{})", percent(half)));
-            format!("{changes}; copies of one program differ by more than the threshold{by}")
+            format!(
+                "{changes}; copies of one program are not shown to agree within the threshold{by}"
+            )
         }
         _ => changes,
     }

@@ -5,12 +5,12 @@ use iolens_model::cell::Cell;
 use iolens_model::file::{CacheState, WritingFacts};
 use iolens_model::run::Run;
 use iolens_model::units::Nanos;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate};
 use serde::Serialize;
 
 use crate::arms::curves;
 use crate::bounds::{self, Bound, Standing};
-use crate::studies::files::facts;
+use crate::studies::files::facts::{self, rate_of};
 use crate::words;
 
 /// The fastest method of a curve beside a rate that bounds it.
@@ -141,30 +141,20 @@ pub(crate) fn caching(run: &Run, analysis: &Analysis) -> Vec<Caching> {
     for warm in analysis.cells.iter().filter(is_warm) {
         let other = facts::with_cache(&warm.cell, CacheState::Cold);
         let Some(cold) = analysis.cells.iter().find(|cell| cell.cell == other) else { continue };
-        for (arm, rate) in facts::engines(warm) {
-            let mut colds = facts::engines(cold);
-            let same = colds.find(|(other, _)| other.arm.label == arm.arm.label);
-            let cached = same.filter(|_| !facts::is_direct(run, &arm.arm.primitive));
-            found.extend(cached.map(|(_, slow)| Caching {
+        let cached =
+            facts::engines(warm).filter(|(arm, _)| !facts::is_direct(run, &arm.arm.primitive));
+        found.extend(cached.filter_map(|(arm, _)| {
+            let (same, _) =
+                facts::engines(cold).find(|(cold, _)| cold.arm.label == arm.arm.label)?;
+            let (fast, slow) = (warm.across(arm, rate_of)?, cold.across(same, rate_of)?);
+            Some(Caching {
                 setting: warm.cell.clone(),
                 method: arm.arm.label.clone(),
-                warm_over_cold: over(rate, slow),
-            }));
-        }
+                warm_over_cold: fast.with(slow, fast.value / slow.value),
+            })
+        }));
     }
     found
-}
-
-/// One over the other, of cells that have nothing in common: the half-widths of
-/// both, of the logarithm and added in quadrature.
-fn over(a: Estimate, b: Estimate) -> Estimate {
-    let value = a.value / b.value;
-    let half = |interval: Interval| (interval.high / interval.low).ln() / 2.0;
-    let both = a.interval.zip(b.interval).map(|(a, b)| half(a).hypot(half(b)));
-    let interval = both
-        .filter(|half| half.is_finite())
-        .map(|half| Interval { low: value / half.exp(), high: value * half.exp() });
-    Estimate { value, interval, n: a.n.min(b.n) }
 }
 
 /// What a flush took before the run: whether a block can be on a device in that time.

@@ -14,7 +14,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Inte
 use super::facts;
 use crate::findings::{self, Ranking};
 use crate::groups::grouped;
-use crate::screen::table::{self, Better, INTERVALS, UNDECIDED};
+use crate::screen::table::{self, Better, INTERVALS, Marks};
 use crate::screen::{choices, more, short};
 use crate::standing::standing_among;
 use crate::{arms, words};
@@ -83,9 +83,8 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
         screen.blocks.push(Block::Grid(grid));
     }
     screen.legend.extend(more(run, cells.len(), 2 * COLUMNS_MAX, " settings"));
-    if is_any_open(run, &cells) {
-        screen.legend.push(format!("? undecided against {}", run.header.plan.baseline).into());
-    }
+    let baseline = &run.header.plan.baseline;
+    screen.legend.extend(table::legend(marks(run, &cells), analysis.delta, baseline, &[]));
     screen.answers = answers(run, analysis);
 }
 
@@ -125,13 +124,15 @@ fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
     Grid { title, columns, rows }
 }
 
-/// Whether any engine may be as fast as the first row.
-fn is_any_open(run: &Run, cells: &[&CellAnalysis]) -> bool {
+/// The marks of engines against the first row.
+fn marks(run: &Run, cells: &[&CellAnalysis]) -> Marks {
+    let mut marks = Marks::default();
     let arms = cells.iter().flat_map(|cell| &cell.arms);
     let methods = arms.filter(|arm| arm.arm.role == Role::Compared);
-    let contrasts = methods.filter_map(|arm| arm.contrast.as_ref());
-    let mut marks = contrasts.map(|c| table::compared(c, Better::Less, run.header.plan.quick).1);
-    marks.any(|mark| mark == UNDECIDED)
+    for contrast in methods.filter_map(|arm| arm.contrast.as_ref()) {
+        marks.note(table::compared(contrast, Better::Less, run.header.plan.quick).1);
+    }
+    marks
 }
 
 fn has_stalls(arm: &ArmAnalysis) -> bool {
@@ -150,7 +151,6 @@ fn entry(run: &Run, arm: &ArmAnalysis) -> Vec<String> {
         return vec!["invalid".to_owned()];
     }
     let (factor, mark) = table::compared(contrast, Better::Less, run.header.plan.quick);
-    let mark = if mark == UNDECIDED { mark } else { "" };
     let interval = factor.ends_of(us).unwrap_or_else(|| iolens_document::unusable().to_owned());
     vec![three_digits(us), format!("[{interval}] {mark}").trim_end().to_owned()]
 }

@@ -3,6 +3,7 @@
 use iolens_model::arm::Role;
 use iolens_model::call::CallFacts;
 use iolens_model::cell::Cell;
+use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 
@@ -42,12 +43,12 @@ pub(crate) fn bytes_of(run: &Run, cell: &Cell, call: &str) -> Option<u64> {
     run.header.calls.iter().find(|facts| facts.id == call).map(|facts| facts.bytes_in(cell))
 }
 
-/// The calls of a cell that have figures, cheapest first, without the A/A arm. By
+/// The calls of a cell that have figures and were not refused, cheapest first, without the A/A arm. By
 /// the ratio to the baseline where there is one: arms of different trials met the
 /// machine in different moods, and ratios do not hold those.
 pub(crate) fn rows<'a>(run: &'a Run, cell: &'a CellAnalysis) -> Vec<Row<'a>> {
     let row = |arm: &'a ArmAnalysis| {
-        let ns = arm.time()?;
+        let ns = time(arm)?;
         let facts = run.header.calls.iter().find(|facts| facts.id == arm.arm.primitive);
         let bytes = facts.map_or(0, |facts| facts.bytes_in(&cell.cell));
         (arm.arm.role != Role::SelfCheck).then_some(Row { arm, facts, ns, bytes })
@@ -110,5 +111,15 @@ pub(crate) fn series(analysis: &Analysis) -> Vec<(u64, &CellAnalysis)> {
 
 /// Time of a call in a cell, ns.
 pub(crate) fn time_of(cell: &CellAnalysis, call: &str) -> Option<Estimate> {
-    arms::of(cell, call)?.time()
+    time(arms::of(cell, call)?)
+}
+
+/// Time of a call of an arm, ns; `None` where checks refused it.
+pub(crate) fn time(arm: &ArmAnalysis) -> Option<Estimate> {
+    arm.time().filter(|_| arm.status == Status::Ok)
+}
+
+/// The calls of a cell that were measured and refused.
+pub(crate) fn invalid(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> {
+    cell.arms.iter().filter(|arm| arm.status == Status::Invalid)
 }

@@ -4,12 +4,12 @@ use iolens_document::{Align, Answer, Block, Column, Grid, Label, Listing, Screen
 use iolens_model::arm::Role;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, CellAnalysis};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use crate::groups::distinct;
 use crate::number::{nanoseconds, usable};
 use crate::screen::effort::command;
-use crate::screen::table::{self, Better, INTERVALS};
+use crate::screen::table::{self, Better, INTERVALS, Marks, SAME};
 use crate::studies::syscall::calls::{self, Row as Call};
 use crate::words;
 
@@ -35,6 +35,12 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     if rows.iter().any(|row| row.arm.arm.role == Role::Control) {
         screen.legend.push("* does not enter the kernel".into());
     }
+    let mut marks = Marks::default();
+    for contrast in rows.iter().filter_map(|row| row.arm.contrast.as_ref()) {
+        let (_, mark) = table::compared(contrast, Better::Less, run.header.plan.quick);
+        marks.note(if mark == SAME { SAME } else { "" });
+    }
+    screen.legend.extend(table::legend(marks, analysis.delta, &run.header.plan.baseline, &[]));
     screen.answers.extend(crossing(run, first));
     screen.answers.extend(alone(run, analysis));
     screen.answers.extend(by_threads(run, analysis));
@@ -49,7 +55,10 @@ fn listing(run: &Run, cell: &CellAnalysis, rows: &[Call<'_>]) -> Listing {
             (Column::left(""), vec![interval]),
         ]
     };
-    let lines: Vec<[String; 3]> = rows.iter().map(|row| line(run, row)).collect();
+    let mut lines: Vec<[String; 3]> = rows.iter().map(|row| line(run, row)).collect();
+    let refused =
+        |arm: &ArmAnalysis| [arm.arm.label.clone(), arm.status.word().to_owned(), String::new()];
+    lines.extend(calls::invalid(cell).map(refused));
     let is_told = lines.iter().any(|[.., interval]| !interval.is_empty());
     let intervals = if is_told { format!("[{INTERVALS}]") } else { "(no intervals)".to_owned() };
     let of = cell.cell.own_size().map_or_else(String::new, |size| format!(" of {size}"));
@@ -77,8 +86,11 @@ fn sizes(run: &Run, cells: &[&CellAnalysis]) -> Option<Grid> {
     let entry = |cell: &&CellAnalysis, id: &str| {
         let rows = calls::rows(run, cell);
         let own = rows.iter().find(|row| row.arm.arm.primitive == id);
-        let parts =
-            own.map_or_else(|| vec!["not run".to_owned()], |row| line(run, row)[1..].into());
+        let missing = || match calls::invalid(cell).find(|arm| arm.arm.primitive == id) {
+            Some(arm) => vec![arm.status.word().to_owned()],
+            None => vec!["not run".to_owned()],
+        };
+        let parts = own.map_or_else(missing, |row| line(run, row)[1..].into());
         (Column::of(cell.cell.size.to_string(), &[Align::Decimal, Align::Left]), parts)
     };
     let all = cells.iter().flat_map(|cell| calls::rows(run, cell));
@@ -101,8 +113,9 @@ fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
     let own = if call.arm.arm.role == Role::Baseline { " (baseline)" } else { "" };
     let ns = call.ns.value;
     let interval = call.arm.contrast.as_ref().and_then(|contrast| {
-        let (factor, _) = table::compared(contrast, Better::Less, run.header.plan.quick);
-        factor.ends_of(ns).map(|ends| format!("[{ends}]"))
+        let (factor, mark) = table::compared(contrast, Better::Less, run.header.plan.quick);
+        let mark = if mark == SAME { format!(" {SAME}") } else { String::new() };
+        factor.ends_of(ns).map(|ends| format!("[{ends}]{mark}"))
     });
     [format!("{}{star}{own}", call.arm.arm.label), three_digits(ns), interval.unwrap_or_default()]
 }

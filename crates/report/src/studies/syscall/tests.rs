@@ -130,6 +130,24 @@ fn blocks_of_several_sizes_stand_side_by_side() {
 }
 
 #[test]
+fn a_call_that_was_refused_has_no_time_on_any_screen() {
+    for (run, mut analysis) in [run(), sized()] {
+        for cell in &mut analysis.cells {
+            cell.arms.iter_mut().filter(|arm| arm.arm.label == "read_zero").for_each(|arm| {
+                arm.status = Status::Invalid;
+                arm.reason = Some("its bytes are wrong".to_owned());
+            });
+        }
+        let cell = filled(&analysis)[0];
+        assert!(rows(&run, cell).iter().all(|row| row.arm.arm.label != "read_zero"));
+        assert_eq!(time_of(cell, "read_zero").map(|ns| ns.value), None);
+        let screen = text::first(&run, &analysis, None, &Style::plain(100));
+        let line = screen.lines().find(|line| line.contains("read_zero")).expect("it is named");
+        assert!(line.contains("invalid"), "{screen}");
+    }
+}
+
+#[test]
 fn cells_of_calls_in_a_row_are_of_one_thread() {
     let (_, analysis) = run();
     let cells: Vec<String> = analysis.cells.iter().map(|cell| cell.cell.to_string()).collect();
