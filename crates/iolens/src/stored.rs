@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use iolens_model::origin::told_apart;
 use iolens_model::run::{Run, RunHeader};
 use iolens_stats::Fold;
 use iolens_stats::analysis::Analysis;
@@ -47,19 +48,39 @@ pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, 
 }
 
 /// A run without its trials, with its analysis, and what runs that confirm it have found. One of
-/// those that is damaged takes nothing from the run.
+/// those that is damaged, or of another machine, takes nothing from the run and adds nothing.
 pub(crate) fn summed_in(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
     let (run, mut analysis) = folded(store, id)?;
     for confirming in store.confirming(id)? {
-        match folded(store, &confirming) {
-            Ok((_, of_sizes)) => analysis.confirm(&of_sizes),
-            Err(StoreError::Damaged { why, .. }) => output::note(&format!(
-                "note: run {confirming}, which confirms run {id}, is left out: {why}"
-            )),
+        let why = match folded(store, &confirming) {
+            Ok((fresh, of_sizes)) => match of_another_machine(&run.header, &fresh.header) {
+                None => {
+                    analysis.confirm(&of_sizes);
+                    continue;
+                }
+                Some(why) => why,
+            },
+            Err(StoreError::Damaged { why, .. }) => why,
             Err(other) => return Err(other),
-        }
+        };
+        output::note(&format!(
+            "note: run {confirming}, which confirms run {id}, is left out: {why}"
+        ));
     }
     Ok((run, analysis))
+}
+
+/// Why a run does not speak for the machine of the one that it confirms: who wrote a file that
+/// was imported chose what its runs confirm.
+fn of_another_machine(run: &RunHeader, confirming: &RunHeader) -> Option<String> {
+    let [own, fresh] = [run, confirming]
+        .map(|header| header.origin.as_ref().map(|origin| format!("on {}", origin.host)));
+    if own == fresh {
+        let why = told_apart(&run.sighting(), &confirming.sighting())?;
+        return Some(format!("it is of another machine ({why})"));
+    }
+    let [own, fresh] = [own, fresh].map(|place| place.unwrap_or_else(|| "here".to_owned()));
+    Some(format!("it was measured {fresh}, and that run {own}"))
 }
 
 /// A run without its trials, with its analysis: each trial is folded into that as it is read.
