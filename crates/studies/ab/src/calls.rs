@@ -21,6 +21,8 @@ mod conversation;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -40,7 +42,9 @@ use iolens_sys::tracing::{
 use iolens_sys::{file, pipe};
 
 use crate::calls_error::{CallsError, CallsStep};
-use crate::setup::AbSetup;
+use crate::commands::Stage;
+use crate::setup::{AbExit, AbSetup};
+use crate::trial::Draws;
 
 /// Trials of an arm that count: one alone does not show whether its counts are always the same.
 pub const CALLS_TRIALS: usize = 2;
@@ -85,7 +89,8 @@ pub fn count_calls_of_loop(
 ) -> Result<CountedCalls, CallsError> {
     assert!(operations > 0, "a slice has operations");
     let both = [operations, operations.saturating_mul(LARGER)];
-    by_what_suffices(tracepoints, interrupted, move |means, cancel| {
+    let nothing = &mut || Ok(());
+    by_what_suffices(tracepoints, interrupted, nothing, move |(), means, cancel| {
         let mut conversation = Conversation::begin(program, limit, means, cancel)?;
         conversation.await_ready()?;
         conversation.settle()?;
@@ -100,18 +105,19 @@ pub fn count_calls_of_loop(
 /// Counts the calls of a run of a program, from its first instruction to its end, as those of one
 /// operation: its counts are of no operation and of one. What it has started and leaves behind is
 /// killed, and so is all of it if it takes longer than the limit or the user wants an end. Its
-/// status is returned with them, as wait(2) gives it.
+/// status is returned with them, as wait(2) gives it. `ready` is called before each run, of which
+/// there may be two, and returns its input and output.
 ///
 /// Errors: see [`CallsError`].
 pub fn count_calls_of_command(
     program: &mut Program,
-    [input, output]: [BorrowedFd<'_>; 2],
+    ready: &mut dyn FnMut() -> Result<[File; 2], CallsError>,
     limit: Duration,
     tracepoints: Option<CallTracepoints>,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<(CountedCalls, i32), CallsError> {
-    by_what_suffices(tracepoints, interrupted, move |means, cancel| {
-        let files = [(0, input), (1, output)];
+    by_what_suffices(tracepoints, interrupted, ready, move |[input, output], means, cancel| {
+        let files = [(0, input.as_fd()), (1, output.as_fd())];
         let mut traced = TracedProgram::start(program, &files, deadline_ns(limit), cancel, means)?;
         let mut counts = Counts::default();
         loop {
@@ -134,13 +140,17 @@ pub fn count_calls_of_command(
     })
 }
 
-/// By the tracepoints if they suffice, else by ptrace(2).
-fn by_what_suffices<T: Send>(
+/// By the tracepoints if they suffice, else by ptrace(2); with what `ready` returns before each.
+fn by_what_suffices<R: Send, T: Send>(
     tracepoints: Option<CallTracepoints>,
     interrupted: &dyn Fn() -> bool,
-    mut work: impl FnMut(TraceMeans, BorrowedFd<'_>) -> Result<T, CallsError> + Send,
+    ready: &mut dyn FnMut() -> Result<R, CallsError>,
+    mut work: impl FnMut(R, TraceMeans, BorrowedFd<'_>) -> Result<T, CallsError> + Send,
 ) -> Result<T, CallsError> {
-    let mut by = |means| on_a_thread(interrupted, |cancel| work(means, cancel));
+    let mut by = |means| {
+        let ready = ready()?;
+        on_a_thread(interrupted, |cancel| work(ready, means, cancel))
+    };
     match tracepoints.map(|numbers| by(TraceMeans::Tracepoints(numbers))) {
         None
         | Some(Err(
@@ -314,12 +324,17 @@ pub fn count_calls(
             count_calls_of_loop(&mut traced, operations, LIMIT, tracepoints, interrupted)
         }
         AbMode::Command => {
-            let input = setup.input.as_deref().unwrap_or("/dev/null");
-            let input = File::open(input).map_err(|e| CallsError::Pipe(e.into()))?;
-            let output = file::in_memory("iolens-output").map_err(CallsError::Pipe)?;
-            let files = [input.as_fd(), output.as_fd()];
-            count_calls_of_command(&mut traced, files, LIMIT, tracepoints, interrupted)
-                .map(|(counted, _)| counted)
+            let own = setup.programs.get(program).ok_or(CallsError::Pipe(Errno::EINVAL))?;
+            let mut stage = Stage::new(setup, own, setup.limits.first_run_ns)?;
+            let mut draws = Draws::of(0);
+            let mut ready = || Ok(stage.ready(&mut draws, interrupted)?);
+            let (counted, status) =
+                count_calls_of_command(&mut traced, &mut ready, LIMIT, tracepoints, interrupted)?;
+            match ExitStatus::from_raw(status).code() {
+                Some(0) => Ok(counted),
+                Some(_) if setup.exit == AbExit::Ignored => Ok(counted),
+                _ => Err(CallsError::Ended { step: CallsStep::Run, status }),
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use iolens_programs::ProgramFault;
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::Root;
 use iolens_sys::tracing::TraceError;
@@ -26,6 +27,9 @@ pub enum CallsError {
     /// It was not started, or ptrace(2) failed on the way.
     #[error("cannot count its system calls: {0}")]
     Trace(TraceError),
+    /// What comes before its run failed.
+    #[error("cannot count its system calls: {0}")]
+    NotReady(ProgramFault),
     /// No pipe to it.
     #[error("cannot count its system calls: pipe: {0}")]
     Pipe(Errno),
@@ -77,6 +81,15 @@ impl From<TraceError> for CallsError {
                 CallsError::Refused { errno, why: TraceRefusal::found(&Root::real()) }
             }
             other => CallsError::Trace(other),
+        }
+    }
+}
+
+impl From<ProgramFault> for CallsError {
+    fn from(fault: ProgramFault) -> CallsError {
+        match fault {
+            ProgramFault::Interrupted => CallsError::Interrupted,
+            other => CallsError::NotReady(other),
         }
     }
 }

@@ -182,7 +182,7 @@ struct Usual {
 const READY_BYTES: usize = 1024;
 
 /// A command and where its output goes.
-struct Stage<'a> {
+pub(crate) struct Stage<'a> {
     setup: &'a AbSetup,
     program: &'a UserProgram,
     output: File,
@@ -190,7 +190,7 @@ struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    fn new(
+    pub(crate) fn new(
         setup: &'a AbSetup,
         program: &'a UserProgram,
         limit_ns: u64,
@@ -229,12 +229,8 @@ impl<'a> Stage<'a> {
         draws: &mut Draws,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Reading, ProgramFault> {
-        if let Some(words) = &self.setup.prepare {
-            self.prepare(words, draws, interrupted)?;
-        }
-        self.empty_output()?;
-        let input = self.input()?;
-        let files = [input.as_fd(), self.output.as_fd()];
+        let [input, output] = self.ready(draws, interrupted)?;
+        let files = [input.as_fd(), output.as_fd()];
         let mut prepared = Prepared::new(self.program, self.setup.place, draws.seed(), &files)?;
         let begin_ns = clock::monotonic_ns();
         let process = prepared.begin_timed(&self.program.file)?;
@@ -259,6 +255,23 @@ impl<'a> Stage<'a> {
             },
             ..Reading::default()
         })
+    }
+
+    /// Does what comes before a run, and returns its input and its output.
+    pub(crate) fn ready(
+        &mut self,
+        draws: &mut Draws,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<[File; 2], ProgramFault> {
+        if let Some(words) = &self.setup.prepare {
+            self.prepare(words, draws, interrupted)?;
+        }
+        self.empty_output()?;
+        let output = self.output.try_clone().map_err(|e| {
+            let errno = Errno::from(e);
+            ProgramFault::System(format!("cannot hand over the file of its output: {errno}"))
+        })?;
+        Ok([self.input()?, output])
     }
 
     fn did_not_end(

@@ -4,8 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -290,9 +289,9 @@ fn calls_of_a_whole_command_are_those_of_one_run(by: &By, test: &str) {
         let words = ["sh", "-c", script].map(|word| word.as_bytes().to_vec());
         let mut sh =
             Program::new("/bin/sh".as_ref(), &words, tempfile::tempfile().unwrap()).unwrap();
-        let files = [null.as_fd(), null.as_fd()];
+        let mut ready = || Ok([null.try_clone().unwrap(), null.try_clone().unwrap()]);
         by.allowed(test, |tracepoints| {
-            count_calls_of_command(&mut sh, files, limit, tracepoints, &|| false)
+            count_calls_of_command(&mut sh, &mut ready, limit, tracepoints, &|| false)
         })
     };
     let script = "echo 0123; kill -0 $$; kill -0 $$; (kill -0 $$); exit 3";
@@ -307,4 +306,31 @@ fn calls_of_a_whole_command_are_those_of_one_run(by: &By, test: &str) {
     let limit = Duration::from_millis(50);
     let endless = run("while :; do :; done", limit);
     assert_eq!(endless, Some(Err(CallsError::Overdue { step: CallsStep::Run, limit })));
+}
+
+/// No kernel has these tracepoints, so the command is run again, by ptrace.
+#[test]
+fn what_comes_before_a_run_comes_before_each() {
+    let words = ["cat"].map(|word| word.as_bytes().to_vec());
+    let errors = tempfile::tempfile().unwrap();
+    let mut cat = Program::new("/bin/cat".as_ref(), &words, errors).unwrap();
+    let mut times = 0;
+    let mut ready = || {
+        times += 1;
+        let mut input = tempfile::tempfile().unwrap();
+        input.write_all(b"0123").unwrap();
+        input.rewind().unwrap();
+        Ok([input, tempfile::tempfile().unwrap()])
+    };
+    let none = Some(CallTracepoints { enter: u64::MAX, exit: u64::MAX });
+    let (counted, _) = match count_calls_of_command(&mut cat, &mut ready, MINUTE, none, &|| false) {
+        Err(why @ CallsError::Refused { .. }) => {
+            return skip::note("what_comes_before_a_run_comes_before_each", &why.to_string());
+        }
+        counted => counted.unwrap(),
+    };
+    assert_eq!((counted.by, times), (AbCallsBy::Ptrace, 2));
+    // By write(2) or by one that needs no buffer.
+    let has_copied = |calls: &AbCalls| calls.name != "read" && calls.bytes == Some([0, 4]);
+    assert!(counted.calls.iter().any(has_copied), "{counted:?}");
 }

@@ -2,11 +2,12 @@
 
 use std::io::Write;
 
-use iolens_ab::{AbError, AbExit, AbPlacement, AbTurn, calibrate, trial};
+use iolens_ab::calls_error::CallsError;
+use iolens_ab::{AbError, AbExit, AbPlacement, AbTurn, calibrate, count_calls, trial};
 use iolens_model::ab::AbMode;
 use iolens_model::reading::Status;
 
-use crate::{faults, layout, mark, nothing_is_left_of, script, setup, words};
+use crate::{faults, layout, mark, nothing_is_left_of, script, setup, skip, words};
 
 /// A file of so many lines, in which every seventh has an x.
 fn lines(count: usize) -> tempfile::NamedTempFile {
@@ -177,6 +178,40 @@ fn something_may_run_before_each_run() {
     let why =
         faults(&trial(&setup, &layout(&setup, 1), AbTurn::of(4), &|| false))[0].clone().unwrap();
     assert!(why.contains("there is no program `no-such-program`"), "{why}");
+}
+
+#[test]
+fn calls_are_those_of_a_run_that_is_prepared_and_succeeds() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("there");
+    let path = place.to_str().unwrap();
+    let mut setup = setup(AbMode::Command, vec![words("takes", &["rm", path])]);
+    let fails = match count_calls(&setup, 0, 1, &|| false) {
+        Err(why @ CallsError::Refused { .. }) => {
+            let test = "commands::calls_are_those_of_a_run_that_is_prepared_and_succeeds";
+            return skip::note(test, &why.to_string());
+        }
+        counted => counted.unwrap_err().to_string(),
+    };
+    let expect = "it ended in a run while its system calls were counted: exit status 1";
+    assert_eq!(fails, expect);
+    setup.exit = AbExit::Ignored;
+    assert!(count_calls(&setup, 0, 1, &|| false).is_ok());
+    setup.exit = AbExit::MustBeZero;
+    setup.prepare = Some(["touch", path].map(str::to_owned).to_vec());
+    for _ in 0..2 {
+        count_calls(&setup, 0, 1, &|| false).unwrap();
+        assert!(!place.exists());
+    }
+    setup.prepare = Some(vec!["false".to_owned()]);
+    let why = count_calls(&setup, 0, 1, &|| false).unwrap_err().to_string();
+    let expect = "cannot count its system calls: --prepare `false` exited with status 1";
+    assert!(why.starts_with(expect), "{why}");
+    // A signal is no status.
+    (setup.prepare, setup.exit) = (None, AbExit::Ignored);
+    setup.programs = vec![words("dies", &["sh", "-c", "kill -9 $$"])];
+    let why = count_calls(&setup, 0, 1, &|| false).unwrap_err().to_string();
+    assert!(why.ends_with("counted: signal 9"), "{why}");
 }
 
 #[test]

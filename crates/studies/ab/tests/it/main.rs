@@ -5,6 +5,8 @@
 mod commands;
 mod faults;
 mod loops;
+#[path = "../../../../../tests/support/skip.rs"]
+mod skip;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
