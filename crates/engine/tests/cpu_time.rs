@@ -471,7 +471,7 @@ fn copying(id: &str, file: &TrialFile, folder: &Path) -> Trial {
     std::fs::write(&empty, "").unwrap();
     let argv = ["dd", "if={src}", "of={dst}", "bs={block}", "status=none"].map(str::to_owned);
     let mut checksum = Checksum::new();
-    checksum.take(0, &std::fs::read(folder.join("file")).unwrap());
+    checksum.take(0, &std::fs::read(folder.join("file")).unwrap()[..]);
     trial.file = Some(file.clone());
     trial.copies = Some(TrialCopies {
         checksum: checksum.value(REGION_BYTES),

@@ -1,3 +1,5 @@
+//! Readings of a process, of its children and of a program, on the real kernel.
+
 use std::sync::atomic::Ordering;
 
 use iolens_sys::fork::{self, Patience};
@@ -64,8 +66,9 @@ fn the_time_of_children_that_nobody_waits_for_is_not_known() {
             }
             tell(READY);
             hear(GO);
+            // User and kernel time of it are each told in whole ticks of 10 ms.
             let spends = || {
-                spend(20_000_000);
+                spend(40_000_000);
                 0
             };
             fork::start(spends).unwrap();
