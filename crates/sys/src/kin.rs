@@ -1,6 +1,7 @@
 //! A process of others with all that it has started, and what they were charged; and the
 //! sockets on which somebody listens.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -23,24 +24,54 @@ impl Tree {
     /// The tree below a process, as it is now; empty where that has gone. Those whose
     /// parent has ended are no longer below it.
     ///
-    /// Source: proc_pid_task(5), `children` (kernels with `CONFIG_PROC_CHILDREN`).
+    /// Source: proc_pid_task(5), `children` (kernels with `CONFIG_PROC_CHILDREN`); without it,
+    /// the parents of all processes, proc_pid_stat(5).
     #[must_use]
     pub fn below(root: &Root, pid: u32) -> Tree {
         let (mut tree, mut next) = (Tree::default(), vec![pid]);
+        let mut by_parent = None;
         while let Some(pid) = next.pop() {
             let threads = root.names(&format!("proc/{pid}/task"));
             if !threads.is_empty() {
                 tree.processes.push(pid);
             }
             for thread in threads {
-                let text = root.read(&format!("proc/{pid}/task/{thread}/children"));
-                let children = text.unwrap_or_default();
-                next.extend(children.split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+                match root.read(&format!("proc/{pid}/task/{thread}/children")) {
+                    Ok(text) => {
+                        let ids = text.split_whitespace();
+                        next.extend(ids.filter_map(|id| id.parse::<u32>().ok()));
+                    }
+                    // The thread has gone, or no thread has such a file.
+                    Err(_) if by_parent.is_none() && !tells_children(root) => {
+                        by_parent = Some(children_by_parent(root));
+                    }
+                    Err(_) => {}
+                }
                 tree.threads.extend(thread.parse::<u32>().ok());
             }
+            next.extend(by_parent.iter_mut().filter_map(|all| all.remove(&pid)).flatten());
         }
         tree
     }
+}
+
+/// Whether the kernel tells the children of a thread.
+fn tells_children(root: &Root) -> bool {
+    root.path("proc/thread-self/children").exists()
+}
+
+/// The children of each process that has some, as the children themselves say it.
+fn children_by_parent(root: &Root) -> HashMap<u32, Vec<u32>> {
+    let mut all = HashMap::<u32, Vec<u32>>::new();
+    for id in root.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok()) {
+        let stat = root.read(&format!("proc/{id}/stat")).unwrap_or_default();
+        // Behind the name come its state and its parent.
+        let mut fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
+        if let Some(parent) = fields.nth(1).and_then(|parent| parent.parse().ok()) {
+            all.entry(parent).or_default().push(id);
+        }
+    }
+    all
 }
 
 /// What a process was charged with all its threads, those that have ended too, and with
@@ -159,13 +190,13 @@ pub fn tcp_listeners(text: &str) -> Vec<Listening> {
 }
 
 /// Whether a process or one that it started has a socket; `None` where that cannot be known:
-/// somebody's descriptors may not be read, or the kernel does not tell who started whom.
+/// somebody's descriptors may not be read.
 ///
 /// Source: proc_pid_fd(5).
 #[must_use]
 pub fn has_socket(root: &Root, pid: u32, inode: u64) -> Option<bool> {
     let tree = Tree::below(root, pid);
-    let mut is_known = root.read("proc/thread-self/children").is_ok();
+    let mut is_known = true;
     for &pid in &tree.processes {
         match holds(root, pid, inode) {
             Some(true) => return Some(true),
@@ -246,9 +277,7 @@ mod tests {
         let child = child.unwrap();
         let tree = Tree::below(&root, std::process::id());
         assert_eq!(tree.processes[0], std::process::id());
-        if root.read("proc/thread-self/children").is_ok() {
-            assert!(tree.processes.contains(&child) && tree.threads.contains(&child));
-        }
+        assert!(tree.processes.contains(&child) && tree.threads.contains(&child));
         assert!(tree.threads.contains(&crate::process::thread_id()));
         assert!(whole(&root, std::process::id()).unwrap().minor_faults > 0);
         assert!(whole(&root, child).is_some());
@@ -257,6 +286,31 @@ mod tests {
         while !matches!(fork::ended(Patience::Waits), Ok(Some(_))) {}
         assert_eq!(Tree::below(&root, child), Tree::default());
         assert_eq!((whole(&root, child), switches(&root, child)), (None, None));
+    }
+
+    /// As on a kernel without `CONFIG_PROC_CHILDREN`.
+    #[test]
+    fn a_tree_is_known_where_only_the_children_name_their_parents() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::at(folder.path());
+        for (id, parent, threads) in
+            [(10, 1, vec![10, 11]), (12, 10, vec![12]), (13, 12, vec![13]), (14, 1, vec![14])]
+        {
+            for thread in threads {
+                std::fs::create_dir_all(root.path(&format!("proc/{id}/task/{thread}"))).unwrap();
+            }
+            let stat = format!("{id} (a) S 14 b) S {parent} {id} {id} 0 -1 0 0\n");
+            std::fs::write(root.path(&format!("proc/{id}/stat")), stat).unwrap();
+            std::fs::create_dir(root.path(&format!("proc/{id}/fd"))).unwrap();
+        }
+        let mut tree = Tree::below(&root, 10);
+        tree.threads.sort_unstable();
+        assert_eq!((tree.processes, tree.threads), (vec![10, 12, 13], vec![10, 11, 12, 13]));
+        assert_eq!(Tree::below(&root, 14).processes, [14]);
+        assert_eq!(Tree::below(&root, 15), Tree::default());
+        std::os::unix::fs::symlink("socket:[7]", root.path("proc/13/fd/3")).unwrap();
+        assert_eq!(has_socket(&root, 10, 7), Some(true));
+        assert_eq!(has_socket(&root, 14, 7), Some(false));
     }
 
     #[test]

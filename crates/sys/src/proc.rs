@@ -6,6 +6,8 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::usage::cpu_ns_of;
+
 /// The root of a machine's `/proc` and `/sys`; `/` for the real one.
 #[derive(Debug, Clone)]
 pub struct Root(PathBuf);
@@ -196,7 +198,7 @@ pub fn run_delay_ns(schedstat: &str) -> Option<u64> {
 /// What a process that may be another one was charged, from its files in /proc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Charged {
-    /// On a CPU, ns: the first number of schedstat.
+    /// On a CPU, ns.
     pub cpu_ns: u64,
     /// Switches because it waited, `voluntary_ctxt_switches` of status.
     pub voluntary_switches: u64,
@@ -209,18 +211,19 @@ pub struct Charged {
 }
 
 /// What a process of one thread was charged; `None` where it has gone, or a file does not
-/// tell. One that has ended and was not waited for still tells.
+/// tell. One that has ended and was not waited for still tells. Its time is that of its clock:
+/// kernels without `CONFIG_SCHED_INFO` have no schedstat.
 ///
-/// Source: proc_pid_stat(5), proc_pid_status(5); Documentation/scheduler/sched-stats.rst.
+/// Source: proc_pid_stat(5), proc_pid_status(5).
 #[must_use]
 pub fn charged(root: &Root, id: u32) -> Option<Charged> {
     let read = |file: &str| root.read(&format!("proc/{id}/{file}")).ok();
-    let (schedstat, status, stat) = (read("schedstat")?, read("status")?, read("stat")?);
+    let (status, stat) = (read("status")?, read("stat")?);
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
     // Behind the name comes the third field.
     let field = |number: usize| fields.get(number - 3)?.parse().ok();
     Some(Charged {
-        cpu_ns: schedstat.split_whitespace().next()?.parse().ok()?,
+        cpu_ns: cpu_ns_of(id).ok()?,
         voluntary_switches: io_number(&status, "voluntary_ctxt_switches")?,
         involuntary_switches: io_number(&status, "nonvoluntary_ctxt_switches")?,
         minor_faults: field(10)?,
@@ -314,6 +317,20 @@ mod tests {
 
     const STAT: &str = "cpu  10 1 20 300 4 5 6 7 0 0\ncpu0 5 0 10 150 2 2 3 4 0 0\n\
                         intr 99\nprocs_running 3\n";
+
+    /// As on a kernel without `CONFIG_SCHED_INFO`.
+    #[test]
+    fn a_process_has_its_time_where_there_is_no_schedstat() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, own) = (Root::real(), std::process::id());
+        std::fs::create_dir_all(folder.path().join(format!("proc/{own}"))).unwrap();
+        for file in ["status", "stat"].map(|file| format!("proc/{own}/{file}")) {
+            std::fs::write(folder.path().join(&file), real.read(&file).unwrap()).unwrap();
+        }
+        let before = cpu_ns_of(own).unwrap();
+        let found = charged(&Root::at(folder.path()), own).unwrap();
+        assert!(found.cpu_ns >= before && found.minor_faults > 0, "{found:?}");
+    }
 
     #[test]
     fn a_thread_of_io_uring_is_known_before_it_has_its_name() {
