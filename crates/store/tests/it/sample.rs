@@ -31,6 +31,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
         command: vec!["iolens".to_owned(), "run".to_owned(), "net".to_owned()],
         plan: plan(),
         host: HostFacts {
+            cores: Vec::new(),
             cpus: vec![0, 1],
             l1d: Reading::Exact(Bytes(32 << 10)),
             l2: Reading::Exact(Bytes(1 << 20)),
