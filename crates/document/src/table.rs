@@ -119,6 +119,11 @@ pub fn left(name: &str, unit: &str, entry: impl Into<Entry>) -> Filled {
     (Column::left(name, unit), entry.into())
 }
 
+/// Sentences, with their column.
+pub fn prose(name: &str, entry: impl Into<Entry>) -> Filled {
+    (Column::prose(name), entry.into())
+}
+
 /// A whole number, with its column.
 pub fn right(name: &str, unit: &str, entry: impl Into<Entry>) -> Filled {
     (Column::right(name, unit), entry.into())
@@ -169,6 +174,13 @@ impl Table {
         let (columns, entries) = row.into_iter().unzip();
         self.columns = columns;
         self.push_row(starts_group, entries);
+    }
+
+    /// Adds rows, with their columns, that are a group.
+    pub fn fill_group(&mut self, rows: impl IntoIterator<Item = Vec<Filled>>) {
+        for (nth, row) in rows.into_iter().enumerate() {
+            self.fill(nth == 0, row);
+        }
     }
 
     /// Adds a row to the current group.
@@ -337,13 +349,11 @@ impl Table {
     }
 
     fn widths(&self, cells: &[Vec<String>]) -> Vec<usize> {
-        let columns = self.columns.iter().enumerate();
-        columns
-            .map(|(c, column)| {
-                let body = cells.iter().map(|row| row[c].chars().count()).max().unwrap_or(0);
-                body.max(column.name.chars().count()).max(column.unit.chars().count())
-            })
-            .collect()
+        let width = |(c, column): (usize, &Column)| {
+            let body = cells.iter().map(|row| row[c].chars().count()).max().unwrap_or(0);
+            body.max(column.name.chars().count()).max(column.unit.chars().count())
+        };
+        self.columns.iter().enumerate().map(width).collect()
     }
 
     /// An HTML table in a box of its own, which scrolls where it is too wide.
@@ -361,25 +371,18 @@ impl Table {
                         }
                     } } }
                     tbody { @for (row, texts) in self.rows.iter().zip(&cells) {
-                        @match row.starts_group {
-                            true => { tr.group { (self.row_html(row, texts)) } }
-                            false => { tr { (self.row_html(row, texts)) } }
+                        tr class=[row.starts_group.then_some("group")] {
+                            @for ((entry, text), column) in
+                                row.entries.iter().zip(texts).zip(&self.columns)
+                            {
+                                (cell_html(column.align, &entry_html(entry, text)))
+                            }
                         }
                     } }
                 }
                 @if !self.notes.is_empty() {
                     ol.notes { @for note in &self.notes { li { (note) } } }
                 }
-            }
-        }
-    }
-
-    /// The cells of a row.
-    fn row_html(&self, row: &Row, texts: &[String]) -> Markup {
-        let filled = row.entries.iter().zip(texts).zip(&self.columns);
-        html! {
-            @for ((entry, text), column) in filled {
-                (cell_html(column.align, &entry_html(entry, text)))
             }
         }
     }
@@ -414,12 +417,8 @@ impl Table {
 
 /// Words are the rule, so they need no class; a large page has many cells.
 fn cell_html(align: Align, content: &Markup) -> Markup {
-    html! {
-        @match align {
-            Align::Left => { td { (content) } }
-            other => { td.(class(other)) { (content) } }
-        }
-    }
+    let class = (align != Align::Left).then(|| class(align));
+    html! { td class=[class] { (content) } }
 }
 
 fn entry_html(entry: &Entry, padded: &str) -> Markup {

@@ -1,6 +1,6 @@
 //! Where one method overtakes another along the sizes, in words and as a table.
 
-use iolens_document::table::{Column, Entry, Table, left};
+use iolens_document::table::{Entry, Table, left, prose};
 use iolens_document::{change, change_interval};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{
@@ -146,9 +146,7 @@ pub(crate) fn table(run: &Run, analysis: &Analysis, all: bool) -> Table {
                 left("to", "", name(to, &second)),
                 left("where the second is ahead", "", place),
             ];
-            row.extend(
-                (of > 1).then(|| (Column::prose("setting"), Entry::from(several(&settings)))),
-            );
+            row.extend((of > 1).then(|| prose("setting", several(&settings))));
             table.fill(false, row);
         }
     }

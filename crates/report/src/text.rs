@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use iolens_document::foreign;
-use iolens_document::table::{Column, Table};
+use iolens_document::table::{Table, left, right};
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::three_digits;
@@ -191,8 +191,8 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
     let row = |row: &RunRow| {
         let took = row.took_ns;
         let when = iolens_model::units::relative_utc(row.started_unix_ns, now_unix_ns);
-        let words = |name, words: String| (Column::left(name, ""), words.into());
-        let number = |name, number: u64| (Column::right(name, ""), number.to_string().into());
+        let words = |name, words: String| left(name, "", words);
+        let number = |name, number: u64| right(name, "", number.to_string());
         let mut all = vec![
             words("run", row.id.clone()),
             words("host", row.host.clone().or_dash(|host| host)),

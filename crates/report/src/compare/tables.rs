@@ -1,6 +1,6 @@
 //! Tables of a comparison, contents only.
 
-use iolens_document::table::{Column, Entry, Table, Tone};
+use iolens_document::table::{Column, Entry, Table, Tone, decimal, left, right};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
@@ -57,9 +57,9 @@ pub(crate) fn inputs(inputs: &[Input]) -> Option<Table> {
     let row = |input: &&Input| {
         let name = format!("{}: {}", input.group, input.name);
         vec![
-            (Column::left("input", ""), name.into()),
-            (Column::left("A", ""), value(&input.a).into()),
-            (Column::left("B", ""), value(&input.b).into()),
+            left("input", "", name),
+            left("A", "", value(&input.a)),
+            left("B", "", value(&input.b)),
         ]
     };
     let groups = inputs.chunk_by(|a, b| a.group == b.group);
@@ -97,16 +97,16 @@ fn row(comparison: &Comparison, arm: &ArmChange, judged: bool) -> Row {
     let turns = if comparison.interleaved { "interleaved" } else { "not interleaved" };
     let of_own = arm.own.as_ref().and_then(|own| own.judged.as_ref());
     let mut row = vec![
-        (Column::left("method", ""), toned(label, &arm.arm.primitive)),
-        (Column::decimal("A", "ratio"), ratio(arm.ratio_a).into()),
-        (Column::decimal("B", "ratio"), ratio(arm.ratio_b).into()),
-        (Column::left("B / A", "[simultaneous]"), shown),
-        (Column::left("verdict", ""), verdict(change)),
-        (Column::right("n", "A, B"), n.into()),
-        (Column::left("by itself", turns), own(arm.own.as_ref()).into()),
+        left("method", "", toned(label, &arm.arm.primitive)),
+        decimal("A", "ratio", ratio(arm.ratio_a)),
+        decimal("B", "ratio", ratio(arm.ratio_b)),
+        left("B / A", "[simultaneous]", shown),
+        left("verdict", "", verdict(change)),
+        right("n", "A, B", n),
+        left("by itself", turns, own(arm.own.as_ref())),
     ];
     if judged {
-        row.push((Column::left("verdict", ""), verdict(of_own)));
+        row.push(left("verdict", "", verdict(of_own)));
     }
     if comparison.indicative {
         row.retain(|(column, _)| column.name != "verdict");

@@ -291,7 +291,9 @@ impl Chart {
                 let keys = [name.into(), self.along.text(x).into()].into_iter();
                 keys.chain(curves.iter().map(|curve| panel.entry(&curve.label, x))).collect()
             });
-            push_group(&mut table, rows);
+            for (i, row) in rows.enumerate() {
+                table.push_row(i == 0, row);
+            }
         }
         table
     }
@@ -300,13 +302,6 @@ impl Chart {
     pub(crate) fn named(&self) -> Vec<&Series> {
         let named = self.panels.iter().flat_map(Panel::named);
         first_of_each(named.map(|series| (&series.label, series)))
-    }
-}
-
-/// Adds rows that belong together.
-pub(crate) fn push_group(table: &mut Table, rows: impl Iterator<Item = Vec<Entry>>) {
-    for (i, row) in rows.enumerate() {
-        table.push_row(i == 0, row);
     }
 }
 

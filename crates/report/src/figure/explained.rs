@@ -2,7 +2,7 @@
 //! A bar per arm and end, as long as its CPU time per message, in parts by class of work; and the
 //! stacks of two arms.
 
-use iolens_document::table::{Column, Table};
+use iolens_document::table::{Table, decimal, left, right};
 use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
@@ -12,7 +12,6 @@ use iolens_stats::attribution::{
 };
 
 use super::bars::{Bar, BarPart, Bars, Lengths, class_of};
-use super::chart::push_group;
 use super::flame::{self, Frames};
 use super::{Figure, Group, Marks, Paper, Plate, size_stem};
 use crate::number::{self, OrDash, percent};
@@ -85,30 +84,21 @@ fn of_classes(run: &Run, explanation: &Explanation) -> Option<Plate> {
 
 fn table_of_classes(title: &str, of: &str, ends: &[End<'_>]) -> Table {
     let unit = format!("% of {of}");
-    let columns = vec![
-        Column::left("arm", ""),
-        Column::left("end", ""),
-        Column::left("class of work", ""),
-        Column::decimal("share", &unit),
-        Column::left("95% interval", &unit),
-        Column::decimal(of, "ns per message"),
-        Column::right("samples", "count"),
-    ];
-    let mut table = Table::new(title, columns);
-    for (arm, end, of) in ends {
-        let rows = of.classes.iter().map(|ClassShare { class, share, ns_per_message, samples }| {
+    let mut table = Table::of(title, []);
+    for (arm, end, found) in ends {
+        table.fill_group(found.classes.iter().map(|one| {
+            let ClassShare { class, share, ns_per_message, samples } = one;
             let percents = |i: Interval| format!("{:.1} to {:.1}", 100.0 * i.low, 100.0 * i.high);
             vec![
-                arm.shown().into(),
-                (*end).into(),
-                class.words().into(),
-                format!("{:.1}", 100.0 * share.value).into(),
-                share.interval.or_dash(percents).into(),
-                number::optional(Some(ns_per_message.value)).into(),
-                samples.to_string().into(),
+                left("arm", "", arm.shown()),
+                left("end", "", *end),
+                left("class of work", "", class.words()),
+                decimal("share", &unit, format!("{:.1}", 100.0 * share.value)),
+                left("95% interval", &unit, share.interval.or_dash(percents)),
+                decimal(of, "ns per message", number::optional(Some(ns_per_message.value))),
+                right("samples", "count", samples.to_string()),
             ]
-        });
-        push_group(&mut table, rows);
+        }));
     }
     table
 }

@@ -1,7 +1,7 @@
 //! The best figures of a run and where they are; from where on more bytes or
 //! more threads no longer help.
 
-use iolens_document::table::{Column, Entry, Table};
+use iolens_document::table::{Entry, Filled, Table, left, prose, right};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Estimate, Extreme, ExtremeKind, Figures, PlateauAxis,
@@ -23,24 +23,13 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
     if analysis.extremes.is_empty() && analysis.plateaus.is_empty() {
         return None;
     }
-    let columns = vec![
-        Column::left("what", ""),
-        Column::left("value", "[95%]"),
-        Column::left("arm", ""),
-        Column::prose("where"),
-        Column::right("n", ""),
-    ];
-    let mut table = Table::new("Extremes of this run", columns);
-    for Extreme { what, value, label, cell } in &analysis.extremes {
+    let extremes = analysis.extremes.iter().map(|Extreme { what, value, label, cell }| {
         let (what, unit, divisor) = words_of(*what);
-        table.push(vec![
-            what.into(),
-            format!("{} {unit}", interval_text(Some(*value), divisor)).into(),
-            arm(analysis, label),
-            words::subject(&run.header, cell).into(),
-            value.n.to_string().into(),
-        ]);
-    }
+        let said = format!("{} {unit}", interval_text(Some(*value), divisor));
+        let place = words::subject(&run.header, cell);
+        row(what, said, arm(analysis, label), place, value.n.to_string())
+    });
+    let mut table = Table::of("Extremes of this run", extremes);
     let mut by_threads = Vec::from_iter(&analysis.plateaus);
     by_threads.retain(|plateau| plateau.axis == PlateauAxis::Threads);
     // Thread plateaus are as many as arms and sizes: more than a few are
@@ -55,30 +44,34 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
         };
         let best = interval_text(Some(plateau.best_beyond_bits_per_s), 1e9);
         let value = interval_text(Some(plateau.goodput_bits_per_s), 1e9);
-        vec![
-            more.into(),
-            format!("{value} Gbit/s, best beyond {best} Gbit/s").into(),
-            arm(analysis, &plateau.label),
-            words::subject(&run.header, &plateau.from).into(),
-            plateau.goodput_bits_per_s.n.to_string().into(),
-        ]
+        let said = format!("{value} Gbit/s, best beyond {best} Gbit/s");
+        let place = words::subject(&run.header, &plateau.from);
+        let n = plateau.goodput_bits_per_s.n.to_string();
+        row(more, said, arm(analysis, &plateau.label), place, n)
     });
-    chart::push_group(&mut table, rows);
+    table.fill_group(rows);
     if are_many {
         let counts = || by_threads.iter().map(|plateau| plateau.from.threads);
         let from = match (counts().min().unwrap_or(1), counts().max().unwrap_or(1)) {
             (least, most) if least == most => words::threads(most),
             (least, most) => format!("{least} to {most} threads"),
         };
-        table.push(vec![
-            "more threads do not help from".into(),
-            format!("{from}, in {} settings of arm and size", by_threads.len()).into(),
-            NONE.into(),
-            "each under the question on threads".into(),
-            NONE.into(),
-        ]);
+        let said = format!("{from}, in {} settings of arm and size", by_threads.len());
+        let place = "each under the question on threads".to_owned();
+        let more = "more threads do not help from";
+        table.fill(false, row(more, said, NONE.into(), place, NONE.to_owned()));
     }
     Some(table)
+}
+
+fn row(what: &str, value: String, arm: Entry, place: String, n: String) -> Vec<Filled> {
+    vec![
+        left("what", "", what),
+        left("value", "[95%]", value),
+        left("arm", "", arm),
+        prose("where", place),
+        right("n", "", n),
+    ]
 }
 
 /// The best throughput of each method and where it had it, best first; `None` where all have one
@@ -100,22 +93,20 @@ pub fn by_method(run: &Run, analysis: &Analysis) -> Option<Table> {
         of_each.filter_map(|(_, of)| of.into_iter().min_by(falling)).collect();
     best.sort_by(falling);
     let unit = Unit::of(units, best.iter().map(|(.., rate)| rate.value));
-    let columns = vec![
-        Column::left("method", ""),
-        Column::left("throughput", &format!("{} [95%]", unit.name)),
-        Column::prose("where"),
-        Column::right("n", ""),
-    ];
-    let mut table = Table::new("Best throughput of each method", columns);
-    for (cell, arm, rate) in best {
-        table.push(vec![
-            toned(arm.shown_label(), &arm.arm.primitive),
-            interval_text(Some(rate), unit.size).into(),
-            words::subject(&run.header, &cell.cell).into(),
-            rate.n.to_string().into(),
-        ]);
-    }
-    (analysis.cells.len() > 1).then(|| table.with_rows()).flatten()
+    let row = |(cell, arm, rate): Record<'_>| {
+        vec![
+            left("method", "", toned(arm.shown_label(), &arm.arm.primitive)),
+            left(
+                "throughput",
+                &format!("{} [95%]", unit.name),
+                interval_text(Some(rate), unit.size),
+            ),
+            prose("where", words::subject(&run.header, &cell.cell)),
+            right("n", "", rate.n.to_string()),
+        ]
+    };
+    let table = Table::of("Best throughput of each method", best.into_iter().map(row));
+    table.with_rows().filter(|_| analysis.cells.len() > 1)
 }
 
 /// What it is, the unit it is shown in, and the stored unit over that one.

@@ -7,13 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iolens_document::table::{Column, Table};
+use iolens_document::table::{Table, decimal, left};
 use iolens_model::outcome::Status;
 use iolens_model::profile::ProfileTrial;
 use iolens_stats::attribution::Class;
 
 use super::bars::class_of;
-use super::chart::push_group;
 use super::sheet::{Drawing, Medium, Said, Sheet};
 use super::svg;
 use crate::number;
@@ -156,22 +155,21 @@ pub(super) fn draw(said: &Said, stacks: &[Stacks], medium: Medium) -> Drawing {
 
 /// Every stack with the samples that ended in it.
 pub(super) fn table(title: &str, stacks: &[(String, Frames<'_>)]) -> Table {
-    let columns = vec![
-        Column::left("arm", ""),
-        Column::left("end, and the innermost functions", "callers first"),
-        Column::left("class of work", ""),
-        Column::decimal("share", "% of samples"),
-    ];
-    let mut table = Table::new(title, columns);
+    let mut table = Table::of(title, []);
     for (arm, frames) in stacks {
         let ended = frames.iter().filter(|(_, frame)| frame.own > 0);
         let mut ended: Vec<_> = ended.map(|(path, frame)| (in_words(path), frame)).collect();
         ended.sort_by(|a, b| b.1.own.cmp(&a.1.own).then_with(|| a.0.cmp(&b.0)));
         let rows = ended.into_iter().take(TABLE_ROWS).map(|(stack, frame)| {
             let share = format!("{:.1}", 100.0 * frame.own as f64 / total(frames));
-            vec![arm.into(), stack.into(), frame.most().0.words().into(), share.into()]
+            vec![
+                left("arm", "", arm),
+                left("end, and the innermost functions", "callers first", stack),
+                left("class of work", "", frame.most().0.words()),
+                decimal("share", "% of samples", share),
+            ]
         });
-        push_group(&mut table, rows);
+        table.fill_group(rows);
     }
     table
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iolens_document::table::{Column, Entry, Table, decimal, left, right};
+use iolens_document::table::{Table, decimal, left, prose, right};
 use iolens_model::outcome::PmuCounts;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{
@@ -19,10 +19,10 @@ pub(crate) fn rejected(analysis: &Analysis) -> Table {
     let row = |rejected: &Rejected| {
         vec![
             left("pass", "", rejected.pass.to_string()),
-            (Column::prose("cell"), Entry::from(rejected.cell.as_str())),
+            prose("cell", rejected.cell.as_str()),
             left("arm", "", rejected.arm.as_deref().unwrap_or("all")),
             left("status", "", remarks::status(rejected.status)),
-            (Column::prose("reason"), Entry::from(rejected.reason.as_str())),
+            prose("reason", rejected.reason.as_str()),
         ]
     };
     Table::of("Trials that are kept and not used", analysis.rejected.iter().map(row))
@@ -86,10 +86,7 @@ pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
             right("n", "", contrast.or_dash(|c| c.n.to_string())),
             left("excludes 1", "", yes_or_no(out)),
         ];
-        row.extend(
-            has_groups
-                .then(|| (Column::prose("in the trials of"), Entry::from(check.arms.join(", ")))),
-        );
+        row.extend(has_groups.then(|| prose("in the trials of", check.arms.join(", "))));
         row
     };
     let cells = analysis.cells.iter();

@@ -4,7 +4,7 @@
 //! percentile of each model against the rate that it was offered, with the limit: a plot for
 //! each number of connections.
 
-use iolens_document::table::{Column, Table};
+use iolens_document::table::{Table, left, right};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
@@ -262,31 +262,24 @@ fn series_of(run: &Run, cell: &Cell, answer: &Answer) -> Series {
 /// The same numbers: each model was offered rates of its own, so that they have no rows in
 /// common.
 fn table_of_steps(run: &Run, place: &[Found], percentile: Percentile) -> Table {
-    let columns = vec![
-        Column::left("cell", ""),
-        Column::left("model", ""),
-        Column::right("offered", "req/s"),
-        Column::right("achieved", "req/s"),
-        Column::left("steps", "that kept"),
-        Column::right(percentile.word(), "µs"),
-    ];
-    let mut table = Table::new(String::new(), columns);
+    let mut table = Table::default();
     for found in place {
         let subject = words::subject(&run.header, &found.cell);
         for answer in &found.answers {
             let arm = &answer.arm;
-            let rows = answer.levels.iter().map(|level| {
+            table.fill_group(answer.levels.iter().map(|level| {
+                let achieved = level.achieved_per_s.map(searches::rate).unwrap_or_default();
+                let kept = format!("{} of {}", level.kept, level.kept + level.broken);
                 let value = level.value_ns.map(|ns| ns.0 as f64 / 1e3);
                 vec![
-                    subject.clone().into(),
-                    toned(&*arm.label, &arm.primitive),
-                    searches::rate(level.rate_per_s).into(),
-                    level.achieved_per_s.map(searches::rate).unwrap_or_default().into(),
-                    format!("{} of {}", level.kept, level.kept + level.broken).into(),
-                    number::optional(value).into(),
+                    left("cell", "", &subject),
+                    left("model", "", toned(&*arm.label, &arm.primitive)),
+                    right("offered", "req/s", searches::rate(level.rate_per_s)),
+                    right("achieved", "req/s", achieved),
+                    left("steps", "that kept", kept),
+                    right(percentile.word(), "µs", number::optional(value)),
                 ]
-            });
-            chart::push_group(&mut table, rows);
+            }));
         }
     }
     table

@@ -2,7 +2,7 @@
 //! stood and nobody asked, and in the slices of each. Softirq stands apart: on loopback and veth it
 //! moves the packets of both ends, whoever is charged for it.
 
-use iolens_document::table::{Column, Entry, Table};
+use iolens_document::table::{Table, left, right};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{CellAnalysis, CpuOf, CpuShares};
 
@@ -70,24 +70,20 @@ pub(crate) fn by_end(cpus: &[CpuShares]) -> Vec<(CpuOf, CpuShares)> {
 
 /// A row for each processor at each time; `None` where nothing could be read.
 pub(super) fn use_of_cpus(cell: &CellAnalysis, caption: &str) -> Option<Table> {
-    let mut columns = vec![
-        Column::left("when", "or in whose slices"),
-        Column::right("CPU", ""),
-        Column::left("of", ""),
-    ];
-    columns.extend(CPU_KINDS.map(|(name, ..)| Column::right(name, "%")));
-    columns.push(Column::right("idle", "%"));
-    columns.push(Column::right("watched for", "ticks of 10 ms"));
-    let mut table = Table::new(caption, columns);
+    let mut table = Table::of(caption, []);
     for Watched { when, cpus } in watched(cell) {
-        for (i, cpu) in cpus.iter().enumerate() {
-            let share = |share: f64| Entry::from(percent(share).trim_end_matches('%'));
-            let mut row: Vec<Entry> =
-                vec![when.as_str().into(), cpu.cpu.to_string().into(), cpu.of.word().into()];
-            row.extend(CPU_KINDS.map(|(_, _, of)| share(of(cpu))));
-            row.extend([share(cpu.idle), cpu.ticks.to_string().into()]);
-            table.push_row(i == 0, row);
-        }
+        table.fill_group(cpus.iter().map(|cpu| {
+            let share = |name, share| right(name, "%", percent(share).trim_end_matches('%'));
+            let mut row = vec![
+                left("when", "or in whose slices", &when),
+                right("CPU", "", cpu.cpu.to_string()),
+                left("of", "", cpu.of.word()),
+            ];
+            row.extend(CPU_KINDS.map(|(name, _, of)| share(name, of(cpu))));
+            row.push(share("idle", cpu.idle));
+            row.push(right("watched for", "ticks of 10 ms", cpu.ticks.to_string()));
+            row
+        }));
     }
     table.with_rows()
 }

@@ -2,7 +2,7 @@
 //! latency climbs. No comparison and no verdict: what was found stands beside what was found of
 //! the others, with the steps that say so.
 
-use iolens_document::table::{Column, Table};
+use iolens_document::table::{Table, left, prose, right};
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_model::slo::Goal;
@@ -103,14 +103,14 @@ pub(crate) fn table(run: &Run, found: &Found) -> Table {
         let (kept, broken) = (answer.kept_per_s, answer.broken_per_s);
         let of_closed = rate_or_none(answer.closed_loop_per_s);
         vec![
-            (Column::left("model", ""), toned(&*answer.arm.label, &answer.arm.primitive)),
-            (Column::right("closed loop", "req/s"), of_closed.into()),
-            (Column::right("kept up to", "req/s"), rate_or_none(kept).into()),
-            (Column::left("steps", "that kept"), phases(answer, kept).into()),
-            (Column::right(of, "µs"), value_at(answer, kept).into()),
-            (Column::right("broken at", "req/s"), rate_or_none(broken).into()),
-            (Column::left("steps", "that kept"), phases(answer, broken).into()),
-            (Column::right(of, "µs"), value_at(answer, broken).into()),
+            left("model", "", toned(&*answer.arm.label, &answer.arm.primitive)),
+            right("closed loop", "req/s", of_closed),
+            right("kept up to", "req/s", rate_or_none(kept)),
+            left("steps", "that kept", phases(answer, kept)),
+            right(of, "µs", value_at(answer, kept)),
+            right("broken at", "req/s", rate_or_none(broken)),
+            left("steps", "that kept", phases(answer, broken)),
+            right(of, "µs", value_at(answer, broken)),
         ]
     };
     let subject = words::subject(&run.header, &found.cell);
@@ -181,12 +181,12 @@ pub(crate) fn tried(answer: &Answer) -> Option<Table> {
     let row = |level: &Level| {
         let kept = format!("{} of {}", level.kept, level.kept + level.broken);
         vec![
-            (Column::right("offered", "req/s"), rate(level.rate_per_s).into()),
-            (Column::right("achieved", "req/s"), rate_or_none(level.achieved_per_s).into()),
-            (Column::left("steps", "that kept"), kept.into()),
-            (Column::right("not counted", ""), level.set_aside.to_string().into()),
-            (Column::left(of, "µs, middle step [least, most]"), span(level).into()),
-            (Column::prose("why not"), list(&level.why).into()),
+            right("offered", "req/s", rate(level.rate_per_s)),
+            right("achieved", "req/s", rate_or_none(level.achieved_per_s)),
+            left("steps", "that kept", kept),
+            right("not counted", "", level.set_aside.to_string()),
+            left(of, "µs, middle step [least, most]", span(level)),
+            prose("why not", list(&level.why)),
         ]
     };
     Table::of(caption, answer.levels.iter().map(row)).with_rows()

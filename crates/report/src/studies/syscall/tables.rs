@@ -1,6 +1,6 @@
 //! The calls as tables.
 
-use iolens_document::table::{Column, Entry, Table};
+use iolens_document::table::{Column, Filled, Table, left, prose, right};
 use iolens_model::arm::Role;
 use iolens_model::call::{CallFacts, CallKind};
 use iolens_model::outcome::Status;
@@ -23,28 +23,28 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
     let moved: Vec<f64> = all.iter().filter_map(Row::bytes_per_s).collect();
     let (moves, unit) = (!moved.is_empty(), Unit::of(number::BYTES, moved));
     let row = |row: &Row<'_>| {
-        let value = |of: fn(&Figures) -> Option<Estimate>| Entry::from(value(row.arm.figure(of)));
+        let value = |of: fn(&Figures) -> Option<Estimate>| value(row.arm.figure(of));
         let rate = row.bytes_per_s().map(|rate| three_digits(rate / unit.size));
         let what = row.facts.map_or("", |facts| facts.summary.as_str());
         let times_of = row.times().or_dash(with_interval);
         let mut all = vec![
-            (Column::left("call", ""), row.arm.shown_label().into()),
-            (Column::left("time", "ns per call [95%]"), interval_text(Some(row.ns), 1.0).into()),
-            (Column::left("time", &times), times_of.into()),
-            (Column::right("calls", "million/s"), three_digits(1e3 / row.ns.value).into()),
+            left("call", "", row.arm.shown_label()),
+            left("time", "ns per call [95%]", interval_text(Some(row.ns), 1.0)),
+            left("time", &times, times_of),
+            right("calls", "million/s", three_digits(1e3 / row.ns.value)),
         ];
         if moves {
-            all.push((Column::right("rate", unit.name), rate.unwrap_or_default().into()));
+            all.push(right("rate", unit.name, rate.unwrap_or_default()));
         }
         if wide {
-            all.push((Column::right("CPU", "ns per call"), value(|f| f.tx_cpu_ns_per_message)));
+            all.push(right("CPU", "ns per call", value(|f| f.tx_cpu_ns_per_message)));
         }
         if has_cycles {
             let instructions = value(|f| f.instructions_per_message);
-            all.push((Column::right("cycles", "per call"), value(|f| f.cycles_per_message)));
-            all.push((Column::right("instructions", "per call"), instructions));
+            all.push(right("cycles", "per call", value(|f| f.cycles_per_message)));
+            all.push(right("instructions", "per call", instructions));
         }
-        all.extend(wide.then(|| (Column::prose("what is done"), what.into())));
+        all.extend(wide.then(|| prose("what is done", what)));
         all
     };
     let subject = words::subject(&run.header, &cell.cell);
@@ -79,9 +79,9 @@ pub(crate) fn missing(analysis: &Analysis) -> Option<Table> {
     let row = |(cell, arm): (&CellAnalysis, &ArmAnalysis)| {
         let why = arm.reason.as_deref().unwrap_or(arm.status.word());
         vec![
-            (Column::left("call", ""), arm.arm.label.as_str().into()),
-            (Column::left("cell", ""), cell.cell.to_string().into()),
-            (Column::prose("no figure"), why.into()),
+            left("call", "", arm.arm.label.as_str()),
+            left("cell", "", cell.cell.to_string()),
+            prose("no figure", why),
         ]
     };
     let rows = all.filter(|(_, arm)| arm.status != Status::Ok).map(row);
@@ -94,13 +94,13 @@ fn side_by_side(
     calls: Vec<(String, String)>,
     cells: &[(Column, &CellAnalysis)],
     shown: fn(Option<Estimate>) -> String,
-    more: impl Fn(&str) -> Option<(Column, Entry)>,
+    more: impl Fn(&str) -> Option<Filled>,
 ) -> Table {
     let row = |(id, label): (String, String)| {
         let time = |(column, cell): &(Column, &CellAnalysis)| {
             (column.clone(), shown(time_of(cell, &id)).into())
         };
-        let named = (Column::left("call", ""), label.into());
+        let named = left("call", "", label);
         std::iter::once(named).chain(cells.iter().map(time)).chain(more(&id)).collect()
     };
     Table::of(caption, calls.into_iter().map(row))
@@ -125,7 +125,7 @@ fn of_threads(run: &Run, cells: &[&CellAnalysis]) -> Option<Table> {
     let gain = |id: &str| {
         let times = time_of(first, id).zip(time_of(last, id));
         let gain = times.or_dash(|(one, all)| ratio(one.value / all.value));
-        Some((Column::right("gain", "× calls per s"), gain.into()))
+        Some(right("gain", "× calls per s", gain))
     };
     let blocks = first.cell.own_size().map_or_else(String::new, |size| format!(": {size}"));
     let caption = format!("Calls by several threads at once{blocks}");
@@ -179,10 +179,10 @@ pub(crate) fn kinds(run: &Run) -> Table {
             _ => "a block".to_owned(),
         };
         vec![
-            (Column::left("call", ""), facts.id.as_str().into()),
-            (Column::prose("what is done"), facts.summary.as_str().into()),
-            (Column::right("system calls", "count"), facts.calls.to_string().into()),
-            (Column::right("bytes", "count"), bytes.into()),
+            left("call", "", facts.id.as_str()),
+            prose("what is done", facts.summary.as_str()),
+            right("system calls", "count", facts.calls.to_string()),
+            right("bytes", "count", bytes),
         ]
     };
     let of_kind = |kind: &CallKind| {
