@@ -2,6 +2,7 @@
 //! interval, a mark.
 
 use crate::foreign::shown;
+use crate::sentence::Joined;
 
 /// How the parts of a column stand below each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -291,9 +292,9 @@ impl Grid {
                 width.padded(cell.get(nth).map(String::as_str).unwrap_or_default(), *align)
             };
             let parts = column.parts.iter().zip(widths).enumerate().map(part);
-            let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+            let parts = parts.filter(|part| !part.is_empty());
             let longest = column.width();
-            out.push(format!("{:<longest$}", parts.join(" ")));
+            out.push(format!("{:<longest$}", parts.joined(" ")));
         }
         out.join(BETWEEN).trim_end().to_owned()
     }

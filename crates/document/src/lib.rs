@@ -19,6 +19,6 @@ mod tree;
 pub use grid::{Align, Column, Grid, Row};
 pub use matrix::{Cell, Head, Matrix, MatrixRow, Section as MatrixSection};
 pub use number::{Factor, change, change_by, change_interval, ends, unusable};
-pub use sentence::{Span, Text};
+pub use sentence::{Joined, Span, Text};
 pub use terminal::Style;
 pub use tree::{Answer, Block, Fact, Figure, Fold, Label, Listing, Node, Page, Screen, Section};

@@ -1,6 +1,7 @@
 //! What methods took in each setting, and against a reference: one table, laid out so that it
 //! fits.
 
+use crate::sentence::Joined;
 use iolens_model::units::three_digits;
 
 use crate::grid::{Align, Column, Grid, Row};
@@ -260,12 +261,12 @@ impl Matrix {
             grid.columns.push(column(String::new(), all));
         }
         let titles = self.sections.iter().map(|section| self.title(section, shown));
-        grid.title = titles.collect::<Vec<_>>().join("; ");
+        grid.title = titles.joined("; ");
         let Some(first) = self.sections.first() else { return grid };
         for (at, row) in first.rows.iter().enumerate() {
             let words = [row.label.as_str(), row.group.as_str()];
             let words = words.into_iter().filter(|words| !words.is_empty());
-            grid.rows.push(Row::Heading(words.collect::<Vec<_>>().join(", ")));
+            grid.rows.push(Row::Heading(words.joined(", ")));
             for (nth, head) in self.heads.iter().enumerate() {
                 let cell = |section: &Section| {
                     let cell = section.rows.get(at).and_then(|row| row.cells.get(nth));

@@ -1,6 +1,8 @@
 //! Sentences made of spans, which a form may show in its own way and never has to read back; and
 //! text broken into lines at blanks. Widths count characters.
 
+use std::borrow::Borrow;
+
 use crate::foreign;
 
 /// A part of a sentence.
@@ -260,6 +262,16 @@ pub fn hanging(text: &str, width: usize, indent: usize) -> String {
     }
     out
 }
+
+/// Texts as one.
+pub trait Joined: Iterator<Item: Borrow<str>> + Sized {
+    /// What `join` makes of a list of them.
+    fn joined(self, between: &str) -> String {
+        self.collect::<Vec<_>>().join(between)
+    }
+}
+
+impl<All: Iterator<Item: Borrow<str>>> Joined for All {}
 
 #[cfg(test)]
 mod tests {

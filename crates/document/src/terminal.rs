@@ -1,5 +1,6 @@
 //! A screen as a terminal shows it. Colour repeats what words and marks say.
 
+use crate::sentence::Joined;
 use std::borrow::Cow;
 
 use crate::foreign::shown;
@@ -95,7 +96,7 @@ pub fn draw(screen: &Screen, style: &Style) -> String {
         let problem = |text: &Text| {
             lines(std::slice::from_ref(text), SEPARATOR, style.columns() - 2).join("\n  ")
         };
-        parts.push(screen.problems.iter().map(problem).collect::<Vec<_>>().join("\n"));
+        parts.push(screen.problems.iter().map(problem).joined("\n"));
     }
     let above = std::iter::once(None).chain(screen.answers.iter().map(|a| Some(a.label)));
     let answers = screen.answers.iter().zip(above);
@@ -121,8 +122,8 @@ pub fn sections(all: &[Section], style: &Style) -> String {
         let heading = style.paint(BOLD, &shown(&section.heading).to_uppercase());
         format!("{heading}\n{inside}\n")
     };
-    let drawn: Vec<String> = all.iter().map(one).filter(|part| !part.is_empty()).collect();
-    drawn.join("\n")
+    let drawn = all.iter().map(one).filter(|part| !part.is_empty());
+    drawn.joined("\n")
 }
 
 /// Parts below each other, with an empty line around those that are more than lines.
@@ -154,7 +155,7 @@ fn node(node: &Node, style: &Style) -> Option<String> {
     Some(match node {
         Node::Say(text) => said(text),
         Node::Aside(text) => painted(&said(text), DIM, style),
-        Node::List(all) => all.iter().map(said).collect::<Vec<_>>().join("\n"),
+        Node::List(all) => all.iter().map(said).joined("\n"),
         Node::Heading(words) => heading(words, style),
         Node::Screen(screen) => draw(screen, style),
         Node::Table(table) => {
@@ -170,7 +171,7 @@ fn node(node: &Node, style: &Style) -> Option<String> {
             let group = |(name, inside): &(String, Vec<Node>)| {
                 format!("{}\n{}", style.paint(BOLD, &shown(name)), nodes(inside, style))
             };
-            all.iter().map(group).collect::<Vec<_>>().join("\n")
+            all.iter().map(group).joined("\n")
         }
         Node::Figure(_) | Node::Row(_) => return None,
         Node::Fold(fold) => {
@@ -192,7 +193,7 @@ pub fn heading(words: &str, style: &Style) -> String {
 }
 
 fn painted(lines: &str, escape: &str, style: &Style) -> String {
-    lines.lines().map(|line| style.paint(escape, line)).collect::<Vec<_>>().join("\n")
+    lines.lines().map(|line| style.paint(escape, line)).joined("\n")
 }
 
 /// Parts of a line in as many lines as they take.
@@ -204,7 +205,7 @@ fn lines(parts: &[Text], separator: &str, width: usize) -> Vec<String> {
 /// A sentence, indented, in as many lines as it takes.
 fn folded(text: &Text, width: usize, indent: &str) -> String {
     let lines = lines(std::slice::from_ref(text), SEPARATOR, width).into_iter();
-    lines.map(|line| format!("{indent}{line}")).collect::<Vec<_>>().join("\n")
+    lines.map(|line| format!("{indent}{line}")).joined("\n")
 }
 
 /// Characters of a name beside its value, at most.
@@ -228,7 +229,7 @@ fn facts(all: &[Fact], style: &Style) -> String {
         }
         out
     };
-    all.iter().map(one).collect::<Vec<_>>().join("\n")
+    all.iter().map(one).joined("\n")
 }
 
 fn header(screen: &Screen, style: &Style) -> String {
@@ -236,7 +237,7 @@ fn header(screen: &Screen, style: &Style) -> String {
     let header = header.map(|line| style.paint(BOLD, &line));
     let effort = lines(&screen.effort, SEPARATOR, style.columns());
     let all = header.chain(effort).filter(|line| !line.is_empty());
-    all.collect::<Vec<_>>().join("\n")
+    all.joined("\n")
 }
 
 fn block(block: &Block, style: &Style) -> String {
@@ -250,7 +251,7 @@ fn block(block: &Block, style: &Style) -> String {
 /// A table, or several below each other where it is too wide.
 fn parts(table: &Grid, style: &Style) -> String {
     let parts = table.within(style.columns());
-    parts.iter().map(|part| grid(part, style)).collect::<Vec<_>>().join("\n\n")
+    parts.iter().map(|part| grid(part, style)).joined("\n\n")
 }
 
 fn title(words: &str, style: &Style) -> Vec<String> {
@@ -291,9 +292,8 @@ fn listing(listing: &Listing, style: &Style) -> String {
     let high = rows.len().div_ceil(columns);
     let mut lines = title(&listing.title, style);
     for line in 0..high {
-        let cells: Vec<String> =
-            rows.iter().skip(line).step_by(high).map(|row| format!("{row:<wide$}")).collect();
-        lines.push(cells.join(&" ".repeat(APART)).trim_end().to_owned());
+        let cells = rows.iter().skip(line).step_by(high).map(|row| format!("{row:<wide$}"));
+        lines.push(cells.joined(&" ".repeat(APART)).trim_end().to_owned());
     }
     lines.join("\n")
 }
@@ -301,7 +301,7 @@ fn listing(listing: &Listing, style: &Style) -> String {
 fn legend(screen: &Screen, style: &Style) -> String {
     let lines = lines(&screen.legend, "   ", style.columns().saturating_sub(2)).into_iter();
     let lines = lines.filter(|line| !line.is_empty());
-    lines.map(|line| style.paint(DIM, &format!("  {line}"))).collect::<Vec<_>>().join("\n")
+    lines.map(|line| style.paint(DIM, &format!("  {line}"))).joined("\n")
 }
 
 /// A labelled line; of several with one label the first has it.
@@ -317,7 +317,7 @@ fn answer(answer: &Answer, is_first: bool, style: &Style) -> String {
         let label = style.paint(escape, &format!("{label:<INDENT$}"));
         format!("{label}{}", sentence::line(line, shown))
     };
-    lines.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
+    lines.iter().enumerate().map(one).joined("\n")
 }
 
 /// What is typed next with the database that it is in, named once; `tune` keeps nothing in one.

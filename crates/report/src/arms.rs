@@ -1,7 +1,7 @@
 //! Arms over several cells: their names with what became of their copies, their times against each
 //! other, and what they found when they were opened.
 
-use iolens_model::arm::Role;
+use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
 use iolens_model::data_path::DataPath;
 use iolens_model::outcome::{Status, TrialOutcome};
@@ -15,10 +15,27 @@ use crate::number::{self, percent};
 /// The three ways that textbooks compare, most copies first.
 pub(crate) const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"];
 
-/// The methods of a cell: the baseline and what is compared with it.
+/// Whether an arm is a method: the baseline, or what is compared with it.
+pub(crate) fn is_method(arm: &Arm) -> bool {
+    matches!(arm.role, Role::Baseline | Role::Compared)
+}
+
+/// The methods of a cell.
 pub(crate) fn methods(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> {
-    let plays = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
-    cell.arms.iter().filter(plays)
+    cell.arms.iter().filter(|arm| is_method(&arm.arm))
+}
+
+/// Every arm of every cell, with its cell.
+pub(crate) fn in_cells(analysis: &Analysis) -> impl Iterator<Item = (&CellAnalysis, &ArmAnalysis)> {
+    analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)))
+}
+
+/// An arm's name; that of the hidden copy is told by what it is for.
+pub(crate) fn name(arm: &ArmAnalysis) -> String {
+    match arm.arm.role {
+        Role::SelfCheck => "self-check".to_owned(),
+        _ => arm.shown_label(),
+    }
 }
 
 /// The arm of a primitive in a cell; never the self-check.
@@ -125,7 +142,8 @@ pub(crate) fn share((low, high): (f64, f64)) -> String {
     number::extent(percent(low), percent(high))
 }
 
-fn labelled<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> {
+/// An arm of a cell.
+pub(crate) fn labelled<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> {
     cell.arms.iter().find(|arm| arm.arm.label == label)
 }
 

@@ -107,7 +107,7 @@ fn standing_of(standing: &Standing<'_>) -> Value {
         Standing::Cheapest { .. } => ("cheapest", Vec::new()),
         Standing::Tie { others, .. } => ("tie", labels(others)),
         Standing::Unseparated { others, .. } => ("not_separated", labels(others)),
-        Standing::NoInterval { .. } => ("no_interval", Vec::new()),
+        Standing::NoInterval(_) => ("no_interval", Vec::new()),
         Standing::Alone(_) => ("alone", Vec::new()),
         Standing::Nothing(why) => return json!({ "standing": "no_answer", "reason": why }),
     };

@@ -1,6 +1,7 @@
 //! What memory allows, as it was measured before the run, and what a rate is of it. A rate
 //! above a bound shows that the bound is none: somebody else had the memory while it was taken.
 
+use crate::number::InWords;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Estimate, Interval};
@@ -45,7 +46,7 @@ impl Bound {
 
     /// What is said beside its rate where its pieces differ.
     pub(crate) fn mark(&self) -> String {
-        self.wide().map_or_else(String::new, disturbed)
+        self.wide().or_empty(disturbed)
     }
 }
 

@@ -2,7 +2,7 @@
 //! [`Comparison`]. What differs between the runs besides their numbers always comes first.
 
 use iolens_document::plain::{escaped, folded};
-use iolens_document::{Answer, Label, Node, Screen, Section, Text, terminal};
+use iolens_document::{Answer, Joined, Label, Node, Screen, Section, Text, terminal};
 use iolens_model::command_line;
 use iolens_model::run::RunHeader;
 use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison};
@@ -55,8 +55,8 @@ pub fn markdown(compared: &Compared<'_>) -> String {
 
 /// Parts of a line of a screen, in Markdown.
 fn markdown_line(parts: &[Text]) -> String {
-    let parts: Vec<String> = parts.iter().map(|part| escaped(&part.words())).collect();
-    parts.join(" · ")
+    let parts = parts.iter().map(|part| escaped(&part.words()));
+    parts.joined(" · ")
 }
 
 /// What stands above a screen, in Markdown.

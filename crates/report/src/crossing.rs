@@ -11,7 +11,7 @@ use iolens_stats::analysis::{
 use crate::arms::{self, CLASSIC, curves};
 use crate::figure::style::toned;
 use crate::groups::grouped;
-use crate::number::usable;
+use crate::number::{InWords, usable};
 use crate::{number, words};
 
 /// What fresh trials inside the band of a crossover have shown, the latest first.
@@ -24,7 +24,7 @@ pub(crate) fn crossing<'a>(analysis: &'a Analysis, crossover: &Crossover) -> Opt
 
 /// `9.3 KiB (8.8 KiB–9.9 KiB)`.
 pub(crate) fn size(at: Estimate) -> String {
-    let interval = at.interval.map_or(String::new(), |interval| {
+    let interval = at.interval.or_empty(|interval| {
         let words = |i: Interval| format!("{}–{}", number::bytes(i.low), number::bytes(i.high));
         format!(" ({})", number::interval(interval, at.n, words))
     });

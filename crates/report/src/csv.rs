@@ -115,6 +115,7 @@ pub(crate) fn all(rows: Rows<'_>) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+    use iolens_document::Joined;
     use iolens_stats::analysis::Interval;
     use proptest::prelude::*;
 
@@ -253,8 +254,8 @@ mod tests {
     fn arms_have_sums_and_nulls() {
         let (run, _) = fixture::run();
         let text = all(Rows::Arms(std::slice::from_ref(&run)));
-        let head: Vec<&str> = text.lines().take(2).collect();
-        insta::assert_snapshot!(head.join("\n"), @"
+        let head = text.lines().take(2);
+        insta::assert_snapshot!(head.joined("\n"), @"
         run,pass,position,study,arm,primitive,receiver,fields,working_set,slices,topology,mode,message_bytes,threads,status,reason,time_ns,rx_bytes,tx_bytes,messages,goodput_bits_per_s,ns_per_message,latency_mean_ns,latency_p50_ns,latency_p99_ns,latency_p999_ns,tx_cpu_ns,rx_cpu_ns,context_switches,migrations,minor_faults,retransmits,cycles_user,cycles_kernel,instructions_user,instructions_kernel,l1d_loads,l1d_misses,llc_references,llc_misses,cycles_per_byte,copies_sender,copies_end_to_end,zerocopy_sends,zerocopy_completions,zerocopy_copied_share,role,iovec,isolated,tx_calls,rx_calls,cycles,voluntary_switches,involuntary_switches,major_faults,softirq_ticks,latency_samples,zerocopy_enobufs,run_delay_ns,branches,branch_misses,dtlb_loads,dtlb_misses,stalled_cycles_frontend,stalled_cycles_backend,perf_task_clock_ns,perf_context_switches,perf_migrations,perf_minor_faults,perf_major_faults,sys_enter,skb_copy_datagram_iovec,tcp_retransmit_skb,sched_switch,segments_out,rx_mapped_bytes,zerocopy_notifications_per_send,ip,mtu_bytes,socket_buffer_bytes,receive_size_bytes,reap_batch,uring_depth,uring_batch,ring_flags,busy_poll_us,rx_rearms,rx_ring_enobufs,host
         4f1c09ab,1,0,net,send_staged,send_staged,recv,8,hot,2,loopback,stream,64,1,ok,,2253654,128000,128000,2000,454373209.01966316,1126.827,,,,,2186044,1374728,16,0,0,0,,,,,,,,,,2.0,3.0,,,,baseline,per-message,false,2000,2000,,12,4,0,,,,21860,,,,,,,,,,,,,,,,,,,ipv4,,524288,131072,,1,1,single_issuer+defer_taskrun,,,,
         ");
@@ -322,14 +323,11 @@ mod tests {
     #[test]
     fn slices_and_cells_begin_with_their_headers() {
         let (run, analysis) = fixture::run();
-        let head: Vec<String> = all(Rows::Slices(std::slice::from_ref(&run)))
-            .lines()
-            .take(2)
-            .map(String::from)
-            .collect();
-        insta::assert_snapshot!(head.join("\n"));
+        let slices = all(Rows::Slices(std::slice::from_ref(&run)));
+        let head = slices.lines().take(2);
+        insta::assert_snapshot!(head.joined("\n"));
         let cells = all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)));
-        let head: Vec<&str> = cells.lines().take(3).collect();
-        insta::assert_snapshot!(head.join("\n"));
+        let head = cells.lines().take(3);
+        insta::assert_snapshot!(head.joined("\n"));
     }
 }

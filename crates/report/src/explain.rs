@@ -6,7 +6,7 @@ mod screen;
 use std::collections::BTreeMap;
 
 use iolens_document::table::{Entry, Table, Tone, left, right};
-use iolens_document::{sentence, terminal};
+use iolens_document::{Joined, sentence, terminal};
 use iolens_model::cell::Cell;
 use iolens_model::profile::ProfileTrial;
 use iolens_model::units::three_digits;
@@ -17,7 +17,8 @@ use iolens_stats::attribution::{
 };
 use serde_json::json;
 
-use crate::number::{self, OrDash};
+use crate::arms;
+use crate::number::{self, InWords};
 use iolens_document::Style;
 
 /// A difference is worth a word from this part of the other arm's CPU time on.
@@ -250,7 +251,7 @@ fn words(scope: Scope) -> &'static str {
 fn functions(of: &ScopeAttribution) -> String {
     let shown = of.functions.iter().take(FUNCTIONS_SHOWN);
     let each = shown.map(|f| format!("{} {}", f.symbol, number::percent(f.share)));
-    each.collect::<Vec<_>>().join(", ")
+    each.joined(", ")
 }
 
 /// What limits the samples. `analysis` is that of the run whose cell it is.
@@ -305,7 +306,7 @@ fn other_states(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
         return Vec::new();
     };
     let line = |arm: &ArmAttribution| {
-        let of_run = cell.arms.iter().find(|found| found.arm.label == arm.arm)?;
+        let of_run = arms::labelled(cell, &arm.arm)?;
         let timed = timed_cpu_ns(&cell.cell, of_run.figures.as_ref()?)?;
         other_state(arm, unit_of(explanation), timed)
     };
@@ -347,7 +348,7 @@ fn other_state(arm: &ArmAttribution, unit: &str, timed: Interval) -> Option<Stri
 /// What sampling cost the arm that ran with it and without.
 fn cost(cost: &SamplingCost) -> String {
     let ratio = &cost.ratio;
-    let interval = ratio.interval.map_or_else(String::new, |interval| {
+    let interval = ratio.interval.or_empty(|interval| {
         let ends = |i| format!("95% interval {}", number::from_to(i, |end| format!("{end:.3}")));
         format!("{}, ", number::interval(interval, ratio.n, ends))
     });

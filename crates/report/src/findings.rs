@@ -17,6 +17,7 @@ use iolens_stats::analysis::{
 use iolens_stats::remark::{Remark, Warning};
 use serde::Serialize;
 
+use crate::arms;
 use crate::crossing::crossing;
 use crate::groups::distinct;
 use crate::standing::{Candidate, Standing, conditional, standing};
@@ -370,7 +371,7 @@ fn outcome(standing: &Standing<'_>) -> Outcome {
             let more_trials = needed.max().filter(|_| others.iter().all(Candidate::is_ranked));
             Outcome::Undecided { methods: names(best, others), more_trials }
         }
-        Standing::NoInterval { best, .. } => Outcome::NoInterval { lowest: best.label.to_owned() },
+        Standing::NoInterval(best) => Outcome::NoInterval { lowest: best.label.to_owned() },
         Standing::Alone(only) => Outcome::Alone { method: only.label.to_owned() },
         Standing::Nothing(reason) => Outcome::Nothing { reason: reason.clone() },
     }
@@ -411,9 +412,7 @@ pub(crate) fn zero_copies(analysis: &Analysis) -> Vec<ZeroCopy> {
 
 /// The arms that have usable numbers, each with its cell.
 fn usable_arms(analysis: &Analysis) -> impl Iterator<Item = (&CellAnalysis, &ArmAnalysis)> {
-    let cells = analysis.cells.iter();
-    let all = cells.flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
-    all.filter(|(_, arm)| arm.status == Status::Ok)
+    arms::in_cells(analysis).filter(|(_, arm)| arm.status == Status::Ok)
 }
 
 /// Methods with rare slices that are much slower, or whose baseline has them.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use iolens_document::table::{Entry, Filled, Table, Tone, decimal, left, right};
-use iolens_document::{Fact, Node, Page, Section, Text};
+use iolens_document::{Fact, Joined, Node, Page, Section, Text};
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
@@ -132,22 +132,22 @@ pub fn merged(runs: &[Analysed]) -> String {
     let hosts: BTreeSet<&str> = runs.iter().map(|(run, _)| host(&run.header)).collect();
     let extent =
         format!("{} of {}", number::count(runs.len(), "run"), number::count(hosts.len(), "host"));
-    let hosts: Vec<&str> = hosts.into_iter().collect();
-    let ids: Vec<&str> = runs.iter().map(|(run, _)| run.header.id.as_str()).collect();
+    let hosts = hosts.into_iter();
+    let ids = runs.iter().map(|(run, _)| run.header.id.as_str());
     let trust = runs.iter().flat_map(trust).collect();
     iolens_document::html::page(&Page {
         generator: first.header.build.clone(),
         title: format!("{extent} · iolens {study}"),
         mark: vec![Text::strong("iolens").and(format!(" {study}, {extent}"))],
         heading: studies::of(study).question.to_owned(),
-        meta: vec![format!("on {}", hosts.join(", ")).into(), SCOPE.into()],
+        meta: vec![format!("on {}", hosts.joined(", ")).into(), SCOPE.into()],
         style: page_style(),
         sections: vec![
             Section::new("runs", "Runs", runs.iter().flat_map(one).collect()),
             Section::new("numbers", "All numbers", contrasts(runs)),
             Section::new("trust", "Can I trust it?", trust),
         ],
-        footer: format!("runs {}", ids.join(", ")),
+        footer: format!("runs {}", ids.joined(", ")),
     })
 }
 

@@ -2,6 +2,7 @@
 //! measured, and `not_measured` says why where the run knows. Histograms of
 //! round trips are there whole, as pairs of a time in ns and its count.
 
+use iolens_document::Joined;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, Told};
 use iolens_stats::search;
@@ -60,8 +61,8 @@ fn listed(rows: Rows<'_>, records: impl Iterator<Item = Record>) -> String {
     match rows.runs() {
         [run] => out.push_str(&about(run)),
         several => {
-            let all: Vec<String> = several.iter().map(about).collect();
-            out.push_str(&format!("\"runs\": [\n{{{}}}\n]", all.join("},\n{")));
+            let all = several.iter().map(about);
+            out.push_str(&format!("\"runs\": [\n{{{}}}\n]", all.joined("},\n{")));
         }
     }
     out.push_str(&format!(",\n\"{}\": [", rows.word()));

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::groups::{fields, named, object, prefixed};
 use crate::json;
-use crate::number::{OrDash, count, percent};
+use crate::number::{InWords, count, percent};
 use crate::text::{BOLD, Style, YELLOW};
 use crate::transfer::{cpu_ns, listing, unread};
 use iolens_document::sentence;

@@ -130,14 +130,19 @@ pub(crate) fn bytes(estimated: f64) -> Bytes {
     Bytes(estimated.max(0.0).round() as u64)
 }
 
-/// A value in words, or a dash.
-pub(crate) trait OrDash<T> {
+/// A value in words, or what stands where there is none: a dash, or nothing.
+pub(crate) trait InWords<T> {
     fn or_dash(self, words: impl FnOnce(T) -> String) -> String;
+    fn or_empty(self, words: impl FnOnce(T) -> String) -> String;
 }
 
-impl<T> OrDash<T> for Option<T> {
+impl<T> InWords<T> for Option<T> {
     fn or_dash(self, words: impl FnOnce(T) -> String) -> String {
         self.map_or_else(|| NONE.to_owned(), words)
+    }
+
+    fn or_empty(self, words: impl FnOnce(T) -> String) -> String {
+        self.map(words).unwrap_or_default()
     }
 }
 

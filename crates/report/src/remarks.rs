@@ -1,6 +1,7 @@
 //! The words for remarks, warnings, the reasons of verdicts and checks: the only place that
 //! has them, and none that reads them back.
 
+use iolens_document::Joined;
 use iolens_document::table::{Entry, Ink, Tone};
 use iolens_model::outcome::Status;
 use iolens_model::units::Bytes;
@@ -328,9 +329,8 @@ fn circumstance(found: &Circumstance) -> String {
                 (partly, "counted in some slices only"),
             ];
             let parts = parts.iter().filter(|(names, _)| !names.is_empty());
-            let parts: Vec<String> =
-                parts.map(|(names, what)| format!("{} {what}", names.join(", "))).collect();
-            format!("counters not used: {}", parts.join("; "))
+            let parts = parts.map(|(names, what)| format!("{} {what}", names.join(", ")));
+            format!("counters not used: {}", parts.joined("; "))
         }
     }
 }
@@ -550,14 +550,14 @@ pub(crate) mod tests {
 
     #[test]
     fn remarks_in_words() {
-        let all: Vec<String> = kinds().iter().map(kind).collect();
-        insta::assert_snapshot!(all.join("\n"));
+        let all = kinds().into_iter().map(|one| kind(&one));
+        insta::assert_snapshot!(all.joined("\n"));
     }
 
     #[test]
     fn warnings_in_words() {
-        let all: Vec<String> = warnings().iter().map(warning).collect();
-        insta::assert_snapshot!(all.join("\n"));
+        let all = warnings().into_iter().map(|one| warning(&one));
+        insta::assert_snapshot!(all.joined("\n"));
     }
 
     #[test]
@@ -594,7 +594,7 @@ pub(crate) mod tests {
             VerdictReason::MayBeSmall { interval, delta, noise },
             open,
         ];
-        let all: Vec<String> = all.iter().map(reason).collect();
-        insta::assert_snapshot!(all.join("\n"));
+        let all = all.iter().map(reason);
+        insta::assert_snapshot!(all.joined("\n"));
     }
 }

@@ -12,7 +12,7 @@ use iolens_stats::remark::{Remark, RemarkKind};
 
 use crate::arms;
 use crate::figure::style::toned;
-use crate::number::{self, OrDash, Unit, copies};
+use crate::number::{self, InWords, Unit, copies};
 use crate::remarks;
 use crate::screen::table::{Better, compared};
 
@@ -115,11 +115,7 @@ pub(crate) fn results(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Tab
 
 /// The arm's name in its own cell's rows, where the baseline stands above, in its colour.
 pub(crate) fn name(arm: &ArmAnalysis) -> Entry {
-    let label = match arm.arm.role {
-        Role::SelfCheck => "self-check".to_owned(),
-        _ => arm.shown_label(),
-    };
-    toned(label, &arm.arm.primitive)
+    toned(arms::name(arm), &arm.arm.primitive)
 }
 
 /// How much of an arm's bytes was mapped, and why no more.

@@ -16,6 +16,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Interval, Verd
 use iolens_stats::remark::Limited;
 use iolens_stats::remark::VerdictReason;
 
+use crate::groups::first_of_each;
 use crate::{arms, remarks};
 
 /// An arm that can be cheapest.
@@ -27,8 +28,6 @@ pub(crate) struct Candidate<'a> {
     pub(crate) primitive: &'a str,
     /// What it needs of a message; `None` where it can send any.
     pub(crate) condition: Option<Condition>,
-    /// Whether the kernel copied what it was to send without a copy.
-    pub(crate) copied: bool,
     /// Against the baseline; `None` for the baseline.
     pub(crate) contrast: Option<&'a Contrast>,
 }
@@ -57,13 +56,8 @@ pub(crate) enum Standing<'a> {
         /// Those that may be as cheap.
         others: Vec<Candidate<'a>>,
     },
-    /// One trial: an order, and no interval.
-    NoInterval {
-        /// Lowest time in this run.
-        best: Candidate<'a>,
-        /// The next one.
-        nearest: Candidate<'a>,
-    },
+    /// One trial: an order, which this one leads, and no interval.
+    NoInterval(Candidate<'a>),
     /// The only arm, which is compared with nothing.
     Alone(Candidate<'a>),
     /// Nothing to compare, and why.
@@ -77,7 +71,7 @@ impl<'a> Standing<'a> {
             Standing::Cheapest { best, .. }
             | Standing::Tie { best, .. }
             | Standing::Unseparated { best, .. }
-            | Standing::NoInterval { best, .. }
+            | Standing::NoInterval(best)
             | Standing::Alone(best) => Some(*best),
             Standing::Nothing(_) => None,
         }
@@ -171,13 +165,7 @@ pub(crate) fn conditional(cell: &CellAnalysis) -> Vec<Candidate<'_>> {
 pub(crate) fn conditional_in<'a>(
     cells: impl IntoIterator<Item = &'a CellAnalysis>,
 ) -> Vec<Candidate<'a>> {
-    let mut found: Vec<Candidate> = Vec::new();
-    for arm in cells.into_iter().flat_map(conditional) {
-        if found.iter().all(|known| known.label != arm.label) {
-            found.push(arm);
-        }
-    }
-    found
+    first_of_each(cells.into_iter().flat_map(conditional).map(|arm| (arm.label, arm)))
 }
 
 /// Those of the ranked and of the unranked that send any message, where these are the baseline and
@@ -196,7 +184,7 @@ fn scattered<'a>(all: [Vec<Candidate<'a>>; 2]) -> [Vec<Candidate<'a>>; 2] {
 fn among<'a>(cell: &CellAnalysis, candidates: &[Candidate<'a>], delta: f64) -> Standing<'a> {
     let (best, rest) = (candidates[0], &candidates[1..]);
     if candidates.iter().any(|candidate| candidate.interval().is_none()) {
-        return Standing::NoInterval { best, nearest: rest[0] };
+        return Standing::NoInterval(best);
     }
     // Whoever is surely behind any arm is not the cheapest, also where the
     // best one's own interval is too wide to say so.
@@ -275,7 +263,6 @@ fn measured(arm: &ArmAnalysis) -> Option<Candidate<'_>> {
         label: &arm.arm.label,
         primitive: &arm.arm.primitive,
         condition: arm.condition,
-        copied: arm.zerocopy.is_some_and(|zerocopy| zerocopy.is_copied()),
         contrast,
     })
 }

@@ -1,6 +1,7 @@
 //! What a terminal shows: the answer of a run, one cell in detail, the list of
 //! runs. Colour repeats what the words say and is never needed.
 
+use iolens_document::Joined;
 use std::collections::BTreeSet;
 
 use iolens_document::foreign;
@@ -11,7 +12,7 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
 
 use crate::arms;
-use crate::number::{self, OrDash};
+use crate::number::{self, InWords};
 use crate::remarks;
 use crate::results::detail;
 use crate::screen::After;
@@ -131,9 +132,8 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
         Some(_) => ("throughput of each trial, Gbit/s".to_owned(), 1e9),
         None => (format!("time of each trial, ns/{}", plan.study().unit()), 1.0),
     };
-    let trials: Vec<String> =
-        figures.trial_values.iter().map(|value| three_digits(value / scale)).collect();
-    line(format!("{values}: {}", trials.join("  ")));
+    let trials = figures.trial_values.iter().map(|value| three_digits(value / scale));
+    line(format!("{values}: {}", trials.joined("  ")));
     let unit = plan.study().unit();
     let calls = if unit == "call" { "system calls" } else { "calls" };
     let counted = [
@@ -200,7 +200,7 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
             words("study", row.study.clone()),
             number("settings", row.cells),
             number("trials", row.trials),
-            words("took", took.map_or_else(String::new, crate::screen::effort::spent)),
+            words("took", took.or_empty(crate::screen::effort::spent)),
             words("state", row.ended.clone()),
             words("name", one_line(row.name.as_deref().unwrap_or_default())),
         ];
@@ -268,7 +268,7 @@ mod tests {
         let (run, analysis) = findings();
         let cell = analysis.cells.last().expect("a cell");
         let text = show(&run, &analysis, cell, &PLAIN);
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = text.split_whitespace().joined(" ");
         assert!(text.contains("n/a (1200 of 3700 needed)") && text.contains("100% of them"));
     }
 
@@ -294,8 +294,8 @@ mod tests {
     fn a_cell_shows_all_trials() {
         let (run, analysis) = fixture::run();
         let text = show(&run, &analysis, &analysis.cells[0], &PLAIN);
-        let staged: Vec<&str> = text.lines().skip_while(|l| *l != "send").take(6).collect();
-        insta::assert_snapshot!(staged.join("\n"));
+        let staged = text.lines().skip_while(|l| *l != "send").take(6);
+        insta::assert_snapshot!(staged.joined("\n"));
     }
 
     #[test]

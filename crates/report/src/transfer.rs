@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::groups::{Named, fields, named, object, prefixed};
 use crate::json;
-use crate::number::{NONE, OrDash, count, nanoseconds, percent};
+use crate::number::{InWords, NONE, count, nanoseconds, percent};
 use crate::results::detail;
 use crate::text::{BOLD, Style};
 use iolens_document::sentence;

@@ -1,5 +1,6 @@
 //! What upkeep of the database says: which runs went, and what room they left.
 
+use iolens_document::Joined;
 use iolens_document::foreign;
 use iolens_model::run::Extent;
 use iolens_model::units::Bytes;
@@ -115,7 +116,7 @@ fn names(runs: &[RunRow]) -> String {
         Some(name) => format!("{} ({})", run.id, name.escape_debug()),
         None => run.id.clone(),
     };
-    runs.iter().map(name).collect::<Vec<_>>().join(", ")
+    runs.iter().map(name).joined(", ")
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Names for cells, curves and the machine, in words: the same in sentences,
 //! tables, figures and file names.
 
+use iolens_document::Joined;
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::ab::AbMode;
@@ -270,8 +271,7 @@ pub(crate) fn footer(header: &RunHeader, cell: &Cell) -> [String; 2] {
         Some(header.build.clone()),
         Some(format!("run {}", header.id)),
     ];
-    let join =
-        |parts: &[Option<String>]| parts.iter().flatten().cloned().collect::<Vec<_>>().join(" · ");
+    let join = |parts: &[Option<String>]| parts.iter().flatten().cloned().joined(" · ");
     [join(&machine), join(&software)]
 }
 

@@ -1,5 +1,6 @@
 //! Questions about the messages of made-up runs.
 
+use iolens_document::Joined;
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Part;
@@ -156,7 +157,7 @@ proptest! {
         let open = ["undecided", "same within", "no answer", "no interval"];
         let said = text.split("\nUse ").nth(1).unwrap_or_default();
         let said = said.split("\nNearby").next().unwrap_or_default();
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = said.split_whitespace().joined(" ");
         let (by_time, by_cpu) = said.split_once("least CPU:").unwrap_or((&said, ""));
         for (said, is_sure) in [(by_time, is_sure(cell)), (by_cpu, is_sure(&cell.by_cpu()))] {
             prop_assert!(is_sure || open.iter().any(|word| said.contains(word)), "{text}");

@@ -11,7 +11,7 @@ use iolens_stats::compare::{ArmChange, BaselineMoved, CellChange, Change, Input}
 
 use super::tables::{self, Compared, by_quantity, quantities};
 use crate::groups::{distinct, grouped};
-use crate::number::{count, list, percent, usable};
+use crate::number::{InWords, count, list, percent, usable};
 use crate::screen::{table::mark, told as told_of};
 
 /// Inputs that are named.
@@ -123,7 +123,7 @@ fn shown(change: &Change, indicative: bool) -> Vec<String> {
         return vec![change.verdict.word().to_lowercase()];
     };
     let factor = Factor { typical: ratio, interval: usable(change.simultaneous) };
-    let ends = factor.interval.map_or_else(String::new, change_interval);
+    let ends = factor.interval.or_empty(change_interval);
     let is_it = |verdict| !indicative && change.verdict == verdict;
     let mark = mark(factor, is_it(Verdict::Equivalent), is_it(Verdict::Inconclusive));
     vec![percents(ratio), ends, mark.to_owned()]

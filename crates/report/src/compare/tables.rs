@@ -9,7 +9,7 @@ use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Input, Mi
 
 use crate::figure::style::toned;
 use crate::groups::{distinct, grouped};
-use crate::number::{self, NONE, OrDash};
+use crate::number::{self, InWords, NONE};
 use crate::results::{Row, families, filled};
 use crate::words;
 
@@ -82,14 +82,13 @@ pub(super) fn cut(value: &str, most: usize) -> String {
 /// A change in all columns; verdicts are only for runs that were long enough.
 fn row(comparison: &Comparison, arm: &ArmChange, judged: bool) -> Row {
     let change = arm.change.as_ref();
-    let ratio =
-        |ratio: Option<f64>| change.map_or_else(String::new, |_| ratio.or_dash(number::ratio));
+    let ratio = |ratio: Option<f64>| change.or_empty(|_| ratio.or_dash(number::ratio));
     let shown = match (change, arm.arm.role) {
         (Some(change), _) => interval(change).into(),
         (None, Role::Baseline) => Entry::toned("baseline", Tone::Faint),
         (None, _) => Entry::toned("control", Tone::Faint),
     };
-    let n = change.map_or_else(String::new, |c| format!("{}, {}", c.trials_a, c.trials_b));
+    let n = change.or_empty(|c| format!("{}, {}", c.trials_a, c.trials_b));
     let label = match arm.arm.role {
         Role::SelfCheck => "self-check",
         _ => &arm.arm.label,

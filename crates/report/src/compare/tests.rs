@@ -9,7 +9,7 @@ use iolens_stats::compare::{Absolute, Comparison, Side, compare};
 
 use super::{Compared, json, markdown, text};
 use crate::fixture;
-use iolens_document::Style;
+use iolens_document::{Joined, Style};
 
 const PLAIN: Style = Style::plain(100);
 
@@ -133,7 +133,7 @@ fn a_slower_baseline_is_told_as_such() {
     }
     changed(&mut b.1, "send_staged", 1.0, 0.8);
     let text = with(&a, &b, Absolute::Shown, |c| text(c, true, &PLAIN));
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text.split_whitespace().joined(" ");
     let told = "the baseline send_staged itself is likelier to have become slower (−20%)";
     assert!(text.contains(told), "{text}");
 }

@@ -9,7 +9,7 @@ use iolens_stats::attribution::{
 };
 
 use super::{is_sure, noticed, time, time_of, unit_of};
-use crate::number::{count, list};
+use crate::number::{InWords, count, list};
 
 /// Classes that are named of a difference, at most.
 const NAMED_MAX: usize = 3;
@@ -115,7 +115,7 @@ fn spent(of: &ScopeAttribution, class: Class, scale: f64) -> Vec<String> {
     let ns = share.ns_per_message.value;
     // Of the time beside it: the mean of trials' own shares is another number.
     let all_ns = Some(of.cpu_ns_per_message.value).filter(|&all_ns| all_ns > 0.0);
-    let part = all_ns.map_or_else(String::new, |all_ns| format!("{:.0}%", 100.0 * ns / all_ns));
+    let part = all_ns.or_empty(|all_ns| format!("{:.0}%", 100.0 * ns / all_ns));
     vec![three_digits(ns / scale), part]
 }
 

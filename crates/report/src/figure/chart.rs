@@ -1,7 +1,7 @@
 //! What a chart of curves says, before anything is drawn.
 
 use iolens_document::table::{Column, Entry, Table, Tone};
-use iolens_model::arm::{Arm, Role};
+use iolens_model::arm::Arm;
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
@@ -11,6 +11,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
 use super::scale::Scale;
 use super::style::{self, Look};
+use crate::arms::labelled;
 use crate::groups::first_of_each;
 use crate::number::{self, NONE};
 
@@ -207,7 +208,7 @@ impl Series {
     ) -> Series {
         let (mut points, mut missing) = (Vec::new(), Vec::new());
         for cell in cells {
-            let (x, own) = (along.of(cell), find(cell, &arm.label));
+            let (x, own) = (along.of(cell), labelled(cell, &arm.label));
             match (own.and_then(|arm| point(cell, arm)), own.map(|arm| arm.status)) {
                 (Some(point), _) => points.push(Point { x, ..point }),
                 (None, Some(Status::Ok)) => missing.push((x, "n/a")),
@@ -382,19 +383,10 @@ pub(crate) fn arms<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a Arm> {
     first_of_each(arms.map(|arm| (&arm.label, arm)))
 }
 
-/// Whether an arm is compared with others.
-pub(crate) fn is_compared(arm: &Arm) -> bool {
-    matches!(arm.role, Role::Baseline | Role::Compared)
-}
-
-/// An arm of a cell.
-pub(crate) fn find<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> {
-    cell.arms.iter().find(|arm| arm.arm.label == label)
-}
-
 /// An arm's label over several cells: copied in one of them is copied.
 pub(crate) fn shown(cells: &[&CellAnalysis], label: &str) -> String {
-    let labels = cells.iter().filter_map(|cell| find(cell, label)).map(ArmAnalysis::shown_label);
+    let labels =
+        cells.iter().filter_map(|cell| labelled(cell, label)).map(ArmAnalysis::shown_label);
     labels.max_by_key(String::len).unwrap_or_else(|| label.to_owned())
 }
 

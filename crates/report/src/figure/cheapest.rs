@@ -28,7 +28,7 @@ pub(crate) fn figure(sweep: &Sweep<'_>) -> Option<Plate> {
         without(&left_out)
     );
     let arms = chart::arms(&cells).into_iter().filter(|arm| {
-        chart::is_compared(arm) && left_out.iter().all(|left_out| left_out.label != arm.label)
+        arms::is_method(arm) && left_out.iter().all(|left_out| left_out.label != arm.label)
     });
     let legend = arms.map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label)));
     let sizes = sweep.by_size();
@@ -82,7 +82,7 @@ fn tile(sweep: &Sweep<'_>, cell: &CellAnalysis) -> Tile {
         Standing::Nothing(text) => (NONE.to_owned(), text, Vec::new()),
         Standing::Tie { best, others } => unsure("tie", [vec![best], others].concat()),
         Standing::Unseparated { best, others } => unsure("open", [vec![best], others].concat()),
-        Standing::NoInterval { best, .. } => unsure("one trial", vec![best]),
+        Standing::NoInterval(best) => unsure("one trial", vec![best]),
         Standing::Alone(only) => unsure("alone", vec![only]),
     };
     let hover = format!("{}: {text}{}", words::subject(header, &cell.cell), evidence(&arms));

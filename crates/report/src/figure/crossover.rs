@@ -11,7 +11,7 @@ use super::tiles::{Tile, TileRow, Tiles};
 use super::{Group, Marks, Plate, chart};
 use crate::crossing::{self, Ahead};
 use crate::groups::first_of_each;
-use crate::number::{self, OrDash};
+use crate::number::{self, InWords};
 use crate::{arms, words};
 
 /// A pair of arms on one curve.
@@ -96,7 +96,7 @@ impl Pair<'_> {
         };
         // Trials that both arms have.
         let cell = self.curve.cells.iter().find(|cell| cell.cell.size == point.size);
-        let contrast = |label: &String| chart::find(cell?, label)?.contrast.as_ref();
+        let contrast = |label: &String| arms::labelled(cell?, label)?.contrast.as_ref();
         let arms = [&self.crossover.first, &self.crossover.second];
         let n = arms.into_iter().filter_map(contrast).map(|contrast| contrast.n).min();
         let below = number::ratio(point.ratio);

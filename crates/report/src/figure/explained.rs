@@ -2,6 +2,7 @@
 //! A bar per arm and end, as long as its CPU time per message, in parts by class of work; and the
 //! stacks of two arms.
 
+use iolens_document::Joined;
 use iolens_document::table::{Table, decimal, left, right};
 use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
@@ -14,7 +15,7 @@ use iolens_stats::attribution::{
 use super::bars::{Bar, BarPart, Bars, Lengths, class_of};
 use super::flame::{self, Frames};
 use super::{Figure, Group, Marks, Paper, Plate, size_stem};
-use crate::number::{self, OrDash, percent};
+use crate::number::{self, InWords, percent};
 use crate::{explain, words};
 
 /// Every figure of a run that has these of its own, in the order of [`Group`].
@@ -70,7 +71,7 @@ fn of_classes(run: &Run, explanation: &Explanation) -> Option<Plate> {
             before: (*end).to_owned(),
             behind: explain::time(total(of)),
             parts: parts.collect(),
-            hover: format!("{}, {end}: {}", arm.shown(), words.collect::<Vec<_>>().join("; ")),
+            hover: format!("{}, {end}: {}", arm.shown(), words.joined("; ")),
             interval: None,
         }
     });

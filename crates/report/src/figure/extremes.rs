@@ -83,8 +83,8 @@ pub fn by_method(run: &Run, analysis: &Analysis) -> Option<Table> {
         Some(_) => (|figures| figures.goodput_bits_per_s, number::BITS),
         None => (|figures| figures.read_bytes_per_s, number::BYTES),
     };
-    let arms = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
-    let ranked = arms.filter(|(_, arm)| chart::is_compared(&arm.arm) && arm.is_ranked());
+    let ranked =
+        arms::in_cells(analysis).filter(|(_, arm)| arms::is_method(&arm.arm) && arm.is_ranked());
     let records =
         ranked.filter_map(|(cell, arm)| Some((&arm.arm.label, (cell, arm, arm.figure(rate)?))));
     let falling = |a: &Record<'_>, b: &Record<'_>| b.2.value.total_cmp(&a.2.value);

@@ -48,7 +48,7 @@ impl Metric {
     /// Whether any compared arm of the cells has it.
     pub(crate) fn is_in(&self, cells: &[&CellAnalysis]) -> bool {
         let mut arms = cells.iter().flat_map(|cell| &cell.arms);
-        arms.any(|arm| chart::is_compared(&arm.arm) && self.of(arm).is_some())
+        arms.any(|arm| arms::is_method(&arm.arm) && self.of(arm).is_some())
     }
 
     /// A number of a usable arm, in the drawn unit.
@@ -74,7 +74,7 @@ impl Metric {
             let Estimate { value, interval, .. } = found;
             Some(Point { value, interval, text, hover, ..Point::default() })
         };
-        let arms = chart::arms(cells).into_iter().filter(|arm| chart::is_compared(arm));
+        let arms = chart::arms(cells).into_iter().filter(|arm| arms::is_method(arm));
         let curves = arms.map(|arm| Series::of(arm, Kind::Curve, along, cells, point));
         // The baseline has no ratio, and a metric may belong to some arms.
         let curves = curves.filter(|series| !series.points.is_empty()).collect();
@@ -199,12 +199,12 @@ impl<'a> Sweep<'a> {
 fn line(model: &CostModel, cells: &[&CellAnalysis]) -> Option<Series> {
     const STEPS: u32 = 24;
     let fitted = cells.iter().filter(|cell| {
-        chart::find(cell, &model.label).is_some_and(|arm| arm.status == Status::Ok)
+        arms::labelled(cell, &model.label).is_some_and(|arm| arm.status == Status::Ok)
             && model.breaks_at.is_none_or(|end| cell.cell.size < end)
     });
     let mut sizes = fitted.map(|cell| cell.cell.size.0 as f64);
     let (first, last) = (sizes.next()?, sizes.next_back()?);
-    let arm = chart::find(cells.first()?, &model.label)?;
+    let arm = arms::labelled(cells.first()?, &model.label)?;
     let points = (0..=STEPS).map(|step| {
         let x = first * (last / first).powf(f64::from(step) / f64::from(STEPS));
         let value = model.fixed_ns.value + model.per_byte_ns.value * x;

@@ -39,6 +39,7 @@ pub use self::sheet::Paper;
 pub(crate) use self::sheet::page_style;
 use self::sheet::{Drawing, Medium, Said};
 use self::tiles::Tiles;
+use crate::number::InWords;
 use crate::words;
 
 /// A figure with its table twin.
@@ -229,5 +230,5 @@ fn stem_rest(plan: &Plan, cell: &Cell) -> String {
 /// `-64kib`; empty where a cell has no size.
 pub(crate) fn size_stem(cell: &Cell) -> String {
     let size = cell.own_size().map(|size| size.to_string().replace(' ', "").to_lowercase());
-    size.map_or_else(String::new, |size| format!("-{size}"))
+    size.or_empty(|size| format!("-{size}"))
 }

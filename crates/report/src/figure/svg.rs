@@ -1,5 +1,6 @@
 //! SVG elements as text.
 
+use iolens_document::Joined;
 use iolens_document::foreign;
 
 use super::style::{Look, Marker};
@@ -136,9 +137,8 @@ fn path(outline: String, class: &str, dash: &str) -> String {
 }
 
 fn through(spots: &[Spot]) -> String {
-    let spots: Vec<String> =
-        spots.iter().map(|(x, y)| format!("{} {}", units(*x), units(*y))).collect();
-    format!("M{}", spots.join("L"))
+    let spots = spots.iter().map(|(x, y)| format!("{} {}", units(*x), units(*y)));
+    format!("M{}", spots.joined("L"))
 }
 
 /// A marker; all have about the same area.

@@ -1,5 +1,6 @@
 //! What must hold for every figure of every made-up run.
 
+use iolens_document::Joined;
 use std::sync::LazyLock;
 
 use resvg::usvg;
@@ -230,8 +231,8 @@ fn file_names_are_unique_and_plain() {
         assert!(file_stem.bytes().all(plain), "{file_stem}");
         assert!(figures[..i].iter().all(|other| other.file_stem != *file_stem));
     }
-    let names: Vec<&str> = figures.iter().map(|figure| figure.file_stem.as_str()).collect();
-    insta::assert_snapshot!(names.join("\n"), @"
+    let names = figures.iter().map(|figure| figure.file_stem.as_str());
+    insta::assert_snapshot!(names.joined("\n"), @"
     net-veth-crossovers-stream-hot
     net-veth-cheapest-stream-hot
     net-veth-crossovers-rr-hot

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::columns::{self, Columns, Kind};
 use super::{Record, Source};
+use crate::arms;
 use crate::groups::{Named, fields, named, object};
 use crate::remarks;
 use crate::studies::files::facts::start_of;
@@ -19,8 +20,7 @@ use crate::studies::syscall::calls::bytes_of;
 /// One row per arm and cell.
 pub(crate) fn cells<'a>(run: &'a Run, analysis: &'a Analysis) -> impl Iterator<Item = Record> {
     let columns = columns::of(Kind::Cells, run.header.plan.study());
-    let arms = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
-    arms.map(move |(cell, arm)| row(run, analysis, cell, arm, &columns))
+    arms::in_cells(analysis).map(move |(cell, arm)| row(run, analysis, cell, arm, &columns))
 }
 
 fn row(

@@ -1,6 +1,7 @@
 //! What was measured: an arm of a trial with sums over its measured slices, a slice, and a phase of
 //! a search.
 
+use iolens_document::Joined;
 use std::borrow::Cow;
 
 use iolens_model::arm::ArmOutcome;
@@ -210,7 +211,7 @@ fn of_server(server: Option<&ServerArm>) -> [(&'static str, Value); 4] {
     let connects = server.map(|server| &server.connects);
     let failures = server.map(|server| {
         let said = server.failures.iter().map(|(what, times)| format!("{times} × {what}"));
-        said.collect::<Vec<_>>().join("; ")
+        said.joined("; ")
     });
     let own = named! {
         ramp_ns: connects.and_then(|connects| connects.ramp).map(|ramp| ramp.0),

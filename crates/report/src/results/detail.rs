@@ -13,7 +13,7 @@ use iolens_stats::analysis::{
 use super::{Of, name, remark};
 use crate::arms::span;
 use crate::number::Unit;
-use crate::number::{OrDash, count, interval_text, percent};
+use crate::number::{InWords, count, interval_text, percent};
 
 const FIGURES: [(&str, &str, Of); 16] = [
     ("CPU sender", "ns/B", |f| f.tx_cpu_ns_per_byte),
@@ -164,7 +164,7 @@ pub(crate) fn sends(found: &ZerocopyFigures) -> String {
     );
     let notifications = found
         .notifications_per_send
-        .map_or_else(String::new, |per_send| format!(" in {per_send:.2} notifications per send"));
+        .or_empty(|per_send| format!(" in {per_send:.2} notifications per send"));
     format!(
         "{} zero-copy sends, {} completions read back{notifications}, {copied}, {} sends refused \
          with ENOBUFS or ENOMEM and repeated",

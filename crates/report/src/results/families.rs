@@ -13,10 +13,10 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
 use super::Row;
-use crate::arms::{curves, methods, span};
+use crate::arms::{curves, labelled, methods, name, span};
 use crate::figure::style::toned;
 use crate::groups::{distinct, grouped};
-use crate::number::{self, NONE, OrDash, copies, interval_text, percent};
+use crate::number::{self, InWords, NONE, copies, interval_text, percent};
 use crate::screen::table::{Better, compared};
 use crate::{parts, words};
 
@@ -79,13 +79,8 @@ fn row(
     label: &str,
     with_width: bool,
 ) -> Vec<Entry> {
-    let find =
-        |cell: &&'_ CellAnalysis| cell.arms.iter().find(|arm| arm.arm.label == label).cloned();
-    let arms: Vec<Option<ArmAnalysis>> = cells.iter().map(find).collect();
-    let shown = arms.iter().flatten().map(|arm| match arm.arm.role {
-        Role::SelfCheck => "self-check".to_owned(),
-        _ => arm.shown_label(),
-    });
+    let arms: Vec<_> = cells.iter().map(|cell| labelled(cell, label)).collect();
+    let shown = arms.iter().flatten().map(|arm| name(arm));
     // Copied at one size is copied.
     let shown = shown.max_by_key(String::len).unwrap_or_default();
     let primitive = arms.iter().flatten().next().map_or(label, |arm| &arm.arm.primitive);
@@ -120,7 +115,7 @@ fn entry(plan: &Plan, arm: &ArmAnalysis, is_best: bool, with_width: bool) -> Ent
     let half = factor
         .interval
         .filter(|_| with_width)
-        .map_or_else(String::new, |(low, high)| format!(" ±{:.0}", 50.0 * (high - low)));
+        .or_empty(|(low, high)| format!(" ±{:.0}", 50.0 * (high - low)));
     let star = if is_best { "*" } else { "" };
     format!("{}{half}{mark}{star}", change(factor.typical)).into()
 }
@@ -314,10 +309,7 @@ mod tests {
             assert_eq!(sizes(&found), wanted);
             assert!(found.iter().all(|table| table.width() <= width));
             for arm in &cells[0].arms {
-                let name = match arm.arm.role {
-                    Role::SelfCheck => "self-check".to_owned(),
-                    _ => arm.shown_label(),
-                };
+                let name = name(arm);
                 let has =
                     |table: &Table| table.rows.iter().any(|row| row.entries[0].text.trim() == name);
                 assert!(found.iter().all(has), "{name}");

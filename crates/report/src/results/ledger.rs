@@ -12,7 +12,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 use super::Row;
 use crate::arms::{self, Shares};
 use crate::figure::style::toned;
-use crate::number::{NONE, OrDash, interval_text};
+use crate::number::{InWords, NONE, interval_text};
 use crate::words;
 
 /// One row per arm, for each receiver. Copies that differ between cells are

@@ -11,8 +11,8 @@ use iolens_stats::analysis::{
 
 use super::ArmRow;
 use crate::figure::style::toned;
-use crate::number::{self, NONE, OrDash};
-use crate::{remarks, words};
+use crate::number::{self, InWords, NONE};
+use crate::{arms, remarks, words};
 
 /// What was rejected, and why.
 pub(crate) fn rejected(analysis: &Analysis) -> Table {
@@ -108,8 +108,8 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
             left("intervals overlap", "", yes_or_no(overlaps)),
         ])
     };
-    let arms = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
-    Table::of("Does sharing a process change the ratio?", arms.filter_map(row))
+    let rows = arms::in_cells(analysis).filter_map(row);
+    Table::of("Does sharing a process change the ratio?", rows)
 }
 
 /// Whether the pointwise intervals of two contrasts meet; `None` without two that say something.

@@ -12,7 +12,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Esti
 use super::table::{self, Better, Marks, compared};
 use super::{outcome, trust};
 use crate::findings;
-use crate::number::{self, Unit, count, list};
+use crate::number::{self, InWords, Unit, count, list};
 
 /// Where the numbers of an answer come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,14 +126,14 @@ fn quantity(
     if arm.status != Status::Ok {
         return vec![arm.status.word().to_owned()];
     }
-    let mut parts = vec![value.map_or_else(String::new, three_digits)];
+    let mut parts = vec![value.or_empty(three_digits)];
     let Some(contrast) = contrast else { return parts };
     if !contrast.verdict.is_ranked() {
         return vec!["not ranked".to_owned()];
     }
     let (factor, mark) = compared(contrast, better, run.header.plan.quick);
     marks.note(mark);
-    let ends = factor.interval.map_or_else(String::new, change_interval);
+    let ends = factor.interval.or_empty(change_interval);
     parts.extend([change(factor.typical), ends, mark.to_owned()]);
     parts
 }

@@ -1,6 +1,6 @@
 //! What was measured, where, how long and how often; and what to do next.
 
-use iolens_document::{Answer, Label, Text};
+use iolens_document::{Answer, Joined, Label, Text};
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::command_line;
@@ -10,7 +10,7 @@ use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::Analysis;
 
 use crate::groups::distinct;
-use crate::number::count;
+use crate::number::{InWords, count};
 use crate::studies::entry::StudyReport;
 use crate::words;
 
@@ -58,7 +58,7 @@ pub(crate) fn machine(run: &Run) -> Option<String> {
     let model = words::fact(host, &["model", "model name", "cpu model"]).map(short_model);
     let cpus = format!("{}{guest}", count(host.cpus.len(), "CPU"));
     let parts = [model, Some(cpus), kernel(host)];
-    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    Some(parts.into_iter().flatten().joined(", "))
 }
 
 /// A processor's name without what tells nothing.
@@ -68,22 +68,22 @@ fn short_model(model: &str) -> String {
     let is_told = |word: &&str| {
         !matches!(*word, "Processor" | "CPU" | "processor") && !word.ends_with("-Core")
     };
-    model.split_whitespace().filter(is_told).collect::<Vec<_>>().join(" ")
+    model.split_whitespace().filter(is_told).joined(" ")
 }
 
 /// `Linux 6.18`.
 fn kernel(host: &HostFacts) -> Option<String> {
     let release = words::fact(host, &["kernel", "release", "osrelease"])?;
     let version = release.split_ascii_whitespace().next()?;
-    let parts: Vec<&str> = version.split(['.', '-']).take(2).collect();
-    Some(format!("Linux {}", parts.join(".")))
+    let parts = version.split(['.', '-']).take(2);
+    Some(format!("Linux {}", parts.joined(".")))
 }
 
 /// How often, how long, and how it ended where that was not by itself.
 pub(crate) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
     let plan = &run.header.plan;
     let quick = if plan.quick { "quick look: " } else { "" };
-    let each = each_trial(analysis).map_or_else(String::new, |time| format!(" × {time}"));
+    let each = each_trial(analysis).or_empty(|time| format!(" × {time}"));
     let sizes = distinct(analysis.cells.iter().map(|cell| cell.cell.size));
     let per = match analysis.cells.len() {
         0 | 1 => "",
@@ -168,7 +168,7 @@ pub(crate) fn next(
     if cut_short {
         said.push(command("iolens resume last", "the rest"));
     } else if plan.quick {
-        let time = full_run.map_or_else(String::new, |time| format!(", up to {}", spent(time.0)));
+        let time = full_run.or_empty(|time| format!(", up to {}", spent(time.0)));
         said.push(command(&again(run), &format!("verdicts{time}")));
     }
     said.extend((own.next)(analysis, cut_short));

@@ -9,7 +9,7 @@ pub(crate) mod table;
 mod tests;
 pub(crate) mod trust;
 
-use iolens_document::{Answer, Label, Text};
+use iolens_document::{Answer, Joined, Label, Text};
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, Nanos};
@@ -132,7 +132,7 @@ pub(crate) fn short(run: &Run, cell: &Cell) -> String {
 pub(crate) fn place(run: &Run, cell: &Cell) -> String {
     let size = cell.own_size().map(|size| size.to_string());
     let short = Some(short(run, cell)).filter(|words| !words.is_empty());
-    size.into_iter().chain(short).collect::<Vec<_>>().join(", ")
+    size.into_iter().chain(short).joined(", ")
 }
 
 /// Where the rest is of what has room for so many: `3 more settings: iolens show 4f1c09ab`.

@@ -3,14 +3,13 @@
 use iolens_document::{
     Align, Block, Cell as Entry, Column, Factor, Head, Matrix, MatrixRow, MatrixSection, Text,
 };
-use iolens_model::arm::Role;
 use iolens_model::family::Condition;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Verdict};
 
 use crate::arms;
-use crate::groups::grouped;
+use crate::groups::{first_of_each, grouped};
 use crate::number::{percent, usable};
 
 /// What the intervals on a screen are.
@@ -68,14 +67,8 @@ impl Marks {
 
 /// The methods of cells, the baseline first, without copies and controls.
 pub(crate) fn methods<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a ArmAnalysis> {
-    let mut found: Vec<&ArmAnalysis> = Vec::new();
-    for arm in cells.iter().flat_map(|cell| &cell.arms) {
-        let is_method = matches!(arm.arm.role, Role::Baseline | Role::Compared);
-        if is_method && found.iter().all(|known| known.arm.label != arm.arm.label) {
-            found.push(arm);
-        }
-    }
-    found
+    let all = cells.iter().flat_map(|cell| arms::methods(cell));
+    first_of_each(all.map(|arm| (&arm.arm.label, arm)))
 }
 
 /// What stands beside methods whose sends the kernel copied.
@@ -119,7 +112,7 @@ pub(crate) fn section(
     let row = |cell: &&CellAnalysis| {
         let is_alone = arms::only(cell).is_some();
         let entry = |method: &&ArmAnalysis| {
-            let own = cell.arms.iter().find(|arm| arm.arm.label == method.arm.label);
+            let own = arms::labelled(cell, &method.arm.label);
             own.map_or(Entry::Empty, |arm| entry(arm, measure, quick, is_alone))
         };
         MatrixRow {

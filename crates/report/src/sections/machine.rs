@@ -1,6 +1,6 @@
 //! The machine, and how to get the numbers again.
 
-use iolens_document::{Fact, Node, Section, Text};
+use iolens_document::{Fact, Joined, Node, Section, Text};
 use iolens_model::axes::Topology;
 use iolens_model::doctor::{Finding, State};
 use iolens_model::file::{Destination, DestinationFacts, WriteAxes};
@@ -52,7 +52,7 @@ fn pinned(header: &RunHeader) -> String {
     let is_pinned = online.iter().any(|cpu| !used.contains(cpu));
     match is_pinned && header.plan.cpus.is_none() && !used.is_empty() {
         true => {
-            let cpus = used.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+            let cpus = used.iter().map(u32::to_string).joined(",");
             format!("taskset -c {cpus} ")
         }
         false => String::new(),
@@ -190,8 +190,8 @@ fn is_evicted(run: &Run) -> bool {
 fn in_effect(run: &Run, told: &Told) -> Vec<Fact> {
     let plan = &run.header.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus);
-    let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
-    let mut facts = vec![Fact::new("CPUs", cpus.join(", "))];
+    let cpus = cpus.iter().map(ToString::to_string);
+    let mut facts = vec![Fact::new("CPUs", cpus.joined(", "))];
     if let Some(net) = plan.net() {
         facts.push(Fact::new("TCP congestion control", net.congestion.clone()));
         let of_veth = words::values(net.tuning.mtu_bytes.iter().flatten());

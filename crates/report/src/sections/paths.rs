@@ -1,7 +1,7 @@
 //! The way of the bytes through each primitive, drawn side by side from its
 //! declared hops: lanes for user space, kernel and device, time downwards.
 
-use iolens_document::{Figure, Node, Text};
+use iolens_document::{Figure, Joined, Node, Text};
 use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
 };
@@ -132,7 +132,7 @@ fn in_words(path: &DataPath, shares: Shares) -> String {
     let word = |hop: &Hop| {
         format!("{} to {} by {}, {}", hop.from, hop.to, hop.function, movement(hop, shares))
     };
-    path.hops.iter().map(word).collect::<Vec<_>>().join("; ")
+    path.hops.iter().map(word).joined("; ")
 }
 
 fn movement(hop: &Hop, shares: Shares) -> String {

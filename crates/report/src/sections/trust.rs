@@ -16,9 +16,9 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, Interval, TimeSpent, Told};
 
 use super::{Form, setting};
 use crate::groups::grouped;
-use crate::number::{self, NONE, OrDash, count, nanoseconds, percent};
+use crate::number::{self, InWords, NONE, count, nanoseconds, percent};
 use crate::results::validity;
-use crate::{remarks, words};
+use crate::{arms, remarks, words};
 
 pub(crate) fn section(run: &Run, analysis: &Analysis, form: Form, nothing: &str) -> Section {
     let mut nodes = vec![Node::Facts(facts(run, analysis))];
@@ -95,8 +95,7 @@ fn precision(run: &Run) -> Option<String> {
 
 /// Whether results depend on what else runs in the process.
 fn processes(run: &Run, analysis: &Analysis) -> Option<String> {
-    let all = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
-    let pairs = all.filter_map(|(cell, arm)| {
+    let pairs = arms::in_cells(analysis).filter_map(|(cell, arm)| {
         let (shared, alone) = arm.contrast.as_ref().zip(arm.isolated.as_ref())?;
         Some((cell, arm, validity::overlap(shared, alone)))
     });
@@ -154,7 +153,7 @@ fn not_available(run: &Run, told: &Told) -> Vec<Fact> {
         if flag.is_some_and(|(_, is_asked)| !is_asked) {
             continue;
         }
-        let flag = flag.map_or_else(String::new, |(flag, _)| format!(" ({flag})"));
+        let flag = flag.or_empty(|(flag, _)| format!(" ({flag})"));
         let alike = (format!("{flag}: {why}"), Vec::new());
         by_reason.entry(nameless(&alike.0)).or_insert(alike).1.push(metric);
     }
@@ -185,7 +184,7 @@ fn overhead(run: &Run) -> Option<String> {
     let receipt = calibration
         .receipt_round_trip_ns
         .filter(|_| is_received && run.header.plan.topologies().iter().any(here));
-    let receipt = receipt.map_or_else(String::new, |ns| {
+    let receipt = receipt.or_empty(|ns| {
         let slice = match run.header.plan.schedule {
             Schedule::Slices { slice, .. } => format!("each {slice} slice"),
             Schedule::Window { .. } | Schedule::Messages { .. } => "each slice".to_owned(),
@@ -204,7 +203,7 @@ fn scope(run: &Run, analysis: &Analysis) -> String {
     let kernel = |host: &HostFacts| {
         let release = words::fact(host, &["kernel", "release", "osrelease"]);
         let release = release.and_then(|release| release.split_ascii_whitespace().next());
-        release.map_or_else(String::new, |release| format!(", Linux {release}"))
+        release.or_empty(|release| format!(", Linux {release}"))
     };
     let here = kernel(&run.header.host);
     let machines = match &run.header.far {

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use iolens_document::{Node, Section, Text, change, change_interval};
+use iolens_document::{Joined, Node, Section, Text, change, change_interval};
 use iolens_model::axes::{Topology, WorkingSet};
 use iolens_model::cell::Cell;
 use iolens_model::data_path::{DataPath, Hop, Movement, Mover};
@@ -18,7 +18,7 @@ use iolens_stats::analysis::{
 use super::setting;
 use crate::arms::{self, CLASSIC, Multiple, Shares, curves};
 use crate::groups::{distinct, grouped};
-use crate::number::{count, list, percent};
+use crate::number::{InWords, count, list, percent};
 use crate::screen::effort;
 use crate::{crossing, words};
 
@@ -158,13 +158,13 @@ fn overtaking(run: &Run, analysis: &Analysis, firsts: &[&str], second: &str) -> 
         true => text,
         false => format!("{text} ({})", curves.join("; ")),
     };
-    let claim: Vec<String> = grouped(found.iter().map(said)).into_iter().map(sentence).collect();
+    let claim = grouped(found.iter().map(said)).into_iter().map(sentence);
     let line = |crossover: &&Crossover| {
         let Crossover { first, second, .. } = crossover;
         format!("{}: {second} against {first}: {}", curve(crossover), crossing::sizes(crossover))
     };
     let evidence = found.iter().map(line).collect();
-    (!found.is_empty()).then(|| (format!("{}.", claim.join(". ")), evidence))
+    (!found.is_empty()).then(|| (format!("{}.", claim.joined(". ")), evidence))
 }
 
 /// Two methods of a cell, where both have numbers.
@@ -311,8 +311,8 @@ fn caches(run: &Run, analysis: &Analysis) -> Option<Answer> {
             let [from, to] = [from, to].map(|misses| measured(misses, "per KiB"));
             format!("{name} {IOV} {to}, {STAGED} {from}")
         };
-        let gains: Vec<String> = gains.iter().map(one).collect();
-        format!("{}: {}", setting(run, &cell.cell), gains.join("; "))
+        let gains = gains.iter().map(one);
+        format!("{}: {}", setting(run, &cell.cell), gains.joined("; "))
     };
     Some((claim, cells.iter().map(line).collect()))
 }
@@ -373,11 +373,11 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
         let point = |(threads, rate): &(u32, Estimate)| {
             format!("{} with {threads}", crate::number::bits(rate.value))
         };
-        let points: Vec<String> = row.points.iter().map(point).collect();
+        let points = row.points.iter().map(point);
         let limit = plateau(analysis, row);
         let setting = words::joined(words::setting(&run.header.plan, row.cell));
         let setting = if several { format!(", {setting}") } else { String::new() };
-        format!("{}, {}{setting}: {}{limit}", row.label, row.cell.size, points.join(", "))
+        format!("{}, {}{setting}: {}{limit}", row.label, row.cell.size, points.joined(", "))
     };
     let claim = format!(
         "From {least} to {most} threads, throughput rises in {} of {} settings and falls in \
@@ -397,7 +397,7 @@ fn plateau(analysis: &Analysis, row: &Row) -> String {
             && Cell { threads: p.from.threads, ..row.cell.clone() } == p.from
     };
     let found = analysis.plateaus.iter().find(here);
-    found.map_or_else(String::new, |p| format!("; no gain beyond {}", p.from.threads))
+    found.or_empty(|p| format!("; no gain beyond {}", p.from.threads))
 }
 
 /// Every method at every size that has at least two thread counts.
@@ -549,7 +549,7 @@ fn off_the_trend(run: &Run, analysis: &Analysis, is_alone: bool) -> Option<Strin
     let interval = found
         .simultaneous
         .filter(Interval::is_usable)
-        .map_or_else(String::new, |i| format!(" {}", change_interval((i.low, i.high))));
+        .or_empty(|i| format!(" {}", change_interval((i.low, i.high))));
     let facts = format!(
         "{} at {}, {}{interval} against the trend",
         found.label,

@@ -27,7 +27,7 @@ use crate::arms::methods as models;
 use crate::figure::{Figure, Group};
 use crate::findings::{self, Outcome};
 use crate::groups::{distinct, grouped};
-use crate::number::{self, list};
+use crate::number::{self, InWords, list};
 use crate::screen::outcome;
 use crate::screen::table::{self, Marks};
 use crate::sections::{Form, drawn, more_figures, setting, within};
@@ -136,7 +136,7 @@ fn cheapest(run: &Run, views: &[View], delta: f64) -> Option<Grid> {
     let heads = all.iter().map(|n| Column::left(n.to_string()));
     let row = |(load, found): (String, Vec<(u32, String)>)| {
         let of = |n: &u32| found.iter().rev().find(|(known, _)| known == n);
-        let best = all.iter().map(|n| of(n).map_or_else(String::new, |(_, best)| best.clone()));
+        let best = all.iter().map(|n| of(n).or_empty(|(_, best)| best.clone()));
         Row::Cells(std::iter::once(load).chain(best).map(|words| vec![words]).collect())
     };
     Some(Grid {

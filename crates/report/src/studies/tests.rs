@@ -1,6 +1,6 @@
 //! Every study in every form that is shown: what holds of all of them.
 
-use iolens_document::Style;
+use iolens_document::{Joined, Style};
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 use serde_json::Value;
@@ -127,8 +127,8 @@ fn pages_and_figures_are_of_their_study() {
             has_none_of(foreign(study), &figure.table.text(200));
             assert!(!figure.table.rows.is_empty(), "{}", figure.file_stem);
         }
-        let names: Vec<&str> = figures.iter().map(|figure| &*figure.file_stem).collect();
-        insta::assert_snapshot!(format!("{study}_figures"), names.join("\n"));
+        let names = figures.iter().map(|figure| &*figure.file_stem);
+        insta::assert_snapshot!(format!("{study}_figures"), names.joined("\n"));
     }
 }
 

@@ -1,6 +1,7 @@
 //! docs/export.md: the columns of every export, as runs of each study that are
 //! made up have them. There is no other list of them that could be printed.
 
+use iolens_document::Joined;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -90,9 +91,9 @@ fn export() -> String {
         for rows in [Rows::Arms(runs), Rows::Slices(runs)].into_iter().chain(analysed) {
             let table = csv::all(rows);
             let Some(header) = table.lines().next() else { continue };
-            let all: Vec<String> = header.split(',').map(shown).collect();
+            let all = header.split(',').map(shown);
             let short: Vec<String> = rows.short().iter().map(|column| shown(column)).collect();
-            let _ = writeln!(text, "\n**{}**: {}.", rows.word(), all.join(", "));
+            let _ = writeln!(text, "\n**{}**: {}.", rows.word(), all.joined(", "));
             let _ = writeln!(text, "\n*short*: {}.", short.join(", "));
         }
     }

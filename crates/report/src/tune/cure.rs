@@ -3,6 +3,7 @@
 use iolens_model::tune::{Cure, Record, Stage, Trial, Work};
 use iolens_model::units::three_digits;
 
+use crate::groups::distinct;
 use crate::number::NONE;
 use crate::number::rate;
 
@@ -50,13 +51,8 @@ fn folios(cure: &Cure) -> String {
 
 /// What was read before and after, in order of first use.
 fn works(record: &Record) -> Vec<&Work> {
-    let mut works: Vec<&Work> = Vec::new();
-    for trial in record.trials.iter().filter(|trial| trial.stage == Stage::Cured) {
-        if !works.contains(&&trial.work) {
-            works.push(&trial.work);
-        }
-    }
-    works
+    let cured = record.trials.iter().filter(|trial| trial.stage == Stage::Cured);
+    distinct(cured.map(|trial| &trial.work))
 }
 
 /// `mmap, 1 MiB, 1 thread: 18.2 GiB/s then (17.9 to 18.4), 6.01 GiB/s before (5.9 to 6.1)`.

@@ -9,7 +9,7 @@ use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_stats::tune::{Against, DELTA, Ratio, Verdict};
 
 use super::{command, cure, in_code, limit_share, name, state};
-use crate::number::{self, Unit, count, list, percent, usable};
+use crate::number::{self, InWords, Unit, count, list, percent, usable};
 use crate::screen::table::{Marks, beside, change_column, legend, mark};
 
 /// The screen.
@@ -79,10 +79,7 @@ fn grid(record: &Record, verdict: &Verdict, marks: &mut Marks) -> Grid {
                 vec![three_digits(bytes_per_s / unit.size)],
             ),
             (change_column("change"), change),
-            (
-                Column::decimal("CPU").below("s per GiB"),
-                vec![cpu.map_or_else(String::new, three_digits)],
-            ),
+            (Column::decimal("CPU").below("s per GiB"), vec![cpu.or_empty(three_digits)]),
         ]
     };
     let (bytes_per_s, cpu) = (verdict.bytes_per_s.value, verdict.cpu_s_per_gib);

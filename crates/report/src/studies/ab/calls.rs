@@ -1,6 +1,7 @@
 //! System calls of the arms, and the bytes that they move: the sentence of the screen, the table
 //! of the page and the form for programs.
 
+use iolens_document::Joined;
 use iolens_document::table::{self, Filled, Table};
 use iolens_model::ab::{AbByteWay, AbCallsBy};
 use iolens_stats::ab::{AbArmFigures, AbCallRate, AbCell};
@@ -95,7 +96,7 @@ pub(super) fn told(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> 
         });
     let more = changed.len().saturating_sub(CALLS_MAX);
     let more = (more > 0).then(|| format!("{more} others"));
-    let changes = changes.chain(more).collect::<Vec<_>>().join(", ");
+    let changes = changes.chain(more).joined(", ");
     let n = per_operation(difference.abs());
     let noun = if n == "1" { "system call" } else { "system calls" };
     let more = if difference < 0.0 { "fewer" } else { "more" };
@@ -118,7 +119,7 @@ pub(super) fn told(said: &Said<'_>, base: &AbArmFigures, arm: &AbArmFigures) -> 
     let ring = names
         .contains(&RING)
         .then(|| "what the kernel does for it in an io_uring is not among them".to_owned());
-    [counted, bytes, often, seldom, ring].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    [counted, bytes, often, seldom, ring].into_iter().flatten().joined("; ")
 }
 
 /// Calls that vary: those that are made often, and those that are made now and then. `it` of whom
@@ -137,7 +138,7 @@ fn roughly(
         let [before, after] = [base, arm].map(|arm| find(arm, call).map_or(0.0, rate));
         format!("{call} {} → {}", about(before), about(after))
     });
-    let rates = rates.collect::<Vec<_>>().join(", ");
+    let rates = rates.joined(", ");
     [
         (!often.is_empty()).then(|| {
             format!("{it} makes {} that vary per operation: {rates}", others(said_before))
@@ -197,7 +198,7 @@ fn other_bytes(pairs: &[Pair<'_>], all: &Moved) -> Option<String> {
     let changes = changed.filter(|(_, bytes)| differ(*bytes)).map(|(name, [before, after])| {
         format!("{name} {} → {}", shown_bytes(before), shown_bytes(after))
     });
-    let changes = changes.collect::<Vec<_>>().join(", ");
+    let changes = changes.joined(", ");
     let what = match &differences(all, "exactly ")[..] {
         [] => "splits its bytes between them differently:".to_owned(),
         all => format!("{} per operation:", list(all)),

@@ -4,7 +4,7 @@
 use iolens_document::plain::folded;
 use iolens_document::table::{self, Filled, Table};
 use iolens_document::{
-    Align, Answer, Block, Column, Grid, Label, Node, Screen, Section, Style, Text, terminal,
+    Align, Answer, Block, Column, Grid, Joined, Label, Node, Screen, Section, Style, Text, terminal,
 };
 use iolens_model::ab::AbMode;
 use iolens_model::run::RunHeader;
@@ -19,7 +19,7 @@ use super::json::pair;
 use super::words::{beyond, bracket, ends, mode, mode_of, quantity, setting_words, signed};
 use crate::compare::screen::{self as of_runs, next};
 use crate::compare::{markdown_answers, markdown_head, tables};
-use crate::number::{count, percent};
+use crate::number::{InWords, count, percent};
 
 #[cfg(test)]
 mod tests;
@@ -212,13 +212,13 @@ fn grid(compared: &Compared<'_>, setting: &AbSettingChanges) -> Grid {
 
 fn parts(change: Option<f64>, interval: Option<Interval>) -> Vec<String> {
     let [low, high] = interval.map_or_else(Default::default, ends);
-    vec![change.map_or_else(String::new, signed), low, high]
+    vec![change.or_empty(signed), low, high]
 }
 
 /// The same as a table of Markdown, with the verdicts.
 fn numbers(setting: &AbSettingChanges) -> Table {
     let shown = |change: Option<f64>, interval: Option<Interval>| {
-        let change = change.map_or_else(String::new, signed);
+        let change = change.or_empty(signed);
         interval.map_or(change.clone(), |interval| format!("{change} {}", bracket(interval)))
     };
     let row = |change: &AbChange| -> Vec<Filled> {
@@ -293,10 +293,9 @@ fn verdict(compared: &Compared<'_>, alike: &[&AbChange]) -> String {
         (AbChangeReason::Unusable { unusable }, verdict) => {
             let why = [false, true].into_iter().zip(unusable);
             let why = why.filter_map(|(is_b, why)| Some((is_b, why.as_ref()?)));
-            let why: Vec<String> =
-                why.map(|(is_b, why)| self::unusable(compared, is_b, why)).collect();
+            let why = why.map(|(is_b, why)| self::unusable(compared, is_b, why));
             let of = quantity(first.quantity);
-            return format!("{name} is {} in {of}: {}", verdict.word(), why.join("; "));
+            return format!("{name} is {} in {of}: {}", verdict.word(), why.joined("; "));
         }
         (AbChangeReason::Rule(AbReason::Beyond { bound, .. }), verdict) => {
             let beyond = beyond(*bound, compared.comparison.delta);
@@ -319,7 +318,7 @@ fn verdict(compared: &Compared<'_>, alike: &[&AbChange]) -> String {
         ) => "; copies of one program differ too widely for EQUIVALENT",
         _ => "",
     };
-    format!("{name} is {claim}: {}{noise}", numbers.collect::<Vec<_>>().join(", "))
+    format!("{name} is {claim}: {}{noise}", numbers.joined(", "))
 }
 
 fn unusable(compared: &Compared<'_>, is_b: bool, why: &AbUnusable) -> String {

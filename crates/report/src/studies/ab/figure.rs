@@ -11,7 +11,7 @@ use super::words::{Said, bracket, place, quantity, signed};
 use crate::figure::chart::{Chart, Kind, NOWHERE, Panel, Point, Series, extent, hull};
 use crate::figure::scale::Scale;
 use crate::figure::{Group, Marks, Plate};
-use crate::number::percent;
+use crate::number::{InWords, percent};
 
 /// Settings that a figure has room for; all are in the table on the first screen.
 const CELLS_MAX: usize = 12;
@@ -101,10 +101,10 @@ fn point(change: f64, interval: Option<Interval>, said: (&str, &str), open: bool
 fn twin(said: &Said<'_>, analysis: &AbAnalysis, title: String) -> Table {
     let cell = |cell: &AbCell| {
         let of = |change: Option<f64>, interval: Option<Interval>| {
-            let change = change.map_or_else(String::new, signed);
+            let change = change.or_empty(signed);
             [
                 table::right("change", "", change),
-                table::right("95%", "", interval.map_or_else(String::new, bracket)),
+                table::right("95%", "", interval.or_empty(bracket)),
             ]
         };
         let row = |name: String, what: AbQuantity, numbers: [Filled; 2], verdict: &str| {

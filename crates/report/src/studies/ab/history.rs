@@ -7,7 +7,7 @@ mod words;
 
 use iolens_document::plain::folded;
 use iolens_document::table::{self, Filled, Table};
-use iolens_document::{Align, Block, Column, Grid, Screen, Style, Text, terminal};
+use iolens_document::{Align, Block, Column, Grid, Joined, Screen, Style, Text, terminal};
 use iolens_model::{command_line, units};
 use iolens_stats::ab::{AbHistory, AbNamed, AbRow, AbSeries, AbStep, AbVerdict};
 use iolens_stats::analysis::Interval;
@@ -19,7 +19,7 @@ use super::compare::with_judged;
 use super::json::pair;
 use super::words::{bracket, ends, mode, quantity, setting_words, signed};
 use crate::compare::{markdown_answers, markdown_head};
-use crate::number::{count, percent};
+use crate::number::{InWords, count, percent};
 use crate::text::one_line;
 
 /// Lines of all tables together that a first screen shows, and those of a table besides its rows.
@@ -118,7 +118,7 @@ fn label(history: &AbHistory, series: &AbSeries) -> String {
         }
     }
     let parts = told.into_iter().map(|of| of(series)).filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join(", ")
+    parts.joined(", ")
 }
 
 /// The beginning of a file's SHA-256.
@@ -156,7 +156,7 @@ fn effort(history: &AbHistory) -> Vec<String> {
     ids.dedup();
     let days = rows().map(|row| date(row).to_owned());
     let days = days.clone().min().zip(days.max());
-    let days = days.map_or_else(String::new, |(first, last)| match first == last {
+    let days = days.or_empty(|(first, last)| match first == last {
         true => format!(" of {first}"),
         false => format!(", {first} to {last}"),
     });
@@ -276,7 +276,7 @@ fn parts(
 ) -> Vec<String> {
     let [low, high] = interval.map_or_else(Default::default, ends);
     let mark = verdict.map(mark).unwrap_or_default().to_owned();
-    vec![change.map_or_else(String::new, signed), low, high, mark]
+    vec![change.or_empty(signed), low, high, mark]
 }
 
 /// A word for what matters, a sign for the rest.
@@ -318,7 +318,7 @@ fn overview(history: &AbHistory) -> Grid {
         let now = newest.map(|now| parts(now.change, now.pointwise, now.verdict));
         let when = When::of(series, 0);
         let largest = beyond(series).into_iter().next().map(|(row, step)| {
-            let change = step.judged.change.map_or_else(String::new, signed);
+            let change = step.judged.change.or_empty(signed);
             let day = when.shown(row);
             vec![change, step.judged.verdict.word().to_owned(), format!("{} {day}", row.run)]
         });
@@ -338,7 +338,7 @@ fn overview(history: &AbHistory) -> Grid {
 /// The same rows as a table of Markdown, with words instead of signs.
 fn numbers(history: &AbHistory, series: &AbSeries) -> Table {
     let shown = |change: Option<f64>, interval: Option<Interval>| {
-        let change = change.map_or_else(String::new, signed);
+        let change = change.or_empty(signed);
         interval.map_or(change.clone(), |interval| format!("{change} {}", bracket(interval)))
     };
     let row = |row: &AbRow| -> Vec<Filled> {
@@ -354,7 +354,7 @@ fn numbers(history: &AbHistory, series: &AbSeries) -> Table {
             table::right(
                 &step_head(history),
                 "",
-                step.map_or_else(String::new, |step| shown(step.change, step.simultaneous)),
+                step.or_empty(|step| shown(step.change, step.simultaneous)),
             ),
             table::left(
                 "verdict of the step",

@@ -1,5 +1,6 @@
 //! What several links of one source show.
 
+use iolens_document::Joined;
 use iolens_document::table::{self, Filled, Table};
 use iolens_model::ab::{AbLink, AbQuantity};
 use iolens_model::run::Run;
@@ -33,7 +34,7 @@ pub(super) fn told(said: &Said<'_>, cell: &AbCell, of: AbQuantity) -> Option<Str
             _ => format!("{n} of {name} by up to {apart}"),
         }
     });
-    (!apart.is_empty()).then(|| told.collect::<Vec<_>>().join(", "))
+    (!apart.is_empty()).then(|| told.joined(", "))
 }
 
 /// Each link against the mean of those of its program.

@@ -1,7 +1,7 @@
 //! The page of a run, and what goes into a pull request.
 
 use iolens_document::table::{self, Filled, Table};
-use iolens_document::{Fact, Node, Page, Section, Style, Text};
+use iolens_document::{Fact, Joined, Node, Page, Section, Style, Text};
 use iolens_model::ab::{AbAxes, AbCommand, AbQuantity};
 use iolens_model::command_line;
 use iolens_model::run::Run;
@@ -16,7 +16,7 @@ use super::words::{Said, Unit, bracket, of_setting, place, quantity, signed};
 use super::{calls, links};
 use crate::figure::explained::printed;
 use crate::figure::{Paper, page_style};
-use crate::number::{count, percent};
+use crate::number::{InWords, count, percent};
 use crate::screen::After;
 use crate::sections::{Form, drawn, machine};
 
@@ -95,12 +95,12 @@ pub(crate) fn sections(run: &Run, analysis: &AbAnalysis, form: Form) -> Vec<Sect
 
 /// The hidden copies: what is found between equals.
 fn copies(said: &Said<'_>, cell: &AbCell) -> Option<Table> {
-    let interval = |interval: Option<Interval>| interval.map_or_else(String::new, bracket);
+    let interval = |interval: Option<Interval>| interval.or_empty(bracket);
     let row = |copies: &iolens_stats::ab::AbCopies| -> Vec<Filled> {
         vec![
             table::left("two copies of", "", said.name(copies.arm)),
             table::left("differ in", "", quantity(copies.quantity)),
-            table::right("by", "", copies.change.map_or_else(String::new, signed)),
+            table::right("by", "", copies.change.or_empty(signed)),
             table::right("95%", "", interval(copies.pointwise)),
             table::right("99.9%", "", interval(copies.gate)),
         ]
@@ -155,12 +155,11 @@ fn commands(run: &Run) -> Option<Table> {
     let commands = run.header.plan.ab().map(AbAxes::commands).unwrap_or_default();
     let row = |(nth, command): (usize, &AbCommand<'_>)| -> Vec<Filled> {
         let file = run.header.programs.get(nth);
-        let path = file.map_or_else(String::new, |file| match file.links.len() {
+        let path = file.or_empty(|file| match file.links.len() {
             0 => file.path.clone(),
             links => count(links, "link"),
         });
-        let digits: String =
-            file.map_or_else(String::new, |file| file.sha256.chars().take(16).collect());
+        let digits: String = file.or_empty(|file| file.sha256.chars().take(16).collect());
         let bench = command.bench.map(|bench| table::left("bench", "", bench));
         let own = [
             table::left("program", "", command.program),
@@ -178,14 +177,14 @@ fn program_facts(run: &Run) -> Vec<Fact> {
     let fact = |(nth, command): (usize, AbCommand<'_>)| {
         let line = command_line::join(command_line::redacted(command.argv));
         let file = run.header.programs.get(nth);
-        let file = file.map_or_else(String::new, |file| {
+        let file = file.or_empty(|file| {
             if !file.links.is_empty() {
                 return format!(" ({})", count(file.links.len(), "link"));
             }
             let digits: String = file.sha256.chars().take(16).collect();
             format!(" ({}, SHA-256 {digits})", file.path)
         });
-        let bench = command.bench.map_or_else(String::new, |bench| format!("{bench}: "));
+        let bench = command.bench.or_empty(|bench| format!("{bench}: "));
         Fact::new(format!("{bench}{}", command.program), Text::code(line).and(file))
     };
     commands.into_iter().enumerate().map(fact).collect()
@@ -198,7 +197,7 @@ pub fn markdown(run: &Run, analysis: &AbAnalysis) -> String {
     let mut out = String::new();
     for cell in &analysis.cells {
         let title = Some(place(cell)).filter(|title| !title.is_empty());
-        let of = title.as_ref().map_or_else(String::new, |title| format!("{title}: "));
+        let of = title.as_ref().or_empty(|title| format!("{title}: "));
         for verdict in said.verdicts(cell) {
             out.push_str(&format!("**{of}{verdict}**\n\n"));
         }
@@ -209,8 +208,8 @@ pub fn markdown(run: &Run, analysis: &AbAnalysis) -> String {
     let told =
         screen.answers.iter().filter(|answer| answer.label != iolens_document::Label::Verdict);
     for answer in told {
-        let parts: Vec<String> = answer.said.iter().map(Text::words).collect();
-        out.push_str(&format!("- {}: {}\n", answer.label.word(), parts.join("; ")));
+        let parts = answer.said.iter().map(Text::words);
+        out.push_str(&format!("- {}: {}\n", answer.label.word(), parts.joined("; ")));
     }
     let header = &run.header;
     out.push_str(&format!("\n<sub>{} · run {}</sub>\n", header.build, header.id));
@@ -229,15 +228,15 @@ fn numbers(cell: &AbCell) -> Table {
         for judged in [AbQuantity::Time, AbQuantity::Cpu] {
             let all = || cell.judgement.contrasts.iter().filter(|one| one.quantity == judged);
             let shown = all().find(|contrast| contrast.arm == nth).map(|contrast| {
-                let interval = contrast.pointwise.map_or_else(String::new, bracket);
-                format!("{} {interval}", contrast.change.map_or_else(String::new, signed))
+                let interval = contrast.pointwise.or_empty(bracket);
+                format!("{} {interval}", contrast.change.or_empty(signed))
             });
             let shown = shown.unwrap_or_else(|| "baseline".to_owned());
             let name = format!("{} change", quantity(judged));
             row.extend(all().next().map(|_| table::right(&name, "", shown)));
         }
         let has_user = cell.arms.iter().any(|arm| arm.user_share.is_some());
-        let user = arm.user_share.map_or_else(String::new, percent);
+        let user = arm.user_share.or_empty(percent);
         row.extend(has_user.then(|| table::right("user", "", user)));
         row
     };

@@ -13,7 +13,7 @@ use super::words::{
     Said, Unit, ends, from_to, mode, of_setting, per_operation, place, quantity, signed,
 };
 use super::{calls, links};
-use crate::number::{count, list, percent};
+use crate::number::{InWords, count, list, percent};
 use crate::screen::After;
 use crate::screen::effort::{machine, spent};
 
@@ -98,7 +98,7 @@ fn table(cell: &AbCell, title: &str) -> Grid {
             row.push((Column::decimal("calls/op"), vec![calls::shown(arm)]));
         }
         if has_faults {
-            let faults = arm.op_faults.map_or_else(String::new, per_operation);
+            let faults = arm.op_faults.or_empty(per_operation);
             row.push((Column::decimal("faults/op"), vec![faults]));
         }
         row
@@ -110,7 +110,7 @@ fn table(cell: &AbCell, title: &str) -> Grid {
 fn compared(contrast: Option<&AbContrast>) -> (Column, Vec<String>) {
     let column = Column::of("change [95%]", &[Align::Decimal, Align::Right, Align::Right]);
     let Some(contrast) = contrast else { return (column, vec![String::new(); 3]) };
-    let change = contrast.change.map_or_else(String::new, signed);
+    let change = contrast.change.or_empty(signed);
     let [low, high] = contrast.pointwise.map_or_else(Default::default, ends);
     (column, vec![change, low, high])
 }

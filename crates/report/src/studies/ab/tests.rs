@@ -1,7 +1,7 @@
 //! What is shown of a run whose numbers are known: `pr` takes 4.9 % more time than `main`, and one
 //! call more.
 
-use iolens_document::Style;
+use iolens_document::{Joined, Style};
 use iolens_model::ab::{
     AbArm, AbAxes, AbCalls, AbCallsBy, AbLink, AbMode, AbParameter, AbProgramFacts,
 };
@@ -253,7 +253,7 @@ fn a_screen_says_why_cpu_time_is_not_known_and_in_how_many_trials() {
         let missing = NotMeasured { metric: "task_clock".to_owned(), why: why.to_owned() };
         trial.tx.as_mut().expect("an end").not_measured.push(missing);
     }
-    let screen = shown(&run, 100).split_whitespace().collect::<Vec<_>>().join(" ");
+    let screen = shown(&run, 100).split_whitespace().joined(" ");
     assert_eq!(screen.matches(&format!("{why} (in 3 of 12 trials)")).count(), 1, "{screen}");
 }
 

@@ -1,5 +1,6 @@
 //! What is found, in words.
 
+use iolens_document::Joined;
 use iolens_model::ab::{AbMode, AbQuantity, AbSetting};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::three_digits;
@@ -8,7 +9,7 @@ use iolens_stats::ab::{
 };
 use iolens_stats::analysis::Interval;
 
-use crate::number::{count, list, percent};
+use crate::number::{InWords, count, list, percent};
 
 /// What a run compares, and how it is called.
 pub(super) struct Said<'a> {
@@ -130,7 +131,7 @@ fn by_verdict(cell: &AbCell, arm: usize) -> Vec<Vec<&AbContrast>> {
 /// The numbers behind a verdict. The table has all intervals, the sentence that of its first.
 fn evidence(alike: &[&AbContrast], unit: AbUnit) -> String {
     let changes = alike.iter().enumerate().map(|(nth, one)| changed(one, nth == 0));
-    let changes = changes.collect::<Vec<_>>().join(", ");
+    let changes = changes.joined(", ");
     match alike.first().map(|first| &first.reason) {
         Some(AbReason::CopiesDiffer { interval, .. }) => format!("by {}%", bracket(*interval)),
         Some(AbReason::WorksBetween { share, bound, .. }) => format!(
@@ -152,8 +153,7 @@ fn evidence(alike: &[&AbContrast], unit: AbUnit) -> String {
             AbReason::Open { noise: Some(noise), .. }
             | AbReason::MayBeSmall { noise: Some(noise), .. },
         ) => {
-            let by =
-                noise.half_width.map_or_else(String::new, |half| format!(" (±{})", percent(half)));
+            let by = noise.half_width.or_empty(|half| format!(" (±{})", percent(half)));
             format!(
                 "{changes}; copies of one program are not shown to agree within the threshold{by}"
             )
@@ -250,7 +250,7 @@ pub(super) fn of_setting(analysis: &AbAnalysis, cell: &AbCell) -> String {
 /// `rows 10, mode fast`.
 pub(super) fn setting_words(setting: &AbSetting) -> String {
     let values = setting.values.iter().map(|(name, value)| format!("{name} {value}"));
-    values.collect::<Vec<_>>().join(", ")
+    values.joined(", ")
 }
 
 /// `20`, `1.5`, `0.012`.
@@ -281,7 +281,7 @@ impl Unit {
     }
 
     pub(super) fn shown(&self, ns: Option<f64>) -> String {
-        ns.map_or_else(String::new, |ns| three_digits(ns / self.ns))
+        ns.or_empty(|ns| three_digits(ns / self.ns))
     }
 }
 

@@ -14,6 +14,7 @@ use self::numbers::times;
 use crate::arms::curves;
 use crate::findings::{self, Outcome, Ranking};
 use crate::groups::distinct;
+use crate::number::InWords;
 use crate::sections::{Form, drawn};
 use crate::studies::files::{facts, writes};
 use crate::{figure, number, screen, words};
@@ -81,9 +82,8 @@ fn fastest(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
 fn undecided(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
     let one = |ranking: &Ranking| {
         let Outcome::Undecided { methods, more_trials } = &ranking.outcome else { return None };
-        let more = more_trials.map_or_else(String::new, |more| {
-            format!("; about {} would decide", number::count(more, "more trial"))
-        });
+        let more = more_trials
+            .or_empty(|more| format!("; about {} would decide", number::count(more, "more trial")));
         let place = screen::place(run, &ranking.setting);
         Some(Fact::new(place, format!("{}{more}", methods.join(", "))))
     };

@@ -4,7 +4,7 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-use iolens_document::{Align, Answer, Block, Column, Grid, Label, Row, Screen};
+use iolens_document::{Align, Answer, Block, Column, Grid, Joined, Label, Row, Screen};
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
@@ -99,9 +99,7 @@ fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
         columns.push(if curve.is_empty() { column } else { column.below(curve) });
     }
     let line = |name: String, label: &str, of: &dyn Fn(&ArmAnalysis) -> Vec<String>| {
-        let own = |cell: &&CellAnalysis| {
-            cell.arms.iter().find(|arm| arm.arm.label == label).map_or_else(Vec::new, of)
-        };
+        let own = |cell: &&CellAnalysis| arms::labelled(cell, label).map_or_else(Vec::new, of);
         Row::Cells(std::iter::once(vec![name]).chain(cells.iter().map(own)).collect())
     };
     let mut rows: Vec<Row> = Vec::new();
@@ -219,7 +217,7 @@ fn durability(run: &Run, analysis: &Analysis) -> Option<Answer> {
             let one = |(label, own): &(&str, Vec<()>)| {
                 format!("{label} in {} of {cells} columns", own.len())
             };
-            let told = several.iter().map(one).collect::<Vec<_>>().join(", ");
+            let told = several.iter().map(one).joined(", ");
             let rest = if open > 0 { format!(", undecided in {open}") } else { String::new() };
             format!("{told}{rest}")
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iolens_document::{Answer, Block, Label, Screen, Text};
+use iolens_document::{Answer, Block, Joined, Label, Screen, Text};
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
@@ -253,7 +253,7 @@ fn zero_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
         let place = run.header.plan.topologies().iter().map(ToString::to_string);
         let mut said = vec![Text::plain(format!(
             "not testable on {}: its sends were copied ({})",
-            place.collect::<Vec<_>>().join(" and "),
+            place.joined(" and "),
             percent(least).replace(' ', "")
         ))];
         if !effort::is_on(run, Topology::Sink) {
@@ -282,6 +282,7 @@ mod tests {
 
     use super::*;
     use crate::fixture_findings;
+    use crate::number::InWords;
 
     /// The fastest method changes on this curve.
     fn told(change: impl Fn(&mut Analysis)) -> String {
@@ -291,7 +292,7 @@ mod tests {
         change(&mut analysis);
         let all: Vec<&CellAnalysis> = analysis.cells.iter().collect();
         let answer = crossover(&run, &analysis, &table::methods(&all));
-        answer.map_or(String::new(), |answer| format!("{:?}", answer.said))
+        answer.or_empty(|answer| format!("{:?}", answer.said))
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! stood and nobody asked, and in the slices of each. Softirq stands apart: on loopback and veth it
 //! moves the packets of both ends, whoever is charged for it.
 
+use iolens_document::Joined;
 use iolens_document::table::{Table, left, right};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{CellAnalysis, CpuOf, CpuShares};
@@ -128,7 +129,7 @@ fn bar_of_processors(when: &str, of: CpuOf, cpus: &CpuShares) -> Bar {
         group: when.to_owned(),
         before: whose.to_owned(),
         behind: percent(1.0 - cpus.idle),
-        hover: format!("{when}, {whose}: {}", words.collect::<Vec<_>>().join(", ")),
+        hover: format!("{when}, {whose}: {}", words.joined(", ")),
         parts,
         interval: None,
     }

@@ -19,6 +19,7 @@ use super::views::{self, View, cost_contrast, is_bounded, kind_words};
 use crate::arms::methods as models;
 use crate::findings::{self, Ranking};
 use crate::groups::grouped;
+use crate::number::InWords;
 use crate::screen::table::{self, Better, INTERVALS, Marks};
 use crate::screen::{choices, more};
 use crate::{number, words};
@@ -61,7 +62,7 @@ fn block(run: &Run, view: &View, has_closed: bool, marks: &mut Marks) -> Grid {
     let arms = by_cost(&view.cell).into_iter().filter(|arm| arm.arm.role != Role::SelfCheck);
     let row = |arm: &ArmAnalysis| {
         let own = if arm.arm.role == Role::Baseline { " (baseline)" } else { "" };
-        let digits = |value: Option<f64>| vec![value.map_or_else(String::new, three_digits)];
+        let digits = |value: Option<f64>| vec![value.or_empty(three_digits)];
         let cost = COST.of(arm).map(|cost| cost.value);
         let p99 = LATENCY[1].of(arm).map(|p99| p99.value / 1e3);
         let mut row = vec![

@@ -12,7 +12,7 @@ use iolens_stats::search::{self, Answer, CLIMB, Ended, LOW_SHARE, Level, STEP};
 
 use crate::figure::style::toned;
 use crate::groups::grouped;
-use crate::number::{OrDash, list, percent};
+use crate::number::{InWords, list, percent};
 use crate::results::filled;
 use crate::words;
 

@@ -1,7 +1,7 @@
 //! The models under one load as tables, the cheapest request first; what was counted for each as
 //! perf stat prints it, and side by side.
 
-use iolens_document::{Align, Column, Factor, Grid, Row as Line};
+use iolens_document::{Align, Column, Factor, Grid, Joined, Row as Line};
 use iolens_model::arm::Role;
 use iolens_model::load::Outcomes;
 use iolens_model::run::Run;
@@ -17,7 +17,7 @@ use super::counters::{
 use super::processors::CPU_KINDS;
 use super::views::{View, cost_contrast, is_bounded};
 use crate::figure::metric::Metric;
-use crate::number::{OrDash, optional, per_second, percent, usable};
+use crate::number::{InWords, optional, per_second, percent, usable};
 use crate::remarks;
 use crate::screen::table::{self, Better, Marks};
 
@@ -28,7 +28,7 @@ pub(crate) const BOUNDED: &str = "≥ lower bound: the client had no CPU left";
 pub(crate) fn rate(arm: &ArmAnalysis) -> String {
     let least = if is_bounded(arm) { "≥" } else { "" };
     let rate = THROUGHPUT.of(arm);
-    rate.map_or_else(String::new, |rate| format!("{least}{}", per_second(rate.value)))
+    rate.or_empty(|rate| format!("{least}{}", per_second(rate.value)))
 }
 
 fn name(arm: &ArmAnalysis) -> Vec<String> {
@@ -89,7 +89,7 @@ pub(crate) fn load(run: &Run, view: &View, marks: &mut Marks) -> Grid {
 }
 
 fn busy(share: Option<Estimate>) -> String {
-    share.map_or_else(String::new, |share| three_digits(share.value * 100.0) + "%")
+    share.or_empty(|share| three_digits(share.value * 100.0) + "%")
 }
 
 fn full(saturated: Option<Saturated>) -> &'static str {
@@ -110,7 +110,7 @@ fn failed(outcomes: &Outcomes) -> String {
         (outcomes.abandoned, "abandoned"),
     ];
     let said = all.iter().filter(|(count, _)| *count > 0);
-    said.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+    said.map(|(count, word)| format!("{count} {word}")).joined(", ")
 }
 
 /// Each model by itself, with intervals.

@@ -26,7 +26,7 @@ use crate::findings::Finding;
 use crate::fixture::alone;
 use crate::studies::tests::{cells_as_json, foreign, has_none_of};
 use crate::{fixture, html, parts, studies, text};
-use iolens_document::Style;
+use iolens_document::{Joined, Style};
 
 /// id, what it makes, ns of server CPU and context switches of a request.
 const ARMS: [(&str, &str, f64, f64); 4] = [
@@ -434,8 +434,8 @@ fn what_every_processor_did_is_told_by_end_with_softirq_apart() {
     let text = table.text(120);
     let rows: Vec<&str> =
         text.lines().skip(3).filter(|line| !line.trim().is_empty()).take(6).collect();
-    let rows: Vec<&str> = rows.iter().map(|row| row.trim()).collect();
-    insta::assert_snapshot!(rows.join("\n"));
+    let rows = rows.iter().map(|row| row.trim());
+    insta::assert_snapshot!(rows.joined("\n"));
     let server = by_end(watched(&analysis.cells[0])[2].cpus);
     assert_eq!(server.len(), 2);
     assert!((server[0].1.softirq - 0.2).abs() < 1e-9 && (server[1].1.idle - 0.5).abs() < 1e-9);

@@ -9,6 +9,8 @@ use iolens_model::server::ServerSetting;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Kind};
 
+use crate::arms::labelled;
+use crate::number::InWords;
 use crate::parts::{self, Part};
 use crate::{number, words};
 
@@ -32,7 +34,7 @@ impl View {
     /// What follows the words for its load.
     pub(crate) fn of_kind(&self) -> String {
         let kind = self.one_per_connection().map(kind_words);
-        kind.map_or_else(String::new, |words| format!(", {words}"))
+        kind.or_empty(|words| format!(", {words}"))
     }
 
     pub(crate) fn one_per_connection(&self) -> Option<bool> {
@@ -92,7 +94,7 @@ fn at_rate(analysis: &Analysis, cell: &CellAnalysis, kind: Kind) -> CellAnalysis
     let of = |arm: &ArmAnalysis| -> Option<ArmAnalysis> {
         match arm.arm.role {
             Role::Compared => (analysis.kinds.kind(&arm.arm) == kind).then(|| arm.clone()),
-            _ => found?.arms.iter().find(|own| own.arm.label == arm.arm.label).cloned(),
+            _ => labelled(found?, &arm.arm.label).cloned(),
         }
     };
     let arms = cell.arms.iter().filter_map(of).collect();

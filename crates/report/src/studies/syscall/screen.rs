@@ -7,7 +7,7 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use crate::groups::distinct;
-use crate::number::{nanoseconds, usable};
+use crate::number::{InWords, nanoseconds, usable};
 use crate::screen::effort::command;
 use crate::screen::table::{self, Better, INTERVALS, Marks, SAME};
 use crate::studies::syscall::calls::{self, Row as Call};
@@ -61,7 +61,7 @@ fn listing(run: &Run, cell: &CellAnalysis, rows: &[Call<'_>]) -> Listing {
     lines.extend(calls::invalid(cell).map(refused));
     let is_told = lines.iter().any(|[.., interval]| !interval.is_empty());
     let intervals = if is_told { format!("[{INTERVALS}]") } else { "(no intervals)".to_owned() };
-    let of = cell.cell.own_size().map_or_else(String::new, |size| format!(" of {size}"));
+    let of = cell.cell.own_size().or_empty(|size| format!(" of {size}"));
     Listing {
         title: format!(
             "{}ns per call{of} in a tight loop ({}'s × ratio) {intervals}",
@@ -82,7 +82,7 @@ fn threads_of(run: &Run, cell: &CellAnalysis) -> String {
 
 /// Calls that move blocks of several sizes: a column for each.
 fn sizes(run: &Run, cells: &[&CellAnalysis]) -> Option<Grid> {
-    let threads = cells.first().map_or_else(String::new, |cell| threads_of(run, cell));
+    let threads = cells.first().or_empty(|cell| threads_of(run, cell));
     let entry = |cell: &&CellAnalysis, id: &str| {
         let rows = calls::rows(run, cell);
         let own = rows.iter().find(|row| row.arm.arm.primitive == id);
@@ -123,16 +123,16 @@ fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
 /// What a call into the kernel and back costs.
 fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
     let ns = calls::time_of(cell, EMPTY)?;
-    let interval = usable(ns.interval).map_or_else(String::new, |i| format!(" [{}]", ends(i)));
+    let interval = usable(ns.interval).or_empty(|i| format!(" [{}]", ends(i)));
     let host = &run.header.host;
     let on = words::fact(host, &["mitigations"]);
     // `NAME: Mitigation: …` of each flaw that is mitigated.
     let on = on.map(|all| all.matches(": Mitigation").count());
-    let mitigations = on.map_or_else(String::new, |n| {
+    let mitigations = on.or_empty(|n| {
         format!(", with {}", crate::number::count(n, "CPU vulnerability mitigation"))
     });
     let guest = words::fact(host, &["virtualization"]).filter(|_| words::is_guest(host));
-    let guest = guest.map_or_else(String::new, |name| format!(", under {name}"));
+    let guest = guest.or_empty(|name| format!(", under {name}"));
     let said = format!(
         "{}{interval} into the kernel and back ({EMPTY}){mitigations}{guest}",
         nanoseconds(ns.value)
@@ -150,8 +150,7 @@ fn alone(run: &Run, analysis: &Analysis) -> Option<Answer> {
         Some(calls::time_of(cell, call)?.value)
     };
     let one = times(1)?;
-    let ten = times(10)
-        .map_or_else(String::new, |ns| format!("; ten in a row take {} each", nanoseconds(ns)));
+    let ten = times(10).or_empty(|ns| format!("; ten in a row take {} each", nanoseconds(ns)));
     let said = format!(
         "a lone {call} takes {}, {}× one in a tight loop{ten}",
         nanoseconds(one),
@@ -172,7 +171,7 @@ fn by_threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let gains: Vec<(f64, String)> = calls::rows(run, one).iter().filter_map(gain).collect();
     let least = gains.iter().min_by(|(a, _), (b, _)| a.total_cmp(b))?;
     let most = gains.iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    let of = one.cell.own_size().map_or_else(String::new, |size| format!(" at {size}"));
+    let of = one.cell.own_size().or_empty(|size| format!(" at {size}"));
     let said = format!(
         "{} make {}× ({}) to {}× ({}) the calls of {}{of}; {}× is ideal",
         words::threads(all.cell.threads),

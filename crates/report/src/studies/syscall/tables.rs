@@ -10,9 +10,9 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Figu
 
 use super::calls::{Row, by_size, by_threads, rows, series, steady, time_of};
 use crate::groups::distinct;
-use crate::number::{self, OrDash, Unit, interval_text, nanoseconds, ratio};
-use crate::results;
+use crate::number::{self, InWords, Unit, interval_text, nanoseconds, ratio};
 use crate::words;
+use crate::{arms, results};
 
 /// The calls of a cell, cheapest first. `wide` has what a terminal has no room
 /// for.
@@ -75,7 +75,6 @@ fn with_interval((times, interval): (f64, Option<Interval>)) -> String {
 
 /// Calls of a cell without figures, and why.
 pub(crate) fn missing(analysis: &Analysis) -> Option<Table> {
-    let all = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
     let row = |(cell, arm): (&CellAnalysis, &ArmAnalysis)| {
         let why = arm.reason.as_deref().unwrap_or(arm.status.word());
         vec![
@@ -84,7 +83,7 @@ pub(crate) fn missing(analysis: &Analysis) -> Option<Table> {
             prose("no figure", why),
         ]
     };
-    let rows = all.filter(|(_, arm)| arm.status != Status::Ok).map(row);
+    let rows = arms::in_cells(analysis).filter(|(_, arm)| arm.status != Status::Ok).map(row);
     Table::of("Calls without figures", rows).with_rows()
 }
 
@@ -127,7 +126,7 @@ fn of_threads(run: &Run, cells: &[&CellAnalysis]) -> Option<Table> {
         let gain = times.or_dash(|(one, all)| ratio(one.value / all.value));
         Some(right("gain", "× calls per s", gain))
     };
-    let blocks = first.cell.own_size().map_or_else(String::new, |size| format!(": {size}"));
+    let blocks = first.cell.own_size().or_empty(|size| format!(": {size}"));
     let caption = format!("Calls by several threads at once{blocks}");
     side_by_side(caption, labels(run, &cells[..1]), &columns, with_ends, gain).with_rows()
 }
@@ -166,7 +165,7 @@ pub(crate) fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Table> {
     let column = |n: &u64| Column::right(&format!("{n} in a row"), "ns per call");
     let mut columns: Vec<_> = cells.iter().map(|(n, cell)| (column(n), *cell)).collect();
     columns.push((Column::right("full slice", "ns per call"), steady));
-    let block = steady.cell.own_size().map_or_else(String::new, |size| format!(": {size}"));
+    let block = steady.cell.own_size().or_empty(|size| format!(": {size}"));
     let caption = format!("Time per call by calls in a row{block}");
     side_by_side(caption, labels(run, &[steady]), &columns, value, |_| None).with_rows()
 }

@@ -1,6 +1,6 @@
 //! What is found in a series, in words.
 
-use iolens_document::{Answer, Label, Text};
+use iolens_document::{Answer, Joined, Label, Text};
 use iolens_model::units;
 use iolens_stats::ab::{
     AbChangeReason, AbHistory, AbJudgedChange, AbLeftOut, AbLeftOutWhy, AbReason, AbRow, AbSeries,
@@ -9,7 +9,7 @@ use iolens_stats::ab::{
 use iolens_stats::analysis::Interval;
 
 use super::super::words::{bracket, from_to, signed};
-use crate::number::{count, list, percent};
+use crate::number::{InWords, count, list, percent};
 
 /// Steps that are told one by one, and runs in which many series changed.
 const TOLD: usize = 2;
@@ -170,7 +170,7 @@ fn counted(steps: &[&AbJudgedChange], delta: f64) -> String {
         n if n == steps.len() => format!("all {words}"),
         n => format!("{n} {words}"),
     });
-    let counts = counts.collect::<Vec<_>>().join(", ");
+    let counts = counts.joined(", ");
     let hides = hidden(steps).map(|most| format!(" (up to {most} is possible)"));
     format!("{counts}{}", hides.unwrap_or_default())
 }
@@ -235,7 +235,7 @@ fn together(all: &[AbSeries]) -> Vec<String> {
             None => "from the first run to the last, by small steps".to_owned(),
         };
         let most = changes.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
-        let most = most.map_or_else(String::new, signed);
+        let most = most.or_empty(signed);
         let upto = if changes.len() == 1 { "by" } else { "by up to" };
         let word = verdict.word();
         format!("{word} {when}: {} of {} series, {upto} {most}", changes.len(), all.len())

@@ -1,7 +1,7 @@
 //! What runs of files answer besides which engine is fastest.
 
 use iolens_document::table::{Table, left, right};
-use iolens_document::{Fact, Node, Text};
+use iolens_document::{Fact, Joined, Node, Text};
 use iolens_model::command_line;
 use iolens_model::copy::ProgramStart;
 use iolens_model::file::AfterDrop;
@@ -15,7 +15,7 @@ use crate::arms::curves;
 use crate::bounds::{NO_BOUND, disturbed};
 use crate::findings::{self, Flush, Limit, Limiting, Reach};
 use crate::number::rate;
-use crate::number::{NONE, OrDash, count, nanoseconds, percent};
+use crate::number::{InWords, NONE, count, nanoseconds, percent};
 use crate::sections::setting;
 use crate::studies::files::{facts, writes};
 use crate::words;
@@ -26,13 +26,13 @@ pub(super) fn limits(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let all = findings::limits(run, analysis);
     for own in all.chunk_by(|a, b| (&a.setting, &a.method) == (&b.setting, &b.method)) {
         let Some(first) = own.first() else { continue };
-        let bounds: Vec<String> = own.iter().map(|limit| bound(run, limit)).collect();
+        let bounds = own.iter().map(|limit| bound(run, limit));
         let said = format!(
             "{} at {}, {}: {}",
             first.method,
             first.setting.size,
             rate(first.bytes_per_s.value),
-            bounds.join("; ")
+            bounds.joined("; ")
         );
         facts.push(Fact::new(words::curve(&run.header, &first.setting.curve()), said));
     }
@@ -54,7 +54,7 @@ fn bound(run: &Run, limit: &Limit) -> String {
             setting(run, at)
         ),
         Limiting::Memory { name, bytes_per_s, spread } => {
-            let mark = spread.map_or_else(String::new, disturbed);
+            let mark = spread.or_empty(disturbed);
             let name = format!("the {name} ({}{mark})", rate(*bytes_per_s));
             match limit.reach {
                 Reach::Below => format!("{} of {name}{}", share(*bytes_per_s), copied(run)),
@@ -162,9 +162,7 @@ fn over_others(run: &Run, analysis: &Analysis) -> Vec<Table> {
             for (nth, arm) in writes::durable(run, cell).into_iter().enumerate() {
                 let over = writes::over_baseline(arm).filter(|_| is_lazy);
                 let next = writes::over_next(run, cell, arm)
-                    .map_or_else(String::new, |(other, ratio)| {
-                        format!("{} {other}", times(&ratio))
-                    });
+                    .or_empty(|(other, ratio)| format!("{} {other}", times(&ratio)));
                 let size = if nth == 0 { cell.cell.size.to_string() } else { String::new() };
                 let row = vec![
                     right("block size", "", size),
@@ -216,7 +214,7 @@ pub(super) fn programs(run: &Run, analysis: &Analysis) -> Vec<Node> {
         let line = command_line::join(command_line::redacted(facts.program.as_ref()?));
         let own = if line.contains("{block}") { "" } else { ", in blocks of its own choice" };
         let start = facts::start_of(&run.header, &analysis.told, &facts.id);
-        let start = start.map_or_else(String::new, |start| {
+        let start = start.or_empty(|start| {
             let ProgramStart { median_ns, min_ns, max_ns, runs, .. } = start;
             format!(
                 "; {} to start ({} to {}, {})",

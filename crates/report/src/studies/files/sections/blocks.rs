@@ -10,7 +10,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, Rea
 use super::numbers::{engine, scaled, time};
 use crate::arms::{curves, methods};
 use crate::groups::{distinct, grouped};
-use crate::number::{self, NONE, OrDash, percent};
+use crate::number::{self, InWords, NONE, percent};
 use crate::sections::setting;
 use crate::studies::files::facts;
 use crate::words;

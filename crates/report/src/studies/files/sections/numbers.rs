@@ -2,7 +2,7 @@
 //! all tables of runs of files.
 
 use iolens_document::table::{Column, Entry, Table, Tone, decimal, left, right};
-use iolens_document::{Node, change_interval, ends, unusable};
+use iolens_document::{Joined, Node, change_interval, ends, unusable};
 use iolens_model::arm::Role;
 use iolens_model::file::CacheState;
 use iolens_model::outcome::Status;
@@ -13,7 +13,7 @@ use iolens_stats::analysis::{
 };
 
 use crate::figure::style::toned;
-use crate::number::{self, OrDash, Unit, list, nanoseconds};
+use crate::number::{self, InWords, Unit, list, nanoseconds};
 use crate::remarks;
 use crate::results::{self, ArmRow, Of, Row, filled, name};
 use crate::screen::table::{Better, SAME, UNDECIDED, compared};
@@ -28,7 +28,7 @@ pub(super) fn engine(analysis: &Analysis, label: &str) -> Entry {
 /// `451 [450–452]`, of what is this many times larger.
 pub(super) fn scaled(estimate: &Estimate, scale: f64, unit: &str) -> String {
     let value = three_digits(estimate.value / scale);
-    let interval = estimate.interval.map_or_else(String::new, |interval| {
+    let interval = estimate.interval.or_empty(|interval| {
         let Interval { low, high } = interval.map(|end| end / scale);
         match interval.is_usable() {
             true => format!(" [{}]", ends((low, high))),
@@ -161,7 +161,7 @@ impl Rows<'_> {
         let start = facts::start_of(&self.run.header, self.told, &arm.arm.primitive);
         let time = arm.time().map(|e| e.value);
         let share = start.zip(time).map(|(start, time)| start.median_ns as f64 / time);
-        share.map_or_else(String::new, |share| percent(Some(share)))
+        share.or_empty(|share| percent(Some(share)))
     }
 }
 
@@ -243,8 +243,8 @@ pub(super) fn reading(run: &Run, analysis: &Analysis) -> Vec<Node> {
         ),
         (plan.copy().is_some(), "Start-up: of a program's time, not subtracted."),
     ];
-    let said: Vec<&str> = all.into_iter().filter(|(is, _)| *is).map(|(_, said)| said).collect();
-    let mut nodes = vec![Node::aside(said.join(" "))];
+    let said = all.into_iter().filter(|(is, _)| *is).map(|(_, said)| said);
+    let mut nodes = vec![Node::aside(said.joined(" "))];
     nodes.extend(controls(run, analysis).map(Node::aside));
     nodes.extend(guest_cold(run, analysis).map(Node::aside));
     nodes

@@ -1,5 +1,6 @@
 //! A run that writes with known times, in every form that is shown.
 
+use iolens_document::Joined;
 use iolens_model::cell::Cell;
 use iolens_model::file::{
     Destination, EngineFacts, FileCounts, FileFacts, Pattern, WriteAxes, WritingFacts,
@@ -119,7 +120,7 @@ fn a_flush_that_cannot_be_one_is_said_to_be_none() {
     let (mut run, analysis) = run();
     let said = |run: &Run| -> String {
         let text = shown(run, &analysis, 100);
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        text.split_whitespace().joined(" ")
     };
     assert!(said(&run).contains("a device can be that fast"));
     let found = findings::flush(&run).expect("it writes");
