@@ -2,7 +2,7 @@
 //! of the page and the form for programs.
 
 use iolens_document::Joined;
-use iolens_document::table::{self, Filled, Table};
+use iolens_document::table::{Filled, Table, left, right};
 use iolens_model::ab::{AbByteWay, AbCallsBy};
 use iolens_stats::ab::{AbArmFigures, AbCallRate, AbCell};
 use serde_json::{Value, json};
@@ -284,10 +284,10 @@ pub(super) fn table(cell: &AbCell) -> Option<Table> {
     let has_bytes = arms().flat_map(|arm| &arm.calls).any(|call| call.bytes.is_some());
     let unit = if has_bytes { "calls" } else { "" };
     let row = |name: &&str| -> Vec<Filled> {
-        let calls = arms().map(|arm| table::right(&arm.name, unit, calls(arm, name)));
-        let bytes = arms().map(|arm| table::right(&arm.name, "bytes", bytes(arm, name)));
+        let calls = arms().map(|arm| right(&arm.name, unit, calls(arm, name)));
+        let bytes = arms().map(|arm| right(&arm.name, "bytes", bytes(arm, name)));
         let bytes = bytes.filter(|_| has_bytes);
-        std::iter::once(table::left("call", "", *name)).chain(calls).chain(bytes).collect()
+        std::iter::once(left("call", "", *name)).chain(calls).chain(bytes).collect()
     };
     Table::of(place(cell), names(cell.arms.iter()).iter().map(row)).with_rows()
 }

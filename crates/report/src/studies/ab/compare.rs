@@ -2,7 +2,7 @@
 //! [`AbComparison`].
 
 use iolens_document::plain::folded;
-use iolens_document::table::{self, Filled, Table};
+use iolens_document::table::{Filled, Table, left, right};
 use iolens_document::{
     Align, Answer, Block, Column, Grid, Joined, Label, Node, Screen, Section, Style, Text, terminal,
 };
@@ -12,14 +12,15 @@ use iolens_stats::ab::{
     AbChange, AbChangeReason, AbComparison, AbJudgedChange, AbMissingPart, AbMissingWhy, AbReason,
     AbSettingChanges, AbStanding, AbUnit, AbUnusable, AbVerdict, AbWarning,
 };
-use iolens_stats::analysis::Interval;
 use serde_json::{Value, json};
 
 use super::json::pair;
-use super::words::{beyond, bracket, ends, mode, mode_of, quantity, setting_words, signed};
+use super::words::{
+    beyond, change_parts, mode, mode_of, quantity, setting_words, signed, with_interval,
+};
 use crate::compare::screen::{self as of_runs, next};
 use crate::compare::{markdown_answers, markdown_head, tables};
-use crate::number::{InWords, count, percent};
+use crate::number::{count, percent};
 
 #[cfg(test)]
 mod tests;
@@ -106,10 +107,8 @@ pub fn json(compared: &Compared<'_>) -> String {
         })
     };
     let settings = comparison.settings.iter().map(|setting| {
-        let values =
-            setting.setting.values.iter().map(|(name, value)| (name.clone(), json!(value)));
         json!({
-            "values": Value::Object(values.collect()),
+            "values": setting.setting.values.iter().cloned().collect::<Value>(),
             "changes": setting.changes.iter().map(change).collect::<Vec<_>>(),
         })
     });
@@ -126,7 +125,7 @@ pub fn json(compared: &Compared<'_>) -> String {
         "missing": comparison.missing,
         "warnings": comparison.warnings,
     });
-    serde_json::to_string_pretty(&result).unwrap_or_default()
+    format!("{result:#}")
 }
 
 fn change(change: &AbChange) -> Value {
@@ -191,48 +190,41 @@ fn grid(compared: &Compared<'_>, setting: &AbSettingChanges) -> Grid {
     const PARTS: [Align; 3] = [Align::Decimal, Align::Right, Align::Right];
     let base = compared.baseline();
     let claims = compared.comparison.claims;
-    let row = |change: &AbChange| {
+    let row = |one: &AbChange| {
         let side = |nth: usize| {
-            let AbStanding { change, pointwise, .. } = &change.sides[nth];
-            parts(*change, *pointwise)
+            let AbStanding { change, pointwise, .. } = &one.sides[nth];
+            change_parts(*change, *pointwise).into()
         };
+        let AbJudgedChange { change, simultaneous, .. } = &one.judged;
         let both = match claims {
             1 => "B against A [95%]".to_owned(),
             n => format!("B against A [95%, all {n}]"),
         };
         vec![
-            (Column::left(""), vec![format!("{} {}", arm(change), quantity(change.quantity))]),
+            (Column::left(""), vec![format!("{} {}", arm(one), quantity(one.quantity))]),
             (Column::of(format!("run A, vs {base} [95%]"), &PARTS), side(0)),
             (Column::of(format!("run B, vs {base} [95%]"), &PARTS), side(1)),
-            (Column::of(both, &PARTS), parts(change.judged.change, change.judged.simultaneous)),
+            (Column::of(both, &PARTS), change_parts(*change, *simultaneous).into()),
         ]
     };
     Grid::filled(setting_words(&setting.setting), setting.changes.iter().map(row))
 }
 
-fn parts(change: Option<f64>, interval: Option<Interval>) -> Vec<String> {
-    let [low, high] = interval.map_or_else(Default::default, ends);
-    vec![change.or_empty(signed), low, high]
-}
-
 /// The same as a table of Markdown, with the verdicts.
 fn numbers(setting: &AbSettingChanges) -> Table {
-    let shown = |change: Option<f64>, interval: Option<Interval>| {
-        let change = change.or_empty(signed);
-        interval.map_or(change.clone(), |interval| format!("{change} {}", bracket(interval)))
-    };
     let row = |change: &AbChange| -> Vec<Filled> {
-        let side = |nth: usize| shown(change.sides[nth].change, change.sides[nth].pointwise);
+        let side =
+            |nth: usize| with_interval(change.sides[nth].change, change.sides[nth].pointwise);
         vec![
-            table::left("", "", format!("{} {}", arm(change), quantity(change.quantity))),
-            table::right("A", "", side(0)),
-            table::right("B", "", side(1)),
-            table::right(
+            left("", "", format!("{} {}", arm(change), quantity(change.quantity))),
+            right("A", "", side(0)),
+            right("B", "", side(1)),
+            right(
                 "B against A",
                 "",
-                shown(change.judged.change, change.judged.simultaneous),
+                with_interval(change.judged.change, change.judged.simultaneous),
             ),
-            table::left("verdict", "", change.judged.verdict.word()),
+            left("verdict", "", change.judged.verdict.word()),
         ]
     };
     Table::of(setting_words(&setting.setting), setting.changes.iter().map(row))

@@ -1,13 +1,13 @@
 //! The changes of a run as a figure: each against the baseline, with its interval, beside the
 //! threshold and what copies of one program show.
 
-use iolens_document::table::{self, Filled, Table};
+use iolens_document::table::{Filled, Table, left, right};
 use iolens_model::ab::AbQuantity;
 use iolens_model::run::Run;
 use iolens_stats::ab::{AbAnalysis, AbCell, AbContrast, AbCopies, AbVerdict};
 use iolens_stats::analysis::Interval;
 
-use super::words::{Said, bracket, place, quantity, signed};
+use super::words::{Said, bracket, contrasts, place, quantity, signed, with_interval};
 use crate::figure::chart::{Chart, Kind, NOWHERE, Panel, Point, Series, extent, hull};
 use crate::figure::scale::Scale;
 use crate::figure::{Group, Marks, Plate};
@@ -46,8 +46,7 @@ pub(crate) fn figure(run: &Run) -> Option<Plate> {
 
 /// The changes of a setting in a quantity, and then its copies.
 fn panel(said: &Said<'_>, cell: &AbCell, of: AbQuantity) -> Option<Panel> {
-    let contrasts = cell.judgement.contrasts.iter().filter(|one| one.quantity == of);
-    let mut rows: Vec<Series> = contrasts.filter_map(|one| changed(said, one)).collect();
+    let mut rows: Vec<Series> = contrasts(cell, of).filter_map(|one| changed(said, one)).collect();
     if rows.is_empty() {
         return None;
     }
@@ -82,10 +81,7 @@ fn copied(said: &Said<'_>, one: &AbCopies) -> Option<Series> {
 
 /// A change on a scale of ratios.
 fn point(change: f64, interval: Option<Interval>, said: (&str, &str), open: bool) -> Point {
-    let text = match interval {
-        Some(interval) => format!("{} {}", signed(change), bracket(interval)),
-        None => signed(change),
-    };
+    let text = with_interval(Some(change), interval);
     let ratio = |change: f64| 1.0 + change;
     Point {
         x: 1.0,
@@ -102,19 +98,16 @@ fn twin(said: &Said<'_>, analysis: &AbAnalysis, title: String) -> Table {
     let cell = |cell: &AbCell| {
         let of = |change: Option<f64>, interval: Option<Interval>| {
             let change = change.or_empty(signed);
-            [
-                table::right("change", "", change),
-                table::right("95%", "", interval.or_empty(bracket)),
-            ]
+            [right("change", "", change), right("95%", "", interval.or_empty(bracket))]
         };
         let row = |name: String, what: AbQuantity, numbers: [Filled; 2], verdict: &str| {
             let mut row = vec![
-                table::left("setting", "", place(cell)),
-                table::left("program", "", name),
-                table::left("of", "", quantity(what)),
+                left("setting", "", place(cell)),
+                left("program", "", name),
+                left("of", "", quantity(what)),
             ];
             row.extend(numbers);
-            row.push(table::left("verdict", "", verdict));
+            row.push(left("verdict", "", verdict));
             row
         };
         let contrasts = cell.judgement.contrasts.iter().map(|one| {

@@ -6,7 +6,7 @@ mod tests;
 mod words;
 
 use iolens_document::plain::folded;
-use iolens_document::table::{self, Filled, Table};
+use iolens_document::table::{Filled, Table, left, right};
 use iolens_document::{Align, Block, Column, Grid, Joined, Screen, Style, Text, terminal};
 use iolens_model::{command_line, units};
 use iolens_stats::ab::{AbHistory, AbNamed, AbRow, AbSeries, AbStep, AbVerdict};
@@ -17,8 +17,9 @@ pub use self::words::left_words;
 use self::words::{beyond, cautions, left_out, next, sentences, trust};
 use super::compare::with_judged;
 use super::json::pair;
-use super::words::{bracket, ends, mode, quantity, setting_words, signed};
+use super::words::{change_parts, mode, quantity, setting_words, signed, with_interval};
 use crate::compare::{markdown_answers, markdown_head};
+use crate::groups::distinct;
 use crate::number::{InWords, count, percent};
 use crate::text::one_line;
 
@@ -151,21 +152,16 @@ fn header(history: &AbHistory) -> Vec<String> {
 
 fn effort(history: &AbHistory) -> Vec<String> {
     let rows = || history.series.iter().flat_map(|series| &series.rows);
-    let mut ids: Vec<&str> = rows().map(|row| row.run.as_str()).collect();
-    ids.sort_unstable();
-    ids.dedup();
+    let runs = distinct(rows().map(|row| &row.run)).len();
     let days = rows().map(|row| date(row).to_owned());
     let days = days.clone().min().zip(days.max());
     let days = days.or_empty(|(first, last)| match first == last {
         true => format!(" of {first}"),
         false => format!(", {first} to {last}"),
     });
-    let mut parts = vec![format!("{}{days} (UTC)", count(ids.len(), "run"))];
-    let mut quantities = history.series.iter().map(|series| series.quantity);
-    if let Some(first) =
-        quantities.next().filter(|first| quantities.clone().all(|one| one == *first))
-    {
-        parts.push(format!("{} per operation", quantity(first)));
+    let mut parts = vec![format!("{}{days} (UTC)", count(runs, "run"))];
+    if let [only] = distinct(history.series.iter().map(|series| series.quantity))[..] {
+        parts.push(format!("{} per operation", quantity(only)));
     }
     let older = history.series.iter().map(|series| series.older).max().unwrap_or(0);
     parts.extend((older > 0).then(|| format!("{older} older not shown")));
@@ -274,9 +270,8 @@ fn parts(
     interval: Option<Interval>,
     verdict: Option<AbVerdict>,
 ) -> Vec<String> {
-    let [low, high] = interval.map_or_else(Default::default, ends);
     let mark = verdict.map(mark).unwrap_or_default().to_owned();
-    vec![change.or_empty(signed), low, high, mark]
+    change_parts(change, interval).into_iter().chain([mark]).collect()
 }
 
 /// A word for what matters, a sign for the rest.
@@ -298,9 +293,8 @@ fn legend(history: &AbHistory, is_short: bool) -> Vec<Text> {
         rows.filter_map(|row| row.standing.verdict).chain(steps).collect::<Vec<_>>()
     };
     let all: Vec<AbVerdict> = history.series.iter().flat_map(steps).collect();
-    let mut deltas = history.series.iter().map(|series| percent(series.delta));
-    let first = deltas.next().unwrap_or_default();
-    let delta = if deltas.all(|delta| delta == first) { first } else { "the threshold".to_owned() };
+    let deltas = distinct(history.series.iter().map(|series| percent(series.delta)));
+    let delta = if let [only] = &deltas[..] { only } else { "the threshold" };
     let known = [
         (AbVerdict::Equivalent, format!("= EQUIVALENT within {delta}")),
         (AbVerdict::Small, format!("~ SMALL: maybe less than {delta}")),
@@ -337,26 +331,22 @@ fn overview(history: &AbHistory) -> Grid {
 
 /// The same rows as a table of Markdown, with words instead of signs.
 fn numbers(history: &AbHistory, series: &AbSeries) -> Table {
-    let shown = |change: Option<f64>, interval: Option<Interval>| {
-        let change = change.or_empty(signed);
-        interval.map_or(change.clone(), |interval| format!("{change} {}", bracket(interval)))
-    };
     let row = |row: &AbRow| -> Vec<Filled> {
         let standing = &row.standing;
         let step = row.step.as_ref().map(|step| &step.judged);
         let word = |verdict: Option<AbVerdict>| verdict.map_or("", AbVerdict::word);
         vec![
-            table::left("date (UTC)", "", date(row)),
-            table::left("run", "", row.run.clone()),
-            table::left("file", "", short(&row.arm)),
-            table::right(&standing_head(series), "", shown(standing.change, standing.pointwise)),
-            table::left("verdict", "", word(standing.verdict)),
-            table::right(
+            left("date (UTC)", "", date(row)),
+            left("run", "", row.run.clone()),
+            left("file", "", short(&row.arm)),
+            right(&standing_head(series), "", with_interval(standing.change, standing.pointwise)),
+            left("verdict", "", word(standing.verdict)),
+            right(
                 &step_head(history),
                 "",
-                step.or_empty(|step| shown(step.change, step.simultaneous)),
+                step.or_empty(|step| with_interval(step.change, step.simultaneous)),
             ),
-            table::left(
+            left(
                 "verdict of the step",
                 "",
                 match row.unusable {
@@ -385,17 +375,16 @@ pub fn json(history: &AbHistory) -> String {
         "series": history.series.iter().map(series).collect::<Vec<_>>(),
         "left_out": history.left_out,
     });
-    serde_json::to_string_pretty(&result).unwrap_or_default()
+    format!("{result:#}")
 }
 
 fn series(series: &AbSeries) -> Value {
-    let values = series.setting.values.iter().map(|(name, value)| (name.clone(), json!(value)));
     json!({
         "chain": series.is_chain,
         "baseline": program(&series.baseline),
         "arm": program(&series.arm),
         "mode": series.setting.mode,
-        "values": Value::Object(values.collect()),
+        "values": series.setting.values.iter().cloned().collect::<Value>(),
         "quantity": series.quantity.word(),
         "threshold": series.delta,
         "older": series.older,

@@ -47,11 +47,10 @@ pub fn json(run: &Run, analysis: &AbAnalysis) -> String {
         "programs": programs,
         "settings": analysis.cells.iter().map(|cell| setting(&said, cell)).collect::<Vec<_>>(),
     });
-    serde_json::to_string_pretty(&result).unwrap_or_default()
+    format!("{result:#}")
 }
 
 fn setting(said: &Said<'_>, cell: &AbCell) -> Value {
-    let values = cell.setting.values.iter().map(|(name, value)| (name.clone(), json!(value)));
     let contrasts = cell.judgement.contrasts.iter().map(|one| contrast(said, one));
     let copies = cell.judgement.copies.iter().map(|copies| {
         json!({
@@ -70,7 +69,7 @@ fn setting(said: &Said<'_>, cell: &AbCell) -> Value {
         })
     });
     json!({
-        "values": Value::Object(values.collect()),
+        "values": cell.setting.values.iter().cloned().collect::<Value>(),
         "times_are_own": cell.is_own_time,
         "arms": cell.arms.iter().map(arm).collect::<Vec<_>>(),
         "contrasts": contrasts.collect::<Vec<_>>(),

@@ -1,19 +1,18 @@
 //! What several links of one source show.
 
 use iolens_document::Joined;
-use iolens_document::table::{self, Filled, Table};
+use iolens_document::table::{Filled, Table, left, right};
 use iolens_model::ab::{AbLink, AbQuantity};
 use iolens_model::run::Run;
 use iolens_stats::ab::{AbCell, AbContrast, AbLinkSide};
 use serde_json::{Value, json};
 
-use super::words::{Said, place, quantity, signed};
+use super::words::{Said, contrasts, place, quantity, signed};
 use crate::number::{count, percent};
 
 /// By program what its links show of a quantity; the baseline by the first contrast.
 fn sides(cell: &AbCell, of: AbQuantity) -> Vec<(usize, &AbLinkSide)> {
-    let contrasts = cell.judgement.contrasts.iter().filter(|contrast| contrast.quantity == of);
-    let linked = contrasts.filter_map(|contrast| Some((contrast.arm, contrast.links.as_ref()?)));
+    let linked = contrasts(cell, of).filter_map(|one| Some((one.arm, one.links.as_ref()?)));
     let arms: Vec<_> = linked.collect();
     let baseline = arms.first().map(|(_, links)| (0, &links.baseline));
     baseline.into_iter().chain(arms.iter().map(|(arm, links)| (*arm, &links.arm))).collect()
@@ -54,13 +53,13 @@ pub(super) fn table(run: &Run, said: &Said<'_>, cell: &AbCell) -> Option<Table> 
         let path = file(arm, link).map_or_else(|| link.to_string(), |file| file.path.clone());
         let digits = file(arm, link).map(|file| file.sha256.chars().take(16).collect::<String>());
         let mut row = vec![
-            table::left("links of", "", said.name(arm)),
-            table::left("file", "", path),
-            table::left("SHA-256", "", digits.unwrap_or_default()),
+            left("links of", "", said.name(arm)),
+            left("file", "", path),
+            left("SHA-256", "", digits.unwrap_or_default()),
         ];
         row.extend(all.iter().map(|(of, sides)| {
             let name = format!("{} to their mean", quantity(*of));
-            table::right(&name, "", change(sides).unwrap_or_default())
+            right(&name, "", change(sides).unwrap_or_default())
         }));
         row
     };

@@ -1,6 +1,6 @@
 //! The page of a run, and what goes into a pull request.
 
-use iolens_document::table::{self, Filled, Table};
+use iolens_document::table::{Filled, Table, left, right};
 use iolens_document::{Fact, Joined, Node, Page, Section, Style, Text};
 use iolens_model::ab::{AbAxes, AbCommand, AbQuantity};
 use iolens_model::command_line;
@@ -12,7 +12,7 @@ use iolens_stats::analysis::Interval;
 
 use super::figure::figure;
 use super::screen::screen;
-use super::words::{Said, Unit, bracket, of_setting, place, quantity, signed};
+use super::words::{Said, Unit, bracket, contrasts, of_setting, place, quantity, signed};
 use super::{calls, links};
 use crate::figure::explained::printed;
 use crate::figure::{Paper, page_style};
@@ -98,11 +98,11 @@ fn copies(said: &Said<'_>, cell: &AbCell) -> Option<Table> {
     let interval = |interval: Option<Interval>| interval.or_empty(bracket);
     let row = |copies: &iolens_stats::ab::AbCopies| -> Vec<Filled> {
         vec![
-            table::left("two copies of", "", said.name(copies.arm)),
-            table::left("differ in", "", quantity(copies.quantity)),
-            table::right("by", "", copies.change.or_empty(signed)),
-            table::right("95%", "", interval(copies.pointwise)),
-            table::right("99.9%", "", interval(copies.gate)),
+            left("two copies of", "", said.name(copies.arm)),
+            left("differ in", "", quantity(copies.quantity)),
+            right("by", "", copies.change.or_empty(signed)),
+            right("95%", "", interval(copies.pointwise)),
+            right("99.9%", "", interval(copies.gate)),
         ]
     };
     Table::of(place(cell), cell.judgement.copies.iter().map(row)).with_rows()
@@ -110,36 +110,38 @@ fn copies(said: &Said<'_>, cell: &AbCell) -> Option<Table> {
 
 /// How long slices are.
 fn slices(cell: &AbCell) -> Option<Fact> {
-    let each = cell.arms.iter().filter(|arm| arm.operations > 1.0).filter_map(|arm| {
-        let time = crate::explain::time(arm.slice_ns()?);
+    of_arms(cell, "A slice is", "", |arm| {
+        let time = crate::explain::time(arm.slice_ns().filter(|_| arm.operations > 1.0)?);
         Some(format!("{:.0} operations, {time} ({})", arm.operations, arm.name))
-    });
-    let each: Vec<String> = each.collect();
-    let said = each.join("; ");
-    (!each.is_empty()).then(|| Fact::new("A slice is", said))
+    })
+}
+
+/// What there is to say of each arm, and of all of them.
+fn of_arms(
+    cell: &AbCell,
+    name: &str,
+    of_all: &str,
+    said: impl Fn(&AbArmFigures) -> Option<String>,
+) -> Option<Fact> {
+    let each: Vec<String> = cell.arms.iter().filter_map(said).collect();
+    (!each.is_empty()).then(|| Fact::new(name, each.join("; ") + of_all))
 }
 
 /// What the lines of the protocol take, with what the program does for them.
 fn asking(cell: &AbCell) -> Option<Fact> {
-    let each = cell.arms.iter().filter_map(|arm| {
+    of_arms(cell, "Asking takes", "; included in all times", |arm| {
         let share = percent((arm.asking_share()? * 1000.0).round() / 1000.0);
         Some(format!("{}, {share} of a slice ({})", Nanos(arm.asking_ns?), arm.name))
-    });
-    let each: Vec<String> = each.collect();
-    let said = format!("{}; included in all times", each.join("; "));
-    (!each.is_empty()).then(|| Fact::new("Asking takes", said))
+    })
 }
 
 /// What does not grow with the work of a slice.
 fn fixed(cell: &AbCell) -> Option<Fact> {
-    let each = cell.arms.iter().filter_map(|arm| {
+    let of_all = " of a slice: asking, and caches that are cold after turns";
+    of_arms(cell, "Fixed part", of_all, |arm| {
         let share = percent((arm.fixed_share? * 100.0).round() / 100.0);
         Some(format!("{share} ({})", arm.name))
-    });
-    let each: Vec<String> = each.collect();
-    let said =
-        format!("{} of a slice: asking, and caches that are cold after turns", each.join("; "));
-    (!each.is_empty()).then(|| Fact::new("Fixed part", said))
+    })
 }
 
 /// The programs: a table on a page, which is as wide as it must be.
@@ -160,12 +162,12 @@ fn commands(run: &Run) -> Option<Table> {
             links => count(links, "link"),
         });
         let digits: String = file.or_empty(|file| file.sha256.chars().take(16).collect());
-        let bench = command.bench.map(|bench| table::left("bench", "", bench));
+        let bench = command.bench.map(|bench| left("bench", "", bench));
         let own = [
-            table::left("program", "", command.program),
-            table::left("command", "", command_line::join(command_line::redacted(command.argv))),
-            table::left("file", "", path),
-            table::left("SHA-256", "", digits),
+            left("program", "", command.program),
+            left("command", "", command_line::join(command_line::redacted(command.argv))),
+            left("file", "", path),
+            left("SHA-256", "", digits),
         ];
         bench.into_iter().chain(own).collect()
     };
@@ -221,23 +223,23 @@ fn numbers(cell: &AbCell) -> Table {
     let unit = Unit::of(cell);
     let row = |(nth, arm): (usize, &AbArmFigures)| -> Vec<Filled> {
         let mut row = vec![
-            table::left("", "", arm.name.clone()),
-            table::right("time/op", unit.word, unit.shown(cell.op_ns(nth, AbQuantity::Time))),
-            table::right("CPU/op", unit.word, unit.shown(cell.op_ns(nth, AbQuantity::Cpu))),
+            left("", "", arm.name.clone()),
+            right("time/op", unit.word, unit.shown(cell.op_ns(nth, AbQuantity::Time))),
+            right("CPU/op", unit.word, unit.shown(cell.op_ns(nth, AbQuantity::Cpu))),
         ];
         for judged in [AbQuantity::Time, AbQuantity::Cpu] {
-            let all = || cell.judgement.contrasts.iter().filter(|one| one.quantity == judged);
+            let all = || contrasts(cell, judged);
             let shown = all().find(|contrast| contrast.arm == nth).map(|contrast| {
                 let interval = contrast.pointwise.or_empty(bracket);
                 format!("{} {interval}", contrast.change.or_empty(signed))
             });
             let shown = shown.unwrap_or_else(|| "baseline".to_owned());
             let name = format!("{} change", quantity(judged));
-            row.extend(all().next().map(|_| table::right(&name, "", shown)));
+            row.extend(all().next().map(|_| right(&name, "", shown)));
         }
         let has_user = cell.arms.iter().any(|arm| arm.user_share.is_some());
         let user = arm.user_share.or_empty(percent);
-        row.extend(has_user.then(|| table::right("user", "", user)));
+        row.extend(has_user.then(|| right("user", "", user)));
         row
     };
     Table::of("", cell.arms.iter().enumerate().map(row))

@@ -10,7 +10,8 @@ use iolens_stats::ab::{
 };
 
 use super::words::{
-    Said, Unit, ends, from_to, mode, of_setting, per_operation, place, quantity, signed,
+    Said, Unit, change_parts, contrasts, from_to, mode, of_setting, per_operation, place, quantity,
+    signed,
 };
 use super::{calls, links};
 use crate::number::{InWords, count, list, percent};
@@ -42,6 +43,14 @@ pub(super) fn screen(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>)
     screen
 }
 
+fn all_contrasts(analysis: &AbAnalysis) -> impl Iterator<Item = &AbContrast> {
+    analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts)
+}
+
+fn all_arms(analysis: &AbAnalysis) -> impl Iterator<Item = &AbArmFigures> {
+    analysis.cells.iter().flat_map(|cell| &cell.arms)
+}
+
 fn header(run: &Run) -> Vec<String> {
     let mode = run.header.plan.ab().map(|axes| mode(axes.mode));
     let parts = [Some("ab".to_owned()), mode.map(str::to_owned), machine(run)];
@@ -49,7 +58,7 @@ fn header(run: &Run) -> Vec<String> {
 }
 
 fn effort(run: &Run, analysis: &AbAnalysis) -> Vec<String> {
-    let units = analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
+    let units = all_contrasts(analysis);
     let units = units.map(|contrast| contrast.units).max().unwrap_or(0);
     let several = if analysis.cells.len() > 1 { " per setting" } else { "" };
     let mut parts = vec![format!("{}{several}", count(units, analysis.unit.word()))];
@@ -110,9 +119,7 @@ fn table(cell: &AbCell, title: &str) -> Grid {
 fn compared(contrast: Option<&AbContrast>) -> (Column, Vec<String>) {
     let column = Column::of("change [95%]", &[Align::Decimal, Align::Right, Align::Right]);
     let Some(contrast) = contrast else { return (column, vec![String::new(); 3]) };
-    let change = contrast.change.or_empty(signed);
-    let [low, high] = contrast.pointwise.map_or_else(Default::default, ends);
-    (column, vec![change, low, high])
+    (column, change_parts(contrast.change, contrast.pointwise).into())
 }
 
 /// What the arms do differently, and where, if that is in one setting of several.
@@ -152,7 +159,7 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
     let links = links::told(said, cell, quantity_of);
     let has_links = links.is_some();
     parts.extend(links);
-    let power = cell.judgement.contrasts.iter().filter(|contrast| contrast.quantity == quantity_of);
+    let power = contrasts(cell, quantity_of);
     let worst = |of: fn(&AbContrast) -> Option<f64>| {
         let all: Option<Vec<f64>> = power.clone().map(of).collect();
         all.and_then(|all| all.into_iter().reduce(f64::max))
@@ -200,8 +207,8 @@ fn alone(said: &Said<'_>, cell: &AbCell) -> Option<String> {
 /// Without which a decision could go wrong.
 fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     let mut parts: Vec<String> = Vec::new();
-    let contrasts = || analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
-    let allowance = contrasts().filter_map(|contrast| contrast.layout_allowance).reduce(f64::max);
+    let allowance =
+        all_contrasts(analysis).filter_map(|contrast| contrast.layout_allowance).reduce(f64::max);
     parts.extend(allowance.filter(|allowance| *allowance >= 5e-4).map(|allowance| {
         format!(
             "each program was linked once: up to {} may come from code placement",
@@ -210,7 +217,7 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     }));
     parts.extend(cpu_unknown(run));
     parts.extend(uncounted(analysis));
-    let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
+    let arms = || all_arms(analysis);
     parts.extend(written(arms().filter(|arm| arm.stray_lines >= 0.5), "between answers"));
     parts.extend(written(arms().filter(|arm| arm.stderr_bytes >= 1.0), "to stderr in slices"));
     parts.extend(arms().filter_map(|arm| {
@@ -224,7 +231,7 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
 /// Whose system calls are not counted, and why.
 fn uncounted(analysis: &AbAnalysis) -> Vec<String> {
     let mut of_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for arm in analysis.cells.iter().flat_map(|cell| &cell.arms) {
+    for arm in all_arms(analysis) {
         let Some(why) = &arm.calls_missing else { continue };
         let names = of_reason.entry(why).or_default();
         if !names.contains(&arm.name) {
@@ -260,9 +267,7 @@ fn between_turns(cell: &AbCell) -> Option<String> {
     if busy.is_empty() {
         return None;
     }
-    let by_cpu =
-        cell.judgement.contrasts.iter().filter(|contrast| contrast.quantity == AbQuantity::Cpu);
-    let with_all = by_cpu.filter_map(|contrast| {
+    let with_all = contrasts(cell, AbQuantity::Cpu).filter_map(|contrast| {
         let change = contrast.change?;
         let all = (1.0 + change) * (1.0 + share(contrast.arm)) / (1.0 + share(0)) - 1.0;
         let name = &cell.arms[contrast.arm].name;
@@ -297,7 +302,7 @@ fn cpu_unknown(run: &Run) -> Vec<String> {
 
 /// What failed, and why.
 fn problems(analysis: &AbAnalysis) -> Vec<Text> {
-    let arms = analysis.cells.iter().flat_map(|cell| &cell.arms).filter(|arm| arm.failed > 0);
+    let arms = all_arms(analysis).filter(|arm| arm.failed > 0);
     let problem = |arm: &AbArmFigures| {
         let why = arm.failure.as_deref().unwrap_or("no reason is known");
         Text::plain(format!("{} failed in {}: {why}", arm.name, count(arm.failed, "trial")))
@@ -306,7 +311,7 @@ fn problems(analysis: &AbAnalysis) -> Vec<Text> {
 }
 
 fn next(run: &Run, analysis: &AbAnalysis) -> Answer {
-    let mut all = analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
+    let mut all = all_contrasts(analysis);
     let is_build = all.any(|contrast| contrast.verdict == AbVerdict::Build);
     let links = is_build.then(|| {
         Text::code("iolens ab --links 'A-*' 'B-*'")
@@ -327,7 +332,7 @@ fn needed_ns(run: &Run, analysis: &AbAnalysis) -> Option<u64> {
         _ => None,
     };
     let end = run.header.end.as_ref().filter(|end| end.stopped_by == StoppedBy::Budget)?;
-    let contrasts = analysis.cells.iter().flat_map(|cell| &cell.judgement.contrasts);
+    let contrasts = all_contrasts(analysis);
     let units = contrasts.filter_map(units).min().filter(|units| *units > 0)?;
     let more = u64::from(AB_UNITS_MIN.saturating_sub(units));
     let passes_ns = passes_ns(&run.trials);

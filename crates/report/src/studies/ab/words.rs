@@ -191,8 +191,8 @@ pub(super) fn quantity(quantity: AbQuantity) -> &'static str {
 fn changed(contrast: &AbContrast, has_interval: bool) -> String {
     let change = contrast.change.map_or_else(|| "no number for".to_owned(), signed);
     let interval = contrast.pointwise.filter(|_| has_interval);
-    let interval = interval.map(|interval| format!(" {}", bracket(interval)));
-    format!("{change} {}{}", quantity(contrast.quantity), interval.unwrap_or_default())
+    let interval = interval.or_empty(|interval| format!(" {}", bracket(interval)));
+    format!("{change} {}{interval}", quantity(contrast.quantity))
 }
 
 /// `+4.9%`, `−0.1%`.
@@ -214,6 +214,26 @@ pub(super) fn from_to(interval: Interval) -> String {
 /// `[+4.6,` and `+5.2]`.
 pub(super) fn ends(interval: Interval) -> [String; 2] {
     [format!("[{},", number(interval.low)), format!("{}]", number(interval.high))]
+}
+
+/// A change and the ends of its interval, which stand in three parts.
+pub(super) fn change_parts(change: Option<f64>, interval: Option<Interval>) -> [String; 3] {
+    let [low, high] = interval.map_or_else(Default::default, ends);
+    [change.or_empty(signed), low, high]
+}
+
+/// The same in one part.
+pub(super) fn with_interval(change: Option<f64>, interval: Option<Interval>) -> String {
+    let interval = interval.or_empty(|interval| format!(" {}", bracket(interval)));
+    format!("{}{interval}", change.or_empty(signed))
+}
+
+/// The contrasts of a setting in one quantity.
+pub(super) fn contrasts(
+    cell: &AbCell,
+    of: AbQuantity,
+) -> impl Iterator<Item = &AbContrast> + Clone {
+    cell.judgement.contrasts.iter().filter(move |contrast| contrast.quantity == of)
 }
 
 /// A change in per cent, with its sign.

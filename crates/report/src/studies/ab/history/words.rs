@@ -9,6 +9,7 @@ use iolens_stats::ab::{
 use iolens_stats::analysis::Interval;
 
 use super::super::words::{bracket, from_to, signed};
+use crate::groups::distinct;
 use crate::number::{InWords, count, list, percent};
 
 /// Steps that are told one by one, and runs in which many series changed.
@@ -124,8 +125,8 @@ fn claim(step: &AbJudgedChange) -> String {
 
 fn numbers(step: &AbJudgedChange) -> String {
     let value = step.change.map_or_else(|| "no number".to_owned(), signed);
-    let interval = step.simultaneous.map(|interval| format!(" {}", bracket(interval)));
-    format!("{value}{}", interval.unwrap_or_default())
+    let interval = step.simultaneous.or_empty(|interval| format!(" {}", bracket(interval)));
+    format!("{value}{interval}")
 }
 
 /// What is said of two runs without a step beyond the threshold.
@@ -314,9 +315,7 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
 /// Runs without a step, because their slices are unlike those before.
 fn apart(history: &AbHistory) -> Option<String> {
     let rows = history.series.iter().flat_map(|series| &series.rows);
-    let mut runs: Vec<&str> = rows.filter(|row| row.is_apart).map(|row| row.run.as_str()).collect();
-    runs.sort_unstable();
-    runs.dedup();
+    let runs = distinct(rows.filter(|row| row.is_apart).map(|row| &row.run));
     let who = match runs[..] {
         [] => return None,
         [run] => format!("run {run} has no step: its"),
