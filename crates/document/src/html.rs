@@ -181,9 +181,16 @@ fn figure(figure: &Figure) -> Markup {
             div class=(if figure.narrow.is_some() { "scroll wide" } else { "scroll" }) { (PreEscaped(&figure.wide)) }
             @if let Some(narrow) = &figure.narrow { div.narrow { (PreEscaped(narrow)) } }
             @if !figure.caption.0.is_empty() { figcaption { (text(&figure.caption)) } }
-            @if let Some(twin) = &figure.twin {
-                details { summary { "Numbers" } (twin.html()) }
-            }
+            (numbers(figure))
+        }
+    }
+}
+
+/// Folded, the numbers of a drawing.
+fn numbers(figure: &Figure) -> Markup {
+    html! {
+        @if let Some(twin) = &figure.twin {
+            details { summary { "Numbers" } (twin.html()) }
         }
     }
 }
@@ -230,9 +237,7 @@ fn picture(class: &str, figure: &Figure) -> Markup {
     html! {
         figure.(class) id=(figure.id) data-lines=(figure.lines) {
             div.scroll { (PreEscaped(drawn)) }
-            @if let Some(twin) = &figure.twin {
-                details { summary { "Numbers" } (twin.html()) }
-            }
+            (numbers(figure))
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use iolens_document::table::{Entry, Filled, Table, Tone, decimal, left, right};
-use iolens_document::{Fact, Joined, Node, Page, Section, Text};
+use iolens_document::{Fact, Joined, Node, Page, Screen, Section, Text};
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
@@ -22,21 +22,14 @@ use crate::{findings, results, studies, words};
 #[must_use]
 pub fn page(run: &Run, analysis: &Analysis) -> String {
     let analysis = &analysis.shown();
-    let plan = &run.header.plan;
     let mut first = studies::screen(run, analysis, None);
     let rankings = findings::rankings(run, &studies::files::sections::ranked(run, analysis));
-    let own = studies::of(plan.study());
+    let own = studies::of(run.header.plan.study());
     let claim = (own.claim)(analysis, &rankings).filter(|_| first.alarm.is_none());
     let mut figures = studies::figures(run, analysis);
     let best = by_settings(&rankings).first().map(|(name, _)| *name);
     first.figure = main_figure(run, analysis, best, &mut figures);
-    let mut meta: Vec<Text> = vec![units::utc(run.header.started_unix_ns).into()];
-    meta.extend(run.header.host_label().map(|host| Text::plain(format!("on {host}"))));
-    meta.extend(first.header.iter().chain(&first.effort).cloned());
-    let mut mark = vec![
-        Text::strong("iolens").and(format!(" {} run ", plan.study())).and_code(&run.header.id),
-    ];
-    mark.extend(run.header.name.as_deref().map(Text::from));
+    let meta = meta(run, &first);
     let answer = Section::new("answer", "Answer", vec![Node::Screen(Box::new(first))]);
     let mut sections = vec![answer];
     sections.extend(studies::sections(run, analysis, Form::Page));
@@ -47,15 +40,38 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
         let at = before.map_or(1, |at| at + 1);
         sections.insert(at, Section::new("figures", "Figures", nodes));
     }
+    let heading = claim.unwrap_or_else(|| own.question.to_owned());
+    of_run(run, title(run), heading, meta, sections)
+}
+
+/// When and where a run was measured, and what its first screen begins with.
+pub(crate) fn meta(run: &Run, first: &Screen) -> Vec<Text> {
+    let mut meta = vec![units::utc(run.header.started_unix_ns).into()];
+    meta.extend(run.header.host_label().map(|host| Text::plain(format!("on {host}"))));
+    meta.extend(first.header.iter().chain(&first.effort).cloned());
+    meta
+}
+
+/// The page of a run of any study.
+pub(crate) fn of_run(
+    Run { header, .. }: &Run,
+    title: String,
+    heading: String,
+    meta: Vec<Text>,
+    sections: Vec<Section>,
+) -> String {
+    let study = format!(" {} run ", header.plan.study());
+    let mut mark = vec![Text::strong("iolens").and(study).and_code(&header.id)];
+    mark.extend(header.name.as_deref().map(Text::from));
     iolens_document::html::page(&Page {
-        generator: run.header.build.clone(),
-        title: title(run),
+        generator: header.build.clone(),
+        title,
         mark,
-        heading: claim.unwrap_or_else(|| own.question.to_owned()),
+        heading,
         meta,
         style: page_style(),
         sections,
-        footer: format!("{} · run {}", run.header.build, run.header.id),
+        footer: format!("{} · run {}", header.build, header.id),
     })
 }
 

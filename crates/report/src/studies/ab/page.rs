@@ -1,11 +1,10 @@
 //! The page of a run, and what goes into a pull request.
 
 use iolens_document::table::{Filled, Table, left, right};
-use iolens_document::{Fact, Joined, Node, Page, Section, Style, Text};
+use iolens_document::{Fact, Joined, Node, Section, Style, Text};
 use iolens_model::ab::{AbAxes, AbCommand, AbQuantity};
 use iolens_model::command_line;
 use iolens_model::run::Run;
-use iolens_model::units;
 use iolens_model::units::Nanos;
 use iolens_stats::ab::{AbAnalysis, AbArmFigures, AbCell};
 use iolens_stats::analysis::Interval;
@@ -14,8 +13,9 @@ use super::figure::figure;
 use super::screen::screen;
 use super::words::{Said, Unit, bracket, contrasts, of_setting, place, quantity, signed};
 use super::{calls, links};
+use crate::figure::Paper;
 use crate::figure::explained::printed;
-use crate::figure::{Paper, page_style};
+use crate::html;
 use crate::number::{InWords, count, percent};
 use crate::screen::After;
 use crate::sections::{Form, drawn, machine};
@@ -23,29 +23,12 @@ use crate::sections::{Form, drawn, machine};
 /// The page of a run.
 #[must_use]
 pub fn page(run: &Run, analysis: &AbAnalysis) -> String {
-    let header = &run.header;
-    let mut first = screen(run, analysis, None);
+    let first = screen(run, analysis, None);
     let heading = heading(run, analysis);
-    let mut meta: Vec<Text> = vec![units::utc(header.started_unix_ns).into()];
-    meta.extend(header.host_label().map(|host| Text::plain(format!("on {host}"))));
-    meta.append(&mut first.header.clone());
-    meta.append(&mut first.effort.clone());
-    first.header.clear();
-    first.effort.clear();
-    let mut mark = vec![Text::strong("iolens").and(" ab run ").and_code(&header.id)];
-    mark.extend(header.name.as_deref().map(Text::from));
+    let meta = html::meta(run, &first);
     let mut sections = vec![Section::new("answer", "Answer", vec![Node::Screen(Box::new(first))])];
     sections.extend(self::sections(run, analysis, Form::Page));
-    iolens_document::html::page(&Page {
-        generator: header.build.clone(),
-        title: format!("{heading} · iolens ab"),
-        mark,
-        heading,
-        meta,
-        style: page_style(),
-        sections,
-        footer: format!("{} · run {}", header.build, header.id),
-    })
+    html::of_run(run, format!("{heading} · iolens ab"), heading, meta, sections)
 }
 
 /// What was found, if one sentence says it.
