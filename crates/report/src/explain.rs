@@ -89,11 +89,10 @@ fn of_pair(explanation: &Explanation, against: &Against) -> Vec<String> {
     let of = time_of(explanation);
     let mut sentences = Vec::new();
     if let Some(only) = &against.only {
-        let classes: Vec<String> = only.classes.iter().map(|c| c.words().to_owned()).collect();
         sentences.push(format!(
             "{arm} spends {} of its {of} on {}, which {other} does not have.",
             share_and_half(&only.share),
-            number::list(&classes),
+            number::list(only.classes.iter().map(|class| class.words())),
         ));
     }
     let Some(of_other) = arms.iter().find(|a| a.arm == against.other) else { return sentences };

@@ -194,12 +194,18 @@ pub(crate) fn tasks(n: u64) -> String {
 }
 
 /// Names as prose: `a`, `a and b`, `a, b and c`.
-pub(crate) fn list(items: &[String]) -> String {
-    match items {
+pub(crate) fn list(items: impl IntoIterator<Item: AsRef<str>>) -> String {
+    let items = Vec::from_iter(items);
+    match Vec::from_iter(items.iter().map(AsRef::as_ref)).as_slice() {
         [] => String::new(),
-        [only] => only.clone(),
+        [only] => (*only).to_owned(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
+}
+
+/// The same with a verb: `a sends`, `a and b send`.
+pub(crate) fn list_with(who: &[impl AsRef<str>], verb: &str, plural: &str) -> String {
+    format!("{} {}", list(who), if who.len() == 1 { verb } else { plural })
 }
 
 // Rates as readers see them: one unit for all of a column, chosen by its values, and three
@@ -268,7 +274,7 @@ mod tests {
         check(percent(0.0042), "0.42%");
         check(range(Interval { low: 1.294, high: 1.391 }), "1.29–1.39");
         check(either_way(0.0184), "±1.8%");
-        check(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+        check(list(["a", "b", "c"]), "a, b and c");
     }
 
     #[test]

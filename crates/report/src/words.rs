@@ -197,8 +197,7 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> Vec<String> {
 
 /// `ipv4 and ipv6`.
 pub(crate) fn values(values: impl IntoIterator<Item: ToString>) -> String {
-    let values = values.into_iter().map(|value| value.to_string());
-    crate::number::list(&values.collect::<Vec<_>>())
+    crate::number::list(values.into_iter().map(|value| value.to_string()))
 }
 
 /// Who receives, in these topologies.

@@ -65,7 +65,7 @@ fn tile(sweep: &Sweep<'_>, cell: &CellAnalysis) -> Tile {
     let header = &sweep.run.header;
     let name = |arm: &Candidate| chart::shown(&[cell], arm.label);
     let unsure = |word: &str, arms: Vec<_>| {
-        let text = format!("{word}: {}", number::list(&Vec::from_iter(arms.iter().map(name))));
+        let text = format!("{word}: {}", number::list(arms.iter().map(name)));
         (word.to_owned(), text, arms)
     };
     let standing = standing(cell, sweep.analysis.delta, header.plan.quick);

@@ -49,9 +49,8 @@ pub(crate) fn asked(
     if let Source::Stored(changed) = source
         && !changed.is_empty()
     {
-        let changed: Vec<String> =
-            changed.iter().map(|part| format!("another {}", part.word())).collect();
-        let said = format!("that run had {}", list(&changed));
+        let changed = changed.iter().map(|part| format!("another {}", part.word()));
+        let said = format!("that run had {}", list(changed));
         screen.answers.push(Answer::one(Label::Caution, said));
     }
     screen.answers.extend(trust::cautions(run, &alone));

@@ -11,7 +11,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 use super::show;
 use crate::findings::{self, Finding, ReadByCalls, SendBuffers, SenderConnections};
 use crate::groups::{distinct, grouped};
-use crate::number::{count, list};
+use crate::number::{count, list, list_with};
 use crate::words;
 
 /// Lines of what has no number.
@@ -61,7 +61,7 @@ pub(crate) fn problems(run: &Run, analysis: &Analysis) -> Vec<Text> {
             places => format!(" in {} of {} settings", places.len(), cells.len()),
         };
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-        let methods = list(&distinct(methods.into_iter().cloned()));
+        let methods = list(distinct(methods));
         Text::plain(format!("✗ {methods} {what}{at}{why}"))
     };
     let more = all.len().saturating_sub(PROBLEMS_MAX);
@@ -126,20 +126,16 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
         }
         Finding::HeldBack { methods } => format!(
             "{} without TCP_NODELAY, which iolens sets: small messages share segments",
-            verb(methods, "sends", "send")
+            list_with(methods, "sends", "send")
         ),
         Finding::SendBuffers(SendBuffers { methods, theirs_bytes, ours_bytes }) => format!(
             "{} from buffers of {}, iolens from {} (--socket-buffer)",
-            verb(methods, "sends", "send"),
+            list_with(methods, "sends", "send"),
             Bytes(*theirs_bytes),
             Bytes(*ours_bytes),
         ),
-        Finding::Connections { senders } => {
-            list(&senders.iter().map(connections_in_words).collect::<Vec<_>>())
-        }
-        Finding::ReadByCalls { readers } => {
-            list(&readers.iter().map(reading_in_words).collect::<Vec<_>>())
-        }
+        Finding::Connections { senders } => list(senders.iter().map(connections_in_words)),
+        Finding::ReadByCalls { readers } => list(readers.iter().map(reading_in_words)),
         Finding::Drift { over_run } => {
             let faster = if *over_run < 0.0 { "sped up" } else { "slowed down" };
             let by = change_by(1.0 + over_run.abs());
@@ -168,11 +164,6 @@ fn reading_in_words(found: &ReadByCalls) -> String {
         true => format!("{method} reads nothing with system calls: does it map the file?"),
         false => format!("{method} reads {bytes:.0} bytes per block of {block} with system calls"),
     }
-}
-
-/// Who does something, and the verb in their number.
-fn verb(who: &[String], one: &str, several: &str) -> String {
-    format!("{} {}", list(who), if who.len() == 1 { one } else { several })
 }
 
 /// How noisy it was, what is invalid, what was not read.

@@ -196,8 +196,7 @@ fn counted(views: &[View]) -> Vec<Node> {
         reading.push_str(" Its CPUs: their time while its requests ran, used by anyone.");
     }
     if !never.is_empty() {
-        let never: Vec<String> = never.into_iter().map(str::to_owned).collect();
-        reading.push_str(&format!(" Never: {}.", list(&never)));
+        reading.push_str(&format!(" Never: {}.", list(never)));
     }
     if views.iter().any(|view| !counters::going_with_cost(view).is_empty()) {
         reading.push_str(

@@ -103,8 +103,8 @@ fn against_winner(ratio: &Ratio, marks: &mut Marks) -> Vec<String> {
 fn answers(record: &Record, verdict: &Verdict) -> Vec<Answer> {
     let mut used = vec![Text::from(verdict.winner.words())];
     if !verdict.tied.is_empty() {
-        let tied: Vec<String> = verdict.tied.iter().map(Configuration::words).collect();
-        used.push(Text::from(format!("within {} or undecided: {}", percent(DELTA), list(&tied))));
+        let tied = list(verdict.tied.iter().map(Configuration::words));
+        used.push(Text::from(format!("within {} or undecided: {tied}", percent(DELTA))));
         used.push("of these it uses the least CPU time, or is the simplest".into());
     }
     let mut limits = verdict.limits.iter();

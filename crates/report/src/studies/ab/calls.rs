@@ -219,7 +219,7 @@ fn beside_changes(changed: &[&Pair<'_>], all: &Moved, other: &str) -> Option<Str
     let same = WAYS.iter().zip(all).filter(|(way, bytes)| {
         is_touched(**way) && bytes.is_some_and(|[before, _]| before >= SAME)
     });
-    let same: Vec<String> = same.map(|(way, _)| verb(*way).to_owned()).collect();
+    let same: Vec<&str> = same.map(|(way, _)| verb(*way)).collect();
     (!same.is_empty()).then(|| format!("it {} as many bytes as {other}", list(&same)))
 }
 

@@ -14,7 +14,7 @@ use super::words::{
     signed,
 };
 use super::{calls, links};
-use crate::number::{InWords, count, list, percent};
+use crate::number::{InWords, count, list, list_with, percent};
 use crate::screen::After;
 use crate::screen::effort::{machine, spent};
 
@@ -129,13 +129,21 @@ fn why(said: &Said<'_>, analysis: &AbAnalysis) -> Option<Answer> {
     let others = cell.arms.iter().skip(1).filter(|arm| !arm.calls.is_empty());
     let mut parts: Vec<String> = others.map(|arm| calls::told(said, base, arm)).collect();
     parts.extend(cell.arms.iter().last().and_then(|arm| {
-        let kernel = percent((1.0 - arm.user_share?).mul_add(100.0, 0.0).round() / 100.0);
+        let kernel = percent(((1.0 - arm.user_share?) * 100.0).round() / 100.0);
         Some(format!("{kernel} of the CPU time of {} is in the kernel", arm.name))
     }));
-    if let Some(first) = parts.first_mut() {
-        first.insert_str(0, &of_setting(analysis, cell));
-    }
-    (!parts.is_empty()).then(|| Answer::of(Label::Why, parts))
+    in_setting(analysis, cell, Label::Why, parts)
+}
+
+/// An answer of these parts, which begins with the setting that it holds of.
+fn in_setting(
+    analysis: &AbAnalysis,
+    cell: &AbCell,
+    label: Label,
+    mut parts: Vec<String>,
+) -> Option<Answer> {
+    parts.first_mut()?.insert_str(0, &of_setting(analysis, cell));
+    Some(Answer::of(label, parts))
 }
 
 /// What is found between equals, and what could have been seen.
@@ -175,10 +183,7 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
             at_budget.unwrap_or_default()
         ));
     }
-    if let Some(first) = parts.first_mut() {
-        first.insert_str(0, &of_setting(analysis, cell));
-    }
-    (!parts.is_empty()).then(|| Answer::of(Label::Trust, parts))
+    in_setting(analysis, cell, Label::Trust, parts)
 }
 
 /// The setting in which least can be seen; of equals the first.
@@ -198,8 +203,8 @@ fn least_sure(analysis: &AbAnalysis) -> Option<&AbCell> {
 fn alone(said: &Said<'_>, cell: &AbCell) -> Option<String> {
     let has_copy = |arm: usize| cell.judgement.copies.iter().any(|copies| copies.arm == arm);
     let is_alone = |arm: &usize| !has_copy(*arm) && cell.arms[*arm].op_time_ns.is_some();
-    let alone: Vec<String> =
-        (1..cell.arms.len()).filter(is_alone).map(|arm| said.name(arm).to_owned()).collect();
+    let alone: Vec<&str> =
+        (1..cell.arms.len()).filter(is_alone).map(|arm| said.name(arm)).collect();
     (has_copy(0) && !alone.is_empty())
         .then(|| format!("memory had no room for a second copy of {}", list(&alone)))
 }
@@ -244,9 +249,9 @@ fn uncounted(analysis: &AbAnalysis) -> Vec<String> {
 
 /// That some programs print where that is measured.
 fn written<'a>(arms: impl Iterator<Item = &'a AbArmFigures>, place: &str) -> Option<String> {
-    let who: Vec<String> = arms.map(|arm| arm.name.clone()).collect();
-    let verb = if who.len() == 1 { "prints" } else { "print" };
-    (!who.is_empty()).then(|| format!("{} {verb} {place}, and that is in the time", list(&who)))
+    let who: Vec<&str> = arms.map(|arm| arm.name.as_str()).collect();
+    let prints = list_with(&who, "prints", "print");
+    (!who.is_empty()).then(|| format!("{prints} {place}, and that is in the time"))
 }
 
 /// CPU time between turns, as a part of that within them, that needs no word.

@@ -86,7 +86,7 @@ impl<'a> Said<'a> {
     fn failed(&self, cell: &AbCell, arm: usize) -> Option<String> {
         let has_failed = |arm: &usize| cell.arms.get(*arm).is_some_and(|arm| arm.failed > 0);
         let failed = [0, arm].into_iter().filter(has_failed);
-        let failed: Vec<String> = failed.map(|arm| self.name(arm).to_owned()).collect();
+        let failed: Vec<&str> = failed.map(|arm| self.name(arm)).collect();
         (!failed.is_empty())
             .then(|| format!("there is nothing to compare: {} failed", list(&failed)))
     }
@@ -100,8 +100,8 @@ impl<'a> Said<'a> {
                 format!("it is not known which links of {} ran", self.name(missing.arm))
             }
             AbMissingWhy::NeverTogether => {
-                let names = [0, missing.arm].map(|arm| self.name(arm).to_owned());
-                format!("no {what} of {} in one round", list(&names))
+                let names = [0, missing.arm].map(|arm| self.name(arm));
+                format!("no {what} of {} in one round", list(names))
             }
         }
     }

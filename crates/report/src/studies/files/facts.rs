@@ -27,6 +27,11 @@ pub(crate) fn rate_of(arm: &ArmAnalysis) -> Option<Estimate> {
     arm.figures.as_ref().filter(|_| arm.status == Status::Ok)?.read_bytes_per_s
 }
 
+/// Whether its totals say something else than its typical trial.
+pub(crate) fn has_stalls(arm: &ArmAnalysis) -> bool {
+    arm.status == Status::Ok && arm.contrast.as_ref().is_some_and(|contrast| contrast.tail)
+}
+
 /// The names of arms that are compared with nothing.
 pub(crate) fn controls(analysis: &Analysis) -> Vec<String> {
     let controls = analysis.arms().filter(|arm| arm.arm.role == Role::Control);

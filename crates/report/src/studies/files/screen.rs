@@ -11,8 +11,8 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 use crate::arms;
 use crate::bounds;
 use crate::findings::{self, Limit, Limiting, Ranking, Reach, Stalls};
-use crate::number::nanoseconds;
 use crate::number::rate;
+use crate::number::{list_with, nanoseconds};
 use crate::screen::effort::command;
 use crate::screen::table::{self, Better, Marks, Measure};
 use crate::screen::{choices, more, short, told};
@@ -48,9 +48,9 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
 /// Who was measured and is not in the table.
 fn controls(run: &Run, analysis: &Analysis) -> Option<Text> {
     let labels = facts::controls(analysis);
-    let verb = if labels.len() == 1 { "is a control" } else { "are controls" };
-    let who = format!("{} {verb}, not compared: ", crate::number::list(&labels));
-    (!labels.is_empty()).then(|| Text::plain(who).and_code(crate::screen::show(run)))
+    let said = list_with(&labels, "is a control", "are controls");
+    let said = format!("{said}, not compared: ");
+    (!labels.is_empty()).then(|| Text::plain(said).and_code(crate::screen::show(run)))
 }
 
 fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {

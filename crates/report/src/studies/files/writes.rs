@@ -110,7 +110,7 @@ fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
         for label in own.into_iter().map(|method| &method.arm.label) {
             rows.push(line(format!("  {label}"), label, &|arm| entry(run, arm)));
             let mut arms = cells.iter().flat_map(|cell| &cell.arms);
-            if arms.any(|arm| arm.arm.label == *label && has_stalls(arm)) {
+            if arms.any(|arm| arm.arm.label == *label && facts::has_stalls(arm)) {
                 rows.push(line("    with stalls".to_owned(), label, &with_stalls));
             }
         }
@@ -133,10 +133,6 @@ fn marks(run: &Run, cells: &[&CellAnalysis]) -> Marks {
     marks
 }
 
-fn has_stalls(arm: &ArmAnalysis) -> bool {
-    arm.status == Status::Ok && arm.contrast.as_ref().is_some_and(|contrast| contrast.tail)
-}
-
 /// The typical time of a block with its interval.
 fn entry(run: &Run, arm: &ArmAnalysis) -> Vec<String> {
     if let Some(word) = table::without_value(arm) {
@@ -155,7 +151,7 @@ fn entry(run: &Run, arm: &ArmAnalysis) -> Vec<String> {
 
 /// The same by total times.
 fn with_stalls(arm: &ArmAnalysis) -> Vec<String> {
-    let time = arm.time().zip(arm.contrast.as_ref().filter(|_| has_stalls(arm)));
+    let time = arm.time().zip(arm.contrast.as_ref().filter(|_| facts::has_stalls(arm)));
     let us = time.map(|(time, contrast)| {
         // What is shown is the baseline's mean over the typical ratio.
         time.value * contrast.ratio / contrast.total_ratio.value / 1e3

@@ -209,9 +209,9 @@ fn no_crossover(run: &Run, analysis: &Analysis, methods: &[&ArmAnalysis]) -> Opt
         Some(small) if small.is_empty() => return None,
         Some(small) => {
             let leads = if small.len() == 1 { "the lead at" } else { "leads at" };
-            let small: Vec<String> = small.iter().map(ToString::to_string).collect();
+            let small = small.iter().map(ToString::to_string);
             let threshold = percent(analysis.delta).replace(' ', "");
-            format!("not shown: {leads} {} may be under {threshold}", list(&small))
+            format!("not shown: {leads} {} may be under {threshold}", list(small))
         }
     };
     Some(Answer::one(Label::Crossover, said))

@@ -13,7 +13,7 @@ use iolens_stats::analysis::{
 };
 
 use crate::figure::style::toned;
-use crate::number::{self, InWords, Unit, list, nanoseconds};
+use crate::number::{self, InWords, Unit, list_with, nanoseconds};
 use crate::remarks;
 use crate::results::{self, ArmRow, Of, Row, filled, name};
 use crate::screen::table::{Better, SAME, UNDECIDED, compared};
@@ -90,10 +90,6 @@ fn spread(cell: &CellAnalysis) -> f64 {
     }
 }
 
-fn has_stalls(arm: &ArmAnalysis) -> bool {
-    arm.status == Status::Ok && arm.contrast.as_ref().is_some_and(|contrast| contrast.tail)
-}
-
 impl Rows<'_> {
     /// An arm in a cell, in the columns that these cells have something in.
     fn row(&self, cells: &[&CellAnalysis], (cell, arm): &ArmRow<'_>) -> Row {
@@ -102,7 +98,7 @@ impl Rows<'_> {
         // What is copied comes from the page cache, if that is to hold it.
         let is_read =
             !is_write && (!is_copy || cells.iter().any(|cell| facts::is_cold(&cell.cell)));
-        let has_stalls = cells.iter().flat_map(|cell| &cell.arms).any(has_stalls);
+        let has_stalls = cells.iter().flat_map(|cell| &cell.arms).any(facts::has_stalls);
         let per_unit = format!("per {}", plan.study().unit());
         let rate_unit = self.unit.name;
         let ends = if self.has_changes { "%" } else { rate_unit };
@@ -205,7 +201,7 @@ fn note(arm: &ArmAnalysis) -> Option<String> {
 
 /// The rate by total times, of who has rare slow slices.
 fn with_stalls(arm: &ArmAnalysis) -> Option<Estimate> {
-    let contrast = arm.contrast.as_ref().filter(|_| has_stalls(arm))?;
+    let contrast = arm.contrast.as_ref().filter(|_| facts::has_stalls(arm))?;
     rate(arm).map(|rate| rate.map(|rate| rate / contrast.ratio * contrast.total_ratio.value))
 }
 
@@ -229,7 +225,10 @@ pub(super) fn reading(run: &Run, analysis: &Analysis) -> Vec<Node> {
     };
     let all = [
         (true, intervals.as_str()),
-        (analysis.arms().any(has_stalls), "With stalls: by total times, with rare slow slices."),
+        (
+            analysis.arms().any(facts::has_stalls),
+            "With stalls: by total times, with rare slow slices.",
+        ),
         (true, "CPU, user and kernel: the total of an engine's own trials."),
         (
             plan.write().is_some(),
@@ -270,17 +269,16 @@ fn marks(run: &Run, analysis: &Analysis) -> String {
 /// Arms that are compared with nothing, and why.
 fn controls(run: &Run, analysis: &Analysis) -> Option<String> {
     let labels = facts::controls(analysis);
-    let (is_one, names) = (labels.len() == 1, list(&labels));
     (!labels.is_empty()).then(|| match run.header.plan.copy() {
         Some(_) => format!(
-            "{names} {} no bytes (both files share their blocks), so {} a control.",
-            if is_one { "moves" } else { "move" },
-            if is_one { "it is" } else { "each is" }
+            "{} no bytes (both files share their blocks), so {} is a control.",
+            list_with(&labels, "moves", "move"),
+            if labels.len() == 1 { "it" } else { "each" }
         ),
         None => format!(
-            "{names} {} pages and one byte of each is touched where the consumer is none: a \
+            "{} pages and one byte of each is touched where the consumer is none: a \
              control. --consumer scan reads every byte and compares it.",
-            if is_one { "maps" } else { "map" }
+            list_with(&labels, "maps", "map")
         ),
     })
 }
