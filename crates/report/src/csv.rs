@@ -113,6 +113,8 @@ pub(crate) fn all(rows: Rows<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
     use crate::fixture;
     use iolens_document::Joined;
@@ -159,7 +161,7 @@ mod tests {
     #[test]
     fn columns_are_those_that_are_named_in_their_order() {
         let (run, _) = fixture::run();
-        let runs = std::slice::from_ref(&run);
+        let runs = from_ref(&run);
         let named = ["threads", "arm"].map(str::to_owned);
         let text = of(Rows::Arms(runs), Columns::Named(&named)).unwrap();
         assert!(text.starts_with("threads,arm\n1,send_staged\n"), "{text}");
@@ -171,7 +173,7 @@ mod tests {
     #[test]
     fn the_short_set_tells_rows_apart_and_says_what_came_of_them() {
         let (run, analysis) = fixture::run();
-        let (runs, analyses) = (std::slice::from_ref(&run), std::slice::from_ref(&analysis));
+        let (runs, analyses) = (from_ref(&run), from_ref(&analysis));
         let short =
             |rows: Rows<'_>| of(rows, Columns::Named(&rows.short())).expect("columns of its own");
         // Times of requests are there where there are any, an axis where rows differ in it.
@@ -180,7 +182,7 @@ mod tests {
             Rows::Arms(runs),
             Rows::Slices(runs),
             Rows::Cells(runs, analyses),
-            Rows::Arms(std::slice::from_ref(&with_rr)),
+            Rows::Arms(from_ref(&with_rr)),
         ];
         let header = |rows| short(rows).lines().next().map(str::to_owned).unwrap_or_default();
         insta::assert_snapshot!(tables.map(header).join("\n"), @"
@@ -195,7 +197,7 @@ mod tests {
     fn reasons_stand_for_stretches_of_rows() {
         let (mut run, _) = fixture::run();
         run.trials.truncate(3);
-        let rows = Rows::Arms(std::slice::from_ref(&run));
+        let rows = Rows::Arms(from_ref(&run));
         insta::assert_snapshot!(reasons(rows, Columns::Named(&rows.short())).unwrap(), @r#"
         first_row,last_row,column,reason
         1,18,cycles,"no PMU in this guest (event_source has software, msr, tracepoint)"
@@ -216,9 +218,9 @@ mod tests {
     fn every_line_has_as_many_fields_as_the_header() {
         let (run, analysis) = fixture::run();
         for text in [
-            all(Rows::Arms(std::slice::from_ref(&run))),
-            all(Rows::Slices(std::slice::from_ref(&run))),
-            all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis))),
+            all(Rows::Arms(from_ref(&run))),
+            all(Rows::Slices(from_ref(&run))),
+            all(Rows::Cells(from_ref(&run), from_ref(&analysis))),
         ] {
             let columns = text.lines().next().map(|header| parse(header).len());
             assert!(text.lines().all(|line| Some(parse(line).len()) == columns));
@@ -235,7 +237,7 @@ mod tests {
         (contrast.pointwise, contrast.simultaneous) = (Some(wide), Some(wide));
         let time = arm.figures.as_mut().map(|figures| &mut figures.ns_per_message);
         time.expect("figures").interval = Some(wide);
-        let (runs, analyses) = (std::slice::from_ref(&run), std::slice::from_ref(&analysis));
+        let (runs, analyses) = (from_ref(&run), from_ref(&analysis));
         let columns = "ns_per_message ratio ratio_low ratio_simultaneous_high ns_per_message_low";
         let columns: Vec<String> = columns.split(' ').map(str::to_owned).collect();
         let rows = Rows::Cells(runs, analyses);
@@ -253,7 +255,7 @@ mod tests {
     #[test]
     fn arms_have_sums_and_nulls() {
         let (run, _) = fixture::run();
-        let text = all(Rows::Arms(std::slice::from_ref(&run)));
+        let text = all(Rows::Arms(from_ref(&run)));
         let head = text.lines().take(2);
         insta::assert_snapshot!(head.joined("\n"), @"
         run,pass,position,study,arm,primitive,receiver,fields,working_set,slices,topology,mode,message_bytes,threads,status,reason,time_ns,rx_bytes,tx_bytes,messages,goodput_bits_per_s,ns_per_message,latency_mean_ns,latency_p50_ns,latency_p99_ns,latency_p999_ns,tx_cpu_ns,rx_cpu_ns,context_switches,migrations,minor_faults,retransmits,cycles_user,cycles_kernel,instructions_user,instructions_kernel,l1d_loads,l1d_misses,llc_references,llc_misses,cycles_per_byte,copies_sender,copies_end_to_end,zerocopy_sends,zerocopy_completions,zerocopy_copied_share,role,iovec,isolated,tx_calls,rx_calls,cycles,voluntary_switches,involuntary_switches,major_faults,softirq_ticks,latency_samples,zerocopy_enobufs,run_delay_ns,branches,branch_misses,dtlb_loads,dtlb_misses,stalled_cycles_frontend,stalled_cycles_backend,perf_task_clock_ns,perf_context_switches,perf_migrations,perf_minor_faults,perf_major_faults,sys_enter,skb_copy_datagram_iovec,tcp_retransmit_skb,sched_switch,segments_out,rx_mapped_bytes,zerocopy_notifications_per_send,ip,mtu_bytes,socket_buffer_bytes,receive_size_bytes,reap_batch,uring_depth,uring_batch,ring_flags,busy_poll_us,rx_rearms,rx_ring_enobufs,host
@@ -284,7 +286,7 @@ mod tests {
             socket_buffer_bytes,receive_size_bytes,reap_batch,uring_depth,uring_batch,ring_flags,\
             busy_poll_us,rx_rearms,rx_ring_enobufs,host";
         for (run, _) in [fixture::run(), fixture::whole()] {
-            let text = all(Rows::Arms(std::slice::from_ref(&run)));
+            let text = all(Rows::Arms(from_ref(&run)));
             assert_eq!(text.lines().next(), Some(format!("{PROMISED},{FURTHER}").as_str()));
         }
     }
@@ -299,7 +301,7 @@ mod tests {
     #[test]
     fn zero_copy_pmu_and_latency_columns_are_filled_where_there_is_something() {
         let (run, _) = fixture::whole();
-        let text = all(Rows::Arms(std::slice::from_ref(&run)));
+        let text = all(Rows::Arms(from_ref(&run)));
         let line = |parts: &[&str]| {
             let has = |line: &&str| parts.iter().all(|part| line.contains(part));
             text.lines().find(has).expect("a row")
@@ -323,10 +325,10 @@ mod tests {
     #[test]
     fn slices_and_cells_begin_with_their_headers() {
         let (run, analysis) = fixture::run();
-        let slices = all(Rows::Slices(std::slice::from_ref(&run)));
+        let slices = all(Rows::Slices(from_ref(&run)));
         let head = slices.lines().take(2);
         insta::assert_snapshot!(head.joined("\n"));
-        let cells = all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)));
+        let cells = all(Rows::Cells(from_ref(&run), from_ref(&analysis)));
         let head = cells.lines().take(3);
         insta::assert_snapshot!(head.joined("\n"));
     }

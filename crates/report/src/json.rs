@@ -93,6 +93,8 @@ pub(crate) fn all(rows: Rows<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
     use crate::fixture;
 
@@ -133,7 +135,7 @@ mod tests {
     #[test]
     fn an_arm_that_failed_has_nulls_and_a_reason() {
         let (run, _) = fixture::run();
-        let value = parse(&all(Rows::Arms(std::slice::from_ref(&run))));
+        let value = parse(&all(Rows::Arms(from_ref(&run))));
         let failed = value["arms"]
             .as_array()
             .and_then(|arms| arms.iter().find(|arm| arm["status"] == "failed").cloned());
@@ -146,12 +148,8 @@ mod tests {
     fn histograms_are_whole() {
         let (run, analysis) = fixture::whole();
         for (text, name, count) in [
-            (all(Rows::Arms(std::slice::from_ref(&run))), "arms", 400),
-            (
-                all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis))),
-                "cells",
-                12 * 400,
-            ),
+            (all(Rows::Arms(from_ref(&run))), "arms", 400),
+            (all(Rows::Cells(from_ref(&run), from_ref(&analysis))), "cells", 12 * 400),
         ] {
             let value = parse(&text);
             let rows = value[name].as_array().expect("rows");
@@ -176,7 +174,7 @@ mod tests {
     #[test]
     fn slices_are_one_object_per_line() {
         let (run, _) = fixture::run();
-        let text = all(Rows::Slices(std::slice::from_ref(&run)));
+        let text = all(Rows::Slices(from_ref(&run)));
         let count: usize = run.trials.iter().map(|trial| trial.slices.len()).sum();
         assert_eq!(parse(&text)["slices"].as_array().map(Vec::len), Some(count));
         assert_eq!(
@@ -188,8 +186,7 @@ mod tests {
     #[test]
     fn a_quick_run_has_no_verdicts() {
         let (run, analysis) = fixture::quick();
-        let value =
-            parse(&all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis))));
+        let value = parse(&all(Rows::Cells(from_ref(&run), from_ref(&analysis))));
         let cells = value["cells"].as_array().expect("cells");
         assert!(cells.iter().all(|cell| cell["verdict"].is_null() && cell["indicative"] == true));
     }

@@ -51,11 +51,15 @@ pub(super) fn run(more: f64, parameters: Vec<AbParameter>) -> Run {
     Run { header, trials, profiles: Vec::new(), searches: Vec::new() }
 }
 
+/// `pr` takes 4.9 % more.
+fn slower() -> Run {
+    run(0.049, Vec::new())
+}
+
 /// The same with four links of each program, every next of which takes 0.5 % more time.
-fn linked(more: f64) -> Run {
-    let mut run = run(more, Vec::new());
-    let Axes::Ab(axes) = &mut run.header.plan.axes else { panic!("it is a plan of `ab`") };
-    axes.links = true;
+fn linked() -> Run {
+    let mut run = slower();
+    axes(&mut run).links = true;
     for (program, digits) in run.header.programs.iter_mut().zip([["0", "1", "2", "3"]; 2]) {
         let link = |digit: &str| AbLink {
             path: format!("{}-{digit}", program.path),
@@ -63,13 +67,13 @@ fn linked(more: f64) -> Run {
         };
         program.links = digits.map(link).to_vec();
     }
-    for trial in run.trials.iter_mut().filter(|trial| trial.pass > 0) {
+    for trial in timed(&mut run) {
         let at = trial.pass - 1;
         let links = [at % 4, (at + at / 4) % 4];
         let of_arm: Vec<u32> =
             trial.arms.iter().map(|arm| links[usize::from(arm.arm.primitive == "pr")]).collect();
         for (arm, link) in trial.arms.iter_mut().zip(&of_arm) {
-            arm.ab.as_mut().expect("it is one of `ab`").link = Some(*link);
+            of(arm).link = Some(*link);
         }
         for slice in &mut trial.slices {
             slice.tx.time_ns += slice.tx.time_ns / 200 * u64::from(of_arm[slice.arm]);
@@ -124,7 +128,7 @@ fn counted(like: &TrialOutcome, cell: &Cell, (name, n): (&str, u64)) -> TrialOut
 
 /// A run with the analysis that other studies have, for what is of all of them.
 pub(crate) fn analysed_run() -> (Run, Analysis) {
-    let run = run(0.049, Vec::new());
+    let run = slower();
     let analysis = iolens_stats::analyse(&run);
     (run, analysis)
 }
@@ -133,17 +137,65 @@ fn analysed(run: &Run) -> AbAnalysis {
     analyse(run).expect("it is a run of `ab`")
 }
 
-fn shown(run: &Run, width: usize) -> String {
+/// The first screen.
+fn shown(run: &Run) -> String {
+    shown_in(run, 100)
+}
+
+fn shown_in(run: &Run, width: usize) -> String {
     first(run, &analysed(run), None, &Style::plain(width))
+}
+
+/// What stands below the first screen.
+fn below(run: &Run) -> String {
+    text(run, &analysed(run), &Style::plain(100))
+}
+
+fn marked_down(run: &Run) -> String {
+    markdown(run, &analysed(run))
+}
+
+fn result(run: &Run) -> Value {
+    parsed(&json(run, &analysed(run)))
+}
+
+pub(super) fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).expect("JSON")
+}
+
+pub(super) fn axes(run: &mut Run) -> &mut AbAxes {
+    let Axes::Ab(axes) = &mut run.header.plan.axes else { panic!("it is a plan of `ab`") };
+    axes
+}
+
+/// The trials that measure times.
+fn timed(run: &mut Run) -> impl Iterator<Item = &mut TrialOutcome> {
+    run.trials.iter_mut().filter(|trial| trial.pass > 0)
+}
+
+/// The trials that count calls.
+fn counting(run: &mut Run) -> impl Iterator<Item = &mut TrialOutcome> {
+    run.trials.iter_mut().filter(|trial| trial.pass == 0)
+}
+
+/// What arms of trials have of `ab`, each with whether it is of `pr`.
+fn of_arms<'a>(
+    trials: impl IntoIterator<Item = &'a mut TrialOutcome>,
+) -> impl Iterator<Item = (bool, &'a mut AbArm)> {
+    let arms = trials.into_iter().flat_map(|trial| &mut trial.arms);
+    arms.map(|arm| (arm.arm.primitive == "pr", of(arm)))
+}
+
+fn of(arm: &mut ArmOutcome) -> &mut AbArm {
+    arm.ab.as_mut().expect("it is one of `ab`")
 }
 
 #[test]
 fn a_slower_program_with_a_call_more() {
-    let run = run(0.049, Vec::new());
-    insta::assert_snapshot!(shown(&run, 100));
-    let style = Style::plain(100);
-    insta::assert_snapshot!("below", text(&run, &analysed(&run), &style));
-    insta::assert_snapshot!("markdown", markdown(&run, &analysed(&run)));
+    let run = slower();
+    insta::assert_snapshot!(shown(&run));
+    insta::assert_snapshot!("below", below(&run));
+    insta::assert_snapshot!("markdown", marked_down(&run));
     let page = page(&run, &analysed(&run));
     assert!(page.contains("<h1>pr is SLOWER than main by more than 3%</h1>"), "{page}");
     assert!(page.contains("../base/bench {rows}") && !page.contains("&quot;axes&quot;"), "{page}");
@@ -164,18 +216,13 @@ pub(super) fn rounded(value: Value) -> Value {
 
 #[test]
 fn links_are_told_with_how_far_they_lie_apart() {
-    let run = linked(0.049);
-    insta::assert_snapshot!(shown(&run, 100));
-    let style = Style::plain(100);
-    insta::assert_snapshot!("links_below", text(&run, &analysed(&run), &style));
-    insta::assert_snapshot!("links_markdown", markdown(&run, &analysed(&run)));
-    let result: Value = serde_json::from_str(&json(&run, &analysed(&run))).expect("JSON");
-    let result = rounded(result);
-    insta::assert_snapshot!(
-        "links_json",
-        serde_json::to_string_pretty(&result["settings"][0]["contrasts"][0]["links"])
-            .expect("JSON")
-    );
+    let run = linked();
+    insta::assert_snapshot!(shown(&run));
+    insta::assert_snapshot!("links_below", below(&run));
+    insta::assert_snapshot!("links_markdown", marked_down(&run));
+    let result = rounded(result(&run));
+    let links = &result["settings"][0]["contrasts"][0]["links"];
+    insta::assert_snapshot!("links_json", format!("{links:#}"));
     assert_eq!(result["programs"][1]["links"][3]["path"], "/src/bench-3");
     assert_eq!(result["settings"][0]["arms"][1]["links"], 4);
     assert!(page(&run, &analysed(&run)).contains("/src/bench-3"));
@@ -183,39 +230,37 @@ fn links_are_told_with_how_far_they_lie_apart() {
 
 #[test]
 fn too_few_links_are_no_verdict() {
-    let mut run = linked(0.049);
+    let mut run = linked();
     run.trials.retain(|trial| {
         let link = trial.arms[0].ab.as_ref().and_then(|ab| ab.link);
         link != Some(0)
     });
-    let screen = shown(&run, 100);
+    let screen = shown(&run);
     assert!(screen.contains("9 of the 12 trials"), "{screen}");
     for (pass, trial) in (1..).zip(run.trials.clone()) {
         run.trials.push(TrialOutcome { pass: 100 + pass, ..trial });
     }
-    let screen = shown(&run, 100);
+    let screen = shown(&run);
     assert!(screen.contains("3 and 4 of the 4 links a verdict needs"), "{screen}");
 }
 
 #[test]
 fn a_time_in_another_unit_is_passed_over_once() {
-    let mut run = run(0.049, Vec::new());
-    for arm in run.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
-        let ab = arm.ab.as_mut().expect("it is one of `ab`");
-        ab.passed_over = (arm.arm.primitive == "pr").then(|| "ms=3".to_owned());
+    let mut run = slower();
+    for (is_of_pr, ab) in of_arms(&mut run.trials) {
+        ab.passed_over = is_of_pr.then(|| "ms=3".to_owned());
     }
-    let screen = shown(&run, 100);
+    let screen = shown(&run);
     assert_eq!(screen.matches("pr says ms=3, which is passed over: write ns=").count(), 1);
     assert!(!screen.contains("main says"), "{screen}");
 }
 
 #[test]
 fn a_page_says_how_long_programs_warmed_up_where_that_was_asked_for() {
-    let mut run = run(0.049, Vec::new());
+    let mut run = slower();
     let shown = |run: &Run| page(run, &analysed(run));
     assert!(!shown(&run).contains("warm-up"));
-    let Axes::Ab(axes) = &mut run.header.plan.axes else { panic!("it is a plan of `ab`") };
-    axes.warm_up = Some(Nanos(300_000_000));
+    axes(&mut run).warm_up = Some(Nanos(300_000_000));
     let page = shown(&run);
     assert!(page.contains("300\u{a0}ms of each process in each trial"), "{page}");
 }
@@ -223,37 +268,36 @@ fn a_page_says_how_long_programs_warmed_up_where_that_was_asked_for() {
 /// Slices are of 20 operations of 26.4 µs here.
 #[test]
 fn what_a_slice_takes_besides_its_work_is_told_below() {
-    let mut run = run(0.049, Vec::new());
-    for arm in run.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
-        let own = arm.ab.as_mut().expect("it is one of `ab`");
+    let mut run = slower();
+    for (_, own) in of_arms(&mut run.trials) {
         (own.asking_ns, own.fixed_ppm) = (Some(10_000), Some(41_000));
     }
-    let below = text(&run, &analysed(&run), &Style::plain(100));
+    let below = below(&run);
     assert!(below.contains("Asking takes  10.0 µs, 1.9% of a slice (main)"), "{below}");
     assert!(below.contains("Fixed part    4% (main)"), "{below}");
 }
 
 #[test]
 fn a_screen_says_whose_copy_memory_had_no_room_for() {
-    let mut run = run(0.049, Vec::new());
-    assert!(!shown(&run, 100).contains("memory"));
-    for trial in run.trials.iter_mut().filter(|trial| trial.pass > 0) {
+    let mut run = slower();
+    assert!(!shown(&run).contains("memory"));
+    for trial in timed(&mut run) {
         trial.arms.truncate(3);
         trial.slices.retain(|slice| slice.arm < 3);
     }
-    let screen = shown(&run, 100);
+    let screen = shown(&run);
     assert!(screen.contains("memory had no room for a second copy of pr"), "{screen}");
 }
 
 #[test]
 fn a_screen_says_why_cpu_time_is_not_known_and_in_how_many_trials() {
-    let mut run = run(0.049, Vec::new());
+    let mut run = slower();
     let why = "`pr` started or ended child processes in slices, whose CPU time is not known";
     for trial in run.trials.iter_mut().filter(|trial| trial.pass < 4) {
         let missing = NotMeasured { metric: "task_clock".to_owned(), why: why.to_owned() };
         trial.tx.as_mut().expect("an end").not_measured.push(missing);
     }
-    let screen = shown(&run, 100).split_whitespace().joined(" ");
+    let screen = shown(&run).split_whitespace().joined(" ");
     assert_eq!(screen.matches(&format!("{why} (in 3 of 12 trials)")).count(), 1, "{screen}");
 }
 
@@ -262,7 +306,7 @@ fn the_first_screen_fits() {
     let sizes =
         AbParameter { name: "rows".to_owned(), values: ["1", "10"].map(str::to_owned).to_vec() };
     for (width, lines) in [(100, 30), (80, 34)] {
-        let screen = shown(&run(0.049, vec![sizes.clone()]), width);
+        let screen = shown_in(&run(0.049, vec![sizes.clone()]), width);
         assert!(screen.lines().count() <= lines, "{screen}");
         assert!(screen.lines().all(|line| line.chars().count() <= width), "{screen}");
     }
@@ -270,14 +314,14 @@ fn the_first_screen_fits() {
 
 #[test]
 fn what_is_the_same_is_said_to_be() {
-    let screen = shown(&run(0.001, Vec::new()), 100);
+    let screen = shown(&run(0.001, Vec::new()));
     assert!(screen.contains("pr is EQUIVALENT to main within 3%"), "{screen}");
 }
 
 #[test]
 fn programs_get_numbers() {
-    let run = run(0.049, Vec::new());
-    let result: Value = serde_json::from_str(&json(&run, &analysed(&run))).expect("JSON");
+    let run = slower();
+    let result = result(&run);
     let time = &result["settings"][0]["contrasts"][0];
     assert_eq!((&time["arm"], &time["quantity"]), (&"pr".into(), &"time".into()));
     let change = time["change"].as_f64().expect("a number");
@@ -290,33 +334,28 @@ fn programs_get_numbers() {
 
 #[test]
 fn a_program_that_works_between_its_turns_has_no_verdict() {
-    let mut run = run(0.049, Vec::new());
-    for trial in run.trials.iter_mut().filter(|trial| trial.pass > 0) {
+    let mut run = slower();
+    for trial in timed(&mut run) {
         for (nth, arm) in trial.arms.iter_mut().enumerate() {
             let own = trial.slices.iter().filter(|slice| slice.arm == nth);
             let cpu_ns: u64 = own.filter_map(|slice| slice.tx.task_clock_ns).sum();
             let is_of_pr = arm.arm.primitive == "pr";
-            let ab = arm.ab.as_mut().expect("it is one of `ab`");
-            ab.idle_cpu_ns = Some(if is_of_pr { cpu_ns / 10 } else { 0 });
+            of(arm).idle_cpu_ns = Some(if is_of_pr { cpu_ns / 10 } else { 0 });
         }
     }
-    let text = shown(&run, 100);
+    let text = shown(&run);
     assert!(text.contains("pr is INVALID, because pr works between its turns"), "{text}");
     assert!(text.contains("counting it, CPU time changes by +15.4% (pr)"), "{text}");
 }
 
 #[test]
 fn what_programs_print_in_their_slices_is_said_to_be_in_the_time() {
-    let mut run = run(0.049, Vec::new());
-    for trial in run.trials.iter_mut().filter(|trial| trial.pass > 0) {
-        for arm in &mut trial.arms {
-            let is_of_pr = arm.arm.primitive == "pr";
-            let ab = arm.ab.as_mut().expect("it is one of `ab`");
-            ab.stderr_bytes = 300;
-            ab.stray_lines = if is_of_pr { 200 } else { 0 };
-        }
+    let mut run = slower();
+    for (is_of_pr, ab) in of_arms(timed(&mut run)) {
+        ab.stderr_bytes = 300;
+        ab.stray_lines = if is_of_pr { 200 } else { 0 };
     }
-    let text = markdown(&run, &analysed(&run));
+    let text = marked_down(&run);
     assert!(text.contains("pr prints between answers, and that is in the time"), "{text}");
     let both = "main and pr print to stderr in slices, and that is in the time";
     assert!(text.contains(both), "{text}");
@@ -324,16 +363,14 @@ fn what_programs_print_in_their_slices_is_said_to_be_in_the_time() {
 
 /// What is said of these calls of `main` and of `pr`, and what the table shows of them.
 fn said_of_calls(main: &[AbCalls], pr: &[AbCalls]) -> (String, Vec<String>) {
-    let mut run = run(0.049, Vec::new());
-    for trial in run.trials.iter_mut().filter(|trial| trial.pass == 0) {
-        let arm = &mut trial.arms[0];
-        let own = if arm.arm.primitive == "pr" { pr } else { main };
-        arm.ab.as_mut().expect("it is one of `ab`").calls = own.to_vec();
+    let mut run = slower();
+    for (is_of_pr, ab) in of_arms(counting(&mut run)) {
+        ab.calls = if is_of_pr { pr } else { main }.to_vec();
     }
-    let markdown = markdown(&run, &analysed(&run));
+    let markdown = marked_down(&run);
     let why = markdown.lines().find_map(|line| line.strip_prefix("- Why: ")).expect("a reason");
     let said = why.strip_suffix("; 88% of the CPU time of pr is in the kernel").expect("both");
-    let below = text(&run, &analysed(&run), &Style::plain(100));
+    let below = below(&run);
     let rows = below.lines().skip_while(|line| !line.starts_with("SYSTEM CALLS")).skip(1);
     let rows = rows.take_while(|line| !line.is_empty()).map(str::to_owned);
     (said.to_owned(), rows.collect())
@@ -342,21 +379,18 @@ fn said_of_calls(main: &[AbCalls], pr: &[AbCalls]) -> (String, Vec<String>) {
 #[test]
 fn calls_that_vary_are_told_roughly_where_nothing_held_the_program_up() {
     let said = |by, keeps_exact: bool| {
-        let mut run = run(0.049, Vec::new());
-        let counting = run.trials.iter().filter(|trial| trial.pass == 0).cloned();
-        let twice: Vec<TrialOutcome> = counting.collect();
+        let mut run = slower();
+        let twice: Vec<TrialOutcome> = counting(&mut run).map(|trial| trial.clone()).collect();
         run.trials.extend(twice);
-        let counting = run.trials.iter_mut().filter(|trial| trial.pass == 0);
-        for (n, trial) in (2..).zip(counting) {
-            let arm = trial.arms[0].ab.as_mut().expect("it is one of `ab`");
+        for (n, (_, arm)) in (2..).zip(of_arms(counting(&mut run))) {
             arm.calls.retain(|_| keeps_exact);
             arm.calls.push(calls("futex", n, None));
             arm.calls_by = Some(by);
         }
-        let markdown = markdown(&run, &analysed(&run));
+        let markdown = marked_down(&run);
         let why = markdown.lines().find(|line| line.starts_with("- Why: ")).unwrap();
         let why = why.split("; 88%").next().unwrap().to_owned();
-        let screen = shown(&run, 100);
+        let screen = shown(&run);
         let row = screen.lines().find(|line| line.starts_with("pr ")).unwrap();
         (why, row.split_whitespace().last().unwrap().to_owned())
     };
@@ -445,28 +479,27 @@ fn bytes_that_vary_are_in_no_sentence() {
     let expect = ["call      main     pr   main      pr", "         calls  calls  bytes   bytes"];
     assert_eq!(rows[..2], expect);
     // Second trials of `pr` that agree on calls alone.
-    let mut run = run(0.049, Vec::new());
+    let mut run = slower();
     let mut again = run.trials.last().cloned().expect("a trial that counts");
-    again.arms[0].ab.as_mut().expect("it is one of `ab`").calls[0].bytes = half.bytes;
+    of(&mut again.arms[0]).calls[0].bytes = half.bytes;
     run.trials.push(again);
-    let screen = shown(&run, 100);
+    let screen = shown(&run);
     assert!(screen.contains("pread64 20 → 21\n"), "{screen}");
-    let style = Style::plain(100);
-    assert!(text(&run, &analysed(&run), &style).contains("varies"));
-    let result: Value = serde_json::from_str(&json(&run, &analysed(&run))).expect("JSON");
+    assert!(below(&run).contains("varies"));
+    let result = result(&run);
     let calls = &result["settings"][0]["arms"][1]["calls"][0];
     assert_eq!((&calls["is_exact"], &calls["bytes_are_exact"]), (&true.into(), &false.into()));
 }
 
 #[test]
 fn a_program_that_failed_is_no_number() {
-    let mut run = run(0.049, Vec::new());
+    let mut run = slower();
     for trial in &mut run.trials {
         for arm in trial.arms.iter_mut().filter(|arm| arm.arm.primitive == "pr") {
             (arm.status, arm.reason) = (Status::Failed, Some("died of SIGSEGV".to_owned()));
         }
     }
-    let screen = shown(&run, 100);
+    let screen = shown(&run);
     assert!(screen.contains("pr failed in 12 trials: died of SIGSEGV"), "{screen}");
     assert!(!screen.contains("SLOWER") && !screen.contains("no time of"), "{screen}");
     assert!(screen.contains("there is nothing to compare: pr failed"), "{screen}");
@@ -480,32 +513,30 @@ fn a_run_of_a_stranger_is_shown_or_not_and_never_panics() {
         let texts = [first(run, &analysis, after, &style), text(run, &analysis, &style)];
         texts.concat() + &json(run, &analysis) + &markdown(run, &analysis) + &page(run, &analysis)
     };
-    let mut strange = run(0.049, Vec::new());
+    let mut strange = slower();
     strange.header.programs[0].sha256 = "ß".repeat(40);
     for slice in strange.trials.iter_mut().flat_map(|trial| &mut trial.slices) {
         (slice.tx.messages, slice.tx.time_ns) = (u64::MAX, u64::MAX);
         (slice.tx.minor_faults, slice.tx.major_faults) = (Some(u64::MAX), Some(u64::MAX));
     }
-    for arm in strange.trials.iter_mut().flat_map(|trial| &mut trial.arms) {
-        let ab = arm.ab.as_mut().expect("it is one of `ab`");
+    for (_, ab) in of_arms(&mut strange.trials) {
         (ab.ticks, ab.stray_lines) = (Some([u64::MAX; 2]), u64::MAX);
         for calls in &mut ab.calls {
             (calls.operations, calls.bytes) = ([7, 7], Some([u64::MAX, 0]));
         }
     }
     assert!(all(&strange).contains("pr"));
-    let mut strange = linked(0.049);
+    let mut strange = linked();
     for (nth, trial) in (0u32..).zip(&mut strange.trials) {
         for arm in &mut trial.arms {
-            arm.ab.as_mut().expect("it is one of `ab`").link = Some(u32::MAX - nth % 4);
+            of(arm).link = Some(u32::MAX - nth % 4);
         }
     }
     assert!(all(&strange).contains("4294967295"));
-    let mut empty = run(0.049, Vec::new());
+    let mut empty = slower();
     empty.trials.clear();
     all(&empty);
-    let Axes::Ab(axes) = &mut empty.header.plan.axes else { panic!("it is a plan of `ab`") };
-    axes.programs.clear();
+    axes(&mut empty).programs.clear();
     empty.header.plan.primitives.clear();
     empty.header.programs.clear();
     all(&empty);

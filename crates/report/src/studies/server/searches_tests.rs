@@ -1,5 +1,7 @@
 //! Searches with known ends, in every form that is shown.
 
+use std::slice::from_ref;
+
 use iolens_model::arm::Arm;
 use iolens_model::cell::Cell;
 use iolens_model::load::{ClientThread, Outcomes};
@@ -153,11 +155,10 @@ fn programs_read_phases_and_answers() {
     let kept = of("epoll_lt")["kept_per_s"].as_f64().expect("a rate");
     assert!((kept / CLOSED - 1.05f64.powi(-5)).abs() < 1e-9, "{kept}");
     assert!(of("uring")["why"].as_str().is_some_and(|why| why.starts_with("client-limited: ")));
-    let rows = csv::all(Rows::Phases(std::slice::from_ref(&run)));
+    let rows = csv::all(Rows::Phases(from_ref(&run)));
     assert_eq!(rows.lines().count(), 1 + run.searches.len());
     insta::assert_snapshot!("columns_of_phases", rows.lines().next().unwrap_or_default());
     let phases: serde_json::Value =
-        serde_json::from_str(&json::all(Rows::Phases(std::slice::from_ref(&run))))
-            .expect("our own JSON");
+        serde_json::from_str(&json::all(Rows::Phases(from_ref(&run)))).expect("our own JSON");
     assert!(phases["phases"][0]["latency_histogram"]["buckets"].is_array());
 }

@@ -1,5 +1,7 @@
 //! A run of calls with known times, in every form that is shown.
 
+use std::slice::from_ref;
+
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::call::{CallFacts, CallKind};
 use iolens_model::cell::Cell;
@@ -112,7 +114,7 @@ fn blocks_of_several_sizes_stand_side_by_side() {
     let style = Style::plain(100);
     let whole = text::whole(&run, &analysis, &style);
     assert!(whole.contains("Time per call by block size, 1 thread"), "{whole}");
-    let arms = csv::all(Rows::Arms(std::slice::from_ref(&run)));
+    let arms = csv::all(Rows::Arms(from_ref(&run)));
     let at = arms.lines().next().expect("a header").split(',').position(|c| c == "block_bytes");
     let at = at.expect("a column of sizes");
     let sizes = arms.lines().skip(1).filter_map(|line| line.split(',').nth(at));
@@ -192,7 +194,7 @@ fn what_stands_below_the_first_screen() {
 #[test]
 fn exports_have_verdicts() {
     let (run, analysis) = run();
-    let cells = csv::all(Rows::Cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)));
+    let cells = csv::all(Rows::Cells(from_ref(&run), from_ref(&analysis)));
     let row = cells.lines().find(|line| line.contains(",read_zero,")).expect("a row");
     assert!(row.contains(",FASTER,") || row.contains(",SLOWER,"), "{row}");
 }

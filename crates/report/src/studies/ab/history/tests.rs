@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use iolens_document::Style;
 use iolens_model::ab::{AbParameter, AbQuantity};
 use iolens_model::origin::Origin;
-use iolens_model::plan::Axes;
 use iolens_model::run::{Run, RunHeader};
 use iolens_stats::ab::{AbHistory, AbWanted, analyse, history, join};
 use serde_json::Value;
 
 use super::{json, markdown, text};
-use crate::studies::ab::tests::{rounded, run};
+use crate::studies::ab::tests::{axes, parsed, rounded, run};
 
 const DAY: u64 = 86_400_000_000_000;
 
@@ -64,14 +63,10 @@ fn a_person_reads_which_step_made_it_slower() {
 #[test]
 fn programs_get_numbers() {
     let history = of(&with_a_step());
-    let result: Value = serde_json::from_str(&json(&history)).expect("JSON");
-    let result = rounded(result);
+    let result = rounded(parsed(&json(&history)));
     let series = &result["series"][0];
     assert_eq!((&result["claims"], &series["quantity"]), (&5.into(), &"time".into()));
-    insta::assert_snapshot!(
-        "step_json",
-        serde_json::to_string_pretty(&series["runs"][2]).expect("JSON")
-    );
+    insta::assert_snapshot!("step_json", format!("{:#}", series["runs"][2]));
     assert_eq!(series["overall"]["since"], "4f1c0900");
     assert_eq!(series["arm"]["command"][0], "./bench");
 }
@@ -81,13 +76,10 @@ fn what_stays_the_same_is_said_to_only_where_it_is_known() {
     let same = of(&runs(&[(0.02, "b"), (0.021, "c"), (0.019, "d")], &[]));
     insta::assert_snapshot!("same", on_terminal(&same, 100));
     let mut wide = runs(&[(0.02, "b"), (0.021, "c"), (0.019, "d")], &[]);
-    for (nth, slice) in wide[1].trials.iter_mut().flat_map(|trial| {
-        let pass = trial.pass;
-        trial.slices.iter_mut().map(move |slice| (pass, slice))
-    }) {
+    for trial in &mut wide[1].trials {
         // The noise of one run, which both copies of its program share.
-        if slice.arm > 1 {
-            slice.tx.time_ns = slice.tx.time_ns / 100 * (94 + 6 * u64::from(nth % 3));
+        for slice in trial.slices.iter_mut().filter(|slice| slice.arm > 1) {
+            slice.tx.time_ns = slice.tx.time_ns / 100 * (94 + 6 * u64::from(trial.pass % 3));
         }
     }
     let screen = on_terminal(&of(&wide), 100);
@@ -112,7 +104,7 @@ fn a_chain_is_what_its_steps_come_to() {
     let chains = AbWanted { is_chain: true, ..AbWanted::default() };
     let history = wanted_history(&all, &chains);
     insta::assert_snapshot!("chain", on_terminal(&history, 100));
-    let result: Value = serde_json::from_str(&json(&history)).expect("JSON");
+    let result = parsed(&json(&history));
     assert_eq!(result["series"][0]["chain"], true);
     assert_eq!(result["series"][0]["runs"][1]["step"]["since"], Value::Null);
     all[1].trials.retain(|trial| trial.pass < 7);
@@ -130,8 +122,7 @@ fn what_is_odd_is_told() {
     }
     all[4].trials.retain(|trial| trial.pass < 7);
     let mut links = with_a_step().remove(0);
-    let Axes::Ab(axes) = &mut links.header.plan.axes else { panic!() };
-    axes.links = true;
+    axes(&mut links).links = true;
     all.push(links);
     insta::assert_snapshot!("odd", on_terminal(&of(&all), 100));
 }
@@ -166,8 +157,7 @@ fn runs_of_strangers_are_shown_or_not_and_never_panic() {
     strange[1].header.programs[1].sha256 = "ß".to_owned();
     strange[2].header.plan.delta = f64::NAN;
     strange[3].trials.clear();
-    let Axes::Ab(axes) = &mut strange[4].header.plan.axes else { panic!() };
-    axes.programs.clear();
+    axes(&mut strange[4]).programs.clear();
     let all = [(None, false), (Some(AbQuantity::Cpu), false), (None, true)];
     for (quantity, is_chain) in all {
         let wanted = AbWanted { quantity, is_chain, ..AbWanted::default() };
