@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::groups::{fields, named, object};
 use crate::json;
+use crate::number::InWords;
 use iolens_document::Style;
 
 pub(crate) mod screen;
@@ -45,9 +46,8 @@ pub fn markdown(compared: &Compared<'_>) -> String {
         all.push_str(&format!("{}\n\n{}\n", escaped(&table.caption), table.markdown()));
     }
     out.push_str(&folded("Every method in every setting", &all));
-    let inputs = tables::inputs(&compared.comparison.inputs)
-        .map(|inputs| inputs.markdown())
-        .unwrap_or_default();
+    let inputs = tables::inputs(&compared.comparison.inputs);
+    let inputs = inputs.or_empty(|inputs| inputs.markdown());
     out.push_str(&folded("Inputs that differ", &inputs));
     out.push_str(&folded("How to read it", &escaped(&reading(compared))));
     out
@@ -62,8 +62,9 @@ fn markdown_line(parts: &[Text]) -> String {
 /// What stands above a screen, in Markdown.
 pub(crate) fn markdown_head(screen: &Screen) -> String {
     let [header, effort] = [&screen.header, &screen.effort].map(|parts| markdown_line(parts));
-    let alarm = screen.alarm.as_ref().map(|alarm| format!("**{}**\n\n", escaped(&alarm.words())));
-    format!("**{header}**\n\n{effort}\n\n{}", alarm.unwrap_or_default())
+    let alarm = screen.alarm.as_ref();
+    let alarm = alarm.or_empty(|alarm| format!("**{}**\n\n", escaped(&alarm.words())));
+    format!("**{header}**\n\n{effort}\n\n{alarm}")
 }
 
 /// The answers of a screen but for what to type next, in Markdown.

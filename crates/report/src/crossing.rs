@@ -85,8 +85,7 @@ pub(crate) fn place(analysis: &Analysis, crossover: &Crossover) -> String {
 
 /// `1 KiB −9% [−12, −6]`: what the second does against the first at a size.
 pub(crate) fn at(point: &CrossoverPoint) -> String {
-    let ends = usable(point.simultaneous).map(|ends| format!(" {}", change_interval(ends)));
-    let ends = ends.unwrap_or_default();
+    let ends = usable(point.simultaneous).or_empty(|ends| format!(" {}", change_interval(ends)));
     format!("{} {}{ends}", point.size, change(point.ratio))
 }
 

@@ -65,5 +65,5 @@ pub(crate) fn renamed(values: Named, new: impl Fn(&str) -> String) -> Named {
 
 /// An object of JSON.
 pub(crate) fn object(values: impl IntoIterator<Item = (Cow<'static, str>, Value)>) -> Value {
-    Value::Object(values.into_iter().map(|(name, value)| (name.into_owned(), value)).collect())
+    values.into_iter().collect()
 }

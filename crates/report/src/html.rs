@@ -13,7 +13,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, EndMetric, Est
 
 use crate::figure::{Figure, Group, page_style, style};
 use crate::groups::distinct;
-use crate::number::{self, NONE};
+use crate::number::{self, InWords, NONE};
 use crate::sections::{self, Form};
 use crate::studies::entry::by_settings;
 use crate::{findings, results, studies, words};
@@ -115,8 +115,8 @@ fn main_figure(
 /// For the tab of a browser.
 fn title(run: &Run) -> String {
     let name = run.header.name.as_deref().unwrap_or(&run.header.id);
-    let host = run.header.origin.as_ref().map(|origin| format!(" on {}", origin.host));
-    format!("{name} · iolens {}{}", run.header.plan.study(), host.unwrap_or_default())
+    let host = run.header.origin.as_ref().or_empty(|origin| format!(" on {}", origin.host));
+    format!("{name} · iolens {}{host}", run.header.plan.study())
 }
 
 /// Bytes that a page may have, without its style and headings.
@@ -263,11 +263,11 @@ fn row(
         None if is_baseline => "baseline".to_owned(),
         None => NONE.to_owned(),
     };
-    let verdict = contrast.map(|contrast| match plan.quick {
+    let verdict = contrast.or_empty(|contrast| match plan.quick {
         true => "indicative".to_owned(),
         false => contrast.verdict.word().to_owned(),
     });
-    let n = contrast.map(|contrast| contrast.n.to_string());
+    let n = contrast.or_empty(|contrast| contrast.n.to_string());
     let label = style::tone(&arm.arm.primitive);
     vec![
         left("host", "", host(&run.header)),
@@ -276,8 +276,8 @@ fn row(
         left("method", "", Entry { note, ..Entry::toned(arm.shown_label(), label) }),
         decimal(word, &format!("ns/{}", plan.study().unit()), number::optional(cost)),
         left("ratio", "[95%]", ratio),
-        right("n", "", n.unwrap_or_default()),
-        left("verdict", "", Entry::toned(verdict.unwrap_or_default(), Tone::Verdict(None))),
+        right("n", "", n),
+        left("verdict", "", Entry::toned(verdict, Tone::Verdict(None))),
     ]
 }
 

@@ -170,8 +170,8 @@ fn connections(load: &Load) -> String {
         0 => String::new(),
         failed => format!(", {failed} failed"),
     };
-    let ramp = load.connects.ramp.map(|ramp| format!(" in {ramp}, before the requests"));
-    format!("{made} made{}{failed}", ramp.unwrap_or_default())
+    let ramp = load.connects.ramp.or_empty(|ramp| format!(" in {ramp}, before the requests"));
+    format!("{made} made{ramp}{failed}")
 }
 
 /// CPU time of the client: its own, which no server is to be charged with.
@@ -185,8 +185,7 @@ fn client(load: &Load) -> String {
         0 => String::new(),
         spun => format!("; {} looking whether a request is due", Nanos(spun)),
     };
-    let waited = load.run_delay();
-    let waited = waited.map(|waited| format!("; {waited} ready without a CPU")).unwrap_or_default();
+    let waited = load.run_delay().or_empty(|waited| format!("; {waited} ready without a CPU"));
     format!(
         "{}{spinning}; {} of work per reply; busiest thread {busiest}{waited}",
         cpu.in_words(""),
@@ -239,7 +238,7 @@ fn remarks(load: &Load, judgement: &Judgement) -> Vec<String> {
 }
 
 fn saturated(load: &Load, limit: &ClientLimit) -> String {
-    let rate = load.rate().map(rate_text).unwrap_or_default();
+    let rate = load.rate().or_empty(rate_text);
     match limit {
         ClientLimit::Busy(share) => format!(
             "The client was saturated: a thread of it worked {} of the time. The rate is a floor (≥ \

@@ -12,7 +12,7 @@ use iolens_stats::remark::{
 };
 use iolens_stats::remark::{Noise, Unusable, VerdictReason};
 
-use crate::number::{count, percent};
+use crate::number::{InWords, count, percent};
 
 /// Everything that is remarked on a cell, each with the arm it is about.
 pub(crate) fn of_cell(cell: &CellAnalysis) -> impl Iterator<Item = String> {
@@ -384,7 +384,7 @@ pub(crate) fn reason(reason: &VerdictReason) -> String {
                 }
                 interval => format!(
                     "simultaneous 95% interval {} neither excludes 1 nor settles ±{}",
-                    interval.as_ref().map(range).unwrap_or_default(),
+                    interval.as_ref().or_empty(range),
                     percent(*delta)
                 ),
             };

@@ -100,8 +100,7 @@ fn headline(transfer: &Transfer) -> String {
         true => format!("{} (copied)", transfer.primitive),
         false => transfer.primitive.clone(),
     };
-    let messages = transfer.message_bytes.map(|size| format!(" messages of {size}"));
-    let messages = messages.unwrap_or_default();
+    let messages = transfer.message_bytes.or_empty(|size| format!(" messages of {size}"));
     let (address, n) = (&transfer.address, transfer.connections);
     let what = match transfer.end {
         End::Sender => format!("sent{messages} from {address} to {}", count(n, "client")),

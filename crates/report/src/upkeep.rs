@@ -5,7 +5,7 @@ use iolens_document::foreign;
 use iolens_model::run::Extent;
 use iolens_model::units::Bytes;
 
-use crate::number;
+use crate::number::{self, InWords};
 use crate::text::{RunRow, one_line};
 
 /// Runs that were removed, with how much of what went along; `freed` is what is
@@ -88,7 +88,7 @@ pub fn taken(file: &str, runs: &[Taken<'_>]) -> String {
         let of = run.counts.into_iter().zip(nouns).filter(|(n, _)| *n > 0);
         let counts: Vec<String> = of.map(|(n, noun)| number::count(n, noun)).collect();
         let held = if counts.is_empty() { "no trials".to_owned() } else { counts.join(", ") };
-        let name = run.name.map(|name| format!(" ({})", one_line(name))).unwrap_or_default();
+        let name = run.name.or_empty(|name| format!(" ({})", one_line(name)));
         let (id, fate, host, study) = (one_line(run.id), run.fate, run.host, run.study);
         out.push_str(&format!("  {fate:<13}  {id}  {host:<width$}  {study}, {held}{name}\n"));
         for line in run.why.lines() {

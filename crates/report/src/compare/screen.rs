@@ -44,8 +44,7 @@ pub(super) fn screen(compared: &Compared<'_>) -> Screen {
 
 /// `A: before (4f1c09ab)`.
 pub(crate) fn named(letter: &str, header: &RunHeader) -> Text {
-    let host = header.origin.as_ref().map(|origin| format!(" on {}", origin.host));
-    let host = host.unwrap_or_default();
+    let host = header.origin.as_ref().or_empty(|origin| format!(" on {}", origin.host));
     Text::plain(match &header.name {
         Some(name) => format!("{letter}: {} ({}){host}", crate::text::one_line(name), header.id),
         None => format!("{letter}: {}{host}", header.id),

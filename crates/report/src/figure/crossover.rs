@@ -74,7 +74,7 @@ fn pairs<'a>(analysis: &'a Analysis, curve: &'a Curve<'a>) -> impl Iterator<Item
 
 impl Pair<'_> {
     fn row(&self, looks: [Look; 2], sizes: &[Bytes], delta: f64) -> TileRow {
-        let at = self.same_at.map(|at| format!("; same time at {}", crossing::size(at)));
+        let at = self.same_at.or_empty(|at| format!("; same time at {}", crossing::size(at)));
         let tile = |size: &Bytes| {
             let mut points = self.crossover.points.iter();
             Some(self.tile(points.find(|point| point.size == *size)?, looks, delta))
@@ -83,7 +83,7 @@ impl Pair<'_> {
             above: self.curve.title.clone(),
             names: self.labels.to_vec(),
             tiles: sizes.iter().map(tile).collect(),
-            behind: self.band(["upper", "lower"]) + &at.unwrap_or_default(),
+            behind: self.band(["upper", "lower"]) + &at,
         }
     }
 
@@ -100,8 +100,7 @@ impl Pair<'_> {
         let arms = [&self.crossover.first, &self.crossover.second];
         let n = arms.into_iter().filter_map(contrast).map(|contrast| contrast.n).min();
         let below = number::ratio(point.ratio);
-        let text =
-            format!("{below} {}", point.simultaneous.map(number::bracket).unwrap_or_default());
+        let text = format!("{below} {}", point.simultaneous.or_empty(number::bracket));
         let hover = format!(
             "{}: time of {first} over that of {second}: {text} (simultaneous), n = {}, {verdict}",
             point.size,

@@ -16,7 +16,7 @@ use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
 use super::scale::Scale;
 use super::sweep::{Curve, Sweep, sweeps};
 use super::{Group, Plate, cheapest, crossover, style};
-use crate::number::{self, interval_text};
+use crate::number::{self, InWords, interval_text};
 use crate::parts::{self, Part};
 use crate::{arms, words};
 
@@ -93,8 +93,8 @@ pub(crate) fn hover(
 ) -> String {
     let (label, cell) = (arm.shown_label(), words::subject(&run.header, &cell.cell));
     let judged = contrast.filter(|_| !run.header.plan.quick);
-    let verdict = judged.map(|contrast| format!(", {}", contrast.verdict.word()));
-    format!("{label}, {cell}: {value}, n = {n}{}", verdict.unwrap_or_default())
+    let verdict = judged.or_empty(|contrast| format!(", {}", contrast.verdict.word()));
+    format!("{label}, {cell}: {value}, n = {n}{verdict}")
 }
 
 /// What a figure by size shows.
@@ -222,7 +222,7 @@ fn note(model: &CostModel, label: &str) -> String {
     }
     let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
     let half = number::bytes(model.half_size_bytes.value);
-    let below = model.breaks_at.map(|size| format!(" below {size}")).unwrap_or_default();
+    let below = model.breaks_at.or_empty(|size| format!(" below {size}"));
     format!(
         "{lead}: {at_most}{} ns + {} ns/B{below}, half of it fixed at {half}, {residual} at most",
         three_digits(model.fixed_ns.value),

@@ -4,6 +4,7 @@ use iolens_document::Joined;
 use iolens_document::foreign;
 
 use super::style::{Look, Marker};
+use crate::number::InWords;
 
 /// A place, in user units from the upper left corner.
 pub(crate) type Spot = (f64, f64);
@@ -66,7 +67,7 @@ impl Svg {
     /// A place with a title for the hover, and an invisible disc around it
     /// that is easy to hit; a marker, where there is one, hollow or not.
     pub(super) fn point(&mut self, at: Spot, shown: Option<(Look, bool)>, hover: &str) {
-        let shape = shown.map(|(look, is_open)| marker(at, look, is_open)).unwrap_or_default();
+        let shape = shown.or_empty(|(look, is_open)| marker(at, look, is_open));
         // A line without length and with round ends is a disc, in fewer bytes.
         let disc = path(format!("M{} {}h.01", units(at.0), units(at.1)), "hit", "");
         self.titled(hover, disc + &shape);

@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 
 use super::json::pair;
 use super::words::{
-    beyond, change_parts, mode, mode_of, quantity, setting_words, signed, with_interval,
+    beyond, change_parts, layout, mode, mode_of, quantity, setting_words, signed, with_interval,
 };
 use crate::compare::screen::{self as of_runs, next};
 use crate::compare::{markdown_answers, markdown_head, tables};
-use crate::number::{count, percent};
+use crate::number::{InWords, count, percent};
 
 #[cfg(test)]
 mod tests;
@@ -88,7 +88,7 @@ pub fn markdown(compared: &Compared<'_>) -> String {
     }
     out.push_str(&markdown_answers(&screen));
     let inputs = tables::inputs(&compared.comparison.inputs);
-    let inputs = inputs.map(|inputs| inputs.markdown()).unwrap_or_default();
+    let inputs = inputs.or_empty(|inputs| inputs.markdown());
     out.push_str(&folded("Inputs that differ", &inputs));
     out
 }
@@ -109,7 +109,7 @@ pub fn json(compared: &Compared<'_>) -> String {
     let settings = comparison.settings.iter().map(|setting| {
         json!({
             "values": setting.setting.values.iter().cloned().collect::<Value>(),
-            "changes": setting.changes.iter().map(change).collect::<Vec<_>>(),
+            "changes": setting.changes.iter().map(change).collect::<Value>(),
         })
     });
     let result = json!({
@@ -121,7 +121,7 @@ pub fn json(compared: &Compared<'_>) -> String {
         "contrasts": comparison.claims,
         "usable": comparison.is_usable(),
         "inputs": comparison.inputs,
-        "settings": settings.collect::<Vec<_>>(),
+        "settings": settings.collect::<Value>(),
         "missing": comparison.missing,
         "warnings": comparison.warnings,
     });
@@ -245,10 +245,9 @@ fn answers(compared: &Compared<'_>) -> Vec<Answer> {
     }
     let missing = comparison.missing.iter().map(only_in);
     out.extend(missing.map(|line| Answer::one(Label::Caution, line)));
-    let layout = comparison.changes().filter_map(|change| change.judged.layout_allowance);
-    let layout = layout.reduce(f64::max).filter(|allowance| *allowance >= 5e-4);
-    out.extend(layout.map(|allowance| {
-        let said = format!("up to {} of a change may come from code placement", percent(allowance));
+    let layout = layout(comparison.changes().map(|change| change.judged.layout_allowance));
+    out.extend(layout.map(|share| {
+        let said = format!("up to {share} of a change may come from code placement");
         Answer::one(Label::Caution, said)
     }));
     out.push(trust(compared));

@@ -372,7 +372,7 @@ pub fn json(history: &AbHistory) -> String {
     let result = json!({
         "schema": SCHEMA,
         "claims": history.claims,
-        "series": history.series.iter().map(series).collect::<Vec<_>>(),
+        "series": history.series.iter().map(series).collect::<Value>(),
         "left_out": history.left_out,
     });
     format!("{result:#}")
@@ -388,7 +388,7 @@ fn series(series: &AbSeries) -> Value {
         "quantity": series.quantity.word(),
         "threshold": series.delta,
         "older": series.older,
-        "runs": series.rows.iter().map(|one| row(series, one)).collect::<Vec<_>>(),
+        "runs": series.rows.iter().map(|one| row(series, one)).collect::<Value>(),
         "overall": series.overall.as_ref().map(|overall| step_json(series, overall)),
     })
 }

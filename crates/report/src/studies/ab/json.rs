@@ -45,7 +45,7 @@ pub fn json(run: &Run, analysis: &AbAnalysis) -> String {
         "seconds": took.map(|ns| ns as f64 / 1e9),
         "stopped_by": end.map(|end| end.stopped_by.word()),
         "programs": programs,
-        "settings": analysis.cells.iter().map(|cell| setting(&said, cell)).collect::<Vec<_>>(),
+        "settings": analysis.cells.iter().map(|cell| setting(&said, cell)).collect::<Value>(),
     });
     format!("{result:#}")
 }
@@ -71,10 +71,10 @@ fn setting(said: &Said<'_>, cell: &AbCell) -> Value {
     json!({
         "values": cell.setting.values.iter().cloned().collect::<Value>(),
         "times_are_own": cell.is_own_time,
-        "arms": cell.arms.iter().map(arm).collect::<Vec<_>>(),
-        "contrasts": contrasts.collect::<Vec<_>>(),
-        "copies": copies.collect::<Vec<_>>(),
-        "missing": missing.collect::<Vec<_>>(),
+        "arms": cell.arms.iter().map(arm).collect::<Value>(),
+        "contrasts": contrasts.collect::<Value>(),
+        "copies": copies.collect::<Value>(),
+        "missing": missing.collect::<Value>(),
     })
 }
 
@@ -95,7 +95,7 @@ fn arm(arm: &AbArmFigures) -> Value {
         "idle_share": arm.idle_share,
         "stray_lines_per_slice": arm.stray_lines,
         "stderr_bytes_per_slice": arm.stderr_bytes,
-        "calls": arm.calls.iter().map(calls::json).collect::<Vec<_>>(),
+        "calls": arm.calls.iter().map(calls::json).collect::<Value>(),
         "calls_by": arm.calls_by,
         "calls_missing": arm.calls_missing,
     })

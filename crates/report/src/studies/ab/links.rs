@@ -8,7 +8,7 @@ use iolens_stats::ab::{AbCell, AbContrast, AbLinkSide};
 use serde_json::{Value, json};
 
 use super::words::{Said, contrasts, place, quantity, signed};
-use crate::number::{count, percent};
+use crate::number::{InWords, count, percent};
 
 /// By program what its links show of a quantity; the baseline by the first contrast.
 fn sides(cell: &AbCell, of: AbQuantity) -> Vec<(usize, &AbLinkSide)> {
@@ -51,11 +51,11 @@ pub(super) fn table(run: &Run, said: &Said<'_>, cell: &AbCell) -> Option<Table> 
             Some(signed(side.links.iter().find(|own| own.link == link)?.change))
         };
         let path = file(arm, link).map_or_else(|| link.to_string(), |file| file.path.clone());
-        let digits = file(arm, link).map(|file| file.sha256.chars().take(16).collect::<String>());
+        let digits = file(arm, link).or_empty(|file| file.sha256.chars().take(16).collect());
         let mut row = vec![
             left("links of", "", said.name(arm)),
             left("file", "", path),
-            left("SHA-256", "", digits.unwrap_or_default()),
+            left("SHA-256", "", digits),
         ];
         row.extend(all.iter().map(|(of, sides)| {
             let name = format!("{} to their mean", quantity(*of));

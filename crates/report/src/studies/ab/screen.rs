@@ -10,8 +10,8 @@ use iolens_stats::ab::{
 };
 
 use super::words::{
-    Said, Unit, change_parts, contrasts, from_to, mode, of_setting, per_operation, place, quantity,
-    signed,
+    Said, Unit, change_parts, contrasts, from_to, layout, mode, of_setting, per_operation, place,
+    quantity, signed,
 };
 use super::{calls, links};
 use crate::number::{InWords, count, list, list_with, percent};
@@ -175,12 +175,11 @@ fn trust(said: &Said<'_>, run: &Run, analysis: &AbAnalysis) -> Option<Answer> {
     if let Some(now) = worst(|contrast| contrast.power.now) {
         let at_budget = worst(|contrast| contrast.power.at_budget)
             .filter(|at| *at < now * 0.97)
-            .map(|at| format!(" ({} after {})", percent(at), spent(run.header.plan.budget.0)));
+            .or_empty(|at| format!(" ({} after {})", percent(at), spent(run.header.plan.budget.0)));
         let more = if has_links { "; more links show smaller ones" } else { "" };
         parts.push(format!(
-            "a slowdown of {} would be called SLOWER 9 times in 10{}{more}",
-            percent(now),
-            at_budget.unwrap_or_default()
+            "a slowdown of {} would be called SLOWER 9 times in 10{at_budget}{more}",
+            percent(now)
         ));
     }
     in_setting(analysis, cell, Label::Trust, parts)
@@ -212,13 +211,9 @@ fn alone(said: &Said<'_>, cell: &AbCell) -> Option<String> {
 /// Without which a decision could go wrong.
 fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     let mut parts: Vec<String> = Vec::new();
-    let allowance =
-        all_contrasts(analysis).filter_map(|contrast| contrast.layout_allowance).reduce(f64::max);
-    parts.extend(allowance.filter(|allowance| *allowance >= 5e-4).map(|allowance| {
-        format!(
-            "each program was linked once: up to {} may come from code placement",
-            percent(allowance)
-        )
+    let layout = layout(all_contrasts(analysis).map(|contrast| contrast.layout_allowance));
+    parts.extend(layout.map(|share| {
+        format!("each program was linked once: up to {share} may come from code placement")
     }));
     parts.extend(cpu_unknown(run));
     parts.extend(uncounted(analysis));

@@ -228,6 +228,11 @@ pub(super) fn with_interval(change: Option<f64>, interval: Option<Interval>) -> 
     format!("{}{interval}", change.or_empty(signed))
 }
 
+/// The largest share of changes that code placement may have, where it is worth telling.
+pub(super) fn layout(allowances: impl Iterator<Item = Option<f64>>) -> Option<String> {
+    allowances.flatten().reduce(f64::max).filter(|largest| *largest >= 5e-4).map(percent)
+}
+
 /// The contrasts of a setting in one quantity.
 pub(super) fn contrasts(
     cell: &AbCell,

@@ -26,6 +26,7 @@ use crate::figure::style::toned;
 use crate::figure::sweep::{Curve, Sweep};
 use crate::figure::{Group, Marks, Plate};
 use crate::groups::grouped;
+use crate::number::InWords;
 use crate::parts::Part;
 use crate::{number, parts, words};
 
@@ -91,8 +92,7 @@ fn place(cell: &Cell) -> impl PartialEq + use<> {
 
 /// What is served, for titles.
 fn service(cell: &Cell) -> String {
-    let service = cell.server().map(|s| format!("{}, {}", s.service, s.length_in_words()));
-    service.unwrap_or_default()
+    cell.server().or_empty(|s| format!("{}, {}", s.service, s.length_in_words()))
 }
 
 fn of_sweep(sweep: &Sweep<'_>) -> Vec<Plate> {
@@ -223,9 +223,9 @@ fn of_goal(sweep: &Sweep<'_>, goal: Goal, place: &[Found]) -> Option<Plate> {
 fn panel_of_answers(run: &Run, found: &Found, percentile: Percentile) -> Panel {
     let series = found.answers.iter().map(|answer| series_of(run, &found.cell, answer));
     let series = series.filter(|series| !series.points.is_empty()).collect();
-    let title = found.cell.server().map(|server| server.connections_in_words());
+    let title = found.cell.server().or_empty(|server| server.connections_in_words());
     let y_name = format!("{percentile}, µs, log scale");
-    let mut panel = Panel::new(title.unwrap_or_default(), y_name, "µs", series);
+    let mut panel = Panel::new(title, y_name, "µs", series);
     // Every model has a limit of its own at the knee.
     if let Goal::Slo(slo) = found.goal {
         panel.bounds = vec![(slo.limit.0 as f64 / 1e3, found.goal.to_string())];
@@ -268,7 +268,7 @@ fn table_of_steps(run: &Run, place: &[Found], percentile: Percentile) -> Table {
         for answer in &found.answers {
             let arm = &answer.arm;
             table.fill_group(answer.levels.iter().map(|level| {
-                let achieved = level.achieved_per_s.map(searches::rate).unwrap_or_default();
+                let achieved = level.achieved_per_s.or_empty(searches::rate);
                 let kept = format!("{} of {}", level.kept, level.kept + level.broken);
                 let value = level.value_ns.map(|ns| ns.0 as f64 / 1e3);
                 vec![

@@ -176,7 +176,7 @@ pub(crate) fn reading(run: &Run) -> Option<String> {
 /// Every rate that was tried with a model; `None` without one.
 pub(crate) fn tried(answer: &Answer) -> Option<Table> {
     let of = answer.percentile.word();
-    let limit = answer.limit_ns.map(|limit| format!(", limit {limit}")).unwrap_or_default();
+    let limit = answer.limit_ns.or_empty(|limit| format!(", limit {limit}"));
     let caption = format!("{}: {}{limit}", answer.arm.label, name(answer.goal));
     let row = |level: &Level| {
         let kept = format!("{} of {}", level.kept, level.kept + level.broken);

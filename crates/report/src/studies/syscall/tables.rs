@@ -24,7 +24,7 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
     let (moves, unit) = (!moved.is_empty(), Unit::of(number::BYTES, moved));
     let row = |row: &Row<'_>| {
         let value = |of: fn(&Figures) -> Option<Estimate>| value(row.arm.figure(of));
-        let rate = row.bytes_per_s().map(|rate| three_digits(rate / unit.size));
+        let rate = row.bytes_per_s().or_empty(|rate| three_digits(rate / unit.size));
         let what = row.facts.map_or("", |facts| facts.summary.as_str());
         let times_of = row.times().or_dash(with_interval);
         let mut all = vec![
@@ -34,7 +34,7 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
             right("calls", "million/s", three_digits(1e3 / row.ns.value)),
         ];
         if moves {
-            all.push(right("rate", unit.name, rate.unwrap_or_default()));
+            all.push(right("rate", unit.name, rate));
         }
         if wide {
             all.push(right("CPU", "ns per call", value(|f| f.tx_cpu_ns_per_message)));
@@ -196,8 +196,8 @@ pub(crate) fn kinds(run: &Run) -> Table {
 
 /// A time with its interval and how many trials it is of.
 pub(super) fn estimate(ns: Estimate) -> String {
-    let interval = ns.interval.map(|i| format!(" {}", number::ends(i, nanoseconds)));
-    format!("{}{}, n = {}", nanoseconds(ns.value), interval.unwrap_or_default(), ns.n)
+    let interval = ns.interval.or_empty(|i| format!(" {}", number::ends(i, nanoseconds)));
+    format!("{}{interval}, n = {}", nanoseconds(ns.value), ns.n)
 }
 
 /// What a bar says when it is pointed at.

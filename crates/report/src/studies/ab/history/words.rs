@@ -8,7 +8,7 @@ use iolens_stats::ab::{
 };
 use iolens_stats::analysis::Interval;
 
-use super::super::words::{bracket, from_to, signed};
+use super::super::words::{bracket, from_to, layout, signed};
 use crate::groups::distinct;
 use crate::number::{InWords, count, list, percent};
 
@@ -172,8 +172,8 @@ fn counted(steps: &[&AbJudgedChange], delta: f64) -> String {
         n => format!("{n} {words}"),
     });
     let counts = counts.joined(", ");
-    let hides = hidden(steps).map(|most| format!(" (up to {most} is possible)"));
-    format!("{counts}{}", hides.unwrap_or_default())
+    let hides = hidden(steps).or_empty(|most| format!(" (up to {most} is possible)"));
+    format!("{counts}{hides}")
 }
 
 /// How large a step may be that is not shown to be equivalent, either way.
@@ -195,7 +195,7 @@ pub(super) fn sentences(history: &AbHistory, label: &dyn Fn(&AbSeries) -> String
     let whole = |series: &AbSeries| {
         let mut said = sentence(series);
         if let Some(first) = said.first_mut() {
-            *first = format!("{}{first}", of(series));
+            first.insert_str(0, &of(series));
         }
         Answer::of(Label::Verdict, said)
     };
@@ -280,13 +280,9 @@ pub(super) fn cautions(history: &AbHistory) -> Vec<Answer> {
             list(&hosts)
         ));
     }
-    let layout = steps().filter_map(|(_, step)| step.judged.layout_allowance);
-    let layout = layout.reduce(f64::max).filter(|allowance| *allowance >= 5e-4);
-    said.extend(layout.map(|allowance| {
-        format!(
-            "up to {} of a step between two files may come from code placement",
-            percent(allowance)
-        )
+    let layout = layout(steps().map(|(_, step)| step.judged.layout_allowance));
+    said.extend(layout.map(|share| {
+        format!("up to {share} of a step between two files may come from code placement")
     }));
     let unusable = history.series.iter().flat_map(|series| {
         let unit = AbUnit::of(series.setting.mode);
