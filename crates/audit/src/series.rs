@@ -2,6 +2,8 @@
 //! rate), 7, 8 (labels swapped), 11 and 13. Rows are compared that differ in
 //! their size alone.
 
+use std::collections::HashMap;
+
 use iolens_stats::physics::{self, Flow, Switching};
 
 use crate::bounds::Bounds;
@@ -39,22 +41,24 @@ pub(crate) fn findings(table: &Table, bounds: &Bounds) -> (Vec<Finding>, Vec<Gat
     (findings, gates)
 }
 
-/// Rows that agree in these quantities and in their labels.
+/// Rows that agree in these quantities and in their labels, in the order of their first ones.
 fn groups<'a>(rows: &'a [Row], same: &[Q]) -> Vec<Vec<&'a Row>> {
-    let key = |row: &Row| {
-        let numbers: Vec<Option<u64>> =
-            same.iter().map(|q| row.number(*q).map(|n| n.value.to_bits())).collect();
-        (row.labels.clone(), numbers)
-    };
-    let mut groups: Vec<(_, Vec<&Row>)> = Vec::new();
+    let mut at = HashMap::new();
+    let mut groups: Vec<Vec<&Row>> = Vec::new();
     for row in rows {
-        let key = key(row);
-        match groups.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, group)) => group.push(row),
-            None => groups.push((key, vec![row])),
+        let next = groups.len();
+        let index = *at.entry((&row.labels, numbers(row, same))).or_insert(next);
+        match groups.get_mut(index) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
         }
     }
-    groups.into_iter().map(|(_, group)| group).collect()
+    groups
+}
+
+/// Numbers that can be looked up.
+fn numbers(row: &Row, of: &[Q]) -> Vec<Option<u64>> {
+    of.iter().map(|q| row.number(*q).map(|n| n.value.to_bits())).collect()
 }
 
 /// Latency × message rate that is one number in every row.
@@ -215,4 +219,47 @@ fn steady_switching(rows: &[Row], bounds: &Bounds) -> Series {
         }
     }
     (judged, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_stats::physics::Rounded;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::table::Value;
+
+    fn row(line: usize, label: &str, threads: Option<f64>) -> Row {
+        let value = |threads| Value {
+            quantity: Q::Threads,
+            name: "threads",
+            number: Rounded::exact(threads),
+            shown: String::new(),
+            pmu: None,
+        };
+        let labels = vec![("mode".to_owned(), label.to_owned())];
+        Row { line, labels, values: threads.map(value).into_iter().collect() }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_that_agree_are_one_group(
+            all in prop::collection::vec(("[ab]", prop::option::of(0_u8..3)), 0..40)
+        ) {
+            let rows = (1..).zip(&all).map(|(line, (label, threads))| {
+                row(line, label, threads.map(f64::from))
+            });
+            let rows: Vec<Row> = rows.collect();
+            // Each row is held against the first of each group.
+            let key = |row: &Row| (row.labels.clone(), numbers(row, &[Q::Threads]));
+            let mut expect: Vec<Vec<&Row>> = Vec::new();
+            for row in &rows {
+                match expect.iter_mut().find(|group| key(group[0]) == key(row)) {
+                    Some(group) => group.push(row),
+                    None => expect.push(vec![row]),
+                }
+            }
+            prop_assert_eq!(groups(&rows, &[Q::Threads]), expect);
+        }
+    }
 }

@@ -1,5 +1,8 @@
 //! The gates as they apply to one section of `perf stat`.
 
+use std::collections::HashMap;
+use std::ptr;
+
 use iolens_stats::physics::{self, ClockRange, Rounded};
 
 use super::section::{Counter, Section};
@@ -16,6 +19,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) gates: Vec<GateUse>,
     /// Counters that some check could look at.
     pub(crate) looked_at: Vec<bool>,
+    /// Where a counter of the section stands in it.
+    places: HashMap<*const Counter, usize>,
 }
 
 type Gate = (u8, &'static str);
@@ -28,6 +33,7 @@ impl<'a> Judge<'a> {
             findings: Vec::new(),
             gates: Vec::new(),
             looked_at: vec![false; section.counters.len()],
+            places: section.counters.iter().map(ptr::from_ref).zip(0..).collect(),
         }
     }
 
@@ -37,8 +43,10 @@ impl<'a> Judge<'a> {
             Some(known) => known.judged += 1,
             None => self.gates.push(GateUse { gate: gate.0, name: gate.1, judged: 1 }),
         }
-        for (counter, looked_at) in self.section.counters.iter().zip(&mut self.looked_at) {
-            *looked_at |= counters.iter().any(|other| std::ptr::eq(*other, counter));
+        for counter in counters {
+            if let Some(place) = self.places.get(&ptr::from_ref(*counter)) {
+                self.looked_at[*place] = true;
+            }
         }
         let Some(found) = found else { return };
         let lines = counters.first().map(|counter| counter.line).into_iter().collect::<Vec<_>>();
