@@ -160,8 +160,8 @@ fn multiple(text: &str) -> Option<(Unit, bool)> {
     let bytes = Unit { dimension: Dimension::Bytes, scale: decimal, scale_high: binary };
     Some(match kind {
         "bits" => (Unit::of(Dimension::Bytes, decimal / 8.0), false),
-        // `Mb` is a megabit, `MB` a megabyte, and `mb` may be either.
-        "b" if text.ends_with('B') || prefix.ends_with('i') => (bytes, false),
+        // `Mb` is a megabit, `MB` a megabyte, and `mb` may be either; so `Mib`, `MiB` and `mib`.
+        "b" if text.ends_with('B') => (bytes, false),
         "b" if text.starts_with(char::is_lowercase) => (bytes, true),
         "b" => (Unit::of(Dimension::Bytes, decimal / 8.0), false),
         "" => (Unit::of(Dimension::Count, decimal), false),
@@ -255,7 +255,16 @@ mod tests {
         check("mbps", Dimension::ByteRate, 125_000.0);
         check("B/s", Dimension::ByteRate, 1.0);
         check("bits/s", Dimension::ByteRate, 0.125);
-        for text in ["mb/s", "gb/sec", "kb/s", "b/s"] {
+        for (text, bits) in [("Kib/s", 10), ("Mib/s", 20), ("Gib/s", 30), ("Tibps", 40)] {
+            check(text, Dimension::ByteRate, 2_f64.powi(bits) / 8.0);
+        }
+        for text in ["Mibit/s", "mibit/sec", "Mibits/s", "mebibits per second", "mibps"] {
+            check(text, Dimension::ByteRate, 1_048_576.0 / 8.0);
+        }
+        for text in ["MiB/s", "miB/s", "MIB/s", "MiB/sec", "MiBps", "mebibytes/s"] {
+            check(text, Dimension::ByteRate, 1_048_576.0);
+        }
+        for text in ["mb/s", "gb/sec", "kb/s", "b/s", "mib/s", "kib/sec"] {
             assert_eq!(named(text), Err(BitsOrBytes), "{text}");
         }
     }
@@ -263,6 +272,8 @@ mod tests {
     #[test]
     fn amounts_times_and_the_rest() {
         check("KiB", Dimension::Bytes, 1024.0);
+        check("kib", Dimension::Bytes, 1024.0);
+        check("Kib", Dimension::Bytes, 128.0);
         check("MB", Dimension::Bytes, 1e6);
         assert_eq!(named("MB").unwrap().unwrap().scale_high, 1_048_576.0);
         check("kb", Dimension::Bytes, 1e3);
