@@ -275,6 +275,12 @@ pub(crate) fn said(error: &rusqlite::Error) -> String {
 
 /// What the user can do about an error of SQLite, as a line of its own.
 fn advice(error: &rusqlite::Error) -> &'static str {
+    let extended = error.sqlite_error().map(|error| error.extended_code);
+    if extended == Some(rusqlite::ffi::SQLITE_READONLY_ROLLBACK) {
+        return "\n  what wrote it was killed, and its unfinished change lies in the -journal beside \
+                it, which reading never touches: `iolens gc --db FILE` takes it back; where you may \
+                not write, `iolens import FILE --db NEW` reads both through a copy";
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
             "\n  free space on that file system, or name a file on another one with --db FILE; \
@@ -320,6 +326,7 @@ mod tests {
         check(rusqlite::ffi::SQLITE_FULL, "free space");
         check(rusqlite::ffi::SQLITE_BUSY, "another process");
         check(rusqlite::ffi::SQLITE_READONLY, "must be writable");
+        check(rusqlite::ffi::SQLITE_READONLY_ROLLBACK, "`iolens gc --db FILE` takes it back");
         check(rusqlite::ffi::SQLITE_CORRUPT, ".recover");
         check(rusqlite::ffi::SQLITE_IOERR, "dmesg");
     }

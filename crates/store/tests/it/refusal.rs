@@ -243,6 +243,36 @@ fn a_run_without_calibration_is_refused_unless_it_is_of_ab() {
     assert!(message.contains("missing field `calibration`"), "{message}");
 }
 
+/// On a file system without shared memory a change has a journal, which stays where its writer
+/// is killed.
+#[test]
+fn an_unfinished_change_beside_a_file_is_named_with_what_takes_it_back() {
+    let (directory, path, store) = results(&["0000000a"]);
+    drop(store);
+    let writer = Connection::open(&path).unwrap();
+    writer.pragma_update(None, "journal_mode", "delete").unwrap();
+    // So small a cache is written to the file before the end of the change.
+    writer
+        .execute_batch(
+            "PRAGMA cache_size = 1; BEGIN; UPDATE run SET name = 'unfinished'; CREATE TABLE t (x); \
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) \
+             INSERT INTO t SELECT zeroblob(4000) FROM n",
+        )
+        .unwrap();
+    let killed = directory.path().join("killed.db");
+    fs::copy(&path, &killed).unwrap();
+    fs::copy(directory.path().join("results.db-journal"), killed.with_extension("db-journal"))
+        .unwrap();
+    let message = Store::open_read_only(&killed).unwrap_err().to_string();
+    assert!(message.contains("lies in the -journal") && message.contains("gc"), "{message}");
+    // What it says helps.
+    let imported = Source::open(&killed).unwrap().into_store();
+    assert_eq!(imported.header("0000000a").unwrap().name, None);
+    drop(Store::open(&killed).unwrap());
+    let store = Store::open_read_only(&killed).unwrap();
+    assert_eq!(store.header("0000000a").unwrap().name, None);
+}
+
 #[test]
 fn a_damaged_file_is_named_as_such() {
     let (_directory, path, store) = results(&["0000000a"]);
