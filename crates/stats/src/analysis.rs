@@ -103,6 +103,18 @@ pub struct CellAnalysis {
 }
 
 impl CellAnalysis {
+    /// The arm of this label.
+    #[must_use]
+    pub fn arm(&self, label: &str) -> Option<&ArmAnalysis> {
+        self.arms.iter().find(|arm| arm.arm.label == label)
+    }
+
+    /// What the others are compared with.
+    #[must_use]
+    pub fn baseline(&self) -> Option<&ArmAnalysis> {
+        self.arms.iter().find(|arm| arm.arm.role == Role::Baseline)
+    }
+
     /// The cell as if CPU time were what it compares: who is cheapest by that is decided by
     /// the same rules.
     #[must_use]
@@ -294,10 +306,7 @@ impl PairContrast {
     #[must_use]
     pub fn interval_of(&self, label: &str) -> Option<Interval> {
         let of_first = self.simultaneous?;
-        match label == self.first {
-            true => Some(of_first),
-            false => Some(Interval { low: 1.0 / of_first.high, high: 1.0 / of_first.low }),
-        }
+        Some(if label == self.first { of_first } else { of_first.inverse() })
     }
 }
 

@@ -322,13 +322,12 @@ pub(crate) fn removed_copies(
             tracks.iter().find(is_it).copied()
         };
         let (staged, iov) = (arm("send_staged")?, arm("sendmsg_iov")?);
-        let analysed = &cells.iter().find(|known| known.cell == cell)?.arms;
+        let analysed = cells.iter().find(|known| known.cell == cell)?;
         // What is saved is a small part of either: slices of unequal length alone make as much.
-        let is_ranked = |track: &Track<'_>| {
-            analysed.iter().any(|arm| arm.arm.label == track.arm.label && arm.is_ranked())
-        };
+        let is_ranked =
+            |track: &Track<'_>| analysed.arm(&track.arm.label).is_some_and(ArmAnalysis::is_ranked);
         let memcpy =
-            analysed.iter().find(is_memcpy).filter(|_| is_ranked(staged) && is_ranked(iov))?;
+            analysed.arms.iter().find(is_memcpy).filter(|_| is_ranked(staged) && is_ranked(iov))?;
         let less_iov = differences(&by_partner(staged, isolate), &by_partner(iov, isolate));
         let beyond = arm("memcpy").and_then(|memcpy| {
             let beyond = differences(&less_iov, &by_partner(memcpy, isolate));

@@ -292,14 +292,22 @@ fn change(mean: &[f64]) -> Result<usize, Open> {
 #[cfg(test)]
 mod tests {
     use iolens_model::outcome::TrialOutcome;
-    use iolens_model::plan::Plan;
 
     use super::*;
     use crate::analyse;
-    use crate::fixture::{self, ArmTime};
+    use crate::fixture::{self, time};
 
     fn sizes(bytes: &[u64]) -> Vec<Bytes> {
         bytes.iter().copied().map(Bytes).collect()
+    }
+
+    /// By how much an arm is faster that meets the baseline at 2 KiB.
+    fn ratio(cell: &Cell) -> f64 {
+        1.1_f64.powf((cell.size.0 as f64 / 2048.0).log2())
+    }
+
+    fn stray(pass: u32) -> f64 {
+        1.0 + 0.001 * f64::from(pass % 3)
     }
 
     fn curves(bytes: &[u64], passes: &[&[f64]]) -> Curves {
@@ -378,21 +386,12 @@ mod tests {
     #[test]
     fn a_run_names_points_for_the_run_that_it_confirms() {
         let measured = |bytes: &[u64], confirms: Option<&str>| {
-            let mut run =
-                fixture::run(Plan { sizes: sizes(bytes), ..fixture::plan(&["base", "arm"]) });
+            let plan = fixture::sized(&["base", "arm"], bytes);
+            let mut run = fixture::run_of(plan, 12, |pass, _, cell| {
+                let ns = 5000.0 * stray(pass);
+                [time("base", 5000.0), time("arm", ns / ratio(cell)), time("base (A/A)", ns)]
+            });
             run.header.confirms = confirms.map(str::to_owned);
-            for pass in 1..=12 {
-                let stray = 1.0 + 0.001 * f64::from(pass % 3);
-                for cell in run.header.plan.cells() {
-                    let ratio = 1.1_f64.powf((cell.size.0 as f64 / 2048.0).log2());
-                    let arms = [
-                        ArmTime::new("base", Role::Baseline, &[5000.0; 4]),
-                        ArmTime::new("arm", Role::Compared, &[5000.0 / ratio * stray; 4]),
-                        ArmTime::new("base (A/A)", Role::SelfCheck, &[5000.0 * stray; 4]),
-                    ];
-                    run.trials.push(fixture::trial(pass, &cell, &arms));
-                }
-            }
             analyse(&run)
         };
         let mut parent = measured(&[1024, 8192], None);
@@ -421,18 +420,12 @@ mod tests {
     /// of the first meet in the trials that they share.
     #[test]
     fn an_arm_meets_the_baseline_of_its_own_trials() {
-        let plan = fixture::plan(&["base", "arm", "other"]);
-        let mut run = fixture::run(Plan { sizes: sizes(&[1024, 8192]), ..plan });
+        let mut run = fixture::run(fixture::sized(&["base", "arm", "other"], &[1024, 8192]));
         run.header.confirms = Some("00000000".to_owned());
         for pass in 1..=12 {
-            let stray = 1.0 + 0.001 * f64::from(pass % 3);
             for cell in run.header.plan.cells() {
-                let ratio = 1.1_f64.powf((cell.size.0 as f64 / 2048.0).log2());
                 for (position, label, mood) in [(0, "arm", 5000.0), (1, "other", 6000.0)] {
-                    let arms = [
-                        ArmTime::new("base", Role::Baseline, &[mood; 4]),
-                        ArmTime::new(label, Role::Compared, &[mood / ratio * stray; 4]),
-                    ];
+                    let arms = [time("base", mood), time(label, mood / ratio(&cell) * stray(pass))];
                     let trial = fixture::trial(pass, &cell, &arms);
                     run.trials.push(TrialOutcome { position, ..trial });
                 }
@@ -453,20 +446,12 @@ mod tests {
     #[test]
     fn passes_that_resemble_their_neighbours_widen_the_interval_of_a_point() {
         let found = |is_other: fn(u32) -> bool| {
-            let plan = fixture::plan(&["base", "arm"]);
-            let mut run = fixture::run(Plan { sizes: sizes(&[1024, 1500, 3000, 8192]), ..plan });
-            run.header.confirms = Some("00000000".to_owned());
-            for pass in 1..=24 {
+            let plan = fixture::sized(&["base", "arm"], &[1024, 1500, 3000, 8192]);
+            let mut run = fixture::run_of(plan, 24, |pass, _, cell| {
                 let stray = if is_other(pass) { 1.01 } else { 0.99 };
-                for cell in run.header.plan.cells() {
-                    let ratio = 1.1_f64.powf((cell.size.0 as f64 / 2048.0).log2());
-                    let arms = [
-                        ArmTime::new("base", Role::Baseline, &[5000.0; 4]),
-                        ArmTime::new("arm", Role::Compared, &[5000.0 / ratio * stray; 4]),
-                    ];
-                    run.trials.push(fixture::trial(pass, &cell, &arms));
-                }
-            }
+                [time("base", 5000.0), time("arm", 5000.0 / ratio(cell) * stray)]
+            });
+            run.header.confirms = Some("00000000".to_owned());
             let analysis = analyse(&run);
             let at = analysis.crossings[0].at_bytes.and_then(|at| at.interval).expect("a point");
             ((at.high / at.low).ln(), analysis.neighbours.expect("enough passes"))

@@ -59,8 +59,7 @@ fn pairs(cell: &CellAnalysis) -> Vec<(&str, &str)> {
 /// has no numbers that can be used, or gets no verdict: that its slices are
 /// longer than the baseline's says nothing of the arm.
 fn point(cell: &CellAnalysis, first: &str, second: &str) -> Option<CrossoverPoint> {
-    let arm =
-        |label| cell.arms.iter().find(|arm| arm.arm.label == label).filter(|arm| arm.is_ranked());
+    let arm = |label| cell.arm(label).filter(|arm| arm.is_ranked());
     let (a, b) = (arm(first)?, arm(second)?);
     let (ratio, simultaneous) = if a.arm.role == Role::Baseline {
         let contrast = b.contrast.as_ref()?;

@@ -251,13 +251,11 @@ impl Lags {
 
 #[cfg(test)]
 mod tests {
-    use iolens_model::arm::Role;
     use iolens_model::run::Run;
-    use iolens_model::units::Bytes;
 
     use super::*;
     use crate::analyse;
-    use crate::fixture::{self, ArmTime};
+    use crate::fixture::{self, time};
     use crate::remark::Warning;
     use crate::simulation::Normal;
 
@@ -265,24 +263,17 @@ mod tests {
     /// `factor` of the hours since the start; the two arms of a trial stray
     /// together.
     fn run(passes: u32, seconds: u64, factor: impl Fn(f64) -> f64) -> Run {
-        let mut plan = fixture::plan(&["base", "arm"]);
-        plan.sizes = vec![Bytes(1024), Bytes(4096)];
-        let mut run = fixture::run(plan);
+        let after_ns =
+            |pass, position| u64::from((pass - 1) * 2 + position) * seconds * 1_000_000_000;
+        let plan = fixture::sized(&["base", "arm"], &[1024, 4096]);
+        let mut run = fixture::run_of(plan, passes, |pass, position, cell| {
+            let scale = factor(hours(after_ns(pass, position))) * cell.size.0 as f64;
+            [time("base", 0.5 * scale), time("arm", 0.4 * scale)]
+        });
         run.header.started_unix_ns = 1_700_000_000_000_000_000;
-        for pass in 1..=passes {
-            for (position, cell) in (0u32..).zip(run.header.plan.cells()) {
-                let nth = u64::from((pass - 1) * 2 + position);
-                let after_ns = nth * seconds * 1_000_000_000;
-                let scale = factor(hours(after_ns)) * cell.size.0 as f64;
-                let arms = [
-                    ArmTime::new("base", Role::Baseline, &[0.5 * scale; 4]),
-                    ArmTime::new("arm", Role::Compared, &[0.4 * scale; 4]),
-                ];
-                let mut trial = fixture::trial(pass, &cell, &arms);
-                trial.position = position;
-                trial.started_unix_ns = run.header.started_unix_ns + after_ns;
-                run.trials.push(trial);
-            }
+        for trial in &mut run.trials {
+            let after_ns = after_ns(trial.pass, trial.position);
+            trial.started_unix_ns = run.header.started_unix_ns + after_ns;
         }
         run
     }
@@ -338,19 +329,11 @@ mod tests {
     /// Forty passes of one cell, the arm slower by `slow` in every second stretch of ten.
     fn slow_run(slow: f64) -> Run {
         let mut normal = Normal::seeded(7);
-        let mut run = fixture::run(fixture::plan(&["base", "arm"]));
-        let cell = run.header.plan.cells().remove(0);
-        for pass in 0..40 {
-            let mut time = || 500.0 * (0.01 * normal.draw()).exp();
-            let state = if pass / 10 % 2 == 1 { 1.0 + slow } else { 1.0 };
-            let arms = [
-                ArmTime::new("base", Role::Baseline, &[time(); 4]),
-                ArmTime::new("arm", Role::Compared, &[state * time(); 4]),
-                ArmTime::new("base (A/A)", Role::SelfCheck, &[time(); 4]),
-            ];
-            run.trials.push(fixture::trial(pass + 1, &cell, &arms));
-        }
-        run
+        fixture::run_of(fixture::plan(&["base", "arm"]), 40, |pass, _, _| {
+            let mut ns = || 500.0 * (0.01 * normal.draw()).exp();
+            let state = if (pass - 1) / 10 % 2 == 1 { 1.0 + slow } else { 1.0 };
+            [time("base", ns()), time("arm", state * ns()), time("base (A/A)", ns())]
+        })
     }
 
     #[test]
@@ -364,11 +347,8 @@ mod tests {
         assert!(said(&with) && found.matters && found.lag1 > 0.15, "{found:?}");
         // The states are on the intervals of the arm and of the self-check, which is alike in
         // both but for the widening.
-        let half = |analysis: &crate::analysis::Analysis, label: &str| {
-            let arm = analysis.arms().find(|arm| arm.arm.label == label);
-            arm.and_then(|arm| arm.contrast.as_ref()?.half_width()).expect("a width")
-        };
-        let wider = half(&with, "base (A/A)") / half(&without, "base (A/A)");
+        let half = |analysis| fixture::contrast(analysis, "base (A/A)").half_width();
+        let wider = half(&with).expect("a width") / half(&without).expect("a width");
         let expect = crate::student::StudentTable::of_neighbours(1, with.neighbours.as_ref());
         let expect = { expect }.multipliers(40).expect("multipliers").pointwise / 2.0227;
         assert!((wider / expect - 1.0).abs() < 0.01 && wider > 1.2, "{wider} {expect}");

@@ -158,7 +158,7 @@ fn of_line(
     rate: Rate,
 ) -> Option<Found> {
     let rate = |cell: &CellAnalysis| {
-        let arm = cell.arms.iter().find(|arm| arm.arm.label == label)?;
+        let arm = cell.arm(label)?;
         let rate = rate(arm.figures.as_ref().filter(|_| arm.status == Status::Ok)?)?;
         // Of what slices of another length did to it nobody knows how far it goes: it is known
         // of no such place that it is no higher.
@@ -204,30 +204,21 @@ mod tests {
 
     use super::*;
     use crate::analyse;
-    use crate::fixture::{self, ArmTime};
+    use crate::fixture::{self, time};
 
     /// `arm` takes `ns` per message of each size, `base` 500 ns, a control
     /// and a self-check nothing worth mentioning.
     fn extremes(mode: Mode, sizes: &[u64], ns: impl Fn(u64) -> f64) -> Vec<Extreme> {
-        let mut plan = fixture::plan(&["base", "arm"]);
-        plan.sizes = sizes.iter().copied().map(Bytes).collect();
+        let mut plan = fixture::sized(&["base", "arm"], sizes);
         plan.net_mut().unwrap().modes = vec![mode];
-        let mut run = fixture::run(plan);
+        let mut run = fixture::run_of(plan, 2, |_, _, cell| {
+            let ns = ns(cell.size.0);
+            [("base", 500.0), ("arm", ns), ("base (A/A)", 200.0), ("memcpy", 200.0)]
+                .map(|(label, ns)| time(label, ns))
+        });
         run.header.calibration.as_mut().unwrap().memcpy_hot_bytes_per_s = 1e15;
-        for pass in 1..=2 {
-            for cell in run.header.plan.cells() {
-                let arms = [
-                    ArmTime::new("base", Role::Baseline, &[500.0; 4]),
-                    ArmTime::new("arm", Role::Compared, &[ns(cell.size.0); 4]),
-                    ArmTime::new("base (A/A)", Role::SelfCheck, &[200.0; 4]),
-                    ArmTime::new("memcpy", Role::Control, &[200.0; 4]),
-                ];
-                let mut trial = fixture::trial(pass, &cell, &arms);
-                if mode == Mode::Rr {
-                    fixture::round_trips(&mut trial);
-                }
-                run.trials.push(trial);
-            }
+        if mode == Mode::Rr {
+            run.trials.iter_mut().for_each(fixture::round_trips);
         }
         analyse(&run).extremes
     }
@@ -276,16 +267,12 @@ mod tests {
             PlateauAxis::Size => plan.sizes = (0..gbits.len()).map(|i| Bytes(1024 << i)).collect(),
             PlateauAxis::Threads => plan.threads = (0..gbits.len()).map(|i| 1 << i).collect(),
         }
-        let mut run = fixture::run(plan);
+        let mut run = fixture::run_of(plan, 4, |pass, position, cell| {
+            let sign = if pass % 2 == 0 { 1.0 } else { -1.0 };
+            let gbit = gbits[position as usize];
+            [time("base", cell.size.0 as f64 * 8.0 / gbit * (1.0 + sign * stray))]
+        });
         run.header.calibration.as_mut().unwrap().memcpy_hot_bytes_per_s = 1e15;
-        for pass in 1..=4u32 {
-            for (cell, gbit) in run.header.plan.cells().iter().zip(gbits) {
-                let sign = if pass % 2 == 0 { 1.0 } else { -1.0 };
-                let ns = cell.size.0 as f64 * 8.0 / gbit * (1.0 + sign * stray);
-                let arms = [ArmTime::new("base", Role::Baseline, &[ns; 4])];
-                run.trials.push(fixture::trial(pass, cell, &arms));
-            }
-        }
         let found = analyse(&run).plateaus.into_iter().filter(|plateau| plateau.axis == axis);
         found.map(|p| (place(axis, &p.from), p.best_beyond_bits_per_s.value / 1e9)).collect()
     }

@@ -8,13 +8,13 @@ use iolens_model::cell::Cell;
 use iolens_model::host::{Calibration, Costs, HostFacts, Spreads};
 use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Probes, Schedule};
-use iolens_model::reading::Histogram;
-use iolens_model::reading::Reading;
+use iolens_model::reading::{Histogram, Reading};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::trial::SliceKind;
 use iolens_model::tuning::TuningAxes;
 use iolens_model::units::{Bytes, Nanos};
 
+use crate::analysis::{Analysis, ArmAnalysis, Contrast};
 use crate::gates::{Case, Flag, Ruling};
 use crate::remark::Circumstance;
 use crate::sums;
@@ -33,10 +33,26 @@ pub(crate) struct ArmTime {
 impl ArmTime {
     /// The fixed loop of the fixture's machine.
     pub(crate) const LOOP_NS: u64 = 1_000_000;
+}
 
-    pub(crate) fn new(label: &'static str, role: Role, round_ns: &[f64]) -> ArmTime {
-        ArmTime { label, role, round_ns: round_ns.to_vec() }
+/// An arm with these rounds. Its label says its role: `base` is the baseline, `memcpy` a control,
+/// what ends in `(A/A)` a self-check, and anything else is compared.
+pub(crate) fn rounds(label: &'static str, round_ns: &[f64]) -> ArmTime {
+    ArmTime { label, role: role_of(label), round_ns: round_ns.to_vec() }
+}
+
+fn role_of(label: &str) -> Role {
+    match label {
+        "base" => Role::Baseline,
+        "memcpy" => Role::Control,
+        _ if label.ends_with(" (A/A)") => Role::SelfCheck,
+        _ => Role::Compared,
     }
+}
+
+/// The same with four rounds that take as long each.
+pub(crate) fn time(label: &'static str, ns: f64) -> ArmTime {
+    rounds(label, &[ns; 4])
 }
 
 /// The plan of a run with these primitives, `base` the baseline, one cell of
@@ -76,6 +92,11 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
         cpus: None,
         probes: Probes::default(),
     }
+}
+
+/// The same with these sizes.
+pub(crate) fn sized(primitives: &[&str], sizes: &[u64]) -> Plan {
+    Plan { sizes: sizes.iter().copied().map(Bytes).collect(), ..plan(primitives) }
 }
 
 /// A run without trials, on a machine whose empty call costs 100 ns and whose
@@ -132,6 +153,54 @@ pub(crate) fn run(plan: Plan) -> Run {
         },
         trials: Vec::new(),
     }
+}
+
+/// A run in which every pass makes a trial of each cell of the plan, with the arms that it has in
+/// that pass. The second number is the trial's place in its pass.
+pub(crate) fn run_of<Arms: AsRef<[ArmTime]>>(
+    plan: Plan,
+    passes: u32,
+    mut arms: impl FnMut(u32, u32, &Cell) -> Arms,
+) -> Run {
+    let mut run = run(plan);
+    for pass in 1..=passes {
+        for (position, cell) in (0..).zip(run.header.plan.cells()) {
+            let trial = trial(pass, &cell, arms(pass, position, &cell).as_ref());
+            run.trials.push(TrialOutcome { position, ..trial });
+        }
+    }
+    run
+}
+
+/// Each arm of a trial in a trial of its own, one after another.
+pub(crate) fn alone(trial: &TrialOutcome) -> impl Iterator<Item = TrialOutcome> {
+    let arms = (0..).zip(&trial.arms).enumerate();
+    arms.map(|(index, (place, arm))| {
+        let own = trial.slices.iter().filter(move |slice| slice.arm == index);
+        TrialOutcome {
+            isolated: true,
+            position: trial.position * u32::try_from(trial.arms.len()).unwrap() + place,
+            arms: vec![arm.clone()],
+            slices: own.map(|slice| SliceOutcome { arm: 0, ..slice.clone() }).collect(),
+            ..trial.clone()
+        }
+    })
+}
+
+/// The slices of the arm in that place of every trial.
+pub(crate) fn slices_of(run: &mut Run, arm: usize) -> impl Iterator<Item = &mut SliceOutcome> {
+    let slices = run.trials.iter_mut().flat_map(|trial| &mut trial.slices);
+    slices.filter(move |slice| slice.arm == arm)
+}
+
+/// The arm of this label in the first cell.
+pub(crate) fn arm<'a>(analysis: &'a Analysis, label: &str) -> &'a ArmAnalysis {
+    analysis.cells[0].arm(label).expect("an arm of this label")
+}
+
+/// The contrast of that arm.
+pub(crate) fn contrast<'a>(analysis: &'a Analysis, label: &str) -> &'a Contrast {
+    arm(analysis, label).contrast.as_ref().expect("a contrast")
 }
 
 fn missing_bytes() -> Reading<Bytes> {
@@ -238,11 +307,8 @@ fn end(cell: &Cell) -> EndFacts {
 /// A run of one trial with one arm and four slices of 512 ns per 1 KiB
 /// message, each changed by `change`.
 pub(crate) fn one_arm_trial(change: impl Fn(&mut SliceOutcome)) -> Run {
-    let mut run = run(plan(&["base"]));
-    let cell = run.header.plan.cells().remove(0);
-    let mut trial = trial(1, &cell, &[ArmTime::new("base", Role::Baseline, &[512.0; 4])]);
-    trial.slices.iter_mut().for_each(change);
-    run.trials.push(trial);
+    let mut run = run_of(plan(&["base"]), 1, |_, _, _| [time("base", 512.0)]);
+    run.trials[0].slices.iter_mut().for_each(change);
     run
 }
 
@@ -286,19 +352,13 @@ pub(crate) fn check_gates(run: &Run, expect: Option<&str>) {
 /// `arm` to `base`, whose own time per message is 500 ns; a self-check is
 /// there too.
 pub(crate) fn passes(ratios: &[f64]) -> Run {
-    let mut run = run(plan(&["base", "arm"]));
-    let cell = run.header.plan.cells().remove(0);
-    for (pass, ratio) in (1u32..).zip(ratios) {
+    let passes = u32::try_from(ratios.len()).unwrap();
+    run_of(plan(&["base", "arm"]), passes, |pass, _, _| {
         // The self-check strays by 0.1 % to either side, so that it has a width.
         let stray = if pass % 2 == 0 { 1.001 } else { 0.999 };
-        let arms = [
-            ArmTime::new("base", Role::Baseline, &[500.0; 4]),
-            ArmTime::new("arm", Role::Compared, &[500.0 / ratio; 4]),
-            ArmTime::new("base (A/A)", Role::SelfCheck, &[500.0 * stray; 4]),
-        ];
-        run.trials.push(trial(pass, &cell, &arms));
-    }
-    run
+        let of_arm = 500.0 / ratios[pass as usize - 1];
+        [time("base", 500.0), time("arm", of_arm), time("base (A/A)", 500.0 * stray)]
+    })
 }
 
 /// Gives every arm of a trial the round trips that its slices imply: each

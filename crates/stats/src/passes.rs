@@ -298,7 +298,6 @@ mod tests {
         let label = run.trials[0].arms[1].arm.label.clone();
         let used = unused.iter().filter(|arms| arms[1].is_none()).count();
         let analysis = analyse(&run);
-        let arm = analysis.cells[0].arms.iter().find(|arm| arm.arm.label == label).expect("it");
-        assert_eq!(arm.contrast.as_ref().map(|c| c.n as usize), Some(used));
+        assert_eq!(fixture::contrast(&analysis, &label).n as usize, used);
     }
 }

@@ -12,7 +12,7 @@ use proptest::sample::select;
 use crate::analysis::{Analysis, ArmAnalysis, Contrast};
 use crate::compare::{Absolute, Change, Side, compare};
 use crate::estimate::{Estimate, Interval, Verdict};
-use crate::fixture::{self, ArmTime};
+use crate::fixture::{self, ArmTime, arm, contrast, rounds};
 use crate::{Check, PassSummary, analyse, decide, invalid_arms, unmet};
 
 /// Times per message of `base`, `arm` and the self-check, per pass and round.
@@ -23,26 +23,16 @@ fn times() -> impl Strategy<Value = Vec<Vec<[f64; 3]>>> {
 
 /// A run of these times, all multiplied, with either arm as the baseline.
 fn run_of(passes: &[Vec<[f64; 3]>], scale: f64, baseline: usize) -> Run {
-    let mut run = fixture::run(fixture::plan(&["base", "arm"]));
-    let cell = run.header.plan.cells().remove(0);
-    for (pass, rounds) in (1..).zip(passes) {
-        let column = |i: usize| -> Vec<f64> { rounds.iter().map(|r| r[i] * scale).collect() };
-        let arms = [
-            ArmTime::new("base", Role::Baseline, &column(baseline)),
-            ArmTime::new("arm", Role::Compared, &column(1 - baseline)),
-            ArmTime::new("base (A/A)", Role::SelfCheck, &column(2)),
-        ];
-        run.trials.push(fixture::trial(pass, &cell, &arms));
-    }
-    run
-}
-
-fn arm<'a>(analysis: &'a Analysis, label: &str) -> &'a ArmAnalysis {
-    analysis.cells[0].arms.iter().find(|arm| arm.arm.label == label).expect("an arm")
-}
-
-fn contrast(analysis: &Analysis) -> &Contrast {
-    arm(analysis, "arm").contrast.as_ref().expect("a contrast")
+    let count = u32::try_from(passes.len()).expect("a few");
+    fixture::run_of(fixture::plan(&["base", "arm"]), count, |pass, _, _| {
+        let of_pass = &passes[pass as usize - 1];
+        let column = |i: usize| -> Vec<f64> { of_pass.iter().map(|r| r[i] * scale).collect() };
+        [
+            rounds("base", &column(baseline)),
+            rounds("arm", &column(1 - baseline)),
+            rounds("base (A/A)", &column(2)),
+        ]
+    })
 }
 
 /// Equal to what rounding times to whole nanoseconds leaves.
@@ -69,27 +59,20 @@ fn any_status() -> impl Strategy<Value = Status> {
 
 /// An arm with the part that its label promises, or any other.
 fn any_arm() -> impl Strategy<Value = (ArmTime, Status)> {
-    let labels = vec![
-        ("base", Role::Baseline),
-        ("arm", Role::Compared),
-        ("other", Role::Compared),
-        ("base (A/A)", Role::SelfCheck),
-        ("memcpy", Role::Control),
-    ];
+    let labels = vec!["base", "arm", "other", "base (A/A)", "memcpy"];
     let roles = vec![Role::Baseline, Role::Compared, Role::SelfCheck, Role::Control];
     let role = prop_oneof![9 => Just(None), 1 => select(roles).prop_map(Some)];
-    let rounds = prop::collection::vec(100.0..5000.0f64, 0..4);
-    (select(labels), role, rounds, any_status()).prop_map(
-        |((label, usual), role, rounds, status)| {
-            (ArmTime::new(label, role.unwrap_or(usual), &rounds), status)
-        },
-    )
+    let round_ns = prop::collection::vec(100.0..5000.0f64, 0..4);
+    (select(labels), role, round_ns, any_status()).prop_map(|(label, role, round_ns, status)| {
+        let usual = rounds(label, &round_ns);
+        (ArmTime { role: role.unwrap_or(usual.role), ..usual }, status)
+    })
 }
 
 /// A trial that may be anything at all, and is often nearly right.
 fn any_trial() -> impl Strategy<Value = TrialOutcome> {
     let baseline = prop::collection::vec(100.0..5000.0f64, 1..4)
-        .prop_map(|rounds| (ArmTime::new("base", Role::Baseline, &rounds), Status::Ok));
+        .prop_map(|round_ns| (rounds("base", &round_ns), Status::Ok));
     let change =
         (any::<prop::sample::Index>(), select(vec![0, 1, 7, u64::MAX / 2, u64::MAX]), 0..8u8);
     (
@@ -224,7 +207,7 @@ proptest! {
     #[test]
     fn scaling_all_times_leaves_ratios_unchanged(times in times(), scale in 1.0..50.0f64) {
         let (one, scaled) = (analyse(&run_of(&times, 1.0, 0)), analyse(&run_of(&times, scale, 0)));
-        let (a, b) = (contrast(&one), contrast(&scaled));
+        let (a, b) = (contrast(&one, "arm"), contrast(&scaled, "arm"));
         prop_assert!(near(a.ratio, b.ratio), "{} {}", a.ratio, b.ratio);
         prop_assert!(near(a.total_ratio.value, b.total_ratio.value));
         if a.sd_ln.is_some_and(|sd| sd < 0.1) {
@@ -239,10 +222,8 @@ proptest! {
     #[test]
     fn swapping_baseline_and_arm_inverts_the_ratio(times in times()) {
         let (one, swapped) = (analyse(&run_of(&times, 1.0, 0)), analyse(&run_of(&times, 1.0, 1)));
-        let (a, b) = (contrast(&one), contrast(&swapped));
-        let inverse = |interval: Option<Interval>| {
-            interval.map(|i| Interval { low: 1.0 / i.high, high: 1.0 / i.low })
-        };
+        let (a, b) = (contrast(&one, "arm"), contrast(&swapped, "arm"));
+        let inverse = |interval: Option<Interval>| interval.map(Interval::inverse);
         prop_assert!(near(a.ratio, 1.0 / b.ratio));
         prop_assert!(near(a.total_ratio.value, 1.0 / b.total_ratio.value));
         prop_assert!(near_interval(a.pointwise, inverse(b.pointwise)));

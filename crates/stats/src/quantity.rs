@@ -119,8 +119,7 @@ mod tests {
             let own = trial.slices.iter_mut().filter(|slice| Some(slice.arm) == own);
             own.filter_map(|slice| slice.rx.as_mut()).for_each(&change);
         }
-        let cell = analyse(&run).cells.remove(0).by_cpu();
-        cell.arms.into_iter().find(|arm| arm.arm.label == "arm").expect("the arm")
+        analyse(&run).cells[0].by_cpu().arm("arm").expect("the arm").clone()
     }
 
     /// Both ends work for 0.9 of the time, the arm's receiver for half of that: 1.8 over

@@ -236,7 +236,7 @@ pub(crate) fn grouped<T, K: PartialEq>(items: &[T], key: impl Fn(&T) -> K) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{self, ArmTime};
+    use crate::fixture::{self, time};
     use crate::roster;
 
     /// Groups of trials with these compared arms each.
@@ -245,9 +245,8 @@ mod tests {
         let run = fixture::run(plan);
         let cell = run.header.plan.cells().remove(0);
         let values = trials.iter().map(|labels| {
-            let mut arms = vec![ArmTime::new("base", Role::Baseline, &[500.0])];
-            arms.extend(labels.iter().map(|l| ArmTime::new(l, Role::Compared, &[500.0])));
-            arms.push(ArmTime::new("base (A/A)", Role::SelfCheck, &[500.0]));
+            let labels = [&["base"], *labels, &["base (A/A)"]].concat();
+            let arms: Vec<_> = labels.iter().map(|label| time(label, 500.0)).collect();
             TrialValues::of(&run.header, &fixture::trial(1, &cell, &arms))
         });
         let values: Vec<TrialValues> = values.collect();

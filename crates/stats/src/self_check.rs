@@ -160,12 +160,9 @@ fn switching(track: &Track<'_>) -> Option<(Switching, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use iolens_model::arm::Role;
-    use iolens_model::units::Bytes;
-
     use super::*;
     use crate::analyse;
-    use crate::fixture::{self, ArmTime};
+    use crate::fixture::{self, time};
     use crate::remark::Warning;
 
     /// P(X ≤ k) summed term by term, without the library.
@@ -208,19 +205,16 @@ mod tests {
     /// Warnings of one arm at these sizes, ns per message and
     /// switches of each end in a slice.
     fn warnings(points: &[(u64, f64, u64)]) -> Vec<Warning> {
-        let mut plan = fixture::plan(&["base"]);
-        plan.sizes = points.iter().map(|(size, _, _)| Bytes(*size)).collect();
-        let mut run = fixture::run(plan);
+        let sizes: Vec<u64> = points.iter().map(|(size, _, _)| *size).collect();
+        let mut run = fixture::run_of(fixture::sized(&["base"], &sizes), 2, |_, position, _| {
+            [time("base", points[position as usize].1)]
+        });
         run.header.calibration.as_mut().unwrap().memcpy_hot_bytes_per_s = 1e15;
-        for pass in 1..=2 {
-            for (cell, (_, ns, switches)) in run.header.plan.cells().iter().zip(points) {
-                let arms = [ArmTime::new("base", Role::Baseline, &[*ns; 4])];
-                let mut trial = fixture::trial(pass, cell, &arms);
-                for slice in &mut trial.slices {
-                    slice.tx.voluntary_switches = Some(*switches);
-                    slice.rx.as_mut().unwrap().voluntary_switches = Some(*switches);
-                }
-                run.trials.push(trial);
+        for trial in &mut run.trials {
+            let switches = Some(points[trial.position as usize].2);
+            for slice in &mut trial.slices {
+                slice.tx.voluntary_switches = switches;
+                slice.rx.as_mut().unwrap().voluntary_switches = switches;
             }
         }
         let mut found = analyse(&run).warnings;

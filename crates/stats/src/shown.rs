@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 
@@ -46,8 +45,7 @@ impl CellAnalysis {
     /// the ratio's interval around it. Arms without a ratio keep their totals.
     #[must_use]
     pub fn shown(&self) -> CellAnalysis {
-        let baseline = self.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
-        let Some(baseline) = baseline.filter(|arm| arm.status == Status::Ok) else {
+        let Some(baseline) = self.baseline().filter(|arm| arm.status == Status::Ok) else {
             return self.clone();
         };
         let arm = |arm: &ArmAnalysis| match arm.status {
@@ -118,7 +116,7 @@ fn by(quantity: Quantity, contrast: &Contrast, baseline: &ArmAnalysis, shown: &m
                 &mut own.tx_cpu_ns_per_byte,
                 &mut own.rx_cpu_ns_per_byte,
             ];
-            ends.into_iter().flatten().for_each(|end| *end = scaled(*end, factor));
+            ends.into_iter().flatten().for_each(|end| *end = end.map(|value| value * factor));
         }
         Quantity::ServerCpu => {
             let cpu = EndMetric::TaskClock;
@@ -135,12 +133,6 @@ fn by(quantity: Quantity, contrast: &Contrast, baseline: &ArmAnalysis, shown: &m
 enum Sense {
     Cost,
     Rate,
-}
-
-/// With its interval.
-fn scaled(own: Estimate, factor: f64) -> Estimate {
-    let of = |Interval { low, high }| Interval { low: low * factor, high: high * factor };
-    Estimate { value: own.value * factor, interval: own.interval.map(of), n: own.n }
 }
 
 fn times(base: Estimate, contrast: &Contrast, sense: Sense) -> Estimate {

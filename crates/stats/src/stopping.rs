@@ -368,12 +368,9 @@ mod tests {
     fn the_width_of_the_same_number_of_trials_is_the_one_that_was() {
         let run = fixture::passes(&[1.0, 1.1, 1.0, 1.1, 1.05]);
         let analysis = analyse(&run);
-        let contrast = analysis.cells[0]
-            .arms
-            .iter()
-            .find_map(|arm| arm.contrast.as_ref().filter(|_| arm.arm.label == "arm"));
-        let half = contrast.and_then(|contrast| contrast.half_width()).expect("a half-width");
-        let sd_ln = contrast.and_then(|contrast| contrast.sd_ln).expect("a spread");
+        let contrast = fixture::contrast(&analysis, "arm");
+        let half = contrast.half_width().expect("a half-width");
+        let sd_ln = contrast.sd_ln.expect("a spread");
         let forecast = Forecast { contrasts: 1, sd_ln };
         assert!((forecast.half_width(5).expect("a width") / half - 1.0).abs() < 1e-9);
         assert!(forecast.half_width(20) < forecast.half_width(5));

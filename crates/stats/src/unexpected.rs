@@ -73,8 +73,7 @@ fn curve<'a>(
     let mut sends = false;
     let mut places: Vec<Place> = Vec::new();
     for cell in cells.iter().filter(|cell| cell.cell.curve() == model.curve) {
-        let arm = cell.arms.iter().find(|arm| arm.arm.label == model.label);
-        let Some(arm) = arm.filter(|arm| arm.is_ranked()) else { continue };
+        let Some(arm) = cell.arm(&model.label).filter(|arm| arm.is_ranked()) else { continue };
         let of_arm = |track: &&Track<'_>| track.cell == cell.cell && track.arm.label == model.label;
         let track = tracks.iter().find(of_arm);
         let Some((figures, track)) = arm.figures.as_ref().zip(track) else { continue };
@@ -158,29 +157,30 @@ fn half_width(
 
 #[cfg(test)]
 mod tests {
-    use iolens_model::arm::Role;
+    use iolens_model::plan::Plan;
     use iolens_model::units::Bytes;
 
     use super::*;
     use crate::analyse;
-    use crate::fixture::{self, ArmTime};
+    use crate::fixture::{self, time};
 
     /// 1000 + n/4 ns for 64 B to 64 KiB, each changed by `factor`, trials
     /// straying by 1 % to each side.
     fn unexpected(sizes: u32, factor: impl Fn(u64) -> f64) -> Option<Unexpected> {
-        let mut plan = fixture::plan(&["base"]);
-        plan.sizes = (0..sizes).map(|i| Bytes(64 << (2 * i))).collect();
-        let mut run = fixture::run(plan);
-        for pass in 1..=12u32 {
-            for cell in run.header.plan.cells() {
-                let n = cell.size.0;
-                let stray = if pass % 2 == 0 { 1.01 } else { 0.99 };
-                let ns = (1000.0 + 0.25 * n as f64) * factor(n) * stray;
-                let arms = [ArmTime::new("base", Role::Baseline, &[ns; 4])];
-                run.trials.push(fixture::trial(pass, &cell, &arms));
-            }
-        }
+        let run = fixture::run_of(plan(&["base"], sizes), 12, |pass, _, cell| {
+            let stray = if pass % 2 == 0 { 1.01 } else { 0.99 };
+            [time("base", usual_ns(cell) * factor(cell.size.0) * stray)]
+        });
         analyse(&run).unexpected
+    }
+
+    fn plan(primitives: &[&str], sizes: u32) -> Plan {
+        let sizes: Vec<u64> = (0..sizes).map(|i| 64 << (2 * i)).collect();
+        fixture::sized(primitives, &sizes)
+    }
+
+    fn usual_ns(cell: &Cell) -> f64 {
+        1000.0 + 0.25 * cell.size.0 as f64
     }
 
     #[test]
@@ -202,26 +202,14 @@ mod tests {
     /// The same curve for a sending arm and a control, each changed by its own
     /// factor at 4 KiB, trials straying by `stray`.
     fn with_a_control(sending: f64, control: f64, stray: f64) -> Unexpected {
-        let mut plan = fixture::plan(&["base"]);
-        plan.sizes = (0..6).map(|i| Bytes(64 << (2 * i))).collect();
-        let mut run = fixture::run(plan);
-        for pass in 1..=12u32 {
-            for (i, cell) in (0u32..).zip(run.header.plan.cells()) {
-                let n = cell.size.0 as f64;
-                // Sizes stray against each other, so that passes do not cancel.
-                let stray = if (pass + i).is_multiple_of(2) { 1.0 + stray } else { 1.0 - stray };
-                let of = |factor: f64| {
-                    let factor = if n == 4096.0 { factor } else { 1.0 };
-                    (1000.0 + 0.25 * n) * factor * stray
-                };
-                let (base, memcpy) = (of(sending), of(control));
-                let arms = [
-                    ArmTime::new("base", Role::Baseline, &[base; 4]),
-                    ArmTime::new("memcpy", Role::Control, &[memcpy; 4]),
-                ];
-                run.trials.push(fixture::trial(pass, &cell, &arms));
-            }
-        }
+        let run = fixture::run_of(plan(&["base"], 6), 12, |pass, i, cell| {
+            // Sizes stray against each other, so that passes do not cancel.
+            let stray = if (pass + i).is_multiple_of(2) { 1.0 + stray } else { 1.0 - stray };
+            [("base", sending), ("memcpy", control)].map(|(label, factor)| {
+                let factor = if cell.size.0 == 4096 { factor } else { 1.0 };
+                time(label, usual_ns(cell) * factor * stray)
+            })
+        });
         analyse(&run).unexpected.expect("a model")
     }
 
@@ -256,20 +244,10 @@ mod tests {
     #[test]
     fn passes_that_resemble_their_neighbours_widen_the_interval() {
         let found = |is_other: fn(u32) -> bool| {
-            let mut plan = fixture::plan(&["base", "arm"]);
-            plan.sizes = (0..6).map(|i| Bytes(64 << (2 * i))).collect();
-            let mut run = fixture::run(plan);
-            for pass in 1..=24 {
-                for (i, cell) in (0u32..).zip(run.header.plan.cells()) {
-                    let ns = 1000.0 + 0.25 * cell.size.0 as f64;
-                    let stray = if is_other(pass) == (i % 2 == 0) { 1.01 } else { 0.99 };
-                    let arms = [
-                        ArmTime::new("base", Role::Baseline, &[ns; 4]),
-                        ArmTime::new("arm", Role::Compared, &[ns * stray; 4]),
-                    ];
-                    run.trials.push(fixture::trial(pass, &cell, &arms));
-                }
-            }
+            let run = fixture::run_of(plan(&["base", "arm"], 6), 24, |pass, i, cell| {
+                let stray = if is_other(pass) == (i % 2 == 0) { 1.01 } else { 0.99 };
+                [time("base", usual_ns(cell)), time("arm", usual_ns(cell) * stray)]
+            });
             let analysis = analyse(&run);
             let found = analysis.unexpected.expect("a model");
             let interval = found.simultaneous.expect("an interval");

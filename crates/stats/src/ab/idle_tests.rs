@@ -5,7 +5,7 @@ use iolens_model::arm::Role;
 
 use super::compare::tests::run;
 use super::{AbReason, AbVerdict, analyse};
-use crate::fixture::{self, ArmTime};
+use crate::fixture::{self, ArmTime, rounds};
 
 /// Of every arm a quarter of the CPU time is spent where no slice counts it. Two readings of 96
 /// failed, which says nothing of the others.
@@ -15,10 +15,10 @@ fn a_reading_that_failed_does_not_hide_work_between_turns() {
     let cell = run.header.plan.cells().remove(0);
     for pass in 1..=24 {
         let arms = [
-            ArmTime::new("main", Role::Baseline, &[500.0; 3]),
-            ArmTime::new("main (A/A)", Role::SelfCheck, &[500.0; 3]),
-            ArmTime::new("pr", Role::Compared, &[500.0; 3]),
-            ArmTime::new("pr (A/A)", Role::SelfCheck, &[500.0; 3]),
+            ArmTime { role: Role::Baseline, ..rounds("main", &[500.0; 3]) },
+            rounds("main (A/A)", &[500.0; 3]),
+            rounds("pr", &[500.0; 3]),
+            rounds("pr (A/A)", &[500.0; 3]),
         ];
         let mut trial = fixture::trial(pass, &cell, &arms);
         trial.duration_ns = 1000;

@@ -219,21 +219,13 @@ fn plus(sum: &mut Option<Parts>, parts: Option<Parts>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{self, ArmTime};
-
-    const ROLES: [(&str, Role); 4] = [
-        ("base", Role::Baseline),
-        ("base (A/A)", Role::SelfCheck),
-        ("arm", Role::Compared),
-        ("arm (A/A)", Role::SelfCheck),
-    ];
+    use crate::fixture::{self, rounds};
 
     /// A trial of three rounds, whose arms take 500, 501, 600 and 601 ns.
     fn stored() -> TrialOutcome {
         let cell = fixture::plan(&["base", "arm"]).cells().remove(0);
-        let times = ROLES.iter().zip([500.0, 501.0, 600.0, 601.0]);
-        let arms: Vec<ArmTime> =
-            times.map(|(&(label, role), ns)| ArmTime::new(label, role, &[ns; 3])).collect();
+        let arms = [("base", 500.0), ("base (A/A)", 501.0), ("arm", 600.0), ("arm (A/A)", 601.0)];
+        let arms = arms.map(|(label, ns)| rounds(label, &[ns; 3]));
         let mut trial = fixture::trial(1, &cell, &arms);
         // Programs have no other end.
         trial.slices.iter_mut().for_each(|slice| slice.rx = None);

@@ -1,24 +1,18 @@
 //! Cells with several groups of arms: one trial for each in a pass, on a machine that is not
 //! the same in each.
 
-use iolens_model::arm::Role;
 use iolens_model::run::Run;
 
-use super::tests::{self, base, cell_of, compared, near, spoil};
-use crate::analysis::{Analysis, ArmAnalysis};
+use super::tests::{cell_of, near, spoil};
+use crate::analysis::Analysis;
 use crate::estimate::{Interval, Verdict};
-use crate::fixture::{self, ArmTime};
+use crate::fixture::{self, arm, contrast, rounds, run_of, time};
 use crate::remark::VerdictReason;
 use crate::simulation::Normal;
 use crate::student::StudentTable;
 use crate::{analyse, analyse_for_both};
 
 const PASSES: u32 = 10;
-
-fn arm<'a>(analysis: &'a Analysis, label: &str) -> &'a ArmAnalysis {
-    let arms = &analysis.cells[0].arms;
-    arms.iter().find(|arm| arm.arm.label == label).expect("an arm of this label")
-}
 
 /// An arm of a group, and how much of the baseline's time it takes.
 type Member = (&'static str, f64);
@@ -28,21 +22,17 @@ type Member = (&'static str, f64);
 /// group, in parts.
 fn run(groups: [&[Member]; 2], mut stray: impl FnMut(u32, usize, &str) -> f64) -> Run {
     let labels = groups.iter().flat_map(|group| group.iter()).map(|(label, _)| *label);
-    let mut run = fixture::run(fixture::plan(&Vec::from_iter(
-        [&["base"][..], &labels.collect::<Vec<_>>()].concat(),
-    )));
+    let labels: Vec<&str> = ["base"].into_iter().chain(labels).collect();
+    let mut run = fixture::run(fixture::plan(&labels));
     let cell = run.header.plan.cells().remove(0);
     for pass in 1..=PASSES {
         for (position, group) in groups.iter().enumerate() {
             let mood = 500.0 * [1.0, 1.2][position] * [1.0, 1.1][(pass % 2) as usize];
-            let mut time = |label: &'static str, role, share: f64| {
-                let ns = mood * share * (1.0 + stray(pass, position, label));
-                ArmTime::new(label, role, &[ns; 4])
-            };
-            let mut arms = vec![time("base", Role::Baseline, 1.0)];
-            arms.extend(group.iter().map(|&(label, share)| time(label, Role::Compared, share)));
-            arms.push(time("base (A/A)", Role::SelfCheck, 1.0));
-            let mut trial = fixture::trial(pass, &cell, &arms);
+            let members = [&[("base", 1.0)], *group, &[("base (A/A)", 1.0)]].concat();
+            let arms = members.iter().map(|&(label, share)| {
+                time(label, mood * share * (1.0 + stray(pass, position, label)))
+            });
+            let mut trial = fixture::trial(pass, &cell, &arms.collect::<Vec<_>>());
             trial.position = u32::try_from(position).expect("two");
             run.trials.push(trial);
         }
@@ -70,7 +60,7 @@ fn opposite() -> Run {
 #[test]
 fn the_floor_is_that_of_a_group() {
     let analysis = analyse(&opposite());
-    let check = arm(&analysis, "base (A/A)").contrast.as_ref().expect("a contrast");
+    let check = contrast(&analysis, "base (A/A)");
     assert_eq!(check.n, PASSES);
     assert!((check.ratio - 1.0).abs() > 0.02, "{check:?}");
     assert_eq!((analysis.self_check.excluding_one, analysis.self_check.bound), (2, 1));
@@ -90,7 +80,7 @@ fn no_arm_is_equivalent_where_its_own_groups_copy_strays_more() {
     let floor = analysis.self_check.floor_widest.expect("a floor");
     assert!((floor - 0.0383).abs() < 2e-3, "{floor}");
     for label in ["a", "b"] {
-        let contrast = arm(&analysis, label).contrast.as_ref().expect("a contrast");
+        let contrast = contrast(&analysis, label);
         assert_eq!(contrast.verdict, Verdict::Inconclusive, "{label}: {contrast:?}");
         let is_noisy = matches!(contrast.reason, VerdictReason::Open { noise: Some(_), .. });
         assert!(is_noisy, "{:?}", contrast.reason);
@@ -110,7 +100,7 @@ fn an_arm_is_judged_beside_its_own_groups_floor() {
     assert_eq!(verdict("a"), Some(Verdict::Inconclusive));
     assert_eq!(verdict("b"), Some(Verdict::Equivalent));
     // What stands for the cell is the widest of its groups.
-    let check = arm(&analysis, "base (A/A)").contrast.as_ref().expect("a contrast");
+    let check = contrast(&analysis, "base (A/A)");
     assert!(check.half_width().is_some_and(|half| half > 0.03), "{check:?}");
 }
 
@@ -140,13 +130,16 @@ fn arms_of_two_groups_are_compared_through_their_baselines() {
 }
 
 /// The second group's machine is slower by a fifth, so that its totals would stand below those of
-/// the first: what is shown has the order of the ratios.
+/// the first.
+fn of_other_totals() -> Run {
+    run([&[("a", 0.97)], &[("b", 0.95)]], |pass, _, label| {
+        if label == "base" { 0.0 } else { 1e-4 * f64::from(pass % 2) }
+    })
+}
+
 #[test]
 fn what_is_shown_has_the_order_of_the_ratios() {
-    let groups: [&[Member]; 2] = [&[("a", 0.97)], &[("b", 0.95)]];
-    let stray =
-        |pass, _, label: &str| if label == "base" { 0.0 } else { 1e-4 * f64::from(pass % 2) };
-    let analysis = analyse(&run(groups, stray));
+    let analysis = analyse(&of_other_totals());
     let time = |analysis: &Analysis, label: &str| {
         arm(analysis, label).figures.as_ref().expect("figures").ns_per_message.value
     };
@@ -162,10 +155,7 @@ fn what_is_shown_has_the_order_of_the_ratios() {
 /// end spends a third of what the sending one does.
 #[test]
 fn cpu_time_that_is_shown_has_the_order_of_its_ratios() {
-    let groups: [&[Member]; 2] = [&[("a", 0.97)], &[("b", 0.95)]];
-    let stray =
-        |pass, _, label: &str| if label == "base" { 0.0 } else { 1e-4 * f64::from(pass % 2) };
-    let mut run = run(groups, stray);
+    let mut run = of_other_totals();
     for slice in run.trials.iter_mut().flat_map(|trial| &mut trial.slices) {
         let rx = slice.rx.as_mut().expect("a receiver");
         rx.task_clock_ns = rx.task_clock_ns.map(|ns| ns / 3);
@@ -198,7 +188,7 @@ fn everything_that_is_claimed_shares_one_count() {
     assert_eq!(analyse_for_both(&run).contrasts, 10);
     let analysis = analyse(&run);
     let pair = analysis.cells[0].pairs[0].simultaneous.expect("an interval");
-    let contrast = arm(&analysis, "a").contrast.as_ref().expect("a contrast");
+    let contrast = contrast(&analysis, "a");
     let width = |interval: Interval, sd: f64| (interval.high / interval.low).ln() / sd;
     let of_contrast = width(contrast.simultaneous.expect("one"), contrast.sd_ln.expect("a spread"));
     let table = &mut StudentTable::new(5);
@@ -213,19 +203,15 @@ fn everything_that_is_claimed_shares_one_count() {
 fn contrasts_and_pairs_together_err_in_one_run_of_twenty() {
     const RUNS: u32 = 3000;
     let labels = ["a", "b", "c", "d", "e"];
-    let mut run = fixture::run(fixture::plan(&["base", "a", "b", "c", "d", "e"]));
-    let cell = run.header.plan.cells().remove(0);
+    let plan = fixture::plan(&["base", "a", "b", "c", "d", "e"]);
     let (mut normal, own) = (Normal::seeded(251), &mut StudentTable::new(5));
     let (mut together, mut apart) = (0, 0);
     for _ in 0..RUNS {
-        run.trials.clear();
-        for pass in 1..=12 {
-            let mut arms = vec![ArmTime::new("base", Role::Baseline, &[500.0])];
-            arms.extend(labels.map(|label| {
-                ArmTime::new(label, Role::Compared, &[500.0 * (0.01 * normal.draw()).exp()])
-            }));
-            run.trials.push(fixture::trial(pass, &cell, &arms));
-        }
+        let run = run_of(plan.clone(), 12, |_, _, _| {
+            let mut arms = vec![rounds("base", &[500.0])];
+            arms.extend(labels.map(|label| rounds(label, &[500.0 * (0.01 * normal.draw()).exp()])));
+            arms
+        });
         let cell = analyse(&run).cells.remove(0);
         let is_off = |interval: Option<Interval>| !interval.expect("an interval").contains(1.0);
         let contrasts: Vec<_> = cell.arms.iter().filter_map(|arm| arm.contrast.as_ref()).collect();
@@ -249,7 +235,7 @@ fn an_arm_whose_repetition_is_refused_has_no_partner_in_that_pass() {
     spoil(&mut again, "arm");
     run.trials.insert(3, again);
     let analysis = analyse(&run);
-    let n = |label| tests::arm(&analysis, 0, label).contrast.as_ref().expect("a contrast").n;
+    let n = |label| contrast(&analysis, label).n;
     assert_eq!((n("arm"), n("base (A/A)")), (3, 4));
     let unused = crate::unused(&run);
     let both = unused.iter().filter(|arms| arms[0].is_none() && arms[1].is_none()).count();
@@ -261,18 +247,14 @@ fn groups_of_a_cell_are_not_repetitions() {
     let mut run = fixture::run(fixture::plan(&["base", "a", "b"]));
     let cell = cell_of(&run);
     for pass in 1..=3 {
-        run.trials.push(fixture::trial(pass, &cell, &[base(500.0), compared("a", 400.0)]));
-        run.trials.push(fixture::trial(pass, &cell, &[base(600.0), compared("b", 400.0)]));
+        run.trials.push(fixture::trial(pass, &cell, &[time("base", 500.0), time("a", 400.0)]));
+        run.trials.push(fixture::trial(pass, &cell, &[time("base", 600.0), time("b", 400.0)]));
     }
     let analysis = analyse(&run);
     assert_eq!((analysis.passes, analysis.cells[0].trials_used), (3, 6));
-    let ratio =
-        |label| tests::arm(&analysis, 0, label).contrast.as_ref().expect("a contrast").ratio;
+    let ratio = |label| contrast(&analysis, label).ratio;
     near(ratio("a"), 1.25);
     near(ratio("b"), 1.5);
     assert_eq!(analysis.rejected, []);
-    assert_eq!(
-        tests::arm(&analysis, 0, "base").figures.as_ref().expect("figures").ns_per_message.n,
-        3
-    );
+    assert_eq!(arm(&analysis, "base").figures.as_ref().expect("figures").ns_per_message.n, 3);
 }

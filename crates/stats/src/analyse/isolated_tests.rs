@@ -2,10 +2,10 @@
 
 use iolens_model::outcome::Status;
 
-use super::tests::{arm, isolate, spoil};
+use super::tests::{isolate, spoil};
 use crate::analyse;
 use crate::estimate::Verdict;
-use crate::fixture;
+use crate::fixture::{self, arm};
 use crate::remark::VerdictReason;
 
 /// What refuses it refuses shared trials; the passes in which it happened to be usable would be
@@ -22,7 +22,7 @@ fn a_baseline_refused_in_most_isolated_passes_leaves_nothing_to_compare_with() {
         let bases = run.trials.iter_mut().filter(|t| t.isolated && t.arms[0].arm.label == "base");
         bases.filter(|trial| passes.contains(&trial.pass)).for_each(|trial| spoil(trial, "base"));
         let analysis = analyse(&run);
-        let found = arm(&analysis, 0, "arm");
+        let found = arm(&analysis, "arm");
         assert_eq!(found.status, Status::Ok, "its own numbers can be used");
         let contrast = if isolate_all { &found.contrast } else { &found.isolated };
         contrast.clone().expect("a contrast")

@@ -1,6 +1,5 @@
 //! Runs of servers with known answers.
 
-use iolens_model::arm::Role;
 use iolens_model::outcome::{ArmFact, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::run::Run;
@@ -8,9 +7,10 @@ use iolens_model::server::{LoadLevel, MAKES, MAKES_NOTHING};
 use iolens_model::units::Nanos;
 
 use crate::analyse;
-use crate::analysis::{Analysis, ArmAnalysis, EndMetric, Kind, Quantity, Saturated};
+use crate::analysis::{EndMetric, Kind, Quantity, Saturated};
 use crate::estimate::Verdict;
 use crate::fixture::servers::{self, Served, passes, served};
+use crate::fixture::{self, arm, contrast};
 use crate::remark::VerdictReason;
 use crate::remark::{Limited, Remark, RemarkKind};
 use crate::unmet;
@@ -18,22 +18,17 @@ use crate::unmet;
 const OPEN: LoadLevel = LoadLevel::Percent(50);
 const CLOSED: LoadLevel = LoadLevel::Closed;
 
-fn arm<'a>(analysis: &'a Analysis, label: &str) -> &'a ArmAnalysis {
-    let arms = &analysis.cells[0].arms;
-    arms.iter().find(|arm| arm.arm.label == label).expect("an arm of this label")
-}
-
 fn near(value: f64, expect: f64) {
     assert!((value / expect - 1.0).abs() < 1e-3, "{value}, expected {expect}");
 }
 
 /// 10 µs of the clock for each request, and this much of the server's CPU.
 fn base(cpu_ns: f64) -> Served {
-    Served { cpu_ns, ..served("base", Role::Baseline, 10_000.0) }
+    Served { cpu_ns, ..served("base", 10_000.0) }
 }
 
 fn other(request_ns: f64, cpu_ns: f64) -> Served {
-    Served { cpu_ns, ..served("arm", Role::Compared, request_ns) }
+    Served { cpu_ns, ..served("arm", request_ns) }
 }
 
 fn as_is(_: u32, _: &mut TrialOutcome) {}
@@ -52,7 +47,7 @@ fn at_a_rate_the_cpu_time_of_the_server_is_compared() {
     let run = passes(OPEN, 12, base(5000.0), other(10_000.0, 4000.0), as_is);
     let analysis = analyse(&run);
     assert_eq!(analysis.cells[0].compared, Quantity::ServerCpu);
-    let contrast = arm(&analysis, "arm").contrast.as_ref().unwrap();
+    let contrast = contrast(&analysis, "arm");
     near(contrast.ratio, 1.25);
     near(contrast.total_ratio.value, 1.25);
     assert_eq!((contrast.verdict, contrast.n), (Verdict::Faster, 12));
@@ -146,7 +141,7 @@ fn where_the_client_has_no_time_left_times_are_not_ranked_and_costs_are() {
     }
     // In half of the trials it is not the rule, and only remarked on.
     let analysis = limited("arm", 6);
-    assert_eq!(arm(&analysis, "arm").contrast.as_ref().unwrap().verdict, Verdict::Faster);
+    assert_eq!(contrast(&analysis, "arm").verdict, Verdict::Faster);
     let remarks = &analysis.cells[0].remarks;
     let is_busy = |remark: &Remark| {
         remark.arm.as_deref() == Some("arm")
@@ -185,7 +180,7 @@ fn a_client_that_is_late_spoils_no_cost_and_a_rate_that_is_not_kept_does() {
 /// Two arms that cannot stand ready together, each with a baseline beside it: the machine
 /// is slower by half in the second trial of each pass.
 fn apart(load: LoadLevel, second_rate: f64) -> Run {
-    let mut run = crate::fixture::run(servers::plan(&[load]));
+    let mut run = fixture::run(servers::plan(&[load]));
     let plan = &mut run.header.plan;
     plan.primitives.push("third".to_owned());
     let cell = plan.cells().remove(0);
@@ -194,11 +189,9 @@ fn apart(load: LoadLevel, second_rate: f64) -> Run {
         for (position, label, cpu_ns, mood) in
             [(0, "arm", 4000.0 * stray, 1.0), (1, "third", 3200.0, 1.5)]
         {
-            let one = |label, role, cpu_ns| Served {
-                cpu_ns: cpu_ns * mood,
-                ..served(label, role, 10_000.0 * mood)
-            };
-            let arms = [one("base", Role::Baseline, 5000.0), one(label, Role::Compared, cpu_ns)];
+            let one =
+                |label, cpu_ns| Served { cpu_ns: cpu_ns * mood, ..served(label, 10_000.0 * mood) };
+            let arms = [one("base", 5000.0), one(label, cpu_ns)];
             let mut trial = servers::trial(pass, &cell, &arms);
             trial.position = position;
             for arm in &mut trial.arms {
@@ -230,17 +223,10 @@ fn alone() -> Run {
     let mut run = apart(OPEN, 5e4);
     let Axes::Server(axes) = &mut run.header.plan.axes else { panic!("a plan of servers") };
     axes.alone_services = axes.services.clone();
-    for both in std::mem::take(&mut run.trials) {
-        for (index, arm) in both.arms.iter().enumerate() {
-            let mut trial =
-                TrialOutcome { isolated: true, arms: vec![arm.clone()], ..both.clone() };
-            trial.position = 2 * both.position + u32::from(index == 1);
-            trial.slices.retain(|slice| slice.arm == index);
-            trial.slices.iter_mut().for_each(|slice| slice.arm = 0);
-            let server = trial.arms[0].server.as_mut().unwrap();
-            server.at_others_rate = both.position == 1 && index == 0;
-            run.trials.push(trial);
-        }
+    run.trials = run.trials.iter().flat_map(fixture::alone).collect();
+    for trial in &mut run.trials {
+        let is_second_baseline = trial.position == 2;
+        trial.arms[0].server.as_mut().unwrap().at_others_rate = is_second_baseline;
     }
     run
 }
@@ -277,7 +263,7 @@ fn servers_measured_alone_meet_the_baseline_of_their_own_rate() {
     let analysis = analyse(&alone());
     assert_eq!((analysis.passes, analysis.cells[0].trials_used), (4, 16));
     for (label, ratio) in [("arm", 1.25), ("third", 1.5625)] {
-        let found = arm(&analysis, label).contrast.as_ref().unwrap();
+        let found = contrast(&analysis, label);
         assert!((found.ratio / ratio - 1.0).abs() < 2e-3, "{label}: {}", found.ratio);
         assert_eq!((found.n, found.verdict), (4, Verdict::Faster), "{label}");
     }

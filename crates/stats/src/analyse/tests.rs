@@ -11,21 +11,16 @@ use iolens_model::trial::SliceKind;
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::analyse;
-use crate::analysis::{Analysis, ArmAnalysis};
+use crate::analysis::Analysis;
 use crate::estimate::Verdict;
-use crate::fixture::{self, ArmTime, MESSAGES};
+use crate::fixture::{self, MESSAGES, arm, contrast, rounds, run_of, slices_of, time};
 use crate::remark::VerdictReason;
 use crate::remark::{Circumstance, Event, Remark, RemarkKind, Warning, Whose};
 use crate::{Check, Decision, PassSummary, decide, unmet};
 
-pub(super) fn arm<'a>(analysis: &'a Analysis, cell: usize, label: &str) -> &'a ArmAnalysis {
-    let arms = &analysis.cells[cell].arms;
-    arms.iter().find(|arm| arm.arm.label == label).expect("an arm of this label")
-}
-
 /// The ratio of `arm` in the first cell.
 fn ratio(analysis: &Analysis) -> f64 {
-    arm(analysis, 0, "arm").contrast.as_ref().expect("a contrast").ratio
+    contrast(analysis, "arm").ratio
 }
 
 pub(super) fn near(value: f64, expect: f64) {
@@ -34,14 +29,6 @@ pub(super) fn near(value: f64, expect: f64) {
 
 pub(super) fn cell_of(run: &Run) -> Cell {
     run.header.plan.cells().remove(0)
-}
-
-pub(super) fn base(ns: f64) -> ArmTime {
-    ArmTime::new("base", Role::Baseline, &[ns; 4])
-}
-
-pub(super) fn compared(label: &'static str, ns: f64) -> ArmTime {
-    ArmTime::new(label, Role::Compared, &[ns; 4])
 }
 
 fn mark(trial: &mut TrialOutcome, label: &str, status: Status, reason: &str) {
@@ -67,14 +54,14 @@ fn an_arm_that_takes_less_time_has_a_ratio_above_one() {
     let analysis = analyse(&fixture::passes(&[1.25; 12]));
     assert_eq!((analysis.passes, analysis.contrasts), (12, 2));
     near(ratio(&analysis), 1.25);
-    let contrast = arm(&analysis, 0, "arm").contrast.as_ref().expect("a contrast");
-    assert_eq!((contrast.n, contrast.verdict), (12, Verdict::Faster));
-    near(contrast.total_ratio.value, 1.25);
-    assert!(!contrast.tail);
-    let check = arm(&analysis, 0, "base (A/A)").contrast.as_ref().expect("a contrast");
+    let own = contrast(&analysis, "arm");
+    assert_eq!((own.n, own.verdict), (12, Verdict::Faster));
+    near(own.total_ratio.value, 1.25);
+    assert!(!own.tail);
+    let check = contrast(&analysis, "base (A/A)");
     assert_eq!(check.verdict, Verdict::Equivalent);
     assert_eq!((analysis.self_check.checks, analysis.self_check.excluding_one), (1, 0));
-    assert_eq!(arm(&analysis, 0, "base").verdict(), None);
+    assert_eq!(arm(&analysis, "base").verdict(), None);
     assert_eq!(analysis.rejected, []);
     assert_eq!(analysis.warnings, []);
 }
@@ -83,7 +70,7 @@ fn an_arm_that_takes_less_time_has_a_ratio_above_one() {
 #[test]
 fn figures_are_totals_over_totals() {
     let analysis = analyse(&fixture::passes(&[1.0; 3]));
-    let figures = arm(&analysis, 0, "base").figures.as_ref().expect("figures");
+    let figures = arm(&analysis, "base").figures.as_ref().expect("figures");
     near(figures.ns_per_message.value, 500.0);
     near(figures.ns_per_byte.unwrap().value, 500.0 / 1024.0);
     near(figures.goodput_bits_per_s.expect("goodput").value, 1024.0 * 8.0 / 500e-9);
@@ -104,7 +91,7 @@ fn unmeasured_parts_make_null_figures() {
         slice.rx = None;
     }
     let analysis = analyse(&run);
-    let figures = arm(&analysis, 0, "base").figures.as_ref().expect("figures");
+    let figures = arm(&analysis, "base").figures.as_ref().expect("figures");
     assert_eq!(figures.tx_cpu_ns_per_byte, None);
     assert_eq!(figures.goodput_bits_per_s, None);
     assert_eq!(figures.ns_per_message.n, 3);
@@ -114,23 +101,21 @@ fn unmeasured_parts_make_null_figures() {
 fn a_single_primitive_has_figures_and_no_contrast() {
     let analysis = analyse(&fixture::one_arm_trial(|_| {}));
     assert_eq!((analysis.passes, analysis.contrasts), (1, 0));
-    let base = arm(&analysis, 0, "base");
+    let base = arm(&analysis, "base");
     assert!(base.figures.is_some() && base.contrast.is_none() && base.status == Status::Ok);
     assert_eq!(analysis.self_check.checks, 0);
 }
 
 #[test]
 fn a_control_has_figures_and_no_contrast() {
-    let mut run = fixture::run(fixture::plan(&["memcpy", "base", "arm"]));
-    let cell = cell_of(&run);
-    let control = ArmTime::new("memcpy", Role::Control, &[400.0; 4]);
-    run.trials.push(fixture::trial(1, &cell, &[base(500.0), compared("arm", 500.0), control]));
-    let analysis = analyse(&run);
+    let analysis = analyse(&run_of(fixture::plan(&["memcpy", "base", "arm"]), 1, |_, _, _| {
+        [time("base", 500.0), time("arm", 500.0), time("memcpy", 400.0)]
+    }));
     assert_eq!(analysis.contrasts, 1);
     let labels: Vec<&str> =
         analysis.cells[0].arms.iter().map(|arm| arm.arm.label.as_str()).collect();
     assert_eq!(labels, ["base", "arm", "memcpy"]);
-    let control = arm(&analysis, 0, "memcpy");
+    let control = arm(&analysis, "memcpy");
     assert!(control.figures.is_some() && control.contrast.is_none());
     assert_eq!(control.verdict(), None);
 }
@@ -144,7 +129,7 @@ fn one_trial_has_no_interval() {
         slice.round += 10 * u32::try_from(slice.arm).unwrap();
     }
     let analysis = analyse(&run);
-    let contrast = arm(&analysis, 0, "arm").contrast.as_ref().expect("a contrast");
+    let contrast = contrast(&analysis, "arm");
     near(contrast.ratio, 1.25);
     assert_eq!(contrast.verdict, Verdict::Inconclusive);
     assert_eq!(contrast.reason, VerdictReason::NoSpread { trials: 1 });
@@ -153,15 +138,12 @@ fn one_trial_has_no_interval() {
 
 #[test]
 fn the_median_round_is_typical_and_the_total_shows_the_tail() {
-    let mut run = fixture::run(fixture::plan(&["base", "arm"]));
-    let cell = cell_of(&run);
-    for (pass, jitter) in (1..).zip([0.0, 0.3, -0.2, 0.1, -0.3, 0.2]) {
+    let analysis = analyse(&run_of(fixture::plan(&["base", "arm"]), 6, |pass, _, _| {
+        let jitter = [0.0, 0.3, -0.2, 0.1, -0.3, 0.2][pass as usize - 1];
         let slow = [500.0 + jitter, 500.0, 500.0 - jitter, 1500.0 + 40.0 * jitter];
-        let arms = [base(500.0), ArmTime::new("arm", Role::Compared, &slow)];
-        run.trials.push(fixture::trial(pass, &cell, &arms));
-    }
-    let analysis = analyse(&run);
-    let contrast = arm(&analysis, 0, "arm").contrast.as_ref().expect("a contrast");
+        [time("base", 500.0), rounds("arm", &slow)]
+    }));
+    let contrast = contrast(&analysis, "arm");
     assert!((contrast.ratio - 1.0).abs() < 1e-3);
     assert!((contrast.total_ratio.value - 2000.0 / 3000.0).abs() < 2e-3);
     assert!(contrast.tail);
@@ -184,14 +166,8 @@ fn discarded_rounds_and_calibration_are_not_used() {
 
 /// Two cells; the second is missing in the last pass.
 fn two_cells(passes: u32) -> Run {
-    let mut plan = fixture::plan(&["base", "arm"]);
-    plan.sizes = vec![Bytes(1024), Bytes(4096)];
-    let mut run = fixture::run(plan);
-    for pass in 1..=passes {
-        for cell in run.header.plan.cells() {
-            run.trials.push(fixture::trial(pass, &cell, &[base(500.0), compared("arm", 400.0)]));
-        }
-    }
+    let plan = fixture::sized(&["base", "arm"], &[1024, 4096]);
+    let mut run = run_of(plan, passes, |_, _, _| [time("base", 500.0), time("arm", 400.0)]);
     run.trials.pop();
     run
 }
@@ -241,10 +217,10 @@ fn a_cell_that_failed_for_good_leaves_passes_complete() {
     }
     let analysis = analyse(&run);
     assert_eq!(analysis.passes, 3);
-    let gone = arm(&analysis, 1, "arm");
+    let gone = analysis.cells[1].arm("arm").unwrap();
     assert_eq!((gone.status, gone.verdict()), (Status::Failed, Some(Verdict::Invalid)));
     assert_eq!(gone.reason.as_deref(), Some("base died"));
-    assert_eq!(arm(&analysis, 0, "arm").status, Status::Ok);
+    assert_eq!(arm(&analysis, "arm").status, Status::Ok);
 }
 
 #[test]
@@ -265,7 +241,7 @@ fn the_later_valid_trial_of_a_pass_is_used() {
     run.trials.insert(1, first);
     let analysis = analyse(&run);
     near(ratio(&analysis), 1.25);
-    assert_eq!(arm(&analysis, 0, "base").figures.as_ref().expect("figures").ns_per_message.n, 3);
+    assert_eq!(arm(&analysis, "base").figures.as_ref().expect("figures").ns_per_message.n, 3);
     assert_eq!((analysis.cells[0].trials_used, analysis.cells[0].trials_started), (3, 4));
     assert_eq!(analysis.rejected.len(), 1);
     let rejected = &analysis.rejected[0];
@@ -283,8 +259,8 @@ fn a_repetition_that_fails_leaves_what_the_first_trial_had() {
     fail(&mut again, "base (A/A)");
     run.trials.push(again);
     let analysis = analyse(&run);
-    assert_eq!(arm(&analysis, 0, "arm").contrast.as_ref().expect("a contrast").n, 3);
-    assert_eq!(arm(&analysis, 0, "base (A/A)").contrast.as_ref().expect("a contrast").n, 2);
+    assert_eq!(contrast(&analysis, "arm").n, 3);
+    assert_eq!(contrast(&analysis, "base (A/A)").n, 2);
 }
 
 #[test]
@@ -293,7 +269,7 @@ fn a_gate_takes_one_arm_and_the_baseline_takes_all() {
     spoil(&mut run.trials[0], "arm");
     spoil(&mut run.trials[1], "base");
     let analysis = analyse(&run);
-    let n = |label| arm(&analysis, 0, label).contrast.as_ref().expect("a contrast").n;
+    let n = |label| contrast(&analysis, label).n;
     assert_eq!((n("arm"), n("base (A/A)")), (2, 3));
     assert_eq!(analysis.rejected[1].arm, None);
     assert!(analysis.rejected[1].reason.starts_with("baseline base: received bytes"));
@@ -311,7 +287,7 @@ fn what_the_runner_marked_stays_out_and_the_rest_of_the_trial_is_used() {
     mark(&mut run.trials[0], "arm", Status::Invalid, "refused");
     run.trials[0].status = Status::Invalid;
     let analysis = analyse(&run);
-    let n = |label| arm(&analysis, 0, label).contrast.as_ref().expect("a contrast").n;
+    let n = |label| contrast(&analysis, label).n;
     assert_eq!((n("arm"), n("base (A/A)")), (2, 3));
     // Without an arm to blame, the whole trial is out.
     mark(&mut run.trials[0], "arm", Status::Ok, "");
@@ -325,7 +301,7 @@ fn an_arm_refused_in_most_passes_is_invalid() {
         spoil(trial, "arm");
     }
     let analysis = analyse(&run);
-    let spoilt = arm(&analysis, 0, "arm");
+    let spoilt = arm(&analysis, "arm");
     assert_eq!((spoilt.status, spoilt.verdict()), (Status::Invalid, Some(Verdict::Invalid)));
     let reason = spoilt.reason.as_deref().expect("a reason");
     assert!(reason.starts_with("3 of 5 passes cannot be used: received bytes"), "{reason}");
@@ -345,23 +321,20 @@ fn an_arm_that_failed_twice_and_was_dropped_is_failed() {
     run.trials.insert(3, again);
     let analysis = analyse(&run);
     assert_eq!(analysis.passes, 5);
-    let dropped = arm(&analysis, 0, "arm");
+    let dropped = arm(&analysis, "arm");
     assert_eq!((dropped.status, dropped.verdict()), (Status::Failed, Some(Verdict::Invalid)));
     let reason = dropped.reason.as_deref().expect("a reason");
     assert!(reason.starts_with("dropped after 2 failed trials: killed by signal 9"), "{reason}");
-    assert_eq!(arm(&analysis, 0, "base (A/A)").contrast.as_ref().expect("a contrast").n, 4);
+    assert_eq!(contrast(&analysis, "base (A/A)").n, 4);
 }
 
 /// Isolated trials of each arm in each pass, ratio 2, on top of `run`.
 pub(super) fn isolate(run: &mut Run, passes: u32) {
     let cell = cell_of(run);
     for pass in 1..=passes {
-        for time in [base(500.0 + f64::from(pass)), compared("arm", 250.0 + f64::from(pass) / 2.0)]
-        {
-            let mut trial = fixture::trial(pass, &cell, &[time]);
-            trial.isolated = true;
-            run.trials.push(trial);
-        }
+        let ns = 500.0 + f64::from(pass);
+        let both = fixture::trial(pass, &cell, &[time("base", ns), time("arm", ns / 2.0)]);
+        run.trials.extend(fixture::alone(&both));
     }
 }
 
@@ -371,7 +344,7 @@ fn a_cell_measured_both_ways_has_both_ratios_and_says_that_they_differ() {
     isolate(&mut run, 2);
     let analysis = analyse(&run);
     assert_eq!(analysis.passes, 3);
-    let both = arm(&analysis, 0, "arm");
+    let both = arm(&analysis, "arm");
     assert!((both.contrast.as_ref().expect("shared").ratio - 1.25).abs() < 1e-3);
     let isolated = both.isolated.as_ref().expect("isolated");
     near(isolated.ratio, 2.0);
@@ -389,7 +362,7 @@ fn an_arm_that_runs_isolated_only_keeps_its_isolated_verdict() {
         mark(trial, "arm", Status::Skipped, "its poller does not sleep");
     }
     let analysis = analyse(&run);
-    let alone = arm(&analysis, 0, "arm");
+    let alone = arm(&analysis, "arm");
     assert_eq!((alone.status, alone.verdict()), (Status::Skipped, Some(Verdict::Invalid)));
     assert_eq!(alone.isolated.as_ref().expect("isolated").verdict, Verdict::Faster);
 }
@@ -402,10 +375,10 @@ fn in_an_isolated_plan_the_isolated_contrast_is_the_contrast() {
     let analysis = analyse(&run);
     assert_eq!((analysis.passes, analysis.cells[0].trials_used), (3, 6));
     near(ratio(&analysis), 2.0);
-    assert_eq!(arm(&analysis, 0, "arm").isolated, None);
+    assert_eq!(arm(&analysis, "arm").isolated, None);
     // A pass without its baseline has no pair.
     fail(&mut run.trials[2], "base");
-    let contrast = arm(&analyse(&run), 0, "arm").contrast.clone().expect("a contrast");
+    let contrast = arm(&analyse(&run), "arm").contrast.clone().expect("a contrast");
     assert_eq!(contrast.n, 2);
 }
 
@@ -416,10 +389,10 @@ fn contrasts_count_cells_that_never_ran() {
     let analysis = analyse(&run);
     assert_eq!(analysis.contrasts, 6);
     assert_eq!(analysis.cells.len(), 3);
-    let never = arm(&analysis, 2, "arm");
+    let never = analysis.cells[2].arm("arm").unwrap();
     assert_eq!(never.status, Status::Skipped);
     assert_eq!(never.reason.as_deref(), Some("no trial of this arm was started"));
-    assert_eq!(arm(&analysis, 2, "base (A/A)").arm.role, Role::SelfCheck);
+    assert_eq!(analysis.cells[2].arm("base (A/A)").unwrap().arm.role, Role::SelfCheck);
 }
 
 #[test]
@@ -427,33 +400,31 @@ fn a_cell_whose_calibration_failed_says_so() {
     let mut run = two_cells(3);
     let failed = run.header.plan.cells().remove(1);
     run.trials.retain(|trial| trial.cell != failed);
-    let mut calibration = fixture::trial(0, &failed, &[base(500.0), compared("arm", 400.0)]);
+    let mut calibration = fixture::trial(0, &failed, &[time("base", 500.0), time("arm", 400.0)]);
     fail(&mut calibration, "arm");
     run.trials.insert(0, calibration);
     let analysis = analyse(&run);
     assert_eq!((analysis.passes, analysis.cells[1].trials_started), (3, 0));
-    assert_eq!(arm(&analysis, 1, "arm").reason.as_deref(), Some("killed by signal 9"));
-    assert_eq!(arm(&analysis, 1, "base").reason.as_deref(), Some("arm died"));
+    assert_eq!(analysis.cells[1].arm("arm").unwrap().reason.as_deref(), Some("killed by signal 9"));
+    assert_eq!(analysis.cells[1].arm("base").unwrap().reason.as_deref(), Some("arm died"));
     assert_eq!(analysis.rejected, []);
 }
 
 #[test]
 fn a_self_check_that_differs_flags_its_cell_and_the_run() {
     let mut run = fixture::passes(&[1.25; 12]);
-    for trial in &mut run.trials {
-        for slice in trial.slices.iter_mut().filter(|slice| slice.arm == 2) {
-            slice.tx.time_ns = slice.tx.time_ns / 10 * 11;
-        }
+    for slice in slices_of(&mut run, 2) {
+        slice.tx.time_ns = slice.tx.time_ns / 10 * 11;
     }
     let analysis = analyse(&run);
     assert_eq!((analysis.self_check.excluding_one, analysis.self_check.judged), (1, 1));
-    let check = arm(&analysis, 0, "base (A/A)").contrast.as_ref().expect("a contrast");
+    let check = contrast(&analysis, "base (A/A)");
     assert_eq!(check.verdict, Verdict::Invalid);
     let remark = &analysis.cells[0].remarks[0];
     assert!(matches!(remark.kind, RemarkKind::SelfCheckOff { .. }), "{remark:?}");
     assert!(analysis.warnings.contains(&Warning::SelfChecksDiffer { judged: 1, counted: 1 }));
     // It invalidates nothing.
-    assert_eq!(arm(&analysis, 0, "arm").verdict(), Some(Verdict::Faster));
+    assert_eq!(arm(&analysis, "arm").verdict(), Some(Verdict::Faster));
     let says_why = |run: &Run| analyse(run).warnings.contains(&Warning::CountersClosed);
     assert!(!says_why(&run));
     run.header.plan.probes.counting = Counting::Alternate;
@@ -465,10 +436,8 @@ fn a_self_check_that_differs_flags_its_cell_and_the_run() {
 fn a_self_check_of_fewer_than_five_passes_heads_nothing() {
     let checks = |passes: usize| {
         let mut run = fixture::passes(&vec![1.25; passes]);
-        for trial in &mut run.trials {
-            for slice in trial.slices.iter_mut().filter(|slice| slice.arm == 2) {
-                slice.tx.time_ns = slice.tx.time_ns / 10 * 11;
-            }
+        for slice in slices_of(&mut run, 2) {
+            slice.tx.time_ns = slice.tx.time_ns / 10 * 11;
         }
         analyse(&run).self_check
     };
@@ -503,28 +472,24 @@ fn cells_outside_the_plan_are_named_and_not_used() {
     run.header.plan.sizes = vec![Bytes(77)];
     let analysis = analyse(&run);
     assert!(analysis.warnings.contains(&Warning::OutsideThePlan { trials: 2 }));
-    assert_eq!(arm(&analysis, 0, "arm").figures, None);
+    assert_eq!(arm(&analysis, "arm").figures, None);
 }
 
 #[test]
 fn an_empty_run_has_cells_without_numbers() {
     let analysis = analyse(&fixture::run(fixture::plan(&["base", "arm"])));
     assert_eq!((analysis.passes, analysis.cells.len()), (0, 1));
-    assert_eq!(arm(&analysis, 0, "arm").verdict(), Some(Verdict::Invalid));
+    assert_eq!(arm(&analysis, "arm").verdict(), Some(Verdict::Invalid));
 }
 
 /// ln(c/b) over the trials is ln 2 ± 0.01: mean ln 2, sd 0.01, n = 3; the
 /// baseline's own moods cancel.
 #[test]
 fn two_compared_arms_are_paired_by_trial() {
-    let mut run = fixture::run(fixture::plan(&["base", "b", "c"]));
-    let cell = cell_of(&run);
-    for (pass, shift) in [(1, 0.99f64), (2, 1.0), (3, 1.01)] {
-        let mood = f64::from(pass);
-        let arms = [base(1000.0 * mood), compared("b", 500.0), compared("c", 1000.0 * shift)];
-        run.trials.push(fixture::trial(pass, &cell, &arms));
-    }
-    let analysis = analyse(&run);
+    let analysis = analyse(&run_of(fixture::plan(&["base", "b", "c"]), 3, |pass, _, _| {
+        let (mood, shift) = (f64::from(pass), [0.99, 1.0, 1.01][pass as usize - 1]);
+        [time("base", 1000.0 * mood), time("b", 500.0), time("c", 1000.0 * shift)]
+    }));
     let [pair] = &analysis.cells[0].pairs[..] else { panic!("one pair") };
     assert_eq!((pair.first.as_str(), pair.second.as_str(), pair.n), ("b", "c", 3));
     near(pair.ratio, 2.0 * (0.99f64 * 1.01).cbrt());
@@ -541,7 +506,7 @@ fn with_a_skipped_arm(in_every_trial: bool) -> Run {
     run.trials.push(fixture::trial(
         12,
         &run.header.plan.cells()[1],
-        &[base(500.0), compared("arm", 400.0)],
+        &[time("base", 500.0), time("arm", 400.0)],
     ));
     let reason = "message needs 16 MiB of locked memory, RLIMIT_MEMLOCK is 8 MiB";
     for trial in run.trials.iter_mut().filter(|trial| trial.cell.size.0 == 4096) {
@@ -566,11 +531,11 @@ fn a_skipped_arm_has_its_reason_and_holds_up_nobody() {
         let run = with_a_skipped_arm(in_every_trial);
         let analysis = analyse(&run);
         assert_eq!(analysis.passes, 12, "{:?}", analysis.warnings);
-        let skipped = arm(&analysis, 1, "arm");
+        let skipped = analysis.cells[1].arm("arm").unwrap();
         assert_eq!((skipped.status, skipped.verdict()), (Status::Skipped, Some(Verdict::Invalid)));
         assert!(skipped.reason.as_ref().is_some_and(|why| why.contains("16 MiB of locked memory")));
-        assert_eq!(arm(&analysis, 1, "base").status, Status::Ok);
-        assert_eq!(arm(&analysis, 0, "arm").verdict(), Some(Verdict::Faster));
+        assert_eq!(analysis.cells[1].arm("base").unwrap().status, Status::Ok);
+        assert_eq!(arm(&analysis, "arm").verdict(), Some(Verdict::Faster));
         assert_eq!(analysis.rejected.len(), usize::from(in_every_trial));
         // Nothing is missing for it: the run is precise, and J counts it all the same.
         assert_eq!((analysis.contrasts, unmet(&analysis, &run.header.plan).len()), (2, 0));

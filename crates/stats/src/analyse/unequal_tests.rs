@@ -1,21 +1,15 @@
 //! Runs in which slices are not equal in time.
 
-use iolens_model::arm::Role;
-use iolens_model::outcome::{SliceOutcome, TrialOutcome};
+use iolens_model::outcome::SliceOutcome;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 
 use crate::analyse;
-use crate::analysis::{Analysis, Contrast, CrossoverShape};
+use crate::analysis::{Analysis, CrossoverShape};
 use crate::estimate::Verdict;
-use crate::fixture::{self, ArmTime, MESSAGES};
+use crate::fixture::{self, ArmTime, MESSAGES, alone, arm, contrast, time};
 use crate::remark::RemarkKind;
 use crate::remark::VerdictReason;
-
-fn contrast(analysis: &Analysis) -> &Contrast {
-    let arm = analysis.cells[0].arms.iter().find(|arm| arm.arm.label == "arm");
-    arm.and_then(|arm| arm.contrast.as_ref()).expect("a contrast")
-}
 
 /// An arm beside the baseline: its label, how long its slices are beside the baseline's, and
 /// how fast its messages are.
@@ -34,16 +28,8 @@ fn of_sizes(sizes: &[(u64, &[Beside])]) -> Run {
         for (cell, (_, beside)) in run.header.plan.cells().iter().zip(sizes) {
             let all = [("base", 1.0, 1.0), ("base (A/A)", 1.0, 1.0)];
             let all: Vec<Beside> = all.into_iter().chain(beside.iter().copied()).collect();
-            let time = |&(label, ..): &Beside| {
-                let role = match label {
-                    "base" => Role::Baseline,
-                    "base (A/A)" => Role::SelfCheck,
-                    "memcpy" => Role::Control,
-                    _ => Role::Compared,
-                };
-                ArmTime::new(label, role, &[500.0; 4])
-            };
-            let mut trial = fixture::trial(pass, cell, &all.iter().map(time).collect::<Vec<_>>());
+            let times: Vec<ArmTime> = all.iter().map(|(label, ..)| time(label, 500.0)).collect();
+            let mut trial = fixture::trial(pass, cell, &times);
             for slice in &mut trial.slices {
                 let (label, share, ratio) = all[slice.arm];
                 // Something for intervals to be about.
@@ -81,7 +67,7 @@ fn of_unequal_slices(share: f64) -> Run {
 fn a_copy_of_the_baseline_with_short_slices_is_equivalent_or_flagged() {
     for share in [1.0, 0.7, 0.5, 0.25, 0.1] {
         let analysis = analyse(&of_unequal_slices(share));
-        let contrast = contrast(&analysis);
+        let contrast = contrast(&analysis, "arm");
         let note = analysis.cells[0].remarks.iter().find(|remark| {
             remark.arm.as_deref() == Some("arm")
                 && matches!(remark.kind, RemarkKind::UnequalSlices(_))
@@ -93,7 +79,7 @@ fn a_copy_of_the_baseline_with_short_slices_is_equivalent_or_flagged() {
     }
     // 20 µs / 5.02 ms − 20 µs / 0.52 ms.
     let analysis = analyse(&of_unequal_slices(0.1));
-    let contrast = contrast(&analysis);
+    let contrast = contrast(&analysis, "arm");
     let VerdictReason::UnequalSlices { slices, delta } = contrast.reason else {
         panic!("{:?}", contrast.reason)
     };
@@ -102,30 +88,14 @@ fn a_copy_of_the_baseline_with_short_slices_is_equivalent_or_flagged() {
     assert!((slices.bias - 0.0345).abs() < 1e-4, "{slices:?}");
 }
 
-/// Every arm of every trial in a trial of its own.
-fn alone(trials: Vec<TrialOutcome>) -> Vec<TrialOutcome> {
-    let mut all = Vec::new();
-    for trial in trials {
-        for index in 0..trial.arms.len() {
-            let mut alone = trial.clone();
-            alone.arms = vec![trial.arms[index].clone()];
-            alone.slices.retain(|slice| slice.arm == index);
-            alone.slices.iter_mut().for_each(|slice| slice.arm = 0);
-            (alone.isolated, alone.position) = (true, u32::try_from(index).unwrap());
-            all.push(alone);
-        }
-    }
-    all
-}
-
 /// Isolated arms are in trials of their own.
 #[test]
 fn slices_of_isolated_arms_are_held_against_the_baselines_own_trials() {
     let mut run = of_unequal_slices(0.1);
     run.header.plan.isolate = true;
-    run.trials = alone(run.trials);
+    run.trials = run.trials.iter().flat_map(alone).collect();
     let analysis = analyse(&run);
-    let contrast = contrast(&analysis);
+    let contrast = contrast(&analysis, "arm");
     assert_eq!(contrast.verdict, Verdict::Unranked, "{:?}", contrast.reason);
 }
 
@@ -134,9 +104,9 @@ fn slices_of_isolated_arms_are_held_against_the_baselines_own_trials() {
 fn each_contrast_is_held_against_the_slices_of_its_own_trials() {
     let verdicts = |shared: f64, isolated: f64| {
         let mut run = of_unequal_slices(shared);
-        run.trials.extend(alone(of_unequal_slices(isolated).trials));
+        run.trials.extend(of_unequal_slices(isolated).trials.iter().flat_map(alone));
         let analysis = analyse(&run);
-        let arm = analysis.cells[0].arms.iter().find(|arm| arm.arm.label == "arm").unwrap();
+        let arm = arm(&analysis, "arm");
         [&arm.contrast, &arm.isolated].map(|found| found.as_ref().unwrap().verdict)
     };
     assert_eq!(verdicts(1.0, 0.1), [Verdict::Equivalent, Verdict::Unranked]);

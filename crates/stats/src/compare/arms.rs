@@ -62,9 +62,8 @@ pub(super) fn drafts<'a>(
     b: &'a CellAnalysis,
     absolute: Absolute,
 ) -> Vec<Draft<'a>> {
-    let find = |label: &str| b.arms.iter().find(|arm| arm.arm.label == label);
     let both: Vec<(&ArmAnalysis, &ArmAnalysis)> =
-        a.arms.iter().filter_map(|arm| Some((arm, find(&arm.arm.label)?))).collect();
+        a.arms.iter().filter_map(|arm| Some((arm, b.arm(&arm.arm.label)?))).collect();
     let draft = |quantity: Quantity| {
         let of = move |cell: &'a CellAnalysis, arm| Standing::of(cell, arm, quantity);
         both.iter().map(move |&(arm_a, arm_b)| Draft {
@@ -156,8 +155,7 @@ fn invalid(
             is_refused.then(|| contrast.reason.clone())
         }
         None => {
-            let baseline = cell.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
-            let baseline = baseline.filter(|arm| arm.status != Status::Ok).map(unusable);
+            let baseline = cell.baseline().filter(|arm| arm.status != Status::Ok).map(unusable);
             Some(baseline.map_or(VerdictReason::NeverTogether, VerdictReason::BaselineUnusable))
         }
     }

@@ -13,7 +13,7 @@ use super::{Absolute, ArmChange, Comparison, Refused, Side, compare};
 use crate::analyse;
 use crate::estimate::{Interval, Verdict};
 use crate::fixture::servers::{self, Served, served};
-use crate::fixture::{self, ArmTime};
+use crate::fixture::{self, rounds, slices_of};
 use crate::quantity::Quantity;
 use crate::remark::{Unusable, VerdictReason};
 use crate::simulation::Normal;
@@ -25,30 +25,17 @@ const SIZES: [u64; 2] = [1024, 4096];
 /// A run of twelve passes whose arms take what `ns` says of a label and a size, with trials
 /// that stray by half a percent each, and by five together.
 fn run(id: &str, seed: u64, ns: impl Fn(&str, u64) -> f64) -> Run {
-    let mut plan = fixture::plan(&["base", "arm", "other"]);
-    plan.sizes = SIZES.map(Bytes).to_vec();
-    let mut run = fixture::run(plan);
-    run.header.id = id.to_owned();
     let normal = &mut Normal::seeded(seed);
-    for pass in 1..=12 {
-        for (position, cell) in (0..).zip(run.header.plan.cells()) {
-            let mood = (0.05 * normal.draw()).exp();
-            let mut time = |label: &'static str, role| {
-                let own = (0.005 * normal.draw()).exp();
-                let primitive = label.trim_end_matches(" (A/A)");
-                ArmTime::new(label, role, &[ns(primitive, cell.size.0) * mood * own; 2])
-            };
-            let arms = [
-                time("base", Role::Baseline),
-                time("arm", Role::Compared),
-                time("other", Role::Compared),
-                time("base (A/A)", Role::SelfCheck),
-            ];
-            let mut trial = fixture::trial(pass, &cell, &arms);
-            trial.position = position;
-            run.trials.push(trial);
-        }
-    }
+    let plan = fixture::sized(&["base", "arm", "other"], &SIZES);
+    let mut run = fixture::run_of(plan, 12, |_, _, cell| {
+        let mood = (0.05 * normal.draw()).exp();
+        ["base", "arm", "other", "base (A/A)"].map(|label| {
+            let own = (0.005 * normal.draw()).exp();
+            let primitive = label.trim_end_matches(" (A/A)");
+            rounds(label, &[ns(primitive, cell.size.0) * mood * own; 2])
+        })
+    });
+    run.header.id = id.to_owned();
     run
 }
 
@@ -251,16 +238,7 @@ fn trials_that_resemble_their_neighbours_leave_changes_less_freedom() {
 fn what_stands_against_a_refused_baseline_alone_is_invalid() {
     let alone = |mut run: Run| {
         run.header.plan.isolate = true;
-        for shared in std::mem::take(&mut run.trials) {
-            for (at, position) in (0..shared.arms.len()).zip(4 * shared.position..) {
-                let mut trial = shared.clone();
-                (trial.isolated, trial.position) = (true, position);
-                trial.arms = vec![shared.arms[at].clone()];
-                trial.slices.retain(|slice| slice.arm == at);
-                trial.slices.iter_mut().for_each(|slice| slice.arm = 0);
-                run.trials.push(trial);
-            }
-        }
+        run.trials = run.trials.iter().flat_map(fixture::alone).collect();
         run
     };
     let a = alone(run("aaaaaaaa", 1, usual));
@@ -289,10 +267,8 @@ fn what_stands_against_a_refused_baseline_alone_is_invalid() {
 fn a_copy_of_the_baseline_that_changes_is_an_alarm() {
     let a = run("aaaaaaaa", 1, usual);
     let mut b = run("bbbbbbbb", 2, usual);
-    for trial in &mut b.trials {
-        for slice in trial.slices.iter_mut().filter(|slice| slice.arm == 3) {
-            slice.tx.time_ns += slice.tx.time_ns / 5;
-        }
+    for slice in slices_of(&mut b, 3) {
+        slice.tx.time_ns += slice.tx.time_ns / 5;
     }
     let comparison = compared(&a, &b, Absolute::Shown).unwrap();
     assert_eq!(verdict(&comparison, 1024, "base (A/A)"), Verdict::Invalid);
@@ -408,14 +384,10 @@ fn servers_are_compared_by_what_a_request_costs_too() {
         let cell = run.header.plan.cells().remove(0);
         for pass in 1..=12u32 {
             let stray = if pass % 2 == 0 { 1.002 } else { 0.998 };
-            let mut arm = served("arm", Role::Compared, 9000.0 * stray);
+            let mut arm = served("arm", 9000.0 * stray);
             // Room for a fifth more within the time of its one processor.
             arm.cpu_ns *= 0.8 * cpu;
-            let all = [
-                served("base", Role::Baseline, 10_000.0),
-                arm,
-                served("base (A/A)", Role::SelfCheck, 10_000.0 * stray),
-            ];
+            let all = [served("base", 10_000.0), arm, served("base (A/A)", 10_000.0 * stray)];
             run.trials.push(servers::trial(pass, &cell, &all));
         }
         run
@@ -436,8 +408,8 @@ fn servers_are_compared_by_what_a_request_costs_too() {
 #[test]
 fn rates_that_differ_are_inputs() {
     let at = |request_ns: f64| {
-        let one = |label, role| Served { cpu_ns: 5000.0, ..served(label, role, request_ns) };
-        let (base, arm) = (one("base", Role::Baseline), one("arm", Role::Compared));
+        let one = |label| Served { cpu_ns: 5000.0, ..served(label, request_ns) };
+        let (base, arm) = (one("base"), one("arm"));
         servers::passes(LoadLevel::Percent(50), 12, base, arm, |_, _| {})
     };
     let comparison = compared(&at(10_000.0), &at(8000.0), Absolute::Shown).unwrap();

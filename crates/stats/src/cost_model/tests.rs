@@ -2,11 +2,12 @@
 
 use iolens_model::cell::Setting;
 use iolens_model::file::{CacheState, Consumer, FileSetting, Pattern};
+use iolens_model::plan::Plan;
 use iolens_model::run::Run;
 
 use super::*;
 use crate::analyse;
-use crate::fixture::{self, ArmTime};
+use crate::fixture::{self, ArmTime, run_of, time};
 use crate::simulation::Normal;
 
 /// 64 B to 1 MiB by factors of 4.
@@ -168,20 +169,11 @@ fn three_sizes_and_no_pass_with_all_of_them_give_no_model() {
 /// A run of four sizes: the pass in which one size failed is left out.
 #[test]
 fn only_passes_with_every_size_are_fitted() {
-    let mut plan = fixture::plan(&["base", "memcpy"]);
-    plan.sizes = [256, 1024, 4096, 16384].map(Bytes).to_vec();
-    let mut run = fixture::run(plan);
-    for pass in 1..=4u32 {
-        for cell in run.header.plan.cells() {
-            let mood = 1.0 + 0.01 * f64::from(pass);
-            let ns = (1000.0 + 0.25 * cell.size.0 as f64) * mood;
-            let arms = [
-                ArmTime::new("base", Role::Baseline, &[ns; 4]),
-                ArmTime::new("base (A/A)", Role::SelfCheck, &[ns; 4]),
-            ];
-            run.trials.push(fixture::trial(pass, &cell, &arms));
-        }
-    }
+    let plan = fixture::sized(&["base", "memcpy"], &[256, 1024, 4096, 16384]);
+    let mut run = run_of(plan, 4, |pass, _, cell| {
+        let ns = (1000.0 + 0.25 * cell.size.0 as f64) * (1.0 + 0.01 * f64::from(pass));
+        [time("base", ns), time("base (A/A)", ns)]
+    });
     let failed = run.trials.iter_mut().find(|t| t.pass == 2 && t.cell.size.0 == 4096);
     failed.expect("a trial").slices[0].tx.bytes -= 1;
     let models = analyse(&run).cost_models;
@@ -194,18 +186,12 @@ fn only_passes_with_every_size_are_fitted() {
 /// Trials of 1 KiB whose arms take these ns per message.
 fn run(arms: &[(&'static str, Role)], passes: &[&[f64]]) -> Run {
     let labels: Vec<&str> = arms.iter().map(|(label, _)| *label).collect();
-    let mut plan = fixture::plan(&labels);
-    plan.baseline = arms[0].0.to_owned();
-    let mut run = fixture::run(plan);
-    let cell = run.header.plan.cells().remove(0);
-    for (pass, times) in (1..).zip(passes) {
-        let arm = |(&(label, role), &ns): (&(&'static str, Role), &f64)| {
-            ArmTime::new(label, role, &[ns; 4])
-        };
-        let arms: Vec<ArmTime> = arms.iter().zip(*times).map(arm).collect();
-        run.trials.push(fixture::trial(pass, &cell, &arms));
-    }
-    run
+    let plan = Plan { baseline: labels[0].to_owned(), ..fixture::plan(&labels) };
+    let count = u32::try_from(passes.len()).expect("a few");
+    run_of(plan, count, |pass, _, _| -> Vec<ArmTime> {
+        let times = arms.iter().zip(passes[pass as usize - 1]);
+        times.map(|(&(label, role), &ns)| ArmTime { role, ..time(label, ns) }).collect()
+    })
 }
 
 const THREE: [(&str, Role); 3] =
@@ -238,17 +224,7 @@ fn the_difference_is_paired_by_trial() {
 fn isolated_trials_are_paired_by_pass() {
     let mut run = run(&THREE, &[&[1102.4, 1000.0, 102.4], &[1102.4, 1000.0, 102.4]]);
     run.header.plan.isolate = true;
-    let whole = std::mem::take(&mut run.trials);
-    for trial in &whole {
-        for (position, index) in (0u32..).zip(0..3) {
-            let mut alone = trial.clone();
-            (alone.isolated, alone.position) = (true, position);
-            alone.arms = vec![trial.arms[index].clone()];
-            alone.slices.retain(|slice| slice.arm == index);
-            alone.slices.iter_mut().for_each(|slice| slice.arm = 0);
-            run.trials.push(alone);
-        }
-    }
+    run.trials = run.trials.iter().flat_map(fixture::alone).collect();
     let found = analyse(&run).removed_copies;
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].staged_less_iov_ns_per_byte.n, 2);
@@ -259,8 +235,6 @@ fn without_one_of_the_three_there_is_no_answer() {
     let two = [THREE[0], THREE[1]];
     assert_eq!(analyse(&run(&two, &[&[500.0, 400.0], &[500.0, 400.0]])).removed_copies, []);
     let mut spoilt = run(&THREE, &[&[500.0, 400.0, 102.4]]);
-    for slice in spoilt.trials[0].slices.iter_mut().filter(|slice| slice.arm == 1) {
-        slice.tx.bytes -= 1;
-    }
+    fixture::slices_of(&mut spoilt, 1).for_each(|slice| slice.tx.bytes -= 1);
     assert_eq!(analyse(&spoilt).removed_copies, []);
 }

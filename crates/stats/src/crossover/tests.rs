@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::analyse;
-use crate::fixture::{self, ArmTime};
+use crate::fixture::{self, ArmTime, time};
 
 const DELTA: f64 = 0.03;
 
@@ -113,25 +113,20 @@ fn jumps_beyond_three_times_the_noise_are_steps() {
 /// 4 KiB on, zero-copy nowhere; `send` has no partner but the baseline.
 fn classic(baseline: &'static str) -> Vec<Crossover> {
     let labels = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy", "send"];
-    let mut plan = fixture::plan(&labels);
+    let mut plan = fixture::sized(&labels, &[4096, 256]);
     plan.baseline = baseline.to_owned();
-    plan.sizes = vec![Bytes(4096), Bytes(256)];
-    let mut run = fixture::run(plan);
-    for pass in 1..=6u32 {
-        for cell in run.header.plan.cells() {
-            let small = cell.size.0 == 256;
-            let mood = 1.0 + 0.001 * f64::from(pass);
-            let times =
-                if small { [400.0, 500.0, 900.0, 400.0] } else { [900.0, 700.0, 2000.0, 650.0] };
-            let arm = |(i, &label): (usize, &&'static str)| {
-                let role = if label == baseline { Role::Baseline } else { Role::Compared };
-                let stray = 1.0 + 0.0005 * f64::from((pass * (u32::try_from(i).unwrap() + 2)) % 5);
-                ArmTime::new(label, role, &[times[i] * mood * stray; 4])
-            };
-            let arms: Vec<ArmTime> = labels.iter().enumerate().map(arm).collect();
-            run.trials.push(fixture::trial(pass, &cell, &arms));
-        }
-    }
+    let run = fixture::run_of(plan, 6, |pass, _, cell| -> Vec<ArmTime> {
+        let small = cell.size.0 == 256;
+        let mood = 1.0 + 0.001 * f64::from(pass);
+        let times =
+            if small { [400.0, 500.0, 900.0, 400.0] } else { [900.0, 700.0, 2000.0, 650.0] };
+        let arm = |((i, label), ns): ((u32, &'static str), f64)| {
+            let role = if label == baseline { Role::Baseline } else { Role::Compared };
+            let stray = 1.0 + 0.0005 * f64::from((pass * (i + 2)) % 5);
+            ArmTime { role, ..time(label, ns * mood * stray) }
+        };
+        (0..).zip(labels).zip(times).map(arm).collect()
+    });
     analyse(&run).crossovers
 }
 

@@ -1,14 +1,12 @@
 //! Changes between two runs: how often their intervals cover, and how often two runs of the
 //! same thing are told apart.
 
-use iolens_model::arm::Role;
 use iolens_model::run::Run;
-use iolens_model::units::Bytes;
 
 use super::{Normal, RUNS, Rate};
 use crate::analyse;
 use crate::compare::{Absolute, Side, compare};
-use crate::fixture::{self, ArmTime};
+use crate::fixture::{self, rounds};
 use crate::interval::Moments;
 use crate::verdict::{Claim, Known};
 
@@ -46,29 +44,15 @@ fn intervals_of_changes_cover() {
 
 /// A run of eight sizes whose machine has a speed of its own and a mood in every trial.
 fn repetition(normal: &mut Normal) -> Run {
-    let mut plan = fixture::plan(&["base", "arm", "other"]);
-    plan.sizes = (10..18).map(|log| Bytes(1 << log)).collect();
-    let mut run = fixture::run(plan);
+    let sizes: Vec<u64> = (10..18).map(|log| 1 << log).collect();
     let speed = (0.1 * normal.draw()).exp();
-    for pass in 1..=12 {
-        for (position, cell) in (0..).zip(run.header.plan.cells()) {
-            let mood = speed * (0.06 * normal.draw()).exp();
-            let mut time = |label, role, ns: f64| {
-                ArmTime::new(label, role, &[ns * mood * (0.015 * normal.draw()).exp(); 1])
-            };
-            let base = cell.size.0 as f64;
-            let arms = [
-                time("base", Role::Baseline, base),
-                time("arm", Role::Compared, 0.8 * base),
-                time("other", Role::Compared, 1.1 * base),
-                time("base (A/A)", Role::SelfCheck, base),
-            ];
-            let mut trial = fixture::trial(pass, &cell, &arms);
-            trial.position = position;
-            run.trials.push(trial);
-        }
-    }
-    run
+    fixture::run_of(fixture::sized(&["base", "arm", "other"], &sizes), 12, |_, _, cell| {
+        let mood = speed * (0.06 * normal.draw()).exp();
+        [("base", 1.0), ("arm", 0.8), ("other", 1.1), ("base (A/A)", 1.0)].map(|(label, share)| {
+            let ns = share * cell.size.0 as f64;
+            rounds(label, &[ns * mood * (0.015 * normal.draw()).exp()])
+        })
+    })
 }
 
 /// Five repetitions of one thing, each against each other: ten comparisons.
