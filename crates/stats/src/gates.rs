@@ -25,7 +25,7 @@ pub(crate) use case::{Case, Flag, Limit, Ruling};
 pub(crate) use physical::{cycles, retired as instructions};
 
 /// A gate: its name, and what asks.
-type Gate = (Check, fn(&Case<'_>) -> Ruling);
+type Gate = (Check, fn(&Case<'_>) -> Option<Ruling>);
 
 /// Every gate, in the order in which reasons are looked for.
 const GATES: &[Gate] = &[
@@ -98,9 +98,9 @@ pub(crate) fn examine(case: &Case<'_>) -> Findings {
     }
     for (check, gate) in GATES {
         match gate(case) {
-            Ruling::Pass => {}
-            Ruling::Flag(flag) => findings.flags.push(flag),
-            Ruling::Invalid(why) => {
+            None => {}
+            Some(Ruling::Flag(flag)) => findings.flags.push(flag),
+            Some(Ruling::Invalid(why)) => {
                 let reason = format!("{}: {why}", check.name());
                 findings.invalid = Some(match findings.invalid.take() {
                     Some((first, before)) => (first, format!("{before}; {reason}")),

@@ -20,22 +20,31 @@ pub(crate) struct Case<'a> {
     pub(crate) sums: &'a Sums,
 }
 
-/// What a gate finds.
+/// What a gate finds, if there is something to say and it could be checked.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ruling {
-    /// Nothing to say, or nothing that could be checked.
-    Pass,
     /// Worth a remark; the numbers are used.
     Flag(Flag),
     /// The numbers cannot be used; the reason carries them.
     Invalid(String),
 }
 
-impl Ruling {
-    /// What is the same in every trial.
-    pub(super) fn once(found: Circumstance) -> Ruling {
-        Ruling::Flag(Flag::Once(Arc::new(found)))
-    }
+pub(super) fn invalid(why: String) -> Option<Ruling> {
+    Some(Ruling::Invalid(why))
+}
+
+pub(super) fn remark(flag: Flag) -> Option<Ruling> {
+    Some(Ruling::Flag(flag))
+}
+
+/// What is the same in every trial.
+pub(super) fn once(found: Circumstance) -> Option<Ruling> {
+    remark(Flag::Once(Arc::new(found)))
+}
+
+/// What happened, if it did.
+pub(super) fn events(what: Event, count: u64) -> Option<Ruling> {
+    remark(Flag::Events { what, count }).filter(|_| count > 0)
 }
 
 /// A remark, in a form that can be summed up over trials.

@@ -5,20 +5,20 @@ use iolens_model::data_path::PrimitiveFacts;
 use iolens_model::plan::Schedule;
 use iolens_model::units::Bytes;
 
-use super::case::{Case, Flag, Ruling, in_flight_bytes, parallel};
+use super::case::{Case, Flag, Ruling, events, in_flight_bytes, invalid, once, parallel, remark};
 use crate::physics;
 use crate::remark::{Circumstance, Event, Share};
 
 /// The receiver cannot have more than was sent, and has all of it where the
 /// work was fixed: the slice ended with the receipt of the last byte. After a
 /// window, at most what fits the socket buffers is missing.
-pub(super) fn received_bytes(case: &Case<'_>) -> Ruling {
+pub(super) fn received_bytes(case: &Case<'_>) -> Option<Ruling> {
     let sums = case.sums;
     if sums.rx_slices == 0 {
-        return Ruling::Pass;
+        return None;
     }
     if sums.rx_slices != sums.slices {
-        return Ruling::Invalid(format!(
+        return invalid(format!(
             "the receiving end counted {} of {} measured slices",
             sums.rx_slices, sums.slices
         ));
@@ -26,22 +26,20 @@ pub(super) fn received_bytes(case: &Case<'_>) -> Ruling {
     let (sent, received) = (sums.tx.bytes, sums.rx.bytes);
     let windowed = matches!(case.header.plan.schedule, Schedule::Window { .. });
     if received > sent {
-        Ruling::Invalid(format!("{received} bytes received, only {sent} sent"))
+        invalid(format!("{received} bytes received, only {sent} sent"))
     } else if received < sent && loses(case) {
         let share = 1.0 - received as f64 / sent as f64;
-        Ruling::Flag(Flag::Share { what: Share::Lost, share })
+        remark(Flag::Share { what: Share::Lost, share })
     } else if received < sent && !windowed {
-        Ruling::Invalid(format!(
-            "{received} bytes received of {sent} sent, in slices of fixed work"
-        ))
+        invalid(format!("{received} bytes received of {sent} sent, in slices of fixed work"))
     } else if let Some(most) = in_flight_bytes(case)
         && physics::received(sent, received, most.saturating_mul(u64::from(sums.slices))).is_some()
     {
-        Ruling::Invalid(format!(
+        invalid(format!(
             "{received} bytes received of {sent} sent, and the socket buffers hold {most}"
         ))
     } else {
-        Ruling::Pass
+        None
     }
 }
 
@@ -53,29 +51,27 @@ fn loses(case: &Case<'_>) -> bool {
 
 /// Messages and bytes are counted apart, so a short write that was taken for
 /// a whole one, or a size that was not applied, shows here.
-pub(super) fn bytes_sent(case: &Case<'_>) -> Ruling {
+pub(super) fn bytes_sent(case: &Case<'_>) -> Option<Ruling> {
     let tx = &case.sums.tx;
-    let Some(size) = bytes_of_a_unit(case) else { return Ruling::Pass };
+    let size = bytes_of_a_unit(case)?;
     let expect = u128::from(tx.messages) * u128::from(size.0);
     if u128::from(tx.bytes) == expect {
-        return Ruling::Pass;
+        return None;
     }
     let unit = case.trial.cell.study().unit();
-    Ruling::Invalid(format!(
+    invalid(format!(
         "{} {unit}s of {} B are {expect} bytes, but {} were counted",
         tx.messages, size.0, tx.bytes
     ))
 }
 
 /// Where calls are studied, each is as many system calls as its entry says.
-pub(super) fn system_calls(case: &Case<'_>) -> Ruling {
-    let Some(call) = call_of(case) else { return Ruling::Pass };
+pub(super) fn system_calls(case: &Case<'_>) -> Option<Ruling> {
+    let call = call_of(case)?;
     let tx = &case.sums.tx;
     let expect = u128::from(tx.messages) * u128::from(call.calls);
-    let Some(counted) = tx.calls.filter(|&calls| u128::from(calls) != expect) else {
-        return Ruling::Pass;
-    };
-    Ruling::Invalid(format!(
+    let counted = tx.calls.filter(|&calls| u128::from(calls) != expect)?;
+    invalid(format!(
         "{} of `{}` are {expect} system calls, but {counted} were counted",
         tx.messages, call.id
     ))
@@ -98,20 +94,16 @@ fn bytes_of_a_unit(case: &Case<'_>) -> Option<Bytes> {
 }
 
 /// Of what was received, at most all of it was mapped.
-pub(super) fn mapped_bytes(case: &Case<'_>) -> Ruling {
-    let Some(rx) = case.sums.received() else { return Ruling::Pass };
-    match rx.mapped_bytes {
-        Some(mapped) if mapped > rx.bytes => {
-            Ruling::Invalid(format!("{mapped} bytes mapped of {} received", rx.bytes))
-        }
-        _ => Ruling::Pass,
-    }
+pub(super) fn mapped_bytes(case: &Case<'_>) -> Option<Ruling> {
+    let rx = case.sums.received()?;
+    let mapped = rx.mapped_bytes.filter(|&mapped| mapped > rx.bytes)?;
+    invalid(format!("{mapped} bytes mapped of {} received", rx.bytes))
 }
 
 /// Threads cannot use more CPU than there was time. A server, and its client, may have
 /// more threads than are asked for, and so may io_uring, whose threads the kernel starts;
 /// they cannot use more than their processors have.
-pub(super) fn cpu_time(case: &Case<'_>) -> Ruling {
+pub(super) fn cpu_time(case: &Case<'_>) -> Option<Ruling> {
     let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns);
     let threads = case.trial.cell.threads.max(1);
     let (unit, [sender, receiver]) = match parallel(case) {
@@ -127,12 +119,12 @@ pub(super) fn cpu_time(case: &Case<'_>) -> Ruling {
     for (end, counts, at_once) in ends {
         let Some(cpu_ns) = counts.and_then(|counts| counts.task_clock_ns) else { continue };
         if physics::cpu_time(cpu_ns as f64, wall_ns as f64, f64::from(at_once)).is_some() {
-            return Ruling::Invalid(format!(
+            return invalid(format!(
                 "{cpu_ns} ns of CPU at the {end} end in {wall_ns} ns with {at_once} {unit}"
             ));
         }
     }
-    Ruling::Pass
+    None
 }
 
 /// Whether the kernel has threads of its own for the arm, which run on any processor: that
@@ -144,22 +136,20 @@ fn has_kernel_threads(case: &Case<'_>) -> bool {
 /// The slices of all arms follow one another inside the trial, and the time
 /// in which all threads were at work lies inside the slice. Both are read by
 /// other clocks calls than the sum they are compared with.
-pub(super) fn time_within_trial(case: &Case<'_>) -> Ruling {
+pub(super) fn time_within_trial(case: &Case<'_>) -> Option<Ruling> {
     let slices_ns =
         case.trial.slices.iter().map(|slice| u128::from(slice.tx.time_ns)).sum::<u128>();
     let trial_ns = case.trial.duration_ns;
     if slices_ns > u128::from(trial_ns) {
-        return Ruling::Invalid(format!(
-            "slices of {slices_ns} ns together in a trial of {trial_ns} ns"
-        ));
+        return invalid(format!("slices of {slices_ns} ns together in a trial of {trial_ns} ns"));
     }
     let (active_ns, time_ns) = (case.sums.all_active_ns, case.sums.tx.time_ns);
     if active_ns > time_ns {
-        return Ruling::Invalid(format!(
+        return invalid(format!(
             "all threads at work for {active_ns} ns in slices of {time_ns} ns"
         ));
     }
-    Ruling::Pass
+    None
 }
 
 // What became of zero-copy sends.
@@ -167,18 +157,18 @@ pub(super) fn time_within_trial(case: &Case<'_>) -> Ruling {
 /// Every zero-copy send of a slice has completed when the slice ends, and no
 /// completion was counted twice: notifications are ranges of ids, and who
 /// counts notifications counts wrong.
-pub(super) fn completions(case: &Case<'_>) -> Ruling {
-    let Some(sent) = case.sums.tx.zerocopy else { return Ruling::Pass };
+pub(super) fn completions(case: &Case<'_>) -> Option<Ruling> {
+    let sent = case.sums.tx.zerocopy?;
     if physics::completed(sent.sends, sent.completions, sent.copied) {
-        return Ruling::Pass;
+        return None;
     }
     if sent.completions != sent.sends {
-        return Ruling::Invalid(format!(
+        return invalid(format!(
             "{} zero-copy sends and {} completions",
             sent.sends, sent.completions
         ));
     }
-    Ruling::Invalid(format!(
+    invalid(format!(
         "{} of {} completions say that the kernel copied",
         sent.copied.unwrap_or_default(),
         sent.completions
@@ -187,23 +177,18 @@ pub(super) fn completions(case: &Case<'_>) -> Ruling {
 
 /// Refused for want of locked memory, waited, and made again: the waiting is
 /// in the arm's time.
-pub(super) fn refused(case: &Case<'_>) -> Ruling {
-    match case.sums.tx.zerocopy.map_or(0, |sent| sent.enobufs) {
-        0 => Ruling::Pass,
-        count => Ruling::Flag(Flag::Events { what: Event::ZeroCopyRefused, count }),
-    }
+pub(super) fn refused(case: &Case<'_>) -> Option<Ruling> {
+    events(Event::ZeroCopyRefused, case.sums.tx.zerocopy?.enobufs)
 }
 
 /// Whoever listens on a packet socket gets every packet, so the kernel copies
 /// what refers to user pages first (skb_orphan_frags_rx): the machine's
 /// doing, not the primitive's.
-pub(super) fn taps(case: &Case<'_>) -> Ruling {
-    let ends = [&case.trial.tx, &case.trial.rx];
-    let tapped = ends.into_iter().flatten().any(|end| end.packet_taps.is_some_and(|n| n > 0));
-    if case.sums.tx.zerocopy.is_none() || !tapped {
-        return Ruling::Pass;
-    }
-    Ruling::once(Circumstance::PacketTap)
+pub(super) fn taps(case: &Case<'_>) -> Option<Ruling> {
+    case.sums.tx.zerocopy?;
+    let mut ends = [&case.trial.tx, &case.trial.rx].into_iter().flatten();
+    ends.find(|end| end.packet_taps.is_some_and(|n| n > 0))?;
+    once(Circumstance::PacketTap)
 }
 
 #[cfg(test)]

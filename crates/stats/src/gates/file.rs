@@ -7,7 +7,7 @@ use iolens_model::outcome::SliceOutcome;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Bytes;
 
-use super::case::{Case, Ruling};
+use super::case::{Case, Ruling, invalid, once};
 use crate::remark::Circumstance;
 
 /// Share of the file that may be there and still count as evicted, or not be there and
@@ -16,12 +16,10 @@ const REMAINDER_MAX: f64 = 0.001;
 
 /// The file was in the state that the cell says when each slice began, and its bytes
 /// came from where that means.
-pub(super) fn state(case: &Case<'_>) -> Ruling {
-    let Some((cache, whole)) = case.trial.cell.cache().zip(bytes(case)) else {
-        return Ruling::Pass;
-    };
+pub(super) fn state(case: &Case<'_>) -> Option<Ruling> {
+    let (cache, whole) = (case.trial.cell.cache()?, bytes(case)?);
     if moves_nothing(case) {
-        return Ruling::Pass;
+        return None;
     }
     let is_direct = is_direct(case);
     let slices = slices(case);
@@ -35,55 +33,54 @@ pub(super) fn state(case: &Case<'_>) -> Ruling {
     let found = match cache {
         CacheState::Cold | CacheState::Dropped => cold(&residents),
         // Around the page cache all comes from the device, whatever is cached.
-        CacheState::Warm if is_direct => Ruling::Pass,
+        CacheState::Warm if is_direct => None,
         CacheState::Warm => warm(&residents),
     };
     let came = if is_cold || is_direct { delivered(&slices) } else { kept(&slices) };
     match (found, came) {
-        (invalid @ Ruling::Invalid(_), _) | (_, invalid @ Ruling::Invalid(_)) => invalid,
-        _ if !knows => Ruling::once(Circumstance::CacheUnknown),
+        (invalid @ Some(Ruling::Invalid(_)), _) | (_, invalid @ Some(Ruling::Invalid(_))) => {
+            invalid
+        }
+        _ if !knows => once(Circumstance::CacheUnknown),
         (_, came) => came,
     }
 }
 
 /// Nothing was there.
-fn cold(residents: &[f64]) -> Ruling {
+fn cold(residents: &[f64]) -> Option<Ruling> {
     let most = residents.iter().copied().fold(0.0, f64::max);
-    match most > REMAINDER_MAX {
-        true => Ruling::Invalid(format!(
-            "{:.1}% of the file was in the page cache when a slice began that was to be cold",
-            most * 100.0
-        )),
-        false => Ruling::Pass,
+    if most <= REMAINDER_MAX {
+        return None;
     }
+    invalid(format!(
+        "{:.1}% of the file was in the page cache when a slice began that was to be cold",
+        most * 100.0
+    ))
 }
 
 /// All was there.
-fn warm(residents: &[f64]) -> Ruling {
+fn warm(residents: &[f64]) -> Option<Ruling> {
     let least = residents.iter().copied().fold(1.0, f64::min);
-    match least < 1.0 - REMAINDER_MAX {
-        true => Ruling::Invalid(format!(
-            "only {:.1}% of the file was in the page cache when a slice began that was to be warm",
-            least * 100.0
-        )),
-        false => Ruling::Pass,
+    if least >= 1.0 - REMAINDER_MAX {
+        return None;
     }
+    invalid(format!(
+        "only {:.1}% of the file was in the page cache when a slice began that was to be warm",
+        least * 100.0
+    ))
 }
 
 /// Storage delivered nothing, in any slice: what one waited for is not made up by others.
-fn kept(slices: &[Found<'_>]) -> Ruling {
-    let waited = slices.iter().find_map(|slice| {
+fn kept(slices: &[Found<'_>]) -> Option<Ruling> {
+    let (bytes, slice) = slices.iter().find_map(|slice| {
         let bytes = slice.found.device_bytes?;
         (bytes as f64 > slice.read_bytes as f64 * REMAINDER_MAX).then_some((bytes, slice))
-    });
-    match waited {
-        Some((bytes, slice)) => Ruling::Invalid(format!(
-            "storage delivered {} to a slice whose {} were to come from the page cache",
-            Bytes(bytes),
-            Bytes(slice.read_bytes)
-        )),
-        None => Ruling::Pass,
-    }
+    })?;
+    invalid(format!(
+        "storage delivered {} to a slice whose {} were to come from the page cache",
+        Bytes(bytes),
+        Bytes(slice.read_bytes)
+    ))
 }
 
 /// Bytes of the file that is read.
@@ -101,14 +98,12 @@ pub(super) fn moves_nothing(case: &Case<'_>) -> bool {
 
 /// Every byte has to have come from storage, in each slice: what one had read ahead
 /// does for no other.
-fn delivered(slices: &[Found<'_>]) -> Ruling {
+fn delivered(slices: &[Found<'_>]) -> Option<Ruling> {
     for slice in slices {
         match slice.found.device_bytes {
-            None => {
-                return Ruling::once(Circumstance::DeviceUnknown);
-            }
+            None => return once(Circumstance::DeviceUnknown),
             Some(bytes) if bytes < slice.read_bytes => {
-                return Ruling::Invalid(format!(
+                return invalid(format!(
                     "storage delivered {} of the {} that a slice read: the rest came from no device of \
                      this machine",
                     Bytes(bytes),
@@ -118,14 +113,14 @@ fn delivered(slices: &[Found<'_>]) -> Ruling {
             Some(_) => {}
         }
     }
-    Ruling::Pass
+    None
 }
 
 /// The page cache did not grow where an engine reads around it: a file system may do
 /// without O_DIRECT and not say so.
-pub(super) fn direct(case: &Case<'_>) -> Ruling {
+pub(super) fn direct(case: &Case<'_>) -> Option<Ruling> {
     if !is_direct(case) {
-        return Ruling::Pass;
+        return None;
     }
     if case.trial.cell.write().is_some() {
         return left_cached(case);
@@ -137,9 +132,9 @@ pub(super) fn direct(case: &Case<'_>) -> Ruling {
     let most = grown.max().unwrap_or(0);
     // The end of a file may be read through the page cache: one block of one page.
     if most <= DIRECT_GROWTH_MAX {
-        return Ruling::Pass;
+        return None;
     }
-    Ruling::Invalid(format!(
+    invalid(format!(
         "the page cache grew by {} in a slice that was to read around it: the file system read \
          through it although O_DIRECT was asked for",
         Bytes(most)
@@ -148,13 +143,13 @@ pub(super) fn direct(case: &Case<'_>) -> Ruling {
 
 /// The same of what is written: nothing of the region was in the page cache, and
 /// nothing is.
-fn left_cached(case: &Case<'_>) -> Ruling {
+fn left_cached(case: &Case<'_>) -> Option<Ruling> {
     let after = slices(case).into_iter().filter_map(|slice| slice.found.resident_after_bytes);
     let most = after.max().unwrap_or(0);
     if most <= DIRECT_GROWTH_MAX {
-        return Ruling::Pass;
+        return None;
     }
-    Ruling::Invalid(format!(
+    invalid(format!(
         "{} were in the page cache after a slice that was to write around it: the file system \
          wrote through it although O_DIRECT was asked for",
         Bytes(most)
@@ -163,24 +158,22 @@ fn left_cached(case: &Case<'_>) -> Ruling {
 
 /// Writing began where nothing was left to be brought to the device, to a file as the
 /// cell says, and made it as long as it should be.
-pub(super) fn written(case: &Case<'_>) -> Ruling {
+pub(super) fn written(case: &Case<'_>) -> Option<Ruling> {
     let writing = case.header.file.as_ref().and_then(|file| file.writing.as_ref());
-    let Some((setting, writing)) = case.trial.cell.write().zip(writing) else {
-        return Ruling::Pass;
-    };
+    let (setting, writing) = (case.trial.cell.write()?, writing?);
     let slices = slices(case);
     if let Some(off) = slices.iter().filter_map(|c| c.found.size_error_bytes).find(|&off| off > 0) {
-        return Ruling::Invalid(format!(
+        return invalid(format!(
             "the size of the file was off by {} after a slice that wrote to it",
             Bytes(off)
         ));
     }
     if slices.iter().any(|slice| slice.found.dirty_before_bytes.is_none()) {
-        return Ruling::once(Circumstance::DirtyUnknown);
+        return once(Circumstance::DirtyUnknown);
     }
     let dirty = slices.iter().filter_map(|slice| slice.found.dirty_before_bytes).max().unwrap_or(0);
     if dirty > 0 {
-        return Ruling::Invalid(format!(
+        return invalid(format!(
             "{} were not on the device when a slice began that was to find all of it there",
             Bytes(dirty)
         ));
@@ -195,7 +188,7 @@ pub(super) fn written(case: &Case<'_>) -> Ruling {
         _ => shares.fold(0.0, f64::max) <= REMAINDER_MAX,
     };
     if !is_as_said {
-        return Ruling::Invalid(
+        return invalid(
             "the page cache did not hold what it was to hold of the file when a slice began"
                 .to_owned(),
         );
@@ -205,15 +198,11 @@ pub(super) fn written(case: &Case<'_>) -> Ruling {
 
 /// A slice that leaves more dirty memory than the kernel keeps without writing it back
 /// shares its time with that.
-fn throttled(case: &Case<'_>, writing: &WritingFacts) -> Ruling {
-    let most = case.sums.tx.file.and_then(|counts| counts.dirty_after_bytes);
-    match most.zip(writing.dirty_background) {
-        Some((most, background)) if most > background.0 => {
-            let background_bytes = background.0;
-            Ruling::once(Circumstance::Dirty { left_bytes: most, background_bytes })
-        }
-        _ => Ruling::Pass,
-    }
+fn throttled(case: &Case<'_>, writing: &WritingFacts) -> Option<Ruling> {
+    let background_bytes = writing.dirty_background?.0;
+    let left_bytes =
+        case.sums.tx.file?.dirty_after_bytes.filter(|&bytes| bytes > background_bytes)?;
+    once(Circumstance::Dirty { left_bytes, background_bytes })
 }
 
 /// What a direct slice may leave in the page cache, in bytes.

@@ -3,7 +3,9 @@
 use iolens_model::axes::Direction;
 use iolens_model::outcome::{Counts, PmuCounts};
 
-use super::case::{Case, Flag, Ruling, copies, end_here, parallel, speedup};
+use super::case::{
+    Case, Flag, Ruling, copies, end_here, events, invalid, once, parallel, remark, speedup,
+};
 use crate::physics::{self, ClockRange};
 use crate::remark::{Circumstance, Event, Excess};
 
@@ -17,13 +19,13 @@ use crate::remark::{Circumstance, Event, Excess};
 /// off by factors. An arm that makes no call is itself a `memcpy`; comparing
 /// the yardstick with itself only shows how steady the machine was, so it is
 /// flagged.
-pub(super) fn copy_bandwidth(case: &Case<'_>) -> Ruling {
+pub(super) fn copy_bandwidth(case: &Case<'_>) -> Option<Ruling> {
     let tx = &case.sums.tx;
-    let Some(calibration) = &case.header.calibration else { return Ruling::Pass };
+    let calibration = case.header.calibration.as_ref()?;
     // Where files are copied, somebody copies each byte at least once.
     let is_of_files = case.trial.cell.copy().is_some();
     if !(is_of_files || copies(case)) || tx.time_ns == 0 {
-        return Ruling::Pass;
+        return None;
     }
     let at_once = parallel(case).map_or(case.trial.cell.threads, |[server, _]| server);
     let threads = at_once.min(calibration.threads).max(1);
@@ -31,14 +33,12 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Ruling {
     let all = (one * f64::from(threads)).max(calibration.memcpy_hot_all_bytes_per_s);
     let together = if threads > 1 { all } else { one };
     let rate = tx.bytes as f64 / (tx.time_ns as f64 / 1e9);
-    let Some(breach) = physics::copy_rate(rate, together * speedup(case)) else {
-        return Ruling::Pass;
-    };
+    let breach = physics::copy_rate(rate, together * speedup(case))?;
     if tx.calls == Some(0) && !is_of_files {
         let what = Excess::CopyBandwidth;
-        return Ruling::Flag(Flag::Excess { what, ratio: rate / breach.high });
+        return remark(Flag::Excess { what, ratio: rate / breach.high });
     }
-    Ruling::Invalid(format!(
+    invalid(format!(
         "{:.2} GB/s is above the {:.2} GB/s that memcpy reaches with {threads} thread{}",
         breach.value / 1e9,
         breach.high / 1e9,
@@ -53,8 +53,8 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Ruling {
 /// calls are exempt, and so are servers, whose calls nobody counts. Where calls are
 /// what is studied, an empty call is the yardstick itself: comparing it with itself
 /// only shows how steady the machine was, so it is flagged.
-pub(super) fn call_cost(case: &Case<'_>) -> Ruling {
-    let Some(calibration) = &case.header.calibration else { return Ruling::Pass };
+pub(super) fn call_cost(case: &Case<'_>) -> Option<Ruling> {
+    let calibration = case.header.calibration.as_ref()?;
     let empty_call_ns = calibration.empty_call_ns / speedup(case);
     let threads = f64::from(case.trial.cell.threads.max(1));
     let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns) as f64 * threads;
@@ -72,16 +72,16 @@ pub(super) fn call_cost(case: &Case<'_>) -> Ruling {
         if let Some(breach) = counts.and_then(too_cheap) {
             if case.trial.cell.syscall().is_some() {
                 let what = Excess::EmptyCalls;
-                return Ruling::Flag(Flag::Excess { what, ratio: empty_call_ns / breach.value });
+                return remark(Flag::Excess { what, ratio: empty_call_ns / breach.value });
             }
-            return Ruling::Invalid(format!(
+            return invalid(format!(
                 "{:.1} ns per call that {word} is under {:.1} ns, the least that an empty call of \
                  {empty_call_ns:.1} ns allows",
                 breach.value, breach.low
             ));
         }
     }
-    Ruling::Pass
+    None
 }
 
 // Whether what the PMU counted can be.
@@ -120,21 +120,21 @@ fn both(counts: &Counts, user: Option<u64>, kernel: Option<u64>) -> Option<u64> 
 /// Cycles over CPU time is a clock that the processor can have.
 /// What it is to catch (counts of two processors added, scaled counts, a
 /// counter of something else) is off by factors.
-pub(super) fn clock(case: &Case<'_>) -> Ruling {
+pub(super) fn clock(case: &Case<'_>) -> Option<Ruling> {
     for (name, counts) in ends(case) {
         let (Some(cycles), Some(cpu_ns @ 1..)) = (cycles(counts), counts.task_clock_ns) else {
             continue;
         };
         let range = clock_range(case);
         if let Some(breach) = physics::clock_ghz(cycles as f64, cpu_ns as f64, range) {
-            return Ruling::Invalid(format!(
+            return invalid(format!(
                 "{cycles} cycles in {cpu_ns} ns of CPU at the {name} end are a clock of {:.2} \
                  GHz, possible: {:.2} to {:.2} GHz",
                 breach.value, breach.low, breach.high
             ));
         }
     }
-    Ruling::Pass
+    None
 }
 
 fn clock_range(case: &Case<'_>) -> ClockRange {
@@ -152,7 +152,7 @@ fn clock_range(case: &Case<'_>) -> ClockRange {
 }
 
 /// Instructions that the cycles can have retired.
-pub(super) fn instructions(case: &Case<'_>) -> Ruling {
+pub(super) fn instructions(case: &Case<'_>) -> Option<Ruling> {
     for (name, counts) in ends(case) {
         let (user, kernel) = (counts.pmu.instructions_user, counts.pmu.instructions_kernel);
         let (Some(cycles), Some(instructions)) = (cycles(counts), both(counts, user, kernel))
@@ -161,30 +161,28 @@ pub(super) fn instructions(case: &Case<'_>) -> Ruling {
         };
         let breach = physics::instructions_per_cycle(instructions as f64, cycles as f64);
         if let Some(breach) = breach {
-            return Ruling::Invalid(format!(
+            return invalid(format!(
                 "{instructions} instructions in {cycles} cycles at the {name} end are {:.3} per \
                  cycle",
                 breach.value
             ));
         }
     }
-    Ruling::Pass
+    None
 }
 
 /// Cycles of both ends over the bytes that a CPU copied.
-pub(super) fn cycles_per_byte(case: &Case<'_>) -> Ruling {
+pub(super) fn cycles_per_byte(case: &Case<'_>) -> Option<Ruling> {
     let bytes = case.sums.tx.bytes;
     let counted: Option<Vec<u64>> = ends(case).map(|(_, counts)| cycles(counts)).collect();
-    let (true, 1.., Some(counted)) = (copies(case), bytes, counted) else { return Ruling::Pass };
+    let (true, 1.., Some(counted)) = (copies(case), bytes, counted) else { return None };
     let cycles: u64 = counted.into_iter().fold(0, u64::saturating_add);
-    match physics::cycles_per_byte(cycles as f64, bytes as f64) {
-        Some(breach) => Ruling::Invalid(format!(
-            "{cycles} cycles of all ends for {bytes} bytes are {:.4} per byte, and a copy takes \
-             {:.4} at least",
-            breach.value, breach.low
-        )),
-        None => Ruling::Pass,
-    }
+    let breach = physics::cycles_per_byte(cycles as f64, bytes as f64)?;
+    invalid(format!(
+        "{cycles} cycles of all ends for {bytes} bytes are {:.4} per byte, and a copy takes \
+         {:.4} at least",
+        breach.value, breach.low
+    ))
 }
 
 /// A counter that stood still while its end worked, or counted in
@@ -192,7 +190,7 @@ pub(super) fn cycles_per_byte(case: &Case<'_>) -> Ruling {
 ///
 /// Kernel counts may be zero where no call was made, misses and stalls anywhere. The calls
 /// of servers are not counted, and they make some for every request.
-pub(super) fn ran(case: &Case<'_>) -> Ruling {
+pub(super) fn ran(case: &Case<'_>) -> Option<Ruling> {
     let mut still: Vec<&'static str> = Vec::new();
     for (_, counts) in ends(case).filter(|(_, counts)| counts.task_clock_ns != Some(0)) {
         let zero = |(_, value): &(&str, Option<u64>)| *value == Some(0);
@@ -207,16 +205,16 @@ pub(super) fn ran(case: &Case<'_>) -> Ruling {
         }
     }
     let partly = partly(case);
-    match still.is_empty() && partly.is_empty() {
-        true => Ruling::Pass,
-        false => Ruling::once(Circumstance::CountersNotUsed { still, partly }),
+    if still.is_empty() && partly.is_empty() {
+        return None;
     }
+    once(Circumstance::CountersNotUsed { still, partly })
 }
 
 /// What two parts of the kernel count of the same thing agrees, but
 /// for what falls between the two readings at the edges of a slice. The
 /// accounts in getrusage are what figures are made of, so nothing is dropped.
-pub(super) fn agree(case: &Case<'_>) -> Ruling {
+pub(super) fn agree(case: &Case<'_>) -> Option<Ruling> {
     /// Switches or faults between the two readings at both edges.
     const BESIDES_PER_SLICE: u64 = 2;
     let tasks = case.outcome.server.as_ref().map_or(0, |server| server.tasks_max);
@@ -238,11 +236,7 @@ pub(super) fn agree(case: &Case<'_>) -> Ruling {
             }
         }
     }
-    if count == 0 {
-        Ruling::Pass
-    } else {
-        Ruling::Flag(Flag::Events { what: Event::AccountsDisagree, count })
-    }
+    events(Event::AccountsDisagree, count)
 }
 
 /// Counters that some measured slices of the arm have and others lack.
@@ -273,9 +267,9 @@ mod tests {
     use iolens_model::run::Run;
 
     use super::*;
-    use crate::fixture::{ArmTime, check_gate, check_gates, one_arm_trial};
+    use crate::analyse;
+    use crate::fixture::{ArmTime, asked, check_gate, check_gates, one_arm_trial};
     use crate::remark::Warning;
-    use crate::{analyse, sums};
 
     #[test]
     fn copying_faster_than_memcpy_is_invalid() {
@@ -433,10 +427,7 @@ mod tests {
             });
             let what = Event::AccountsDisagree;
             let flag = expect.map(|count| Flag::Events { what, count });
-            let trial = &run.trials[0];
-            let sums = sums::sums(trial);
-            let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
-            assert_eq!(agree(&case), flag.map_or(Ruling::Pass, Ruling::Flag));
+            assert_eq!(asked(agree, &run), flag.map(Ruling::Flag));
         };
         check(None, None, None);
         check(Some(2), Some(0), None);

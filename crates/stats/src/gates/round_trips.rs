@@ -3,7 +3,7 @@
 
 use iolens_model::reading::Histogram;
 
-use super::case::{Case, Flag, Ruling, copies, speedup};
+use super::case::{Case, Flag, Ruling, copies, invalid, remark, speedup};
 use crate::physics;
 use crate::quantity::Quantity;
 use crate::remark::Share;
@@ -15,42 +15,30 @@ fn times<'a>(case: &Case<'a>) -> Option<&'a Histogram> {
 }
 
 /// Every request was timed, once.
-pub(super) fn count(case: &Case<'_>) -> Ruling {
-    let requests = case.trial.cell.is_rr();
-    let (Some(histogram), messages) = (&case.outcome.latency, case.sums.tx.messages) else {
-        return Ruling::Pass;
-    };
-    match histogram.total() {
-        total if requests && total != messages => {
-            Ruling::Invalid(format!("{total} round trips of {messages} messages"))
-        }
-        _ => Ruling::Pass,
+pub(super) fn count(case: &Case<'_>) -> Option<Ruling> {
+    let (total, messages) = (case.outcome.latency.as_ref()?.total(), case.sums.tx.messages);
+    if !case.trial.cell.is_rr() || total == messages {
+        return None;
     }
+    invalid(format!("{total} round trips of {messages} messages"))
 }
 
 /// Little's law. What is missing is the time in which a connection has
 /// no request in flight, before its first, after its last, and while its
 /// thread waits for a CPU in between, so it is flagged.
-pub(super) fn little(case: &Case<'_>) -> Ruling {
-    let (Some(mean_ns), Some(time)) =
-        (times(case).and_then(Histogram::mean_ns), Quantity::Time.of_trial(case.sums))
-    else {
-        return Ruling::Pass;
-    };
+pub(super) fn little(case: &Case<'_>) -> Option<Ruling> {
+    let (mean_ns, time) = (times(case)?.mean_ns()?, Quantity::Time.of_trial(case.sums)?);
     let connections = case.trial.cell.threads;
     let per_s = time.under / (time.over / 1e9);
     let found = physics::in_flight(mean_ns, per_s, f64::from(connections));
     if found.breach.is_some() {
-        return Ruling::Invalid(format!(
+        return invalid(format!(
             "{mean_ns:.0} ns mean round trip × the rate of requests is {:.2} requests in flight \
              on {connections} connections",
             found.requests
         ));
     }
-    if found.is_idle {
-        return Ruling::Flag(Flag::Share { what: Share::InFlight, share: found.share });
-    }
-    Ruling::Pass
+    remark(Flag::Share { what: Share::InFlight, share: found.share }).filter(|_| found.is_idle)
 }
 
 /// Half of the round trips take at least as long as the machine takes
@@ -63,27 +51,18 @@ pub(super) fn little(case: &Case<'_>) -> Ruling {
 ///
 /// Of a server the message is its reply. What a single connection of many takes of a
 /// server is the server's choice, so there the mean says nothing about the median.
-pub(super) fn median(case: &Case<'_>) -> Ruling {
+pub(super) fn median(case: &Case<'_>) -> Option<Ruling> {
     if let Some(server) = &case.outcome.server {
         let tx = &case.sums.tx;
         let reply_bytes = tx.bytes as f64 / tx.messages.max(1) as f64;
-        return server.from_sent.quantile_ns(0.5).map_or(Ruling::Pass, |median_ns| {
-            longer_than_a_copy(case, median_ns, reply_bytes).unwrap_or(Ruling::Pass)
-        });
+        return longer_than_a_copy(case, server.from_sent.quantile_ns(0.5)?, reply_bytes);
     }
-    let (Some(median_ns), Some(time)) =
-        (times(case).and_then(|times| times.quantile_ns(0.5)), Quantity::Time.of_trial(case.sums))
-    else {
-        return Ruling::Pass;
-    };
-    if let Some(invalid) = longer_than_a_copy(case, median_ns, case.trial.cell.size.0 as f64) {
-        return invalid;
-    }
-    let per_request_ns = time.over / time.under * f64::from(case.trial.cell.threads);
-    if let Some(breach) = physics::short_latency(median_ns as f64, per_request_ns) {
-        return Ruling::Flag(Flag::Share { what: Share::MedianOfMean, share: breach.value });
-    }
-    Ruling::Pass
+    let (median_ns, time) = (times(case)?.quantile_ns(0.5)?, Quantity::Time.of_trial(case.sums)?);
+    longer_than_a_copy(case, median_ns, case.trial.cell.size.0 as f64).or_else(|| {
+        let per_request_ns = time.over / time.under * f64::from(case.trial.cell.threads);
+        let breach = physics::short_latency(median_ns as f64, per_request_ns)?;
+        remark(Flag::Share { what: Share::MedianOfMean, share: breach.value })
+    })
 }
 
 /// What is found of a median that is less than one copy of the message takes.
@@ -91,12 +70,13 @@ fn longer_than_a_copy(case: &Case<'_>, median_ns: u64, bytes: f64) -> Option<Rul
     let bandwidth = case.header.calibration.as_ref()?.memcpy_hot_bytes_per_s * speedup(case);
     let copy_ns = physics::copy_ns(bytes, bandwidth);
     let is_less = copies(case) && bandwidth > 0.0 && (median_ns as f64) < copy_ns;
-    is_less.then(|| {
-        Ruling::Invalid(format!(
-            "half of the round trips took {median_ns} ns or less, and memcpy of a message alone \
-             takes {copy_ns:.0} ns"
-        ))
-    })
+    if !is_less {
+        return None;
+    }
+    invalid(format!(
+        "half of the round trips took {median_ns} ns or less, and memcpy of a message alone takes \
+         {copy_ns:.0} ns"
+    ))
 }
 
 #[cfg(test)]

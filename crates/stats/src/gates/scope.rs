@@ -4,7 +4,7 @@ use iolens_model::arm::Role;
 use iolens_model::axes::WorkingSet;
 use iolens_model::outcome::{Counts, EndFacts, Environment};
 
-use super::case::{Case, Flag, Ruling, in_flight_bytes};
+use super::case::{self, Case, Flag, Ruling, in_flight_bytes, invalid, once, remark};
 use crate::offered::Offered;
 use crate::remark::{Circumstance, Event, Excess, Share, Whose};
 
@@ -16,26 +16,26 @@ use crate::remark::{Circumstance, Event, Excess, Share, Whose};
 /// connection. What that can explain is flagged; beyond it the arm is
 /// invalid, except in oversubscribed cells (two threads per connection on
 /// fewer CPUs), where threads cannot all run together.
-pub(super) fn all_active(case: &Case<'_>) -> Ruling {
+pub(super) fn all_active(case: &Case<'_>) -> Option<Ruling> {
     const SHARE: f64 = 0.9;
     let sums = case.sums;
     let threads = case.trial.cell.threads;
     if threads <= 1 || sums.tx.time_ns == 0 {
-        return Ruling::Pass;
+        return None;
     }
     let share = sums.all_active_ns as f64 / sums.tx.time_ns as f64;
     if share >= SHARE {
-        return Ruling::Pass;
+        return None;
     }
     let plan = &case.header.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&case.header.host.cpus).len();
     let oversubscribed = u64::from(case.trial.cell.workers()) > cpus as u64;
     let drain = drain_share(case);
     if oversubscribed {
-        return Ruling::Flag(Flag::Share { what: Share::TakingTurns, share });
+        return remark(Flag::Share { what: Share::TakingTurns, share });
     }
     if share + drain >= SHARE {
-        return Ruling::Flag(Flag::Share { what: Share::AllAtWork, share });
+        return remark(Flag::Share { what: Share::AllAtWork, share });
     }
     let drained = match case.trial.cell.is_alone() {
         true => String::new(),
@@ -43,7 +43,7 @@ pub(super) fn all_active(case: &Case<'_>) -> Ruling {
             format!(", and draining the socket buffers explains at most {:.1}%", drain * 100.0)
         }
     };
-    Ruling::Invalid(format!(
+    invalid(format!(
         "all {threads} threads were at work for {:.1}% of the slices' time{drained}",
         share * 100.0
     ))
@@ -60,23 +60,21 @@ fn drain_share(case: &Case<'_>) -> f64 {
 
 /// Both ends saw what was asked for: size, threads, the socket settings as
 /// the kernel reads them back, and the MTU of a device that we made.
-pub(super) fn parameters(case: &Case<'_>) -> Ruling {
+pub(super) fn parameters(case: &Case<'_>) -> Option<Ruling> {
     let trial = case.trial;
     let ends = [("sending", &trial.tx, true), ("receiving", &trial.rx, case.sums.rx_slices > 0)];
     for (name, facts, needed) in ends {
         match facts {
             Some(facts) => {
                 if let Some(difference) = difference(case, facts) {
-                    return Ruling::Invalid(format!("the {name} end {difference}"));
+                    return invalid(format!("the {name} end {difference}"));
                 }
             }
-            None if needed => {
-                return Ruling::Invalid(format!("the {name} end did not say what it ran"));
-            }
+            None if needed => return invalid(format!("the {name} end did not say what it ran")),
             None => {}
         }
     }
-    Ruling::Pass
+    None
 }
 
 fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
@@ -108,78 +106,60 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
 }
 
 /// Where calls are to poll the device, those of the receiving end found packets so.
-pub(super) fn busy_polling(case: &Case<'_>) -> Ruling {
-    let asked = case.trial.cell.net().and_then(|net| net.tuning.busy_poll_us.0);
-    let Some(us) = asked.filter(|&us| us > 0) else { return Ruling::Pass };
+pub(super) fn busy_polling(case: &Case<'_>) -> Option<Ruling> {
+    let us = case.trial.cell.net()?.tuning.busy_poll_us.0.filter(|&us| us > 0)?;
     match case.trial.rx.as_ref().and_then(|facts| facts.busy_polled_packets) {
-        Some(1..) => Ruling::Pass,
-        Some(0) => Ruling::Invalid(format!(
-            "calls were to poll the device for {us} µs, and found no packet so"
-        )),
-        None => Ruling::Invalid("nothing says whether calls polled the device".to_owned()),
+        Some(1..) => None,
+        Some(0) => {
+            invalid(format!("calls were to poll the device for {us} µs, and found no packet so"))
+        }
+        None => invalid("nothing says whether calls polled the device".to_owned()),
     }
 }
 
 /// The kernel grants a socket buffer of twice what was asked, up to twice
 /// `net.core.wmem_max` or `rmem_max`: less is the same for all arms, and said.
-pub(super) fn buffers(case: &Case<'_>) -> Ruling {
-    let Some(net) = case.trial.cell.net() else { return Ruling::Pass };
-    let asked = net.tuning.socket_buffer_bytes.0;
-    let granted = [&case.trial.tx, &case.trial.rx].into_iter().flatten().flat_map(|end| {
+pub(super) fn buffers(case: &Case<'_>) -> Option<Ruling> {
+    let asked_bytes = case.trial.cell.net()?.tuning.socket_buffer_bytes.0;
+    let mut granted = [&case.trial.tx, &case.trial.rx].into_iter().flatten().flat_map(|end| {
         [("SO_SNDBUF", end.send_buffer_bytes), ("SO_RCVBUF", end.receive_buffer_bytes)]
     });
-    for (option, bytes) in granted {
-        match bytes {
-            Some(bytes) if bytes < asked.saturating_mul(2) => {
-                let granted_bytes = bytes / 2;
-                return Ruling::once(Circumstance::SocketBuffer {
-                    option,
-                    granted_bytes,
-                    asked_bytes: asked,
-                });
-            }
-            _ => {}
-        }
-    }
-    Ruling::Pass
+    let (option, granted_bytes) = granted.find_map(|(option, bytes)| {
+        Some((option, bytes.filter(|&bytes| bytes < asked_bytes.saturating_mul(2))? / 2))
+    })?;
+    once(Circumstance::SocketBuffer { option, granted_bytes, asked_bytes })
 }
 
 /// Rings that are called hot fit the L2 cache, or the cell says that they do
 /// not; said once, beside the baseline.
-pub(super) fn ring_size(case: &Case<'_>) -> Ruling {
+pub(super) fn ring_size(case: &Case<'_>) -> Option<Ruling> {
     let hot = case.trial.cell.working_set() == Some(WorkingSet::Hot);
-    let ring = case.trial.tx.as_ref().and_then(|end| end.ring_bytes);
-    let (true, Role::Baseline) = (hot, case.outcome.arm.role) else { return Ruling::Pass };
-    let (Some(ring), Some(l2)) = (ring, case.header.host.l2.value()) else { return Ruling::Pass };
-    if ring <= l2.0 {
-        return Ruling::Pass;
-    }
-    let what = Excess::Rings;
-    Ruling::Flag(Flag::Excess { what, ratio: ring as f64 / l2.0 as f64 })
+    let (true, Role::Baseline) = (hot, case.outcome.arm.role) else { return None };
+    let (ring, l2) = (case.trial.tx.as_ref()?.ring_bytes?, case.header.host.l2.value()?);
+    let ratio = ring as f64 / l2.0 as f64;
+    remark(Flag::Excess { what: Excess::Rings, ratio }).filter(|_| ring > l2.0)
 }
 
 /// Ticks that the hypervisor gave to somebody else; of the trial, said beside
 /// the baseline.
-pub(super) fn steal(case: &Case<'_>) -> Ruling {
+pub(super) fn steal(case: &Case<'_>) -> Option<Ruling> {
     stolen(case, Some(&case.trial.environment), Event::Stolen)
 }
 
 /// The same of the machine at the other end.
-pub(super) fn steal_there(case: &Case<'_>) -> Ruling {
+pub(super) fn steal_there(case: &Case<'_>) -> Option<Ruling> {
     let there = case.trial.far_environment.as_ref();
     stolen(case, there, Event::StolenThere)
 }
 
-fn stolen(case: &Case<'_>, environment: Option<&Environment>, what: Event) -> Ruling {
-    match (case.outcome.arm.role, environment.and_then(|e| e.steal_ticks.value())) {
-        (Role::Baseline, Some(&count @ 1..)) => Ruling::Flag(Flag::Events { what, count }),
-        _ => Ruling::Pass,
-    }
+fn stolen(case: &Case<'_>, environment: Option<&Environment>, what: Event) -> Option<Ruling> {
+    let is_baseline = case.outcome.arm.role == Role::Baseline;
+    case::events(what, *environment?.steal_ticks.value()?).filter(|_| is_baseline)
 }
 
 /// Who comes to a port for data without being one of ours moves no byte of a trial, but takes
 /// time of the CPUs that are measured.
-pub(super) fn strangers(case: &Case<'_>) -> Ruling {
+pub(super) fn strangers(case: &Case<'_>) -> Option<Ruling> {
     let ends = [&case.trial.tx, &case.trial.rx];
     let came = |of: fn(&EndFacts) -> Option<u64>, one: &str| match ends
         .into_iter()
@@ -194,13 +174,13 @@ pub(super) fn strangers(case: &Case<'_>) -> Ruling {
     let connections = came(|end| end.strangers, "connection");
     let datagrams = came(|end| end.strange_datagrams, "datagram");
     match [connections, datagrams].into_iter().flatten().collect::<Vec<_>>().join(" and ") {
-        none if none.is_empty() => Ruling::Pass,
-        who => Ruling::Invalid(format!("{who} came to its port")),
+        none if none.is_empty() => None,
+        who => invalid(format!("{who} came to its port")),
     }
 }
 
 /// A thread that may run on one CPU only cannot move to another.
-pub(super) fn migrations(case: &Case<'_>) -> Ruling {
+pub(super) fn migrations(case: &Case<'_>) -> Option<Ruling> {
     let trial = case.trial;
     let ends = [
         ("sending", &trial.tx, Some(&case.sums.tx)),
@@ -214,7 +194,7 @@ pub(super) fn migrations(case: &Case<'_>) -> Ruling {
         // Of whole processes only perf counts them.
         match counts.migrations.or(counts.kernel.perf_migrations) {
             Some(moves) if pinned && moves > 0 => {
-                return Ruling::Invalid(format!("{moves} migrations at the pinned {name} end"));
+                return invalid(format!("{moves} migrations at the pinned {name} end"));
             }
             Some(_) => known += 1,
             None => unknown.push((name, why_not(facts, "migrations"))),
@@ -229,13 +209,9 @@ pub(super) fn migrations(case: &Case<'_>) -> Ruling {
         (_, false, "sending") => Some(Whose::SendingEnd),
         (_, false, _) => Some(Whose::ReceivingEnd),
     };
-    match unknown.first() {
-        Some((name, why)) => Ruling::once(Circumstance::MigrationsNotMeasured {
-            whose: whose(*name),
-            reason: why.map(str::to_owned),
-        }),
-        None => Ruling::Pass,
-    }
+    let (name, why) = unknown.first()?;
+    let (whose, reason) = (whose(*name), why.map(str::to_owned));
+    once(Circumstance::MigrationsNotMeasured { whose, reason })
 }
 
 fn why_not<'a>(facts: &'a EndFacts, metric: &str) -> Option<&'a str> {
@@ -246,35 +222,29 @@ fn why_not<'a>(facts: &'a EndFacts, metric: &str) -> Option<&'a str> {
 /// Segments that were sent again cost time that no primitive is to blame for.
 ///
 /// Those of servers are of the network namespace, and of one where both ends stand in it.
-pub(super) fn retransmits(case: &Case<'_>) -> Ruling {
+pub(super) fn retransmits(case: &Case<'_>) -> Option<Ruling> {
     const WHAT: Event = Event::Retransmits;
     let Some(offered) = Offered::of(case.trial, case.outcome) else {
         return events(case, WHAT, |counts| counts.retransmits);
     };
     let networks = [offered.client_network, offered.server_network];
-    match networks.iter().flatten().map(|network| network.retransmits).sum::<u64>() {
-        0 => Ruling::Pass,
-        count => Ruling::Flag(Flag::Events { what: WHAT, count }),
-    }
+    case::events(WHAT, networks.iter().flatten().map(|network| network.retransmits).sum())
 }
 
 /// A page fault that waited for a disk.
-pub(super) fn major_faults(case: &Case<'_>) -> Ruling {
+pub(super) fn major_faults(case: &Case<'_>) -> Option<Ruling> {
     let is_cold = case.trial.cell.cache().is_some_and(|cache| cache.is_cold());
     match is_cold {
         // What is mapped cold is read by such faults.
-        true => Ruling::Pass,
+        true => None,
         false => events(case, Event::MajorFaults, |counts| counts.major_faults),
     }
 }
 
-fn events(case: &Case<'_>, what: Event, read: fn(&Counts) -> Option<u64>) -> Ruling {
+fn events(case: &Case<'_>, what: Event, read: fn(&Counts) -> Option<u64>) -> Option<Ruling> {
     let sent = read(&case.sums.tx).unwrap_or(0);
     let received = case.sums.received().and_then(read).unwrap_or(0);
-    match sent.saturating_add(received) {
-        0 => Ruling::Pass,
-        count => Ruling::Flag(Flag::Events { what, count }),
-    }
+    case::events(what, sent.saturating_add(received))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use iolens_model::units::Nanos;
 
 use super::*;
 use crate::fixture::servers::{CONNECTIONS, one};
-use crate::fixture::{MESSAGES, check_gate, check_gates};
+use crate::fixture::{MESSAGES, asked, check_gate, check_gates};
 use crate::gates::{counts, physical, scope};
 
 const OPEN: LoadLevel = LoadLevel::Percent(50);
@@ -187,11 +187,8 @@ fn retransmits_of_one_namespace_count_once() {
         slice.tx.retransmits = Some(3);
         slice.rx.as_mut().unwrap().retransmits = Some(3);
     }
-    let trial = &run.trials[0];
-    let sums = crate::sums::sums(trial);
-    let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
-    let expect = Ruling::Flag(Flag::Events { what: crate::remark::Event::Retransmits, count: 3 });
-    assert_eq!(scope::retransmits(&case), expect);
+    let expect = Flag::Events { what: Event::Retransmits, count: 3 };
+    assert_eq!(asked(scope::retransmits, &run), remark(expect));
 }
 
 /// A server has as many threads as its model makes, and no more than its CPUs.
@@ -269,11 +266,7 @@ fn what_a_cgroup_held_back_is_flagged_once() {
     };
     check_gate(throttled, &held(0, 0), None);
     for run in [held(2, 3), held(3, 0)] {
-        let trial = &run.trials[0];
-        let sums = crate::sums::sums(trial);
-        let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
-        let Ruling::Flag(Flag::Events { count: 3, .. }) = throttled(&case) else {
-            panic!("{:?}", throttled(&case));
-        };
+        let expect = Flag::Events { what: Event::Throttled, count: 3 };
+        assert_eq!(asked(throttled, &run), remark(expect));
     }
 }
