@@ -9,9 +9,9 @@ mod transfer;
 use iolens_stats::physics::{self, Breach, Rounded};
 
 use crate::bounds::Bounds;
-use crate::finding::{Checked, Found, Severity};
+use crate::finding::{Checked, Found, Gate, Severity};
 use crate::quantity::Quantity as Q;
-use crate::table::{Row, Value};
+use crate::table::Row;
 
 /// A row and the machine it may come from.
 #[derive(Debug, Clone, Copy)]
@@ -20,51 +20,41 @@ pub(crate) struct Case<'a> {
     pub(crate) bounds: &'a Bounds,
 }
 
-/// One line of the table.
-pub(crate) struct Check {
-    /// Number in METHOD.md.
-    pub(crate) gate: u8,
-    pub(crate) name: &'static str,
-    pub(crate) check: fn(&Case<'_>) -> Checked,
-}
-
-const fn check(gate: u8, name: &'static str, check: fn(&Case<'_>) -> Checked) -> Check {
-    Check { gate, name, check }
-}
-
 /// The one check that needs no second number.
 pub(crate) const NEGATIVE: &str = "nothing is negative";
 
-/// Every check of a row.
-pub(crate) const CHECKS: &[Check] = &[
-    check(1, "clock", cpu::clock),
-    check(1, "instructions per cycle", cpu::instructions),
-    check(2, "copy bandwidth", transfer::copy_bandwidth),
-    check(2, "cycles per byte", cpu::cycles_per_byte),
-    check(3, "cost of a call", transfer::call_cost),
-    check(3, "link", transfer::link),
-    check(4, "latency", transfer::latency),
-    check(5, "received bytes", transfer::received),
-    check(6, "rate × time = bytes", sums::rate_and_time),
-    check(6, "messages × size = bytes", sums::messages_and_size),
-    check(6, "message rate", sums::message_rate),
-    check(6, "IPC = instructions / cycles", sums::ipc),
-    check(6, "cycles per byte = cycles / bytes", sums::cycles_per_byte),
-    check(6, "user + kernel = total", sums::user_and_kernel),
-    check(6, "CPU time ≤ wall × threads", cpu::cpu_time),
-    check(6, "latency × rate = connections", transfer::little),
-    check(6, "min ≤ p50 ≤ p99 ≤ max", sums::order),
-    check(6, "parts ≤ whole", sums::parts),
-    check(6, "switches", sums::switches),
-    check(6, "one quantity twice", sums::twice),
-    check(6, NEGATIVE, sums::negative),
-    check(8, "bytes done = bytes asked", transfer::whole_file),
-    check(8, "cold bytes come from the device", transfer::cold),
-    check(9, "counters cover the work", cpu::window),
-    check(10, "counters that ran", cpu::ran),
-    check(12, "zero-copy completions", sums::zerocopy),
-    check(15, "load generator", transfer::offered),
-    check(16, "retransmits and major faults", sums::events),
+type Check = fn(&Case<'_>) -> Checked;
+
+/// Every check of a row, with the gate in METHOD.md that it is part of.
+pub(crate) const CHECKS: &[(Gate, Check)] = &[
+    ((1, "clock"), cpu::clock),
+    ((1, "instructions per cycle"), cpu::instructions),
+    ((2, "copy bandwidth"), transfer::copy_bandwidth),
+    ((2, "cycles per byte"), cpu::cycles_per_byte),
+    ((3, "cost of a call"), transfer::call_cost),
+    ((3, "link"), transfer::link),
+    ((4, "latency"), transfer::latency),
+    ((5, "received bytes"), transfer::received),
+    ((6, "rate × time = bytes"), sums::rate_and_time),
+    ((6, "messages × size = bytes"), sums::messages_and_size),
+    ((6, "message rate"), sums::message_rate),
+    ((6, "IPC = instructions / cycles"), sums::ipc),
+    ((6, "cycles per byte = cycles / bytes"), sums::cycles_per_byte),
+    ((6, "user + kernel = total"), sums::user_and_kernel),
+    ((6, "CPU time ≤ wall × threads"), cpu::cpu_time),
+    ((6, "latency × rate = connections"), transfer::little),
+    ((6, "min ≤ p50 ≤ p99 ≤ max"), sums::order),
+    ((6, "parts ≤ whole"), sums::parts),
+    ((6, "switches"), sums::switches),
+    ((6, "one quantity twice"), sums::twice),
+    ((6, NEGATIVE), sums::negative),
+    ((8, "bytes done = bytes asked"), transfer::whole_file),
+    ((8, "cold bytes come from the device"), transfer::cold),
+    ((9, "counters cover the work"), cpu::window),
+    ((10, "counters that ran"), cpu::ran),
+    ((12, "zero-copy completions"), sums::zerocopy),
+    ((15, "load generator"), transfer::offered),
+    ((16, "retransmits and major faults"), sums::events),
 ];
 
 /// Disagreement by more than this factor is no rounding and no overlap of
@@ -74,44 +64,38 @@ const CONTRADICTION: f64 = 1.5;
 /// longer than the other, averages were taken in another order.
 const APART: f64 = 0.05;
 
+/// A number, and what the file says that it comes from.
+type Said = (Rounded, String);
+
 /// What is found where two ways to one number should agree.
-fn agree(found: (Rounded, &str), expected: (Rounded, &str), hints: &[Hint]) -> Vec<Found> {
-    let Some(breach) = physics::agreement(found.0, expected.0, APART) else { return Vec::new() };
+fn agree(found: Said, expected: Said, hints: &[Hint]) -> Option<Found> {
+    let breach = physics::agreement(found.0, expected.0, APART)?;
     let contradicts = physics::agreement(found.0, expected.0, CONTRADICTION - 1.0).is_some();
-    let severity = if contradicts { Severity::Impossible } else { Severity::Suspicious };
     let hint = hint(breach.value, hints).map(|hint| format!(": {hint}?")).unwrap_or_default();
-    let text =
-        format!("{} against {}: {} times as much{hint}", found.1, expected.1, short(breach.value));
-    vec![Found::new(severity, text).with(breach)]
+    Severity::impossible_if(contradicts).of(Some(breach), |breach| {
+        format!("{} against {}: {} times as much{hint}", found.1, expected.1, short(breach.value))
+    })
 }
 
-/// A factor that has a known cause.
-#[derive(Debug, Clone, Copy)]
-struct Hint {
-    factor: f64,
-    cause: &'static str,
-}
-
-const fn because(factor: f64, cause: &'static str) -> Hint {
-    Hint { factor, cause }
-}
+/// A factor and its known cause.
+type Hint = (f64, &'static str);
 
 /// Units mixed up, by the factor that comes of it.
 const UNIT_HINTS: &[Hint] = &[
-    because(8.0, "bits taken for bytes"),
-    because(0.125, "bytes taken for bits"),
-    because(1.073_741_824, "GiB called GB"),
-    because(1.0 / 1.073_741_824, "GB called GiB"),
-    because(1e3, "off by a thousand"),
-    because(1e-3, "off by a thousand"),
-    because(1e6, "off by a million"),
-    because(1e-6, "off by a million"),
+    (8.0, "bits taken for bytes"),
+    (0.125, "bytes taken for bits"),
+    (1.073_741_824, "GiB called GB"),
+    (1.0 / 1.073_741_824, "GB called GiB"),
+    (1e3, "off by a thousand"),
+    (1e-3, "off by a thousand"),
+    (1e6, "off by a million"),
+    (1e-6, "off by a million"),
 ];
 
 /// The cause of a factor, if it is within 3 % of a known one.
 fn hint(factor: f64, more: &[Hint]) -> Option<&'static str> {
-    let fits = |hint: &&Hint| hint.factor != 1.0 && (factor / hint.factor - 1.0).abs() < 0.03;
-    more.iter().chain(UNIT_HINTS).find(fits).map(|hint| hint.cause)
+    let fits = |(known, _): &&Hint| *known != 1.0 && (factor / known - 1.0).abs() < 0.03;
+    more.iter().chain(UNIT_HINTS).find(fits).map(|(_, cause)| *cause)
 }
 
 /// A breach that no rounding makes up for: it is one at the end of the range, too, that is nearest
@@ -123,8 +107,38 @@ fn however_rounded(number: Rounded, breach: impl Fn(f64) -> Option<Breach>) -> O
 }
 
 /// A breach, as impossible.
-fn impossible(breach: Option<Breach>, text: impl Fn(Breach) -> String) -> Vec<Found> {
-    breach.map(|breach| Found::impossible(text(breach)).with(breach)).into_iter().collect()
+pub(crate) fn impossible(
+    breach: Option<Breach>,
+    text: impl FnOnce(Breach) -> String,
+) -> Option<Found> {
+    Severity::Impossible.of(breach, text)
+}
+
+/// A breach, as suspicious.
+fn suspicious(breach: Option<Breach>, text: impl FnOnce(Breach) -> String) -> Option<Found> {
+    Severity::Suspicious.of(breach, text)
+}
+
+/// Instructions that the cycles cannot have retired.
+pub(crate) fn too_many(text: &str, instructions: f64, cycles: f64) -> Option<Found> {
+    impossible(physics::instructions_per_cycle(instructions, cycles), |breach| {
+        format!(
+            "{text}: {} instructions per cycle, possible: {} to {}",
+            short(breach.value),
+            breach.low,
+            breach.high
+        )
+    })
+}
+
+/// What a check says that had its numbers and can find one thing.
+fn one(found: Option<Found>) -> Checked {
+    Some(found.into_iter().collect())
+}
+
+/// What the parts of a check say, those that had their numbers.
+fn together(parts: impl IntoIterator<Item = Checked>) -> Checked {
+    parts.into_iter().flatten().reduce(|all, more| [all, more].concat())
 }
 
 /// Four significant digits, or in powers of ten where it is far from 1.
@@ -141,27 +155,23 @@ pub(crate) fn short(value: f64) -> String {
 }
 
 impl Case<'_> {
-    fn value(&self, quantity: Q) -> Option<&Value> {
-        self.row.get(quantity)
-    }
-
     fn number(&self, quantity: Q) -> Option<Rounded> {
         self.row.number(quantity)
     }
 
     fn above_zero(&self, quantity: Q) -> Option<Rounded> {
-        self.number(quantity).filter(|number| number.value > 0.0)
+        self.row.above_zero(quantity)
     }
 
     /// The same as printed.
     fn positive(&self, quantity: Q) -> Option<f64> {
-        self.above_zero(quantity).map(|number| number.value)
+        self.row.positive(quantity)
     }
 
     /// A quantity as it stands in the file.
     fn shown(&self, quantity: Q) -> String {
         let shown: Vec<&str> = self.row.every(quantity).map(|v| v.shown.as_str()).collect();
-        match self.value(quantity).and_then(|value| value.pmu.as_ref()) {
+        match self.row.get(quantity).and_then(|value| value.pmu.as_ref()) {
             Some(_) => shown.join(" + "),
             None => shown.first().copied().unwrap_or_default().to_owned(),
         }
@@ -189,13 +199,39 @@ impl Case<'_> {
         self.bounds.cpus.is_some() || self.positive(Q::Cpus).is_some()
     }
 
+    /// The first of these that has a number.
+    fn first(&self, quantities: &[Q]) -> Option<(Q, Rounded)> {
+        let mut numbers = quantities.iter().filter_map(|q| Some((*q, self.number(*q)?)));
+        numbers.next().filter(|(_, number)| number.value > 0.0)
+    }
+
     /// The bytes that were moved, and what they are called: those received
     /// where they are known.
     fn bytes(&self) -> Option<(Q, Rounded)> {
-        [Q::ReceivedBytes, Q::Bytes, Q::SentBytes]
-            .into_iter()
-            .find_map(|quantity| Some((quantity, self.number(quantity)?)))
-            .filter(|(_, bytes)| bytes.value > 0.0)
+        self.first(&[Q::ReceivedBytes, Q::Bytes, Q::SentBytes])
+    }
+
+    /// The same as it stands in the file.
+    fn moved(&self) -> Option<Said> {
+        self.bytes().map(|(name, bytes)| (bytes, self.shown(name)))
+    }
+
+    /// What a rate comes to over the elapsed time.
+    fn over_time(&self, rate: Q) -> Option<Said> {
+        let product = self.number(rate)?.times(self.number(Q::Elapsed)?).scaled(1e-9);
+        Some((product, self.shown_all(&[rate, Q::Elapsed])))
+    }
+
+    /// Bytes by the throughput.
+    fn bytes_by_rate(&self) -> Option<Said> {
+        let (bytes, shown) = self.over_time(Q::Throughput)?;
+        Some((bytes, format!("{shown} (rate × time)")))
+    }
+
+    /// How often the CPU time goes into the elapsed time; 1 where that is not known.
+    fn elapsed_per_cpu_time(&self) -> f64 {
+        let share = || Some(self.number(Q::Elapsed)?.value / self.positive(Q::CpuTime)?);
+        share().unwrap_or(1.0)
     }
 
     /// Bytes a second, and the columns it comes from.
@@ -210,10 +246,7 @@ impl Case<'_> {
 
     /// Bytes of a message or of a block.
     fn unit_bytes(&self) -> Option<(Q, Rounded)> {
-        [Q::MessageBytes, Q::BlockBytes]
-            .into_iter()
-            .find_map(|quantity| Some((quantity, self.number(quantity)?)))
-            .filter(|(_, bytes)| bytes.value > 0.0)
+        self.first(&[Q::MessageBytes, Q::BlockBytes])
     }
 
     /// Messages a second, and the columns it comes from.

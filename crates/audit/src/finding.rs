@@ -1,5 +1,7 @@
 //! What an audit says.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use iolens_stats::physics::Breach;
 use serde::Serialize;
 
@@ -26,6 +28,19 @@ impl Severity {
             Severity::Suspicious => "suspicious",
             Severity::Remark => "remark",
         }
+    }
+
+    pub(crate) fn impossible_if(is_sure: bool) -> Severity {
+        if is_sure { Severity::Impossible } else { Severity::Suspicious }
+    }
+
+    /// A breach, if there is one, as a finding of this severity.
+    pub(crate) fn of(
+        self,
+        breach: Option<Breach>,
+        text: impl FnOnce(Breach) -> String,
+    ) -> Option<Found> {
+        breach.map(|breach| Found { breach: Some(breach), ..Found::new(self, text(breach)) })
     }
 }
 
@@ -169,23 +184,13 @@ impl Found {
         Found::new(Severity::Suspicious, text)
     }
 
-    pub(crate) fn with(mut self, breach: Breach) -> Found {
-        self.breach = Some(breach);
-        self
-    }
-
     /// The same, no graver than this.
     pub(crate) fn at_most(self, worst: Severity) -> Found {
         Found { severity: self.severity.max(worst), ..self }
     }
 
     /// As a finding of a gate at a place.
-    pub(crate) fn at(
-        self,
-        (gate, name): (u8, &'static str),
-        place: String,
-        lines: Vec<usize>,
-    ) -> Finding {
+    fn at(self, (gate, name): Gate, place: String, lines: Vec<usize>) -> Finding {
         let finite = |read: fn(&Breach) -> f64| {
             self.breach.as_ref().map(read).filter(|value| value.is_finite())
         };
@@ -206,3 +211,72 @@ impl Found {
 /// What a check can say: `None` where it lacks the numbers it needs, else what
 /// it found, which is nothing where all is well.
 pub(crate) type Checked = Option<Vec<Found>>;
+
+/// The number of a gate in METHOD.md, and what it asks for.
+pub(crate) type Gate = (u8, &'static str);
+
+/// What the checks of a file said so far.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    findings: Vec<Finding>,
+    gates: Vec<GateUse>,
+    /// Lines that some check could look at.
+    pub(crate) looked_at: BTreeSet<usize>,
+}
+
+impl Ledger {
+    /// Notes how often a gate had the numbers it needs.
+    pub(crate) fn judged(&mut self, (gate, name): Gate, times: usize) {
+        match self.gates.iter_mut().find(|known| known.name == name) {
+            Some(known) => known.judged += times,
+            None if times == 0 => {}
+            None => self.gates.push(GateUse { gate, name, judged: times }),
+        }
+    }
+
+    pub(crate) fn find(&mut self, gate: Gate, found: Found, place: String, lines: Vec<usize>) {
+        self.findings.push(found.at(gate, place, lines));
+    }
+
+    /// The audit of rows or counters that stand on these lines.
+    pub(crate) fn audit(
+        mut self,
+        file: &str,
+        format: Format,
+        lines: impl Iterator<Item = usize>,
+    ) -> Audit {
+        self.findings
+            .sort_by_key(|finding| (finding.severity, finding.lines.clone(), finding.gate));
+        self.gates.sort_by_key(|gate| gate.gate);
+        // The gravest come first.
+        let mut worst = BTreeMap::new();
+        for finding in &self.findings {
+            for line in &finding.lines {
+                worst.entry(*line).or_insert(finding.severity);
+            }
+        }
+        let mut audit = Audit {
+            file: file.to_owned(),
+            format,
+            rows: 0,
+            passed: 0,
+            impossible: 0,
+            suspicious: 0,
+            unchecked: 0,
+            findings: self.findings,
+            columns: Vec::new(),
+            gates: self.gates,
+            notes: Vec::new(),
+        };
+        for line in lines {
+            audit.rows += 1;
+            match worst.get(&line) {
+                Some(Severity::Impossible) => audit.impossible += 1,
+                Some(Severity::Suspicious) => audit.suspicious += 1,
+                None if !self.looked_at.contains(&line) => audit.unchecked += 1,
+                Some(Severity::Remark) | None => audit.passed += 1,
+            }
+        }
+        audit
+    }
+}

@@ -27,6 +27,7 @@ use std::str::FromStr;
 
 use crate::bounds::Bounds;
 use crate::checks::{CHECKS, Case};
+use crate::finding::Ledger;
 use crate::header::{Meaning, Unknown};
 use crate::quantity::Quantity;
 use crate::table::{Row, Table};
@@ -179,59 +180,25 @@ pub fn audit(
 }
 
 fn audit_table(file: &str, table: Table, bounds: &Bounds) -> Audit {
-    let mut findings = Vec::new();
-    let mut gates: Vec<GateUse> = Vec::new();
-    let mut looked_at = vec![false; table.rows.len()];
-    let mut worst: Vec<Option<Severity>> = vec![None; table.rows.len()];
-    for check in CHECKS {
+    let mut ledger = Ledger::default();
+    for (gate, check) in CHECKS {
         let mut judged = 0;
-        for (index, row) in table.rows.iter().enumerate() {
-            let Some(found) = (check.check)(&Case { row, bounds }) else { continue };
+        for row in &table.rows {
+            let Some(found) = check(&Case { row, bounds }) else { continue };
             judged += 1;
             // That nothing is negative can be said of anything.
-            looked_at[index] |= check.name != checks::NEGATIVE;
+            if gate.1 != checks::NEGATIVE {
+                ledger.looked_at.insert(row.line);
+            }
             for found in found {
-                note(&mut worst[index], found.severity);
-                let place = place(row, &table);
-                findings.push(found.at((check.gate, check.name), place, vec![row.line]));
+                ledger.find(*gate, found, place(row, &table), vec![row.line]);
             }
         }
-        if judged > 0 {
-            gates.push(GateUse { gate: check.gate, name: check.name, judged });
-        }
+        ledger.judged(*gate, judged);
     }
-    let (over_rows, more) = series::findings(&table, bounds);
-    for finding in &over_rows {
-        let is_in = |row: &Row| finding.lines.contains(&row.line);
-        let rows = table.rows.iter().enumerate().filter(|(_, row)| is_in(row));
-        rows.for_each(|(index, _)| note(&mut worst[index], finding.severity));
-    }
-    findings.extend(over_rows);
-    gates.extend(more);
-    gates.sort_by_key(|gate| gate.gate);
-    findings.sort_by_key(|finding| (finding.severity, finding.lines.clone(), finding.gate));
-    let of = |severity| worst.iter().filter(|worst| **worst == Some(severity)).count();
-    let (impossible, suspicious) = (of(Severity::Impossible), of(Severity::Suspicious));
-    let unchecked = looked_at.iter().zip(&worst).filter(|(looked, w)| !**looked && w.is_none());
-    let unchecked = unchecked.count();
-    Audit {
-        file: file.to_owned(),
-        format: table.format,
-        rows: table.rows.len(),
-        passed: table.rows.len() - impossible - suspicious - unchecked,
-        impossible,
-        suspicious,
-        unchecked,
-        findings,
-        columns: table.columns,
-        gates,
-        notes: table.notes,
-    }
-}
-
-/// Keeps the surer of two severities.
-fn note(worst: &mut Option<Severity>, severity: Severity) {
-    *worst = Some(worst.map_or(severity, |known| known.min(severity)));
+    series::judge(&table.rows, bounds, &mut ledger);
+    let lines = table.rows.iter().map(|row| row.line);
+    Audit { columns: table.columns, notes: table.notes, ..ledger.audit(file, table.format, lines) }
 }
 
 /// What a row is called: its line, its labels, its size and its threads.

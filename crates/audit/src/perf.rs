@@ -6,7 +6,7 @@ mod human;
 mod section;
 
 use crate::bounds::Bounds;
-use crate::finding::{Audit, Format, GateUse, Severity};
+use crate::finding::{Audit, Format, Ledger};
 use checks::Judge;
 use section::Section;
 
@@ -19,25 +19,13 @@ pub(crate) fn audit(file: &str, text: &str, bounds: &Bounds) -> Option<Audit> {
     if sections.is_empty() {
         return None;
     }
-    let mut audit = Audit {
-        file: file.to_owned(),
-        format,
-        rows: 0,
-        passed: 0,
-        impossible: 0,
-        suspicious: 0,
-        unchecked: 0,
-        findings: Vec::new(),
-        columns: Vec::new(),
-        gates: Vec::new(),
-        notes: Vec::new(),
-    };
+    let mut ledger = Ledger::default();
     for section in &sections {
-        add(&mut audit, section, bounds);
+        checks::all(&mut Judge { section, bounds, ledger: &mut ledger });
     }
-    audit.findings.sort_by_key(|finding| (finding.severity, finding.lines.clone(), finding.gate));
-    audit.gates.sort_by_key(|gate| gate.gate);
-    Some(audit)
+    let lines = sections.iter().flat_map(|section| &section.counters).map(|counter| counter.line);
+    let notes = sections.iter().filter_map(missing).collect();
+    Some(Audit { notes, ..ledger.audit(file, format, lines) })
 }
 
 /// The option of `perf stat` that spread the counts of this text over
@@ -62,34 +50,10 @@ fn is_of_a_cpu(line: &str) -> bool {
     matches!(number, Some(Ok(_))) && count
 }
 
-/// Adds what is found in one section.
-fn add(audit: &mut Audit, section: &Section, bounds: &Bounds) {
-    let mut judge = Judge::new(section, bounds);
-    checks::all(&mut judge);
-    for gate in judge.gates {
-        match audit.gates.iter_mut().find(|known| known.name == gate.name) {
-            Some(known) => known.judged += gate.judged,
-            None => audit.gates.push(GateUse { ..gate }),
-        }
-    }
-    let missing: Vec<&str> = section
-        .counters
-        .iter()
-        .filter(|counter| counter.count.is_none())
-        .map(|counter| counter.event.as_str())
-        .collect();
-    if !missing.is_empty() {
-        audit.notes.push(format!("not counted or not supported: {}", missing.join(", ")));
-    }
-    for (counter, looked_at) in section.counters.iter().zip(judge.looked_at) {
-        let of_it = judge.findings.iter().filter(|finding| finding.lines.contains(&counter.line));
-        audit.rows += 1;
-        match of_it.map(|finding| finding.severity).min() {
-            Some(Severity::Impossible) => audit.impossible += 1,
-            Some(Severity::Suspicious) => audit.suspicious += 1,
-            None if !looked_at => audit.unchecked += 1,
-            Some(Severity::Remark) | None => audit.passed += 1,
-        }
-    }
-    audit.findings.extend(judge.findings);
+/// Names the counters of a section that have no count.
+fn missing(section: &Section) -> Option<String> {
+    let counters = section.counters.iter().filter(|counter| counter.count.is_none());
+    let missing: Vec<&str> = counters.map(|counter| counter.event.as_str()).collect();
+    let all = missing.join(", ");
+    (!missing.is_empty()).then(|| format!("not counted or not supported: {all}"))
 }

@@ -8,37 +8,31 @@ use iolens_stats::physics::{self, Flow, Switching};
 
 use crate::bounds::Bounds;
 use crate::checks::{Case, short};
-use crate::finding::{Finding, Found, GateUse};
+use crate::finding::{Found, Gate, Ledger};
 use crate::quantity::Quantity as Q;
-use crate::table::{Row, Table};
+use crate::table::Row;
 
 /// One check of a whole table: how many groups it could look at, and what it
 /// found with the lines.
 type Series = (usize, Vec<(Found, Vec<usize>)>);
 
-/// Every finding over several rows, and what was looked at.
-pub(crate) fn findings(table: &Table, bounds: &Bounds) -> (Vec<Finding>, Vec<GateUse>) {
+/// Makes every check.
+pub(crate) fn judge(rows: &[Row], bounds: &Bounds, ledger: &mut Ledger) {
     type Check = fn(&[Row], &Bounds) -> Series;
-    let checks: [(u8, &'static str, Check); 5] = [
-        (4, "latency measured, not derived", derived_latency),
-        (7, "size applied", flat_throughput),
-        (8, "cold is slower than warm", swapped_labels),
-        (11, "every kind of core counted", kinds_of_core),
-        (13, "switches follow the work", steady_switching),
+    let checks: [(Gate, Check); 5] = [
+        ((4, "latency measured, not derived"), derived_latency),
+        ((7, "size applied"), flat_throughput),
+        ((8, "cold is slower than warm"), swapped_labels),
+        ((11, "every kind of core counted"), kinds_of_core),
+        ((13, "switches follow the work"), steady_switching),
     ];
-    let (mut findings, mut gates) = (Vec::new(), Vec::new());
-    for (gate, name, check) in checks {
-        let (judged, found) = check(&table.rows, bounds);
-        if judged > 0 {
-            gates.push(GateUse { gate, name, judged });
+    for (gate, check) in checks {
+        let (judged, found) = check(rows, bounds);
+        ledger.judged(gate, judged);
+        for (found, lines) in found {
+            ledger.find(gate, found, format!("{} rows", lines.len()), lines);
         }
-        findings.extend(
-            found.into_iter().map(|(found, lines)| {
-                found.at((gate, name), format!("{} rows", lines.len()), lines)
-            }),
-        );
     }
-    (findings, gates)
 }
 
 /// Rows that agree in these quantities and in their labels, in the order of their first ones.
@@ -74,7 +68,7 @@ fn derived_latency(rows: &[Row], bounds: &Bounds) -> Series {
             let flows: Vec<(Flow, &Row)> = group
                 .iter()
                 .filter_map(|row| {
-                    let latency_ns = row.number(quantity).filter(|latency| latency.value > 0.0)?;
+                    let latency_ns = row.above_zero(quantity)?;
                     let messages_per_s = Case { row, bounds }.messages_per_s()?.0;
                     Some((Flow { latency_ns, messages_per_s }, *row))
                 })

@@ -62,9 +62,14 @@ impl Row {
         self.every(quantity).map(|value| value.number).reduce(Rounded::plus)
     }
 
-    /// The value of a quantity above zero.
+    /// The number of a quantity above zero.
+    pub(crate) fn above_zero(&self, quantity: Quantity) -> Option<Rounded> {
+        self.number(quantity).filter(|number| number.value > 0.0)
+    }
+
+    /// The same as printed.
     pub(crate) fn positive(&self, quantity: Quantity) -> Option<f64> {
-        self.number(quantity).map(|number| number.value).filter(|value| *value > 0.0)
+        self.above_zero(quantity).map(|number| number.value)
     }
 
     /// Whether a label says one of these words, or holds one of five letters

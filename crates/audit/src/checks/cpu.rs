@@ -2,7 +2,7 @@
 
 use iolens_stats::physics::{self, Rounded};
 
-use super::{Case, however_rounded, impossible, short};
+use super::{Case, however_rounded, impossible, one, short, suspicious, together, too_many};
 use crate::finding::{Checked, Found, Severity};
 use crate::quantity::Quantity as Q;
 
@@ -11,47 +11,40 @@ use crate::quantity::Quantity as Q;
 pub(super) fn clock(case: &Case<'_>) -> Checked {
     let range = case.bounds.clock();
     let possible = format!("possible: {:.2} to {:.2} GHz", range.low_ghz, range.high_ghz);
-    let mut found = Vec::new();
-    let mut judged = false;
-    if let Some(hz) = case.above_zero(Q::Clock) {
-        judged = true;
+    let printed = || {
+        let hz = case.above_zero(Q::Clock)?;
         let breach = however_rounded(hz, |hz| physics::clock_ghz(hz, 1e9, range));
-        found.extend(impossible(breach, |breach| {
+        one(impossible(breach, |breach| {
             format!("{} is {} GHz, {possible}", case.shown(Q::Clock), short(breach.value))
-        }));
-    }
-    let cycles = case.above_zero(Q::Cycles);
-    if let (Some(cycles), Some((cpu_ns, columns))) = (cycles, case.cpu_ns()) {
-        judged = true;
+        }))
+    };
+    let over_cpu_time = || {
+        let (cycles, (cpu_ns, columns)) = (case.above_zero(Q::Cycles)?, case.cpu_ns()?);
         let ghz = cycles.over(cpu_ns);
         let breach = however_rounded(ghz, |ghz| physics::clock_ghz(ghz, 1.0, range));
-        found.extend(impossible(breach, |breach| {
+        one(impossible(breach, |breach| {
             format!(
                 "{} in {} are a clock of {} GHz, {possible}",
                 case.shown(Q::Cycles),
                 case.shown_all(&columns),
                 short(breach.value)
             )
-        }));
-    } else if let Some((hz, text)) = cycles_per_s(case)
-        && let Some(cpus) = case.cpus_most()
-    {
-        judged = true;
+        }))
+    };
+    let over_wall_time = || {
+        let ((hz, text), cpus) = (cycles_per_s(case)?, case.cpus_most()?);
         // All that these CPUs can count, without a lower end: they may wait.
         let above = physics::ClockRange { low_ghz: 0.0, ..range };
         let breach = however_rounded(hz, |hz| physics::clock_ghz(hz / cpus, 1e9, above));
-        if let Some(breach) = breach {
-            let known = case.knows_cpus();
+        let known = case.knows_cpus();
+        let sure = known || breach.is_some_and(|breach| breach.value > 100.0);
+        one(Severity::impossible_if(sure).of(breach, |breach| {
             let on = if known { "on its CPUs" } else { "on two CPUs per thread" };
-            let text = format!("{text}: {} GHz {on} ({cpus}), {possible}", short(breach.value));
-            let text =
-                if known { text } else { format!("{text}; or the whole system was counted") };
-            let severity =
-                if known || breach.value > 100.0 { Found::impossible } else { Found::suspicious };
-            found.push(severity(text).with(breach));
-        }
-    }
-    judged.then_some(found)
+            let or = if known { "" } else { "; or the whole system was counted" };
+            format!("{text}: {} GHz {on} ({cpus}), {possible}{or}", short(breach.value))
+        }))
+    };
+    together([printed(), over_cpu_time().or_else(over_wall_time)])
 }
 
 /// Cycles a second of wall time.
@@ -68,32 +61,20 @@ fn cycles_per_s(case: &Case<'_>) -> Option<(Rounded, String)> {
 
 /// Instructions that the cycles can have retired.
 pub(super) fn instructions(case: &Case<'_>) -> Checked {
-    let printed = case.positive(Q::Ipc).map(|ipc| (ipc, 1.0, case.shown(Q::Ipc)));
-    let pairs = [
+    let printed = || Some((case.positive(Q::Ipc)?, 1.0, case.shown(Q::Ipc)));
+    let counted = [
         (Q::Instructions, Q::Cycles),
         (Q::InstructionsUser, Q::CyclesUser),
         (Q::InstructionsKernel, Q::CyclesKernel),
-    ];
-    let counted = pairs.into_iter().filter_map(|(instructions, cycles)| {
-        let text = case.shown_all(&[instructions, cycles]);
-        Some((case.positive(instructions)?, case.positive(cycles)?, text))
+    ]
+    .map(|(instructions, cycles)| {
+        let shown = case.shown_all(&[instructions, cycles]);
+        Some((case.positive(instructions)?, case.positive(cycles)?, shown))
     });
-    let all: Vec<(f64, f64, String)> = counted.chain(printed).collect();
-    if all.is_empty() {
-        return None;
-    }
-    let found = all.iter().flat_map(|(instructions, cycles, text)| {
-        let breach = physics::instructions_per_cycle(*instructions, *cycles);
-        impossible(breach, |breach| {
-            format!(
-                "{text}: {} instructions per cycle, possible: {} to {}",
-                short(breach.value),
-                breach.low,
-                breach.high
-            )
-        })
-    });
-    Some(found.collect())
+    together(counted.into_iter().chain([printed()]).map(|counts| {
+        let (instructions, cycles, text) = counts?;
+        one(too_many(&text, instructions, cycles))
+    }))
 }
 
 /// A copy takes a cycle for 64 bytes at least.
@@ -115,10 +96,10 @@ pub(super) fn cycles_per_byte(case: &Case<'_>) -> Checked {
             "{text}: {} cycles per byte; are all cycles divided by the bytes of one message?",
             short(per_byte.value)
         );
-        return Some(vec![Found::suspicious(text)]);
+        return one(Some(Found::suspicious(text)));
     }
     let breach = however_rounded(per_byte, |each| physics::cycles_per_byte(each, 1.0));
-    Some(impossible(breach, |breach| {
+    one(impossible(breach, |breach| {
         format!(
             "{text}: {} cycles per byte, and a copy takes {} at least; counted in user mode only, \
              or another process?",
@@ -143,53 +124,38 @@ pub(super) fn cpu_time(case: &Case<'_>) -> Checked {
     let shown = case.shown_all(&columns);
     let busy = short(cpu_ns.value / wall_ns.value);
     let of = |cpus: f64| physics::cpu_time(cpu_ns.low, wall_ns.high, cpus);
-    if let Some(breach) = of(most) {
-        return Some(vec![
-            Found::impossible(format!("{shown}: {busy} CPUs busy, possible: {most}")).with(breach),
-        ]);
-    }
-    let (Some(threads), false) = (case.threads(), case.knows_cpus()) else {
-        return Some(Vec::new());
-    };
+    let beyond = impossible(of(most), |_| format!("{shown}: {busy} CPUs busy, possible: {most}"));
     // Possible where both ends were counted.
-    let found = of(threads).map(|breach| {
-        let text =
-            format!("{shown}: {busy} CPUs busy on {threads} threads, so both ends are in it");
-        Found::new(Severity::Remark, text).with(breach)
-    });
-    Some(found.into_iter().collect())
+    let both_ends = || {
+        let threads = case.threads().filter(|_| !case.knows_cpus())?;
+        Severity::Remark.of(of(threads), |_| {
+            format!("{shown}: {busy} CPUs busy on {threads} threads, so both ends are in it")
+        })
+    };
+    one(beyond.or_else(both_ends))
 }
 
 /// A counter that ran for the time of the work, not around it.
 pub(super) fn window(case: &Case<'_>) -> Checked {
     let (cpu_ns, wall_ns) = (case.positive(Q::CpuTime)?, case.positive(Q::Elapsed)?);
-    let breach = physics::mostly_waiting(cpu_ns, wall_ns);
-    let found = breach.map(|breach| {
-        let text = format!(
+    one(suspicious(physics::mostly_waiting(cpu_ns, wall_ns), |breach| {
+        format!(
             "{}: {:.2}% of the time at work; was the counting longer than the traffic, or of \
              another process?",
             case.shown_all(&[Q::CpuTime, Q::Elapsed]),
             breach.value * 100.0
-        );
-        Found::suspicious(text).with(breach)
-    });
-    Some(found.into_iter().collect())
+        )
+    }))
 }
 
 /// No work takes no cycles: a counter that says so did not run.
 pub(super) fn ran(case: &Case<'_>) -> Checked {
     let counters = [Q::Cycles, Q::Instructions, Q::CpuTime, Q::Branches, Q::L1dLoads];
-    let counted: Vec<Q> = counters.into_iter().filter(|q| case.number(*q).is_some()).collect();
-    if counted.is_empty() {
-        return None;
-    }
-    let still = counted.into_iter().filter(|q| case.number(*q).is_some_and(|n| n.high <= 0.0));
-    Some(
-        still
-            .map(|q| {
-                let shown = case.shown(q);
-                Found::impossible(format!("{shown}: no work takes none; it was not counted"))
-            })
-            .collect(),
-    )
+    together(counters.map(|q| {
+        let stood_still = case.number(q)?.high <= 0.0;
+        one(stood_still.then(|| {
+            let shown = case.shown(q);
+            Found::impossible(format!("{shown}: no work takes none; it was not counted"))
+        }))
+    }))
 }

@@ -2,32 +2,27 @@
 
 use iolens_stats::physics::{self, Rounded};
 
-use super::{Case, agree, because, impossible, short};
+use super::{Case, Said, agree, impossible, one, short, together};
 use crate::finding::{Checked, Found, Severity};
 use crate::quantity::Quantity as Q;
 use crate::unit::Dimension;
 
 /// Rate × time is the bytes that were moved, or the messages with their size.
 pub(super) fn rate_and_time(case: &Case<'_>) -> Checked {
-    let (rate, ns) = (case.number(Q::Throughput)?, case.number(Q::Elapsed)?);
-    let (bytes, moved) = match case.bytes() {
-        Some((name, bytes)) => (bytes, case.shown(name)),
-        None => by_messages(case).filter(|(bytes, _)| bytes.value > 0.0)?,
-    };
-    let shown = case.shown_all(&[Q::Throughput, Q::Elapsed]);
+    let product = case.bytes_by_rate()?;
+    let by_messages = || by_messages(case).filter(|(bytes, _)| bytes.value > 0.0);
+    let moved = case.moved().or_else(by_messages)?;
     let threads = case.threads().unwrap_or(1.0);
-    let cpu_share = case.positive(Q::CpuTime).map_or(1.0, |cpu_ns| ns.value / cpu_ns);
     let hints = [
-        because(threads, "threads counted twice"),
-        because(1.0 / threads, "divided by the time of all threads"),
-        because(cpu_share, "divided by CPU time"),
+        (threads, "threads counted twice"),
+        (1.0 / threads, "divided by the time of all threads"),
+        (case.elapsed_per_cpu_time(), "divided by CPU time"),
     ];
-    let product = rate.times(ns).scaled(1e-9);
-    Some(agree((product, &format!("{shown} (rate × time)")), (bytes, &moved), &hints))
+    one(agree(product, moved, &hints))
 }
 
 /// Messages × size, and the columns that it comes from.
-fn by_messages(case: &Case<'_>) -> Option<(Rounded, String)> {
+fn by_messages(case: &Case<'_>) -> Option<Said> {
     let (messages, (size_name, size)) = (case.number(Q::Messages)?, case.unit_bytes()?);
     Some((messages.times(size), case.shown_all(&[Q::Messages, size_name])))
 }
@@ -35,83 +30,61 @@ fn by_messages(case: &Case<'_>) -> Option<(Rounded, String)> {
 /// Messages × size are the bytes that were moved.
 pub(super) fn messages_and_size(case: &Case<'_>) -> Checked {
     let (product, shown) = by_messages(case)?;
-    let (name, bytes) = case.bytes()?;
     let threads = case.threads().unwrap_or(1.0);
-    let hints =
-        [because(threads, "bytes of one thread"), because(1.0 / threads, "messages of one thread")];
-    Some(agree(
-        (product, &format!("{shown} (messages × size)")),
-        (bytes, &case.shown(name)),
-        &hints,
-    ))
+    let hints = [(threads, "bytes of one thread"), (1.0 / threads, "messages of one thread")];
+    one(agree((product, format!("{shown} (messages × size)")), case.moved()?, &hints))
 }
 
 /// A message rate is messages over time, throughput over size, and the
 /// inverse of the time per message.
 pub(super) fn message_rate(case: &Case<'_>) -> Checked {
-    let rate = case.number(Q::MessageRate).filter(|rate| rate.value > 0.0);
+    let rate = case.above_zero(Q::MessageRate);
     let threads = case.threads().unwrap_or(1.0);
-    let hints = [because(threads, "of one thread"), because(1.0 / threads, "of all threads")];
-    let mut found = Vec::new();
-    let mut judged = false;
-    if let (Some(rate), Some(messages), Some(ns)) =
-        (rate, case.number(Q::Messages), case.number(Q::Elapsed))
-        && messages.value > 0.0
-    {
-        judged = true;
-        let shown = case.shown_all(&[Q::MessageRate, Q::Elapsed]);
-        let product = rate.times(ns).scaled(1e-9);
-        found.extend(agree((product, &shown), (messages, &case.shown(Q::Messages)), &hints));
-    }
-    if let (Some(rate), Some((name, size)), Some(throughput)) =
-        (rate, case.unit_bytes(), case.number(Q::Throughput))
-        && throughput.value > 0.0
-    {
-        judged = true;
-        let shown = case.shown_all(&[Q::MessageRate, name]);
-        let expected = (throughput, case.shown(Q::Throughput));
-        found.extend(agree((rate.times(size), &shown), (expected.0, &expected.1), &hints));
-    }
-    if let (Some(each), Some((rate, columns))) =
-        (case.above_zero(Q::TimePerMessage), case.messages_per_s())
-    {
-        judged = true;
+    let hints = [(threads, "of one thread"), (1.0 / threads, "of all threads")];
+    let over_time = || {
+        let messages = (case.above_zero(Q::Messages)?, case.shown(Q::Messages));
+        let product = rate.and_then(|_| case.over_time(Q::MessageRate))?;
+        one(agree(product, messages, &hints))
+    };
+    let of_a_size = || {
+        let (name, size) = case.unit_bytes()?;
+        let throughput = (case.above_zero(Q::Throughput)?, case.shown(Q::Throughput));
+        let product = (rate?.times(size), case.shown_all(&[Q::MessageRate, name]));
+        one(agree(product, throughput, &hints))
+    };
+    let inverse = || {
+        let each = case.above_zero(Q::TimePerMessage)?;
+        let (rate, columns) = case.messages_per_s()?;
         let inverse = Rounded::exact(1e9).over(rate);
-        let (each_shown, shown) = (case.shown(Q::TimePerMessage), case.shown_all(&columns));
-        let apart = agree((each, &each_shown), (inverse, &shown), &hints);
         // Each thread's own time, beside the rate of all of them.
         let own = physics::agreement(each, inverse.scaled(threads), super::APART).is_none();
         let worst = if own { Severity::Remark } else { Severity::Impossible };
-        found.extend(apart.into_iter().map(|found| found.at_most(worst)));
-    }
-    judged.then_some(found)
+        let each = (each, case.shown(Q::TimePerMessage));
+        let apart = agree(each, (inverse, case.shown_all(&columns)), &hints);
+        one(apart.map(|found| found.at_most(worst)))
+    };
+    together([over_time(), of_a_size(), inverse()])
 }
 
 /// A printed IPC is that of the counts beside it.
 pub(super) fn ipc(case: &Case<'_>) -> Checked {
     let printed = case.number(Q::Ipc)?;
-    let (instructions, cycles) = (case.number(Q::Instructions)?, case.number(Q::Cycles)?);
-    if cycles.value <= 0.0 {
-        return None;
-    }
+    let computed = case.number(Q::Instructions)?.over(case.above_zero(Q::Cycles)?);
     let shown = case.shown_all(&[Q::Instructions, Q::Cycles]);
-    let inverse = printed.value.powi(2);
-    let hints = [because(inverse, "cycles over instructions")];
-    Some(agree((printed, &case.shown(Q::Ipc)), (instructions.over(cycles), &shown), &hints))
+    let hints = [(printed.value.powi(2), "cycles over instructions")];
+    one(agree((printed, case.shown(Q::Ipc)), (computed, shown), &hints))
 }
 
 /// Printed cycles per byte are those of the counts beside them.
 pub(super) fn cycles_per_byte(case: &Case<'_>) -> Checked {
-    let printed = case.number(Q::CyclesPerByte).filter(|printed| printed.value > 0.0)?;
-    let cycles = case.number(Q::Cycles).filter(|cycles| cycles.value > 0.0)?;
-    let (name, bytes) = case.bytes().or_else(|| {
-        let (rate, ns) = (case.number(Q::Throughput)?, case.number(Q::Elapsed)?);
-        Some((Q::Throughput, rate.times(ns).scaled(1e-9)))
-    })?;
+    let printed = (case.above_zero(Q::CyclesPerByte)?, case.shown(Q::CyclesPerByte));
+    let cycles = case.above_zero(Q::Cycles)?;
+    let by_rate = || Some((Q::Throughput, case.bytes_by_rate()?.0));
+    let (name, bytes) = case.bytes().or_else(by_rate)?;
     let per_size = case.unit_bytes().map_or(1.0, |(_, size)| bytes.value / size.value);
-    let hints = [because(per_size, "all cycles over the bytes of one message")];
-    let shown = case.shown_all(&[Q::Cycles, name]);
-    Some(agree((printed, &case.shown(Q::CyclesPerByte)), (cycles.over(bytes), &shown), &hints))
+    let hints = [(per_size, "all cycles over the bytes of one message")];
+    let computed = (cycles.over(bytes), case.shown_all(&[Q::Cycles, name]));
+    one(agree(printed, computed, &hints))
 }
 
 /// User and kernel are the whole.
@@ -123,19 +96,13 @@ pub(super) fn user_and_kernel(case: &Case<'_>) -> Checked {
         (Q::VoluntarySwitches, Q::InvoluntarySwitches, Q::Switches),
         (Q::MinorFaults, Q::MajorFaults, Q::PageFaults),
     ];
-    let mut judged = false;
-    let mut found = Vec::new();
-    for (first, second, total) in sums {
-        let parts = (case.number(first), case.number(second), case.number(total));
-        let (Some(a), Some(b), Some(whole)) = parts else { continue };
-        judged = true;
+    together(sums.map(|(first, second, total)| {
+        let (a, b, whole) = (case.number(first)?, case.number(second)?, case.number(total)?);
+        let shown = format!("{} + {}", case.shown(first), case.shown(second));
+        let apart = agree((a.plus(b), shown), (whole, case.shown(total)), &[]);
         // Two empty parts of nothing agree.
-        if a.value + b.value > 0.0 || whole.value > 0.0 {
-            let shown = format!("{} + {}", case.shown(first), case.shown(second));
-            found.extend(agree((a.plus(b), &shown), (whole, &case.shown(total)), &[]));
-        }
-    }
-    judged.then_some(found)
+        one(apart.filter(|_| a.value + b.value > 0.0 || whole.value > 0.0))
+    }))
 }
 
 /// Percentiles rise, and the mean lies between the ends.
@@ -150,76 +117,61 @@ pub(super) fn order(case: &Case<'_>) -> Checked {
         Q::LatencyMax,
     ];
     let with_mean = [Q::LatencyMin, Q::LatencyMean, Q::LatencyMax];
-    let mut judged = false;
-    let mut found = Vec::new();
-    for list in [&rising[..], &with_mean] {
-        let given: Vec<(Q, Rounded)> =
-            list.iter().filter_map(|q| Some((*q, case.number(*q)?))).collect();
-        judged |= given.len() >= 2;
-        let values: Vec<Rounded> = given.iter().map(|(_, value)| *value).collect();
-        found.extend(physics::ordered(&values).map(|(low, high)| {
-            let (low, high) = (case.shown(given[low].0), case.shown(given[high].0));
+    together([&rising[..], &with_mean].map(|list| {
+        let (given, values): (Vec<Q>, Vec<Rounded>) =
+            list.iter().filter_map(|q| Some((*q, case.number(*q)?))).unzip();
+        let falls = physics::ordered(&values).map(|(low, high)| {
+            let (low, high) = (case.shown(given[low]), case.shown(given[high]));
             Found::impossible(format!("{low} is above {high}"))
-        }));
-    }
-    judged.then_some(found)
+        });
+        one(falls).filter(|_| given.len() >= 2)
+    }))
 }
 
 /// Misses are some of the references, faults some of the faults, and a share
 /// is at most all.
 pub(super) fn parts(case: &Case<'_>) -> Checked {
-    let pairs = [
+    let of_a_whole = [
         (Q::CacheMisses, Q::CacheReferences),
         (Q::L1dMisses, Q::L1dLoads),
         (Q::LlcMisses, Q::LlcReferences),
         (Q::BranchMisses, Q::Branches),
         (Q::Branches, Q::Instructions),
         (Q::MajorFaults, Q::PageFaults),
-    ];
-    let mut judged = false;
-    let mut found = Vec::new();
-    for (part, whole) in pairs {
-        let (Some(few), Some(all)) = (case.number(part), case.number(whole)) else { continue };
-        judged = true;
-        // Counters that took turns are estimates.
-        let Some(breach) = physics::part_of(few.low, all.high, super::APART) else { continue };
-        let text = format!("{} of {}", case.shown(part), case.shown(whole));
-        let twice = few.low > all.high * 2.0;
-        let severity = if twice { Severity::Impossible } else { Severity::Suspicious };
-        found.push(Found::new(severity, text).with(breach));
-    }
-    if let Some(share) = case.number(Q::CacheMissShare) {
-        judged = true;
-        found.extend(impossible(physics::part_of(share.low, 1.0, 0.0), |breach| {
-            let shown = case.shown(Q::CacheMissShare);
+    ]
+    .map(|(part, whole)| {
+        let (few, all) = (case.number(part)?, case.number(whole)?);
+        let breach = physics::part_of(few.low, all.high, super::APART);
+        let severity = Severity::impossible_if(few.low > all.high * 2.0);
+        one(severity.of(breach, |_| format!("{} of {}", case.shown(part), case.shown(whole))))
+    });
+    let share = || Some((case.number(Q::CacheMissShare)?, case.shown(Q::CacheMissShare)));
+    let of_all = || {
+        let (share, shown) = share()?;
+        one(impossible(physics::part_of(share.low, 1.0, 0.0), |breach| {
             format!("{shown}: {}% of all", short(breach.value * 100.0))
-        }));
-        let counts = (case.number(Q::CacheMisses), case.number(Q::CacheReferences));
-        if let (Some(misses), Some(references)) = counts
-            && references.value > 0.0
-        {
-            let shown = case.shown_all(&[Q::CacheMisses, Q::CacheReferences]);
-            let printed = (share, case.shown(Q::CacheMissShare));
-            found.extend(agree((printed.0, &printed.1), (misses.over(references), &shown), &[]));
-        }
-    }
-    judged.then_some(found)
+        }))
+    };
+    let of_references = || {
+        let misses = case.number(Q::CacheMisses)?;
+        let computed = misses.over(case.above_zero(Q::CacheReferences)?);
+        let shown = case.shown_all(&[Q::CacheMisses, Q::CacheReferences]);
+        one(agree(share()?, (computed, shown), &[]))
+    };
+    together(of_a_whole.into_iter().chain([of_all(), of_references()]))
 }
 
 /// Switches a second × time are the switches.
 pub(super) fn switches(case: &Case<'_>) -> Checked {
-    let (rate, ns) = (case.number(Q::SwitchRate)?, case.number(Q::Elapsed)?);
-    let switches = case.number(Q::Switches)?;
-    let shown = case.shown_all(&[Q::SwitchRate, Q::Elapsed]);
-    let product = rate.times(ns).scaled(1e-9);
-    let cpu_share = case.positive(Q::CpuTime).map_or(1.0, |cpu_ns| ns.value / cpu_ns);
-    let hints = [because(cpu_share, "a second of CPU time")];
-    let found = agree((switches, &case.shown(Q::Switches)), (product, &shown), &hints);
+    let (rate, switches) = (case.number(Q::SwitchRate)?, case.number(Q::Switches)?);
+    let product = case.over_time(Q::SwitchRate)?;
+    let hints = [(case.elapsed_per_cpu_time(), "a second of CPU time")];
+    let found = agree((switches, case.shown(Q::Switches)), product, &hints);
     // perf counts a second of CPU time, and says so nowhere.
     let by_cpu = case.number(Q::CpuTime).map(|cpu_ns| rate.times(cpu_ns).scaled(1e-9));
     let agrees =
         by_cpu.is_some_and(|product| physics::agreement(switches, product, super::APART).is_none());
-    Some(if agrees { Vec::new() } else { found })
+    one(found.filter(|_| !agrees))
 }
 
 /// A quantity that stands in two columns of one name is the same in both; of two names it may be
@@ -233,8 +185,8 @@ pub(super) fn twice(case: &Case<'_>) -> Checked {
         for other in every.filter(|other| other.name == first.name) {
             judged = true;
             if first.number.value > 0.0 && other.number.value > 0.0 {
-                let pair = ((first.number, &*first.shown), (other.number, &*other.shown));
-                found.extend(agree(pair.0, pair.1, &[]));
+                let [first, other] = [first, other].map(|v| (v.number, v.shown.clone()));
+                found.extend(agree(first, other, &[]));
             }
         }
     }
@@ -271,16 +223,13 @@ pub(super) fn zerocopy(case: &Case<'_>) -> Checked {
         let shown = case.shown_all(&[Q::ZerocopySends, Q::ZerocopyCompletions, Q::ZerocopyCopied]);
         Found::impossible(format!("{shown}: each send completes once, by ranges of ids"))
     });
-    Some(found.into_iter().collect())
+    one(found)
 }
 
 /// What costs time that no primitive is to blame for.
 pub(super) fn events(case: &Case<'_>) -> Checked {
-    let quantities = [Q::Retransmits, Q::MajorFaults];
-    let given: Vec<Q> = quantities.into_iter().filter(|q| case.number(*q).is_some()).collect();
-    if given.is_empty() {
-        return None;
-    }
-    let some = given.into_iter().filter(|q| case.positive(*q).is_some());
-    Some(some.map(|q| Found::new(Severity::Remark, case.shown(q))).collect())
+    together([Q::Retransmits, Q::MajorFaults].map(|q| {
+        let happened = case.number(q)?.value > 0.0;
+        one(happened.then(|| Found::new(Severity::Remark, case.shown(q))))
+    }))
 }

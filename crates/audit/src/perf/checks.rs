@@ -1,61 +1,32 @@
 //! The gates as they apply to one section of `perf stat`.
 
-use std::collections::HashMap;
-use std::ptr;
-
 use iolens_stats::physics::{self, ClockRange, Rounded};
 
 use super::section::{Counter, Section};
 use crate::bounds::Bounds;
-use crate::checks::short;
-use crate::finding::{Finding, Found, GateUse, Severity};
+use crate::checks::{impossible, short, too_many};
+use crate::finding::{Found, Gate, Ledger, Severity};
 use crate::unit::{self, Dimension, Unit};
 
-/// A section with what was said of it so far.
+/// A section, and where it is noted what is said of it.
 pub(crate) struct Judge<'a> {
-    section: &'a Section,
-    bounds: &'a Bounds,
-    pub(crate) findings: Vec<Finding>,
-    pub(crate) gates: Vec<GateUse>,
-    /// Counters that some check could look at.
-    pub(crate) looked_at: Vec<bool>,
-    /// Where a counter of the section stands in it.
-    places: HashMap<*const Counter, usize>,
+    pub(crate) section: &'a Section,
+    pub(crate) bounds: &'a Bounds,
+    pub(crate) ledger: &'a mut Ledger,
 }
 
-type Gate = (u8, &'static str);
-
-impl<'a> Judge<'a> {
-    pub(crate) fn new(section: &'a Section, bounds: &'a Bounds) -> Judge<'a> {
-        Judge {
-            section,
-            bounds,
-            findings: Vec::new(),
-            gates: Vec::new(),
-            looked_at: vec![false; section.counters.len()],
-            places: section.counters.iter().map(ptr::from_ref).zip(0..).collect(),
-        }
-    }
-
-    /// Notes that a gate looked at these counters, and what it found.
+impl Judge<'_> {
+    /// Notes that a gate looked at these counters, and what it found of the first.
     fn judged(&mut self, gate: Gate, counters: &[&Counter], found: Option<Found>) {
-        match self.gates.iter_mut().find(|known| known.name == gate.1) {
-            Some(known) => known.judged += 1,
-            None => self.gates.push(GateUse { gate: gate.0, name: gate.1, judged: 1 }),
-        }
-        for counter in counters {
-            if let Some(place) = self.places.get(&ptr::from_ref(*counter)) {
-                self.looked_at[*place] = true;
-            }
-        }
-        let Some(found) = found else { return };
-        let lines = counters.first().map(|counter| counter.line).into_iter().collect::<Vec<_>>();
-        let line = lines.first().copied().unwrap_or_default();
+        self.ledger.judged(gate, 1);
+        self.ledger.looked_at.extend(counters.iter().map(|counter| counter.line));
+        let (Some(found), Some(first)) = (found, counters.first()) else { return };
+        let line = first.line;
         let place = match self.section.title.as_str() {
             "" => format!("line {line}"),
             title => format!("line {line} ({title})"),
         };
-        self.findings.push(found.at(gate, place, lines));
+        self.ledger.find(gate, found, place, vec![line]);
     }
 
     /// What perf computed itself agrees to the last digit, but for means of
@@ -85,14 +56,14 @@ fn contradiction(
     computed: Rounded,
     from: &str,
 ) -> Option<Found> {
-    let breach = physics::agreement(printed, computed, judge.share())?;
-    let text = format!(
-        "`{}`: {from} is {}, {} times as much is printed",
-        counter.shown,
-        short(computed.value),
-        short(breach.value)
-    );
-    Some(Found::impossible(text).with(breach))
+    impossible(physics::agreement(printed, computed, judge.share()), |breach| {
+        format!(
+            "`{}`: {from} is {}, {} times as much is printed",
+            counter.shown,
+            short(computed.value),
+            short(breach.value)
+        )
+    })
 }
 
 /// Rate × CPU time is the count, for everything with a rate.
@@ -105,16 +76,15 @@ fn rates(judge: &mut Judge<'_>) {
         };
         let Some(unit) = rate_unit(words) else { continue };
         let expected = printed.scaled(unit.scale).times(clock_ns).scaled(1e-9);
-        let found = physics::agreement(count, expected, judge.share()).map(|breach| {
-            let text = format!(
+        let found = impossible(physics::agreement(count, expected, judge.share()), |_| {
+            format!(
                 "`{}`: at that rate, {} ms of {} hold {}, not {}",
                 counter.shown,
                 short(clock_ns.value / 1e6),
                 clock.event,
                 short(expected.value),
                 short(count.value)
-            );
-            Found::impossible(text).with(breach)
+            )
         });
         judge.judged((6, "rate × task-clock = count"), &[counter, clock], found);
     }
@@ -134,8 +104,7 @@ fn rate_unit(words: &str) -> Option<Unit> {
 fn clock(judge: &mut Judge<'_>) {
     let section = judge.section;
     for counter in section.counters.iter().filter(|counter| counter.name == "cycles") {
-        let printed = counter.metric.as_ref().filter(|(_, words)| words.starts_with("GHz"));
-        let printed = printed.map(|(ghz, _)| *ghz);
+        let printed = counter.printed("GHz");
         let clock = section.clock();
         let range = range(judge, counter, clock.map_or("", |(clock, _)| clock.name));
         if let (Some(count), Some((clock, ns))) = (counter.count, clock) {
@@ -171,25 +140,23 @@ fn range(judge: &Judge<'_>, counter: &Counter, clock: &str) -> ClockRange {
 }
 
 fn too_fast_or_slow(counter: &Counter, ghz: f64, range: ClockRange, of: &str) -> Option<Found> {
-    let breach = physics::clock_ghz(ghz, 1.0, range)?;
-    let text = format!(
-        "`{}`: {of} is a clock of {} GHz, possible: {:.2} to {:.2} GHz",
-        counter.shown,
-        short(breach.value),
-        breach.low,
-        breach.high
-    );
-    Some(Found::impossible(text).with(breach))
+    impossible(physics::clock_ghz(ghz, 1.0, range), |breach| {
+        format!(
+            "`{}`: {of} is a clock of {} GHz, possible: {:.2} to {:.2} GHz",
+            counter.shown,
+            short(breach.value),
+            breach.low,
+            breach.high
+        )
+    })
 }
 
 /// Instructions over cycles of the same PMU and mode.
 fn instructions(judge: &mut Judge<'_>) {
     let section = judge.section;
     for counter in section.counters.iter().filter(|counter| counter.name == "instructions") {
-        let printed = counter.metric.as_ref().filter(|(_, words)| {
-            words.starts_with("insn per cycle") || words.starts_with("insns per cycle")
-        });
-        let printed = printed.map(|(per_cycle, _)| *per_cycle);
+        let printed =
+            counter.printed("insn per cycle").or_else(|| counter.printed("insns per cycle"));
         let cycles = section.like("cycles", counter);
         let counts = cycles.and_then(|cycles| {
             Some((cycles, cycles.count.filter(|n| n.value > 0.0)?, counter.count?))
@@ -201,17 +168,7 @@ fn instructions(judge: &mut Judge<'_>) {
             judge.judged((6, "IPC = instructions / cycles"), &[counter, cycles], found);
         }
         if let Some(per_cycle) = computed.or(printed) {
-            let breach = physics::instructions_per_cycle(per_cycle.value, 1.0);
-            let found = breach.map(|breach| {
-                let text = format!(
-                    "`{}`: {} instructions per cycle, possible: {} to {}",
-                    counter.shown,
-                    short(breach.value),
-                    breach.low,
-                    breach.high
-                );
-                Found::impossible(text).with(breach)
-            });
+            let found = too_many(&format!("`{}`", counter.shown), per_cycle.value, 1.0);
             judge.judged((1, "instructions per cycle"), &[counter], found);
         }
     }
@@ -221,8 +178,7 @@ fn instructions(judge: &mut Judge<'_>) {
 fn use_of_cpus(judge: &mut Judge<'_>) {
     let section = judge.section;
     let Some((clock, clock_ns)) = section.clock() else { return };
-    let printed = clock.metric.as_ref().filter(|(_, words)| words.starts_with("CPUs"));
-    let printed = printed.map(|(cpus, _)| *cpus);
+    let printed = clock.printed("CPUs");
     let computed = section.elapsed_ns.filter(|ns| ns.value > 0.0).map(|ns| clock_ns.over(ns));
     if let (Some(printed), Some(computed)) = (printed, computed) {
         let found = contradiction(judge, clock, printed, computed, "CPU time over elapsed time");
@@ -241,9 +197,8 @@ fn use_of_cpus(judge: &mut Judge<'_>) {
     });
     judge.judged((9, "counters cover the work"), &[clock], found);
     if let Some(most) = judge.bounds.cpus.map(f64::from) {
-        let found = physics::part_of(cpus, most, 0.05).map(|breach| {
-            let text = format!("`{}`: {} of {most} CPUs busy", clock.shown, short(cpus));
-            Found::impossible(text).with(breach)
+        let found = impossible(physics::part_of(cpus, most, 0.05), |_| {
+            format!("`{}`: {} of {most} CPUs busy", clock.shown, short(cpus))
         });
         judge.judged((6, "CPU time ≤ wall × CPUs"), &[clock], found);
     }
@@ -265,18 +220,15 @@ fn shares(judge: &mut Judge<'_>) {
         let (Some(few), Some(all)) = (counter.count, whole.count.filter(|n| n.value > 0.0)) else {
             continue;
         };
-        let found = physics::part_of(few.value, all.value, 0.05).map(|breach| {
-            let text = format!("`{}` of `{}`", counter.shown, whole.shown);
-            let twice = breach.value > 2.0 * all.value;
-            let found = if twice { Found::impossible(text) } else { Found::suspicious(text) };
-            found.with(breach)
-        });
+        let breach = physics::part_of(few.value, all.value, 0.05);
+        let twice = breach.is_some_and(|breach| breach.value > 2.0 * all.value);
+        let found = Severity::impossible_if(twice)
+            .of(breach, |_| format!("`{}` of `{}`", counter.shown, whole.shown));
         judge.judged((6, "misses ≤ references"), &[counter, whole], found);
-        let percent = counter.metric.as_ref().filter(|(_, words)| words.starts_with('%'));
-        if let Some((percent, _)) = percent {
+        if let Some(percent) = counter.printed("%") {
             let computed = few.over(all).scaled(100.0);
             let from = format!("its share of {}, in %,", whole.event);
-            let found = contradiction(judge, counter, *percent, computed, &from);
+            let found = contradiction(judge, counter, percent, computed, &from);
             judge.judged((6, "miss rate = misses / references"), &[counter, whole], found);
         }
     }

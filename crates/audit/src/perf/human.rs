@@ -25,8 +25,8 @@ pub(crate) fn sections(text: &str) -> Vec<Section> {
         } else if let Some(counter) = counter(line, index + 1, mark) {
             open.is_repeated |= line.contains("+-");
             open.counters.push(counter);
-        } else if let Some((kind, ns)) = time(line, mark) {
-            *kind.of(&mut open) = Some(ns);
+        } else {
+            read_time(&mut open, line, mark);
         }
     }
     close(&mut sections, open);
@@ -39,34 +39,18 @@ fn close(sections: &mut Vec<Section>, section: Section) {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Time {
-    Elapsed,
-    User,
-    System,
-}
-
-impl Time {
-    fn of(self, section: &mut Section) -> &mut Option<Rounded> {
-        match self {
-            Time::Elapsed => &mut section.elapsed_ns,
-            Time::User => &mut section.user_ns,
-            Time::System => &mut section.system_ns,
-        }
-    }
-}
-
-/// `6.003 seconds time elapsed`, in ns.
-fn time(line: &str, mark: DecimalMark) -> Option<(Time, Rounded)> {
+/// Takes a time of the command: `6.003 seconds time elapsed`.
+fn read_time(section: &mut Section, line: &str, mark: DecimalMark) -> Option<()> {
     let number = number::leading(line, mark)?;
     let (_, what) = number.rest.split_once("seconds ")?;
-    let kind = match what.split_whitespace().next()? {
-        "time" => Time::Elapsed,
-        "user" => Time::User,
-        "sys" => Time::System,
+    let ns = match what.split_whitespace().next()? {
+        "time" => &mut section.elapsed_ns,
+        "user" => &mut section.user_ns,
+        "sys" => &mut section.system_ns,
         _ => return None,
     };
-    Some((kind, number.rounded().scaled(1e9)))
+    *ns = Some(number.rounded().scaled(1e9));
+    Some(())
 }
 
 /// One counter.

@@ -39,6 +39,13 @@ pub(crate) struct Counter {
     pub(crate) shown: String,
 }
 
+impl Counter {
+    /// What perf made of it, where that is in this unit.
+    pub(crate) fn printed(&self, unit: &str) -> Option<Rounded> {
+        self.metric.as_ref().filter(|(_, words)| words.starts_with(unit)).map(|(value, _)| *value)
+    }
+}
+
 impl Section {
     /// A counter of this kind, on this PMU, in this mode.
     pub(crate) fn like(&self, name: &str, as_of: &Counter) -> Option<&Counter> {
