@@ -64,8 +64,7 @@ impl CellAnalysis {
         of: impl Fn(&ArmAnalysis) -> Option<Estimate>,
     ) -> Option<Estimate> {
         let own = of(arm)?;
-        let baseline = self.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
-        let baseline = baseline.filter(|_| arm.contrast.is_some()).and_then(of);
+        let baseline = self.baseline().filter(|_| arm.contrast.is_some()).and_then(of);
         Some(baseline.map_or(own, |baseline| own.with(baseline, own.value)))
     }
 
