@@ -146,38 +146,33 @@ pub struct Placement {
     pub rx_cpus: Vec<u32>,
 }
 
-impl Placement {
-    /// The processors of both ends.
-    #[must_use]
-    pub fn all(&self) -> Vec<u32> {
-        let mut all = self.tx_cpus.clone();
-        all.extend(self.rx_cpus.iter().filter(|cpu| !self.tx_cpus.contains(cpu)));
-        all
-    }
-}
-
-/// Gives each end its own half of the cores, each with the CPUs that are its threads, and of one
-/// core its own half of the threads; both the same CPU if there is only one. One end alone has all.
-/// Threads of two ends on one core would slow each other, with other cores idle.
+/// Gives each end its own half of the CPUs, core by core, and both the same one if there is only
+/// one; one end alone has all. Threads of two ends on one core would slow each other, with other
+/// cores idle: at most one core has CPUs of both, and either end uses it last.
 #[must_use]
 pub fn placement(cores: &[Vec<u32>], is_alone: bool) -> Placement {
-    let all = spread(cores);
-    if all.len() < 2 || is_alone {
-        return Placement { tx_cpus: all.clone(), rx_cpus: all };
-    }
-    let (tx_cpus, rx_cpus) = match cores {
-        [_] => (all[..all.len() / 2].to_vec(), all[all.len() / 2..].to_vec()),
-        cores => {
-            let (tx, rx) = cores.split_at(cores.len() / 2);
-            (spread(tx), spread(rx))
-        }
+    let all: Vec<(usize, u32)> = cores
+        .iter()
+        .enumerate()
+        .flat_map(|(core, cpus)| cpus.iter().map(move |&cpu| (core, cpu)))
+        .collect();
+    let (tx, rx) = match all.len() {
+        0 | 1 => (&*all, &*all),
+        _ if is_alone => (&*all, &*all),
+        cpus => all.split_at(cpus / 2),
     };
-    Placement { tx_cpus, rx_cpus }
+    Placement { tx_cpus: spread(tx), rx_cpus: spread(rx) }
 }
 
-/// The CPUs of cores, one of each core before the second of any.
-fn spread(cores: &[Vec<u32>]) -> Vec<u32> {
-    let most = cores.iter().map(Vec::len).max().unwrap_or(0);
+/// CPUs of cores, one of each core before the second of any; a core of which others have a part
+/// comes last.
+fn spread(all: &[(usize, u32)]) -> Vec<u32> {
+    let mut cores: Vec<Vec<u32>> = all
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|own| own.iter().map(|(_, cpu)| *cpu).collect())
+        .collect();
+    cores.sort_by_key(|core| std::cmp::Reverse(core.len()));
+    let most = cores.first().map_or(0, Vec::len);
     (0..most).flat_map(|nth| cores.iter().filter_map(move |core| core.get(nth))).copied().collect()
 }
 
@@ -372,6 +367,8 @@ mod tests {
         assert_eq!(halves(&[&[0, 1]]), (vec![0], vec![1]));
         let two_threads: [&[u32]; 4] = [&[0, 4], &[1, 5], &[2, 6], &[3, 7]];
         assert_eq!(halves(&two_threads), (vec![0, 1, 4, 5], vec![2, 3, 6, 7]));
+        // Both halves have as many: one core is shared, and used last.
+        assert_eq!(halves(&[&[0, 3], &[1, 4], &[2, 5]]), (vec![0, 1, 3], vec![2, 4, 5]));
         let alone = placement(&[vec![0, 1], vec![2, 3]], true);
         assert_eq!(alone.tx_cpus, [0, 2, 1, 3]);
         assert_eq!(slice_target(Nanos(5), 8, 2), Nanos(20));

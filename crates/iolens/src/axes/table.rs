@@ -330,14 +330,14 @@ axes! {
     } was "any-build" needs peer_binary;
 
     Plan cpus: Option<List<u32>>, values::cpus, Machine "LIST" {
-        "cpus" NET "CPUs to use, sender first [default: all available]"
+        "cpus" NET "CPUs to use, sender first [default: all, by core]"
         "cpus" LOCAL "CPUs to use [default: all available]"
     };
     Plan server_cpus: Option<List<u32>>, values::cpus, Machine "LIST" {
-        "server-cpus" SERVER "CPUs of the server [default: first half of --cpus]"
+        "server-cpus" SERVER "CPUs of the server [default: one half of them]"
     };
     Plan client_cpus: Option<List<u32>>, values::cpus, Machine "LIST" {
-        "client-cpus" SERVER "CPUs of the client [default: second half of --cpus]"
+        "client-cpus" SERVER "CPUs of the client [default: the other half]"
     };
     Plan client_threads: Option<u32>, values::server::load_threads, Machine "N" {
         "client-threads" SERVER "Threads of the client [default: one per client CPU]"

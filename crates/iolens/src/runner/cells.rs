@@ -188,6 +188,12 @@ pub(crate) struct Place {
 impl CellState {
     pub(crate) fn new(plan: &Plan, cell: Cell, host: &HostFacts) -> CellState {
         let cpus = plan.cpus.as_ref().unwrap_or(&host.cpus);
+        let cores = match &plan.cpus {
+            // In the order in which the user names them.
+            Some(cpus) => cpus.iter().map(|&cpu| vec![cpu]).collect(),
+            None => host.cores_of(&host.cpus),
+        };
+        let has_one_end = cell.is_alone() || cell.topology().is_some_and(Topology::is_apart);
         let slice = match plan.schedule {
             Schedule::Slices { slice, .. } => slice,
             Schedule::Window { .. } | Schedule::Messages { .. } => CLASSIC_TARGET,
@@ -219,10 +225,7 @@ impl CellState {
         CellState {
             groups,
             impossible: impossible.chain(needless.into_iter().map(|g| g.refused)).collect(),
-            placement: servers::placement(
-                plan,
-                layout::placement(&host.cores_of(cpus), cell.is_alone()),
-            ),
+            placement: servers::placement(plan, layout::placement(&cores, has_one_end)),
             ring_messages: layout::ring_messages(&cell, host),
             file: None,
             hosts: None,
@@ -271,7 +274,9 @@ impl CellState {
     pub(crate) fn towards(self, far: Option<&FarFacts>) -> CellState {
         let apart = self.cell.topology().is_some_and(Topology::is_apart);
         let Some(far) = far.filter(|_| apart) else { return self };
-        let (near_cpus, far_cpus) = (self.placement.all(), far.host.cpus.clone());
+        let cores = far.host.cores_of(&far.host.cpus);
+        let far_cpus = layout::placement(&cores, true).tx_cpus;
+        let near_cpus = self.placement.tx_cpus;
         let (tx_cpus, rx_cpus, tx, rx) = match far.direction {
             Direction::Tx => (near_cpus, far_cpus, far.near_address, far.address),
             Direction::Rx => (far_cpus, near_cpus, far.address, far.near_address),
