@@ -138,14 +138,6 @@ pub fn ignores_children(root: &Root, pid: u32) -> bool {
     mask.is_some_and(|mask| mask >> (SIGCHLD - 1) & 1 == 1)
 }
 
-/// The latest number that a process or thread was given; `None` where the kernel does not say.
-///
-/// Source: proc_loadavg(5), the last field.
-#[must_use]
-pub fn latest(root: &Root) -> Option<u32> {
-    root.read("proc/loadavg").ok()?.split_whitespace().last()?.parse().ok()
-}
-
 /// A socket on which somebody waits for connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listening {

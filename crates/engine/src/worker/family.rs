@@ -34,8 +34,8 @@ const OF_CLIENT: &str = "the client's threads last for a slice: each says its ow
 
 const TOO_MANY: &str = "of more than 1024 threads or processes only --software-events counts them";
 
-const NOT_WAITED_FOR: &str = "processes began while a program ignored SIGCHLD: the kernel charges \
-                              nobody for children that nobody waits for";
+const NOT_WAITED_FOR: &str = "the program ignores SIGCHLD: Linux charges nobody for children that \
+                              nobody waits for, so what it spent is not known; let it wait for them";
 
 /// Tasks whose migrations are read, at most: each file of them takes the kernel long.
 const MOVES_MAX: usize = 1024;
@@ -75,8 +75,8 @@ pub(super) struct Edge {
     network: Option<NetworkCounts>,
     /// How its cgroups have held it back so far.
     throttled: Option<Throttled>,
-    /// The latest process of all, where a program lets the kernel forget its children.
-    unnoticed: Option<u32>,
+    /// Whether a program lets the kernel forget its children.
+    forgets: bool,
 }
 
 /// On which side of a slice is read.
@@ -129,8 +129,8 @@ impl Family {
         edge.delays = self.delays(tasks);
         edge.moves = self.moves(tasks);
         edge.switches = self.switches(tasks);
+        edge.forgets = self.forgets();
         edge.everybody = self.shared.counters.read_before();
-        edge.unnoticed = self.unnoticed();
         edge.usage = self.usage(tasks, At::Before);
         edge.own = self.counters.read_before();
         self.spent_ns += clock::monotonic_ns() - begin_ns;
@@ -142,8 +142,8 @@ impl Family {
         let begin_ns = clock::monotonic_ns();
         let mut edge = Edge { own: self.counters.read_after(), ..Edge::default() };
         edge.usage = self.usage(tasks, At::After);
-        edge.unnoticed = self.unnoticed();
         edge.everybody = self.shared.counters.read_after();
+        edge.forgets = self.forgets();
         edge.delays = self.delays(tasks);
         edge.moves = self.moves(tasks);
         edge.switches = self.switches(tasks);
@@ -160,7 +160,7 @@ impl Family {
         let (pmu, kernel) = counters::split(&own);
         let everybody = [&edges[0].everybody, &edges[1].everybody];
         let (_, everybody) = counters::split(&self.shared.counters.between(everybody));
-        let is_lost = edges[1].unnoticed.is_some() && edges[0].unnoticed != edges[1].unnoticed;
+        let is_lost = edges.iter().any(|edge| edge.forgets);
         if is_lost {
             let metrics = ["task_clock_ns", "minor_faults", "major_faults"];
             self.lost.extend(metrics.map(|metric| (metric, NOT_WAITED_FOR)));
@@ -236,12 +236,11 @@ impl Family {
         Some(sum)
     }
 
-    /// The latest process of all, where one of a program's waits for none of its own: whether
-    /// there were such between two edges is not known otherwise.
-    fn unnoticed(&self) -> Option<u32> {
-        let processes = Tree::below(&self.root, self.program?).processes;
-        let ignores = processes.iter().any(|&id| kin::ignores_children(&self.root, id));
-        kin::latest(&self.root).filter(|_| ignores)
+    /// Whether a process of a program ignores SIGCHLD. Whether it has had children that have ended
+    /// meanwhile is known to nobody.
+    fn forgets(&self) -> bool {
+        let processes = self.program.map(|id| Tree::below(&self.root, id).processes);
+        processes.iter().flatten().any(|&id| kin::ignores_children(&self.root, id))
     }
 
     /// Switches of each thread of a program; of this process the usage has them.
