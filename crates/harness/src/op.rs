@@ -33,6 +33,9 @@ const BATCHES_PER_THREAD: u64 = 32;
 /// together and a window closes in time.
 const BATCH_MESSAGES_MAX: u64 = 1024;
 
+/// Long enough that reading the clock costs nothing.
+const BATCH_BYTES: u64 = 256 << 10;
+
 impl Budget {
     /// The work of a slice.
     pub fn of(trial: &Trial, slice: &Slice) -> Budget {
@@ -58,12 +61,17 @@ impl Budget {
         }
     }
 
+    /// The same in batches that end soon enough for a user who wants it to stop.
+    #[must_use]
+    pub fn in_pieces(self, message_bytes: u64) -> Budget {
+        let piece = (BATCH_BYTES / message_bytes.max(1)).max(1);
+        Budget { batch: self.batch.min(piece), ..self }
+    }
+
     /// As many batches of messages of `message_bytes` as begin within
     /// `window_ns` of the first call of the first thread.
     #[must_use]
     pub fn window(window_ns: u64, message_bytes: u64) -> Budget {
-        // Long enough that reading the clock costs nothing.
-        const BATCH_BYTES: u64 = 256 << 10;
         Budget {
             remaining: AtomicU64::new(u64::MAX),
             batch: (BATCH_BYTES / message_bytes.max(1)).clamp(1, BATCH_MESSAGES_MAX / 4),
@@ -387,6 +395,8 @@ mod tests {
         assert_eq!(Budget::messages(10, 1).take(), Some(10));
         assert_eq!(Budget::messages(5000, 1).take(), Some(BATCH_MESSAGES_MAX));
         assert_eq!(Budget::messages(640, 2).take(), Some(10));
+        assert_eq!(Budget::messages(640, 1).in_pieces(64 << 10).take(), Some(4));
+        assert_eq!(Budget::messages(640, 1).in_pieces(64 << 20).take(), Some(1));
     }
 
     #[test]

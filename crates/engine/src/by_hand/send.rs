@@ -118,7 +118,10 @@ impl Offer {
     /// One for each client, or one deadline for all.
     fn budgets(&self) -> Vec<Budget> {
         match self.work {
-            Work::Messages(n) => (0..self.clients).map(|_| Budget::messages(n, 1)).collect(),
+            Work::Messages(n) => {
+                let budget = || Budget::messages(n, 1).in_pieces(self.message_bytes.0);
+                (0..self.clients).map(|_| budget()).collect()
+            }
             Work::Window(time) => vec![Budget::window(time.0, self.message_bytes.0)],
         }
     }

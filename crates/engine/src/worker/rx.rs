@@ -216,7 +216,7 @@ impl Task<'_> {
         let multishot_before = receiver.multishot();
         let outer_before = bracket.outer_before(connection);
         lane::send_byte(lane.back()).map_err(Stop::at("say that it is ready"))?;
-        // The sender is not awake yet: the saying is in nobody's numbers.
+        // While the sender wakes, where it has another CPU: the saying is in nobody's numbers.
         let mut inner_before = bracket.inner_before();
         let received = match awaited {
             Awaited::Bytes(target) => self.receive(receiver, target),
