@@ -52,15 +52,18 @@ pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, 
 pub(crate) fn summed_in(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
     let (run, mut analysis) = folded(store, id)?;
     for confirming in store.confirming(id)? {
-        let why = match folded(store, &confirming) {
-            Ok((fresh, of_sizes)) => match of_another_machine(&run.header, &fresh.header) {
-                None => {
-                    analysis.confirm(&of_sizes);
-                    continue;
-                }
-                Some(why) => why,
-            },
-            Err(StoreError::Damaged { why, .. }) => why,
+        let of_sizes = store.header(&confirming).and_then(|fresh| {
+            match of_another_machine(&run.header, &fresh) {
+                None => Ok(Ok(folded(store, &confirming)?.1)),
+                Some(why) => Ok(Err(why)),
+            }
+        });
+        let why = match of_sizes {
+            Ok(Ok(of_sizes)) => {
+                analysis.confirm(&of_sizes);
+                continue;
+            }
+            Ok(Err(why)) | Err(StoreError::Damaged { why, .. }) => why,
             Err(other) => return Err(other),
         };
         output::note(&format!(
