@@ -164,20 +164,24 @@ fn of_line(
         // of no such place that it is no higher.
         Some(Estimate { interval: rate.interval.filter(|_| arm.is_ranked()), ..rate })
     };
-    let points: Vec<(&Cell, Estimate)> =
-        line.iter().filter_map(|cell| Some((&cell.cell, rate(cell)?))).collect();
-    let begins = |i: usize| {
-        let (_, here) = points[i];
-        let mut beyond = points[i + 1..].iter().map(|(_, there)| *there).peekable();
-        beyond.peek().is_some() && beyond.all(|there| stays(&here, &there, delta))
+    // A setting without a usable rate is one that nothing is known of: nothing begins before it.
+    let rates: Vec<Option<Estimate>> = line.iter().map(|cell| rate(cell)).collect();
+    let begins = |&from: &usize| {
+        let stays = |here: &Estimate| {
+            let beyond = &rates[from + 1..];
+            let is_shown =
+                |there: &Option<Estimate>| there.is_some_and(|there| stays(here, &there, delta));
+            !beyond.is_empty() && beyond.iter().all(is_shown)
+        };
+        rates[from].as_ref().is_some_and(stays)
     };
-    let from = (0..points.len()).find(|&i| begins(i))?;
-    let beyond = points[from + 1..].iter().map(|(_, there)| *there);
+    let from = (0..rates.len()).find(begins)?;
+    let beyond = rates[from + 1..].iter().flatten().copied();
     Some(Found {
         label: label.to_owned(),
-        from: points[from].0.clone(),
+        from: line[from].cell.clone(),
         axis,
-        here: points[from].1,
+        here: rates[from]?,
         best_beyond: beyond.max_by(|a, b| a.value.total_cmp(&b.value))?,
     })
 }
@@ -260,7 +264,7 @@ mod tests {
     }
 
     /// Plateaus of a run whose `base` reaches these bit/s at sizes or thread
-    /// counts 1, 2, 4, … with a spread of the trials of `stray` to each side.
+    /// counts 1, 2, 4, … with a spread of the trials of `stray` to each side; it is skipped at 0.
     fn plateaus(axis: PlateauAxis, gbits: &[f64], stray: f64) -> Vec<(u64, f64)> {
         let mut plan = fixture::plan(&["base"]);
         match axis {
@@ -269,9 +273,13 @@ mod tests {
         }
         let mut run = fixture::run_of(plan, 4, |pass, position, cell| {
             let sign = if pass % 2 == 0 { 1.0 } else { -1.0 };
-            let gbit = gbits[position as usize];
+            let gbit = gbits[position as usize].max(1.0);
             [time("base", cell.size.0 as f64 * 8.0 / gbit * (1.0 + sign * stray))]
         });
+        for trial in run.trials.iter_mut().filter(|trial| gbits[trial.position as usize] == 0.0) {
+            trial.arms[0].status = Status::Skipped;
+            trial.arms[0].reason = Some("no memory may be locked".to_owned());
+        }
         run.header.calibration.as_mut().unwrap().memcpy_hot_bytes_per_s = 1e15;
         let found = analyse(&run).plateaus.into_iter().filter(|plateau| plateau.axis == axis);
         found.map(|p| (place(axis, &p.from), p.best_beyond_bits_per_s.value / 1e9)).collect()
@@ -292,6 +300,8 @@ mod tests {
         check_plateau(size, &[4.0, 8.0, 10.0, 10.2, 9.0], 1e-4, Some((4096, 10.2)));
         check_plateau(size, &[4.0, 8.0, 10.0, 10.4, 9.0], 1e-4, Some((8192, 9.0)));
         check_plateau(size, &[4.0, 3.0, 8.0], 1e-4, None);
+        check_plateau(size, &[10.0, 10.1, 0.0], 1e-4, None);
+        check_plateau(size, &[0.0, 10.0, 10.1], 1e-4, Some((2048, 10.1)));
         check_plateau(size, &[4.0, 3.0, 2.0], 1e-4, Some((1024, 3.0)));
         check_plateau(PlateauAxis::Threads, &[4.0, 8.0, 8.1], 1e-4, Some((2, 8.1)));
     }
