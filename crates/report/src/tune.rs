@@ -211,8 +211,8 @@ fn in_code(record: &Record, winner: &Configuration) -> Vec<String> {
 pub struct Replay {
     /// What is another than it was then.
     pub drift: Vec<String>,
-    /// Whether the earlier winner still wins.
-    pub is_so: bool,
+    /// Whether the earlier winner still wins; `None` where that is not decided.
+    pub is_so: Option<bool>,
     /// In a sentence.
     pub words: String,
 }

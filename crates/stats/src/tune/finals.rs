@@ -137,6 +137,30 @@ fn finals(arms: usize, sd: f64, rounds: u32, seed: u64) -> Told {
     told
 }
 
+#[test]
+fn an_arm_that_failed_in_the_final_wins_nothing() {
+    let ids = ["mmap", "read"];
+    let trial = |id: &str, round: u32, time_ns: Option<u64>| {
+        let work = &Work::Engine(engine(id));
+        let extent = Extent { offset: 0, bytes: 1 << 20 };
+        let failure = time_ns.is_none().then(|| "0.3% was in the page cache".to_owned());
+        let trial = Visit { work, stage: Stage::Final, round, extent }.trial();
+        Trial { time_ns, failure, ..trial }
+    };
+    let mut trials: Vec<Trial> =
+        (0..8).map(|round| trial("read", round, Some(TRIAL_NS + u64::from(round)))).collect();
+    trials.push(trial("mmap", 0, Some(TRIAL_NS / 2)));
+    let field = |trials| Equal { normal: Normal::seeded(1), sd: 0.0, elapsed_ns: 0, trials };
+    let found = Found { finalists: Vec::new(), stop: Stop::Budget, left_out: 0 };
+    let winner = |trials: Vec<Trial>| {
+        let found = verdict(&record(candidates(&ids), &found, field(trials)));
+        found.expect("a winner").winner.engine
+    };
+    assert_eq!(winner(trials.clone()), "mmap");
+    trials.push(trial("mmap", 1, None));
+    assert_eq!(winner(trials), "read");
+}
+
 /// A final of these arms and a bound, which takes `ns` and is slower by a tenth in every other
 /// round.
 fn beside_a_bound(ids: &[&str], bytes: u64, ns: u64) -> Record {

@@ -80,6 +80,11 @@ impl Rounds {
         times[round] = Some(time.ln()).filter(|ln| ln.is_finite());
     }
 
+    /// Takes an arm out, with all that it had.
+    pub(super) fn forget(&mut self, arm: usize) {
+        self.times[arm].clear();
+    }
+
     /// Values of an arm that has one.
     fn of(&self, arm: usize) -> impl Iterator<Item = (usize, f64)> {
         let times = self.times[arm].iter().enumerate();

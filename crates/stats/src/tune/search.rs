@@ -294,7 +294,11 @@ impl<F: Field> Search<'_, F> {
             let visit = Visit { work: &works[arm], stage, round: self.round, extent };
             match self.field.visit(visit)? {
                 Some(time) => race.rounds.put(arm, race.done, time.0.max(1) as f64),
-                None => race.is_in[arm] = false,
+                // What it did in fewer rounds than others is no standing.
+                None => {
+                    race.is_in[arm] = false;
+                    race.rounds.forget(arm);
+                }
             }
         }
         race.done += 1;
@@ -492,7 +496,7 @@ fn is_precise(rounds: &Rounds, ours: usize, together: u32, bound: Option<usize>)
     let Some(best) = standing.find(|&arm| arm < ours) else { return false };
     let is_narrow =
         |ratio: super::Ratio| ratio.interval.is_some_and(|interval| interval.half_width() <= DELTA);
-    // An arm that failed in its first round has no ratio, and no round gives it one.
+    // An arm that failed has no ratio, and no round gives it one.
     let mut ratios = (0..ours)
         .filter(|&arm| arm != best)
         .filter_map(|arm| rounds.ratio_of_many(best, arm, together));

@@ -72,11 +72,12 @@ struct Final<'a> {
 
 impl<'a> Final<'a> {
     fn of(record: &'a Record) -> Final<'a> {
-        let trials: Vec<&Trial> = record
-            .trials
-            .iter()
-            .filter(|trial| trial.stage == Stage::Final && trial.failure.is_none())
-            .collect();
+        let all: Vec<&Trial> =
+            record.trials.iter().filter(|trial| trial.stage == Stage::Final).collect();
+        let failed: Vec<&Work> =
+            all.iter().filter(|trial| trial.failure.is_some()).map(|trial| &trial.work).collect();
+        let trials: Vec<&Trial> =
+            all.into_iter().filter(|trial| !failed.contains(&&trial.work)).collect();
         let mut works: Vec<&Work> = Vec::new();
         for trial in &trials {
             if !works.contains(&&trial.work) {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use iolens_file::job::FilePath;
 use iolens_file::tune::Watch;
 use iolens_model::file::Consumer;
-use iolens_model::tune::{CacheWish, Record, Stop, Task, Work};
+use iolens_model::tune::{CacheWish, Record, Stop, Task};
 use iolens_model::units::Bytes;
 use iolens_report::tune::{self as report, Replay};
 use iolens_stats::tune::{DELTA, Found, Plan, Verdict, rematch, search, verdict};
@@ -169,7 +169,7 @@ fn replay(asked: &Asked<'_>, path: &Path) -> Result<ExitCode, Failure> {
     let replay = Replay { words: words(&before, is_so, drift.len()), drift, is_so };
     let json = format!("{:#}", report::replay_json(&replay, &record, &before, &now));
     conclude(asked.how, &json, || report::replay_text(&replay, &record, &before, &now))?;
-    Ok(if is_so { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+    Ok(if is_so == Some(false) { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
 fn read(path: &Path) -> Result<Record, Failure> {
@@ -183,23 +183,34 @@ fn read(path: &Path) -> Result<Record, Failure> {
     report::record_of(&text).map_err(|why| cannot(&why))
 }
 
-/// Whether the earlier winner is there again, and beats whom it has beaten.
-fn is_so(then: &Verdict, now: &Verdict) -> bool {
-    let is_there = now.winner == then.winner || now.tied.contains(&then.winner);
-    let beats = |verdict: &Verdict, work: &Work| {
-        verdict.against.iter().any(|other| other.work == *work && other.ratio.is_above(DELTA))
-    };
+/// Whether the earlier winner is there again, and beats whom it has beaten; `None` where it is not
+/// shown to beat one of them again, nor that it does not.
+fn is_so(then: &Verdict, now: &Verdict) -> Option<bool> {
+    if now.winner != then.winner {
+        return Some(now.tied.contains(&then.winner));
+    }
     let engines = then.against.iter().filter(|other| other.work.configuration().is_some());
-    let plain = engines.filter(|other| now.against.iter().any(|now| now.work == other.work));
-    let still = |work: &Work| !beats(then, work) || now.winner != then.winner || beats(now, work);
-    is_there && plain.map(|other| &other.work).all(still)
+    let beaten = engines.filter(|other| other.ratio.is_above(DELTA));
+    let again = beaten.filter_map(|other| now.against.iter().find(|now| now.work == other.work));
+    let mut is_so = Some(true);
+    for ratio in again.map(|now| &now.ratio) {
+        match ratio.interval {
+            _ if ratio.is_above(DELTA) => {}
+            Some(interval) if interval.high < 1.0 + DELTA => return Some(false),
+            _ => is_so = None,
+        }
+    }
+    is_so
 }
 
-fn words(then: &Verdict, is_so: bool, drift: usize) -> String {
+fn words(then: &Verdict, is_so: Option<bool>, drift: usize) -> String {
     let winner = then.winner.words();
     let so = match is_so {
-        true => format!("Still so: {winner} wins."),
-        false => format!("No longer so: {winner} does not win as it did."),
+        Some(true) => format!("Still so: {winner} wins."),
+        Some(false) => format!("No longer so: {winner} does not win as it did."),
+        None => {
+            format!("Not decided: {winner} leads by less than is sure; --budget gives more time.")
+        }
     };
     match drift {
         0 => so,
