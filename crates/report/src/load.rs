@@ -177,8 +177,9 @@ fn connections(load: &Load) -> String {
 /// CPU time of the client: its own, which no server is to be charged with.
 fn client(load: &Load) -> String {
     let Some(cpu) = load.cpu else { return unread() };
-    let answered = load.outcomes.ok.max(1);
-    let spun: u64 = load.threads.iter().map(|thread| thread.spinning.0).sum();
+    // The time of all threads since the begin, so the replies of the warm-up are in it.
+    let answered = (load.outcomes.ok + load.warmup).max(1);
+    let spun: u64 = load.threads.iter().map(ClientThread::polled_ns).sum();
     let worked = cpu.sum().0.saturating_sub(spun);
     let busiest = load.busiest_thread().or_dash(percent);
     let spinning = match spun {

@@ -406,6 +406,14 @@ impl Book {
         due_ns >= self.terms.count_from_ns
     }
 
+    /// When the last request could become due, where that is over by now.
+    pub(super) fn closed_at(&self, now_ns: u64) -> Option<u64> {
+        match self.terms.limit {
+            Limit::Until(end_ns) => Some(end_ns).filter(|&end_ns| now_ns >= end_ns),
+            Limit::Requests(_) => None,
+        }
+    }
+
     /// Whether a request may become due then.
     fn may_begin(&self, due_ns: u64) -> bool {
         match self.terms.limit {

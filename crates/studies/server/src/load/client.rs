@@ -54,10 +54,18 @@ pub(super) struct Client<'a> {
 pub(super) struct Left {
     pub(super) results: Results,
     pub(super) failures: Failures,
-    pub(super) spinning_ns: u64,
-    pub(super) end_ns: u64,
+    pub(super) closing: Closing,
     /// What kept this client from going on.
     pub(super) limit: Option<String>,
+}
+
+/// What a thread had done when nothing more could become due: what follows is waiting for replies,
+/// or for requests to time out.
+#[derive(Clone, Copy)]
+pub(super) struct Closing {
+    pub(super) cpu_ns: u64,
+    pub(super) spinning_ns: u64,
+    pub(super) end_ns: u64,
 }
 
 /// What changes as it goes on.
@@ -79,6 +87,10 @@ struct Turns {
 }
 
 impl Turns {
+    fn closing(&self, end_ns: u64) -> Closing {
+        Closing { cpu_ns: clock::thread_cpu_ns(), spinning_ns: self.spinning_ns, end_ns }
+    }
+
     /// The turn has done something, and now it looks.
     fn worked(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
@@ -106,9 +118,13 @@ impl Client<'_> {
         };
         let mut events = Events::with_room(EVENTS);
         let mut turns = Turns { now_ns: clock::monotonic_ns(), spinning_ns: 0 };
+        let mut closing = None;
         loop {
             let now_ns = turns.now_ns;
             self.heed(now_ns, &mut course);
+            if let (None, Some(end_ns)) = (closing, self.book.closed_at(now_ns)) {
+                closing = Some(turns.closing(end_ns));
+            }
             self.book.advance(now_ns);
             let mut worked = self.send_due(&mut course);
             if now_ns >= course.next_expiry_ns {
@@ -136,8 +152,7 @@ impl Client<'_> {
         Left {
             results: self.book.results(),
             failures: self.failures,
-            spinning_ns: turns.spinning_ns,
-            end_ns: turns.now_ns,
+            closing: closing.unwrap_or_else(|| turns.closing(turns.now_ns)),
             limit: course.limit,
         }
     }

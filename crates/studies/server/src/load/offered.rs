@@ -118,6 +118,9 @@ pub(super) fn together(
     load.failures.sort_by_key(|(text, count)| (text == REST, std::cmp::Reverse(*count)));
     let begun_ns = meeting.begun().map(|start_ns| start_ns + settings.warmup.0);
     load.window = Nanos(begun_ns.map_or(0, |begun_ns| end_ns.saturating_sub(begun_ns)));
+    // Seconds behind the last reply had none.
+    let seconds = usize::try_from(load.window.0 / Nanos::SECOND.0).unwrap_or(0);
+    load.per_second.resize(seconds.max(load.per_second.len()), 0);
     (load.status, load.reason) = ending(load, limit, meeting, ends);
     offered
 }

@@ -231,11 +231,11 @@ fn serve(
     let spins = spins(settings);
     let left =
         Client { settings, links, book, ends, watch, spins, failures: Failures::new() }.run();
-    let spent = Spent::now();
+    let (spent, closing) = (Spent::now(), left.closing);
     let client = ClientThread {
-        cpu: Nanos(spent.cpu_ns.saturating_sub(before.cpu_ns)),
-        spinning: Nanos(left.spinning_ns),
-        wall: Nanos(left.end_ns.saturating_sub(start_ns)),
+        cpu: Nanos(closing.cpu_ns.saturating_sub(before.cpu_ns)),
+        spinning: Nanos(closing.spinning_ns),
+        wall: Nanos(closing.end_ns.saturating_sub(start_ns)),
         run_delay: before.run_delay_ns.zip(spent.run_delay_ns).map(|(a, b)| Nanos(b - a)),
         involuntary_switches: spent.involuntary_switches - before.involuntary_switches,
     };

@@ -227,3 +227,22 @@ fn where_the_server_has_gone_nothing_is_offered() {
     assert!(load.reason.unwrap().contains("is the server running?"));
     assert_eq!((offered.first_sent_ns, offered.last_right_ns), (None, None));
 }
+
+/// What a thread does after the last request could become due is waiting for others.
+#[test]
+fn a_straggler_makes_no_thread_look_idle() {
+    let kept = Mutex::new(Vec::new());
+    let silent = |connection: TcpStream| {
+        kept.lock().unwrap().push(connection);
+        Ok(())
+    };
+    beside(&silent, |address| {
+        let timeout = Nanos(60_000_000);
+        let mut session = open(Settings { timeout, ..requests(1, address) });
+        let count = Count::Time(Nanos(20_000_000));
+        let portion = Portion { count, warmup: Nanos(0), ..session.settings().portion() };
+        let load = session.offer(&portion, &Stop::default(), None).load;
+        assert_eq!(load.outcomes.timeout, 1);
+        assert_eq!(load.threads[0].wall, Nanos(20_000_000));
+    });
+}
