@@ -87,11 +87,19 @@ fn isolated(patient: &Patient<'_>) -> Finding {
     };
     let ours = list.iter().filter(|cpu| patient.tried.cpus.contains(cpu)).count();
     let found = ok("isolated CPUs", format!("{ours} of {} usable", list.len()), &source);
+    if ours > 0 && ours == patient.tried.cpus.len() {
+        return found.limits(
+            "a server's threads and processes stay on one CPU: the kernel moves nobody to another \
+             that is isolated",
+            "taskset -c with other CPUs for `run server`; other studies pin their threads",
+        );
+    }
     if ours == list.len() {
         return found;
     }
     found.limits(
-        "trials run among other tasks, although isolated CPUs exist",
+        "trials run among other tasks, although isolated CPUs exist (not for servers, whose \
+         threads nobody pins)",
         format!("taskset -c {text} iolens … --cpus {text}"),
     )
 }

@@ -446,6 +446,7 @@ fn processors_are_limited_by_many_things() {
     cpu("smt/active", "1").check("SMT", State::Limited, "on", "echo off | sudo tee");
     cpu("isolated", "6-7").check("isolated CPUs", State::Limited, "0 of 2", "taskset -c 6-7");
     cpu("isolated", "2-3").check("isolated CPUs", State::Ok, "2 of 2 usable", "nothing");
+    cpu("isolated", "0-3").check("isolated CPUs", State::Limited, "4 of 4", "with other CPUs");
     let governor = "cpu0/cpufreq/scaling_governor";
     cpu(governor, "schedutil").check("frequency", State::Limited, "schedutil", "echo performance");
     cpu("cpufreq/boost", "1").check("turbo", State::Limited, "on", "echo 0 | sudo tee");
