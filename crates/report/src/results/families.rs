@@ -177,7 +177,7 @@ pub(crate) fn cheapest(plan: &Plan, analysis: &Analysis, each: Each) -> Table {
                 row.extend([
                     left("message", "", message),
                     left("fastest in this run", "at so many of the sizes", fastest),
-                    left(&against, "change, over the sizes", ratios),
+                    left(&against, "change, over those sizes", ratios),
                 ]);
                 table.fill(begins, row);
             }

@@ -323,6 +323,20 @@ mod tests {
     }
 
     #[test]
+    fn opening_is_in_nobodys_cpu_time() {
+        const OPENING_NS: u64 = 100_000_000;
+        let spend = |_: Part| {
+            let begin_ns = clock::thread_cpu_ns();
+            while clock::thread_cpu_ns() < begin_ns + OPENING_NS {}
+            Ok(())
+        };
+        let opened = together(&Part::split(100, 10, 2), spend, |_, _| ()).unwrap();
+        let (user, system) = opened.cpu.unwrap();
+        // Other tests of this process work meanwhile.
+        assert!(user.0 + system.0 < OPENING_NS, "{user:?} and {system:?}");
+    }
+
+    #[test]
     fn what_broke_off_took_its_time_too() {
         let span = Span { first_call_ns: 5, last_call_ns: 9 };
         assert_eq!(timed(|| Ok::<_, ()>(span)), (span, None));

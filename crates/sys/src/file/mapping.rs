@@ -186,8 +186,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is the one made by `of_file`; no pointer into it
-        // outlives a call.
+        // SAFETY: the mapping is the one made by `of_file`; views borrow it, so that none of
+        // them outlives it.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -27,11 +27,12 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let Some(first) = sized.as_ref().and_then(|cells| cells.first().copied()).or(filled) else {
         return;
     };
-    let rows = calls::rows(run, first);
-    screen.blocks.extend(match sized {
-        Some(cells) => sizes(run, &cells).map(Block::Grid),
-        None => Some(Block::Listing(listing(run, first, &rows))),
+    screen.blocks.extend(match &sized {
+        Some(cells) => sizes(run, cells).map(Block::Grid),
+        None => Some(Block::Listing(listing(run, first))),
     });
+    let shown = sized.unwrap_or_else(|| vec![first]);
+    let rows: Vec<Call> = shown.iter().flat_map(|cell| calls::rows(run, cell)).collect();
     if rows.iter().any(|row| row.arm.arm.role == Role::Control) {
         screen.legend.push("* does not enter the kernel".into());
     }
@@ -47,7 +48,7 @@ pub(crate) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
 }
 
 /// The calls of one cell, as many beside each other as have room.
-fn listing(run: &Run, cell: &CellAnalysis, rows: &[Call<'_>]) -> Listing {
+fn listing(run: &Run, cell: &CellAnalysis) -> Listing {
     let row = |[call, ns, interval]: [String; 3]| {
         vec![
             (Column::left(""), vec![call]),
@@ -55,9 +56,9 @@ fn listing(run: &Run, cell: &CellAnalysis, rows: &[Call<'_>]) -> Listing {
             (Column::left(""), vec![interval]),
         ]
     };
+    let rows = calls::rows(run, cell);
     let mut lines: Vec<[String; 3]> = rows.iter().map(|row| line(run, row)).collect();
-    let refused =
-        |arm: &ArmAnalysis| [arm.arm.label.clone(), arm.status.word().to_owned(), String::new()];
+    let refused = |arm: &ArmAnalysis| [name(arm), arm.status.word().to_owned(), String::new()];
     lines.extend(calls::invalid(cell).map(refused));
     let is_told = lines.iter().any(|[.., interval]| !interval.is_empty());
     let intervals = if is_told { format!("[{INTERVALS}]") } else { "(no intervals)".to_owned() };
@@ -93,8 +94,10 @@ fn sizes(run: &Run, cells: &[&CellAnalysis]) -> Option<Grid> {
         let parts = own.map_or_else(missing, |row| line(run, row)[1..].into());
         (Column::of(cell.cell.size.to_string(), &[Align::Decimal, Align::Left]), parts)
     };
-    let all = cells.iter().flat_map(|cell| calls::rows(run, cell));
-    let of_call = |row: Call<'_>| (row.arm.arm.primitive.clone(), line(run, &row)[0].clone());
+    let all = cells.iter().flat_map(|cell| {
+        calls::rows(run, cell).into_iter().map(|row| row.arm).chain(calls::invalid(cell))
+    });
+    let of_call = |arm: &ArmAnalysis| (arm.arm.primitive.clone(), name(arm));
     let row = |(id, label): (String, String)| {
         let entries = cells.iter().map(|cell| entry(cell, &id));
         std::iter::once((Column::left(""), vec![label])).chain(entries).collect()
@@ -107,17 +110,25 @@ fn sizes(run: &Run, cells: &[&CellAnalysis]) -> Option<Grid> {
     (!calls.is_empty()).then(|| Grid::filled(title, calls.into_iter().map(row)))
 }
 
+/// What a call is called.
+fn name(arm: &ArmAnalysis) -> String {
+    let mark = match arm.arm.role {
+        Role::Control => "*",
+        Role::Baseline => " (baseline)",
+        Role::Compared | Role::SelfCheck => "",
+    };
+    format!("{}{mark}", arm.arm.label)
+}
+
 /// A call, its time, and the interval of that against the baseline.
 fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
-    let star = if call.arm.arm.role == Role::Control { "*" } else { "" };
-    let own = if call.arm.arm.role == Role::Baseline { " (baseline)" } else { "" };
     let ns = call.ns.value;
     let interval = call.arm.contrast.as_ref().and_then(|contrast| {
         let (factor, mark) = table::compared(contrast, Better::Less, run.header.plan.quick);
         let mark = if mark == SAME { format!(" {SAME}") } else { String::new() };
         factor.ends_of(ns).map(|ends| format!("[{ends}]{mark}"))
     });
-    [format!("{}{star}{own}", call.arm.arm.label), three_digits(ns), interval.unwrap_or_default()]
+    [name(call.arm), three_digits(ns), interval.unwrap_or_default()]
 }
 
 /// What a call into the kernel and back costs.
