@@ -147,6 +147,11 @@ pub(crate) fn labelled<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a Ar
     cell.arms.iter().find(|arm| arm.arm.label == label)
 }
 
+/// Every arm of these cells.
+pub(crate) fn of_cells<'a>(cells: &[&'a CellAnalysis]) -> impl Iterator<Item = &'a ArmAnalysis> {
+    cells.iter().flat_map(|cell| &cell.arms)
+}
+
 /// The curves of a run, in the order of its cells, each with its cells.
 pub(crate) fn curves(analysis: &Analysis) -> Vec<(Cell, Vec<&CellAnalysis>)> {
     grouped(analysis.cells.iter().map(|cell| (cell.cell.curve(), cell)))

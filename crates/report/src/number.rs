@@ -250,14 +250,17 @@ impl Unit {
 /// `2.31 GiB/s`, or `812 MiB/s` below 1 GiB/s.
 #[must_use]
 pub fn rate(bytes_per_s: f64) -> String {
-    let unit = Unit::of(BYTES, [bytes_per_s]);
-    format!("{} {}", three_digits(bytes_per_s / unit.size), unit.name)
+    in_unit(BYTES, bytes_per_s)
 }
 
 /// `9.41 Gbit/s`, or `812 Mbit/s` below 1 Gbit/s.
 pub(crate) fn bits(bits_per_s: f64) -> String {
-    let unit = Unit::of(BITS, [bits_per_s]);
-    format!("{} {}", three_digits(bits_per_s / unit.size), unit.name)
+    in_unit(BITS, bits_per_s)
+}
+
+fn in_unit(units: Units, rate: f64) -> String {
+    let unit = Unit::of(units, [rate]);
+    format!("{} {}", three_digits(rate / unit.size), unit.name)
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ pub(crate) fn remark_on(arm: &ArmAnalysis, contrast: Option<&Contrast>) -> Optio
 
 /// The unit for the goodputs of cells.
 fn goodput_unit(cells: &[&CellAnalysis]) -> Unit {
-    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    let arms = arms::of_cells(cells);
     let rates = arms.filter_map(|arm| arm.figure(|f| f.goodput_bits_per_s));
     Unit::of(number::BITS, rates.map(|rate| rate.value))
 }

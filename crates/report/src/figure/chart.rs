@@ -11,7 +11,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
 use super::scale::Scale;
 use super::style::{self, Look};
-use crate::arms::labelled;
+use crate::arms::{labelled, of_cells};
 use crate::groups::first_of_each;
 use crate::number::{self, NONE};
 
@@ -379,7 +379,7 @@ pub(crate) fn share_scales(panels: &mut [Panel]) {
 
 /// The arms of cells, each once, in the order of their first cell.
 pub(crate) fn arms<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a Arm> {
-    let arms = cells.iter().flat_map(|cell| &cell.arms).map(|of| &of.arm);
+    let arms = of_cells(cells).map(|of| &of.arm);
     first_of_each(arms.map(|arm| (&arm.label, arm)))
 }
 

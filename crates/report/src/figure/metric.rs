@@ -47,7 +47,7 @@ pub(crate) const fn plain(
 impl Metric {
     /// Whether any compared arm of the cells has it.
     pub(crate) fn is_in(&self, cells: &[&CellAnalysis]) -> bool {
-        let mut arms = cells.iter().flat_map(|cell| &cell.arms);
+        let mut arms = arms::of_cells(cells);
         arms.any(|arm| arms::is_method(&arm.arm) && self.of(arm).is_some())
     }
 

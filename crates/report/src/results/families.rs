@@ -13,7 +13,7 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
 use super::Row;
-use crate::arms::{curves, labelled, methods, name, span};
+use crate::arms::{curves, labelled, methods, name, of_cells, span};
 use crate::figure::style::toned;
 use crate::groups::{distinct, grouped};
 use crate::number::{self, InWords, NONE, copies, interval_text, percent};
@@ -49,7 +49,7 @@ pub(crate) fn ratios(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Vec<
 
 /// Arms of a curve by their families: the baseline's row begins its own.
 fn families(cells: &[&CellAnalysis]) -> Vec<(Option<Family>, Vec<String>)> {
-    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    let arms = of_cells(cells);
     let labels = distinct(arms.map(|arm| (arm.family, arm.arm.label.clone())));
     let mut families = grouped(labels);
     families.sort_by_key(|(family, _)| parts::order(*family));

@@ -11,14 +11,14 @@ use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval, Told,
 };
 
-use crate::arms::methods;
+use crate::arms::{methods, of_cells};
 use crate::groups::distinct;
 use crate::number::{self, Unit};
 use crate::words;
 
 /// The unit for the rates of cells.
 pub(crate) fn unit(cells: &[&CellAnalysis]) -> Unit {
-    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    let arms = of_cells(cells);
     Unit::of(number::BYTES, arms.filter_map(rate_of).map(|rate| rate.value))
 }
 

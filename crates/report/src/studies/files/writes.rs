@@ -109,7 +109,7 @@ fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
         rows.extend((!own.is_empty()).then(|| Row::Heading(words.to_owned())));
         for label in own.into_iter().map(|method| &method.arm.label) {
             rows.push(line(format!("  {label}"), label, &|arm| entry(run, arm)));
-            let mut arms = cells.iter().flat_map(|cell| &cell.arms);
+            let mut arms = arms::of_cells(cells);
             if arms.any(|arm| arm.arm.label == *label && facts::has_stalls(arm)) {
                 rows.push(line("    with stalls".to_owned(), label, &with_stalls));
             }
@@ -125,7 +125,7 @@ fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
 /// The marks of engines against the first row.
 fn marks(run: &Run, cells: &[&CellAnalysis]) -> Marks {
     let mut marks = Marks::default();
-    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    let arms = arms::of_cells(cells);
     let methods = arms.filter(|arm| arm.arm.role == Role::Compared);
     for contrast in methods.filter_map(|arm| arm.contrast.as_ref()) {
         marks.note(table::compared(contrast, Better::Less, run.header.plan.quick).1);

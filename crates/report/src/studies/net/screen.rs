@@ -143,7 +143,7 @@ fn block(
     methods: &[&ArmAnalysis],
     marks: &mut Marks,
 ) -> Block {
-    let rates = cells.iter().flat_map(|cell| &cell.arms).filter_map(goodput);
+    let rates = arms::of_cells(cells).filter_map(goodput);
     let unit = Unit::of(number::BITS, rates.map(|rate| rate.value));
     let is_told = |measure: &&Measure| measure.is_compared() || cells.len() <= ROWS_WITH_CPU;
     let section = |measure: &Measure| table::section(run, cells, methods, measure, marks);

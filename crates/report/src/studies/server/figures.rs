@@ -18,6 +18,7 @@ use super::counters::{COST, COUNTERS, LATENCY, THROUGHPUT};
 use super::processors;
 use super::searches::{self, Found};
 use super::views::{self, cost_contrast, is_open};
+use crate::arms::of_cells;
 use crate::figure::chart::{
     self, Along, CONNECTIONS, Chart, Kind, MESSAGES, OFFERED, Panel, Point, RATE, Series,
 };
@@ -151,7 +152,7 @@ fn ratios(sweep: &Sweep<'_>) -> Option<Plate> {
         arm.arm.role == Role::Compared && metric::usable(arm, cost_contrast).is_some()
     };
     let curves = sweep.curves.iter().filter(|curve| {
-        let mut arms = curve.cells.iter().flat_map(|cell| &cell.arms);
+        let mut arms = of_cells(&curve.cells);
         arms.any(is_drawn)
     });
     let sweep = sweep.with(curves.cloned().collect());

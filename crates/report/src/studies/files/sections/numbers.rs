@@ -98,7 +98,7 @@ impl Rows<'_> {
         // What is copied comes from the page cache, if that is to hold it.
         let is_read =
             !is_write && (!is_copy || cells.iter().any(|cell| facts::is_cold(&cell.cell)));
-        let has_stalls = cells.iter().flat_map(|cell| &cell.arms).any(facts::has_stalls);
+        let has_stalls = arms::of_cells(cells).any(facts::has_stalls);
         let per_unit = format!("per {}", plan.study().unit());
         let rate_unit = self.unit.name;
         let ends = if self.has_changes { "%" } else { rate_unit };
