@@ -10,6 +10,7 @@ use iolens_model::cell::Cell;
 use iolens_model::family::{Condition, Family};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Passes, Schedule};
+use iolens_model::reading::Reading;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Nanos;
 use iolens_stats::Check;
@@ -27,7 +28,7 @@ mod derived;
 #[path = "fixture/measured.rs"]
 mod measured;
 #[path = "fixture/paths.rs"]
-mod paths;
+pub(crate) mod paths;
 #[path = "fixture/profiles.rs"]
 mod profiles;
 #[path = "fixture/setting.rs"]
@@ -85,6 +86,16 @@ pub(crate) fn without_pmu() -> (Run, Analysis) {
 /// eight sizes, two thread counts, both modes.
 pub(crate) fn families() -> (Run, Analysis) {
     build(&Shape { arms: &FAMILIES, threads: &[1, 4], pmu: false, ..Shape::whole_run() })
+}
+
+/// The same run a second time, on another kernel.
+pub(crate) fn again(run: &mut Run) {
+    run.header.id = "77aa0011".into();
+    run.header.name = None;
+    let facts = run.header.host.facts.iter_mut();
+    for fact in facts.filter(|fact| fact.name == "kernel") {
+        fact.value = Reading::Exact("6.13.1 #1 SMP PREEMPT_DYNAMIC".into());
+    }
 }
 
 const SIZES: [u64; 8] = [64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1 << 20];

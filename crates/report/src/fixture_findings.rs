@@ -21,6 +21,7 @@ use iolens_stats::analysis::{
 };
 
 use crate::fixture;
+use crate::fixture::paths::{copy_in, copy_out, gather, hop};
 
 const ZERO: &str = "sendmsg_zerocopy";
 
@@ -247,38 +248,18 @@ fn latency(arm: &ArmAnalysis) -> Option<LatencyFigures> {
 }
 
 fn primitives() -> Vec<PrimitiveFacts> {
-    let gather = hop("fields", "staging buffer", Mover::User, "memcpy", Movement::Copy);
-    let copy_in = |from| {
-        hop(from, "socket buffer", Mover::Kernel, "skb_copy_to_page_nocache", Movement::Copy)
-    };
-    let hand_over =
-        hop("send queue", "receive queue", Mover::Kernel, "loopback_xmit", Movement::Reference);
-    let copy_out = Hop {
-        end: End::Receiver,
-        ..hop(
-            "socket buffer",
-            "receiver's buffer",
-            Mover::Kernel,
-            "skb_copy_datagram_iter",
-            Movement::Copy,
-        )
-    };
-    let pin = hop(
-        "fields",
-        "socket buffer",
-        Mover::Kernel,
-        "skb_zerocopy_iter_stream",
-        Movement::Reference,
-    );
-    let late =
-        hop("user pages", "receive queue", Mover::Kernel, "skb_copy_ubufs", Movement::LateCopy);
-    let staged = vec![gather, copy_in("user memory"), hand_over.clone(), copy_out.clone()];
-    let iov = vec![copy_in("user memory"), hand_over, copy_out.clone()];
+    let sent = |names, movement| hop(names, End::Sender, Mover::Kernel, movement);
+    let hand_over = || sent(["send queue", "receive queue", "loopback_xmit"], Movement::Reference);
+    let pin = ["fields", "socket buffer", "skb_zerocopy_iter_stream"];
+    let late = ["user pages", "receive queue", "skb_copy_ubufs"];
+    let zero = [sent(pin, Movement::Reference), sent(late, Movement::LateCopy), copy_out()];
+    let staged = vec![gather(), copy_in(), hand_over(), copy_out()];
+    let iov = vec![copy_in(), hand_over(), copy_out()];
     vec![
         facts("send_staged", "gather the fields by memcpy, then send(2)", staged),
         facts("send", "send(2) of a message that is contiguous already", iov.clone()),
         facts("sendmsg_iov", "sendmsg(2) with an iovec straight over the fields", iov),
-        facts(ZERO, "sendmsg(2) with MSG_ZEROCOPY and an iovec", vec![pin, late, copy_out]),
+        facts(ZERO, "sendmsg(2) with MSG_ZEROCOPY and an iovec", zero.to_vec()),
     ]
 }
 
@@ -294,15 +275,4 @@ fn facts(id: &str, summary: &str, hops: Vec<Hop>) -> PrimitiveFacts {
         transport,
         data_path,
     }
-}
-
-fn hop(
-    from: &'static str,
-    to: &'static str,
-    mover: Mover,
-    function: &'static str,
-    movement: Movement,
-) -> Hop {
-    let end = End::Sender;
-    Hop { from: from.into(), to: to.into(), end, mover, function: function.into(), movement }
 }

@@ -36,6 +36,11 @@ fn shown((run, analysis): &(Run, Analysis), cell: usize, source: &Source) -> Str
     text(&Answer { run, analysis, cell: &analysis.cells[cell], source }, &PLAIN)
 }
 
+fn object((run, analysis): &(Run, Analysis), cell: usize, source: &Source) -> Value {
+    let answer = Answer { run, analysis, cell: &analysis.cells[cell], source };
+    serde_json::from_str(&json(&answer)).expect("our own JSON parses")
+}
+
 #[test]
 fn one_sentence_and_one_table_answer() {
     insta::assert_snapshot!(shown(&counted(fixture::run()), 1, &Source::Measured));
@@ -67,12 +72,10 @@ fn what_spoils_the_answer_is_said_first() {
 
 #[test]
 fn without_counted_cpu_time_nothing_is_said_of_it() {
-    let (run, analysis) = fixture::run();
-    let text = shown(&(run.clone(), analysis.clone()), 1, &Source::Measured);
+    let run = fixture::run();
+    let text = shown(&run, 1, &Source::Measured);
     assert!(text.contains("least CPU: no answer"), "{text}");
-    let cell = &analysis.cells[1];
-    let answer = Answer { run: &run, analysis: &analysis, cell, source: &Source::Measured };
-    let value: Value = serde_json::from_str(&json(&answer)).expect("our own JSON parses");
+    let value = object(&run, 1, &Source::Measured);
     assert_eq!(value["answer"]["by_cpu"]["standing"], "no_answer");
     assert!(value["by_cpu"][1]["cpu_ratio"].is_null());
 }
@@ -95,16 +98,9 @@ fn a_message_of_one_field_is_in_one_piece_and_send_is_ranked() {
 
 #[test]
 fn a_program_reads_who_is_cheapest_and_where() {
-    let (run, analysis) = counted(fixture::run());
-    let cell = &analysis.cells[1];
-    let source = Source::Stored(Vec::new());
-    let value: Value = serde_json::from_str(&json(&Answer {
-        run: &run,
-        analysis: &analysis,
-        cell,
-        source: &source,
-    }))
-    .expect("our own JSON parses");
+    let run = counted(fixture::run());
+    let cell = &run.1.cells[1];
+    let value = object(&run, 1, &Source::Stored(Vec::new()));
     assert_eq!(
         (&value["schema"], &value["run"], &value["stored"]),
         (&"iolens/2".into(), &"4f1c09ab".into(), &true.into())

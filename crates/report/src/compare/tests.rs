@@ -1,7 +1,6 @@
 //! What is printed of two made-up runs.
 
 use iolens_model::arm::Role;
-use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, Interval, Verdict};
@@ -34,14 +33,8 @@ fn changed(analysis: &mut Analysis, label: &str, ratio: f64, own: f64) {
 /// The made-up run a second time, on another kernel.
 fn second() -> (Run, Analysis) {
     let (mut run, analysis) = fixture::run();
-    run.header.id = "77aa0011".into();
-    run.header.name = None;
+    fixture::again(&mut run);
     run.header.started_unix_ns += 3_600_000_000_000;
-    for fact in &mut run.header.host.facts {
-        if fact.name == "kernel" {
-            fact.value = Reading::Exact("6.13.1 #1 SMP PREEMPT_DYNAMIC".into());
-        }
-    }
     (run, analysis)
 }
 
@@ -70,6 +63,11 @@ fn with<T>(
     show(&Compared { a: &a.0.header, b: &b.0.header, comparison: &comparison })
 }
 
+/// All that a person reads.
+fn shown(a: &(Run, Analysis), b: &(Run, Analysis)) -> String {
+    with(a, b, Absolute::Shown, |compared| text(compared, true, &PLAIN))
+}
+
 /// `send` a fifth slower, at one size less than in the first run.
 fn slower() -> [(Run, Analysis); 2] {
     let (a, mut b) = (fixture::run(), second());
@@ -81,7 +79,7 @@ fn slower() -> [(Run, Analysis); 2] {
 #[test]
 fn a_person_reads_the_inputs_the_answer_and_every_arm() {
     let [a, b] = slower();
-    insta::assert_snapshot!(with(&a, &b, Absolute::Shown, |c| text(c, true, &PLAIN)));
+    insta::assert_snapshot!(shown(&a, &b));
 }
 
 #[test]
@@ -98,7 +96,7 @@ fn two_builds_that_took_turns_are_judged_arm_by_arm() {
     (b.0.header.plan, b.0.header.build) = (a.0.header.plan.clone(), "0.1.0 (new)".to_owned());
     (b.0.header.started_unix_ns, b.0.header.end) =
         (a.0.header.started_unix_ns, a.0.header.end.clone());
-    insta::assert_snapshot!(with(&a, &b, Absolute::Shown, |c| text(c, true, &PLAIN)));
+    insta::assert_snapshot!(shown(&a, &b));
     let json = with(&a, &b, Absolute::Shown, json);
     assert!(json.contains("\"interleaved\": true"), "{json}");
     // Which no trial of theirs can tell, and no run that was not of two builds has to.
@@ -132,7 +130,7 @@ fn a_slower_baseline_is_told_as_such() {
         changed(&mut b.1, label, 1.25, 1.0);
     }
     changed(&mut b.1, "send_staged", 1.0, 0.8);
-    let text = with(&a, &b, Absolute::Shown, |c| text(c, true, &PLAIN));
+    let text = shown(&a, &b);
     let text = text.split_whitespace().joined(" ");
     let told = "the baseline send_staged itself is likelier to have become slower (−20%)";
     assert!(text.contains(told), "{text}");
@@ -143,7 +141,7 @@ fn first_looks_give_no_verdicts() {
     let (a, mut b) = (fixture::quick(), fixture::quick());
     changed(&mut b.1, "send", 1.0 / 1.5, 1.0);
     b.0.header.id = "77aa0011".into();
-    let text = with(&a, &b, Absolute::Shown, |c| text(c, true, &PLAIN));
+    let text = shown(&a, &b);
     assert!(text.contains("quick look: no verdicts"), "{text}");
     assert!(!text.contains("SLOWER") && !text.contains("EQUIVALENT"), "{text}");
     let json = with(&a, &b, Absolute::Judged, json);
@@ -154,13 +152,13 @@ fn first_looks_give_no_verdicts() {
 fn nothing_is_called_the_same_that_was_not_shown_to_be() {
     let a = fixture::run();
     let mut b = second();
-    let same = with(&a, &b, Absolute::Shown, |c| text(c, true, &PLAIN));
+    let same = shown(&a, &b);
     // One cell of the made-up run is wide.
     assert!(same.contains("nothing is shown to differ by more than 3%"), "{same}");
     for arm in b.1.cells.iter_mut().flat_map(|cell| &mut cell.arms) {
         (arm.contrast, arm.figures) = (None, None);
     }
-    let nothing = with(&a, &b, Absolute::Shown, |c| text(c, true, &PLAIN));
+    let nothing = shown(&a, &b);
     assert!(nothing.contains("nothing can be compared"), "{nothing}");
 }
 

@@ -11,13 +11,11 @@ use crate::studies::syscall;
 use crate::studies::tests::studies;
 use crate::{fixture, fixture_findings, html, text};
 
+const AFTER: After<'_> =
+    After { page: Some("/tmp/u/reports/4f1c09ab.html"), full_run: Some(Nanos(600_000_000_000)) };
+
 fn drawn((run, analysis): &(Run, Analysis), width: usize) -> String {
-    let style = Style::plain(width);
-    let after = After {
-        page: Some("/tmp/u/reports/4f1c09ab.html"),
-        full_run: Some(Nanos(600_000_000_000)),
-    };
-    text::first(run, analysis, Some(after), &style)
+    text::first(run, analysis, Some(AFTER), &Style::plain(width))
 }
 
 /// The screens of every study, by name.
@@ -60,11 +58,7 @@ fn a_screen_has_24_lines_at_most() {
     let small = ["net_quick", "net_classic", "copy", "syscall", "syscall_sizes"];
     let style = Style::plain(100);
     for (name, (run, analysis)) in all().into_iter().filter(|(name, _)| small.contains(name)) {
-        let after = After {
-            page: Some("/tmp/u/reports/4f1c09ab.html"),
-            full_run: Some(Nanos(600_000_000_000)),
-        };
-        let mut screen = crate::studies::screen(&run, &analysis, Some(after));
+        let mut screen = crate::studies::screen(&run, &analysis, Some(AFTER));
         // What went wrong comes on top.
         screen.problems.clear();
         let text = iolens_document::terminal::draw(&screen, &style);

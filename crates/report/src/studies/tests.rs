@@ -74,6 +74,11 @@ fn sections(study: &str) -> &'static [&'static str] {
     }
 }
 
+/// Within 1 %.
+pub(crate) fn near(value: f64, expected: f64) {
+    assert!((value / expected - 1.0).abs() < 0.01, "{value} is not {expected}");
+}
+
 /// None of these words, which are in small letters.
 pub(crate) fn has_none_of(words: &[&str], text: &str) {
     let lower = text.to_lowercase();

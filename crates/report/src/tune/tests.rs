@@ -11,8 +11,6 @@ use iolens_stats::tune::verdict;
 use super::*;
 use crate::two_trials_tests;
 
-const PLAIN: Style = Style::plain(100);
-
 pub(super) fn engine(id: &str, block_bytes: u64) -> Work {
     let engine = id.to_owned();
     Work::Engine(Configuration { engine, block_bytes, threads: 1, depth: 1 })
@@ -117,26 +115,26 @@ pub(super) fn arms(mmap_ms: f64) -> Vec<(Work, f64)> {
     ]
 }
 
+fn told(record: &Record, width: usize, is_verbose: bool) -> String {
+    let verdict = verdict(record).expect("a verdict");
+    text(record, &verdict, &Style::plain(width), is_verbose)
+}
+
 #[test]
 fn a_win_is_told_with_its_limit() {
-    let record = record(&arms(60.0));
-    let verdict = verdict(&record).expect("a verdict");
-    insta::assert_snapshot!(text(&record, &verdict, &PLAIN, false));
+    insta::assert_snapshot!(told(&record(&arms(60.0)), 100, false));
 }
 
 #[test]
 fn all_that_was_noticed_is_told_when_asked_for() {
-    let record = record(&arms(60.0));
-    let verdict = verdict(&record).expect("a verdict");
-    insta::assert_snapshot!(text(&record, &verdict, &PLAIN, true));
+    insta::assert_snapshot!(told(&record(&arms(60.0)), 100, true));
 }
 
 #[test]
 fn a_screen_fits_a_narrow_terminal() {
     let record = record(&arms(119.9));
-    let verdict = verdict(&record).expect("a verdict");
     for width in [40, 60, 80, 100] {
-        let text = text(&record, &verdict, &Style::plain(width), true);
+        let text = told(&record, width, true);
         // A command and a file's name are not broken.
         let long = |line: &&str| line.chars().count() > width && !line.contains("big file.bin");
         assert_eq!(text.lines().find(long), None, "{width}: {text}");
@@ -149,7 +147,7 @@ fn what_is_no_faster_is_no_win() {
     let verdict = verdict(&record).expect("a verdict");
     assert_eq!(verdict.winner.engine, "read", "the simplest of those that are alike");
     assert_eq!(verdict.tied[0].engine, "mmap");
-    insta::assert_snapshot!(text(&record, &verdict, &PLAIN, false));
+    insta::assert_snapshot!(told(&record, 100, false));
 }
 
 #[test]
@@ -224,7 +222,7 @@ fn no_end_of_an_interval_that_says_nothing_is_printed() {
         let is_slow = (nth as u64 + u64::from(trial.round)).is_multiple_of(2);
         trial.time_ns = trial.time_ns.map(|ns| if is_slow { ns * 2000 } else { ns });
     }
-    let told = text(&record, &verdict(&record).expect("a verdict"), &PLAIN, true);
+    let told = told(&record, 100, true);
     assert!(told.contains("[no interval]"), "{told}");
     assert!(two_trials_tests::absurd(&told).is_empty(), "{told}");
 }

@@ -16,7 +16,7 @@ use iolens_stats::analysis::Analysis;
 use super::facts::{bandwidth, best_cold};
 use crate::findings::{self, Caching};
 use crate::fixture::alone;
-use crate::studies::tests::{cells_as_json, shown};
+use crate::studies::tests::{cells_as_json, near, shown};
 use crate::{fixture, html, json, text};
 use iolens_document::Style;
 
@@ -116,10 +116,6 @@ pub(crate) fn trial_of(
 
 pub(crate) fn run() -> (Run, Analysis) {
     fixture::of_trials(header(), trial)
-}
-
-fn near(value: f64, expected: f64) {
-    assert!((value / expected - 1.0).abs() < 0.01, "{value} is not {expected}");
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::export::Rows;
 use crate::findings::{Finding, Outcome, Ranking};
 use crate::fixture::alone;
 use crate::groups::distinct;
+use crate::studies::tests::near;
 use crate::{csv, fixture, html, studies, text};
 use iolens_document::Style;
 
@@ -107,9 +108,8 @@ fn blocks_of_several_sizes_stand_side_by_side() {
     let rows = rows(&run, largest);
     let read = rows.iter().find(|row| row.arm.arm.label == "read_zero").expect("it is measured");
     let ns = 200.0 + 0.05 * 65_535.0;
-    assert!((read.ns.value / ns - 1.0).abs() < 0.01, "{}", read.ns.value);
-    let rate = read.bytes_per_s().expect("it moves bytes");
-    assert!((rate / (65_536e9 / ns) - 1.0).abs() < 0.01, "{rate}");
+    near(read.ns.value, ns);
+    near(read.bytes_per_s().expect("it moves bytes"), 65_536e9 / ns);
     assert!(rows[0].arm.arm.label == "getppid" && rows[0].bytes_per_s().is_none());
     let style = Style::plain(100);
     let whole = text::whole(&run, &analysis, &style);
@@ -167,9 +167,6 @@ fn what_was_put_in_comes_out() {
     let rows = rows(&run, cell);
     let order: Vec<&str> = rows.iter().map(|row| row.arm.arm.label.as_str()).collect();
     assert_eq!(order, ["function", "getppid", "read_zero", "fsync"]);
-    let near = |value: f64, expected: f64| {
-        assert!((value / expected - 1.0).abs() < 0.01, "{value} is not {expected}");
-    };
     near(rows[2].ns.value, 200.0);
     near(rows[2].times().expect("it is compared").0, 2.0);
     // A byte each 200 ns.

@@ -5,26 +5,19 @@ use iolens_document::Style;
 use iolens_model::ab::AbParameter;
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
-use iolens_model::plan::Axes;
-use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_stats::ab::{AbComparison, AbSide, analyse, compare};
 use serde_json::Value;
 
 use super::{Compared, json, markdown, text};
-use crate::studies::ab::tests::run;
+use crate::fixture;
+use crate::studies::ab::tests::{axes, parsed, run};
 
 /// The second run, of another link of `pr`, on another kernel.
 fn second(more: f64, parameters: Vec<AbParameter>) -> Run {
     let mut run = run(more, parameters);
-    run.header.id = "77aa0011".into();
-    run.header.name = None;
+    fixture::again(&mut run);
     run.header.programs[1].sha256 = "c".repeat(64);
-    for fact in &mut run.header.host.facts {
-        if fact.name == "kernel" {
-            fact.value = Reading::Exact("6.13.1 #1 SMP PREEMPT_DYNAMIC".into());
-        }
-    }
     run
 }
 
@@ -56,7 +49,7 @@ fn a_person_reads_both_runs_and_how_they_differ() {
 #[test]
 fn programs_get_numbers() {
     let (a, b) = (run(0.049, Vec::new()), second(0.02, Vec::new()));
-    let result: Value = serde_json::from_str(&with(&a, &b, json)).expect("JSON");
+    let result = parsed(&with(&a, &b, json));
     let change = &result["settings"][0]["changes"][0];
     assert_eq!((&change["quantity"], &change["b"]["arm"]), (&"time".into(), &"pr".into()));
     let number = |value: &Value| value.as_f64().expect("a number");
@@ -93,7 +86,6 @@ fn what_cannot_be_compared_is_told_with_the_run() {
         same.contains("the same trials") && same.contains("the same in both runs: EQUIVALENT"),
         "{same}"
     );
-    let Axes::Ab(axes) = &mut b.header.plan.axes else { panic!("it is a plan of `ab`") };
-    axes.programs[1].name = "pr2".to_owned();
+    axes(&mut b).programs[1].name = "pr2".to_owned();
     assert!(on_terminal(&a, &b, 100).contains("pr → pr2"));
 }
