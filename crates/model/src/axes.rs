@@ -250,6 +250,13 @@ axis! {
     }
 }
 
+/// The words of axes that have several values; some have none for a usual one.
+pub(crate) fn several(
+    rows: impl IntoIterator<Item = (usize, impl Into<Option<String>>)>,
+) -> Vec<String> {
+    rows.into_iter().filter(|(values, _)| *values > 1).filter_map(|(_, word)| word.into()).collect()
+}
+
 /// Each of `all` with each of the values, in this order.
 pub(crate) fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut C, &T)) -> Vec<C> {
     let pairs = all.iter().flat_map(|one| values.iter().map(move |value| (one, value)));

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::{axis, crossed};
+use crate::axes::{axis, crossed, several};
 use crate::external::External;
 use crate::file::CacheState;
 use crate::units::Bytes;
@@ -82,7 +82,7 @@ impl CopyAxes {
             (self.cache.len(), Some(copy.cache.to_string())),
             (self.sync.len(), copy.sync_in_words()),
         ];
-        rows.into_iter().filter(|(values, _)| *values > 1).filter_map(|(_, word)| word).collect()
+        several(rows)
     }
 }
 

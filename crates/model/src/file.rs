@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::{axis, crossed};
+use crate::axes::{axis, crossed, several};
 use crate::external::External;
 use crate::units::{Bytes, Nanos};
 
@@ -341,11 +341,6 @@ impl WriteAxes {
             (self.depth.len(), write.depth_in_words()),
         ])
     }
-}
-
-/// The words of axes that have several values.
-fn several<const N: usize>(rows: [(usize, String); N]) -> Vec<String> {
-    rows.into_iter().filter(|(values, _)| *values > 1).map(|(_, word)| word).collect()
 }
 
 /// What is found around a slice that reads or writes a file, outside its clock: of

@@ -65,11 +65,22 @@ impl HostFacts {
     /// A fact by its heading and name, or why it is unknown, in words.
     #[must_use]
     pub fn fact(&self, group: &str, name: &str) -> String {
-        match self.facts.iter().find(|fact| fact.group == group && fact.name == name) {
-            Some(Fact { value: Reading::Exact(value), .. }) => value.clone(),
-            Some(Fact { value: Reading::NotMeasured { why }, .. }) => format!("unknown ({why})"),
+        match self.reading(group, name) {
+            Some(Reading::Exact(value)) => value.clone(),
+            Some(Reading::NotMeasured { why }) => format!("unknown ({why})"),
             None => "unknown".to_owned(),
         }
+    }
+
+    /// A fact that is known.
+    #[must_use]
+    pub fn known(&self, group: &str, name: &str) -> Option<&str> {
+        self.reading(group, name)?.value().map(String::as_str)
+    }
+
+    fn reading(&self, group: &str, name: &str) -> Option<&Reading<String>> {
+        let mut facts = self.facts.iter();
+        facts.find(|fact| fact.group == group && fact.name == name).map(|fact| &fact.value)
     }
 
     /// What to say beside counts of the PMU, if the build that took them was

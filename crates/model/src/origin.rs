@@ -52,13 +52,6 @@ impl HostFacts {
         let (group, name) = HOST_NAME;
         self.known(group, name).filter(|name| label(name).is_ok())
     }
-
-    /// A fact that is known.
-    fn known(&self, group: &str, name: &str) -> Option<&str> {
-        let mut facts = self.facts.iter();
-        let fact = facts.find(|fact| fact.group == group && fact.name == name)?;
-        fact.value.value().map(String::as_str)
-    }
 }
 
 /// What a machine was, for a time.

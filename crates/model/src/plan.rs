@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ab::AbAxes;
-use crate::axes::{Counting, Direction, Iovec, Mode, Study, Topology, WorkingSet, crossed};
+use crate::axes::{
+    Counting, Direction, Iovec, Mode, Study, Topology, WorkingSet, crossed, several,
+};
 pub use crate::call::SyscallAxes;
 use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
 use crate::copy::CopyAxes;
@@ -306,12 +308,6 @@ impl Plan {
         self.net().map_or(&[], |net| &net.receivers)
     }
 
-    /// Whether any cell has requests, and so latencies.
-    #[must_use]
-    pub fn has_rr(&self) -> bool {
-        self.net().is_some_and(|net| net.modes.contains(&Mode::Rr))
-    }
-
     /// Whether sysctls of the whole machine may be changed.
     #[must_use]
     pub fn allow_sysctl(&self) -> bool {
@@ -448,8 +444,7 @@ impl NetAxes {
             (self.fields.len(), Some(net.fields_in_words())),
             (self.receivers.len(), net.receiver_in_words()),
         ];
-        let several = rows.into_iter().chain(self.further(net)).filter(|(values, _)| *values > 1);
-        several.filter_map(|(_, word)| word).collect()
+        several(rows.into_iter().chain(self.further(net)))
     }
 
     fn told_further(&self, net: &NetSetting, unusual: &[String]) -> Vec<String> {

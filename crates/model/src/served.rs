@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Cpu;
-use crate::units::Nanos;
+use crate::axes::axis;
+use crate::units::{Cpu, Nanos};
 
 /// What a server did, summed over its threads and processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,69 +36,36 @@ pub struct Served {
     pub failure: Option<String>,
 }
 
-/// What can go wrong with a request or a connection; the server goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mishap {
-    /// A request whose id is not a number: answered with an error and closed.
-    NotANumber,
-    /// A request beyond the longest one: the same.
-    TooLong,
-    /// The client ended a connection within a request.
-    CutOff,
-    /// The client reset a connection, or went away before its reply.
-    Reset,
-    /// The client did not move for too long.
-    TimedOut,
-    /// There was no descriptor for a connection, which was closed.
-    NoDescriptor,
-    /// There was no thread or process for a connection, which was closed.
-    NoTask,
-    /// A connection's descriptor did not fit into the sets of select(2), and it was
-    /// closed.
-    BeyondSelect,
-    /// A process of the server that others ended, or that failed.
-    ChildDied,
-    /// The service could not answer a request, which got an error.
-    Service,
-    /// Anything else that the system said of a connection.
-    Other,
+axis! {
+    /// What can go wrong with a request or a connection; the server goes on.
+    Mishap {
+        /// A request whose id is not a number: answered with an error and closed.
+        NotANumber = "not_a_number",
+        /// A request beyond the longest one: the same.
+        TooLong = "too_long",
+        /// The client ended a connection within a request.
+        CutOff = "cut_off",
+        /// The client reset a connection, or went away before its reply.
+        Reset = "reset",
+        /// The client did not move for too long.
+        TimedOut = "timed_out",
+        /// There was no descriptor for a connection, which was closed.
+        NoDescriptor = "no_descriptor",
+        /// There was no thread or process for a connection, which was closed.
+        NoTask = "no_task",
+        /// A connection's descriptor did not fit into the sets of select(2), and it was
+        /// closed.
+        BeyondSelect = "beyond_select",
+        /// A process of the server that others ended, or that failed.
+        ChildDied = "child_died",
+        /// The service could not answer a request, which got an error.
+        Service = "service",
+        /// Anything else that the system said of a connection.
+        Other = "other",
+    }
 }
 
 impl Mishap {
-    /// Every kind, in the order in which they are shown.
-    pub const ALL: [Mishap; 11] = [
-        Mishap::NotANumber,
-        Mishap::TooLong,
-        Mishap::CutOff,
-        Mishap::Reset,
-        Mishap::TimedOut,
-        Mishap::NoDescriptor,
-        Mishap::NoTask,
-        Mishap::BeyondSelect,
-        Mishap::ChildDied,
-        Mishap::Service,
-        Mishap::Other,
-    ];
-
-    /// Its word, which is its key in JSON.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Mishap::NotANumber => "not_a_number",
-            Mishap::TooLong => "too_long",
-            Mishap::CutOff => "cut_off",
-            Mishap::Reset => "reset",
-            Mishap::TimedOut => "timed_out",
-            Mishap::NoDescriptor => "no_descriptor",
-            Mishap::NoTask => "no_task",
-            Mishap::BeyondSelect => "beyond_select",
-            Mishap::ChildDied => "child_died",
-            Mishap::Service => "service",
-            Mishap::Other => "other",
-        }
-    }
-
     /// What happened, for a person, with what would change it.
     #[must_use]
     pub fn text(self) -> &'static str {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::{Topology, crossed};
+use crate::axes::{Topology, crossed, several};
 use crate::external::External;
 use crate::load::{Arrivals, ClientThread, Connects, Length, NetworkCounts, Outcomes};
 use crate::reading::Histogram;
@@ -206,7 +206,7 @@ impl ServerAxes {
             (self.loads.len(), server.load_in_words()),
             (self.connections.len(), server.connections_in_words()),
         ];
-        rows.into_iter().filter(|(values, _)| *values > 1).map(|(_, word)| word).collect()
+        several(rows)
     }
 }
 
