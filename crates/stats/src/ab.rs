@@ -220,6 +220,11 @@ fn change(ln: f64) -> f64 {
     ln.exp_m1()
 }
 
+/// The same, where it is a number.
+fn known_change(ln: f64) -> Option<f64> {
+    Some(change(ln)).filter(|change| change.is_finite())
+}
+
 /// The same of both ends of an interval.
 fn changes(ln: Interval) -> Interval {
     ln.map(change)

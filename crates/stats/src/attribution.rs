@@ -427,7 +427,7 @@ fn estimate(value: f64, pulls: &[f64]) -> Estimate {
     let n = count(pulls.len());
     let half = Moments::of(pulls)
         .and_then(|moments| moments.half_width(quantile(moments.n.saturating_sub(1), 0.975)?));
-    let interval = half.map(|half| Interval { low: value - half, high: value + half });
+    let interval = half.map(|half| Interval::about(value, half));
     Estimate { value, interval, n }
 }
 

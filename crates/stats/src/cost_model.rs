@@ -39,7 +39,7 @@ pub(crate) fn of(tracks: &[Track<'_>], table: &mut StudentTable) -> Vec<CostMode
 /// ln ns per message in each pass.
 fn by_pass(track: &Track<'_>) -> BTreeMap<u32, f64> {
     let parts = parts_by_pass(track).into_iter();
-    parts.map(|(pass, sum)| (pass, (sum.over / sum.under).ln())).collect()
+    parts.map(|(pass, sum)| (pass, sum.ratio().ln())).collect()
 }
 
 /// Time over messages in each pass; a pass with several trials has one value,
@@ -47,9 +47,7 @@ fn by_pass(track: &Track<'_>) -> BTreeMap<u32, f64> {
 pub(crate) fn parts_by_pass(track: &Track<'_>) -> BTreeMap<u32, Parts> {
     let mut sums: BTreeMap<u32, Parts> = BTreeMap::new();
     for point in track.points() {
-        let sum = sums.entry(point.pass).or_insert(Parts { over: 0.0, under: 0.0 });
-        sum.over += point.time.over;
-        sum.under += point.time.under;
+        *sums.entry(point.pass).or_default() += point.time;
     }
     sums
 }
@@ -370,8 +368,7 @@ fn mean(
 ) -> Option<Estimate> {
     let moments = Moments::of(&values.values().copied().collect::<Vec<f64>>())?;
     let half = table.multipliers(moments.n).and_then(|t| moments.half_width(choose(&t)));
-    let interval =
-        half.map(|half| Interval { low: moments.mean - half, high: moments.mean + half });
+    let interval = half.map(|half| Interval::about(moments.mean, half));
     Some(Estimate { value: moments.mean, interval, n: moments.n })
 }
 

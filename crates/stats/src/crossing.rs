@@ -250,8 +250,7 @@ impl Curves {
         let half = Moments::of(&pseudo)
             .zip(table.multipliers(count(n)))
             .and_then(|(moments, t)| moments.half_width(t.pointwise));
-        let interval =
-            half.map(|half| Interval { low: (at - half).exp2(), high: (at + half).exp2() });
+        let interval = half.map(|half| Interval::about(at, half).map(f64::exp2));
         Ok(Estimate { value: at.exp2(), interval, n: count(n) })
     }
 

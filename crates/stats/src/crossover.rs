@@ -180,9 +180,7 @@ fn ends(order: &[Ahead], shape: CrossoverShape) -> [Option<usize>; 2] {
 /// quadrature.
 fn step(neighbours: &[CrossoverPoint]) -> Option<(Bytes, Bytes)> {
     let [a, b] = neighbours else { return None };
-    let half = |point: &CrossoverPoint| {
-        point.simultaneous.map(|interval| (interval.high / interval.low).ln() / 2.0)
-    };
+    let half = |point: &CrossoverPoint| point.simultaneous.map(|interval| interval.half_of_ratio());
     let noise = half(a)?.hypot(half(b)?);
     ((b.ratio / a.ratio).ln().abs() > 3.0 * noise).then_some((a.size, b.size))
 }

@@ -62,7 +62,7 @@ fn slope(trials: &[(f64, f64)], levels: usize, span_h: f64, precision: f64) -> O
     if !slope.is_finite() || !half.is_finite() {
         return None;
     }
-    let interval = Interval { low: (slope - half).exp_m1(), high: (slope + half).exp_m1() };
+    let interval = Interval::about(slope, half).map(f64::exp_m1);
     let over_run = (slope * span_h).exp_m1();
     Some(Drift {
         per_hour: slope.exp_m1(),

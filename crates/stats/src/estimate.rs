@@ -48,6 +48,21 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// centre ± half.
+    pub(crate) fn about(centre: f64, half: f64) -> Interval {
+        Interval { low: centre - half, high: centre + half }
+    }
+
+    /// Of a ratio, with this half-width of its logarithm.
+    pub(crate) fn about_ratio(ratio: f64, half: f64) -> Interval {
+        Interval { low: ratio * (-half).exp(), high: ratio * half.exp() }
+    }
+
+    /// That half-width.
+    pub(crate) fn half_of_ratio(&self) -> f64 {
+        (self.high / self.low).ln() / 2.0
+    }
+
     /// Whether a value lies inside.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {

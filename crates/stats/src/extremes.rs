@@ -191,9 +191,7 @@ fn of_line(
 /// was seen is not enough; without intervals nothing is shown.
 fn stays(here: &Estimate, there: &Estimate, delta: f64) -> bool {
     let rise = (there.value / here.value).ln();
-    let half = |estimate: &Estimate| {
-        estimate.interval.map(|interval| (interval.high / interval.low).ln() / 2.0)
-    };
+    let half = |estimate: &Estimate| estimate.interval.map(|interval| interval.half_of_ratio());
     match (half(here), half(there)) {
         (Some(here), Some(there)) => rise + here.hypot(there) < delta.ln_1p(),
         _ => false,

@@ -183,7 +183,7 @@ pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option
             }
         }
         let value = goodput(&sums).or(time);
-        found.trial_values.extend(value.map(|parts| parts.over / parts.under));
+        found.trial_values.extend(value.map(Parts::ratio));
     }
     named(found, table)
 }

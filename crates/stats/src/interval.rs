@@ -1,5 +1,7 @@
 //! Intervals on the logarithm: means, spreads, and totals over totals.
 
+use std::ops::AddAssign;
+
 use crate::estimate::{Estimate, Interval};
 use crate::student::{Multipliers, StudentTable};
 
@@ -51,7 +53,7 @@ impl Moments {
 
 /// exp(centre ± half).
 pub(crate) fn around(centre: f64, half: f64) -> Interval {
-    Interval { low: (centre - half).exp(), high: (centre + half).exp() }
+    Interval::about(centre, half).map(f64::exp)
 }
 
 /// The middle value, or the mean of the two middle ones; `None` without any.
@@ -70,12 +72,26 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
 }
 
 /// What a trial adds to a figure: so much of this over so much of that.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Parts {
     /// Numerator, as counted.
     pub(crate) over: f64,
     /// Denominator, as counted.
     pub(crate) under: f64,
+}
+
+impl Parts {
+    /// One over the other.
+    pub(crate) fn ratio(self) -> f64 {
+        self.over / self.under
+    }
+}
+
+impl AddAssign for Parts {
+    fn add_assign(&mut self, more: Parts) {
+        self.over += more.over;
+        self.under += more.under;
+    }
 }
 
 /// A ratio of totals and how much each trial pulls at its logarithm.
@@ -123,9 +139,7 @@ impl Totals {
 
 /// A ratio with an interval of this half-width about its logarithm.
 fn within(value: f64, half: Option<f64>, n: u32) -> Estimate {
-    let interval =
-        half.map(|half| Interval { low: value * (-half).exp(), high: value * half.exp() });
-    Estimate { value, interval, n }
+    Estimate { value, interval: half.map(|half| Interval::about_ratio(value, half)), n }
 }
 
 /// Half-width of Σ wᵢ·ln(totalᵢ), of totals over the same trials in the same
@@ -183,9 +197,7 @@ impl OverPasses {
     /// Adds a trial, of the pass of the one before or of a later one.
     pub(crate) fn add(&mut self, (pass, own): InPass) {
         match &mut self.open {
-            Some((open, sum)) if *open == pass => {
-                (sum.over, sum.under) = (sum.over + own.over, sum.under + own.under);
-            }
+            Some((open, sum)) if *open == pass => *sum += own,
             _ => {
                 self.close();
                 self.open = Some((pass, own));

@@ -119,7 +119,7 @@ pub(crate) fn around(value: f64, of_trials: &[f64], table: &mut StudentTable) ->
     let lns: Vec<f64> = of_trials.iter().map(|value| value.ln()).collect();
     let moments = Moments::of(&lns)?;
     let half = moments.half_width(table.multipliers(moments.n)?.pointwise)?;
-    Some(Interval { low: value * (-half).exp(), high: value * half.exp() })
+    Some(Interval::about_ratio(value, half))
 }
 
 #[cfg(test)]

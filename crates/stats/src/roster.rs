@@ -216,7 +216,7 @@ impl Point {
 
     /// What is compared, per message.
     pub(crate) fn compared_per_message(&self) -> f64 {
-        self.compared.over / self.compared.under
+        self.compared.ratio()
     }
 }
 

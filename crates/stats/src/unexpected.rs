@@ -111,8 +111,8 @@ fn compared(
     let correction: f64 = neighbours.iter().map(|(share, of)| share * of.ln_off).sum();
     let expected_ns = place.model_ns * correction.exp();
     let ratio = place.measured.value / expected_ns;
-    let simultaneous = half_width(place, &neighbours, table)
-        .map(|half| Interval { low: ratio * (-half).exp(), high: ratio * half.exp() });
+    let simultaneous =
+        half_width(place, &neighbours, table).map(|half| Interval::about_ratio(ratio, half));
     Unexpected {
         cell: place.cell.clone(),
         label: curve.label.to_owned(),
@@ -234,7 +234,7 @@ mod tests {
         let spread = if is_end { 0.01 } else { 0.02 } * (12.0f64 / 11.0).sqrt();
         let t = crate::student::quantile(11, 1.0 - 0.025 / 12.0).expect("a quantile");
         let interval = found.simultaneous.expect("an interval");
-        let half = (interval.high / interval.low).ln() / 2.0;
+        let half = interval.half_of_ratio();
         let expect = t * spread / 12f64.sqrt();
         assert!((half / expect - 1.0).abs() < 0.02, "{half} {expect}");
     }

@@ -260,22 +260,19 @@ fn typical_ratios(
     let Some(baseline) = baseline_index(trial) else {
         return vec![None; sums.len()];
     };
-    let per_message = |parts: Parts| parts.over / parts.under;
     if !is_sliced {
-        let of = |index: usize| quantity.of_trial(&sums[index]).map(per_message);
+        let of = |index: usize| quantity.of_trial(&sums[index]).map(Parts::ratio);
         return (0..sums.len()).map(|arm| Some((of(baseline)? / of(arm)?).ln())).collect();
     }
     let mut rounds: BTreeMap<u32, Vec<Option<Parts>>> = BTreeMap::new();
     for slice in measured(trial) {
         let round = rounds.entry(slice.round).or_insert_with(|| vec![None; sums.len()]);
         if let (Some(sum), Some(parts)) = (round.get_mut(slice.arm), quantity.of_slice(slice)) {
-            let before = sum.unwrap_or(Parts { over: 0.0, under: 0.0 });
-            let (over, under) = (before.over + parts.over, before.under + parts.under);
-            *sum = Some(Parts { over, under });
+            *sum.get_or_insert_default() += parts;
         }
     }
     let ratio = |round: &Vec<Option<Parts>>, arm: usize| {
-        let ln = (per_message(round[baseline]?) / per_message(round[arm]?)).ln();
+        let ln = (round[baseline]?.ratio() / round[arm]?.ratio()).ln();
         ln.is_finite().then_some(ln)
     };
     let typical = |arm| {

@@ -15,13 +15,12 @@ mod refused;
 pub(super) mod tests;
 
 use iolens_model::ab::{AbAxes, AbQuantity, AbSetting};
-use iolens_model::host::Fact;
 use iolens_model::run::RunHeader;
 use serde::Serialize;
 
 use super::findings::{AbContrast, AbMissingWhy, AbNoise, AbReason, AbVerdict};
-use super::verdict::Bounds;
-use super::{AB_UNITS_MIN, AbAnalysis, AbCell, change, changes};
+use super::verdict::{Bounds, noise_in};
+use super::{AB_UNITS_MIN, AbAnalysis, AbCell, changes, known_change};
 use crate::compare::{Input, inputs};
 use crate::estimate::Interval;
 use crate::interval::count;
@@ -282,7 +281,7 @@ impl Pair<'_> {
     }
 
     fn contrasts(&self, arms: [usize; 2], quantity: AbQuantity) -> [Option<&AbContrast>; 2] {
-        [0, 1].map(|side| contrast(self.cells[side], arms[side], quantity))
+        [0, 1].map(|side| self.cells[side].judgement.contrast(arms[side], quantity))
     }
 
     pub(super) fn judged(
@@ -314,7 +313,7 @@ impl Pair<'_> {
         let centres = contrasts.map(|contrast| contrast.and_then(|of| of.sample.centre()));
         let ln = centres[0].zip(centres[1]).map(|(a, b)| b - a);
         AbJudgedChange {
-            change: ln.map(change).filter(|change| change.is_finite()),
+            change: ln.and_then(known_change),
             pointwise: between(0.05).map(changes),
             simultaneous: between(error).map(changes),
             layout_allowance,
@@ -343,10 +342,8 @@ impl Pair<'_> {
 /// Whether both runs were on one model of processor and under one kernel, as far as is known.
 pub(super) fn is_one_machine(headers: [&RunHeader; 2]) -> bool {
     let [a, b] = headers.map(|header| {
-        [("cpu", "model"), ("kernel", "release")].map(|(group, name)| {
-            let is_it = |fact: &&Fact| fact.group == group && fact.name == name;
-            header.host.facts.iter().find(is_it).and_then(|fact| fact.value.value())
-        })
+        [("cpu", "model"), ("kernel", "release")]
+            .map(|(group, name)| header.host.known(group, name))
     });
     a == b && a.iter().all(Option::is_some)
 }
@@ -358,7 +355,7 @@ pub(super) fn unusable(
     quantity: AbQuantity,
     error: f64,
 ) -> Option<AbUnusable> {
-    let Some(contrast) = contrast(cell, arm, quantity) else {
+    let Some(contrast) = cell.judgement.contrast(arm, quantity) else {
         let mut missing = cell.judgement.missing.iter();
         let own = missing.find(|missing| (missing.arm, missing.quantity) == (arm, quantity));
         let why = own.map_or(AbMissingWhy::OfArm, |missing| missing.why);
@@ -382,12 +379,7 @@ pub(super) fn noise(cell: &AbCell, own: (usize, AbQuantity), rules: &Rules) -> O
     let copies = cell.judgement.copies.iter();
     let mut own = copies
         .filter(|copies| copies.quantity == quantity && (copies.arm == 0 || copies.arm == arm));
-    own.find_map(|copies| {
-        let interval = copies.sample.interval(rules.error());
-        let half = interval.map(|interval| (interval.high - interval.low) / 2.0);
-        let is_wide = half.is_none_or(|half| half > rules.delta.ln_1p());
-        is_wide.then(|| AbNoise { of: copies.arm, half_width: half.map(change) })
-    })
+    own.find_map(|copies| noise_in(copies.arm, copies.sample.interval(rules.error()), rules.delta))
 }
 
 /// The interval of the second's logarithm less the first's, that misses with this chance.
@@ -409,11 +401,6 @@ fn nothing(a: &AbContrast, b: &AbContrast, error: f64) -> Option<Interval> {
 
 pub(super) fn is_finite(interval: Interval) -> bool {
     interval.low.is_finite() && interval.high.is_finite()
-}
-
-pub(super) fn contrast(cell: &AbCell, arm: usize, quantity: AbQuantity) -> Option<&AbContrast> {
-    let mut all = cell.judgement.contrasts.iter();
-    all.find(|contrast| (contrast.arm, contrast.quantity) == (arm, quantity))
 }
 
 pub(super) fn standing(contrast: Option<&AbContrast>) -> AbStanding {

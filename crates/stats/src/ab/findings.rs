@@ -26,6 +26,11 @@ pub struct AbJudgement {
 }
 
 impl AbJudgement {
+    /// The contrast of an arm by a quantity.
+    pub(super) fn contrast(&self, arm: usize, quantity: AbQuantity) -> Option<&AbContrast> {
+        self.contrasts.iter().find(|one| (one.arm, one.quantity) == (arm, quantity))
+    }
+
     /// Whether a run may end here: there are contrasts, and each is decided.
     #[must_use]
     pub fn decided(&self) -> bool {

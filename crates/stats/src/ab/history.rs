@@ -24,8 +24,8 @@ use iolens_model::run::RunHeader;
 use serde::Serialize;
 
 use super::compare::{
-    AbJudgedChange, AbSide, AbStanding, AbUnusable, Pair, Rules, are_apart, contrast, name,
-    standing, unusable,
+    AbJudgedChange, AbSide, AbStanding, AbUnusable, Pair, Rules, are_apart, name, standing,
+    unusable,
 };
 use super::{AbAnalysis, AbCell};
 use crate::interval::count;
@@ -161,7 +161,7 @@ impl<'a> Known<'a> {
             started_unix_ns: header.started_unix_ns,
             host: header.host_label().map(str::to_owned),
             arm: self.named(self.arm),
-            standing: standing(contrast(self.cell, self.arm, self.quantity)),
+            standing: standing(self.cell.judgement.contrast(self.arm, self.quantity)),
             unusable: self.unusable(),
             is_apart: false,
             step: None,

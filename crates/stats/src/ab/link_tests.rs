@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::sample::Sample;
 use super::simulation::{Bursts, FEW, MANY, Share, noisy_trial};
-use super::tests::{input, trial};
+use super::tests::{input, trial, two_arms};
 use super::*;
 use crate::simulation::Normal;
 
@@ -96,9 +96,7 @@ fn links_that_have_all_met_are_exhausted() {
     let noisy: Vec<AbTrial> = order(4, 16).map(of).collect();
     assert!(!judge(&by_link(&noisy), AbLook::Early).is_exhausted());
     let one_file = [trial(&[&[1.0], &[1.0]])];
-    assert!(
-        !judge(&AbInput { trials: &one_file, ..input(&[None; 2]) }, AbLook::Early).is_exhausted()
-    );
+    assert!(!judge(&two_arms(&one_file), AbLook::Early).is_exhausted());
 }
 
 /// A trial of which it is not known what ran has no value.

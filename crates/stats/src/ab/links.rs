@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{AbUnit, change};
+use super::{AbUnit, change, known_change};
 use crate::estimate::Interval;
 use crate::interval::{Moments, count, median};
 use crate::student::quantile;
@@ -44,7 +44,7 @@ impl AbLinkSide {
     pub fn apart(&self) -> Option<f64> {
         let lns = || self.links.iter().map(|link| link.change.ln_1p());
         let (low, high) = (lns().reduce(f64::min)?, lns().reduce(f64::max)?);
-        Some((high - low).exp_m1()).filter(|apart| apart.is_finite())
+        known_change(high - low)
     }
 }
 
@@ -102,7 +102,7 @@ impl Linked {
     pub(super) fn interval(&self, error: f64) -> Option<Interval> {
         let (centre, spread) = (self.centre()?, self.spread()?);
         let half = quantile(spread.freedom, 1.0 - error / 2.0)? * spread.variance.sqrt();
-        Some(Interval { low: centre - half, high: centre + half })
+        Some(Interval::about(centre, half))
     }
 
     /// Variance of the centre and its degrees of freedom (Welch, The generalization of "Student's"

@@ -51,14 +51,12 @@ fn unit() -> impl Strategy<Value = AbUnit> {
 fn input<'a>(unit: AbUnit, trials: &'a [AbTrial], allowances: &'a [Option<f64>]) -> AbInput<'a> {
     AbInput {
         unit,
-        by_link: false,
         trials,
-        allowances,
-        idle: &[],
         judged: AbQuantity::ALL,
         delta: 0.03,
         claims: 2,
         budget_units: Some(200),
+        ..tests::input(allowances)
     }
 }
 

@@ -48,9 +48,7 @@ impl AbCell {
                 AbQuantity::Cpu => figures.op_cpu_ns,
             }
         };
-        let mut contrasts = self.judgement.contrasts.iter();
-        let own = contrasts.find(|one| one.arm == arm && one.quantity == quantity);
-        match own.and_then(|contrast| contrast.change) {
+        match self.judgement.contrast(arm, quantity).and_then(|contrast| contrast.change) {
             Some(change) => Some(median(0)? * (1.0 + change)),
             None => median(arm),
         }
@@ -277,7 +275,8 @@ fn figures(name: &str, outcomes: &[&TrialOutcome], is_own_time: bool) -> AbArmFi
     let share = |part: Option<f64>, whole: Option<f64>| {
         part.zip(whole).filter(|(_, whole)| *whole > 0.0).map(|(part, whole)| part / whole)
     };
-    let calls = calls(name, outcomes);
+    // By what trials that count them have found: those of no pass.
+    let calls = rates_of(&counting(name, outcomes).collect::<Vec<_>>());
     AbArmFigures {
         name: name.to_owned(),
         trials: count(trials),
@@ -383,11 +382,6 @@ impl Spent {
             fixed_ppm,
         }
     }
-}
-
-/// Calls per operation, by what trials that count them have found: those of no pass.
-fn calls(name: &str, outcomes: &[&TrialOutcome]) -> Vec<AbCallRate> {
-    rates_of(&counting(name, outcomes).collect::<Vec<_>>())
 }
 
 /// What such trials have found.

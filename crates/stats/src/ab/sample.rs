@@ -133,8 +133,8 @@ impl Sample {
     pub(super) fn interval(&self, error: f64) -> Option<Interval> {
         match &self.values {
             Values::Trials(trimmed) => {
-                let (mean, half) = (trimmed.as_ref()?.mean, trimmed.as_ref()?.half_width(error)?);
-                Some(Interval { low: mean - half, high: mean + half })
+                let trimmed = trimmed.as_ref()?;
+                Some(Interval::about(trimmed.mean, trimmed.half_width(error)?))
             }
             Values::Pairs(pairs) => {
                 let rank = usize::try_from(sign_rank(count(pairs.len()), error)?).ok()?;

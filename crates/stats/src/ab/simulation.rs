@@ -4,7 +4,7 @@
 //! Each rate is asserted of few runs with a wide margin, so that tests stay quick, and of 10 000
 //! with the promised bound: `cargo test -p iolens-stats --release ab -- --ignored --nocapture`.
 
-use super::tests::{input, trial};
+use super::tests::{trial, two_arms};
 use super::{AbContrast, AbInput, AbLook, AbTrial, AbUnit, AbVerdict, judge};
 use crate::simulation::Normal;
 
@@ -134,7 +134,7 @@ fn run(unit: AbUnit, trials: &[AbTrial], ln: f64) -> Ended {
     while units < trials.len() {
         units = (unit.next_look(units.try_into().unwrap()) as usize).min(trials.len());
         let look = if units < trials.len() { AbLook::Early } else { AbLook::Last };
-        let input = AbInput { unit, trials: &trials[..units], ..input(&[None; 2]) };
+        let input = AbInput { unit, ..two_arms(&trials[..units]) };
         let judgement = judge(&input, look);
         let contrast = &judgement.contrasts[0];
         ended.any_look |= contrast.simultaneous.is_some_and(|i| !i.contains(0.0));
@@ -267,10 +267,9 @@ fn power(runs: u32) {
             let first = trials(known, 0.0);
             let asked = AbInput {
                 unit: noise.unit(),
-                trials: &first,
                 delta,
                 budget_units: Some(then.try_into().unwrap()),
-                ..input(&[None; 2])
+                ..two_arms(&first)
             };
             let stated = contrast(&asked, look).power;
             let stated = if known == then { stated.now } else { stated.at_budget };

@@ -40,6 +40,11 @@ pub(super) fn input(allowances: &[Option<f64>]) -> AbInput<'_> {
     }
 }
 
+/// The same of trials of the baseline and one arm, without allowances.
+pub(super) fn two_arms(trials: &[AbTrial]) -> AbInput<'_> {
+    AbInput { trials, ..input(&[None; 2]) }
+}
+
 /// Logarithms of which half lie at mean − step and half at mean + step, so that this is exactly
 /// their mean and their standard deviation.
 fn exact(n: u32, mean: f64, sd: f64) -> Vec<f64> {
@@ -127,7 +132,7 @@ fn intervals_of_trials_are_those_of_student() {
         near(interval.high, 0.05 + half, 2e-6);
     }
     let trials = one_pair(&exact(12, 0.05, 0.01));
-    let contrast = first(&AbInput { trials: &trials, ..input(&[None; 2]) }, AbLook::Early);
+    let contrast = first(&two_arms(&trials), AbLook::Early);
     near(contrast.change.expect("a change"), 0.05f64.exp() - 1.0, 1e-12);
     let pointwise = contrast.pointwise.expect("an interval");
     let half = 2.262 * 0.01 * (11.0f64 / 90.0).sqrt();
@@ -139,7 +144,7 @@ fn intervals_of_trials_are_those_of_student() {
 fn intervals_of_rounds_are_order_statistics() {
     let lns: Vec<f64> = (1..=30).map(|i| (f64::from(i) / 100.0).ln_1p()).collect();
     let trials = one_pair(&lns);
-    let input = AbInput { unit: AbUnit::Round, trials: &trials, ..input(&[None; 2]) };
+    let input = AbInput { unit: AbUnit::Round, ..two_arms(&trials) };
     let contrast = first(&input, AbLook::Last);
     let interval = contrast.pointwise.expect("an interval");
     assert_eq!(contrast.units, 30);
@@ -154,8 +159,7 @@ fn a_trial_is_the_median_of_the_rounds_that_have_both() {
     let base = vec![vec![e(0.0), None, e(0.0), e(1.0), Some(0.0)]];
     let arm = vec![vec![e(0.1), e(9.0), e(0.3), e(1.2), e(5.0)]];
     let trials = [rounds(&[base, arm])];
-    let sample =
-        Sample::of_arms(&AbInput { trials: &trials, ..input(&[None; 2]) }, 1, AbQuantity::Time);
+    let sample = Sample::of_arms(&two_arms(&trials), 1, AbQuantity::Time);
     assert_eq!(sample.units, 1);
     near(sample.centre().expect("a centre"), 0.2, 1e-12);
 }
@@ -168,7 +172,7 @@ fn a_trial_is_the_mean_over_pairs_of_copies() {
     let arm = vec![e([0.1, 0.0, 0.4]), e([0.0, 0.3, 0.2])];
     let trials = [rounds(&[base.clone(), arm.clone()]), rounds(&[base, arm[..1].to_vec()])];
     let centre = |trials: &[AbTrial]| {
-        let input = AbInput { trials, ..input(&[None; 2]) };
+        let input = two_arms(trials);
         Sample::of_arms(&input, 1, AbQuantity::Time).centre().expect("a centre")
     };
     near(centre(&trials[..1]), 0.15, 1e-12);
@@ -179,7 +183,7 @@ fn a_trial_is_the_mean_over_pairs_of_copies() {
 #[test]
 fn rounds_are_compared_by_pairs() {
     let sample = |trials: &[AbTrial]| {
-        let input = AbInput { unit: AbUnit::Round, trials, ..input(&[None; 2]) };
+        let input = AbInput { unit: AbUnit::Round, ..two_arms(trials) };
         let sample = Sample::of_arms(&input, 1, AbQuantity::Time);
         let Values::Pairs(pairs) = sample.values else { panic!("{sample:?}") };
         (sample.units, pairs.len())
@@ -216,7 +220,7 @@ fn a_change_reads_as_it_is_whatever_of_a_slice_does_not_grow() {
         };
         let arms = vec![arm(cost(100.0, 1000.0)), arm(cost(operations, 1030.0))];
         let trials = vec![AbTrial { arms, first: 0 }; 12];
-        let change = first(&AbInput { trials: &trials, ..input(&[None; 2]) }, AbLook::Last).change;
+        let change = first(&two_arms(&trials), AbLook::Last).change;
         (change.unwrap() * 1e4).round() / 100.0
     };
     // Equally long slices show it whole, whatever is known.
@@ -267,7 +271,7 @@ fn layout_explains_five_percent_of_user_time() {
 fn fewer_than_twelve_units_have_no_verdict() {
     for unit in [AbUnit::Trial, AbUnit::Round] {
         let trials = one_pair(&exact(10, 0.5, 0.001));
-        let input = AbInput { unit, trials: &trials, ..input(&[None; 2]) };
+        let input = AbInput { unit, ..two_arms(&trials) };
         let contrast = first(&input, AbLook::Last);
         assert_eq!(contrast.verdict, AbVerdict::Inconclusive);
         assert_eq!(contrast.reason, AbReason::TooFew { units: 10, least: 12 });
@@ -280,7 +284,7 @@ fn fewer_than_twelve_units_have_no_verdict() {
 #[test]
 fn a_level_that_no_rank_reaches_decides_nothing() {
     let trials = one_pair(&exact(12, 0.5, 0.001));
-    let input = AbInput { unit: AbUnit::Round, trials: &trials, claims: 4, ..input(&[None; 2]) };
+    let input = AbInput { unit: AbUnit::Round, claims: 4, ..two_arms(&trials) };
     assert_eq!(first(&input, AbLook::Early).reason, AbReason::NoInterval { units: 12 });
     assert_eq!(first(&input, AbLook::Last).verdict, AbVerdict::Slower);
 }
@@ -290,15 +294,12 @@ fn early_looks_and_more_claims_ask_for_more() {
     // 2.9 standard errors beyond δ: the last look asks for t₁₁ = 2.3, an early one for 4.4, and
     // eight claims at the last for 3.4.
     let trials = one_pair(&exact(12, 0.02f64.ln_1p() + 2.9 * 0.01 / 12f64.sqrt(), 0.01));
-    let verdict = |claims, look| {
-        first(&AbInput { trials: &trials, claims, ..input(&[None; 2]) }, look).verdict
-    };
+    let verdict = |claims, look| first(&AbInput { claims, ..two_arms(&trials) }, look).verdict;
     assert_eq!(verdict(1, AbLook::Last), AbVerdict::Slower);
     assert_eq!(verdict(1, AbLook::Early), AbVerdict::Small);
     assert_eq!(verdict(8, AbLook::Last), AbVerdict::Small);
     let even = one_pair(&exact(12, 0.0, 0.012));
-    let verdict =
-        |claims, look| first(&AbInput { trials: &even, claims, ..input(&[None; 2]) }, look).verdict;
+    let verdict = |claims, look| first(&AbInput { claims, ..two_arms(&even) }, look).verdict;
     // δ is 5.7 standard errors: EQUIVALENT takes t₁₁ = 4.0, and with forty claims 6.2 at an early
     // look and 4.0 at the last.
     assert_eq!(verdict(1, AbLook::Early), AbVerdict::Equivalent);
@@ -311,7 +312,7 @@ fn early_looks_and_more_claims_ask_for_more() {
 fn errors_are_divided_among_claims() {
     let trials = one_pair(&exact(12, 0.0, 0.01));
     let half = |claims| {
-        let input = AbInput { trials: &trials, claims, ..input(&[None; 2]) };
+        let input = AbInput { claims, ..two_arms(&trials) };
         first(&input, AbLook::Last).simultaneous.expect("an interval").high.ln_1p()
     };
     let sample = Sample { units: 12, values: Values::Trials(of_trials(12, 0.0, 0.01)) };
@@ -348,12 +349,12 @@ fn copies_that_differ_refuse_every_contrast_of_their_arm() {
 #[test]
 fn a_baseline_whose_copy_differs_refuses_all() {
     let trials = with_copy(&exact(24, 0.3, 0.01), &exact(24, 0.02, 0.002));
-    let contrast = first(&AbInput { trials: &trials, ..input(&[None; 2]) }, AbLook::Last);
+    let contrast = first(&two_arms(&trials), AbLook::Last);
     assert_eq!(contrast.verdict, AbVerdict::Invalid);
     assert!(matches!(contrast.reason, AbReason::CopiesDiffer { of: 0, .. }));
     // By less than δ/2 it is told and not acted on.
     let trials = with_copy(&exact(24, 0.3, 0.01), &exact(24, 0.005, 0.002));
-    let judgement = judge(&AbInput { trials: &trials, ..input(&[None; 2]) }, AbLook::Last);
+    let judgement = judge(&two_arms(&trials), AbLook::Last);
     assert_eq!(judgement.contrasts[0].verdict, AbVerdict::Slower);
     assert!(judgement.copies[0].excludes_no_change && !judgement.copies[0].differ);
 }
@@ -363,7 +364,7 @@ fn a_baseline_whose_copy_differs_refuses_all() {
 fn noisy_copies_keep_anything_from_equivalent() {
     let judged = |ln: f64, of_copy: f64| {
         let trials = with_copy(&exact(24, ln, 0.005), &exact(24, 0.0, of_copy));
-        first(&AbInput { trials: &trials, ..input(&[None; 2]) }, AbLook::Last)
+        first(&two_arms(&trials), AbLook::Last)
     };
     assert_eq!(judged(0.0, 0.01).verdict, AbVerdict::Equivalent);
     let open = judged(0.0, 0.03);
@@ -409,9 +410,7 @@ fn what_is_not_there_is_missing_with_a_reason() {
 #[test]
 fn who_works_between_turns_has_no_verdict() {
     let trials = one_pair(&exact(12, 0.05f64.ln_1p(), 0.004));
-    let judged = |idle: &[f64]| {
-        judge(&AbInput { trials: &trials, idle, ..input(&[None; 2]) }, AbLook::Early)
-    };
+    let judged = |idle: &[f64]| judge(&AbInput { idle, ..two_arms(&trials) }, AbLook::Early);
     assert_eq!(judged(&[0.05, 0.05]).contrasts[0].verdict, AbVerdict::Slower);
     for (at, idle) in [[0.06, 0.0], [0.0, 0.06]].iter().enumerate() {
         let judgement = judged(idle);

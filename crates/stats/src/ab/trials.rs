@@ -199,10 +199,9 @@ impl Spent {
     }
 
     fn cost(&self) -> AbCost {
-        let per_operation = |parts: Parts| parts.over / parts.under;
         AbCost {
-            op_time_ns: self.time.map(per_operation),
-            op_cpu_ns: self.cpu.map(per_operation),
+            op_time_ns: self.time.map(Parts::ratio),
+            op_cpu_ns: self.cpu.map(Parts::ratio),
             operations: self.time.or(self.cpu).map_or(0.0, |parts| parts.under),
         }
     }
@@ -210,9 +209,7 @@ impl Spent {
 
 fn plus(sum: &mut Option<Parts>, parts: Option<Parts>) {
     if let Some(parts) = parts {
-        let before = sum.unwrap_or(Parts { over: 0.0, under: 0.0 });
-        let (over, under) = (before.over + parts.over, before.under + parts.under);
-        *sum = Some(Parts { over, under });
+        *sum.get_or_insert_default() += parts;
     }
 }
 

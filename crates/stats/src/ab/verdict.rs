@@ -6,7 +6,7 @@ use super::findings::{AbContrast, AbCopies, AbNoise, AbPower, AbReason, AbVerdic
 use super::links::Linked;
 use super::power::{half_elsewhere, reach};
 use super::sample::Sample;
-use super::{AB_LINKS_MIN, AB_UNITS_MIN, AbInput, AbLook, change, changes};
+use super::{AB_LINKS_MIN, AB_UNITS_MIN, AbInput, AbLook, change, changes, known_change};
 use crate::estimate::Interval;
 
 /// An arm that is judged by a quantity.
@@ -27,7 +27,7 @@ impl Question<'_> {
             arm: self.arm,
             quantity: self.quantity,
             units: sample.units,
-            change: sample.centre().map(change).filter(|change| change.is_finite()),
+            change: sample.centre().and_then(known_change),
             pointwise: sample.interval(0.05).map(changes),
             simultaneous: sample.interval(self.error(copies)).map(changes),
             layout_allowance: self.allowance(),
@@ -112,7 +112,7 @@ impl Question<'_> {
                 && self.sample.units >= AB_UNITS_MIN
                 && links.iter().all(|n| *n >= AB_LINKS_MIN);
             let ln = self.bounds().widest().ln_1p() + reach(self.sample, units, error)?;
-            Some(change(ln)).filter(|change| enough && change.is_finite())
+            known_change(ln).filter(|_| enough)
         };
         AbPower {
             now: seen(self.sample.units, self.look),
@@ -180,6 +180,13 @@ fn differ(copies: &AbCopies, delta: f64) -> Option<AbReason> {
     Some(AbReason::CopiesDiffer { of: copies.arm, interval, bound: delta / 2.0 })
 }
 
+/// What keeps copies with this interval from being known to be equal within δ.
+pub(super) fn noise_in(of: usize, interval: Option<Interval>, delta: f64) -> Option<AbNoise> {
+    let half = interval.map(|interval| (interval.high - interval.low) / 2.0);
+    let is_wide = half.is_none_or(|half| half > delta.ln_1p());
+    is_wide.then(|| AbNoise { of, half_width: half.map(change) })
+}
+
 // Whether copies of one arm are equal (A/A).
 
 /// The chance with which the gate's interval misses. It is not divided among claims: a gate that
@@ -192,19 +199,17 @@ pub(super) fn check(input: &AbInput<'_>, arm: usize, quantity: AbQuantity) -> Op
     let centre = sample.centre()?;
     let pointwise = sample.interval(0.05);
     let gate = sample.interval(GATE_ERROR).filter(|_| sample.units >= AB_UNITS_MIN);
-    let half = gate.map(|gate| (gate.high - gate.low) / 2.0);
     let bound = (input.delta / 2.0).ln_1p();
-    let is_wide = half.is_none_or(|half| half > input.delta.ln_1p());
     Some(AbCopies {
         arm,
         quantity,
         units: sample.units,
-        change: Some(change(centre)).filter(|change| change.is_finite()),
+        change: known_change(centre),
         pointwise: pointwise.map(changes),
         gate: gate.map(changes),
         excludes_no_change: pointwise.is_some_and(|interval| !interval.contains(0.0)),
         differ: gate.is_some_and(|gate| gate.low > bound || gate.high < -bound),
-        noise: is_wide.then(|| AbNoise { of: arm, half_width: half.map(change) }),
+        noise: noise_in(arm, gate, input.delta),
         sample,
     })
 }

@@ -202,7 +202,7 @@ fn pairs_by_pass(
     let pair = |(trial, arm): &(&TrialValues, &ArmValues)| {
         let baseline = *baselines.get(&met(trial, arm))?;
         let arm = arm.parts(quantity)?;
-        let typical_ln = ((baseline.over / baseline.under) / (arm.over / arm.under)).ln();
+        let typical_ln = (baseline.ratio() / arm.ratio()).ln();
         Some((Partner::Pass(trial.pass), Pair { typical_ln, baseline, arm }))
     };
     used.iter().filter_map(pair).collect()

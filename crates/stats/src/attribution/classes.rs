@@ -91,34 +91,32 @@ impl Class {
             return Class::User;
         }
         let symbols: Vec<&str> = frames.map(|frame| frame.symbol).collect();
-        let found = RULES.iter().find(|rule| symbols.iter().any(|symbol| rule.knows(symbol)));
-        found.map_or(Class::Unattributed, |rule| rule.class)
+        let is_one_of = |names: &[&str]| {
+            symbols.iter().any(|symbol| names.iter().any(|name| is_called(symbol, name)))
+        };
+        let found = RULES.iter().find(|(_, names)| is_one_of(names));
+        found.map_or(Class::Unattributed, |(class, _)| *class)
     }
 }
 
-/// Names that make a stack belong to a class. A `*` at the end stands for any
-/// ending.
-struct Rule {
-    class: Class,
-    names: &'static [&'static str],
-}
+/// A class, and names that make a stack belong to it. A `*` at the end stands
+/// for any ending.
+type Rule = (Class, &'static [&'static str]);
 
-impl Rule {
-    fn knows(&self, symbol: &str) -> bool {
-        self.names.iter().any(|name| match name.strip_suffix('*') {
-            Some(beginning) => symbol.starts_with(beginning),
-            None => symbol == *name,
-        })
+fn is_called(symbol: &str, name: &str) -> bool {
+    match name.strip_suffix('*') {
+        Some(beginning) => symbol.starts_with(beginning),
+        None => symbol == name,
     }
 }
 
 const RULES: &[Rule] = &[
     // net/core/skbuff.c: skb_orphan_frags_rx() calls skb_copy_ubufs().
-    Rule { class: Class::LateCopy, names: &["skb_copy_ubufs", "skb_orphan_frags*"] },
+    (Class::LateCopy, &["skb_copy_ubufs", "skb_orphan_frags*"]),
     // net/core/datagram.c, skbuff.c, lib/iov_iter.c, mm/gup.c.
-    Rule {
-        class: Class::PagePinning,
-        names: &[
+    (
+        Class::PagePinning,
+        &[
             "__zerocopy_sg_from_iter",
             "zerocopy_sg_from_iter",
             "zerocopy_fill_skb_from_iter",
@@ -141,10 +139,10 @@ const RULES: &[Rule] = &[
             "__sock_zerocopy_*",
             "skb_zcopy_*",
         ],
-    },
-    Rule {
-        class: Class::PageFault,
-        names: &[
+    ),
+    (
+        Class::PageFault,
+        &[
             "asm_exc_page_fault",
             "exc_page_fault",
             "do_user_addr_fault",
@@ -152,11 +150,11 @@ const RULES: &[Rule] = &[
             "do_page_fault",
             "do_mem_abort",
         ],
-    },
+    ),
     // net/socket.c, lib/iov_iter.c: arguments, not payload.
-    Rule {
-        class: Class::SyscallEntry,
-        names: &[
+    (
+        Class::SyscallEntry,
+        &[
             "copy_msghdr_from_user",
             "sendmsg_copy_msghdr",
             "recvmsg_copy_msghdr",
@@ -168,12 +166,12 @@ const RULES: &[Rule] = &[
             "move_addr_to_kernel",
             "move_addr_to_user",
         ],
-    },
+    ),
     // kernel/sched: a wake-up in softirq costs an interrupt of another CPU,
     // and belongs to whoever slept.
-    Rule {
-        class: Class::Scheduler,
-        names: &[
+    (
+        Class::Scheduler,
+        &[
             "schedule",
             "__schedule",
             "schedule_*",
@@ -203,11 +201,11 @@ const RULES: &[Rule] = &[
             "x64_sys_sched_*",
             "__x64_sys_sched_*",
         ],
-    },
+    ),
     // lib/iov_iter.c, arch/*/lib: the functions that move payload.
-    Rule {
-        class: Class::CopyFromUser,
-        names: &[
+    (
+        Class::CopyFromUser,
+        &[
             "_copy_from_iter*",
             "__copy_from_iter*",
             "copy_page_from_iter*",
@@ -218,10 +216,10 @@ const RULES: &[Rule] = &[
             "__copy_user_nocache*",
             "__copy_user_flushcache",
         ],
-    },
-    Rule {
-        class: Class::CopyToUser,
-        names: &[
+    ),
+    (
+        Class::CopyToUser,
+        &[
             "_copy_to_iter*",
             "__copy_to_iter*",
             "copy_page_to_iter*",
@@ -230,10 +228,10 @@ const RULES: &[Rule] = &[
             "simple_copy_to_iter",
             "copyout*",
         ],
-    },
-    Rule {
-        class: Class::SoftirqReceive,
-        names: &[
+    ),
+    (
+        Class::SoftirqReceive,
+        &[
             "net_rx_action",
             "__do_softirq",
             "handle_softirqs",
@@ -247,10 +245,10 @@ const RULES: &[Rule] = &[
             "netif_rx*",
             "__netif_rx",
         ],
-    },
-    Rule {
-        class: Class::Memory,
-        names: &[
+    ),
+    (
+        Class::Memory,
+        &[
             "__alloc_skb",
             "alloc_skb*",
             "__napi_alloc*",
@@ -290,10 +288,10 @@ const RULES: &[Rule] = &[
             "do_madvise",
             "unmap_*",
         ],
-    },
-    Rule {
-        class: Class::PageCache,
-        names: &[
+    ),
+    (
+        Class::PageCache,
+        &[
             "filemap_*",
             "generic_file_*",
             "generic_perform_write",
@@ -306,10 +304,10 @@ const RULES: &[Rule] = &[
             "submit_bio*",
             "blk_*",
         ],
-    },
-    Rule {
-        class: Class::Socket,
-        names: &[
+    ),
+    (
+        Class::Socket,
+        &[
             "tcp_*",
             "__tcp_*",
             "udp_*",
@@ -351,10 +349,10 @@ const RULES: &[Rule] = &[
             "do_sock_setsockopt",
             "__sys_setsockopt",
         ],
-    },
-    Rule {
-        class: Class::IoUring,
-        names: &[
+    ),
+    (
+        Class::IoUring,
+        &[
             "io_*",
             "__io_*",
             "iou_*",
@@ -364,10 +362,10 @@ const RULES: &[Rule] = &[
             "__x64_sys_io_uring_*",
             "__arm64_sys_io_uring_*",
         ],
-    },
-    Rule {
-        class: Class::SyscallEntry,
-        names: &[
+    ),
+    (
+        Class::SyscallEntry,
+        &[
             "entry_SYSCALL*",
             "syscall_*",
             "do_syscall_64",
@@ -384,7 +382,7 @@ const RULES: &[Rule] = &[
             "srso_*",
             "retbleed_*",
         ],
-    },
+    ),
 ];
 
 #[cfg(test)]
@@ -461,9 +459,9 @@ mod tests {
 
     #[test]
     fn every_class_has_its_place_and_words() {
-        for rule in RULES {
-            assert!(Class::ALL.contains(&rule.class));
-            assert!(rule.names.iter().all(|name| !name.is_empty() && *name != "*"));
+        for (class, names) in RULES {
+            assert!(Class::ALL.contains(class));
+            assert!(names.iter().all(|name| !name.is_empty() && *name != "*"));
         }
         let mut words: Vec<&str> = Class::ALL.iter().map(|class| class.words()).collect();
         words.sort_unstable();

@@ -301,7 +301,7 @@ mod tests {
         let error = 0.02 / 20f64.sqrt() * (3.0f64 * 19.0 / 17.0).sqrt();
         assert!((side.error.unwrap() / error - 1.0).abs() < 1e-9, "{side:?}");
         let both = Claim::between(&side, &side, 300).simultaneous.unwrap();
-        let t = (both.high / both.low).ln() / 2.0 / (error * 2f64.sqrt());
+        let t = both.half_of_ratio() / (error * 2f64.sqrt());
         assert!((t - 5.50).abs() < 0.005, "{t}");
     }
 }

@@ -11,41 +11,15 @@ use crate::analysis::Analysis;
 
 /// Why two runs have nothing to compare. Prints as what was tried, on what, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
-    /// They are of different studies.
-    Studies([String; 2]),
-    /// Their baselines differ.
-    Baselines([String; 2]),
-    /// They have no cell in common.
-    Cells([String; 2]),
-    /// They have no arm in common but the baseline.
-    Arms([String; 2]),
+pub struct Refused {
+    what: &'static str,
+    advice: &'static str,
+    runs: [String; 2],
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, [a, b], advice) = match self {
-            Refused::Studies(runs) => (
-                "they are of different studies",
-                runs,
-                "`iolens runs` lists the runs of each study",
-            ),
-            Refused::Baselines(runs) => (
-                "their baselines differ, and a change is that of a ratio to the baseline",
-                runs,
-                "measure one of them again with `--baseline` of the other",
-            ),
-            Refused::Cells(runs) => (
-                "they have no cell in common",
-                runs,
-                "measure one of them again with the sizes, threads and settings of the other",
-            ),
-            Refused::Arms(runs) => (
-                "they have no arm in common that is compared with the baseline",
-                runs,
-                "measure one of them again with `--methods` of the other",
-            ),
-        };
+        let Refused { what, advice, runs: [a, b] } = self;
         write!(f, "cannot compare these runs: {what}\n  {a}\n  {b}\n  {advice}")
     }
 }
@@ -55,21 +29,38 @@ impl std::error::Error for Refused {}
 /// Whether there is anything to compare.
 pub(super) fn check(a: &Side<'_>, b: &Side<'_>) -> Result<(), Refused> {
     let (plan_a, plan_b) = (&a.header.plan, &b.header.plan);
-    let both = |of: &dyn Fn(&Side<'_>) -> String| {
-        [a, b].map(|side| format!("run {}: {}", side.header.id, of(side)))
+    let refused = |what, advice, of: &dyn Fn(&Side<'_>) -> String| {
+        let runs = [a, b].map(|side| format!("run {}: {}", side.header.id, of(side)));
+        Err(Refused { what, advice, runs })
     };
     if plan_a.study() != plan_b.study() {
-        return Err(Refused::Studies(both(&|side| side.header.plan.study().to_string())));
+        return refused(
+            "they are of different studies",
+            "`iolens runs` lists the runs of each study",
+            &|side| side.header.plan.study().to_string(),
+        );
     }
     if plan_a.baseline != plan_b.baseline {
-        return Err(Refused::Baselines(both(&|side| side.header.plan.baseline.clone())));
+        return refused(
+            "their baselines differ, and a change is that of a ratio to the baseline",
+            "measure one of them again with `--baseline` of the other",
+            &|side| side.header.plan.baseline.clone(),
+        );
     }
     if common_cells(a, b).is_empty() {
-        return Err(Refused::Cells(both(&|side| cells(side.header, side.analysis))));
+        return refused(
+            "they have no cell in common",
+            "measure one of them again with the sizes, threads and settings of the other",
+            &|side| cells(side.header, side.analysis),
+        );
     }
     let of_b = compared(b.analysis);
     if !compared(a.analysis).iter().any(|label| of_b.contains(label)) {
-        return Err(Refused::Arms(both(&|side| compared(side.analysis).join(", "))));
+        return refused(
+            "they have no arm in common that is compared with the baseline",
+            "measure one of them again with `--methods` of the other",
+            &|side| compared(side.analysis).join(", "),
+        );
     }
     Ok(())
 }

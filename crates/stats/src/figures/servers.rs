@@ -85,13 +85,13 @@ pub struct CpuShares {
     pub ticks: u64,
 }
 
-/// Whose threads may run on a processor.
+/// One of the two, both or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CpuOf {
-    /// The server's.
+pub enum Ends {
+    /// The server.
     Server,
-    /// The client's.
+    /// The client.
     Client,
     /// Both.
     Both,
@@ -99,43 +99,21 @@ pub enum CpuOf {
     Neither,
 }
 
-impl CpuOf {
-    /// The word in tables.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            CpuOf::Server => "server",
-            CpuOf::Client => "client",
-            CpuOf::Both => "both",
-            CpuOf::Neither => "neither",
-        }
-    }
-}
+/// Whose threads may run on a processor.
+pub type CpuOf = Ends;
 
-/// Who had no time left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Saturated {
-    /// The server.
-    Server,
-    /// The client: what the server could do is not known.
-    Client,
-    /// Both.
-    Both,
-    /// Neither of them: they wait for each other, or the schedule leaves them time.
-    Neither,
-}
+/// Who had no time left. Of the client's the server's own bound is not known; where it is
+/// neither, they wait for each other, or the schedule leaves them time.
+pub type Saturated = Ends;
 
-impl Saturated {
-    /// By the shares of their time in which they were busy.
-    #[must_use]
-    pub fn of(server: f64, client: f64) -> Saturated {
-        let full = |share: f64| share >= BUSY_SHARE;
-        match (full(server), full(client)) {
-            (true, true) => Saturated::Both,
-            (true, false) => Saturated::Server,
-            (false, true) => Saturated::Client,
-            (false, false) => Saturated::Neither,
+impl Ends {
+    /// By whether it is so of either.
+    fn of(server: bool, client: bool) -> Ends {
+        match (server, client) {
+            (true, true) => Ends::Both,
+            (true, false) => Ends::Server,
+            (false, true) => Ends::Client,
+            (false, false) => Ends::Neither,
         }
     }
 
@@ -143,10 +121,10 @@ impl Saturated {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Saturated::Server => "server",
-            Saturated::Client => "client",
-            Saturated::Both => "both",
-            Saturated::Neither => "neither",
+            Ends::Server => "server",
+            Ends::Client => "client",
+            Ends::Both => "both",
+            Ends::Neither => "neither",
         }
     }
 }
@@ -207,6 +185,7 @@ pub(crate) fn of(
     let is_open = visits.iter().all(|v| v.arm.rate.is_some());
     let server_busy = some(&visits, table, server_busy);
     let client_busy = some(&visits, table, |v| v.offered.busiest());
+    let is_full = |busy: Estimate| busy.value >= BUSY_SHARE;
     let busy = server_busy.zip(client_busy);
     Some(ServerFigures {
         requests_per_s: some(&visits, table, |v| per_s(v.offered.replies_in_window, v))?,
@@ -218,7 +197,7 @@ pub(crate) fn of(
         from_sent: times(&visits, |arm| &arm.from_sent, table),
         lag: times(&visits, |arm| &arm.lag, table).filter(|_| is_open),
         tasks_max: visits.iter().map(|v| v.arm.tasks_max).max().unwrap_or(0),
-        saturated: busy.map(|(server, client)| Saturated::of(server.value, client.value)),
+        saturated: busy.map(|(server, client)| Ends::of(is_full(server), is_full(client))),
         server_busy,
         client_busy,
         cpus_before: shares(&visits, |cpus| &cpus.before),
@@ -239,12 +218,7 @@ fn shares(visits: &[Visit<'_>], of: fn(&CpuUse) -> &Vec<CpuTime>) -> Vec<CpuShar
     }
     let whose = |cpu: u32| {
         let is_of = |end: usize| visits.iter().any(|v| v.offered.cpu_numbers[end].contains(&cpu));
-        match (is_of(0), is_of(1)) {
-            (true, false) => CpuOf::Server,
-            (false, true) => CpuOf::Client,
-            (true, true) => CpuOf::Both,
-            (false, false) => CpuOf::Neither,
-        }
+        Ends::of(is_of(0), is_of(1))
     };
     let shares = |(cpu, sum): (u32, [u64; 6])| {
         let ticks: u64 = sum.iter().sum();

@@ -59,7 +59,7 @@ pub(super) fn median(case: &Case<'_>) -> Option<Ruling> {
     }
     let (median_ns, time) = (times(case)?.quantile_ns(0.5)?, Quantity::Time.of_trial(case.sums)?);
     longer_than_a_copy(case, median_ns, case.trial.cell.size.0 as f64).or_else(|| {
-        let per_request_ns = time.over / time.under * f64::from(case.trial.cell.threads);
+        let per_request_ns = time.ratio() * f64::from(case.trial.cell.threads);
         let breach = physics::short_latency(median_ns as f64, per_request_ns)?;
         remark(Flag::Share { what: Share::MedianOfMean, share: breach.value })
     })

@@ -177,7 +177,7 @@ pub(super) fn workers(case: &Case<'_>) -> Option<Ruling> {
 /// more; its rate is a floor.
 pub(super) fn client_busy(case: &Case<'_>) -> Option<Ruling> {
     let busy = served(case)?.offered.busiest()?;
-    let share = (busy.over / busy.under).min(1.0);
+    let share = busy.ratio().min(1.0);
     limited(Limit::ClientBusy, share).filter(|_| share >= load::BUSY_SHARE)
 }
 

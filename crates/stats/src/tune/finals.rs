@@ -51,7 +51,7 @@ fn engine(id: &str) -> Configuration {
     Configuration { engine: id.to_owned(), block_bytes: 128 << 10, threads: 1, depth: 1 }
 }
 
-fn candidates(ids: &[&str]) -> Vec<Candidate> {
+pub(super) fn candidates(ids: &[&str]) -> Vec<Candidate> {
     let candidate = |id: &&str| Candidate {
         engine: (*id).to_owned(),
         way: Way::Called,
@@ -188,7 +188,7 @@ fn a_share_of_a_bound_covers_all_that_might_have_won() {
         let verdict = verdict(&beside_a_bound(ids, 1 << 20, 1_000_000)).expect("a winner");
         let share = verdict.limits.iter().find(|share| share.kind == LimitKind::Scan);
         let interval = share.and_then(|share| share.interval).expect("an interval");
-        let half = (interval.high / interval.low).ln() / 2.0;
+        let half = interval.half_of_ratio();
         let sd = 1.1f64.ln() / 2.0 * (12.0f64 / 11.0).sqrt();
         let t = quantile(11, 1.0 - 0.025 / ids.len() as f64).expect("a quantile");
         assert!((half / (t * sd / 12f64.sqrt()) - 1.0).abs() < 1e-6, "{ids:?}: {interval:?}");

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use iolens_model::tune::{Candidate, Configuration, Extent, LimitKind, Stage, Stop, Way, Work};
+use iolens_model::tune::{Configuration, Extent, LimitKind, Stage, Stop, Work};
 use iolens_model::units::Nanos;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use super::finals::candidates;
 use super::*;
 
 /// A machine on which a block of an engine takes a + b·bytes, times chance.
@@ -44,16 +45,9 @@ impl Machine {
     }
 
     fn plan(&self, budget_s: u64) -> Plan {
-        let candidate = |id: &&'static str| Candidate {
-            engine: (*id).to_owned(),
-            way: Way::Called,
-            has_depth: false,
-            is_shared: true,
-            calls: String::new(),
-            locked_bytes_max: None,
-        };
+        let engines: Vec<&str> = self.engines.keys().copied().collect();
         Plan {
-            candidates: self.engines.keys().map(candidate).collect(),
+            candidates: candidates(&engines),
             axes: Axes {
                 block_least: 16 << 10,
                 block_most: 8 << 20,

@@ -5,10 +5,10 @@
 //! all are low.
 
 use super::super::compare::{
-    AbChangeReason, AbJudgedChange, Rules, contrast, is_finite, is_one_machine, noise,
+    AbChangeReason, AbJudgedChange, Rules, is_finite, is_one_machine, noise,
 };
 use super::super::verdict::Bounds;
-use super::super::{AbContrast, AbVerdict, change, changes};
+use super::super::{AbContrast, AbVerdict, changes, known_change};
 use super::{AbJoinedSeries, AbSeries, AbStanding, AbStep, Known, widest_delta};
 use crate::estimate::Interval;
 
@@ -64,7 +64,7 @@ impl Total<'_> {
             since: None,
             is_one_file: false,
             judged: AbJudgedChange {
-                change: Some(change(centre)).filter(|change| change.is_finite()),
+                change: known_change(centre),
                 pointwise: at(0.05).map(changes),
                 simultaneous: Some(changes(interval)),
                 layout_allowance: self.allowance,
@@ -112,7 +112,8 @@ pub(super) fn judged(joined: &AbJoinedSeries, runs: &[Known<'_>], claims: u32) -
         let before = nth.checked_sub(1).and_then(|before| runs.get(before));
         has_gap |= before.is_some_and(|before| !run.follows(before));
         let mut row = run.row();
-        let own = contrast(run.cell, run.arm, run.quantity).filter(|_| row.unusable.is_none());
+        let own =
+            run.cell.judgement.contrast(run.arm, run.quantity).filter(|_| row.unusable.is_none());
         if let Some(own) = own {
             let allowance = own.layout_allowance;
             let one = [own];
@@ -123,7 +124,7 @@ pub(super) fn judged(joined: &AbJoinedSeries, runs: &[Known<'_>], claims: u32) -
         has_gap |= own.is_none();
         let sum = Sum::of(&contrasts, 0.05).filter(|_| !has_gap);
         row.standing = AbStanding {
-            change: sum.map(|sum| change(sum.centre)).filter(|change| change.is_finite()),
+            change: sum.and_then(|sum| known_change(sum.centre)),
             pointwise: sum.and_then(Sum::interval).map(changes),
             verdict: None,
             ..row.standing
