@@ -130,8 +130,15 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
             tracepoints: asked.tracepoints,
         },
     };
+    check_cells(&plan)?;
     (spec.lay_out)(&mut plan, asked.budget.is_none(), &mut notes);
     Ok(Request { plan, name: asked.name, notes })
+}
+
+/// Refuses a plan of so many cells that no memory holds them.
+fn check_cells(plan: &Plan) -> Result<(), Failure> {
+    plan.check_cells()
+        .map_err(|why| usage!("the plan cannot be measured: {why}\n  give some axes fewer values"))
 }
 
 /// The wishes that lead to this plan, each one stated.
@@ -324,6 +331,18 @@ pub(crate) mod tests {
     fn threads_may_be_a_range() {
         let plan = planned(&format!("{ARMS} --threads 1..3,8")).unwrap();
         assert_eq!(plan.threads, [1, 2, 3, 8]);
+    }
+
+    #[test]
+    fn more_cells_than_memory_holds_are_refused() {
+        let sizes: Vec<String> = (1..=1000).map(|size| size.to_string()).collect();
+        let of = |threads| {
+            let line = format!("{ARMS} --sizes {} --threads 1..{threads}", sizes.join(","));
+            planned(&line).map(drop)
+        };
+        assert_eq!(of(1000), Ok(()));
+        let refused = of(1001).unwrap_err();
+        assert!(refused.contains("more than 1000000 cells"), "{refused}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::{axis, crossed};
+use crate::axes::{axis, crossed, product};
 use crate::external::External;
 use crate::units::Nanos;
 
@@ -138,6 +138,19 @@ impl AbAxes {
             all(vec![(AbAxes::BENCH.to_owned(), bench.name.clone())], &bench.parameters)
         };
         self.benches.iter().flat_map(of_bench).collect()
+    }
+
+    /// How many values of parameters all settings have together at most, or how many settings
+    /// where they have none; the largest number where that is none.
+    pub(crate) fn values(&self) -> usize {
+        let of = |parameters: &[AbParameter]| {
+            let lengths = parameters.iter().map(|parameter| parameter.values.len());
+            product(lengths.chain([parameters.len()])).unwrap_or(usize::MAX)
+        };
+        if self.benches.is_empty() {
+            return of(&self.parameters);
+        }
+        self.benches.iter().fold(0, |all, bench| all.saturating_add(of(&bench.parameters)))
     }
 
     /// Every command, bench by bench.
@@ -495,6 +508,18 @@ mod tests {
         assert_eq!((axes.bench(&settings[0]), axes.input(&settings[0])), (None, Some("in")));
         assert_eq!(axes.told_apart(&settings[1]), ["n 2"]);
         assert_eq!(axes.commands()[1].argv, words("./new {n}"));
+    }
+
+    #[test]
+    fn values_are_counted_without_settings() {
+        let of = |parameters, benches| AbAxes { parameters, benches, ..axes() }.values();
+        assert_eq!(of(vec![], vec![]), 1);
+        assert_eq!(of(vec![parameter("n", "1 2 3"), parameter("m", "4 5")], vec![]), 3 * 2 * 2);
+        let two = vec![bench("a", vec![parameter("n", "1 2 3")], None), bench("b", vec![], None)];
+        assert_eq!(of(vec![], two), 3 + 1);
+        let many = vec![parameter("n", "1 2"); 70];
+        assert_eq!(of(many.clone(), vec![]), usize::MAX);
+        assert_eq!(of(vec![], vec![bench("a", many, None); 2]), usize::MAX);
     }
 
     #[test]

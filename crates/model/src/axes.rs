@@ -268,6 +268,12 @@ pub(crate) fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut 
     pairs.map(with).collect()
 }
 
+/// How many [`crossed`] makes at most of axes with so many values, also on its way to none;
+/// `None` where that is no number.
+pub(crate) fn product(lengths: impl IntoIterator<Item = usize>) -> Option<usize> {
+    lengths.into_iter().try_fold(1_usize, |all, length| all.checked_mul(length.max(1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -75,6 +75,11 @@ impl CopyAxes {
         crossed(all, &self.block, |one, &block| one.block_bytes = block)
     }
 
+    /// How many values each axis has.
+    pub(crate) fn lengths(&self) -> [usize; 3] {
+        [self.cache.len(), self.sync.len(), self.block.len()]
+    }
+
     /// What tells a setting from others of the plan.
     pub(crate) fn told_apart(&self, copy: &CopySetting) -> Vec<String> {
         let rows = [

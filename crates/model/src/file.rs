@@ -310,6 +310,11 @@ impl FileAxes {
         crossed(all, &self.depth, |one, &depth| one.depth = depth)
     }
 
+    /// How many values each axis has.
+    pub(crate) fn lengths(&self) -> [usize; 4] {
+        [self.cache.len(), self.pattern.len(), self.consumer.len(), self.depth.len()]
+    }
+
     pub(crate) fn told_apart(&self, file: &FileSetting) -> Vec<String> {
         let rows = [
             (self.cache.len(), file.cache.to_string()),
@@ -332,6 +337,11 @@ impl WriteAxes {
         let all = crossed(vec![first], &self.destination, |one, &place| one.destination = place);
         let all = crossed(all, &self.pattern, |one, &pattern| one.pattern = pattern);
         crossed(all, &self.depth, |one, &depth| one.depth = depth)
+    }
+
+    /// How many values each axis has.
+    pub(crate) fn lengths(&self) -> [usize; 3] {
+        [self.destination.len(), self.pattern.len(), self.depth.len()]
     }
 
     pub(crate) fn told_apart(&self, write: &WriteSetting) -> Vec<String> {

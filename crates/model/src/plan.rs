@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ab::AbAxes;
 use crate::axes::{
-    Counting, Direction, Iovec, Mode, Study, Topology, WorkingSet, crossed, several,
+    Counting, Direction, Iovec, Mode, Study, Topology, WorkingSet, crossed, product, several,
 };
 pub use crate::call::SyscallAxes;
 use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
@@ -314,7 +314,36 @@ impl Plan {
         self.net().is_some_and(|net| net.allow_sysctl)
     }
 
-    /// Every cell of the plan, in the order of its axes.
+    /// Cells that a plan has at most: with trials of a tenth of a second, one pass over as many
+    /// takes more than a day.
+    pub const CELLS_MAX: usize = 1_000_000;
+
+    /// Whether [`Plan::cells`] can be made: whoever wrote a plan of few bytes could fill all
+    /// memory with its cells.
+    ///
+    /// Errors: its axes make too many, in words.
+    pub fn check_cells(&self) -> Result<(), String> {
+        let axes = match &self.axes {
+            Axes::Net(net) => net.lengths(),
+            Axes::Syscall(axes) => vec![axes.in_a_row.len()],
+            Axes::File(axes) => axes.lengths().to_vec(),
+            Axes::Write(axes) => axes.lengths().to_vec(),
+            Axes::Copy(axes) => axes.lengths().to_vec(),
+            Axes::Server(axes) => axes.lengths().to_vec(),
+            Axes::Ab(axes) => vec![axes.values()],
+        };
+        let all = axes.into_iter().chain([self.threads.len(), self.sizes.len()]);
+        match product(all) {
+            Some(cells) if cells <= Plan::CELLS_MAX => Ok(()),
+            _ => Err(format!(
+                "its axes make more than {} cells, or values of parameters in cells",
+                Plan::CELLS_MAX
+            )),
+        }
+    }
+
+    /// Every cell of the plan, in the order of its axes. [`Plan::check_cells`] says whether they
+    /// are too many.
     #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
         let settings: Vec<Setting> = match &self.axes {
@@ -405,6 +434,13 @@ impl NetAxes {
         self.topologies.iter().flat_map(of_topology).collect()
     }
 
+    /// How many values each axis has.
+    fn lengths(&self) -> Vec<usize> {
+        let own = [self.topologies.len(), self.modes.len(), self.working_sets.len()];
+        let further = [self.fields.len(), self.iovec.len(), self.receivers.len()];
+        [&own[..], &further, &self.tuning.lengths()].concat()
+    }
+
     /// The same with one setting alone, which has to be one of these axes.
     #[must_use]
     pub fn at(&self, net: &NetSetting) -> NetAxes {
@@ -492,6 +528,25 @@ mod tests {
         assert_eq!(plan.cells().len(), 8);
         let read: serde_json::Value = serde_json::from_str(PLAN).unwrap();
         assert_eq!(serde_json::to_value(&plan).unwrap(), read);
+    }
+
+    #[test]
+    fn cells_that_fill_the_memory_are_counted_without_being_made() {
+        let plan: Plan = serde_json::from_str(PLAN).unwrap();
+        let of = |sizes: usize, threads: usize| Plan {
+            sizes: vec![Bytes(64); sizes],
+            threads: vec![1; threads],
+            ..plan.clone()
+        };
+        assert_eq!(of(500, 1000).check_cells(), Ok(()), "over two topologies");
+        let refused = of(500, 1001).check_cells().unwrap_err();
+        assert!(refused.contains("more than 1000000 cells"), "{refused}");
+        // None are left, once all others were made.
+        assert!(of(0, 500_001).check_cells().is_err());
+        let mut long = of(10_000, 10_000);
+        long.net_mut().unwrap().fields = vec![8; 10_000];
+        long.net_mut().unwrap().tuning.uring_batch = vec![1; 100_000_000];
+        assert!(long.check_cells().is_err(), "more than there are numbers");
     }
 
     #[test]

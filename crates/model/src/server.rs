@@ -197,6 +197,12 @@ impl ServerAxes {
         crossed(all, &self.connections, |one, &connections| one.connections = connections)
     }
 
+    /// How many values each axis has.
+    pub(crate) fn lengths(&self) -> [usize; 5] {
+        let [topologies, services] = [self.topologies.len(), self.services.len()];
+        [topologies, services, self.lengths.len(), self.loads.len(), self.connections.len()]
+    }
+
     /// What tells a setting from others of the plan besides its connections.
     pub(crate) fn told_apart(&self, server: &ServerSetting) -> Vec<String> {
         let rows = [

@@ -2,6 +2,7 @@
 //! connection, the sizes of buffers and batches. One list of them, from which
 //! follow the setting of a cell, the axes of a plan, and the columns of exports.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -402,13 +403,9 @@ impl TuningAxes {
     /// cells.
     #[must_use]
     pub fn within(&self, topology: Topology) -> Vec<Tuning> {
-        self.all().into_iter().fold(Vec::new(), |mut kept, one| {
-            let one = one.within(topology);
-            if !kept.contains(&one) {
-                kept.push(one);
-            }
-            kept
-        })
+        let mut seen = HashSet::new();
+        let all = self.all().into_iter().map(|one| one.within(topology));
+        all.filter(|one| seen.insert(*one)).collect()
     }
 
     /// The same with one setting alone, which has to be one of these in some

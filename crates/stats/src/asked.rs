@@ -24,16 +24,16 @@ pub struct Asked {
 /// Why a stored run does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unfit {
+    /// It was imported.
+    Imported,
+    /// It is of another CPU model, kernel or set of CPUs.
+    Machine,
     /// It did not measure the cell.
     Cell,
     /// It compared other arms, or with another baseline.
     Arms,
     /// Its arms did not alternate in slices.
     Classic,
-    /// It is of another CPU model, kernel or set of CPUs.
-    Machine,
-    /// It was imported.
-    Imported,
     /// It goes on, was killed, or measured nothing.
     Unfinished,
 }
@@ -43,11 +43,11 @@ impl Unfit {
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
+            Unfit::Imported => "that came from another file, of whatever machine",
+            Unfit::Machine => "on another CPU model, kernel or set of CPUs",
             Unfit::Cell => "without this message, threads and topology",
             Unfit::Arms => "with other primitives, or another baseline",
             Unfit::Classic => "whose arms did not alternate",
-            Unfit::Machine => "on another CPU model, kernel or set of CPUs",
-            Unfit::Imported => "that came from another file, of whatever machine",
             Unfit::Unfinished => "that did not come to an end",
         }
     }
@@ -58,6 +58,15 @@ impl Asked {
     ///
     /// Errors: the first reason why not, the nearest to an answer last.
     pub fn fits(&self, header: &RunHeader, host: &HostFacts) -> Result<(), Unfit> {
+        // However alike that machine is: nobody has seen that it is this one.
+        if header.origin.is_some() {
+            return Err(Unfit::Imported);
+        }
+        // Another boot or build is no other machine, and is said beside the answer.
+        let moved = |part| matches!(part, Part::Kernel | Part::CpuModel | Part::Cpus);
+        if header.changes(&header.build, host).iter().any(|change| moved(change.part)) {
+            return Err(Unfit::Machine);
+        }
         let plan = &header.plan;
         if !plan.cells().contains(&self.cell) {
             return Err(Unfit::Cell);
@@ -68,15 +77,6 @@ impl Asked {
         }
         if !plan.schedule.is_sliced() || plan.isolate {
             return Err(Unfit::Classic);
-        }
-        // Another boot or build is no other machine, and is said beside the answer.
-        let moved = |part| matches!(part, Part::Kernel | Part::CpuModel | Part::Cpus);
-        if header.changes(&header.build, host).iter().any(|change| moved(change.part)) {
-            return Err(Unfit::Machine);
-        }
-        // However alike that machine is: nobody has seen that it is this one.
-        if header.origin.is_some() {
-            return Err(Unfit::Imported);
         }
         match header.end.as_ref().map(|end| end.stopped_by) {
             None | Some(StoppedBy::NothingUsable) => Err(Unfit::Unfinished),
@@ -166,6 +166,19 @@ mod tests {
         check(|header| header.end = None, Err(Unfit::Unfinished));
         let origin = Origin { host: "a".into(), path: "a.db".into(), imported_unix_ns: 1 };
         check(|header| header.origin = Some(origin.clone()), Err(Unfit::Imported));
+        // What is of another machine is not looked at further.
+        let elsewhere = |header: &mut RunHeader| {
+            header.plan.sizes = vec![Bytes(1025)];
+            header.host.cpus.push(2);
+        };
+        check(elsewhere, Err(Unfit::Machine));
+        check(
+            |header| {
+                elsewhere(header);
+                header.origin = Some(origin.clone());
+            },
+            Err(Unfit::Imported),
+        );
         let messages = Schedule::Messages { messages: 1 };
         check(|header| header.plan.schedule = messages, Err(Unfit::Classic));
         let window = Schedule::Window { window: Nanos(1) };

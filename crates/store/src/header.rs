@@ -57,11 +57,14 @@ pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
     ];
     known.extend(columns.map(|(key, value)| (key.to_owned(), value)));
     let header = RunHeader::deserialize(Value::Object(known));
-    let header = header.and_then(|header| match header.calibration {
-        None if header.plan.needs_calibration() => {
-            Err(serde_json::Error::missing_field("calibration"))
+    let header = header.and_then(|header| {
+        header.plan.check_cells().map_err(serde_json::Error::custom)?;
+        match header.calibration {
+            None if header.plan.needs_calibration() => {
+                Err(serde_json::Error::missing_field("calibration"))
+            }
+            _ => Ok(header),
         }
-        _ => Ok(header),
     });
     let header = header.map_err(|why| row::unreadable(row, "run_json", why))?;
     Ok(RunHeader { origin: origin(row)?, ..header })

@@ -69,7 +69,7 @@ pub(crate) fn plan(
     let names: Vec<String> = axes.programs.iter().map(|program| program.name.clone()).collect();
     let threshold = given.or(asked.threshold, |file| file.threshold).unwrap_or(THRESHOLD);
     let slice = given.or(asked.slice, |file| file.slice).unwrap_or(SLICE);
-    Ok(Plan {
+    let plan = Plan {
         axes: Axes::Ab(axes),
         baseline: names[0].clone(),
         primitives: names,
@@ -85,7 +85,8 @@ pub(crate) fn plan(
         seed: given.or(asked.seed, |file| file.seed).unwrap_or(seed),
         cpus: given.or(asked.cpus.clone(), |file| file.cpus.clone()),
         probes: Probes::default(),
-    })
+    };
+    super::check_cells(&plan).map(|()| plan)
 }
 
 /// Notes on names in braces where there are no parameters at all: a `--with` may be forgotten.

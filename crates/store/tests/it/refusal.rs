@@ -4,6 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use iolens_model::outcome::TrialOutcome;
+use iolens_model::plan::Plan;
+use iolens_model::run::RunHeader;
+use iolens_model::units::Bytes;
 use iolens_store::{APPLICATION_ID, SCHEMA_VERSION, Source, Store, StoreError};
 use rusqlite::Connection;
 
@@ -241,6 +244,23 @@ fn a_run_without_calibration_is_refused_unless_it_is_of_ab() {
     let loaded = Store::open_read_only(&path).and_then(|store| store.load("0000000a"));
     let message = loaded.unwrap_err().to_string();
     assert!(message.contains("missing field `calibration`"), "{message}");
+}
+
+/// A few kilobytes of axes make more cells than memory holds.
+#[test]
+fn a_run_of_too_many_cells_is_damaged() {
+    let (_directory, path, mut store) = results(&["0000000a"]);
+    let known = sample::header("0000000b");
+    let plan = Plan { sizes: vec![Bytes(64); 5000], threads: vec![1; 5000], ..known.plan.clone() };
+    store.begin_run(&RunHeader { plan, ..known }).unwrap();
+    drop(store);
+    let store = Store::open_read_only(&path).unwrap();
+    let refused = store.header("0000000b").unwrap_err();
+    assert!(matches!(refused, StoreError::Damaged { .. }), "{refused:?}");
+    let message = refused.to_string();
+    assert!(message.contains("its axes make more than 1000000 cells"), "{message}");
+    let headers = store.headers().unwrap();
+    assert_eq!(headers.iter().map(|header| &*header.id).collect::<Vec<_>>(), ["0000000a"]);
 }
 
 /// On a file system without shared memory a change has a journal, which stays where its writer
