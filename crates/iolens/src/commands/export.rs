@@ -33,9 +33,11 @@ pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
         output::rows(&text);
         return Ok(ExitCode::SUCCESS);
     };
-    // Reasons of an older table would be wrong beside this one.
+    let is_table = args.rows != RowKind::All && format(args) == RowFormat::Csv;
+    // Reasons of an older table would be wrong beside this one; what is no table has none, and
+    // those that lie there are of another file.
     let is_wanted = |beside: &PathBuf| !reasons.is_empty() || args.overwrite && beside.is_file();
-    let beside = companion(path).filter(is_wanted);
+    let beside = companion(path).filter(|beside| is_table && is_wanted(beside));
     // Both or none.
     for file in std::iter::once(path).chain(&beside) {
         if !args.overwrite && file.symlink_metadata().is_ok() {
@@ -70,6 +72,11 @@ fn named_format(args: &args::Export) -> Option<RowFormat> {
     args.format.or_else(|| RowFormat::from_str(extension?.to_str()?, true).ok())
 }
 
+/// The format of rows.
+fn format(args: &args::Export) -> RowFormat {
+    named_format(args).unwrap_or(RowFormat::Csv)
+}
+
 /// Rows of the analysed or the raw numbers, and why fields of them are empty, where that has
 /// a file of its own.
 fn rows(args: &args::Export, kind: RowKind) -> Result<(String, String), Failure> {
@@ -88,7 +95,7 @@ fn rows(args: &args::Export, kind: RowKind) -> Result<(String, String), Failure>
         RowKind::Phases => Rows::Phases(&runs),
         RowKind::Cells => Rows::Cells(&runs, &analyses),
     };
-    let format = named_format(args).unwrap_or(RowFormat::Csv);
+    let format = format(args);
     let short = match &args.columns[..] {
         [] if format == RowFormat::Csv => rows.short(),
         _ => Vec::new(),

@@ -140,6 +140,22 @@ fn a_result_that_finds_no_room_is_not_lost_in_silence() {
 }
 
 #[test]
+fn only_a_table_replaces_the_reasons_of_another() {
+    let (place, path) = with_database();
+    let export = |file: &str, flags: &str| {
+        let db = path.display();
+        place.run(&format!("export last -o PLACE/{file} --overwrite {flags} --db {db}")).ended(0)
+    };
+    place.write("rows.reasons.csv", "of another table");
+    export("rows.json", "");
+    export("rows.json", "--rows all");
+    export("rows.csv", "--format json --rows slices");
+    assert_eq!(place.read("rows.reasons.csv"), "of another table");
+    export("rows.csv", "--columns arm").says("rows.reasons.csv says why fields are empty");
+    assert_eq!(place.read("rows.reasons.csv"), "");
+}
+
+#[test]
 fn an_export_of_nothing_is_no_line_and_says_so() {
     let (place, path) = with_database();
     let line = format!("export last --rows phases --db {}", path.display());
