@@ -321,25 +321,33 @@ impl Given<'_> {
                 names[usize::from(kept.is_some())..].join(", ")
             )));
         }
-        let common = self.parameters();
+        let (common, asked) = (self.parameters(), self.asked);
         let takes = |parameter: &&AbParameter| {
             let key = format!("{{{}}}", parameter.name);
             commands.iter().flatten().any(|word| word.contains(&key))
         };
         let common = common.iter().filter(takes);
+        let named = |all: &'_ [AbParameter], name: &str| {
+            all.iter().find(|parameter| parameter.name == name).cloned()
+        };
         let mut parameters: Vec<AbParameter> = Vec::new();
         for parameter in common.chain(&bench.with) {
-            if !parameters.iter().any(|before| before.name == parameter.name) {
-                parameters.push(parameter.clone());
+            let name = &parameter.name;
+            if named(&parameters, name).is_none() {
+                // What is typed comes before what the bench has, and that before what all have.
+                let first = named(&asked.with, name).or_else(|| named(&bench.with, name));
+                parameters.push(first.unwrap_or_else(|| parameter.clone()));
             }
         }
         check_parameters(&bench.with, commands.iter()).map_err(of)?;
+        let input = bench.input.as_ref().filter(|_| asked.input.is_none());
+        let prepare = bench.prepare.as_deref().filter(|_| asked.prepare.is_none());
         Ok(AbBench {
             name: bench.name.clone(),
             commands,
             parameters,
-            input: bench.input.as_ref().map(|path| path.display().to_string()),
-            prepare: bench.prepare.as_deref().map(split).transpose().map_err(of)?,
+            input: input.map(|path| path.display().to_string()),
+            prepare: prepare.map(split).transpose().map_err(of)?,
         })
     }
 }

@@ -200,6 +200,50 @@ fn a_plan_that_cannot_be_is_told_at_once() {
 }
 
 #[test]
+fn what_is_typed_goes_before_a_bench_and_a_bench_before_its_suite() {
+    let place = with_programs();
+    let text = r#"
+with = ["n=1", "m=1"]
+input = "in"
+[[bench]]
+name = "a"
+commands = ["x {n} {m} {k}", "y"]
+with = ["m=2", "k=2"]
+input = "own"
+prepare = "sync"
+[[bench]]
+name = "b"
+commands = ["x {k}", "y {m}"]
+with = "k=3"
+"#;
+    let suite = place.write("suite.toml", text);
+    let settings = |flags: &str| {
+        let plan = ab(&place, &format!("{flags} --print-plan --json"), &[&suite]).ended(0).json();
+        let of = |parameter: &Value| {
+            format!("{}={}", parameter["name"], parameter["values"][0]).replace('"', "")
+        };
+        let bench = |bench: &Value| {
+            let with: Vec<String> = list(&bench["parameters"]).iter().map(of).collect();
+            (with.join(" "), bench["input"].clone(), bench["prepare"][0].clone())
+        };
+        let benches: Vec<_> = list(&plan["benches"]).iter().map(bench).collect();
+        (benches, plan["input"].clone(), plan["prepare"][0].clone())
+    };
+    let (benches, input, prepare) = settings("");
+    assert_eq!(benches[0], ("n=1 m=2 k=2".to_owned(), "own".into(), "sync".into()));
+    assert_eq!(benches[1], ("m=1 k=3".to_owned(), Value::Null, Value::Null));
+    assert_eq!((input, prepare), ("in".into(), Value::Null));
+    let (benches, input, prepare) = settings("--with m=9 --with k=8 --input typed --prepare true");
+    assert_eq!(benches[0], ("m=9 k=8 n=1".to_owned(), Value::Null, Value::Null));
+    assert_eq!(benches[1], ("m=9 k=8".to_owned(), Value::Null, Value::Null));
+    assert_eq!((input, prepare), ("typed".into(), "true".into()));
+    // What is printed says the same.
+    let printed = ab(&place, "--with m=9 --input typed --print-plan", &[&suite]).ended(0);
+    let again = place.write("again.toml", &printed.stdout);
+    ab(&place, "--print-plan", &[&again]).ended(0).prints(&printed.stdout);
+}
+
+#[test]
 fn a_printed_plan_gives_the_same_run() {
     let place = with_programs();
     let check = |flags: &str, commands: &[&str], words: &[&str]| {
