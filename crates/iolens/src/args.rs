@@ -278,7 +278,7 @@ pub(crate) struct Show {
     /// Run ID, the start of one, a name, or `last`
     pub(crate) run: String,
     /// Print every trial of this setting, by its number in the run's list, from 1
-    #[arg(value_parser = parse::count)]
+    #[arg(value_parser = parse::count, conflicts_with = "json")]
     pub(crate) cell: Option<u64>,
     /// Print every method in every setting, even if there are many
     #[arg(long, conflicts_with_all = ["cell", "json"])]

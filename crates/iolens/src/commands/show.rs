@@ -107,7 +107,7 @@ pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
         }
         return ab::show(&load(db, &args.run)?.0, args);
     }
-    let Some(cell) = args.cell.filter(|_| !args.result.json) else {
+    let Some(cell) = args.cell else {
         let (mut run, mut analysis, _) = summed(db, &args.run)?;
         if !(args.size.is_empty() && args.threads.is_empty()) {
             narrow(&mut run.header, &mut analysis, args)?;

@@ -40,6 +40,7 @@ fn values_that_cannot_be_are_usage_errors() {
         ("run", "start with: iolens run net --quick"),
         ("runn net", "run"),
         ("export last --format xml", "csv, json"),
+        ("show last 1 --json", "cannot be used with"),
         ("audit", "required"),
         ("audit missing.csv", "cannot read missing.csv"),
         ("audit /dev/null", "neither a table with a header nor what perf stat prints"),
