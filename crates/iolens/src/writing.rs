@@ -88,6 +88,15 @@ pub(crate) fn refuse_unwritable(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Whether two files that are not there yet would be one: the same name in the same folder.
+pub(crate) fn is_same_place(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| {
+        let folder = durable::folder_of(path).canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    a == b || place(a).is_some_and(|a| Some(a) == place(b))
+}
+
 /// The opened folder that a path is in, and its name there.
 fn place(path: &Path) -> Result<(Folder, OsString), Failure> {
     let name = path.file_name().ok_or_else(|| cannot_write(path, &"it names no file"))?;

@@ -97,7 +97,16 @@ pub(crate) fn refuse_forms(wanted: &FormedResultArgs) -> Result<(), Failure> {
         ));
     }
     let mut files = [&wanted.json, &wanted.markdown].into_iter().flatten().flatten();
-    files.try_for_each(|file| writing::refuse_unwritable(file))
+    files.try_for_each(|file| writing::refuse_unwritable(file))?;
+    match (&wanted.json, &wanted.markdown) {
+        (Some(Some(json)), Some(Some(markdown))) if writing::is_same_place(json, markdown) => {
+            Err(usage!(
+                "--json and --markdown both write {}\n  name another file for one of them",
+                json.display()
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn analysed(run: &Run) -> Result<AbAnalysis, Failure> {

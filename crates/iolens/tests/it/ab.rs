@@ -342,6 +342,9 @@ fn what_is_no_such_program_is_told_at_once() {
     check("--threshold 1", &["true", "true"], "did you mean 1%?");
     check("", &[&plan, "true"], "is a plan, which has the commands in itself");
     check("--json --markdown", &["true", "true"], "name a file for one of them: --json=FILE");
+    let twice = "--json=PLACE/result --markdown=PLACE/./result";
+    check(twice, &["true", "true"], "--json and --markdown both write");
+    check("--json=same --markdown=./same", &["true", "true"], "both write same\n");
     check("--json=PLACE/nowhere/a.json", &["true", "true"], "cannot write");
     check("--warmup 1ms", &["true", "true"], "each run of a command is a fresh process");
     check("--loop --cpus 4000", &["PLACE/loop 1", "PLACE/loop 1"], "cannot use CPU 4000");
