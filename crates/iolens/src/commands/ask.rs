@@ -14,7 +14,7 @@ use iolens_model::run::{Change, Run};
 use iolens_report::ask::{Answer, Source};
 use iolens_stats::analysis::Analysis;
 use iolens_stats::asked::{self, Asked, Unfit};
-use iolens_store::Store;
+use iolens_store::{Store, StoreError};
 
 use crate::args::Ask;
 use crate::commands::run::{How, check_here, conducted, exit_code, paged, random, said_of};
@@ -93,7 +93,14 @@ fn stored(database: &Path, question: &Asked, host: &HostFacts) -> Result<Looked,
         }
     }
     for header in asked::by_preference(fit).into_iter().take(RUNS_READ_MAX) {
-        let (run, _) = load(Some(database), &header.id)?;
+        let run = match store.load(&header.id) {
+            Ok(run) => run,
+            Err(StoreError::Damaged { .. }) => {
+                looked.unusable.push(header.id);
+                continue;
+            }
+            Err(other) => return Err(other.into()),
+        };
         let analysis = iolens_stats::analyse_for_both(&run);
         if !asked::is_usable(&analysis, &question.cell) {
             looked.unusable.push(header.id);

@@ -1,6 +1,12 @@
 //! A question about one message: answered from a run that is stored, or from a short one.
 
+use iolens_harness::host::{Root, read};
+use iolens_model::run::RunHeader;
+use iolens_model::tuning::TuningAxes;
+use rusqlite::Connection;
+
 use crate::harness::{Place, list};
+use crate::sample;
 
 const ARMS: &str = "--methods send_staged,sendmsg_iov";
 
@@ -59,6 +65,24 @@ fn what_is_not_stored_is_refused_where_nothing_may_be_measured() {
     check("--size 1KiB --connections 5000", 2, "a thread of its own at either end");
     check("--size 1KiB --run last --fresh", 2, "cannot be used with");
     assert_eq!(place.runs(), 1);
+}
+
+/// A run of this machine that is asked about a message of 64 B in eight fields, with one trial
+/// that cannot be read.
+#[test]
+fn a_damaged_run_is_passed_over() {
+    let place = Place::new();
+    let known = sample::header("aa000001");
+    let mut header = RunHeader { host: read(&Root::real()), ..known };
+    header.plan.net_mut().unwrap().tuning = TuningAxes::default();
+    drop(place.with_runs(&[header]));
+    let question = format!("ask --size 64 --fields 8 --network loopback {ARMS} --stored");
+    let unusable = "without usable numbers of it: aa000001";
+    place.fails(&question, 4, unusable);
+    let edited = Connection::open(place.path("data/iolens/iolens.db")).unwrap();
+    assert_eq!(edited.execute("UPDATE trial SET trial_json = '{}'", []).unwrap(), 1);
+    edited.close().unwrap();
+    place.fails(&question, 4, unusable);
 }
 
 #[test]
