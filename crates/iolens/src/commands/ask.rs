@@ -22,6 +22,7 @@ use crate::failure::{Failure, NOTHING_USABLE, unusable, usage};
 use crate::output::style;
 use crate::request::asked as request;
 use crate::stored::load;
+use crate::values::Stand;
 use crate::{output, places, runner};
 
 /// Stored runs that are read to see whether they can be believed about the cell.
@@ -124,6 +125,16 @@ fn answer_from(args: &Ask, wanted: &str, host: &HostFacts) -> Result<ExitCode, F
     let Some(cell) = request::cell_in(args, &run.header.plan) else {
         return Err(not_in(args, &run));
     };
+    let missing = request::lacking(args, &run.header.plan)?;
+    if !missing.is_empty() {
+        return Err(usage!(
+            "run {} did not compare {}; it has: {}\n  name methods that it has, or leave out --run: \
+             a short run measures them",
+            run.header.id,
+            missing.join(", "),
+            run.header.plan.primitives.join(", ")
+        ));
+    }
     let analysis = iolens_stats::analyse_for_both(&run);
     let source = source(&run, host);
     Ok(shown(args, &Found { run, analysis, cell, source }, None))
@@ -168,10 +179,14 @@ fn not_in(args: &Ask, run: &Run) -> Failure {
         let study = run.header.plan.study();
         return usage!("run {} is of `{study}`; ask needs a run of `net`", run.header.id);
     }
+    let network = match args.network {
+        Stand::Auto => String::new(),
+        Stand::At(topology) => format!(" --network {topology}"),
+    };
     let connections = if args.connections == 1 { "connection" } else { "connections" };
     usage!(
-        "run {} did not measure messages of {} in {} {fields} (--mode {}) over {} {connections}; it \
-         has:{}\n  without --run, a short run measures it",
+        "run {} did not measure messages of {} in {} {fields} (--mode {}{network}) over {} \
+         {connections}; it has:{}\n  without --run, a short run measures it",
         run.header.id,
         args.size,
         args.fields,

@@ -69,19 +69,25 @@ pub(super) fn known(study: Study, field: &str, id: &str) -> Result<(), String> {
     }
 }
 
+/// The ids that the words of the methods stand for.
+pub(super) fn listed(choice: &ArmChoice, asked: &Wishes) -> Result<Vec<String>, Failure> {
+    let mut listed = Vec::new();
+    for word in stated(&asked.methods, "methods")? {
+        match choice.group(&word) {
+            Some(ids) => listed.extend(ids),
+            None => listed.push(choice.arm(&word, &asked.external).map_err(Failure::usage)?),
+        }
+    }
+    Ok(listed)
+}
+
 /// The arms and the baseline, which is always measured and comes first; so is every program that
 /// is given with `--external`. A single arm is its own baseline.
 pub(super) fn of(spec: &StudySpec, asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
     let choice = (spec.arms)();
     check_external(spec, asked, &choice)?;
     let arm = |id: &str| choice.arm(id, &asked.external).map_err(Failure::usage);
-    let mut listed = Vec::new();
-    for word in stated(&asked.methods, "methods")? {
-        match choice.group(&word) {
-            Some(ids) => listed.extend(ids),
-            None => listed.push(arm(&word)?),
-        }
-    }
+    let mut listed = listed(&choice, asked)?;
     listed.extend(asked.external.iter().map(|program| program.name.clone()));
     let listed = distinct(listed);
     let baseline = match (&asked.baseline, &listed[..]) {

@@ -1,16 +1,19 @@
 //! From a question about one message to the plan of a short run that answers it: the message,
 //! a quarter of it and four times as much, since how far an answer holds is part of it.
 
+use iolens_model::axes::Study;
 use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::asked::Asked;
 
-use super::{Available, Request, complete, plan};
+use super::arms::in_our_words;
+use super::{Available, Request, arms, complete, plan};
 use crate::args::Ask;
 use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::studies::SLICE;
+use crate::studies::{SLICE, StudySpec};
+use crate::values::{Stand, distinct};
 
 /// How much smaller and larger the messages beside it are.
 const STEP: u64 = 4;
@@ -65,12 +68,31 @@ pub(crate) fn question(ask: &Ask, plan: &Plan) -> Option<Asked> {
     Some(Asked { cell, primitives, baseline })
 }
 
-/// The cell of a plan with this message and as many connections: on the axes that were not
-/// asked about the first.
+/// Methods that are asked about and that a plan has not.
+///
+/// Errors: a word stands for no method.
+pub(crate) fn lacking(ask: &Ask, plan: &Plan) -> Result<Vec<String>, Failure> {
+    let spec = ask.methods.as_ref().and_then(|_| StudySpec::of(Study::Net));
+    let Some(spec) = spec else { return Ok(Vec::new()) };
+    let external = plan.programs().to_vec();
+    let wishes = Wishes { methods: ask.methods.clone(), external, ..Wishes::default() };
+    let mut wanted = arms::listed(&(spec.arms)(), &in_our_words(spec, wishes).0)?;
+    wanted.retain(|id| !plan.primitives.contains(id));
+    Ok(distinct(wanted))
+}
+
+/// The cell of a plan with this message, as many connections and, where it was stated, this
+/// network: on the axes that were not asked about the first.
 pub(crate) fn cell_in(ask: &Ask, plan: &Plan) -> Option<Cell> {
     let is_it = |cell: &Cell| {
+        let stands = |topology| match ask.network {
+            Stand::Auto => true,
+            Stand::At(stated) => stated == topology,
+        };
         let net = cell.net().filter(|net| net.fields == ask.fields && net.mode == ask.mode);
-        net.is_some() && cell.size == ask.size && cell.threads == ask.connections
+        net.is_some_and(|net| stands(net.topology))
+            && cell.size == ask.size
+            && cell.threads == ask.connections
     };
     plan.cells().into_iter().find(is_it)
 }
@@ -112,6 +134,7 @@ fn wishes(ask: &Ask, sizes: Vec<Bytes>, cpus: usize) -> Wishes {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use iolens_model::axes::Topology;
     use iolens_model::plan::Schedule;
 
     use super::*;
@@ -175,7 +198,7 @@ mod tests {
         let wishes = Wishes {
             sizes: Some(vec![Bytes(64), Bytes(1024)]),
             threads: Some(vec![1, 4]),
-            network: Some(vec![crate::values::Stand::Auto]),
+            network: Some(vec![Stand::At(Topology::Sink), Stand::At(Topology::Loopback)]),
             ip: Some(vec![iolens_model::axes::IpVersion::V6]),
             ..Wishes::default()
         };
@@ -185,5 +208,29 @@ mod tests {
         for other in ["--size 1KiB --connections 2", "--size 2KiB", "--size 64 --fields 3"] {
             assert_eq!(cell_in(&ask(other), &stored), None, "{other}");
         }
+        let stands = |network: &str| {
+            let asked = ask(&format!("--size 64 --network {network}"));
+            cell_in(&asked, &stored).map(|cell| cell.net().unwrap().topology)
+        };
+        assert_eq!(stands("auto"), Some(Topology::Sink));
+        assert_eq!(stands("loopback"), Some(Topology::Loopback));
+        assert_eq!(stands("veth"), None);
+    }
+
+    #[test]
+    fn a_named_run_lacks_methods_that_it_did_not_compare() {
+        let wishes = Wishes {
+            methods: Some(vec!["send_staged".to_owned(), "send".to_owned()]),
+            ..Wishes::default()
+        };
+        let stored = plan(complete(wishes).unwrap(), 1, &|_| Ok(())).unwrap().plan;
+        let check = |line: &str, expect: &[&str]| {
+            let asked = ask(&format!("--size 64 {line}"));
+            assert_eq!(lacking(&asked, &stored).unwrap(), expect, "{line}");
+        };
+        check("", &[]);
+        check("--methods two-copy,send", &[]);
+        check("--methods classic", &["sendmsg_iov", "sendmsg_zerocopy"]);
+        assert!(lacking(&ask("--size 64 --methods nosuch"), &stored).is_err());
     }
 }

@@ -86,6 +86,21 @@ fn a_damaged_run_is_passed_over() {
 }
 
 #[test]
+fn a_named_run_answers_only_about_what_it_has() {
+    let place = Place::new();
+    drop(place.with_runs(&[sample::header("aa000001")]));
+    let check = |flags: &str, expect: &str| {
+        place.refuses(&format!("ask --size 64 --fields 8 --run last {flags}"), 2, expect);
+    };
+    check(
+        "--network veth",
+        "did not measure messages of 64 B in 8 fields (--mode stream --network",
+    );
+    check("--methods send_staged,send", "run aa000001 did not compare send; it has: send_staged,");
+    check("--methods sendd", "unknown method `sendd`");
+}
+
+#[test]
 fn a_short_run_measures_the_message_and_those_beside_it() {
     let place = Place::new();
     let question = format!("ask --size 4KiB --network loopback {ARMS} --budget 2s --progress none");
