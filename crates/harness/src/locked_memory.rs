@@ -8,12 +8,12 @@
 
 use iolens_model::cell::Cell;
 use iolens_model::units::Bytes;
+use iolens_sys::pages::page_bytes;
 use iolens_sys::proc::Root;
 use iolens_sys::process;
 
 /// The kernel counts whole pages, and two more than the bytes fill: they may
 /// begin and end anywhere in a page.
-const PAGE_BYTES: u64 = 4096;
 const PAGES_MORE: u64 = 2;
 
 /// What this process may lock.
@@ -51,8 +51,9 @@ impl Limits {
     /// limit.
     #[must_use]
     pub fn largest_message(&self) -> Option<Bytes> {
-        let pages = (self.locked?.0 / PAGE_BYTES).saturating_sub(PAGES_MORE);
-        Some(Bytes(pages * PAGE_BYTES))
+        let page_bytes = page_bytes() as u64;
+        let pages = (self.locked?.0 / page_bytes).saturating_sub(PAGES_MORE);
+        Some(Bytes(pages * page_bytes))
     }
 
     /// Why zero-copy messages of this cell cannot be sent, with the
@@ -77,8 +78,9 @@ impl Limits {
 
 /// Locked memory that one zero-copy message of every thread needs.
 fn needed(cell: &Cell) -> Bytes {
-    let pages = (cell.size.0 / PAGE_BYTES).saturating_add(PAGES_MORE);
-    Bytes(pages.saturating_mul(PAGE_BYTES).saturating_mul(u64::from(cell.threads)))
+    let page_bytes = page_bytes() as u64;
+    let pages = (cell.size.0 / page_bytes).saturating_add(PAGES_MORE);
+    Bytes(pages.saturating_mul(page_bytes).saturating_mul(u64::from(cell.threads)))
 }
 
 #[cfg(test)]
@@ -109,7 +111,7 @@ pub(crate) mod tests {
         let limits = Limits { locked: Some(Bytes(1 << 20)), optmem: None };
         let largest = limits.largest_message().unwrap().0;
         assert_eq!(limits.allow(&cell(largest, 1)), Ok(()));
-        assert!(limits.allow(&cell(largest + PAGE_BYTES, 1)).is_err());
+        assert!(limits.allow(&cell(largest + page_bytes() as u64, 1)).is_err());
         let none = Limits { locked: Some(Bytes(4096)), optmem: None };
         assert_eq!(none.largest_message(), Some(Bytes(0)));
     }

@@ -3,6 +3,7 @@
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{OpenError, REGISTERED_MAX};
+use iolens_sys::pages::page_bytes;
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, process};
 
@@ -14,9 +15,6 @@ pub const SYSCTL: &str = "proc/sys/kernel/io_uring_disabled";
 
 /// What would allow them.
 pub const SYSCTL_REMEDY: &str = "sudo sysctl kernel.io_uring_disabled=0";
-
-/// What the kernel counts of a registered buffer: every page that it touches.
-const PAGE_BYTES: usize = 4096;
 
 /// How long registering is tried again for which there is no memory to lock:
 /// that of a process that has ended comes back a while later
@@ -108,9 +106,10 @@ fn without_sysctl(errno: Errno) -> &'static str {
 /// `register 64 buffers of 64 KiB, which locks up to 4.25 MiB (RLIMIT_MEMLOCK
 /// is 8 MiB)`.
 fn registering(buffers: usize, buffer_bytes: usize, memlock_bytes: u64) -> String {
-    // A buffer may begin and end anywhere in a page.
-    let pages = buffer_bytes.div_ceil(PAGE_BYTES) + 1;
-    let locked = Bytes((pages * PAGE_BYTES).saturating_mul(buffers) as u64);
+    // Every page that a buffer touches, and it may begin and end anywhere in one.
+    let page_bytes = page_bytes();
+    let pages = buffer_bytes.div_ceil(page_bytes) + 1;
+    let locked = Bytes((pages * page_bytes).saturating_mul(buffers) as u64);
     let limit = match memlock_bytes {
         u64::MAX => "unlimited".to_owned(),
         bytes => Bytes(bytes).to_string(),

@@ -15,9 +15,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 
 use crate::errno::Errno;
-
-/// Bytes of a page; the smallest, where a kernel has larger ones.
-pub const PAGE_BYTES: usize = 4096;
+use crate::pages::page_bytes;
 
 /// The number that a call returned, or why it failed.
 #[inline]
@@ -314,19 +312,22 @@ pub enum Populate {
     No,
 }
 
-/// mmap(2) of so many pages of anonymous memory, and munmap(2).
+/// mmap(2) of so many bytes of anonymous memory, and munmap(2).
 ///
 /// Errors: see mmap(2).
 #[inline]
-pub fn map_and_unmap(pages: usize, populate: Populate) -> Result<(), Errno> {
-    Mapping::anonymous(pages, populate)?.unmap()
+pub fn map_and_unmap(bytes: usize, populate: Populate) -> Result<(), Errno> {
+    Range::anonymous(bytes, populate)?.unmap()
 }
 
 /// Anonymous memory of our own, unmapped when dropped.
 #[derive(Debug)]
-pub struct Mapping(Range);
+pub struct Mapping {
+    range: Range,
+    page_bytes: usize,
+}
 
-/// Pages of a file, to read; unmapped when dropped.
+/// The beginning of a file, to read; unmapped when dropped.
 #[derive(Debug)]
 pub struct FilePages(Range);
 
@@ -349,11 +350,24 @@ impl Range {
         if start == libc::MAP_FAILED { Err(Errno::last()) } else { Ok(Range { start, bytes }) }
     }
 
-    /// The address of a page.
     #[inline]
-    fn page(&self, page: usize) -> *mut u8 {
-        let at = page * PAGE_BYTES;
-        assert!(at < self.bytes, "page {page} of {}", self.bytes / PAGE_BYTES);
+    fn anonymous(bytes: usize, populate: Populate) -> Result<Range, Errno> {
+        let more = if populate == Populate::Yes { libc::MAP_POPULATE } else { 0 };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | more;
+        Range::new(bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1)
+    }
+
+    #[inline]
+    fn unmap(self) -> Result<(), Errno> {
+        let Range { start, bytes } = *std::mem::ManuallyDrop::new(self);
+        // SAFETY: the mapping was owned, and nobody has it from here on.
+        exactly(0, i64::from(unsafe { libc::munmap(start, bytes) }))
+    }
+
+    /// The address of a byte.
+    #[inline]
+    fn at(&self, at: usize) -> *mut u8 {
+        assert!(at < self.bytes, "byte {at} of {}", self.bytes);
         // SAFETY: the offset is below the length of the mapping.
         unsafe { self.start.cast::<u8>().add(at) }
     }
@@ -368,14 +382,15 @@ impl Drop for Range {
 }
 
 impl Mapping {
-    /// New memory, all zero.
+    /// So many pages of new memory, all zero.
     ///
     /// Errors: see mmap(2).
-    #[inline]
     pub fn anonymous(pages: usize, populate: Populate) -> Result<Mapping, Errno> {
-        let more = if populate == Populate::Yes { libc::MAP_POPULATE } else { 0 };
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | more;
-        Range::new(pages * PAGE_BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, -1).map(Mapping)
+        Mapping::of_pages(pages, page_bytes(), populate)
+    }
+
+    fn of_pages(pages: usize, page_bytes: usize, populate: Populate) -> Result<Mapping, Errno> {
+        Ok(Mapping { range: Range::anonymous(pages * page_bytes, populate)?, page_bytes })
     }
 
     /// munmap(2), with what it says.
@@ -383,9 +398,7 @@ impl Mapping {
     /// Errors: see munmap(2).
     #[inline]
     pub fn unmap(self) -> Result<(), Errno> {
-        let Range { start, bytes } = *std::mem::ManuallyDrop::new(self.0);
-        // SAFETY: the mapping was owned, and nobody has it from here on.
-        exactly(0, i64::from(unsafe { libc::munmap(start, bytes) }))
+        self.range.unmap()
     }
 
     /// Has each page come alone, and none as part of a huge one
@@ -394,7 +407,7 @@ impl Mapping {
     /// Errors: see madvise(2).
     pub fn refuse_huge_pages(&self) -> Result<(), Errno> {
         // SAFETY: the range is the mapping's own.
-        match unsafe { libc::madvise(self.0.start, self.0.bytes, libc::MADV_NOHUGEPAGE) } {
+        match unsafe { libc::madvise(self.range.start, self.range.bytes, libc::MADV_NOHUGEPAGE) } {
             0 => Ok(()),
             _ if Errno::last() == Errno::EINVAL => Ok(()),
             _ => Err(Errno::last()),
@@ -408,28 +421,27 @@ impl Mapping {
     #[inline]
     pub fn write(&mut self, page: usize) {
         // SAFETY: the page is within the mapping, which is writable.
-        unsafe { self.0.page(page).write_volatile(1) };
+        unsafe { self.range.at(page * self.page_bytes).write_volatile(1) };
     }
 }
 
 impl FilePages {
-    /// The first pages of a file, which must have them as long as they are read.
+    /// The first bytes of a file, which must have them as long as they are read.
     ///
     /// Errors: see mmap(2).
-    pub fn of(file: BorrowedFd<'_>, pages: usize) -> Result<FilePages, Errno> {
-        let bytes = pages * PAGE_BYTES;
+    pub fn of(file: BorrowedFd<'_>, bytes: usize) -> Result<FilePages, Errno> {
         Range::new(bytes, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd()).map(FilePages)
     }
 
-    /// Reads from a page; the first time that is a page fault.
+    /// Reads a byte; the first time in a page that is a page fault.
     ///
     /// # Panics
-    /// Where there is no such page.
+    /// Where there is no such byte.
     #[inline]
     #[must_use]
-    pub fn read(&self, page: usize) -> u8 {
-        // SAFETY: the page is within the mapping, which is readable.
-        unsafe { self.0.page(page).read_volatile() }
+    pub fn read(&self, at: usize) -> u8 {
+        // SAFETY: the byte is within the mapping, which is readable.
+        unsafe { self.0.at(at).read_volatile() }
     }
 }
 
@@ -482,7 +494,18 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "page 1 of 1")]
+    fn a_large_page_is_touched_once() {
+        const LARGE: usize = 64 << 10;
+        let mut memory = Mapping::of_pages(2, LARGE, Populate::No).unwrap();
+        memory.write(1);
+        // SAFETY: the byte is within the mapping, which is readable.
+        let written = |at: usize| unsafe { memory.range.at(at).read_volatile() };
+        assert_eq!([written(page_bytes()), written(LARGE)], [0, 1]);
+        assert_eq!(Mapping::anonymous(3, Populate::No).unwrap().range.bytes, 3 * page_bytes());
+    }
+
+    #[test]
+    #[should_panic(expected = " of ")]
     fn there_is_no_page_behind_the_last() {
         Mapping::anonymous(1, Populate::No).unwrap().write(1);
     }

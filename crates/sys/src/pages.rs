@@ -12,8 +12,15 @@ use std::ptr::NonNull;
 
 use crate::errno::Errno;
 
-/// Size of a page that every processor of ours has.
+/// The smallest page of the kernels that we run on: no step of this size leaves one out.
 pub const PAGE_BYTES: usize = 4096;
+
+/// Size of this kernel's pages: 4 KiB on x86-64, up to 64 KiB on ARM.
+#[inline]
+#[must_use]
+pub fn page_bytes() -> usize {
+    rustix::param::page_size()
+}
 
 /// Size of a huge page on x86-64 and, with pages of 4 KiB, on ARM.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;

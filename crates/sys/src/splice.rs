@@ -26,10 +26,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 
 use crate::errno::Errno;
+use crate::pages::page_bytes;
 use crate::socket::count;
-
-/// Memory that one place in a pipe refers to: at most a page.
-pub const PAGE_BYTES: usize = 4096;
 
 /// A pipe that is used to hold references to pages.
 #[derive(Debug)]
@@ -153,8 +151,12 @@ pub fn sendfile(
 /// Places that the pages of a buffer take in a pipe.
 #[must_use]
 pub fn places(buffer: &[u8]) -> usize {
-    let within = buffer.as_ptr().addr() % PAGE_BYTES;
-    if buffer.is_empty() { 0 } else { (within + buffer.len()).div_ceil(PAGE_BYTES) }
+    places_of(buffer, page_bytes())
+}
+
+fn places_of(buffer: &[u8], page_bytes: usize) -> usize {
+    let within = buffer.as_ptr().addr() % page_bytes;
+    if buffer.is_empty() { 0 } else { (within + buffer.len()).div_ceil(page_bytes) }
 }
 
 // Pipes between two files: references to the pages of one go into the pipe,

@@ -22,9 +22,7 @@ use std::ptr::NonNull;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::errno::Errno;
-
-/// Size of a page.
-pub const PAGE_BYTES: usize = 4096;
+use crate::pages::page_bytes;
 
 /// What one page table of the processor's covers: windows that share none do
 /// not wait for each other's locks.
@@ -90,7 +88,7 @@ impl Window {
     ///
     /// Errors: `ENODEV` where sockets cannot be mapped, `ENOMEM`.
     pub fn open(socket: BorrowedFd<'_>, bytes: usize) -> Result<Window, Errno> {
-        let bytes = bytes.max(1).next_multiple_of(PAGE_BYTES);
+        let bytes = bytes.max(1).next_multiple_of(page_bytes());
         let reserved_bytes = bytes.next_multiple_of(TABLE_BYTES) + TABLE_BYTES;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choosing touches no
@@ -184,7 +182,7 @@ impl Drop for Window {
 pub fn try_here() -> Result<(), Errno> {
     let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
-    let mut window = Window::open(socket.as_fd(), PAGE_BYTES)?;
+    let mut window = Window::open(socket.as_fd(), page_bytes())?;
     window.receive(socket.as_fd(), &mut [0]).map(|_| ())
 }
 
@@ -204,10 +202,10 @@ mod tests {
     #[test]
     fn windows_begin_on_tables_of_their_own_and_go() {
         let (_near, far) = pair();
-        for bytes in [1, PAGE_BYTES, TABLE_BYTES + 1] {
+        for bytes in [1, page_bytes(), TABLE_BYTES + 1] {
             let window = Window::open(far.as_fd(), bytes).unwrap();
             assert_eq!(window.start.addr().get() % TABLE_BYTES, 0);
-            assert!(window.bytes >= bytes && window.bytes < bytes + PAGE_BYTES);
+            assert!(window.bytes >= bytes && window.bytes < bytes + page_bytes());
             assert_eq!(window.mapped(), b"");
         }
         let (pipe, _into) = std::io::pipe().unwrap();

@@ -8,7 +8,7 @@ use iolens_model::cell::Cell;
 use iolens_model::file::{CacheState, DropMode, FileCounts, FileSetting};
 use iolens_model::trial::{Trial, TrialFile};
 use iolens_sys::errno::Errno;
-use iolens_sys::pages::PAGE_BYTES;
+use iolens_sys::pages::page_bytes;
 
 use super::drop_caches;
 use super::engines;
@@ -253,7 +253,7 @@ pub(crate) fn whole_blocks(bytes: u64, cell: &Cell, thread: usize) -> Result<Par
 
 fn resident_bytes(residency: &Residency) -> Option<u64> {
     match residency {
-        Residency::Known { cached, .. } => Some(cached * PAGE_BYTES as u64),
+        Residency::Known { cached, .. } => Some(cached * page_bytes() as u64),
         Residency::Unknown(_) => None,
     }
 }

@@ -19,7 +19,7 @@ use iolens_sys::file::at::pread;
 use iolens_sys::file::cache;
 use iolens_sys::file::open::Caching;
 use iolens_sys::file::sync::syncfs;
-use iolens_sys::pages::{PAGE_BYTES, PageKind, Pages};
+use iolens_sys::pages::{PageKind, Pages, page_bytes};
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, sysctl};
 use rand::SeedableRng;
@@ -122,7 +122,7 @@ fn rounds(
 /// Where the page and the MiB are that are read: the page at the end, where nothing is
 /// read ahead of it.
 fn places(subject: &Subject) -> (u64, u64) {
-    let page = PAGE_BYTES as u64;
+    let page = page_bytes() as u64;
     let last = (subject.bytes().saturating_sub(1)) / page * page;
     (last, MIB.min(last))
 }
@@ -175,7 +175,7 @@ fn resident(subject: &Subject, offset: u64, bytes: u64) -> Option<u64> {
         return None;
     }
     let cached = cache::cached(subject.fd(), offset, bytes).ok()?;
-    Some(cached.pages * PAGE_BYTES as u64)
+    Some(cached.pages * page_bytes() as u64)
 }
 
 fn timed(work: impl FnOnce() -> Result<(), String>) -> Result<Nanos, String> {
@@ -314,7 +314,7 @@ mod tests {
             assert_eq!(tried, [None, Some(DropMode::Pages), Some(DropMode::Slab)]);
         }
         assert_eq!(asked.borrow().len(), 2 * REPETITIONS);
-        let whole = MIB + PAGE_BYTES as u64;
+        let whole = MIB + page_bytes() as u64;
         for one in &found {
             assert!(one.page.0 > 0 && one.mib.0 > 0 && one.names.0 > 0, "{one:?}");
             let is_memory = subject.file_system() == "tmpfs";

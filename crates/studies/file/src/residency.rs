@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use iolens_sys::errno::Errno;
 use iolens_sys::file::cache::{self, Advice};
-use iolens_sys::pages::PAGE_BYTES;
+use iolens_sys::pages::page_bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::subject::Subject;
@@ -37,9 +37,8 @@ impl Residency {
         }
         match cache::cached(subject.fd(), offset, bytes) {
             Ok(cached) => {
-                let page = PAGE_BYTES as u64;
-                let pages = (offset + bytes).div_ceil(page) - (offset / page);
-                Residency::Known { cached: cached.pages, pages: if bytes == 0 { 0 } else { pages } }
+                let pages = pages_of(offset, bytes, page_bytes() as u64);
+                Residency::Known { cached: cached.pages, pages }
             }
             Err(errno) => Residency::Unknown(unknown(errno)),
         }
@@ -55,6 +54,12 @@ impl Residency {
             _ => None,
         }
     }
+}
+
+/// Pages that a range has a part of.
+fn pages_of(offset: u64, bytes: u64, page_bytes: u64) -> u64 {
+    let pages = (offset + bytes).div_ceil(page_bytes) - offset / page_bytes;
+    if bytes == 0 { 0 } else { pages }
 }
 
 /// Why cachestat(2) says nothing.
@@ -143,7 +148,8 @@ mod tests {
             let name = "residency::tests::what_was_just_written_is_resident_until_it_is_evicted";
             return skip::note(name, why);
         }
-        assert_eq!(before, Residency::Known { cached: 256, pages: 256 });
+        let pages = (1 << 20) / page_bytes() as u64;
+        assert_eq!(before, Residency::Known { cached: pages, pages });
         assert_eq!(Residency::of(&subject, 4097, 1), Residency::Known { cached: 1, pages: 1 });
         assert_eq!(Residency::of(&subject, 0, 0).share(), None);
         let after = evict(&subject).unwrap();
@@ -152,6 +158,16 @@ mod tests {
             "tmpfs" => assert_eq!(after.share(), Some(1.0)),
             _ => assert!(after.share().unwrap() <= 1.0, "{after:?}"),
         }
+    }
+
+    #[test]
+    fn a_range_has_pages_of_any_size() {
+        let pages = |page| {
+            [(0, 1 << 20), (4097, 1), (4095, 2), (1 << 16, 1 << 16), (5, 0)]
+                .map(|(offset, bytes)| pages_of(offset, bytes, page))
+        };
+        assert_eq!(pages(4096), [256, 1, 2, 16, 0]);
+        assert_eq!(pages(1 << 16), [16, 1, 1, 1, 0]);
     }
 
     #[test]

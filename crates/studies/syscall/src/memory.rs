@@ -3,9 +3,10 @@
 use std::os::fd::AsFd;
 
 use iolens_model::call::CallKind;
-use iolens_sys::calls::{self, FilePages, Mapping, PAGE_BYTES, Populate};
+use iolens_sys::calls::{self, FilePages, Mapping, Populate};
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
+use iolens_sys::pages::page_bytes;
 
 use super::entry::{Asked, Call, Entry, MOST, OfFile, at, call, repeated};
 use super::transfers::file_to_read;
@@ -14,11 +15,11 @@ use super::transfers::file_to_read;
 const POPULATED: usize = 64;
 
 /// The kernel maps what is around a page of a file too, if it is in the page
-/// cache: up to so many pages, aligned (`fault_around_bytes` of mm/memory.c,
-/// 64 KiB where nobody changed it).
-const AROUND: usize = 16;
+/// cache: so much, aligned (`fault_around_bytes` of mm/memory.c, where nobody
+/// changed it). Where a page is as large it is mapped alone.
+const AROUND_BYTES: usize = 64 << 10;
 
-/// Faults of a slice: each takes that many pages of a file.
+/// Faults of a slice: each takes that much of a file.
 const FILE_MOST: u32 = 128;
 
 /// The registry entry.
@@ -29,7 +30,10 @@ pub(super) static MMAP_MUNMAP: Entry = Entry {
         CallKind::Memory,
         "mmap(2) of one anonymous page, then munmap(2), never touched",
         1_500.0,
-        |_| Ok(repeated(&MMAP_MUNMAP, || calls::map_and_unmap(1, Populate::No))),
+        |_| {
+            let bytes = page_bytes();
+            Ok(repeated(&MMAP_MUNMAP, move || calls::map_and_unmap(bytes, Populate::No)))
+        },
     )
 };
 
@@ -41,7 +45,10 @@ pub(super) static MMAP_POPULATE: Entry = Entry {
         CallKind::Memory,
         "mmap(2) of 64 anonymous pages with MAP_POPULATE, and munmap(2)",
         20_000.0,
-        |_| Ok(repeated(&MMAP_POPULATE, || calls::map_and_unmap(POPULATED, Populate::Yes))),
+        |_| {
+            let bytes = POPULATED * page_bytes();
+            Ok(repeated(&MMAP_POPULATE, move || calls::map_and_unmap(bytes, Populate::Yes)))
+        },
     )
 };
 
@@ -68,8 +75,8 @@ pub(super) static FAULT_FILE: Entry = Entry {
     ..call(
         "fault_file",
         CallKind::Memory,
-        "first read of a mapped page in the page cache: a minor fault that maps 16 pages around \
-         it",
+        "first read of a mapped page in the page cache: a minor fault that maps the 64 KiB \
+         around it",
         1_500.0,
         |setup| {
             let most = setup.most;
@@ -79,7 +86,7 @@ pub(super) static FAULT_FILE: Entry = Entry {
                 return Ok(repeated(&FAULT_FILE, pages));
             }
             let file = file::in_memory("iolens").map_err(at("make a file in memory"))?;
-            let bytes = most * AROUND * PAGE_BYTES;
+            let bytes = most * AROUND_BYTES;
             let filled = std::io::Write::write_all(&mut &file, &vec![1; bytes]);
             filled.map_err(|e| at(&format!("write {bytes} B to a file in memory"))(e.into()))?;
             Ok(repeated(&FAULT_FILE, Mapped { file, pages: None, next: 0, most, byte: Some(1) }))
@@ -87,9 +94,9 @@ pub(super) static FAULT_FILE: Entry = Entry {
     )
 };
 
-/// Places of the user's file that each thread may touch: one in so many pages.
+/// Places of the user's file that each thread may touch.
 fn faults_of_file(Asked { threads, file, .. }: Asked) -> u64 {
-    let place = (AROUND * PAGE_BYTES) as u64;
+    let place = AROUND_BYTES as u64;
     file.map_or(u64::MAX, |bytes| bytes.0.div_ceil(place) / u64::from(threads.max(1)))
 }
 
@@ -132,7 +139,7 @@ impl Call for Mapped {
     #[inline]
     fn call(&mut self) -> Result<(), Errno> {
         let pages = self.pages.as_ref().filter(|_| self.next < self.most);
-        let byte = pages.ok_or(Errno::ENOBUFS)?.read(self.next * AROUND);
+        let byte = pages.ok_or(Errno::ENOBUFS)?.read(self.next * AROUND_BYTES);
         self.next += 1;
         if self.byte.is_none_or(|own| byte == own) { Ok(()) } else { Err(Errno::EBADMSG) }
     }
@@ -140,7 +147,7 @@ impl Call for Mapped {
     fn prepare(&mut self) -> Result<(), Errno> {
         // The old mapping goes first: two would need twice the addresses.
         self.pages = None;
-        self.pages = Some(FilePages::of(self.file.as_fd(), self.most * AROUND)?);
+        self.pages = Some(FilePages::of(self.file.as_fd(), self.most * AROUND_BYTES)?);
         self.next = 0;
         Ok(())
     }

@@ -10,7 +10,7 @@ use iolens_model::units::Bytes;
 use iolens_sys::calls;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::open::{self, Caching};
-use iolens_sys::pages::{PageKind, Pages};
+use iolens_sys::pages::{PageKind, Pages, page_bytes};
 use iolens_sys::{file, pipe};
 
 use super::entry::{Asked, Call, Entry, MOST, OfFile, Open, Setup, at, call, moving, repeated};
@@ -218,24 +218,29 @@ impl<F: FnMut(&File) -> Result<(), Errno> + Send> Call for Rewound<F> {
     }
 }
 
-/// Pages of a pipe that any user may have (`fs.pipe-max-size` where nobody changed it).
-const PIPE_PAGES: u64 = 256;
+/// Bytes of a pipe that any user may have (`fs.pipe-max-size` where nobody changed it).
+const PIPE_BYTES: u64 = 1 << 20;
 
 /// Pages that so many blocks take for ever. The kernel adds a block to the last page as long as
 /// there is room for all of it behind those before, read or not: a page of which some are read
 /// and some are not still holds its slot (`pipe_write`, fs/pipe.c), and so do the last two.
-fn pages_of(blocks: u64, block: u64) -> u64 {
-    const PAGE: u64 = calls::PAGE_BYTES as u64;
-    let pages = match PAGE / block {
-        0 => blocks.saturating_mul(block.div_ceil(PAGE)),
+fn pages_of(blocks: u64, block: u64, page_bytes: u64) -> u64 {
+    let pages = match page_bytes / block {
+        0 => blocks.saturating_mul(block.div_ceil(page_bytes)),
         in_a_page => blocks.div_ceil(in_a_page),
     };
     if blocks == 1 { pages } else { pages + 2 }
 }
 
+/// The pages of so many blocks in bytes.
+fn pipe_bytes_of(blocks: u64, block: u64) -> u64 {
+    let page_bytes = page_bytes() as u64;
+    pages_of(blocks, block, page_bytes).saturating_mul(page_bytes)
+}
+
 /// Blocks of a pipe that each thread may have to itself.
 fn blocks_of_pipe(Asked { threads, block, .. }: Asked) -> u64 {
-    let fits = |each: &u64| pages_of(each * u64::from(threads.max(1)), block.0) <= PIPE_PAGES;
+    let fits = |each: &u64| pipe_bytes_of(each * u64::from(threads.max(1)), block.0) <= PIPE_BYTES;
     (1..=u64::from(MOST)).rev().find(fits).unwrap_or(0)
 }
 
@@ -251,8 +256,8 @@ struct FilledPipe {
 impl FilledPipe {
     fn new(setup: &Setup<'_>) -> Result<FilledPipe, SetupError> {
         let (most, block) = (setup.most, Block::of(setup)?);
-        let pages = pages_of(most as u64, setup.block as u64);
-        let bytes = usize::try_from(pages).unwrap_or(usize::MAX).saturating_mul(calls::PAGE_BYTES);
+        let bytes = pipe_bytes_of(most as u64, setup.block as u64);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let (out, into) = pipe::open(bytes).map_err(at("make a pipe"))?;
         // A write to a pipe that is full would wait for ever.
         if pipe::size_bytes(into.as_fd()).map_err(at("ask what a pipe holds"))? < bytes {
@@ -301,5 +306,26 @@ impl Call for EmptiedPipe {
             self.0.call()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_take_pages_of_any_size() {
+        const KIB: u64 = 1 << 10;
+        for (blocks, block, page, expect) in [
+            (256, 4 * KIB, 4 * KIB, 258),
+            (256, 4 * KIB, 64 * KIB, 18),
+            (14, 5000, 4 * KIB, 30),
+            // Thirteen of them fit into a page.
+            (14, 5000, 64 * KIB, 4),
+            (1, 5000, 64 * KIB, 1),
+            (2, 65 * KIB, 64 * KIB, 6),
+        ] {
+            assert_eq!(pages_of(blocks, block, page), expect, "{blocks} of {block} in {page}");
+        }
     }
 }

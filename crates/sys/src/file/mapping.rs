@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 
 use crate::errno::Errno;
 use crate::memory::Memory;
-use crate::pages::PAGE_BYTES;
+use crate::pages::{PAGE_BYTES, page_bytes};
 use crate::scan;
 use crate::socket::count;
 
@@ -153,7 +153,7 @@ impl Mapping {
     #[inline]
     pub fn populate(&self, range: Range<usize>) -> Result<(), Errno> {
         // From the page that the range begins in.
-        let first = range.start / PAGE_BYTES * PAGE_BYTES;
+        let first = range.start / page_bytes() * page_bytes();
         let start = self.at(&(first..range.end)).cast_mut().cast();
         // SAFETY: the range is within the mapping, and what it maps stays the same.
         match unsafe { libc::madvise(start, range.end - first, libc::MADV_POPULATE_READ) } {

@@ -15,11 +15,10 @@ use io_uring::IoUring;
 use io_uring::types::BufRingEntry;
 
 use super::OpenError;
+use crate::pages::page_bytes;
 
 /// The only group of buffers of a ring.
 pub(super) const GROUP: u16 = 0;
-
-const PAGE_BYTES: usize = 4096;
 
 /// Buffers of a ring at most: `IORING_REGISTER_PBUF_RING` takes no more.
 pub const BUFFERS_MAX: u16 = 1 << 15;
@@ -100,12 +99,12 @@ pub(super) struct Memory {
 impl Memory {
     /// Memory of zeros, every page of which is there.
     pub(super) fn new(bytes: usize) -> Memory {
-        let layout = Layout::from_size_align(bytes.max(1), PAGE_BYTES)
+        let layout = Layout::from_size_align(bytes.max(1), page_bytes())
             .unwrap_or_else(|_| panic!("no machine has {bytes} bytes"));
         // SAFETY: the layout is not empty.
         let start = unsafe { std::alloc::alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { std::alloc::handle_alloc_error(layout) };
-        for at in (0..bytes).step_by(PAGE_BYTES) {
+        for at in (0..bytes).step_by(page_bytes()) {
             // SAFETY: within the allocation, which nobody else knows yet.
             unsafe { start.add(at).write_volatile(0) };
         }

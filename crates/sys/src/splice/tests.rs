@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use super::*;
+use crate::pages::PAGE_BYTES;
 use crate::{file, socket, tcp};
 
 fn connection() -> (OwnedFd, OwnedFd) {
@@ -56,8 +57,8 @@ fn pages_go_through_a_pipe_to_a_socket() {
 #[test]
 fn a_pipe_takes_as_many_pages_as_it_has_places() {
     let pipe = Pipe::open().unwrap();
-    pipe.resize(4 * PAGE_BYTES).unwrap();
-    assert_eq!(pipe.size_bytes(), Ok(4 * PAGE_BYTES));
+    pipe.resize(4 * page_bytes()).unwrap();
+    assert_eq!(pipe.size_bytes(), Ok(4 * page_bytes()));
     let pieces = vec![7u8; 100];
     let iovec = [IoSlice::new(&pieces); 6];
     let taken = pipe.vmsplice(&iovec).unwrap();
@@ -71,10 +72,15 @@ fn places_follow_pages() {
     let memory = vec![0u8; 3 * PAGE_BYTES];
     let first = memory.as_ptr().align_offset(PAGE_BYTES);
     let page = &memory[first..first + PAGE_BYTES + 2];
-    assert_eq!(places(&page[..PAGE_BYTES]), 1);
-    assert_eq!(places(&page[1..=PAGE_BYTES]), 2);
-    assert_eq!(places(&page[..PAGE_BYTES + 1]), 2);
-    assert_eq!(places(&page[..0]), 0);
+    assert_eq!(places_of(&page[..PAGE_BYTES], PAGE_BYTES), 1);
+    assert_eq!(places_of(&page[1..=PAGE_BYTES], PAGE_BYTES), 2);
+    assert_eq!(places_of(&page[..PAGE_BYTES + 1], PAGE_BYTES), 2);
+    assert_eq!(places_of(&page[..0], PAGE_BYTES), 0);
+    const LARGE: usize = 16 * PAGE_BYTES;
+    let memory = vec![0u8; 4 * LARGE];
+    let first = memory.as_ptr().align_offset(LARGE);
+    assert_eq!(places_of(&memory[first..first + 33 * PAGE_BYTES], LARGE), 3);
+    assert_eq!(places_of(&memory[first + 1..first + 1 + LARGE], LARGE), 2);
 }
 
 /// What decides when memory that was spliced may be changed: over `lo` the

@@ -298,7 +298,7 @@ impl Copy<'_> {
         if self.entry.is_direct {
             let [before, after] = &done.source_resident;
             // Cutting the padding off brings in the page that the file ends within.
-            let page = iolens_sys::pages::PAGE_BYTES as u64;
+            let page = iolens_sys::pages::page_bytes() as u64;
             let tail = u64::from(!bytes.is_multiple_of(page));
             let none = Residency::Known { cached: tail, pages: tail };
             let before_copy = done.destination_resident_before.as_ref().unwrap_or(&none);

@@ -9,7 +9,7 @@ use iolens_model::file::Consumer;
 use iolens_model::tune::{Candidate, Facts, Pruned, Way};
 use iolens_model::units::Bytes;
 use iolens_sys::file::mapping::Mapping;
-use iolens_sys::pages::PAGE_BYTES;
+use iolens_sys::pages::page_bytes;
 use iolens_sys::proc::Root;
 use iolens_sys::{calls, clock, cpuid, process, storage};
 use serde::{Deserialize, Serialize};
@@ -162,7 +162,7 @@ pub(crate) fn huge_mapped_share(subject: &Subject, root: &Root) -> Option<f64> {
     let mapping = Mapping::of_file(file.as_fd(), 0, length).ok()?;
     mapping.populate(0..length).ok()?;
     let mapped = kib()?.saturating_sub(before?) * 1024;
-    let whole = bytes.next_multiple_of(PAGE_BYTES as u64);
+    let whole = bytes.next_multiple_of(page_bytes() as u64);
     Some((mapped as f64 / whole as f64).min(1.0))
 }
 

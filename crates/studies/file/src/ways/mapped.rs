@@ -15,7 +15,7 @@ use iolens_sys::file::create;
 use iolens_sys::file::mapping::Mapping;
 use iolens_sys::file::mapping::WritableMapping;
 use iolens_sys::file::open::Caching;
-use iolens_sys::pages::{PAGE_BYTES, Pages};
+use iolens_sys::pages::{Pages, page_bytes};
 
 use super::{Entry, engine, memory};
 use crate::copy::drive::{Blocks, Copier, OneCall};
@@ -212,8 +212,9 @@ impl<const POPULATES: bool> Fetch for MappedReader<POPULATES> {
 }
 
 /// Where the page begins that an offset is in: a mapping may begin there.
-const fn page_of(offset: u64) -> u64 {
-    offset / PAGE_BYTES as u64 * PAGE_BYTES as u64
+fn page_of(offset: u64) -> u64 {
+    let page = page_bytes() as u64;
+    offset / page * page
 }
 
 /// `mmap`: the file is given its size and mapped, and each block is stored there.

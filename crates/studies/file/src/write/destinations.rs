@@ -14,7 +14,7 @@ use iolens_sys::clock;
 use iolens_sys::file::at::pwrite;
 use iolens_sys::file::create::{self, How};
 use iolens_sys::file::sync::fdatasync;
-use iolens_sys::pages::PAGE_BYTES;
+use iolens_sys::pages::page_bytes;
 use iolens_sys::proc::Root;
 
 use crate::examine::examine;
@@ -72,7 +72,7 @@ impl Destinations {
         let room = Bytes(bytes.saturating_add(if is_there { region.0 } else { 0 }));
         Room::of(folder)?.check(folder, room)?;
         let mut existing = TestFile::make(folder, plan.seed)?;
-        let first = if is_there { bytes } else { PAGE_BYTES as u64 };
+        let first = if is_there { bytes } else { page_bytes() as u64 };
         existing.resize(first, stop).map_err(|stopped| stopped.to_string())?;
         let subject = existing.subject()?;
         let writing = WritingFacts {
@@ -162,7 +162,7 @@ fn region(
 fn dirty_background() -> Option<Bytes> {
     let vmstat = Root::real().read("proc/vmstat").ok()?;
     let pages = vmstat.lines().find_map(|l| l.strip_prefix("nr_dirty_background_threshold "))?;
-    Some(Bytes(pages.trim().parse::<u64>().ok()?.saturating_mul(PAGE_BYTES as u64)))
+    Some(Bytes(pages.trim().parse::<u64>().ok()?.saturating_mul(page_bytes() as u64)))
 }
 
 /// How long it takes to write the file's first page and bring it to the device.
@@ -171,7 +171,7 @@ fn dirty_background() -> Option<Bytes> {
 fn flushes(subject: &Subject, seed: u64) -> Result<Vec<Nanos>, String> {
     let cannot = |what: &str, errno| format!("cannot {what} {}: {errno}", subject.name());
     let file = create::reopen(subject.fd(), How::WRITES).map_err(|e| cannot("open", e))?;
-    let mut page = vec![0; PAGE_BYTES];
+    let mut page = vec![0; page_bytes()];
     let mut flushes = Vec::with_capacity(FLUSHES);
     for number in 0..FLUSHES as u64 {
         fill(seed.wrapping_add(number), 0, &mut page);

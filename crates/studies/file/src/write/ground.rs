@@ -15,7 +15,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::file::cache::{self, Advice, Cached};
 use iolens_sys::file::create::{self, How};
 use iolens_sys::file::sync;
-use iolens_sys::pages::PAGE_BYTES;
+use iolens_sys::pages::page_bytes;
 
 use super::engine::Entry;
 use super::lane::LaneSetup;
@@ -119,7 +119,7 @@ impl Destined {
             };
             return persistently(once, |&left| left == 0).map(drop);
         }
-        let pages = bytes.div_ceil(PAGE_BYTES as u64);
+        let pages = bytes.div_ceil(page_bytes() as u64);
         match self.cached(start) {
             Some(cached) if cached.pages >= pages => Ok(()),
             _ => self.subject.read_range(start, start + bytes),
@@ -129,7 +129,7 @@ impl Destined {
 
 /// Pages that are not on the device, in bytes.
 fn dirty_bytes(cached: &Cached) -> u64 {
-    (cached.dirty + cached.writeback) * PAGE_BYTES as u64
+    (cached.dirty + cached.writeback) * page_bytes() as u64
 }
 
 impl Ground for Destined {
@@ -169,7 +169,7 @@ impl Ground for Destined {
         self.reached.store(0, Ordering::Relaxed);
         let found = self.cached(start);
         Ok(Before {
-            resident_bytes: found.map(|cached| cached.pages * PAGE_BYTES as u64),
+            resident_bytes: found.map(|cached| cached.pages * page_bytes() as u64),
             delivered_bytes: None,
             dirty_bytes: found.as_ref().map(dirty_bytes),
         })
@@ -191,7 +191,7 @@ impl Ground for Destined {
         let now = self.subject.about_now().ok();
         FileCounts {
             resident_before_bytes: before.resident_bytes,
-            resident_after_bytes: found.map(|cached| cached.pages * PAGE_BYTES as u64),
+            resident_after_bytes: found.map(|cached| cached.pages * page_bytes() as u64),
             dirty_before_bytes: before.dirty_bytes,
             dirty_after_bytes: found.as_ref().map(dirty_bytes),
             size_error_bytes: now.map(|about| about.bytes.abs_diff(expected)),

@@ -13,9 +13,10 @@ use iolens_model::data_path::{CallsPerMessage, Hop, Movement};
 use iolens_model::family::{Condition, Family};
 use iolens_model::host::KernelVersion;
 use iolens_sys::errno::Errno;
+use iolens_sys::pages::page_bytes;
 use iolens_sys::proc::Root;
 use iolens_sys::ring::{self, Layout, MessageRing};
-use iolens_sys::splice::{self, PAGE_BYTES, Pipe, places};
+use iolens_sys::splice::{self, Pipe, places};
 use iolens_sys::{clock, file, tcp, zerocopy};
 
 use crate::entry::{Entry, Open, Setup, SetupError, Shape};
@@ -257,9 +258,9 @@ const USER_PAGES: Hop = Hop {
     ..COPY_IN
 };
 
-/// The kernel's own size of a pipe, and what `fs.pipe-max-size` is unless
+/// The kernel's own size of a pipe, in pages, and what `fs.pipe-max-size` is unless
 /// somebody changed it.
-const PIPE_BYTES: usize = 16 * PAGE_BYTES;
+const PIPE_PLACES: usize = 16;
 const PIPE_BYTES_MAX: usize = 1 << 20;
 
 /// How long an acknowledgement is awaited by asking again and again; longer
@@ -300,11 +301,11 @@ fn open_splice(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
 pub(crate) fn pipe_for(ring: &MessageRing) -> Result<Pipe, SetupError> {
     let failed = |errno| SetupError { tried: "make a pipe".to_owned(), errno };
     let pipe = Pipe::open().map_err(failed)?;
-    let wanted = message_places(ring) * PAGE_BYTES;
-    if wanted > PIPE_BYTES {
+    let places = message_places(ring);
+    if places > PIPE_PLACES {
         // Where the user has too much in pipes already, this one stays as it is,
         // and messages take more calls: the size is read back and stored.
-        let _ = pipe.resize(wanted.min(pipe_bytes_max()));
+        let _ = pipe.resize((places * page_bytes()).min(pipe_bytes_max()));
     }
     Ok(pipe)
 }

@@ -28,8 +28,9 @@ use iolens_model::data_path::{Hop, Movement};
 use iolens_model::host::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
+use iolens_sys::pages::page_bytes;
 use iolens_sys::tcp::SetupError;
-use iolens_sys::zerocopy_receive::{self, Brought, PAGE_BYTES, Window};
+use iolens_sys::zerocopy_receive::{self, Brought, Window};
 use iolens_sys::{poll, socket};
 
 use super::{Entry, receiver};
@@ -138,7 +139,7 @@ impl<'a, K: Kernel> ZerocopyReceive<'a, K> {
             turn: Turn::of(setup.links, setup.pipes),
             link: 0,
             // Written to, so that every page is there before a clock runs.
-            copies: vec![1; PAGE_BYTES - 1].into_boxed_slice(),
+            copies: vec![1; page_bytes() - 1].into_boxed_slice(),
             rest: vec![1; setup.receive_bytes].into_boxed_slice(),
             last: [0; 3],
             stall_limit_ns: u64::try_from(setup.stall_limit.as_nanos()).unwrap_or(u64::MAX),
