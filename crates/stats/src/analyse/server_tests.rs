@@ -1,5 +1,6 @@
 //! Runs of servers with known answers.
 
+use iolens_model::arm::Role;
 use iolens_model::outcome::{ArmFact, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::run::Run;
