@@ -160,8 +160,9 @@ fn multiple(text: &str) -> Option<(Unit, bool)> {
     let bytes = Unit { dimension: Dimension::Bytes, scale: decimal, scale_high: binary };
     Some(match kind {
         "bits" => (Unit::of(Dimension::Bytes, decimal / 8.0), false),
-        // `Mb` is a megabit, `MB` a megabyte, and `mb` may be either; so `Mib`, `MiB` and `mib`.
-        "b" if text.ends_with('B') => (bytes, false),
+        // `Mb` is a megabit, `MB` a megabyte, and `mb` may be either; so `Mib` and `MiB`, but
+        // `mib`, as in names in lower case, is bytes: who counts bits in powers of two says so.
+        "b" if text.ends_with('B') || text == lower && prefix.ends_with('i') => (bytes, false),
         "b" if text.starts_with(char::is_lowercase) => (bytes, true),
         "b" => (Unit::of(Dimension::Bytes, decimal / 8.0), false),
         "" => (Unit::of(Dimension::Count, decimal), false),
@@ -261,10 +262,10 @@ mod tests {
         for text in ["Mibit/s", "mibit/sec", "Mibits/s", "mebibits per second", "mibps"] {
             check(text, Dimension::ByteRate, 1_048_576.0 / 8.0);
         }
-        for text in ["MiB/s", "miB/s", "MIB/s", "MiB/sec", "MiBps", "mebibytes/s"] {
+        for text in ["MiB/s", "miB/s", "MIB/s", "MiB/sec", "MiBps", "mebibytes/s", "mib/s"] {
             check(text, Dimension::ByteRate, 1_048_576.0);
         }
-        for text in ["mb/s", "gb/sec", "kb/s", "b/s", "mib/s", "kib/sec"] {
+        for text in ["mb/s", "gb/sec", "kb/s", "b/s"] {
             assert_eq!(named(text), Err(BitsOrBytes), "{text}");
         }
     }
