@@ -43,9 +43,9 @@ pub(crate) fn bytes_of(run: &Run, cell: &Cell, call: &str) -> Option<u64> {
     run.header.calls.iter().find(|facts| facts.id == call).map(|facts| facts.bytes_in(cell))
 }
 
-/// The calls of a cell that have figures and were not refused, cheapest first, without the A/A arm. By
-/// the ratio to the baseline where there is one: arms of different trials met the
-/// machine in different moods, and ratios do not hold those.
+/// The calls of a cell that have figures and were not refused, cheapest first, without the A/A
+/// arm. By the ratio to the baseline where there is one: arms of different trials met the machine
+/// in different moods, and ratios do not hold those.
 pub(crate) fn rows<'a>(run: &'a Run, cell: &'a CellAnalysis) -> Vec<Row<'a>> {
     let row = |arm: &'a ArmAnalysis| {
         let ns = time(arm)?;
